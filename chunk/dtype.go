@@ -1,0 +1,92 @@
+package chunk
+
+import "fmt"
+
+// DType is the type of one sample (one band of one pixel), named as numpy names it where numpy
+// has it. The values are part of the index blob: append only.
+type DType uint8
+
+// Sample types. ComplexInt16 and ComplexInt32 are GDAL's CInt16 and CInt32, ComplexFloat16 its
+// CFloat16: two components of that type, which numpy has no name for.
+const (
+	Invalid DType = iota
+	Uint8
+	Uint16
+	Uint32
+	Uint64
+	Int8
+	Int16
+	Int32
+	Int64
+	Float16
+	Float32
+	Float64
+	Complex64
+	Complex128
+	ComplexInt16
+	ComplexInt32
+	ComplexFloat16
+	BFloat16
+	numDTypes
+)
+
+var dtypes = [numDTypes]struct {
+	name  string
+	size  int // bytes a sample, both components of a complex one
+	parts int // components a sample
+}{
+	Invalid: {"invalid", 0, 0},
+	Uint8:   {"uint8", 1, 1}, Uint16: {"uint16", 2, 1}, Uint32: {"uint32", 4, 1}, Uint64: {"uint64", 8, 1},
+	Int8: {"int8", 1, 1}, Int16: {"int16", 2, 1}, Int32: {"int32", 4, 1}, Int64: {"int64", 8, 1},
+	Float16: {"float16", 2, 1}, Float32: {"float32", 4, 1}, Float64: {"float64", 8, 1},
+	Complex64: {"complex64", 8, 2}, Complex128: {"complex128", 16, 2},
+	ComplexInt16: {"complex_int16", 4, 2}, ComplexInt32: {"complex_int32", 8, 2},
+	ComplexFloat16: {"complex_float16", 4, 2}, BFloat16: {"bfloat16", 2, 1},
+}
+
+// Valid reports whether d is one of the constants above.
+func (d DType) Valid() bool { return d > Invalid && d < numDTypes }
+
+// Size returns the bytes of one sample.
+func (d DType) Size() int {
+	if !d.Valid() {
+		return 0
+	}
+	return dtypes[d].size
+}
+
+// Components returns 2 for complex types and 1 for the others.
+func (d DType) Components() int {
+	if !d.Valid() {
+		return 0
+	}
+	return dtypes[d].parts
+}
+
+// String returns the numpy name.
+func (d DType) String() string {
+	if !d.Valid() {
+		return "invalid"
+	}
+	return dtypes[d].name
+}
+
+// ParseDType returns the type with a numpy name.
+func ParseDType(name string) (DType, error) {
+	for d := Uint8; d < numDTypes; d++ {
+		if dtypes[d].name == name {
+			return d, nil
+		}
+	}
+	return Invalid, fmt.Errorf("no dtype is called %q", name)
+}
+
+// MarshalText writes the numpy name (JSON, flags).
+func (d DType) MarshalText() ([]byte, error) { return []byte(d.String()), nil }
+
+// UnmarshalText reads a numpy name.
+func (d *DType) UnmarshalText(b []byte) error {
+	v, err := ParseDType(string(b))
+	*d = v
+	return err
+}

@@ -1,0 +1,210 @@
+// Package chunk is the neutral chunk index that every raster format yields: where each chunk of an
+// image lies in its file, which box of the image it holds, and how its bytes become samples.
+// After the index there is one path for all formats.
+//
+// An image is (bands, height, width). It is cut by a regular grid into chunks of (ChunkB, ChunkH,
+// ChunkW); ChunkB is 1 where every band has chunks of its own (PlanarConfiguration 2, rumi) and
+// Bands where a chunk holds all bands (pixel-interleaved TIFF, rumi cells).
+package chunk
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Codec names how a chunk's bytes are compressed. The values are part of the index blob: append only.
+type Codec uint8
+
+// Codecs. Who decodes them is passed to NewDecoder as a value.
+const (
+	Raw Codec = iota
+	Zstd
+	Deflate
+	LZW
+	PackBits
+	OpenZL
+	numCodecs
+)
+
+var codecNames = [numCodecs]string{"none", "zstd", "deflate", "lzw", "packbits", "openzl"}
+
+// String returns the codec's name in lower case.
+func (c Codec) String() string {
+	if c >= numCodecs {
+		return "invalid"
+	}
+	return codecNames[c]
+}
+
+// Predictor is TIFF's Predictor tag (TIFF 6.0 section 14, TIFF Technical Note 3).
+type Predictor uint8
+
+// Predictors. The values are TIFF's.
+const (
+	NoPredictor   Predictor = 1
+	Horizontal    Predictor = 2 // difference to the left neighbour, modulo the sample's width
+	FloatingPoint Predictor = 3 // byte planes, most significant first, differenced along the row
+	maxPredictor            = FloatingPoint
+)
+
+// Inner is the axis order of the samples inside a decoded chunk.
+type Inner uint8
+
+// Axis orders inside a chunk.
+const (
+	BYX Inner = iota // band planes; with ChunkB 1, plain rows
+	YXB              // pixel-interleaved
+)
+
+// Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata,
+// or 0 where the image has none.
+type Range struct {
+	Off int64
+	Len int64
+}
+
+// Index is everything a reader needs to know about one image. It is immutable once made and safe
+// for concurrent use.
+//
+// Chunk (row, col, group) has number (row*Across()+col)*Groups()+group; Ranges is in that order.
+// It is the physical order of TOG and rumi files.
+type Index struct {
+	Bands, Height, Width   int
+	ChunkB, ChunkH, ChunkW int
+	DType                  DType
+	Codec                  Codec
+	Predictor              Predictor
+	Inner                  Inner
+	BigEndian              bool // samples are big-endian once decompressed
+	CutEdge                bool // chunks at the lower edge hold only the rows of the image (strips)
+	CutRight               bool // chunks at the right edge hold only the columns of the image
+	NoData                 *float64
+	NoDataBits             *uint64 // of a 64-bit integer image, where a float64 is not exact: the sample's bits
+	Ranges                 []Range
+}
+
+// Limits of what an index may say. They bound arithmetic, not memory: every product below fits in int64.
+const (
+	MaxSide  = math.MaxInt32
+	MaxBands = 1 << 16
+)
+
+// Across returns the number of chunk columns, ceil(Width/ChunkW).
+func (x *Index) Across() int { return (x.Width + x.ChunkW - 1) / x.ChunkW }
+
+// Down returns the number of chunk rows, ceil(Height/ChunkH).
+func (x *Index) Down() int { return (x.Height + x.ChunkH - 1) / x.ChunkH }
+
+// Groups returns the number of chunks at one grid position, ceil(Bands/ChunkB).
+func (x *Index) Groups() int { return (x.Bands + x.ChunkB - 1) / x.ChunkB }
+
+// Box is a half-open box of an image: bands [B0, B1), rows [Y0, Y1), columns [X0, X1).
+type Box struct{ B0, B1, Y0, Y1, X0, X1 int }
+
+// Box returns the part of the image that chunk i covers, cut to the image.
+func (x *Index) Box(i int) Box {
+	g, pos := i%x.Groups(), i/x.Groups()
+	row, col := pos/x.Across(), pos%x.Across()
+	return Box{
+		B0: g * x.ChunkB, B1: min((g+1)*x.ChunkB, x.Bands),
+		Y0: row * x.ChunkH, Y1: min((row+1)*x.ChunkH, x.Height),
+		X0: col * x.ChunkW, X1: min((col+1)*x.ChunkW, x.Width),
+	}
+}
+
+// Stored returns the shape (bands, rows, columns) that chunk i decodes to: the full chunk, or what
+// is left of it at an edge where the format cuts.
+func (x *Index) Stored(i int) (b, h, w int) {
+	box := x.Box(i)
+	b, h, w = box.B1-box.B0, x.ChunkH, x.ChunkW
+	if x.CutEdge {
+		h = box.Y1 - box.Y0
+	}
+	if x.CutRight {
+		w = box.X1 - box.X0
+	}
+	return b, h, w
+}
+
+// StoredBytes returns the decoded size of chunk i in bytes.
+func (x *Index) StoredBytes(i int) int {
+	b, h, w := x.Stored(i)
+	return b * h * w * x.DType.Size()
+}
+
+// MaxStoredBytes returns the decoded size of the largest chunk in bytes.
+func (x *Index) MaxStoredBytes() int {
+	h, w := x.ChunkH, x.ChunkW
+	if x.CutEdge {
+		h = min(h, x.Height)
+	}
+	if x.CutRight {
+		w = min(w, x.Width)
+	}
+	return x.ChunkB * h * w * x.DType.Size()
+}
+
+// Validate checks that the index is one that the rest of chaski can work on: sizes in their ranges,
+// one range a chunk, ranges within a file of fileSize bytes (or not checked, if fileSize is negative),
+// decoded chunks of at most maxChunk bytes. It allocates nothing.
+func (x *Index) Validate(fileSize int64, maxChunk int) error {
+	bad := func(k fault.Kind, format string, args ...any) error {
+		return fault.New(k, "chunk index", fault.NoOffset, format, args...)
+	}
+	switch {
+	case !x.DType.Valid():
+		return bad(fault.Corrupt, "dtype %d does not exist", x.DType)
+	case x.Codec >= numCodecs:
+		return bad(fault.Corrupt, "codec %d does not exist", x.Codec)
+	case x.Predictor < NoPredictor || x.Predictor > maxPredictor:
+		return bad(fault.Corrupt, "predictor %d does not exist", x.Predictor)
+	case x.Inner > YXB:
+		return bad(fault.Corrupt, "axis order %d does not exist", x.Inner)
+	case x.Bands < 1 || x.Bands > MaxBands:
+		return bad(fault.Corrupt, "%d bands", x.Bands)
+	case x.Height < 1 || x.Height > MaxSide || x.Width < 1 || x.Width > MaxSide:
+		return bad(fault.Corrupt, "image of %d by %d pixels", x.Height, x.Width)
+	case x.ChunkH < 1 || x.ChunkH > MaxSide || x.ChunkW < 1 || x.ChunkW > MaxSide:
+		return bad(fault.Corrupt, "chunks of %d by %d pixels", x.ChunkH, x.ChunkW)
+	case x.ChunkB != 1 && x.ChunkB != x.Bands:
+		return bad(fault.Corrupt, "chunks of %d bands in an image of %d", x.ChunkB, x.Bands)
+	}
+	if !x.chunkFits(int64(maxChunk)) {
+		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)
+	}
+	positions := int64(x.Across()) * int64(x.Down())
+	if positions > int64(len(x.Ranges)) || positions*int64(x.Groups()) != int64(len(x.Ranges)) {
+		return bad(fault.Corrupt, "%d byte ranges for a grid of %d by %d with %d chunks a position",
+			len(x.Ranges), x.Down(), x.Across(), x.Groups())
+	}
+	for i, r := range x.Ranges {
+		if r.Off < 0 || r.Len < 0 || r.Off > math.MaxInt64-r.Len {
+			return bad(fault.Corrupt, "chunk %d: range of %d bytes at %d", i, r.Len, r.Off)
+		}
+		if fileSize >= 0 && r.Len > 0 && r.Off+r.Len > fileSize {
+			return fault.New(fault.Corrupt, "chunk index", r.Off, "chunk %d: range of %d bytes ends past the file's %d", i, r.Len, fileSize)
+		}
+	}
+	return nil
+}
+
+// chunkFits reports whether the largest decoded chunk has at most limit bytes. It multiplies step
+// by step so that nothing overflows.
+func (x *Index) chunkFits(limit int64) bool {
+	h, w := x.ChunkH, x.ChunkW
+	if x.CutEdge {
+		h = min(h, x.Height)
+	}
+	if x.CutRight {
+		w = min(w, x.Width)
+	}
+	n := int64(1)
+	for _, f := range [...]int{h, w, x.ChunkB, x.DType.Size()} {
+		if n > limit/int64(f) {
+			return false
+		}
+		n *= int64(f)
+	}
+	return true
+}

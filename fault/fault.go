@@ -1,0 +1,151 @@
+// Package fault is how every package of chaski says that something is wrong with an input.
+//
+// An error has a kind (corrupt, unsupported, limit, not found), the file, the part of the file
+// named in the words of its format, and a byte offset. It survives wrapping: errors.Is(err,
+// fault.Corrupt) and KindOf answer at any distance. Exit codes and gRPC status are derived from
+// the kind in one place each (cmd/chaski and grpc/server).
+package fault
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode"
+)
+
+// Kind says in which way an input is wrong. It is itself an error, the target of errors.Is.
+type Kind uint8
+
+const (
+	// Corrupt: the bytes contradict their format, or end early.
+	Corrupt Kind = iota + 1
+	// Unsupported: the bytes may be valid, but this is not (or not yet) read here.
+	Unsupported
+	// Limit: reading would pass a bound on memory, size or count.
+	Limit
+	// NotFound: a named thing (file, sample, column, band) does not exist.
+	NotFound
+)
+
+// Error returns the kind's name: "corrupt", "unsupported", "limit" or "not found".
+func (k Kind) Error() string {
+	switch k {
+	case Corrupt:
+		return "corrupt"
+	case Unsupported:
+		return "unsupported"
+	case Limit:
+		return "limit"
+	case NotFound:
+		return "not found"
+	}
+	return "unknown kind"
+}
+
+// NoOffset is the offset of an error that has no place in a file.
+const NoOffset = -1
+
+// Error is one fault of one input.
+type Error struct {
+	Kind Kind
+	File string // path or URI; empty until a caller that knows it calls WithFile
+	Part string // in the format's words: "ifd 0 tag 324", "tile 18", "frame header"
+	Off  int64  // byte offset, counted from the start of the file; NoOffset where there is none
+	Msg  string // what is wrong
+	Err  error  // the cause, or nil
+}
+
+// New makes an Error of a kind. off is NoOffset where there is none.
+func New(kind Kind, part string, off int64, format string, args ...any) *Error {
+	return &Error{Kind: kind, Part: part, Off: off, Msg: fmt.Sprintf(format, args...)}
+}
+
+// Wrap makes an Error of a kind from a cause that is not one of ours (a library's, the system's).
+// A cause that already has a kind keeps it.
+func Wrap(kind Kind, part string, off int64, cause error) *Error {
+	if k := KindOf(cause); k != 0 {
+		kind = k
+	}
+	return &Error{Kind: kind, Part: part, Off: off, Msg: cause.Error(), Err: cause}
+}
+
+// Error returns "FILE: PART at OFFSET: MSG: KIND", without the parts that are empty.
+func (e *Error) Error() string {
+	var b strings.Builder
+	if e.File != "" {
+		b.WriteString(e.File + ": ")
+	}
+	if e.Part != "" {
+		b.WriteString(e.Part)
+		if e.Off >= 0 {
+			fmt.Fprintf(&b, " at %d", e.Off)
+		}
+		b.WriteString(": ")
+	}
+	b.WriteString(e.Msg + ": " + e.Kind.Error())
+	return b.String()
+}
+
+// Unwrap makes both the kind and the cause reachable by errors.Is and errors.As.
+func (e *Error) Unwrap() []error {
+	if e.Err == nil {
+		return []error{e.Kind}
+	}
+	return []error{e.Kind, e.Err}
+}
+
+// KindOf returns the kind of err, or 0 if it has none.
+func KindOf(err error) Kind {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Kind
+	}
+	var k Kind
+	if errors.As(err, &k) {
+		return k
+	}
+	return 0
+}
+
+// WithFile returns err with the file's name filled in, unless a deeper layer already named one.
+// An err without a kind is returned unchanged.
+func WithFile(err error, file string) error {
+	var e *Error
+	if !errors.As(err, &e) || e.File != "" {
+		return err
+	}
+	c := *e
+	c.File = file
+	return &c
+}
+
+// WithPart returns err with part put before its own part ("tile 18 frame header") and base added
+// to its offset: for a layer that decodes a piece of a file it knows the place of. With base
+// NoOffset the offset is dropped. An err without a kind is returned unchanged.
+func WithPart(err error, part string, base int64) error {
+	var e *Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	c := *e
+	c.Part = strings.TrimSpace(part + " " + c.Part)
+	switch {
+	case base < 0:
+		c.Off = NoOffset
+	case c.Off < 0:
+		c.Off = base
+	default:
+		c.Off += base
+	}
+	return &c
+}
+
+// Line returns err on one line, control characters escaped, for a terminal or a log.
+func Line(err error) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) {
+			return ' '
+		}
+		return r
+	}, err.Error())
+}

@@ -1,0 +1,58 @@
+package kernel
+
+import "math"
+
+// Float16FromFloat32 rounds to the nearest IEEE 754 binary16, ties to even; a NaN stays a NaN
+// (its top payload bits kept, quiet), as numpy's astype does.
+func Float16FromFloat32(f float32) uint16 {
+	b := math.Float32bits(f)
+	sign := uint16(b>>16) & 0x8000
+	abs := b & 0x7fffffff
+	switch {
+	case abs > 0x7f800000: // NaN
+		m := uint16(abs>>13) & 0x3ff
+		if m == 0 {
+			m = 1
+		}
+		return sign | 0x7c00 | m
+	case abs >= 0x477ff000: // rounds to 65536 or more: infinity
+		return sign | 0x7c00
+	case abs >= 0x38800000: // normal
+		abs -= 112 << 23
+		return sign | uint16((abs+0xfff+(abs>>13&1))>>13)
+	case abs < 0x33000000: // below half of the smallest subnormal
+		return sign
+	}
+	// Subnormal: the mantissa with its hidden bit, shifted to units of 2^-24.
+	shift := 126 - abs>>23
+	m := abs&0x7fffff | 0x800000
+	half := uint32(1)<<(shift-1) - 1
+	return sign | uint16((m+half+(m>>shift&1))>>shift)
+}
+
+// Float32FromFloat16 is exact.
+func Float32FromFloat16(h uint16) float32 {
+	sign, exp, m := uint32(h&0x8000)<<16, uint32(h>>10)&0x1f, uint32(h)&0x3ff
+	switch {
+	case exp == 0x1f:
+		return math.Float32frombits(sign | 0x7f800000 | m<<13)
+	case exp != 0:
+		return math.Float32frombits(sign | (exp+112)<<23 | m<<13)
+	}
+	// Subnormal: m units of 2^-24, exact in float32.
+	f := float32(m) * (1.0 / (1 << 24))
+	return math.Float32frombits(sign | math.Float32bits(f))
+}
+
+// BFloat16FromFloat32 rounds to the nearest bfloat16, ties to even; a NaN becomes the quiet NaN of
+// its sign.
+func BFloat16FromFloat32(f float32) uint16 {
+	b := math.Float32bits(f)
+	if b&0x7fffffff > 0x7f800000 {
+		return uint16(b>>16)&0x8000 | 0x7fc0
+	}
+	return uint16((b + 0x7fff + (b >> 16 & 1)) >> 16)
+}
+
+// Float32FromBFloat16 is exact.
+func Float32FromBFloat16(h uint16) float32 { return math.Float32frombits(uint32(h) << 16) }

@@ -1,0 +1,109 @@
+// Package kernel holds the inner loops: plain functions over memory that the caller has sized and
+// checked. They allocate nothing, cannot fail, and read and write nothing outside their arguments.
+// Where a loop sees bytes as numbers (package view) it has a byte-wise twin beside it, which the
+// tests hold it to bit for bit.
+package kernel
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// UndoHorizontal undoes TIFF predictor 2 (TIFF 6.0 section 14) on one row of little-endian
+// integers of the given size (1, 2, 4 or 8 bytes): each is the difference, modulo its width, to
+// the one stride numbers before it. len(row) must be a multiple of size.
+func UndoHorizontal(row []byte, size, stride int) {
+	switch size {
+	case 1:
+		prefixSum(row, stride)
+	case 2:
+		if s, ok := view.Of[uint16](row); ok {
+			prefixSum(s, stride)
+			return
+		}
+		undoHorizontalBytes(row, size, stride)
+	case 4:
+		if s, ok := view.Of[uint32](row); ok {
+			prefixSum(s, stride)
+			return
+		}
+		undoHorizontalBytes(row, size, stride)
+	case 8:
+		if s, ok := view.Of[uint64](row); ok {
+			prefixSum(s, stride)
+			return
+		}
+		undoHorizontalBytes(row, size, stride)
+	}
+}
+
+func prefixSum[T uint8 | uint16 | uint32 | uint64](s []T, stride int) {
+	if stride == 1 {
+		var sum T
+		for i, v := range s {
+			sum += v
+			s[i] = sum
+		}
+		return
+	}
+	for i := stride; i < len(s); i++ {
+		s[i] += s[i-stride]
+	}
+}
+
+// undoHorizontalBytes is the byte-wise twin: addition with carry, least significant byte first.
+func undoHorizontalBytes(row []byte, size, stride int) {
+	for i := stride * size; i+size <= len(row); i += size {
+		carry := 0
+		for k := range size {
+			sum := int(row[i+k]) + int(row[i+k-stride*size]) + carry
+			row[i+k], carry = byte(sum), sum>>8
+		}
+	}
+}
+
+// UndoFloatPredictor undoes TIFF predictor 3 (TIFF Technical Note 3) on one row: the bytes are a
+// running sum with a distance of stride bytes, and stand in size planes, most significant first.
+// The result is little-endian numbers. len(tmp) must be len(row), a multiple of size.
+func UndoFloatPredictor(row, tmp []byte, size, stride int) {
+	prefixSum(row, stride)
+	copy(tmp, row)
+	n := len(row) / size
+	switch size {
+	case 2:
+		hi, lo := tmp[:n], tmp[n:2*n]
+		for i := range n {
+			binary.LittleEndian.PutUint16(row[2*i:], uint16(hi[i])<<8|uint16(lo[i]))
+		}
+	case 4:
+		a, b, c, d := tmp[:n], tmp[n:2*n], tmp[2*n:3*n], tmp[3*n:4*n]
+		for i := range n {
+			binary.LittleEndian.PutUint32(row[4*i:], uint32(a[i])<<24|uint32(b[i])<<16|uint32(c[i])<<8|uint32(d[i]))
+		}
+	default:
+		for i := range n {
+			for k := range size {
+				row[i*size+k] = tmp[(size-1-k)*n+i]
+			}
+		}
+	}
+}
+
+// SwapBytes reverses the bytes of every number of the given size (1, 2, 4 or 8).
+func SwapBytes(b []byte, size int) {
+	switch size {
+	case 2:
+		for i := 0; i+2 <= len(b); i += 2 {
+			binary.LittleEndian.PutUint16(b[i:], binary.BigEndian.Uint16(b[i:]))
+		}
+	case 4:
+		for i := 0; i+4 <= len(b); i += 4 {
+			binary.LittleEndian.PutUint32(b[i:], binary.BigEndian.Uint32(b[i:]))
+		}
+	case 8:
+		for i := 0; i+8 <= len(b); i += 8 {
+			binary.LittleEndian.PutUint64(b[i:], binary.BigEndian.Uint64(b[i:]))
+		}
+	}
+}

@@ -1,0 +1,12 @@
+//go:build purego || !(amd64 || arm64)
+
+package view
+
+// Of says no: callers take their byte-wise twin.
+func Of[T Number](b []byte) ([]T, bool) { return nil, false }
+
+// Bytes says no.
+func Bytes[T Number](s []T) ([]byte, bool) { return nil, false }
+
+// Aligned returns n zeroed bytes. Without unsafe their address cannot be chosen.
+func Aligned(n int) []byte { return make([]byte, n) }

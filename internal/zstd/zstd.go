@@ -1,0 +1,19 @@
+// Package zstd is the one place that decompresses zstd frames (RFC 8878). The decoder behind it is
+// klauspost/compress, or DataDog/zstd (libzstd through cgo) with the build tag datadog.
+package zstd
+
+import "github.com/chaski-eo/chaski/fault"
+
+// Decompress fills dst with the content of the frames in src, which must be exactly len(dst) bytes.
+// However much src claims or would produce, no more than len(dst) bytes are written or allocated.
+// A frame's content checksum is verified where there is one.
+func (d *Decoder) Decompress(dst, src []byte) error {
+	n, err := d.into(dst, src)
+	switch {
+	case err != nil:
+		return &fault.Error{Kind: fault.Corrupt, Part: "zstd", Off: fault.NoOffset, Msg: err.Error(), Err: err}
+	case n != len(dst):
+		return fault.New(fault.Corrupt, "zstd", fault.NoOffset, "content of %d bytes, %d needed", n, len(dst))
+	}
+	return nil
+}
