@@ -1,0 +1,43 @@
+package shuffle
+
+// Steps returns the number of steps of an epoch of n positions in global batches of g: the last
+// one is short unless dropLast leaves it out.
+func Steps(n int64, g int, dropLast bool) int64 {
+	if dropLast {
+		return n / int64(g)
+	}
+	return (n + int64(g) - 1) / int64(g)
+}
+
+// LocalRows returns the rows that every one of world ranks gets of a global batch of g:
+// ceil(g/world), the same for all, so that ranks agree on shapes.
+func LocalRows(g, world int) int { return (g + world - 1) / world }
+
+// Ticket asks for rows of a run of positions: rows RowStart, RowStart+RowStride, ... of the Count
+// positions from First of an epoch. Rank r of W asks for (r, W).
+type Ticket struct {
+	Epoch     uint64 `json:"epoch"`
+	First     int64  `json:"first"`
+	Count     int    `json:"count"`
+	RowStart  int    `json:"row_start"`
+	RowStride int    `json:"row_stride"`
+}
+
+// StepTicket returns the ticket of rank of world for step s of an epoch of n positions.
+func StepTicket(epoch uint64, s int64, g, rank, world int) Ticket {
+	return Ticket{Epoch: epoch, First: s * int64(g), Count: g, RowStart: rank, RowStride: world}
+}
+
+// Rows returns the number of rows the ticket's batch has, existing or not.
+func (t Ticket) Rows() int { return LocalRows(t.Count, t.RowStride) }
+
+// Position returns the position of the batch's row k in an epoch of n positions, or -1 for a row
+// that does not exist (past the global batch, or past the end of the epoch): padding.
+func (t Ticket) Position(k int, n int64) int64 {
+	i := t.RowStart + k*t.RowStride
+	p := t.First + int64(i)
+	if i >= t.Count || p >= n {
+		return -1
+	}
+	return p
+}

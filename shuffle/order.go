@@ -1,0 +1,102 @@
+package shuffle
+
+import "math/bits"
+
+// rounds of the Feistel network. Eight already pass the tests of this package; twelve leave room.
+const rounds = 12
+
+// Order is a permutation of [0, N): a Feistel network over the smallest power of two that holds N
+// (at least 4), walked until it lands inside (cycle walking; fewer than two steps on average).
+// The zero value is the empty order. It is a value: copy it freely, use it from any goroutine.
+type Order struct {
+	n        uint64
+	low, top uint // bits of the two halves
+	shuffled bool
+	keys     [rounds]uint64
+}
+
+// NewOrder returns the order of epoch of n samples. Without shuffled it is the identity.
+// It panics if n is negative.
+func NewOrder(seed, epoch uint64, n int64, shuffled bool) Order {
+	if n < 0 {
+		panic("shuffle: negative number of samples")
+	}
+	o := Order{n: uint64(n), shuffled: shuffled && n > 1}
+	if !o.shuffled {
+		return o
+	}
+	k := max(uint(bits.Len64(uint64(n-1))), 2)
+	o.low = k / 2
+	o.top = k - o.low
+	for i := range o.keys {
+		o.keys[i] = Hash(seed, domainOrder, epoch, uint64(i))
+	}
+	return o
+}
+
+// Len returns N.
+func (o *Order) Len() int64 { return int64(o.n) }
+
+// At returns the sample at position p. It panics unless 0 <= p < N.
+func (o *Order) At(p int64) int64 {
+	o.check(p)
+	if !o.shuffled {
+		return p
+	}
+	x := uint64(p)
+	for {
+		x = o.forward(x)
+		if x < o.n {
+			return int64(x)
+		}
+	}
+}
+
+// Position returns the position of sample i: the inverse of At.
+func (o *Order) Position(i int64) int64 {
+	o.check(i)
+	if !o.shuffled {
+		return i
+	}
+	x := uint64(i)
+	for {
+		x = o.backward(x)
+		if x < o.n {
+			return int64(x)
+		}
+	}
+}
+
+func (o *Order) check(p int64) {
+	if p < 0 || uint64(p) >= o.n {
+		panic("shuffle: position outside of the epoch")
+	}
+}
+
+// forward applies the network once. Even rounds change the top half, odd rounds the low one.
+func (o *Order) forward(x uint64) uint64 {
+	lo, hi := x&(1<<o.low-1), x>>o.low
+	for i := 0; i < rounds; i += 2 {
+		hi ^= Mix(o.keys[i]^lo) & (1<<o.top - 1)
+		lo ^= Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
+	}
+	return hi<<o.low | lo
+}
+
+func (o *Order) backward(x uint64) uint64 {
+	lo, hi := x&(1<<o.low-1), x>>o.low
+	for i := rounds - 2; i >= 0; i -= 2 {
+		lo ^= Mix(o.keys[i+1]^hi) & (1<<o.low - 1)
+		hi ^= Mix(o.keys[i]^lo) & (1<<o.top - 1)
+	}
+	return hi<<o.low | lo
+}
+
+// Window returns the corner (y, x) of the random window of h by w pixels at position p of an
+// epoch, in an asset of height by width pixels. Where the window does not fit, its corner is 0.
+// Every corner that fits is equally likely (to within 2^-32).
+func Window(seed, epoch uint64, p int64, height, width, h, w int) (y, x int) {
+	y = Below(Hash(seed, domainWindow, epoch, uint64(p), 0), max(height-h, 0)+1)
+	x = Below(Hash(seed, domainWindow, epoch, uint64(p), 1), max(width-w, 0)+1)
+	return y, x
+}
