@@ -61,7 +61,7 @@ type Field struct {
 	Normalize *Normalize `json:"normalize,omitempty"`
 	// Fill is the element for nodata samples and padding, in units of the result. Without it,
 	// padding is 0, and nodata samples are 0 where the field is normalised and kept where not.
-	Fill *float64 `json:"fill,omitempty"`
+	Fill *Float `json:"fill,omitempty"`
 	// Pad lets a window reach past the edge of the asset, filled; without it, windows are moved
 	// inside and assets smaller than the window are an error.
 	Pad bool `json:"pad,omitempty"`
@@ -76,7 +76,7 @@ type Normalize struct {
 	Scale  []float64 `json:"scale"`
 	Offset []float64 `json:"offset"`
 	// Clip bounds the result to [Clip[0], Clip[1]].
-	Clip *[2]float64 `json:"clip,omitempty"`
+	Clip *[2]Float `json:"clip,omitempty"`
 }
 
 // Sampler kinds.
@@ -229,7 +229,7 @@ func (f Field) validate() error {
 	default:
 		return fmt.Errorf("dtype %q is none of native, float32, float16, bfloat16, uint8", f.DType)
 	}
-	if f.Fill != nil && math.IsNaN(*f.Fill) && f.DType == "uint8" {
+	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && f.DType == "uint8" {
 		return errors.New("fill NaN does not exist in uint8")
 	}
 	return f.Normalize.validate(f.DType)

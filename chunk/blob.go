@@ -1,0 +1,463 @@
+package chunk
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// An index blob is an Index as bytes, for a catalog column beside the image's URI. Version 1:
+//
+//	4 bytes   magic "CHKX"
+//	u8        version, 1
+//	u8        flags: 1 Inner is YXB, 2 BigEndian, 4 CutEdge, 8 CutRight, 16 NoData follows,
+//	          32 NoDataBits follows, 64 ChunkB is Bands (0: ChunkB is 1; 0 also when Bands is 1)
+//	u8 u8 u8  dtype, codec, predictor, by the constants of this package
+//	varint    Bands, Height, Width, ChunkH, ChunkW
+//	8 bytes   NoData, float64, if its flag is set
+//	8 bytes   NoDataBits, if its flag is set
+//	u8        walk: bit 0 the order of the walk, bit 1 steps follow; other bits 0
+//	varint    smallest length of a chunk
+//	u8        width w, 1 to 63
+//	bits      for each chunk in the order of the index, its length minus the smallest, w bits,
+//	          packed from the least significant bit on; the last byte's spare bits are 0
+//	varint    offset of the walk's first chunk           } only if there is a chunk
+//	zigzag    gap between two chunks of the walk         } whose length is not 0
+//	zigzag ×  one step for every chunk of the walk but the first, if bit 1 says so
+//
+// varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
+// possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
+// chunks, follows from the shape.
+//
+// The walk visits the chunks whose length is not 0: in the order of the index (bit 0 clear), or all
+// of group 0, then all of group 1, … (set; the physical order of a band-interleaved file). A chunk
+// lies at the end of the chunk visited before it, plus gap, plus its step (0 where there are no
+// steps). So a TOG costs the bits of its lengths only. A chunk of length 0 is sparse.
+//
+// The blob of an index is unique: the smallest length and w are the smallest possible (w at least
+// 1, so that a blob bounds the number of chunks), gap is that between the walk's first two chunks (0 if
+// there is one), steps follow only if one of them is not 0, and the group-wise walk is taken only if its
+// steps need fewer bytes. ParseBlob refuses everything else.
+const (
+	blobMagic   = "CHKX"
+	blobVersion = 1
+
+	flagYXB = 1 << iota >> 2
+	flagBigEndian
+	flagCutEdge
+	flagCutRight
+	flagNoData
+	flagNoDataBits
+	flagAllBands
+	flagsKnown = 1<<7 - 1
+
+	walkGroups = 1
+	walkSteps  = 2
+)
+
+// MaxBlobChunks returns the largest number of chunks that a blob of n bytes can hold.
+func maxBlobChunks(n int) int64 { return 8 * int64(n) }
+
+// AppendBlob appends the index as bytes to dst. The index must be valid (Validate); offsets of
+// sparse chunks are not kept. The format is described at the top of blob.go and in docs.
+func (x *Index) AppendBlob(dst []byte) []byte {
+	dst = append(dst, blobMagic...)
+	dst = append(dst, blobVersion, x.blobFlags(), byte(x.DType), byte(x.Codec), byte(x.Predictor))
+	for _, v := range [...]int{x.Bands, x.Height, x.Width, x.ChunkH, x.ChunkW} {
+		dst = binary.AppendUvarint(dst, uint64(v))
+	}
+	if x.NoData != nil {
+		dst = binary.LittleEndian.AppendUint64(dst, math.Float64bits(*x.NoData))
+	}
+	if x.NoDataBits != nil {
+		dst = binary.LittleEndian.AppendUint64(dst, *x.NoDataBits)
+	}
+	w := x.bestWalk()
+	dst = append(dst, w.form)
+	least, width := x.lengthCode()
+	dst = binary.AppendUvarint(dst, least)
+	dst = append(dst, byte(width))
+	dst = x.appendLengths(dst, least, width)
+	if w.present == 0 {
+		return dst
+	}
+	dst = binary.AppendUvarint(dst, uint64(w.first))
+	dst = binary.AppendUvarint(dst, zigzag(w.gap))
+	if w.form&walkSteps != 0 {
+		s := x.walk(w.form)
+		s.next()
+		for n := 1; n < w.present; n++ {
+			end := s.end
+			i, _ := s.next()
+			dst = binary.AppendUvarint(dst, zigzag(x.Ranges[i].Off-end-w.gap))
+		}
+	}
+	return dst
+}
+
+func (x *Index) blobFlags() byte {
+	var f byte
+	set := func(on bool, bit byte) {
+		if on {
+			f |= bit
+		}
+	}
+	set(x.Inner == YXB, flagYXB)
+	set(x.BigEndian, flagBigEndian)
+	set(x.CutEdge, flagCutEdge)
+	set(x.CutRight, flagCutRight)
+	set(x.NoData != nil, flagNoData)
+	set(x.NoDataBits != nil, flagNoDataBits)
+	set(x.Bands > 1 && x.ChunkB == x.Bands, flagAllBands)
+	return f
+}
+
+// walker visits the chunks of an index whose length is not 0.
+type walker struct {
+	x      *Index
+	groups bool
+	at     int   // steps of the walk so far, sparse chunks included
+	end    int64 // end of the chunk visited last
+}
+
+func (x *Index) walk(form byte) walker { return walker{x: x, groups: form&walkGroups != 0} }
+
+// next returns the number of the next chunk, or false at the end.
+func (w *walker) next() (int, bool) {
+	groups := w.x.Groups()
+	positions := len(w.x.Ranges) / groups
+	for w.at < len(w.x.Ranges) {
+		i := w.at
+		if w.groups {
+			i = w.at%positions*groups + w.at/positions
+		}
+		w.at++
+		if r := w.x.Ranges[i]; r.Len > 0 {
+			w.end = r.Off + r.Len
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// walkPlan is how the offsets of an index are written.
+type walkPlan struct {
+	form       byte
+	present    int
+	first, gap int64
+	cost       int // bytes of the steps
+}
+
+func (x *Index) planWalk(form byte) walkPlan {
+	p := walkPlan{form: form}
+	w := x.walk(form)
+	steps := false
+	for {
+		end := w.end
+		i, ok := w.next()
+		if !ok {
+			break
+		}
+		off := x.Ranges[i].Off
+		switch p.present {
+		case 0:
+			p.first = off
+		case 1:
+			p.gap = off - end
+			p.cost++
+		default:
+			step := off - end - p.gap
+			steps = steps || step != 0
+			p.cost += uvarintLen(zigzag(step))
+		}
+		p.present++
+	}
+	if steps {
+		p.form |= walkSteps
+	} else {
+		p.cost = 0
+	}
+	return p
+}
+
+func (x *Index) bestWalk() walkPlan {
+	p := x.planWalk(0)
+	if p.cost == 0 || x.Groups() == 1 {
+		return p
+	}
+	if g := x.planWalk(walkGroups); g.cost < p.cost {
+		return g
+	}
+	return p
+}
+
+// lengthCode returns the smallest length and the bits that the others need above it.
+func (x *Index) lengthCode() (least uint64, width int) {
+	lo, hi := int64(math.MaxInt64), int64(0)
+	for _, r := range x.Ranges {
+		lo, hi = min(lo, r.Len), max(hi, r.Len)
+	}
+	return uint64(lo), max(1, bits.Len64(uint64(hi-lo)))
+}
+
+func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
+	var acc uint64 // fewer than 8 bits between two chunks
+	n := 0
+	put := func(v uint64, w int) {
+		acc |= v << n
+		for n += w; n >= 8; n -= 8 {
+			dst = append(dst, byte(acc))
+			acc >>= 8
+		}
+	}
+	for _, r := range x.Ranges {
+		v := uint64(r.Len) - least
+		put(v&(1<<32-1), min(width, 32))
+		if width > 32 {
+			put(v>>32, width-32)
+		}
+	}
+	if n > 0 {
+		dst = append(dst, byte(acc))
+	}
+	return dst
+}
+
+func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
+func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
+
+func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
+
+// ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes; the file's size
+// is not known here, so the caller checks the ranges with CheckSize or Validate before it reads.
+// It allocates at most 128 bytes for each byte of b. b is not kept.
+func ParseBlob(b []byte, maxChunk int) (*Index, error) {
+	p := blobParser{b: b}
+	x := p.head()
+	if p.err == nil {
+		p.ranges(x, maxChunk)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return x, nil
+}
+
+// blobParser reads a blob from front to back. After the first error it returns zeros.
+type blobParser struct {
+	b   []byte
+	at  int
+	err error
+}
+
+func (p *blobParser) fail(kind fault.Kind, format string, args ...any) {
+	if p.err == nil {
+		p.err = fault.New(kind, "index blob", int64(p.at), format, args...)
+	}
+}
+
+func (p *blobParser) bytes(n int) []byte {
+	if p.err == nil && n > len(p.b)-p.at {
+		p.fail(fault.Corrupt, "ends early")
+	}
+	if p.err != nil {
+		return nil
+	}
+	p.at += n
+	return p.b[p.at-n : p.at]
+}
+
+func (p *blobParser) u8() byte {
+	if b := p.bytes(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+func (p *blobParser) u64() uint64 {
+	if b := p.bytes(8); b != nil {
+		return binary.LittleEndian.Uint64(b)
+	}
+	return 0
+}
+
+func (p *blobParser) uvarint() uint64 {
+	if p.err != nil {
+		return 0
+	}
+	v, n := binary.Uvarint(p.b[p.at:])
+	if n <= 0 || n != uvarintLen(v) {
+		p.fail(fault.Corrupt, "not a number in its shortest form")
+		return 0
+	}
+	p.at += n
+	return v
+}
+
+// side reads a number that must fit a side of an image.
+func (p *blobParser) side(what string) int {
+	v := p.uvarint()
+	if p.err == nil && (v < 1 || v > MaxSide) {
+		p.fail(fault.Corrupt, "%s %d", what, v)
+	}
+	return int(v & math.MaxInt32)
+}
+
+func (p *blobParser) head() *Index {
+	if m := p.bytes(4); p.err == nil && string(m) != blobMagic {
+		p.at = 0
+		p.fail(fault.Corrupt, "not an index blob")
+	}
+	if v := p.u8(); p.err == nil && v != blobVersion {
+		p.fail(fault.Unsupported, "version %d", v)
+	}
+	f := p.u8()
+	if f&^flagsKnown != 0 {
+		p.fail(fault.Corrupt, "flags %#x", f)
+	}
+	x := &Index{
+		DType: DType(p.u8()), Codec: Codec(p.u8()), Predictor: Predictor(p.u8()),
+		Bands: p.side("bands"), Height: p.side("height"), Width: p.side("width"),
+		ChunkB: 1, ChunkH: p.side("chunk height"), ChunkW: p.side("chunk width"),
+		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
+	}
+	if f&flagYXB != 0 {
+		x.Inner = YXB
+	}
+	if f&flagAllBands != 0 {
+		if x.ChunkB = x.Bands; x.Bands == 1 && p.err == nil {
+			p.fail(fault.Corrupt, "flag 64 with one band")
+		}
+	}
+	if f&flagNoData != 0 {
+		v := math.Float64frombits(p.u64())
+		x.NoData = &v
+	}
+	if f&flagNoDataBits != 0 {
+		v := p.u64()
+		x.NoDataBits = &v
+	}
+	return x
+}
+
+// ranges reads the chunks' places into x and checks x as a whole.
+func (p *blobParser) ranges(x *Index, maxChunk int) {
+	form := p.u8()
+	if form > walkGroups|walkSteps {
+		p.fail(fault.Corrupt, "walk %d", form)
+	}
+	least, width := p.uvarint(), int(p.u8())
+	if least > math.MaxInt64 || width < 1 || width > 63 {
+		p.fail(fault.Corrupt, "lengths of %d bits from %d on", width, least)
+	}
+	if p.err != nil {
+		return
+	}
+	n := int64(x.Across()) * int64(x.Down()) // both below 2^31
+	if limit := maxBlobChunks(len(p.b)); n > limit || n*int64(x.Groups()) > limit {
+		p.fail(fault.Corrupt, "the grid has more chunks than the blob has bits")
+		return
+	}
+	n *= int64(x.Groups())
+	packed := p.bytes(int((n*int64(width) + 7) / 8))
+	if p.err != nil {
+		return
+	}
+	x.Ranges = make([]Range, n)
+	p.lengths(x, packed, least, width)
+	p.offsets(x, form)
+	if p.err == nil && p.at != len(p.b) {
+		p.fail(fault.Corrupt, "%d bytes too many", len(p.b)-p.at)
+	}
+	if p.err != nil {
+		return
+	}
+	if p.err = x.Validate(-1, maxChunk); p.err != nil {
+		return
+	}
+	if l, w := x.lengthCode(); l != least || w != width || x.bestWalk().form != form {
+		p.fail(fault.Corrupt, "not the shortest form of its index")
+	}
+}
+
+// lengths unpacks the chunks' lengths.
+func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
+	var acc uint64
+	n, at := 0, 0
+	get := func(w int) uint64 { // w is at most 32
+		for ; n < w; n += 8 {
+			acc |= uint64(packed[at]) << n
+			at++
+		}
+		v := acc & (1<<w - 1)
+		acc >>= w
+		n -= w
+		return v
+	}
+	for i := range x.Ranges {
+		v := get(min(width, 32))
+		if width > 32 {
+			v |= get(width-32) << 32
+		}
+		if v += least; v > math.MaxInt64 {
+			p.fail(fault.Corrupt, "chunk %d of %d bytes", i, v)
+			return
+		}
+		x.Ranges[i].Len = int64(v)
+	}
+	if acc != 0 {
+		p.fail(fault.Corrupt, "spare bits are not 0")
+	}
+}
+
+// offsets walks the chunks and gives each its place.
+func (p *blobParser) offsets(x *Index, form byte) {
+	w := x.walk(form)
+	i, ok := w.next()
+	if !ok || p.err != nil {
+		return
+	}
+	first := p.uvarint()
+	gap := unzigzag(p.uvarint())
+	if first > math.MaxInt64 {
+		p.fail(fault.Corrupt, "first chunk at %d", first)
+	}
+	at := int64(first)
+	for k := 0; p.err == nil; k++ {
+		if at < 0 || at > math.MaxInt64-x.Ranges[i].Len {
+			p.fail(fault.Corrupt, "chunk %d of %d bytes at %d", i, x.Ranges[i].Len, at)
+			return
+		}
+		x.Ranges[i].Off = at
+		end := at + x.Ranges[i].Len
+		if i, ok = w.next(); !ok {
+			if k == 0 && gap != 0 {
+				p.fail(fault.Corrupt, "a gap after the only chunk")
+			}
+			return
+		}
+		step := int64(0)
+		if form&walkSteps != 0 {
+			step = unzigzag(p.uvarint())
+			if k == 0 && step != 0 {
+				p.fail(fault.Corrupt, "a step before the second chunk")
+			}
+		}
+		if at, ok = add(end, gap, step); !ok {
+			p.fail(fault.Corrupt, "chunk %d lies outside of every file", i)
+		}
+	}
+}
+
+// add returns end+gap+step, and whether that is an offset. end is not negative.
+func add(end, gap, step int64) (int64, bool) {
+	hi, lo := int64(0), uint64(end)
+	for _, v := range [...]int64{gap, step} {
+		var c uint64
+		lo, c = bits.Add64(lo, uint64(v), 0)
+		hi += v>>63 + int64(c)
+	}
+	return int64(lo), hi == 0 && lo <= math.MaxInt64
+}

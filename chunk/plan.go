@@ -1,0 +1,123 @@
+package chunk
+
+import (
+	"cmp"
+	"slices"
+)
+
+// Run is a stretch of a file to read at once, and the chunks that lie in it.
+type Run struct {
+	Off    int64 // first byte in the file
+	Len    int64 // bytes
+	Chunks []int // chunk numbers, by offset; their bytes are at Place(i).Off-Off
+}
+
+// RunPlan says what to read for a window of an image. It is reused: Reset keeps its memory, and in
+// the steady state allocates nothing. The zero value is ready. Runs and Sparse are valid until
+// the next Reset.
+type RunPlan struct {
+	Runs   []Run // by offset; no chunk is in two of them
+	Sparse []int // chunks of the window that have no bytes
+
+	chunks []int
+	groups []bool // groups asked for, by number
+}
+
+// Place returns the byte range that has to be read for chunk i: its range, or as much of it as an
+// uncompressed chunk needs. Len is 0 for a sparse chunk.
+func (x *Index) Place(i int) Range {
+	r := x.Ranges[i]
+	if x.Codec == Raw {
+		r.Len = min(r.Len, int64(x.StoredBytes(i)))
+	}
+	return r
+}
+
+// Reset plans the reading of the chunks of x that meet box. bands are the bands wanted, in any
+// order, repeats allowed, each within the image; with nil bands they are those of the box. The
+// rows and columns of box are cut to the image, and so are its bands if they are used.
+//
+// Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has no more
+// than maxRun bytes; a chunk of more is a run of its own. Chunks that overlap in the file (a writer
+// may store equal chunks once) share a run under the same rule.
+func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
+	p.Runs, p.Sparse, p.chunks = p.Runs[:0], p.Sparse[:0], p.chunks[:0]
+	g0, g1 := p.selectGroups(x, box, bands)
+	y0, y1 := max(box.Y0, 0), min(box.Y1, x.Height)
+	x0, x1 := max(box.X0, 0), min(box.X1, x.Width)
+	if g0 >= g1 || y0 >= y1 || x0 >= x1 {
+		return
+	}
+	across, groups := x.Across(), x.Groups()
+	for row := y0 / x.ChunkH; row <= (y1-1)/x.ChunkH; row++ {
+		for col := x0 / x.ChunkW; col <= (x1-1)/x.ChunkW; col++ {
+			first := (row*across + col) * groups
+			for g := g0; g < g1; g++ {
+				switch {
+				case len(p.groups) > 0 && !p.groups[g]:
+				case x.Ranges[first+g].Len == 0:
+					p.Sparse = append(p.Sparse, first+g)
+				default:
+					p.chunks = append(p.chunks, first+g)
+				}
+			}
+		}
+	}
+	p.sort(x)
+	p.merge(x, maxGap, maxRun)
+}
+
+// selectGroups returns the range of groups that the bands lie in, and marks those asked for in
+// p.groups, which stays empty where it is all of them.
+func (p *RunPlan) selectGroups(x *Index, box Box, bands []int) (g0, g1 int) {
+	p.groups = p.groups[:0]
+	if bands == nil {
+		b0, b1 := max(box.B0, 0), min(box.B1, x.Bands)
+		if b0 >= b1 {
+			return 0, 0
+		}
+		return b0 / x.ChunkB, (b1-1)/x.ChunkB + 1
+	}
+	n := x.Groups()
+	p.groups = slices.Grow(p.groups, n)[:n]
+	clear(p.groups)
+	g0, g1 = n, 0
+	for _, b := range bands {
+		g := b / x.ChunkB
+		p.groups[g] = true
+		g0, g1 = min(g0, g), max(g1, g+1)
+	}
+	return g0, g1
+}
+
+// sort orders the chunks by offset. In a TOG or a rumi file they are already.
+func (p *RunPlan) sort(x *Index) {
+	for k := 1; k < len(p.chunks); k++ {
+		if x.Ranges[p.chunks[k]].Off < x.Ranges[p.chunks[k-1]].Off {
+			slices.SortFunc(p.chunks, func(a, b int) int {
+				return cmp.Or(cmp.Compare(x.Ranges[a].Off, x.Ranges[b].Off), cmp.Compare(a, b))
+			})
+			return
+		}
+	}
+}
+
+func (p *RunPlan) merge(x *Index, maxGap, maxRun int64) {
+	start := 0
+	var off, end int64
+	for k, i := range p.chunks {
+		r := x.Place(i)
+		if k > start {
+			grown := max(end, r.Off+r.Len)
+			if r.Off-end <= maxGap && grown-off <= maxRun {
+				end = grown
+				continue
+			}
+			p.Runs = append(p.Runs, Run{off, end - off, p.chunks[start:k:k]})
+		}
+		start, off, end = k, r.Off, r.Off+r.Len
+	}
+	if n := len(p.chunks); n > 0 {
+		p.Runs = append(p.Runs, Run{off, end - off, p.chunks[start:n:n]})
+	}
+}

@@ -1,0 +1,82 @@
+package loader
+
+import (
+	"sync/atomic"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// TensorKind says what a tensor's bytes are.
+type TensorKind uint8
+
+// Tensor kinds. The values are those of the payload (proto/chaski/v1/batch.fbs).
+const (
+	Dense TensorKind = iota
+	Ragged
+	Text
+)
+
+// Tensor is one member of a batch. Its memory is the batch's: valid until Release.
+type Tensor struct {
+	Name  string
+	Kind  TensorKind
+	DType chunk.DType // Invalid for text
+	Axes  []string    // "n", "b", "(h w)", ...
+	Shape []int64
+	Data  []byte // little-endian elements in C order, 64-byte aligned; or the values of ragged and text
+	// Offsets are rows+1 little-endian uint64 offsets into the values, in elements (ragged, text).
+	Offsets []byte
+	// Convert is the arithmetic left to the receiver; nil where the data are final.
+	Convert *Convert
+}
+
+// Convert is arithmetic left to the receiver of a tensor in its native dtype.
+type Convert struct {
+	To            chunk.DType
+	Scale, Offset []float32 // one a band, one for all, or none
+	BandAxis      int       // axis of the tensor that is the bands, or -1
+	Clip          bool
+	Lo, Hi        float32
+	Fill          float64
+	Mask          []byte // uint8 in the tensor's layout, 0 where Fill goes; nil if there is no such sample
+}
+
+// Bad is a row that the bad-sample policy touched.
+type Bad struct {
+	Row      int
+	Position int64
+	Err      error
+}
+
+// Batch is the rows of one ticket. It is the caller's until Release.
+type Batch struct {
+	Epoch     uint64
+	First     int64 // first position of the ticket
+	Rows      int
+	Valid     []bool  // one a row; false for padding and skipped samples
+	Positions []int64 // one a row; -1 for padding
+	Samples   []int64 // index of the sample in the dataset; -1 for padding
+	Bad       []Bad
+	Tensors   []Tensor
+
+	release  func()
+	released atomic.Bool
+}
+
+// Tensor returns the tensor with a name, or nil.
+func (b *Batch) Tensor(name string) *Tensor {
+	for i := range b.Tensors {
+		if b.Tensors[i].Name == name {
+			return &b.Tensors[i]
+		}
+	}
+	return nil
+}
+
+// Release gives the batch's memory back. The batch and all slices of it are invalid afterwards.
+// Further calls do nothing.
+func (b *Batch) Release() {
+	if b.release != nil && !b.released.Swap(true) {
+		b.release()
+	}
+}

@@ -1,0 +1,207 @@
+package openzl
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/zeebo/xxh3"
+)
+
+// Format versions that are read.
+const (
+	minVersion = 14
+	maxVersion = 26
+	// chunkVersion is the first version whose frames are cut into chunks.
+	chunkVersion   = 21
+	commentVersion = 22
+	dictVersion    = 25
+)
+
+const (
+	magicBase   = 0xD7B1A5C0 // the magic number is this plus the version
+	magicAhead  = 64         // magic numbers up to this far ahead are versions to come
+	maxOutputs  = 2048
+	maxComment  = 10000
+	maxBundleID = 32
+)
+
+// frameHeader is what stands before the first chunk.
+type frameHeader struct {
+	version         int
+	contentChecksum bool // chunks end with a checksum of what they decode to
+	chunkChecksum   bool // chunks end with a checksum of their stored bytes
+	types           []Type
+	sizes           []int // bytes of each output, strings without their lengths
+	strings         []int // strings of each output; -1 where the header does not say
+	comment         []byte
+	total           int // sum of sizes
+	bundle          bool
+}
+
+func headerFault(kind fault.Kind, off int, format string, args ...any) error {
+	return fault.New(kind, "frame header", int64(off), format, args...)
+}
+
+// typeCodes are the types in the order of their two-bit codes.
+var typeCodes = [4]Type{Serial, Struct, Numeric, String}
+
+// parse reads the frame header from c. verify says whether its checksum is looked at.
+func (h *frameHeader) parse(c *cursor, limit int, verify bool) error {
+	*h = frameHeader{types: h.types[:0], sizes: h.sizes[:0], strings: h.strings[:0]}
+	magic := c.u32()
+	if c.bad {
+		return headerFault(fault.Corrupt, c.off, "%d bytes are no OpenZL frame", len(c.b))
+	}
+	if magic < magicBase || magic > magicBase+magicAhead {
+		return headerFault(fault.Corrupt, 0, "magic number %#08x is not OpenZL's", magic)
+	}
+	h.version = int(magic - magicBase)
+	if h.version < minVersion || h.version > maxVersion {
+		return headerFault(fault.Unsupported, 0, "openzl format version %d", h.version)
+	}
+	if h.version >= chunkVersion {
+		if err := h.parseFlags(c); err != nil {
+			return err
+		}
+	}
+	if err := h.parseTypes(c); err != nil {
+		return err
+	}
+	if err := h.parseSizes(c, limit); err != nil {
+		return err
+	}
+	if h.comment != nil {
+		n := c.varint()
+		if n == 0 || n > maxComment {
+			return headerFault(fault.Corrupt, c.off, "comment of %d bytes", n)
+		}
+		h.comment = c.take(int(n))
+	}
+	if h.version >= chunkVersion && h.chunkChecksum {
+		sum := byte(xxh3.Hash(c.b[:c.off]))
+		if got := c.byte(); verify && !c.bad && got != sum {
+			return headerFault(fault.Corrupt, c.off-1, "checksum %#02x, stored %#02x", sum, got)
+		}
+	}
+	if c.bad {
+		return headerFault(fault.Corrupt, c.off, "frame ends within its header")
+	}
+	return nil
+}
+
+func (h *frameHeader) parseFlags(c *cursor) error {
+	flags := c.byte()
+	h.contentChecksum = flags&1 != 0
+	h.chunkChecksum = flags&2 != 0
+	if flags&4 != 0 && h.version >= commentVersion {
+		h.comment = []byte{}
+	}
+	if h.version < dictVersion || flags&8 == 0 {
+		return nil
+	}
+	h.bundle = true
+	n := int(c.byte())
+	if n == 0 || n > maxBundleID {
+		return headerFault(fault.Corrupt, c.off, "dictionary bundle id of %d bytes", n)
+	}
+	zero := true
+	for _, b := range c.take(n) {
+		zero = zero && b == 0
+	}
+	if zero {
+		return headerFault(fault.Corrupt, c.off, "dictionary bundle id is zero")
+	}
+	return nil
+}
+
+// parseTypes reads how many outputs there are and their types, two bits each. Where the two first
+// bytes have room left the first types stand there.
+func (h *frameHeader) parseTypes(c *cursor) error {
+	first := c.byte()
+	n, inline := 1, 1
+	var packed uint32 // types in the leading bytes
+	switch {
+	case h.version == 14:
+		packed = uint32(first)
+		if first > 3 {
+			return headerFault(fault.Corrupt, c.off-1, "output type %d", first)
+		}
+	case h.version < chunkVersion:
+		packed = uint32(first & 63)
+		n, inline = int(first>>6)+1, 3
+		if n == 4 {
+			second := c.byte()
+			packed |= uint32(second&15) << 6
+			n, inline = int(second>>4)+4, 5
+		}
+		if n == 19 {
+			n = int(c.byte()) + 19
+		}
+		if n == 274 {
+			n = c.u16() + 274
+		}
+	default:
+		packed = uint32(first >> 4)
+		n, inline = int(first&15), 2
+		if n == 15 {
+			n, inline = int(c.byte())<<4+int(first>>4)+15, 0
+		}
+	}
+	if c.bad {
+		return headerFault(fault.Corrupt, c.off, "frame ends within its header")
+	}
+	if n == 0 {
+		return headerFault(fault.Unsupported, c.off, "frame without outputs")
+	}
+	if n > maxOutputs {
+		return headerFault(fault.Limit, c.off, "%d outputs, at most %d are read", n, maxOutputs)
+	}
+	rest := c.bits(max(n-inline, 0), 2)
+	for i := range n {
+		if i < inline {
+			h.types = append(h.types, typeCodes[packed>>(2*i)&3])
+		} else {
+			h.types = append(h.types, typeCodes[rest.next(2)])
+		}
+	}
+	return nil
+}
+
+// parseSizes reads the size of every output and, since version 21, the number of strings.
+func (h *frameHeader) parseSizes(c *cursor, limit int) error {
+	for i := range h.types {
+		var v uint64
+		if h.version < chunkVersion {
+			v = uint64(c.u32())
+		} else {
+			at := c.off
+			if v = c.varint(); v == 0 && !c.bad {
+				return headerFault(fault.Unsupported, at, "size of output %d is unknown", i)
+			}
+			v--
+		}
+		if c.bad {
+			return headerFault(fault.Corrupt, c.off, "frame ends within its header")
+		}
+		if v > uint64(limit-h.total) {
+			return headerFault(fault.Limit, c.off, "outputs of more than %d bytes", limit)
+		}
+		h.sizes = append(h.sizes, int(v))
+		h.total += int(v)
+		h.strings = append(h.strings, -1)
+	}
+	if h.version < chunkVersion {
+		return nil
+	}
+	for i, t := range h.types {
+		if t != String {
+			continue
+		}
+		n := c.varint()
+		if n > math.MaxInt32 || int(n) > limit/4 {
+			return headerFault(fault.Limit, c.off, "output %d of %d strings", i, n)
+		}
+		h.strings[i] = int(n)
+	}
+	return nil
+}
