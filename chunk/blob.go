@@ -25,7 +25,7 @@ import (
 //	          packed from the least significant bit on; the last byte's spare bits are 0
 //	varint    offset of the walk's first chunk           } only if there is a chunk
 //	zigzag    gap between two chunks of the walk         } whose length is not 0
-//	zigzag ×  one step for every chunk of the walk but the first, if bit 1 says so
+//	zigzag ×  one step for every chunk of the walk from the third on, if bit 1 says so
 //
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
 // possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
@@ -34,7 +34,7 @@ import (
 // The walk visits the chunks whose length is not 0: in the order of the index (bit 0 clear), or all
 // of group 0, then all of group 1, … (set; the physical order of a band-interleaved file). A chunk
 // lies at the end of the chunk visited before it, plus gap, plus its step (0 where there are no
-// steps). So a TOG costs the bits of its lengths only. A chunk of length 0 is sparse.
+// steps), modulo 2^64. So a TOG costs the bits of its lengths only. A chunk of length 0 is sparse.
 //
 // The blob of an index is unique: the smallest length and w are the smallest possible (w at least
 // 1, so that a blob bounds the number of chunks), gap is that between the walk's first two chunks (0 if
@@ -44,24 +44,24 @@ const (
 	blobMagic   = "CHKX"
 	blobVersion = 1
 
-	flagYXB = 1 << iota >> 2
-	flagBigEndian
-	flagCutEdge
-	flagCutRight
-	flagNoData
-	flagNoDataBits
-	flagAllBands
-	flagsKnown = 1<<7 - 1
+	flagYXB        = 1
+	flagBigEndian  = 2
+	flagCutEdge    = 4
+	flagCutRight   = 8
+	flagNoData     = 16
+	flagNoDataBits = 32
+	flagAllBands   = 64
+	flagsKnown     = 127
 
 	walkGroups = 1
 	walkSteps  = 2
 )
 
-// MaxBlobChunks returns the largest number of chunks that a blob of n bytes can hold.
+// maxBlobChunks returns the largest number of chunks that a blob of n bytes can hold.
 func maxBlobChunks(n int) int64 { return 8 * int64(n) }
 
 // AppendBlob appends the index as bytes to dst. The index must be valid (Validate); offsets of
-// sparse chunks are not kept. The format is described at the top of blob.go and in docs.
+// sparse chunks are not kept. The format is described at the top of blob.go.
 func (x *Index) AppendBlob(dst []byte) []byte {
 	dst = append(dst, blobMagic...)
 	dst = append(dst, blobVersion, x.blobFlags(), byte(x.DType), byte(x.Codec), byte(x.Predictor))
@@ -88,7 +88,8 @@ func (x *Index) AppendBlob(dst []byte) []byte {
 	if w.form&walkSteps != 0 {
 		s := x.walk(w.form)
 		s.next()
-		for n := 1; n < w.present; n++ {
+		s.next()
+		for n := 2; n < w.present; n++ {
 			end := s.end
 			i, _ := s.next()
 			dst = binary.AppendUvarint(dst, zigzag(x.Ranges[i].Off-end-w.gap))
@@ -166,7 +167,6 @@ func (x *Index) planWalk(form byte) walkPlan {
 			p.first = off
 		case 1:
 			p.gap = off - end
-			p.cost++
 		default:
 			step := off - end - p.gap
 			steps = steps || step != 0
@@ -231,7 +231,7 @@ func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
 func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 
 // ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes; the file's size
-// is not known here, so the caller checks the ranges with CheckSize or Validate before it reads.
+// is not known here, so the caller checks the ranges with Validate before it reads.
 // It allocates at most 128 bytes for each byte of b. b is not kept.
 func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 	p := blobParser{b: b}
@@ -439,25 +439,9 @@ func (p *blobParser) offsets(x *Index, form byte) {
 			return
 		}
 		step := int64(0)
-		if form&walkSteps != 0 {
+		if form&walkSteps != 0 && k > 0 {
 			step = unzigzag(p.uvarint())
-			if k == 0 && step != 0 {
-				p.fail(fault.Corrupt, "a step before the second chunk")
-			}
 		}
-		if at, ok = add(end, gap, step); !ok {
-			p.fail(fault.Corrupt, "chunk %d lies outside of every file", i)
-		}
+		at = end + gap + step // may wrap; what it wraps to is checked above
 	}
-}
-
-// add returns end+gap+step, and whether that is an offset. end is not negative.
-func add(end, gap, step int64) (int64, bool) {
-	hi, lo := int64(0), uint64(end)
-	for _, v := range [...]int64{gap, step} {
-		var c uint64
-		lo, c = bits.Add64(lo, uint64(v), 0)
-		hi += v>>63 + int64(c)
-	}
-	return int64(lo), hi == 0 && lo <= math.MaxInt64
 }

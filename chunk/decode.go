@@ -128,7 +128,7 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	}
 	v := *x.NoData
 	switch x.DType {
-	case Float16:
+	case Float16, ComplexFloat16:
 		binary.LittleEndian.PutUint16(s[:], kernel.Float16FromFloat32(float32(v)))
 	case BFloat16:
 		binary.LittleEndian.PutUint16(s[:], kernel.BFloat16FromFloat32(float32(v)))
@@ -138,6 +138,10 @@ func (x *Index) nodataSample(s *[16]byte) int {
 		binary.LittleEndian.PutUint64(s[:], math.Float64bits(v))
 	case Uint64:
 		binary.LittleEndian.PutUint64(s[:], uint64(v))
+	case ComplexInt16: // the imaginary component stays 0
+		binary.LittleEndian.PutUint16(s[:], uint16(int64(v)))
+	case ComplexInt32:
+		binary.LittleEndian.PutUint32(s[:], uint32(int64(v)))
 	default:
 		binary.LittleEndian.PutUint64(s[:], uint64(int64(v)))
 	}

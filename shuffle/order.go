@@ -2,11 +2,16 @@ package shuffle
 
 import "math/bits"
 
-// rounds of the Feistel network. Eight already pass the tests of this package; twelve leave room.
+// rounds of the Feistel network. Four fail the tests of this package, six pass them; twelve leave room.
 const rounds = 12
 
+// minBits is the least size of the network: on fewer than six bits its halves have too few
+// functions to choose from, and small epochs would not be uniform.
+const minBits = 6
+
 // Order is a permutation of [0, N): a Feistel network over the smallest power of two that holds N
-// (at least 4), walked until it lands inside (cycle walking; fewer than two steps on average).
+// (at least 64), walked until it lands inside (cycle walking; fewer than two steps on average where
+// N is over 32).
 // The zero value is the empty order. It is a value: copy it freely, use it from any goroutine.
 type Order struct {
 	n        uint64
@@ -25,7 +30,7 @@ func NewOrder(seed, epoch uint64, n int64, shuffled bool) Order {
 	if !o.shuffled {
 		return o
 	}
-	k := max(uint(bits.Len64(uint64(n-1))), 2)
+	k := max(uint(bits.Len64(uint64(n-1))), minBits)
 	o.low = k / 2
 	o.top = k - o.low
 	for i := range o.keys {
@@ -93,10 +98,11 @@ func (o *Order) backward(x uint64) uint64 {
 }
 
 // Window returns the corner (y, x) of the random window of h by w pixels at position p of an
-// epoch, in an asset of height by width pixels. Where the window does not fit, its corner is 0.
-// Every corner that fits is equally likely (to within 2^-32).
-func Window(seed, epoch uint64, p int64, height, width, h, w int) (y, x int) {
-	y = Below(Hash(seed, domainWindow, epoch, uint64(p), 0), max(height-h, 0)+1)
-	x = Below(Hash(seed, domainWindow, epoch, uint64(p), 1), max(width-w, 0)+1)
+// epoch, in an asset of height by width pixels. The corner is a multiple of (alignY, alignX), both
+// at least 1, so that fields of a coarser resolution have a corner too. Where the window does not
+// fit, its corner is 0. Every corner that fits is equally likely (to within 2^-32).
+func Window(seed, epoch uint64, p int64, height, width, h, w, alignY, alignX int) (y, x int) {
+	y = alignY * Below(Hash(seed, domainWindow, epoch, uint64(p), 0), max(height-h, 0)/alignY+1)
+	x = alignX * Below(Hash(seed, domainWindow, epoch, uint64(p), 1), max(width-w, 0)/alignX+1)
 	return y, x
 }

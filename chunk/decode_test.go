@@ -1,0 +1,207 @@
+package chunk
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// slowEncode is TIFF's predictors the obvious way, from TIFF 6.0 section 14 and Technical Note 3:
+// it takes little-endian samples (rows of n interleaved components of size bytes, pixels apart by
+// stride components) to the bytes that stand in a file of the given order.
+func slowEncode(plain []byte, p Predictor, bigEndian bool, n, size, stride int) []byte {
+	var out []byte
+	for row := range slices.Chunk(plain, n*size) {
+		nums := make([]*big.Int, n)
+		for i := range nums {
+			le := slices.Clone(row[i*size : (i+1)*size])
+			slices.Reverse(le)
+			nums[i] = new(big.Int).SetBytes(le)
+		}
+		switch p {
+		case Horizontal:
+			mod := new(big.Int).Lsh(big.NewInt(1), uint(8*size))
+			diff := make([]*big.Int, n)
+			for i := range nums {
+				diff[i] = nums[i]
+				if i >= stride {
+					diff[i] = new(big.Int).Mod(new(big.Int).Sub(nums[i], nums[i-stride]), mod)
+				}
+			}
+			nums = diff
+		case FloatingPoint:
+			var planes []byte
+			for k := range size {
+				for i := range nums {
+					planes = append(planes, nums[i].FillBytes(make([]byte, size))[k])
+				}
+			}
+			enc := slices.Clone(planes)
+			for i := stride; i < len(planes); i++ {
+				enc[i] = planes[i] - planes[i-stride]
+			}
+			out = append(out, enc...)
+			continue
+		}
+		for _, v := range nums {
+			b := v.FillBytes(make([]byte, size))
+			if !bigEndian {
+				slices.Reverse(b)
+			}
+			out = append(out, b...)
+		}
+	}
+	return out
+}
+
+func TestDecodeAgainstSlowPredictors(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	for d := Uint8; d < numDTypes; d++ {
+		for p := NoPredictor; p <= FloatingPoint; p++ {
+			size := d.Size() / d.Components()
+			if p == FloatingPoint && size == 1 {
+				continue
+			}
+			for _, bigEndian := range []bool{false, true} {
+				for _, shape := range [][4]int{{1, 5, 7, 0}, {3, 4, 6, 0}, {3, 4, 6, 1}, {1, 1, 1, 0}, {2, 3, 1, 1}} {
+					x := &Index{Bands: shape[0], Height: shape[1], Width: shape[2], ChunkB: shape[0], ChunkH: shape[1],
+						ChunkW: shape[2], DType: d, Predictor: p, BigEndian: bigEndian, Inner: Inner(shape[3])}
+					plain := make([]byte, x.MaxStoredBytes())
+					for i := range plain {
+						plain[i] = byte(rnd.Uint32())
+					}
+					n, stride := x.Width*d.Components(), d.Components()
+					if x.Inner == YXB {
+						n, stride = n*x.Bands, stride*x.Bands
+					}
+					src := slowEncode(plain, p, bigEndian, n, size, stride)
+					x.Ranges = []Range{{0, int64(len(src))}}
+					if err := x.Validate(int64(len(src)), 1<<20); err != nil {
+						t.Fatal(err)
+					}
+					for shift := range 2 { // dst at an even and at an odd address
+						dst := make([]byte, len(plain)+1)[shift:][:len(plain)]
+						if err := NewDecoder(nil).Decode(dst, src, x, 0); err != nil {
+							t.Fatal(err)
+						}
+						if !bytes.Equal(dst, plain) {
+							t.Errorf("%v predictor %d big-endian %v shape %v: wrong bytes", d, p, bigEndian, shape)
+						}
+					}
+				}
+			}
+		}
+	}
+}
+
+func TestSparseChunkIsNoData(t *testing.T) {
+	f := func(v float64) *float64 { return &v }
+	bits := uint64(math.MaxInt64 - 1)
+	for _, c := range []struct {
+		d      DType
+		nodata *float64
+		bits   *uint64
+		want   any // one sample
+	}{
+		{Uint16, nil, nil, uint16(0)}, {Uint16, f(77), nil, uint16(77)}, {Uint8, f(255), nil, uint8(255)},
+		{Int8, f(-1), nil, int8(-1)}, {Int16, f(-9999), nil, int16(-9999)}, {Int64, f(-5), nil, int64(-5)},
+		{Int64, f(1e18), &bits, int64(math.MaxInt64 - 1)}, {Uint64, f(1 << 63), nil, uint64(1 << 63)},
+		{Float32, f(-9999), nil, float32(-9999)}, {Float64, f(0.1), nil, 0.1}, {Float16, f(1), nil, uint16(0x3c00)},
+		{BFloat16, f(1), nil, uint16(0x3f80)}, {Complex64, f(2), nil, []float32{2, 0}}, {Complex128, f(2), nil, []float64{2, 0}},
+		{ComplexInt16, f(-3), nil, []int16{-3, 0}}, {ComplexInt32, f(-3), nil, []int32{-3, 0}}, {ComplexFloat16, f(1), nil, []uint16{0x3c00, 0}},
+	} {
+		x := &Index{Bands: 1, Height: 2, Width: 2, ChunkB: 1, ChunkH: 2, ChunkW: 2, DType: c.d, Predictor: NoPredictor,
+			BigEndian: true, NoData: c.nodata, NoDataBits: c.bits, Ranges: make([]Range, 1)}
+		var one bytes.Buffer
+		if err := binary.Write(&one, binary.LittleEndian, c.want); err != nil {
+			t.Fatal(err)
+		}
+		dst := bytes.Repeat([]byte{0xaa}, x.StoredBytes(0))
+		if err := NewDecoder(nil).Decode(dst, nil, x, 0); err != nil {
+			t.Fatal(err)
+		}
+		if want := bytes.Repeat(one.Bytes(), 4); !bytes.Equal(dst, want) {
+			t.Errorf("%v nodata %v: got %x want %x", c.d, c.want, dst, want)
+		}
+	}
+}
+
+func TestEveryChunkCoversItsBox(t *testing.T) {
+	for _, cut := range []bool{false, true} {
+		x := &Index{Bands: 5, Height: 37, Width: 50, ChunkB: 1, ChunkH: 16, ChunkW: 24, CutEdge: cut, CutRight: cut, DType: Uint8}
+		seen := map[[3]int]int{}
+		for i := range x.Across() * x.Down() * x.Groups() {
+			box := x.Box(i)
+			for b := box.B0; b < box.B1; b++ {
+				for y := box.Y0; y < box.Y1; y++ {
+					for c := box.X0; c < box.X1; c++ {
+						seen[[3]int{b, y, c}]++
+					}
+				}
+			}
+			want := [3]int{1, 16, 24}
+			if cut {
+				want = [3]int{1, box.Y1 - box.Y0, box.X1 - box.X0}
+			}
+			if b, h, w := x.Stored(i); [3]int{b, h, w} != want || x.StoredBytes(i) > x.MaxStoredBytes() {
+				t.Errorf("chunk %d is stored as %d %d %d", i, b, h, w)
+			}
+		}
+		if len(seen) != 5*37*50 {
+			t.Errorf("%d samples covered", len(seen))
+		}
+		for s, n := range seen {
+			if n != 1 {
+				t.Errorf("sample %v is in %d chunks", s, n)
+			}
+		}
+	}
+}
+
+func TestDecodeNamesWhatItCannotRead(t *testing.T) {
+	x := tog(1, 1, 1, 16)
+	dst := make([]byte, x.StoredBytes(0))
+	err := NewDecoder(nil).Decode(dst, []byte{1}, x, 0)
+	if fault.KindOf(err) != fault.Unsupported || err.Error() != "chunk 0: compression zstd: unsupported" {
+		t.Error(err)
+	}
+	x.Codec, x.Predictor = Raw, NoPredictor
+	if err := NewDecoder(nil).Decode(dst, dst[1:], x, 0); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+}
+
+func TestDecodeNoAlloc(t *testing.T) {
+	for _, p := range []Predictor{NoPredictor, Horizontal, FloatingPoint} {
+		x := tog(1, 1, 1, 64)
+		x.Codec, x.Predictor = Raw, p
+		src, dst, d := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0)), NewDecoder(nil)
+		if n := testing.AllocsPerRun(20, func() { _ = d.Decode(dst, src, x, 0) }); n != 0 {
+			t.Errorf("predictor %d: %v allocations", p, n)
+		}
+	}
+}
+
+func BenchmarkDecode(b *testing.B) {
+	for _, p := range []Predictor{Horizontal, FloatingPoint} {
+		for _, d := range []DType{Uint8, Uint16, Float32} {
+			x := tog(1, 1, 1, 512)
+			x.Codec, x.Predictor, x.DType = Raw, p, d
+			src, dst, dec := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0)), NewDecoder(nil)
+			b.Run(fmt.Sprintf("predictor=%d/%v", p, d), func(b *testing.B) {
+				b.SetBytes(int64(len(dst)))
+				b.ReportAllocs()
+				for range b.N {
+					_ = dec.Decode(dst, src, x, 0)
+				}
+			})
+		}
+	}
+}

@@ -1,0 +1,247 @@
+// Package einops lays raster samples out as the tensors that a pattern asks for. A pattern is text
+// in the notation of einops (A. Rogozhnikov, "Einops: Clear and Reliable Tensor Manipulations with
+// Einstein-like Notation", ICLR 2022). It is parsed once, resolved for shapes to a Plan of strides,
+// and applied block by block: decoded samples go straight to their place in the tensor, cast and
+// normalised on the way.
+//
+// The input axes have names and one canonical order: n (assets or batch rows), t (time), b (bands),
+// y (rows), x (columns); an input has some or all of them. Read are
+//
+//   - two-sided patterns, "n b (h p) (w q) -> n (h w) (p q b)", with everything that rearrange
+//     accepts: permutations, groups, splits, 1, () and "...". Items of the left side stand for the
+//     input axes by position. The bare name of an input axis must stand at that axis, so that
+//     "n x y b -> ..." is an error and not a silent swap. Input axes of length 1 may be left out
+//     on the left.
+//   - one-sided patterns, "n (y x) b", which name input axes only; the left side is implied. Input
+//     axes that are left out must have length 1.
+//
+// Not supported: reductions, repetitions, and numbers other than 1.
+package einops
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// SyntaxError says what is wrong with a pattern, or with a pattern for given axes, and where.
+type SyntaxError struct {
+	Pattern string
+	Col     int // 1-based, in runes; 0 where no single place is at fault
+	Msg     string
+}
+
+// Error returns `pattern "…" column 7: …`.
+func (e *SyntaxError) Error() string {
+	if e.Col == 0 {
+		return fmt.Sprintf("pattern %q: %s", e.Pattern, e.Msg)
+	}
+	return fmt.Sprintf("pattern %q column %d: %s", e.Pattern, e.Col, e.Msg)
+}
+
+// Pattern is a parsed pattern. It is immutable and safe for concurrent use.
+type Pattern struct {
+	text        string
+	left, right []item // left is empty in a one-sided pattern
+	twoSided    bool
+}
+
+// item is one axis of a side: a name, 1, "..." or a group of them.
+type item struct {
+	atoms []atom
+	group bool
+	col   int
+}
+
+// atom is a name, "1" or "...".
+type atom struct {
+	name string
+	col  int
+}
+
+const (
+	one      = "1"
+	ellipsis = "..."
+)
+
+// is reports whether the item is the bare atom name.
+func (it item) is(name string) bool { return !it.group && it.atoms[0].name == name }
+
+// String returns the pattern's text.
+func (p *Pattern) String() string { return p.text }
+
+func (p *Pattern) errorf(col int, format string, args ...any) error {
+	return &SyntaxError{Pattern: p.text, Col: col, Msg: fmt.Sprintf(format, args...)}
+}
+
+// MaxPattern is the longest pattern that is read, in bytes.
+const MaxPattern = 4096
+
+// Parse reads a pattern. Its errors are of type *SyntaxError.
+func Parse(pattern string) (*Pattern, error) {
+	p := &Pattern{text: pattern}
+	if len(pattern) > MaxPattern {
+		p.text = strings.ToValidUTF8(pattern[:32], "") + "…"
+		return nil, p.errorf(0, "%d bytes long, at most %d are read", len(pattern), MaxPattern)
+	}
+	if err := p.parse(); err != nil {
+		return nil, err
+	}
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *Pattern) parse() error {
+	s := scanner{rest: p.text, col: 1}
+	var items []item
+	var open *item // the group being read
+	for {
+		tok, col, err := s.next()
+		if err != "" {
+			return p.errorf(col, "%s", err)
+		}
+		switch {
+		case tok == "":
+			if open != nil {
+				return p.errorf(open.col, "this parenthesis is not closed")
+			}
+			p.right = items
+			return nil
+		case tok == "->":
+			if open != nil {
+				return p.errorf(open.col, "this parenthesis is not closed")
+			}
+			if p.twoSided {
+				return p.errorf(col, "a second arrow")
+			}
+			p.twoSided, p.left, items = true, items, nil
+		case tok == "(":
+			if open != nil {
+				return p.errorf(col, "a group inside a group")
+			}
+			open = &item{group: true, col: col}
+		case tok == ")":
+			if open == nil {
+				return p.errorf(col, "this parenthesis was never opened")
+			}
+			items, open = append(items, *open), nil
+		case open != nil:
+			open.atoms = append(open.atoms, atom{tok, col})
+		default:
+			items = append(items, item{atoms: []atom{{tok, col}}, col: col})
+		}
+	}
+}
+
+// scanner cuts a pattern into tokens: names, 1, "...", "->" and parentheses.
+type scanner struct {
+	rest string
+	col  int // of rest, 1-based
+}
+
+// next returns a token and its column. At the end the token is empty; errText is empty if all is well.
+func (s *scanner) next() (tok string, col int, errText string) {
+	trimmed := strings.TrimLeft(s.rest, " \t\r\n")
+	s.col += len(s.rest) - len(trimmed)
+	s.rest = trimmed
+	col = s.col
+	if s.rest == "" {
+		return "", col, ""
+	}
+	for _, t := range [...]string{"->", ellipsis, "(", ")"} {
+		if strings.HasPrefix(s.rest, t) {
+			return s.take(len(t)), col, ""
+		}
+	}
+	n := 0
+	for n < len(s.rest) && isWord(s.rest[n]) {
+		n++
+	}
+	if n == 0 {
+		r, _ := utf8.DecodeRuneInString(s.rest)
+		return "", col, fmt.Sprintf("%q has no meaning here", r)
+	}
+	return s.word(n)
+}
+
+func (s *scanner) word(n int) (tok string, col int, errText string) {
+	col, tok = s.col, s.take(n)
+	switch first, last := tok[0], tok[len(tok)-1]; {
+	case tok == one:
+	case first >= '0' && first <= '9':
+		errText = fmt.Sprintf("%s is neither a name nor 1", tok)
+	case first == '_' || last == '_':
+		errText = fmt.Sprintf("name %s starts or ends with an underscore", tok)
+	}
+	return tok, col, errText
+}
+
+func (s *scanner) take(n int) string {
+	tok := s.rest[:n]
+	s.rest, s.col = s.rest[n:], s.col+n
+	return tok
+}
+
+func isWord(c byte) bool {
+	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// check verifies what can be verified without shapes.
+func (p *Pattern) check() error {
+	right, err := p.names(p.right)
+	if err != nil {
+		return err
+	}
+	if !p.twoSided {
+		if len(p.right) == 0 {
+			return p.errorf(1, "the pattern is empty")
+		}
+		return nil
+	}
+	left, err := p.names(p.left)
+	if err != nil {
+		return err
+	}
+	for _, it := range p.left {
+		for _, a := range it.atoms {
+			if a.name == ellipsis && it.group {
+				return p.errorf(a.col, "... inside a group on the left side")
+			}
+		}
+	}
+	if err := p.missing(p.left, right, "right"); err != nil {
+		return err
+	}
+	return p.missing(p.right, left, "left")
+}
+
+// names collects a side's names and "..." and refuses duplicates.
+func (p *Pattern) names(side []item) (map[string]bool, error) {
+	seen := map[string]bool{}
+	for _, it := range side {
+		for _, a := range it.atoms {
+			if a.name == one {
+				continue
+			}
+			if seen[a.name] {
+				return nil, p.errorf(a.col, "%s for the second time on one side", a.name)
+			}
+			seen[a.name] = true
+		}
+	}
+	return seen, nil
+}
+
+// missing finds the first name of a side that the other side has not.
+func (p *Pattern) missing(side []item, other map[string]bool, otherSide string) error {
+	for _, it := range side {
+		for _, a := range it.atoms {
+			if a.name != one && !other[a.name] {
+				return p.errorf(a.col, "%s is not on the %s side", a.name, otherSide)
+			}
+		}
+	}
+	return nil
+}

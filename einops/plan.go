@@ -1,0 +1,485 @@
+package einops
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Axis is one axis of the input.
+type Axis struct {
+	Name string // n, t, b, y or x
+	Len  int    // at least 1
+}
+
+// canonical is the order of the input axes.
+const canonical = "ntbyx"
+
+const (
+	axisN = iota
+	axisT
+	axisB
+	axisY
+	axisX
+	numAxes
+)
+
+// maxElems bounds the elements of an output, so that byte offsets of any element type fit an int.
+const maxElems = math.MaxInt / 16
+
+// Plan says where every sample of the input stands in the output: the place of sample (n, t, b, y, x)
+// is the sum of one offset per axis. It is immutable and safe for concurrent use.
+type Plan struct {
+	Shape []int    // lengths of the output axes
+	Axes  []string // text of the output axes: "n", "(h w)", "1"
+
+	axes  [numAxes]axisPlan
+	runs  runs // of axis x
+	elems int
+	band  int
+}
+
+// axisPlan is an input axis as mixed-radix digits, outermost first, with adjacent digits merged
+// where their strides allow it: one digit for an axis that is not split.
+type axisPlan struct {
+	n      int // length; 1 for an axis that the input has not
+	digits []digit
+}
+
+type digit struct {
+	n      int
+	stride int // in elements of the output
+}
+
+// offset returns the contribution of index i.
+func (a *axisPlan) offset(i int) int {
+	if len(a.digits) == 1 {
+		return i * a.digits[0].stride
+	}
+	off := 0
+	for k := len(a.digits) - 1; k >= 0; k-- {
+		d := a.digits[k]
+		off += i % d.n * d.stride
+		i /= d.n
+	}
+	return off
+}
+
+// stride returns the distance of neighbours, and whether it is the same all along the axis.
+func (a *axisPlan) stride() (stride int, constant bool) {
+	switch len(a.digits) {
+	case 0:
+		return 0, true
+	case 1:
+		return a.digits[0].stride, true
+	}
+	return a.digits[len(a.digits)-1].stride, false
+}
+
+// Len returns the number of elements of the output.
+func (p *Plan) Len() int { return p.elems }
+
+// Offset returns what index i of an input axis adds to an element's offset, in elements; 0 for an
+// axis that the input has not. i must be inside the axis.
+func (p *Plan) Offset(axis string, i int) int {
+	k := axisIndex(axis)
+	if k < 0 {
+		return 0
+	}
+	return p.axes[k].offset(i)
+}
+
+// BandAxis returns the index of the output axis that is all of b and nothing else, or -1.
+func (p *Plan) BandAxis() int { return p.band }
+
+// axisIndex returns the place of a name in the canonical order, or -1.
+func axisIndex(name string) int {
+	if len(name) != 1 {
+		return -1
+	}
+	return strings.Index(canonical, name)
+}
+
+// Plan resolves the pattern for an input. axes are the input's axes in canonical order (n t b y x,
+// those it has). sizes gives lengths of factors by name; of every group on the left side at most one
+// factor may be without. What is wrong with the pattern for these axes and sizes is a *SyntaxError.
+func (p *Pattern) Plan(axes []Axis, sizes map[string]int) (*Plan, error) {
+	elems, err := checkAxes(axes)
+	if err != nil {
+		return nil, err
+	}
+	r := &resolver{p: p, axes: axes, sizes: sizes, byName: map[string]int{}}
+	if err := r.checkSizes(); err != nil {
+		return nil, err
+	}
+	if p.twoSided {
+		err = r.left()
+	} else {
+		err = r.implied()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return r.plan(elems), nil
+}
+
+// checkAxes returns the number of samples of the input.
+func checkAxes(axes []Axis) (int, error) {
+	last, elems := -1, 1
+	for _, a := range axes {
+		k := axisIndex(a.Name)
+		if k < 0 {
+			return 0, fmt.Errorf("einops: no input axis can be called %q, only n, t, b, y, x", a.Name)
+		}
+		if k <= last {
+			return 0, fmt.Errorf("einops: input axis %s is not in the order n t b y x", a.Name)
+		}
+		if a.Len < 1 {
+			return 0, fmt.Errorf("einops: input axis %s has length %d", a.Name, a.Len)
+		}
+		if elems > maxElems/a.Len {
+			return 0, fmt.Errorf("einops: input axes %v have too many samples", axes)
+		}
+		last, elems = k, elems*a.Len
+	}
+	return elems, nil
+}
+
+// elem is an elementary axis: an input axis, or a factor of one.
+type elem struct {
+	name   string
+	axis   int // index in resolver.axes
+	n      int
+	whole  bool // it is all of its axis
+	stride int
+}
+
+// resolver turns a pattern and axes into elementary axes.
+type resolver struct {
+	p      *Pattern
+	axes   []Axis
+	sizes  map[string]int
+	elems  []elem         // those of one input axis stand together, outermost first
+	byName map[string]int // index in elems; those that "..." stands for are not in it
+	rest   []int          // indices in elems that "..." stands for
+}
+
+func (r *resolver) checkSizes() error {
+	names := make([]string, 0, len(r.sizes))
+	for name := range r.sizes {
+		names = append(names, name)
+	}
+	slices.Sort(names) // the same error every time
+	for _, name := range names {
+		col := r.column(name)
+		if col == 0 {
+			return r.p.errorf(0, "a size is given for %s, which the pattern has not", name)
+		}
+		if n := r.sizes[name]; n < 1 {
+			return r.p.errorf(col, "%s has size %d", name, n)
+		}
+	}
+	return nil
+}
+
+// column returns where a name first stands, or 0.
+func (r *resolver) column(name string) int {
+	for _, it := range append(slices.Clip(r.p.left), r.p.right...) {
+		for _, a := range it.atoms {
+			if a.name == name && name != one && name != ellipsis {
+				return a.col
+			}
+		}
+	}
+	return 0
+}
+
+func (r *resolver) add(name string, axis, n int) {
+	r.byName[name] = len(r.elems)
+	r.elems = append(r.elems, elem{name: name, axis: axis, n: n, whole: n == r.axes[axis].Len})
+}
+
+func (r *resolver) addRest(axis int) {
+	r.rest = append(r.rest, len(r.elems))
+	r.elems = append(r.elems, elem{name: r.axes[axis].Name, axis: axis, n: r.axes[axis].Len, whole: true})
+}
+
+// implied makes the elementary axes of a one-sided pattern: the input axes themselves.
+func (r *resolver) implied() error {
+	named := map[string]int{} // column
+	hasRest, end := false, 1
+	for _, it := range r.p.right {
+		for _, a := range it.atoms {
+			end = a.col
+			switch {
+			case a.name == ellipsis:
+				hasRest = true
+			case a.name == one:
+			case r.axisNamed(a.name) < 0:
+				return r.p.errorf(a.col, "the input has no axis %s, only %s", a.name, r.axisNames())
+			default:
+				named[a.name] = a.col
+			}
+		}
+	}
+	for i, a := range r.axes {
+		col, ok := named[a.Name]
+		switch {
+		case ok:
+			if err := r.sizeIs(a.Name, a.Len, col); err != nil {
+				return err
+			}
+			r.add(a.Name, i, a.Len)
+		case hasRest:
+			r.addRest(i)
+		case a.Len != 1:
+			return r.p.errorf(end, "input axis %s of length %d is left out", a.Name, a.Len)
+		}
+	}
+	return nil
+}
+
+func (r *resolver) axisNamed(name string) int {
+	return slices.IndexFunc(r.axes, func(a Axis) bool { return a.Name == name })
+}
+
+func (r *resolver) axisNames() string {
+	var names []string
+	for _, a := range r.axes {
+		names = append(names, a.Name)
+	}
+	return strings.Join(names, " ")
+}
+
+// sizeIs compares a length with the size that the caller gave for the name, if any.
+func (r *resolver) sizeIs(name string, n, col int) error {
+	if want, ok := r.sizes[name]; ok && want != n {
+		return r.p.errorf(col, "%s has length %d, and the size given for it is %d", name, n, want)
+	}
+	return nil
+}
+
+// left matches the left side with the input axes, by position.
+func (r *resolver) left() error {
+	head, tail, hasRest := r.p.left, []item(nil), false
+	if i := slices.IndexFunc(head, func(it item) bool { return it.is(ellipsis) }); i >= 0 {
+		head, tail, hasRest = head[:i], head[i+1:], true
+	}
+	spare := len(r.axes) - len(head) - len(tail) // axes that may be left out
+	at := 0
+	for _, it := range head {
+		for at < len(r.axes) && r.leaveOut(it, at, spare, hasRest) {
+			at, spare = at+1, spare-1
+		}
+		if at >= len(r.axes) || spare < 0 && at >= len(r.axes)-len(tail) {
+			return r.p.errorf(it.col, "the input has no axis left for this, only %s", r.axisNames())
+		}
+		if err := r.item(it, at); err != nil {
+			return err
+		}
+		at++
+	}
+	for ; at < len(r.axes)-len(tail); at++ {
+		if hasRest {
+			r.addRest(at)
+		} else if a := r.axes[at]; a.Len != 1 {
+			return r.p.errorf(r.endOfLeft(), "input axis %s of length %d is left out", a.Name, a.Len)
+		}
+	}
+	for _, it := range tail {
+		if at >= len(r.axes) || spare < 0 {
+			return r.p.errorf(it.col, "the input has no axis left for this, only %s", r.axisNames())
+		}
+		if err := r.item(it, at); err != nil {
+			return err
+		}
+		at++
+	}
+	return nil
+}
+
+// leaveOut reports whether the input axis at index at, of length 1, is one that the left side leaves
+// out before item it. Where "..." could take it, only the name of a later axis says so.
+func (r *resolver) leaveOut(it item, at, spare int, hasRest bool) bool {
+	a := r.axes[at]
+	if spare <= 0 || a.Len != 1 || it.is(a.Name) {
+		return false
+	}
+	if hasRest {
+		return !it.group && r.axisNamed(it.atoms[0].name) > at
+	}
+	return true
+}
+
+func (r *resolver) endOfLeft() int {
+	if len(r.p.left) == 0 {
+		return 1
+	}
+	return r.p.left[len(r.p.left)-1].col
+}
+
+// item makes the elementary axes of one item of the left side, which stands for an input axis.
+func (r *resolver) item(it item, axis int) error {
+	a := r.axes[axis]
+	if it.group {
+		return r.split(it, axis)
+	}
+	name := it.atoms[0].name
+	if name == one {
+		if a.Len != 1 {
+			return r.p.errorf(it.col, "1 stands for input axis %s of length %d", a.Name, a.Len)
+		}
+		return nil
+	}
+	if name != a.Name && r.axisNamed(name) >= 0 {
+		return r.p.errorf(it.col, "%s stands at the place of input axis %s; the input is %s", name, a.Name, r.axisNames())
+	}
+	if err := r.sizeIs(name, a.Len, it.col); err != nil {
+		return err
+	}
+	r.add(name, axis, a.Len)
+	return nil
+}
+
+// split makes the factors of a group on the left side.
+func (r *resolver) split(it item, axis int) error {
+	a := r.axes[axis]
+	known, open := 1, -1
+	for i, f := range it.atoms {
+		if f.name == one {
+			continue
+		}
+		n, ok := r.sizes[f.name]
+		switch {
+		case ok && n > a.Len/known:
+			return r.p.errorf(f.col, "the factors of input axis %s pass its length %d", a.Name, a.Len)
+		case ok:
+			known *= n
+		case open >= 0:
+			return r.p.errorf(f.col, "sizes of both %s and %s are unknown", it.atoms[open].name, f.name)
+		default:
+			open = i
+		}
+	}
+	if a.Len%known != 0 || open < 0 && a.Len != known {
+		return r.p.errorf(it.col, "input axis %s has length %d, its factors %d", a.Name, a.Len, known)
+	}
+	for i, f := range it.atoms {
+		switch {
+		case f.name == one:
+		case i == open:
+			r.add(f.name, axis, a.Len/known)
+		default:
+			r.add(f.name, axis, r.sizes[f.name])
+		}
+	}
+	return nil
+}
+
+// outItem returns the elementary axes of one output axis, and the lists of output axes for "...".
+func (r *resolver) outItems() (texts []string, elems [][]int) {
+	for _, it := range r.p.right {
+		if it.is(ellipsis) {
+			for _, e := range r.rest {
+				texts, elems = append(texts, r.elems[e].name), append(elems, []int{e})
+			}
+			continue
+		}
+		var names []string
+		var list []int
+		for _, a := range it.atoms {
+			switch a.name {
+			case one:
+				names = append(names, one)
+			case ellipsis:
+				for _, e := range r.rest {
+					names, list = append(names, r.elems[e].name), append(list, e)
+				}
+			default:
+				names, list = append(names, a.name), append(list, r.byName[a.name])
+			}
+		}
+		text := strings.Join(names, " ")
+		if it.group {
+			text = "(" + text + ")"
+		}
+		texts, elems = append(texts, text), append(elems, list)
+	}
+	return texts, elems
+}
+
+// plan lays the elementary axes out in the order of the right side.
+func (r *resolver) plan(elems int) *Plan {
+	texts, out := r.outItems()
+	p := &Plan{Axes: texts, Shape: make([]int, len(out)), elems: elems, band: -1}
+	stride := 1
+	for i := len(out) - 1; i >= 0; i-- {
+		p.Shape[i] = 1
+		for k := len(out[i]) - 1; k >= 0; k-- {
+			e := &r.elems[out[i][k]]
+			e.stride = stride
+			stride *= e.n
+			p.Shape[i] *= e.n
+		}
+		if len(out[i]) == 1 {
+			if e := r.elems[out[i][0]]; e.whole && r.axes[e.axis].Name == "b" {
+				p.band = i
+			}
+		}
+	}
+	for i := range p.axes {
+		p.axes[i].n = 1
+	}
+	for _, a := range r.axes {
+		p.axes[axisIndex(a.Name)].n = a.Len
+	}
+	for _, e := range r.elems {
+		p.axes[axisIndex(r.axes[e.axis].Name)].push(digit{e.n, e.stride})
+	}
+	p.runs = p.axes[axisX].runs()
+	return p
+}
+
+// push adds an inner digit. A digit of length 1 adds nothing; one that goes on where the last digit's
+// steps end is merged with it.
+func (a *axisPlan) push(d digit) {
+	if d.n == 1 {
+		return
+	}
+	if k := len(a.digits) - 1; k >= 0 && a.digits[k].stride == d.n*d.stride {
+		a.digits[k] = digit{a.digits[k].n * d.n, d.stride}
+		return
+	}
+	a.digits = append(a.digits, d)
+}
+
+// runs is an axis cut into runs of equal length and constant stride.
+type runs struct {
+	n      int   // length of a run
+	stride int   // inside a run
+	starts []int // offset of every run; nil if all the axis is one run
+}
+
+func (a *axisPlan) runs() runs {
+	stride, constant := a.stride()
+	if constant {
+		return runs{n: math.MaxInt, stride: stride}
+	}
+	r := runs{n: a.digits[len(a.digits)-1].n, stride: stride}
+	r.starts = make([]int, a.n/r.n)
+	for i := range r.starts {
+		r.starts[i] = a.offset(i * r.n)
+	}
+	return r
+}
+
+// at returns the offset of index i and how many indices from i on are in its run.
+func (r *runs) at(i int) (off, left int) {
+	if r.starts == nil {
+		return i * r.stride, math.MaxInt
+	}
+	k := i / r.n
+	i -= k * r.n
+	return r.starts[k] + i*r.stride, r.n - i
+}

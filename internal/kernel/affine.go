@@ -1,0 +1,74 @@
+package kernel
+
+import (
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// Affine replaces every v of f by float32(v*a) + c, each step rounded to float32.
+func Affine(f []float32, a, c float32) {
+	k := affineF32SIMD(f, a, c)
+	affineF32(f[k:], a, c)
+}
+
+// LoadAffine is Load, then Affine.
+func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
+	if stride == 1 && len(dst) > 0 {
+		switch t {
+		case U8:
+			k := affineU8SIMD(dst, src, a, c)
+			affineInt(dst[k:], src[k:], a, c)
+			return
+		case U16:
+			k := affineU16SIMD(dst, src, a, c)
+			if s, ok := view.Of[uint16](src); ok {
+				affineInt(dst[k:], s[k:], a, c)
+			} else {
+				affineU16Bytes(dst[k:], src[2*k:], a, c)
+			}
+			return
+		case I16:
+			if s, ok := view.Of[int16](src); ok {
+				affineInt(dst, s, a, c)
+				return
+			}
+		}
+	}
+	Load(dst, src, t, stride)
+	Affine(dst, a, c)
+}
+
+// The conversion around the product keeps the compiler from fusing it with the addition (Go
+// specification, "Floating-point operators").
+
+func affineF32(f []float32, a, c float32) {
+	for i, v := range f {
+		f[i] = float32(v*a) + c
+	}
+}
+
+func affineInt[T uint8 | uint16 | int16](dst []float32, src []T, a, c float32) {
+	src = src[:len(dst)]
+	for i, v := range src {
+		dst[i] = float32(float32(int32(v))*a) + c
+	}
+}
+
+func affineU16Bytes(dst []float32, src []byte, a, c float32) {
+	for i := range dst {
+		dst[i] = float32(float32(int32(le.Uint16(src[2*i:])))*a) + c
+	}
+}
+
+// Clip brings every number of f into [lo, hi]; a NaN stays.
+func Clip(f []float32, lo, hi float32) {
+	for i, v := range f {
+		if v < lo {
+			v = lo
+		}
+		if v > hi {
+			v = hi
+		}
+		f[i] = v
+	}
+}
+

@@ -1,0 +1,145 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+var le = binary.LittleEndian
+
+// Load fills dst with numbers of src, converted to float32 to the nearest even: dst[i] is the number
+// at i*stride. src must hold them all.
+func Load(dst []float32, src []byte, t Num, stride int) {
+	switch t {
+	case U8:
+		load(dst, src, stride)
+	case I8:
+		for i := range dst {
+			dst[i] = float32(int8(src[i*stride]))
+		}
+	case U16:
+		if s, ok := view.Of[uint16](src); ok {
+			load(dst, s, stride)
+		} else {
+			load16[uint16](dst, src, stride)
+		}
+	case I16:
+		if s, ok := view.Of[int16](src); ok {
+			load(dst, s, stride)
+		} else {
+			load16[int16](dst, src, stride)
+		}
+	case U32:
+		if s, ok := view.Of[uint32](src); ok {
+			load(dst, s, stride)
+		} else {
+			load32[uint32](dst, src, stride)
+		}
+	case I32:
+		if s, ok := view.Of[int32](src); ok {
+			load(dst, s, stride)
+		} else {
+			load32[int32](dst, src, stride)
+		}
+	case U64:
+		if s, ok := view.Of[uint64](src); ok {
+			load(dst, s, stride)
+		} else {
+			load64[uint64](dst, src, stride)
+		}
+	case I64:
+		if s, ok := view.Of[int64](src); ok {
+			load(dst, s, stride)
+		} else {
+			load64[int64](dst, src, stride)
+		}
+	default:
+		loadFloat(dst, src, t, stride)
+	}
+}
+
+func loadFloat(dst []float32, src []byte, t Num, stride int) {
+	switch t {
+	case F16:
+		for i := range dst {
+			dst[i] = Float32FromFloat16(le.Uint16(src[i*stride*2:]))
+		}
+	case BF16:
+		for i := range dst {
+			dst[i] = Float32FromBFloat16(le.Uint16(src[i*stride*2:]))
+		}
+	case F32:
+		if s, ok := view.Of[float32](src); ok {
+			load(dst, s, stride)
+			return
+		}
+		for i := range dst {
+			dst[i] = math.Float32frombits(le.Uint32(src[i*stride*4:]))
+		}
+	case F64:
+		for i := range dst {
+			dst[i] = float32(math.Float64frombits(le.Uint64(src[i*stride*8:])))
+		}
+	}
+}
+
+// LoadOdd is Load for float64, rounded to odd: what is then rounded to nearest even in a type of at
+// most 22 bits of precision is as if it were rounded once (S. Boldo and G. Melquiond, "Emulation of
+// FMA and correctly rounded sums: proved algorithms using rounding to odd", 2008).
+func LoadOdd(dst []float32, src []byte, stride int) {
+	for i := range dst {
+		dst[i] = roundOdd(math.Float64frombits(le.Uint64(src[i*stride*8:])))
+	}
+}
+
+// roundOdd returns v if it is a float32, else of its two float32 neighbours the one with an odd
+// significand. Beyond the largest float32 that is the largest float32.
+func roundOdd(v float64) float32 {
+	f := float32(v)
+	w := float64(f)
+	bits := math.Float32bits(f)
+	if w == v || v != v || bits&1 == 1 {
+		return f
+	}
+	// f is even and not v: the neighbour on v's side of it is odd. Bits count away from zero.
+	switch {
+	case bits&0x7fffffff == 0: // f is a zero, v is not
+		return math.Float32frombits(uint32(math.Float64bits(v)>>32)&0x80000000 | 1)
+	case math.Abs(v) > math.Abs(w):
+		return math.Float32frombits(bits + 1)
+	}
+	return math.Float32frombits(bits - 1)
+}
+
+func load[T real](dst []float32, src []T, stride int) {
+	if stride == 1 {
+		src = src[:len(dst)]
+		for i, v := range src {
+			dst[i] = float32(v)
+		}
+		return
+	}
+	for i := range dst {
+		dst[i] = float32(src[i*stride])
+	}
+}
+
+func load16[T uint16 | int16](dst []float32, src []byte, stride int) {
+	for i := range dst {
+		dst[i] = float32(T(le.Uint16(src[i*stride*2:])))
+	}
+}
+
+func load32[T uint32 | int32](dst []float32, src []byte, stride int) {
+	for i := range dst {
+		dst[i] = float32(T(le.Uint32(src[i*stride*4:])))
+	}
+}
+
+func load64[T uint64 | int64](dst []float32, src []byte, stride int) {
+	for i := range dst {
+		dst[i] = float32(T(le.Uint64(src[i*stride*8:])))
+	}
+}

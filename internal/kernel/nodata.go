@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// Match says which bit patterns of a number are nodata: A, B (the other zero of a float, else A) or,
+// with NaN, everything whose bits under Abs are more than Inf.
+type Match struct {
+	A, B     uint64
+	NaN      bool
+	Abs, Inf uint64
+}
+
+// Hit reports whether bits are nodata.
+func (m *Match) Hit(bits uint64) bool {
+	if m.NaN {
+		return bits&m.Abs > m.Inf
+	}
+	return bits == m.A || bits == m.B
+}
+
+// MatchValue returns the match of a float64 value in type t, compared in that type: floats are
+// rounded to it first. ok is false where no number of type t is that value.
+func MatchValue(t Num, v float64) (m Match, ok bool) {
+	if t.IsFloat() {
+		return matchFloat(t, v), true
+	}
+	bits, ok := intBits(t, v)
+	return Match{A: bits, B: bits}, ok
+}
+
+// MatchBits returns the match of a number given by its bits, the low ones where t is smaller.
+func MatchBits(t Num, bits uint64) Match {
+	bits &= 1<<(8*t.Size()) - 1
+	switch t {
+	case F16:
+		return matchFloat(t, float64(Float32FromFloat16(uint16(bits))))
+	case BF16:
+		return matchFloat(t, float64(Float32FromBFloat16(uint16(bits))))
+	case F32:
+		return matchFloat(t, float64(math.Float32frombits(uint32(bits))))
+	case F64:
+		return matchFloat(t, math.Float64frombits(bits))
+	}
+	return Match{A: bits, B: bits}
+}
+
+func matchFloat(t Num, v float64) Match {
+	sign := uint64(1) << (8*t.Size() - 1)
+	if v != v {
+		return Match{NaN: true, Abs: sign - 1, Inf: FloatBits(t, math.Inf(1))}
+	}
+	m := Match{A: FloatBits(t, v)}
+	m.B = m.A
+	if m.A&^sign == 0 {
+		m.A, m.B = 0, sign
+	}
+	return m
+}
+
+// FloatBits returns v rounded to the nearest even number of a float type, as its bits. Through
+// BF16 it is rounded to float32 first.
+func FloatBits(t Num, v float64) uint64 {
+	switch t {
+	case F16:
+		return uint64(Float16FromFloat32(roundOdd(v)))
+	case BF16:
+		return uint64(BFloat16FromFloat32(float32(v)))
+	case F32:
+		return uint64(math.Float32bits(float32(v)))
+	}
+	return math.Float64bits(v)
+}
+
+// intBits returns v as an integer of type t, and whether it is one.
+func intBits(t Num, v float64) (bits uint64, ok bool) {
+	width := 8 * t.Size()
+	if v != math.Trunc(v) { // NaN too
+		return 0, false
+	}
+	if t <= U64 {
+		if v < 0 || v >= math.Ldexp(1, width) {
+			return 0, false
+		}
+		return uint64(v), true
+	}
+	if half := math.Ldexp(1, width-1); v < -half || v >= half {
+		return 0, false
+	}
+	return uint64(int64(v)) & (1<<width - 1), true
+}
+
+// IntBits is intBits for callers that convert one value: the bits of v as an integer of type t, and
+// whether v is such an integer.
+func IntBits(t Num, v float64) (bits uint64, ok bool) { return intBits(t, v) }
+
+// Valid sets valid[i] to 0 where the number at i*stride of src is nodata, to 1 elsewhere, and returns
+// how many are nodata. size is that of a number. src must hold len(valid) of them.
+func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
+	switch size {
+	case 1:
+		return validOf(valid, src, stride, m)
+	case 2:
+		if s, ok := view.Of[uint16](src); ok {
+			return validOf(valid, s, stride, m)
+		}
+	case 4:
+		if s, ok := view.Of[uint32](src); ok {
+			return validOf(valid, s, stride, m)
+		}
+	case 8:
+		if s, ok := view.Of[uint64](src); ok {
+			return validOf(valid, s, stride, m)
+		}
+	}
+	return validBytes(valid, src, size, stride, m)
+}
+
+func validOf[T unsigned](valid []byte, src []T, stride int, m *Match) (bad int) {
+	if m.NaN {
+		abs, inf := T(m.Abs), T(m.Inf)
+		for i := range valid {
+			v := byte(1)
+			if src[i*stride]&abs > inf {
+				v = 0
+			}
+			valid[i] = v
+			bad += 1 - int(v)
+		}
+		return bad
+	}
+	a, b := T(m.A), T(m.B)
+	for i := range valid {
+		x := src[i*stride]
+		v := byte(1)
+		if x == a || x == b {
+			v = 0
+		}
+		valid[i] = v
+		bad += 1 - int(v)
+	}
+	return bad
+}
+
+// validBytes is the byte-wise twin.
+func validBytes(valid, src []byte, size, stride int, m *Match) (bad int) {
+	for i := range valid {
+		o := i * stride * size
+		var bits uint64
+		for k := size - 1; k >= 0; k-- {
+			bits = bits<<8 | uint64(src[o+k])
+		}
+		valid[i] = 1
+		if m.Hit(bits) {
+			valid[i] = 0
+			bad++
+		}
+	}
+	return bad
+}
+
+// Patch writes v to f where valid is 0.
+func Patch(f []float32, valid []byte, v float32) {
+	for i, ok := range valid[:len(f)] {
+		if ok == 0 {
+			f[i] = v
+		}
+	}
+}
+
+// None of n numbers of size bytes (1, 2 or 4) at the start of src is nodata: NoneEqual says so for
+// sure or says no. It looks at eight bytes at a time (H. S. Warren, "Hacker's Delight", section 6-1),
+// and may say no where a look at every number says yes.
+func NoneEqual(src []byte, size, n int, m *Match) bool {
+	if m.NaN || size > 4 {
+		return false
+	}
+	var ones uint64
+	switch size {
+	case 1:
+		ones = 0x0101010101010101
+	case 2:
+		ones = 0x0001000100010001
+	case 4:
+		ones = 0x0000000100000001
+	}
+	highs := ones << (8*size - 1)
+	a, b := ones*m.A, ones*m.B
+	src = src[:n*size]
+	var found uint64
+	for len(src) >= 8 {
+		w := le.Uint64(src)
+		x, y := w^a, w^b
+		found |= (x - ones) & ^x
+		found |= (y - ones) & ^y
+		src = src[8:]
+	}
+	if found&highs != 0 {
+		return false
+	}
+	for ; len(src) >= size; src = src[size:] {
+		var v uint64
+		for k := size - 1; k >= 0; k-- {
+			v = v<<8 | uint64(src[k])
+		}
+		if v == m.A || v == m.B {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,150 @@
+from google.protobuf.internal import containers as _containers
+from google.protobuf import descriptor as _descriptor
+from google.protobuf import message as _message
+from collections.abc import Iterable as _Iterable, Mapping as _Mapping
+from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
+
+DESCRIPTOR: _descriptor.FileDescriptor
+
+class DescribeRequest(_message.Message):
+    __slots__ = ("spec",)
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    spec: bytes
+    def __init__(self, spec: _Optional[bytes] = ...) -> None: ...
+
+class DescribeReply(_message.Message):
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields")
+    SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
+    FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
+    SAMPLES_FIELD_NUMBER: _ClassVar[int]
+    SPEC_FIELD_NUMBER: _ClassVar[int]
+    FIELDS_FIELD_NUMBER: _ClassVar[int]
+    spec_hash: str
+    fingerprint: str
+    samples: int
+    spec: bytes
+    fields: _containers.RepeatedCompositeFieldContainer[FieldInfo]
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ...) -> None: ...
+
+class FieldInfo(_message.Message):
+    __slots__ = ("name", "kind", "dtype", "shape", "axes")
+    NAME_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    DTYPE_FIELD_NUMBER: _ClassVar[int]
+    SHAPE_FIELD_NUMBER: _ClassVar[int]
+    AXES_FIELD_NUMBER: _ClassVar[int]
+    name: str
+    kind: str
+    dtype: str
+    shape: _containers.RepeatedScalarFieldContainer[int]
+    axes: _containers.RepeatedScalarFieldContainer[str]
+    def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., axes: _Optional[_Iterable[str]] = ...) -> None: ...
+
+class StreamRequest(_message.Message):
+    __slots__ = ("ticket", "credit")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    CREDIT_FIELD_NUMBER: _ClassVar[int]
+    ticket: Ticket
+    credit: Credit
+    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ...) -> None: ...
+
+class Ticket(_message.Message):
+    __slots__ = ("id", "spec_hash", "epoch", "first", "count", "row_start", "row_stride", "native")
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    FIRST_FIELD_NUMBER: _ClassVar[int]
+    COUNT_FIELD_NUMBER: _ClassVar[int]
+    ROW_START_FIELD_NUMBER: _ClassVar[int]
+    ROW_STRIDE_FIELD_NUMBER: _ClassVar[int]
+    NATIVE_FIELD_NUMBER: _ClassVar[int]
+    id: int
+    spec_hash: str
+    epoch: int
+    first: int
+    count: int
+    row_start: int
+    row_stride: int
+    native: bool
+    def __init__(self, id: _Optional[int] = ..., spec_hash: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ...) -> None: ...
+
+class Credit(_message.Message):
+    __slots__ = ("batches",)
+    BATCHES_FIELD_NUMBER: _ClassVar[int]
+    batches: int
+    def __init__(self, batches: _Optional[int] = ...) -> None: ...
+
+class StreamReply(_message.Message):
+    __slots__ = ("part", "fault")
+    PART_FIELD_NUMBER: _ClassVar[int]
+    FAULT_FIELD_NUMBER: _ClassVar[int]
+    part: Part
+    fault: Fault
+    def __init__(self, part: _Optional[_Union[Part, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+
+class Part(_message.Message):
+    __slots__ = ("ticket", "offset", "total", "data")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    TOTAL_FIELD_NUMBER: _ClassVar[int]
+    DATA_FIELD_NUMBER: _ClassVar[int]
+    ticket: int
+    offset: int
+    total: int
+    data: bytes
+    def __init__(self, ticket: _Optional[int] = ..., offset: _Optional[int] = ..., total: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
+
+class Fault(_message.Message):
+    __slots__ = ("ticket", "kind", "file", "part", "offset", "message")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    KIND_FIELD_NUMBER: _ClassVar[int]
+    FILE_FIELD_NUMBER: _ClassVar[int]
+    PART_FIELD_NUMBER: _ClassVar[int]
+    OFFSET_FIELD_NUMBER: _ClassVar[int]
+    MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    ticket: int
+    kind: str
+    file: str
+    part: str
+    offset: int
+    message: str
+    def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
+
+class ReadRequest(_message.Message):
+    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads")
+    class SizesEntry(_message.Message):
+        __slots__ = ("key", "value")
+        KEY_FIELD_NUMBER: _ClassVar[int]
+        VALUE_FIELD_NUMBER: _ClassVar[int]
+        key: str
+        value: int
+        def __init__(self, key: _Optional[str] = ..., value: _Optional[int] = ...) -> None: ...
+    PATHS_FIELD_NUMBER: _ClassVar[int]
+    LAYOUT_FIELD_NUMBER: _ClassVar[int]
+    SIZES_FIELD_NUMBER: _ClassVar[int]
+    N_FIELD_NUMBER: _ClassVar[int]
+    B_FIELD_NUMBER: _ClassVar[int]
+    Y_FIELD_NUMBER: _ClassVar[int]
+    X_FIELD_NUMBER: _ClassVar[int]
+    NUM_THREADS_FIELD_NUMBER: _ClassVar[int]
+    paths: _containers.RepeatedScalarFieldContainer[str]
+    layout: str
+    sizes: _containers.ScalarMap[str, int]
+    n: str
+    b: str
+    y: str
+    x: str
+    num_threads: int
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ...) -> None: ...
+
+class InfoRequest(_message.Message):
+    __slots__ = ("path",)
+    PATH_FIELD_NUMBER: _ClassVar[int]
+    path: str
+    def __init__(self, path: _Optional[str] = ...) -> None: ...
+
+class InfoReply(_message.Message):
+    __slots__ = ("json",)
+    JSON_FIELD_NUMBER: _ClassVar[int]
+    json: bytes
+    def __init__(self, json: _Optional[bytes] = ...) -> None: ...

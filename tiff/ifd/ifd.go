@@ -1,0 +1,364 @@
+// Package ifd reads the skeleton of TIFF and BigTIFF files: header, image file directories and the
+// values of tags. What the tags mean is the business of its callers (packages tiff and rumi).
+//
+// Read: both byte orders, classic TIFF (TIFF 6.0, 1992) and BigTIFF (the libtiff design, 2007),
+// every field type of both. Not read: BigTIFF with offsets of another size than 8.
+//
+// Files are not trusted: a value is read only after its range has been checked against the file's size,
+// and all values together may take no more than a limit.
+package ifd
+
+import (
+	"context"
+	"encoding/binary"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Type is the type of a tag's values.
+type Type uint16
+
+// Field types (TIFF 6.0 section 2, BigTIFF).
+const (
+	Byte      Type = 1
+	ASCII     Type = 2
+	Short     Type = 3
+	Long      Type = 4
+	Rational  Type = 5
+	SByte     Type = 6
+	Undefined Type = 7
+	SShort    Type = 8
+	SLong     Type = 9
+	SRational Type = 10
+	Float     Type = 11
+	Double    Type = 12
+	IFD       Type = 13
+	Long8     Type = 16
+	SLong8    Type = 17
+	IFD8      Type = 18
+)
+
+var typeSizes = [...]int{1: 1, 1, 2, 4, 8, 1, 1, 2, 4, 8, 4, 8, 4, 16: 8, 8, 8}
+
+// Size returns the bytes of one value, 0 for a type that does not exist.
+func (t Type) Size() int {
+	if int(t) >= len(typeSizes) {
+		return 0
+	}
+	return typeSizes[t]
+}
+
+// Limits bound what a file can make the reader do. A zero field means its default.
+type Limits struct {
+	MaxBytes int64 // read in all for directories and values, without the head. Default 64 MiB
+	MaxIFDs  int   // directories of a file. Default 256
+	Head     int   // bytes read at once from the file's start. Default 64 KiB
+}
+
+func (l Limits) withDefaults() Limits {
+	if l.MaxBytes == 0 {
+		l.MaxBytes = 64 << 20
+	}
+	if l.MaxIFDs == 0 {
+		l.MaxIFDs = 256
+	}
+	if l.Head == 0 {
+		l.Head = 64 << 10
+	}
+	return l
+}
+
+// maxEntries bounds the tags of one directory: a classic directory cannot have more.
+const maxEntries = 1<<16 - 1
+
+// Entry is one tag of a directory.
+type Entry struct {
+	Tag   uint16
+	Type  Type
+	Count uint64
+	Off   int64 // of the values in the file; not checked before Value
+}
+
+// Directory is one image file directory. Entries are in the file's order; of two with one tag the
+// first counts.
+type Directory struct {
+	Index   int
+	Off     int64
+	Entries []Entry
+	Next    uint64 // offset of the next directory, 0 for none
+}
+
+// Find returns the entry of a tag, or nil.
+func (d *Directory) Find(tag uint16) *Entry {
+	for i := range d.Entries {
+		if d.Entries[i].Tag == tag {
+			return &d.Entries[i]
+		}
+	}
+	return nil
+}
+
+// File is an open TIFF with the directories read. It is safe for one goroutine.
+type File struct {
+	Big       bool // BigTIFF
+	BigEndian bool
+	Dirs      []Directory // in the order of the chain; Dirs[0] is the full image in every file read here
+	Head      []byte      // the first bytes of the file
+
+	r      source.Reader
+	order  binary.ByteOrder
+	limits Limits
+	left   int64  // bytes that may still be read
+	spans  []span // read so far; the head is the first
+}
+
+type span struct {
+	off int64
+	b   []byte
+}
+
+// Size returns the file's size in bytes.
+func (f *File) Size() int64 { return f.r.Size() }
+
+// Order returns the byte order of the file's numbers.
+func (f *File) Order() binary.ByteOrder { return f.order }
+
+// Open reads the head of a file and all of its directories (usually one read in all). Values
+// outside of the head are read when they are asked for. A chain of directories that comes back
+// to itself is corrupt.
+func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
+	f := &File{r: r, limits: l.withDefaults()}
+	f.left = f.limits.MaxBytes
+	f.Head = make([]byte, min(int64(f.limits.Head), r.Size()))
+	if err := r.ReadAt(ctx, f.Head, 0); err != nil {
+		return nil, err
+	}
+	f.spans = append(f.spans, span{0, f.Head})
+	next, err := f.header()
+	for err == nil && next != 0 {
+		next, err = f.directory(ctx, next)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return f, nil
+}
+
+// header reads the file header and returns the offset of the first directory.
+func (f *File) header() (uint64, error) {
+	bad := func(kind fault.Kind, off int64, format string, args ...any) (uint64, error) {
+		return 0, fault.New(kind, "header", off, format, args...)
+	}
+	if len(f.Head) < 8 {
+		return bad(fault.Corrupt, 0, "%d bytes are no TIFF header", len(f.Head))
+	}
+	switch string(f.Head[:2]) {
+	case "II":
+		f.order = binary.LittleEndian
+	case "MM":
+		f.order, f.BigEndian = binary.BigEndian, true
+	default:
+		return bad(fault.Corrupt, 0, "byte order mark %q", f.Head[:2])
+	}
+	switch v := f.order.Uint16(f.Head[2:]); v {
+	case 42:
+		return f.first(uint64(f.order.Uint32(f.Head[4:])))
+	case 43:
+		f.Big = true
+	default:
+		return bad(fault.Corrupt, 2, "version %d", v)
+	}
+	if len(f.Head) < 16 {
+		return bad(fault.Corrupt, 0, "%d bytes are no BigTIFF header", len(f.Head))
+	}
+	if s, zero := f.order.Uint16(f.Head[4:]), f.order.Uint16(f.Head[6:]); s != 8 || zero != 0 {
+		return bad(fault.Corrupt, 4, "offsets of %d bytes, then %d", s, zero)
+	}
+	return f.first(f.order.Uint64(f.Head[8:]))
+}
+
+func (f *File) first(off uint64) (uint64, error) {
+	if off == 0 {
+		return 0, fault.New(fault.Corrupt, "header", 4, "no directory")
+	}
+	return off, nil
+}
+
+// directory reads the directory at off and returns the offset of the next one.
+func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
+	part := "ifd " + strconv.Itoa(len(f.Dirs))
+	countSize, entrySize, nextSize := 2, 12, 4
+	if f.Big {
+		countSize, entrySize, nextSize = 8, 20, 8
+	}
+	if off >= uint64(f.Size()) {
+		return 0, fault.New(fault.Corrupt, part, fault.NoOffset, "offset %d is past the end of the file", off)
+	}
+	at := int64(off)
+	bad := func(kind fault.Kind, format string, args ...any) (uint64, error) {
+		return 0, fault.New(kind, part, at, format, args...)
+	}
+	if slices.ContainsFunc(f.Dirs, func(d Directory) bool { return d.Off == at }) {
+		return bad(fault.Corrupt, "the chain of directories comes back to itself")
+	}
+	if len(f.Dirs) == f.limits.MaxIFDs {
+		return bad(fault.Limit, "more than %d directories", f.limits.MaxIFDs)
+	}
+	if err := f.ahead(ctx, at); err != nil {
+		return 0, err
+	}
+	b, err := f.bytes(ctx, part, at, int64(countSize))
+	if err != nil {
+		return 0, err
+	}
+	n := f.uint(b)
+	if n == 0 || n > uint64(f.Size())/uint64(entrySize) {
+		return bad(fault.Corrupt, "%d entries", n)
+	}
+	if n > maxEntries {
+		return bad(fault.Limit, "%d entries", n)
+	}
+	b, err = f.bytes(ctx, part, at+int64(countSize), int64(n)*int64(entrySize)+int64(nextSize))
+	if err != nil {
+		return 0, err
+	}
+	d := Directory{Index: len(f.Dirs), Off: at, Entries: make([]Entry, n)}
+	for i := range d.Entries {
+		d.Entries[i] = f.entry(b[i*entrySize:(i+1)*entrySize], at+int64(countSize+i*entrySize))
+	}
+	d.Next = f.uint(b[len(b)-nextSize:])
+	f.Dirs = append(f.Dirs, d)
+	return d.Next, nil
+}
+
+// entry decodes one entry, whose bytes stand at off.
+func (f *File) entry(b []byte, off int64) Entry {
+	e := Entry{Tag: f.order.Uint16(b), Type: Type(f.order.Uint16(b[2:]))}
+	inline := len(b) - 4
+	count, value := b[4:8], b[8:]
+	if f.Big {
+		count, value = b[4:12], b[12:]
+		inline = 8
+	} else {
+		inline = 4
+	}
+	e.Count = f.uint(count)
+	size := uint64(e.Type.Size())
+	if size > 0 && e.Count <= uint64(inline)/size {
+		e.Off = off + int64(len(b)-inline)
+		return e
+	}
+	v := f.uint(value)
+	e.Off = int64(v)
+	if e.Off < 0 {
+		e.Off = -1 // no file has such an offset
+	}
+	return e
+}
+
+// uint reads an unsigned number of 2, 4 or 8 bytes.
+func (f *File) uint(b []byte) uint64 {
+	switch len(b) {
+	case 2:
+		return uint64(f.order.Uint16(b))
+	case 4:
+		return uint64(f.order.Uint32(b))
+	}
+	return f.order.Uint64(b)
+}
+
+// ahead reads some bytes from off on, if the first ones are not there yet, so that a directory
+// far from the head costs one read.
+func (f *File) ahead(ctx context.Context, off int64) error {
+	n := min(4<<10, f.Size()-off, f.left)
+	if f.cached(off, min(8, n)) != nil {
+		return nil
+	}
+	_, err := f.load(ctx, "directory", off, n)
+	return err
+}
+
+func (f *File) cached(off, n int64) []byte {
+	for _, s := range f.spans {
+		if off >= s.off && off-s.off <= int64(len(s.b)) && n <= int64(len(s.b))-(off-s.off) {
+			return s.b[off-s.off:][:n]
+		}
+	}
+	return nil
+}
+
+// bytes returns n bytes of the file from off on. They must not be written to.
+func (f *File) bytes(ctx context.Context, part string, off, n int64) ([]byte, error) {
+	if n == 0 {
+		return nil, nil
+	}
+	if b := f.cached(off, n); b != nil {
+		return b, nil
+	}
+	return f.load(ctx, part, off, n)
+}
+
+func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, error) {
+	if off < 0 || n < 0 || off > f.Size() || n > f.Size()-off {
+		return nil, fault.New(fault.Corrupt, part, off, "%d bytes reach past the file's %d", n, f.Size())
+	}
+	if n > f.left {
+		return nil, fault.New(fault.Limit, part, off, "directories and tags of more than %d bytes", f.limits.MaxBytes)
+	}
+	f.left -= n
+	b := make([]byte, n)
+	if err := f.r.ReadAt(ctx, b, off); err != nil {
+		return nil, err
+	}
+	f.spans = append(f.spans, span{off, b})
+	return b, nil
+}
+
+// Prefetch reads the values of the tags that are not there yet, in as few reads as is sensible.
+// Values that lie outside of the file are left to Value to complain about.
+func (f *File) Prefetch(ctx context.Context, d *Directory, tags ...uint16) error {
+	const maxGap = 16 << 10
+	var want []span
+	for i, e := range d.Entries {
+		if !slices.Contains(tags, e.Tag) || slices.ContainsFunc(d.Entries[:i], func(o Entry) bool { return o.Tag == e.Tag }) {
+			continue
+		}
+		if n, err := f.valueBytes(d, &e); err == nil && n > 0 && f.cached(e.Off, n) == nil {
+			want = append(want, span{off: e.Off, b: nil})
+			want[len(want)-1].off = e.Off
+		}
+	}
+	if len(want) < 2 {
+		return nil
+	}
+	// Merge neighbours; the ends are looked up again, as spans hold no length before they are read.
+	slices.SortFunc(want, func(a, b span) int { return int(min(max(a.off-b.off, -1), 1)) })
+	ends := make([]int64, len(want))
+	for i := range d.Entries {
+		e := &d.Entries[i]
+		for k := range want {
+			if n, err := f.valueBytes(d, e); err == nil && want[k].off == e.Off {
+				ends[k] = max(ends[k], e.Off+n)
+			}
+		}
+	}
+	off, end := want[0].off, ends[0]
+	for k := 1; k <= len(want); k++ {
+		if k < len(want) && want[k].off-end <= maxGap {
+			end = max(end, ends[k])
+			continue
+		}
+		if f.cached(off, end-off) == nil {
+			if _, err := f.load(ctx, "tags", off, end-off); err != nil {
+				return err
+			}
+		}
+		if k < len(want) {
+			off, end = want[k].off, ends[k]
+		}
+	}
+	return nil
+}
