@@ -147,7 +147,8 @@ func (x *Index) MaxStoredBytes() int {
 
 // Validate checks that the index is one that the rest of chaski can work on: sizes in their ranges,
 // one range a chunk, ranges within a file of fileSize bytes (or not checked, if fileSize is negative),
-// decoded chunks of at most maxChunk bytes. It allocates nothing.
+// decoded chunks of at most maxChunk bytes. A compressed chunk may take at most twice the bytes of
+// the largest decoded one and 64 KiB, so that maxChunk bounds what is read for it too. It allocates nothing.
 func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "chunk index", fault.NoOffset, format, args...)
@@ -170,13 +171,17 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	case x.ChunkB != 1 && x.ChunkB != x.Bands:
 		return bad(fault.Corrupt, "chunks of %d bands in an image of %d", x.ChunkB, x.Bands)
 	}
-	if !x.chunkFits(int64(maxChunk)) {
+	if !x.ChunkFits(maxChunk) {
 		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)
 	}
 	positions := int64(x.Across()) * int64(x.Down())
 	if positions > int64(len(x.Ranges)) || positions*int64(x.Groups()) != int64(len(x.Ranges)) {
 		return bad(fault.Corrupt, "%d byte ranges for a grid of %d by %d with %d chunks a position",
 			len(x.Ranges), x.Down(), x.Across(), x.Groups())
+	}
+	most := int64(math.MaxInt64)
+	if x.Codec != Raw {
+		most = min(int64(x.MaxStoredBytes()), 1<<61)*2 + 64<<10
 	}
 	for i, r := range x.Ranges {
 		if r.Off < 0 || r.Len < 0 || r.Off > math.MaxInt64-r.Len {
@@ -185,13 +190,16 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		if fileSize >= 0 && r.Len > 0 && r.Off+r.Len > fileSize {
 			return fault.New(fault.Corrupt, "chunk index", r.Off, "chunk %d: range of %d bytes ends past the file's %d", i, r.Len, fileSize)
 		}
+		if r.Len > most {
+			return fault.New(fault.Limit, "chunk index", r.Off, "chunk %d: %d bytes stored, at most %d", i, r.Len, most)
+		}
 	}
 	return nil
 }
 
-// chunkFits reports whether the largest decoded chunk has at most limit bytes. It multiplies step
+// ChunkFits reports whether the largest decoded chunk has at most limit bytes. It multiplies step
 // by step so that nothing overflows.
-func (x *Index) chunkFits(limit int64) bool {
+func (x *Index) ChunkFits(limit int) bool {
 	h, w := x.ChunkH, x.ChunkW
 	if x.CutEdge {
 		h = min(h, x.Height)
@@ -201,7 +209,7 @@ func (x *Index) chunkFits(limit int64) bool {
 	}
 	n := int64(1)
 	for _, f := range [...]int{h, w, x.ChunkB, x.DType.Size()} {
-		if n > limit/int64(f) {
+		if n > int64(limit)/int64(f) {
 			return false
 		}
 		n *= int64(f)

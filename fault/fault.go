@@ -149,3 +149,15 @@ func Line(err error) string {
 		return r
 	}, err.Error())
 }
+
+// AtOffset returns err with the offset filled in, if it has none. An err without a kind is
+// returned unchanged.
+func AtOffset(err error, off int64) error {
+	var e *Error
+	if !errors.As(err, &e) || e.Off >= 0 {
+		return err
+	}
+	c := *e
+	c.Off = off
+	return &c
+}

@@ -1,0 +1,127 @@
+package loader
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Reads are joined over gaps of up to maxGap bytes: cheaper to read than a second call. A run of
+// chunks has at most maxRun bytes, so that a worker's memory does not follow the window.
+const (
+	maxGap = 32 << 10
+	maxRun = 4 << 20
+)
+
+// codecs returns the decompressors of all formats that the loader reads.
+func codecs() chunk.Codecs {
+	c := tiff.Codecs()
+	maps.Copy(c, rumi.Codecs())
+	return c
+}
+
+// assetReader reads windows of assets for one worker. It keeps its memory between calls.
+type assetReader struct {
+	opener   source.Opener
+	maxChunk int
+	decoder  *chunk.Decoder
+	plan     chunk.RunPlan
+	stored   []byte // bytes of a run
+	samples  []byte // one decoded chunk
+}
+
+func newAssetReader(o Options) *assetReader {
+	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, decoder: chunk.NewDecoder(codecs())}
+}
+
+// sink takes decoded chunks.
+type sink interface {
+	// put gets the samples of chunk i; they are valid until it returns.
+	put(x *chunk.Index, i int, samples []byte)
+}
+
+// read decodes the chunks of an asset that meet box and hold one of bands (nil: those of the box),
+// and hands each to the sink. Errors name the asset's file.
+func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to sink) error {
+	err := r.readAsset(ctx, a, box, bands, to)
+	if err != nil {
+		return fault.WithFile(err, a.URI)
+	}
+	return nil
+}
+
+func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to sink) error {
+	x := a.Index
+	if !x.ChunkFits(r.maxChunk) {
+		return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk decodes to more than %d bytes", r.maxChunk)
+	}
+	f, err := r.opener.Open(ctx, a.URI)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if n := x.MaxStoredBytes(); cap(r.samples) < n {
+		r.samples = view.Aligned(n)
+	}
+	r.plan.Reset(x, box, bands, maxGap, maxRun)
+	for _, run := range r.plan.Runs {
+		if err := r.run(ctx, f, x, run, to); err != nil {
+			return err
+		}
+	}
+	for _, i := range r.plan.Sparse {
+		if err := r.chunk(nil, x, i, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, to sink) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// The length comes from the file: it must be there before memory is taken for it.
+	switch {
+	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
+		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
+	case run.Len > int64(max(r.maxChunk, maxRun)):
+		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, at most %d", run.Len, r.maxChunk)
+	}
+	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
+	if err := f.ReadAt(ctx, r.stored, run.Off); err != nil {
+		return err
+	}
+	for _, i := range run.Chunks {
+		p := x.Place(i)
+		if err := r.chunk(r.stored[p.Off-run.Off:][:p.Len], x, i, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *assetReader) chunk(stored []byte, x *chunk.Index, i int, to sink) error {
+	samples := r.samples[:x.StoredBytes(i)]
+	if err := r.decoder.Decode(samples, stored, x, i); err != nil {
+		return fault.AtOffset(err, x.Ranges[i].Off)
+	}
+	to.put(x, i, samples)
+	return nil
+}
+
+func partOf(run chunk.Run) string {
+	if len(run.Chunks) == 1 {
+		return "chunk " + strconv.Itoa(run.Chunks[0])
+	}
+	return "chunks " + strconv.Itoa(run.Chunks[0]) + " and following"
+}

@@ -1,0 +1,243 @@
+package loader
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"sync"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// rasterField is a field of pixels, compiled: everything that does not change from sample to sample.
+type rasterField struct {
+	Field
+	column  int // of the table
+	native  chunk.DType
+	to      chunk.DType
+	bands   []int // source band of every band of the tensor
+	all     bool  // bands are 0, 1, 2, ... of all bands
+	ratio   ratio
+	h, w    int // window in this field's pixels
+	pattern *einops.Pattern
+
+	scale, offset []float32
+	fill          float64
+
+	final, wire converters
+}
+
+// converters picks the cast for an asset's nodata value and keeps the few that a dataset has.
+type converters struct {
+	base   einops.Convert
+	nodata bool // the asset's nodata value matters
+	mu     sync.RWMutex
+	made   map[nodataKey]*einops.Converter
+}
+
+type nodataKey struct {
+	has, exact bool
+	bits       uint64
+}
+
+// maxConverters bounds the converters kept: a dataset has one nodata value, or a few.
+const maxConverters = 64
+
+func (c *converters) key(x *chunk.Index) nodataKey {
+	switch {
+	case !c.nodata:
+		return nodataKey{}
+	case x.NoDataBits != nil:
+		return nodataKey{true, true, *x.NoDataBits}
+	case x.NoData != nil:
+		return nodataKey{true, false, math.Float64bits(*x.NoData)}
+	}
+	return nodataKey{}
+}
+
+func (c *converters) get(x *chunk.Index) (*einops.Converter, error) {
+	key := c.key(x)
+	c.mu.RLock()
+	cv := c.made[key]
+	c.mu.RUnlock()
+	if cv != nil {
+		return cv, nil
+	}
+	conv := c.base
+	if c.nodata {
+		conv.NoData, conv.NoDataBits = x.NoData, x.NoDataBits
+	}
+	cv, err := einops.NewConverter(conv)
+	if err != nil {
+		return nil, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.made == nil {
+		c.made = map[nodataKey]*einops.Converter{}
+	}
+	if len(c.made) < maxConverters {
+		c.made[key] = cv
+	}
+	return cv, nil
+}
+
+// newRasterField compiles a field from its first asset.
+func newRasterField(f Field, column int, x *chunk.Index) (*rasterField, error) {
+	r := &rasterField{Field: f, column: column, native: x.DType, to: x.DType, bands: f.Bands}
+	if f.DType != "native" {
+		to, err := chunk.ParseDType(f.DType)
+		if err != nil {
+			return nil, err
+		}
+		r.to = to
+	}
+	if len(r.bands) == 0 {
+		r.bands = make([]int, x.Bands)
+		for i := range r.bands {
+			r.bands[i] = i
+		}
+		r.all = true
+	}
+	for _, b := range r.bands {
+		if b >= x.Bands {
+			return nil, fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands)
+		}
+	}
+	var err error
+	if r.pattern, err = einops.Parse(f.Layout); err != nil {
+		return nil, err
+	}
+	if err := r.setArithmetic(); err != nil {
+		return nil, err
+	}
+	// The first asset shows whether the cast exists at all.
+	if _, err := r.final.get(x); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (r *rasterField) setArithmetic() error {
+	conv := einops.Convert{From: r.native, To: r.to}
+	if n := r.Normalize; n != nil {
+		if k := len(n.Scale); k != 1 && k != len(r.bands) {
+			return fmt.Errorf("normalize has %d values for %d bands", k, len(r.bands))
+		}
+		r.scale, r.offset = float32s(n.Scale), float32s(n.Offset)
+		conv.Scale, conv.Offset = r.scale, r.offset
+		if n.Clip != nil {
+			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0]), float32(n.Clip[1])
+		}
+		conv.FillNoData = true
+	}
+	if r.Fill != nil {
+		r.fill, conv.FillNoData = float64(*r.Fill), true
+	}
+	conv.Fill = r.fill
+	r.final.base = conv
+	r.final.nodata = conv.FillNoData || r.Validity != ""
+	// What is sent in the native dtype keeps its samples; the mask tells the receiver where to fill.
+	r.wire.base = einops.Convert{From: r.native, To: r.native}
+	r.wire.nodata = conv.FillNoData
+	return nil
+}
+
+func float32s(s []float64) []float32 {
+	out := make([]float32, len(s))
+	for i, v := range s {
+		out[i] = float32(v)
+	}
+	return out
+}
+
+// axes returns the input axes of a batch of rows.
+func (r *rasterField) axes(rows int) []einops.Axis {
+	return []einops.Axis{{Name: "n", Len: rows}, {Name: "b", Len: len(r.bands)}, {Name: "y", Len: r.h}, {Name: "x", Len: r.w}}
+}
+
+// wireNative reports whether the tensor is worth sending in its native dtype: the receiver can
+// convert it, and it has fewer bytes so.
+func (r *rasterField) wireNative(p *einops.Plan) bool {
+	return r.native.Components() == 1 && r.native.Size() < r.to.Size() && r.Validity == "" &&
+		(p.BandAxis() >= 0 || len(r.scale) <= 1)
+}
+
+// fits reports in which way an asset differs from what the run was opened for.
+func (r *rasterField) fits(x *chunk.Index) error {
+	switch {
+	case x.DType != r.native:
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "dtype %s; the field %q is %s", x.DType, r.Name, r.native)
+	case r.all && x.Bands != len(r.bands):
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands; the field %q has %d", x.Bands, r.Name, len(r.bands))
+	case !r.all && slices.Max(r.bands) >= x.Bands:
+		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands; the field %q picks band %d", x.Bands, r.Name, slices.Max(r.bands))
+	}
+	return nil
+}
+
+// row scatters the window of one sample into row n of a tensor: a sink for decoded chunks.
+type row struct {
+	field *rasterField
+	plan  *einops.Plan
+	dst   einops.Target
+	cv    *einops.Converter
+	n     int
+	win   window
+}
+
+// put implements sink.
+func (r *row) put(x *chunk.Index, i int, samples []byte) {
+	box := x.Box(i)
+	y0, y1 := max(box.Y0, r.win.y), min(box.Y1, r.win.y+r.win.h)
+	x0, x1 := max(box.X0, r.win.x), min(box.X1, r.win.x+r.win.w)
+	blk := blockOf(x, i)
+	size := x.DType.Size()
+	at := (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
+	to := einops.Box{N: r.n, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x}
+	// Bands that follow each other both in the chunk and in the tensor go in one call.
+	bands := r.field.bands
+	for j := 0; j < len(bands); {
+		b, k := bands[j], j+1
+		if b >= box.B0 && b < box.B1 {
+			for k < len(bands) && bands[k] == bands[k-1]+1 && bands[k] < box.B1 {
+				k++
+			}
+			blk.Data = samples[((b-box.B0)*blk.StrideB+at)*size:]
+			to.B0, to.B1 = j, k
+			r.plan.Scatter(r.dst, r.cv, to, blk)
+		}
+		j = k
+	}
+}
+
+// blockOf returns the strides of decoded chunk i, without its data.
+func blockOf(x *chunk.Index, i int) einops.Block {
+	b, h, w := x.Stored(i)
+	if x.Inner == chunk.YXB {
+		return einops.Block{DType: x.DType, StrideB: 1, StrideY: w * b, StrideX: b}
+	}
+	return einops.Block{DType: x.DType, StrideB: h * w, StrideY: w, StrideX: 1}
+}
+
+// pad fills what the window has outside of an image of height by width pixels.
+func (r *row) pad(height, width int) {
+	in := r.win.inside(height, width)
+	y0, y1, x0, x1 := in.Y0-r.win.y, in.Y1-r.win.y, in.X0-r.win.x, in.X1-r.win.x
+	if y0 >= y1 || x0 >= x1 {
+		r.clear()
+		return
+	}
+	for _, b := range [...][4]int{{0, y0, 0, r.win.w}, {y1, r.win.h, 0, r.win.w}, {y0, y1, 0, x0}, {y0, y1, x1, r.win.w}} {
+		if b[0] < b[1] && b[2] < b[3] {
+			r.plan.FillBox(r.dst, r.cv, einops.Box{N: r.n, B1: len(r.field.bands), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]})
+		}
+	}
+}
+
+// clear fills the whole row: padding, or a sample that was skipped.
+func (r *row) clear() {
+	r.plan.FillBox(r.dst, r.cv, einops.Box{N: r.n, B1: len(r.field.bands), Y1: r.field.h, X1: r.field.w})
+}

@@ -1,0 +1,167 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// DefaultPrefetch is the number of batches that a loader keeps in the making.
+const DefaultPrefetch = 3
+
+// LoaderOptions say which part of a run a loader iterates over.
+type LoaderOptions struct {
+	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.
+	Rank, World int
+	// State continues a run; it must be of the same spec on the same data.
+	State *shuffle.State
+	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
+	Epochs uint64
+	// Prefetch is the number of batches in the making. Default DefaultPrefetch.
+	Prefetch int
+}
+
+// Loader iterates over the steps of a run for one rank. It is for one goroutine.
+type Loader struct {
+	engine  *Engine
+	options LoaderOptions
+	state   shuffle.State
+	next    cursor // of the next ticket to start
+	ahead   []*Pending
+	cancel  context.CancelFunc
+	ctx     context.Context
+}
+
+// cursor is a step of an epoch.
+type cursor struct {
+	epoch uint64
+	step  int64
+}
+
+// NewLoader starts iterating.
+func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
+	if o.World == 0 {
+		o.World = 1
+	}
+	if o.Prefetch == 0 {
+		o.Prefetch = DefaultPrefetch
+	}
+	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 {
+		return nil, fmt.Errorf("loader: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
+	}
+	if e.Steps() == 0 {
+		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch of %d", e.Len(), e.spec.BatchSize)
+	}
+	l := &Loader{engine: e, options: o}
+	l.state = shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: e.spec.Seed}
+	if o.State != nil {
+		step, err := CheckState(*o.State, e.Hash(), e.Len(), e.spec)
+		if err != nil {
+			return nil, err
+		}
+		l.state = *o.State
+		l.next = cursor{o.State.Epoch, step}
+	}
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	return l, nil
+}
+
+// CheckState returns the step that follows a state in a run of a spec with a hash and n samples an
+// epoch, or says why the state is of another run.
+func CheckState(s shuffle.State, hash string, n int64, spec Spec) (int64, error) {
+	if s.Spec != hash {
+		return 0, fmt.Errorf("the state is of another run: spec hash %s, here %s (another dataset, field, batch size, sampler or policy)", s.Spec, hash)
+	}
+	if s.Seed != spec.Seed {
+		return 0, fmt.Errorf("the state is of another run: seed %d, here %d", s.Seed, spec.Seed)
+	}
+	return s.Step(n, spec.BatchSize)
+}
+
+// Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
+// caller's until Release. While ctx is not done, Next waits; after an error, the same step is
+// tried again.
+func (l *Loader) Next(ctx context.Context) (*Batch, error) {
+	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
+	if !ok {
+		return nil, io.EOF
+	}
+	if l.ctx.Err() != nil {
+		return nil, ErrClosed
+	}
+	l.fill()
+	p := l.ahead[0]
+	b, err := p.Wait(ctx)
+	if err != nil {
+		l.drop()
+		l.next = at
+		return nil, err
+	}
+	l.ahead = append(l.ahead[:0], l.ahead[1:]...)
+	l.state.Epoch = at.epoch
+	l.state.Samples = min((at.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())
+	return b, nil
+}
+
+// skip moves a cursor past the end of an epoch to the next one, and reports whether there is one.
+func (l *Loader) skip(c cursor) (cursor, bool) {
+	if c.step >= l.engine.Steps() {
+		c = cursor{c.epoch + 1, 0}
+	}
+	return c, l.options.Epochs == 0 || c.epoch < l.options.Epochs
+}
+
+// fill starts tickets until Prefetch are in the making.
+func (l *Loader) fill() {
+	for len(l.ahead) < l.options.Prefetch {
+		c, ok := l.skip(l.next)
+		if !ok {
+			return
+		}
+		t := shuffle.StepTicket(c.epoch, c.step, l.engine.spec.BatchSize, l.options.Rank, l.options.World)
+		l.ahead = append(l.ahead, l.engine.Start(l.ctx, t, false))
+		l.next = cursor{c.epoch, c.step + 1}
+	}
+}
+
+// drop cancels what was started.
+func (l *Loader) drop() {
+	for _, p := range l.ahead {
+		p.Cancel()
+	}
+	l.ahead = l.ahead[:0]
+}
+
+// State returns the state after the batches that Next returned.
+func (l *Loader) State() shuffle.State { return l.state }
+
+// All iterates over the remaining batches. Each is released when the loop body ends; a body that
+// keeps one must copy it. The iteration ends after the first error.
+func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] {
+	return func(yield func(*Batch, error) bool) {
+		for {
+			b, err := l.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			goOn := yield(b, err)
+			if err != nil {
+				return
+			}
+			b.Release()
+			if !goOn {
+				return
+			}
+		}
+	}
+}
+
+// Close cancels what is in the making. Batches that were returned stay valid until Release.
+func (l *Loader) Close() {
+	l.cancel()
+	l.drop()
+}

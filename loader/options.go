@@ -1,0 +1,72 @@
+package loader
+
+import (
+	"fmt"
+	"log/slog"
+	"runtime"
+
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Defaults of Options.
+const (
+	DefaultMemoryBytes   = 256 << 20
+	DefaultMaxChunkBytes = 64 << 20
+	DefaultCacheBytes    = 64 << 20
+)
+
+// Options say how an engine works. They change no byte of any batch.
+type Options struct {
+	// Workers decode in parallel. Default: GOMAXPROCS.
+	Workers int
+	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
+	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit.
+	MemoryBytes int64
+	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
+	// at most twice that. Default DefaultMaxChunkBytes.
+	MaxChunkBytes int
+	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
+	CacheBytes int64
+	// Roots are the folders that local files may lie in. nil allows every file, an empty list none.
+	Roots []string
+	// Opener opens files. Default: source.Files.
+	Opener source.Opener
+	// Logger gets what is worth telling. Default: slog.Default.
+	Logger *slog.Logger
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.MemoryBytes == 0 {
+		o.MemoryBytes = DefaultMemoryBytes
+	}
+	if o.MaxChunkBytes == 0 {
+		o.MaxChunkBytes = DefaultMaxChunkBytes
+	}
+	if o.CacheBytes == 0 {
+		o.CacheBytes = DefaultCacheBytes
+	}
+	if o.Opener == nil {
+		o.Opener = &source.Files{}
+	}
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Workers < 1 || o.Workers > 4096:
+		return fmt.Errorf("options: %d workers", o.Workers)
+	case o.MemoryBytes < 1:
+		return fmt.Errorf("options: %d bytes of memory", o.MemoryBytes)
+	case o.MaxChunkBytes < 1:
+		return fmt.Errorf("options: chunks of at most %d bytes", o.MaxChunkBytes)
+	case o.CacheBytes < 1:
+		return fmt.Errorf("options: a cache of %d bytes", o.CacheBytes)
+	}
+	return nil
+}

@@ -1,0 +1,308 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
+type Selection struct {
+	Slice       bool
+	Start, Stop int   // with Slice
+	List        []int // not nil: these
+}
+
+// ParseSelection reads "start:stop", "i,j,k" or "" (all).
+func ParseSelection(s string) (Selection, error) {
+	if s == "" {
+		return Selection{}, nil
+	}
+	if a, b, ok := strings.Cut(s, ":"); ok {
+		start, err1 := strconv.Atoi(a)
+		stop, err2 := strconv.Atoi(b)
+		if err1 != nil || err2 != nil {
+			return Selection{}, fmt.Errorf("selection %q is not start:stop", s)
+		}
+		return Selection{Slice: true, Start: start, Stop: stop}, nil
+	}
+	sel := Selection{List: []int{}}
+	for part := range strings.SplitSeq(s, ",") {
+		i, err := strconv.Atoi(strings.TrimSpace(part))
+		if err != nil {
+			return Selection{}, fmt.Errorf("selection %q is not a list of indices", s)
+		}
+		sel.List = append(sel.List, i)
+	}
+	return sel, nil
+}
+
+// indices returns the picked indices of an axis of n.
+func (s Selection) indices(axis string, n int) ([]int, error) {
+	start, stop := 0, n
+	switch {
+	case s.List != nil:
+		for _, i := range s.List {
+			if i < 0 || i >= n {
+				return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "index %d of %d", i, n)
+			}
+		}
+		if len(s.List) == 0 {
+			return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "an empty list of indices")
+		}
+		return s.List, nil
+	case s.Slice:
+		start, stop = s.Start, s.Stop
+	}
+	if start < 0 || stop > n || start >= stop {
+		return nil, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d of %d", start, stop, n)
+	}
+	out := make([]int, stop-start)
+	for i := range out {
+		out[i] = start + i
+	}
+	return out, nil
+}
+
+// ReadOptions say what Read reads, and how it is laid out.
+type ReadOptions struct {
+	// Layout is an einops pattern. Default "b y x" for one path, "n b y x" for several.
+	Layout string
+	Sizes  map[string]int
+	// N picks paths, B bands, Y rows and X columns; Y and X take no lists.
+	N, B, Y, X Selection
+	// Headers are the files' blobs (rumi or chunk index), one a path, or none.
+	Headers [][]byte
+	// Threads decode in parallel. Default 1.
+	Threads int
+	// MaxBytes bounds the result. Default 8 GiB.
+	MaxBytes int64
+	// Options for opening; Workers and MemoryBytes are not used.
+	Options Options
+}
+
+// Array is a dense array in C order, little-endian.
+type Array struct {
+	DType chunk.DType
+	Shape []int
+	Axes  []string
+	Data  []byte
+}
+
+// Read decodes windows of one file, or of several with equal shape and dtype stacked along n.
+func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
+	q, err := newReadPlan(ctx, paths, o)
+	if err != nil {
+		return nil, err
+	}
+	return q.run(ctx)
+}
+
+// readPlan is a Read, resolved for the files' shape.
+type readPlan struct {
+	options Options
+	threads int
+	assets  []catalog.Asset // one a picked n
+	field   *rasterField
+	plan    *einops.Plan
+	win     window
+	out     *Array
+}
+
+const defaultMaxRead = 8 << 30
+
+func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan, error) {
+	q := &readPlan{options: o.Options.withDefaults(), threads: max(o.Threads, 1)}
+	if o.Y.List != nil || o.X.List != nil {
+		return nil, fmt.Errorf("axes y and x take a slice start:stop, not a list")
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("no path")
+	}
+	if o.Headers != nil && len(o.Headers) != len(paths) {
+		return nil, fmt.Errorf("%d headers for %d paths", len(o.Headers), len(paths))
+	}
+	picks, err := o.N.indices("n", len(paths))
+	if err != nil {
+		return nil, err
+	}
+	if err := q.open(ctx, paths, picks, o.Headers); err != nil {
+		return nil, err
+	}
+	if err := q.resolve(o, len(paths)); err != nil {
+		return nil, fault.WithFile(err, q.assets[0].URI)
+	}
+	return q, nil
+}
+
+func (q *readPlan) open(ctx context.Context, paths []string, picks []int, headers [][]byte) error {
+	opened := map[int]catalog.Asset{}
+	for _, i := range picks {
+		a, ok := opened[i]
+		if !ok {
+			var err error
+			var blob []byte
+			if headers != nil {
+				blob = headers[i]
+			}
+			if a, err = openOne(ctx, q.options, paths[i], blob); err != nil {
+				return fault.WithFile(err, paths[i])
+			}
+			opened[i] = a
+		}
+		first := a
+		if len(q.assets) > 0 {
+			first = q.assets[0]
+		}
+		if f, x := first.Index, a.Index; f.DType != x.DType || f.Bands != x.Bands || f.Height != x.Height || f.Width != x.Width {
+			return fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset, "(%d, %d, %d) %s does not stack with the first asset's (%d, %d, %d) %s",
+				x.Bands, x.Height, x.Width, x.DType, f.Bands, f.Height, f.Width, f.DType), paths[i])
+		}
+		q.assets = append(q.assets, a)
+	}
+	return nil
+}
+
+func openOne(ctx context.Context, o Options, path string, blob []byte) (catalog.Asset, error) {
+	co := catalog.Options{Opener: o.Opener, MaxChunk: o.MaxChunkBytes, Roots: o.Roots}
+	if blob != nil {
+		return catalog.OpenBlob(ctx, path, blob, co)
+	}
+	a, _, err := catalog.OpenAsset(ctx, path, co)
+	return a, err
+}
+
+// resolve resolves selections and layout.
+func (q *readPlan) resolve(o ReadOptions, paths int) error {
+	x := q.assets[0].Index
+	bands, err := o.B.indices("b", x.Bands)
+	if err != nil {
+		return err
+	}
+	y, err := span(o.Y, "y", x.Height)
+	if err != nil {
+		return err
+	}
+	cols, err := span(o.X, "x", x.Width)
+	if err != nil {
+		return err
+	}
+	q.win = window{y[0], cols[0], y[1] - y[0], cols[1] - cols[0]}
+	layout := o.Layout
+	if layout == "" {
+		layout = "b y x"
+		if paths > 1 {
+			layout = "n b y x"
+		}
+	}
+	f := Field{Name: "read", Bands: bands, DType: "native", Layout: layout, Sizes: o.Sizes}
+	if q.field, err = newRasterField(f, 0, x); err != nil {
+		return err
+	}
+	q.field.h, q.field.w = q.win.h, q.win.w
+	limit := o.MaxBytes
+	if limit == 0 {
+		limit = defaultMaxRead
+	}
+	if bytesOf(limit, len(q.assets), len(bands), q.win.h, q.win.w, x.DType.Size()) < 0 {
+		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.h, q.win.w, x.DType, limit)
+	}
+	if q.plan, err = q.field.pattern.Plan(q.field.axes(len(q.assets)), o.Sizes); err != nil {
+		return err
+	}
+	q.out = &Array{DType: x.DType, Shape: q.plan.Shape, Axes: q.plan.Axes}
+	return nil
+}
+
+func span(s Selection, axis string, n int) ([2]int, error) {
+	if !s.Slice {
+		return [2]int{0, n}, nil
+	}
+	if s.Start < 0 || s.Stop > n || s.Start >= s.Stop {
+		return [2]int{}, fault.New(fault.NotFound, "axis "+axis, fault.NoOffset, "slice %d:%d of %d", s.Start, s.Stop, n)
+	}
+	return [2]int{s.Start, s.Stop}, nil
+}
+
+// piece is what one thread reads at once: a band of chunk rows of one asset.
+type piece struct {
+	n   int
+	box chunk.Box
+}
+
+// run decodes. The result's memory is taken once every byte range was found to lie in its file.
+func (q *readPlan) run(ctx context.Context) (*Array, error) {
+	for _, a := range q.assets {
+		if err := q.present(ctx, a); err != nil {
+			return nil, fault.WithFile(err, a.URI)
+		}
+	}
+	q.out.Data = view.Aligned(q.plan.Len() * q.out.DType.Size())
+	g, ctx := errgroup.WithContext(ctx)
+	pieces := make(chan piece)
+	g.Go(func() error {
+		defer close(pieces)
+		return q.cut(ctx, pieces)
+	})
+	for range q.threads {
+		g.Go(func() error {
+			r := newAssetReader(q.options)
+			for p := range pieces {
+				if err := q.read(ctx, r, p); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return q.out, nil
+}
+
+// present checks the byte ranges of an asset against the size of its file.
+func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
+	f, err := q.options.Opener.Open(ctx, a.URI)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return a.Index.Validate(f.Size(), q.options.MaxChunkBytes)
+}
+
+func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
+	for n, a := range q.assets {
+		box := q.win.inside(a.Index.Height, a.Index.Width)
+		for y := box.Y0; y < box.Y1; {
+			b := box
+			b.Y0, b.Y1 = y, min((y/a.Index.ChunkH+1)*a.Index.ChunkH, box.Y1)
+			select {
+			case to <- piece{n, b}:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			y = b.Y1
+		}
+	}
+	return nil
+}
+
+func (q *readPlan) read(ctx context.Context, r *assetReader, p piece) error {
+	a := q.assets[p.n]
+	cv, err := q.field.final.get(a.Index)
+	if err != nil {
+		return err
+	}
+	to := &row{field: q.field, plan: q.plan, dst: einops.Target{Data: q.out.Data}, cv: cv, n: p.n, win: q.win}
+	return r.read(ctx, a, p.box, q.field.bands, to)
+}

@@ -1,0 +1,81 @@
+package loader
+
+import (
+	"fmt"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// window is a box of rows and columns in an asset's pixels. With pad it may reach past the asset.
+type window struct{ y, x, h, w int }
+
+// inside cuts the window to an image.
+func (w window) inside(height, width int) chunk.Box {
+	return chunk.Box{
+		Y0: min(max(w.y, 0), height), Y1: max(min(w.y+w.h, height), 0),
+		X0: min(max(w.x, 0), width), X1: max(min(w.x+w.w, width), 0),
+	}
+}
+
+// sampler gives the window of a position, in pixels of the first raster field.
+type sampler struct {
+	Sampler
+	seed           uint64
+	alignY, alignX int
+}
+
+// window returns the window at position p of an epoch in an asset of height by width pixels.
+func (s sampler) window(epoch uint64, p int64, height, width int, pad bool) (window, error) {
+	w := window{h: s.Height, w: s.Width}
+	small := height < w.h || width < w.w
+	switch {
+	case small && !pad:
+		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.h, w.w)
+	case s.Kind == WholeChip && (height > w.h || width > w.w):
+		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.h, w.w)
+	case s.Kind == RandomWindow:
+		w.y, w.x = shuffle.Window(s.seed, epoch, p, height, width, w.h, w.w, s.alignY, s.alignX)
+	}
+	return w, nil
+}
+
+// ratio is the size of a field's assets relative to the first raster field's, as a reduced fraction
+// a side: lengths there are lengths here times num / den.
+type ratio struct{ numY, denY, numX, denX int }
+
+// maxRatio bounds both sides of a fraction: fields of one sample share a grid of pixels.
+const maxRatio = 64
+
+func newRatio(first, other *chunk.Index) (ratio, error) {
+	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
+	r := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
+	if max(r.numY, r.denY, r.numX, r.denX) > maxRatio {
+		return r, fmt.Errorf("assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d",
+			other.Height, other.Width, first.Height, first.Width)
+	}
+	return r, nil
+}
+
+// holds reports whether two assets of a sample have the ratio.
+func (r ratio) holds(first, other *chunk.Index) bool {
+	return int64(first.Height)*int64(r.numY) == int64(other.Height)*int64(r.denY) &&
+		int64(first.Width)*int64(r.numX) == int64(other.Width)*int64(r.denX)
+}
+
+// scale returns the window in the field's own pixels.
+func (r ratio) scale(w window) window {
+	return window{w.y * r.numY / r.denY, w.x * r.numX / r.denX, w.h * r.numY / r.denY, w.w * r.numX / r.denX}
+}
+
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return a
+}
+
+func lcm(a, b int) int { return a / gcd(a, b) * b }
