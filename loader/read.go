@@ -173,11 +173,18 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 }
 
 func openOne(ctx context.Context, o Options, path string, blob []byte) (catalog.Asset, error) {
-	co := catalog.Options{Opener: o.Opener, MaxChunk: o.MaxChunkBytes, Roots: o.Roots}
-	if blob != nil {
-		return catalog.OpenBlob(ctx, path, blob, co)
+	if o.Roots != nil {
+		resolved, err := catalog.Resolve(path, o.Roots)
+		if err != nil {
+			return catalog.Asset{}, err
+		}
+		path = resolved
 	}
-	a, _, err := catalog.OpenAsset(ctx, path, co)
+	if blob != nil {
+		x, err := catalog.ParseIndex(blob, o.MaxChunkBytes)
+		return catalog.Asset{URI: path, Index: x}, err
+	}
+	a, _, err := catalog.OpenAsset(ctx, o.Opener, path, o.MaxChunkBytes)
 	return a, err
 }
 

@@ -22,6 +22,7 @@ var ErrClosed = errors.New("loader: the engine is closed")
 type queue struct {
 	mu      sync.Mutex
 	waiting []*Pending
+	closed  bool
 	more    chan struct{} // has one element when waiting has grown
 }
 
@@ -75,14 +76,25 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 		return p
 	}
 	p.order = shuffle.NewOrder(e.spec.Seed, t.Epoch, e.samples, e.spec.Shuffle)
-	e.queue.mu.Lock()
-	e.queue.waiting = append(e.queue.waiting, p)
-	e.queue.mu.Unlock()
-	select {
-	case e.queue.more <- struct{}{}:
-	default:
+	if !e.queue.put(p) {
+		p.finish(ErrClosed)
 	}
 	return p
+}
+
+// put appends a ticket, and reports whether the queue is still served.
+func (q *queue) put(p *Pending) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed {
+		return false
+	}
+	q.waiting = append(q.waiting, p)
+	select {
+	case q.more <- struct{}{}:
+	default:
+	}
+	return true
 }
 
 func (e *Engine) check(t shuffle.Ticket) error {
@@ -186,7 +198,7 @@ func (q *queue) take(ctx context.Context) *Pending {
 func (q *queue) failAll() {
 	q.mu.Lock()
 	waiting := q.waiting
-	q.waiting = nil
+	q.waiting, q.closed = nil, true
 	q.mu.Unlock()
 	for _, p := range waiting {
 		p.finish(ErrClosed)

@@ -1,0 +1,544 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"math/rand/v2"
+	"testing"
+	"time"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// chips is a dataset of n chips (3, 20, 24) uint16 with masks of half their resolution, a number,
+// a measure and a name. Chunk forms vary from chip to chip.
+func chips(seed uint64, n int64) *fakeTable {
+	r := rand.New(rand.NewPCG(seed, 1))
+	t := &fakeTable{rows: n, kinds: []catalog.Kind{catalog.Raster, catalog.Raster, catalog.Int, catalog.Float, catalog.Text}}
+	for row := range n {
+		a, o := newFakeAsset(r, 3, 20, 24, 5+int(row%4)*5, row%2 == 0, row%3 == 0)
+		t.add(0, row, a, o)
+		m, o := newFakeAsset(r, 1, 10, 12, 7, false, false)
+		t.add(1, row, m, o)
+	}
+	return t
+}
+
+var chipFields = []Field{
+	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Validity: "image_valid"},
+	{Name: "mask", Layout: "n y x"},
+	{Name: "label"}, {Name: "measure"}, {Name: "name"},
+}
+
+func float32At(b []byte, i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+}
+func uint16At(b []byte, i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
+
+// checkBatch holds a batch of chipFields to what the dataset holds, index by index.
+func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *Batch) {
+	t.Helper()
+	o := shuffle.NewOrder(e.spec.Seed, tk.Epoch, e.Len(), e.spec.Shuffle)
+	s := e.sampler
+	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
+	if fmt.Sprint(img.Shape) != fmt.Sprint([]int{tk.Rows(), 3, s.Height, s.Width}) {
+		t.Fatalf("shape %v", img.Shape)
+	}
+	for k := range tk.Rows() {
+		pos := tk.Position(k, e.Len())
+		if b.Valid[k] != (pos >= 0) || b.Positions[k] != pos {
+			t.Fatalf("row %d: valid %v, position %d, want %d", k, b.Valid[k], b.Positions[k], pos)
+		}
+		var a, m *fakeAsset
+		y0, x0 := 0, 0
+		row := int64(0)
+		if pos >= 0 {
+			row = o.At(pos) / int64(e.spec.Sampler.PerAsset)
+			a, m = tab.assets[[2]int64{0, row}], tab.assets[[2]int64{1, row}]
+			if s.Kind == RandomWindow {
+				y0, x0 = shuffle.Window(e.spec.Seed, tk.Epoch, pos, a.h, a.w, s.Height, s.Width, 2, 2)
+			}
+		}
+		for c := range 3 {
+			for y := range s.Height {
+				for x := range s.Width {
+					want, valid := float32(0), byte(0)
+					if a != nil && y0+y < a.h && x0+x < a.w {
+						v := a.at(c, y0+y, x0+x)
+						if a.index.NoData == nil || v != fakeNoData {
+							n := e.spec.Fields[0].Normalize
+							p := float32(v) * float32(n.Scale[c])
+							want, valid = p+float32(n.Offset[c]), 1
+						}
+					}
+					i := ((k*3+c)*s.Height+y)*s.Width + x
+					if got := float32At(img.Data, i); got != want || val.Data[i] != valid {
+						t.Fatalf("row %d (%d, %d, %d): %v valid %d, want %v valid %d", k, c, y, x, got, val.Data[i], want, valid)
+					}
+				}
+			}
+		}
+		for y := range s.Height / 2 {
+			for x := range s.Width / 2 {
+				want := uint16(0)
+				if m != nil && y0/2+y < m.h && x0/2+x < m.w {
+					want = m.at(0, y0/2+y, x0/2+x)
+				}
+				if got := uint16At(mask.Data, (k*s.Height/2+y)*s.Width/2+x); got != want {
+					t.Fatalf("row %d mask (%d, %d): %d, want %d", k, y, x, got, want)
+				}
+			}
+		}
+		checkValues(t, b, k, row, pos >= 0)
+	}
+}
+
+func checkValues(t testing.TB, b *Batch, k int, row int64, valid bool) {
+	t.Helper()
+	label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*k:]))
+	measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*k:]))
+	n := b.Tensor("name")
+	text := string(n.Data[binary.LittleEndian.Uint64(n.Offsets[8*k:]):binary.LittleEndian.Uint64(n.Offsets[8*k+8:])])
+	if valid && (label != row*10 || measure != float64(row)/4 || text != fmt.Sprintf("chip %d", row)) {
+		t.Fatalf("row %d: values %d %v %q of sample %d", k, label, measure, text, row)
+	}
+	if !valid && (label != 0 || !math.IsNaN(measure) || text != "") {
+		t.Fatalf("row %d: padding has values %d %v %q", k, label, measure, text)
+	}
+}
+
+func wait(t testing.TB, p *Pending) *Batch {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	defer cancel()
+	b, err := p.Wait(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// TestBatchAgainstIndexByIndex compares batches of random specs with a reader that looks every
+// element up.
+func TestBatchAgainstIndexByIndex(t *testing.T) {
+	tab := chips(1, 11)
+	rapid.Check(t, func(rt *rapid.T) {
+		fields := append([]Field(nil), chipFields...)
+		spec := Spec{Fields: fields, BatchSize: rapid.IntRange(1, 9).Draw(rt, "g"), Seed: rapid.Uint64().Draw(rt, "seed"), Shuffle: rapid.Bool().Draw(rt, "shuffle")}
+		switch rapid.IntRange(0, 2).Draw(rt, "sampler") {
+		case 1:
+			spec.Sampler = Sampler{Kind: RandomWindow, Height: 2 * rapid.IntRange(1, 10).Draw(rt, "h"), Width: 2 * rapid.IntRange(1, 12).Draw(rt, "w"), PerAsset: rapid.IntRange(1, 3).Draw(rt, "per")}
+		case 2: // larger than the asset: padded
+			spec.Sampler = Sampler{Kind: RandomWindow, Height: 26, Width: 30}
+			fields[0].Pad, fields[1].Pad = true, true
+		}
+		e := openFake(t, spec, tab, 2)
+		world := rapid.IntRange(1, 4).Draw(rt, "world")
+		tk := shuffle.StepTicket(rapid.Uint64().Draw(rt, "epoch"), rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
+			spec.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
+		b := wait(t, e.Start(context.Background(), tk, false))
+		checkBatch(t, e, tab, tk, b)
+		b.Release()
+	})
+}
+
+// collect runs a loader to its end and returns the bytes of all batches.
+func collect(t testing.TB, e *Engine, o LoaderOptions) (out [][]byte, states []shuffle.State) {
+	t.Helper()
+	l, err := NewLoader(e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for b, err := range l.All(context.Background()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, states = append(out, flat(b)), append(states, l.State())
+	}
+	return out, states
+}
+
+// flat returns everything of a batch as bytes.
+func flat(b *Batch) []byte {
+	buf := fmt.Appendf(nil, "%d %d %v %v %v", b.Epoch, b.First, b.Valid, b.Positions, b.Samples)
+	for _, t := range b.Tensors {
+		buf = fmt.Appendf(buf, "%s %v %v %v", t.Name, t.DType, t.Axes, t.Shape)
+		buf = append(append(buf, t.Data...), t.Offsets...)
+	}
+	return buf
+}
+
+func windowSpec() Spec {
+	return Spec{Fields: chipFields, BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: RandomWindow, Height: 8, Width: 6, PerAsset: 2}}
+}
+
+func TestSameBatchesForAnyWorkerCount(t *testing.T) {
+	tab := chips(2, 13)
+	want, _ := collect(t, openFake(t, windowSpec(), tab, 1), LoaderOptions{Epochs: 2})
+	if len(want) != 14 {
+		t.Fatalf("%d batches in two epochs of 26 windows by 4", len(want))
+	}
+	for _, workers := range []int{2, 7} {
+		got, _ := collect(t, openFake(t, windowSpec(), tab, workers), LoaderOptions{Epochs: 2, Prefetch: workers})
+		for i := range want {
+			if !bytes.Equal(got[i], want[i]) {
+				t.Errorf("%d workers: batch %d differs", workers, i)
+			}
+		}
+	}
+}
+
+// TestSameSamplesForAnyWorldSize: rank by rank, the rows of W ranks are those of one.
+func TestSameSamplesForAnyWorldSize(t *testing.T) {
+	tab := chips(3, 13)
+	e := openFake(t, windowSpec(), tab, 2)
+	for _, world := range []int{1, 3, 8} {
+		for s := range e.Steps() {
+			for rank := range world {
+				tk := shuffle.StepTicket(1, s, 4, rank, world)
+				b := wait(t, e.Start(context.Background(), tk, false))
+				if b.Rows != (4+world-1)/world {
+					t.Fatalf("world %d: rank %d has %d rows", world, rank, b.Rows)
+				}
+				checkBatch(t, e, tab, tk, b)
+				b.Release()
+			}
+		}
+	}
+}
+
+func TestResumeGivesSameBatches(t *testing.T) {
+	tab := chips(4, 13)
+	e := openFake(t, windowSpec(), tab, 2)
+	want, states := collect(t, e, LoaderOptions{Epochs: 2})
+	for i := range states {
+		got, _ := collect(t, e, LoaderOptions{Epochs: 2, State: &states[i]})
+		if len(got) != len(want)-i-1 {
+			t.Fatalf("resumed after batch %d: %d batches, want %d", i, len(got), len(want)-i-1)
+		}
+		for k := range got {
+			if !bytes.Equal(got[k], want[i+1+k]) {
+				t.Fatalf("resumed after batch %d: batch %d differs", i, i+1+k)
+			}
+		}
+	}
+	other := states[3]
+	other.Spec = "another"
+	if _, err := NewLoader(e, LoaderOptions{State: &other}); err == nil {
+		t.Error("the state of another spec was accepted")
+	}
+}
+
+func TestSpecHash(t *testing.T) {
+	tab := chips(4, 3)
+	base := openFake(t, windowSpec(), tab, 1).Hash()
+	moved := windowSpec()
+	moved.Source = "elsewhere"
+	for name, c := range map[string]struct {
+		change func(*Spec)
+		same   bool
+	}{
+		"nothing":    {func(*Spec) {}, true},
+		"seed":       {func(s *Spec) { s.Seed++ }, false},
+		"batch size": {func(s *Spec) { s.BatchSize++ }, false},
+		"window":     {func(s *Spec) { s.Sampler.Width += 2 }, false},
+		"policy":     {func(s *Spec) { s.BadSamples = BadSkip }, false},
+		"layout":     {func(s *Spec) { s.Fields = append([]Field(nil), s.Fields...); s.Fields[1].Layout = "n x y" }, false},
+	} {
+		s := windowSpec()
+		c.change(&s)
+		if got := openFake(t, s, tab, 1).Hash(); (got == base) != c.same {
+			t.Errorf("after a change of %s the hash is %s, before %s", name, got, base)
+		}
+	}
+}
+
+func TestBadSamples(t *testing.T) {
+	tab := chips(5, 10)
+	tab.broken = map[int64]error{3: fault.New(fault.Corrupt, "tile 1", 99, "broken"), 7: fault.New(fault.Limit, "tile 2", 5, "large")}
+	spec := Spec{Fields: chipFields, BatchSize: 5}
+	ctx := context.Background()
+	e := openFake(t, spec, tab, 3)
+	for range 5 {
+		_, err := e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false).Wait(ctx)
+		if !errors.Is(err, fault.Corrupt) {
+			t.Fatalf("error %v, want that of sample 3", err)
+		}
+	}
+	spec.BadSamples = BadSkip
+	e = openFake(t, spec, tab, 3)
+	b := wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 5, 0, 1), false))
+	defer b.Release()
+	if fmt.Sprint(b.Valid) != "[true true true false true]" || len(b.Bad) != 1 || b.Bad[0].Row != 3 || b.Bad[0].Position != 3 {
+		t.Fatalf("valid %v, bad %v", b.Valid, b.Bad)
+	}
+	if !errors.Is(b.Bad[0].Err, fault.Corrupt) {
+		t.Errorf("bad row's error is %v", b.Bad[0].Err)
+	}
+	per := 3 * 20 * 24
+	for i := 3 * per; i < 4*per; i++ {
+		if float32At(b.Tensor("image").Data, i) != 0 || b.Tensor("image_valid").Data[i] != 0 {
+			t.Fatalf("element %d of the skipped row is not filled", i)
+		}
+	}
+	checkValues(t, b, 3, 0, false)
+	checkValues(t, b, 4, 4, true)
+}
+
+func TestTicketsThatCannotBe(t *testing.T) {
+	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 2}, chips(6, 4), 1)
+	for _, tk := range []shuffle.Ticket{
+		{First: -1, Count: 1, RowStride: 1}, {First: 5, Count: 1, RowStride: 1}, {First: math.MaxInt64, Count: 1, RowStride: 1},
+		{Count: 0, RowStride: 1}, {Count: -4, RowStride: 1}, {Count: 1, RowStride: 0}, {Count: 1, RowStart: 1, RowStride: 1},
+		{Count: 1, RowStart: -1, RowStride: 1}, {Count: math.MaxInt32, RowStride: 1}, {Count: 1 << 20, RowStride: 1},
+	} {
+		if b, err := e.Start(context.Background(), tk, false).Wait(context.Background()); fault.KindOf(err) == 0 {
+			t.Errorf("ticket %+v: %v, %v", tk, b, err)
+		}
+	}
+	// A count that no int sum survives, at the end of the epoch.
+	tk := shuffle.Ticket{First: 4, Count: math.MaxInt, RowStart: math.MaxInt - 1, RowStride: math.MaxInt}
+	if b, err := e.Start(context.Background(), tk, false).Wait(context.Background()); err == nil {
+		if b.Valid[0] {
+			t.Errorf("ticket %+v has a valid row", tk)
+		}
+		b.Release()
+	}
+}
+
+// TestMemoryIsBounded: batches that are not released hold further ones back.
+func TestMemoryIsBounded(t *testing.T) {
+	tab := chips(7, 8)
+	spec := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 2}.WithDefaults()
+	one := int64(align64(2*3*20*24*4) + align64(2*3*20*24))
+	e, err := newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.withDefaults(), tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	var pend []*Pending
+	for s := range int64(4) {
+		pend = append(pend, e.Start(context.Background(), shuffle.StepTicket(0, s, 2, 0, 1), false))
+	}
+	a, b := wait(t, pend[0]), wait(t, pend[1])
+	if e.memory.taken != 2*one {
+		t.Fatalf("%d bytes taken, want %d", e.memory.taken, 2*one)
+	}
+	short, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
+	defer cancel()
+	if _, err := pend[2].Wait(short); !errors.Is(err, context.DeadlineExceeded) {
+		t.Fatalf("a third batch came: %v", err)
+	}
+	a.Release()
+	a.Release() // does nothing
+	c := wait(t, pend[3])
+	b.Release()
+	c.Release()
+	big := shuffle.Ticket{Count: 8, RowStride: 1}
+	if _, err := e.Start(context.Background(), big, false).Wait(context.Background()); !errors.Is(err, fault.Limit) {
+		t.Fatalf("a batch over the bound: %v", err)
+	}
+}
+
+// TestCancelReleasesEverything gives tickets up at all stages; afterwards all memory is back.
+func TestCancelReleasesEverything(t *testing.T) {
+	tab := chips(8, 13)
+	e := openFake(t, windowSpec(), tab, 3)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		ctx, cancel := context.WithCancel(context.Background())
+		p := e.Start(ctx, shuffle.StepTicket(0, r.Int64N(e.Steps()), 4, 0, 1), false)
+		switch r.IntN(4) {
+		case 0:
+			p.Cancel()
+		case 1:
+			cancel()
+			if b, err := p.Wait(context.Background()); err == nil {
+				b.Release()
+			}
+		case 2:
+			short, c := context.WithTimeout(ctx, time.Duration(r.IntN(300))*time.Microsecond)
+			if b, err := p.Wait(short); err == nil {
+				b.Release()
+			}
+			c()
+		default:
+			wait(t, p).Release()
+		}
+		cancel()
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	e.memory.mu.Lock()
+	defer e.memory.mu.Unlock()
+	if e.memory.taken != e.memory.idleN {
+		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idleN)
+	}
+}
+
+func TestClosedEngineEndsItsTickets(t *testing.T) {
+	tab := chips(9, 13)
+	e := openFake(t, windowSpec(), tab, 1)
+	var pend []*Pending
+	for s := range e.Steps() {
+		pend = append(pend, e.Start(context.Background(), shuffle.StepTicket(0, s, 4, 0, 1), false))
+	}
+	if err := e.Close(); err != nil {
+		t.Fatal(err)
+	}
+	late := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false)
+	for i, p := range append(pend, late) {
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		if b, err := p.Wait(ctx); err == nil {
+			b.Release()
+		} else if !errors.Is(err, ErrClosed) {
+			t.Errorf("ticket %d: %v", i, err)
+		}
+		cancel()
+	}
+}
+
+// TestNativeTensorsConvertToTheFinalOnes applies Convert the slow way and compares.
+func TestNativeTensorsConvertToTheFinalOnes(t *testing.T) {
+	tab := chips(10, 9)
+	fill := Float(-3)
+	for name, f := range map[string]Field{
+		"per band":   {Name: "image", DType: "float32", Normalize: chipFields[0].Normalize, Fill: &fill},
+		"one":        {Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{.1}, Offset: []float64{2}, Clip: &[2]Float{3, 400}}},
+		"cast":       {Name: "image", DType: "float32"},
+		"padded":     {Name: "image", DType: "float32", Pad: true},
+		"band last":  {Name: "image", DType: "float32", Layout: "n y x b", Normalize: chipFields[0].Normalize},
+		"not native": {Name: "image", DType: "float32", Layout: "n (y b) x", Normalize: chipFields[0].Normalize},
+	} {
+		spec := Spec{Fields: []Field{f}, BatchSize: 4, Sampler: Sampler{Kind: RandomWindow, Height: 10, Width: 10}}
+		if f.Pad {
+			spec.Sampler.Height = 22
+		}
+		e := openFake(t, spec, tab, 2)
+		for s := range e.Steps() {
+			tk := shuffle.StepTicket(0, s, 4, 0, 1)
+			final, wire := wait(t, e.Start(context.Background(), tk, false)), wait(t, e.Start(context.Background(), tk, true))
+			w := wire.Tensors[0]
+			if (w.Convert == nil) != (name == "not native") {
+				t.Fatalf("%s: convert is %v", name, w.Convert)
+			}
+			if w.Convert != nil {
+				w.Data = slowConvert(w)
+			}
+			if !bytes.Equal(w.Data, final.Tensors[0].Data) {
+				t.Errorf("%s: step %d differs", name, s)
+			}
+			final.Release()
+			wire.Release()
+		}
+	}
+}
+
+// slowConvert is the receiver's arithmetic, element by element.
+func slowConvert(t Tensor) []byte {
+	c := t.Convert
+	n := len(t.Data) / 2
+	out := make([]byte, 0, 4*n)
+	for i := range n {
+		band := 0
+		if c.BandAxis >= 0 {
+			rest := int64(i)
+			for a := len(t.Shape) - 1; a > c.BandAxis; a-- {
+				rest /= t.Shape[a]
+			}
+			band = int(rest % t.Shape[c.BandAxis])
+		}
+		v := float32(uint16At(t.Data, i))
+		if len(c.Scale) > 0 {
+			p := v * c.Scale[band]
+			v = p + c.Offset[band]
+		}
+		if c.Clip {
+			v = min(max(v, c.Lo), c.Hi)
+		}
+		if c.Mask != nil && c.Mask[i] == 0 {
+			v = float32(c.Fill)
+		}
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
+
+// TestDecodeAllocatesNothingPerChunk compares the allocations of batches whose assets have few and
+// many chunks.
+func TestDecodeAllocatesNothingPerChunk(t *testing.T) {
+	allocs := func(tile int) float64 {
+		r := rand.New(rand.NewPCG(1, 1))
+		tab := &fakeTable{rows: 4, kinds: []catalog.Kind{catalog.Raster}}
+		for row := range tab.rows {
+			a, o := newFakeAsset(r, 3, 128, 128, tile, false, false)
+			tab.add(0, row, a, o)
+		}
+		e := openFake(t, Spec{Fields: []Field{{Name: "image", DType: "float32"}}, BatchSize: 4}, tab, 1)
+		return testing.AllocsPerRun(20, func() {
+			wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false)).Release()
+		})
+	}
+	few, many := allocs(128), allocs(8) // 12 and 3072 chunks a batch
+	if many > few+8 {
+		t.Errorf("%.0f allocations with 12 chunks a batch, %.0f with 3072", few, many)
+	}
+}
+
+func TestLoaderEndsWithEOF(t *testing.T) {
+	e := openFake(t, Spec{Fields: chipFields[:1], BatchSize: 4, DropLast: true}, chips(11, 6), 1)
+	l, err := NewLoader(e, LoaderOptions{Epochs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for range 2 {
+		b, err := l.Next(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+	}
+	for range 2 {
+		if _, err := l.Next(context.Background()); err != io.EOF {
+			t.Fatalf("after the last epoch: %v", err)
+		}
+	}
+}
+
+func TestSelection(t *testing.T) {
+	for text, want := range map[string]string{"": "[0 1 2 3]", "1:3": "[1 2]", "3,0,3": "[3 0 3]", "2": "[2]"} {
+		s, err := ParseSelection(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.indices("b", 4); err != nil || fmt.Sprint(got) != want {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"4", "-1", "1:5", "2:2", "3:1", "-1:2", "0,9"} {
+		s, err := ParseSelection(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := s.indices("b", 4); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%q: %v, %v", text, got, err)
+		}
+	}
+	for _, text := range []string{"a", "1:2:3", ":", "1:", ",", "1,,2"} {
+		if s, err := ParseSelection(text); err == nil {
+			t.Errorf("%q is %v", text, s)
+		}
+	}
+}

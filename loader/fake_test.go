@@ -1,0 +1,151 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+// fakeTable is a dataset in memory: raw chunks of known samples, so that a slow obvious reader can
+// say what every batch holds.
+type fakeTable struct {
+	rows    int64
+	kinds   []catalog.Kind
+	assets  map[[2]int64]*fakeAsset // by field and row
+	broken  map[int64]error         // rows whose first raster cannot be read
+	objects map[string][]byte
+}
+
+// fakeAsset is uint16 samples over (b, y, x).
+type fakeAsset struct {
+	b, h, w int
+	pix     []uint16
+	index   *chunk.Index
+}
+
+func (a *fakeAsset) at(b, y, x int) uint16 { return a.pix[(b*a.h+y)*a.w+x] }
+
+const fakeNoData = 7
+
+// newFakeAsset makes an asset of random samples, about 1 in 16 of them nodata, and stores it as raw
+// chunks in the order and form that the flags ask for.
+func newFakeAsset(r *rand.Rand, b, h, w, tile int, nodata, pixels bool) (*fakeAsset, []byte) {
+	a := &fakeAsset{b: b, h: h, w: w, pix: make([]uint16, b*h*w)}
+	for i := range a.pix {
+		a.pix[i] = uint16(r.UintN(5000)) + 8
+		if r.UintN(16) == 0 {
+			a.pix[i] = fakeNoData
+		}
+	}
+	x := &chunk.Index{Bands: b, Height: h, Width: w, ChunkB: 1, ChunkH: tile, ChunkW: tile, DType: chunk.Uint16, Predictor: chunk.NoPredictor}
+	if pixels {
+		x.ChunkB, x.Inner = b, chunk.YXB
+	}
+	if nodata {
+		v := float64(fakeNoData)
+		x.NoData = &v
+	}
+	var object []byte
+	x.Ranges = make([]chunk.Range, x.Across()*x.Down()*x.Groups())
+	for i := range x.Ranges {
+		object = append(object, "gap"...)
+		start := len(object)
+		box := x.Box(i)
+		put := func(b, y, c int) {
+			v := uint16(0)
+			if y < h && c < w {
+				v = a.at(b, y, c)
+			}
+			object = binary.LittleEndian.AppendUint16(object, v)
+		}
+		for y := box.Y0; y < box.Y0+tile; y++ {
+			for c := box.X0; c < box.X0+tile; c++ {
+				for k := box.B0; k < box.B1; k++ {
+					put(k, y, c)
+				}
+			}
+		}
+		x.Ranges[i] = chunk.Range{Off: int64(start), Len: int64(len(object) - start)}
+	}
+	a.index = x
+	return a, object
+}
+
+func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {
+	if t.assets == nil {
+		t.assets, t.objects = map[[2]int64]*fakeAsset{}, map[string][]byte{}
+	}
+	t.assets[[2]int64{int64(field), row}] = a
+	t.objects[fmt.Sprintf("%d/%d", field, row)] = object
+}
+
+func (t *fakeTable) Len() int64              { return t.rows }
+func (t *fakeTable) Kind(f int) catalog.Kind { return t.kinds[f] }
+func (t *fakeTable) Fingerprint() string     { return "fake" }
+func (t *fakeTable) Close() error            { return nil }
+
+func (t *fakeTable) ID(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
+
+func (t *fakeTable) Asset(_ context.Context, f int, row int64) (catalog.Asset, error) {
+	if err := t.broken[row]; err != nil && f == 0 {
+		return catalog.Asset{}, err
+	}
+	return catalog.Asset{URI: fmt.Sprintf("%d/%d", f, row), Index: t.assets[[2]int64{int64(f), row}].index}, nil
+}
+
+func (t *fakeTable) Value(_ context.Context, f int, row int64) (catalog.Value, error) {
+	switch t.kinds[f] {
+	case catalog.Int:
+		return catalog.Value{Int: row * 10}, nil
+	case catalog.Float:
+		return catalog.Value{Float: float64(row) / 4}, nil
+	}
+	return catalog.Value{Text: fmt.Sprintf("chip %d", row)}, nil
+}
+
+// Open implements source.Opener over the objects.
+func (t *fakeTable) Open(_ context.Context, uri string) (source.Reader, error) {
+	return object(t.objects[uri]), nil
+}
+
+type object []byte
+
+func (o object) Size() int64  { return int64(len(o)) }
+func (o object) Close() error { return nil }
+func (o object) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(o)) || copy(p, o[off:]) < len(p) {
+		return fault.New(fault.Corrupt, "byte range", off, "past the end")
+	}
+	return nil
+}
+
+// openFake compiles a spec on a table.
+func openFake(t testing.TB, spec Spec, tab *fakeTable, workers int) *Engine {
+	t.Helper()
+	spec.Source = "memory"
+	spec = spec.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEngine(context.Background(), spec, Options{Workers: workers, Opener: tab}.withDefaults(), tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}

@@ -1,0 +1,449 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"io/fs"
+	"math/bits"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/openzl"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Kinds of what Inspect looks at.
+const (
+	KindTIFF   = "tiff"
+	KindRumi   = "rumi"
+	KindFrame  = "openzl frame"
+	KindTable  = "parquet" // a table of samples, or of anything else
+	KindAssets = "catalog" // a Parquet file that holds the indexes of its assets
+	KindCSV    = "csv"
+	KindFolder = "folder"
+)
+
+// FileInfo says what a file or folder is. The members that do not apply to its kind are nil.
+type FileInfo struct {
+	Path  string `json:"path"`
+	Kind  string `json:"kind"`
+	Bytes int64  `json:"bytes"` // of the file, or of all files below the folder
+
+	Raster *RasterInfo      `json:"raster,omitempty"`
+	TIFF   *TIFFInfo        `json:"tiff,omitempty"`
+	Frame  *FrameInfo       `json:"frame,omitempty"`
+	Table  *catalog.Summary `json:"table,omitempty"`
+	Folder *FolderInfo      `json:"folder,omitempty"`
+	// Unreadable says why the pixels of a TIFF cannot be read, where Raster is nil.
+	Unreadable string `json:"unreadable,omitempty"`
+}
+
+// RasterInfo is an image as the loader reads it.
+type RasterInfo struct {
+	Shape  [3]int      `json:"shape"` // bands, height, width
+	DType  chunk.DType `json:"dtype"`
+	Chunk  [3]int      `json:"chunk"` // bands, height, width of a full chunk
+	Chunks int         `json:"chunks"`
+	Sparse int         `json:"sparse,omitempty"` // chunks without bytes
+	Codec  string      `json:"codec"`
+	// Predictor is TIFF's: 1 none, 2 horizontal, 3 floating point.
+	Predictor    int    `json:"predictor"`
+	Order        string `json:"order"`         // axes inside a chunk: "b y x" or "y x b"
+	StoredBytes  int64  `json:"stored_bytes"`  // of all chunks in the file
+	DecodedBytes int64  `json:"decoded_bytes"` // of the image
+	NoData       *Float `json:"nodata,omitempty"`
+	// OpenZL is the sum over the frames of the first cell (rumi only).
+	OpenZL *FrameInfo `json:"openzl,omitempty"`
+}
+
+// TIFFInfo is what a TIFF says besides its pixels.
+type TIFFInfo struct {
+	BigTIFF     bool              `json:"bigtiff"`
+	BigEndian   bool              `json:"big_endian,omitempty"`
+	Tiled       bool              `json:"tiled"`
+	Compression string            `json:"compression"`
+	Interleave  string            `json:"interleave"` // TILE, BAND or PIXEL
+	Directories int               `json:"directories"`
+	Overviews   int               `json:"overviews,omitempty"`
+	Mask        bool              `json:"mask,omitempty"`
+	TOG         bool              `json:"tog"`
+	NotTOG      []string          `json:"not_tog,omitempty"` // in what it differs from the profile
+	NoData      string            `json:"nodata,omitempty"`  // as written
+	EPSG        int               `json:"epsg,omitempty"`
+	Transform   *[6]float64       `json:"transform,omitempty"` // as GDAL's geotransform
+	Bounds      *[4]float64       `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+	BandNames   []string          `json:"band_names,omitempty"`
+	Ghost       map[string]string `json:"ghost,omitempty"` // GDAL's structural metadata
+}
+
+// FrameInfo is what the headers of OpenZL frames say.
+type FrameInfo struct {
+	FormatVersions []int    `json:"format_versions"`
+	Outputs        []string `json:"outputs,omitempty"` // types, of a loose frame
+	Sizes          []int    `json:"sizes,omitempty"`   // bytes of each output, of a loose frame
+	Codecs         []string `json:"codecs"`
+	Checksums      bool     `json:"checksums"` // of content or of chunks
+	Frames         int      `json:"frames"`    // looked at
+}
+
+// FolderInfo counts the files below a folder; hidden ones are passed over.
+type FolderInfo struct {
+	Files   int            `json:"files"`
+	Rasters int            `json:"rasters"`  // .tif, .tiff, .rumi
+	ByType  map[string]int `json:"by_type"`  // by extension in lower case
+	Folders int            `json:"folders"`  // below it
+	Largest int64          `json:"largest"`  // file, in bytes
+	First   string         `json:"first"`    // raster by path, relative to the folder
+	Errors  int            `json:"unlisted"` // folders that could not be listed
+}
+
+// Inspect finds out what a file or folder is, from headers alone: no pixel is decoded. The file must
+// lie below Options.Roots, if there are any. A file of no kind known here is fault.Unsupported.
+func Inspect(ctx context.Context, path string, o Options) (*FileInfo, error) {
+	o = o.withDefaults()
+	real, err := catalog.Resolve(path, o.Roots)
+	if err != nil {
+		return nil, err
+	}
+	info := &FileInfo{Path: path}
+	if st, serr := os.Stat(real); serr == nil && st.IsDir() {
+		err = info.folder(ctx, real)
+	} else {
+		err = info.file(ctx, real, o)
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, path)
+	}
+	return info, nil
+}
+
+func (i *FileInfo) file(ctx context.Context, path string, o Options) error {
+	r, err := o.Opener.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	i.Bytes = r.Size()
+	head := make([]byte, min(8, r.Size()))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return err
+	}
+	switch kind := sniff(head, path); kind {
+	case KindTIFF:
+		return i.tiff(ctx, r, o)
+	case KindTable:
+		return i.table(ctx, r)
+	case KindFrame:
+		return i.frame(ctx, r, o)
+	case KindCSV:
+		i.Kind = kind
+		return nil
+	case "":
+		return fault.New(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
+	default:
+		return fault.New(fault.Unsupported, "file", 0, "%s is not read", kind)
+	}
+}
+
+// zlMagic is the magic number of OpenZL frames less their format version.
+const zlMagic = 0xD7B1A5C0
+
+// sniff tells a file's kind by its first bytes, or its name where it has no magic number.
+func sniff(head []byte, path string) string {
+	if len(head) >= 4 {
+		switch s := string(head[:4]); {
+		case s == "II*\x00" || s == "MM\x00*" || s == "II+\x00" || s == "MM\x00+":
+			return KindTIFF
+		case s == "PAR1":
+			return KindTable
+		case s == "PK\x03\x04":
+			return "a zip archive"
+		case s == "RUMI":
+			return "a rumi file of a later generation"
+		}
+		if v := binary.LittleEndian.Uint32(head) - zlMagic; v > 0 && v <= 64 {
+			return KindFrame
+		}
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".csv", ".tsv":
+		return KindCSV
+	}
+	if s := string(head); strings.HasPrefix(s, "#y") || strings.HasPrefix(s, "WX") {
+		return "a Tortilla or TACO container"
+	}
+	return ""
+}
+
+func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {
+	i.Table, err = catalog.Describe(ctx, r)
+	i.Kind = KindTable
+	if err == nil && i.Table.Catalog {
+		i.Kind = KindAssets
+	}
+	return err
+}
+
+func (i *FileInfo) frame(ctx context.Context, r source.Reader, o Options) error {
+	i.Kind = KindFrame
+	b, err := readSome(ctx, r, chunk.Range{Len: r.Size()}, o.MaxChunkBytes)
+	if err != nil {
+		return err
+	}
+	i.Frame = &FrameInfo{}
+	return i.Frame.add(b, true)
+}
+
+// readSome reads a byte range of at most limit bytes that lies in the file.
+func readSome(ctx context.Context, r source.Reader, at chunk.Range, limit int) ([]byte, error) {
+	switch {
+	case at.Len > int64(limit):
+		return nil, fault.New(fault.Limit, "frame", at.Off, "%d bytes, at most %d", at.Len, limit)
+	case at.Off < 0 || at.Len < 0 || at.Off > r.Size() || at.Len > r.Size()-at.Off:
+		return nil, fault.New(fault.Corrupt, "frame", at.Off, "%d bytes reach past the file's %d", at.Len, r.Size())
+	}
+	b := make([]byte, at.Len)
+	return b, r.ReadAt(ctx, b, at.Off)
+}
+
+// add notes what one more frame's headers say.
+func (f *FrameInfo) add(frame []byte, loose bool) error {
+	z, err := openzl.Inspect(frame)
+	if err != nil {
+		return err
+	}
+	f.Frames++
+	f.Checksums = f.Checksums || z.ContentChecksum || z.ChunkChecksum
+	if !slices.Contains(f.FormatVersions, z.FormatVersion) {
+		f.FormatVersions = append(f.FormatVersions, z.FormatVersion)
+	}
+	for _, c := range z.Codecs {
+		if !slices.Contains(f.Codecs, c) {
+			f.Codecs = append(f.Codecs, c)
+		}
+	}
+	if loose {
+		f.Sizes = z.Sizes
+		for _, t := range z.Outputs {
+			f.Outputs = append(f.Outputs, t.String())
+		}
+	}
+	return nil
+}
+
+func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o Options) error {
+	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil {
+		return err
+	}
+	m, err := tiff.ReadMeta(ctx, f)
+	if err != nil {
+		return err
+	}
+	var x *chunk.Index
+	if rumi.Is(ctx, f) {
+		i.Kind = KindRumi
+		x, err = rumiIndex(ctx, f, o.MaxChunkBytes)
+	} else {
+		i.Kind = KindTIFF
+		var img *tiff.Image
+		if img, err = tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: o.MaxChunkBytes}); err == nil {
+			x = img.Index
+		}
+	}
+	switch fault.KindOf(err) {
+	case fault.Unsupported, fault.Limit: // what it is can be told all the same
+		i.Unreadable = fault.Line(err)
+	default:
+		if err != nil {
+			return err
+		}
+	}
+	i.TIFF = tiffInfo(&m, x)
+	if x == nil {
+		return nil
+	}
+	i.Raster = rasterInfo(x)
+	if i.Kind == KindRumi {
+		return i.Raster.firstFrames(ctx, r, x, o.MaxChunkBytes)
+	}
+	return nil
+}
+
+func rumiIndex(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, error) {
+	blob, err := rumi.Index(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	h, err := rumi.ParseLimit(blob, maxChunk)
+	if err != nil {
+		return nil, err
+	}
+	return h.Index(), nil
+}
+
+func rasterInfo(x *chunk.Index) *RasterInfo {
+	r := &RasterInfo{
+		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, Chunk: [3]int{x.ChunkB, x.ChunkH, x.ChunkW},
+		Chunks: len(x.Ranges), Codec: x.Codec.String(), Predictor: int(x.Predictor), Order: "b y x",
+	}
+	if x.Inner == chunk.YXB && x.ChunkB > 1 {
+		r.Order = "y x b"
+	}
+	for _, at := range x.Ranges {
+		r.StoredBytes += at.Len
+		if at.Len == 0 {
+			r.Sparse++
+		}
+	}
+	hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size()))
+	if hi == 0 && decoded <= 1<<63-1 {
+		r.DecodedBytes = int64(decoded)
+	}
+	if x.NoData != nil {
+		v := Float(*x.NoData)
+		r.NoData = &v
+	}
+	return r
+}
+
+// maxFrames bounds the frames that are looked at.
+const maxFrames = 16
+
+// firstFrames looks at the frames of the first cell.
+func (r *RasterInfo) firstFrames(ctx context.Context, f source.Reader, x *chunk.Index, limit int) error {
+	r.OpenZL = &FrameInfo{}
+	for k := range min(x.Groups(), maxFrames, len(x.Ranges)) {
+		b, err := readSome(ctx, f, x.Ranges[k], limit)
+		if err != nil {
+			return err
+		}
+		if err := r.OpenZL.add(b, false); err != nil {
+			return fault.WithPart(err, "tile "+strconv.Itoa(k), x.Ranges[k].Off)
+		}
+	}
+	return nil
+}
+
+func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
+	t := &TIFFInfo{
+		BigTIFF: m.BigTIFF, BigEndian: m.BigEndian, Tiled: m.Tiled, Compression: tiff.CompressionName(m.Compression),
+		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, Mask: m.HasMask,
+		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Ghost: m.Ghost,
+	}
+	if m.HasTransform {
+		c := m.Transform
+		t.Transform = &c
+		if x != nil {
+			meta := catalog.Meta{Transform: &c}
+			if b, ok := meta.Bounds(x.Height, x.Width); ok {
+				t.Bounds = &b
+			}
+		}
+	}
+	t.NotTOG = notTOG(m, x)
+	t.TOG = len(t.NotTOG) == 0
+	return t
+}
+
+// notTOG lists in what a file differs from the profile of the TACO 0.2 specification ("TACO
+// Optimized GeoTIFF"). The level of compression cannot be told from a file.
+func notTOG(m *tiff.Meta, x *chunk.Index) []string {
+	if x == nil {
+		return []string{"pixels cannot be read"}
+	}
+	var why []string
+	no := func(bad bool, text string) {
+		if bad {
+			why = append(why, text)
+		}
+	}
+	no(!m.BigTIFF, "not a BigTIFF")
+	no(!m.Tiled, "strips, not tiles")
+	no(x.ChunkH%16 != 0 || x.ChunkW%16 != 0, "tile sizes are not multiples of 16")
+	no(x.Codec != chunk.Zstd, "compression is not zstd")
+	no(x.Bands > 1 && (m.Planar != 2 || !tileInterleaved(x)), "bands are not tile-interleaved")
+	no(m.Overviews > 0, "has overviews")
+	// GDAL refuses a predictor for float16 and complex numbers.
+	no(x.Predictor == chunk.NoPredictor && x.DType.Components() == 1 && x.DType != chunk.Float16, "no predictor")
+	return why
+}
+
+// tileInterleaved reports whether the chunks stand in the file position by position, the bands of a
+// position side by side.
+func tileInterleaved(x *chunk.Index) bool {
+	last := int64(-1)
+	for _, at := range x.Ranges {
+		if at.Len == 0 {
+			continue
+		}
+		if at.Off < last {
+			return false
+		}
+		last = at.Off
+	}
+	return true
+}
+
+func (i *FileInfo) folder(ctx context.Context, dir string) error {
+	i.Kind = KindFolder
+	f := &FolderInfo{ByType: map[string]int{}}
+	i.Folder = f
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil && p == dir:
+			return fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err)
+		case err != nil:
+			f.Errors++
+			return nil
+		case p != dir && strings.HasPrefix(d.Name(), "."):
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		case d.IsDir():
+			if p != dir {
+				f.Folders++
+			}
+			return nil
+		}
+		i.count(dir, p, d)
+		return nil
+	})
+}
+
+// maxTypes bounds the extensions that are counted apart.
+const maxTypes = 64
+
+func (i *FileInfo) count(dir, p string, d fs.DirEntry) {
+	f := i.Folder
+	f.Files++
+	if st, err := d.Info(); err == nil {
+		i.Bytes += st.Size()
+		f.Largest = max(f.Largest, st.Size())
+	}
+	ext := strings.ToLower(filepath.Ext(p))
+	if _, known := f.ByType[ext]; !known && len(f.ByType) >= maxTypes {
+		ext = "…"
+	}
+	f.ByType[ext]++
+	switch ext {
+	case ".tif", ".tiff", ".rumi":
+		if f.Rasters++; f.First == "" {
+			if rel, err := filepath.Rel(dir, p); err == nil {
+				f.First = filepath.ToSlash(rel)
+			}
+		}
+	}
+}
