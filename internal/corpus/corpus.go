@@ -74,11 +74,12 @@ type File struct {
 	NoData     any
 	Overviews  []int
 	MaskSHA256 *string `json:"mask_sha256"`
-	Options    map[string]string
+	Options    map[string]any
 	Codecs     []string
 	Layout     *Layout
 	Blob       string // hex
 	Reads      []Read
+	Members    []string // of a stack
 	Geo        *Geo
 
 	// Of kind bad:
@@ -142,6 +143,19 @@ func (f *File) MayRefuse() bool {
 func Raster(t testing.TB) []File {
 	t.Helper()
 	return Manifest(t, filepath.Join(Dir(t), "raster"))
+}
+
+// Files returns the rows of the corpus's raster manifest or, where there is no corpus, those of the
+// module's own testdata, which are some of them.
+func Files(t testing.TB) []File {
+	t.Helper()
+	dir := filepath.Join(Testdata(t), "raster")
+	if env := os.Getenv("CHASKI_CORPUS"); env != "" {
+		dir = filepath.Join(env, "raster")
+	} else if side := filepath.Join(Root(t), "..", "shared", "corpus", "raster"); exists(side) {
+		dir = side
+	}
+	return Manifest(t, dir)
 }
 
 // Manifest returns the rows of dir/manifest.jsonl.

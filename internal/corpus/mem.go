@@ -1,0 +1,31 @@
+package corpus
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Mem is a file in memory, a source.Reader. It counts what is read from it.
+type Mem struct {
+	B     []byte
+	Reads int   // calls of ReadAt
+	Bytes int64 // asked for
+}
+
+// ReadAt implements source.Reader.
+func (m *Mem) ReadAt(_ context.Context, p []byte, off int64) error {
+	m.Reads++
+	m.Bytes += int64(len(p))
+	if off < 0 || off > int64(len(m.B)) || int64(len(p)) > int64(len(m.B))-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), len(m.B))
+	}
+	copy(p, m.B[off:])
+	return nil
+}
+
+// Size implements source.Reader.
+func (m *Mem) Size() int64 { return int64(len(m.B)) }
+
+// Close implements source.Reader.
+func (m *Mem) Close() error { return nil }

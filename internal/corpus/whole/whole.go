@@ -1,0 +1,59 @@
+// Package whole reads an image from its chunk index the slow and obvious way: chunk by chunk,
+// sample by sample. It is the judge of faster readers, and used by tests only.
+package whole
+
+import (
+	"fmt"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Image decodes all chunks of x from the bytes of its file and returns the samples in C order
+// (bands, height, width), little-endian. Images of more than limit bytes are refused.
+func Image(x *chunk.Index, file []byte, codecs chunk.Codecs, limit int) ([]byte, error) {
+	size := x.DType.Size()
+	if x.Height > limit/x.Width || x.Height*x.Width > limit/x.Bands/size {
+		return nil, fault.New(fault.Limit, "image", fault.NoOffset, "over %d bytes", limit)
+	}
+	out := make([]byte, x.Bands*x.Height*x.Width*size)
+	d := chunk.NewDecoder(codecs)
+	var buf []byte
+	for i, r := range x.Ranges {
+		if n := x.StoredBytes(i); cap(buf) < n {
+			buf = make([]byte, n)
+		}
+		buf = buf[:x.StoredBytes(i)]
+		if r.Len > 0 && (r.Off > int64(len(file)) || r.Len > int64(len(file))-r.Off) {
+			return nil, fault.New(fault.Corrupt, fmt.Sprintf("chunk %d", i), r.Off, "past the end of the file")
+		}
+		src := file[:0]
+		if r.Len > 0 {
+			src = file[r.Off : r.Off+r.Len]
+		}
+		if err := d.Decode(buf, src, x, i); err != nil {
+			return nil, err
+		}
+		place(out, buf, x, i)
+	}
+	return out, nil
+}
+
+// place copies the samples of chunk i that lie in the image.
+func place(out, buf []byte, x *chunk.Index, i int) {
+	size := x.DType.Size()
+	nb, nh, nw := x.Stored(i)
+	box := x.Box(i)
+	for b := box.B0; b < box.B1; b++ {
+		for y := box.Y0; y < box.Y1; y++ {
+			for c := box.X0; c < box.X1; c++ {
+				at := ((b-box.B0)*nh+y-box.Y0)*nw + c - box.X0
+				if x.Inner == chunk.YXB {
+					at = ((y-box.Y0)*nw+c-box.X0)*nb + b - box.B0
+				}
+				to := (b*x.Height+y)*x.Width + c
+				copy(out[to*size:(to+1)*size], buf[at*size:])
+			}
+		}
+	}
+}

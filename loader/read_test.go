@@ -1,0 +1,157 @@
+package loader_test
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+func selection(s *corpus.Sel) loader.Selection {
+	switch {
+	case s == nil:
+		return loader.Selection{}
+	case s.Slice != nil:
+		return loader.Selection{Slice: true, Start: s.Slice[0], Stop: s.Slice[1]}
+	}
+	return loader.Selection{List: s.List}
+}
+
+// TestReadAgainstTheOriginalReaders reads the windows and stacks of the manifests with several
+// numbers of threads; their hashes were made by the original readers.
+func TestReadAgainstTheOriginalReaders(t *testing.T) {
+	t.Run("testdata", func(t *testing.T) { readAll(t, corpus.Manifest(t, filepath.Join(corpus.Testdata(t), "raster"))) })
+	t.Run("corpus", func(t *testing.T) { readAll(t, corpus.Raster(t)) })
+}
+
+func readAll(t *testing.T, files []corpus.File) {
+	read := 0
+	for _, f := range files {
+		members := f.Members
+		if f.Kind != "stack" {
+			members = []string{f.Path}
+		}
+		if f.Kind != "stack" && f.Kind != "rumi" && f.Kind != "tiff" || strings.HasPrefix(members[0], "rumi-new/") {
+			continue
+		}
+		paths := make([]string, len(members))
+		for i, m := range members {
+			paths[i] = filepath.Join(f.Dir, m)
+		}
+		for i, w := range f.Reads {
+			a, err := loader.Read(context.Background(), paths, loader.ReadOptions{
+				Layout: w.Pattern, N: selection(w.N), B: selection(w.B), Y: selection(w.Y), X: selection(w.X), Threads: 1 + i,
+			})
+			if errors.Is(err, fault.Unsupported) && !f.TOG {
+				continue // other codecs; which ones must work is the format packages' test
+			}
+			if err != nil {
+				t.Errorf("%s read %d: %v", members[0], i, err)
+				continue
+			}
+			sum := sha256.Sum256(a.Data)
+			if !slices.Equal(a.Shape, w.Shape) || hex.EncodeToString(sum[:]) != w.SHA256 {
+				t.Errorf("%s read %d (%s): shape %v, want %v, or other samples", members[0], i, w.Pattern, a.Shape, w.Shape)
+			}
+			read++
+		}
+	}
+	if read < 10 {
+		t.Errorf("only %d windows were read", read)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	tog := filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif") // (6, 33, 17) uint16
+	slice := func(a, b int) loader.Selection { return loader.Selection{Slice: true, Start: a, Stop: b} }
+	for name, c := range map[string]struct {
+		paths []string
+		o     loader.ReadOptions
+		kind  fault.Kind
+	}{
+		"a file that is not there": {[]string{tog + ".not"}, loader.ReadOptions{}, fault.NotFound},
+		"a folder":                 {[]string{filepath.Dir(tog)}, loader.ReadOptions{}, fault.Unsupported},
+		"rows past the end":        {[]string{tog}, loader.ReadOptions{Y: slice(0, 34)}, fault.NotFound},
+		"an empty slice":           {[]string{tog}, loader.ReadOptions{X: slice(3, 3)}, fault.NotFound},
+		"a band that is not there": {[]string{tog}, loader.ReadOptions{B: loader.Selection{List: []int{6}}}, fault.NotFound},
+		"no bands":                 {[]string{tog}, loader.ReadOptions{B: loader.Selection{List: []int{}}}, fault.NotFound},
+		"a result over the limit":  {[]string{tog}, loader.ReadOptions{MaxBytes: 100}, fault.Limit},
+		"a chunk over the limit":   {[]string{tog}, loader.ReadOptions{Options: loader.Options{MaxChunkBytes: 511}}, fault.Limit},
+		"outside of the roots":     {[]string{tog}, loader.ReadOptions{Options: loader.Options{Roots: []string{t.TempDir()}}}, fault.NotFound},
+	} {
+		_, err := loader.Read(context.Background(), c.paths, c.o)
+		if fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v, want kind %v", name, err, c.kind)
+		}
+	}
+	for name, o := range map[string]loader.ReadOptions{
+		"a list of rows":   {Y: loader.Selection{List: []int{1}}},
+		"an unknown axis":  {Layout: "b y z"},
+		"a missing axis":   {Layout: "b y"},
+		"a broken pattern": {Layout: "b (y x"},
+		"a wrong size":     {Layout: "b (h p) x -> b h p x", Sizes: map[string]int{"p": 5}},
+	} {
+		if _, err := loader.Read(context.Background(), []string{tog}, o); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func ExampleRead() {
+	a, err := loader.Read(context.Background(), []string{"../testdata/raster/tog/tog-odd-16.tif"}, loader.ReadOptions{
+		Layout: "y x b",
+		B:      loader.Selection{List: []int{3, 2, 1}},
+		Y:      loader.Selection{Slice: true, Start: 8, Stop: 24},
+	})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(a.Shape, a.DType, a.Axes)
+	// Output: [16 17 3] uint16 [y x b]
+}
+
+func Example() {
+	ctx := context.Background()
+	engine, err := loader.Open(ctx, loader.Spec{
+		Source:    "../testdata/raster/tog/tog-series-0.tif",
+		BatchSize: 2,
+		Shuffle:   true,
+		Sampler:   loader.Sampler{Kind: loader.RandomWindow, Height: 64, Width: 64, PerAsset: 4},
+		Fields: []loader.Field{{
+			Name: "image", Bands: []int{2, 1, 0}, DType: "float32",
+			Normalize: &loader.Normalize{Scale: []float64{1.0 / 255}, Offset: []float64{0}},
+		}},
+	}, loader.Options{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer engine.Close()
+	run, err := loader.NewLoader(engine, loader.LoaderOptions{Epochs: 1})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer run.Close()
+	for batch, err := range run.All(ctx) {
+		if err != nil {
+			fmt.Println(err)
+			return
+		}
+		image := batch.Tensor("image")
+		fmt.Println(image.Shape, image.DType, batch.Valid, "after it:", run.State().Samples)
+	}
+	// Output:
+	// [2 3 64 64] float32 [true true] after it: 2
+	// [2 3 64 64] float32 [true true] after it: 4
+}
