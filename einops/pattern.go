@@ -167,7 +167,8 @@ func (s *scanner) next() (tok string, col int, errText string) {
 }
 
 func (s *scanner) word(n int) (tok string, col int, errText string) {
-	col, tok = s.col, s.take(n)
+	col = s.col
+	tok = s.take(n)
 	switch first, last := tok[0], tok[len(tok)-1]; {
 	case tok == one:
 	case first >= '0' && first <= '9':

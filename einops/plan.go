@@ -267,13 +267,13 @@ func (r *resolver) left() error {
 		head, tail, hasRest = head[:i], head[i+1:], true
 	}
 	spare := len(r.axes) - len(head) - len(tail) // axes that may be left out
+	if spare < 0 {
+		return r.tooMany()
+	}
 	at := 0
 	for _, it := range head {
-		for at < len(r.axes) && r.leaveOut(it, at, spare, hasRest) {
+		for r.leaveOut(it, at, spare, hasRest) {
 			at, spare = at+1, spare-1
-		}
-		if at >= len(r.axes) || spare < 0 && at >= len(r.axes)-len(tail) {
-			return r.p.errorf(it.col, "the input has no axis left for this, only %s", r.axisNames())
 		}
 		if err := r.item(it, at); err != nil {
 			return err
@@ -288,9 +288,6 @@ func (r *resolver) left() error {
 		}
 	}
 	for _, it := range tail {
-		if at >= len(r.axes) || spare < 0 {
-			return r.p.errorf(it.col, "the input has no axis left for this, only %s", r.axisNames())
-		}
 		if err := r.item(it, at); err != nil {
 			return err
 		}
@@ -310,6 +307,26 @@ func (r *resolver) leaveOut(it item, at, spare int, hasRest bool) bool {
 		return !it.group && r.axisNamed(it.atoms[0].name) > at
 	}
 	return true
+}
+
+// tooMany is the error of a left side with more items than the input has axes: at a name that only
+// an axis can have and the input has not, else at the first item too many.
+func (r *resolver) tooMany() error {
+	n := 0
+	for _, it := range r.p.left {
+		if !it.group && axisIndex(it.atoms[0].name) >= 0 && r.axisNamed(it.atoms[0].name) < 0 {
+			return r.p.errorf(it.col, "the input has no axis %s, only %s", it.atoms[0].name, r.axisNames())
+		}
+	}
+	for _, it := range r.p.left {
+		if it.is(ellipsis) {
+			continue
+		}
+		if n++; n > len(r.axes) {
+			return r.p.errorf(it.col, "the input has no axis left for this, only %s", r.axisNames())
+		}
+	}
+	return nil
 }
 
 func (r *resolver) endOfLeft() int {
@@ -377,7 +394,7 @@ func (r *resolver) split(it item, axis int) error {
 	return nil
 }
 
-// outItem returns the elementary axes of one output axis, and the lists of output axes for "...".
+// outItems returns the text of every output axis and its elementary axes, with "..." written out.
 func (r *resolver) outItems() (texts []string, elems [][]int) {
 	for _, it := range r.p.right {
 		if it.is(ellipsis) {
@@ -456,30 +473,42 @@ func (a *axisPlan) push(d digit) {
 
 // runs is an axis cut into runs of equal length and constant stride.
 type runs struct {
-	n      int   // length of a run
-	stride int   // inside a run
-	starts []int // offset of every run; nil if all the axis is one run
+	n      int       // length of a run; more than any axis has if all the axis is one run
+	stride int       // inside a run
+	starts []int     // offset of every run, or nil where there is one, or too many
+	axis   *axisPlan // nil where there is one run
 }
+
+// maxStarts bounds the table of starts: beyond it they are computed every time.
+const maxStarts = 1 << 16
 
 func (a *axisPlan) runs() runs {
 	stride, constant := a.stride()
 	if constant {
 		return runs{n: math.MaxInt, stride: stride}
 	}
-	r := runs{n: a.digits[len(a.digits)-1].n, stride: stride}
-	r.starts = make([]int, a.n/r.n)
-	for i := range r.starts {
-		r.starts[i] = a.offset(i * r.n)
+	r := runs{n: a.digits[len(a.digits)-1].n, stride: stride, axis: a}
+	if count := a.n / r.n; count <= maxStarts {
+		r.starts = make([]int, count)
+		for i := range r.starts {
+			r.starts[i] = a.offset(i * r.n)
+		}
 	}
 	return r
 }
 
+// constant reports whether all the axis is one run.
+func (r *runs) constant() bool { return r.axis == nil }
+
 // at returns the offset of index i and how many indices from i on are in its run.
 func (r *runs) at(i int) (off, left int) {
-	if r.starts == nil {
+	if r.constant() {
 		return i * r.stride, math.MaxInt
 	}
 	k := i / r.n
-	i -= k * r.n
-	return r.starts[k] + i*r.stride, r.n - i
+	in := i - k*r.n
+	if r.starts == nil {
+		return r.axis.offset(i), r.n - in
+	}
+	return r.starts[k] + in*r.stride, r.n - in
 }

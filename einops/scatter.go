@@ -1,6 +1,10 @@
 package einops
 
-import "github.com/chaski-eo/chaski/chunk"
+import (
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/view"
+)
 
 // Block is decoded samples: band planes or pixel-interleaved, by strides.
 type Block struct {
@@ -17,6 +21,269 @@ type Target struct {
 }
 
 // Box is a part of the input: row N and time T, bands B0 up to B1, rows Y0 up to Y1, columns X0 up
-// to X1, as indices of the input axes (of the tensor, not of a file). An axis that the input has
-// not is 0, or 0 up to 1.
+// to X1, as indices of the input axes (of the tensor, not of a file). For an axis that the input
+// has not it says 0, or 0 up to 1.
 type Box struct{ N, T, B0, B1, Y0, Y1, X0, X1 int }
+
+// piece is the number of samples that are converted at a time where they cannot be converted in
+// place: what fits in the first-level cache with room to spare.
+const piece = 1024
+
+// inPlace is the shortest run that is worth to be converted where it belongs; shorter ones are
+// converted many at a time and then copied.
+const inPlace = 64
+
+// job is one Scatter: a box as loops over b and y, with rows along x.
+type job struct {
+	cv      *Converter
+	dst     Target
+	floats  []float32 // dst.Data, where elements are float32 and can be seen as such; else nil
+	src     []byte
+	strideX int // of src, in samples
+	x0, w   int
+	runs    runs
+	f       [piece]float32
+	valid   [piece]byte
+}
+
+// loop is one axis of a box.
+type loop struct {
+	axis     *axisPlan
+	first, n int
+	stride   int // of the block, in samples
+}
+
+var noAxis axisPlan // adds nothing
+
+var ones = []byte{1}
+
+// Scatter writes the samples of blk, which are those of box, to their places in dst. It returns the
+// number of nodata samples met, 0 where the converter has no nodata value. It allocates nothing.
+// Calls for boxes that do not overlap may run at the same time.
+//
+// A box outside of the input, a block or a target that is too short, and bands that the converter
+// has no scale for are mistakes of the caller, and panic.
+func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata int) {
+	if p.check(dst, cv, box) {
+		return 0
+	}
+	checkBlock(cv, box, blk)
+	b := loop{&p.axes[axisB], box.B0, box.B1 - box.B0, blk.StrideB}
+	y := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
+	j := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
+	if cv.toNum == kernel.F32 {
+		j.floats, _ = view.Of[float32](dst.Data)
+	}
+	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
+	base += j.mergeBands(&b)
+	base += j.mergeRows(&y)
+
+	if b.outside(&y) {
+		for kb := range b.n {
+			a, c := cv.band(b.first + kb)
+			off, src := base+b.axis.offset(b.first+kb), kb*b.stride
+			for ky := range y.n {
+				nodata += j.row(off+y.axis.offset(y.first+ky), src+ky*y.stride, a, c)
+			}
+		}
+		return nodata
+	}
+	for ky := range y.n {
+		off, src := base+y.axis.offset(y.first+ky), ky*y.stride
+		for kb := range b.n {
+			a, c := cv.band(b.first + kb)
+			nodata += j.row(off+b.axis.offset(b.first+kb), src+kb*b.stride, a, c)
+		}
+	}
+	return nodata
+}
+
+// outside reports whether the loop over b goes around the one over y: not where rows of several
+// bands are near each other in the block or in the tensor.
+func (b *loop) outside(y *loop) bool {
+	sb, _ := b.axis.stride()
+	sy, _ := y.axis.stride()
+	return b.stride > y.stride && sb > sy
+}
+
+// check panics on mistakes and reports whether the box is empty.
+func (p *Plan) check(dst Target, cv *Converter, box Box) (empty bool) {
+	in := func(axis, lo, hi int) bool { return lo >= 0 && lo <= hi && hi <= p.axes[axis].n }
+	switch {
+	case !in(axisN, box.N, box.N+1) || !in(axisT, box.T, box.T+1) || !in(axisB, box.B0, box.B1) ||
+		!in(axisY, box.Y0, box.Y1) || !in(axisX, box.X0, box.X1):
+		panic("einops: box outside of the input")
+	case len(dst.Data) < p.elems*cv.toSize || dst.Mask != nil && len(dst.Mask) < p.elems:
+		panic("einops: target too short")
+	case box.B1 > cv.maxBand:
+		panic("einops: no scale or offset for some bands")
+	}
+	return box.B0 == box.B1 || box.Y0 == box.Y1 || box.X0 == box.X1
+}
+
+func checkBlock(cv *Converter, box Box, blk Block) {
+	if blk.DType != cv.from {
+		panic("einops: block of another type than the converter's")
+	}
+	if blk.StrideB < 0 || blk.StrideY < 0 || blk.StrideX < 0 {
+		panic("einops: negative stride")
+	}
+	samples := len(blk.Data) / cv.fromSize
+	last := 0
+	for _, l := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY}, {box.X1 - box.X0, blk.StrideX}} {
+		if l[1] > samples && l[0] > 1 {
+			panic("einops: block too short")
+		}
+		last += (l[0] - 1) * l[1]
+	}
+	if last >= samples {
+		panic("einops: block too short")
+	}
+}
+
+// mergeBands makes one row of pixels with all their bands out of rows of every band, where block and
+// tensor both are pixel-interleaved, with the same bands. It returns what that adds to all offsets.
+func (j *job) mergeBands(b *loop) int {
+	stride, constant := b.axis.stride()
+	if b.n == 1 || !constant || stride != 1 || !j.runs.constant() || j.runs.stride != b.n ||
+		b.stride != 1 || j.strideX != b.n || !j.cv.samePerBand {
+		return 0
+	}
+	off := j.x0 * j.runs.stride
+	j.x0, j.w, j.strideX, j.runs.stride = 0, j.w*b.n, 1, 1
+	*b = loop{axis: &noAxis, n: 1}
+	return off
+}
+
+// mergeRows makes one row out of all rows, where they follow each other in block and tensor. It
+// returns what that adds to all offsets.
+func (j *job) mergeRows(y *loop) int {
+	stride, constant := y.axis.stride()
+	if y.n == 1 || !constant || !j.runs.constant() || stride != j.w*j.runs.stride || y.stride != j.w*j.strideX {
+		return 0
+	}
+	off := y.first*stride + j.x0*j.runs.stride
+	j.x0, j.w = 0, j.w*y.n
+	*y = loop{axis: &noAxis, n: 1}
+	return off
+}
+
+// row converts one row; off is the offset of x = 0 in the tensor, src the row's first sample.
+func (j *job) row(off, src int, a, c float32) (nodata int) {
+	cv := j.cv
+	for done := 0; done < j.w; {
+		at, n := j.runs.at(j.x0 + done)
+		n = min(n, j.w-done)
+		s := j.src[(src+done*j.strideX)*cv.fromSize:]
+		switch {
+		case cv.copies:
+			n = j.limit(n)
+			nodata += j.copyRun(off+at, s, n)
+		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
+			n = j.limit(n)
+			bad := j.convert(j.floats[off+at:off+at+n], s, a, c)
+			j.mask(off+at, 0, n, bad)
+			nodata += bad
+		default:
+			n = min(piece, j.w-done)
+			bad := j.convert(j.f[:n], s, a, c)
+			j.store(off, j.x0+done, n, bad)
+			nodata += bad
+		}
+		done += n
+	}
+	return nodata
+}
+
+// limit bounds a run by what valid can hold, if that is needed.
+func (j *job) limit(n int) int {
+	if j.cv.noData {
+		return min(n, piece)
+	}
+	return n
+}
+
+// convert fills f from s, with the fill value for nodata, and returns how many are nodata. valid
+// says which, if there are any.
+func (j *job) convert(f []float32, s []byte, a, c float32) (bad int) {
+	cv := j.cv
+	if cv.noData {
+		bad = cv.valid(j.valid[:len(f)], s, j.strideX)
+	}
+	cv.load(f, s, j.strideX, a, c)
+	if bad > 0 && cv.fillNoData {
+		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
+	}
+	return bad
+}
+
+// store writes j.f[:n] and the mask run by run, from x on; off is the offset of x = 0.
+func (j *job) store(off, x, n, bad int) {
+	size := j.cv.toSize
+	for i := 0; i < n; {
+		at, m := j.runs.at(x + i)
+		m = min(m, n-i)
+		if j.floats != nil {
+			kernel.StoreFloat32(j.floats[off+at:], j.f[i:i+m], j.runs.stride)
+		} else {
+			kernel.Store(j.dst.Data[(off+at)*size:], j.f[i:i+m], j.cv.toNum, j.runs.stride)
+		}
+		j.mask(off+at, i, m, bad)
+		i += m
+	}
+}
+
+// mask writes n mask bytes at element at: those of j.valid from i on, or ones if none is bad.
+func (j *job) mask(at, i, n, bad int) {
+	switch {
+	case j.dst.Mask == nil:
+	case bad == 0:
+		kernel.Repeat(j.dst.Mask[at:], j.runs.stride, ones, n)
+	default:
+		kernel.Copy(j.dst.Mask[at:], j.runs.stride, j.valid[i:], 1, n, 1)
+	}
+}
+
+// copyRun copies n samples of a run to element at, with the fill value for nodata.
+func (j *job) copyRun(at int, s []byte, n int) (bad int) {
+	cv := j.cv
+	if cv.noData {
+		bad = cv.valid(j.valid[:n], s, j.strideX)
+	}
+	kernel.Copy(j.dst.Data[at*cv.toSize:], j.runs.stride, s, j.strideX, n, cv.toSize)
+	if bad > 0 && cv.fillNoData {
+		for i, ok := range j.valid[:n] {
+			if ok == 0 {
+				copy(j.dst.Data[(at+i*j.runs.stride)*cv.toSize:], cv.fill[:cv.toSize])
+			}
+		}
+	}
+	j.mask(at, 0, n, bad)
+	return bad
+}
+
+// FillBox writes the converter's Fill, and mask 0, to all of a box: for padding. It allocates
+// nothing, and panics as Scatter does.
+func (p *Plan) FillBox(dst Target, cv *Converter, box Box) {
+	if p.check(dst, cv, box) {
+		return
+	}
+	fill := cv.fill[:cv.toSize]
+	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
+	for b := box.B0; b < box.B1; b++ {
+		for y := box.Y0; y < box.Y1; y++ {
+			off := base + p.axes[axisB].offset(b) + p.axes[axisY].offset(y)
+			for x := box.X0; x < box.X1; {
+				at, n := p.runs.at(x)
+				n = min(n, box.X1-x)
+				kernel.Repeat(dst.Data[(off+at)*cv.toSize:], p.runs.stride, fill, n)
+				if dst.Mask != nil {
+					kernel.Repeat(dst.Mask[off+at:], p.runs.stride, zero, n)
+				}
+				x += n
+			}
+		}
+	}
+}
+
+var zero = []byte{0}

@@ -23,14 +23,17 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 			if s, ok := view.Of[uint16](src); ok {
 				affineInt(dst[k:], s[k:], a, c)
 			} else {
-				affineU16Bytes(dst[k:], src[2*k:], a, c)
+				affine16Bytes[uint16](dst[k:], src[2*k:], a, c)
 			}
 			return
 		case I16:
+			k := affineI16SIMD(dst, src, a, c)
 			if s, ok := view.Of[int16](src); ok {
-				affineInt(dst, s, a, c)
-				return
+				affineInt(dst[k:], s[k:], a, c)
+			} else {
+				affine16Bytes[int16](dst[k:], src[2*k:], a, c)
 			}
+			return
 		}
 	}
 	Load(dst, src, t, stride)
@@ -53,14 +56,18 @@ func affineInt[T uint8 | uint16 | int16](dst []float32, src []T, a, c float32) {
 	}
 }
 
-func affineU16Bytes(dst []float32, src []byte, a, c float32) {
+func affine16Bytes[T uint16 | int16](dst []float32, src []byte, a, c float32) {
 	for i := range dst {
-		dst[i] = float32(float32(int32(le.Uint16(src[2*i:])))*a) + c
+		dst[i] = float32(float32(int32(T(le.Uint16(src[2*i:]))))*a) + c
 	}
 }
 
-// Clip brings every number of f into [lo, hi]; a NaN stays.
+// Clip brings every number of f into [lo, hi]; a NaN stays. lo <= hi, and neither is a NaN.
 func Clip(f []float32, lo, hi float32) {
+	clip(f[clipSIMD(f, lo, hi):], lo, hi)
+}
+
+func clip(f []float32, lo, hi float32) {
 	for i, v := range f {
 		if v < lo {
 			v = lo
@@ -71,4 +78,3 @@ func Clip(f []float32, lo, hi float32) {
 		f[i] = v
 	}
 }
-

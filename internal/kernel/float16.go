@@ -2,19 +2,15 @@ package kernel
 
 import "math"
 
-// Float16FromFloat32 rounds to the nearest IEEE 754 binary16, ties to even; a NaN stays a NaN
-// (its top payload bits kept, quiet), as numpy's astype does.
+// Float16FromFloat32 rounds to the nearest IEEE 754 binary16, ties to even. A NaN keeps its
+// sign and top payload bits and becomes quiet (IEEE 754-2019 section 6.2).
 func Float16FromFloat32(f float32) uint16 {
 	b := math.Float32bits(f)
 	sign := uint16(b>>16) & 0x8000
 	abs := b & 0x7fffffff
 	switch {
 	case abs > 0x7f800000: // NaN
-		m := uint16(abs>>13) & 0x3ff
-		if m == 0 {
-			m = 1
-		}
-		return sign | 0x7c00 | m
+		return sign | 0x7e00 | uint16(abs>>13)&0x3ff
 	case abs >= 0x477ff000: // rounds to 65536 or more: infinity
 		return sign | 0x7c00
 	case abs >= 0x38800000: // normal
@@ -30,12 +26,14 @@ func Float16FromFloat32(f float32) uint16 {
 	return sign | uint16((m+half+(m>>shift&1))>>shift)
 }
 
-// Float32FromFloat16 is exact.
+// Float32FromFloat16 is exact; a NaN becomes quiet.
 func Float32FromFloat16(h uint16) float32 {
 	sign, exp, m := uint32(h&0x8000)<<16, uint32(h>>10)&0x1f, uint32(h)&0x3ff
 	switch {
+	case exp == 0x1f && m != 0:
+		return math.Float32frombits(sign | 0x7fc00000 | m<<13)
 	case exp == 0x1f:
-		return math.Float32frombits(sign | 0x7f800000 | m<<13)
+		return math.Float32frombits(sign | 0x7f800000)
 	case exp != 0:
 		return math.Float32frombits(sign | (exp+112)<<23 | m<<13)
 	}

@@ -63,9 +63,11 @@ func Load(dst []float32, src []byte, t Num, stride int) {
 func loadFloat(dst []float32, src []byte, t Num, stride int) {
 	switch t {
 	case F16:
-		for i := range dst {
-			dst[i] = Float32FromFloat16(le.Uint16(src[i*stride*2:]))
+		if stride == 1 {
+			k := loadF16SIMD(dst, src)
+			dst, src = dst[k:], src[2*k:]
 		}
+		loadFloat16(dst, src, stride)
 	case BF16:
 		for i := range dst {
 			dst[i] = Float32FromBFloat16(le.Uint16(src[i*stride*2:]))
@@ -141,5 +143,11 @@ func load32[T uint32 | int32](dst []float32, src []byte, stride int) {
 func load64[T uint64 | int64](dst []float32, src []byte, stride int) {
 	for i := range dst {
 		dst[i] = float32(T(le.Uint64(src[i*stride*8:])))
+	}
+}
+
+func loadFloat16(dst []float32, src []byte, stride int) {
+	for i := range dst {
+		dst[i] = Float32FromFloat16(le.Uint16(src[i*stride*2:]))
 	}
 }

@@ -100,24 +100,38 @@ func IntBits(t Num, v float64) (bits uint64, ok bool) { return intBits(t, v) }
 // Valid sets valid[i] to 0 where the number at i*stride of src is nodata, to 1 elsewhere, and returns
 // how many are nodata. size is that of a number. src must hold len(valid) of them.
 func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
+	if stride == 1 {
+		var k int
+		k, bad = validSIMD(valid, src, size, m)
+		valid, src = valid[k:], src[k*size:]
+		if len(valid) == 0 {
+			return bad
+		}
+		if k == 0 && noneEqual(src, size, len(valid), m) {
+			Repeat(valid, 1, one, len(valid))
+			return 0
+		}
+	}
 	switch size {
 	case 1:
-		return validOf(valid, src, stride, m)
+		return bad + validOf(valid, src, stride, m)
 	case 2:
 		if s, ok := view.Of[uint16](src); ok {
-			return validOf(valid, s, stride, m)
+			return bad + validOf(valid, s, stride, m)
 		}
 	case 4:
 		if s, ok := view.Of[uint32](src); ok {
-			return validOf(valid, s, stride, m)
+			return bad + validOf(valid, s, stride, m)
 		}
 	case 8:
 		if s, ok := view.Of[uint64](src); ok {
-			return validOf(valid, s, stride, m)
+			return bad + validOf(valid, s, stride, m)
 		}
 	}
-	return validBytes(valid, src, size, stride, m)
+	return bad + validBytes(valid, src, size, stride, m)
 }
+
+var one = []byte{1}
 
 func validOf[T unsigned](valid []byte, src []T, stride int, m *Match) (bad int) {
 	if m.NaN {
@@ -171,10 +185,10 @@ func Patch(f []float32, valid []byte, v float32) {
 	}
 }
 
-// None of n numbers of size bytes (1, 2 or 4) at the start of src is nodata: NoneEqual says so for
-// sure or says no. It looks at eight bytes at a time (H. S. Warren, "Hacker's Delight", section 6-1),
-// and may say no where a look at every number says yes.
-func NoneEqual(src []byte, size, n int, m *Match) bool {
+// noneEqual reports whether none of n numbers of size bytes (1, 2 or 4) at the start of src is nodata. It
+// looks at eight bytes at a time (H. S. Warren, "Hacker's Delight", section 6-1), and may say false
+// where a look at every number says true.
+func noneEqual(src []byte, size, n int, m *Match) bool {
 	if m.NaN || size > 4 {
 		return false
 	}

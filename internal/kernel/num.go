@@ -33,4 +33,6 @@ type real interface {
 	uint8 | uint16 | uint32 | uint64 | int8 | int16 | int32 | int64 | float32 | float64
 }
 
-type unsigned interface{ uint8 | uint16 | uint32 | uint64 }
+type unsigned interface {
+	uint8 | uint16 | uint32 | uint64
+}

@@ -16,8 +16,11 @@ import (
 func UndoHorizontal(row []byte, size, stride int) {
 	switch size {
 	case 1:
-		prefixSum(row, stride)
+		prefixSumBytes(row, stride)
 	case 2:
+		if stride == 1 && prefixSum16(row) {
+			return
+		}
 		if s, ok := view.Of[uint16](row); ok {
 			prefixSum(s, stride)
 			return
@@ -52,6 +55,32 @@ func prefixSum[T uint8 | uint16 | uint32 | uint64](s []T, stride int) {
 	}
 }
 
+// prefixSumBytes is prefixSum for bytes.
+func prefixSumBytes(s []byte, stride int) {
+	if stride != 1 {
+		prefixSum(s, stride)
+		return
+	}
+	k, sum := sumU8SIMD(s)
+	for i := k; i < len(s); i++ {
+		sum += s[i]
+		s[i] = sum
+	}
+}
+
+// prefixSum16 sums words with stride 1, aligned or not, if the processor has a fast way to do it.
+func prefixSum16(row []byte) bool {
+	k, sum := sumU16SIMD(row)
+	if k == 0 {
+		return false
+	}
+	for i := 2 * k; i+2 <= len(row); i += 2 {
+		sum += binary.LittleEndian.Uint16(row[i:])
+		binary.LittleEndian.PutUint16(row[i:], sum)
+	}
+	return true
+}
+
 // undoHorizontalBytes is the byte-wise twin: addition with carry, least significant byte first.
 func undoHorizontalBytes(row []byte, size, stride int) {
 	for i := stride * size; i+size <= len(row); i += size {
@@ -67,8 +96,13 @@ func undoHorizontalBytes(row []byte, size, stride int) {
 // running sum with a distance of stride bytes, and stand in size planes, most significant first.
 // The result is little-endian numbers. len(tmp) must be len(row), a multiple of size.
 func UndoFloatPredictor(row, tmp []byte, size, stride int) {
-	prefixSum(row, stride)
+	prefixSumBytes(row, stride)
 	copy(tmp, row)
+	joinPlanes(row, tmp, size)
+}
+
+// joinPlanes makes little-endian numbers of byte planes, most significant first.
+func joinPlanes(row, tmp []byte, size int) {
 	n := len(row) / size
 	switch size {
 	case 2:
@@ -77,16 +111,36 @@ func UndoFloatPredictor(row, tmp []byte, size, stride int) {
 			binary.LittleEndian.PutUint16(row[2*i:], uint16(hi[i])<<8|uint16(lo[i]))
 		}
 	case 4:
-		a, b, c, d := tmp[:n], tmp[n:2*n], tmp[2*n:3*n], tmp[3*n:4*n]
-		for i := range n {
-			binary.LittleEndian.PutUint32(row[4*i:], uint32(a[i])<<24|uint32(b[i])<<16|uint32(c[i])<<8|uint32(d[i]))
-		}
+		joinPlanes4(row, tmp, joinPlanes4SIMD(row, tmp))
+	case 8:
+		joinPlanes8(row, tmp, joinPlanes8SIMD(row, tmp))
 	default:
 		for i := range n {
 			for k := range size {
 				row[i*size+k] = tmp[(size-1-k)*n+i]
 			}
 		}
+	}
+}
+
+// joinPlanes4 makes the numbers from number first on.
+func joinPlanes4(row, tmp []byte, first int) {
+	n := len(row) / 4
+	a, b, c, d := tmp[:n], tmp[n:2*n], tmp[2*n:3*n], tmp[3*n:4*n]
+	for i := first; i < n; i++ {
+		binary.LittleEndian.PutUint32(row[4*i:], uint32(a[i])<<24|uint32(b[i])<<16|uint32(c[i])<<8|uint32(d[i]))
+	}
+}
+
+// joinPlanes8 makes the numbers from number first on.
+func joinPlanes8(row, tmp []byte, first int) {
+	n := len(row) / 8
+	a, b, c, d := tmp[:n], tmp[n:2*n], tmp[2*n:3*n], tmp[3*n:4*n]
+	e, f, g, h := tmp[4*n:5*n], tmp[5*n:6*n], tmp[6*n:7*n], tmp[7*n:8*n]
+	for i := first; i < n; i++ {
+		hi := uint32(a[i])<<24 | uint32(b[i])<<16 | uint32(c[i])<<8 | uint32(d[i])
+		lo := uint32(e[i])<<24 | uint32(f[i])<<16 | uint32(g[i])<<8 | uint32(h[i])
+		binary.LittleEndian.PutUint64(row[8*i:], uint64(hi)<<32|uint64(lo))
 	}
 }
 

@@ -13,28 +13,53 @@ func Store(dst []byte, src []float32, t Num, stride int) {
 	switch t {
 	case F32:
 		if d, ok := view.Of[float32](dst); ok {
-			storeFloat32(d, src, stride)
+			StoreFloat32(d, src, stride)
 			return
 		}
 		for i, v := range src {
 			le.PutUint32(dst[i*stride*4:], math.Float32bits(v))
 		}
 	case F16:
-		for i, v := range src {
-			le.PutUint16(dst[i*stride*2:], Float16FromFloat32(v))
+		if stride == 1 {
+			k := storeF16SIMD(dst, src)
+			dst, src = dst[2*k:], src[k:]
 		}
+		storeFloat16(dst, src, stride)
 	case BF16:
-		for i, v := range src {
-			le.PutUint16(dst[i*stride*2:], BFloat16FromFloat32(v))
+		if stride == 1 {
+			k := storeBF16SIMD(dst, src)
+			dst, src = dst[2*k:], src[k:]
 		}
+		storeBFloat16(dst, src, stride)
 	case U8:
-		for i, v := range src {
-			dst[i*stride] = Uint8FromFloat32(v)
+		if stride == 1 {
+			k := storeU8SIMD(dst, src)
+			dst, src = dst[k:], src[k:]
 		}
+		storeUint8(dst, src, stride)
 	}
 }
 
-func storeFloat32(dst, src []float32, stride int) {
+func storeFloat16(dst []byte, src []float32, stride int) {
+	for i, v := range src {
+		le.PutUint16(dst[i*stride*2:], Float16FromFloat32(v))
+	}
+}
+
+func storeBFloat16(dst []byte, src []float32, stride int) {
+	for i, v := range src {
+		le.PutUint16(dst[i*stride*2:], BFloat16FromFloat32(v))
+	}
+}
+
+func storeUint8(dst []byte, src []float32, stride int) {
+	for i, v := range src {
+		dst[i*stride] = Uint8FromFloat32(v)
+	}
+}
+
+// StoreFloat32 is Store for a destination that can be seen as float32.
+func StoreFloat32(dst, src []float32, stride int) {
 	if stride == 1 {
 		copy(dst, src)
 		return
@@ -90,29 +115,22 @@ func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 
 // Repeat writes one element, of len(elem) bytes, n times: to i*stride.
 func Repeat(dst []byte, stride int, elem []byte, n int) {
-	if len(elem) == 1 {
-		v := elem[0]
-		if stride == 1 {
-			d := dst[:n]
-			for i := range d { // compiled to a memset where v is 0
-				d[i] = v
-			}
-			return
+	size := len(elem)
+	switch {
+	case n == 0:
+	case stride == 1:
+		dst = dst[:n*size]
+		done := copy(dst, elem)
+		for done < len(dst) { // doubles, until the source is as large as stays in the cache
+			done += copy(dst[done:], dst[:min(done, 4096/size*size)])
 		}
+	case size == 1:
 		for i := range n {
-			dst[i*stride] = v
+			dst[i*stride] = elem[0]
 		}
-		return
-	}
-	if stride == 1 {
-		dst = dst[:n*len(elem)]
-		for done := copy(dst, elem); done < len(dst); done *= 2 {
-			copy(dst[done:], dst[:done])
+	default:
+		for i := range n {
+			copy(dst[i*stride*size:(i*stride+1)*size], elem)
 		}
-		return
-	}
-	step := stride * len(elem)
-	for i := range n {
-		copy(dst[i*step:i*step+len(elem)], elem)
 	}
 }

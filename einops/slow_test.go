@@ -1,0 +1,298 @@
+package einops
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/x448/float16"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// slowItems splits one side of a valid pattern into lists of names; 1 is left out.
+func slowItems(side string) (items [][]string) {
+	side = strings.NewReplacer("(", " ( ", ")", " ) ", "...", " ... ").Replace(side)
+	var group []string
+	inside := false
+	for _, w := range strings.Fields(side) {
+		switch {
+		case w == "(":
+			group, inside = []string{}, true
+		case w == ")":
+			items, inside = append(items, group), false
+		case inside && w != "1":
+			group = append(group, w)
+		case inside:
+		case w == "1":
+			items = append(items, []string{})
+		default:
+			items = append(items, []string{w})
+		}
+	}
+	return items
+}
+
+// slowLayout is the index-by-index version of a plan: the shape of the output, and for each element
+// of it the flat index of the input. It holds for patterns that are valid and whose left side, if
+// there is one, leaves no axis out.
+func slowLayout(pattern string, axes []Axis, sizes map[string]int) (shape, index []int) {
+	left, right, twoSided := strings.Cut(pattern, "->")
+	if !twoSided {
+		right = pattern
+	}
+	rightItems := slowItems(right)
+
+	// The left side as one list of names for each input axis.
+	split := make([][]string, len(axes))
+	var rest []string // what "..." stands for
+	if twoSided {
+		leftItems := slowItems(left)
+		at := 0
+		for _, it := range leftItems {
+			if len(it) == 1 && it[0] == "..." {
+				for range len(axes) - len(leftItems) + 1 {
+					name := "..." + axes[at].Name
+					split[at], rest = []string{name}, append(rest, name)
+					at++
+				}
+				continue
+			}
+			split[at] = it
+			at++
+		}
+	} else {
+		for i, a := range axes {
+			split[i] = []string{a.Name}
+			used := false
+			for _, it := range rightItems {
+				for _, name := range it {
+					used = used || name == a.Name
+				}
+			}
+			if !used && strings.Contains(pattern, "...") {
+				rest = append(rest, a.Name)
+			}
+		}
+	}
+
+	// Lengths: the one factor that is unknown gets what is left.
+	length := map[string]int{}
+	for i, names := range split {
+		known, unknown := 1, ""
+		for _, name := range names {
+			if n, ok := sizes[name]; ok {
+				length[name] = n
+				known *= n
+			} else {
+				unknown = name
+			}
+		}
+		if unknown != "" {
+			length[unknown] = axes[i].Len / known
+		}
+	}
+
+	// The output, with "..." written out.
+	var out [][]string
+	for _, it := range rightItems {
+		if len(it) == 1 && it[0] == "..." && !strings.Contains(groupsOf(right), "...") {
+			for _, name := range rest {
+				out = append(out, []string{name})
+			}
+			continue
+		}
+		var names []string
+		for _, name := range it {
+			if name == "..." {
+				names = append(names, rest...)
+			} else {
+				names = append(names, name)
+			}
+		}
+		out = append(out, names)
+	}
+	total := 1
+	for _, names := range out {
+		n := 1
+		for _, name := range names {
+			n *= length[name]
+		}
+		shape = append(shape, n)
+		total *= n
+	}
+
+	// Every element: its index in each output axis, in each name, in each input axis.
+	for e := range total {
+		at := map[string]int{}
+		flat := e
+		for i := len(out) - 1; i >= 0; i-- {
+			k := flat % shape[i]
+			flat /= shape[i]
+			for j := len(out[i]) - 1; j >= 0; j-- {
+				name := out[i][j]
+				at[name] = k % length[name]
+				k /= length[name]
+			}
+		}
+		in := 0
+		for i, a := range axes {
+			k := 0
+			for _, name := range split[i] {
+				k = k*length[name] + at[name]
+			}
+			in = in*a.Len + k
+		}
+		index = append(index, in)
+	}
+	return shape, index
+}
+
+// groupsOf returns what stands inside of parentheses.
+func groupsOf(side string) string {
+	var b strings.Builder
+	depth := 0
+	for _, r := range side {
+		switch {
+		case r == '(':
+			depth++
+		case r == ')':
+			depth--
+		case depth > 0:
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// slowSample is one sample: as float64 where that is exact, else as an integer.
+type slowSample struct {
+	f   float64
+	i   int64
+	u   uint64
+	way byte // f, i or u
+}
+
+func readSample(b []byte, d chunk.DType) slowSample {
+	le := binary.LittleEndian
+	switch d {
+	case chunk.Uint8:
+		return slowSample{u: uint64(b[0]), way: 'u'}
+	case chunk.Uint16:
+		return slowSample{u: uint64(le.Uint16(b)), way: 'u'}
+	case chunk.Uint32:
+		return slowSample{u: uint64(le.Uint32(b)), way: 'u'}
+	case chunk.Uint64:
+		return slowSample{u: le.Uint64(b), way: 'u'}
+	case chunk.Int8:
+		return slowSample{i: int64(int8(b[0])), way: 'i'}
+	case chunk.Int16:
+		return slowSample{i: int64(int16(le.Uint16(b))), way: 'i'}
+	case chunk.Int32:
+		return slowSample{i: int64(int32(le.Uint32(b))), way: 'i'}
+	case chunk.Int64:
+		return slowSample{i: int64(le.Uint64(b)), way: 'i'}
+	case chunk.Float16:
+		return slowSample{f: float64(float16.Frombits(le.Uint16(b)).Float32()), way: 'f'}
+	case chunk.BFloat16:
+		return slowSample{f: float64(math.Float32frombits(uint32(le.Uint16(b)) << 16)), way: 'f'}
+	case chunk.Float32:
+		return slowSample{f: float64(math.Float32frombits(le.Uint32(b))), way: 'f'}
+	case chunk.Float64:
+		return slowSample{f: math.Float64frombits(le.Uint64(b)), way: 'f'}
+	}
+	panic(fmt.Sprint("no slow version of ", d))
+}
+
+func (s slowSample) float32() float32 {
+	switch s.way {
+	case 'u':
+		return float32(s.u)
+	case 'i':
+		return float32(s.i)
+	}
+	return float32(s.f)
+}
+
+func (s slowSample) isNoData(c Convert) bool {
+	if c.NoData == nil {
+		return false
+	}
+	v := *c.NoData
+	switch s.way {
+	case 'u':
+		return v == math.Trunc(v) && v >= 0 && v < 0x1p64 && s.u == uint64(v)
+	case 'i':
+		return v == math.Trunc(v) && v >= -0x1p63 && v < 0x1p63 && s.i == int64(v)
+	}
+	if v != v {
+		return s.f != s.f
+	}
+	var one [8]byte
+	writeFloat(one[:], c.From, v)
+	return s.f == readSample(one[:], c.From).f
+}
+
+// writeFloat writes v, of at most float32's precision unless d is float64, as an element.
+func writeFloat(b []byte, d chunk.DType, v float64) {
+	le := binary.LittleEndian
+	switch d {
+	case chunk.Float64:
+		le.PutUint64(b, math.Float64bits(v))
+	case chunk.Float32:
+		le.PutUint32(b, math.Float32bits(float32(v)))
+	case chunk.Float16:
+		le.PutUint16(b, float16.Fromfloat32(float32(v)).Bits())
+	case chunk.BFloat16:
+		bits := math.Float32bits(float32(v))
+		switch {
+		case v != v:
+			le.PutUint16(b, 0x7fc0)
+		default:
+			upper, lower := bits>>16, bits&0xffff
+			if lower > 0x8000 || lower == 0x8000 && upper%2 == 1 {
+				upper++
+			}
+			le.PutUint16(b, uint16(upper))
+		}
+	case chunk.Uint8:
+		b[0] = 0
+		if v == v {
+			b[0] = byte(min(max(math.RoundToEven(v), 0), 255))
+		}
+	}
+}
+
+// slowElement converts one sample. It is for pairs of types where going through float32 is exact or
+// asked for.
+func slowElement(dst, src []byte, c Convert, band int) (valid bool) {
+	s := readSample(src, c.From)
+	valid = !s.isNoData(c)
+	if !valid && c.FillNoData {
+		writeFloat(dst, c.To, c.Fill)
+		return valid
+	}
+	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
+	if c.From == c.To && !arithmetic {
+		copy(dst, src)
+		return valid
+	}
+	y := s.float32()
+	if c.Scale != nil || c.Offset != nil {
+		a, k := float32(1), float32(0)
+		if c.Scale != nil {
+			a = c.Scale[min(band, len(c.Scale)-1)]
+		}
+		if c.Offset != nil {
+			k = c.Offset[min(band, len(c.Offset)-1)]
+		}
+		y *= a
+		y = float32(y) + k
+	}
+	if c.Clip && y == y {
+		y = min(max(y, c.Lo), c.Hi)
+	}
+	writeFloat(dst, c.To, float64(y))
+	return valid
+}

@@ -1,0 +1,21 @@
+//go:build !purego
+
+package kernel
+
+import "testing"
+
+// TestWithoutVectors runs what vector loops take part in as on a processor that has none.
+func TestWithoutVectors(t *testing.T) {
+	if !hasAVX2 {
+		t.Skip("this processor has none")
+	}
+	avx2, halfs := hasAVX2, hasHalfs
+	defer func() { hasAVX2, hasHalfs = avx2, halfs }()
+	hasAVX2, hasHalfs = false, false
+	t.Run("horizontal", TestUndoHorizontalUndoesThePredictor)
+	t.Run("float", TestUndoFloatPredictorUndoesThePredictor)
+	t.Run("load", TestLoadAgainstExactValues)
+	t.Run("store", TestStoreAndCopyAndRepeat)
+	t.Run("clip", TestClip)
+	t.Run("valid", TestValidAgainstHit)
+}
