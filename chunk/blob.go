@@ -323,6 +323,9 @@ func (p *blobParser) head() *Index {
 		ChunkB: 1, ChunkH: p.side("chunk height"), ChunkW: p.side("chunk width"),
 		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
 	}
+	if x.Bands > MaxBands {
+		p.fail(fault.Corrupt, "%d bands", x.Bands)
+	}
 	if f&flagYXB != 0 {
 		x.Inner = YXB
 	}

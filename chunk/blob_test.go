@@ -67,13 +67,14 @@ func relatives() map[string]*Index {
 		}
 	})
 	edit("rewritten in place", func(x *Index) { x.Ranges[4].Off, x.Ranges[30].Off = 1<<40, 3 })
-	edit("lengths of 40 bits", func(x *Index) { x.Ranges[4].Len, x.Ranges[5].Off = 1<<40, 1<<41 })
+	edit("lengths of 40 bits", func(x *Index) { x.Codec, x.Ranges[4].Len, x.Ranges[5].Off = Raw, 1<<40, 1<<41 })
 	edit("equal lengths, shared", func(x *Index) {
 		for i := range x.Ranges {
 			x.Ranges[i] = Range{5000, 100}
 		}
 	})
 	edit("ends of the offsets", func(x *Index) {
+		x.Codec = Raw
 		x.Ranges[0] = Range{math.MaxInt64 - 1, 1}
 		x.Ranges[1] = Range{0, math.MaxInt64}
 	})

@@ -45,14 +45,20 @@ func exists(path string) bool {
 // the module. It skips the test where there is none.
 func Dir(t testing.TB) string {
 	t.Helper()
-	dir := os.Getenv("CHASKI_CORPUS")
-	if dir == "" {
-		dir = filepath.Join(Root(t), "..", "shared", "corpus")
-	}
+	dir := folder(t)
 	if !exists(dir) {
 		t.Skip("no test corpus (CHASKI_CORPUS)")
 	}
 	return dir
+}
+
+// folder returns where the corpus would be.
+func folder(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv("CHASKI_CORPUS"); dir != "" {
+		return dir
+	}
+	return filepath.Join(Root(t), "..", "shared", "corpus")
 }
 
 // Testdata returns the module's own folder of small real files.
@@ -149,13 +155,10 @@ func Raster(t testing.TB) []File {
 // module's own testdata, which are some of them.
 func Files(t testing.TB) []File {
 	t.Helper()
-	dir := filepath.Join(Testdata(t), "raster")
-	if env := os.Getenv("CHASKI_CORPUS"); env != "" {
-		dir = filepath.Join(env, "raster")
-	} else if side := filepath.Join(Root(t), "..", "shared", "corpus", "raster"); exists(side) {
-		dir = side
+	if dir := filepath.Join(folder(t), "raster"); exists(dir) {
+		return Manifest(t, dir)
 	}
-	return Manifest(t, dir)
+	return Manifest(t, filepath.Join(Testdata(t), "raster"))
 }
 
 // Manifest returns the rows of dir/manifest.jsonl.

@@ -9,6 +9,7 @@
 package ifd
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"slices"
@@ -237,24 +238,12 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 // entry decodes one entry, whose bytes stand at off.
 func (f *File) entry(b []byte, off int64) Entry {
 	e := Entry{Tag: f.order.Uint16(b), Type: Type(f.order.Uint16(b[2:]))}
-	inline := len(b) - 4
-	count, value := b[4:8], b[8:]
-	if f.Big {
-		count, value = b[4:12], b[12:]
-		inline = 8
+	half := (len(b) - 4) / 2 // bytes of the count, and of the value or its offset
+	e.Count = f.uint(b[4 : 4+half])
+	if size := uint64(e.Type.Size()); size > 0 && e.Count <= uint64(half)/size {
+		e.Off = off + int64(4+half)
 	} else {
-		inline = 4
-	}
-	e.Count = f.uint(count)
-	size := uint64(e.Type.Size())
-	if size > 0 && e.Count <= uint64(inline)/size {
-		e.Off = off + int64(len(b)-inline)
-		return e
-	}
-	v := f.uint(value)
-	e.Off = int64(v)
-	if e.Off < 0 {
-		e.Off = -1 // no file has such an offset
+		e.Off = max(int64(f.uint(b[4+half:])), -1) // -1: no file has such an offset
 	}
 	return e
 }
@@ -320,44 +309,25 @@ func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, err
 // Prefetch reads the values of the tags that are not there yet, in as few reads as is sensible.
 // Values that lie outside of the file are left to Value to complain about.
 func (f *File) Prefetch(ctx context.Context, d *Directory, tags ...uint16) error {
+	type piece struct{ off, end int64 }
 	const maxGap = 16 << 10
-	var want []span
-	for i, e := range d.Entries {
-		if !slices.Contains(tags, e.Tag) || slices.ContainsFunc(d.Entries[:i], func(o Entry) bool { return o.Tag == e.Tag }) {
-			continue
-		}
-		if n, err := f.valueBytes(d, &e); err == nil && n > 0 && f.cached(e.Off, n) == nil {
-			want = append(want, span{off: e.Off, b: nil})
-			want[len(want)-1].off = e.Off
-		}
-	}
-	if len(want) < 2 {
-		return nil
-	}
-	// Merge neighbours; the ends are looked up again, as spans hold no length before they are read.
-	slices.SortFunc(want, func(a, b span) int { return int(min(max(a.off-b.off, -1), 1)) })
-	ends := make([]int64, len(want))
-	for i := range d.Entries {
-		e := &d.Entries[i]
-		for k := range want {
-			if n, err := f.valueBytes(d, e); err == nil && want[k].off == e.Off {
-				ends[k] = max(ends[k], e.Off+n)
+	var want []piece
+	for _, tag := range tags {
+		if e := d.Find(tag); e != nil {
+			n, err := f.valueBytes(d, e)
+			if err == nil && n > 0 && f.cached(e.Off, n) == nil {
+				want = append(want, piece{e.Off, e.Off + n})
 			}
 		}
 	}
-	off, end := want[0].off, ends[0]
-	for k := 1; k <= len(want); k++ {
-		if k < len(want) && want[k].off-end <= maxGap {
-			end = max(end, ends[k])
-			continue
+	slices.SortFunc(want, func(a, b piece) int { return cmp.Compare(a.off, b.off) })
+	for len(want) > 0 {
+		run := want[0]
+		for want = want[1:]; len(want) > 0 && want[0].off-run.end <= maxGap; want = want[1:] {
+			run.end = max(run.end, want[0].end)
 		}
-		if f.cached(off, end-off) == nil {
-			if _, err := f.load(ctx, "tags", off, end-off); err != nil {
-				return err
-			}
-		}
-		if k < len(want) {
-			off, end = want[k].off, ends[k]
+		if _, err := f.bytes(ctx, "tags", run.off, run.end-run.off); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -1,0 +1,300 @@
+package rumi
+
+import (
+	"bytes"
+	"context"
+	"encoding/hex"
+	"errors"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/internal/corpus/whole"
+	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+const limit = 64 << 20
+
+// decode reads a whole image by its blob.
+func decode(file, blob []byte) (*Header, []byte, error) {
+	h, err := Parse(blob)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := h.Check(int64(len(file))); err != nil {
+		return h, nil, err
+	}
+	pix, err := whole.Image(h.Index(), file, Codecs(), limit)
+	return h, pix, err
+}
+
+// indexAndDecode reads a whole image by the blob made from the file itself.
+func indexAndDecode(file []byte) (*Header, []byte, error) {
+	blob, err := IndexFile(context.Background(), &corpus.Mem{B: file})
+	if err != nil {
+		return nil, nil, err
+	}
+	return decode(file, blob)
+}
+
+func TestCorpus(t *testing.T) { checkFiles(t, corpus.Of(corpus.Files(t), "rumi")) }
+
+func checkFiles(t *testing.T, files []corpus.File) {
+	if len(files) == 0 {
+		t.Fatal("no files")
+	}
+	for _, f := range files {
+		t.Run(filepath.Base(f.Path), func(t *testing.T) {
+			file := f.Bytes(t)
+			r := &corpus.Mem{B: file}
+			blob, err := IndexFile(context.Background(), r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if hex.EncodeToString(blob) != f.Blob {
+				t.Error("another blob than the original writer's")
+			}
+			if r.Reads != 1 {
+				t.Errorf("%d reads", r.Reads)
+			}
+			h, pix, err := decode(file, blob)
+			if err != nil {
+				if slices.Contains(f.Codecs, "pivco_huffman") && errors.Is(err, fault.Unsupported) {
+					t.Skip(err)
+				}
+				t.Fatal(err)
+			}
+			if !slices.Equal(h.Shape[:], f.Shape) || h.DType.String() != f.DType || f.Tile != nil && h.TileW != *f.Tile {
+				t.Errorf("%v %v tile %d, want %v %v", h.Shape, h.DType, h.TileW, f.Shape, f.DType)
+			}
+			if got := corpus.SHA256(pix); got != f.SHA256 {
+				t.Errorf("sha256 %s, want %s", got, f.SHA256)
+			}
+		})
+	}
+}
+
+// Writing the frames of a file again gives the file byte for byte, georeferencing included.
+func TestWriteGivesTheFileAgain(t *testing.T) {
+	for _, f := range corpus.Of(corpus.Files(t), "rumi") {
+		file := f.Bytes(t)
+		d, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !Is(context.Background(), d) {
+			t.Errorf("%s is not seen as a rumi file", f.Path)
+		}
+		m, err := tiff.ReadMeta(context.Background(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blob, err := Index(context.Background(), d)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := Parse(blob)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var frames [][]byte
+		for _, r := range h.Index().Ranges {
+			frames = append(frames, file[r.Off:r.Off+r.Len])
+		}
+		l := Layout{Shape: h.Shape, DType: h.DType, TileH: h.TileH, TileW: h.TileW}
+		if f.Geo != nil { // a, b, c, d, e, f of x = a·col + b·row + c
+			a := f.Geo.Transform
+			if want := [6]float64{a[2], a[0], a[1], a[5], a[3], a[4]}; m.Transform != want || float64(m.EPSG) != f.Geo.CRS {
+				t.Errorf("%s: EPSG %d, transform %v", f.Path, m.EPSG, m.Transform)
+			}
+			l.Geo = &m.Geo
+		}
+		var w bytes.Buffer
+		again, err := Write(&w, frames, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(w.Bytes(), file) {
+			t.Errorf("%s: another file", f.Path)
+		}
+		if !bytes.Equal(again, blob) {
+			t.Errorf("%s: another blob", f.Path)
+		}
+	}
+}
+
+// Tile cuts an image into what the frames of the original file hold.
+func TestTileAgainstTheOriginal(t *testing.T) {
+	n := 0
+	for _, f := range corpus.Of(corpus.Files(t), "rumi") {
+		file := f.Bytes(t)
+		h, pix, err := indexAndDecode(file)
+		if errors.Is(err, fault.Unsupported) {
+			continue // TestCorpus says which may be
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+		tiles, _, err := Tile(pix, h.Shape, h.DType, h.TileW)
+		if err != nil {
+			t.Fatal(err)
+		}
+		x, d := h.Index(), chunk.NewDecoder(Codecs())
+		for i, r := range x.Ranges {
+			want := make([]byte, x.StoredBytes(i))
+			if err := d.Decode(want, file[r.Off:r.Off+r.Len], x, i); err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(tiles[i], want) {
+				t.Errorf("%s: tile %d differs", f.Path, i)
+				break
+			}
+		}
+	}
+	if n == 0 {
+		t.Fatal("no file was read")
+	}
+}
+
+func TestBadFiles(t *testing.T) {
+	all := corpus.Files(t)
+	base := map[string]corpus.File{}
+	for _, f := range all {
+		base[f.Path] = f
+	}
+	for _, f := range corpus.Of(all, "bad", "rumi-v1", "rumi-v1-blob") {
+		t.Run(strings.TrimPrefix(f.Path, "bad/"), func(t *testing.T) {
+			var pix []byte
+			var err error
+			if f.Format == "rumi-v1" {
+				_, pix, err = indexAndDecode(f.Bytes(t))
+			} else {
+				b := base[f.Base]
+				_, pix, err = decode(b.Bytes(t), f.Bytes(t))
+			}
+			if err != nil {
+				if fault.KindOf(err) == 0 {
+					t.Errorf("error without a kind: %v", err)
+				}
+				return
+			}
+			same := corpus.SHA256(pix) == f.IdenticalSHA256
+			if f.Expect == "error" || f.Expect == "error-or-identical" && !same {
+				t.Errorf("%s: accepted, identical %v", f.What, same)
+			}
+		})
+	}
+}
+
+func TestWriteRefuses(t *testing.T) {
+	good := Layout{Shape: [3]int{2, 20, 20}, DType: chunk.Uint8, TileH: 16, TileW: 16}
+	frames := make([][]byte, 8)
+	for i := range frames {
+		frames[i] = []byte{1}
+	}
+	if _, err := Write(&bytes.Buffer{}, frames, good); err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(l *Layout, f *[][]byte){
+		"no bands":     func(l *Layout, _ *[][]byte) { l.Shape[0] = 0 },
+		"bfloat16":     func(l *Layout, _ *[][]byte) { l.DType = chunk.BFloat16 },
+		"no tile":      func(l *Layout, _ *[][]byte) { l.TileW = 0 },
+		"wide":         func(l *Layout, _ *[][]byte) { l.Shape[2] = 1 << 31 },
+		"large tile":   func(l *Layout, _ *[][]byte) { l.TileH = 1 << 16 },
+		"a frame less": func(_ *Layout, f *[][]byte) { *f = (*f)[1:] },
+		"empty frame":  func(_ *Layout, f *[][]byte) { *f = append([][]byte{{}}, (*f)[1:]...) },
+	} {
+		l, f := good, slices.Clone(frames)
+		edit(&l, &f)
+		if _, err := Write(&bytes.Buffer{}, f, l); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+	for _, shape := range [][3]int{{2, 20, 21}, {0, 20, 20}, {-1, -20, 40}, {1 << 15, 1 << 30, 1 << 30}} {
+		if _, _, err := Tile(make([]byte, 800), shape, chunk.Uint8, 16); err == nil {
+			t.Errorf("%v: 800 bytes cut", shape)
+		}
+	}
+}
+
+// FuzzRumiBlob: whatever parses is valid, gives its own blob back, and costs memory in proportion.
+func FuzzRumiBlob(f *testing.F) {
+	f.Add([]byte("\x3c\x33\x3c\x33\x01\x00\x11\x00\x00\x00\x09\x00\x00\x00\x10\x00\x10\x00\x01\x00\x10\x01\x10\x00\x00\x00\x05\x00\x00\x00\x06\x00\x00\x00"))
+	for _, e := range seeds(f) {
+		if b, err := hex.DecodeString(e.Blob); err == nil && len(b) > 0 {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		h, err := ParseLimit(b, 1<<24)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("error without a kind: %v", err)
+			}
+			return
+		}
+		x := h.Index()
+		if err := x.Validate(-1, 1<<24); err != nil {
+			t.Fatal(err)
+		}
+		if 4*len(x.Ranges) > len(b) {
+			t.Fatalf("%d ranges from %d bytes", len(x.Ranges), len(b))
+		}
+		if c := appendBlob(nil, x); !bytes.Equal(b, c) {
+			t.Fatalf("another blob\n%x\n%x", b, c)
+		}
+	})
+}
+
+// FuzzRumiFile: any bytes give an error with a kind, or an image.
+func FuzzRumiFile(f *testing.F) {
+	for _, e := range seeds(f) {
+		if b := e.Bytes(f); len(b) < 8<<10 {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		blob, err := IndexFile(context.Background(), &corpus.Mem{B: b})
+		if err == nil && len(blob) > 26+len(b) {
+			t.Fatalf("a blob of %d bytes from a file of %d", len(blob), len(b))
+		}
+		if err == nil {
+			var h *Header
+			if h, err = ParseLimit(blob, 1<<20); err == nil {
+				_, err = whole.Image(h.Index(), b, Codecs(), 1<<22)
+			}
+		}
+		if err != nil && fault.KindOf(err) == 0 {
+			t.Fatalf("error without a kind: %v", err)
+		}
+	})
+}
+
+// seeds returns the rumi files of the module's testdata.
+func seeds(t testing.TB) []corpus.File {
+	return corpus.Of(corpus.Manifest(t, filepath.Join(corpus.Testdata(t), "raster")), "rumi")
+}
+
+func BenchmarkParse(b *testing.B) {
+	for _, e := range seeds(b) {
+		if e.Path != "rumi-v1/odd-int16.tif" {
+			continue
+		}
+		blob, err := hex.DecodeString(e.Blob)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Parse(blob); err != nil {
+				b.Fatal(err)
+			}
+		}
+	}
+}

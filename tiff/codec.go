@@ -1,0 +1,108 @@
+package tiff
+
+import (
+	"bytes"
+	"encoding/binary"
+	"hash/adler32"
+	"io"
+
+	"github.com/klauspost/compress/flate"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Codecs returns the decoders of the compressions that TIFF files use: zstd, deflate, LZW and
+// PackBits.
+func Codecs() chunk.Codecs {
+	return chunk.Codecs{
+		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
+		chunk.Deflate:  func() chunk.Decompressor { return new(deflateDecoder) },
+		chunk.LZW:      func() chunk.Decompressor { return new(lzwDecoder) },
+		chunk.PackBits: func() chunk.Decompressor { return packBitsDecoder{} },
+	}
+}
+
+type zstdDecoder struct{ d *zstd.Decoder }
+
+// Decompress wants frames of exactly len(dst) bytes.
+func (z zstdDecoder) Decompress(dst, src []byte, _ int) error { return z.d.Decompress(dst, src) }
+
+// deflateDecoder reads zlib streams (RFC 1950), what both of TIFF's deflate compressions hold.
+type deflateDecoder struct {
+	src  bytes.Reader
+	r    io.ReadCloser
+	more [4]byte
+}
+
+// Decompress fills dst. A stream may hold more (some writers pad the last strip); a stream that
+// ends with dst has its checksum verified.
+func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
+	}
+	const dictionary = 0x20
+	if len(src) < 2 || src[0]&15 != 8 || (uint(src[0])<<8|uint(src[1]))%31 != 0 || src[1]&dictionary != 0 {
+		return bad("not a zlib header")
+	}
+	d.src.Reset(src[2:])
+	defer d.src.Reset(nil)
+	if d.r == nil {
+		d.r = flate.NewReader(&d.src)
+	} else if err := d.r.(flate.Resetter).Reset(&d.src, nil); err != nil {
+		return bad("%v", err)
+	}
+	if _, err := io.ReadFull(d.r, dst); err != nil {
+		return bad("%v", err)
+	}
+	switch _, err := io.ReadFull(d.r, d.more[:1]); err {
+	case nil:
+		return nil
+	case io.EOF:
+	default:
+		return bad("%v", err)
+	}
+	// flate takes no byte too many from a bytes.Reader: the checksum is next.
+	if _, err := io.ReadFull(&d.src, d.more[:]); err != nil {
+		return bad("the checksum is missing")
+	}
+	if want, got := binary.BigEndian.Uint32(d.more[:]), adler32.Checksum(dst); want != got {
+		return bad("checksum %08x, content has %08x", want, got)
+	}
+	return nil
+}
+
+// packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).
+type packBitsDecoder struct{}
+
+// Decompress fills dst and does not look at what follows.
+func (packBitsDecoder) Decompress(dst, src []byte, _ int) error {
+	for len(dst) > 0 {
+		if len(src) < 2 {
+			return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "ends early, %d bytes missing", len(dst))
+		}
+		n := int(int8(src[0]))
+		switch {
+		case n >= 0: // n+1 bytes as they are
+			if n++; n > len(src)-1 || n > len(dst) {
+				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
+			}
+			copy(dst, src[1:1+n])
+			src = src[1+n:]
+		case n == -128: // nothing
+			src = src[1:]
+			continue
+		default: // one byte, 1-n times
+			if n = 1 - n; n > len(dst) {
+				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
+			}
+			for i := range n {
+				dst[i] = src[1]
+			}
+			src = src[2:]
+		}
+		dst = dst[n:]
+	}
+	return nil
+}

@@ -1,0 +1,187 @@
+package tiff
+
+import (
+	"bytes"
+	"compress/zlib"
+	"errors"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// slowLZW is the encoder of TIFF 6.0 section 13, as its pseudocode has it: strings in a map.
+func slowLZW(data []byte) []byte {
+	var out []byte
+	var acc, have uint
+	table := map[string]uint{}
+	width := uint(9)
+	put := func(code uint) {
+		acc, have = acc<<width|code, have+width
+		for ; have >= 8; have -= 8 {
+			out = append(out, byte(acc>>(have-8)))
+		}
+	}
+	next := uint(258)
+	code := func(s string) uint {
+		if len(s) == 1 {
+			return uint(s[0])
+		}
+		return table[s]
+	}
+	put(256)
+	omega := ""
+	for _, k := range data {
+		if _, known := table[omega+string([]byte{k})]; known || omega == "" {
+			omega += string([]byte{k})
+			continue
+		}
+		put(code(omega))
+		table[omega+string([]byte{k})] = next
+		next++
+		switch next { // after entry 511, while 511 still fits 9 bits: one early
+		case 512, 1024, 2048:
+			width++
+		case 4095: // after entry 4094
+			put(256)
+			table, next, width = map[string]uint{}, 258, 9
+		}
+		omega = string([]byte{k})
+	}
+	if omega != "" {
+		put(code(omega))
+	}
+	next++
+	switch next {
+	case 512, 1024, 2048:
+		width++
+	}
+	put(257)
+	if have > 0 {
+		out = append(out, byte(acc<<(8-have)))
+	}
+	return out
+}
+
+// payloads are data of many kinds: constant (every code is the entry just made), periodic, random,
+// long enough to fill the table several times.
+func payloads() map[string][]byte {
+	rnd := rand.New(rand.NewPCG(9, 10))
+	random, steps := make([]byte, 30000), make([]byte, 60000)
+	for i := range random {
+		random[i] = byte(rnd.Uint32())
+	}
+	for i := range steps {
+		steps[i] = byte(i / 7 * rnd.IntN(3))
+	}
+	return map[string][]byte{
+		"one": {7}, "two": {7, 7}, "constant": make([]byte, 20000), "period": bytes.Repeat([]byte("abcab"), 5000),
+		"random": random, "steps": steps,
+	}
+}
+
+func TestLZWAgainstSlowEncoder(t *testing.T) {
+	d := Codecs()[chunk.LZW]()
+	for name, want := range payloads() {
+		src := slowLZW(want)
+		dst := make([]byte, len(want))
+		if err := d.Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		for n := range min(len(src), 300) {
+			if err := d.Decompress(dst, src[:n], 1); err == nil && n < len(src)-3 {
+				t.Errorf("%s: cut to %d of %d bytes: no error", name, n, len(src))
+			}
+		}
+		if err := d.Decompress(make([]byte, len(want)+1), src, 1); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: one byte too few: %v", name, err)
+		}
+	}
+}
+
+func TestLZWOfOldOrderIsUnsupported(t *testing.T) {
+	if err := new(lzwDecoder).Decompress(make([]byte, 4), []byte{0, 1, 2, 3}, 1); !errors.Is(err, fault.Unsupported) {
+		t.Error(err)
+	}
+}
+
+func TestPackBits(t *testing.T) {
+	// The example of Apple's Technical Note TN1023.
+	src := []byte{0xfe, 0xaa, 0x02, 0x80, 0x00, 0x2a, 0xfd, 0xaa, 0x03, 0x80, 0x00, 0x2a, 0x22, 0xf7, 0xaa}
+	want := []byte{
+		0xaa, 0xaa, 0xaa, 0x80, 0, 0x2a, 0xaa, 0xaa, 0xaa, 0xaa, 0x80, 0, 0x2a, 0x22,
+		0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa, 0xaa,
+	}
+	dst := make([]byte, len(want))
+	if err := (packBitsDecoder{}).Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+		t.Errorf("%x %v", dst, err)
+	}
+	withNothing := append([]byte{0x80}, src...)
+	if err := (packBitsDecoder{}).Decompress(dst, withNothing, 1); err != nil || !bytes.Equal(dst, want) {
+		t.Errorf("%x %v", dst, err)
+	}
+	for n := range src {
+		if err := (packBitsDecoder{}).Decompress(dst, src[:n], 1); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("cut to %d: %v", n, err)
+		}
+	}
+	if err := (packBitsDecoder{}).Decompress(dst[:5], src, 1); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a run past the end: %v", err)
+	}
+}
+
+func TestDeflate(t *testing.T) {
+	d := Codecs()[chunk.Deflate]()
+	for name, want := range payloads() {
+		var b bytes.Buffer
+		w := zlib.NewWriter(&b)
+		w.Write(want)
+		w.Close()
+		src, dst := b.Bytes(), make([]byte, len(want))
+		if err := d.Decompress(dst, src, 1); err != nil || !bytes.Equal(dst, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := d.Decompress(dst, src[:len(src)-1], 1); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: checksum cut: %v", name, err)
+		}
+		src[len(src)-1] ^= 1
+		if err := d.Decompress(dst, src, 1); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: wrong checksum: %v", name, err)
+		}
+		if err := d.Decompress(make([]byte, len(want)+1), src, 1); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: one byte too few: %v", name, err)
+		}
+	}
+}
+
+// Every decoder is used again and again by its worker: no allocation in the steady state.
+func TestDecompressNoAlloc(t *testing.T) {
+	want := payloads()["steps"]
+	var z bytes.Buffer
+	w := zlib.NewWriter(&z)
+	w.Write(want)
+	w.Close()
+	dst := make([]byte, len(want))
+	for codec, src := range map[chunk.Codec][]byte{chunk.LZW: slowLZW(want), chunk.Deflate: z.Bytes(), chunk.PackBits: bytes.Repeat([]byte{0x9d, 5}, 600)} {
+		d := Codecs()[codec]()
+		if n := testing.AllocsPerRun(10, func() {
+			if err := d.Decompress(dst, src, 1); err != nil {
+				t.Fatal(err)
+			}
+		}); n > 0 {
+			t.Errorf("%v: %v allocations", codec, n)
+		}
+	}
+}
+
+func BenchmarkLZW(b *testing.B) {
+	want := payloads()["steps"]
+	src, dst, d := slowLZW(want), make([]byte, len(want)), new(lzwDecoder)
+	b.SetBytes(int64(len(dst)))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for range b.N {
+		_ = d.Decompress(dst, src, 1)
+	}
+}

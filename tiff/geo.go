@@ -1,0 +1,162 @@
+package tiff
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Geo is where an image lies on the ground (GeoTIFF 1.1, OGC 19-008r4).
+type Geo struct {
+	EPSG int // code of the projected or geographic CRS; 0 for none or user-defined
+	// Transform takes a corner of pixel (row, col) to the ground as GDAL's geotransform does:
+	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5].
+	Transform    [6]float64
+	HasTransform bool
+
+	// The GeoKeyDirectory and its parameters as they are in the file.
+	GeoKeys    []uint16
+	GeoDoubles []float64
+	GeoASCII   string
+}
+
+// GeoKeys that are looked at.
+const (
+	keyModelType     = 1024
+	keyRasterType    = 1025
+	keyGeographicCRS = 2048
+	keyProjectedCRS  = 3072
+
+	rasterPixelIsPoint = 2
+	userDefined        = 32767
+)
+
+// maxGeo bounds the values of one georeferencing tag that are kept.
+const maxGeo = 1 << 16
+
+// read fills g from the tags of d. Tags that make no sense are ignored.
+func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
+	floats := func(tag uint16) ([]float64, error) {
+		v, err := f.Value(ctx, d, tag)
+		if err != nil || !v.IsFloat() || v.Len() > maxGeo {
+			return nil, err
+		}
+		s := make([]float64, v.Len())
+		for i := range s {
+			s[i] = v.Float(i)
+		}
+		return s, nil
+	}
+	v, err := f.Value(ctx, d, tagGeoKeys)
+	if err != nil {
+		return err
+	}
+	if v.Type == ifd.Short && v.Len() <= maxGeo {
+		for i := range v.Len() {
+			g.GeoKeys = append(g.GeoKeys, uint16(v.Uint(i)))
+		}
+	}
+	if g.GeoDoubles, err = floats(tagGeoDoubles); err != nil {
+		return err
+	}
+	if v, err = f.Value(ctx, d, tagGeoASCII); err != nil {
+		return err
+	}
+	g.GeoASCII = v.Text()
+	g.EPSG = g.epsg()
+	scale, err := floats(tagPixelScale)
+	if err != nil {
+		return err
+	}
+	tie, err := floats(tagTiepoint)
+	if err != nil {
+		return err
+	}
+	matrix, err := floats(tagTransformation)
+	if err != nil {
+		return err
+	}
+	g.setTransform(scale, tie, matrix)
+	return nil
+}
+
+// key returns the value of a GeoKey that stands in the directory itself.
+func (g *Geo) key(id uint16) (uint16, bool) {
+	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
+		if k[4] == id && k[5] == 0 {
+			return k[7], true
+		}
+	}
+	return 0, false
+}
+
+func (g *Geo) epsg() int {
+	for _, id := range [...]uint16{keyProjectedCRS, keyGeographicCRS} {
+		if v, ok := g.key(id); ok {
+			if v == userDefined {
+				return 0
+			}
+			if v != 0 {
+				return int(v)
+			}
+		}
+	}
+	return 0
+}
+
+// setTransform uses a full matrix, or a scale with one tie point. Where a tie point or matrix
+// refers to the centre of a pixel (RasterPixelIsPoint), it is moved to the corner.
+func (g *Geo) setTransform(scale, tie, matrix []float64) {
+	t := &g.Transform
+	switch {
+	case len(matrix) == 16:
+		*t = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
+	case len(scale) >= 2 && scale[0] != 0 && scale[1] != 0 && len(tie) == 6:
+		*t = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*scale[1], 0, -scale[1]}
+	default:
+		return
+	}
+	if v, _ := g.key(keyRasterType); v == rasterPixelIsPoint {
+		t[0] -= (t[1] + t[2]) / 2
+		t[3] -= (t[4] + t[5]) / 2
+	}
+	g.HasTransform = true
+}
+
+// Fields returns the tags that say where an image lies, for a directory to write; none for the
+// zero Geo. A transform without rotation is written as a scale and a tie point, any other as a
+// matrix. Without GeoKeys of its own, a Geo with an EPSG code is given the three keys that GeoTIFF
+// needs at least; whether the code is of a geographic CRS is guessed from its range (4000 to 4999).
+func (g *Geo) Fields() []ifd.Field {
+	var fields []ifd.Field
+	keys := g.GeoKeys
+	if len(keys) == 0 && g.EPSG > 0 && g.EPSG < userDefined {
+		model, id := uint16(1), uint16(keyProjectedCRS)
+		if g.EPSG >= 4000 && g.EPSG < 5000 {
+			model, id = 2, keyGeographicCRS
+		}
+		keys = []uint16{1, 1, 0, 3, keyModelType, 0, 1, model, keyRasterType, 0, 1, 1, id, 0, 1, uint16(g.EPSG)}
+	}
+	if g.HasTransform {
+		t := g.Transform
+		if v, _ := g.key(keyRasterType); v == rasterPixelIsPoint {
+			t[0] += (t[1] + t[2]) / 2
+			t[3] += (t[4] + t[5]) / 2
+		}
+		if t[2] == 0 && t[4] == 0 && t[5] < 0 {
+			fields = append(fields, ifd.Doubles(tagPixelScale, t[1], -t[5], 0), ifd.Doubles(tagTiepoint, 0, 0, 0, t[0], t[3], 0))
+		} else {
+			fields = append(fields, ifd.Doubles(tagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1))
+		}
+	}
+	if len(keys) > 0 {
+		fields = append(fields, ifd.Shorts(tagGeoKeys, keys...))
+		if len(g.GeoDoubles) > 0 {
+			fields = append(fields, ifd.Doubles(tagGeoDoubles, g.GeoDoubles...))
+		}
+		if g.GeoASCII != "" {
+			fields = append(fields, ifd.Text(tagGeoASCII, g.GeoASCII))
+		}
+	}
+	return fields
+}

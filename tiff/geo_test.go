@@ -1,0 +1,106 @@
+package tiff
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// openWith makes a small file with these fields appended to its directory as they are, and reads it.
+func openWith(t *testing.T, fields ...ifd.Field) *Image {
+	t.Helper()
+	x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: chunk.Uint8, Predictor: chunk.NoPredictor}
+	o := TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Predictor: chunk.NoPredictor}.withDefaults()
+	all := togFields(x, &o, []int{256})
+	all = slices.DeleteFunc(all, func(f ifd.Field) bool {
+		return slices.ContainsFunc(fields, func(g ifd.Field) bool { return f.Tag == g.Tag })
+	})
+	all = append(all, fields...)
+	setOffsets(all, x, []int{256}, 16+ifd.End(16, all))
+	for i := range all {
+		if all[i].Tag == tagCompression {
+			all[i] = ifd.Shorts(tagCompression, compNone)
+		}
+	}
+	file := append(ifd.AppendDirectory(ifd.AppendHeader(nil, 16), 16, all), make([]byte, 400)...)
+	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return img
+}
+
+func TestGeoreferencing(t *testing.T) {
+	scale, tie := ifd.Doubles(tagPixelScale, 10, 20, 0), ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0)
+	keys := func(k ...uint16) ifd.Field {
+		return ifd.Shorts(tagGeoKeys, append([]uint16{1, 1, 0, uint16(len(k) / 4)}, k...)...)
+	}
+	matrix := ifd.Doubles(tagTransformation, 1, 2, 0, 30, 4, 5, 0, 60, 0, 0, 0, 0, 0, 0, 0, 1)
+	for name, c := range map[string]struct {
+		fields    []ifd.Field
+		epsg      int
+		transform [6]float64
+		has       bool
+	}{
+		"nothing":             {},
+		"scale and tie point": {[]ifd.Field{scale, tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true},
+		"scale alone":         {[]ifd.Field{scale}, 0, [6]float64{}, false},
+		"pixel is point": {
+			[]ifd.Field{scale, tie, keys(1025, 0, 1, 2, 3072, 0, 1, 32633)},
+			32633, [6]float64{975, 10, 0, 5070, 0, -20}, true,
+		},
+		"matrix":       {[]ifd.Field{matrix}, 0, [6]float64{30, 1, 2, 60, 4, 5}, true},
+		"geographic":   {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
+		"both":         {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
+		"user-defined": {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
+		"cut keys":     {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
+		"no numbers":   {[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")}, 0, [6]float64{}, false},
+	} {
+		m := openWith(t, c.fields...).Meta
+		if m.EPSG != c.epsg || m.Transform != c.transform || m.HasTransform != c.has {
+			t.Errorf("%s: EPSG %d transform %v %v", name, m.EPSG, m.Transform, m.HasTransform)
+		}
+	}
+}
+
+func TestGDALMetadata(t *testing.T) {
+	for name, c := range map[string]struct {
+		xml, interleave string
+		names           []string
+	}{
+		"none":               {"", "BAND", nil},
+		"tile":               {formatGDALMetadata(nil), "TILE", nil},
+		"name":               {formatGDALMetadata([]string{"B1"}), "TILE", []string{"B1"}},
+		"broken":             {strings.TrimSuffix(formatGDALMetadata([]string{"B1"}), "/GDALMetadata>\n"), "TILE", []string{"B1"}},
+		"not XML":            {"TILE <<< INTERLEAVE", "BAND", nil},
+		"no such band":       {`<GDALMetadata><Item name="DESCRIPTION" sample="1" role="description">x</Item></GDALMetadata>`, "BAND", nil},
+		"another INTERLEAVE": {`<GDALMetadata><Item name="INTERLEAVE">TILE</Item></GDALMetadata>`, "BAND", nil},
+	} {
+		m := openWith(t, ifd.Text(tagGDALMetadata, c.xml)).Meta
+		if m.Interleave != c.interleave || !slices.Equal(m.BandNames, c.names) {
+			t.Errorf("%s: %s %q", name, m.Interleave, m.BandNames)
+		}
+	}
+}
+
+// An uncompressed tile, and a width that needs a LONG.
+func TestRawTileAndWideImage(t *testing.T) {
+	img := openWith(t)
+	if img.Index.Codec != chunk.Raw || len(img.Index.Ranges) != 1 || img.Index.Ranges[0].Len != 256 {
+		t.Errorf("%+v", img.Index)
+	}
+	var w bytes.Buffer
+	o := TOGOptions{Shape: [3]int{1, 1, 70000}, DType: chunk.Uint8, Tile: 16}
+	if err := WriteTOG(&w, randomImage(o), o); err != nil {
+		t.Fatal(err)
+	}
+	if img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{}); err != nil || img.Index.Width != 70000 {
+		t.Error(err)
+	}
+}

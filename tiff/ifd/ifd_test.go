@@ -1,0 +1,201 @@
+package ifd
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+)
+
+var ctx = context.Background()
+
+// bigTIFF returns a file with one directory at off, zeros before it.
+func bigTIFF(off int64, fields ...Field) []byte {
+	b := append(AppendHeader(nil, off), make([]byte, off-16)...)
+	return AppendDirectory(b, off, fields)
+}
+
+func TestWhatIsWrittenIsRead(t *testing.T) {
+	b := bigTIFF(100, Shorts(339, 1, 2, 3, 4, 5), Longs(256, 70000), Long8s(324, 1<<40, 7), Doubles(33550, math.Pi, -1),
+		Text(42113, "nan"), Text(34737, "longer than eight"), Field{Tag: 400, Type: Float, Data: []byte{0, 0, 128, 63}, Align: 16})
+	m := &corpus.Mem{B: b}
+	f, err := Open(ctx, m, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !f.Big || f.BigEndian || len(f.Dirs) != 1 || f.Size() != int64(len(b)) {
+		t.Errorf("%+v", f)
+	}
+	d := &f.Dirs[0]
+	if !slices.IsSortedFunc(d.Entries, func(a, b Entry) int { return int(a.Tag) - int(b.Tag) }) {
+		t.Error("entries are not sorted")
+	}
+	value := func(tag uint16) Value {
+		t.Helper()
+		v, err := f.Value(ctx, d, tag)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	if v := value(339); v.Len() != 5 || v.Uint(4) != 5 || !v.IsUint() {
+		t.Errorf("339: %+v", v)
+	}
+	if v := value(324); v.Len() != 2 || v.Uint(0) != 1<<40 || v.Uint(1) != 7 {
+		t.Errorf("324: %+v", v)
+	}
+	if v := value(33550); !v.IsFloat() || v.Float(0) != math.Pi || v.Float(1) != -1 || v.IsUint() {
+		t.Errorf("33550: %+v", v)
+	}
+	if v := value(400); v.Float(0) != 1 {
+		t.Errorf("400: %+v", v)
+	}
+	if value(42113).Text() != "nan" || value(34737).Text() != "longer than eight" || value(256).Text() != "" {
+		t.Error("texts")
+	}
+	if v := value(1); v.Len() != 0 || v.Type != 0 {
+		t.Errorf("a tag that is not there: %+v", v)
+	}
+	if n, err := f.Uint(ctx, d, 1, 42); n != 42 || err != nil {
+		t.Error(n, err)
+	}
+	if _, err := f.Uint(ctx, d, 42113, 0); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a text as a number: %v", err)
+	}
+	if m.Reads != 1 {
+		t.Errorf("%d reads", m.Reads)
+	}
+}
+
+// A directory far from the head costs one read, its values another.
+func TestFarDirectory(t *testing.T) {
+	const n = 5000
+	long := make([]uint64, n)
+	b := bigTIFF(1<<20, Long8s(324, long...), Long8s(325, long...), Text(42112, string(make([]byte, 9000))))
+	m := &corpus.Mem{B: b}
+	f, err := Open(ctx, m, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := &f.Dirs[0]
+	if err := f.Prefetch(ctx, d, 324, 325, 42112, 999); err != nil {
+		t.Fatal(err)
+	}
+	for _, tag := range []uint16{324, 325, 42112} {
+		if v, err := f.Value(ctx, d, tag); err != nil || v.Len() < n {
+			t.Errorf("%d: %d values, %v", tag, v.Len(), err)
+		}
+	}
+	if m.Reads != 3 || m.Bytes > 64<<10+4<<10+16*n+9100 {
+		t.Errorf("%d reads of %d bytes", m.Reads, m.Bytes)
+	}
+}
+
+func TestLimits(t *testing.T) {
+	b := bigTIFF(1<<20, Long8s(324, make([]uint64, 5000)...))
+	f, err := Open(ctx, &corpus.Mem{B: b}, Limits{MaxBytes: 10000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Value(ctx, &f.Dirs[0], 324); !errors.Is(err, fault.Limit) {
+		t.Error(err)
+	}
+	if _, err := Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 4}); !errors.Is(err, fault.Limit) {
+		t.Error(err)
+	}
+	f, err = Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 5})
+	if err != nil || len(f.Dirs) != 5 || f.Dirs[4].Index != 4 {
+		t.Error(err)
+	}
+	if _, err := Open(ctx, &corpus.Mem{B: chain(5, true)}, Limits{}); !errors.Is(err, fault.Corrupt) {
+		t.Error(err)
+	}
+}
+
+// chain returns a big-endian classic TIFF with n directories of one tag; cyclic ones lead back to
+// the second.
+func chain(n int, cyclic bool) []byte {
+	be := binary.BigEndian
+	b := []byte{'M', 'M', 0, 42, 0, 0, 0, 8}
+	for i := range n {
+		b = be.AppendUint16(b, 1)
+		b = append(b, 0x01, 0x00, 0, 3, 0, 0, 0, 1, 0, byte(i), 0, 0) // ImageWidth, SHORT, inline
+		next := 8 + 18*(i+1)
+		if i == n-1 {
+			next = 0
+			if cyclic {
+				next = 8 + 18
+			}
+		}
+		b = be.AppendUint32(b, uint32(next))
+	}
+	return b
+}
+
+func TestClassicBigEndian(t *testing.T) {
+	f, err := Open(ctx, &corpus.Mem{B: chain(3, false)}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range f.Dirs {
+		if v, err := f.Uint(ctx, &f.Dirs[i], 256, 99); err != nil || v != uint64(i) {
+			t.Errorf("directory %d: width %d, %v", i, v, err)
+		}
+	}
+	if f.Big || !f.BigEndian || f.Order() != binary.BigEndian {
+		t.Errorf("%+v", f)
+	}
+}
+
+// Cut anywhere, a file gives an error, never a panic; values beyond the end are corrupt.
+func TestCut(t *testing.T) {
+	for _, b := range [][]byte{chain(2, false), bigTIFF(40, Longs(256, 1), Long8s(324, 1, 2, 3))} {
+		for n := range b {
+			f, err := Open(ctx, &corpus.Mem{B: b[:n]}, Limits{})
+			if err == nil {
+				_, err = f.Value(ctx, &f.Dirs[0], 324)
+			}
+			if !errors.Is(err, fault.Corrupt) {
+				t.Errorf("cut to %d of %d bytes: %v", n, len(b), err)
+			}
+		}
+	}
+}
+
+// No type, count or offset of an entry makes Value panic or allocate what is not there.
+func TestHostileEntries(t *testing.T) {
+	for typ := range Type(30) {
+		for _, count := range []uint64{0, 1, 9, 1 << 20, 1 << 61, math.MaxUint64} {
+			for _, off := range []uint64{0, 60, 100, 1 << 40, 1 << 63, math.MaxUint64} {
+				b := bigTIFF(40, Long8s(324, 1, 2))
+				e := b[48:]
+				binary.LittleEndian.PutUint16(e[2:], uint16(typ))
+				binary.LittleEndian.PutUint64(e[4:], count)
+				binary.LittleEndian.PutUint64(e[12:], off)
+				m := &corpus.Mem{B: b}
+				f, err := Open(ctx, m, Limits{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := f.Prefetch(ctx, &f.Dirs[0], 324); err != nil {
+					t.Errorf("type %d count %d at %d: %v", typ, count, off, err)
+				}
+				v, err := f.Value(ctx, &f.Dirs[0], 324)
+				if err != nil && !errors.Is(err, fault.Corrupt) {
+					t.Errorf("type %d count %d at %d: %v", typ, count, off, err)
+				}
+				if err == nil && uint64(v.Len()) != count {
+					t.Errorf("type %d count %d at %d: %d values", typ, count, off, v.Len())
+				}
+				if m.Bytes > int64(2*len(b)) {
+					t.Errorf("%d bytes read of %d", m.Bytes, len(b))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,125 @@
+package ifd
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Value is the values of one tag. The zero Value is a tag that is not there.
+type Value struct {
+	Type Type
+	Off  int64 // of the first value in the file
+
+	b     []byte
+	order binary.ByteOrder
+}
+
+// Len returns the number of values, 0 for a tag that is not there.
+func (v Value) Len() int {
+	if v.Type == 0 {
+		return 0
+	}
+	return len(v.b) / v.Type.Size()
+}
+
+// IsUint reports whether the values are unsigned integers.
+func (v Value) IsUint() bool {
+	switch v.Type {
+	case Byte, Short, Long, Long8, IFD, IFD8:
+		return true
+	}
+	return false
+}
+
+// Uint returns value i of unsigned integers.
+func (v Value) Uint(i int) uint64 {
+	switch v.Type.Size() {
+	case 1:
+		return uint64(v.b[i])
+	case 2:
+		return uint64(v.order.Uint16(v.b[2*i:]))
+	case 4:
+		return uint64(v.order.Uint32(v.b[4*i:]))
+	}
+	return v.order.Uint64(v.b[8*i:])
+}
+
+// IsFloat reports whether the values are FLOAT or DOUBLE.
+func (v Value) IsFloat() bool { return v.Type == Float || v.Type == Double }
+
+// Float returns value i of FLOAT or DOUBLE values.
+func (v Value) Float(i int) float64 {
+	if v.Type == Float {
+		return float64(math.Float32frombits(v.order.Uint32(v.b[4*i:])))
+	}
+	return math.Float64frombits(v.order.Uint64(v.b[8*i:]))
+}
+
+// Text returns the values of an ASCII tag up to the first NUL, "" for other types.
+func (v Value) Text() string {
+	if v.Type != ASCII {
+		return ""
+	}
+	s, _, _ := strings.Cut(string(v.b), "\x00")
+	return s
+}
+
+// Part names a tag for an error: "ifd 0 tag 324".
+func (d *Directory) Part(tag uint16) string {
+	return "ifd " + strconv.Itoa(d.Index) + " tag " + strconv.Itoa(int(tag))
+}
+
+// valueBytes returns the size of an entry's values, checked against the file.
+func (f *File) valueBytes(d *Directory, e *Entry) (int64, error) {
+	size := e.Type.Size()
+	if size == 0 {
+		return 0, fault.New(fault.Corrupt, d.Part(e.Tag), fault.NoOffset, "type %d does not exist", e.Type)
+	}
+	if e.Off < 0 || e.Off > f.Size() || e.Count > uint64(f.Size()-e.Off)/uint64(size) {
+		return 0, fault.New(fault.Corrupt, d.Part(e.Tag), e.Off, "%d values reach past the end of the file", e.Count)
+	}
+	return int64(e.Count) * int64(size), nil
+}
+
+// Value returns the values of a tag, the zero Value if d has no such tag.
+func (f *File) Value(ctx context.Context, d *Directory, tag uint16) (Value, error) {
+	e := d.Find(tag)
+	if e == nil {
+		return Value{}, nil
+	}
+	n, err := f.valueBytes(d, e)
+	if err != nil {
+		return Value{}, err
+	}
+	b, err := f.bytes(ctx, d.Part(tag), e.Off, n)
+	if err != nil {
+		return Value{}, err
+	}
+	return Value{Type: e.Type, Off: e.Off, b: b, order: f.order}, nil
+}
+
+// Uints returns the values of a tag that must be unsigned integers, the zero Value if d has none.
+func (f *File) Uints(ctx context.Context, d *Directory, tag uint16) (Value, error) {
+	v, err := f.Value(ctx, d, tag)
+	if err != nil || v.Type == 0 {
+		return v, err
+	}
+	if !v.IsUint() || v.Len() == 0 {
+		return Value{}, fault.New(fault.Corrupt, d.Part(tag), v.Off, "%d values of type %d", v.Len(), v.Type)
+	}
+	return v, nil
+}
+
+// Uint returns the first value of a tag of unsigned integers, or absent if d has no such tag.
+func (f *File) Uint(ctx context.Context, d *Directory, tag uint16, absent uint64) (uint64, error) {
+	v, err := f.Uints(ctx, d, tag)
+	if err != nil || v.Type == 0 {
+		return absent, err
+	}
+	return v.Uint(0), nil
+}

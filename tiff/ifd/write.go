@@ -1,0 +1,124 @@
+package ifd
+
+import (
+	"cmp"
+	"encoding/binary"
+	"math"
+	"slices"
+)
+
+// Field is one tag to write, its values already as little-endian bytes.
+type Field struct {
+	Tag   uint16
+	Type  Type
+	Data  []byte
+	Align int // alignment of values that do not fit the entry; 0 for none
+}
+
+// Shorts makes a field of SHORT values.
+func Shorts(tag uint16, v ...uint16) Field {
+	f := Field{Tag: tag, Type: Short}
+	for _, n := range v {
+		f.Data = binary.LittleEndian.AppendUint16(f.Data, n)
+	}
+	return f
+}
+
+// Longs makes a field of LONG values.
+func Longs(tag uint16, v ...uint32) Field {
+	f := Field{Tag: tag, Type: Long}
+	for _, n := range v {
+		f.Data = binary.LittleEndian.AppendUint32(f.Data, n)
+	}
+	return f
+}
+
+// Long8s makes a field of LONG8 values.
+func Long8s(tag uint16, v ...uint64) Field {
+	f := Field{Tag: tag, Type: Long8}
+	for _, n := range v {
+		f.Data = binary.LittleEndian.AppendUint64(f.Data, n)
+	}
+	return f
+}
+
+// Doubles makes a field of DOUBLE values.
+func Doubles(tag uint16, v ...float64) Field {
+	f := Field{Tag: tag, Type: Double}
+	for _, n := range v {
+		f.Data = binary.LittleEndian.AppendUint64(f.Data, math.Float64bits(n))
+	}
+	return f
+}
+
+// Text makes an ASCII field; the NUL at its end is added.
+func Text(tag uint16, s string) Field {
+	return Field{Tag: tag, Type: ASCII, Data: append([]byte(s), 0)}
+}
+
+// AppendHeader appends the header of a little-endian BigTIFF whose first directory is at off.
+func AppendHeader(dst []byte, off int64) []byte {
+	dst = append(dst, 'I', 'I', 43, 0, 8, 0, 0, 0)
+	return binary.LittleEndian.AppendUint64(dst, uint64(off))
+}
+
+// dirSize returns the bytes of a BigTIFF directory of n entries, without values.
+func dirSize(n int) int { return 8 + 20*n + 8 }
+
+// place returns where the values of each field go, 0 for those that fit their entry, and the end
+// of them all. The directory itself is at off.
+func place(off int64, fields []Field) (at []int64, end int64) {
+	at = make([]int64, len(fields))
+	end = off + int64(dirSize(len(fields)))
+	for i, f := range fields {
+		if len(f.Data) > 8 {
+			if a := int64(f.Align); a > 0 {
+				end = (end + a - 1) / a * a
+			}
+			at[i] = end
+			end += int64(len(f.Data))
+		}
+	}
+	return at, end
+}
+
+// End returns the end of a BigTIFF directory at off, with its values.
+func End(off int64, fields []Field) int64 {
+	_, end := place(off, fields)
+	return end
+}
+
+// AppendDirectory appends a little-endian BigTIFF directory, the last one of its file, to a dst
+// that ends at offset off. The entries are sorted by tag; the values that do not fit them follow the
+// directory in the order of fields.
+func AppendDirectory(dst []byte, off int64, fields []Field) []byte {
+	le := binary.LittleEndian
+	at, end := place(off, fields)
+	order := make([]int, len(fields))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(fields[a].Tag, fields[b].Tag) })
+	start := len(dst)
+	dst = le.AppendUint64(dst, uint64(len(fields)))
+	for _, i := range order {
+		f := &fields[i]
+		dst = le.AppendUint16(dst, f.Tag)
+		dst = le.AppendUint16(dst, uint16(f.Type))
+		dst = le.AppendUint64(dst, uint64(len(f.Data)/f.Type.Size()))
+		var value [8]byte
+		if at[i] == 0 {
+			copy(value[:], f.Data)
+		} else {
+			le.PutUint64(value[:], uint64(at[i]))
+		}
+		dst = append(dst, value[:]...)
+	}
+	dst = append(dst, make([]byte, int(end-off)-(len(dst)-start))...) // no next directory
+	for i, f := range fields {
+		if at[i] != 0 {
+			copy(dst[start+int(at[i]-off):], f.Data)
+		}
+	}
+	return dst
+}

@@ -1,0 +1,97 @@
+package tiff
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// lzwDecoder reads TIFF's LZW (TIFF 6.0 section 13): codes of 9 to 12 bits, most significant bit
+// first, which grow one code early.
+//
+// Every entry of the table is a stretch of the output: the string of the code before, and the byte
+// that follows it. So the table holds places, and no strings.
+type lzwDecoder struct {
+	start  [lzwMax]int32 // place of an entry in the output
+	length [lzwMax]int32
+}
+
+const (
+	lzwClear = 256
+	lzwEnd   = 257
+	lzwFirst = 258 // first entry of the table
+	lzwMax   = 1 << 12
+)
+
+// Decompress fills dst and does not look at what follows. Streams of the order of bits that old
+// writers used (least significant first) are unsupported.
+func (d *lzwDecoder) Decompress(dst, src []byte, _ int) error {
+	if len(src) >= 2 && src[0] == 0 && src[1]&1 == 1 {
+		return fault.New(fault.Unsupported, "lzw", fault.NoOffset, "LZW of the old order of bits")
+	}
+	if len(dst) > math.MaxInt32 {
+		return fault.New(fault.Limit, "lzw", fault.NoOffset, "a chunk of %d bytes", len(dst))
+	}
+	if n := d.decode(dst, src); n < len(dst) {
+		return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", n, len(dst))
+	}
+	return nil
+}
+
+// decode returns the number of bytes written, len(dst) if all is well. A chunk has at most
+// 2^31-1 bytes.
+func (d *lzwDecoder) decode(dst, src []byte) int {
+	var (
+		acc             uint32 // bits not yet used, right-aligned
+		have            uint
+		width           uint = 9
+		next                 = lzwFirst
+		before, wasLong int  // the string of the code before: place and length, 0 after a clear
+		out, in         int
+	)
+	for out < len(dst) {
+		for have < width {
+			if in == len(src) {
+				return out
+			}
+			acc, have, in = acc<<8|uint32(src[in]), have+8, in+1
+		}
+		have -= width
+		code := int(acc >> have & (1<<width - 1))
+		if code == lzwClear {
+			next, width, wasLong = lzwFirst, 9, 0
+			continue
+		}
+		if code == lzwEnd {
+			return out
+		}
+		if wasLong > 0 && next < lzwMax {
+			d.start[next], d.length[next] = int32(before), int32(wasLong+1)
+			next++
+		}
+		n := 1
+		switch {
+		case code < lzwClear:
+			dst[out] = byte(code)
+		case code < next:
+			from := int(d.start[code])
+			n = int(d.length[code])
+			if n > len(dst)-out {
+				return out
+			}
+			if from+n <= out {
+				copy(dst[out:], dst[from:from+n])
+			} else { // the entry just made: its last byte is its first
+				copy(dst[out:], dst[from:out])
+				dst[out+n-1] = dst[from]
+			}
+		default:
+			return out
+		}
+		before, wasLong, out = out, n, out+n
+		if next >= 1<<width-1 && width < 12 {
+			width++
+		}
+	}
+	return out
+}

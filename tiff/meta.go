@@ -1,0 +1,264 @@
+package tiff
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Meta is what a file says about its first image besides its pixels. Nothing in it is needed to
+// read them.
+type Meta struct {
+	BigTIFF, BigEndian bool
+	Tiled              bool
+	Compression        uint16
+	Predictor          uint16
+	Planar             uint16
+	Photometric        uint16
+	ExtraSamples       []uint16 // meaning of the bands past the colours, 2 for alpha
+	IFDs               int      // directories in the file's chain
+	Overviews          int      // of them, reduced images
+	HasMask            bool     // one of them is a mask of the full image
+
+	// Interleave is TILE, BAND or PIXEL. GDAL's ghost area says BAND for TILE files; only the
+	// INTERLEAVE item of GDAL_METADATA tells them apart.
+	Interleave   string
+	NoData       string   // GDAL_NODATA as written; empty for none
+	GDALMetadata string   // GDAL_METADATA (XML) as written
+	BandNames    []string // the DESCRIPTION items in it, one a band; nil for none
+
+	Geo
+	Ghost map[string]string // GDAL's structural metadata (ghost area), unverified; nil for none
+}
+
+// maxGDALMetadata bounds the XML that is looked into.
+const maxGDALMetadata = 4 << 20
+
+// ReadMeta reads what a file says about its first image. It reads files of any compression.
+// Fields that are broken are left empty, except that a value outside of the file is an error.
+func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
+	d := &f.Dirs[0]
+	m := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), Ghost: ghost(f)}
+	m.Tiled = d.Find(tagTileWidth) != nil
+	var bands uint16
+	for _, field := range []struct {
+		to     *uint16
+		tag    uint16
+		absent uint64
+	}{
+		{&m.Compression, tagCompression, compNone}, {&m.Predictor, tagPredictor, 1}, {&m.Planar, tagPlanarConfig, 1},
+		{&m.Photometric, tagPhotometric, 0}, {&bands, tagSamplesPerPixel, 1},
+	} {
+		v, err := f.Uint(ctx, d, field.tag, field.absent)
+		if err != nil {
+			return m, err
+		}
+		*field.to = uint16(min(v, math.MaxUint16))
+	}
+	v, err := f.Value(ctx, d, tagExtraSamples)
+	if err != nil {
+		return m, err
+	}
+	if v.IsUint() && v.Len() < int(bands) {
+		for i := range v.Len() {
+			m.ExtraSamples = append(m.ExtraSamples, uint16(v.Uint(i)))
+		}
+	}
+	if err := m.readText(ctx, f, d, int(bands)); err != nil {
+		return m, err
+	}
+	if m.Interleave == "" {
+		m.Interleave = "BAND"
+		if m.Planar == 1 && bands > 1 {
+			m.Interleave = "PIXEL"
+		}
+	}
+	if err := m.countIFDs(ctx, f); err != nil {
+		return m, err
+	}
+	return m, m.Geo.read(ctx, f, d)
+}
+
+func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, bands int) error {
+	v, err := f.Value(ctx, d, tagGDALNoData)
+	if err != nil {
+		return err
+	}
+	m.NoData = strings.TrimSpace(v.Text())
+	if v, err = f.Value(ctx, d, tagGDALMetadata); err != nil {
+		return err
+	}
+	if m.GDALMetadata = v.Text(); len(m.GDALMetadata) <= maxGDALMetadata {
+		m.Interleave, m.BandNames = parseGDALMetadata(m.GDALMetadata, bands)
+	}
+	return nil
+}
+
+// countIFDs counts the other directories by their NewSubfileType: bit 0 is a reduced image, bit 2
+// a mask.
+func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
+	for i := range f.Dirs[1:] {
+		v, err := f.Uint(ctx, &f.Dirs[1+i], tagNewSubfileType, 0)
+		if err != nil {
+			return err
+		}
+		switch v & 5 {
+		case 1:
+			m.Overviews++
+		case 4:
+			m.HasMask = true
+		}
+	}
+	return nil
+}
+
+// parseGDALMetadata finds the INTERLEAVE item and the bands' descriptions. XML that ends in an
+// error gives what came before it.
+func parseGDALMetadata(text string, bands int) (interleave string, names []string) {
+	d := xml.NewDecoder(strings.NewReader(text))
+	d.Strict = false
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	var item xml.StartElement
+	for {
+		t, err := d.RawToken()
+		if err != nil {
+			for i := range names { // GDAL escapes twice
+				names[i] = unescape.Replace(names[i])
+			}
+			return interleave, names
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			item = t.Copy()
+		case xml.EndElement:
+			item = xml.StartElement{}
+		case xml.CharData:
+			if item.Name.Local != "Item" {
+				continue
+			}
+			switch attr(item, "name") {
+			case "INTERLEAVE":
+				if attr(item, "domain") == "IMAGE_STRUCTURE" && attr(item, "sample") == "" {
+					interleave = strings.TrimSpace(string(t))
+				}
+			case "DESCRIPTION":
+				k, err := strconv.Atoi(attr(item, "sample"))
+				if err == nil && k >= 0 && k < bands && attr(item, "role") == "description" {
+					if names == nil {
+						names = make([]string, bands)
+					}
+					names[k] += string(t)
+				}
+			}
+		}
+	}
+}
+
+var (
+	escape   = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;")
+	unescape = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
+)
+
+// formatGDALMetadata is the GDAL_METADATA of a TOG: the bands' descriptions, if there are any, and
+// the item that says how its tiles are interleaved.
+func formatGDALMetadata(names []string) string {
+	var b strings.Builder
+	b.WriteString("<GDALMetadata>\n")
+	for i, n := range names {
+		if n != "" {
+			fmt.Fprintf(&b, "  <Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>\n", i, escape.Replace(escape.Replace(n)))
+		}
+	}
+	b.WriteString("  <Item name=\"INTERLEAVE\" domain=\"IMAGE_STRUCTURE\">TILE</Item>\n</GDALMetadata>\n")
+	return b.String()
+}
+
+func attr(e xml.StartElement, name string) string {
+	for _, a := range e.Attr {
+		if a.Name.Local == name {
+			return a.Value
+		}
+	}
+	return ""
+}
+
+// ghostKey starts GDAL's structural metadata, right behind the header.
+const ghostKey = "GDAL_STRUCTURAL_METADATA_SIZE="
+
+// ghost returns the lines of the ghost area as far as they look like KEY=VALUE. Its size is not
+// looked at.
+func ghost(f *ifd.File) map[string]string {
+	b := f.Head[min(8, len(f.Head)):]
+	if f.Big {
+		b = f.Head[min(16, len(f.Head)):]
+	}
+	if !bytes.HasPrefix(b, []byte(ghostKey)) {
+		return nil
+	}
+	m := map[string]string{}
+	for line := range strings.Lines(string(b[:min(len(b), 1024)])) {
+		k, v, ok := strings.Cut(strings.TrimSuffix(line, "\n"), "=")
+		if !ok || strings.Trim(k, "ABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789") != "" {
+			break
+		}
+		m[k] = v
+	}
+	return m
+}
+
+// parseNoData reads GDAL_NODATA as a value of the sample type. A text that is no number, or no
+// value that a sample can have (-9999 in uint8), gives nil. Of a 64-bit integer it gives the bits too,
+// as a float64 is not exact.
+func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
+	if s == "" {
+		return nil, nil
+	}
+	var bits *uint64
+	if d == chunk.Int64 {
+		if v, err := strconv.ParseInt(s, 10, 64); err == nil {
+			u := uint64(v)
+			bits = &u
+		}
+	}
+	if d == chunk.Uint64 {
+		if v, err := strconv.ParseUint(s, 10, 64); err == nil {
+			bits = &v
+		}
+	}
+	v, err := strconv.ParseFloat(strings.TrimPrefix(s, "-nan"), 64)
+	if strings.HasPrefix(s, "-nan") {
+		v, err = math.NaN(), nil
+	}
+	if err != nil && !math.IsInf(v, 0) {
+		return nil, nil
+	}
+	if lo, hi, ok := intRange(d); ok && (v != math.Trunc(v) || !(v >= lo && v <= hi)) {
+		return nil, nil
+	}
+	if bits == nil && (d == chunk.Int64 || d == chunk.Uint64) && v >= 1<<63 {
+		if d == chunk.Int64 || v >= 1<<64 {
+			return nil, nil // rounds out of range
+		}
+	}
+	return &v, bits
+}
+
+// intRange returns the smallest and the largest value of an integer type.
+func intRange(d chunk.DType) (lo, hi float64, ok bool) {
+	n := 8 * d.Size() / max(1, d.Components())
+	switch d {
+	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64:
+		return 0, math.Ldexp(1, n) - 1, true
+	case chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64, chunk.ComplexInt16, chunk.ComplexInt32:
+		return -math.Ldexp(1, n-1), math.Ldexp(1, n-1) - 1, true
+	}
+	return 0, 0, false
+}

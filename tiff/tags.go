@@ -1,0 +1,59 @@
+package tiff
+
+import "strconv"
+
+// Tags read or written here (TIFF 6.0; GeoTIFF 1.1, OGC 19-008r4; GDAL's own 42112 and 42113).
+const (
+	tagNewSubfileType  = 254
+	tagImageWidth      = 256
+	tagImageLength     = 257
+	tagBitsPerSample   = 258
+	tagCompression     = 259
+	tagPhotometric     = 262
+	tagFillOrder       = 266
+	tagStripOffsets    = 273
+	tagSamplesPerPixel = 277
+	tagRowsPerStrip    = 278
+	tagStripByteCounts = 279
+	tagPlanarConfig    = 284
+	tagPredictor       = 317
+	tagTileWidth       = 322
+	tagTileLength      = 323
+	tagTileOffsets     = 324
+	tagTileByteCounts  = 325
+	tagExtraSamples    = 338
+	tagSampleFormat    = 339
+	tagPixelScale      = 33550
+	tagTiepoint        = 33922
+	tagTransformation  = 34264
+	tagGeoKeys         = 34735
+	tagGeoDoubles      = 34736
+	tagGeoASCII        = 34737
+	tagGDALMetadata    = 42112
+	tagGDALNoData      = 42113
+)
+
+// Compressions that are read.
+const (
+	compNone       = 1
+	compLZW        = 5
+	compDeflate    = 8
+	compPackBits   = 32773
+	compOldDeflate = 32946
+	compZstd       = 50000
+)
+
+// compressionNames are for messages and Meta.
+var compressionNames = map[uint16]string{
+	compNone: "none", 2: "CCITT RLE", 3: "CCITT fax 3", 4: "CCITT fax 4", compLZW: "LZW", 6: "old JPEG", 7: "JPEG",
+	compDeflate: "deflate", compPackBits: "PackBits", compOldDeflate: "old deflate", 34661: "JBIG", 34712: "JPEG 2000",
+	34887: "LERC", 34925: "LZMA", compZstd: "zstd", 50001: "WebP", 50002: "JPEG XL", 52546: "JPEG XL", 60000: "OpenZL",
+}
+
+// CompressionName returns the name of a Compression value, or its number.
+func CompressionName(c uint16) string {
+	if s := compressionNames[c]; s != "" {
+		return s
+	}
+	return strconv.Itoa(int(c))
+}

@@ -1,0 +1,334 @@
+// Package tiff reads TIFF and BigTIFF images into the chunk index, and writes TACO optimized
+// GeoTIFFs (TOGs).
+//
+// The first image of a file is read: tiles or strips, PlanarConfiguration 1 and 2, either byte
+// order, predictors 1, 2 and 3 (TIFF 6.0; TIFF Technical Note 3), sparse chunks, compressions none,
+// zstd, deflate, LZW and PackBits; integers of 8 to 64 bits, floats of 16 to 64, complex numbers.
+// A TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
+// INTERLEAVE=TILE; nothing that the driver writes around a tile (leader, trailer, ghost area) is
+// relied upon.
+//
+// Not supported, and named in an error: other compressions (JPEG, WebP, LERC, LZMA, …), samples of
+// odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. Overviews, masks and
+// further images are counted and left alone.
+package tiff
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Image is one image of a file: where its chunks lie, and what the file says about it.
+type Image struct {
+	Index *chunk.Index
+	Meta  Meta
+}
+
+// Limits bound what a file can make the reader do. A zero field means its default.
+type Limits struct {
+	MaxChunk    int   // decoded bytes of one chunk. Default 256 MiB
+	MaxTagBytes int64 // bytes of directories and tag values beyond the first 64 KiB. Default 64 MiB
+	MaxIFDs     int   // directories of a file. Default 256
+}
+
+// DefaultMaxChunk is the default of Limits.MaxChunk.
+const DefaultMaxChunk = 256 << 20
+
+// IFD returns the limits for the directory parser.
+func (l Limits) IFD() ifd.Limits { return ifd.Limits{MaxBytes: l.MaxTagBytes, MaxIFDs: l.MaxIFDs} }
+
+// Open reads the structure of a file. A file whose directories and tag values lie within its first
+// 64 KiB, as in every TOG of up to some 5000 tiles, costs one read.
+//
+// Errors are Corrupt (the file contradicts TIFF), Unsupported, or Limit.
+func Open(ctx context.Context, r source.Reader, l Limits) (*Image, error) {
+	f, err := ifd.Open(ctx, r, l.IFD())
+	if err != nil {
+		return nil, err
+	}
+	return FromFile(ctx, f, l)
+}
+
+// FromFile is Open for a file whose directories are read already.
+func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
+	if l.MaxChunk == 0 {
+		l.MaxChunk = DefaultMaxChunk
+	}
+	d := &f.Dirs[0]
+	if err := f.Prefetch(ctx, d, wanted...); err != nil {
+		return nil, err
+	}
+	p := parser{ctx: ctx, f: f, d: d}
+	x := p.index()
+	if p.err != nil {
+		return nil, p.err
+	}
+	m, err := ReadMeta(ctx, f)
+	if err != nil {
+		return nil, err
+	}
+	x.NoData, x.NoDataBits = parseNoData(m.NoData, x.DType)
+	if err := x.Validate(f.Size(), l.MaxChunk); err != nil {
+		return nil, err
+	}
+	return &Image{Index: x, Meta: m}, nil
+}
+
+// wanted are the tags whose values may lie outside of the directory.
+var wanted = []uint16{
+	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
+	tagExtraSamples, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII, tagGDALMetadata, tagGDALNoData,
+}
+
+// parser makes the chunk index from the tags of one directory. After the first error its methods
+// return zeros.
+type parser struct {
+	ctx context.Context
+	f   *ifd.File
+	d   *ifd.Directory
+	err error
+}
+
+func (p *parser) fail(kind fault.Kind, tag uint16, format string, args ...any) {
+	if p.err == nil {
+		off := int64(fault.NoOffset)
+		if e := p.d.Find(tag); e != nil {
+			off = e.Off
+		}
+		p.err = fault.New(kind, p.d.Part(tag), off, format, args...)
+	}
+}
+
+// uint returns the first value of a tag, which must lie between lo and hi, or absent if there is
+// no such tag.
+func (p *parser) uint(tag uint16, absent, lo, hi uint64) uint64 {
+	if p.err != nil {
+		return 0
+	}
+	v, err := p.f.Uint(p.ctx, p.d, tag, absent)
+	if err != nil {
+		p.err = err
+		return 0
+	}
+	if v < lo || v > hi {
+		if p.d.Find(tag) == nil {
+			p.fail(fault.Corrupt, tag, "missing")
+		} else {
+			p.fail(fault.Corrupt, tag, "value %d", v)
+		}
+		return 0
+	}
+	return v
+}
+
+// same returns the value that all bands share; absent if there is no such tag.
+func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
+	if p.err != nil {
+		return 0
+	}
+	v, err := p.f.Uints(p.ctx, p.d, tag)
+	if err != nil {
+		p.err = err
+		return 0
+	}
+	if v.Len() == 0 {
+		return absent
+	}
+	if v.Len() < bands {
+		p.fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
+		return 0
+	}
+	for i := range bands {
+		if v.Uint(i) != v.Uint(0) {
+			p.fail(fault.Unsupported, tag, "samples of different types in one image")
+			return 0
+		}
+	}
+	return v.Uint(0)
+}
+
+// index makes the chunk index, not yet validated as a whole, and without nodata.
+func (p *parser) index() *chunk.Index {
+	x := &chunk.Index{
+		Width:     int(p.uint(tagImageWidth, 0, 1, chunk.MaxSide)),
+		Height:    int(p.uint(tagImageLength, 0, 1, chunk.MaxSide)),
+		Bands:     int(p.uint(tagSamplesPerPixel, 1, 1, math.MaxUint16)),
+		Codec:     p.codec(),
+		BigEndian: p.f.BigEndian,
+	}
+	x.DType = p.dtype(x.Bands)
+	x.Predictor = p.predictor(x)
+	p.grid(x)
+	p.refuse()
+	if p.err != nil {
+		return nil
+	}
+	if x.ChunkB = 1; p.uint(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
+		x.ChunkB, x.Inner = x.Bands, chunk.YXB
+	}
+	p.ranges(x)
+	return x
+}
+
+func (p *parser) codec() chunk.Codec {
+	switch c := p.uint(tagCompression, compNone, 0, math.MaxUint16); c {
+	case compNone:
+		return chunk.Raw
+	case compZstd:
+		return chunk.Zstd
+	case compDeflate, compOldDeflate:
+		return chunk.Deflate
+	case compLZW:
+		return chunk.LZW
+	case compPackBits:
+		return chunk.PackBits
+	default:
+		p.fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
+		return 0
+	}
+}
+
+// SampleFormat values.
+const (
+	formatUint         = 1
+	formatInt          = 2
+	formatFloat        = 3
+	formatComplexInt   = 5
+	formatComplexFloat = 6
+)
+
+// DTypeOf returns the sample type of a SampleFormat and a BitsPerSample (both components of a
+// complex number together), or chunk.Invalid.
+func DTypeOf(format, bits uint64) chunk.DType {
+	return sampleTypes[[2]uint64{format, bits}]
+}
+
+var sampleTypes = map[[2]uint64]chunk.DType{
+	{formatUint, 8}: chunk.Uint8, {formatUint, 16}: chunk.Uint16, {formatUint, 32}: chunk.Uint32, {formatUint, 64}: chunk.Uint64,
+	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16, {formatInt, 32}: chunk.Int32, {formatInt, 64}: chunk.Int64,
+	{formatFloat, 16}: chunk.Float16, {formatFloat, 32}: chunk.Float32, {formatFloat, 64}: chunk.Float64,
+	{formatComplexInt, 32}: chunk.ComplexInt16, {formatComplexInt, 64}: chunk.ComplexInt32,
+	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat, 64}: chunk.Complex64, {formatComplexFloat, 128}: chunk.Complex128,
+}
+
+// FormatOf returns SampleFormat and BitsPerSample of a sample type, zeros if TIFF has none.
+func FormatOf(d chunk.DType) (format, bits uint16) {
+	for k, v := range sampleTypes {
+		if v == d {
+			return uint16(k[0]), uint16(k[1])
+		}
+	}
+	return 0, 0
+}
+
+func (p *parser) dtype(bands int) chunk.DType {
+	bits := p.same(tagBitsPerSample, bands, 1)
+	format := p.same(tagSampleFormat, bands, formatUint)
+	d := DTypeOf(format, bits)
+	if d == chunk.Invalid {
+		p.fail(fault.Unsupported, tagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
+	}
+	return d
+}
+
+// predictor returns the predictor, 1 where the compression has none: uncompressed and PackBits
+// data is stored as it is whatever the tag says, as in libtiff.
+func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
+	v := p.uint(tagPredictor, 1, 0, math.MaxUint64)
+	if p.err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits {
+		return chunk.NoPredictor
+	}
+	float := x.DType == chunk.Float16 || x.DType == chunk.Float32 || x.DType == chunk.Float64
+	switch {
+	case v == 1:
+	case v == 2 && x.DType.Components() == 1:
+	case v == 3 && float:
+	default:
+		p.fail(fault.Unsupported, tagPredictor, "predictor %d for %s samples", v, x.DType)
+	}
+	return chunk.Predictor(v)
+}
+
+// refuse names what would be read wrongly.
+func (p *parser) refuse() {
+	const yCbCr = 6
+	if v := p.uint(tagFillOrder, 1, 0, math.MaxUint64); v != 1 {
+		p.fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
+	}
+	if v := p.uint(tagPhotometric, 1, 0, math.MaxUint16); v == yCbCr {
+		p.fail(fault.Unsupported, tagPhotometric, "YCbCr samples")
+	}
+}
+
+// grid reads how the image is cut. A file with TileWidth is tiled.
+func (p *parser) grid(x *chunk.Index) {
+	if p.tiled() {
+		x.ChunkW = int(p.uint(tagTileWidth, 0, 1, chunk.MaxSide))
+		x.ChunkH = int(p.uint(tagTileLength, 0, 1, chunk.MaxSide))
+		return
+	}
+	x.ChunkW, x.CutEdge = x.Width, true
+	x.ChunkH = min(x.Height, int(p.uint(tagRowsPerStrip, math.MaxUint32, 1, math.MaxUint32)))
+}
+
+func (p *parser) tiled() bool {
+	return p.d.Find(tagTileWidth) != nil || p.d.Find(tagTileLength) != nil || p.d.Find(tagTileOffsets) != nil
+}
+
+// ranges reads where the chunks lie. The arrays of a file with PlanarConfiguration 2 hold all of
+// band 0, then all of band 1, …; the index has the bands of one position side by side.
+func (p *parser) ranges(x *chunk.Index) {
+	offTag, countTag := uint16(tagStripOffsets), uint16(tagStripByteCounts)
+	if p.tiled() {
+		offTag, countTag = tagTileOffsets, tagTileByteCounts
+	}
+	groups := int64(x.Groups())
+	positions := int64(x.Across()) * int64(x.Down())
+	offs, counts := p.array(offTag, positions, groups), p.array(countTag, positions, groups)
+	if p.err != nil {
+		return
+	}
+	x.Ranges = make([]chunk.Range, offs.Len())
+	for i := range x.Ranges {
+		off, n := offs.Uint(i), counts.Uint(i)
+		switch {
+		case n == 0: // sparse
+			continue
+		case off == 0 || off > math.MaxInt64:
+			p.fail(fault.Corrupt, offTag, "entry %d is %d", i, off)
+			return
+		case n > math.MaxInt64-off:
+			p.fail(fault.Corrupt, countTag, "entry %d is %d", i, n)
+			return
+		}
+		at := int64(i)%positions*groups + int64(i)/positions
+		x.Ranges[at] = chunk.Range{Off: int64(off), Len: int64(n)}
+	}
+}
+
+// array reads an array of one value a chunk.
+func (p *parser) array(tag uint16, positions, groups int64) ifd.Value {
+	if p.err != nil {
+		return ifd.Value{}
+	}
+	e := p.d.Find(tag)
+	if e == nil {
+		p.fail(fault.Corrupt, tag, "missing")
+		return ifd.Value{}
+	}
+	// Checked before the array is read. positions is below 2^62, groups below 2^16.
+	if n := e.Count; n%uint64(groups) != 0 || n/uint64(groups) != uint64(positions) {
+		p.fail(fault.Corrupt, tag, "%d entries for %d positions with %d chunks each", n, positions, groups)
+		return ifd.Value{}
+	}
+	v, err := p.f.Uints(p.ctx, p.d, tag)
+	if err != nil {
+		p.err = err
+	}
+	return v
+}

@@ -1,0 +1,187 @@
+package tiff
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/internal/corpus/whole"
+)
+
+// decode opens a file and decodes all of it.
+func decode(file []byte) (*Image, []byte, error) {
+	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{MaxChunk: 64 << 20})
+	if err != nil {
+		return nil, nil, err
+	}
+	pix, err := whole.Image(img.Index, file, Codecs(), 64<<20)
+	return img, pix, err
+}
+
+// checkFile holds one file of a manifest to its row.
+func checkFile(t *testing.T, f *corpus.File) {
+	img, pix, err := decode(f.Bytes(t))
+	if err != nil {
+		if f.MayRefuse() && errors.Is(err, fault.Unsupported) {
+			return
+		}
+		t.Fatal(err)
+	}
+	x, m := img.Index, img.Meta
+	if got := []int{x.Bands, x.Height, x.Width}; !slices.Equal(got, f.Shape) || x.DType.String() != f.DType {
+		t.Errorf("shape %v %v, want %v %v", got, x.DType, f.Shape, f.DType)
+	}
+	if got := corpus.SHA256(pix); got != f.SHA256 {
+		t.Errorf("sha256 %s, want %s", got, f.SHA256)
+	}
+	if l := f.Layout; l != nil {
+		got := []any{m.BigTIFF, m.BigEndian, m.Tiled, int(m.Compression), int(m.Planar), len(m.Ghost) > 0}
+		want := []any{l.BigTIFF, l.ByteOrder == "MM", l.Tiled, l.Compression, l.Planar, l.Ghost != nil}
+		if !slices.Equal(got, want) {
+			t.Errorf("meta %v, want %v", got, want)
+		}
+		if l.NChunks != len(x.Ranges) {
+			t.Errorf("%d chunks, want %d", len(x.Ranges), l.NChunks)
+		}
+	}
+	if f.TOG != (m.Interleave == "TILE") && f.DType[0] != 'c' && !strings.HasPrefix(f.Note, "relative") {
+		t.Errorf("interleave %s, TOG %v", m.Interleave, f.TOG)
+	}
+	if m.Overviews != len(f.Overviews) || m.HasMask != (f.MaskSHA256 != nil) {
+		t.Errorf("%d overviews, mask %v, want %d, %v", m.Overviews, m.HasMask, len(f.Overviews), f.MaskSHA256 != nil)
+	}
+	if f.NoData == nil {
+		if x.NoData != nil {
+			t.Errorf("nodata %v", *x.NoData)
+		}
+	} else if want, err := strconv.ParseFloat(fmt.Sprint(f.NoData), 64); err != nil {
+		t.Fatal(err)
+	} else if x.NoData == nil || *x.NoData != want && !(math.IsNaN(want) && math.IsNaN(*x.NoData)) {
+		t.Errorf("nodata %v, want %v", x.NoData, want)
+	}
+	y, err := chunk.ParseBlob(x.AppendBlob(nil), 64<<20)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(x.Ranges, y.Ranges) {
+		t.Error("the blob has other ranges")
+	}
+}
+
+func TestCorpus(t *testing.T) {
+	files := corpus.Of(corpus.Files(t), "tiff")
+	if len(files) == 0 {
+		t.Fatal("no files")
+	}
+	for _, f := range files {
+		t.Run(strings.TrimPrefix(f.Path, "tog/"), func(t *testing.T) { checkFile(t, &f) })
+	}
+}
+
+// Malformed files give an error, or what their manifest allows.
+func TestBadFiles(t *testing.T) {
+	all := corpus.Files(t)
+	for _, f := range corpus.Of(all, "bad", "tog") {
+		t.Run(strings.TrimPrefix(f.Path, "bad/"), func(t *testing.T) { checkBad(t, &f) })
+	}
+}
+
+func checkBad(t *testing.T, f *corpus.File) {
+	_, pix, err := decode(f.Bytes(t))
+	if err != nil {
+		if fault.KindOf(err) == 0 {
+			t.Errorf("error without a kind: %v", err)
+		}
+		return
+	}
+	same := corpus.SHA256(pix) == f.IdenticalSHA256
+	if f.Expect == "error" || f.Expect == "error-or-identical" && !same {
+		t.Errorf("%s: accepted, identical %v", f.What, same)
+	}
+}
+
+// A TOG opens with one read.
+func TestOneRead(t *testing.T) {
+	for _, f := range corpus.Of(corpus.Files(t), "tiff") {
+		if !f.TOG {
+			continue
+		}
+		m := &corpus.Mem{B: f.Bytes(t)}
+		if _, err := Open(context.Background(), m, Limits{}); err != nil {
+			t.Fatal(err)
+		}
+		if m.Reads != 1 || m.Bytes > 64<<10 {
+			t.Errorf("%s: %d reads of %d bytes", f.Path, m.Reads, m.Bytes)
+		}
+	}
+}
+
+func TestParseNoData(t *testing.T) {
+	nan := math.NaN()
+	for _, c := range []struct {
+		s    string
+		d    chunk.DType
+		want float64 // 1e999 for none
+		bits uint64
+	}{
+		{"", chunk.Uint8, math.Inf(1), 0}, {"0", chunk.Uint8, 0, 0}, {"255", chunk.Uint8, 255, 0},
+		{"256", chunk.Uint8, math.Inf(1), 0}, {"-1", chunk.Uint8, math.Inf(1), 0}, {"0.5", chunk.Int16, math.Inf(1), 0},
+		{"nan", chunk.Uint16, math.Inf(1), 0}, {"nan", chunk.Float32, nan, 0}, {"-nan", chunk.Float64, nan, 0},
+		{"-9999", chunk.Int16, -9999, 0}, {"-3.4028234663852886e+38", chunk.Float32, -math.MaxFloat32, 0},
+		{"-inf", chunk.Float32, math.Inf(-1), 0}, {"none", chunk.Uint8, math.Inf(1), 0},
+		{"9223372036854775807", chunk.Int64, 1 << 63, math.MaxInt64},
+		{"-9223372036854775808", chunk.Int64, -1 << 63, 1 << 63},
+		{"18446744073709551615", chunk.Uint64, 1 << 64, math.MaxUint64},
+		{"18446744073709551616", chunk.Uint64, math.Inf(1), 0}, {"9223372036854775808", chunk.Int64, math.Inf(1), 0},
+	} {
+		v, bits := parseNoData(c.s, c.d)
+		if (v == nil) != math.IsInf(c.want, 1) {
+			t.Errorf("%q as %v: %v", c.s, c.d, v)
+			continue
+		}
+		if v != nil && *v != c.want && !(math.IsNaN(*v) && math.IsNaN(c.want)) {
+			t.Errorf("%q as %v: %v", c.s, c.d, *v)
+		}
+		if (bits != nil) != (c.bits != 0) || bits != nil && *bits != c.bits {
+			t.Errorf("%q as %v: bits %v", c.s, c.d, bits)
+		}
+	}
+}
+
+func BenchmarkOpen(b *testing.B) {
+	for _, e := range corpus.Of(corpus.Files(b), "tiff") {
+		if e.Path != "tog/tog-odd-16.tif" {
+			continue
+		}
+		file := e.Bytes(b)
+		b.Run("tog", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{}); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+		if err != nil {
+			b.Fatal(err)
+		}
+		blob := img.Index.AppendBlob(nil)
+		b.Run("blob", func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				if _, err := chunk.ParseBlob(blob, 1<<20); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}

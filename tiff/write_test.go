@@ -1,0 +1,237 @@
+package tiff
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"io"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/internal/corpus/whole"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// optionsOf returns the options that write an image like one that was read.
+func optionsOf(img *Image) TOGOptions {
+	x, m := img.Index, img.Meta
+	o := TOGOptions{
+		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, Tile: x.ChunkH, Level: 3, Predictor: x.Predictor,
+		Geo: m.Geo, NoData: m.NoData, BandNames: m.BandNames, Photometric: m.Photometric, ExtraSamples: m.ExtraSamples,
+	}
+	return o
+}
+
+// A TOG written again has the same bytes as GDAL's up to the first tile, but for the places and
+// sizes of the tiles; and the tiles hold the same samples, padding included.
+func TestWriteTOGAgainstGDAL(t *testing.T) {
+	n := 0
+	for _, f := range corpus.Of(corpus.Files(t), "tiff") {
+		if !f.TOG {
+			continue
+		}
+		n++
+		t.Run(f.Path, func(t *testing.T) {
+			theirs := f.Bytes(t)
+			img, pix, err := decode(theirs)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var w bytes.Buffer
+			if err := WriteTOG(&w, pix, optionsOf(img)); err != nil {
+				t.Fatal(err)
+			}
+			ours := w.Bytes()
+			again, pix2, err := decode(ours)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(pix, pix2) {
+				t.Error("other pixels")
+			}
+			checkStructure(t, ours)
+			first := min(img.Index.Ranges[0].Off, again.Index.Ranges[0].Off)
+			a, b := withoutTiles(t, theirs)[:first], withoutTiles(t, ours)[:first]
+			if again.Index.Ranges[0].Off != img.Index.Ranges[0].Off || !bytes.Equal(a[:first-leader], b[:first-leader]) {
+				t.Errorf("the directory differs from GDAL's\n%x\n%x", a, b)
+			}
+			sameTiles(t, img.Index, theirs, again.Index, ours)
+		})
+	}
+	if n == 0 {
+		t.Fatal("no TOG")
+	}
+}
+
+// withoutTiles returns a file with its tile arrays zeroed.
+func withoutTiles(t *testing.T, file []byte) []byte {
+	t.Helper()
+	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	file = bytes.Clone(file)
+	for _, tag := range []uint16{tagTileOffsets, tagTileByteCounts} {
+		e := f.Dirs[0].Find(tag)
+		clear(file[e.Off:][:int(e.Count)*e.Type.Size()])
+	}
+	return file
+}
+
+func sameTiles(t *testing.T, x *chunk.Index, xf []byte, y *chunk.Index, yf []byte) {
+	t.Helper()
+	d := chunk.NewDecoder(Codecs())
+	for i := range x.Ranges {
+		a, b := make([]byte, x.StoredBytes(i)), make([]byte, y.StoredBytes(i))
+		ra, rb := x.Ranges[i], y.Ranges[i]
+		if err := d.Decode(a, xf[ra.Off:ra.Off+ra.Len], x, i); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.Decode(b, yf[rb.Off:rb.Off+rb.Len], y, i); err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(a, b) {
+			t.Errorf("tile %d differs, padding included", i)
+			return
+		}
+	}
+}
+
+// checkStructure checks what GDAL's COG validation checks of a file's bytes: the ghost area and its
+// size, the directory before the data, and for every tile the leader, the trailer and its place after
+// the tile before it.
+func checkStructure(t *testing.T, file []byte) {
+	t.Helper()
+	le := binary.LittleEndian
+	if !bytes.HasPrefix(file[16:], []byte(ghostKey)) {
+		t.Fatal("no ghost area")
+	}
+	var size int
+	for _, c := range file[16+len(ghostKey):][:6] {
+		size = 10*size + int(c-'0')
+	}
+	body := file[16+len(ghostKey)+len("000000 bytes\n"):][:size]
+	if !bytes.HasPrefix(body, []byte("LAYOUT=IFDS_BEFORE_DATA\n")) || !bytes.HasSuffix(body, []byte("KNOWN_INCOMPATIBLE_EDITION=NO\n ")) {
+		t.Errorf("ghost area %q", body)
+	}
+	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := img.Index
+	next := x.Ranges[0].Off
+	if int64(le.Uint64(file[8:])) > next {
+		t.Error("the directory stands behind the data")
+	}
+	for i, r := range x.Ranges {
+		if r.Off != next {
+			t.Fatalf("tile %d at %d, not at %d", i, r.Off, next)
+		}
+		if got := int64(le.Uint32(file[r.Off-4:])); got != r.Len {
+			t.Errorf("tile %d of %d bytes: its leader says %d", i, r.Len, got)
+		}
+		end := r.Off + r.Len
+		if !bytes.Equal(file[end-4:end], file[end:end+4]) {
+			t.Errorf("tile %d: trailer", i)
+		}
+		next = end + 8
+	}
+	if next-4 != int64(len(file)) {
+		t.Errorf("the file ends at %d, its last tile at %d", len(file), next-8)
+	}
+}
+
+// randomImage returns pixels that compress somewhat.
+func randomImage(o TOGOptions) []byte {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	pix := make([]byte, o.Shape[0]*o.Shape[1]*o.Shape[2]*o.DType.Size())
+	for i := range pix {
+		pix[i] = byte(rnd.IntN(17) * (i / 100 % 5))
+	}
+	return pix
+}
+
+func TestWriteTOGEveryType(t *testing.T) {
+	for d := chunk.Uint8; d.Valid(); d++ {
+		if format, _ := FormatOf(d); format == 0 {
+			continue
+		}
+		for p := chunk.Predictor(0); p <= chunk.FloatingPoint; p++ {
+			o := TOGOptions{Shape: [3]int{3, 50, 37}, DType: d, Tile: 32, Level: 1, Predictor: p}
+			full := o.withDefaults()
+			if full.validate(3*50*37*d.Size()) != nil {
+				if p < chunk.Horizontal {
+					t.Errorf("%v predictor %d is refused", d, p)
+				}
+				continue
+			}
+			pix := randomImage(o)
+			var w bytes.Buffer
+			if err := WriteTOG(&w, pix, o); err != nil {
+				t.Fatal(err)
+			}
+			checkStructure(t, w.Bytes())
+			img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := whole.Image(img.Index, w.Bytes(), Codecs(), 1<<30)
+			if err != nil || !bytes.Equal(got, pix) {
+				t.Errorf("%v predictor %d: other pixels (%v)", d, p, err)
+			}
+		}
+	}
+}
+
+func TestWriteTOGKeepsTheMetadata(t *testing.T) {
+	o := TOGOptions{
+		Shape: [3]int{2, 20, 20}, DType: chunk.Int64, Tile: 16, NoData: "-9223372036854775808",
+		BandNames: []string{`B02 & <x> "y" &amp;`, "ünïcode"},
+		Geo:       Geo{EPSG: 4326, HasTransform: true, Transform: [6]float64{1, .1, .02, 2, .03, -.1}},
+	}
+	var w bytes.Buffer
+	if err := WriteTOG(&w, randomImage(o), o); err != nil {
+		t.Fatal(err)
+	}
+	img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := img.Meta
+	if m.NoData != o.NoData || img.Index.NoDataBits == nil || *img.Index.NoDataBits != 1<<63 {
+		t.Errorf("nodata %q", m.NoData)
+	}
+	if len(m.BandNames) != 2 || m.BandNames[0] != o.BandNames[0] || m.BandNames[1] != o.BandNames[1] {
+		t.Errorf("band names %q", m.BandNames)
+	}
+	if m.EPSG != 4326 || m.Transform != o.Geo.Transform || m.Interleave != "TILE" {
+		t.Errorf("EPSG %d transform %v interleave %s", m.EPSG, m.Transform, m.Interleave)
+	}
+}
+
+func TestWriteTOGRefuses(t *testing.T) {
+	good := TOGOptions{Shape: [3]int{2, 20, 20}, DType: chunk.Uint16, Tile: 16}
+	pix := randomImage(good)
+	if err := WriteTOG(io.Discard, pix, good); err != nil {
+		t.Fatal(err)
+	}
+	for name, edit := range map[string]func(*TOGOptions){
+		"shape":         func(o *TOGOptions) { o.Shape[0] = 3 },
+		"no bands":      func(o *TOGOptions) { o.Shape = [3]int{0, 20, 20} },
+		"negative":      func(o *TOGOptions) { o.Shape = [3]int{2, -20, -20} },
+		"type":          func(o *TOGOptions) { o.DType = chunk.BFloat16 },
+		"tile":          func(o *TOGOptions) { o.Tile = 24 },
+		"level":         func(o *TOGOptions) { o.Level = 23 },
+		"predictor":     func(o *TOGOptions) { o.Predictor = chunk.FloatingPoint },
+		"names":         func(o *TOGOptions) { o.BandNames = []string{"a"} },
+		"extra samples": func(o *TOGOptions) { o.ExtraSamples = []uint16{0, 0} },
+	} {
+		o := good
+		edit(&o)
+		if err := WriteTOG(io.Discard, pix, o); err == nil {
+			t.Errorf("%s: written", name)
+		}
+	}
+}
