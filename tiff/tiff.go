@@ -175,7 +175,14 @@ func (p *parser) index() *chunk.Index {
 	return x
 }
 
+// codec returns the codec of the chunks. A file must say how it is compressed: without the tag,
+// TIFF 6.0 has no compression as the default, but the files that lack it in practice are rumi
+// files of generation 2, whose frames must never pass as samples.
 func (p *parser) codec() chunk.Codec {
+	if p.err == nil && p.d.Find(tagCompression) == nil {
+		p.fail(fault.Unsupported, tagCompression, "no Compression tag (rumi files of generation 2 have none)")
+		return 0
+	}
 	switch c := p.uint(tagCompression, compNone, 0, math.MaxUint16); c {
 	case compNone:
 		return chunk.Raw
