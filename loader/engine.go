@@ -69,13 +69,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	fields := make([]catalog.Source, len(spec.Fields))
-	for i, f := range spec.Fields {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
-	}
-	t, err := catalog.Open(ctx, spec.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
-	})
+	t, err := openTable(ctx, spec, o)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +78,17 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		return nil, errors.Join(err, t.Close())
 	}
 	return e, nil
+}
+
+// openTable opens the spec's dataset.
+func openTable(ctx context.Context, spec Spec, o Options) (*catalog.Table, error) {
+	fields := make([]catalog.Source, len(spec.Fields))
+	for i, f := range spec.Fields {
+		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
+	}
+	return catalog.Open(ctx, spec.Source, fields, catalog.Options{
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
+	})
 }
 
 // newEngine compiles a spec for a table, which it owns once it returns without an error.
@@ -131,17 +136,25 @@ func (e *Engine) compile(ctx context.Context) error {
 		}
 		r, err := newRasterField(f, i, a.Index)
 		if err != nil {
-			return fault.WithFile(fmt.Errorf("field %q: %w", f.Name, err), a.URI)
+			return fault.WithFile(inField(f.Name, err), a.URI)
 		}
 		if first == nil {
 			first = a.Index
 		}
 		if r.ratio, err = newRatio(first, a.Index); err != nil {
-			return fmt.Errorf("field %q: %w", f.Name, err)
+			return fault.WithFile(inField(f.Name, err), a.URI)
 		}
 		e.rasters = append(e.rasters, r)
 	}
 	return e.compileSampler(first)
+}
+
+// inField says in which field of the spec an error came up.
+func inField(name string, err error) error {
+	if fault.KindOf(err) != 0 {
+		return fault.WithPart(err, "field "+name, fault.NoOffset)
+	}
+	return fmt.Errorf("field %q: %w", name, err)
 }
 
 func (e *Engine) compileSampler(first *chunk.Index) error {
@@ -264,7 +277,7 @@ func (l *layout) add(r *rasterField, key layoutKey, bound int64) error {
 	}
 	p, err := r.pattern.Plan(r.axes(key.rows), r.Sizes)
 	if err != nil {
-		return fmt.Errorf("field %q: %w", r.Name, err)
+		return inField(r.Name, err)
 	}
 	rl := rasterLayout{plan: p, dtype: r.to, mask: -1}
 	rl.native = key.native && r.wireNative(p)

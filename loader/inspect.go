@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"encoding/binary"
+	"fmt"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -43,7 +44,7 @@ type FileInfo struct {
 	Frame  *FrameInfo       `json:"frame,omitempty"`
 	Table  *catalog.Summary `json:"table,omitempty"`
 	Folder *FolderInfo      `json:"folder,omitempty"`
-	// Unreadable says why the pixels of a TIFF cannot be read, where Raster is nil.
+	// Unreadable says why the pixels of a TIFF or rumi file cannot be read here.
 	Unreadable string `json:"unreadable,omitempty"`
 }
 
@@ -76,8 +77,8 @@ type TIFFInfo struct {
 	Overviews   int               `json:"overviews,omitempty"`
 	Mask        bool              `json:"mask,omitempty"`
 	TOG         bool              `json:"tog"`
-	NotTOG      []string          `json:"not_tog,omitempty"` // in what it differs from the profile
-	NoData      string            `json:"nodata,omitempty"`  // as written
+	NotTOG      []string          `json:"not_tog,omitempty"`
+	NoData      string            `json:"nodata,omitempty"` // as written
 	EPSG        int               `json:"epsg,omitempty"`
 	Transform   *[6]float64       `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds      *[4]float64       `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
@@ -273,10 +274,17 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o Options) error {
 		return nil
 	}
 	i.Raster = rasterInfo(x)
-	if i.Kind == KindRumi {
-		return i.Raster.firstFrames(ctx, r, x, o.MaxChunkBytes)
+	if i.Kind != KindRumi {
+		return nil
 	}
-	return nil
+	if tileInterleaved(x) {
+		i.TIFF.Interleave = "TILE"
+	}
+	err = i.Raster.firstFrames(ctx, r, x, o.MaxChunkBytes)
+	if fault.KindOf(err) == fault.Unsupported {
+		i.Unreadable, err = fault.Line(err), nil
+	}
+	return err
 }
 
 func rumiIndex(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, error) {
@@ -294,16 +302,13 @@ func rumiIndex(ctx context.Context, f *ifd.File, maxChunk int) (*chunk.Index, er
 func rasterInfo(x *chunk.Index) *RasterInfo {
 	r := &RasterInfo{
 		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, Chunk: [3]int{x.ChunkB, x.ChunkH, x.ChunkW},
-		Chunks: len(x.Ranges), Codec: x.Codec.String(), Predictor: int(x.Predictor), Order: "b y x",
+		Chunks: len(x.Ranges), Sparse: sparse(x), Codec: x.Codec.String(), Predictor: int(x.Predictor), Order: "b y x",
 	}
 	if x.Inner == chunk.YXB && x.ChunkB > 1 {
 		r.Order = "y x b"
 	}
 	for _, at := range x.Ranges {
 		r.StoredBytes += at.Len
-		if at.Len == 0 {
-			r.Sparse++
-		}
 	}
 	hi, decoded := bits.Mul64(uint64(x.Height)*uint64(x.Width), uint64(x.Bands)*uint64(x.DType.Size()))
 	if hi == 0 && decoded <= 1<<63-1 {
@@ -350,13 +355,14 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 			}
 		}
 	}
-	t.NotTOG = notTOG(m, x)
-	t.TOG = len(t.NotTOG) == 0
+	if m.Compression != rumi.Compression {
+		t.NotTOG = notTOG(m, x)
+		t.TOG = len(t.NotTOG) == 0
+	}
 	return t
 }
 
-// notTOG lists in what a file differs from the profile of the TACO 0.2 specification ("TACO
-// Optimized GeoTIFF"). The level of compression cannot be told from a file.
+// notTOG lists in what a file differs from the profile of a TOG.
 func notTOG(m *tiff.Meta, x *chunk.Index) []string {
 	if x == nil {
 		return []string{"pixels cannot be read"}
@@ -373,9 +379,32 @@ func notTOG(m *tiff.Meta, x *chunk.Index) []string {
 	no(x.Codec != chunk.Zstd, "compression is not zstd")
 	no(x.Bands > 1 && (m.Planar != 2 || !tileInterleaved(x)), "bands are not tile-interleaved")
 	no(m.Overviews > 0, "has overviews")
-	// GDAL refuses a predictor for float16 and complex numbers.
-	no(x.Predictor == chunk.NoPredictor && x.DType.Components() == 1 && x.DType != chunk.Float16, "no predictor")
+	no(m.HasMask, "has a mask")
+	no(sparse(x) > 0, "has sparse tiles")
+	want := predictorOf(x.DType)
+	no(x.Predictor != want, fmt.Sprintf("predictor %d, where it is %d for %s", x.Predictor, want, x.DType))
 	return why
+}
+
+// predictorOf returns what GDAL's PREDICTOR=YES stands for. It refuses float16, which is therefore
+// written without.
+func predictorOf(d chunk.DType) chunk.Predictor {
+	switch d {
+	case chunk.Float16:
+		return chunk.NoPredictor
+	case chunk.Float32, chunk.Float64:
+		return chunk.FloatingPoint
+	}
+	return chunk.Horizontal
+}
+
+func sparse(x *chunk.Index) (n int) {
+	for _, at := range x.Ranges {
+		if at.Len == 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // tileInterleaved reports whether the chunks stand in the file position by position, the bands of a

@@ -1,8 +1,6 @@
 package loader
 
 import (
-	"fmt"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -54,7 +52,8 @@ func newRatio(first, other *chunk.Index) (ratio, error) {
 	gy, gx := gcd(first.Height, other.Height), gcd(first.Width, other.Width)
 	r := ratio{other.Height / gy, first.Height / gy, other.Width / gx, first.Width / gx}
 	if max(r.numY, r.denY, r.numX, r.denX) > maxRatio {
-		return r, fmt.Errorf("assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d",
+		return r, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			"assets of %d by %d pixels do not share a grid with those of the first raster field, %d by %d",
 			other.Height, other.Width, first.Height, first.Width)
 	}
 	return r, nil

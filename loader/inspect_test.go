@@ -1,0 +1,152 @@
+package loader_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// inspected are the valid files of the manifests.
+func inspected(t *testing.T) []corpus.File {
+	t.Helper()
+	return slices.DeleteFunc(corpus.Files(t), func(f corpus.File) bool { return f.Kind != "tiff" && f.Kind != "rumi" })
+}
+
+// TestInspectAgreesWithManifest: shape, dtype, tiles, CRS, codecs and the TOG profile are what the
+// manifest says, which other software made.
+func TestInspectAgreesWithManifest(t *testing.T) {
+	for _, f := range inspected(t) {
+		info, err := loader.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
+		if err != nil {
+			t.Errorf("%s: %v", f.Path, err)
+			continue
+		}
+		if info.Kind != f.Kind {
+			t.Errorf("%s is %s, want %s", f.Path, info.Kind, f.Kind)
+		}
+		r := info.Raster
+		if r == nil {
+			if !f.MayRefuse() || info.Unreadable == "" {
+				t.Errorf("%s is not readable: %q", f.Path, info.Unreadable)
+			}
+			continue
+		}
+		if !slices.Equal(r.Shape[:], f.Shape) || r.DType.String() != f.DType {
+			t.Errorf("%s: shape %v %s, want %v %s", f.Path, r.Shape, r.DType, f.Shape, f.DType)
+		}
+		if f.Tile != nil && (r.Chunk[1] != *f.Tile || r.Chunk[2] != *f.Tile) {
+			t.Errorf("%s: chunks %v, want tiles of %d", f.Path, r.Chunk, *f.Tile)
+		}
+		if f.Geo != nil && f.Geo.CRS != nil && f.Geo.CRS != float64(info.TIFF.EPSG) {
+			t.Errorf("%s: EPSG %d, want %v", f.Path, info.TIFF.EPSG, f.Geo.CRS)
+		}
+		checkProfile(t, f, info)
+	}
+}
+
+func checkProfile(t *testing.T, f corpus.File, info *loader.FileInfo) {
+	t.Helper()
+	if f.Kind == "rumi" {
+		if info.Raster.OpenZL == nil && info.Unreadable == "" {
+			t.Errorf("%s: nothing about its frames", f.Path)
+		}
+		for _, c := range info.Raster.OpenZL.Codecs {
+			if !slices.Contains(f.Codecs, c) {
+				t.Errorf("%s: codec %s, the writer used %v", f.Path, c, f.Codecs)
+			}
+		}
+		return
+	}
+	l := f.Layout
+	if l != nil && (info.TIFF.BigTIFF != l.BigTIFF || info.TIFF.Tiled != l.Tiled || info.Raster.Chunks != l.NChunks || info.Raster.Sparse != l.Sparse) {
+		t.Errorf("%s: %+v, want %+v", f.Path, *info.TIFF, *l)
+	}
+	// The manifest counts files with statistics in their metadata apart, which the profile allows.
+	if info.TIFF.TOG != f.TOG && !strings.Contains(f.Note, "statistics") {
+		t.Errorf("%s: TOG %t %q, want %t (%s)", f.Path, info.TIFF.TOG, info.TIFF.NotTOG, f.TOG, f.Note)
+	}
+}
+
+func TestInspectOtherKinds(t *testing.T) {
+	dir := t.TempDir()
+	raster := filepath.Join(corpus.Testdata(t), "raster")
+	table := filepath.Join(dir, "c.parquet")
+	w, err := os.Create(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows, err := catalog.WriteParquet(t.Context(), w, []string{filepath.Join(raster, "tog", "tog-*.tif")}, catalog.WriteOptions{Base: dir})
+	if err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	write := func(name, text string) string {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	for path, kind := range map[string]string{
+		table: loader.KindAssets, raster: loader.KindFolder, write("a.csv", "uri,label\nx.tif,1\n"): loader.KindCSV,
+	} {
+		info, err := loader.Inspect(t.Context(), path, loader.Options{})
+		if err != nil || info.Kind != kind {
+			t.Errorf("%s: %+v, %v; want %s", path, info, err, kind)
+			continue
+		}
+		if kind == loader.KindAssets && (info.Table.Rows != int64(rows) || info.Table.Columns[0] != (catalog.Column{Name: "uri", Type: "text"})) {
+			t.Errorf("catalog of %d rows: %+v", rows, *info.Table)
+		}
+		if kind == loader.KindFolder && (info.Folder.Rasters < 20 || info.Folder.ByType[".md"] != 1 || info.Bytes == 0) {
+			t.Errorf("folder: %+v", *info.Folder)
+		}
+	}
+	for path, kind := range map[string]fault.Kind{
+		write("a.txt", "hello, world"): fault.Unsupported, write("empty.tif", ""): fault.Unsupported, write("a.zip", "PK\x03\x04...."): fault.Unsupported,
+		write("cut.tif", "II+\x00\x08\x00\x00\x00"): fault.Corrupt, write("cut.parquet", "PAR1"): fault.Corrupt, filepath.Join(dir, "none"): fault.NotFound,
+		write("cut.zl", "\xD8\xA5\xB1\xD7"): fault.Corrupt,
+	} {
+		if _, err := loader.Inspect(t.Context(), path, loader.Options{}); fault.KindOf(err) != kind || !strings.HasPrefix(err.Error(), path) {
+			t.Errorf("%s: %v, want %v", path, err, kind)
+		}
+	}
+}
+
+// TestInspectKeepsToRoots: nothing outside of the roots is looked at, not through a link either, and
+// the error does not tell whether it exists.
+func TestInspectKeepsToRoots(t *testing.T) {
+	root, other := t.TempDir(), t.TempDir()
+	secret := filepath.Join(other, "a.csv")
+	if err := os.WriteFile(secret, []byte("a\n1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(root, "a.csv")
+	if err := os.Symlink(secret, link); err != nil {
+		t.Skip(err)
+	}
+	inside := filepath.Join(root, "b.csv")
+	if err := os.WriteFile(inside, []byte("a\n1\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	o := loader.Options{Roots: []string{root}}
+	for _, p := range []string{secret, link, other, filepath.Join(other, "none"), filepath.Join(root, "..", filepath.Base(other), "a.csv")} {
+		if _, err := loader.Inspect(t.Context(), p, o); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	for _, p := range []string{inside, root} {
+		if _, err := loader.Inspect(t.Context(), p, o); err != nil {
+			t.Errorf("%s: %v", p, err)
+		}
+	}
+	if _, err := loader.Inspect(t.Context(), inside, loader.Options{Roots: []string{}}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("without a root: %v", err)
+	}
+}

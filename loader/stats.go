@@ -1,0 +1,202 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/stats"
+)
+
+// Stats measures every band of every raster field over all assets of the spec's dataset, in one
+// parallel pass; nodata is left out. The sampler, bands and arithmetic of the spec do not matter,
+// and the result does not depend on Options.Workers. Samples that cannot be read end the pass, or,
+// with BadSkip, are left out as a whole and counted. progress, if not nil, is called after every
+// sample, by one goroutine at a time.
+func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total int64)) (*stats.Report, error) {
+	spec = spec.WithDefaults()
+	if err := spec.Validate(); spec.BatchSize > 0 && err != nil {
+		return nil, err
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	t, err := openTable(ctx, spec, o)
+	if err != nil {
+		return nil, err
+	}
+	r, err := measure(ctx, spec, o, t, progress)
+	return r, errors.Join(err, t.Close())
+}
+
+// pass is one run over a dataset, shared by its workers.
+type pass struct {
+	spec     Spec
+	options  Options
+	table    table
+	columns  []int // of the raster fields
+	next     atomic.Int64
+	skipped  atomic.Int64
+	mu       sync.Mutex // guards what follows
+	done     int64
+	total    []*stats.Field
+	progress func(done, total int64)
+}
+
+func measure(ctx context.Context, spec Spec, o Options, t table, progress func(done, total int64)) (*stats.Report, error) {
+	p := &pass{spec: spec, options: o, table: t, progress: progress}
+	if t.Len() == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), spec.Source)
+	}
+	for i := range spec.Fields {
+		if t.Kind(i) == catalog.Raster {
+			p.columns = append(p.columns, i)
+		}
+	}
+	var err error
+	if p.total, err = p.fields(ctx); err != nil {
+		return nil, err
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for range o.Workers {
+		g.Go(func() error { return p.work(ctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	r := &stats.Report{Version: stats.ReportVersion, Samples: t.Len() - p.skipped.Load(), Skipped: p.skipped.Load(), Fields: map[string]stats.FieldReport{}}
+	for k, i := range p.columns {
+		r.Fields[spec.Fields[i].Name] = p.total[k].Report()
+	}
+	return r, nil
+}
+
+// fields returns empty accumulators, for assets like those of the first sample.
+func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
+	out := make([]*stats.Field, len(p.columns))
+	for k, i := range p.columns {
+		a, err := p.table.Asset(ctx, i, 0)
+		if err != nil {
+			return nil, err
+		}
+		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
+			return nil, fault.WithFile(inField(p.spec.Fields[i].Name, err), a.URI)
+		}
+	}
+	return out, nil
+}
+
+// work measures samples until there are none left, and adds what it has to the total.
+func (p *pass) work(ctx context.Context) error {
+	fields, err := p.fields(ctx)
+	if err != nil {
+		return err
+	}
+	r := newAssetReader(p.options)
+	for {
+		row := p.next.Add(1) - 1
+		if row >= p.table.Len() {
+			break
+		}
+		if err := p.sample(ctx, r, fields, row); err != nil {
+			if p.spec.BadSamples != BadSkip || fault.KindOf(err) == 0 {
+				return fmt.Errorf("sample %d: %w", row, err)
+			}
+			p.skipped.Add(1)
+			p.options.Logger.Warn("skipped", "sample", row, "error", fault.Line(err))
+		}
+		p.tick()
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for k, f := range fields {
+		if err := p.total[k].Merge(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *pass) tick() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.done++
+	if p.progress != nil {
+		p.progress(p.done, p.table.Len())
+	}
+}
+
+// sample adds one sample. Where bad samples are skipped it is decoded once before, so that one which
+// breaks off half way adds nothing.
+func (p *pass) sample(ctx context.Context, r *assetReader, fields []*stats.Field, row int64) error {
+	if p.spec.BadSamples == BadSkip {
+		if err := p.read(ctx, r, row, fields, func(int) sink { return nowhere{} }); err != nil {
+			return err
+		}
+	}
+	return p.read(ctx, r, row, fields, func(k int) sink { return &tally{field: fields[k]} })
+}
+
+func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*stats.Field, to func(k int) sink) error {
+	for k, i := range p.columns {
+		a, err := p.table.Asset(ctx, i, row)
+		if err != nil {
+			return err
+		}
+		x := a.Index
+		if f := fields[k]; x.DType != f.DType() || x.Bands != f.Bands() {
+			return fault.WithFile(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands of %s; the field %q has %d of %s",
+				x.Bands, x.DType, p.spec.Fields[i].Name, f.Bands(), f.DType()), a.URI)
+		}
+		fields[k].NoData(x.NoData, x.NoDataBits)
+		all := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
+		if err := r.read(ctx, a, all, nil, to(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// nowhere is a sink that only wants to know whether an asset can be read.
+type nowhere struct{}
+
+func (nowhere) put(*chunk.Index, int, []byte) {}
+
+// tally adds the samples of chunks that lie in the image to a field.
+type tally struct {
+	field *stats.Field
+	line  []byte // one row of one band, gathered
+}
+
+// put implements sink.
+func (t *tally) put(x *chunk.Index, i int, samples []byte) {
+	box, blk, size := x.Box(i), blockOf(x, i), x.DType.Size()
+	n := box.X1 - box.X0
+	for b := range box.B1 - box.B0 {
+		if blk.StrideX == 1 && blk.StrideY == n { // no column of padding: all rows at once
+			t.field.AddRows(box.B0+b, samples[b*blk.StrideB*size:][:(box.Y1-box.Y0)*n*size])
+			continue
+		}
+		for y := range box.Y1 - box.Y0 {
+			row := samples[(b*blk.StrideB+y*blk.StrideY)*size:]
+			if blk.StrideX == 1 {
+				t.field.AddRows(box.B0+b, row[:n*size])
+				continue
+			}
+			t.line = t.line[:0]
+			for c := range n {
+				at := c * blk.StrideX * size
+				t.line = append(t.line, row[at:at+size]...)
+			}
+			t.field.AddRows(box.B0+b, t.line)
+		}
+	}
+}
