@@ -1,0 +1,143 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Asset is one raster file of a dataset: where it is and how it is read.
+type Asset struct {
+	// URI to open the file by. Where Options.Roots are set it is free of symbolic links.
+	URI string
+	// Index says where the chunks lie. It is shared and must not be changed. One that comes from a
+	// blob was not compared with the file's size: reading past the end is what tells.
+	Index *chunk.Index
+	// Size of the file in bytes when it was listed or indexed, 0 if that is not known. A file of another
+	// size is not the one that the index is of.
+	Size int64
+}
+
+// Formats of raster files.
+const (
+	FormatTIFF = "tiff"
+	FormatRumi = "rumi"
+)
+
+// Meta is what a catalog keeps of an asset besides its index.
+type Meta struct {
+	Format string // FormatTIFF or FormatRumi
+	Size   int64  // of the file, bytes
+	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
+	Blob []byte
+	// EPSG code of the CRS, 0 for none.
+	EPSG int
+	// Transform takes pixel corners to the ground as GDAL's geotransform does:
+	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5]. nil for none.
+	Transform *[6]float64
+}
+
+// Bounds returns the smallest box (minx, miny, maxx, maxy) in units of the CRS that holds an image
+// of height by width pixels, or false without a transform.
+func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
+	if m.Transform == nil {
+		return b, false
+	}
+	t, h, w := m.Transform, float64(height), float64(width)
+	b = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
+	for _, c := range [...][2]float64{{0, 0}, {0, w}, {h, 0}, {h, w}} {
+		x, y := t[0]+c[1]*t[1]+c[0]*t[2], t[3]+c[1]*t[4]+c[0]*t[5]
+		b = [4]float64{math.Min(b[0], x), math.Min(b[1], y), math.Max(b[2], x), math.Max(b[3], y)}
+	}
+	return b, true
+}
+
+// OpenAsset reads a file's directory and makes its index. maxChunk is the limit of a decoded chunk in
+// bytes (0: tiff.DefaultMaxChunk). Errors have the file's name and the kinds of the packages tiff and
+// rumi; a URI that names nothing is NotFound.
+func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (Asset, Meta, error) {
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return Asset{}, Meta{}, fault.WithFile(err, uri)
+	}
+	a, m, err := readAsset(ctx, r, maxChunk)
+	a.URI = uri
+	if cerr := r.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil {
+		return Asset{}, Meta{}, fault.WithFile(err, uri)
+	}
+	return a, m, nil
+}
+
+func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
+	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
+	if err != nil {
+		return a, m, err
+	}
+	m.Size, a.Size = r.Size(), r.Size()
+	var geo tiff.Geo
+	if rumi.Is(ctx, f) {
+		m.Format = FormatRumi
+		if m.Blob, err = rumi.Index(ctx, f); err != nil {
+			return a, m, err
+		}
+		if a.Index, err = ParseIndex(m.Blob, maxChunk); err != nil {
+			return a, m, err
+		}
+		tm, err := tiff.ReadMeta(ctx, f)
+		if err != nil {
+			return a, m, err
+		}
+		geo = tm.Geo
+	} else {
+		m.Format = FormatTIFF
+		img, err := tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: maxChunk})
+		if err != nil {
+			return a, m, err
+		}
+		a.Index, geo = img.Index, img.Meta.Geo
+		m.Blob = a.Index.AppendBlob(nil)
+	}
+	m.EPSG = geo.EPSG
+	if geo.HasTransform {
+		t := geo.Transform
+		m.Transform = &t
+	}
+	return a, m, nil
+}
+
+// rumiMagic is how a rumi header blob of generation 1 starts.
+var rumiMagic = []byte{0x3C, 0x33, 0x3C, 0x33}
+
+// ParseIndex reads an index from a blob: a rumi header blob or a chunk index blob, told apart by their
+// first bytes. maxChunk is the limit of a decoded chunk in bytes (0: tiff.DefaultMaxChunk).
+func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
+	if maxChunk == 0 {
+		maxChunk = tiff.DefaultMaxChunk
+	}
+	if bytes.HasPrefix(blob, rumiMagic) {
+		h, err := rumi.ParseLimit(blob, maxChunk)
+		if err != nil {
+			return nil, err
+		}
+		return h.Index(), nil
+	}
+	return chunk.ParseBlob(blob, maxChunk)
+}
+
+// indexCost is the memory of a parsed index in bytes.
+func indexCost(a Asset) int64 {
+	return 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64
+}
+
+var errNoRaster = errors.New("catalog: the field is no raster")

@@ -1,0 +1,183 @@
+package catalog
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/csv"
+	"errors"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// maxCSV bounds a CSV file, which is read into memory, in bytes.
+const maxCSV = 4 << 30
+
+// csvTable is a CSV file's wanted columns, in memory.
+type csvTable struct {
+	names []string
+	n     int64
+	cols  map[string]*texts
+	done  map[string]column
+}
+
+// openCSV reads the columns that want names, of all rows.
+func openCSV(ctx context.Context, r source.Reader, comma rune, want []string) (*csvTable, error) {
+	if r.Size() > maxCSV {
+		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
+	}
+	in := bufio.NewReaderSize(&sequential{ctx: ctx, r: r}, 1<<16)
+	if b, _ := in.Peek(3); bytes.Equal(b, []byte("\xef\xbb\xbf")) {
+		_, _ = in.Discard(3) // UTF-8 byte order mark
+	}
+	c := csv.NewReader(in)
+	c.Comma, c.ReuseRecord = comma, true
+	head, err := c.Read()
+	if err != nil {
+		if errors.Is(err, io.EOF) {
+			err = errors.New("no header line")
+		}
+		return nil, csvError(c, err)
+	}
+	t := &csvTable{names: slices.Clone(head), cols: map[string]*texts{}, done: map[string]column{}}
+	for i, n := range t.names {
+		t.names[i] = strings.TrimSpace(n)
+	}
+	into := make([]*texts, len(head)) // nil: not wanted
+	for i, name := range t.names {
+		if slices.Contains(t.names[:i], name) {
+			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
+		}
+		if slices.Contains(want, name) {
+			into[i] = &texts{}
+			t.cols[name] = into[i]
+		}
+	}
+	for {
+		rec, err := c.Read()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, csvError(c, err)
+		}
+		for i, to := range into {
+			if to != nil {
+				to.data = append(to.data, rec[i]...)
+				to.ends = append(to.ends, uint64(len(to.data)))
+			}
+		}
+		t.n++
+	}
+	for name, col := range t.cols {
+		t.done[name] = infer(col)
+	}
+	t.cols = nil
+	return t, nil
+}
+
+func csvError(c *csv.Reader, err error) error {
+	if fault.KindOf(err) != 0 || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	var pe *csv.ParseError
+	if errors.As(err, &pe) {
+		return &fault.Error{Kind: fault.Corrupt, Part: "line " + strconv.Itoa(pe.Line), Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
+	}
+	return fault.Wrap(fault.Corrupt, "table", c.InputOffset(), err)
+}
+
+// infer makes a column of the narrowest kind that all values have.
+func infer(t *texts) column {
+	n := int64(len(t.ends))
+	isInt, isFloat, some := true, true, false
+	for row := range n {
+		b := t.at(row)
+		if len(b) == 0 {
+			if t.null == nil {
+				t.null = make([]bool, n)
+			}
+			t.null[row] = true
+			continue
+		}
+		some = true
+		s := string(b)
+		if isInt {
+			_, err := strconv.ParseInt(s, 10, 64)
+			isInt = err == nil
+		}
+		if !isInt {
+			if _, ok := parseNumber(s); !ok {
+				isFloat = false
+				if t.null != nil || row+1 == n {
+					continue // nulls behind are still to be found
+				}
+			}
+		}
+	}
+	switch {
+	case !some:
+		return t
+	case isInt:
+		c := ints{v: make([]int64, n), null: t.null}
+		for row := range c.v {
+			c.v[row], _ = strconv.ParseInt(string(t.at(int64(row))), 10, 64)
+		}
+		return c
+	case isFloat:
+		c := floats{v: make([]float64, n), null: t.null}
+		for row := range c.v {
+			c.v[row], _ = parseNumber(string(t.at(int64(row))))
+		}
+		return c
+	}
+	return t
+}
+
+// parseNumber reads a decimal number, "nan" or "inf"; not the hexadecimal and underscored ones that
+// only programs write.
+func parseNumber(s string) (float64, bool) {
+	if strings.ContainsAny(s, "_xXpP") {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(s, 64)
+	return v, err == nil || errors.Is(err, strconv.ErrRange)
+}
+
+func (t *csvTable) rows() int64 { return t.n }
+
+func (t *csvTable) column(name string) (column, error) {
+	if c := t.done[name]; c != nil {
+		return c, nil
+	}
+	return nil, fault.New(fault.NotFound, "line 1", fault.NoOffset, "no column %q; there are %s", name, strings.Join(t.names, ", "))
+}
+
+func (t *csvTable) close() error { return nil }
+
+// sequential reads a source from front to back.
+type sequential struct {
+	ctx context.Context
+	r   source.Reader
+	at  int64
+}
+
+func (s *sequential) Read(p []byte) (int, error) {
+	if err := s.ctx.Err(); err != nil {
+		return 0, err
+	}
+	n := min(int64(len(p)), s.r.Size()-s.at)
+	if n == 0 {
+		return 0, io.EOF
+	}
+	if err := s.r.ReadAt(s.ctx, p[:n], s.at); err != nil {
+		return 0, err
+	}
+	s.at += n
+	return int(n), nil
+}

@@ -1,0 +1,467 @@
+// Package pq reads flat columns of Parquet files, one page at a time and at random.
+//
+// It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data
+// pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
+// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
+// uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes. Not read: repeated columns,
+// INT96, encryption, columns in other files, the old LZ4 codec, BIT_PACKED levels.
+//
+// Files are not trusted. No count of a file sizes an allocation before it is checked against the
+// bytes that are there or one of the limits below; nesting is bounded; everything runs on the
+// caller's goroutine. A library that decodes the footer's lists by their counts cannot promise that,
+// which is why this package has a Thrift reader of its own.
+package pq
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Limits of what a file may say.
+const (
+	maxFooter     = 64 << 20 // bytes
+	maxColumns    = 1 << 14
+	maxChunks     = 1 << 20  // column chunks, all row groups together
+	maxPage       = 64 << 20 // bytes, decompressed
+	maxPageValues = 4 << 20
+	maxPageHeader = 1 << 20
+	maxKeyValue   = 1 << 20 // bytes that are kept of a file's key-value metadata
+)
+
+// Physical is a column's storage type. The values are Parquet's.
+type Physical int32
+
+// Storage types.
+const (
+	Boolean Physical = iota
+	Int32
+	Int64
+	Int96
+	Float
+	Double
+	ByteArray
+	FixedLenByteArray
+	numPhysical
+)
+
+// Logical is what of a column's annotation matters here.
+type Logical uint8
+
+// Annotations.
+const (
+	Plain    Logical = iota // none, or one that changes nothing (dates, times, signed integers)
+	Text                    // STRING, ENUM, JSON
+	Unsigned                // INT(bits, unsigned)
+	Half                    // FLOAT16
+	Opaque                  // DECIMAL and others that a number or a text does not hold
+)
+
+// Column is one leaf of the schema.
+type Column struct {
+	Name    string // path in the schema, joined by dots
+	Type    Physical
+	Logical Logical
+	// Repeated columns (lists, maps) cannot be read.
+	Repeated bool
+
+	width    int // of FixedLenByteArray
+	defLevel int // definition level of a value that is there
+}
+
+// File is an open Parquet file. It is safe for concurrent use.
+type File struct {
+	// Rows is the number of rows, the sum over the row groups.
+	Rows int64
+	// Columns are the leaves of the schema, in its order.
+	Columns []Column
+	// Meta is the key-value metadata, as far as it is small.
+	Meta map[string]string
+	// Groups are the row groups.
+	Groups []Group
+
+	r source.Reader
+}
+
+// Group is one row group.
+type Group struct {
+	First, Rows int64
+	chunks      []columnChunk
+}
+
+type columnChunk struct {
+	codec            int32
+	start, end       int64 // byte range of the pages
+	indexOff         int64 // offset index, 0 if there is none
+	indexLen         int32
+	dictOff, dataOff int64
+	foreign          bool // in another file, or encrypted
+}
+
+// Open reads the footer. It reads nothing else, and does not close r.
+func Open(ctx context.Context, r source.Reader) (*File, error) {
+	f := &File{r: r}
+	if r.Size() < 12 {
+		return nil, fault.New(fault.Corrupt, "footer", 0, "a file of %d bytes is no Parquet file", r.Size())
+	}
+	var tail [8]byte
+	if err := r.ReadAt(ctx, tail[:], r.Size()-8); err != nil {
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case "PAR1":
+	case "PARE":
+		return nil, fault.New(fault.Unsupported, "footer", r.Size()-4, "the file is encrypted")
+	default:
+		return nil, fault.New(fault.Corrupt, "footer", r.Size()-4, "not a Parquet file")
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	if n > r.Size()-12 {
+		return nil, fault.New(fault.Corrupt, "footer", r.Size()-8, "%d bytes in a file of %d", n, r.Size())
+	}
+	if n > maxFooter {
+		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", n, maxFooter)
+	}
+	b := make([]byte, n)
+	start := r.Size() - 8 - n
+	if err := r.ReadAt(ctx, b, start); err != nil {
+		return nil, err
+	}
+	p := footerParser{thrift: thrift{b: b, base: start, part: "footer"}, f: f, limit: start}
+	p.parse()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return f, nil
+}
+
+// Column returns the number of the column with a name, or -1.
+func (f *File) Column(name string) int {
+	for i := range f.Columns {
+		if f.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+type footerParser struct {
+	thrift
+	f     *File
+	limit int64 // column chunks end before this offset
+	rows  int64
+	kept  int // bytes of Meta
+	count int // column chunks
+}
+
+func (p *footerParser) parse() {
+	var elems []schemaElem
+	rowGroups := -1
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 2 && typ == tList:
+			p.list(tStruct, func() { elems = append(elems, p.element(len(elems))) })
+		case id == 3 && typ == tI64:
+			p.rows = p.i64()
+		case id == 4 && typ == tList:
+			rowGroups = p.at // the schema may stand behind
+			p.skip(typ)
+		case id == 5 && typ == tList:
+			p.list(tStruct, p.keyValue)
+		case id == 8:
+			p.fail(fault.Unsupported, "the file is encrypted")
+		default:
+			p.skip(typ)
+		}
+	})
+	p.columns(elems)
+	if p.err != nil {
+		return
+	}
+	if rowGroups >= 0 {
+		p.at = rowGroups
+		p.list(tStruct, p.rowGroup)
+	}
+	if p.err == nil && p.f.Rows != p.rows {
+		p.fail(fault.Corrupt, "%d rows, but the row groups have %d", p.rows, p.f.Rows)
+	}
+}
+
+type schemaElem struct {
+	name       string
+	typ        int32 // -1: a group
+	width      int32
+	repetition int32
+	children   int32
+	logical    Logical
+}
+
+func (p *footerParser) element(n int) schemaElem {
+	e := schemaElem{typ: -1}
+	named := false
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && p.want(typ, tI32):
+			if e.typ = p.i32(); e.typ < 0 || e.typ >= int32(numPhysical) {
+				p.fail(fault.Corrupt, "column of type %d", e.typ)
+			}
+		case id == 2 && p.want(typ, tI32):
+			e.width = p.i32()
+		case id == 3 && p.want(typ, tI32):
+			e.repetition = p.i32()
+		case id == 4 && p.want(typ, tBinary):
+			e.name, named = string(p.binary()), true
+		case id == 5 && p.want(typ, tI32):
+			e.children = p.i32()
+		case id == 6 && p.want(typ, tI32):
+			if l := convertedType(p.i32()); e.logical == Plain {
+				e.logical = l
+			}
+		case id == 10 && p.want(typ, tStruct):
+			e.logical = p.logicalType()
+		default:
+			p.skip(typ)
+		}
+	})
+	if !named {
+		p.fail(fault.Corrupt, "a schema element has no name")
+	}
+	if n > maxColumns {
+		p.fail(fault.Limit, "more than %d columns", maxColumns)
+	}
+	return e
+}
+
+// convertedType maps the older annotation.
+func convertedType(t int32) Logical {
+	switch t {
+	case 0, 4, 19: // UTF8, ENUM, JSON
+		return Text
+	case 5, 20, 21: // DECIMAL, BSON, INTERVAL
+		return Opaque
+	case 11, 12, 13, 14: // UINT_8 … UINT_64
+		return Unsigned
+	}
+	return Plain
+}
+
+// logicalType reads the union LogicalType.
+func (p *footerParser) logicalType() (l Logical) {
+	p.structure(func(id int, typ byte) {
+		switch id {
+		case 1, 4, 12: // STRING, ENUM, JSON
+			l = Text
+		case 5, 13, 14, 16: // DECIMAL, BSON, UUID, VARIANT
+			l = Opaque
+		case 15:
+			l = Half
+		case 10: // INTEGER
+			if p.want(typ, tStruct) {
+				p.structure(func(id int, typ byte) {
+					if id == 2 && typ == tFalse {
+						l = Unsigned
+					}
+					p.skip(typ)
+				})
+			}
+			return
+		}
+		p.skip(typ)
+	})
+	return l
+}
+
+// columns turns the schema, a tree in depth-first order, into its leaves.
+func (p *footerParser) columns(elems []schemaElem) {
+	if p.err != nil {
+		return
+	}
+	if len(elems) == 0 {
+		p.fail(fault.Corrupt, "no schema")
+		return
+	}
+	type open struct {
+		left     int32
+		name     string
+		def      int
+		repeated bool
+	}
+	stack := []open{{left: elems[0].children}}
+	for _, e := range elems[1:] {
+		for len(stack) > 0 && stack[len(stack)-1].left == 0 {
+			stack = stack[:len(stack)-1]
+		}
+		if len(stack) == 0 || len(stack) > 64 {
+			p.fail(fault.Corrupt, "the schema is not a tree of at most 64 levels")
+			return
+		}
+		up := &stack[len(stack)-1]
+		up.left--
+		in := open{left: e.children, name: e.name, def: up.def, repeated: up.repeated || e.repetition == 2}
+		if e.repetition != 0 {
+			in.def++
+		}
+		if up.name != "" {
+			in.name = up.name + "." + e.name
+		}
+		if len(in.name) > 4096 {
+			p.fail(fault.Limit, "a column name of over 4096 bytes")
+			return
+		}
+		if e.typ < 0 {
+			if e.children < 0 {
+				p.fail(fault.Corrupt, "a group of %d columns", e.children)
+				return
+			}
+			stack = append(stack, in)
+			continue
+		}
+		c := Column{Name: in.name, Type: Physical(e.typ), Logical: e.logical, Repeated: in.repeated, defLevel: in.def, width: int(e.width)}
+		if c.Type == FixedLenByteArray && (c.width < 1 || c.width > maxPage) {
+			p.fail(fault.Corrupt, "column %q of %d bytes", c.Name, c.width)
+			return
+		}
+		p.f.Columns = append(p.f.Columns, c)
+	}
+}
+
+func (p *footerParser) keyValue() {
+	var k, v []byte
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tBinary:
+			k = p.binary()
+		case id == 2 && typ == tBinary:
+			v = p.binary()
+		default:
+			p.skip(typ)
+		}
+	})
+	if p.kept += 64 + len(k) + len(v); p.kept > maxKeyValue || p.err != nil {
+		return
+	}
+	if p.f.Meta == nil {
+		p.f.Meta = map[string]string{}
+	}
+	p.f.Meta[string(k)] = string(v)
+}
+
+func (p *footerParser) rowGroup() {
+	g := Group{First: p.f.Rows, Rows: -1}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tList:
+			p.list(tStruct, func() {
+				if len(g.chunks) == len(p.f.Columns) {
+					p.fail(fault.Corrupt, "a row group has more column chunks than the file has columns")
+					return
+				}
+				if p.count++; p.count > maxChunks {
+					p.fail(fault.Limit, "more than %d column chunks", maxChunks)
+					return
+				}
+				g.chunks = append(g.chunks, p.columnChunk())
+			})
+		case id == 3 && typ == tI64:
+			g.Rows = p.i64()
+		default:
+			p.skip(typ)
+		}
+	})
+	if p.err != nil {
+		return
+	}
+	if g.Rows < 0 || g.Rows > math.MaxInt64-p.f.Rows {
+		p.fail(fault.Corrupt, "a row group of %d rows", g.Rows)
+		return
+	}
+	if len(g.chunks) != len(p.f.Columns) {
+		p.fail(fault.Corrupt, "a row group has %d column chunks for %d columns", len(g.chunks), len(p.f.Columns))
+		return
+	}
+	p.f.Rows += g.Rows
+	p.f.Groups = append(p.f.Groups, g)
+}
+
+func (p *footerParser) columnChunk() columnChunk {
+	var c columnChunk
+	size := int64(-1)
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tBinary:
+			c.foreign = len(p.binary()) > 0 || c.foreign
+		case id == 3 && typ == tStruct:
+			size = p.columnMeta(&c)
+		case id == 4 && typ == tI64:
+			c.indexOff = p.i64()
+		case id == 5 && typ == tI32:
+			c.indexLen = p.i32()
+		case id == 8 || id == 9:
+			c.foreign = true
+			p.skip(typ)
+		default:
+			p.skip(typ)
+		}
+	})
+	if p.err != nil || c.foreign {
+		return c
+	}
+	if size < 0 {
+		p.fail(fault.Corrupt, "a column chunk has no metadata")
+		return c
+	}
+	c.start = c.dataOff
+	if c.dictOff > 0 && c.dictOff < c.dataOff {
+		c.start = c.dictOff
+	}
+	if c.start < 4 || c.start > p.limit || size > p.limit-c.start {
+		p.fail(fault.Corrupt, "a column chunk of %d bytes at %d in %d bytes of data", size, c.start, p.limit)
+	}
+	c.end = c.start + size
+	if c.indexLen <= 0 || c.indexOff < 4 || c.indexOff > p.limit || int64(c.indexLen) > p.limit-c.indexOff {
+		c.indexOff = 0 // the pages are found without it
+	}
+	return c
+}
+
+// columnMeta reads a ColumnMetaData and returns the bytes of the chunk's pages.
+func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
+	size = -1
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 4 && p.want(typ, tI32):
+			c.codec = p.i32()
+		case id == 7 && p.want(typ, tI64):
+			size = p.i64()
+		case id == 9 && p.want(typ, tI64):
+			c.dataOff = p.i64()
+		case id == 11 && p.want(typ, tI64):
+			c.dictOff = p.i64()
+		default:
+			p.skip(typ)
+		}
+	})
+	return size
+}
+
+// names lists the columns, for an error about one that is not there.
+func (f *File) names() string {
+	var s []string
+	for i, c := range f.Columns {
+		if i == 20 {
+			s = append(s, "…")
+			break
+		}
+		s = append(s, c.Name)
+	}
+	return strings.Join(s, ", ")
+}
+
+// NoColumn returns the error for a column that does not exist.
+func (f *File) NoColumn(name string) error {
+	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name, f.names())
+}

@@ -1,0 +1,365 @@
+package catalog
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// listing is files below a folder, in the order of their paths' bytes.
+type listing struct {
+	base  string // the folder, as the user wrote it
+	paths []string
+	sizes []int64
+}
+
+// isRaster reports whether a path ends like a file this package reads.
+func isRaster(p string) bool {
+	if len(p) < 4 {
+		return false
+	}
+	for _, ext := range [...]string{".tif", ".tiff", ".rumi"} {
+		if len(p) >= len(ext) && strings.EqualFold(p[len(p)-len(ext):], ext) {
+			return true
+		}
+	}
+	return false
+}
+
+// listFiles lists a directory, a glob or one file.
+func listFiles(ctx context.Context, src string, r *roots) (*listing, error) {
+	src = localPath(src)
+	st, err := os.Stat(src)
+	var l *listing
+	switch {
+	case err == nil && st.IsDir():
+		l = &listing{base: src}
+		err = l.walk(ctx, src, r, isRaster)
+	case err == nil:
+		if err := r.check(src); err != nil {
+			return nil, err
+		}
+		l = &listing{base: filepath.Dir(src), paths: []string{filepath.Base(src)}, sizes: []int64{st.Size()}}
+	case errors.Is(err, fs.ErrNotExist) && hasMeta(src):
+		l, err = glob(ctx, src, r)
+	}
+	if err != nil {
+		return nil, fault.WithFile(notFound(err), src)
+	}
+	l.sort()
+	return l, nil
+}
+
+func notFound(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or folder"))
+	}
+	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
+}
+
+// walk adds the files below dir that keep says yes to, by their paths relative to dir.
+func (l *listing) walk(ctx context.Context, dir string, r *roots, keep func(rel string) bool) error {
+	if err := r.check(dir); err != nil {
+		return err
+	}
+	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if p == dir {
+			return nil
+		}
+		if strings.HasPrefix(d.Name(), ".") {
+			if d.IsDir() {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		if d.IsDir() {
+			return nil
+		}
+		rel, err := filepath.Rel(dir, p)
+		if err != nil {
+			return err
+		}
+		rel = filepath.ToSlash(rel)
+		if !keep(rel) {
+			return nil
+		}
+		var st fs.FileInfo
+		if d.Type()&fs.ModeSymlink != 0 {
+			if st, err = os.Stat(p); err == nil && !st.IsDir() {
+				err = r.check(p)
+			}
+		} else {
+			st, err = d.Info()
+		}
+		if err != nil {
+			return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
+		}
+		if st.Mode().IsRegular() {
+			l.paths = append(l.paths, rel)
+			l.sizes = append(l.sizes, st.Size())
+		}
+		return nil
+	})
+}
+
+func (l *listing) sort() {
+	if slices.IsSorted(l.paths) {
+		return
+	}
+	order := make([]int32, len(l.paths))
+	for i := range order {
+		order[i] = int32(i)
+	}
+	slices.SortFunc(order, func(a, b int32) int { return strings.Compare(l.paths[a], l.paths[b]) })
+	paths, sizes := make([]string, len(order)), make([]int64, len(order))
+	for i, o := range order {
+		paths[i], sizes[i] = l.paths[o], l.sizes[o]
+	}
+	l.paths, l.sizes = paths, sizes
+}
+
+func hasMeta(s string) bool { return strings.ContainsAny(s, "*?[") }
+
+// glob lists the files that a pattern names. In it "*" and "?" do not match "/", "**" as a whole part
+// of the path stands for any number of folders, "[a-z]" for one character (path.Match).
+func glob(ctx context.Context, pattern string, r *roots) (*listing, error) {
+	pattern = filepath.ToSlash(pattern)
+	parts := strings.Split(pattern, "/")
+	fixed := 0
+	for fixed < len(parts)-1 && !hasMeta(parts[fixed]) {
+		fixed++
+	}
+	base := strings.Join(parts[:fixed], "/")
+	if base == "" {
+		base = "."
+		if strings.HasPrefix(pattern, "/") {
+			base = "/"
+		}
+	}
+	for _, p := range parts[fixed:] {
+		if _, err := path.Match(p, ""); err != nil {
+			return nil, fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", p)
+		}
+	}
+	l := &listing{base: filepath.FromSlash(base)}
+	err := l.walk(ctx, l.base, r, func(rel string) bool {
+		return isRaster(rel) && matchParts(parts[fixed:], strings.Split(rel, "/"))
+	})
+	if err == nil && len(l.paths) == 0 {
+		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
+	}
+	return l, err
+}
+
+// matchParts matches a path with a pattern, part by part. Its time is at most the product of the
+// two lengths.
+func matchParts(pattern, parts []string) bool {
+	// reach[j]: the pattern so far matches the first j parts.
+	reach := make([]bool, len(parts)+1)
+	reach[0] = true
+	for _, p := range pattern {
+		next := make([]bool, len(reach))
+		if p == "**" {
+			on := false
+			for j := range reach {
+				on = on || reach[j]
+				next[j] = on
+			}
+		} else {
+			for j, name := range parts {
+				ok := reach[j]
+				if ok {
+					ok, _ = path.Match(p, name)
+				}
+				next[j+1] = ok
+			}
+		}
+		reach = next
+	}
+	return reach[len(parts)]
+}
+
+// idPattern is a pattern with one or more {id}.
+type idPattern struct {
+	text string
+	lits []string // what stands before, between and after the ids
+	size int      // bytes of lits
+}
+
+func parsePattern(s string) (*idPattern, error) {
+	p := &idPattern{text: s, lits: strings.Split(s, "{id}")}
+	if len(p.lits) < 2 {
+		return nil, fault.New(fault.NotFound, "pattern", fault.NoOffset, "%q has no {id}", s)
+	}
+	for _, l := range p.lits {
+		p.size += len(l)
+	}
+	return p, nil
+}
+
+// match returns what {id} stands for in a path, or false if the path is another's.
+func (p *idPattern) match(s string) (string, bool) {
+	n := len(p.lits) - 1
+	rest := len(s) - p.size
+	if rest < n || rest%n != 0 {
+		return "", false
+	}
+	size := rest / n
+	id := ""
+	for i, l := range p.lits {
+		if i > 0 {
+			switch got := s[:size]; {
+			case i == 1:
+				id = got
+			case got != id:
+				return "", false
+			}
+			s = s[size:]
+		}
+		if !strings.HasPrefix(s, l) {
+			return "", false
+		}
+		s = s[len(l):]
+	}
+	return id, true
+}
+
+// path puts an id in.
+func (p *idPattern) path(id string) string { return strings.Join(p.lits, id) }
+
+// scheme returns the scheme of a URI in lower case, or "" for a path.
+func scheme(uri string) string {
+	i := strings.Index(uri, "://")
+	if i < 1 {
+		return ""
+	}
+	for _, c := range []byte(uri[:i]) {
+		if !('a' <= c|32 && c|32 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.') {
+			return ""
+		}
+	}
+	return strings.ToLower(uri[:i])
+}
+
+// localPath takes "file://" off.
+func localPath(uri string) string {
+	if scheme(uri) == "file" {
+		return uri[len("file://"):]
+	}
+	return uri
+}
+
+// folder returns the folder of a URI or path.
+func folder(uri string) string {
+	if s := scheme(uri); s != "" && s != "file" {
+		if i := strings.LastIndexByte(uri, '/'); i > len(s)+2 {
+			return uri[:i]
+		}
+		return uri
+	}
+	return filepath.Dir(localPath(uri))
+}
+
+// resolve returns where a URI of a table leads that lies in the folder base.
+func resolve(base, uri string) string {
+	switch s := scheme(uri); {
+	case s == "file":
+		return localPath(uri)
+	case s != "" || filepath.IsAbs(uri):
+		return uri
+	case scheme(base) != "":
+		return base + "/" + uri
+	}
+	return filepath.Join(base, filepath.FromSlash(uri))
+}
+
+// roots are the folders below which files may be opened. nil allows all.
+type roots struct{ dirs []string }
+
+// newRoots evaluates the folders once. Those that do not exist allow nothing.
+func newRoots(dirs []string) *roots {
+	if dirs == nil {
+		return nil
+	}
+	r := &roots{dirs: []string{}}
+	for _, d := range dirs {
+		if s := scheme(d); s != "" && s != "file" {
+			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
+			continue
+		}
+		abs, err := filepath.Abs(localPath(d))
+		if err == nil {
+			abs, err = filepath.EvalSymlinks(abs)
+		}
+		if err == nil {
+			r.dirs = append(r.dirs, abs)
+		}
+	}
+	return r
+}
+
+// check is resolve for callers that need no path.
+func (r *roots) check(p string) error {
+	_, err := r.allow(p)
+	return err
+}
+
+// allow returns the path to open for p: p itself without roots, otherwise p without symbolic
+// links, which lies below one of the roots, or an error that does not tell whether the file exists.
+// A remote URI must start with one of the roots and have no "..".
+func (r *roots) allow(p string) (string, error) {
+	if r == nil {
+		return p, nil
+	}
+	outside := fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "outside of the served folders"), p)
+	if s := scheme(p); s != "" && s != "file" {
+		if strings.Contains(p, "/..") || strings.ContainsAny(p, "%\\") {
+			return "", outside
+		}
+		for _, d := range r.dirs {
+			if strings.HasPrefix(p, d+"/") {
+				return p, nil
+			}
+		}
+		return "", outside
+	}
+	abs, err := filepath.Abs(localPath(p))
+	if err != nil {
+		return "", outside
+	}
+	for _, d := range r.dirs {
+		if d == string(filepath.Separator) { // everything is below it
+			return abs, nil
+		}
+	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil && r.below(abs) {
+		return "", fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "no such file"), p)
+	}
+	if err != nil || !r.below(real) {
+		return "", outside
+	}
+	return real, nil
+}
+
+func (r *roots) below(p string) bool {
+	for _, d := range r.dirs {
+		if p == d || strings.HasPrefix(p, strings.TrimSuffix(d, string(filepath.Separator))+string(filepath.Separator)) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,198 @@
+package stats
+
+import (
+	"fmt"
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// Field accumulates the samples of one raster field. It is not safe for concurrent use: each worker
+// fills its own, and Merge puts them together.
+type Field struct {
+	dtype chunk.DType
+	bands []accumulator
+	nd    noData
+	tmp   scratch
+}
+
+// accumulator measures one band.
+type accumulator interface {
+	// add adds little-endian samples.
+	add(b []byte, nd *noData, tmp *scratch)
+	// merge adds what another accumulator of the same type has seen, which does not change.
+	merge(accumulator)
+	report() Band
+	// appendState and parseState write it and read it into an empty one, see state.go.
+	appendState(dst []byte) []byte
+	parseState(*stateParser)
+}
+
+// blockLen is the number of samples that the loops work on at a time.
+const blockLen = 4096
+
+// scratch is memory that the accumulators of a Field share.
+type scratch struct {
+	ints  [blockLen]int64
+	float [blockLen]float64
+	u16   [blockLen]uint16
+	u32   [blockLen]uint32
+	u64   [blockLen]uint64
+}
+
+// NewField returns an empty Field for images of a type and a number of bands.
+func NewField(dtype chunk.DType, bands int) (*Field, error) {
+	if bands < 1 || bands > chunk.MaxBands {
+		return nil, fmt.Errorf("stats: %d bands", bands)
+	}
+	f := &Field{dtype: dtype, bands: make([]accumulator, bands)}
+	for i := range f.bands {
+		switch dtype {
+		case chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Float16, chunk.BFloat16:
+			f.bands[i] = newCounted(dtype)
+		case chunk.Int32, chunk.Uint32, chunk.Int64, chunk.Uint64:
+			f.bands[i] = &integers{dtype: dtype}
+		case chunk.Float32, chunk.Float64:
+			f.bands[i] = newFloats(dtype)
+		default:
+			return nil, fmt.Errorf("stats: samples of type %s are not measured", dtype)
+		}
+	}
+	return f, nil
+}
+
+// DType returns the type of the samples.
+func (f *Field) DType() chunk.DType { return f.dtype }
+
+// Bands returns the number of bands.
+func (f *Field) Bands() int { return len(f.bands) }
+
+// NoData sets the value that is left out of the samples added from now on, as chunk.Index has it: bits
+// is the sample's bits of a 64-bit integer and goes before value; both nil for none. A value that no
+// sample can have leaves nothing out; for floats it is rounded to the type of the samples, and NaN
+// means every NaN.
+func (f *Field) NoData(value *float64, bits *uint64) { f.nd = makeNoData(f.dtype, value, bits) }
+
+// AddRows adds samples of one band: little-endian, any number of them, in any shape.
+// len(data) must be a multiple of the sample's size. data is not kept.
+func (f *Field) AddRows(band int, data []byte) {
+	size := f.dtype.Size()
+	if len(data)%size != 0 {
+		panic("stats: data is not a whole number of samples")
+	}
+	for len(data) > 0 {
+		n := min(len(data), blockLen*size)
+		f.bands[band].add(data[:n], &f.nd, &f.tmp)
+		data = data[n:]
+	}
+}
+
+// Merge adds what g has seen. g does not change.
+func (f *Field) Merge(g *Field) error {
+	if f.dtype != g.dtype || len(f.bands) != len(g.bands) {
+		return fmt.Errorf("stats: %d bands of %s and %d bands of %s do not mix", len(f.bands), f.dtype, len(g.bands), g.dtype)
+	}
+	for i := range f.bands {
+		f.bands[i].merge(g.bands[i])
+	}
+	return nil
+}
+
+// Report returns what was measured so far.
+func (f *Field) Report() FieldReport {
+	r := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
+	for i, a := range f.bands {
+		r.Bands[i] = a.report()
+	}
+	return r
+}
+
+// noData is a nodata value in the type of the samples.
+type noData struct {
+	on    bool
+	nan   bool    // floats: every NaN
+	float float64 // floats
+	key   int64   // integers of 32 and 64 bits, see integers
+	bits  uint16  // types of 8 and 16 bits
+}
+
+func makeNoData(d chunk.DType, value *float64, bits *uint64) noData {
+	if bits != nil && d.Size() == 8 && (d == chunk.Int64 || d == chunk.Uint64) {
+		return noData{on: true, key: keyOf(d, *bits)}
+	}
+	if value == nil {
+		return noData{}
+	}
+	v := *value
+	nd := noData{on: true, nan: math.IsNaN(v)}
+	switch d {
+	case chunk.Float64:
+		nd.float = v
+	case chunk.Float32:
+		nd.float = float64(float32(v))
+	case chunk.Float16:
+		nd.bits = kernel.Float16FromFloat32(float32(v))
+	case chunk.BFloat16:
+		nd.bits = kernel.BFloat16FromFloat32(float32(v))
+	default:
+		lo, hi := integerRange(d)
+		if nd.nan || v != math.Trunc(v) || v < lo || v >= hi {
+			return noData{}
+		}
+		u := uint64(int64(v))
+		if v >= 1<<63 {
+			u = uint64(v)
+		}
+		nd.bits, nd.key = uint16(u), keyOf(d, u)
+		if d.Size() == 1 {
+			nd.bits &= 0xff
+		}
+	}
+	return nd
+}
+
+// integerRange returns the smallest value of an integer type and the one after its largest.
+func integerRange(d chunk.DType) (lo, hi float64) {
+	bits := 8 * d.Size()
+	switch d {
+	case chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64:
+		return -math.Ldexp(1, bits-1), math.Ldexp(1, bits-1)
+	}
+	return 0, math.Ldexp(1, bits)
+}
+
+// load returns little-endian bytes as numbers, by view where it can and in tmp where it cannot. In
+// tmp they are valid until the next call.
+func load[T uint16 | uint32 | uint64](b []byte, tmp *scratch) []T {
+	if s, ok := view.Of[T](b); ok {
+		return s
+	}
+	var out []T
+	switch s := any(&out).(type) {
+	case *[]uint16:
+		*s = tmp.u16[:len(b)/2]
+	case *[]uint32:
+		*s = tmp.u32[:len(b)/4]
+	case *[]uint64:
+		*s = tmp.u64[:len(b)/8]
+	}
+	loadBytes(out, b)
+	return out
+}
+
+// loadBytes fills dst from little-endian bytes, for hosts and slices that cannot be viewed.
+func loadBytes[T uint16 | uint32 | uint64](dst []T, b []byte) {
+	if len(dst) == 0 {
+		return
+	}
+	size := len(b) / len(dst)
+	for i := range dst {
+		var v uint64
+		for k, x := range b[i*size : (i+1)*size] {
+			v |= uint64(x) << (8 * k)
+		}
+		dst[i] = T(v)
+	}
+}

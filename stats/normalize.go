@@ -1,0 +1,89 @@
+package stats
+
+import "fmt"
+
+// Kinds of normalisation that a Report gives the numbers for.
+const (
+	MeanStd    = "mean_std"
+	MinMax     = "min_max"
+	Percentile = "percentile"
+	None       = "none"
+)
+
+// Normalizer returns, for the picked bands of a field (nil: all), scale and offset of
+// y = x·scale + offset and the bounds that y is clipped to, or nil. With float64 arithmetic:
+//
+//	mean_std    scale = 1/std,         offset = -mean/std;         of std 0: scale 1, offset -mean
+//	min_max     scale = 1/(max-min),   offset = -min/(max-min);    of max = min: scale 1, offset -min
+//	percentile  scale = 1/(hi-lo),     offset = -lo/(hi-lo), clip [0, 1], where lo and hi are
+//	            percentiles 2.5 and 98.5;                          of hi = lo: scale 1, offset -lo
+//	none        no scale, no offset
+//
+// A band without valid samples is an error, as is one whose scale is not finite.
+func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []float64, clip *[2]float64, err error) {
+	f, ok := r.Fields[field]
+	if !ok {
+		return nil, nil, nil, fmt.Errorf("stats: no field %q", field)
+	}
+	switch kind {
+	case MeanStd, MinMax, Percentile:
+	case None:
+		return nil, nil, nil, nil
+	default:
+		return nil, nil, nil, fmt.Errorf("stats: no normalisation %q; there are %s, %s, %s, %s", kind, MeanStd, MinMax, Percentile, None)
+	}
+	if bands == nil {
+		for i := range f.Bands {
+			bands = append(bands, i)
+		}
+	}
+	for _, i := range bands {
+		if i < 0 || i >= len(f.Bands) {
+			return nil, nil, nil, fmt.Errorf("stats: field %q has no band %d", field, i)
+		}
+		zero, unit, err := f.Bands[i].anchor(kind)
+		if err != nil {
+			return nil, nil, nil, fmt.Errorf("stats: field %q band %d: %w", field, i, err)
+		}
+		if unit == 0 {
+			unit = 1
+		}
+		scale = append(scale, 1/unit)
+		offset = append(offset, -zero/unit)
+		if s, o := 1/unit, -zero/unit; s-s != 0 || o-o != 0 {
+			return nil, nil, nil, fmt.Errorf("stats: field %q band %d: %s by %g overflows", field, i, kind, unit)
+		}
+	}
+	if kind == Percentile {
+		clip = &[2]float64{0, 1}
+	}
+	return scale, offset, clip, nil
+}
+
+// anchor returns the value that becomes 0, and the difference that becomes 1.
+func (b *Band) anchor(kind string) (zero, unit float64, err error) {
+	bad := fmt.Errorf("no valid samples")
+	switch kind {
+	case MeanStd:
+		if b.Mean == nil || b.Std == nil {
+			return 0, 0, bad
+		}
+		return *b.Mean, *b.Std, nil
+	case MinMax:
+		if b.Min == nil || b.Max == nil {
+			return 0, 0, bad
+		}
+		lo, err := b.Min.Float64()
+		if err != nil {
+			return 0, 0, err
+		}
+		hi, err := b.Max.Float64()
+		return lo, hi - lo, err
+	}
+	lo, ok1 := b.Percentiles["2.5"]
+	hi, ok2 := b.Percentiles["98.5"]
+	if !ok1 || !ok2 {
+		return 0, 0, bad
+	}
+	return lo, hi - lo, nil
+}

@@ -1,0 +1,243 @@
+package stats
+
+import (
+	"cmp"
+	"encoding/json"
+	"math"
+	"math/big"
+	"sort"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// ReportVersion is the version of Report's JSON.
+const ReportVersion = 1
+
+// Report is what was measured of a dataset. Its JSON is the same for the same dataset, byte for byte.
+type Report struct {
+	Version int                    `json:"version"`           // ReportVersion
+	Samples int64                  `json:"samples"`           // of the dataset, not pixels
+	Skipped int64                  `json:"skipped,omitempty"` // samples that could not be read and are left out
+	Fields  map[string]FieldReport `json:"fields"`
+}
+
+// FieldReport is what was measured of a raster field.
+type FieldReport struct {
+	DType chunk.DType `json:"dtype"`
+	Bands []Band      `json:"bands"`
+}
+
+// Band is what was measured of one band. Without a valid sample Mean, Std, Min, Max, Histogram and
+// Percentiles are absent (null).
+type Band struct {
+	Count  uint64 `json:"count"`  // valid samples: all but those below
+	NoData uint64 `json:"nodata"` // samples that are nodata
+	NaN    uint64 `json:"nan"`    // NaN that are not nodata
+	Inf    uint64 `json:"inf"`    // infinities of both signs that are not nodata
+
+	Mean *float64     `json:"mean"`
+	Std  *float64     `json:"std"` // of the population (ddof 0)
+	Min  *json.Number `json:"min"` // exact, integers of 64 bits too
+	Max  *json.Number `json:"max"`
+
+	Histogram *Histogram `json:"histogram"`
+	// Percentiles by their names "2.5", "50" and "98.5".
+	Percentiles map[string]float64 `json:"percentiles"`
+	// Resolution is by how much a percentile may be off; 0: they are exact.
+	Resolution float64 `json:"resolution"`
+}
+
+// Histogram counts the valid samples in bins of equal width: bin i holds Edges[i] <= x < Edges[i+1], the
+// last bin also its upper edge.
+type Histogram struct {
+	Edges  []float64 `json:"edges"`  // 101
+	Counts []uint64  `json:"counts"` // 100
+}
+
+// histogramBins is the number of bins of a Histogram.
+const histogramBins = 100
+
+// percentiles that are reported, by name.
+var percentiles = [...]struct {
+	name string
+	p    float64
+}{{"2.5", 2.5}, {"50", 50}, {"98.5", 98.5}}
+
+// moments are exact sums: of n values, in units of 2^unit, and of their squares, in units of 2^(2·unit).
+type moments struct {
+	n            uint64
+	unit         int
+	sum, squares big.Int
+}
+
+// add adds n times the value mant·2^(unit+shift).
+func (m *moments) add(n uint64, mant *big.Int, shift uint) {
+	m.n += n
+	count := new(big.Int).SetUint64(n)
+	v := new(big.Int).Lsh(mant, shift)
+	count.Mul(count, v)
+	m.sum.Add(&m.sum, count)
+	m.squares.Add(&m.squares, count.Mul(count, v))
+}
+
+// split returns v as mant·2^exp with an odd mant (or 0, 0).
+func split(v float64) (mant int64, exp int) {
+	if v == 0 {
+		return 0, 0
+	}
+	f, exp := math.Frexp(v)
+	mant, exp = int64(f*(1<<53)), exp-53
+	for mant&1 == 0 {
+		mant /= 2
+		exp++
+	}
+	return mant, exp
+}
+
+// meanStd returns Σx/n and sqrt((nΣx²-(Σx)²)/n²), rounded once. n must not be 0.
+func (m *moments) meanStd() (mean, std float64) {
+	n := new(big.Int).SetUint64(m.n)
+	mean, _ = scaled(new(big.Rat).SetFrac(&m.sum, n), m.unit).Float64()
+	num := new(big.Int).Mul(n, &m.squares)
+	num.Sub(num, new(big.Int).Mul(&m.sum, &m.sum))
+	if num.Sign() <= 0 {
+		return mean, 0
+	}
+	// sqrt(num)/n·2^unit; the quotient has 256 bits more than a float64 keeps.
+	f := new(big.Float).SetPrec(320).SetInt(num)
+	f.Sqrt(f)
+	f.Quo(f, new(big.Float).SetPrec(320).SetInt(n))
+	f.SetMantExp(f, m.unit)
+	std, _ = f.Float64()
+	return mean, std
+}
+
+// scaled returns r·2^k.
+func scaled(r *big.Rat, k int) *big.Rat {
+	p := new(big.Int).Lsh(big.NewInt(1), uint(max(k, -k)))
+	if k < 0 {
+		return r.Quo(r, new(big.Rat).SetInt(p))
+	}
+	return r.Mul(r, new(big.Rat).SetInt(p))
+}
+
+// weighted is n values from lo to hi.
+type weighted struct {
+	lo, hi float64
+	n      uint64
+}
+
+func (w weighted) compare(o weighted) int { return cmp.Compare(w.lo, o.lo) }
+
+// distribution is the values in order. Where it is exact every lo is hi.
+type distribution struct {
+	values   []weighted
+	min, max float64
+	exact    bool
+	before   []uint64 // values before each
+}
+
+func (d *distribution) prepare() (n uint64) {
+	if d.exact {
+		d.min, d.max = d.values[0].lo, d.values[len(d.values)-1].lo
+	}
+	d.before = make([]uint64, len(d.values))
+	for i, v := range d.values {
+		d.before[i] = n
+		n += v.n
+	}
+	return n
+}
+
+// at returns the value of rank r, counted from 0, as if the values in a bin were spread evenly.
+func (d *distribution) at(r, n uint64) float64 {
+	switch r {
+	case 0:
+		return d.min
+	case n - 1:
+		return d.max
+	}
+	i := sort.Search(len(d.before), func(i int) bool { return d.before[i] > r }) - 1
+	v := d.values[i]
+	if v.lo == v.hi {
+		return v.lo
+	}
+	x := v.lo + (v.hi-v.lo)*((float64(r-d.before[i])+0.5)/float64(v.n))
+	return min(max(x, d.min), d.max)
+}
+
+// percentile interpolates between the two nearest ranks.
+func (d *distribution) percentile(p float64, n uint64) float64 {
+	h := float64(n-1) * (p / 100)
+	r := uint64(math.Floor(h))
+	t := h - math.Floor(h)
+	a := d.at(min(r, n-1), n)
+	b := d.at(min(r+1, n-1), n)
+	// As numpy does it: from the nearer end, so that the result is monotone in t.
+	diff := b - a
+	switch {
+	case diff > math.MaxFloat64:
+		return float64(a*(1-t)) + float64(b*t)
+	case t >= 0.5:
+		return b - float64(diff*(1-t))
+	}
+	return a + float64(diff*t)
+}
+
+// histogram puts every value, of a bin its middle, into one of 100 bins.
+func (d *distribution) histogram() *Histogram {
+	h := &Histogram{Edges: make([]float64, histogramBins+1), Counts: make([]uint64, histogramBins)}
+	lo, hi := d.min, d.max
+	if lo == hi {
+		lo, hi = lo-0.5, hi+0.5
+	}
+	step := (hi - lo) / histogramBins
+	for i := range h.Edges {
+		t := float64(i) / histogramBins
+		switch {
+		case step > math.MaxFloat64: // hi-lo is above the largest float64
+			h.Edges[i] = float64(lo*(1-t)) + float64(hi*t)
+		case step < 0x1p-1000: // step has lost bits
+			h.Edges[i] = lo + float64((hi-lo)*t)
+		default: // as numpy.linspace
+			h.Edges[i] = lo + float64(float64(i)*step)
+		}
+	}
+	h.Edges[histogramBins] = hi
+	for _, v := range d.values {
+		mid := min(max(v.lo/2+v.hi/2, d.min), d.max)
+		i := sort.Search(histogramBins, func(i int) bool { return h.Edges[i+1] > mid })
+		h.Counts[min(i, histogramBins-1)] += v.n
+	}
+	return h
+}
+
+// fill sets everything that is not a count of samples that were left out.
+func (b *Band) fill(m *moments, d *distribution) {
+	b.Count = m.n
+	if m.n == 0 {
+		return
+	}
+	mean, std := m.meanStd()
+	b.Mean, b.Std = &mean, &std
+	d.prepare()
+	b.setRange(decimal(d.min), decimal(d.max))
+	b.Histogram = d.histogram()
+	b.Percentiles = map[string]float64{}
+	for _, p := range percentiles {
+		b.Percentiles[p.name] = d.percentile(p.p, m.n)
+	}
+	if !d.exact {
+		v := d.values[0]
+		b.Resolution = v.hi - v.lo
+	}
+}
+
+func (b *Band) setRange(lo, hi string) {
+	l, h := json.Number(lo), json.Number(hi)
+	b.Min, b.Max = &l, &h
+}
+
+// decimal writes a value with as few digits as a float64 needs.
+func decimal(v float64) string { return strconv.FormatFloat(v, 'g', -1, 64) }

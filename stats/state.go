@@ -1,0 +1,357 @@
+package stats
+
+import (
+	"encoding/binary"
+	"math"
+	"math/big"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// A state is a Field as bytes, so that parts of a dataset can be measured in different processes and
+// merged. Numbers are base-128 varints unless said otherwise, z marks a zigzag one; fixed numbers are
+// little-endian. Version 1:
+//
+//	4 bytes  magic "CHKS"
+//	u8       version, 1
+//	u8       dtype, by the constants of package chunk
+//	         bands; then for each band:
+//	         nodata
+//
+//	types of 8 and 16 bits
+//	         counts: their number, then for each value that occurs
+//	         the step from the bit pattern before (at first from -1), and its count
+//
+//	integers of 32 and 64 bits
+//	         n; if it is not 0: z min, z max (of uint64 less 2^63),
+//	         16 bytes sum, 24 bytes sum of squares, and if min is not max the bins
+//
+//	floats of 32 and 64 bits
+//	         nan, inf, n; if n is not 0: 8 bytes min, 8 bytes max (as float64),
+//	         the number of exponents that occur, for each the step from the one before (at
+//	         first from -1), 16 bytes sum, 24 bytes sum of squares; if min is not max the bins
+//
+//	bins     as counts, at first from the bin before that of min; their width follows from min and max
+const (
+	stateMagic   = "CHKS"
+	stateVersion = 1
+
+	// maxState bounds the memory of a parsed state, in bytes: a band of 16 bits takes 512 KiB however
+	// few values it has.
+	maxState = 1 << 30
+	// maxCount bounds the samples of a band in a state, so that many can be merged.
+	maxCount = 1 << 56
+)
+
+// AppendState appends the state to dst. The nodata value is not part of it.
+func (f *Field) AppendState(dst []byte) []byte {
+	dst = append(dst, stateMagic...)
+	dst = append(dst, stateVersion, byte(f.dtype))
+	dst = binary.AppendUvarint(dst, uint64(len(f.bands)))
+	for _, b := range f.bands {
+		dst = b.appendState(dst)
+	}
+	return dst
+}
+
+// ParseState reads a state. Errors are Corrupt, Unsupported (a later version) or Limit. b is not kept.
+func ParseState(b []byte) (*Field, error) {
+	p := stateParser{b: b}
+	if m := p.bytes(4); p.err == nil && string(m) != stateMagic {
+		p.fail(fault.Corrupt, "not a state of statistics")
+	}
+	if v := p.bytes(1); p.err == nil && v[0] != stateVersion {
+		p.fail(fault.Unsupported, "version %d", v[0])
+	}
+	d := chunk.Invalid
+	if v := p.bytes(1); p.err == nil {
+		d = chunk.DType(v[0])
+	}
+	bands := p.uvarint()
+	perBand := uint64(histBins*8 + 2048*40)
+	if d.Size() <= 2 {
+		perBand = 8 << (8 * d.Size())
+	}
+	if p.err == nil && bands > maxState/perBand {
+		p.fail(fault.Limit, "%d bands of %s", bands, d)
+	}
+	if p.err == nil && bands > uint64(len(b)) {
+		p.fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	f, err := NewField(d, int(bands))
+	if err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "state", int64(p.at), err)
+	}
+	for i := range f.bands {
+		f.bands[i].parseState(&p)
+	}
+	if p.err == nil && p.at != len(b) {
+		p.fail(fault.Corrupt, "%d bytes too many", len(b)-p.at)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	return f, nil
+}
+
+func appendCounts(dst []byte, counts []uint64, first int) []byte {
+	m := uint64(0)
+	for _, n := range counts {
+		if n > 0 {
+			m++
+		}
+	}
+	dst = binary.AppendUvarint(dst, m)
+	last := first - 1
+	for i, n := range counts {
+		if n > 0 {
+			dst = binary.AppendUvarint(dst, uint64(i-last))
+			dst = binary.AppendUvarint(dst, n)
+			last = i
+		}
+	}
+	return dst
+}
+
+func appendWords(dst []byte, words ...uint64) []byte {
+	for _, w := range words {
+		dst = binary.LittleEndian.AppendUint64(dst, w)
+	}
+	return dst
+}
+
+func (c *counted) appendState(dst []byte) []byte {
+	return appendCounts(binary.AppendUvarint(dst, c.nodata), c.counts, 0)
+}
+
+func (a *integers) appendState(dst []byte) []byte {
+	dst = binary.AppendUvarint(dst, a.nodata)
+	dst = binary.AppendUvarint(dst, a.n)
+	if a.n == 0 {
+		return dst
+	}
+	dst = binary.AppendVarint(binary.AppendVarint(dst, a.min), a.max)
+	dst = appendWords(appendWords(dst, a.sum[:]...), a.squares[:]...)
+	if a.min != a.max {
+		dst = appendCounts(dst, a.hist.counts, int(a.min>>a.hist.k-a.hist.base))
+	}
+	return dst
+}
+
+func (a *floats) appendState(dst []byte) []byte {
+	for _, v := range [...]uint64{a.nodata, a.nan, a.inf, a.n} {
+		dst = binary.AppendUvarint(dst, v)
+	}
+	if a.n == 0 {
+		return dst
+	}
+	dst = appendWords(dst, math.Float64bits(a.min), math.Float64bits(a.max))
+	m := uint64(0)
+	for i := range a.parts {
+		if a.parts[i] != (part{}) {
+			m++
+		}
+	}
+	dst = binary.AppendUvarint(dst, m)
+	last := -1
+	for i := range a.parts {
+		if p := &a.parts[i]; *p != (part{}) {
+			dst = binary.AppendUvarint(dst, uint64(i-last))
+			dst = appendWords(appendWords(dst, p.sum[:]...), p.squares[:]...)
+			last = i
+		}
+	}
+	if a.min != a.max {
+		s1, s2 := scales(a.hist.k)
+		dst = appendCounts(dst, a.hist.counts, int(binOf(a.min, s1, s2)-a.hist.base))
+	}
+	return dst
+}
+
+// stateParser reads a state from front to back. After the first error it returns zeros.
+type stateParser struct {
+	b   []byte
+	at  int
+	err error
+}
+
+func (p *stateParser) fail(kind fault.Kind, format string, args ...any) {
+	if p.err == nil {
+		p.err = fault.New(kind, "state", int64(p.at), format, args...)
+	}
+}
+
+func (p *stateParser) bytes(n int) []byte {
+	if p.err == nil && n > len(p.b)-p.at {
+		p.fail(fault.Corrupt, "ends early")
+	}
+	if p.err != nil {
+		return nil
+	}
+	p.at += n
+	return p.b[p.at-n : p.at]
+}
+
+func (p *stateParser) uvarint() uint64 {
+	if p.err != nil {
+		return 0
+	}
+	v, n := binary.Uvarint(p.b[p.at:])
+	if n <= 0 {
+		p.fail(fault.Corrupt, "ends early")
+		return 0
+	}
+	p.at += n
+	return v
+}
+
+func (p *stateParser) varint() int64 {
+	u := p.uvarint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+// count reads a number of samples.
+func (p *stateParser) count() uint64 {
+	n := p.uvarint()
+	if n > maxCount {
+		p.fail(fault.Limit, "%d samples, at most %d", n, uint64(maxCount))
+		return 0
+	}
+	return n
+}
+
+func (p *stateParser) words(to []uint64) {
+	b := p.bytes(8 * len(to))
+	for i := range to {
+		if p.err == nil {
+			to[i] = binary.LittleEndian.Uint64(b[8*i:])
+		}
+	}
+}
+
+// counts reads counts into to, and returns their sum and the first and last that is not 0.
+func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
+	at, lo := first-1, -1
+	for m := p.uvarint(); m > 0 && p.err == nil; m-- {
+		step, n := p.uvarint(), p.count()
+		if p.err == nil && (step == 0 || step > uint64(len(to)-1-at) || n == 0 || sum+n > maxCount) {
+			p.fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, at, n)
+		}
+		if p.err != nil {
+			break
+		}
+		at += int(step)
+		to[at] = n
+		sum += n
+		if lo < 0 {
+			lo = at
+		}
+		hi = at
+	}
+	return sum, lo, hi
+}
+
+// bins reads the bins of n samples, of which the range takes lo to hi of width 2^k.
+func (p *stateParser) bins(h *hist, k int, lo, hi int64, n uint64) {
+	if p.err != nil {
+		return
+	}
+	h.fit(k, lo, hi, 0, 0)
+	first, last := int(lo-h.base), int(hi-h.base)
+	sum, a, b := p.counts(h.counts, first)
+	if p.err == nil && (sum != n || a != first || b != last) {
+		p.fail(fault.Corrupt, "bins that are not those of %d samples", n)
+	}
+}
+
+func (c *counted) parseState(p *stateParser) {
+	c.nodata = p.count()
+	p.counts(c.counts, 0)
+}
+
+func (a *integers) parseState(p *stateParser) {
+	a.nodata, a.n = p.count(), p.count()
+	if a.n == 0 {
+		return
+	}
+	a.min, a.max = p.varint(), p.varint()
+	p.words(a.sum[:])
+	p.words(a.squares[:])
+	lo, hi := keyRange(a.dtype)
+	if p.err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
+		p.fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
+	}
+	if p.err == nil && a.min != a.max {
+		k := intWidth(a.min, a.max)
+		p.bins(&a.hist, k, a.min>>k, a.max>>k, a.n)
+	}
+	p.checkSums(a.n, bigOf(a.sum[:], true), bigOf(a.squares[:], false), big.NewInt(a.min), big.NewInt(a.max))
+}
+
+// keyRange returns the smallest and the largest key of an integer type.
+func keyRange(d chunk.DType) (lo, hi int64) {
+	switch d {
+	case chunk.Int32:
+		return math.MinInt32, math.MaxInt32
+	case chunk.Uint32:
+		return 0, math.MaxUint32
+	}
+	return math.MinInt64, math.MaxInt64
+}
+
+func (a *floats) parseState(p *stateParser) {
+	a.nodata, a.nan, a.inf, a.n = p.count(), p.count(), p.count(), p.count()
+	if a.n == 0 {
+		return
+	}
+	var ends [2]uint64
+	p.words(ends[:])
+	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
+	if p.err == nil && !(a.min <= a.max && a.max-a.max == 0 && a.min-a.min == 0) ||
+		a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max) {
+		p.fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
+	}
+	at := -1
+	for m := p.uvarint(); m > 0 && p.err == nil; m-- {
+		step := p.uvarint()
+		if step == 0 || step > uint64(len(a.parts)-2-at) { // the last exponent is that of NaN
+			p.fail(fault.Corrupt, "a step of %d exponents from %d", step, at)
+			return
+		}
+		at += int(step)
+		p.words(a.parts[at].sum[:])
+		p.words(a.parts[at].squares[:])
+	}
+	if p.err == nil && a.min != a.max {
+		k := width(a.min, a.max)
+		s1, s2 := scales(k)
+		p.bins(&a.hist, k, binOf(a.min, s1, s2), binOf(a.max, s1, s2), a.n)
+	}
+	if p.err == nil {
+		m := a.moments()
+		unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), uint(-m.unit)))
+		inUnits := func(v float64) *big.Int {
+			r := new(big.Rat).SetFloat64(v)
+			return r.Quo(r, unit).Num()
+		}
+		p.checkSums(a.n, &m.sum, &m.squares, inUnits(a.min), inUnits(a.max))
+	}
+}
+
+// checkSums checks that n numbers from lo to hi can have these sums.
+func (p *stateParser) checkSums(n uint64, sum, squares, lo, hi *big.Int) {
+	if p.err != nil {
+		return
+	}
+	count := new(big.Int).SetUint64(n)
+	least, most := new(big.Int).Mul(count, lo), new(big.Int).Mul(count, hi)
+	spread := new(big.Int).Mul(count, squares)
+	spread.Sub(spread, new(big.Int).Mul(sum, sum))
+	if sum.Cmp(least) < 0 || sum.Cmp(most) > 0 || spread.Sign() < 0 {
+		p.fail(fault.Corrupt, "sums that %d samples of this range cannot have", n)
+	}
+}
