@@ -303,7 +303,7 @@ type StreamRequest_Ticket struct {
 }
 
 type StreamRequest_Credit struct {
-	// Batches that the client is ready to hold beyond those it has been sent.
+	// Batches that the client is ready to hold beyond those it has been sent. A fault takes none.
 	Credit *Credit `protobuf:"bytes,2,opt,name=credit,proto3,oneof"`
 }
 
@@ -612,11 +612,13 @@ func (x *Part) GetData() []byte {
 	return nil
 }
 
-// Fault says why a ticket has no batch. The stream goes on.
+// Fault says why a ticket has no batch. The stream goes on. Where another call fails, it is a detail
+// of the status, with ticket 0.
 type Fault struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Ticket uint64                 `protobuf:"varint,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	// "corrupt", "unsupported", "limit", "not found", "unknown spec" or "internal".
+	// "corrupt", "unsupported", "limit", "not found", "unknown spec" or "internal". To "unknown spec"
+	// a client answers with Describe, and the ticket again.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	Part string `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`

@@ -37,9 +37,13 @@ const (
 type ChaskiClient interface {
 	// Describe opens and compiles a spec, and tells what its batches look like.
 	Describe(ctx context.Context, in *DescribeRequest, opts ...grpc.CallOption) (*DescribeReply, error)
-	// Stream takes tickets and credits and gives batches, in the order of the tickets.
+	// Stream takes tickets and credits and gives batches, in the order of the tickets. A batch is
+	// started when there is a credit for it. The stream ends when the client has closed its side and
+	// every ticket is answered; a server that stops ends it with UNAVAILABLE, and tickets without an
+	// answer may be asked of another one.
 	Stream(ctx context.Context, opts ...grpc.CallOption) (grpc.BidiStreamingClient[StreamRequest, StreamReply], error)
-	// Read decodes windows of one or several files of equal shape, as `chaski cat` does.
+	// Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
+	// the payload of a batch without rows and with one tensor, "array", as ticket 0.
 	Read(ctx context.Context, in *ReadRequest, opts ...grpc.CallOption) (grpc.ServerStreamingClient[StreamReply], error)
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(ctx context.Context, in *InfoRequest, opts ...grpc.CallOption) (*InfoReply, error)
@@ -114,9 +118,13 @@ func (c *chaskiClient) Info(ctx context.Context, in *InfoRequest, opts ...grpc.C
 type ChaskiServer interface {
 	// Describe opens and compiles a spec, and tells what its batches look like.
 	Describe(context.Context, *DescribeRequest) (*DescribeReply, error)
-	// Stream takes tickets and credits and gives batches, in the order of the tickets.
+	// Stream takes tickets and credits and gives batches, in the order of the tickets. A batch is
+	// started when there is a credit for it. The stream ends when the client has closed its side and
+	// every ticket is answered; a server that stops ends it with UNAVAILABLE, and tickets without an
+	// answer may be asked of another one.
 	Stream(grpc.BidiStreamingServer[StreamRequest, StreamReply]) error
-	// Read decodes windows of one or several files of equal shape, as `chaski cat` does.
+	// Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
+	// the payload of a batch without rows and with one tensor, "array", as ticket 0.
 	Read(*ReadRequest, grpc.ServerStreamingServer[StreamReply]) error
 	// Info tells what a file is, as the JSON of `chaski info --json`.
 	Info(context.Context, *InfoRequest) (*InfoReply, error)

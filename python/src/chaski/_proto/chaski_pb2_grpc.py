@@ -71,14 +71,18 @@ class ChaskiServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Stream(self, request_iterator, context):
-        """Stream takes tickets and credits and gives batches, in the order of the tickets.
+        """Stream takes tickets and credits and gives batches, in the order of the tickets. A batch is
+        started when there is a credit for it. The stream ends when the client has closed its side and
+        every ticket is answered; a server that stops ends it with UNAVAILABLE, and tickets without an
+        answer may be asked of another one.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Read(self, request, context):
-        """Read decodes windows of one or several files of equal shape, as `chaski cat` does.
+        """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
+        the payload of a batch without rows and with one tensor, "array", as ticket 0.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -35,13 +35,19 @@ class ChaskiStub:
         chaski_pb2.StreamRequest,
         chaski_pb2.StreamReply,
     ]
-    """Stream takes tickets and credits and gives batches, in the order of the tickets."""
+    """Stream takes tickets and credits and gives batches, in the order of the tickets. A batch is
+    started when there is a credit for it. The stream ends when the client has closed its side and
+    every ticket is answered; a server that stops ends it with UNAVAILABLE, and tickets without an
+    answer may be asked of another one.
+    """
 
     Read: grpc.UnaryStreamMultiCallable[
         chaski_pb2.ReadRequest,
         chaski_pb2.StreamReply,
     ]
-    """Read decodes windows of one or several files of equal shape, as `chaski cat` does."""
+    """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
+    the payload of a batch without rows and with one tensor, "array", as ticket 0.
+    """
 
     Info: grpc.UnaryUnaryMultiCallable[
         chaski_pb2.InfoRequest,
@@ -64,13 +70,19 @@ class ChaskiAsyncStub:
         chaski_pb2.StreamRequest,
         chaski_pb2.StreamReply,
     ]
-    """Stream takes tickets and credits and gives batches, in the order of the tickets."""
+    """Stream takes tickets and credits and gives batches, in the order of the tickets. A batch is
+    started when there is a credit for it. The stream ends when the client has closed its side and
+    every ticket is answered; a server that stops ends it with UNAVAILABLE, and tickets without an
+    answer may be asked of another one.
+    """
 
     Read: grpc.aio.UnaryStreamMultiCallable[
         chaski_pb2.ReadRequest,
         chaski_pb2.StreamReply,
     ]
-    """Read decodes windows of one or several files of equal shape, as `chaski cat` does."""
+    """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
+    the payload of a batch without rows and with one tensor, "array", as ticket 0.
+    """
 
     Info: grpc.aio.UnaryUnaryMultiCallable[
         chaski_pb2.InfoRequest,
@@ -97,7 +109,11 @@ class ChaskiServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[chaski_pb2.StreamRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[chaski_pb2.StreamReply], collections.abc.AsyncIterator[chaski_pb2.StreamReply]]:
-        """Stream takes tickets and credits and gives batches, in the order of the tickets."""
+        """Stream takes tickets and credits and gives batches, in the order of the tickets. A batch is
+        started when there is a credit for it. The stream ends when the client has closed its side and
+        every ticket is answered; a server that stops ends it with UNAVAILABLE, and tickets without an
+        answer may be asked of another one.
+        """
 
     @abc.abstractmethod
     def Read(
@@ -105,7 +121,9 @@ class ChaskiServicer(metaclass=abc.ABCMeta):
         request: chaski_pb2.ReadRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[chaski_pb2.StreamReply], collections.abc.AsyncIterator[chaski_pb2.StreamReply]]:
-        """Read decodes windows of one or several files of equal shape, as `chaski cat` does."""
+        """Read decodes windows of one or several files of equal shape, as `chaski cat` does. The answer is
+        the payload of a batch without rows and with one tensor, "array", as ticket 0.
+        """
 
     @abc.abstractmethod
     def Info(

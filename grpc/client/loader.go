@@ -1,0 +1,172 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+
+	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// LoaderOptions say which part of a run a loader iterates over.
+type LoaderOptions struct {
+	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.
+	Rank, World int
+	// State continues a run; it must be of the same spec on the same data.
+	State *shuffle.State
+	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
+	Epochs uint64
+	// Prefetch is the number of batches asked for ahead, which is also what is held of them in
+	// memory. Default loader.DefaultPrefetch.
+	Prefetch int
+	// Native has tensors travel in their native dtype where that is smaller, and converts them here.
+	Native bool
+}
+
+// ErrClosed is the error of Next after Close.
+var ErrClosed = errors.New("client: the loader is closed")
+
+// Loader iterates over the steps of a run for one rank. It is for one goroutine.
+type Loader struct {
+	run     *Run
+	options LoaderOptions
+	state   shuffle.State
+	session *session
+	free    chan []byte // memory of released batches
+	closed  bool
+}
+
+// cursor is a step of an epoch.
+type cursor struct {
+	epoch uint64
+	step  int64
+}
+
+// Loader starts iterating. The error is about the options or the state.
+func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
+	if o.World == 0 {
+		o.World = 1
+	}
+	if o.Prefetch == 0 {
+		o.Prefetch = loader.DefaultPrefetch
+	}
+	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 || o.Prefetch > maxPrefetch {
+		return nil, fmt.Errorf("client: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
+	}
+	if r.Steps() == 0 {
+		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch of %d", r.samples, r.spec.BatchSize)
+	}
+	l := &Loader{run: r, options: o, free: make(chan []byte, o.Prefetch+1)}
+	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed}
+	if o.State != nil {
+		if _, err := loader.CheckState(*o.State, r.hash, r.samples, r.spec); err != nil {
+			return nil, err
+		}
+		l.state = *o.State
+	}
+	return l, nil
+}
+
+// maxPrefetch bounds LoaderOptions.Prefetch.
+const maxPrefetch = 1024
+
+// Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
+// caller's until Release. While ctx is not done, Next waits; broken connections are made again.
+// The error names the server, and has a *fault.Error in its chain if it is about a file; after an
+// error, the same step is tried again.
+func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
+	if l.closed {
+		return nil, ErrClosed
+	}
+	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.run.spec.BatchSize, false)})
+	if !ok {
+		return nil, io.EOF
+	}
+	if l.session == nil {
+		l.session = newSession(l, at)
+	}
+	select {
+	case r := <-l.session.out:
+		if r.err != nil {
+			l.drop()
+			return nil, l.run.client.failed(r.err)
+		}
+		l.session.ask(1)
+		l.state.Epoch = at.epoch
+		l.state.Samples = min((at.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
+		return r.batch, nil
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// skip moves a cursor past the end of an epoch to the next one, and reports whether there is one.
+func (l *Loader) skip(c cursor) (cursor, bool) {
+	if c.step >= l.run.Steps() {
+		c = cursor{c.epoch + 1, 0}
+	}
+	return c, l.options.Epochs == 0 || c.epoch < l.options.Epochs
+}
+
+// drop gives up what is asked for.
+func (l *Loader) drop() {
+	if l.session != nil {
+		l.session.close()
+		l.session = nil
+	}
+}
+
+// State returns the state after the batches that Next returned.
+func (l *Loader) State() shuffle.State { return l.state }
+
+// All iterates over the remaining batches. Each is released when the loop body ends; a body that
+// keeps one must copy it. The iteration ends after the first error.
+func (l *Loader) All(ctx context.Context) iter.Seq2[*loader.Batch, error] {
+	return func(yield func(*loader.Batch, error) bool) {
+		for {
+			b, err := l.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return
+			}
+			goOn := yield(b, err)
+			if err != nil {
+				return
+			}
+			b.Release()
+			if !goOn {
+				return
+			}
+		}
+	}
+}
+
+// Close gives up what is asked for, and waits until no goroutine is left. Batches that were returned
+// stay valid until Release.
+func (l *Loader) Close() {
+	l.closed = true
+	l.drop()
+}
+
+// take returns n bytes at an address divisible by 64, with any content.
+func (l *Loader) take(n int) []byte {
+	select {
+	case b := <-l.free:
+		if cap(b) >= n {
+			return b[:n]
+		}
+	default:
+	}
+	return view.Aligned(n)
+}
+
+// give keeps b for a later batch.
+func (l *Loader) give(b []byte) {
+	select {
+	case l.free <- b:
+	default:
+	}
+}

@@ -1,0 +1,195 @@
+// Package fake is an engine for the tests of server and client: batches whose every byte follows
+// from (epoch, position), with accounts of what is started, held and released.
+package fake
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// Engine makes batches with a tensor "image" of uint32 (n, RowElems) and a text "name".
+type Engine struct {
+	spec    loader.Spec
+	samples int64
+
+	// RowElems is the number of elements of a row.
+	RowElems int
+	// Fail, if not nil, says which positions cannot be read.
+	Fail func(pos int64) error
+	// Gate, if not nil, is received from before a batch is made.
+	Gate chan struct{}
+
+	// Started counts Start, Live the batches that are not released and the Pendings that are neither
+	// waited for nor cancelled.
+	Started, Live atomic.Int64
+	Closed        atomic.Bool
+
+	working  atomic.Int64 // Pendings that are neither waited for nor cancelled
+	mu       sync.Mutex
+	mistakes []string
+}
+
+// New returns an engine of n samples.
+func New(spec loader.Spec, n int64, rowElems int) *Engine {
+	return &Engine{spec: spec.WithDefaults(), samples: n, RowElems: rowElems}
+}
+
+// Mistakes returns what was done to batches that must not be.
+func (e *Engine) Mistakes() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.mistakes
+}
+
+func (e *Engine) mistake(format string, args ...any) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.mistakes = append(e.mistakes, fmt.Sprintf(format, args...))
+}
+
+// Spec returns the spec.
+func (e *Engine) Spec() loader.Spec { return e.spec }
+
+// Hash returns a hash that depends on spec and samples.
+func (e *Engine) Hash() string {
+	return fmt.Sprintf("%d-%d-%d", e.spec.Seed, e.spec.BatchSize, e.samples)
+}
+
+// Fingerprint returns a fingerprint.
+func (e *Engine) Fingerprint() string { return fmt.Sprint(e.samples) }
+
+// Len returns the samples of an epoch.
+func (e *Engine) Len() int64 { return e.samples }
+
+// Fields returns the tensors.
+func (e *Engine) Fields() []loader.FieldInfo {
+	return []loader.FieldInfo{
+		{Name: "image", Kind: "raster", DType: chunk.Uint32, Shape: []int64{1, int64(e.RowElems)}, Axes: []string{"n", "x"}},
+		{Name: "name", Kind: "text", Shape: []int64{1}, Axes: []string{"n"}},
+	}
+}
+
+// Close notes that it was called.
+func (e *Engine) Close() error {
+	if e.Closed.Swap(true) {
+		e.mistake("closed twice")
+	}
+	if n := e.working.Load(); n != 0 {
+		e.mistake("closed with %d batches in the making", n)
+	}
+	return nil
+}
+
+// Pending is a ticket.
+type Pending struct {
+	engine *Engine
+	ctx    context.Context
+	ticket shuffle.Ticket
+	used   atomic.Bool
+}
+
+// Start starts a ticket.
+func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, _ bool) *Pending {
+	e.Started.Add(1)
+	e.Live.Add(1)
+	e.working.Add(1)
+	if e.Closed.Load() {
+		e.mistake("started after close")
+	}
+	return &Pending{engine: e, ctx: ctx, ticket: t}
+}
+
+func (p *Pending) use() {
+	if p.used.Swap(true) {
+		p.engine.mistake("Wait or Cancel called again")
+	}
+}
+
+// Cancel gives it up.
+func (p *Pending) Cancel() {
+	p.use()
+	p.engine.working.Add(-1)
+	p.engine.Live.Add(-1)
+}
+
+// Wait makes the batch.
+func (p *Pending) Wait(ctx context.Context) (*loader.Batch, error) {
+	p.use()
+	b, err := p.wait(ctx)
+	p.engine.working.Add(-1)
+	if err != nil {
+		p.engine.Live.Add(-1)
+	}
+	return b, err
+}
+
+func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
+	e, t := p.engine, p.ticket
+	if e.Gate != nil {
+		select {
+		case <-e.Gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	switch {
+	case t.First < 0 || t.First > e.samples || t.Count < 1 || t.RowStride < 1:
+		return nil, fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%+v", t)
+	case t.Rows() > 1<<12:
+		return nil, fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows", t.Rows())
+	}
+	rows := t.Rows()
+	b := &loader.Batch{Epoch: t.Epoch, First: t.First, Rows: rows, Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows)}
+	data := view.Aligned(4 * rows * e.RowElems)
+	var names []byte
+	offsets := make([]byte, 8)
+	for k := range rows {
+		pos := t.Position(k, e.samples)
+		b.Positions[k], b.Samples[k], b.Valid[k] = pos, pos, pos >= 0
+		if pos >= 0 && e.Fail != nil {
+			if err := e.Fail(pos); err != nil {
+				return nil, err
+			}
+		}
+		Row(data[4*k*e.RowElems:4*(k+1)*e.RowElems], t.Epoch, pos)
+		names = append(names, Name(pos)...)
+		offsets = binary.LittleEndian.AppendUint64(offsets, uint64(len(names)))
+	}
+	b.Tensors = []loader.Tensor{
+		{Name: "image", DType: chunk.Uint32, Axes: []string{"n", "x"}, Shape: []int64{int64(rows), int64(e.RowElems)}, Data: data},
+		{Name: "name", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)}, Data: names, Offsets: offsets},
+	}
+	b.OnRelease(func() {
+		clear(data) // who still looks at it is found out
+		e.Live.Add(-1)
+	})
+	return b, nil
+}
+
+// Row fills dst with the elements of a position of an epoch; position -1 is padding, 0.
+func Row(dst []byte, epoch uint64, pos int64) {
+	if pos < 0 {
+		clear(dst)
+		return
+	}
+	for i := 0; i < len(dst); i += 4 {
+		binary.LittleEndian.PutUint32(dst[i:], uint32(pos)<<16^uint32(epoch)<<28^uint32(i))
+	}
+}
+
+// Name returns the text of a position.
+func Name(pos int64) string {
+	if pos < 0 {
+		return ""
+	}
+	return fmt.Sprintf("sample %d", pos)
+}

@@ -1,0 +1,146 @@
+package payload
+
+import (
+	"encoding/binary"
+	"fmt"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// Apply does the arithmetic that t.Convert leaves to the receiver, and replaces t.DType, t.Data and
+// t.Convert: y = f32(f32(f32(x)*scale) + offset), clipped, rounded to the nearest even of the
+// result's dtype (package einops, type Convert), and the fill value wherever the mask is 0.
+// A tensor without Convert is left alone. The error names what contradicts the tensor.
+func Apply(t *loader.Tensor) error {
+	c := t.Convert
+	if c == nil {
+		return nil
+	}
+	if msg := checkConvert(t, c); msg != "" {
+		return fmt.Errorf("tensor %q: %s", t.Name, msg)
+	}
+	cv, err := einops.NewConverter(einops.Convert{
+		From: t.DType, To: c.To, Scale: none(c.Scale), Offset: none(c.Offset),
+		Clip: c.Clip, Lo: c.Lo, Hi: c.Hi, Fill: c.Fill,
+	})
+	if err != nil {
+		return fmt.Errorf("tensor %q: %w", t.Name, err)
+	}
+	elems, _ := elements(t.Shape)
+	out := view.Aligned(int(elems) * c.To.Size())
+	if elems > 0 {
+		if err := scatter(t, cv, out); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+		if err := fill(out, c); err != nil {
+			return fmt.Errorf("tensor %q: %w", t.Name, err)
+		}
+	}
+	t.DType, t.Data, t.Convert = c.To, out, nil
+	return nil
+}
+
+// scatter converts t as a raster whose rows are what lies before the band axis and whose columns
+// are what lies behind it.
+func scatter(t *loader.Tensor, cv *einops.Converter, out []byte) error {
+	axis := t.Convert.BandAxis
+	if axis < 0 {
+		axis = 0
+	}
+	outer, bands, inner := 1, 1, 1
+	for i, n := range t.Shape {
+		switch {
+		case i < axis:
+			outer *= int(n)
+		case i == axis && t.Convert.BandAxis >= 0:
+			bands = int(n)
+		default:
+			inner *= int(n)
+		}
+	}
+	pattern, err := einops.Parse("b y x -> y b x")
+	if err != nil {
+		return err
+	}
+	plan, err := pattern.Plan([]einops.Axis{{Name: "b", Len: bands}, {Name: "y", Len: outer}, {Name: "x", Len: inner}}, nil)
+	if err != nil {
+		return err
+	}
+	plan.Scatter(einops.Target{Data: out}, cv,
+		einops.Box{N: 0, T: 0, B1: bands, Y1: outer, X1: inner},
+		einops.Block{Data: t.Data, DType: t.DType, StrideB: inner, StrideY: bands * inner, StrideX: 1})
+	return nil
+}
+
+// fill writes c.Fill to the elements whose mask is 0.
+func fill(out []byte, c *loader.Convert) error {
+	var v [8]byte
+	e := v[:c.To.Size()]
+	t := kernel.F32
+	switch c.To {
+	case chunk.Uint8:
+		t = kernel.U8
+	case chunk.Float16:
+		t = kernel.F16
+	case chunk.BFloat16:
+		t = kernel.BF16
+	}
+	bits := uint64(0)
+	if t.IsFloat() {
+		bits = kernel.FloatBits(t, c.Fill)
+	} else if b, ok := kernel.IntBits(t, c.Fill); ok {
+		bits = b
+	} else {
+		return fmt.Errorf("fill value %v is no %v", c.Fill, c.To)
+	}
+	binary.LittleEndian.PutUint64(v[:], bits)
+	for i, ok := range c.Mask {
+		if ok == 0 {
+			copy(out[i*len(e):], e)
+		}
+	}
+	return nil
+}
+
+// none returns nil for an empty slice.
+func none(v []float32) []float32 {
+	if len(v) == 0 {
+		return nil
+	}
+	return v
+}
+
+// checkConvert says what in c contradicts the dense tensor t, or nothing.
+func checkConvert(t *loader.Tensor, c *loader.Convert) string {
+	elems, ok := elements(t.Shape)
+	bands := int64(1)
+	switch {
+	case t.Kind != loader.Dense || !ok:
+		return "arithmetic for a tensor that is not dense"
+	case t.DType.Components() != 1:
+		return fmt.Sprintf("arithmetic for %v", t.DType)
+	case c.To != chunk.Uint8 && c.To != chunk.Float16 && c.To != chunk.BFloat16 && c.To != chunk.Float32:
+		return fmt.Sprintf("arithmetic to dtype %d", uint8(c.To))
+	case c.BandAxis < -1 || c.BandAxis >= len(t.Shape):
+		return fmt.Sprintf("band axis %d of %d", c.BandAxis, len(t.Shape))
+	case c.Clip && !(c.Lo <= c.Hi):
+		return fmt.Sprintf("clip to [%v, %v]", c.Lo, c.Hi)
+	case c.Mask != nil && uint64(len(c.Mask)) != elems:
+		return fmt.Sprintf("mask of %d bytes for %d elements", len(c.Mask), elems)
+	case uint64(len(t.Data)) != elems*uint64(t.DType.Size()):
+		return fmt.Sprintf("%d bytes for %d elements", len(t.Data), elems)
+	}
+	if c.BandAxis >= 0 {
+		bands = t.Shape[c.BandAxis]
+	}
+	for _, v := range [][]float32{c.Scale, c.Offset} {
+		if n := int64(len(v)); n > 1 && n != bands {
+			return fmt.Sprintf("%d scales or offsets for %d bands", n, bands)
+		}
+	}
+	return ""
+}

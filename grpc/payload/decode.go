@@ -1,0 +1,258 @@
+package payload
+
+import (
+	"encoding/binary"
+	"errors"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// Fields of the tables, by their order in batch.fbs.
+const (
+	batchVersion = iota
+	batchEpoch
+	batchFirst
+	batchRows
+	batchValid
+	batchPositions
+	batchSamples
+	batchBad
+	batchTensors
+	batchLength
+)
+
+const (
+	badIndex = iota
+	badPosition
+	badMessage
+)
+
+const (
+	tensorName = iota
+	tensorKind
+	tensorDType
+	tensorAxes
+	tensorShape
+	tensorData
+	tensorOffsets
+	tensorConvert
+)
+
+const (
+	convertTo = iota
+	convertScale
+	convertOffset
+	convertBandAxis
+	convertClip
+	convertLo
+	convertHi
+	convertFill
+	convertMask
+)
+
+// spanSize is the bytes of a Span.
+const spanSize = 16
+
+// Decode reads a payload. The tensors of the batch alias p, which the caller must leave alone as
+// long as it uses them; their Data is as aligned as p is. Errors are *fault.Error of kind corrupt
+// or unsupported (another version), with an offset from the start of p.
+func Decode(p []byte) (*loader.Batch, error) {
+	if len(p) < sizePrefix {
+		return nil, fault.New(fault.Corrupt, "payload", 0, "%d bytes", len(p))
+	}
+	n := binary.LittleEndian.Uint32(p)
+	if uint64(n) > uint64(len(p)-sizePrefix) {
+		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
+	}
+	h := p[sizePrefix : sizePrefix+int(n)]
+	d := decoder{reader: reader{b: h, budget: len(h)}, p: p}
+	b := d.batch()
+	if d.err != nil {
+		return nil, d.err
+	}
+	return b, nil
+}
+
+type decoder struct {
+	reader
+	p    []byte
+	rows int
+}
+
+func (d *decoder) batch() *loader.Batch {
+	t := d.table("batch", d.follow("batch", 0))
+	if v := t.uint8(batchVersion, Version); v != Version && d.err == nil {
+		d.err = fault.New(fault.Unsupported, "batch", sizePrefix, "payload version %d; this reads version %d", v, Version)
+	}
+	if n := t.uint64(batchLength); n != uint64(len(d.p)) {
+		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", len(d.p), n)
+	}
+	rows := t.int32(batchRows)
+	if rows < 0 {
+		d.fail("batch", t.pos, "%d rows", rows)
+		return nil
+	}
+	d.rows = int(rows)
+	b := &loader.Batch{
+		Epoch:     t.uint64(batchEpoch),
+		First:     int64(t.uint64(batchFirst)),
+		Rows:      d.rows,
+		Positions: t.int64s(batchPositions),
+		Samples:   t.int64s(batchSamples),
+	}
+	valid, _ := t.vector(batchValid, 1)
+	if len(valid) != d.rows || len(b.Positions) != d.rows || len(b.Samples) != d.rows {
+		d.fail("batch", t.pos, "%d rows, but %d valid, %d positions, %d samples", d.rows, len(valid), len(b.Positions), len(b.Samples))
+		return nil
+	}
+	b.Valid = make([]bool, len(valid))
+	for i, v := range valid {
+		b.Valid[i] = v != 0
+	}
+	t.each(batchBad, "bad row", func(_ int, t table) {
+		b.Bad = append(b.Bad, d.bad(t))
+	})
+	t.each(batchTensors, "tensor", func(_ int, t table) {
+		b.Tensors = append(b.Tensors, d.tensor(t))
+	})
+	return b
+}
+
+func (d *decoder) bad(t table) loader.Bad {
+	row := t.int32(badIndex)
+	if row < 0 || int(row) >= d.rows {
+		d.fail(t.part, t.pos, "row %d of %d", row, d.rows)
+	}
+	return loader.Bad{Row: int(row), Position: int64(t.uint64(badPosition)), Err: errors.New(t.string(badMessage))}
+}
+
+func (d *decoder) tensor(t table) loader.Tensor {
+	out := loader.Tensor{
+		Name:  t.string(tensorName),
+		Kind:  loader.TensorKind(t.uint8(tensorKind, 0)),
+		DType: chunk.DType(t.uint8(tensorDType, 0)),
+		Axes:  t.strings(tensorAxes),
+		Shape: t.int64s(tensorShape),
+	}
+	out.Data, _ = d.span(t, tensorData)
+	switch out.Kind {
+	case loader.Dense:
+		d.dense(t, &out)
+	case loader.Ragged, loader.Text:
+		d.ragged(t, &out)
+	default:
+		d.fail(t.part, t.pos, "kind %d", out.Kind)
+	}
+	if c, ok := t.sub(tensorConvert, "convert"); ok {
+		out.Convert = d.convert(c, &out)
+	}
+	return out
+}
+
+// dense checks that shape, dtype and data agree.
+func (d *decoder) dense(t table, out *loader.Tensor) {
+	if !out.DType.Valid() {
+		d.fail(t.part, t.pos, "dtype %d", uint8(out.DType))
+		return
+	}
+	if len(out.Axes) != len(out.Shape) {
+		d.fail(t.part, t.pos, "%d axes and %d lengths", len(out.Axes), len(out.Shape))
+	}
+	n, ok := elements(out.Shape)
+	hi, size := bits.Mul64(n, uint64(out.DType.Size()))
+	if !ok || hi != 0 || size != uint64(len(out.Data)) {
+		d.fail(t.part, t.pos, "shape %v of %v in %d bytes", out.Shape, out.DType, len(out.Data))
+	}
+}
+
+// ragged checks that the offsets are rows+1, begin at 0, never fall and end with the values.
+func (d *decoder) ragged(t table, out *loader.Tensor) {
+	size := 1
+	switch {
+	case out.Kind == loader.Ragged && out.DType.Valid():
+		size = out.DType.Size()
+	case out.Kind == loader.Ragged || out.DType != chunk.Invalid:
+		d.fail(t.part, t.pos, "dtype %d", uint8(out.DType))
+		return
+	}
+	out.Offsets, _ = d.span(t, tensorOffsets)
+	if d.err != nil {
+		return
+	}
+	if len(out.Offsets)%8 != 0 || len(out.Offsets)/8 != d.rows+1 {
+		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", len(out.Offsets), d.rows)
+		return
+	}
+	last := uint64(0)
+	for i := 0; i < len(out.Offsets); i += 8 {
+		v := binary.LittleEndian.Uint64(out.Offsets[i:])
+		if v < last || i == 0 && v != 0 {
+			d.fail(t.part, t.pos, "offset %d of row %d after %d", v, i/8, last)
+			return
+		}
+		last = v
+	}
+	if hi, n := bits.Mul64(last, uint64(size)); hi != 0 || n != uint64(len(out.Data)) {
+		d.fail(t.part, t.pos, "offsets end at %d, values have %d bytes", last, len(out.Data))
+	}
+}
+
+func (d *decoder) convert(c table, t *loader.Tensor) *loader.Convert {
+	out := &loader.Convert{
+		To:       chunk.DType(c.uint8(convertTo, 0)),
+		Scale:    c.float32s(convertScale),
+		Offset:   c.float32s(convertOffset),
+		BandAxis: int(c.int32(convertBandAxis)),
+		Clip:     c.uint8(convertClip, 0) != 0,
+		Lo:       c.float32(convertLo),
+		Hi:       c.float32(convertHi),
+		Fill:     c.float64(convertFill),
+	}
+	mask, present := d.span(c, convertMask)
+	if present {
+		out.Mask = mask
+	}
+	if d.err == nil {
+		if msg := checkConvert(t, out); msg != "" {
+			d.fail(c.part, c.pos, "%s", msg)
+		}
+	}
+	return out
+}
+
+// span returns the bytes of the payload that field id, a Span, names, and whether it is there.
+func (d *decoder) span(t table, id int) ([]byte, bool) {
+	o := t.field(id, spanSize)
+	if o < 0 {
+		return nil, false
+	}
+	offset, length := binary.LittleEndian.Uint64(d.b[o:]), binary.LittleEndian.Uint64(d.b[o+8:])
+	switch {
+	case offset%Align != 0:
+		d.fail(t.part, o, "range at %d, which %d does not divide", offset, Align)
+		return nil, false
+	case offset < uint64(sizePrefix+len(d.b)) || offset > uint64(len(d.p)) || length > uint64(len(d.p))-offset:
+		d.fail(t.part, o, "range of %d bytes at %d of a payload of %d", length, offset, len(d.p))
+		return nil, false
+	}
+	return d.p[offset : offset+length : offset+length], true
+}
+
+// elements returns the product of a shape, and whether it is one: no negative length, no overflow.
+func elements(shape []int64) (uint64, bool) {
+	n := uint64(1)
+	for _, s := range shape {
+		if s < 0 {
+			return 0, false
+		}
+		hi, lo := bits.Mul64(n, uint64(s))
+		if hi != 0 {
+			return 0, false
+		}
+		n = lo
+	}
+	return n, true
+}

@@ -1,0 +1,179 @@
+package payload
+
+import (
+	"math"
+	"strings"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
+)
+
+// zeros pads segments to Align. It is never written.
+var zeros [Align]byte
+
+// span is a range of the payload, in bytes.
+type span struct{ offset, length uint64 }
+
+// spans are the ranges of one tensor.
+type spans struct{ data, offsets, mask span }
+
+// Encode returns the payload of b as segments to be sent one after the other, and their length in
+// bytes. The first segment is the header; the others alias the tensors of b, with zeros between
+// them, and are valid until b is released.
+func Encode(b *loader.Batch) (segments [][]byte, total int) {
+	// The length of the header does not depend on the ranges in it: fixed-size structs, and no
+	// field that is left out for its value. So it is built once to learn where the tensors begin.
+	places := make([]spans, len(b.Tensors))
+	size := len(header(b, places, math.MaxUint64, 1024+18*b.Rows))
+
+	total = roundUp(size)
+	var body [][]byte
+	place := func(p []byte) span {
+		s := span{uint64(total), uint64(len(p))}
+		if len(p) > 0 {
+			body = append(body, p)
+			if pad := roundUp(len(p)) - len(p); pad > 0 {
+				body = append(body, zeros[:pad])
+			}
+			total += roundUp(len(p))
+		}
+		return s
+	}
+	for i := range b.Tensors {
+		t := &b.Tensors[i]
+		places[i].data = place(t.Data)
+		places[i].offsets = place(t.Offsets)
+		if t.Convert != nil {
+			places[i].mask = place(t.Convert.Mask)
+		}
+	}
+
+	head := make([]byte, roundUp(size))
+	copy(head, header(b, places, uint64(total), size))
+	return append([][]byte{head}, body...), total
+}
+
+// header returns the size-prefixed header of b.
+func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte {
+	f := flatbuffers.NewBuilder(sizeHint)
+	f.StartVector(1, len(b.Valid), 1)
+	for i := len(b.Valid) - 1; i >= 0; i-- {
+		f.PrependBool(b.Valid[i])
+	}
+	valid := f.EndVector(len(b.Valid))
+	positions := int64s(f, b.Positions)
+	samples := int64s(f, b.Samples)
+
+	bads := make([]flatbuffers.UOffsetT, len(b.Bad))
+	for i, bad := range b.Bad {
+		bads[i] = badRow(f, bad)
+	}
+	tensors := make([]flatbuffers.UOffsetT, len(b.Tensors))
+	for i := range b.Tensors {
+		tensors[i] = tensor(f, &b.Tensors[i], places[i])
+	}
+	bad := offsets(f, bads)
+	all := offsets(f, tensors)
+
+	fbs.BatchStart(f)
+	fbs.BatchAddVersion(f, Version)
+	fbs.BatchAddEpoch(f, b.Epoch)
+	fbs.BatchAddFirst(f, b.First)
+	fbs.BatchAddRows(f, int32(b.Rows))
+	fbs.BatchAddValid(f, valid)
+	fbs.BatchAddPositions(f, positions)
+	fbs.BatchAddSamples(f, samples)
+	fbs.BatchAddBad(f, bad)
+	fbs.BatchAddTensors(f, all)
+	fbs.BatchAddLength(f, length)
+	fbs.FinishSizePrefixedBatchBuffer(f, fbs.BatchEnd(f))
+	return f.FinishedBytes()
+}
+
+func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
+	var text string
+	if b.Err != nil {
+		text = fault.Line(b.Err)
+	}
+	message := f.CreateString(strings.ToValidUTF8(text, "\uFFFD"))
+	fbs.BadStart(f)
+	fbs.BadAddRow(f, int32(b.Row))
+	fbs.BadAddPosition(f, b.Position)
+	fbs.BadAddMessage(f, message)
+	return fbs.BadEnd(f)
+}
+
+func tensor(f *flatbuffers.Builder, t *loader.Tensor, at spans) flatbuffers.UOffsetT {
+	names := make([]flatbuffers.UOffsetT, len(t.Axes))
+	for i, a := range t.Axes {
+		names[i] = f.CreateString(a)
+	}
+	axes := offsets(f, names)
+	shape := int64s(f, t.Shape)
+	name := f.CreateString(t.Name)
+	var convert flatbuffers.UOffsetT
+	if t.Convert != nil {
+		convert = conversion(f, t.Convert, at.mask)
+	}
+	fbs.TensorStart(f)
+	fbs.TensorAddName(f, name)
+	fbs.TensorAddKind(f, fbs.Kind(t.Kind))
+	fbs.TensorAddDtype(f, byte(t.DType))
+	fbs.TensorAddAxes(f, axes)
+	fbs.TensorAddShape(f, shape)
+	fbs.TensorAddData(f, fbs.CreateSpan(f, at.data.offset, at.data.length))
+	if t.Kind != loader.Dense {
+		fbs.TensorAddOffsets(f, fbs.CreateSpan(f, at.offsets.offset, at.offsets.length))
+	}
+	if t.Convert != nil {
+		fbs.TensorAddConvert(f, convert)
+	}
+	return fbs.TensorEnd(f)
+}
+
+func conversion(f *flatbuffers.Builder, c *loader.Convert, mask span) flatbuffers.UOffsetT {
+	scale := float32s(f, c.Scale)
+	offset := float32s(f, c.Offset)
+	fbs.ConvertStart(f)
+	fbs.ConvertAddTo(f, byte(c.To))
+	fbs.ConvertAddScale(f, scale)
+	fbs.ConvertAddOffset(f, offset)
+	fbs.ConvertAddBandAxis(f, int32(c.BandAxis))
+	fbs.ConvertAddClip(f, c.Clip)
+	fbs.ConvertAddLo(f, c.Lo)
+	fbs.ConvertAddHi(f, c.Hi)
+	fbs.ConvertAddFill(f, c.Fill)
+	if c.Mask != nil {
+		fbs.ConvertAddMask(f, fbs.CreateSpan(f, mask.offset, mask.length))
+	}
+	return fbs.ConvertEnd(f)
+}
+
+// Builders fill vectors from the back.
+
+func int64s(f *flatbuffers.Builder, v []int64) flatbuffers.UOffsetT {
+	f.StartVector(8, len(v), 8)
+	for i := len(v) - 1; i >= 0; i-- {
+		f.PrependInt64(v[i])
+	}
+	return f.EndVector(len(v))
+}
+
+func float32s(f *flatbuffers.Builder, v []float32) flatbuffers.UOffsetT {
+	f.StartVector(4, len(v), 4)
+	for i := len(v) - 1; i >= 0; i-- {
+		f.PrependFloat32(v[i])
+	}
+	return f.EndVector(len(v))
+}
+
+func offsets(f *flatbuffers.Builder, v []flatbuffers.UOffsetT) flatbuffers.UOffsetT {
+	f.StartVector(4, len(v), 4)
+	for i := len(v) - 1; i >= 0; i-- {
+		f.PrependUOffsetT(v[i])
+	}
+	return f.EndVector(len(v))
+}

@@ -1,0 +1,412 @@
+package payload
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"testing"
+
+	flatbuffers "github.com/google/flatbuffers/go"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
+)
+
+// sample is a batch that has everything.
+func sample() *loader.Batch {
+	image := make([]byte, 3*2*5*2)
+	for i := range image {
+		image[i] = byte(i * 7)
+	}
+	mask := bytes.Repeat([]byte{1, 1, 0}, 10)
+	return &loader.Batch{
+		Epoch: 3, First: 64, Rows: 3,
+		Valid:     []bool{true, false, true},
+		Positions: []int64{64, 66, -1},
+		Samples:   []int64{12, 1 << 40, -1},
+		Bad:       []loader.Bad{{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")}},
+		Tensors: []loader.Tensor{
+			{Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"}, Shape: []int64{3, 2, 5}, Data: image,
+				Convert: &loader.Convert{To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1}, BandAxis: 1,
+					Clip: true, Lo: 0, Hi: 1e4, Fill: math.NaN(), Mask: mask}},
+			{Name: "label", DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 24)},
+			{Name: "none", DType: chunk.Float32, Axes: []string{"n", "b"}, Shape: []int64{3, 0}},
+			{Name: "id", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{3}, Data: []byte("aßb"), Offsets: offsetsOf(0, 1, 3, 4)},
+			{Name: "boxes", Kind: loader.Ragged, DType: chunk.Float32, Axes: []string{"n"}, Shape: []int64{3}, Data: make([]byte, 8), Offsets: offsetsOf(0, 0, 2, 2)},
+		},
+	}
+}
+
+func offsetsOf(v ...uint64) []byte {
+	var b []byte
+	for _, o := range v {
+		b = binary.LittleEndian.AppendUint64(b, o)
+	}
+	return b
+}
+
+func join(segments [][]byte) []byte { return bytes.Join(segments, nil) }
+
+func encode(t testing.TB, b *loader.Batch) []byte {
+	t.Helper()
+	segments, total := Encode(b)
+	p := join(segments)
+	if len(p) != total {
+		t.Fatalf("segments have %d bytes, total is %d", len(p), total)
+	}
+	return p
+}
+
+// TestEncodeAgainstFlatBuffers reads a payload with the generated code, and looks at the bytes where
+// the header says they are.
+func TestEncodeAgainstFlatBuffers(t *testing.T) {
+	b := sample()
+	p := encode(t, b)
+	same(t, p, b)
+}
+
+// same fails unless the generated code reads b out of p.
+func same(t testing.TB, p []byte, b *loader.Batch) {
+	t.Helper()
+	check := func(what string, got, want any) {
+		t.Helper()
+		if g, w := fmt.Sprint(got), fmt.Sprint(want); g != w {
+			t.Errorf("%s is %s, want %s", what, g, w)
+		}
+	}
+	bytesOf := func(what string, s *fbs.Span, want []byte) {
+		t.Helper()
+		if s == nil {
+			check(what, "absent", want)
+			return
+		}
+		check(what+" alignment", s.Offset()%64, 0)
+		if got := p[s.Offset() : s.Offset()+s.Length()]; !bytes.Equal(got, want) {
+			t.Errorf("%s differs", what)
+		}
+	}
+	m := fbs.GetRootAsBatch(p[4:4+binary.LittleEndian.Uint32(p)], 0)
+	check("version", m.Version(), 1)
+	check("length", m.Length(), len(p))
+	check("epoch", m.Epoch(), b.Epoch)
+	check("first", m.First(), b.First)
+	check("rows", m.Rows(), b.Rows)
+	check("valid", m.ValidLength(), len(b.Valid))
+	for i := range b.Rows {
+		check("valid", m.Valid(i) != 0, b.Valid[i])
+		check("position", m.Positions(i), b.Positions[i])
+		check("sample", m.Samples(i), b.Samples[i])
+	}
+	check("bad rows", m.BadLength(), len(b.Bad))
+	for i, want := range b.Bad {
+		var bad fbs.Bad
+		m.Bad(&bad, i)
+		check("bad row", fmt.Sprint(bad.Row(), bad.Position(), fault.Line(errors.New(string(bad.Message())))), fmt.Sprint(want.Row, want.Position, fault.Line(want.Err)))
+	}
+	check("tensors", m.TensorsLength(), len(b.Tensors))
+	for i := range b.Tensors {
+		var x fbs.Tensor
+		m.Tensors(&x, i)
+		want := &b.Tensors[i]
+		check("name", string(x.Name()), want.Name)
+		check("kind", byte(x.Kind()), byte(want.Kind))
+		check("dtype", x.Dtype(), byte(want.DType))
+		var axes []string
+		for j := range x.AxesLength() {
+			axes = append(axes, string(x.Axes(j)))
+		}
+		check("axes", axes, want.Axes)
+		var shape []int64
+		for j := range x.ShapeLength() {
+			shape = append(shape, x.Shape(j))
+		}
+		check("shape", shape, want.Shape)
+		bytesOf(want.Name+" data", x.Data(nil), want.Data)
+		if want.Kind != loader.Dense {
+			bytesOf(want.Name+" offsets", x.Offsets(nil), want.Offsets)
+		}
+		c := x.Convert(nil)
+		check("convert", c != nil, want.Convert != nil)
+		if c == nil || want.Convert == nil {
+			continue
+		}
+		var scale, offset []float32
+		for j := range c.ScaleLength() {
+			scale = append(scale, c.Scale(j))
+		}
+		for j := range c.OffsetLength() {
+			offset = append(offset, c.Offset(j))
+		}
+		w := want.Convert
+		check("convert", fmt.Sprint(c.To(), scale, offset, c.BandAxis(), c.Clip(), c.Lo(), c.Hi(), c.Fill()),
+			fmt.Sprint(byte(w.To), w.Scale, w.Offset, w.BandAxis, w.Clip, w.Lo, w.Hi, w.Fill))
+		if w.Mask != nil || c.Mask(nil) != nil {
+			bytesOf("mask", c.Mask(nil), w.Mask)
+		}
+	}
+}
+
+func TestEncodeDoesNotCopyTensors(t *testing.T) {
+	b := sample()
+	segments, _ := Encode(b)
+	for i := range b.Tensors {
+		for _, mem := range [][]byte{b.Tensors[i].Data, b.Tensors[i].Offsets} {
+			if len(mem) > 0 && !slices.ContainsFunc(segments, func(s []byte) bool { return len(s) == len(mem) && &s[0] == &mem[0] }) {
+				t.Errorf("tensor %q is not among the segments", b.Tensors[i].Name)
+			}
+		}
+	}
+}
+
+func TestDecodeGivesWhatWasEncoded(t *testing.T) {
+	want := sample()
+	p := encode(t, want)
+	got, err := Decode(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	same(t, p, got)
+	if got.Tensor("image").Convert == nil || got.Tensor("label").Convert != nil {
+		t.Error("convert")
+	}
+	got.Tensor("image").Data[0] ^= 0xff
+	if again, err := Decode(p); err != nil || again.Tensor("image").Data[0] == want.Tensor("image").Data[0] {
+		t.Error("tensors do not alias the payload")
+	}
+}
+
+func TestDecodeEmptyBatch(t *testing.T) {
+	p := encode(t, &loader.Batch{})
+	b, err := Decode(p)
+	if err != nil || b.Rows != 0 || len(b.Tensors) != 0 {
+		t.Errorf("%+v, %v", b, err)
+	}
+}
+
+// TestDecodeRefuses changes one thing at a time.
+func TestDecodeRefuses(t *testing.T) {
+	for name, change := range map[string]func(b *loader.Batch){
+		"too few valid":          func(b *loader.Batch) { b.Valid = b.Valid[:2] },
+		"too many positions":     func(b *loader.Batch) { b.Positions = append(b.Positions, 1) },
+		"no samples":             func(b *loader.Batch) { b.Samples = nil },
+		"negative rows":          func(b *loader.Batch) { b.Rows = -1 },
+		"bad row outside":        func(b *loader.Batch) { b.Bad[0].Row = 3 },
+		"bad row negative":       func(b *loader.Batch) { b.Bad[0].Row = -1 },
+		"unknown kind":           func(b *loader.Batch) { b.Tensors[0].Kind = 3 },
+		"unknown dtype":          func(b *loader.Batch) { b.Tensors[0].DType = 99 },
+		"dtype of dense missing": func(b *loader.Batch) { b.Tensors[0].DType = 0 },
+		"text with dtype":        func(b *loader.Batch) { b.Tensors[3].DType = chunk.Uint8 },
+		"ragged without dtype":   func(b *loader.Batch) { b.Tensors[4].DType = 0 },
+		"axes and shape":         func(b *loader.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },
+		"shape too large":        func(b *loader.Batch) { b.Tensors[0].Shape[2] = 6 },
+		"shape negative":         func(b *loader.Batch) { b.Tensors[1].Shape[0] = -3 },
+		"shape overflows": func(b *loader.Batch) {
+			b.Tensors[1].Shape = []int64{1 << 32, 1 << 32}
+			b.Tensors[1].Axes = []string{"n", "x"}
+		},
+		"size overflows":          func(b *loader.Batch) { b.Tensors[1].Shape[0] = 1 << 61 },
+		"name is not UTF-8":       func(b *loader.Batch) { b.Tensors[0].Name = "\xff" },
+		"too few offsets":         func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 4) },
+		"offsets fall":            func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 3, 1, 4) },
+		"offsets begin late":      func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(1, 1, 3, 4) },
+		"offsets pass the values": func(b *loader.Batch) { b.Tensors[3].Offsets = offsetsOf(0, 1, 3, 5) },
+		"ragged size overflows":   func(b *loader.Batch) { b.Tensors[4].Offsets = offsetsOf(0, 0, 2, 1<<62) },
+		"scales and bands":        func(b *loader.Batch) { b.Tensors[0].Convert.Scale = []float32{1, 2, 3} },
+		"scales without axis":     func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = -1 },
+		"band axis":               func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = 3 },
+		"clip upside down":        func(b *loader.Batch) { b.Tensors[0].Convert.Lo = 1e5 },
+		"clip NaN":                func(b *loader.Batch) { b.Tensors[0].Convert.Hi = float32(math.NaN()) },
+		"converted to int64":      func(b *loader.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
+		"converted from complex": func(b *loader.Batch) {
+			b.Tensors[0].DType, b.Tensors[0].Shape[0] = chunk.ComplexInt16, 3
+			b.Tensors[0].Data = make([]byte, 120)
+		},
+		"mask too short":  func(b *loader.Batch) { b.Tensors[0].Convert.Mask = make([]byte, 29) },
+		"convert of text": func(b *loader.Batch) { b.Tensors[3].Convert = b.Tensors[0].Convert },
+	} {
+		b := sample()
+		change(b)
+		if _, err := Decode(encode(t, b)); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestDecodeRefusesOtherVersion(t *testing.T) {
+	f := flatbuffers.NewBuilder(0)
+	fbs.BatchStart(f)
+	fbs.BatchAddVersion(f, 2)
+	fbs.FinishSizePrefixedBatchBuffer(f, fbs.BatchEnd(f))
+	p := f.FinishedBytes()
+	if _, err := Decode(p); fault.KindOf(err) != fault.Unsupported {
+		t.Error(err)
+	}
+}
+
+func TestDecodeRefusesEveryTruncation(t *testing.T) {
+	p := encode(t, sample())
+	for n := range p {
+		if _, err := Decode(p[:n:n]); fault.KindOf(err) != fault.Corrupt {
+			t.Fatalf("%d of %d bytes: %v", n, len(p), err)
+		}
+	}
+}
+
+// TestDecodeUnfolding refuses headers whose shared references unfold to more than the header has.
+func TestDecodeUnfolding(t *testing.T) {
+	f := flatbuffers.NewBuilder(0)
+	long := f.CreateString(string(bytes.Repeat([]byte("x"), 1000)))
+	fbs.TensorStart(f)
+	fbs.TensorAddName(f, long)
+	fbs.TensorAddDtype(f, byte(chunk.Uint8))
+	fbs.TensorAddData(f, fbs.CreateSpan(f, 0, 0))
+	one := fbs.TensorEnd(f)
+	refs := make([]flatbuffers.UOffsetT, 5000)
+	for i := range refs {
+		refs[i] = one
+	}
+	all := offsets(f, refs)
+	fbs.BatchStart(f)
+	fbs.BatchAddTensors(f, all)
+	fbs.BatchAddLength(f, 1<<20)
+	fbs.FinishSizePrefixedBatchBuffer(f, fbs.BatchEnd(f))
+	p := make([]byte, 1<<20)
+	copy(p, f.FinishedBytes())
+	if _, err := Decode(p); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+}
+
+// TestDecodeMutated puts the values that hurt at every place of the header. What is still accepted
+// must lie inside the payload, and be what the generated code reads.
+func TestDecodeMutated(t *testing.T) {
+	p := encode(t, sample())
+	n := 4 + int(binary.LittleEndian.Uint32(p))
+	for i := range n {
+		for _, v := range []byte{0, 1, 4, 0x7f, 0x80, 0xff, p[i] + 1, p[i] - 1, p[i] + 4} {
+			q := slices.Clone(p)
+			q[i] = v
+			checkDecoded(t, q)
+		}
+	}
+}
+
+// checkDecoded decodes p and, if that works, compares with the generated code.
+func checkDecoded(t testing.TB, p []byte) {
+	t.Helper()
+	b, err := Decode(p)
+	if err != nil {
+		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported {
+			t.Fatalf("error without a kind: %v", err)
+		}
+		return
+	}
+	same(t, p, b)
+	for i := range b.Tensors {
+		if err := Apply(&b.Tensors[i]); err == nil && b.Tensors[i].Convert != nil {
+			t.Fatal("applied, but left to do")
+		}
+	}
+}
+
+func FuzzPayload(f *testing.F) {
+	f.Add(encode(f, sample()))
+	f.Add(encode(f, &loader.Batch{}))
+	small := sample()
+	small.Tensors = small.Tensors[3:]
+	f.Add(encode(f, small))
+	f.Fuzz(func(t *testing.T, p []byte) { checkDecoded(t, p) })
+}
+
+// TestApplyAgainstSlow compares with the arithmetic written out element by element.
+func TestApplyAgainstSlow(t *testing.T) {
+	shape := []int64{2, 3, 4, 5}
+	const n = 2 * 3 * 4 * 5
+	for axis := -1; axis < len(shape); axis++ {
+		bands := 1
+		if axis >= 0 {
+			bands = int(shape[axis])
+		}
+		for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
+			x := &loader.Tensor{Name: "x", DType: from, Axes: []string{"n", "b", "y", "x"}, Shape: shape, Data: make([]byte, n*from.Size())}
+			c := &loader.Convert{To: chunk.Float32, BandAxis: axis, Clip: true, Lo: -50, Hi: 1e3, Fill: -9, Mask: make([]byte, n)}
+			for b := range bands {
+				c.Scale = append(c.Scale, 0.1*float32(b+1))
+				c.Offset = append(c.Offset, float32(b)-0.3)
+			}
+			want := make([]byte, 0, 4*n)
+			for i := range n {
+				v := slowElement(x, i)
+				inner := 1
+				for _, s := range shape[axis+1:] {
+					inner *= int(s)
+				}
+				b := 0
+				if axis >= 0 {
+					b = i / inner % bands
+				}
+				y := float32(float32(v*c.Scale[b]) + c.Offset[b])
+				y = max(min(y, c.Hi), c.Lo)
+				if c.Mask[i] = byte(i % 3); c.Mask[i] == 0 {
+					y = -9
+				}
+				want = binary.LittleEndian.AppendUint32(want, math.Float32bits(y))
+			}
+			x.Convert = c
+			if err := Apply(x); err != nil {
+				t.Fatal(err)
+			}
+			if x.DType != chunk.Float32 || x.Convert != nil || !bytes.Equal(x.Data, want) {
+				t.Errorf("axis %d from %v differs", axis, from)
+			}
+		}
+	}
+}
+
+// slowElement sets element i of x to something and returns it.
+func slowElement(x *loader.Tensor, i int) float32 {
+	size := x.DType.Size()
+	p := x.Data[i*size:]
+	switch x.DType {
+	case chunk.Uint8:
+		p[0] = byte(i * 37)
+		return float32(p[0])
+	case chunk.Uint16:
+		binary.LittleEndian.PutUint16(p, uint16(i*977))
+		return float32(uint16(i * 977))
+	case chunk.Int16:
+		binary.LittleEndian.PutUint16(p, uint16(int16(i*977)))
+		return float32(int16(i * 977))
+	default:
+		v := float32(i)*1.7 - 90
+		binary.LittleEndian.PutUint32(p, math.Float32bits(v))
+		return v
+	}
+}
+
+func TestApplyFill(t *testing.T) {
+	for to, want := range map[chunk.DType][]byte{
+		chunk.Uint8:    {7},
+		chunk.Float16:  {0x00, 0x47},
+		chunk.BFloat16: {0xe0, 0x40},
+		chunk.Float32:  {0, 0, 0xe0, 0x40},
+	} {
+		x := &loader.Tensor{DType: chunk.Uint8, Axes: []string{"x"}, Shape: []int64{1}, Data: []byte{3},
+			Convert: &loader.Convert{To: to, BandAxis: -1, Fill: 7, Mask: []byte{0}}}
+		if err := Apply(x); err != nil || !bytes.Equal(x.Data, want) {
+			t.Errorf("%v: % x, %v", to, x.Data, err)
+		}
+	}
+}
+
+func BenchmarkEncode(b *testing.B) {
+	batch := sample()
+	for b.Loop() {
+		Encode(batch)
+	}
+}

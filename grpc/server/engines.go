@@ -1,0 +1,199 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// engines are the open datasets, by spec hash: at most Options.MaxEngines, those without users
+// closed first, the longest unused before the others.
+type engines struct {
+	options Options
+	ctx     context.Context // of opening; ends with the server
+	cancel  context.CancelFunc
+	flight  singleflight.Group
+
+	mu     sync.Mutex
+	byHash map[string]*entry
+	bySpec map[string]*entry // by the spec's JSON: what a Describe may answer from
+	clock  int64             // counts uses
+	closed bool
+}
+
+// entry is an open dataset. Its fields are guarded by engines.mu.
+type entry struct {
+	engine Engine
+	spec   string // JSON
+	users  int
+	used   int64 // engines.clock at the last use
+	opened time.Time
+	gone   bool // not in the maps any more; the last user closes it
+}
+
+var errStopping = errors.New("the server is stopping")
+
+func newEngines(o Options) *engines {
+	s := &engines{options: o, byHash: map[string]*entry{}, bySpec: map[string]*entry{}}
+	s.ctx, s.cancel = context.WithCancel(context.Background())
+	return s
+}
+
+// get returns the dataset with a hash. It is the caller's until put.
+func (s *engines) get(hash string) (*entry, bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e, ok := s.byHash[hash]
+	if ok {
+		s.use(e)
+	}
+	return e, ok
+}
+
+// use needs the lock.
+func (s *engines) use(e *entry) {
+	s.clock++
+	e.users++
+	e.used = s.clock
+}
+
+func (s *engines) put(e *entry) {
+	s.mu.Lock()
+	e.users--
+	last := e.gone && e.users == 0
+	s.mu.Unlock()
+	if last {
+		s.close(e)
+	}
+}
+
+func (s *engines) close(e *entry) {
+	if err := e.engine.Close(); err != nil {
+		s.options.Logger.Warn("closing a dataset", "source", e.engine.Spec().Source, "error", err)
+	}
+}
+
+// open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
+// caller's until put. Callers with the same spec wait for one opening, which goes on when ctx ends.
+func (s *engines) open(ctx context.Context, spec loader.Spec) (*entry, error) {
+	b, err := json.Marshal(spec)
+	if err != nil {
+		return nil, err
+	}
+	key := string(b)
+	begin := time.Now()
+	for range 8 { // what was opened may be closed again before it is ours
+		if e := s.recent(key, begin); e != nil {
+			return e, nil
+		}
+		select {
+		case r := <-s.flight.DoChan(key, func() (any, error) { return nil, s.openNow(spec, key) }):
+			if r.Err != nil {
+				return nil, r.Err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return nil, fault.New(fault.Limit, "server", fault.NoOffset, "datasets are opened faster than %d places allow", s.options.MaxEngines)
+}
+
+// recent returns the dataset of a spec that was opened since begin, or less than Reuse ago.
+func (s *engines) recent(key string, begin time.Time) *entry {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.bySpec[key]
+	if e == nil || e.opened.Before(begin) && time.Since(e.opened) > s.options.Reuse {
+		return nil
+	}
+	s.use(e)
+	return e
+}
+
+func (s *engines) openNow(spec loader.Spec, key string) error {
+	ctx, cancel := context.WithTimeout(s.ctx, s.options.OpenTimeout)
+	defer cancel()
+	engine, err := s.options.Open(ctx, spec, s.options.Loader)
+	if err != nil {
+		return err
+	}
+	close, err := s.add(&entry{engine: engine, spec: key})
+	for _, e := range close {
+		s.close(e)
+	}
+	return err
+}
+
+// add puts a new dataset in its place and returns what is to be closed for it. Where the same data
+// are open already, what is open stays: it has its caches.
+func (s *engines) add(e *entry) (close []*entry, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return []*entry{e}, errStopping
+	}
+	if old := s.byHash[e.engine.Hash()]; old != nil && old.spec == e.spec {
+		old.opened = time.Now()
+		return []*entry{e}, nil
+	}
+	close = s.remove(s.byHash[e.engine.Hash()], close)
+	for len(s.byHash) >= s.options.MaxEngines {
+		idle := s.longestIdle()
+		if idle == nil {
+			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset, "all %d datasets that may be open are in use", s.options.MaxEngines)
+		}
+		close = s.remove(idle, close)
+	}
+	s.clock++
+	e.used, e.opened = s.clock, time.Now()
+	s.byHash[e.engine.Hash()], s.bySpec[e.spec] = e, e
+	return close, nil
+}
+
+func (s *engines) longestIdle() *entry {
+	var idle *entry
+	for _, e := range s.byHash {
+		if e.users == 0 && (idle == nil || e.used < idle.used) {
+			idle = e
+		}
+	}
+	return idle
+}
+
+// remove takes e, if any, out of the maps and appends it to close if nobody uses it.
+func (s *engines) remove(e *entry, close []*entry) []*entry {
+	if e == nil {
+		return close
+	}
+	e.gone = true
+	delete(s.byHash, e.engine.Hash())
+	if s.bySpec[e.spec] == e {
+		delete(s.bySpec, e.spec)
+	}
+	if e.users == 0 {
+		return append(close, e)
+	}
+	return close
+}
+
+// shut closes all datasets that are not in use; those in use are closed by their last user.
+func (s *engines) shut() {
+	s.cancel()
+	s.mu.Lock()
+	s.closed = true
+	var close []*entry
+	for _, e := range s.byHash {
+		close = s.remove(e, close)
+	}
+	s.mu.Unlock()
+	for _, e := range close {
+		s.close(e)
+	}
+}

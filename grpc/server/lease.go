@@ -1,0 +1,108 @@
+package server
+
+import (
+	"context"
+	"sync"
+
+	"google.golang.org/grpc/stats"
+)
+
+// lease is memory that is lent to the transport in pieces. It comes back, once, when the sender and
+// the transport are done with it. It is the wire.Owner of the pieces.
+type lease struct {
+	conn    *connection
+	release func()
+
+	mu     sync.Mutex
+	sender bool // the sender still uses it
+	pieces int  // that the transport has
+	dead   bool // the transport is gone, and what it had with it
+	over   bool
+}
+
+// lend starts a lease on a connection.
+func (c *connection) lend(release func()) *lease {
+	l := &lease{conn: c, release: release, sender: true}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l.dead = c.ended
+	if !l.dead {
+		c.leases[l] = struct{}{}
+	}
+	return l
+}
+
+// Hold implements wire.Owner.
+func (l *lease) Hold() { l.change(func() { l.pieces++ }) }
+
+// Put implements wire.Owner: the transport is done with a piece.
+func (l *lease) Put(*[]byte) { l.change(func() { l.pieces-- }) }
+
+// Get implements mem.BufferPool, of which the transport only uses Put.
+func (l *lease) Get(n int) *[]byte {
+	b := make([]byte, n)
+	return &b
+}
+
+// done says that the sender sends no more of it.
+func (l *lease) done() { l.change(func() { l.sender = false }) }
+
+func (l *lease) change(f func()) {
+	l.mu.Lock()
+	f()
+	ready := !l.over && !l.sender && (l.pieces == 0 || l.dead)
+	l.over = l.over || ready
+	l.mu.Unlock()
+	if ready {
+		l.conn.forget(l)
+		l.release()
+	}
+}
+
+// connection knows the leases of one connection. grpc gives the pieces of a stream back when the
+// stream ends, but not those it had queued when the whole connection breaks: then they are called
+// back here.
+type connection struct {
+	mu     sync.Mutex
+	leases map[*lease]struct{}
+	ended  bool
+}
+
+func (c *connection) forget(l *lease) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.leases, l)
+}
+
+// end is called when the transport's goroutines are gone.
+func (c *connection) end() {
+	c.mu.Lock()
+	c.ended = true
+	leases := c.leases
+	c.leases = map[*lease]struct{}{}
+	c.mu.Unlock()
+	for l := range leases {
+		l.change(func() { l.dead = true })
+	}
+}
+
+type connectionKey struct{}
+
+// connections is the stats.Handler that tells when a connection has ended: after the goroutines that
+// read and write it.
+type connections struct{}
+
+func (connections) TagConn(ctx context.Context, _ *stats.ConnTagInfo) context.Context {
+	return context.WithValue(ctx, connectionKey{}, &connection{leases: map[*lease]struct{}{}})
+}
+
+func (connections) HandleConn(ctx context.Context, s stats.ConnStats) {
+	if _, ok := s.(*stats.ConnEnd); ok {
+		if c, ok := ctx.Value(connectionKey{}).(*connection); ok {
+			c.end()
+		}
+	}
+}
+
+func (connections) TagRPC(ctx context.Context, _ *stats.RPCTagInfo) context.Context { return ctx }
+func (connections) HandleRPC(context.Context, stats.RPCStats)                       {}

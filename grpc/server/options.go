@@ -1,0 +1,142 @@
+package server
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// Defaults of Options.
+const (
+	DefaultPartBytes    = 1 << 20
+	DefaultMaxEngines   = 16
+	DefaultMaxStreams   = 1024
+	DefaultMaxTickets   = 4096
+	DefaultOpenTimeout  = 10 * time.Minute
+	DefaultDrainTimeout = 30 * time.Second
+	DefaultSendTimeout  = 2 * time.Minute
+	DefaultReuse        = 10 * time.Second
+	DefaultMaxReadBytes = 1 << 30
+	DefaultMaxReads     = 4
+
+	// MaxPartBytes bounds Options.PartBytes. Clients accept messages of that size and a little more.
+	MaxPartBytes = 16 << 20
+)
+
+// Engine is what the server needs of a *loader.Engine.
+type Engine interface {
+	Spec() loader.Spec
+	Hash() string
+	Fingerprint() string
+	Len() int64
+	Fields() []loader.FieldInfo
+	Start(ctx context.Context, t shuffle.Ticket, native bool) Pending
+	Close() error
+}
+
+// Pending is what the server needs of a *loader.Pending: exactly one of the two is called.
+type Pending interface {
+	Wait(ctx context.Context) (*loader.Batch, error)
+	Cancel()
+}
+
+// Options say what a server serves, and within which bounds.
+type Options struct {
+	// Roots are the folders that served files may lie in. Without any, no file is served.
+	Roots []string
+	// Loader are the options of the engines, each for itself; its Roots are not used.
+	Loader loader.Options
+	// Open opens a spec's dataset. Default: loader.Open.
+	Open func(context.Context, loader.Spec, loader.Options) (Engine, error)
+	// PartBytes is the most data in one message, in bytes, up to MaxPartBytes. Default
+	// DefaultPartBytes.
+	PartBytes int
+	// MaxEngines bounds the datasets that are open at a time. Default DefaultMaxEngines.
+	MaxEngines int
+	// MaxStreams bounds the streams that are served at a time. Default DefaultMaxStreams.
+	MaxStreams int
+	// MaxTickets bounds the unanswered tickets of one stream. Default DefaultMaxTickets.
+	MaxTickets int
+	// MaxReadBytes bounds the array of one Read. Default DefaultMaxReadBytes.
+	MaxReadBytes int64
+	// MaxReads bounds the Reads that are answered at a time; others wait. Default DefaultMaxReads.
+	MaxReads int
+	// OpenTimeout bounds the opening of a dataset. Default DefaultOpenTimeout.
+	OpenTimeout time.Duration
+	// SendTimeout bounds the wait for a client that has credits to take the next part: such a client
+	// holds memory that others wait for. Its stream ends; the batch that is half sent goes with the
+	// connection, or when the client reads on. Default DefaultSendTimeout.
+	SendTimeout time.Duration
+	// Reuse is for how long after a Describe another one of the same spec is answered without
+	// looking at the dataset again. Default DefaultReuse.
+	Reuse time.Duration
+	// DrainTimeout bounds how long a server that stops waits for its streams. Default
+	// DefaultDrainTimeout.
+	DrainTimeout time.Duration
+	// Logger gets what is worth telling. Default: slog.Default.
+	Logger *slog.Logger
+	// Metrics gets the server's metrics. Default: none.
+	Metrics prometheus.Registerer
+}
+
+func (o Options) withDefaults() Options {
+	def(&o.PartBytes, DefaultPartBytes)
+	def(&o.MaxEngines, DefaultMaxEngines)
+	def(&o.MaxStreams, DefaultMaxStreams)
+	def(&o.MaxTickets, DefaultMaxTickets)
+	def(&o.MaxReadBytes, DefaultMaxReadBytes)
+	def(&o.MaxReads, DefaultMaxReads)
+	def(&o.OpenTimeout, DefaultOpenTimeout)
+	def(&o.SendTimeout, DefaultSendTimeout)
+	def(&o.Reuse, DefaultReuse)
+	def(&o.DrainTimeout, DefaultDrainTimeout)
+	if o.Logger == nil {
+		o.Logger = slog.Default()
+	}
+	if o.Open == nil {
+		o.Open = openLocal
+	}
+	// An empty list of roots allows nothing; nil would allow everything.
+	o.Loader.Roots = append([]string{}, o.Roots...)
+	return o
+}
+
+func def[T int | int64 | time.Duration](v *T, d T) {
+	if *v == 0 {
+		*v = d
+	}
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.PartBytes < 1 || o.PartBytes > MaxPartBytes:
+		return fmt.Errorf("server: parts of %d bytes; from 1 to %d are possible", o.PartBytes, MaxPartBytes)
+	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1:
+		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes", o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
+	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.DrainTimeout < 0:
+		return fmt.Errorf("server: negative duration")
+	}
+	return nil
+}
+
+// local makes a *loader.Engine an Engine.
+type local struct{ *loader.Engine }
+
+func openLocal(ctx context.Context, s loader.Spec, o loader.Options) (Engine, error) {
+	e, err := loader.Open(ctx, s, o)
+	if err != nil {
+		return nil, err
+	}
+	return local{e}, nil
+}
+
+// Start implements Engine.
+func (l local) Start(ctx context.Context, t shuffle.Ticket, native bool) Pending {
+	return l.Engine.Start(ctx, t, native)
+}

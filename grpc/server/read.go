@@ -1,0 +1,100 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"runtime"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// ReadTensor is the name of the one tensor that Read answers with.
+const ReadTensor = "array"
+
+// Read implements chaski.v1.Chaski: the answer is the payload of a batch without rows that has one
+// tensor.
+func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chaskiv1.StreamReply]) error {
+	select {
+	case s.reads <- struct{}{}:
+		defer func() { <-s.reads }()
+	case <-g.Context().Done():
+		return failed(g.Context().Err())
+	case <-s.stop:
+		return failed(errStopping)
+	}
+	conn, ok := g.Context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
+	}
+	a, err := s.read(g.Context(), r)
+	if err != nil {
+		return failed(err)
+	}
+	shape := make([]int64, len(a.Shape))
+	for i, n := range a.Shape {
+		shape[i] = int64(n)
+	}
+	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes, Shape: shape, Data: a.Data}}}
+	l := conn.lend(func() {})
+	defer l.done()
+	segments, total := payload.Encode(b)
+	return sendParts(g, 0, segments, total, s.options.PartBytes, l)
+}
+
+func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
+	o := loader.ReadOptions{
+		Layout:   r.GetLayout(),
+		Threads:  int(min(r.GetNumThreads(), uint32(runtime.GOMAXPROCS(0)))),
+		MaxBytes: s.options.MaxReadBytes,
+		Options:  s.options.Loader,
+	}
+	if len(r.GetSizes()) > 0 {
+		o.Sizes = map[string]int{}
+		for name, n := range r.GetSizes() {
+			o.Sizes[name] = int(n)
+		}
+	}
+	for _, sel := range []struct {
+		to   *loader.Selection
+		text string
+	}{{&o.N, r.GetN()}, {&o.B, r.GetB()}, {&o.Y, r.GetY()}, {&o.X, r.GetX()}} {
+		var err error
+		if *sel.to, err = loader.ParseSelection(sel.text); err != nil {
+			return nil, invalid{err}
+		}
+	}
+	if len(s.options.Roots) == 0 {
+		return nil, errNoRoot
+	}
+	a, err := loader.Read(ctx, r.GetPaths(), o)
+	if err != nil && code(err) == codes.Internal {
+		err = invalid{err}
+	}
+	return a, err
+}
+
+// Info implements chaski.v1.Chaski: the JSON of a loader.FileInfo.
+func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.InfoReply, error) {
+	if len(s.options.Roots) == 0 {
+		return nil, failed(errNoRoot)
+	}
+	info, err := loader.Inspect(ctx, r.GetPath(), s.options.Loader)
+	if err != nil {
+		return nil, failed(err)
+	}
+	b, err := json.Marshal(info)
+	if err != nil {
+		return nil, failed(err)
+	}
+	return &chaskiv1.InfoReply{Json: b}, nil
+}
+
+// errNoRoot is what a server without roots answers to everything about files.
+var errNoRoot = fault.New(fault.NotFound, "path", fault.NoOffset, "this server serves no files: it has no root")

@@ -1,0 +1,203 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthpb "google.golang.org/grpc/health/grpc_health_v1"
+	"google.golang.org/grpc/keepalive"
+	"google.golang.org/grpc/reflection"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// Server is the service chaski.v1.Chaski. It is safe for concurrent use.
+type Server struct {
+	chaskiv1.UnimplementedChaskiServer
+
+	options Options
+	engines *engines
+	health  *health.Server
+	metrics *metrics
+	streams chan struct{} // one element a stream that is served
+	reads   chan struct{} // one element a Read that is answered
+	stop    chan struct{} // closed when streams are to end
+	stopped sync.Once
+
+	answering sync.WaitGroup // goroutines that send
+}
+
+// New returns a server that waits to be registered. The error is about the options.
+func New(o Options) (*Server, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		options: o,
+		engines: newEngines(o),
+		health:  health.NewServer(),
+		streams: make(chan struct{}, o.MaxStreams),
+		reads:   make(chan struct{}, o.MaxReads),
+		stop:    make(chan struct{}),
+	}
+	var err error
+	if s.metrics, err = newMetrics(o.Metrics, s.engines); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// Register adds the service, health and reflection to g, which must have been made with
+// GRPCOptions.
+func (s *Server) Register(g *grpc.Server) {
+	chaskiv1.RegisterChaskiServer(g, s)
+	healthpb.RegisterHealthServer(g, s.health)
+	s.health.SetServingStatus(chaskiv1.Chaski_ServiceDesc.ServiceName, healthpb.HealthCheckResponse_SERVING)
+	reflection.Register(g)
+}
+
+// Bounds and buffers of connections, in bytes.
+const (
+	maxRequest     = 2 << 20   // a spec of 1 MiB fits
+	writeBuffer    = 128 << 10 // what a connection writes at once
+	maxConnStreams = 256       // calls of one connection at a time
+	maxHeaderBytes = 64 << 10
+	idlePing       = 30 * time.Second // pings find peers that are gone
+	pingTimeout    = 20 * time.Second
+	fastestPing    = 10 * time.Second // clients may ping this often
+)
+
+// GRPCOptions returns the options that a grpc.Server needs for Register: the codec that sends
+// batches without a copy, the account of memory lent to connections, sizes and keepalive.
+func (s *Server) GRPCOptions() []grpc.ServerOption {
+	return []grpc.ServerOption{
+		grpc.ForceServerCodecV2(wire.NewCodec()),
+		grpc.StatsHandler(connections{}),
+		grpc.MaxRecvMsgSize(maxRequest),
+		grpc.MaxSendMsgSize(MaxPartBytes + maxRequest),
+		grpc.MaxHeaderListSize(maxHeaderBytes),
+		grpc.MaxConcurrentStreams(maxConnStreams),
+		grpc.WriteBufferSize(writeBuffer),
+		grpc.WaitForHandlers(true),
+		grpc.KeepaliveParams(keepalive.ServerParameters{Time: idlePing, Timeout: pingTimeout}),
+		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: fastestPing, PermitWithoutStream: true}),
+	}
+}
+
+// Serve serves on l until ctx ends, then stops as Stop does. It closes l. It returns nil after a
+// stop that ctx asked for.
+func (s *Server) Serve(ctx context.Context, l net.Listener) error {
+	g := grpc.NewServer(s.GRPCOptions()...)
+	s.Register(g)
+	defer s.Close()
+	stopped := make(chan struct{})
+	serving, cancel := context.WithCancel(ctx)
+	go func() {
+		defer close(stopped)
+		<-serving.Done()
+		s.Stop(g)
+	}()
+	err := g.Serve(l)
+	cancel()
+	<-stopped
+	if ctx.Err() != nil && (err == nil || errors.Is(err, grpc.ErrServerStopped)) {
+		return nil
+	}
+	return err
+}
+
+// Stop stops g in good order: health says not serving, streams end after the batch that is being
+// sent, and whatever is left after Options.DrainTimeout is cut.
+func (s *Server) Stop(g *grpc.Server) {
+	s.health.Shutdown()
+	s.stopped.Do(func() { close(s.stop) })
+	t := time.AfterFunc(s.options.DrainTimeout, g.Stop)
+	defer t.Stop()
+	g.GracefulStop()
+}
+
+// Close closes the datasets. Call it once the grpc.Server has stopped; Serve does it by itself.
+func (s *Server) Close() {
+	s.health.Shutdown()
+	s.stopped.Do(func() { close(s.stop) })
+	s.answering.Wait()
+	s.engines.shut()
+}
+
+// Describe implements chaski.v1.Chaski.
+func (s *Server) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+	start := time.Now()
+	reply, err := s.describe(ctx, r)
+	s.metrics.describe.Observe(time.Since(start).Seconds())
+	if err != nil {
+		s.options.Logger.Warn("describe", "error", fault.Line(err))
+		return nil, failed(err)
+	}
+	return reply, nil
+}
+
+func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+	spec, err := loader.ParseSpec(r.GetSpec())
+	if err != nil {
+		return nil, invalid{err}
+	}
+	if len(s.options.Roots) == 0 {
+		return nil, fault.WithFile(errNoRoot, spec.Source)
+	}
+	e, err := s.engines.open(ctx, spec)
+	if err != nil {
+		if code(err) == codes.Internal {
+			err = invalid{err}
+		}
+		return nil, err
+	}
+	defer s.engines.put(e)
+	full, err := json.Marshal(e.engine.Spec())
+	if err != nil {
+		return nil, err
+	}
+	reply := &chaskiv1.DescribeReply{
+		SpecHash: e.engine.Hash(), Fingerprint: e.engine.Fingerprint(), Samples: e.engine.Len(), Spec: full,
+	}
+	for _, f := range e.engine.Fields() {
+		reply.Fields = append(reply.Fields, fieldInfo(f))
+	}
+	return reply, nil
+}
+
+func fieldInfo(f loader.FieldInfo) *chaskiv1.FieldInfo {
+	m := &chaskiv1.FieldInfo{Name: f.Name, Kind: f.Kind, Shape: f.Shape, Axes: f.Axes}
+	if f.DType.Valid() {
+		m.Dtype = f.DType.String()
+	}
+	return m
+}
+
+// Stream implements chaski.v1.Chaski.
+func (s *Server) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
+	select {
+	case s.streams <- struct{}{}:
+		defer func() { <-s.streams }()
+	default:
+		return status.Errorf(codes.ResourceExhausted, "%d streams are being served, no more are taken", s.options.MaxStreams)
+	}
+	conn, ok := g.Context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return status.Error(codes.Internal, "the gRPC server was not made with GRPCOptions")
+	}
+	s.metrics.streams.Inc()
+	defer s.metrics.streams.Dec()
+	return newStream(s, g, conn).serve()
+}

@@ -1,0 +1,55 @@
+package server
+
+import (
+	"context"
+	"errors"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+)
+
+// invalid marks an error in what the client asked for that is not about a file.
+type invalid struct{ error }
+
+func (i invalid) Unwrap() error { return i.error }
+
+// code is the one place where errors become codes.
+func code(err error) codes.Code {
+	switch fault.KindOf(err) {
+	case fault.Corrupt:
+		return codes.DataLoss
+	case fault.Unsupported:
+		return codes.Unimplemented
+	case fault.Limit:
+		return codes.ResourceExhausted
+	case fault.NotFound:
+		return codes.NotFound
+	}
+	switch {
+	case errors.As(err, new(invalid)):
+		return codes.InvalidArgument
+	case errors.Is(err, errStopping):
+		return codes.Unavailable
+	case errors.Is(err, context.Canceled):
+		return codes.Canceled
+	case errors.Is(err, context.DeadlineExceeded):
+		return codes.DeadlineExceeded
+	}
+	return codes.Internal
+}
+
+// failed returns err as a status whose details say file, part and offset.
+func failed(err error) error {
+	if _, ok := status.FromError(err); ok {
+		return err
+	}
+	f := wire.NewFault(0, err)
+	s := status.New(code(err), f.GetMessage())
+	if d, err := s.WithDetails(f); err == nil {
+		s = d
+	}
+	return s.Err()
+}

@@ -1,0 +1,337 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"io"
+	"math"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// stream serves the tickets of one call in their order. One goroutine receives tickets and credits,
+// and starts batches as credits allow; the other waits for them and sends.
+type stream struct {
+	server *Server
+	grpc   grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
+	conn   *connection
+	ctx    context.Context
+	stall  *time.Timer // runs while a message is being sent
+
+	mu      sync.Mutex
+	queue   []*order // unanswered, in the order of the tickets
+	started int      // how many from the front are started or failed
+	working int      // how many of those are started: at most credits
+	credits int
+	ended   error         // why no more requests come; io.EOF if the client has closed its side
+	over    bool          // the stream is being torn down: start nothing
+	wake    chan struct{} // has one element when any of the above has changed
+}
+
+// order is a ticket being served.
+type order struct {
+	ticket  *chaskiv1.Ticket
+	entry   *entry  // nil if the spec is not known
+	pending Pending // once it is started
+	err     error   // instead of a batch
+}
+
+func newStream(s *Server, g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], c *connection) *stream {
+	return &stream{server: s, grpc: g, conn: c, wake: make(chan struct{}, 1)}
+}
+
+// serve returns when the client has closed its side and has all it can get, when the call or the
+// server ends, or with a status that says what the client did wrong.
+func (s *stream) serve() error {
+	ctx, cancel := context.WithCancel(s.grpc.Context())
+	defer cancel()
+	s.ctx = ctx
+	go s.receive()
+
+	// Sending is not bounded by a context: it ends when this function has returned. So it is watched
+	// from here.
+	stalled := make(chan struct{})
+	s.stall = time.AfterFunc(s.server.options.SendTimeout, func() { close(stalled) })
+	s.stall.Stop()
+	done := make(chan error, 1)
+	s.server.answering.Go(func() {
+		defer s.tearDown()
+		done <- s.answerAll()
+	})
+	select {
+	case err := <-done:
+		return err
+	case <-stalled:
+		return status.Errorf(codes.DeadlineExceeded, "the client has credits and has not read for %v", s.server.options.SendTimeout)
+	}
+}
+
+func (s *stream) answerAll() error {
+	for {
+		o, err := s.head()
+		if o == nil {
+			return err
+		}
+		if err := s.answer(o); err != nil {
+			return err
+		}
+		s.pop(o)
+	}
+}
+
+// SendMsg sends a message, watched.
+func (s *stream) SendMsg(m any) error {
+	s.stall.Reset(s.server.options.SendTimeout)
+	defer s.stall.Stop()
+	return s.grpc.SendMsg(m)
+}
+
+// receive takes requests until there are no more. It ends with the call.
+func (s *stream) receive() {
+	for {
+		r, err := s.grpc.Recv()
+		s.mu.Lock()
+		switch {
+		case err != nil:
+			s.ended = err
+		case r.GetTicket() != nil:
+			err = s.take(r.GetTicket())
+		case r.GetCredit() != nil:
+			s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
+		default:
+			err = status.Error(codes.InvalidArgument, "request is neither a ticket nor a credit")
+		}
+		if err != nil && s.ended == nil {
+			s.ended = err
+		}
+		s.start()
+		s.mu.Unlock()
+		select {
+		case s.wake <- struct{}{}:
+		default:
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// take queues a ticket. It needs the lock.
+func (s *stream) take(t *chaskiv1.Ticket) error {
+	if len(s.queue) >= s.server.options.MaxTickets {
+		return status.Errorf(codes.ResourceExhausted, "%d tickets are unanswered, no more are taken", len(s.queue))
+	}
+	if s.over {
+		return nil
+	}
+	o := &order{ticket: t}
+	if e, ok := s.server.engines.get(t.GetSpecHash()); ok {
+		o.entry = e
+	} else {
+		o.err = wire.ErrUnknownSpec
+	}
+	s.queue = append(s.queue, o)
+	return nil
+}
+
+// start starts what credits allow. It needs the lock.
+func (s *stream) start() {
+	for s.started < len(s.queue) && !s.over {
+		o := s.queue[s.started]
+		if o.err == nil {
+			if s.working >= s.credits {
+				return
+			}
+			t := o.ticket
+			o.pending = o.entry.engine.Start(s.ctx, shuffle.Ticket{
+				Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
+				RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()),
+			}, t.GetNative())
+			s.working++
+		}
+		s.started++
+	}
+}
+
+// head waits until the first ticket of the queue is started, and returns it, or nil when the stream
+// is to end.
+func (s *stream) head() (*order, error) {
+	start := time.Now()
+	for {
+		s.mu.Lock()
+		var o *order
+		if s.started > 0 {
+			o = s.queue[0]
+		}
+		ended, left := s.ended, len(s.queue)
+		s.mu.Unlock()
+
+		select {
+		case <-s.server.stop:
+			return nil, failed(errStopping)
+		default:
+		}
+		switch {
+		case ended != nil && !errors.Is(ended, io.EOF):
+			return nil, failed(ended)
+		case o != nil:
+			s.server.metrics.idle.Observe(time.Since(start).Seconds())
+			return o, nil
+		case ended != nil && left > 0:
+			return nil, status.Errorf(codes.FailedPrecondition, "the client has closed its side with %d tickets and no credit", left)
+		case ended != nil:
+			return nil, nil
+		}
+		select {
+		case <-s.wake:
+		case <-s.ctx.Done():
+			return nil, failed(s.ctx.Err())
+		case <-s.server.stop:
+			return nil, failed(errStopping)
+		}
+	}
+}
+
+// answer sends the batch or the fault of a started ticket. The error ends the stream.
+func (s *stream) answer(o *order) error {
+	var b *loader.Batch
+	if o.err == nil {
+		start := time.Now()
+		b, o.err = s.wait(o)
+		s.server.metrics.wait.Observe(time.Since(start).Seconds())
+	}
+	switch {
+	case s.ctx.Err() != nil:
+		if b != nil {
+			b.Release()
+		}
+		return failed(s.ctx.Err())
+	case o.err == nil:
+		return s.send(o.ticket.GetId(), b)
+	case s.stopping():
+		return failed(errStopping)
+	}
+	f := wire.NewFault(o.ticket.GetId(), o.err)
+	s.server.metrics.faults.WithLabelValues(f.GetKind()).Inc()
+	if f.GetKind() != wire.UnknownSpec {
+		s.server.options.Logger.Warn("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
+	}
+	return s.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
+}
+
+// wait waits for a batch, or until the call or the server ends.
+func (s *stream) wait(o *order) (*loader.Batch, error) {
+	ctx, cancel := context.WithCancel(s.ctx)
+	defer cancel()
+	ready := make(chan struct{})
+	defer close(ready)
+	go func() {
+		select {
+		case <-s.server.stop:
+			cancel()
+		case <-ready:
+		}
+	}()
+	p := o.pending
+	o.pending = nil // Wait was called: Cancel must not be
+	return p.Wait(ctx)
+}
+
+func (s *stream) stopping() bool {
+	select {
+	case <-s.server.stop:
+		return true
+	default:
+		return false
+	}
+}
+
+// send sends b in parts. Its memory is released when the transport has written the last one.
+func (s *stream) send(ticket uint64, b *loader.Batch) error {
+	l := s.conn.lend(b.Release)
+	defer l.done()
+	segments, total := payload.Encode(b)
+	if err := sendParts(s, ticket, segments, total, s.server.options.PartBytes, l); err != nil {
+		return err
+	}
+	s.server.metrics.batches.Inc()
+	s.server.metrics.bytes.Add(float64(total))
+	return nil
+}
+
+// sender is what parts are sent to.
+type sender interface{ SendMsg(any) error }
+
+// sendParts cuts segments into parts of at most size bytes and sends them.
+func sendParts(to sender, ticket uint64, segments [][]byte, total, size int, owner wire.Owner) error {
+	part := &wire.Part{Ticket: ticket, Total: uint64(total), Owner: owner}
+	room := size
+	flush := func() error {
+		if len(part.Data) == 0 {
+			return nil
+		}
+		err := to.SendMsg(part)
+		part.Offset += uint64(size - room)
+		part.Data, room = nil, size
+		return err
+	}
+	for _, seg := range segments {
+		for len(seg) > 0 {
+			n := min(len(seg), room)
+			part.Data = append(part.Data, seg[:n])
+			seg, room = seg[n:], room-n
+			if room > 0 {
+				continue
+			}
+			if err := flush(); err != nil {
+				return err
+			}
+		}
+	}
+	return flush()
+}
+
+// pop removes the answered ticket. A fault costs no credit.
+func (s *stream) pop(o *order) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.queue[0] = nil
+	s.queue = s.queue[1:]
+	s.started--
+	if o.entry != nil {
+		s.working--
+		s.server.engines.put(o.entry)
+	}
+	if o.err == nil {
+		s.credits--
+	}
+	s.start()
+}
+
+// tearDown gives up what is not answered.
+func (s *stream) tearDown() {
+	s.mu.Lock()
+	s.over = true
+	queue := s.queue
+	s.queue, s.started = nil, 0
+	s.mu.Unlock()
+	for _, o := range queue {
+		if o.pending != nil {
+			o.pending.Cancel()
+		}
+		if o.entry != nil {
+			s.server.engines.put(o.entry)
+		}
+	}
+}
