@@ -13,6 +13,6 @@
 // kernel in internal/kernel, which is a plain loop; registry.go lists them all.
 //
 // Not supported, and said so with an error of kind Unsupported: custom codecs, dictionaries,
-// outputs of unknown size, frames before version 14 and after 26, the codecs that registry.go
-// lists without a decoder.
+// outputs of unknown size, frames before version 14 and after 26, the codecs of older versions
+// that registry.go lists without a decoder, and the vectorized Huffman blocks of version 14.
 package openzl

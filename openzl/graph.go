@@ -228,8 +228,9 @@ func (d *Decoder) run(i int) error {
 	for j, dist := range d.chunk.distances[nd.targets.from:nd.targets.to] {
 		d.regens[j] = &d.graph.streams[nd.firstIn+nd.inputs+dist]
 	}
-	c := call{d, d.header.version, d.chunk.headers[nd.header.from:nd.header.to], d.ins, d.regens}
-	if err := standard[nd.id].decode(&c); err != nil {
+	// The call lives in the decoder: handed to a function value it would be allocated.
+	d.call = call{d, d.header.version, d.chunk.headers[nd.header.from:nd.header.to], d.ins, d.regens}
+	if err := standard[nd.id].decode(&d.call); err != nil {
 		return fault.WithPart(err, standard[nd.id].name, fault.NoOffset)
 	}
 	for _, s := range d.ins {
@@ -244,8 +245,8 @@ func (c *call) fault(format string, args ...any) error {
 }
 
 // make gives out[i] memory for count elements of width bytes and returns it; a binding that fills
-// less calls trim after. For String width is 1 and count the bytes of all strings; makeLens
-// follows. The type is the codec's. Contents are arbitrary.
+// less calls trim after. The type is the codec's. Contents are arbitrary. Strings have makeLens
+// and makeStrings or aliasStrings instead.
 func (c *call) make(i, width, count int) ([]byte, error) {
 	s := c.out[i]
 	if width < 1 || count < 0 || count > math.MaxInt/width {
@@ -295,25 +296,74 @@ func (c *call) makeLens(i, n int) ([]uint32, error) {
 
 // alias makes out[i] see the bytes of an input as count elements of width bytes.
 func (c *call) alias(i int, in *stream, width, count int) error {
+	return c.see(i, in.data, in.buf, in.direct, width, count)
+}
+
+// aliasPart is alias for the bytes of an input from byte from on.
+func (c *call) aliasPart(i int, in *stream, from, width, count int) error {
+	return c.see(i, in.data[from:from+width*count], in.buf, false, width, count)
+}
+
+// see makes out[i] see data, which lies in buf, or copies it where numbers would not be aligned.
+func (c *call) see(i int, data []byte, buf *buffer[byte], direct bool, width, count int) error {
 	s := c.out[i]
-	if s.typ == Numeric && !aligned(in.data, width) {
+	if s.typ == Numeric && !aligned(data, width) {
 		dst, err := c.make(i, width, count)
 		if err != nil {
 			return err
 		}
-		copy(dst, in.data)
+		copy(dst, data)
 		return nil
 	}
-	s.width, s.count, s.data, s.buf, s.direct = width, count, in.data, in.buf, in.direct
-	if s.buf != nil {
-		s.buf.refs++
+	s.width, s.count, s.data, s.buf, s.direct = width, count, data, buf, direct
+	if buf != nil {
+		buf.refs++
 	}
 	return nil
 }
 
+// aliasStrings makes out[i], whose lengths were made, see n bytes of an input from byte from on.
+func (c *call) aliasStrings(i int, in *stream, from, n int) {
+	s := c.out[i]
+	s.data, s.buf = in.data[from:from+n], in.buf
+	if s.buf != nil {
+		s.buf.refs++
+	}
+}
+
+// makeStrings gives out[i], whose lengths were made, memory for n bytes and returns it.
+func (c *call) makeStrings(i, n int) ([]byte, error) {
+	s := c.out[i]
+	if err := c.d.reserve(n); err != nil {
+		return nil, err
+	}
+	s.buf = c.d.bytes.get(n)
+	s.data = s.buf.mem[:n:n]
+	return s.data, nil
+}
+
+// starts returns where each string of in begins. It lives until the next call of starts.
+func (c *call) starts(in *stream) ([]uint32, error) {
+	if uint64(len(in.data)) > math.MaxUint32 {
+		return nil, c.fault("strings of %d bytes", len(in.data))
+	}
+	if in.count > cap(c.d.wide) {
+		if err := c.d.reserve(4 * in.count); err != nil {
+			return nil, err
+		}
+	}
+	c.d.wide = resize(c.d.wide, in.count)
+	at := uint32(0)
+	for i, n := range in.lens {
+		c.d.wide[i] = at
+		at += n
+	}
+	return c.d.wide, nil
+}
+
 // scratch returns n bytes that live until the next call of scratch. Contents are arbitrary.
 func (c *call) scratch(n int) ([]byte, error) {
-	if n > len(c.d.tmp) {
+	if n > cap(c.d.tmp) {
 		if err := c.d.reserve(n); err != nil {
 			return nil, err
 		}

@@ -1,9 +1,12 @@
 package openzl
 
 import (
+	"errors"
+	"math"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/openzl/internal/kernel"
 	"github.com/zeebo/xxh3"
@@ -49,9 +52,10 @@ const DefaultMaxOutput = 256 << 20
 
 // Options are the options of a Decoder. The zero value is a sound choice.
 type Options struct {
-	// MaxOutput bounds the bytes of all outputs of a frame together, 0 for 256 MiB. The streams
-	// between frame and outputs may at any one time take a quarter more; a frame that needs more
-	// is refused with an error of kind Limit.
+	// MaxOutput bounds the bytes of all outputs of a frame together, 0 for 256 MiB. Outputs and the
+	// streams on the way to them may at any one time take a quarter more, and no more than is in
+	// proportion to what the frame says and has; a frame that needs more is refused with an error
+	// of kind Limit.
 	MaxOutput int
 	// SkipChecksums leaves the checksums that the frame carries unverified.
 	SkipChecksums bool
@@ -61,6 +65,8 @@ type Options struct {
 // frame of the shape of an earlier one allocates nothing. It is for one goroutine.
 type Decoder struct {
 	opt    Options
+	limit  int // bytes that streams may take at once
+	work   int // bytes that nodes may still make in this frame
 	header frameHeader
 	chunk  chunk
 	graph  graph
@@ -68,19 +74,21 @@ type Decoder struct {
 	held   []held // what outs look at
 	bytes  pool[byte]
 	lens   pool[uint32]
+	call   call
 	ins    []*stream // inputs of the node that runs
 	regens []*stream // regenerated streams of the node that runs
 
-	direct     []byte // where output 0 of the chunk may be written, nil if nowhere
-	directUsed bool
+	direct []byte // where output 0 of the chunk may be written, nil if nowhere
 
-	zstd *zstd.Decoder
-	hash *xxh3.Hasher
-	fse  kernel.FSETable
-	huf  kernel.HuffmanTable
-	tmp  []byte // scratch of a single node
-	tabs [][]byte
-	wide []uint32
+	zstd  *zstd.Decoder
+	hash  *xxh3.Hasher
+	fse   kernel.FSETable
+	huf   kernel.HuffmanTable
+	tmp   []byte // scratch of a single node
+	tabs  [][]byte
+	wide  []uint32
+	look  [256]byte
+	parts kernel.Partitions
 }
 
 // held is the memory behind one output.
@@ -94,6 +102,7 @@ func NewDecoder(o Options) *Decoder {
 	if o.MaxOutput <= 0 {
 		o.MaxOutput = DefaultMaxOutput
 	}
+	o.MaxOutput = min(o.MaxOutput, math.MaxInt/64) // arithmetic stays in range
 	return &Decoder{opt: o, bytes: newBytePool(), lens: newLensPool()}
 }
 
@@ -175,6 +184,7 @@ func (d *Decoder) reset() {
 // chunks decodes all chunks and checks that the frame ends with the last one and that the outputs
 // have the sizes the header says.
 func (d *Decoder) chunks(c *cursor) error {
+	d.setLimit(len(c.b))
 	for i := 0; ; i++ {
 		if d.header.version >= chunkVersion {
 			if c.left() == 0 {
@@ -185,8 +195,9 @@ func (d *Decoder) chunks(c *cursor) error {
 				break
 			}
 		}
+		start := c.off
 		if err := d.oneChunk(c); err != nil {
-			return fault.WithPart(err, "chunk "+strconv.Itoa(i), 0)
+			return inChunk(err, i, start)
 		}
 		if d.header.version < chunkVersion {
 			break
@@ -210,6 +221,30 @@ func (d *Decoder) chunks(c *cursor) error {
 		}
 	}
 	return nil
+}
+
+// inChunk says in which chunk err is. Where it has no offset it gets that of the chunk.
+func inChunk(err error, i, start int) error {
+	var e *fault.Error
+	base := int64(0)
+	if errors.As(err, &e) && e.Off < 0 {
+		base = int64(start)
+	}
+	return fault.WithPart(err, "chunk "+strconv.Itoa(i), base)
+}
+
+// setLimit bounds what the streams of a frame may take: in proportion to what it says it decodes
+// to and to its own size, and never more than the options allow. No graph that makes sense comes
+// near the factors.
+func (d *Decoder) setLimit(frame int) {
+	d.limit = d.opt.MaxOutput + d.opt.MaxOutput/4 + 1<<20
+	need := 32*float64(d.header.total) + 64*float64(frame)
+	for _, n := range d.header.strings {
+		need += 32 * float64(max(n, 0))
+	}
+	d.limit = int(min(float64(d.limit), need+1<<20))
+	// A long chain of cheap nodes must not keep a worker busy for long either.
+	d.work = 16 * d.limit
 }
 
 func (d *Decoder) oneChunk(c *cursor) error {
@@ -268,8 +303,12 @@ func (d *Decoder) contentSum() uint32 {
 		s := g.final(i)
 		_, _ = d.hash.Write(s.data) // a hash.Hash never fails
 		if s.typ == String && d.header.version >= 15 {
-			d.tmp = kernel.AppendU32(d.tmp[:0], s.lens)
-			_, _ = d.hash.Write(d.tmp)
+			lens, ok := view.Bytes(s.lens)
+			if !ok {
+				d.tmp = kernel.AppendU32(d.tmp[:0], s.lens)
+				lens = d.tmp
+			}
+			_, _ = d.hash.Write(lens)
 		}
 	}
 	return uint32(d.hash.Sum64())
@@ -342,11 +381,13 @@ func (d *Decoder) collectLens(i int, s *stream) error {
 	return nil
 }
 
-// reserve checks that n more bytes stay within what a frame may take.
+// reserve checks that n more bytes stay within what a frame may take, at once and in all.
 func (d *Decoder) reserve(n int) error {
-	limit := d.opt.MaxOutput + d.opt.MaxOutput/4 + 1<<20
-	if n < 0 || n > limit-d.bytes.bytes-d.lens.bytes {
-		return fault.New(fault.Limit, "", fault.NoOffset, "streams of more than %d bytes at once", limit)
+	if d.work -= n; d.work < 0 {
+		return fault.New(fault.Limit, "", fault.NoOffset, "more streams than any sound graph of this frame's outputs has")
+	}
+	if n < 0 || n > d.limit-d.bytes.bytes-d.lens.bytes {
+		return fault.New(fault.Limit, "", fault.NoOffset, "streams of more than %d bytes at once", d.limit)
 	}
 	return nil
 }

@@ -1,0 +1,309 @@
+package openzl
+
+import (
+	"bytes"
+	"encoding/binary"
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// testNode is a node of a hand-made graph.
+type testNode struct {
+	id        int
+	custom    bool
+	header    []byte
+	vars      int
+	distances []int // one a regenerated stream
+}
+
+// testFrame writes a frame of format version 24 without checksums: outputs of the given types and
+// sizes, one chunk.
+func testFrame(types []Type, sizes []int, nodes []testNode, stored ...[]byte) []byte {
+	b := binary.LittleEndian.AppendUint32(nil, magicBase+24)
+	code := func(t Type) byte { return byte(t - Serial) }
+	first := byte(len(types)) | code(types[0])<<4
+	if len(types) > 1 {
+		first |= code(types[1]) << 6
+	}
+	b = append(b, 0, first)
+	for _, n := range sizes {
+		b = binary.AppendUvarint(b, uint64(n)+1)
+	}
+	b = binary.AppendUvarint(b, uint64(len(nodes))+1)
+	b = binary.AppendUvarint(b, uint64(len(stored)))
+	pack := func(width int, values []int) {
+		start := len(b)
+		b = append(b, make([]byte, (len(values)*width+7)/8)...)
+		for i, v := range values {
+			for k := range width {
+				if v>>k&1 != 0 {
+					p := i*width + k
+					b[start+p/8] |= 1 << (p % 8)
+				}
+			}
+		}
+	}
+	flags := func(f func(testNode) bool) {
+		var v []int
+		for _, n := range nodes {
+			if f(n) {
+				v = append(v, 1)
+			} else {
+				v = append(v, 0)
+			}
+		}
+		pack(1, v)
+	}
+	flags(func(n testNode) bool { return n.custom })
+	var ids, distances []int
+	for _, n := range nodes {
+		if !n.custom {
+			ids = append(ids, n.id)
+		}
+		distances = append(distances, n.distances...)
+	}
+	pack(7, ids)
+	for _, n := range nodes {
+		if n.custom {
+			b = binary.AppendUvarint(b, uint64(n.id))
+		}
+	}
+	flags(func(n testNode) bool { return len(n.header) > 0 })
+	for _, n := range nodes {
+		if len(n.header) > 0 {
+			b = binary.AppendUvarint(b, uint64(len(n.header))-1)
+		}
+	}
+	flags(func(n testNode) bool { return n.vars > 0 })
+	for _, n := range nodes {
+		if n.vars > 0 {
+			b = binary.AppendUvarint(b, uint64(n.vars)-1)
+		}
+	}
+	flags(func(n testNode) bool { return len(n.distances) != 1 })
+	for _, n := range nodes {
+		if len(n.distances) != 1 {
+			b = binary.AppendUvarint(b, uint64(len(n.distances))-2)
+		}
+	}
+	pack(bitsFor(len(distances)+len(stored)), distances)
+	for _, s := range stored {
+		b = binary.AppendUvarint(b, uint64(len(s)))
+	}
+	for _, n := range nodes {
+		b = append(b, n.header...)
+	}
+	for _, s := range stored {
+		b = append(b, s...)
+	}
+	return append(b, 0)
+}
+
+// Ids that the tests use.
+const (
+	idZigzag         = 3
+	idSerialToStruct = 6
+	idSplitN         = 40
+	idSplitByStruct  = 41
+	idConstant       = 44
+	idConcatSerial   = 55
+	idDedup          = 56
+)
+
+// TestGraphs promises that graphs which do not fit together are refused as corrupt, with the node
+// that is wrong, before anything is decoded.
+func TestGraphs(t *testing.T) {
+	num := testNode{id: idNumToSerial, header: []byte{0}, distances: []int{0}}
+	for name, c := range map[string]struct {
+		frame []byte
+		want  string // in the message; "" for a sound frame
+	}{
+		"sound":  {testFrame([]Type{Numeric}, []int{3}, []testNode{num}, []byte("abc")), ""},
+		"stored": {testFrame([]Type{Serial}, []int{3}, nil, []byte("abc")), ""},
+		"two outputs": {testFrame([]Type{Serial, Serial}, []int{3, 1},
+			nil, []byte("d"), []byte("abc")), ""},
+		"output type": {testFrame([]Type{Serial}, []int{3}, []testNode{num}, []byte("abc")),
+			"output 0 is numeric"},
+		"input type": {testFrame([]Type{Numeric}, []int{3}, []testNode{{id: idZigzag, distances: []int{0}}}, []byte("abc")),
+			"node 0 at 7: input 0 of codec zigzag is serial"},
+		"no streams": {testFrame([]Type{Serial}, []int{0}, nil), "0 streams for 1 outputs"},
+		"stream left over": {testFrame([]Type{Numeric}, []int{3}, []testNode{num}, []byte("abc"), []byte("d")),
+			"streams"},
+		"stream missing": {testFrame([]Type{Numeric}, []int{3}, []testNode{num, {id: idZigzag, distances: []int{0}}}),
+			"node 1 at 7: inputs up to stream 2"},
+		"past the end": {testFrame([]Type{Numeric}, []int{3}, []testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{1}}}, []byte("abc")),
+			"node 0 at 7: regenerates stream 2"},
+		"made twice": {testFrame([]Type{Numeric}, []int{3},
+			[]testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{1}}, num}, []byte("abc"), []byte("abc")),
+			"node 1 at 7: regenerates stream 2"},
+		"too many made": {testFrame([]Type{Numeric, Numeric}, []int{3, 3},
+			[]testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{0, 1}}}, []byte("abc")),
+			"regenerates 2 streams"},
+		"no variable inputs": {testFrame([]Type{Numeric}, []int{3},
+			[]testNode{{id: idNumToSerial, header: []byte{0}, vars: 1, distances: []int{0}}}, []byte("abc"), []byte("d")),
+			"1 variable inputs of codec convert_num_to_serial_le"},
+		"width": {testFrame([]Type{Numeric}, []int{3}, []testNode{{id: idNumToSerial, header: []byte{1}, distances: []int{0}}}, []byte("abc")),
+			"node 0 convert_num_to_serial_le at 7: 3 bytes are no elements of 2"},
+		"size": {testFrame([]Type{Numeric}, []int{4}, []testNode{num}, []byte("abc")),
+			"output 0 has 3 bytes, header says 4"},
+		"too large": {testFrame([]Type{Numeric}, []int{2}, []testNode{num}, []byte("abc")),
+			"output 0 has more bytes"},
+		"dedup": {testFrame([]Type{Numeric, Numeric}, []int{3, 3},
+			[]testNode{num, {id: idDedup, distances: []int{1, 0}}}, []byte("abc")), ""},
+		"concat": {testFrame([]Type{Serial, Serial}, []int{1, 2},
+			[]testNode{{id: idNumToSerial, header: []byte{2}, distances: []int{1}}, {id: idConcatSerial, distances: []int{1, 0}}},
+			[]byte{1, 0, 0, 0, 2, 0, 0, 0}, []byte("abc")), ""},
+	} {
+		_, err := NewDecoder(Options{}).Decode(c.frame)
+		switch {
+		case c.want == "" && err != nil:
+			t.Errorf("%s: %v", name, err)
+		case c.want != "" && (!errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.want)):
+			t.Errorf("%s: error %v, want corrupt with %q", name, err, c.want)
+		}
+	}
+}
+
+// TestChunks promises that the chunks of a frame come together, in Decode and straight into dst.
+func TestChunks(t *testing.T) {
+	nodes := []testNode{{id: idNumToSerial, header: []byte{1}, distances: []int{0}}}
+	one := testFrame([]Type{Numeric}, []int{4}, nodes, []byte("abcd"))
+	two := testFrame([]Type{Numeric}, []int{2}, []testNode{{id: idNumToSerial, header: []byte{1}, distances: []int{0}},
+		{id: idDelta, header: []byte("ef"), distances: []int{0}}}, nil)
+	wide := testFrame([]Type{Numeric}, []int{4}, []testNode{{id: idNumToSerial, header: []byte{2}, distances: []int{0}}}, []byte("ijkl"))
+	const head = 7 // magic, flags, types, size
+	join := func(size byte, frames ...[]byte) []byte {
+		b := bytes.Clone(frames[0][:head])
+		b[head-1] = size + 1
+		for _, f := range frames {
+			b = append(b, f[head:len(f)-1]...)
+		}
+		return append(b, 0)
+	}
+	d := NewDecoder(Options{})
+	frame := join(10, one, two, one)
+	outs, err := d.Decode(frame)
+	if err != nil || string(outs[0].Data) != "abcdefabcd" || outs[0].Count != 5 || outs[0].Width != 2 {
+		t.Errorf("%v, %+v", err, outs)
+	}
+	dst := make([]byte, 10)
+	if err := d.Decompress(dst, frame, 2); err != nil || string(dst) != "abcdefabcd" {
+		t.Errorf("%v, %q", err, dst)
+	}
+	if err := d.Decompress(dst[:8], join(8, one, one), 4); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("wrong width: %v", err)
+	}
+	for name, f := range map[string][]byte{
+		"width changes":  join(8, one, wide),
+		"too many bytes": join(7, one, one),
+		"too few bytes":  join(9, one, one),
+	} {
+		if _, err := d.Decode(f); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+		if err := d.Decompress(make([]byte, f[head-1]-1), f, 2); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: Decompress: %v", name, err)
+		}
+	}
+	if outs, err := d.Decode(join(0, one[:head+1])); err != nil || len(outs) != 1 || outs[0].Count != 0 {
+		t.Errorf("no chunk: %v", err)
+	}
+	if info, err := Inspect(frame); err != nil || info.Chunks != 3 {
+		t.Errorf("Inspect: %+v, %v", info, err)
+	}
+}
+
+// TestUnsupported promises the words for codecs that are not decoded.
+func TestUnsupported(t *testing.T) {
+	for want, n := range map[string]testNode{
+		"chunk 0 node 0 at 7: openzl custom codec (77): unsupported":  {id: 77, custom: true, distances: []int{0}},
+		"chunk 0 node 0 at 7: openzl codec rolz (20): unsupported":    {id: 20, distances: []int{0}},
+		"chunk 0 node 0 at 7: openzl codec unknown (99): unsupported": {id: 99, distances: []int{0}},
+	} {
+		_, err := NewDecoder(Options{}).Decode(testFrame([]Type{Serial}, []int{3}, []testNode{n}, []byte("abc")))
+		if !errors.Is(err, fault.Unsupported) || err.Error() != want {
+			t.Errorf("error %q, want %q", err, want)
+		}
+	}
+	for v, want := range map[uint32]string{13: "openzl format version 13", 27: "openzl format version 27"} {
+		_, err := NewDecoder(Options{}).Decode(binary.LittleEndian.AppendUint32(nil, magicBase+v))
+		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
+			t.Errorf("version %d: %v", v, err)
+		}
+	}
+}
+
+// TestBombs promises that small frames which ask for much memory do not get it.
+func TestBombs(t *testing.T) {
+	big := binary.AppendUvarint(nil, 1<<28)
+	zstdBig := append([]byte{1, 0xa0}, 0, 0, 0, 0x0f, 1, 0, 0) // content of 240 MiB, one empty block
+	for name, frame := range map[string][]byte{
+		"constant past its output": testFrame([]Type{Serial}, []int{3},
+			[]testNode{{id: idConstant, header: big, distances: []int{0}}}, []byte("a")),
+		"constant, split and dropped": testFrame([]Type{Serial}, []int{100},
+			[]testNode{{id: idConstant, header: big, distances: []int{0}}, {id: idSplitN, vars: 1, distances: []int{0}}}, []byte("a")),
+		"zstd claims": testFrame([]Type{Serial}, []int{0x0f000000}, []testNode{{id: idZstd, distances: []int{0}}}, zstdBig),
+		"huffman claims": testFrame([]Type{Serial}, []int{1 << 27},
+			[]testNode{{id: idNumToSerial, header: []byte{0}, distances: []int{1}},
+				{id: 50, header: []byte{0, 0, 0, 0, 8}, distances: []int{0}}}, []byte{9}, []byte{1, 1}),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := NewDecoder(Options{}).Decode(frame)
+		runtime.ReadMemStats(&after)
+		if fault.KindOf(err) == 0 {
+			t.Errorf("%s: error %v", name, err)
+		}
+		if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {
+			t.Errorf("%s: %d bytes allocated for a frame of %d (%v)", name, n, len(frame), err)
+		}
+	}
+	limit := Options{MaxOutput: 1000}
+	frame := testFrame([]Type{Serial}, []int{1001}, []testNode{{id: idConstant, header: []byte{0xe9, 7}, distances: []int{0}}}, []byte("a"))
+	if _, err := NewDecoder(limit).Decode(frame); !errors.Is(err, fault.Limit) {
+		t.Errorf("1001 bytes with a limit of 1000: %v", err)
+	}
+	if _, err := NewDecoder(Options{MaxOutput: 1001}).Decode(frame); err != nil {
+		t.Errorf("1001 bytes with that limit: %v", err)
+	}
+}
+
+// TestSplitByStruct promises that structures come together from their fields. The original's
+// Python bindings do not write this codec, but its decoder is asked where it is there.
+func TestSplitByStruct(t *testing.T) {
+	toStruct := func(width byte, dist int) testNode {
+		return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{dist}}
+	}
+	// Streams: 0 and 1 are taken by the conversions, 2 and 3 are the fields, last one first.
+	frame := testFrame([]Type{Serial}, []int{9},
+		[]testNode{toStruct(2, 2), toStruct(1, 0), {id: idSplitByStruct, vars: 2, distances: []int{0}}},
+		[]byte("aAbBcC"), []byte("123"))
+	outs, err := NewDecoder(Options{}).Decode(frame)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := string(outs[0].Data); got != "aA1bB2cC3" {
+		t.Errorf("got %q", got)
+	}
+	python := os.Getenv("CHASKI_ORACLE_PYTHON")
+	if python == "" {
+		return
+	}
+	p := filepath.Join(t.TempDir(), "frame.zl")
+	if err := os.WriteFile(p, frame, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := exec.Command(python, "-c", `
+import sys, openzl.ext as zl
+sys.stdout.buffer.write(zl.DCtx().decompress(open(sys.argv[1], "rb").read())[0].content.as_bytes())`, p).CombinedOutput()
+	if err != nil || !bytes.Equal(out, outs[0].Data) {
+		t.Errorf("the original gives %q, %v", out, err)
+	}
+}

@@ -1,0 +1,80 @@
+package openzl
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Info says what a frame is without decoding it.
+type Info struct {
+	FormatVersion   int
+	Outputs         []Type
+	Sizes           []int    // bytes of each output, strings without their lengths
+	Codecs          []string // names of the standard codecs, "custom ID" of the others, in order of appearance
+	Chunks          int
+	ContentChecksum bool // chunks carry a checksum of what they decode to
+	ChunkChecksum   bool // chunks carry a checksum of their stored bytes
+	Comment         []byte
+}
+
+// Inspect reads the headers of a frame. It verifies the header's checksum but decodes nothing, so
+// a frame it describes may still be corrupt or hold codecs that are not supported. Its errors are
+// those of Decode.
+func Inspect(frame []byte) (Info, error) {
+	var h frameHeader
+	var k chunk
+	c := cursor{b: frame}
+	if err := h.parse(&c, math.MaxInt, true); err != nil {
+		return Info{}, err
+	}
+	info := Info{FormatVersion: h.version, Outputs: h.types, Sizes: h.sizes}
+	if len(h.comment) > 0 {
+		info.Comment = append(info.Comment, h.comment...)
+	}
+	seen := map[string]bool{}
+	for {
+		start := c.off
+		if h.version >= chunkVersion {
+			if c.left() == 0 {
+				return Info{}, fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without end mark")
+			}
+			if c.b[c.off] == 0 {
+				break
+			}
+		}
+		if err := k.parse(&c, &h); err != nil {
+			return Info{}, inChunk(err, info.Chunks, start)
+		}
+		info.Chunks++
+		for _, nd := range k.nodes {
+			if name := codecName(nd); !seen[name] {
+				seen[name] = true
+				info.Codecs = append(info.Codecs, name)
+			}
+		}
+		if h.contentChecksum {
+			c.take(4)
+		}
+		if h.chunkChecksum {
+			c.take(4)
+		}
+		if h.version < chunkVersion {
+			break
+		}
+	}
+	info.ContentChecksum, info.ChunkChecksum = h.contentChecksum, h.chunkChecksum
+	return info, nil
+}
+
+func codecName(nd node) string {
+	id := strconv.FormatUint(uint64(nd.id), 10)
+	switch {
+	case nd.custom:
+		return "custom " + id
+	case nd.id >= numStandard || standard[nd.id].name == "":
+		return "unknown " + id
+	}
+	return standard[nd.id].name
+}

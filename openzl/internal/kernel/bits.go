@@ -1,0 +1,46 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// backBits reads the bits of a stream from its last to its first, as FSE and Huffman streams are
+// written: the highest set bit of the last byte marks the end and is not part of them.
+type backBits struct {
+	src  []byte
+	left int // bits not yet read; negative once more were read than there are
+}
+
+// open sets the reader to the end of src and reports whether there is an end mark.
+func (r *backBits) open(src []byte) bool {
+	if len(src) == 0 || src[len(src)-1] == 0 {
+		return false
+	}
+	r.src = src
+	r.left = 8*len(src) - 9 + bits.Len8(src[len(src)-1])
+	return true
+}
+
+// peek returns the next bits, left-aligned: at least 56, those before the start of src being zero.
+func (r *backBits) peek() uint64 {
+	if r.left <= 0 {
+		return 0
+	}
+	if end := (r.left + 7) >> 3; end >= 8 {
+		return binary.LittleEndian.Uint64(r.src[end-8:end]) << (8*end - r.left)
+	}
+	var w uint64
+	end := (r.left + 7) >> 3
+	for i := range end {
+		w |= uint64(r.src[i]) << (8 * i)
+	}
+	return w << (64 - r.left)
+}
+
+// read reads n bits, 0 <= n <= 56.
+func (r *backBits) read(n int) uint64 {
+	v := r.peek() >> 1 >> (63 - n)
+	r.left -= n
+	return v
+}

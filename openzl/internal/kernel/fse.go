@@ -1,0 +1,247 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// Limits of FSE tables.
+const (
+	MinFSELog = 5
+	MaxFSELog = 12
+)
+
+// FSETable decodes byte symbols with finite state entropy.
+type FSETable struct {
+	t   [1 << MaxFSELog]fseState
+	log int
+}
+
+// fseState is one state: the symbol it stands for, how many bits to read, and what to add to them
+// for the next state. mask has that many ones. The fields are read one by one: a load is cheaper
+// than a shift.
+type fseState struct {
+	base, mask uint16
+	bits, sym  uint8
+	_          [2]uint8
+}
+
+// Log returns the logarithm of the number of states.
+func (f *FSETable) Log() int { return f.log }
+
+// Build makes the table from the symbols' counts, -1 standing for "less than one". It reports
+// whether they are valid: at least two, at most 256, and their sum a power of two within the limits.
+func (f *FSETable) Build(norm []int16) bool {
+	if len(norm) < 2 || len(norm) > 256 {
+		return false
+	}
+	sum := 0
+	for _, n := range norm {
+		if n < -1 {
+			return false
+		}
+		sum += max(int(n), -int(n))
+	}
+	if sum < 1<<MinFSELog || sum > 1<<MaxFSELog || sum&(sum-1) != 0 {
+		return false
+	}
+	f.log = bits.Len(uint(sum)) - 1
+	var next [256]uint32
+	t := f.t[:sum]
+	high := sum - 1 // symbols of probability below one stand from here on down
+	for s, n := range norm {
+		next[s] = uint32(n)
+		if n == -1 {
+			t[high].sym = uint8(s)
+			high--
+			next[s] = 1
+		}
+	}
+	step := sum>>1 + sum>>3 + 3
+	pos := 0
+	for s, n := range norm {
+		for range int(n) {
+			t[pos].sym = uint8(s)
+			for pos = (pos + step) & (sum - 1); pos > high; {
+				pos = (pos + step) & (sum - 1)
+			}
+		}
+	}
+	for i := range t {
+		s := t[i].sym
+		x := next[s]
+		next[s]++
+		n := f.log + 1 - bits.Len32(x)
+		t[i] = fseState{base: uint16(x<<n - uint32(sum)), mask: 1<<n - 1, bits: uint8(n), sym: s}
+	}
+	return true
+}
+
+// Decode fills the front of dst from src, written with the given number of interleaved states (2
+// or 4). It returns how many symbols there are and whether they take exactly the bits of src and
+// fit in dst.
+func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
+	var r backBits
+	if !r.open(src) {
+		return 0, false
+	}
+	var s [4]uint64
+	for i := range states {
+		s[i] = r.read(f.log)
+	}
+	if r.left < 0 {
+		return 0, false
+	}
+	done := 0
+	if states == 4 {
+		done = f.decode4(dst, &r, &s)
+	} else {
+		done = f.decode2(dst, &r, &s)
+	}
+	mask := states - 1
+	i := done
+	for ; i < len(dst) && r.left > 0; i++ {
+		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
+		dst[i] = e.sym
+		s[i&mask] = uint64(e.base) + r.read(int(e.bits))
+	}
+	if r.left != 0 {
+		return 0, false
+	}
+	// Without bits left a state goes on only where its next one needs none. The first that would
+	// need some, and the last symbols of the other states, end the stream.
+	for i < len(dst) {
+		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
+		dst[i] = e.sym
+		s[i&mask] = uint64(e.base)
+		i++
+		if e.bits != 0 {
+			break
+		}
+	}
+	if len(dst)-i < states-1 {
+		return 0, false
+	}
+	for end := i + states - 1; i < end; i++ {
+		dst[i] = f.t[s[i&mask]&(1<<MaxFSELog-1)].sym
+	}
+	return i, true
+}
+
+// decode4Go decodes four symbols from each word read, as long as whole words can be read. It returns
+// how far it came, a multiple of four.
+func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
+	const mask = 1<<MaxFSELog - 1
+	t, src, left := &f.t, r.src, r.left
+	a, b, c, d := s[0], s[1], s[2], s[3]
+	i := 0
+	for ; left >= 64 && i+4 <= len(dst); i += 4 {
+		end := (left + 7) >> 3
+		w := binary.LittleEndian.Uint64(src[end-8:])
+		n := 64 - (8*end - left) // bits of w that were not used before
+		ea, eb, ec, ed := &t[a&mask], &t[b&mask], &t[c&mask], &t[d&mask]
+		binary.LittleEndian.PutUint32(dst[i:i+4], uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
+		n -= int(ea.bits)
+		a = uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
+		n -= int(eb.bits)
+		b = uint64(eb.base) + w>>(n&63)&uint64(eb.mask)
+		n -= int(ec.bits)
+		c = uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
+		n -= int(ed.bits)
+		d = uint64(ed.base) + w>>(n&63)&uint64(ed.mask)
+		left = 8*end - 64 + n
+	}
+	r.left, *s = left, [4]uint64{a, b, c, d}
+	return i
+}
+
+// decode2 is decode4Go for two states.
+func (f *FSETable) decode2(dst []byte, r *backBits, s *[4]uint64) int {
+	const mask = 1<<MaxFSELog - 1
+	t, src, left := &f.t, r.src, r.left
+	a, b := s[0], s[1]
+	i := 0
+	for ; left >= 64 && i+4 <= len(dst); i += 4 {
+		end := (left + 7) >> 3
+		w := binary.LittleEndian.Uint64(src[end-8:])
+		n := 64 - (8*end - left)
+		ea, eb := &t[a&mask], &t[b&mask]
+		n -= int(ea.bits)
+		a = uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
+		n -= int(eb.bits)
+		b = uint64(eb.base) + w>>(n&63)&uint64(eb.mask)
+		ec, ed := &t[a&mask], &t[b&mask]
+		n -= int(ec.bits)
+		a = uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
+		n -= int(ed.bits)
+		b = uint64(ed.base) + w>>(n&63)&uint64(ed.mask)
+		binary.LittleEndian.PutUint32(dst[i:i+4], uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
+		left = 8*end - 64 + n
+	}
+	r.left, s[0], s[1] = left, a, b
+	return i
+}
+
+// FSECounts reads the counts that FSE tables are made from: norm gets one a symbol, -1 standing
+// for "less than one". It returns how many symbols there are, how many bytes of src they take, and
+// whether src begins with such a list. norm has room for 256.
+func FSECounts(norm []int16, src []byte) (symbols, size int, ok bool) {
+	pos := 0
+	peek := func() uint32 { // the next 25 bits at least, zero past the end
+		var w uint64
+		for i := range 4 {
+			if p := pos>>3 + i; p < len(src) {
+				w |= uint64(src[p]) << (8 * i)
+			}
+		}
+		return uint32(w >> (pos & 7))
+	}
+	log := int(peek()&15) + MinFSELog
+	pos = 4
+	if log > 15 {
+		return 0, 0, false
+	}
+	left, limit := 1<<log+1, 1<<log // what the remaining counts add up to, plus one; 2^(bits-1)
+	n := 0
+	for left > 1 && n < 256 && pos <= 8*len(src) {
+		// Counts up to what is left take one bit less where that is unambiguous.
+		w := int(peek())
+		short := 2*limit - 1 - left
+		v := w & (limit - 1)
+		width := bits.Len(uint(limit)) - 1
+		if v >= short {
+			if v = w & (2*limit - 1); v >= limit {
+				v -= short
+			}
+			width++
+		}
+		pos += width
+		v--
+		left -= max(v, -v)
+		norm[n] = int16(v)
+		n++
+		for left < limit && limit > 1 {
+			limit >>= 1
+		}
+		if v != 0 {
+			continue
+		}
+		// After a zero stands how many more zeros follow, up to three at a time.
+		for more := 3; more == 3; {
+			if pos > 8*len(src) {
+				return 0, 0, false
+			}
+			more = int(peek() & 3)
+			pos += 2
+			for range more {
+				if n == 256 {
+					return 0, 0, false
+				}
+				norm[n] = 0
+				n++
+			}
+		}
+	}
+	size = (pos + 7) >> 3
+	return n, size, left == 1 && size <= len(src)
+}

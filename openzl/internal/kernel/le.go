@@ -1,0 +1,73 @@
+// Package kernel holds the inner loops of the OpenZL codecs: plain loops over memory of the
+// caller. Nothing here allocates after its first use or makes error text; what a loop needs of its
+// arguments is said in its comment, and the bindings in package openzl see to it.
+package kernel
+
+import "encoding/binary"
+
+// LE returns element i of b as a little-endian number of w bytes, w being 1, 2, 4 or 8.
+func LE(b []byte, i, w int) uint64 {
+	switch w {
+	case 1:
+		return uint64(b[i])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b[2*i:]))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return binary.LittleEndian.Uint64(b[8*i:])
+}
+
+// PutLE stores v as element i of b, a little-endian number of w bytes, w being 1, 2, 4 or 8.
+func PutLE(b []byte, i, w int, v uint64) {
+	switch w {
+	case 1:
+		b[i] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b[2*i:], uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b[4*i:], uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b[8*i:], v)
+	}
+}
+
+// AppendU32 appends v to b in little-endian order.
+func AppendU32(b []byte, v []uint32) []byte {
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}
+
+// SwapBytes writes the elements of src, w bytes each, to dst with their bytes in reverse order.
+// dst and src have one length, a multiple of w.
+func SwapBytes(dst, src []byte, w int) {
+	for o := 0; o < len(src); o += w {
+		for k := range w {
+			dst[o+k] = src[o+w-1-k]
+		}
+	}
+}
+
+// Lengths writes the numbers of width bytes in src to dst and returns their sum. It reports
+// whether all of them fit in 32 bits. dst has one element for each.
+func Lengths(dst []uint32, src []byte, width int) (uint64, bool) {
+	var sum, all uint64
+	for i := range dst {
+		v := LE(src, i, width)
+		dst[i] = uint32(v)
+		sum += v & 0xffffffff
+		all |= v
+	}
+	return sum, all>>32 == 0
+}
+
+// Sum adds up v.
+func Sum(v []uint32) uint64 {
+	var s uint64
+	for _, x := range v {
+		s += uint64(x)
+	}
+	return s
+}

@@ -1,0 +1,110 @@
+//go:build amd64 && !purego
+
+package kernel
+
+import (
+	"math/bits"
+
+	"golang.org/x/sys/cpu"
+)
+
+// hasLoops says whether the loops in loops_amd64.s can run here.
+var hasLoops = cpu.X86.HasBMI1 && cpu.X86.HasBMI2
+
+// huffmanState is what the loop of four5 works on: four streams and where their symbols go.
+type huffmanState struct {
+	dst     *byte
+	quarter int       // bytes from where the symbols of one stream go to those of the next
+	src     [4]*byte  // the streams
+	pos     [4]int    // where in its stream each word was read
+	bits    [4]uint64 // as in four5Go
+	rounds  int       // how often to decode five symbols of each stream, at least 1
+}
+
+// huffmanFour5 runs s.rounds rounds of four5Go. Every pos is at least 7 a round, and 5 bytes a
+// round can be written for each stream.
+//
+//go:noescape
+func huffmanFour5(t *uint16, s *huffmanState)
+
+// fseFour is the loop of decode4Go: it decodes four symbols at a time until fewer than 8 bytes
+// stand before the word it reads at pos, or n symbols are done, n >= 4. over is the number of bits
+// of that word, 0 to 7, that were used. It returns the symbols done, pos and over. Every state is
+// an index of t.
+//
+//go:noescape
+func fseFour(t *fseState, dst *byte, n int, src *byte, pos, over int, s *[4]uint64) (done, newPos, newOver int)
+
+// join2x16 joins n times 16 bytes of two planes, n >= 1.
+//
+//go:noescape
+func join2x16(dst, a, b *byte, n int)
+
+// join4x16 joins n times 16 bytes of four planes, n >= 1.
+//
+//go:noescape
+func join4x16(dst, a, b, c, d *byte, n int)
+
+// join2 is join2Go, faster. It needs nothing that not every amd64 has.
+func join2(dst, a, b []byte) {
+	b, dst = b[:len(a)], dst[:2*len(a)]
+	n := len(a) / 16
+	if n > 0 {
+		join2x16(&dst[0], &a[0], &b[0], n)
+	}
+	join2Go(dst[32*n:], a[16*n:], b[16*n:])
+}
+
+// join4 is join4Go, faster.
+func join4(dst, a, b, c, d []byte) {
+	b, c, d, dst = b[:len(a)], c[:len(a)], d[:len(a)], dst[:4*len(a)]
+	n := len(a) / 16
+	if n > 0 {
+		join4x16(&dst[0], &a[0], &b[0], &c[0], &d[0], n)
+	}
+	join4Go(dst[64*n:], a[16*n:], b[16*n:], c[16*n:], d[16*n:])
+}
+
+// four5 is four5Go or does the same faster.
+func (h *HuffmanTable) four5(out *[4][]byte, r *[4]backBits) int {
+	n := len(out[3])
+	for i := range r {
+		if !hasLoops || len(r[i].src) < 16 || n < 64 {
+			return h.four5Go(out, r)
+		}
+	}
+	s := huffmanState{quarter: len(out[0])}
+	for i := range r {
+		s.src[i] = &r[i].src[0]
+		s.pos[i] = len(r[i].src) - 8
+		s.bits[i] = 1 << (8*len(r[i].src) - r[i].left)
+	}
+	done := 0
+	for {
+		s.rounds = min((n-done)/5, s.pos[0]/7, s.pos[1]/7, s.pos[2]/7, s.pos[3]/7)
+		if s.rounds < 1 {
+			break
+		}
+		s.dst = &out[0][done]
+		huffmanFour5(&h.t[0], &s)
+		done += 5 * s.rounds
+	}
+	for i := range r {
+		r[i].left = 8*s.pos[i] + 64 - bits.TrailingZeros64(s.bits[i])
+	}
+	return done
+}
+
+// decode4 is decode4Go or does the same faster.
+func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int {
+	if !hasLoops || r.left < 128 || len(dst) < 64 {
+		return f.decode4Go(dst, r, s)
+	}
+	for i := range s {
+		s[i] &= 1<<MaxFSELog - 1
+	}
+	end := (r.left + 7) >> 3
+	done, pos, over := fseFour(&f.t[0], &dst[0], len(dst), &r.src[0], end-8, 8*end-r.left, s)
+	r.left = 8*pos + 64 - over
+	return done
+}

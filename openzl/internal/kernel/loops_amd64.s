@@ -1,0 +1,202 @@
+//go:build amd64 && !purego
+
+#include "textflag.h"
+
+// REFILL reads the next word of a stream. The number of zeros below the one in b says how many of
+// its bits were used: whole bytes move p, the rest is shifted out.
+#define REFILL(b, p) \
+	TZCNTQ b, CX     \
+	MOVQ   CX, AX    \
+	SHRQ   $3, AX    \
+	SUBQ   AX, p     \
+	ANDL   $7, CX    \
+	MOVQ   (p), b    \
+	ORQ    $1, b     \
+	SHLXQ  CX, b, b
+
+// SYMBOL decodes one symbol of a stream. The entry's lower byte is the length of the code.
+#define SYMBOL(b, mem) \
+	MOVQ    b, AX          \
+	SHRQ    $52, AX        \
+	MOVWLZX (R8)(AX*2), AX \
+	SHLXQ   AX, b, b       \
+	MOVB    AH, mem
+
+#define ROUND(k)                 \
+	SYMBOL(R9, k(DI))           \
+	SYMBOL(R10, k(DI)(SI*1))    \
+	SYMBOL(R11, k(DI)(SI*2))    \
+	SYMBOL(R12, k(DI)(DX*1))
+
+// func huffmanFour5(t *uint16, s *huffmanState)
+TEXT ·huffmanFour5(SB), NOSPLIT, $8-16
+	MOVQ t+0(FP), R8
+	MOVQ s+8(FP), AX
+	MOVQ 0(AX), DI
+	MOVQ 8(AX), SI
+	LEAQ (SI)(SI*2), DX
+	MOVQ 16(AX), R13
+	ADDQ 48(AX), R13
+	MOVQ 24(AX), R14
+	ADDQ 56(AX), R14
+	MOVQ 32(AX), R15
+	ADDQ 64(AX), R15
+	MOVQ 40(AX), BX
+	ADDQ 72(AX), BX
+	MOVQ 80(AX), R9
+	MOVQ 88(AX), R10
+	MOVQ 96(AX), R11
+	MOVQ 104(AX), R12
+	MOVQ 112(AX), BP
+
+rounds:
+	REFILL(R9, R13)
+	REFILL(R10, R14)
+	REFILL(R11, R15)
+	REFILL(R12, BX)
+	ROUND(0)
+	ROUND(1)
+	ROUND(2)
+	ROUND(3)
+	ROUND(4)
+	ADDQ $5, DI
+	DECQ BP
+	JNZ  rounds
+
+	MOVQ s+8(FP), AX
+	SUBQ 16(AX), R13
+	MOVQ R13, 48(AX)
+	SUBQ 24(AX), R14
+	MOVQ R14, 56(AX)
+	SUBQ 32(AX), R15
+	MOVQ R15, 64(AX)
+	SUBQ 40(AX), BX
+	MOVQ BX, 72(AX)
+	MOVQ R9, 80(AX)
+	MOVQ R10, 88(AX)
+	MOVQ R11, 96(AX)
+	MOVQ R12, 104(AX)
+	RET
+
+// STATE decodes one symbol: x is the state, R9 the word, CX the bits of it that are left. An entry
+// is base and mask (16 bits each), bits and symbol (8 each).
+#define STATE(x, k)                 \
+	MOVBLZX 4(R8)(x*8), AX          \
+	MOVBLZX 5(R8)(x*8), BX          \
+	SUBQ    AX, CX                  \
+	MOVB    BX, k(DI)               \
+	SHRXQ   CX, R9, BX              \
+	MOVWLZX 2(R8)(x*8), AX          \
+	MOVWLZX 0(R8)(x*8), x           \
+	ANDL    AX, BX                  \
+	ADDL    BX, x
+
+// func fseFour(t *fseState, dst *byte, n int, src *byte, pos, over int, s *[4]uint64) (done, newPos, newOver int)
+TEXT ·fseFour(SB), NOSPLIT, $0-80
+	MOVQ t+0(FP), R8
+	MOVQ dst+8(FP), DI
+	MOVQ n+16(FP), DX
+	LEAQ -4(DI)(DX*1), DX  // the last place for four symbols
+	MOVQ src+24(FP), SI
+	ADDQ pos+32(FP), SI
+	MOVQ src+24(FP), R15
+	ADDQ $8, R15           // the last place to read a word from, and go on
+	MOVQ over+40(FP), CX
+	MOVQ s+48(FP), AX
+	MOVQ 0(AX), R10
+	MOVQ 8(AX), R11
+	MOVQ 16(AX), R12
+	MOVQ 24(AX), R13
+
+four:
+	CMPQ SI, R15
+	JB   done
+	CMPQ DI, DX
+	JA   done
+	MOVQ (SI), R9
+	NEGQ CX
+	ADDQ $64, CX
+	STATE(R10, 0)
+	STATE(R11, 1)
+	STATE(R12, 2)
+	STATE(R13, 3)
+	ADDQ $4, DI
+	NEGQ CX
+	ADDQ $64, CX           // bits used, at most 7+48
+	MOVQ CX, AX
+	SHRQ $3, AX
+	SUBQ AX, SI
+	ANDL $7, CX
+	JMP  four
+
+done:
+	SUBQ dst+8(FP), DI
+	MOVQ DI, done+56(FP)
+	SUBQ src+24(FP), SI
+	MOVQ SI, newPos+64(FP)
+	MOVQ CX, newOver+72(FP)
+	MOVQ s+48(FP), AX
+	MOVQ R10, 0(AX)
+	MOVQ R11, 8(AX)
+	MOVQ R12, 16(AX)
+	MOVQ R13, 24(AX)
+	RET
+
+// func join2x16(dst, a, b *byte, n int)
+TEXT ·join2x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ n+24(FP), CX
+
+two:
+	MOVOU     (SI), X0
+	MOVOU     (DX), X1
+	MOVO      X0, X2
+	PUNPCKLBW X1, X0
+	PUNPCKHBW X1, X2
+	MOVOU     X0, (DI)
+	MOVOU     X2, 16(DI)
+	ADDQ      $16, SI
+	ADDQ      $16, DX
+	ADDQ      $32, DI
+	DECQ      CX
+	JNZ       two
+	RET
+
+// func join4x16(dst, a, b, c, d *byte, n int)
+TEXT ·join4x16(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ a+8(FP), SI
+	MOVQ b+16(FP), DX
+	MOVQ c+24(FP), R8
+	MOVQ d+32(FP), R9
+	MOVQ n+40(FP), CX
+	XORQ AX, AX
+
+quads:
+	MOVOU     (SI)(AX*1), X0
+	MOVOU     (DX)(AX*1), X1
+	MOVOU     (R8)(AX*1), X2
+	MOVOU     (R9)(AX*1), X3
+	MOVO      X0, X4
+	PUNPCKLBW X1, X0            // a and b, first half
+	PUNPCKHBW X1, X4            // second half
+	MOVO      X2, X5
+	PUNPCKLBW X3, X2            // c and d
+	PUNPCKHBW X3, X5
+	MOVO      X0, X6
+	PUNPCKLWL X2, X0
+	PUNPCKHWL X2, X6
+	MOVO      X4, X7
+	PUNPCKLWL X5, X4
+	PUNPCKHWL X5, X7
+	MOVOU     X0, (DI)
+	MOVOU     X6, 16(DI)
+	MOVOU     X4, 32(DI)
+	MOVOU     X7, 48(DI)
+	ADDQ      $16, AX
+	ADDQ      $64, DI
+	DECQ      CX
+	JNZ       quads
+	RET

@@ -1,0 +1,14 @@
+//go:build !amd64 || purego
+
+package kernel
+
+// hasLoops says that there are no other loops than those in Go.
+var hasLoops = false
+
+func (h *HuffmanTable) four5(out *[4][]byte, r *[4]backBits) int { return h.four5Go(out, r) }
+
+func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int { return f.decode4Go(dst, r, s) }
+
+func join2(dst, a, b []byte) { join2Go(dst, a, b) }
+
+func join4(dst, a, b, c, d []byte) { join4Go(dst, a, b, c, d) }

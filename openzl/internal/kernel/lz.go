@@ -1,0 +1,55 @@
+package kernel
+
+// LZ fills dst from literals and one offset, number of literals and length of a match a sequence,
+// numbers of their own widths. What literals are left at the end come last. It reports whether
+// that makes exactly len(dst) bytes.
+func LZ(dst, literals, offsets, lits, matches []byte, offsetWidth, litWidth, matchWidth int) bool {
+	at := 0
+	for i := range len(offsets) / offsetWidth {
+		nlit, nmatch := LE(lits, i, litWidth), LE(matches, i, matchWidth)
+		offset := LE(offsets, i, offsetWidth)
+		if nlit > uint64(len(literals)) || nlit > uint64(len(dst)-at) {
+			return false
+		}
+		copy(dst[at:], literals[:nlit])
+		literals = literals[nlit:]
+		at += int(nlit)
+		if offset == 0 || offset > uint64(at) || nmatch > uint64(len(dst)-at) {
+			return false
+		}
+		CopyMatch(dst, at, int(offset), int(nmatch))
+		at += int(nmatch)
+	}
+	return at+len(literals) == len(dst) && copy(dst[at:], literals) == len(literals)
+}
+
+// MuxLengths splits every byte of muxed into a number for lits, its lowest split bits, and one for
+// matches, the rest plus bias. Where either is the highest that its bits hold, the next number of
+// long is added, first for lits. It reports whether that takes exactly the numbers in long. All but
+// muxed are numbers of width bytes.
+func MuxLengths(lits, matches, muxed, long []byte, width int, split uint, bias uint64) bool {
+	maxLit, maxMatch := uint64(1)<<split-1, uint64(1)<<(8-split)-1
+	used, n := 0, len(long)/width
+	for i, m := range muxed {
+		lit, match := uint64(m)&maxLit, uint64(m)>>split
+		more := match == maxMatch
+		match += bias
+		if lit == maxLit {
+			if used == n {
+				return false
+			}
+			lit += LE(long, used, width)
+			used++
+		}
+		if more {
+			if used == n {
+				return false
+			}
+			match += LE(long, used, width)
+			used++
+		}
+		PutLE(lits, i, width, lit)
+		PutLE(matches, i, width, match)
+	}
+	return used == n
+}

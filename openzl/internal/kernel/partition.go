@@ -1,0 +1,43 @@
+package kernel
+
+import "math/bits"
+
+// Partitions are consecutive ranges of numbers.
+type Partitions struct {
+	Base  [256]uint64 // where each begins
+	bits  [256]uint8  // how many bits say a place in it
+	Count int
+}
+
+// Add adds the range of the given size at base, which has a place left, and returns its end.
+func (p *Partitions) Add(base, size uint64) uint64 {
+	p.Base[p.Count] = base
+	p.bits[p.Count] = uint8(bits.Len64(size - 1))
+	p.Count++
+	return base + size
+}
+
+// Decode writes a number of width bytes for every bucket to dst: the base of that partition plus
+// the next bits of extra, lowest first. It reports whether all partitions exist and extra has the
+// bits. dst has one number for each bucket.
+func (p *Partitions) Decode(dst, buckets, extra []byte, width int) bool {
+	pos := 0
+	for i, k := range buckets {
+		if int(k) >= p.Count {
+			return false
+		}
+		n := int(p.bits[k])
+		if pos+n > 8*len(extra) {
+			return false
+		}
+		var v uint64
+		for got := 0; got < n; {
+			q := pos + got
+			v |= uint64(extra[q>>3]>>(q&7)) << got
+			got += 8 - q&7
+		}
+		pos += n
+		PutLE(dst, i, width, p.Base[k]+v&(1<<n-1))
+	}
+	return true
+}

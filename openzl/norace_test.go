@@ -1,0 +1,5 @@
+//go:build !race
+
+package openzl
+
+const raceDetector = false
