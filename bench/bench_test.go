@@ -1,0 +1,352 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func TestFigure(t *testing.T) {
+	for _, c := range []struct {
+		rounds           []float64
+		min, median, max float64
+	}{{[]float64{3}, 3, 3, 3}, {[]float64{3, 1, 2}, 1, 2, 3}, {[]float64{4, 1, 3, 2}, 1, 2.5, 4}} {
+		f := newFigure("x", "u", c.rounds)
+		if f.Min != c.min || f.Median != c.median || f.Max != c.max || f.Rounds[0] != c.rounds[0] {
+			t.Errorf("%v: %+v", c.rounds, f)
+		}
+	}
+}
+
+// TestChunksOfAWindow counts, corner by corner, the chunks that the planner reads.
+func TestChunksOfAWindow(t *testing.T) {
+	for _, size := range [][2]int{{37, 50}, {64, 64}, {16, 16}, {5, 90}} {
+		x := &chunk.Index{Bands: 3, Height: size[0], Width: size[1], ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: chunk.Uint8, Codec: chunk.Raw, Predictor: 1}
+		n := x.Down() * x.Across() * 3
+		for i := range n {
+			x.Ranges = append(x.Ranges, chunk.Range{Off: int64(256 * i), Len: 256})
+		}
+		for _, w := range [][2]int{{1, 1}, {16, 16}, {24, 7}, {200, 200}} {
+			h, wd := min(w[0], x.Height), min(w[1], x.Width)
+			sum, corners := 0, 0
+			var p chunk.RunPlan
+			for y := 0; y+h <= x.Height; y++ {
+				for c := 0; c+wd <= x.Width; c++ {
+					p.Reset(x, chunk.Box{B1: 3, Y0: y, Y1: y + h, X0: c, X1: c + wd}, []int{0, 2, 2}, 0, 1<<20)
+					for _, r := range p.Runs {
+						sum += len(r.Chunks)
+					}
+					corners++
+				}
+			}
+			want := float64(sum) / float64(corners)
+			got := chunksOf(x, loader.Field{Bands: []int{0, 2, 2}}, loader.Sampler{Kind: loader.RandomWindow, Height: w[0], Width: w[1]})
+			if math.Abs(got-want) > 1e-9 {
+				t.Errorf("%v windows %v: %g chunks, want %g", size, w, got, want)
+			}
+		}
+	}
+}
+
+// raster are the valid files of testdata that can be read.
+func raster(t *testing.T) []corpus.File {
+	t.Helper()
+	var files []corpus.File
+	for _, f := range corpus.Manifest(t, filepath.Join(corpus.Testdata(t), "raster")) {
+		if (f.Kind == "tiff" || f.Kind == "rumi") && !f.MayRefuse() {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// TestDecodeDoesTheWork: what is timed as "array" is the whole image, as the original readers have it,
+// and "float32" is y = f32(f32(x*a) + c) of it.
+func TestDecodeDoesTheWork(t *testing.T) {
+	floats := 0
+	for _, f := range raster(t) {
+		path := filepath.Join(f.Dir, f.Path)
+		native := decoded(t, path, StageArray)
+		if got := corpus.SHA256(native); got != f.SHA256 {
+			t.Errorf("%s: %s, want %s", f.Path, got, f.SHA256)
+		}
+		if f.DType != "uint8" {
+			continue
+		}
+		floats++
+		out := decoded(t, path, StageFloat32)
+		for i, v := range native {
+			want := float32(float32(v)*float32(1e-4)) + float32(-0.1)
+			if got := math.Float32frombits(binary.LittleEndian.Uint32(out[4*i:])); got != want {
+				t.Fatalf("%s sample %d: %v, want %v", f.Path, i, got, want)
+			}
+		}
+	}
+	if floats == 0 {
+		t.Error("no uint8 file")
+	}
+}
+
+func decoded(t *testing.T, path, stage string) []byte {
+	t.Helper()
+	d := &decodeRun{o: DecodeOptions{Stage: stage}.withDefaults(), paths: []string{path}, files: &source.Files{}}
+	defer d.files.Close()
+	d.workers = []*decodeWorker{newDecodeWorker(d)}
+	if err := d.warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return d.workers[0].out
+}
+
+func TestDecodeReports(t *testing.T) {
+	f := raster(t)[0]
+	path := filepath.Join(f.Dir, f.Path)
+	for _, stage := range Stages() {
+		for _, opened := range []bool{false, true} {
+			done := 0
+			r, err := Decode(t.Context(), []string{path, path}, DecodeOptions{
+				Stage: stage, Opened: opened, Workers: 2, Rounds: 3, Time: 10 * time.Millisecond, Progress: func(d, _ int) { done = d },
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkReport(t, r, 3)
+			if done != 3 {
+				t.Errorf("progress ended at %d", done)
+			}
+		}
+	}
+}
+
+// checkReport: figures are positive, ordered, and complete; both forms have settings and machine.
+func checkReport(t *testing.T, r *Report, rounds int) {
+	t.Helper()
+	for _, f := range r.Figures {
+		if len(f.Rounds) != rounds && len(f.Rounds) != 1 || !(f.Min <= f.Median && f.Median <= f.Max) || f.Min < 0 || f.Max == 0 && f.Unit != "a chunk" {
+			t.Errorf("%s: %+v", r.Workload, f)
+		}
+	}
+	if r.Machine.CPU == "" || r.Machine.Cores < 1 || r.Machine.Go == "" || r.Machine.Zstd == "" || len(r.Settings) < 4 {
+		t.Errorf("%+v", r)
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{r.Machine.CPU, "rounds", r.Settings[0].Value, r.Figures[0].Unit} {
+		if !strings.Contains(text.String(), want) || !bytes.Contains(b, []byte(want)) {
+			t.Errorf("no %q in\n%s\n%s", want, text.String(), b)
+		}
+	}
+}
+
+func TestDecodeErrors(t *testing.T) {
+	f := raster(t)[0]
+	if _, err := Decode(t.Context(), nil, DecodeOptions{}); err == nil {
+		t.Error("no files: no error")
+	}
+	if _, err := Decode(t.Context(), []string{"none.tif"}, DecodeOptions{}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("missing file: %v", err)
+	}
+	for _, o := range []DecodeOptions{{Stage: "x"}, {Workers: -1}, {Rounds: -1}} {
+		if _, err := Decode(t.Context(), []string{filepath.Join(f.Dir, f.Path)}, o); err == nil {
+			t.Errorf("%+v: no error", o)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Decode(ctx, []string{filepath.Join(f.Dir, f.Path)}, DecodeOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// chips makes a dataset of three equal chips.
+func chips(t *testing.T) (dir string, f corpus.File) {
+	t.Helper()
+	for _, f := range raster(t) {
+		if !f.TOG || f.Shape[0] < 2 || f.DType != "uint8" {
+			continue
+		}
+		dir := t.TempDir()
+		for _, name := range []string{"a.tif", "b.tif", "c.tif"} {
+			if err := os.WriteFile(filepath.Join(dir, name), f.Bytes(t), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return dir, f
+	}
+	t.Fatal("no chip")
+	return "", f
+}
+
+func TestLoadReports(t *testing.T) {
+	dir, _ := chips(t)
+	spec := loader.Spec{Source: dir, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}},
+		Sampler: loader.Sampler{Kind: loader.RandomWindow, Height: 30, Width: 40}}
+	r, err := Load(t.Context(), LoadOptions{Spec: spec, Rounds: 3, Time: 20 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReport(t, r, 3)
+	mb, samples := r.Figure("tensors"), r.Figure("samples")
+	if mb == nil || samples == nil {
+		t.Fatalf("%+v", r.Figures)
+	}
+	// The tensors of a sample have 4 bytes an element; rows of padding do not count.
+	_, f := chips(t)
+	perSample := float64(f.Shape[0]*30*40*4) / 1e6
+	for i := range mb.Rounds {
+		if ratio := mb.Rounds[i] / (samples.Rounds[i] * perSample); ratio < 0.999 || ratio > 1.001 {
+			t.Errorf("%g MB/s for %g samples/s of %g MB", mb.Rounds[i], samples.Rounds[i], perSample)
+		}
+	}
+}
+
+func TestLoadErrors(t *testing.T) {
+	if _, err := Load(t.Context(), LoadOptions{Spec: loader.Spec{Source: filepath.Join(t.TempDir(), "none"), BatchSize: 1}}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("no dataset: %v", err)
+	}
+	if _, err := Load(t.Context(), LoadOptions{Rounds: -1}); err == nil {
+		t.Error("no error")
+	}
+}
+
+func TestNormalization(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{
+		"lists":  `{"mean": [10, 20, 30], "std": [2, 0, 5]}`,
+		"report": `{"fields": {"image": {"bands": [{"count": 9, "mean": 10, "std": 2}, {"count": 9, "mean": 20, "std": 0}, {"count": 9, "mean": 30, "std": 5, "max": 7}]}}}`,
+	} {
+		p := filepath.Join(dir, name)
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		n, err := Normalization(p, "image", "mean_std", []int{2, 1})
+		if err != nil || len(n.Scale) != 2 || n.Scale[0] != 0.2 || n.Offset[0] != -6 || n.Scale[1] != 1 || n.Offset[1] != -20 {
+			t.Errorf("%s: %+v, %v", name, n, err)
+		}
+		if n, err := Normalization(p, "image", "mean_std", nil); err != nil || len(n.Scale) != 3 {
+			t.Errorf("%s: %+v, %v", name, n, err)
+		}
+		if _, err := Normalization(p, "image", "mean_std", []int{3}); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s band 3: %v", name, err)
+		}
+	}
+	if _, err := Normalization(filepath.Join(dir, "report"), "mask", "mean_std", nil); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("field: %v", err)
+	}
+	for _, text := range []string{"", "[]", `{"mean": [1]}`, `{"mean": [1], "std": [1, 2]}`} {
+		p := filepath.Join(dir, "bad")
+		if err := os.WriteFile(p, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Normalization(p, "image", "mean_std", nil); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// script makes an interpreter that prints lines whatever it is asked.
+func script(t *testing.T, text string) string {
+	t.Helper()
+	p := filepath.Join(t.TempDir(), "python")
+	if err := os.WriteFile(p, []byte("#!/bin/sh\n"+text), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestStreamReadsTheConsumer(t *testing.T) {
+	o := StreamOptions{Spec: loader.Spec{Source: "chips", BatchSize: 2}, Engine: "chaski", Rounds: 2, Time: time.Millisecond}
+	o.Python = script(t, `echo '{"python": "3.12.1", "package": "0.1.0", "total": 3}'
+echo '{"samples": 100, "bytes": 4000000, "seconds": 2}'
+echo '{"samples": 300, "bytes": 8000000, "seconds": 2}'
+`)
+	r, err := Stream(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkReport(t, r, 2)
+	if f := r.Figure("samples"); f.Min != 50 || f.Max != 150 {
+		t.Errorf("%+v", f)
+	}
+	if f := r.Figure("tensors"); f.Min != 2 || f.Max != 4 {
+		t.Errorf("%+v", f)
+	}
+	for text, want := range map[string]string{
+		"echo 'Traceback' >&2; echo 'boom: corrupt' >&2; exit 1": "boom", "echo nonsense": "output", "true": "0 of 2 rounds",
+	} {
+		o.Python = script(t, text)
+		if _, err := Stream(t.Context(), o); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	o.Python = filepath.Join(t.TempDir(), "none")
+	if _, err := Stream(t.Context(), o); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("no interpreter: %v", err)
+	}
+}
+
+// TestStreamIntoPython needs an interpreter (CHASKI_TEST_PYTHON) with the package's dependencies, and
+// the command (CHASKI_BIN).
+func TestStreamIntoPython(t *testing.T) {
+	python, engine := os.Getenv("CHASKI_TEST_PYTHON"), os.Getenv("CHASKI_BIN")
+	if python == "" || engine == "" {
+		t.Skip("CHASKI_TEST_PYTHON and CHASKI_BIN are not set")
+	}
+	dir, _ := chips(t)
+	for _, torch := range []bool{false, true} {
+		r, err := Stream(t.Context(), StreamOptions{
+			Spec:   loader.Spec{Source: dir, BatchSize: 2, Fields: []loader.Field{{Name: "image", DType: "float32"}}},
+			Engine: engine, Python: python, Path: filepath.Join(corpus.Root(t), "python", "src"), Torch: torch, Rounds: 2, Time: 50 * time.Millisecond,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		checkReport(t, r, 2)
+	}
+}
+
+func TestMachine(t *testing.T) {
+	if m := ThisMachine(); m.Cores < 1 || m.GOMAXPROCS < 1 || m.Go == "" || m.OS == "" || m.Arch == "" || m.CPU == "" {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestTouchesTheWholeAsset: a window as large as the asset touches every chunk.
+func TestTouchesTheWholeAsset(t *testing.T) {
+	files := &source.Files{}
+	defer files.Close()
+	for _, f := range raster(t) {
+		a, _, err := catalog.OpenAsset(t.Context(), files, filepath.Join(f.Dir, f.Path), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := chunksOf(a.Index, loader.Field{}, loader.Sampler{Kind: loader.WholeChip}); got != float64(len(a.Index.Ranges)) {
+			t.Errorf("%s: %g of %d chunks", f.Path, got, len(a.Index.Ranges))
+		}
+	}
+}

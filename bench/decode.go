@@ -1,0 +1,334 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Stages of decoding, each with all of those before it.
+const (
+	StageCodec   = "codec"   // decompression alone
+	StageChunk   = "chunk"   // predictor and byte order undone
+	StageArray   = "array"   // laid out as (b, y, x) in the file's dtype
+	StageFloat32 = "float32" // and cast to float32, scaled and offset
+)
+
+// Stages lists the stages in their order.
+func Stages() []string { return []string{StageCodec, StageChunk, StageArray, StageFloat32} }
+
+// DecodeOptions of Decode.
+type DecodeOptions struct {
+	// Stage up to which is decoded. Default StageArray.
+	Stage string
+	// Workers decode files in parallel. Default: GOMAXPROCS.
+	Workers int
+	// Rounds of at least Time each. Default 5 of 1 s.
+	Rounds int
+	Time   time.Duration
+	// Opened leaves the opening of the file and the reading of its header out.
+	Opened bool
+	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
+	MaxChunk int
+	// Progress is called after every round.
+	Progress func(done, total int)
+}
+
+func (o DecodeOptions) withDefaults() DecodeOptions {
+	if o.Stage == "" {
+		o.Stage = StageArray
+	}
+	if o.Workers == 0 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Rounds == 0 {
+		o.Rounds = 5
+	}
+	if o.Time == 0 {
+		o.Time = time.Second
+	}
+	if o.MaxChunk == 0 {
+		o.MaxChunk = tiff.DefaultMaxChunk
+	}
+	return o
+}
+
+func (o DecodeOptions) validate() error {
+	if !slices.Contains(Stages(), o.Stage) {
+		return fmt.Errorf("bench: no stage %q", o.Stage)
+	}
+	if o.Workers < 1 || o.Rounds < 1 || o.Time < 0 || o.MaxChunk < 1 {
+		return fmt.Errorf("bench: %d workers, %d rounds of %v", o.Workers, o.Rounds, o.Time)
+	}
+	return nil
+}
+
+// Decode measures the decoding of whole files, again and again in the order given. The samples of
+// the report are files.
+func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	if len(paths) == 0 {
+		return nil, fmt.Errorf("bench: no file")
+	}
+	d := &decodeRun{o: o, paths: paths, files: &source.Files{Keep: len(paths) + o.Workers}}
+	defer d.files.Close()
+	for range o.Workers {
+		d.workers = append(d.workers, newDecodeWorker(d))
+	}
+	if err := d.warm(ctx); err != nil {
+		return nil, err
+	}
+	r := &Report{Workload: "decode: whole files", Machine: ThisMachine()}
+	r.set("stage", "%s", o.Stage)
+	r.set("files", "%d", len(paths))
+	r.set("opening", "%t", !o.Opened)
+	r.set("workers", "%d", o.Workers)
+	r.set("rounds", "%d of %v", o.Rounds, o.Time)
+	var mb, samples []float64
+	for i := range o.Rounds {
+		n, bytes, t, err := d.round(ctx)
+		if err != nil {
+			return nil, err
+		}
+		mb = append(mb, float64(bytes)/1e6/t.Seconds())
+		samples = append(samples, float64(n)/t.Seconds())
+		if o.Progress != nil {
+			o.Progress(i+1, o.Rounds)
+		}
+	}
+	r.Figures = []Figure{newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples)}
+	return r, nil
+}
+
+type decodeRun struct {
+	o       DecodeOptions
+	paths   []string
+	files   *source.Files
+	assets  []catalog.Asset // with Opened
+	workers []*decodeWorker
+}
+
+// warm decodes every file once on one worker, and keeps the indexes.
+func (d *decodeRun) warm(ctx context.Context) error {
+	d.assets = make([]catalog.Asset, len(d.paths))
+	for i, p := range d.paths {
+		a, _, err := catalog.OpenAsset(ctx, d.files, p, d.o.MaxChunk)
+		if err != nil {
+			return err
+		}
+		d.assets[i] = a
+		if _, err := d.workers[0].asset(ctx, a); err != nil {
+			return fault.WithFile(err, p)
+		}
+	}
+	return nil
+}
+
+// round decodes files until the time is over; every file that was begun is counted, and so is the
+// time until the last one is done.
+func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Duration, err error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next, done, sum atomic.Int64
+	start := time.Now()
+	var wg sync.WaitGroup
+	for _, w := range d.workers {
+		wg.Go(func() {
+			for ctx.Err() == nil && time.Since(start) < d.o.Time {
+				n, err := w.file(ctx, int((next.Add(1)-1)%int64(len(d.paths))))
+				if err != nil {
+					cancel(err)
+					return
+				}
+				done.Add(1)
+				sum.Add(n)
+			}
+		})
+	}
+	wg.Wait()
+	return done.Load(), sum.Load(), time.Since(start), context.Cause(ctx)
+}
+
+// decodeWorker decodes one file at a time into memory of its own.
+type decodeWorker struct {
+	run     *decodeRun
+	decoder *chunk.Decoder
+	codecs  map[chunk.Codec]chunk.Decompressor
+	plan    chunk.RunPlan
+	stored  []byte
+	samples []byte
+	out     []byte
+	target  target
+}
+
+// target is the layout of an asset's array, kept while assets look alike.
+type target struct {
+	shape   [3]int
+	dtype   chunk.DType
+	plan    *einops.Plan
+	convert *einops.Converter
+}
+
+func newDecodeWorker(d *decodeRun) *decodeWorker {
+	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(allCodecs()), codecs: map[chunk.Codec]chunk.Decompressor{}}
+	for c, make1 := range allCodecs() {
+		w.codecs[c] = make1()
+	}
+	return w
+}
+
+func allCodecs() chunk.Codecs {
+	c := tiff.Codecs()
+	maps.Copy(c, rumi.Codecs())
+	return c
+}
+
+func (w *decodeWorker) file(ctx context.Context, i int) (int64, error) {
+	a := w.run.assets[i]
+	if !w.run.o.Opened {
+		var err error
+		if a, _, err = catalog.OpenAsset(ctx, w.run.files, w.run.paths[i], w.run.o.MaxChunk); err != nil {
+			return 0, err
+		}
+	}
+	n, err := w.asset(ctx, a)
+	return n, fault.WithFile(err, a.URI)
+}
+
+// asset decodes all chunks and returns the bytes of the image.
+func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error) {
+	x := a.Index
+	r, err := w.run.files.Open(ctx, a.URI)
+	if err != nil {
+		return 0, err
+	}
+	defer r.Close()
+	if err := x.Validate(r.Size(), w.run.o.MaxChunk); err != nil {
+		return 0, err
+	}
+	if n := x.MaxStoredBytes(); cap(w.samples) < n {
+		w.samples = view.Aligned(n)
+	}
+	if err := w.prepare(x); err != nil {
+		return 0, err
+	}
+	const maxRun = 4 << 20
+	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, 32<<10, maxRun)
+	for _, run := range w.plan.Runs {
+		w.stored = slices.Grow(w.stored[:0], int(run.Len))[:run.Len]
+		if err := r.ReadAt(ctx, w.stored, run.Off); err != nil {
+			return 0, err
+		}
+		for _, i := range run.Chunks {
+			p := x.Place(i)
+			if err := w.chunk(x, i, w.stored[p.Off-run.Off:][:p.Len]); err != nil {
+				return 0, err
+			}
+		}
+	}
+	for _, i := range w.plan.Sparse {
+		if err := w.chunk(x, i, nil); err != nil {
+			return 0, err
+		}
+	}
+	return int64(x.Bands) * int64(x.Height) * int64(x.Width) * int64(x.DType.Size()), nil
+}
+
+// maxArray bounds the array that a file is laid out in, in bytes.
+const maxArray = 4 << 30
+
+// prepare makes the array that the stages from StageArray on write to.
+func (w *decodeWorker) prepare(x *chunk.Index) error {
+	if w.run.o.Stage == StageCodec || w.run.o.Stage == StageChunk {
+		return nil
+	}
+	shape := [3]int{x.Bands, x.Height, x.Width}
+	if w.target.plan != nil && w.target.shape == shape && w.target.dtype == x.DType {
+		return nil
+	}
+	to := x.DType
+	conv := einops.Convert{From: x.DType, To: to}
+	if w.run.o.Stage == StageFloat32 {
+		to = chunk.Float32
+		conv = einops.Convert{From: x.DType, To: to, Scale: []float32{1e-4}, Offset: []float32{-0.1}}
+	}
+	if int64(x.Height)*int64(x.Width) > maxArray/int64(x.Bands)/int64(to.Size()) {
+		return fault.New(fault.Limit, "array", fault.NoOffset, "over %d bytes", int64(maxArray))
+	}
+	p, err := einops.Parse("b y x")
+	if err != nil {
+		return err
+	}
+	w.target = target{shape: shape, dtype: x.DType}
+	axes := []einops.Axis{{Name: "b", Len: x.Bands}, {Name: "y", Len: x.Height}, {Name: "x", Len: x.Width}}
+	if w.target.plan, err = p.Plan(axes, nil); err != nil {
+		return err
+	}
+	if w.target.convert, err = einops.NewConverter(conv); err != nil {
+		w.target.plan = nil
+		return fault.Wrap(fault.Unsupported, "cast", fault.NoOffset, err)
+	}
+	if n := w.target.plan.Len() * to.Size(); cap(w.out) < n {
+		w.out = view.Aligned(n)
+	} else {
+		w.out = w.out[:n]
+	}
+	return nil
+}
+
+func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
+	samples := w.samples[:x.StoredBytes(i)]
+	if w.run.o.Stage == StageCodec {
+		return w.decompress(samples, stored, x, i)
+	}
+	if err := w.decoder.Decode(samples, stored, x, i); err != nil {
+		return fault.AtOffset(err, x.Ranges[i].Off)
+	}
+	if w.target.plan == nil {
+		return nil
+	}
+	box := x.Box(i)
+	b, h, width := x.Stored(i)
+	blk := einops.Block{Data: samples, DType: x.DType, StrideB: h * width, StrideY: width, StrideX: 1}
+	if x.Inner == chunk.YXB {
+		blk.StrideB, blk.StrideY, blk.StrideX = 1, width*b, b
+	}
+	to := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
+	w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, to, blk)
+	return nil
+}
+
+func (w *decodeWorker) decompress(dst, stored []byte, x *chunk.Index, i int) error {
+	switch {
+	case len(stored) == 0:
+		clear(dst)
+		return nil
+	case x.Codec == chunk.Raw:
+		copy(dst, stored)
+		return nil
+	}
+	d := w.codecs[x.Codec]
+	if d == nil {
+		return fault.New(fault.Unsupported, "chunk "+strconv.Itoa(i), x.Ranges[i].Off, "codec %s", x.Codec)
+	}
+	err := d.Decompress(dst, stored, x.DType.Size())
+	return fault.WithPart(err, "chunk "+strconv.Itoa(i), x.Ranges[i].Off)
+}

@@ -1,0 +1,237 @@
+package bench
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// LoadOptions of Load.
+type LoadOptions struct {
+	// Spec of the run: dataset, fields, batch size, sampler.
+	Spec loader.Spec
+	// Options of the engine.
+	Options loader.Options
+	// Prefetch is the number of batches in the making. Default loader.DefaultPrefetch.
+	Prefetch int
+	// Rounds of at least Time each. Default 5 of 2 s.
+	Rounds int
+	Time   time.Duration
+	// Progress is called after every round.
+	Progress func(done, total int)
+}
+
+func (o LoadOptions) withDefaults() LoadOptions {
+	if o.Rounds == 0 {
+		o.Rounds = 5
+	}
+	if o.Time == 0 {
+		o.Time = 2 * time.Second
+	}
+	if o.Prefetch == 0 {
+		o.Prefetch = loader.DefaultPrefetch
+	}
+	if o.Options.Workers == 0 {
+		o.Options.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.Options.Logger == nil {
+		o.Options.Logger = slog.New(slog.DiscardHandler)
+	}
+	return o
+}
+
+func (o LoadOptions) validate() error {
+	if o.Rounds < 1 || o.Time < 0 || o.Prefetch < 1 {
+		return fmt.Errorf("bench: %d rounds of %v, %d batches ahead", o.Rounds, o.Time, o.Prefetch)
+	}
+	return nil
+}
+
+// Load measures the batches of a loader in this process: samples and bytes of tensors a second,
+// allocations, and the most memory resident. Epochs follow each other without end.
+func Load(ctx context.Context, o LoadOptions) (*Report, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	e, err := loader.Open(ctx, o.Spec, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{Prefetch: o.Prefetch})
+	if err != nil {
+		return nil, err
+	}
+	defer l.Close()
+	chunks, err := chunksPerSample(ctx, e.Spec(), o.Options)
+	if err != nil {
+		return nil, err
+	}
+	r := &Report{Workload: "load: batches in this process", Machine: ThisMachine()}
+	describeSpec(r, e.Spec(), e.Len())
+	r.set("workers", "%d", o.Options.Workers)
+	r.set("prefetch", "%d", o.Prefetch)
+	r.set("rounds", "%d of %v", o.Rounds, o.Time)
+	for range o.Prefetch + 2 { // buffers and tables are made
+		if _, _, err := take(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	var m loadRounds
+	for i := range o.Rounds {
+		if err := m.round(ctx, l, o.Time, chunks); err != nil {
+			return nil, err
+		}
+		if o.Progress != nil {
+			o.Progress(i+1, o.Rounds)
+		}
+	}
+	r.Figures = []Figure{
+		newFigure("samples", "samples/s", m.samples), newFigure("tensors", "MB/s", m.mb),
+		newFigure("allocations", "a sample", m.perSample), newFigure("allocations", "a chunk", m.perChunk),
+		newFigure("allocated", "bytes a sample", m.bytesPerSample),
+		newFigure("max rss", "MB", []float64{float64(maxRSS(false)) / 1e6}),
+	}
+	return r, nil
+}
+
+// describeSpec notes what of a spec a measurement depends on.
+func describeSpec(r *Report, s loader.Spec, n int64) {
+	r.set("dataset", "%s", s.Source)
+	r.set("samples an epoch", "%d", n)
+	r.set("batch", "%d", s.BatchSize)
+	if s.Sampler.Height > 0 {
+		r.set("window", "%dx%d (%s)", s.Sampler.Height, s.Sampler.Width, s.Sampler.Kind)
+	} else {
+		r.set("window", "whole chip")
+	}
+	for _, f := range s.Fields {
+		r.set("field "+f.Name, "%s %q normalised %t", f.DType, f.Layout, f.Normalize != nil)
+	}
+	r.set("shuffle", "%t", s.Shuffle)
+}
+
+type loadRounds struct {
+	samples, mb, perSample, perChunk, bytesPerSample []float64
+}
+
+func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, chunks float64) error {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	var rows, bytes int64
+	start := time.Now()
+	for rows == 0 || time.Since(start) < d {
+		r, b, err := take(ctx, l)
+		if err != nil {
+			return err
+		}
+		rows, bytes = rows+r, bytes+b
+	}
+	t := time.Since(start).Seconds()
+	runtime.ReadMemStats(&after)
+	n := float64(rows)
+	m.samples = append(m.samples, n/t)
+	m.mb = append(m.mb, float64(bytes)/1e6/t)
+	m.perSample = append(m.perSample, float64(after.Mallocs-before.Mallocs)/n)
+	m.bytesPerSample = append(m.bytesPerSample, float64(after.TotalAlloc-before.TotalAlloc)/n)
+	perChunk := 0.0
+	if chunks > 0 {
+		perChunk = float64(after.Mallocs-before.Mallocs) / (n * chunks)
+	}
+	m.perChunk = append(m.perChunk, perChunk)
+	return nil
+}
+
+// take takes one batch, touches every tensor, and gives it back. It returns the valid rows and
+// their bytes.
+func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) {
+	b, err := l.Next(ctx)
+	if err != nil {
+		return 0, 0, err
+	}
+	defer b.Release()
+	for _, ok := range b.Valid {
+		if ok {
+			rows++
+		}
+	}
+	for _, t := range b.Tensors {
+		bytes += int64(len(t.Data))
+		if len(t.Data) > 0 {
+			touched.Add(uint64(t.Data[len(t.Data)/2]))
+		}
+	}
+	// Rows of padding are no work done.
+	return rows, bytes * rows / int64(len(b.Valid)), nil
+}
+
+// touched keeps the reads of take alive.
+var touched atomic.Uint64
+
+// chunksPerSample returns how many chunks a sample's windows touch: exactly for whole chips, on
+// average over all corners for random windows, going by the first sample.
+func chunksPerSample(ctx context.Context, s loader.Spec, o loader.Options) (float64, error) {
+	fields := make([]catalog.Source, len(s.Fields))
+	for i, f := range s.Fields {
+		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
+	}
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer files.Close()
+		o.Opener = files
+	}
+	t, err := catalog.Open(ctx, s.Source, fields, catalog.Options{Opener: o.Opener, MaxChunk: o.MaxChunkBytes, Roots: o.Roots})
+	if err != nil {
+		return 0, err
+	}
+	defer t.Close()
+	sum := 0.0
+	for i, f := range s.Fields {
+		if t.Kind(i) != catalog.Raster {
+			continue
+		}
+		a, err := t.Asset(ctx, i, 0)
+		if err != nil {
+			return 0, err
+		}
+		sum += chunksOf(a.Index, f, s.Sampler)
+	}
+	return sum, nil
+}
+
+func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
+	groups := float64(x.Groups())
+	if len(f.Bands) > 0 && x.ChunkB == 1 {
+		distinct := map[int]bool{}
+		for _, b := range f.Bands {
+			distinct[b] = true
+		}
+		groups = float64(len(distinct))
+	}
+	h, w := s.Height, s.Width
+	if s.Kind != loader.RandomWindow || h >= x.Height {
+		h = x.Height
+	}
+	if s.Kind != loader.RandomWindow || w >= x.Width {
+		w = x.Width
+	}
+	return groups * touches(x.Height, h, x.ChunkH) * touches(x.Width, w, x.ChunkW)
+}
+
+// touches returns the mean number of chunks of size c along an axis of n that a window of w meets.
+func touches(n, w, c int) float64 {
+	sum := 0
+	for at := 0; at+w <= n; at++ {
+		sum += (at+w-1)/c - at/c + 1
+	}
+	return float64(sum) / float64(n-w+1)
+}

@@ -1,0 +1,54 @@
+package bench
+
+import (
+	"bufio"
+	"os"
+	"runtime"
+	"strings"
+
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Machine is what measurements depend on besides settings.
+type Machine struct {
+	CPU        string `json:"cpu"`
+	Cores      int    `json:"cores"` // usable by this process
+	GOMAXPROCS int    `json:"gomaxprocs"`
+	Go         string `json:"go"`
+	OS         string `json:"os"`
+	Arch       string `json:"arch"`
+	Zstd       string `json:"zstd"` // name of the decoder
+}
+
+// ThisMachine describes the machine that this process runs on.
+func ThisMachine() Machine {
+	return Machine{
+		CPU: cpuModel(), Cores: runtime.NumCPU(), GOMAXPROCS: runtime.GOMAXPROCS(0), Go: runtime.Version(),
+		OS: runtime.GOOS + osRelease(), Arch: runtime.GOARCH, Zstd: zstd.Name,
+	}
+}
+
+// cpuModel reads Linux's /proc/cpuinfo: "model name" on amd64; other machines may not say.
+func cpuModel() string {
+	f, err := os.Open("/proc/cpuinfo")
+	if err != nil {
+		return "unknown"
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	for s.Scan() {
+		name, value, ok := strings.Cut(s.Text(), ":")
+		if name = strings.TrimSpace(name); ok && (name == "model name" || name == "Model") {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown"
+}
+
+func osRelease() string {
+	b, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return ""
+	}
+	return " " + strings.TrimSpace(string(b))
+}

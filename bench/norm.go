@@ -1,0 +1,71 @@
+package bench
+
+import (
+	"encoding/json"
+	"io"
+	"os"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/stats"
+)
+
+// maxStats bounds a file of statistics, in bytes.
+const maxStats = 64 << 20
+
+// Normalization reads statistics and returns a normalisation (stats.MeanStd and so on) for the picked
+// bands of a field (all for nil). The file is what `chaski stats` writes; or, for stats.MeanStd, a JSON
+// object with the lists "mean" and "std", one number a band. Errors are NotFound, Corrupt or Limit.
+func Normalization(file, field, kind string, bands []int) (*loader.Normalize, error) {
+	r, err := readStats(file, field)
+	if err != nil {
+		return nil, fault.WithFile(err, file)
+	}
+	if _, ok := r.Fields[field]; !ok {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "stats", fault.NoOffset, "no field %q", field), file)
+	}
+	scale, offset, clip, err := r.Normalizer(field, kind, bands)
+	if err != nil {
+		return nil, fault.WithFile(fault.Wrap(fault.NotFound, "stats", fault.NoOffset, err), file)
+	}
+	n := &loader.Normalize{Scale: scale, Offset: offset}
+	if clip != nil {
+		n.Clip = &[2]loader.Float{loader.Float(clip[0]), loader.Float(clip[1])}
+	}
+	return n, nil
+}
+
+// readStats reads either form as a report.
+func readStats(file, field string) (*stats.Report, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxStats+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(b) > maxStats {
+		return nil, fault.New(fault.Limit, "stats", fault.NoOffset, "over %d bytes", maxStats)
+	}
+	var s struct {
+		stats.Report
+		Mean []float64 `json:"mean"`
+		Std  []float64 `json:"std"`
+	}
+	if err := json.Unmarshal(b, &s); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "stats", fault.NoOffset, err)
+	}
+	switch {
+	case s.Fields != nil:
+		return &s.Report, nil
+	case len(s.Mean) == 0 || len(s.Mean) != len(s.Std):
+		return nil, fault.New(fault.Corrupt, "stats", fault.NoOffset, "neither \"fields\" nor \"mean\" and \"std\" of one length")
+	}
+	all := make([]stats.Band, len(s.Mean))
+	for i := range all {
+		all[i] = stats.Band{Count: 1, Mean: &s.Mean[i], Std: &s.Std[i]}
+	}
+	return &stats.Report{Fields: map[string]stats.FieldReport{field: {Bands: all}}}, nil
+}

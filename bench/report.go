@@ -1,0 +1,97 @@
+package bench
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+)
+
+// Setting is one thing that was chosen for a measurement.
+type Setting struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Figure is one measured number, once a round.
+type Figure struct {
+	Name   string    `json:"name"`
+	Unit   string    `json:"unit"`
+	Min    float64   `json:"min"`
+	Median float64   `json:"median"`
+	Max    float64   `json:"max"`
+	Rounds []float64 `json:"rounds"`
+}
+
+// newFigure summarises the rounds of a figure; there is at least one.
+func newFigure(name, unit string, rounds []float64) Figure {
+	s := slices.Sorted(slices.Values(rounds))
+	m := s[len(s)/2]
+	if len(s)%2 == 0 {
+		m = (s[len(s)/2-1] + m) / 2
+	}
+	return Figure{Name: name, Unit: unit, Min: s[0], Median: m, Max: s[len(s)-1], Rounds: rounds}
+}
+
+// Report is the result of a measurement.
+type Report struct {
+	Workload string    `json:"workload"`
+	Settings []Setting `json:"settings"`
+	Machine  Machine   `json:"machine"`
+	Figures  []Figure  `json:"figures"`
+}
+
+func (r *Report) set(name, format string, args ...any) {
+	r.Settings = append(r.Settings, Setting{name, fmt.Sprintf(format, args...)})
+}
+
+// Figure returns the figure with a name, or nil.
+func (r *Report) Figure(name string) *Figure {
+	for i := range r.Figures {
+		if r.Figures[i].Name == name {
+			return &r.Figures[i]
+		}
+	}
+	return nil
+}
+
+// WriteText writes the report as a table.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	m := r.Machine
+	fmt.Fprintf(&b, "%s\n", r.Workload)
+	fmt.Fprintf(&b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS, m.OS, m.Arch, m.Go, m.Zstd)
+	b.WriteString("settings:")
+	for i, s := range r.Settings {
+		sep := ","
+		if i == 0 {
+			sep = ""
+		}
+		fmt.Fprintf(&b, "%s %s %s", sep, s.Name, s.Value)
+	}
+	b.WriteString("\n\n")
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "figure\tunit\tmin\tmedian\tmax\trounds\t")
+	for _, f := range r.Figures {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%s\t%s\t%d\t\n", f.Name, f.Unit, number(f.Min), number(f.Median), number(f.Max), len(f.Rounds))
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// number prints about four digits.
+func number(v float64) string {
+	switch {
+	case v == 0:
+		return "0"
+	case v >= 1000:
+		return fmt.Sprintf("%.0f", v)
+	case v >= 10:
+		return fmt.Sprintf("%.1f", v)
+	}
+	return fmt.Sprintf("%.3g", v)
+}

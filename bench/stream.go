@@ -1,0 +1,168 @@
+package bench
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// StreamOptions of Stream.
+type StreamOptions struct {
+	// Spec of the run: dataset, fields, batch size, sampler.
+	Spec loader.Spec
+	// Engine is the chaski command that serves. Workers of it; 0 for its default.
+	Engine  string
+	Workers int
+	// Python is the interpreter that consumes, with the package chaski importable; Path, if not
+	// empty, is put before its PYTHONPATH.
+	Python string
+	Path   string
+	// Torch makes tensors of the batches.
+	Torch bool
+	// Rounds of at least Time each. Default 5 of 2 s.
+	Rounds int
+	Time   time.Duration
+	// Progress is called after every round.
+	Progress func(done, total int)
+}
+
+func (o StreamOptions) withDefaults() StreamOptions {
+	if o.Rounds == 0 {
+		o.Rounds = 5
+	}
+	if o.Time == 0 {
+		o.Time = 2 * time.Second
+	}
+	if o.Python == "" {
+		o.Python = "python3"
+	}
+	return o
+}
+
+//go:embed consumer.py
+var consumer string
+
+// consumerRound is what the consumer prints, a line of JSON a round. Before the first round it
+// prints its versions.
+type consumerRound struct {
+	Python  string  `json:"python"`
+	Package string  `json:"package"`
+	Samples int64   `json:"samples"` // rows that are valid
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Total   int64   `json:"total"` // samples an epoch
+}
+
+// Stream measures batches from a `chaski serve` process to a Python process on this machine, as
+// package chaski of Python starts and reads it.
+func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
+	o = o.withDefaults()
+	if o.Rounds < 1 || o.Time < 0 || o.Engine == "" {
+		return nil, fmt.Errorf("bench: %d rounds of %v with the engine %q", o.Rounds, o.Time, o.Engine)
+	}
+	o.Spec = o.Spec.WithDefaults()
+	if err := o.Spec.Validate(); err != nil {
+		return nil, err
+	}
+	settings, err := json.Marshal(map[string]any{
+		"spec": o.Spec, "workers": o.Workers, "rounds": o.Rounds, "seconds": o.Time.Seconds(), "torch": o.Torch,
+	})
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, o.Python, "-c", consumer, string(settings))
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
+	cmd.WaitDelay = 5 * time.Second
+	cmd.Env = append(os.Environ(), "CHASKI_BIN="+o.Engine)
+	if o.Path != "" {
+		cmd.Env = append(cmd.Env, "PYTHONPATH="+o.Path+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"))
+	}
+	r := &Report{Workload: "stream: batches into Python", Machine: ThisMachine()}
+	return r, o.consume(ctx, cmd, r)
+}
+
+// consume runs the consumer and fills in the report.
+func (o *StreamOptions) consume(ctx context.Context, cmd *exec.Cmd, r *Report) error {
+	stderr := &tail{most: 4 << 10}
+	cmd.Stderr = stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	var samples, mb []float64
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		var c consumerRound
+		if err = json.Unmarshal(lines.Bytes(), &c); err != nil {
+			break
+		}
+		if c.Python != "" {
+			o.describe(r, c)
+			continue
+		}
+		samples = append(samples, float64(c.Samples)/c.Seconds)
+		mb = append(mb, float64(c.Bytes)/1e6/c.Seconds)
+		if o.Progress != nil {
+			o.Progress(len(samples), o.Rounds)
+		}
+	}
+	werr := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case werr != nil:
+		return fmt.Errorf("the consumer %s ended with %w: %s", o.Python, werr, stderr.last())
+	case err != nil || lines.Err() != nil:
+		return fmt.Errorf("the consumer's output: %w", errors.Join(err, lines.Err()))
+	case len(samples) != o.Rounds:
+		return fmt.Errorf("the consumer measured %d of %d rounds: %s", len(samples), o.Rounds, stderr.last())
+	}
+	r.Figures = []Figure{
+		newFigure("samples", "samples/s", samples), newFigure("tensors", "MB/s", mb),
+		newFigure("max rss of engine or consumer", "MB", []float64{float64(maxRSS(true)) / 1e6}),
+	}
+	return nil
+}
+
+func (o *StreamOptions) describe(r *Report, c consumerRound) {
+	describeSpec(r, o.Spec, c.Total)
+	workers := "default"
+	if o.Workers > 0 {
+		workers = fmt.Sprint(o.Workers)
+	}
+	r.set("workers", "%s", workers)
+	r.set("consumer", "Python %s, chaski %s, torch %t", c.Python, c.Package, o.Torch)
+	r.set("rounds", "%d of %v", o.Rounds, o.Time)
+}
+
+// tail keeps the end of what is written to it.
+type tail struct {
+	b    []byte
+	most int
+}
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if len(t.b) > t.most {
+		t.b = append(t.b[:0], t.b[len(t.b)-t.most:]...)
+	}
+	return len(p), nil
+}
+
+// last returns the last line: of a Python traceback, the exception.
+func (t *tail) last() string {
+	b := bytes.TrimSpace(t.b)
+	return string(b[bytes.LastIndexByte(b, '\n')+1:])
+}

@@ -1,0 +1,369 @@
+// Package verify checks files wholly: structure, every chunk decoded, every checksum that there is,
+// and of a catalog every row's index against the file that it is about.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/openzl"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Options of Paths. The zero value is ready.
+type Options struct {
+	// Workers decode in parallel. Default: GOMAXPROCS.
+	Workers int
+	// MaxChunk is the limit of a decoded chunk, and of a loose frame's content, in bytes. Default
+	// tiff.DefaultMaxChunk.
+	MaxChunk int
+	// MaxFaults bounds the faults that are kept. Default 1000.
+	MaxFaults int
+	// Progress is called after every file, from one goroutine at a time.
+	Progress func(done, total int)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers < 1 {
+		o.Workers = runtime.GOMAXPROCS(0)
+	}
+	if o.MaxChunk == 0 {
+		o.MaxChunk = tiff.DefaultMaxChunk
+	}
+	if o.MaxFaults == 0 {
+		o.MaxFaults = 1000
+	}
+	return o
+}
+
+// Report says what was checked, and what is wrong.
+type Report struct {
+	Files  int64 `json:"files"`
+	Rows   int64 `json:"rows"`   // of catalogs
+	Chunks int64 `json:"chunks"` // decoded: tiles, strips, frames
+	Bytes  int64 `json:"bytes"`  // decoded
+	// Faulty is the number of files and rows with a fault; Faults has the first one of each, in the
+	// order of the files, but no more than Options.MaxFaults.
+	Faulty int64    `json:"faulty"`
+	Faults []string `json:"faults"`
+
+	first error
+}
+
+// Err returns the first fault, or nil.
+func (r *Report) Err() error { return r.first }
+
+// Paths checks files, and the rasters, frames (.zl) and catalogs below folders. Faults of files are in
+// the report; an error says that the check itself could not go on (a path that does not exist, or
+// ctx is done).
+func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
+	o = o.withDefaults()
+	files, err := expand(ctx, paths)
+	if err != nil {
+		return nil, err
+	}
+	v := &verifier{o: o, files: &source.Files{}, total: len(files)}
+	defer v.files.Close()
+	g, gctx := errgroup.WithContext(ctx)
+	jobs := make(chan int)
+	g.Go(func() error {
+		defer close(jobs)
+		for i := range files {
+			select {
+			case jobs <- i:
+			case <-gctx.Done():
+				return gctx.Err()
+			}
+		}
+		return nil
+	})
+	for range o.Workers {
+		g.Go(func() error {
+			w := newWorker(v)
+			for i := range jobs {
+				if err := w.file(gctx, i, files[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return v.report(), nil
+}
+
+// expand lists the files of the folders among paths in the order of their names.
+func expand(ctx context.Context, paths []string) ([]string, error) {
+	var files []string
+	for _, p := range paths {
+		st, err := os.Stat(p)
+		if err != nil {
+			kind := fault.Unsupported
+			if os.IsNotExist(err) {
+				kind = fault.NotFound
+			}
+			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
+		}
+		if !st.IsDir() {
+			files = append(files, p)
+			continue
+		}
+		err = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case err != nil:
+				return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), name)
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case name != p && strings.HasPrefix(d.Name(), "."):
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case d.Type().IsRegular() && known(name):
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+func known(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".tif", ".tiff", ".rumi", ".zl", ".parquet":
+		return true
+	}
+	return false
+}
+
+// verifier gathers what the workers find.
+type verifier struct {
+	o     Options
+	files *source.Files
+	total int
+
+	mu     sync.Mutex
+	done   int
+	sum    Report
+	faults []found
+}
+
+type found struct {
+	file int
+	row  int64
+	err  error
+}
+
+func (v *verifier) fault(file int, row int64, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sum.Faulty++
+	v.faults = append(v.faults, found{file, row, err})
+	if len(v.faults) > 2*v.o.MaxFaults {
+		v.cut()
+	}
+}
+
+// cut keeps the first faults.
+func (v *verifier) cut() {
+	slices.SortFunc(v.faults, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.row, b.row))
+	})
+	v.faults = v.faults[:min(len(v.faults), v.o.MaxFaults)]
+}
+
+func (v *verifier) report() *Report {
+	v.cut()
+	r := v.sum
+	r.Faults = []string{}
+	for _, f := range v.faults {
+		r.Faults = append(r.Faults, fault.Line(f.err))
+	}
+	if len(v.faults) > 0 {
+		r.first = v.faults[0].err
+	}
+	return &r
+}
+
+// worker checks one file at a time.
+type worker struct {
+	v       *verifier
+	decoder *chunk.Decoder
+	frames  *openzl.Decoder
+	stored  []byte
+	samples []byte
+	sum     Report // of the current file
+}
+
+func newWorker(v *verifier) *worker {
+	codecs := tiff.Codecs()
+	for c, make1 := range rumi.Codecs() {
+		codecs[c] = make1
+	}
+	return &worker{v: v, decoder: chunk.NewDecoder(codecs), frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk})}
+}
+
+// file checks file number i; only a context that is done is an error.
+func (w *worker) file(ctx context.Context, i int, path string) error {
+	w.sum = Report{Files: 1}
+	err := w.check(ctx, i, path)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		w.v.fault(i, -1, fault.WithFile(err, path))
+	}
+	v := w.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sum.Files += w.sum.Files
+	v.sum.Rows += w.sum.Rows
+	v.sum.Chunks += w.sum.Chunks
+	v.sum.Bytes += w.sum.Bytes
+	v.done++
+	if v.o.Progress != nil {
+		v.o.Progress(v.done, v.total)
+	}
+	return nil
+}
+
+func (w *worker) check(ctx context.Context, i int, path string) error {
+	info, err := loader.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
+	if err != nil {
+		return err
+	}
+	switch info.Kind {
+	case loader.KindTIFF, loader.KindRumi:
+		_, err = w.raster(ctx, path)
+		return err
+	case loader.KindFrame:
+		return w.frame(ctx, path)
+	case loader.KindAssets:
+		return w.catalog(ctx, i, path)
+	}
+	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a %s file is nothing that can be verified", info.Kind)
+}
+
+// raster decodes every chunk of a file and returns its index.
+func (w *worker) raster(ctx context.Context, path string) (*chunk.Index, error) {
+	a, _, err := catalog.OpenAsset(ctx, w.v.files, path, w.v.o.MaxChunk)
+	if err != nil {
+		return nil, err
+	}
+	r, err := w.v.files.Open(ctx, a.URI)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	x := a.Index
+	if err := x.Validate(r.Size(), w.v.o.MaxChunk); err != nil {
+		return nil, err
+	}
+	for c := range x.Ranges {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := w.chunk(ctx, r, x, c); err != nil {
+			return nil, fault.AtOffset(err, x.Ranges[c].Off)
+		}
+	}
+	return x, nil
+}
+
+func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c int) error {
+	at := x.Place(c)
+	w.stored = slices.Grow(w.stored[:0], int(at.Len))[:at.Len]
+	if at.Len > 0 {
+		if err := r.ReadAt(ctx, w.stored, at.Off); err != nil {
+			return fault.WithPart(err, "chunk "+strconv.Itoa(c), 0)
+		}
+	}
+	n := x.StoredBytes(c)
+	w.samples = slices.Grow(w.samples[:0], n)[:n]
+	if err := w.decoder.Decode(w.samples, w.stored, x, c); err != nil {
+		return err
+	}
+	w.sum.Chunks++
+	w.sum.Bytes += int64(n)
+	return nil
+}
+
+func (w *worker) frame(ctx context.Context, path string) error {
+	r, err := w.v.files.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if r.Size() > int64(w.v.o.MaxChunk) {
+		return fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", r.Size(), w.v.o.MaxChunk)
+	}
+	b := make([]byte, r.Size())
+	if err := r.ReadAt(ctx, b, 0); err != nil {
+		return err
+	}
+	outputs, err := w.frames.Decode(b)
+	if err != nil {
+		return err
+	}
+	w.sum.Chunks++
+	for _, o := range outputs {
+		w.sum.Bytes += int64(len(o.Data))
+	}
+	return nil
+}
+
+// catalog checks every row: that its file is whole, and that its index is the file's.
+func (w *worker) catalog(ctx context.Context, file int, path string) error {
+	t, err := catalog.Open(ctx, path, nil, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for row := range t.Len() {
+		w.sum.Rows++
+		if err := w.row(ctx, t, row); err != nil {
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			w.v.fault(file, row, fault.WithFile(err, path))
+		}
+	}
+	return nil
+}
+
+func (w *worker) row(ctx context.Context, t *catalog.Table, row int64) error {
+	part := "row " + strconv.FormatInt(row, 10)
+	a, err := t.Asset(ctx, 0, row)
+	if err != nil {
+		return err
+	}
+	x, err := w.raster(ctx, a.URI)
+	if err != nil {
+		return fault.WithFile(err, a.URI)
+	}
+	w.sum.Files++
+	if string(x.AppendBlob(nil)) != string(a.Index.AppendBlob(nil)) {
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not that of %s", a.URI)
+	}
+	return nil
+}

@@ -1,0 +1,230 @@
+package main
+
+import (
+	"context"
+	"image"
+	"image/png"
+	"io"
+	"runtime"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/view"
+)
+
+type viewFlags struct {
+	out      string
+	b        string
+	size     int
+	columns  int
+	palette  string
+	stretch  string
+	maxBytes int64
+	data     datasetFlags
+}
+
+func newView(s streams) *cobra.Command {
+	var f viewFlags
+	cmd := &cobra.Command{
+		Use:   "view [flags] -o OUT.png PATH...",
+		Short: "Make a picture of files, or of a batch",
+		Long: `Make a PNG for a quick look: of one file; a contact sheet of several; or, if the one PATH is a
+folder or a table (catalog, Parquet, CSV), a sheet of one batch of that dataset, its fields below
+each other.
+
+One band is grey, three are red, green and blue, each stretched from its 2nd to its 98th percentile.
+A band of integers with few different values is taken for a mask and shown with one colour a value.
+nodata and NaN are transparent.`,
+		Example: `  chaski view -o quick.png chip.tif
+  chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
+  chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/`,
+		Args: atLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
+	fl.StringVar(&f.b, "b", "", "bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
+	fl.IntVar(&f.size, "size", 512, "longer side of a picture at most, in pixels")
+	fl.IntVar(&f.columns, "columns", 0, "pictures side by side (default: about as many as rows)")
+	fl.StringVar(&f.palette, "palette", "auto", "colours of categories for one band: auto, never or always")
+	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles that become black and white")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30, "largest decoded image or batch, in bytes")
+	f.data.add(fl, 16, true)
+	return cmd
+}
+
+// options checks the flags.
+func (f *viewFlags) options() (view.Options, error) {
+	o := view.Options{MaxSide: f.size}
+	if f.out == "" {
+		return o, usagef("-o names no output file")
+	}
+	if f.size < 1 || f.size > 1<<14 || f.maxBytes < 1 || f.columns < 0 {
+		return o, usagef("--size is from 1 to %d, --max-bytes at least 1, --columns at least 0", 1<<14)
+	}
+	if err := oneOf("palette", f.palette, "auto", "never", "always"); err != nil {
+		return o, err
+	}
+	o.Palette = map[string]view.Palette{"auto": view.Auto, "never": view.Never, "always": view.Always}[f.palette]
+	sel, err := loader.ParseSelection(f.b)
+	if n := len(sel.List); err != nil || sel.Slice || n != 0 && n != 1 && n != 3 {
+		return o, usagef("--b %q is neither one band nor three", f.b)
+	}
+	o.Bands = sel.List
+	low, high, _ := strings.Cut(f.stretch, ",")
+	var err1, err2 error
+	o.Low, err1 = strconv.ParseFloat(low, 64)
+	o.High, err2 = strconv.ParseFloat(high, 64)
+	if err1 != nil || err2 != nil || !(0 <= o.Low && o.Low < o.High && o.High <= 100) {
+		return o, usagef("--stretch %q is not LOW,HIGH in percent", f.stretch)
+	}
+	return o, nil
+}
+
+func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	var pictures []*image.NRGBA
+	columns := f.columns
+	first, err := loader.Inspect(ctx, paths[0], loader.Options{})
+	switch {
+	case err != nil:
+		return err
+	case len(paths) == 1 && first.Raster == nil && first.TIFF == nil:
+		pictures, err = f.batch(ctx, paths[0], o, &columns)
+	default:
+		pictures, err = f.files(ctx, s, paths, o)
+	}
+	if err != nil {
+		return err
+	}
+	const gap = 4
+	sheet := view.Sheet(pictures, columns, gap)
+	return writeFile(f.out, s.out, func(w io.Writer) error { return png.Encode(w, sheet) })
+}
+
+// files makes a picture of each file.
+func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view.Options) ([]*image.NRGBA, error) {
+	bar := newProgress(s.err, "reading", int64(len(paths)))
+	defer bar.done()
+	files := &source.Files{}
+	defer files.Close()
+	var pictures []*image.NRGBA
+	for i, p := range paths {
+		img, err := f.file(ctx, files, p, o)
+		if err != nil {
+			return nil, fault.WithFile(err, p)
+		}
+		pictures = append(pictures, img)
+		bar.set(int64(i+1), int64(len(paths)))
+	}
+	return pictures, nil
+}
+
+// file reads the bands that are shown, and only those.
+func (f *viewFlags) file(ctx context.Context, files *source.Files, path string, o view.Options) (*image.NRGBA, error) {
+	a, _, err := catalog.OpenAsset(ctx, files, path, loader.DefaultMaxChunkBytes)
+	if err != nil {
+		return nil, err
+	}
+	x := a.Index
+	if len(o.Bands) == 0 {
+		o.Bands = []int{0}
+		if x.Bands >= 3 {
+			o.Bands = []int{0, 1, 2}
+		}
+	}
+	read, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
+		B: loader.Selection{List: o.Bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: f.maxBytes,
+		Options: loader.Options{Opener: files},
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Bands = []int{0, 1, 2}[:len(o.Bands)]
+	return view.Render(view.Raster{
+		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, NoData: x.NoData,
+	}, o)
+}
+
+// batch makes a picture of every row of one batch, field by field. It sets the columns to the rows
+// of the batch where there are several fields, unless they are given.
+func (f *viewFlags) batch(ctx context.Context, dataset string, o view.Options, columns *int) ([]*image.NRGBA, error) {
+	f.data.dtype, f.data.layout = "native", "n b y x"
+	spec, err := f.data.spec(dataset)
+	if err != nil {
+		return nil, err
+	}
+	for i := range spec.Fields {
+		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
+	}
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes})
+	if err != nil {
+		return nil, usage(err)
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{Prefetch: 1})
+	if err != nil {
+		return nil, usage(err)
+	}
+	defer l.Close()
+	b, err := l.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	var pictures []*image.NRGBA
+	fields := 0
+	for i, field := range spec.Fields {
+		t := b.Tensor(field.Name)
+		if t == nil || t.Kind != loader.Dense || len(t.Shape) != 4 || len(t.Data) == 0 {
+			continue
+		}
+		fields++
+		fo := o
+		if i > 0 {
+			fo.Bands = nil // --b is about the first field
+		}
+		row, err := rows(b, t, b.Tensor(field.Validity), fo)
+		if err != nil {
+			return nil, usage(err)
+		}
+		pictures = append(pictures, row...)
+	}
+	if len(pictures) == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "no raster in it"), dataset)
+	}
+	if fields > 1 && *columns == 0 {
+		*columns = len(pictures) / fields
+	}
+	return pictures, nil
+}
+
+// rows makes a picture of every valid row of a tensor over n b y x.
+func rows(b *loader.Batch, t, valid *loader.Tensor, o view.Options) (pictures []*image.NRGBA, err error) {
+	samples := int(t.Shape[1] * t.Shape[2] * t.Shape[3])
+	size := samples * t.DType.Size()
+	for i := range b.Rows {
+		if !b.Valid[i] {
+			continue
+		}
+		r := view.Raster{DType: t.DType, Bands: int(t.Shape[1]), Height: int(t.Shape[2]), Width: int(t.Shape[3]), Data: t.Data[i*size:][:size]}
+		if valid != nil {
+			r.Valid = valid.Data[i*samples:][:samples]
+		}
+		img, err := view.Render(r, o)
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, img)
+	}
+	return pictures, nil
+}
