@@ -1,0 +1,62 @@
+"""Batches of satellite-image chips: read, laid out, shuffled and normalised by the chaski engine.
+
+    import chaski
+
+    with chaski.load("chips/", batch_size=64, normalize="mean_std", stats="stats.json") as loader:
+        for batch in loader:          # one epoch
+            batch["image"]            # float32, (64, bands, height, width)
+            batch["valid"]            # bool, (64,)
+
+`load` starts an engine, `connect` uses a running one, `read` reads one window; `chaski.torch` has a
+dataset for PyTorch, `chaski.order` tells which sample comes when.
+"""
+
+from chaski import order
+from chaski._assemble import Batch, Ragged
+from chaski._loader import BadRows, Loader, connect, load
+from chaski._payload import BadRow
+from chaski._read import info, read
+from chaski._rpc import FieldInfo
+from chaski._spec import Field, Normalize
+from chaski.errors import (
+    CorruptError,
+    DeadlineError,
+    EngineError,
+    Error,
+    LimitError,
+    NotFoundError,
+    PayloadError,
+    SpecError,
+    StateError,
+    UnavailableError,
+    UnsupportedError,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BadRow",
+    "BadRows",
+    "Batch",
+    "CorruptError",
+    "DeadlineError",
+    "EngineError",
+    "Error",
+    "Field",
+    "FieldInfo",
+    "LimitError",
+    "Loader",
+    "Normalize",
+    "NotFoundError",
+    "PayloadError",
+    "Ragged",
+    "SpecError",
+    "StateError",
+    "UnavailableError",
+    "UnsupportedError",
+    "connect",
+    "info",
+    "load",
+    "order",
+    "read",
+]

@@ -1,0 +1,263 @@
+"""Parts of a payload become a batch: one buffer, one copy, conversion while data are in cache."""
+
+from __future__ import annotations
+
+import math
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski._convert import RESULT, Converter
+from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, BadRow, Header, Tensor, parse_header
+from chaski.errors import LimitError, PayloadError
+
+_Bytes = npt.NDArray[np.uint8]
+
+
+class Ragged(NamedTuple):
+    """A field whose rows have different lengths: row k is `values[offsets[k]:offsets[k + 1]]`.
+
+    Attributes:
+        offsets: int64, rows + 1.
+        values: the elements of all rows.
+    """
+
+    offsets: npt.NDArray[np.int64]
+    values: npt.NDArray[Any]
+
+
+class Batch(dict[str, Any]):
+    """The rows of one step: a dict of numpy arrays by the name of the field.
+
+    Besides the fields it holds "valid" (bool, False for padding and skipped samples), "position"
+    (int64, position in the epoch, -1 for padding) and "sample" (int64, index in the dataset, -1 for
+    padding), one element a row each. Text fields are arrays of `str` (dtype object); ragged ones
+    are `Ragged`. bfloat16 is held as its bits in uint16, types that numpy lacks (complex_int16) as
+    a structured dtype with "re" and "im".
+
+    Attributes:
+        epoch: the epoch.
+        step: the step in the epoch.
+        bad: the rows that the bad-sample policy touched.
+        dtypes: dtype of every tensor by name, as chaski calls it ("bfloat16", not "uint16").
+        axes: names of the axes of every tensor, by name.
+    """
+
+    epoch: int = 0
+    step: int = 0
+    bad: tuple[BadRow, ...] = ()
+    dtypes: Mapping[str, str] = {}
+    axes: Mapping[str, tuple[str, ...]] = {}
+
+    @property
+    def rows(self) -> int:
+        """The rows of the batch on this rank, padding included."""
+        return len(self["valid"])
+
+
+class _Owner:
+    """Owns a block of memory on behalf of the arrays over it, and gives it back after the last one.
+
+    numpy keeps the object that it got memory from alive as long as any view exists, so this is safe
+    for whatever a user does with a batch: views, slices, tensors that share memory.
+    """
+
+    def __init__(self, raw: _Bytes, home: deque[_Bytes]) -> None:
+        self._raw = raw
+        self._home = home
+        self.__array_interface__ = raw.__array_interface__
+
+    def __del__(self) -> None:
+        self._home.append(self._raw)
+
+
+class Pool:
+    """Memory for batches, 64-byte aligned.
+
+    With reuse, blocks that no array refers to any more are given out again, `keep` of them at most:
+    fresh memory costs a page fault every 4 KiB.
+    """
+
+    def __init__(self, reuse: bool = True, keep: int = 8) -> None:
+        """Makes an empty pool."""
+        self._free: deque[_Bytes] | None = deque(maxlen=keep) if reuse else None
+
+    def take(self, size: int) -> _Bytes:
+        """Returns size bytes, not cleared."""
+        raw = None
+        if self._free is not None:
+            for _ in range(len(self._free)):
+                try:
+                    block = self._free.popleft()
+                except IndexError:  # another thread took it
+                    break
+                # A block that is much too big would be held for nothing; it is let go.
+                if size <= block.nbytes - ALIGN <= 2 * size + 4096:
+                    raw = block
+                    break
+        if raw is None:
+            raw = np.empty(size + ALIGN, np.uint8)
+        view: _Bytes = raw if self._free is None else np.asarray(_Owner(raw, self._free))
+        start = -raw.ctypes.data % ALIGN
+        return view[start : start + size]
+
+
+@dataclass(slots=True)
+class Part:
+    """One part of a payload as it came: `data` is at `offset` of the `total` bytes."""
+
+    ticket: int
+    offset: int
+    total: int
+    data: memoryview
+
+
+class Assembler:
+    """Takes the parts of one payload, in order, and gives its batch."""
+
+    def __init__(self, pool: Pool, scratch: Pool, limit: int) -> None:
+        """Makes an assembler.
+
+        Args:
+            pool: where the memory of the result comes from.
+            scratch: where memory for native tensors comes from, which does not outlive the batch.
+            limit: bytes that a payload may have.
+        """
+        self._pool = pool
+        self._scratch = scratch
+        self._limit = limit
+        self._total = -1
+        self._have = 0
+        self._head = bytearray()
+        self._head_end = -1
+        self._header: Header | None = None
+        self._buf: _Bytes | None = None
+        self._convert: list[tuple[Tensor, Converter, npt.NDArray[Any]]] = []
+
+    def add(self, part: Part) -> Batch | None:
+        """Takes the next part and returns the batch if it was the last one.
+
+        Raises:
+            PayloadError: the part does not follow the last one, or the payload is malformed.
+            LimitError: the payload is longer than the limit.
+        """
+        if self._total < 0:
+            if part.total > self._limit:
+                raise _too_big(part.total, self._limit)
+            self._total = part.total
+        n = len(part.data)
+        if part.offset != self._have or part.total != self._total or n > self._total - self._have:
+            raise PayloadError(
+                f"part of {n} bytes at {part.offset} of {part.total} "
+                f"after {self._have} of {self._total}"
+            )
+        if n == 0:
+            raise PayloadError("a part without bytes")
+        if self._buf is None:
+            self._head += part.data
+            self._have += n
+            self._begin()
+        else:
+            self._buf[self._have : self._have + n] = np.frombuffer(part.data, np.uint8)
+            self._have += n
+        for tensor, converter, _ in self._convert:
+            ready = (self._have - tensor.data[0]) // tensor.numpy_dtype.itemsize
+            if ready > 0:
+                converter.advance(ready)
+        return self._finish() if self._have == self._total else None
+
+    def _begin(self) -> None:
+        """Reads the header once it is whole, and makes the buffer."""
+        if self._head_end < 0 and self._have >= 4:
+            n = int.from_bytes(self._head[:4], "little")
+            if n > MAX_HEADER or n > self._total - 4:
+                raise PayloadError(f"a batch header of {n} bytes in a payload of {self._total}")
+            self._head_end = 4 + n
+        if self._head_end < 0 or self._have < self._head_end:
+            if self._have == self._total:
+                raise PayloadError(f"a payload of {self._total} bytes ends inside its header")
+            return
+        header = parse_header(bytes(self._head[4 : self._head_end]), self._head_end, self._total)
+        native = [t for t in header.tensors if t.convert]
+        out = sum(math.prod(t.shape) * RESULT[t.convert.to].itemsize for t in native if t.convert)
+        if out > self._limit:
+            raise _too_big(out, self._limit)
+        self._buf = (self._scratch if native else self._pool).take(self._total)
+        self._buf[: self._have] = np.frombuffer(self._head, np.uint8)
+        self._head = bytearray()
+        self._header = header
+        for t in native:
+            assert t.convert is not None
+            src = self._view(t.data, t.numpy_dtype)
+            to = RESULT[t.convert.to]
+            dst = self._pool.take(len(src) * to.itemsize).view(to)
+            converter = Converter(t.convert, src, dst, t.shape, t.dtype == "bfloat16")
+            self._convert.append((t, converter, dst))
+
+    def _view(self, span: tuple[int, int], dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        assert self._buf is not None
+        offset, n = span
+        if n == 0:
+            return np.empty(0, dtype)
+        return self._buf[offset : offset + n].view(dtype)
+
+    def _finish(self) -> Batch:
+        if self._header is None:
+            raise PayloadError("a payload without a header")
+        h = self._header
+        batch = Batch()
+        converted = {}
+        for t, converter, dst in self._convert:
+            assert t.convert is not None
+            mask = t.convert.mask
+            converter.finish(None if mask is None else self._view(mask, np.dtype(np.uint8)))
+            converted[t.name] = dst.reshape(t.shape)
+        for t in h.tensors:
+            if t.name in converted:
+                batch[t.name] = converted[t.name]
+            elif t.kind == DENSE:
+                data = self._view(t.data, t.numpy_dtype)
+                # A buffer that also holds native tensors is scratch: what is final is copied out.
+                batch[t.name] = (data.copy() if self._convert else data).reshape(t.shape)
+            else:
+                batch[t.name] = self._rows(t, h.rows)
+        batch["valid"] = h.valid
+        batch["position"] = h.positions
+        batch["sample"] = h.samples
+        batch.epoch = h.epoch
+        batch.bad = h.bad
+        batch.dtypes = {t.name: t.convert.to if t.convert else t.dtype for t in h.tensors}
+        batch.axes = {t.name: t.axes for t in h.tensors}
+        self._buf = None
+        self._convert = []
+        return batch
+
+    def _rows(self, t: Tensor, rows: int) -> npt.NDArray[Any] | Ragged:
+        """Returns a text or ragged field; its offsets are checked here, as they are data."""
+        assert t.offsets is not None
+        offsets = self._view(t.offsets, np.dtype("<u8"))
+        values = self._view(t.data, t.numpy_dtype).copy()
+        if len(offsets) != rows + 1 or int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
+            raise PayloadError(f"tensor {t.name!r}: offsets do not span {len(values)} values")
+        if np.any(offsets[1:] < offsets[:-1]):
+            raise PayloadError(f"tensor {t.name!r}: offsets fall")
+        if t.kind != TEXT:
+            return Ragged(offsets.astype(np.int64), values)
+        raw = values.tobytes()
+        out = np.empty(rows, object)
+        for k, (a, b) in enumerate(_pairs(offsets)):
+            out[k] = raw[a:b].decode("utf-8", "replace")
+        return out
+
+
+def _too_big(size: int, limit: int) -> LimitError:
+    return LimitError(f"a batch of {size} bytes, at most {limit} (max_batch_bytes)", kind="limit")
+
+
+def _pairs(offsets: npt.NDArray[np.uint64]) -> Iterator[tuple[int, int]]:
+    ints = offsets.tolist()
+    return zip(ints[:-1], ints[1:], strict=True)

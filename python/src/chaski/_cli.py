@@ -1,0 +1,20 @@
+"""The command `chaski`: runs the engine that the wheel carries."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import NoReturn
+
+from chaski._engine import find_binary
+from chaski.errors import EngineError
+
+
+def main() -> NoReturn:
+    """Replaces this process by the engine, with the same arguments."""
+    try:
+        binary = find_binary()
+    except EngineError as e:
+        print(f"chaski: {e}", file=sys.stderr)
+        sys.exit(1)
+    os.execv(binary, ["chaski", *sys.argv[1:]])

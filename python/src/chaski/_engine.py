@@ -1,0 +1,293 @@
+"""The local engine: `chaski serve` as a child of this process, one for all of its loaders."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import fcntl
+import json
+import os
+import select
+import shutil
+import stat
+import subprocess
+import tempfile
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from typing import IO
+
+from chaski._rpc import Connection
+from chaski.errors import EngineError
+
+_START_SECONDS = 20.0
+_STOP_SECONDS = 5.0
+_TAIL_LINES = 20
+# The path of a Unix socket has to fit in 108 bytes, with a terminating zero.
+_MAX_SOCKET_PATH = 107
+
+
+def carried_binary() -> Path:
+    """Returns where the wheel carries the engine."""
+    return Path(__file__).parent / "_bin" / "chaski"
+
+
+def find_binary() -> str:
+    """Returns the engine: the one in the wheel, then CHASKI_BIN, then `chaski` on PATH.
+
+    Raises:
+        EngineError: there is none.
+    """
+    carried = carried_binary()
+    if carried.is_file():
+        return str(carried)
+    named = os.environ.get("CHASKI_BIN")
+    if named:
+        if not os.access(named, os.X_OK):
+            raise EngineError(f"CHASKI_BIN is {named}, which is not an executable file")
+        return named
+    for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        path = os.path.join(folder, "chaski")
+        if os.path.isfile(path) and os.access(path, os.X_OK) and not _is_script(path):
+            return path
+    raise EngineError(
+        "no engine: this installation carries no chaski binary, CHASKI_BIN is not set, and PATH "
+        "has none; install a wheel for this platform, or build one (make build) and set CHASKI_BIN"
+    )
+
+
+def _is_script(path: str) -> bool:
+    """Reports whether path is a script: the `chaski` that pip makes would look for itself."""
+    with open(path, "rb") as f:
+        return f.read(2) == b"#!"
+
+
+class Engine:
+    """One running `chaski serve` on a Unix socket that only this user can reach.
+
+    The engine ends when its standard input closes, so also when this process is killed.
+    """
+
+    def __init__(self, binary: str, workers: int | None = None, memory: int | None = None) -> None:
+        """Starts the engine and waits until it listens.
+
+        Args:
+            binary: the command.
+            workers: threads that decode; None is one a core.
+            memory: bytes of the batches of a dataset that are in the making; None is its default.
+
+        Raises:
+            EngineError: it does not start within 20 seconds; the text ends with what it said.
+        """
+        self.binary = binary
+        self.users = 0
+        self._pid = os.getpid()
+        self._closed = False
+        self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
+        self._folder, self._lock = _make_folder()
+        socket = os.path.join(self._folder, "s")
+        command = [binary, "serve", "--listen", f"unix:{socket}", "--root", "/", "--stop-on-eof"]
+        command += ["--log-level", "warn"]
+        for flag, value in (("--workers", workers), ("--memory", memory)):
+            if value is not None:
+                command += [flag, str(value)]
+        try:
+            # A session of its own: Ctrl-C in a terminal is for this process to handle.
+            self._process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except OSError as e:
+            self._remove_folder()
+            raise EngineError(f"the engine {binary} does not start: {e}") from None
+        assert self._process.stderr is not None
+        self._reader = threading.Thread(
+            target=_keep_tail,
+            args=(self._process.stderr, self._tail),
+            name="chaski-stderr",
+            daemon=True,
+        )
+        self._reader.start()
+        try:
+            self._await_ready()
+        except BaseException:
+            self.close()
+            raise
+        self.connection = Connection(f"unix:{socket}", hint=self._obituary)
+
+    def _await_ready(self) -> None:
+        """Reads the line of JSON that says where the engine listens."""
+        assert self._process.stdout is not None
+        fd = self._process.stdout.fileno()
+        line = b""
+        deadline = time.monotonic() + _START_SECONDS
+        while not line.endswith(b"\n"):
+            left = deadline - time.monotonic()
+            if left <= 0 or len(line) > 1 << 16:
+                raise EngineError(f"the engine {self.binary} is not ready{self._said()}")
+            if select.select([fd], [], [], left)[0]:
+                got = os.read(fd, 4096)
+                if not got:
+                    self._reap(2.0)
+                    raise EngineError(
+                        f"the engine {self.binary} ended at once (exit status "
+                        f"{self._process.poll()}){self._said()}"
+                    )
+                line += got
+        try:
+            json.loads(line)["listen"]
+        except (ValueError, KeyError, TypeError):
+            raise EngineError(
+                f"the engine {self.binary} said {line!r}, not where it listens"
+            ) from None
+
+    def _reap(self, seconds: float) -> None:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(seconds)
+        self._reader.join(seconds)
+
+    def _said(self) -> str:
+        text = "\n".join(self._tail)
+        return f"; it said:\n{text}" if text else ""
+
+    def _obituary(self) -> str:
+        """Returns what is known about the engine's end, or "" while it lives."""
+        self._reap(0.5)
+        status = self._process.poll()
+        if status is None:
+            return ""
+        return f": the engine {self.binary} ended (exit status {status}){self._said()}"
+
+    @property
+    def alive(self) -> bool:
+        """Whether the engine is running, and is this process's own."""
+        return not self._closed and os.getpid() == self._pid and self._process.poll() is None
+
+    def close(self) -> None:
+        """Stops the engine and removes its socket. Does nothing in a forked child."""
+        if self._closed or os.getpid() != self._pid:
+            return
+        self._closed = True
+        if hasattr(self, "connection"):
+            self.connection.close()
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(OSError):
+            self._process.stdin.close()
+        try:
+            self._process.wait(_STOP_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+        self._process.stdout.close()
+        self._reader.join(_STOP_SECONDS)
+        self._remove_folder()
+
+    def _remove_folder(self) -> None:
+        shutil.rmtree(self._folder, ignore_errors=True)
+        os.close(self._lock)
+
+    def forget(self) -> None:
+        """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""
+        self._closed = True
+        assert self._process.stdin is not None
+        with contextlib.suppress(OSError):
+            os.close(self._process.stdin.fileno())
+
+
+def _keep_tail(stream: IO[bytes], tail: deque[str]) -> None:
+    with stream:
+        while line := stream.readline(4096):
+            tail.append(line.decode("utf-8", "replace").rstrip())
+
+
+def _make_folder() -> tuple[str, int]:
+    """Makes a folder of mode 0700 for the socket; the lock that is returned too says it is used."""
+    base = tempfile.gettempdir()
+    if len(base) + len("/chaski-XXXXXXXX/s") > _MAX_SOCKET_PATH:
+        base = "/tmp"
+    _sweep(base)
+    while True:
+        folder = tempfile.mkdtemp(prefix="chaski-", dir=base)
+        path = os.path.join(folder, "lock")
+        lock = os.open(path, os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_SH)
+        if os.path.exists(path):  # no sweep was faster
+            return folder, lock
+        os.close(lock)
+
+
+def _sweep(base: str) -> None:
+    """Removes the folders of this user's processes that were killed before they could do it."""
+    with contextlib.suppress(OSError), os.scandir(base) as entries:
+        for e in entries:
+            if not e.name.startswith("chaski-"):
+                continue
+            with contextlib.suppress(OSError):
+                info = e.stat(follow_symlinks=False)
+                if info.st_uid != os.getuid() or not stat.S_ISDIR(info.st_mode):
+                    continue
+                lock = os.open(
+                    os.path.join(e.path, "lock"), os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+                )
+                try:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(e.path, ignore_errors=True)
+                finally:
+                    os.close(lock)
+
+
+_Key = tuple[str, int | None, int | None]
+# A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
+_guard = threading.RLock()
+_running: dict[_Key, Engine] = {}
+
+
+def acquire(workers: int | None = None, memory: int | None = None) -> Engine:
+    """Returns the engine with these options, started if need be; `release` gives it back.
+
+    Raises:
+        EngineError: there is none, or it does not start.
+    """
+    key = (find_binary(), workers, memory)
+    with _guard:
+        engine = _running.get(key)
+        if engine is None or not engine.alive:
+            if engine is not None:
+                engine.close()
+            engine = _running[key] = Engine(*key)
+        engine.users += 1
+        return engine
+
+
+def release(engine: Engine) -> None:
+    """Gives an engine back; its last user stops it."""
+    with _guard:
+        engine.users -= 1
+        if engine.users > 0:
+            return
+        for key in [k for k, e in _running.items() if e is engine]:
+            del _running[key]
+        engine.close()
+
+
+def _stop_all() -> None:
+    with _guard:
+        for engine in _running.values():
+            engine.close()
+        _running.clear()
+
+
+def _after_fork() -> None:
+    global _guard
+    _guard = threading.RLock()
+    for engine in _running.values():
+        engine.forget()
+    _running.clear()
+
+
+atexit.register(_stop_all)
+os.register_at_fork(after_in_child=_after_fork)

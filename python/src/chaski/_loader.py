@@ -1,0 +1,541 @@
+"""`load`, `connect` and `Loader`: iterate over the batches of a dataset."""
+
+from __future__ import annotations
+
+import os
+import sys
+import weakref
+from collections import deque
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from chaski import _engine
+from chaski._assemble import Batch, Pool
+from chaski._payload import BadRow
+from chaski._rpc import Connection, FieldInfo
+from chaski._spec import FieldLike, NormalizeLike, Stats, build_spec
+from chaski._stream import Job, Run, RunOptions
+from chaski.errors import SpecError, StateError
+from chaski.order import VERSION, State, Ticket, local_rows, steps
+
+if TYPE_CHECKING:
+    import grpc
+
+Wire = Literal["auto", "native", "final"]
+
+_KEPT_BAD_ROWS = 1000
+
+
+class BadRows:
+    """What the bad-sample policy met so far.
+
+    Attributes:
+        count: rows it touched.
+        rows: (epoch, row) of the last 1000 of them.
+    """
+
+    def __init__(self) -> None:
+        """Makes an empty report."""
+        self.count = 0
+        self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
+
+    def _note(self, batch: Batch) -> None:
+        self.count += len(batch.bad)
+        self.rows.extend((batch.epoch, row) for row in batch.bad)
+
+    def __len__(self) -> int:
+        """Returns count."""
+        return self.count
+
+    def __repr__(self) -> str:
+        """Returns the count and the last message."""
+        last = f", last: {self.rows[-1][1].message}" if self.rows else ""
+        return f"<{self.count} bad rows{last}>"
+
+
+def refuse_worker() -> None:
+    """Raises in a worker process of torch's DataLoader.
+
+    Raises:
+        RuntimeError: this is one.
+    """
+    data = sys.modules.get("torch.utils.data")
+    if data is not None and data.get_worker_info() is not None:
+        raise RuntimeError(
+            "chaski does not run in DataLoader workers: the engine already decodes in parallel and "
+            "ahead of the training loop, workers would each load every batch again, and its "
+            "connection does not survive their fork. Iterate over the dataset itself, or use "
+            "DataLoader(dataset, batch_size=None, num_workers=0)."
+        )
+
+
+class Loader:
+    """Batches of a dataset, epoch by epoch; `load` and `connect` make it.
+
+    Each `for batch in loader` is one epoch. The first is epoch 0 (or the one of `set_epoch`, or the
+    rest of the one that a loaded state stands in); the next one follows, also where a loop was left
+    with `break`. After an error the next loop goes on at the step that failed.
+
+    A loader is for one thread, and closes itself at the end of a `with` or of its life.
+
+    Attributes:
+        batch_size: samples of a global batch, over all ranks.
+        rank: this process among `world_size`.
+        world_size: processes that share every global batch.
+        samples: samples of an epoch.
+        fields: what the tensors of a batch look like.
+        spec: the spec that determines the batches, with its defaults filled in.
+        spec_hash: names this spec on this data.
+        bad: what the bad-sample policy met so far.
+    """
+
+    def __init__(
+        self,
+        connection: Connection,
+        spec: dict[str, Any],
+        *,
+        rank: int,
+        world_size: int,
+        options: RunOptions,
+        reuse: bool,
+        release: Callable[[], None],
+    ) -> None:
+        """Opens the dataset; use `load` or `connect`."""
+        self._pid = os.getpid()
+        self._run: weakref.ref[_Epoch] | None = None
+        self._close = weakref.finalize(self, release)
+        try:
+            refuse_worker()
+            if world_size < 1 or not 0 <= rank < world_size:
+                raise SpecError(f"rank {rank} of {world_size}")
+            if options.prefetch < 1:
+                raise SpecError(f"prefetch is {options.prefetch}, at least 1")
+            if not options.timeout > 0:
+                raise SpecError(f"timeout is {options.timeout} s")
+            self._connection = connection
+            self._options = options
+            self._description = d = connection.describe(spec, options.timeout)
+            self.batch_size: int = spec["batch_size"]
+            self.rank = rank
+            self.world_size = world_size
+            self.samples = d.samples
+            self.fields: tuple[FieldInfo, ...] = d.fields
+            self.spec: dict[str, Any] = d.spec
+            self.spec_hash = d.spec_hash
+            self._steps = steps(d.samples, self.batch_size, bool(spec.get("drop_last")))
+            if self._steps == 0:
+                raise SpecError(
+                    f"an epoch of {d.samples} samples has no whole batch of {self.batch_size}"
+                )
+        except BaseException:
+            self._close()
+            raise
+        self._seed: int = spec["seed"]
+        self._pool = Pool(reuse)
+        self._scratch = Pool(True, keep=2)
+        self.bad = BadRows()
+        self._epoch = 0
+        self._step = 0
+        self._begun = False  # an iteration of this epoch has begun, and not ended in an error
+
+    def __len__(self) -> int:
+        """Returns the steps of an epoch, the same on every rank."""
+        return self._steps
+
+    @property
+    def epoch(self) -> int:
+        """The epoch being iterated, or the next one if none is."""
+        return self._epoch
+
+    @property
+    def local_batch_size(self) -> int:
+        """Rows of every batch on this rank, padding included: ceil(batch_size / world_size)."""
+        return local_rows(self.batch_size, self.world_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        """Starts the next epoch; an iteration that is going on ends.
+
+        Raises:
+            RuntimeError: in a DataLoader worker, or in a forked child of the process that made
+                this.
+        """
+        refuse_worker()
+        if os.getpid() != self._pid:
+            raise RuntimeError(
+                "a chaski.Loader does not work in a fork of the process that made it"
+            )
+        if not self._close.alive:
+            raise RuntimeError("this chaski.Loader is closed")
+        self._end_run()
+        if self._begun or self._step >= self._steps:
+            self._epoch, self._step = self._epoch + 1, 0
+        self._begun = True
+        run = _Epoch(self)
+        self._run = weakref.ref(run)
+        return run
+
+    def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
+        for s in range(step, self._steps):
+            ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
+            yield Job(s - step + 1, s, ticket)
+
+    def _start(self) -> Run:
+        return Run(
+            self._connection,
+            self._description,
+            self._jobs(self._epoch, self._step),
+            self._options,
+            self._pool,
+            self._scratch,
+        )
+
+    def _end_run(self) -> None:
+        run = self._run() if self._run is not None else None
+        self._run = None
+        if run is not None:
+            run.close()
+
+    def _yielded(self, batch: Batch) -> None:
+        self._step = batch.step + 1
+        self.bad._note(batch)
+
+    def _finished(self) -> None:
+        self._epoch, self._step, self._begun = self._epoch + 1, 0, False
+
+    def _failed(self) -> None:
+        self._begun = False
+
+    def set_epoch(self, epoch: int) -> None:
+        """Makes `epoch` the next one to be iterated, from its start.
+
+        A state loaded in the middle of that epoch keeps its step, so that the usual loop
+        `for e in range(loader.epoch, epochs): loader.set_epoch(e); ...` resumes.
+
+        Raises:
+            ValueError: the epoch is not in [0, 2**64).
+        """
+        if not 0 <= epoch < 1 << 64:
+            raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
+        self._end_run()
+        if epoch != self._epoch or self._begun:
+            self._epoch, self._step, self._begun = epoch, 0, False
+
+    def state_dict(self) -> dict[str, Any]:
+        """Returns where the user is: what was received, not what is on its way.
+
+        The dict is the same on every rank after the same step, serves any world size, and may be
+        kept as JSON: {"version", "spec", "seed", "epoch", "samples"}.
+        """
+        samples = min(self._step * self.batch_size, self.samples)
+        return State(self.spec_hash, self._seed, self._epoch, samples).to_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Continues after the step that a state stands at, in constant time.
+
+        Raises:
+            StateError: the state is of another run; the text says what differs.
+        """
+        s = State.from_dict(state)
+        differs = []
+        if s.version != VERSION:
+            differs.append(f"version of the order (state {s.version}, here {VERSION})")
+        if s.seed != self._seed:
+            differs.append(f"seed (state {s.seed}, here {self._seed})")
+        elif s.spec != self.spec_hash:
+            differs.append(
+                f"spec hash (state {s.spec}, here {self.spec_hash}): the samples of the dataset, "
+                "the fields, or batch_size, window, shuffle, drop_last or bad_samples"
+            )
+        if differs:
+            raise StateError("the state is of another run; it differs in " + ", ".join(differs))
+        if s.epoch < 0:
+            raise StateError(f"the state stands in epoch {s.epoch}")
+        step = s.step(self.samples, self.batch_size)
+        self._end_run()
+        self._epoch, self._step, self._begun = s.epoch, step, False
+        if step >= self._steps:
+            self._finished()
+
+    def close(self) -> None:
+        """Ends the iteration and gives the engine back. Batches that were received stay valid."""
+        self._end_run()
+        self._close()
+
+    def __enter__(self) -> Loader:
+        """Returns self."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes."""
+        self.close()
+
+
+class _Epoch(Iterator[Batch]):
+    """An iteration over the rest of an epoch. Closes itself when it is dropped."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader: Loader | None = loader
+        self._run = loader._start()
+
+    def __next__(self) -> Batch:
+        loader = self._loader
+        if loader is None:
+            raise StopIteration
+        try:
+            batch = self._run.next()
+        except BaseException:
+            loader._failed()
+            self.close()
+            raise
+        if batch is None:
+            loader._finished()
+            self.close()
+            raise StopIteration
+        loader._yielded(batch)
+        return batch
+
+    def close(self) -> None:
+        if self._loader is not None:
+            self._loader = None
+            self._run.close()
+
+    def __del__(self) -> None:
+        if hasattr(self, "_run"):
+            self.close()
+
+
+def load(
+    source: str | os.PathLike[str],
+    *,
+    batch_size: int,
+    fields: Mapping[str, FieldLike] | None = None,
+    bands: Sequence[int] | None = None,
+    layout: str = "n b y x",
+    sizes: Mapping[str, int] | None = None,
+    dtype: str = "float32",
+    normalize: NormalizeLike = None,
+    stats: Stats | None = None,
+    fill: float | None = None,
+    pad: bool = False,
+    validity: str | None = None,
+    shuffle: bool = True,
+    seed: int = 0,
+    window: tuple[int, int] | None = None,
+    windows_per_asset: int = 1,
+    drop_last: bool = False,
+    bad_samples: Literal["error", "skip"] = "error",
+    rank: int = 0,
+    world_size: int = 1,
+    prefetch: int = 3,
+    wire: Wire = "auto",
+    reuse: bool = True,
+    timeout: float = 120.0,
+    max_batch_bytes: int = 8 << 30,
+    workers: int | None = None,
+    memory: int | None = None,
+) -> Loader:
+    """Loads batches with an engine of its own, which all loaders of this process share.
+
+    The engine is the one that the wheel carries, else what CHASKI_BIN names, else `chaski` on PATH.
+    It runs as a child process, reachable by this user only, and ends with the last loader or this
+    process.
+
+    The arguments from `layout` to `pad` (but `bands`) are defaults for all fields; a `Field`
+    overrides them. They mean nothing for values that ride along.
+
+    Args:
+        source: a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob or a
+            file.
+        batch_size: samples of a global batch, over all ranks.
+        fields: members of a sample by name: a `Field`, a dict of its members, or a str: a pattern
+            if it contains "{id}", else a column. Default: one raster "image".
+        bands: bands of "image" by zero-based index; only without `fields`.
+        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)".
+        sizes: lengths of the layout's names that are no axes.
+        dtype: "float32", "float16", "bfloat16", "uint8", or "native" for that of the files.
+        normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
+            with `stats`. Fields of dtype "native", and fields that stats lacks, are left out.
+        stats: JSON of `chaski stats`: its path, or what it holds.
+        fill: element for nodata samples and padding, in units of the result.
+        pad: windows may reach past the edge of an asset, filled.
+        validity: name of a uint8 tensor that says where "image" is valid; only without `fields`.
+        shuffle: every epoch has an order of its own; else samples come in dataset order.
+        seed: of the order and the windows, in [0, 2**64).
+        window: (height, width) in pixels of a random window; default: the whole chip.
+        windows_per_asset: samples that an epoch takes from each asset, with `window`.
+        drop_last: leave out the last, short global batch of an epoch.
+        bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
+            valid.
+        rank: gets rows rank, rank + world_size, ... of every global batch.
+        world_size: number of ranks.
+        prefetch: batches asked for ahead.
+        wire: "native" lets integers travel as they are and converts them here, "final" converts in
+            the engine, "auto" (native for float32) takes what was measured to be faster. The
+            batches are the same, bit for bit.
+        reuse: memory of batches that nothing refers to any more is used again.
+        timeout: seconds without a sign of the engine after which an error is raised.
+        max_batch_bytes: bytes that a batch may have.
+        workers: threads that decode; default: one a core.
+        memory: bytes that the engine may hold in batches that are in the making; room for
+            `prefetch` + 1 of them keeps it busy. Default: 256 MiB.
+
+    Returns:
+        An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
+
+    Raises:
+        SpecError: an argument is wrong.
+        EngineError: there is no engine, or it does not start.
+        Error: the source cannot be opened; of the kind that fits.
+    """
+    spec = build_spec(
+        os.path.abspath(source) if _is_local(source) else source,
+        batch_size=batch_size,
+        fields=fields,
+        bands=bands,
+        layout=layout,
+        sizes=sizes,
+        dtype=dtype,
+        normalize=normalize,
+        stats=stats,
+        fill=fill,
+        pad=pad,
+        validity=validity,
+        shuffle=shuffle,
+        seed=seed,
+        window=window,
+        windows_per_asset=windows_per_asset,
+        drop_last=drop_last,
+        bad_samples=bad_samples,
+    )
+    engine = _engine.acquire(workers, memory)
+    return Loader(
+        engine.connection,
+        spec,
+        rank=rank,
+        world_size=world_size,
+        options=RunOptions(prefetch, timeout, 0, _native(wire, spec), max_batch_bytes),
+        reuse=reuse,
+        release=lambda: _engine.release(engine),
+    )
+
+
+def connect(
+    target: str,
+    source: str | os.PathLike[str],
+    *,
+    batch_size: int,
+    fields: Mapping[str, FieldLike] | None = None,
+    bands: Sequence[int] | None = None,
+    layout: str = "n b y x",
+    sizes: Mapping[str, int] | None = None,
+    dtype: str = "float32",
+    normalize: NormalizeLike = None,
+    stats: Stats | None = None,
+    fill: float | None = None,
+    pad: bool = False,
+    validity: str | None = None,
+    shuffle: bool = True,
+    seed: int = 0,
+    window: tuple[int, int] | None = None,
+    windows_per_asset: int = 1,
+    drop_last: bool = False,
+    bad_samples: Literal["error", "skip"] = "error",
+    rank: int = 0,
+    world_size: int = 1,
+    prefetch: int = 3,
+    wire: Wire = "auto",
+    reuse: bool = True,
+    timeout: float = 120.0,
+    max_batch_bytes: int = 8 << 30,
+    retries: int = 5,
+    credentials: grpc.ChannelCredentials | None = None,
+) -> Loader:
+    """Loads batches from a running engine (`chaski serve`).
+
+    A broken connection is opened again, and what was asked for is asked again: tickets may be
+    answered by any server that sees the same data.
+
+    Args:
+        target: "host:port", or "unix:" and a path.
+        source: as for `load`, in the words of the server: a path below one of its roots.
+        batch_size: this and all else as for `load`.
+        fields: see `load`.
+        bands: see `load`.
+        layout: see `load`.
+        sizes: see `load`.
+        dtype: see `load`.
+        normalize: see `load`.
+        stats: see `load`; a path is one of this machine.
+        fill: see `load`.
+        pad: see `load`.
+        validity: see `load`.
+        shuffle: see `load`.
+        seed: see `load`.
+        window: see `load`.
+        windows_per_asset: see `load`.
+        drop_last: see `load`.
+        bad_samples: see `load`.
+        rank: see `load`.
+        world_size: see `load`.
+        prefetch: see `load`.
+        wire: see `load`.
+        reuse: see `load`.
+        timeout: see `load`.
+        max_batch_bytes: see `load`.
+        retries: times in a row that a broken connection is opened again.
+        credentials: for TLS; default: plain text.
+
+    Raises:
+        SpecError: an argument is wrong.
+        UnavailableError: the server cannot be reached.
+        Error: the source cannot be opened; of the kind that fits.
+    """
+    spec = build_spec(
+        source,
+        batch_size=batch_size,
+        fields=fields,
+        bands=bands,
+        layout=layout,
+        sizes=sizes,
+        dtype=dtype,
+        normalize=normalize,
+        stats=stats,
+        fill=fill,
+        pad=pad,
+        validity=validity,
+        shuffle=shuffle,
+        seed=seed,
+        window=window,
+        windows_per_asset=windows_per_asset,
+        drop_last=drop_last,
+        bad_samples=bad_samples,
+    )
+    connection = Connection(target, credentials=credentials)
+    return Loader(
+        connection,
+        spec,
+        rank=rank,
+        world_size=world_size,
+        options=RunOptions(prefetch, timeout, retries, _native(wire, spec), max_batch_bytes),
+        reuse=reuse,
+        release=connection.close,
+    )
+
+
+def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
+    """Returns whether tickets ask for native tensors.
+
+    "auto" does if there is a float32 field. On one core a batch arrives at 1.5 GB/s and is
+    converted to float32 at 13 GB/s (of the result), so a half or a quarter of the bytes is worth
+    it. To float16 and bfloat16 numpy converts at 1 and 2 GB/s; the engine is faster.
+    """
+    if wire == "auto":
+        return any(f["dtype"] == "float32" for f in spec["fields"])
+    if wire not in ("native", "final"):
+        raise SpecError(f"wire is {wire!r}, none of 'auto', 'native', 'final'")
+    return wire == "native"
+
+
+def _is_local(source: str | os.PathLike[str]) -> bool:
+    """Reports whether a source is a path of this machine, and not a URL."""
+    return "://" not in os.fspath(source)

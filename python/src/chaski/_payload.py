@@ -1,0 +1,247 @@
+"""The header of a batch's payload (proto/chaski/v1/batch.fbs), checked before anything uses it."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski._flat import Table
+from chaski.errors import PayloadError
+
+VERSION = 1
+ALIGN = 64
+MAX_HEADER = 64 << 20
+MAX_ROWS = 1 << 20
+MAX_TENSORS = 1 << 8
+MAX_AXES = 32
+
+DENSE, RAGGED, TEXT = 0, 1, 2
+
+_COMPLEX = {"complex_int16": "<i2", "complex_int32": "<i4", "complex_float16": "<f2"}
+_NAMES = (
+    "",
+    *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
+    *("float16", "float32", "float64", "complex64", "complex128"),
+    *("complex_int16", "complex_int32", "complex_float16", "bfloat16"),
+)
+
+
+def _numpy_dtype(name: str) -> np.dtype[Any]:
+    if name in _COMPLEX:
+        return np.dtype([("re", _COMPLEX[name]), ("im", _COMPLEX[name])])
+    return np.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")
+
+
+DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
+    i: (name, _numpy_dtype(name)) for i, name in enumerate(_NAMES) if name
+}
+"""Name and numpy dtype of the payload's dtype codes. bfloat16 is held as its bits, in uint16."""
+
+CONVERT_TO = {"uint8", "float16", "float32", "bfloat16"}
+
+Span = tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that the bad-sample policy touched.
+
+    Attributes:
+        row: index of the row in the batch.
+        position: position of the sample in the epoch.
+        message: what is wrong with the sample, on one line.
+    """
+
+    row: int
+    position: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Convert:
+    """Arithmetic that the receiver applies to a tensor in its native dtype."""
+
+    to: str
+    scale: npt.NDArray[np.float32]
+    offset: npt.NDArray[np.float32]
+    band_axis: int
+    clip: tuple[float, float] | None
+    fill: float
+    mask: Span | None
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """One tensor of a payload; its spans lie inside the payload and fit its shape and dtype."""
+
+    name: str
+    kind: int
+    dtype: str
+    axes: tuple[str, ...]
+    shape: tuple[int, ...]
+    data: Span
+    offsets: Span | None
+    convert: Convert | None
+
+    @property
+    def bytes(self) -> int:
+        """The bytes of its spans."""
+        mask = self.convert.mask if self.convert else None
+        return sum(span[1] for span in (self.data, self.offsets, mask) if span)
+
+    @property
+    def numpy_dtype(self) -> np.dtype[Any]:
+        """The dtype of the elements in the payload."""
+        return _numpy_dtype(self.dtype) if self.dtype else np.dtype(np.uint8)
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """What a payload says about itself."""
+
+    epoch: int
+    first: int
+    rows: int
+    valid: npt.NDArray[np.bool_]
+    positions: npt.NDArray[np.int64]
+    samples: npt.NDArray[np.int64]
+    bad: tuple[BadRow, ...]
+    tensors: tuple[Tensor, ...]
+
+
+def _bad(text: str) -> PayloadError:
+    return PayloadError(f"batch header: {text}", part="batch header")
+
+
+def parse_header(buf: bytes, start: int, total: int) -> Header:
+    """Reads and checks a header.
+
+    Args:
+        buf: the FlatBuffers buffer.
+        start: offset in the payload at which tensors may begin (the end of the header).
+        total: length of the payload in bytes.
+
+    Raises:
+        PayloadError: anything in it lies outside of the buffer or the payload, or contradicts
+            itself.
+    """
+    t = Table.root(buf)
+    version = t.integer(0, "B", VERSION)
+    if version != VERSION:
+        raise _bad(f"version {version}; this is version {VERSION}")
+    rows = t.integer(3, "i")
+    if not 0 <= rows <= MAX_ROWS:
+        raise _bad(f"{rows} rows")
+    length = t.integer(9, "Q")
+    if length != total:
+        raise _bad(f"says {length} bytes, the parts say {total}")
+    valid = t.array(4, "u1", rows)
+    positions = t.array(5, "<i8", rows)
+    samples = t.array(6, "<i8", rows)
+    if not len(valid) == len(positions) == len(samples) or len(valid) not in (0, rows):
+        raise _bad(
+            f"{rows} rows, but {len(valid)} validities, {len(positions)} positions and "
+            f"{len(samples)} samples"
+        )
+    # References may share what they point to, which a writer has no reason to do: without these two
+    # sums a small payload could ask for much memory.
+    bad, text = [], 0
+    for b in t.tables(7, rows):
+        row, message = b.integer(0, "i"), b.text(2, 1 << 16)
+        text += len(message)
+        if not 0 <= row < rows or text > len(buf):
+            raise _bad(f"bad row {row} of {rows}, {text} letters")
+        bad.append(BadRow(row, b.integer(1, "q"), message))
+    tensors = tuple(_tensor(x, start, total) for x in t.tables(8, MAX_TENSORS))
+    if sum(x.bytes for x in tensors) > total:
+        raise _bad("tensors overlap")
+    if len({x.name for x in tensors}) != len(tensors):
+        raise _bad("two tensors have the same name")
+    return Header(
+        epoch=t.integer(1, "Q"),
+        first=t.integer(2, "q"),
+        rows=rows,
+        valid=valid != 0,
+        positions=positions.astype(np.int64, copy=False),
+        samples=samples.astype(np.int64, copy=False),
+        bad=tuple(bad),
+        tensors=tensors,
+    )
+
+
+def _span(what: str, span: Span | None, start: int, total: int, length: int = -1) -> Span:
+    """Checks that a span lies inside of the payload and, if length is given, is that long."""
+    if span is None:
+        raise _bad(f"{what} is missing")
+    offset, n = span
+    if n and (offset < start or offset > total or n > total - offset or offset % ALIGN):
+        raise _bad(f"{what} is {n} bytes at {offset}, of {total}")
+    if length >= 0 and n != length:
+        raise _bad(f"{what} is {n} bytes, its shape is {length}")
+    return (offset, n) if n else (start, 0)
+
+
+def _tensor(t: Table, start: int, total: int) -> Tensor:
+    name = t.text(0)
+    kind = t.integer(1, "B")
+    code = t.integer(2, "B")
+    axes = tuple(t.texts(3, MAX_AXES))
+    shape = tuple(int(n) for n in t.array(4, "<i8", MAX_AXES))
+    what = f"tensor {name!r}"
+    if kind not in (DENSE, RAGGED, TEXT):
+        raise _bad(f"{what} has kind {kind}")
+    if any(n < 0 for n in shape):
+        raise _bad(f"{what} has shape {shape}")
+    if kind == TEXT:
+        dtype, size = "", 1
+    elif code in DTYPES:
+        dtype, size = DTYPES[code][0], DTYPES[code][1].itemsize
+    else:
+        raise _bad(f"{what} has dtype {code}")
+    if kind == DENSE:
+        if axes and len(axes) != len(shape):
+            raise _bad(f"{what} has axes {axes} and shape {shape}")
+        # numpy refuses a shape whose product over the dimensions that are not 0 passes the address
+        # space.
+        if math.prod(n for n in shape if n) >= 1 << 62:
+            raise _bad(f"{what} has shape {shape}")
+        data = _span(f"{what}: data", t.span(5), start, total, math.prod(shape) * size)
+        offsets = None
+    else:
+        data = _span(f"{what}: values", t.span(5), start, total)
+        if data[1] % size:
+            raise _bad(f"{what}: {data[1]} bytes of values of {size} bytes")
+        offsets = _span(f"{what}: offsets", t.span(6), start, total)
+        if offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
+            raise _bad(f"{what}: {offsets[1]} bytes of offsets")
+    convert = None
+    c = t.table(7)
+    if c is not None:
+        if kind != DENSE or dtype.startswith("complex"):
+            raise _bad(f"{what} cannot be converted")
+        convert = _convert(c, what, shape, start, total)
+    return Tensor(name, kind, dtype, axes, shape, data, offsets, convert)
+
+
+def _convert(t: Table, what: str, shape: tuple[int, ...], start: int, total: int) -> Convert:
+    to = DTYPES.get(t.integer(0, "B"), ("", None))[0]
+    if to not in CONVERT_TO:
+        raise _bad(f"{what}: conversion to {to or 'an unknown dtype'}")
+    most = max(shape, default=1)
+    scale = t.array(1, "<f4", max(most, 1)).astype(np.float32, copy=False)
+    offset = t.array(2, "<f4", max(most, 1)).astype(np.float32, copy=False)
+    axis = t.integer(3, "i")
+    for values in (scale, offset):
+        if len(values) > 1 and not (0 <= axis < len(shape) and shape[axis] == len(values)):
+            raise _bad(f"{what}: {len(values)} factors along axis {axis} of shape {shape}")
+    mask = t.span(8)
+    if mask is not None:
+        mask = _span(f"{what}: mask", mask, start, total, math.prod(shape))
+    clip = (t.floating(5, "f"), t.floating(6, "f")) if t.integer(4, "?") else None
+    if clip is not None and not clip[0] <= clip[1]:
+        raise _bad(f"{what}: clip to {clip}")
+    return Convert(to, scale, offset, axis, clip, t.floating(7, "d"), mask)

@@ -1,0 +1,120 @@
+"""One-off reads: `read` and `info`."""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeAlias
+
+import numpy.typing as npt
+
+from chaski import _engine
+from chaski._assemble import Pool
+from chaski._proto import chaski_pb2 as pb
+from chaski._rpc import Connection
+from chaski.errors import SpecError
+
+Path: TypeAlias = "str | os.PathLike[str]"
+Slice: TypeAlias = "tuple[int, int] | slice"
+Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
+
+_guard = threading.Lock()
+_kept: _engine.Engine | None = None
+
+
+def _connection() -> Connection:
+    """Returns a connection to the shared engine, kept until the process ends: reads are short."""
+    global _kept
+    with _guard:
+        if _kept is None or not _kept.alive:
+            _kept = _engine.acquire()
+        return _kept.connection
+
+
+def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
+    """Returns a selection as the wire has it: "start:stop", "i,j,k", or "" for all.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if s is None:
+        return ""
+    if isinstance(s, slice):
+        if s.step not in (None, 1) or s.start is None or s.stop is None:
+            raise SpecError(f"{axis} is {s}: a slice has a start, a stop, and no step")
+        s = (s.start, s.stop)
+    if isinstance(s, tuple):
+        if len(s) != 2:
+            raise SpecError(f"{axis} is {s}: a tuple is (start, stop); pick with a list")
+        return f"{int(s[0])}:{int(s[1])}"
+    if not picks:
+        raise SpecError(f"{axis} is {s}: this axis takes (start, stop)")
+    indices = [int(i) for i in s]
+    if not indices:
+        raise SpecError(f"{axis} is an empty list")
+    return ",".join(map(str, indices))
+
+
+def _name(path: Path) -> str:
+    """Returns a path as the engine takes it: absolute, as it may run in another folder."""
+    p = os.fspath(path)
+    return p if "://" in p else os.path.abspath(p)
+
+
+def read(
+    path: Path | Sequence[Path],
+    *,
+    layout: str | None = None,
+    n: Selection | None = None,
+    b: Selection | None = None,
+    y: Slice | None = None,
+    x: Slice | None = None,
+    sizes: Mapping[str, int] | None = None,
+    num_threads: int = 0,
+    timeout: float = 120.0,
+) -> npt.NDArray[Any]:
+    """Reads a window of one file, or of several of equal shape stacked along n.
+
+    Args:
+        path: a file, or several.
+        layout: einops pattern. Default: "b y x" for one path, "n b y x" for a sequence of several.
+        n: files: (start, stop) for a slice, a list for picks in its order.
+        b: bands, likewise.
+        y: rows of pixels: (start, stop).
+        x: columns of pixels: (start, stop).
+        sizes: lengths of the layout's names that are no axes.
+        num_threads: threads that decode; 0 leaves it to the engine.
+        timeout: seconds.
+
+    Returns:
+        An array in the file's dtype; bfloat16 as its bits in uint16, complex integers as a
+        structured dtype with "re" and "im".
+
+    Raises:
+        Error: of the kind that fits.
+    """
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not paths:
+        raise SpecError("read: no path")
+    request = pb.ReadRequest(
+        paths=[_name(p) for p in paths],
+        layout=layout or "",
+        sizes=dict(sizes or {}),
+        n=selection("n", n, picks=True),
+        b=selection("b", b, picks=True),
+        y=selection("y", y, picks=False),
+        x=selection("x", x, picks=False),
+        num_threads=num_threads,
+    )
+    out: npt.NDArray[Any] = _connection().read(request, Pool(reuse=False), 64 << 30, timeout)
+    return out
+
+
+def info(path: Path, *, timeout: float = 120.0) -> dict[str, Any]:
+    """Returns what a file, container or array is: the JSON of `chaski info --json`.
+
+    Raises:
+        Error: of the kind that fits.
+    """
+    return _connection().info(_name(path), timeout)

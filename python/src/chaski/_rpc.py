@@ -1,0 +1,315 @@
+"""The connection to an engine: its four calls, and gRPC's errors as ours."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol, cast
+
+import grpc
+
+from chaski._assemble import Assembler, Part, Pool
+from chaski._proto import chaski_pb2 as pb
+from chaski.errors import (
+    DeadlineError,
+    Error,
+    PayloadError,
+    SpecError,
+    UnavailableError,
+    of_kind,
+)
+
+MAX_MESSAGE = 64 << 20
+"""Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
+
+_OPTIONS: list[tuple[str, int]] = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE),
+    ("grpc.max_send_message_length", MAX_MESSAGE),
+    ("grpc.http2.max_frame_size", (1 << 24) - 1),
+    ("grpc.http2.lookahead_bytes", 16 << 20),
+    ("grpc.use_local_subchannel_pool", 1),
+    # A loader may sit between two epochs for as long as it likes.
+    ("grpc.client_idle_timeout_ms", (1 << 31) - 1),
+    ("grpc.initial_reconnect_backoff_ms", 100),
+    ("grpc.max_reconnect_backoff_ms", 2000),
+]
+
+
+class Call(Protocol):
+    """What is used of grpc's call objects."""
+
+    def __iter__(self) -> Iterator[bytes]: ...  # noqa: D105
+    def cancel(self) -> bool: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class FieldInfo:
+    """What a tensor of a batch looks like.
+
+    Attributes:
+        name: its key in the batch.
+        kind: "raster", "int", "float", "text" or "mask" (the validity of another field).
+        dtype: dtype as chaski calls it; "" for text.
+        shape: shape for a batch of one row.
+        axes: names of the axes: "n", "b", "(h w)", ...
+    """
+
+    name: str
+    kind: str
+    dtype: str
+    shape: tuple[int, ...]
+    axes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """A spec, compiled by an engine."""
+
+    spec_hash: str
+    fingerprint: str
+    samples: int
+    spec: dict[str, Any]
+    fields: tuple[FieldInfo, ...]
+
+
+class Connection:
+    """A channel to one engine. Safe for use from several threads, not across a fork."""
+
+    def __init__(
+        self,
+        target: str,
+        *,
+        credentials: grpc.ChannelCredentials | None = None,
+        hint: Callable[[], str] | None = None,
+    ) -> None:
+        """Makes a connection; nothing is sent yet.
+
+        Args:
+            target: "host:port", or "unix:" and a path.
+            credentials: for TLS; None is plain text.
+            hint: returns text to be added to errors about the connection (why the engine died).
+        """
+        self.target = target
+        self._pid = os.getpid()
+        self._hint = hint
+        options: list[tuple[str, Any]] = list(_OPTIONS)
+        if target.startswith("unix:"):
+            options.append(("grpc.enable_http_proxy", 0))
+        if credentials is None:
+            self._channel = grpc.insecure_channel(target, options)
+        else:
+            self._channel = grpc.secure_channel(target, credentials, options)
+        base = "/chaski.v1.Chaski/"
+        self._describe = self._channel.unary_unary(
+            base + "Describe", pb.DescribeRequest.SerializeToString, pb.DescribeReply.FromString
+        )
+        self._info = self._channel.unary_unary(
+            base + "Info", pb.InfoRequest.SerializeToString, pb.InfoReply.FromString
+        )
+        # Replies are taken as bytes: see parse_reply.
+        self._stream = self._channel.stream_stream(
+            base + "Stream", pb.StreamRequest.SerializeToString, None
+        )
+        self._read = self._channel.unary_stream(
+            base + "Read", pb.ReadRequest.SerializeToString, None
+        )
+
+    def close(self) -> None:
+        """Closes the channel; calls in flight end with an error. Does nothing in a forked child."""
+        if os.getpid() == self._pid:
+            self._channel.close()
+
+    def error(self, e: grpc.RpcError, doing: str) -> Error:
+        """Returns our error for one of gRPC's."""
+        code = e.code() if isinstance(e, grpc.Call) else None
+        details = (e.details() if isinstance(e, grpc.Call) else None) or str(e)
+        where = f"{self.target}: {doing}"
+        S = grpc.StatusCode
+        if code == S.DEADLINE_EXCEEDED:
+            return DeadlineError(f"{where}: no answer in time")
+        # A connection that is cut in the middle of a message may also end as INTERNAL.
+        cut = code == S.INTERNAL and "RST_STREAM" in details
+        if code in (S.UNAVAILABLE, S.CANCELLED) or cut:
+            hint = self._hint() if self._hint else ""
+            return UnavailableError(f"{where}: {details}{hint}")
+        kinds = {
+            S.DATA_LOSS: "corrupt",
+            S.UNIMPLEMENTED: "unsupported",
+            S.RESOURCE_EXHAUSTED: "limit",
+            S.NOT_FOUND: "not found",
+        }
+        if code in kinds:
+            fault = _fault_of(e)
+            return of_kind(details, kind=kinds[code]) if fault is None else fault_error(fault)
+        if code == S.INVALID_ARGUMENT:
+            return SpecError(details)
+        return Error(f"{where}: {details}", kind="internal")
+
+    def describe(self, spec: dict[str, Any], timeout: float) -> Description:
+        """Opens and compiles a spec.
+
+        Raises:
+            Error: of the kind that fits.
+        """
+        request = pb.DescribeRequest(spec=json.dumps(spec, allow_nan=False).encode())
+        try:
+            r = self._describe(request, timeout=timeout)
+        except grpc.RpcError as e:
+            raise self.error(e, "describe") from None
+        try:
+            filled = json.loads(r.spec)
+        except ValueError:
+            raise PayloadError(f"{self.target}: describe: the spec is not JSON") from None
+        if r.samples < 0 or not isinstance(filled, dict):
+            raise PayloadError(f"{self.target}: describe: {r.samples} samples")
+        fields = tuple(
+            FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
+        )
+        return Description(r.spec_hash, r.fingerprint, r.samples, filled, fields)
+
+    def info(self, path: str, timeout: float) -> dict[str, Any]:
+        """Returns what a file is."""
+        try:
+            r = self._info(pb.InfoRequest(path=path), timeout=timeout)
+        except grpc.RpcError as e:
+            raise self.error(e, f"info of {path}") from None
+        out = json.loads(r.json)
+        if not isinstance(out, dict):
+            raise PayloadError(f"{self.target}: info of {path}: not a JSON object")
+        return out
+
+    def stream(self, requests: Iterable[pb.StreamRequest]) -> Call:
+        """Opens a stream of tickets and credits up, parts and faults down."""
+        return cast(Call, self._stream(iter(requests)))
+
+    def read(self, request: pb.ReadRequest, pool: Pool, limit: int, timeout: float) -> Any:
+        """Returns the one tensor that a Read answers with.
+
+        Raises:
+            Error: of the kind that fits.
+        """
+        assembler = Assembler(pool, pool, limit)
+        call = cast(Call, self._read(request, timeout=timeout))
+        try:
+            for raw in call:
+                reply = parse_reply(raw)
+                if isinstance(reply, pb.Fault):
+                    raise fault_error(reply)
+                batch = assembler.add(reply)
+                if batch is not None:
+                    if len(batch.dtypes) != 1:
+                        raise PayloadError(f"read: {len(batch.dtypes)} tensors in place of one")
+                    return batch[next(iter(batch.dtypes))]
+        except grpc.RpcError as e:
+            raise self.error(e, "read") from None
+        finally:
+            call.cancel()
+        raise PayloadError(f"{self.target}: read: the answer ends before the array does")
+
+
+def fault_error(f: pb.Fault) -> Error:
+    """Returns the error that a fault of a server stands for."""
+    return of_kind(
+        f.message or f.kind or "fault", kind=f.kind, file=f.file, part=f.part, offset=f.offset
+    )
+
+
+def _fault_of(e: grpc.RpcError) -> pb.Fault | None:
+    """Returns the Fault among the details of a status, or None.
+
+    The details are a google.rpc.Status, whose field 3 is a list of Any (1: type, 2: value); a
+    package for two fields would be one more dependency.
+    """
+    metadata = e.trailing_metadata() if isinstance(e, grpc.Call) else None
+    for key, value in metadata or ():
+        if key != "grpc-status-details-bin":
+            continue
+        try:
+            for detail in _members(value, 3):
+                if b"".join(_members(detail, 1)).endswith(b"/chaski.v1.Fault"):
+                    return cast(pb.Fault, pb.Fault.FromString(b"".join(_members(detail, 2))))
+        except Exception:  # not what it should be: the status itself says enough
+            return None
+    return None
+
+
+def _members(message: bytes, number: int) -> Iterator[bytes]:
+    """Yields the length-delimited values of one field of a protobuf message."""
+    pos = 0
+    while pos < len(message):
+        tag, pos = _varint(message, pos)
+        if tag & 7 == 0:
+            _, pos = _varint(message, pos)
+        elif tag & 7 == 2:
+            n, pos = _varint(message, pos)
+            if tag >> 3 == number:
+                yield message[pos : pos + n]
+            pos += n
+        else:
+            return
+
+
+def _varint(b: bytes, pos: int) -> tuple[int, int]:
+    """Reads a varint; raises IndexError at the end of b."""
+    value = shift = 0
+    while shift < 64:
+        c = b[pos]
+        pos += 1
+        value |= (c & 0x7F) << shift
+        if c < 0x80:
+            return value, pos
+        shift += 7
+    raise IndexError
+
+
+def parse_reply(raw: bytes) -> Part | pb.Fault:
+    """Reads a StreamReply.
+
+    Parts are read by hand: protobuf would copy the data twice more, once into the message and once
+    out of it. Whatever does not look as expected goes through protobuf.
+
+    Raises:
+        PayloadError: it is no StreamReply.
+    """
+    try:
+        part = _parse_part(raw)
+    except IndexError:
+        part = None
+    if part is not None:
+        return part
+    try:
+        reply = pb.StreamReply.FromString(raw)
+    except Exception as e:  # protobuf's DecodeError has moved between its packages
+        raise PayloadError(f"a reply of {len(raw)} bytes is no message: {e}") from None
+    kind = reply.WhichOneof("kind")
+    if kind == "fault":
+        return cast(pb.Fault, reply.fault)
+    if kind == "part":
+        p = reply.part
+        return Part(p.ticket, p.offset, p.total, memoryview(p.data))
+    raise PayloadError("a reply is neither a part nor a fault")
+
+
+def _parse_part(raw: bytes) -> Part | None:
+    if raw[0] != 0x0A:  # StreamReply.part, length-delimited
+        return None
+    n, pos = _varint(raw, 1)
+    if pos + n != len(raw):
+        return None
+    numbers = [0, 0, 0]
+    data = memoryview(b"")
+    while pos < len(raw):
+        tag = raw[pos]
+        if tag == 0x22:  # Part.data, length-delimited
+            n, pos = _varint(raw, pos + 1)
+            if n > len(raw) - pos:
+                return None
+            data = memoryview(raw)[pos : pos + n]
+            pos += n
+        elif tag in (0x08, 0x10, 0x18):  # Part.ticket, .offset, .total, varints
+            numbers[(tag >> 3) - 1], pos = _varint(raw, pos + 1)
+        else:
+            return None
+    return Part(numbers[0], numbers[1], numbers[2], data)

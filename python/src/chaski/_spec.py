@@ -1,0 +1,302 @@
+"""From Python arguments to the JSON of a spec, which the engine checks and hashes."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from chaski.errors import SpecError
+
+VERSION = 1
+RESERVED = ("valid", "position", "sample")
+
+
+@dataclass(frozen=True)
+class Normalize:
+    """y = f32(f32(x * scale) + offset), clipped; what a model sees of a sample x.
+
+    Attributes:
+        scale: one factor for all bands, or one a picked band.
+        offset: likewise, in units of the result.
+        clip: lower and upper bound of the result, or None.
+    """
+
+    scale: float | Sequence[float] = 1.0
+    offset: float | Sequence[float] = 0.0
+    clip: tuple[float, float] | None = None
+
+
+Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
+Stats: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[False] | None"
+
+
+@dataclass(frozen=True)
+class Field:
+    """One named member of a sample. What is None comes from the arguments of `load`.
+
+    Attributes:
+        column: column of the table that holds the raster's path, or the value that rides along.
+        pattern: pairs files by what {id} stands for in their paths below the source:
+            "masks/{id}.tif".
+        blob: column that holds the raster's header blob, if any.
+        bands: bands to pick by zero-based index, in this order; repeats are fine. Default: all.
+        dtype: "native", "float32", "float16", "bfloat16" or "uint8".
+        layout: einops pattern over the axes n b y x.
+        sizes: lengths of the layout's names that are no axes.
+        normalize: a `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with
+            `stats` of `load`), or False for none whatever `load` says.
+        fill: element for nodata samples and padding, in units of the result; NaN is fine for
+            floats.
+        pad: a window may reach past the edge of the asset, filled.
+        validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid.
+    """
+
+    column: str | None = None
+    pattern: str | None = None
+    blob: str | None = None
+    bands: Sequence[int] | None = None
+    dtype: str | None = None
+    layout: str | None = None
+    sizes: Mapping[str, int] | None = None
+    normalize: NormalizeLike = None
+    fill: float | None = None
+    pad: bool | None = None
+    validity: str | None = None
+
+
+FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
+
+
+def build_spec(
+    source: str | os.PathLike[str],
+    *,
+    batch_size: int,
+    fields: Mapping[str, FieldLike] | None = None,
+    bands: Sequence[int] | None = None,
+    layout: str = "n b y x",
+    sizes: Mapping[str, int] | None = None,
+    dtype: str = "float32",
+    normalize: NormalizeLike = None,
+    stats: Stats | None = None,
+    fill: float | None = None,
+    pad: bool = False,
+    validity: str | None = None,
+    shuffle: bool = True,
+    seed: int = 0,
+    window: tuple[int, int] | None = None,
+    windows_per_asset: int = 1,
+    drop_last: bool = False,
+    bad_samples: Literal["error", "skip"] = "error",
+) -> dict[str, Any]:
+    """Returns the spec that the arguments of `load` describe, as what its JSON holds.
+
+    Raises:
+        SpecError: an argument is wrong; the engine checks what this does not.
+    """
+    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
+        raise SpecError(f"batch_size is {batch_size!r}, not a positive int")
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+        raise SpecError(f"seed is {seed!r}, not an int in [0, 2**64)")
+    if fields is None:
+        named: dict[str, Field] = {"image": Field(bands=bands, validity=validity)}
+    else:
+        if bands is not None or validity is not None:
+            raise SpecError("with fields, give bands and validity in the Field they belong to")
+        named = {name: _field(name, f) for name, f in fields.items()}
+        if not named:
+            raise SpecError("fields is empty")
+    default = Field(
+        layout=layout, sizes=sizes, dtype=dtype, normalize=normalize, fill=fill, pad=pad
+    )
+    table = None if stats is None else _load_stats(stats)
+    spec: dict[str, Any] = {
+        "version": VERSION,
+        "source": os.fspath(source),
+        "fields": [_member(name, f, default, table) for name, f in named.items()],
+        "batch_size": batch_size,
+        "shuffle": bool(shuffle),
+        "seed": seed,
+        "sampler": _sampler(window, windows_per_asset),
+        "bad_samples": bad_samples,
+    }
+    if drop_last:
+        spec["drop_last"] = True
+    return spec
+
+
+def _field(name: str, f: FieldLike) -> Field:
+    if isinstance(f, Field):
+        return f
+    if isinstance(f, str):
+        return Field(pattern=f) if "{id}" in f else Field(column=f)
+    if isinstance(f, Mapping):
+        known = {x.name for x in fields(Field)}
+        unknown = sorted(set(f) - known)
+        if unknown:
+            raise SpecError(f"field {name!r}: no member {unknown[0]!r}; there are {sorted(known)}")
+        return Field(**f)
+    raise SpecError(f"field {name!r} is {f!r}, not a Field, str or dict")
+
+
+def _sampler(window: tuple[int, int] | None, per_asset: int) -> dict[str, Any]:
+    if window is None:
+        if per_asset != 1:
+            raise SpecError("windows_per_asset needs a window")
+        return {"kind": "chip"}
+    try:
+        height, width = (int(n) for n in window)
+    except (TypeError, ValueError):
+        raise SpecError(f"window is {window!r}, not (height, width) in pixels") from None
+    return {"kind": "random_window", "height": height, "width": width, "per_asset": int(per_asset)}
+
+
+def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns a field's JSON."""
+    if name in RESERVED:
+        raise SpecError(f"a field cannot be called {name!r}: batches have a member of that name")
+    inherited = f.normalize is None
+    how = default.normalize if inherited else f.normalize
+    f = replace(
+        f,
+        layout=f.layout or default.layout,
+        sizes=default.sizes if f.sizes is None else f.sizes,
+        dtype=f.dtype or default.dtype,
+        fill=default.fill if f.fill is None else f.fill,
+        pad=default.pad if f.pad is None else f.pad,
+    )
+    out: dict[str, Any] = {"name": name}
+    for key in ("column", "blob", "pattern", "dtype", "layout", "validity"):
+        if getattr(f, key):
+            out[key] = str(getattr(f, key))
+    if f.bands is not None:
+        if not len(f.bands):
+            raise SpecError(f"field {name!r}: bands is empty")
+        out["bands"] = [int(b) for b in f.bands]
+    if f.sizes:
+        out["sizes"] = {str(k): int(v) for k, v in f.sizes.items()}
+    if f.fill is not None:
+        out["fill"] = to_json_float(f.fill)
+    if f.pad:
+        out["pad"] = True
+    if how is not None and how is not False and not (inherited and f.dtype == "native"):
+        n = _normalize(name, how, f.bands, stats, inherited)
+        if n is not None:
+            out["normalize"] = n
+    return out
+
+
+def to_json_float(v: float) -> float | str:
+    """Returns a float as the spec's JSON holds it: NaN and infinities are strings."""
+    v = float(v)
+    if math.isnan(v):
+        return "nan"
+    if math.isinf(v):
+        return "inf" if v > 0 else "-inf"
+    return v
+
+
+def _normalize(
+    name: str,
+    how: Normalize | str | Mapping[str, Any],
+    bands: Sequence[int] | None,
+    stats: Mapping[str, Any] | None,
+    inherited: bool,
+) -> dict[str, Any] | None:
+    if isinstance(how, str):
+        if stats is None:
+            raise SpecError(f"field {name!r}: normalize={how!r} needs stats")
+        if name not in stats:
+            if inherited:  # a mask or a label that rides along
+                return None
+            raise SpecError(f"field {name!r}: stats has {sorted(stats)}")
+        how = from_stats(how, _bands_of(name, stats[name], bands))
+    elif isinstance(how, Mapping):
+        unknown = sorted(set(how) - {"scale", "offset", "clip"})
+        if unknown:
+            raise SpecError(f"field {name!r}: normalize has no member {unknown[0]!r}")
+        how = Normalize(**how)
+    elif not isinstance(how, Normalize):
+        raise SpecError(f"field {name!r}: normalize is {how!r}")
+    scale, offset = _floats(how.scale), _floats(how.offset)
+    n = max(len(scale), len(offset))
+    # -0 is made +0: the sum is the same but for the sign of a zero.
+    out: dict[str, Any] = {
+        "scale": scale * n if len(scale) == 1 else scale,
+        "offset": [v + 0.0 for v in (offset * n if len(offset) == 1 else offset)],
+    }
+    if not all(math.isfinite(v) for v in (*out["scale"], *out["offset"])):
+        raise SpecError(f"field {name!r}: normalize has a scale or offset that is not finite")
+    if how.clip is not None:
+        low, high = how.clip
+        out["clip"] = [to_json_float(low), to_json_float(high)]
+    return out
+
+
+def _floats(v: float | Sequence[float]) -> list[float]:
+    """Returns one value or several (also a numpy array) as a list."""
+    try:
+        return [float(x) for x in v]  # type: ignore[union-attr]
+    except TypeError:
+        return [float(v)]  # type: ignore[arg-type]
+
+
+def _load_stats(stats: Stats) -> Mapping[str, Any]:
+    """Returns the fields of a `chaski stats` JSON: a path, or what it holds."""
+    if not isinstance(stats, Mapping):
+        try:
+            stats = json.loads(Path(stats).read_bytes())
+        except ValueError as e:
+            raise SpecError(f"stats {stats}: {e}") from None
+    table = stats.get("fields") if isinstance(stats, Mapping) else None
+    if not isinstance(table, Mapping):
+        raise SpecError("stats has no member 'fields'")
+    return table
+
+
+def _bands_of(name: str, entry: Any, bands: Sequence[int] | None) -> list[Mapping[str, Any]]:
+    """Returns the statistics of the picked bands; those of a file are of all its bands."""
+    rows = entry.get("bands") if isinstance(entry, Mapping) else None
+    if not isinstance(rows, Sequence) or not rows:
+        raise SpecError(f"field {name!r}: stats has no bands")
+    if bands is None:
+        return list(rows)
+    if all(0 <= b < len(rows) for b in bands):
+        return [rows[b] for b in bands]
+    raise SpecError(f"field {name!r}: stats has {len(rows)} bands, picked {list(bands)}")
+
+
+def from_stats(method: str, bands: Sequence[Mapping[str, Any]]) -> Normalize:
+    """Returns the normalisation of a method from the statistics of the picked bands.
+
+    "mean_std" gives mean 0 and standard deviation 1 (a band that is constant is only centred);
+    "min_max" brings [min, max] to [0, 1]; "percentile" brings the 2.5th to 98.5th percentile to [0,
+    1] and clips. All in float64; the engine rounds to float32 once.
+    """
+    scale, offset = [], []
+    for i, b in enumerate(bands):
+        try:
+            if method == "mean_std":
+                low, width = float(b["mean"]), float(b["std"])
+            elif method == "min_max":
+                low, width = float(b["min"]), float(b["max"]) - float(b["min"])
+            elif method == "percentile":
+                p = b["percentiles"]
+                low, width = float(p["2.5"]), float(p["98.5"]) - float(p["2.5"])
+            else:
+                raise SpecError(
+                    f"normalize is {method!r}, none of 'mean_std', 'min_max', 'percentile'"
+                )
+        except (KeyError, TypeError, ValueError) as e:
+            if isinstance(e, SpecError):
+                raise
+            raise SpecError(f"stats of band {i} do not serve {method!r}: {e!r}") from None
+        width = width if width > 0 else 1.0
+        scale.append(1 / width)
+        offset.append(-low / width)
+    return Normalize(scale, offset, (0.0, 1.0) if method == "percentile" else None)

@@ -1,0 +1,99 @@
+"""The exceptions of chaski. All are `Error`; those about an input carry its place."""
+
+from __future__ import annotations
+
+__all__ = [
+    "CorruptError",
+    "DeadlineError",
+    "EngineError",
+    "Error",
+    "LimitError",
+    "NotFoundError",
+    "PayloadError",
+    "SpecError",
+    "StateError",
+    "UnavailableError",
+    "UnsupportedError",
+]
+
+
+class Error(Exception):
+    """What goes wrong in chaski.
+
+    Attributes:
+        kind: "corrupt", "unsupported", "limit", "not found", "internal", or "" where no input is at
+            fault.
+        file: path or URI of the input, or "".
+        part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
+        offset: byte offset in the file, or -1.
+    """
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: str = "",
+        file: str = "",
+        part: str = "",
+        offset: int = -1,
+    ) -> None:
+        """Makes an error whose text is `message`."""
+        super().__init__(message)
+        self.kind = kind
+        self.file = file
+        self.part = part
+        self.offset = offset
+
+
+class CorruptError(Error):
+    """The bytes of an input contradict their format, or end early."""
+
+
+class UnsupportedError(Error):
+    """The input may be valid, but chaski does not read this."""
+
+
+class LimitError(Error):
+    """Reading would pass a bound on memory, size or count."""
+
+
+class NotFoundError(Error):
+    """A named thing (file, sample, column, band) does not exist."""
+
+
+class SpecError(Error, ValueError):
+    """The arguments do not describe batches; the text names the one that is wrong."""
+
+
+class StateError(Error, ValueError):
+    """A state cannot be resumed here; the text says what differs."""
+
+
+class PayloadError(Error):
+    """A server sent a message that breaks the format of batches."""
+
+
+class EngineError(Error):
+    """The local engine was not found, did not start, or died."""
+
+
+class UnavailableError(Error, ConnectionError):
+    """The server cannot be reached, or the connection broke more often than `retries` allows."""
+
+
+class DeadlineError(Error, TimeoutError):
+    """Nothing arrived from the server within `timeout`."""
+
+
+_BY_KIND: dict[str, type[Error]] = {
+    "corrupt": CorruptError,
+    "unsupported": UnsupportedError,
+    "limit": LimitError,
+    "not found": NotFoundError,
+}
+
+
+def of_kind(message: str, *, kind: str, file: str = "", part: str = "", offset: int = -1) -> Error:
+    """Makes the error of a kind that a server names; an unknown kind gives a plain `Error`."""
+    cls = _BY_KIND.get(kind, Error)
+    return cls(message, kind=kind, file=file, part=part, offset=offset)

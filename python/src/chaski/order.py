@@ -1,0 +1,307 @@
+"""Which sample stands at a position, and which window of it: the order of the engine, in Python.
+
+Pure functions of (seed, epoch, position), with O(1) time and memory and no stored permutation. They
+give what the engine gives: version 1 of the order, defined in docs/order.md. Nothing here is needed
+to load data; it answers "which samples were in step 1234 of epoch 5" without an engine.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, overload
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski.errors import StateError
+
+__all__ = [
+    "VERSION",
+    "Order",
+    "State",
+    "Ticket",
+    "below",
+    "hash_words",
+    "local_rows",
+    "mix",
+    "steps",
+    "window",
+]
+
+VERSION = 1
+"""Version of the order; part of every state."""
+
+_MASK = (1 << 64) - 1
+_GOLDEN = 0x9E3779B97F4A7C15
+_MIX_1 = 0xBF58476D1CE4E5B9
+_MIX_2 = 0x94D049BB133111EB
+_DOMAIN_ORDER = 1
+_DOMAIN_WINDOW = 2
+_ROUNDS = 12
+# Smaller networks are not uniform enough; small epochs walk some steps more.
+_MIN_BITS = 6
+
+
+def mix(x: int) -> int:
+    """The finaliser of splitmix64: a bijection of 64-bit words."""
+    x = ((x ^ (x >> 30)) * _MIX_1) & _MASK
+    x = ((x ^ (x >> 27)) * _MIX_2) & _MASK
+    return x ^ (x >> 31)
+
+
+def _mix_array(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    """`mix` of every element of x; x may be overwritten."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(_MIX_1)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(_MIX_2)
+    return x ^ (x >> np.uint64(31))
+
+
+def hash_words(seed: int, *words: int) -> int:
+    """Mixes a seed and words, each in [0, 2**64), into one uniform 64-bit word."""
+    h = mix((seed + _GOLDEN) & _MASK)
+    for w in words:
+        h = mix(((h ^ w) + _GOLDEN) & _MASK)
+    return h
+
+
+def below(h: int, n: int) -> int:
+    """Maps a uniform 64-bit word to [0, n) by its high bits."""
+    return (h * n) >> 64
+
+
+class Order:
+    """A permutation of [0, n): a Feistel network of 12 rounds, walked until it lands inside."""
+
+    def __init__(self, seed: int, epoch: int, n: int, shuffled: bool = True) -> None:
+        """Makes the order of an epoch of n samples; without `shuffled` it is the identity.
+
+        Raises:
+            ValueError: n is negative, or seed or epoch is not in [0, 2**64).
+        """
+        if n < 0:
+            raise ValueError(f"n is {n}, not a number of samples")
+        if not (0 <= seed <= _MASK and 0 <= epoch <= _MASK):
+            raise ValueError(f"seed {seed} and epoch {epoch} must be in [0, 2**64)")
+        self._n = n
+        self._shuffled = shuffled and n > 1
+        k = max((n - 1).bit_length(), _MIN_BITS) if n > 1 else _MIN_BITS
+        self._low = k // 2
+        self._low_mask = (1 << self._low) - 1
+        self._top_mask = (1 << (k - self._low)) - 1
+        self._keys = (
+            [hash_words(seed, _DOMAIN_ORDER, epoch, i) for i in range(_ROUNDS)]
+            if self._shuffled
+            else []
+        )
+
+    def __len__(self) -> int:
+        """Returns n."""
+        return self._n
+
+    @overload
+    def at(self, p: int) -> int: ...
+    @overload
+    def at(self, p: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]: ...
+    def at(self, p: int | npt.NDArray[np.integer[Any]]) -> int | npt.NDArray[np.int64]:
+        """Returns the sample at position p, or the samples (int64) at an array of positions.
+
+        Raises:
+            IndexError: a position is not in [0, n).
+        """
+        if isinstance(p, np.ndarray):
+            return self._at_array(p)
+        self._check(p)
+        if not self._shuffled:
+            return p
+        while True:
+            p = self._forward(p)
+            if p < self._n:
+                return p
+
+    def position(self, sample: int) -> int:
+        """Returns the position of a sample: the inverse of `at`.
+
+        Raises:
+            IndexError: the sample is not in [0, n).
+        """
+        self._check(sample)
+        if not self._shuffled:
+            return sample
+        while True:
+            sample = self._backward(sample)
+            if sample < self._n:
+                return sample
+
+    def _check(self, p: int) -> None:
+        if not 0 <= p < self._n:
+            raise IndexError(f"{p} is not in [0, {self._n})")
+
+    def _forward(self, x: int) -> int:
+        lo, hi = x & self._low_mask, x >> self._low
+        for i in range(0, _ROUNDS, 2):
+            hi ^= mix(self._keys[i] ^ lo) & self._top_mask
+            lo ^= mix(self._keys[i + 1] ^ hi) & self._low_mask
+        return hi << self._low | lo
+
+    def _backward(self, x: int) -> int:
+        lo, hi = x & self._low_mask, x >> self._low
+        for i in range(_ROUNDS - 2, -1, -2):
+            lo ^= mix(self._keys[i + 1] ^ hi) & self._low_mask
+            hi ^= mix(self._keys[i] ^ lo) & self._top_mask
+        return hi << self._low | lo
+
+    def _forward_array(self, x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+        low, low_mask = np.uint64(self._low), np.uint64(self._low_mask)
+        top_mask = np.uint64(self._top_mask)
+        lo, hi = x & low_mask, x >> low
+        for i in range(0, _ROUNDS, 2):
+            hi = hi ^ (_mix_array(lo ^ np.uint64(self._keys[i])) & top_mask)
+            lo = lo ^ (_mix_array(hi ^ np.uint64(self._keys[i + 1])) & low_mask)
+        return hi << low | lo
+
+    def _at_array(self, p: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.int64]:
+        if p.size and not (0 <= int(p.min()) and int(p.max()) < self._n):
+            raise IndexError(f"positions are not all in [0, {self._n})")
+        if not self._shuffled:
+            return p.astype(np.int64)
+        x = self._forward_array(p.astype(np.uint64).reshape(-1))
+        outside = np.flatnonzero(x >= np.uint64(self._n))
+        while outside.size:
+            y = self._forward_array(x[outside])
+            x[outside] = y
+            outside = outside[y >= np.uint64(self._n)]
+        return x.astype(np.int64).reshape(p.shape)
+
+
+def window(
+    seed: int,
+    epoch: int,
+    p: int,
+    height: int,
+    width: int,
+    h: int,
+    w: int,
+    align_y: int = 1,
+    align_x: int = 1,
+) -> tuple[int, int]:
+    """Returns the corner (y, x), in pixels, of the random window at position p of an epoch.
+
+    Args:
+        seed: the seed of the run.
+        epoch: the epoch.
+        p: the position.
+        height: pixels of the asset, down.
+        width: pixels of the asset, across.
+        h: pixels of the window, down.
+        w: pixels of the window, across. Where a window does not fit, its corner is 0.
+        align_y: pixels that y is a multiple of, so that a coarser field has a corner too.
+        align_x: pixels that x is a multiple of.
+    """
+    y = below(hash_words(seed, _DOMAIN_WINDOW, epoch, p, 0), max(height - h, 0) // align_y + 1)
+    x = below(hash_words(seed, _DOMAIN_WINDOW, epoch, p, 1), max(width - w, 0) // align_x + 1)
+    return y * align_y, x * align_x
+
+
+def steps(n: int, g: int, drop_last: bool = False) -> int:
+    """Returns the steps of an epoch of n positions in global batches of g."""
+    return n // g if drop_last else -(-n // g)
+
+
+def local_rows(g: int, world_size: int) -> int:
+    """Returns the rows that each of world_size ranks gets of a global batch of g."""
+    return -(-g // world_size)
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """Asks for rows row_start, row_start + row_stride, ... of the count positions from first."""
+
+    epoch: int
+    first: int
+    count: int
+    row_start: int
+    row_stride: int
+
+    @classmethod
+    def of_step(cls, epoch: int, step: int, g: int, rank: int = 0, world_size: int = 1) -> Ticket:
+        """Returns the ticket of a rank for a step in global batches of g."""
+        return cls(epoch, step * g, g, rank, world_size)
+
+    def rows(self) -> int:
+        """Returns the rows of the ticket's batch, existing or not."""
+        return local_rows(self.count, self.row_stride)
+
+    def positions(self, n: int) -> npt.NDArray[np.int64]:
+        """Returns the position of every row in an epoch of n (int64), -1 where it is padding."""
+        i = self.row_start + np.arange(self.rows(), dtype=np.int64) * self.row_stride
+        p = self.first + i
+        p[(i >= self.count) | (p >= n)] = -1
+        return p
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that resuming needs; its JSON is the same in Go.
+
+    Attributes:
+        spec: the spec hash.
+        seed: the seed of the order.
+        epoch: the epoch that the state stands in.
+        samples: positions of that epoch handed to the user over all ranks; whole steps.
+        version: `VERSION`.
+    """
+
+    spec: str
+    seed: int
+    epoch: int
+    samples: int
+    version: int = VERSION
+
+    def step(self, n: int, g: int) -> int:
+        """Returns the step that follows, for global batches of g over an epoch of n positions.
+
+        Raises:
+            StateError: the state is of another version, or not between two steps.
+        """
+        if self.version != VERSION:
+            raise StateError(
+                f"the state has version {self.version} of the order; this chaski has {VERSION}"
+            )
+        if not 0 <= self.samples <= n:
+            raise StateError(
+                f"the state stands after {self.samples} samples of an epoch that has {n}"
+            )
+        if self.samples % g and self.samples != n:
+            raise StateError(
+                f"the state stands after {self.samples} samples, not between two steps of {g}"
+            )
+        return steps(self.samples, g)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Returns the state as what its JSON holds."""
+        return {
+            "version": self.version,
+            "spec": self.spec,
+            "seed": self.seed,
+            "epoch": self.epoch,
+            "samples": self.samples,
+        }
+
+    @classmethod
+    def from_dict(cls, d: Mapping[str, Any]) -> State:
+        """Reads what `to_dict` returns.
+
+        Raises:
+            StateError: a member is missing, unknown or of the wrong type.
+        """
+        types = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
+        for name, t in types.items():
+            if name not in d:
+                raise StateError(f"the state has no {name!r}")
+            if type(d[name]) is not t or (t is int and not -1 << 63 <= d[name] <= _MASK):
+                raise StateError(f"the state's {name!r} is {d[name]!r}, not {t.__name__}")
+        unknown = sorted(set(d) - set(types))
+        if unknown:
+            raise StateError(f"the state has unknown members {unknown}")
+        return cls(**{name: d[name] for name in types})

@@ -1,0 +1,170 @@
+"""chaski for PyTorch: a dataset whose items are whole batches of tensors."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+import torch.distributed
+import torch.utils.data
+
+from chaski._assemble import Batch, Ragged
+from chaski._loader import BadRows, Loader, connect, load, refuse_worker
+
+__all__ = ["IterableDataset", "to_tensors"]
+
+
+def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
+    if a.dtype == object:  # text
+        return a.tolist()
+    if dtype == "bfloat16":
+        return torch.from_numpy(a.view(np.int16)).view(torch.bfloat16)
+    if a.dtype.names:  # complex integers: torch has no such type
+        return torch.from_numpy(a.view(a.dtype[0]).reshape(*a.shape, 2))
+    return torch.from_numpy(a)
+
+
+def to_tensors(batch: Batch) -> dict[str, Any]:
+    """Returns a batch as tensors that share its memory.
+
+    bfloat16 becomes torch.bfloat16, text a list of str, a ragged field a pair of tensors (offsets,
+    values), complex integers get a last axis of two.
+    """
+    out: dict[str, Any] = {}
+    for name, a in batch.items():
+        dtype = batch.dtypes.get(name, "")
+        if isinstance(a, Ragged):
+            out[name] = (torch.from_numpy(a.offsets), _tensor(a.values, dtype))
+        else:
+            out[name] = _tensor(a, dtype)
+    return out
+
+
+class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
+    """Batches as dicts of tensors, one epoch an iteration.
+
+        dataset = chaski.torch.IterableDataset("chips/", batch_size=64)
+        for epoch in range(dataset.epoch, 10):
+            for batch in dataset:  # or DataLoader(dataset, batch_size=None, num_workers=0)
+                ...
+
+    Rank and world size are those of torch.distributed if it is initialised, else 0 of 1; arguments
+    go first. Environment variables (RANK, WORLD_SIZE) are not looked at: a process that forgets to
+    initialise would else train on a part of the data without a word.
+
+    It does its own batching and its own work in parallel: in a DataLoader, use `batch_size=None`
+    and `num_workers=0`; in worker processes it raises RuntimeError.
+    """
+
+    def __init__(
+        self,
+        source: str | os.PathLike[str] | Loader,
+        *,
+        target: str | None = None,
+        rank: int | None = None,
+        world_size: int | None = None,
+        **options: Any,
+    ) -> None:
+        """Opens a dataset.
+
+        Args:
+            source: as for `chaski.load`; or a `chaski.Loader`, then without any other argument.
+            target: "host:port" of a running engine, as for `chaski.connect`; default: a local
+                engine.
+            rank: default: that of torch.distributed, or 0.
+            world_size: default: that of torch.distributed, or 1.
+            **options: all else that `chaski.load` or `chaski.connect` take.
+
+        Raises:
+            TypeError: a Loader and other arguments are given, or one of rank and world_size.
+            Error: see `chaski.load`.
+        """
+        super().__init__()
+        self._loader: Loader | None
+        if isinstance(source, Loader):
+            if target is not None or rank is not None or world_size is not None or options:
+                raise TypeError("a chaski.Loader already has its options")
+            self._loader = source
+            return
+        if (rank is None) != (world_size is None):
+            raise TypeError("give both rank and world_size, or none")
+        if rank is None or world_size is None:
+            rank, world_size = _distributed()
+        options |= {"rank": rank, "world_size": world_size}
+        self._loader = (
+            load(source, **options) if target is None else connect(target, source, **options)
+        )
+
+    @property
+    def loader(self) -> Loader:
+        """The loader behind this dataset.
+
+        Raises:
+            RuntimeError: this is a copy that was sent to another process.
+        """
+        if self._loader is None:
+            refuse_worker()
+            raise RuntimeError("a chaski dataset does not work in another process than its own")
+        return self._loader
+
+    @property
+    def epoch(self) -> int:
+        """The epoch being iterated, or the next one if none is."""
+        return self.loader.epoch
+
+    @property
+    def bad(self) -> BadRows:
+        """What the bad-sample policy met so far."""
+        return self.loader.bad
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Starts the next epoch.
+
+        Raises:
+            RuntimeError: in a DataLoader worker; the text says what to do.
+        """
+        refuse_worker()
+        return map(to_tensors, self.loader)
+
+    def __len__(self) -> int:
+        """Returns the steps of an epoch, the same on every rank."""
+        return len(self.loader)
+
+    def set_epoch(self, epoch: int) -> None:
+        """See `chaski.Loader.set_epoch`."""
+        self.loader.set_epoch(epoch)
+
+    def state_dict(self) -> dict[str, Any]:
+        """See `chaski.Loader.state_dict`."""
+        return self.loader.state_dict()
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """See `chaski.Loader.load_state_dict`."""
+        self.loader.load_state_dict(state)
+
+    def close(self) -> None:
+        """See `chaski.Loader.close`."""
+        self.loader.close()
+
+    def __enter__(self) -> IterableDataset:
+        """Returns self."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes."""
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves the loader behind: a copy in a worker only explains why it does not work."""
+        return {**self.__dict__, "_loader": None}
+
+
+def _distributed() -> tuple[int, int]:
+    d = torch.distributed
+    if d.is_available() and d.is_initialized():
+        return d.get_rank(), d.get_world_size()
+    return 0, 1

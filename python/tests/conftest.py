@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from helpers import FakeEngine, serve
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture
+def fake() -> Iterator[Callable[[FakeEngine], str]]:
+    """Starts fake engines; gives their targets."""
+    servers = []
+
+    def start(engine: FakeEngine) -> str:
+        server, port = serve(engine)
+        servers.append(server)
+        return f"127.0.0.1:{port}"
+
+    yield start
+    for s in servers:
+        s.stop(0)
+
+
+@pytest.fixture(scope="session")
+def binary() -> str:
+    """The real engine, made the one that chaski.load finds."""
+    path = os.environ.get("CHASKI_BIN") or str(ROOT / "bin" / "chaski")
+    if not os.access(path, os.X_OK):
+        pytest.skip(f"no engine at {path}: run make build, or set CHASKI_BIN")
+    os.environ["CHASKI_BIN"] = path
+    return path

@@ -1,0 +1,42 @@
+"""A stand-in for the command `chaski`, as far as a local engine is concerned."""
+
+from __future__ import annotations
+
+import os
+import sys
+from concurrent import futures
+
+import grpc
+from helpers import FakeEngine, image_batch
+
+from chaski._proto import chaski_pb2_grpc
+
+
+def main() -> None:
+    args = sys.argv[1:]
+    mode = os.environ.get("FAKE_CHASKI", "")
+    with open(os.environ["FAKE_CHASKI_LOG"], "a") as f:
+        print(os.getpid(), *args, file=f)
+    assert args[0] == "serve" and "--stop-on-eof" in args and args[args.index("--root") + 1] == "/"
+    print("some log line", file=sys.stderr)
+    if mode == "die":
+        sys.exit("chaski: no memory: limit")
+    if mode == "nonsense":
+        print("hello", flush=True)
+    elif mode != "silent":
+        listen = args[args.index("--listen") + 1]
+        server = grpc.server(futures.ThreadPoolExecutor(8))
+        engine = FakeEngine(samples=40)
+        if mode == "stuck":  # once, at the third step
+            engine.answer = lambda t, e: (
+                None if t.first == 8 and e.streams == 1 else image_batch(t, e.samples)
+            )
+        chaski_pb2_grpc.add_ChaskiServicer_to_server(engine, server)
+        server.add_insecure_port(listen)
+        server.start()
+        print(f'{{"listen": "{listen}"}}', flush=True)
+    sys.stdin.read()
+    os._exit(0)
+
+
+main()

@@ -1,0 +1,296 @@
+"""What the tests share: payloads made by the generated FlatBuffers code, and a fake engine."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from concurrent import futures
+from dataclasses import dataclass, field
+from typing import Any
+
+import flatbuffers
+import grpc
+import numpy as np
+
+from chaski._payload import DTYPES
+from chaski._proto import chaski_pb2 as pb
+from chaski._proto import chaski_pb2_grpc
+from chaski._proto.fbs import Bad, Batch, Convert, Span, Tensor
+from chaski.order import Ticket
+
+CODES = {name: code for code, (name, _) in DTYPES.items()}
+
+
+@dataclass
+class T:
+    """A tensor of a payload. data is an array, or bytes with a shape and dtype of its own."""
+
+    name: str
+    data: np.ndarray | bytes
+    dtype: str = ""
+    shape: Sequence[int] | None = None
+    axes: Sequence[str] = ()
+    kind: int = 0
+    offsets: np.ndarray | None = None
+    convert: dict[str, Any] | None = None
+
+    def raw(self) -> bytes:
+        return (
+            self.data if isinstance(self.data, bytes) else np.ascontiguousarray(self.data).tobytes()
+        )
+
+    def code(self) -> int:
+        if self.kind == 2:
+            return 0
+        return CODES[self.dtype or str(self.data.dtype)]
+
+
+def _vector(f: flatbuffers.Builder, a: np.ndarray) -> int:
+    return f.CreateNumpyVector(np.ascontiguousarray(a))
+
+
+def _offsets(f: flatbuffers.Builder, values: list[int]) -> int:
+    f.StartVector(4, len(values), 4)
+    for v in reversed(values):
+        f.PrependUOffsetTRelative(v)
+    return f.EndVector()
+
+
+def _header(
+    tensors: Sequence[T],
+    places: list[dict[str, tuple[int, int]]],
+    total: int,
+    *,
+    epoch: int,
+    first: int,
+    valid: np.ndarray,
+    positions: np.ndarray,
+    samples: np.ndarray,
+    bad: Sequence[tuple[int, int, str]],
+) -> bytes:
+    f = flatbuffers.Builder(1024)
+    made = []
+    for t, at in zip(tensors, places, strict=True):
+        name = f.CreateString(t.name)
+        axes = _offsets(f, [f.CreateString(a) for a in t.axes])
+        shape = (
+            t.data.shape if t.shape is None and isinstance(t.data, np.ndarray) else t.shape or ()
+        )
+        shape_at = _vector(f, np.array(shape, np.int64))
+        convert = 0
+        if t.convert is not None:
+            c = t.convert
+            scale = _vector(f, np.array(c.get("scale", ()), np.float32))
+            offset = _vector(f, np.array(c.get("offset", ()), np.float32))
+            Convert.Start(f)
+            Convert.AddTo(f, CODES[c["to"]])
+            Convert.AddScale(f, scale)
+            Convert.AddOffset(f, offset)
+            Convert.AddBandAxis(f, c.get("band_axis", -1))
+            if c.get("clip"):
+                Convert.AddClip(f, True)
+                Convert.AddLo(f, c["clip"][0])
+                Convert.AddHi(f, c["clip"][1])
+            Convert.AddFill(f, c.get("fill", 0.0))
+            if "mask" in at:
+                Convert.AddMask(f, Span.CreateSpan(f, *at["mask"]))
+            convert = Convert.End(f)
+        Tensor.Start(f)
+        Tensor.AddName(f, name)
+        Tensor.AddKind(f, t.kind)
+        Tensor.AddDtype(f, t.code())
+        Tensor.AddAxes(f, axes)
+        Tensor.AddShape(f, shape_at)
+        Tensor.AddData(f, Span.CreateSpan(f, *at["data"]))
+        if "offsets" in at:
+            Tensor.AddOffsets(f, Span.CreateSpan(f, *at["offsets"]))
+        if convert:
+            Tensor.AddConvert(f, convert)
+        made.append(Tensor.End(f))
+    bads = []
+    for row, position, message in bad:
+        text = f.CreateString(message)
+        Bad.Start(f)
+        Bad.AddRow(f, row)
+        Bad.AddPosition(f, position)
+        Bad.AddMessage(f, text)
+        bads.append(Bad.End(f))
+    all_tensors, all_bad = _offsets(f, made), _offsets(f, bads)
+    v = _vector(f, valid.astype(np.uint8))
+    p = _vector(f, positions.astype(np.int64))
+    s = _vector(f, samples.astype(np.int64))
+    Batch.Start(f)
+    Batch.AddEpoch(f, epoch)
+    Batch.AddFirst(f, first)
+    Batch.AddRows(f, len(valid))
+    Batch.AddValid(f, v)
+    Batch.AddPositions(f, p)
+    Batch.AddSamples(f, s)
+    Batch.AddBad(f, all_bad)
+    Batch.AddTensors(f, all_tensors)
+    # A constant number of bytes, whatever its value.
+    f.ForceDefaults(True)
+    Batch.AddLength(f, total)
+    f.Finish(Batch.End(f))
+    return bytes(f.Output())
+
+
+def payload(
+    tensors: Sequence[T],
+    *,
+    rows: int = 2,
+    epoch: int = 0,
+    first: int = 0,
+    positions: np.ndarray | None = None,
+    samples: np.ndarray | None = None,
+    valid: np.ndarray | None = None,
+    bad: Sequence[tuple[int, int, str]] = (),
+) -> bytes:
+    """Returns a payload as the schema has it."""
+    if positions is None:
+        positions = np.arange(first, first + rows)
+    about: dict[str, Any] = {
+        "epoch": epoch,
+        "first": first,
+        "positions": positions,
+        "samples": positions if samples is None else samples,
+        "valid": positions >= 0 if valid is None else valid,
+        "bad": bad,
+    }
+    pieces = []
+    for t in tensors:
+        p = {"data": t.raw()}
+        if t.offsets is not None:
+            p["offsets"] = t.offsets.astype("<u8").tobytes()
+        if t.convert is not None and t.convert.get("mask") is not None:
+            p["mask"] = np.ascontiguousarray(t.convert["mask"], np.uint8).tobytes()
+        pieces.append(p)
+    places = [{k: (64, len(v)) for k, v in p.items()} for p in pieces]
+    end = 4 + len(_header(tensors, places, 1, **about))
+    at = -(-end // 64) * 64
+    body = b""
+    for p, place in zip(pieces, places, strict=True):
+        for k, v in p.items():
+            place[k] = (at + len(body), len(v))
+            body += v + bytes(-len(v) % 64)
+    total = at + len(body)
+    head = _header(tensors, places, total, **about)
+    out = len(head).to_bytes(4, "little") + head
+    assert len(out) <= at
+    return out + bytes(at - len(out)) + body
+
+
+def parts(data: bytes, size: int, ticket: int = 1) -> Iterator[pb.StreamReply]:
+    for at in range(0, len(data), size):
+        piece = data[at : at + size]
+        yield pb.StreamReply(part=pb.Part(ticket=ticket, offset=at, total=len(data), data=piece))
+
+
+def image_batch(t: pb.Ticket, n: int) -> bytes:
+    """Returns the batch of a dataset of n samples, sample i being one pixel of value i."""
+    ticket = Ticket(t.epoch, t.first, t.count, t.row_start, t.row_stride)
+    p = ticket.positions(n)
+    image = np.where(p >= 0, p, 0).astype(np.float32).reshape(-1, 1, 1, 1)
+    tensors = [T("image", image, axes=("n", "b", "y", "x"))]
+    return payload(tensors, epoch=t.epoch, first=t.first, positions=p)
+
+
+@dataclass
+class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
+    """An engine in Python whose answers a test decides. It sends only what credits allow."""
+
+    samples: int = 10
+    part_bytes: int = 100
+    answer: Callable[[pb.Ticket, FakeEngine], bytes | pb.Fault | Exception | None] = field(
+        default=lambda t, e: image_batch(t, e.samples)
+    )
+    known: set[str] = field(default_factory=set)
+    hash: str = "cafe"
+    describes: list[dict[str, Any]] = field(default_factory=list)
+    tickets: list[pb.Ticket] = field(default_factory=list)
+    ahead: int = 0  # the most batches sent beyond those credited again
+    streams: int = 0
+    _wake: threading.Condition = field(default_factory=threading.Condition)
+
+    def Describe(self, request, context):
+        spec = json.loads(request.spec)
+        self.describes.append(spec)
+        self.known.add(self.hash)
+        return pb.DescribeReply(
+            spec_hash=self.hash,
+            fingerprint="beef",
+            samples=self.samples,
+            spec=request.spec,
+            fields=[pb.FieldInfo(name="image", kind="raster", dtype="float32", shape=[1, 1, 1, 1])],
+        )
+
+    def Stream(self, requests, context):
+        self.streams += 1
+        state = {"credit": 0, "ended": False}
+        waiting: list[pb.Ticket] = []
+
+        def receive():
+            try:
+                for r in requests:
+                    with self._wake:
+                        if r.WhichOneof("kind") == "credit":
+                            state["credit"] += r.credit.batches
+                        else:
+                            waiting.append(r.ticket)
+                            self.tickets.append(r.ticket)
+                        self._wake.notify_all()
+            except Exception:  # the client is gone
+                pass
+            with self._wake:
+                state["ended"] = True
+                self._wake.notify_all()
+
+        threading.Thread(target=receive, daemon=True).start()
+        while True:
+            with self._wake:
+                while not (waiting and state["credit"] > 0):
+                    if state["ended"] or not context.is_active():
+                        return
+                    self._wake.wait(0.05)
+                ticket = waiting.pop(0)
+            if ticket.spec_hash not in self.known:
+                yield pb.StreamReply(
+                    fault=pb.Fault(ticket=ticket.id, kind="unknown spec", offset=-1, message="?")
+                )
+                continue
+            out = self.answer(ticket, self)
+            if out is None:  # stuck
+                with self._wake:
+                    while context.is_active() and not state["ended"]:
+                        self._wake.wait(0.05)
+                return
+            if isinstance(out, Exception):
+                context.abort(grpc.StatusCode.UNAVAILABLE, str(out))
+            if isinstance(out, pb.Fault):
+                out.ticket = ticket.id
+                yield pb.StreamReply(fault=out)
+                continue
+            with self._wake:
+                state["credit"] -= 1
+            yield from parts(out, self.part_bytes, ticket.id)
+
+    def Read(self, request, context):
+        self.reads = request
+        yield from parts(
+            payload([T("read", np.arange(6, dtype=np.int16).reshape(2, 3))], rows=0), 64, 0
+        )
+
+    def Info(self, request, context):
+        if request.path.endswith("missing"):
+            context.abort(grpc.StatusCode.NOT_FOUND, f"{request.path}: no such file: not found")
+        return pb.InfoReply(json=json.dumps({"path": request.path}).encode())
+
+
+def serve(engine: FakeEngine, port: int = 0) -> tuple[grpc.Server, int]:
+    """Starts a fake engine on this machine and returns its server and port."""
+    server = grpc.server(futures.ThreadPoolExecutor(8))
+    chaski_pb2_grpc.add_ChaskiServicer_to_server(engine, server)
+    port = server.add_insecure_port(f"127.0.0.1:{port}")
+    server.start()
+    return server, port

@@ -1,0 +1,478 @@
+"""The client against a fake engine: order, credits, resuming, faults, deadlines, reconnection."""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import threading
+import time
+
+import numpy as np
+import pytest
+from helpers import FakeEngine, T, image_batch, payload, serve
+
+import chaski
+from chaski._proto import chaski_pb2 as pb
+
+
+def connect(target: str, **options) -> chaski.Loader:
+    return chaski.connect(target, "d", **{"batch_size": 4, "timeout": 30, **options})
+
+
+def positions(batches) -> list[int]:
+    return [int(p) for b in batches for p in b["position"] if p >= 0]
+
+
+def test_epochs(fake):
+    with connect(fake(FakeEngine(samples=10))) as loader:
+        assert (len(loader), loader.samples, loader.epoch) == (3, 10, 0)
+        for epoch in range(3):
+            assert loader.epoch == epoch
+            batches = list(loader)
+            assert [b.step for b in batches] == [0, 1, 2]
+            assert {b.epoch for b in batches} == {epoch}
+            assert positions(batches) == list(range(10))
+            assert batches[2]["valid"].tolist() == [True, True, False, False]
+            image = np.concatenate([b["image"].reshape(-1)[b["valid"]] for b in batches])
+            assert image.tolist() == list(range(10))
+
+
+def test_drop_last(fake):
+    with connect(fake(FakeEngine(samples=10)), drop_last=True) as loader:
+        assert len(loader) == 2
+        assert positions(loader) == list(range(8))
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 5])
+def test_ranks(fake, world):
+    target = fake(FakeEngine(samples=10))
+    seen = []
+    for rank in range(world):
+        with connect(target, rank=rank, world_size=world) as loader:
+            batches = list(loader)
+            assert len(batches) == 3
+            assert {len(b["valid"]) for b in batches} == {loader.local_batch_size}
+            seen += positions(batches)
+    assert sorted(seen) == list(range(10))
+
+
+def test_resume_at_every_step(fake):
+    target = fake(FakeEngine(samples=10))
+    with connect(target) as loader:
+        whole = [positions([b]) for _ in range(2) for b in loader]
+    for stop in range(6):
+        with connect(target) as loader:
+            seen = []
+            left = stop
+            for _ in range(2):
+                for batch in loader if left else ():
+                    seen.append(positions([batch]))
+                    left -= 1
+                    if left == 0:
+                        break
+            state = json.loads(json.dumps(loader.state_dict()))
+            assert set(state) == {"version", "spec", "seed", "epoch", "samples"}
+        with connect(target, rank=0, world_size=1) as loader:
+            loader.load_state_dict(state)
+            assert loader.state_dict() == state or state["samples"] == 10
+            while len(seen) < 6:
+                seen += [positions([b]) for b in loader]
+        assert seen == whole
+
+
+def test_state_is_what_was_received_not_what_is_on_its_way(fake):
+    engine = FakeEngine(samples=40)
+    with connect(fake(engine), prefetch=4) as loader:
+        it = iter(loader)
+        assert loader.state_dict()["samples"] == 0
+        for step in range(3):
+            next(it)
+            assert loader.state_dict()["samples"] == 4 * (step + 1)
+
+
+def test_state_of_another_run(fake):
+    target = fake(FakeEngine())
+    with connect(target, seed=1) as loader:
+        good = loader.state_dict()
+        for change, match in [
+            ({"seed": 2}, r"seed \(state 2, here 1\)"),
+            ({"spec": "dead"}, r"spec hash \(state dead, here cafe\).*batch_size"),
+            ({"version": 9}, r"version of the order \(state 9, here 1\)"),
+            ({"samples": 3}, "not between two steps"),
+            ({"samples": 12}, "an epoch that has 10"),
+            ({"epoch": -1}, "epoch -1"),
+        ]:
+            with pytest.raises(chaski.StateError, match=match):
+                loader.load_state_dict({**good, **change})
+        assert loader.state_dict() == good
+
+
+def test_break_goes_on_to_the_next_epoch(fake):
+    with connect(fake(FakeEngine())) as loader:
+        for _ in loader:
+            break
+        assert loader.epoch == 0
+        assert {b.epoch for b in loader} == {1}
+        assert loader.epoch == 2
+
+
+def test_set_epoch(fake):
+    with connect(fake(FakeEngine())) as loader:
+        loader.set_epoch(7)
+        assert {b.epoch for b in loader} == {7}
+        next(iter(loader))
+        loader.set_epoch(8)
+        assert [b.step for b in loader] == [0, 1, 2]
+        state = {**loader.state_dict(), "epoch": 5, "samples": 4}
+        loader.load_state_dict(state)
+        loader.set_epoch(5)
+        assert [(b.epoch, b.step) for b in loader] == [(5, 1), (5, 2)]
+        with pytest.raises(ValueError):
+            loader.set_epoch(-1)
+
+
+def test_a_second_iteration_ends_the_first(fake):
+    with connect(fake(FakeEngine())) as loader:
+        first = iter(loader)
+        next(first)
+        second = iter(loader)
+        with pytest.raises(StopIteration):
+            next(first)
+        assert [b.epoch for b in second] == [1, 1, 1]
+
+
+@pytest.mark.parametrize("prefetch", [1, 2, 5])
+def test_prefetch_bounds_what_is_asked_for(fake, prefetch):
+    engine = FakeEngine(samples=80)
+    with connect(fake(engine), prefetch=prefetch) as loader:
+        for received, _ in enumerate(loader, 1):
+            assert len(engine.tickets) <= received + prefetch
+    assert [t.first for t in engine.tickets] == list(range(0, 80, 4))
+
+
+def test_wire(fake):
+    for wire, dtype, native in [
+        ("auto", "float32", True),
+        ("auto", "bfloat16", False),
+        ("native", "bfloat16", True),
+        ("final", "float32", False),
+    ]:
+        engine = FakeEngine()
+        with connect(fake(engine), wire=wire, dtype=dtype) as loader:
+            list(loader)
+        assert {t.native for t in engine.tickets} == {native}
+
+
+KINDS = {
+    "corrupt": chaski.CorruptError,
+    "unsupported": chaski.UnsupportedError,
+    "limit": chaski.LimitError,
+    "not found": chaski.NotFoundError,
+    "internal": chaski.Error,
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_faults(fake, kind):
+    fault = pb.Fault(kind=kind, file="a.tif", part="tile 3", offset=99, message=f"a.tif: {kind}")
+    broken = [True]
+
+    def answer(t, e):
+        return fault if t.first == 4 and broken[0] else image_batch(t, e.samples)
+
+    with connect(fake(FakeEngine(answer=answer))) as loader:
+        seen = []
+        with pytest.raises(KINDS[kind], match="a.tif") as e:
+            for b in loader:
+                seen += positions([b])
+        assert (e.value.kind, e.value.file, e.value.part, e.value.offset) == (
+            kind,
+            "a.tif",
+            "tile 3",
+            99,
+        )
+        assert seen == [0, 1, 2, 3]
+        assert loader.state_dict()["samples"] == 4
+        broken[0] = False
+        assert positions(loader) == [4, 5, 6, 7, 8, 9]
+
+
+def test_bad_rows_are_counted(fake):
+    def answer(t, e):
+        p = np.arange(t.first, t.first + 4)
+        return payload(
+            [T("image", np.zeros((4, 1, 1, 1), np.float32))],
+            first=t.first,
+            positions=p,
+            valid=p % 4 != 1,
+            bad=[(1, t.first + 1, "b.tif: cut short: corrupt")],
+        )
+
+    with connect(fake(FakeEngine(samples=8, answer=answer)), bad_samples="skip") as loader:
+        batches = list(loader)
+        assert [b.bad[0].position for b in batches] == [1, 5]
+        assert len(loader.bad) == 2
+        assert loader.bad.rows[1][1].message == "b.tif: cut short: corrupt"
+        assert "b.tif" in repr(loader.bad)
+
+
+@pytest.mark.parametrize(
+    "reply",
+    [
+        lambda t, e: image_batch(t, e.samples)[:-1],
+        lambda t, e: b"\0" * 500,
+        lambda t, e: payload(
+            [T("image", np.zeros((4, 1, 1, 1), np.float32))], first=t.first + 1, rows=4
+        ),
+        lambda t, e: payload(
+            [T("image", np.zeros((3, 1, 1, 1), np.float32))], first=t.first, rows=3
+        ),
+        lambda t, e: payload([T("image", np.zeros(4))], rows=4, first=t.first, epoch=t.epoch + 1),
+    ],
+)
+def test_server_that_breaks_the_rules(fake, reply):
+    with connect(fake(FakeEngine(answer=reply))) as loader:
+        with pytest.raises(chaski.PayloadError):
+            list(loader)
+
+
+def test_stuck_server(fake):
+    def answer(t, e):
+        return None if t.first == 4 else image_batch(t, e.samples)
+
+    with connect(fake(FakeEngine(answer=answer)), timeout=0.5) as loader:
+        it = iter(loader)
+        next(it)
+        start = time.monotonic()
+        with pytest.raises(
+            chaski.DeadlineError, match=r"127\.0\.0\.1:\d+.*ticket 2 \(epoch 0, step 1\)"
+        ):
+            next(it)
+        assert time.monotonic() - start < 10
+
+
+def test_slow_server_is_not_stuck(fake):
+    """Parts keep coming, each sooner than the timeout, though the batch takes longer than it."""
+
+    def answer(t, e):
+        e.part_bytes = 150
+        time.sleep(0.4)
+        return image_batch(t, e.samples)
+
+    with connect(fake(FakeEngine(samples=12, answer=answer)), timeout=1.0, prefetch=3) as loader:
+        assert positions(loader) == list(range(12))
+
+
+def test_unknown_spec_is_described_again(fake):
+    engine = FakeEngine(samples=40)
+
+    def answer(t, e):
+        if t.first == 12 and len(e.describes) == 1:
+            e.known.clear()  # as if restarted: the next ticket is not known
+        return image_batch(t, e.samples)
+
+    engine.answer = answer
+    with connect(fake(engine)) as loader:
+        assert positions(loader) == list(range(40))
+    assert len(engine.describes) == 2
+
+
+def test_unknown_spec_for_ever_ends(fake):
+    engine = FakeEngine(hash="cafe")
+    engine.known = type("Never", (set,), {"add": lambda *_: None})()
+    with connect(fake(engine), retries=2) as loader:
+        with pytest.raises(chaski.Error, match=r"\?"):
+            list(loader)
+    assert len(engine.describes) == 3
+
+
+def test_other_data_after_a_restart(fake):
+    def answer(t, e):
+        e.known.clear()
+        e.hash = "other"
+        return image_batch(t, e.samples)
+
+    with connect(fake(FakeEngine(answer=answer))) as loader:
+        with pytest.raises(chaski.StateError, match="other data"):
+            list(loader)
+
+
+def test_broken_connection_is_opened_again(fake):
+    failures = [0]
+
+    def answer(t, e):
+        if t.first % 12 == 8 and failures[0] < t.first // 12 + 1:
+            failures[0] += 1
+            return RuntimeError("gone")
+        return image_batch(t, e.samples)
+
+    engine = FakeEngine(samples=40, answer=answer)
+    with connect(fake(engine), retries=1) as loader:
+        assert positions(loader) == list(range(40))
+    assert failures[0] == 3 and engine.streams == 4
+
+
+def test_server_that_restarts(fake):
+    engine = FakeEngine(samples=40)
+    server, port = serve(engine)
+    with connect(f"127.0.0.1:{port}", retries=8) as loader:
+        it = iter(loader)
+        seen = positions([next(it)])
+        server.stop(0).wait()
+        timer = threading.Timer(0.3, lambda: servers.append(serve(engine, port)[0]))
+        servers: list = []
+        timer.start()
+        seen += positions(it)
+        assert seen == list(range(40))
+    timer.join()
+    servers[0].stop(0)
+
+
+def test_server_that_is_gone(fake):
+    server, port = serve(FakeEngine(samples=40))
+    with connect(f"127.0.0.1:{port}", retries=2) as loader:
+        it = iter(loader)
+        next(it)
+        server.stop(0).wait()
+        with pytest.raises(chaski.UnavailableError, match=f"127.0.0.1:{port}"):
+            for _ in it:
+                pass
+    with pytest.raises(chaski.UnavailableError):
+        connect(f"127.0.0.1:{port}")
+
+
+def test_closed(fake):
+    loader = connect(fake(FakeEngine()))
+    it = iter(loader)
+    batch = next(it)
+    loader.close()
+    loader.close()
+    assert list(it) == []
+    assert batch["image"].reshape(-1).tolist() == [0, 1, 2, 3]
+    with pytest.raises(RuntimeError, match="closed"):
+        iter(loader)
+
+
+def threads() -> set[str]:
+    return {t.name for t in threading.enumerate() if t.name.startswith("chaski")}
+
+
+def test_nothing_is_left_behind(fake):
+    target = fake(FakeEngine(samples=80))
+    loader = connect(target)
+    it = iter(loader)
+    next(it)
+    assert threads() == {"chaski-receive"}
+    del it, loader
+    gc.collect()
+    assert not threads()
+    with connect(target) as loader:
+        list(loader)
+        assert not threads()
+        for _ in loader:
+            break
+    assert not threads()
+
+
+def test_fork_is_refused(fake):
+    with connect(fake(FakeEngine())) as loader:
+        pid = os.getpid()
+        try:
+            loader._pid = -1
+            with pytest.raises(RuntimeError, match="fork"):
+                iter(loader)
+        finally:
+            loader._pid = pid
+
+
+def test_wrong_arguments(fake):
+    target = fake(FakeEngine())
+    for options in (
+        {"rank": 2, "world_size": 2},
+        {"rank": -1},
+        {"world_size": 0},
+        {"prefetch": 0},
+        {"timeout": 0},
+        {"wire": "fast"},
+        {"batch_size": 11, "drop_last": True},
+    ):
+        with pytest.raises(chaski.SpecError):
+            connect(target, **options)
+
+
+def test_torch(fake):
+    torch = pytest.importorskip("torch")
+    import chaski.torch
+
+    target = fake(FakeEngine())
+    data = torch.utils.data.DataLoader
+    with chaski.torch.IterableDataset("d", target=target, batch_size=4) as d:
+        assert len(d) == 3
+        first = next(iter(d))
+        assert first["image"].dtype == torch.float32 and first["valid"].dtype == torch.bool
+        state = d.state_dict()
+        assert state["samples"] == 4
+        d.load_state_dict(state)
+        rest = [b["position"].tolist() for b in d]
+        assert rest == [[4, 5, 6, 7], [8, 9, -1, -1]]
+        batches = list(data(d, batch_size=None, num_workers=0))
+        assert [b["position"].tolist() for b in batches] == [[0, 1, 2, 3], *rest]
+        with pytest.raises(RuntimeError, match="num_workers=0"):
+            list(data(d, batch_size=None, num_workers=1))
+        with pytest.raises(TypeError):
+            chaski.torch.IterableDataset(d.loader, rank=0, world_size=1)
+        assert len(chaski.torch.IterableDataset(d.loader)) == 3
+    with pytest.raises(TypeError):
+        chaski.torch.IterableDataset("d", target=target, batch_size=4, rank=0)
+
+
+def test_torch_tensors():
+    torch = pytest.importorskip("torch")
+    from test_payload import assemble
+
+    from chaski.torch import to_tensors
+
+    bits = np.array([0x3F80, 0xC040, 0x7FC0], np.uint16)
+    b = assemble(
+        payload(
+            [
+                T("bf", bits.tobytes(), dtype="bfloat16", shape=(3,)),
+                T("u16", bits),
+                T("c", np.arange(4, dtype=np.int16).tobytes(), dtype="complex_int16", shape=(2,)),
+                T("z", np.array([1 + 2j], np.complex64)),
+                T("r", np.arange(5), kind=1, offsets=np.array([0, 2, 5])),
+                T("t", b"abc", kind=2, offsets=np.array([0, 1, 3])),
+            ]
+        )
+    )
+    t = to_tensors(b)
+    assert t["bf"].dtype == torch.bfloat16
+    assert t["bf"][:2].tolist() == [1.0, -3.0] and t["bf"].isnan().tolist() == [False, False, True]
+    assert t["u16"].dtype == torch.uint16
+    assert t["c"].tolist() == [[0, 1], [2, 3]]
+    assert t["z"].tolist() == [1 + 2j]
+    assert t["r"][0].tolist() == [0, 2, 5] and t["r"][1].tolist() == [0, 1, 2, 3, 4]
+    assert t["t"] == ["a", "bc"]
+    b["u16"][0] = 7
+    assert t["u16"][0] == 7  # no copy
+
+
+def test_torch_distributed(fake, tmp_path):
+    torch = pytest.importorskip("torch")
+    import chaski.torch
+
+    os.environ["RANK"], os.environ["WORLD_SIZE"] = "3", "4"
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.environ.pop, "RANK")
+        stack.callback(os.environ.pop, "WORLD_SIZE")
+        target = fake(FakeEngine())
+        d = stack.enter_context(chaski.torch.IterableDataset("d", target=target, batch_size=4))
+        assert (d.loader.rank, d.loader.world_size) == (0, 1)
+        torch.distributed.init_process_group(
+            "gloo", init_method=f"file://{tmp_path}/r", rank=0, world_size=1
+        )
+        stack.callback(torch.distributed.destroy_process_group)
+        d = stack.enter_context(chaski.torch.IterableDataset("d", target=target, batch_size=4))
+        assert (d.loader.rank, d.loader.world_size) == (0, 1)

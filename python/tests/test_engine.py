@@ -1,0 +1,219 @@
+"""The local engine: found, started, shared, stopped; nothing stays behind. The engine is a fake."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import pytest
+
+import chaski
+from chaski import _engine
+
+TESTS = Path(__file__).parent
+SRC = TESTS.parent / "src"
+
+
+@pytest.fixture
+def fake_binary(tmp_path, monkeypatch):
+    """A command `chaski` that is fake_chaski.py; gives what it was called with."""
+    path = tmp_path / "bin" / "chaski"
+    path.parent.mkdir()
+    path.write_text(
+        f'#!/bin/sh\nPYTHONPATH={SRC}:{TESTS} exec {sys.executable} {TESTS}/fake_chaski.py "$@"\n'
+    )
+    path.chmod(0o755)
+    log = tmp_path / "log"
+    log.touch()
+    sockets = tmp_path / "t"
+    sockets.mkdir()
+    monkeypatch.setenv("CHASKI_BIN", str(path))
+    monkeypatch.setenv("FAKE_CHASKI_LOG", str(log))
+    monkeypatch.setattr(tempfile, "tempdir", str(sockets))
+    yield lambda: [(int(p), *rest) for p, *rest in map(str.split, log.read_text().splitlines())]
+    assert list(sockets.iterdir()) == []
+
+
+def gone(pid: int, seconds: float = 10) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0] == "Z":
+                return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.02)
+    return False
+
+
+def test_loaders_share_an_engine(fake_binary):
+    with chaski.load("d", batch_size=4) as a, chaski.load("d", batch_size=8) as b:
+        assert len(list(a)) == 10 and len(list(b)) == 5
+        assert len(fake_binary()) == 1
+        with chaski.load("d", batch_size=4, workers=3, memory=1 << 20):
+            calls = fake_binary()
+            assert len(calls) == 2
+            assert calls[1][-4:] == ("--workers", "3", "--memory", "1048576")
+        assert gone(calls[1][0])
+        assert len(list(a)) == 10
+    assert gone(calls[0][0])
+    assert not _engine._running
+
+
+def test_an_engine_ends_with_its_last_loader_object(fake_binary):
+    loader = chaski.load("d", batch_size=4)
+    it = iter(loader)
+    next(it)
+    (pid, *_), *_ = fake_binary()
+    del loader, it
+    gc.collect()
+    assert gone(pid)
+
+
+def test_source_is_absolute_for_the_engine(fake_binary, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with chaski.load("chips", batch_size=4) as loader:
+        assert loader.spec["source"] == str(tmp_path / "chips")
+    with chaski.load("s3://bucket/chips", batch_size=4) as loader:
+        assert loader.spec["source"] == "s3://bucket/chips"
+
+
+@pytest.mark.parametrize(
+    "mode,match",
+    [
+        ("die", r"(?s)ended at once \(exit status 1\).*some log line.*no memory"),
+        ("nonsense", "hello"),
+        ("silent", "(?s)not ready.*some log line"),
+    ],
+)
+def test_engines_that_do_not_start(fake_binary, monkeypatch, mode, match):
+    monkeypatch.setenv("FAKE_CHASKI", mode)
+    monkeypatch.setattr(_engine, "_START_SECONDS", 3.0 if mode == "silent" else 20.0)
+    with pytest.raises(chaski.EngineError, match=match):
+        chaski.load("d", batch_size=4)
+    assert gone(fake_binary()[0][0])
+
+
+def test_engine_that_dies(fake_binary):
+    with chaski.load("d", batch_size=4) as loader:
+        it = iter(loader)
+        next(it)
+        os.kill(fake_binary()[0][0], signal.SIGKILL)
+        with pytest.raises(chaski.UnavailableError, match=r"(?s)exit status -9.*some log line"):
+            for _ in it:
+                pass
+        with chaski.load("d", batch_size=4) as other:  # a new one takes its place
+            assert len(list(other)) == 10
+            assert len(fake_binary()) == 2
+        assert not _engine._running
+
+
+@pytest.mark.parametrize("how", ["exit", "kill"])
+def test_engine_ends_with_its_parent(fake_binary, how):
+    code = (
+        "import chaski, os, signal, sys\n"
+        "loader = chaski.load('d', batch_size=4)\n"
+        "it = iter(loader); next(it)\n"
+        f"os.kill(os.getpid(), signal.SIGKILL) if '{how}' == 'kill' else None\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": tempfile.gettempdir()}
+    done = subprocess.run([sys.executable, "-c", code], env=env, timeout=60, capture_output=True)
+    assert done.returncode == (-9 if how == "kill" else 0), done.stderr
+    assert gone(fake_binary()[0][0])
+    if how == "kill":  # the next engine sweeps the folder
+        assert len(os.listdir(tempfile.gettempdir())) == 1
+        with chaski.load("d", batch_size=4):
+            assert len(os.listdir(tempfile.gettempdir())) == 1
+
+
+def test_ctrl_c_is_prompt_and_leaves_the_engine(fake_binary):
+    code = (
+        "import chaski, os, signal, threading, time\n"
+        "loader = chaski.load('d', batch_size=4, timeout=60)\n"
+        "it = iter(loader); next(it); next(it)\n"
+        "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
+        "start = time.monotonic()\n"
+        "try:\n"
+        "    while True: next(it)\n"
+        "except KeyboardInterrupt:\n"
+        "    assert time.monotonic() - start < 5\n"
+        "assert [b.step for b in loader] == list(range(2, 10))\n"
+        "print('fine')\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": tempfile.gettempdir()}
+    env["FAKE_CHASKI"] = "stuck"
+    done = subprocess.run([sys.executable, "-c", code], env=env, timeout=60, capture_output=True)
+    assert done.stdout == b"fine\n", done.stderr
+    assert gone(fake_binary()[0][0])
+
+
+def test_fork(fake_binary):
+    with chaski.load("d", batch_size=4) as loader:
+        pid = os.fork()
+        if pid == 0:
+            try:
+                iter(loader)
+            except RuntimeError as e:
+                os._exit(0 if "fork" in str(e) else 2)
+            os._exit(1)
+        assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+        assert len(list(loader)) == 10
+
+
+def test_read_and_info(fake_binary, monkeypatch):
+    from chaski import _read
+
+    assert chaski.read("a.tif", b=[0], y=(0, 2)).tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert chaski.info("/x/a.tif") == {"path": "/x/a.tif"}
+    with pytest.raises(chaski.NotFoundError, match="no such file"):
+        chaski.info("/x/missing")
+    assert len(fake_binary()) == 1
+    assert _read._kept is not None
+    _engine.release(_read._kept)
+    monkeypatch.setattr(_read, "_kept", None)
+
+
+def test_finding_the_binary(tmp_path, monkeypatch):
+    carried = tmp_path / "carried"
+    monkeypatch.setattr(_engine, "carried_binary", lambda: carried)
+    script, real = tmp_path / "script" / "chaski", tmp_path / "real" / "chaski"
+    for path, head in ((script, b"#!/usr/bin/python\n"), (real, b"\x7fELF")):
+        path.parent.mkdir()
+        path.write_bytes(head)
+        path.chmod(0o755)
+    monkeypatch.setenv("PATH", str(script.parent))
+    monkeypatch.delenv("CHASKI_BIN", raising=False)
+    with pytest.raises(chaski.EngineError, match="no engine"):
+        _engine.find_binary()
+    monkeypatch.setenv("PATH", f"{script.parent}{os.pathsep}{real.parent}")
+    assert _engine.find_binary() == str(real)
+    monkeypatch.setenv("CHASKI_BIN", str(script))
+    assert _engine.find_binary() == str(script)
+    carried.touch()
+    assert _engine.find_binary() == str(carried)
+    carried.unlink()
+    monkeypatch.setenv("CHASKI_BIN", str(tmp_path / "nothing"))
+    with pytest.raises(chaski.EngineError, match="CHASKI_BIN"):
+        _engine.find_binary()
+
+
+def test_long_tmpdir(tmp_path, monkeypatch):
+    long = tmp_path / ("x" * 100)
+    long.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    folder, lock = _engine._make_folder()
+    try:
+        assert len(folder) < 60
+        assert os.stat(folder).st_mode & 0o777 == 0o700
+        _engine._sweep(os.path.dirname(folder))
+        assert os.path.isdir(folder)  # in use
+    finally:
+        os.close(lock)
+    _engine._sweep(os.path.dirname(folder))
+    assert not os.path.isdir(folder)

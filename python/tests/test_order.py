@@ -1,0 +1,112 @@
+"""The order of samples is the one that docs/order.md defines and testdata/order.json shows."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaski import StateError
+from chaski.order import Order, State, Ticket, hash_words, local_rows, steps, window
+
+VECTORS = json.loads((Path(__file__).resolve().parents[2] / "testdata" / "order.json").read_text())
+
+
+def test_hash():
+    assert VECTORS["hash"]
+    for v in VECTORS["hash"]:
+        assert f"{hash_words(int(v['seed']), *map(int, v['words']))}" == f"{int(v['h'])}"
+
+
+def test_order():
+    assert VECTORS["orders"]
+    for v in VECTORS["orders"]:
+        o = Order(int(v["seed"]), int(v["epoch"]), int(v["n"]))
+        for p, i in v["at"]:
+            assert o.at(p) == i
+            assert o.position(i) == p
+        p = np.array([p for p, _ in v["at"]], np.int64)
+        assert o.at(p).tolist() == [i for _, i in v["at"]]
+
+
+def test_window():
+    assert VECTORS["windows"]
+    for v in VECTORS["windows"]:
+        align = v.get("align_y", 1), v.get("align_x", 1)
+        corner = window(
+            *(int(v[k]) for k in ("seed", "epoch", "p", "height", "width", "h", "w")), *align
+        )
+        assert corner == (v["y"], v["x"])
+
+
+def test_ticket():
+    assert VECTORS["tickets"]
+    for v in VECTORS["tickets"]:
+        t = Ticket(v["epoch"], v["first"], v["count"], v["row_start"], v["row_stride"])
+        assert t.rows() == len(v["positions"])
+        assert t.positions(v["n"]).tolist() == v["positions"]
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 4, 5, 63, 64, 65, 1000])
+def test_order_is_a_permutation(n):
+    o = Order(7, 3, n)
+    at = o.at(np.arange(n))
+    assert sorted(at.tolist()) == list(range(n))
+    assert [o.position(i) for i in at.tolist()] == list(range(n))
+    assert [o.at(p) for p in range(n)] == at.tolist()
+    assert Order(7, 3, n, shuffled=False).at(np.arange(n)).tolist() == list(range(n))
+
+
+def test_order_of_huge_dataset():
+    n = (1 << 62) - 57
+    o = Order((1 << 64) - 1, (1 << 64) - 1, n)
+    p = np.array([0, 1, n // 2, n - 1], np.int64)
+    assert o.at(p).tolist() == [o.at(int(x)) for x in p]
+    assert all(0 <= i < n for i in o.at(p).tolist())
+
+
+def test_order_refuses_positions_outside():
+    o = Order(0, 0, 10)
+    for p in (-1, 10, np.array([3, 10]), np.array([-1])):
+        with pytest.raises(IndexError):
+            o.at(p)
+    with pytest.raises(IndexError):
+        o.position(10)
+
+
+@pytest.mark.parametrize("world", [1, 2, 3, 7, 64])
+def test_ranks_share_every_step(world):
+    n, g = 50, 12
+    seen: list[int] = []
+    for s in range(steps(n, g)):
+        ranks = [Ticket.of_step(0, s, g, r, world).positions(n) for r in range(world)]
+        assert {len(p) for p in ranks} == {local_rows(g, world)}
+        seen += [int(p) for r in ranks for p in r if p >= 0]
+    assert sorted(seen) == list(range(n))
+
+
+def test_state():
+    s = State("ab", 5, 2, 24)
+    assert State.from_dict(json.loads(json.dumps(s.to_dict()))) == s
+    assert s.step(50, 12) == 2
+    assert State("ab", 5, 2, 50).step(50, 12) == 5
+    for bad, match in [
+        (State("ab", 5, 2, 25), "not between two steps"),
+        (State("ab", 5, 2, 60), "after 60 samples of an epoch that has 50"),
+        (State("ab", 5, 2, 24, version=2), "version 2"),
+    ]:
+        with pytest.raises(StateError, match=match):
+            bad.step(50, 12)
+    good = s.to_dict()
+    for change, match in [
+        ({"seed": "5"}, "seed"),
+        ({"samples": True}, "samples"),
+        ({"epoch": 1 << 64}, "epoch"),
+        ({"extra": 1}, "extra"),
+    ]:
+        with pytest.raises(StateError, match=match):
+            State.from_dict({**good, **change})
+    with pytest.raises(StateError, match="'spec'"):
+        State.from_dict({k: v for k, v in good.items() if k != "spec"})

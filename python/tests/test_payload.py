@@ -1,0 +1,324 @@
+"""Payloads: what is well-formed arrives whole, what is not is refused, whatever the bytes are."""
+
+from __future__ import annotations
+
+import gc
+import random
+
+import numpy as np
+import pytest
+from helpers import T, parts, payload
+
+from chaski import LimitError, PayloadError, Ragged
+from chaski._assemble import Assembler, Batch, Part, Pool
+from chaski._proto import chaski_pb2 as pb
+from chaski._rpc import parse_reply
+
+
+def assemble(data: bytes, size: int = 1 << 20, pool: Pool | None = None) -> Batch:
+    pool = pool or Pool()
+    a = Assembler(pool, Pool(), 1 << 30)
+    for r in parts(data, size):
+        part = parse_reply(r.SerializeToString())
+        assert isinstance(part, Part)
+        batch = a.add(part)
+    assert batch is not None
+    return batch
+
+
+RNG = np.random.default_rng(3)
+U16 = RNG.integers(0, 1 << 16, (2, 3, 40, 50), np.uint16)
+TEXT = "naïve", "", "π ≠ 3"
+
+
+def text(name: str = "id") -> T:
+    raw = [t.encode() for t in TEXT[:2]]
+    return T(
+        name, b"".join(raw), kind=2, shape=(2,), axes=("n",), offsets=np.cumsum([0, *map(len, raw)])
+    )
+
+
+def mixed(convert: bool) -> bytes:
+    c = {
+        "to": "float32",
+        "scale": [0.5, 2, 1e-3],
+        "offset": [1, 2, 3],
+        "band_axis": 1,
+        "fill": -9.0,
+        "mask": RNG.integers(0, 2, U16.shape, np.uint8),
+    }
+    return payload(
+        [
+            T("image", U16, axes=("n", "b", "y", "x"), convert=c if convert else None),
+            T("label", np.array([4, -1]), axes=("n",)),
+            text(),
+            T("boxes", np.arange(5, dtype=np.float32), kind=1, offsets=np.array([0, 2, 5])),
+        ],
+        epoch=3,
+        first=8,
+        positions=np.array([9, -1]),
+        samples=np.array([2, -1]),
+        bad=[(0, 9, "a.tif: tile 3: cut short: corrupt")],
+    )
+
+
+@pytest.mark.parametrize("size", [1, 7, 64, 1000, 1 << 20])
+@pytest.mark.parametrize("convert", [False, True])
+def test_parts_of_any_size(size, convert):
+    data = mixed(convert)
+    if size == 1:
+        data = payload([T("image", U16[:, :, :3, :3])])
+        assert assemble(data, 1)["image"].tolist() == U16[:, :, :3, :3].tolist()
+        return
+    b = assemble(data, size)
+    want = assemble(data)
+    assert b.keys() == want.keys()
+    assert np.array_equal(b["image"], want["image"])
+    if not convert:
+        assert np.array_equal(b["image"], U16)
+    else:
+        assert b["image"].dtype == np.float32 and b.dtypes["image"] == "float32"
+    assert b["label"].tolist() == [4, -1]
+    assert b["id"].tolist() == list(TEXT[:2])
+    assert isinstance(b["boxes"], Ragged) and b["boxes"].offsets.tolist() == [0, 2, 5]
+    assert b["boxes"].values.tolist() == [0, 1, 2, 3, 4]
+    assert (b["valid"].tolist(), b["position"].tolist()) == ([True, False], [9, -1])
+    assert b["sample"].tolist() == [2, -1]
+    assert (b.epoch, b.rows) == (3, 2)
+    assert b.bad[0].message == "a.tif: tile 3: cut short: corrupt"
+    assert b.axes["image"] == ("n", "b", "y", "x")
+
+
+@pytest.mark.parametrize("convert", [False, True])
+def test_arrays_are_aligned_and_writable(convert):
+    b = assemble(mixed(convert), 1000)
+    for name in ("image", "label"):
+        assert b[name].flags.writeable and b[name].flags.aligned and b[name].flags.c_contiguous
+    assert b["image"].ctypes.data % 64 == 0
+
+
+@pytest.mark.parametrize("code,name", [(9, "float16"), (17, "bfloat16"), (14, "complex_int16")])
+def test_dtypes(code, name):
+    raw = np.arange(8, dtype=np.uint16)
+    b = assemble(
+        payload([T("a", raw.tobytes(), dtype=name, shape=(2, 8 // (4 if code == 14 else 2)))])
+    )
+    assert b.dtypes["a"] == name
+    assert b["a"].tobytes() == raw.tobytes()
+    if code == 14:
+        assert b["a"]["im"].tolist() == [[1, 3], [5, 7]]
+
+
+def test_memory_is_reused_only_when_nothing_refers_to_it():
+    data = payload([T("image", U16)])
+    pool = Pool(reuse=True)
+    a = assemble(data, pool=pool)["image"]
+    view = a[1:, :, 3]
+    before, address = view.copy(), a.ctypes.data
+    del a
+    gc.collect()
+    other = assemble(payload([T("image", U16 * 0)]), pool=pool)["image"]
+    assert other.ctypes.data != address
+    assert np.array_equal(view, before)
+    del view
+    gc.collect()
+    again = assemble(data, pool=pool)["image"]
+    assert again.ctypes.data == address
+    fresh = Pool(reuse=False)
+    first = assemble(data, pool=fresh)["image"]
+    assert np.array_equal(first, U16)
+
+
+def test_pool_keeps_a_bounded_number():
+    pool = Pool(keep=2)
+    blocks = [pool.take(1000) for _ in range(5)]
+    assert all(b.ctypes.data % 64 == 0 for b in blocks)
+    del blocks
+    gc.collect()
+    assert pool._free is not None and len(pool._free) == 2
+
+
+def send(*pieces: tuple[int, int, bytes], limit: int = 1 << 20) -> None:
+    a = Assembler(Pool(), Pool(), limit)
+    for offset, total, data in pieces:
+        a.add(Part(1, offset, total, memoryview(data)))
+
+
+GOOD = payload([T("image", U16[:, :, :2, :2])])
+
+
+@pytest.mark.parametrize(
+    "pieces",
+    [
+        [(1, len(GOOD), GOOD[1:])],
+        [(0, len(GOOD), GOOD[:90]), (80, len(GOOD), GOOD[80:])],
+        [(0, len(GOOD), GOOD[:90]), (91, len(GOOD), GOOD[91:])],
+        [(0, len(GOOD), GOOD[:90]), (90, len(GOOD) + 1, GOOD[90:])],
+        [(0, len(GOOD) - 1, GOOD)],
+        [(0, len(GOOD), b"")],
+        [(0, 0, b"")],
+        [(0, 3, b"abc")],
+        [(0, 4, b"\0\0\0\0")],
+        [(0, 8, b"\xff\xff\xff\xff1234")],
+        [(0, 100, b"\x60\0\0\0" + bytes(96))],
+    ],
+)
+def test_parts_that_do_not_fit(pieces):
+    with pytest.raises(PayloadError):
+        send(*pieces)
+
+
+def test_limit_comes_before_memory():
+    with pytest.raises(LimitError, match="max_batch_bytes"):
+        send((0, 1 << 62, b"abcd"))
+
+
+def test_limit_of_what_is_converted():
+    data = payload([T("a", np.zeros((1000,), np.uint8), convert={"to": "float32"})])
+    send((0, len(data), data), limit=4000)
+    with pytest.raises(LimitError, match="4000 bytes"):
+        send((0, len(data), data), limit=3999)
+
+
+def test_shared_references_do_not_multiply():
+    """256 tensors over one span, and many bad rows with one message, are refused."""
+    one = T("a", bytes(6400), dtype="uint8", shape=(6400,))
+    good = payload([one, T("b", bytes(6400), dtype="uint8", shape=(6400,))])
+    at = [i for i in range(0, 2000) if good[i : i + 8] == (6400).to_bytes(8, "little")]
+    spans = [i - 8 for i in at if int.from_bytes(good[i - 8 : i], "little") % 64 == 0]
+    spans = [i for i in spans if int.from_bytes(good[i : i + 8], "little") > 100]
+    assert len(spans) == 2
+    first = min(int.from_bytes(good[i : i + 8], "little") for i in spans)
+    b = bytearray(good)
+    for i in spans:
+        b[i : i + 8] = first.to_bytes(8, "little")
+    del b[first + 6400 :]  # the length in the header is wrong now as well
+    length = good.index(len(good).to_bytes(8, "little"))
+    b[length : length + 8] = len(b).to_bytes(8, "little")
+    with pytest.raises(PayloadError, match="overlap"):
+        assemble(bytes(b))
+
+
+def broken(**changes) -> bytes:
+    t = T("image", U16[:, :, :2, :2], axes=("n", "b", "y", "x"))
+    for k, v in changes.items():
+        setattr(t, k, v)
+    return payload([t])
+
+
+CONVERT = {"to": "float32", "scale": [1, 2, 3], "offset": [1, 2, 3], "band_axis": 1}
+
+
+@pytest.mark.parametrize(
+    "data,match",
+    [
+        (broken(shape=(2, 3, 2, 3)), "its shape is 72"),
+        (broken(shape=(2, 3, -2, -2)), "has shape"),
+        (broken(shape=(1 << 40, 1 << 40, 0), axes=()), "has shape"),
+        (broken(axes=("n",)), "axes"),
+        (broken(kind=3), "kind 3"),
+        (broken(kind=2), "offsets"),
+        (broken(kind=1, offsets=np.array([0, 5])), "do not span"),
+        (broken(kind=1, offsets=np.array([0, 30, 24])), "fall"),
+        (broken(kind=1, offsets=np.array([1, 2, 24])), "do not span"),
+        (broken(convert={**CONVERT, "band_axis": 2}), "factors along axis 2"),
+        (broken(convert={**CONVERT, "band_axis": 9}), "factors along axis 9"),
+        (broken(convert={**CONVERT, "band_axis": -1}), "factors along axis -1"),
+        (broken(convert={**CONVERT, "to": "int16"}), "conversion to int16"),
+        (broken(convert={**CONVERT, "mask": np.ones(5)}), "mask is 5 bytes"),
+        (broken(convert={**CONVERT, "clip": (2.0, 1.0)}), "clip"),
+        (
+            broken(dtype="complex_int16", shape=(2, 3, 2), axes=(), convert=CONVERT),
+            "cannot be converted",
+        ),
+        (
+            broken(convert={"to": "uint8", "fill": 0.5, "mask": np.zeros((2, 3, 2, 2))}),
+            "does not exist in uint8",
+        ),
+        (payload([T("a", U16), T("a", U16)]), "same name"),
+        (payload([T("a", U16)], bad=[(2, 0, "")]), "bad row 2"),
+        (payload([T("a", U16)], samples=np.arange(1)), "2 positions and 1 samples"),
+        (
+            payload(
+                [T("a", U16)],
+                rows=3,
+                positions=np.arange(2),
+                samples=np.arange(2),
+                valid=np.ones(3),
+            ),
+            "3 rows",
+        ),
+    ],
+)
+def test_headers_that_contradict_themselves(data, match):
+    with pytest.raises(PayloadError, match=match):
+        assemble(data)
+
+
+@pytest.mark.parametrize("convert", [False, True])
+def test_any_corruption_is_an_error_or_a_batch(convert):
+    """Bytes are flipped, set to extremes, cut out; numpy and the reader must stay in bounds."""
+    data = bytearray(mixed(convert))
+    head = int.from_bytes(data[:4], "little") + 4
+    rng = random.Random(4)
+    refused = 0
+    for _ in range(3000):
+        b = bytearray(data)
+        for _ in range(rng.choice((1, 1, 2, 8))):
+            at = rng.randrange(head)
+            width = rng.choice((1, 2, 4, 8))
+            value = rng.choice(
+                (
+                    0,
+                    1,
+                    0x7F,
+                    0xFF,
+                    (1 << 8 * width) - 1,
+                    1 << 8 * width - 1,
+                    rng.getrandbits(8 * width),
+                )
+            )
+            b[at : at + width] = (value & (1 << 8 * width) - 1).to_bytes(width, "little")
+        del b[len(data) :]
+        try:
+            batch = assemble(bytes(b), rng.choice((500, 1 << 20)))
+            assert sum(a.nbytes for a in batch.values() if isinstance(a, np.ndarray)) < 1 << 24
+        except PayloadError:
+            refused += 1
+    assert refused > 500
+    for _ in range(300):
+        cut = rng.randrange(4, head)
+        with pytest.raises(PayloadError):
+            assemble(bytes(data[:cut]))
+
+
+def test_replies_by_hand_and_by_protobuf():
+    rng = random.Random(5)
+    for _ in range(300):
+        part = pb.Part(
+            ticket=rng.choice((0, 1, 300, (1 << 64) - 1)),
+            offset=rng.choice((0, 127, 128, 1 << 40)),
+            total=rng.choice((0, 5, (1 << 64) - 1)),
+            data=rng.randbytes(rng.choice((0, 1, 127, 128, 20_000))),
+        )
+        got = parse_reply(pb.StreamReply(part=part).SerializeToString())
+        assert isinstance(got, Part)
+        assert (got.ticket, got.offset, got.total) == (part.ticket, part.offset, part.total)
+        assert bytes(got.data) == part.data
+    fault = pb.Fault(ticket=3, kind="corrupt", message="x")
+    assert parse_reply(pb.StreamReply(fault=fault).SerializeToString()) == fault
+
+
+def test_replies_that_are_none():
+    good = pb.StreamReply(part=pb.Part(ticket=1, total=9, data=b"abc")).SerializeToString()
+    rng = random.Random(6)
+    for cut in range(len(good)):
+        with pytest.raises(PayloadError):
+            parse_reply(good[:cut])
+    for _ in range(2000):
+        b = bytearray(good)
+        b[rng.randrange(len(b))] = rng.randrange(256)
+        try:
+            parse_reply(bytes(b))
+        except PayloadError:
+            pass

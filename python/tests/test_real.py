@@ -1,0 +1,394 @@
+"""The real engine: files against their manifest, batches against numpy and rasterio."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski.order import Order, window
+
+RASTER = Path(__file__).resolve().parents[2] / "testdata" / "raster"
+MANIFEST = [json.loads(line) for line in (RASTER / "manifest.jsonl").read_text().splitlines()]
+GOOD = [m for m in MANIFEST if "sha256" in m and not m["path"].startswith("bad/")]
+BAD = [m for m in MANIFEST if m["path"].startswith("bad/") and m["path"].endswith(".tif")]
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+N, BANDS, H, W = 23, 3, 40, 50
+NODATA = 7
+
+
+def sha(a: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()
+
+
+def supported(path: Path) -> np.ndarray | None:
+    try:
+        return chaski.read(path)
+    except chaski.UnsupportedError:  # a relative of what chaski reads
+        return None
+
+
+@pytest.mark.parametrize("m", GOOD, ids=lambda m: m["path"])
+def test_read(m):
+    a = supported(RASTER / m["path"])
+    if a is None:
+        assert not m["path"].startswith("rumi-v1/") and not m.get("tog")
+        return
+    assert (list(a.shape), str(a.dtype)) == (m["shape"], m["dtype"])
+    assert sha(a) == m["sha256"]
+    for r in m.get("reads", ()):
+        picks = {
+            axis: tuple(s["slice"]) if "slice" in s else s["list"]
+            for axis, s in ((axis, r[axis]) for axis in "byx" if axis in r)
+        }
+        if any(isinstance(picks.get(axis), list) for axis in "yx"):
+            continue
+        got = chaski.read(RASTER / m["path"], layout=r["pattern"], num_threads=2, **picks)
+        assert (list(got.shape), sha(got)) == (r["shape"], r["sha256"]), r
+
+
+@pytest.mark.parametrize("m", BAD, ids=lambda m: m["path"])
+def test_read_of_bad_files(m):
+    try:
+        a = chaski.read(RASTER / m["path"])
+    except chaski.Error as e:
+        assert e.kind in ("corrupt", "unsupported", "limit") and m["path"] in e.file
+    else:
+        assert m["expect"] != "error"
+        assert m["expect"] == "no-crash" or sha(a) == m["identical_sha256"]
+
+
+def test_stack():
+    path = RASTER / GOOD[0]["path"]
+    one = chaski.read(path)
+    assert np.array_equal(chaski.read([path, path], n=[1, 0, 1]), np.stack([one] * 3))
+
+
+def test_info():
+    assert isinstance(chaski.info(RASTER / GOOD[0]["path"]), dict)
+    with pytest.raises(chaski.NotFoundError) as e:
+        chaski.info("/no/such/file.tif")
+    assert e.value.kind == "not found"
+
+
+@pytest.fixture(scope="module")
+def chips(tmp_path_factory) -> tuple[Path, np.ndarray]:
+    """A folder of N chips of uint16 with nodata, and what rasterio reads in them."""
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    folder = tmp_path_factory.mktemp("chips")
+    rng = np.random.default_rng(11)
+    x = rng.integers(0, 4000, (N, BANDS, H, W), np.uint16)
+    x[rng.random(x.shape) < 0.02] = NODATA
+    for i in range(N):
+        path = folder / f"chip_{i:03}.tif"
+        profile = {"width": W, "height": H, "count": BANDS, "dtype": "uint16", "nodata": NODATA}
+        tiles = {"tiled": True, "blockxsize": 16, "blockysize": 32, "compress": "zstd"}
+        transform = rasterio.transform.from_origin(5e5, 9e6, 10, 10)
+        with rasterio.open(path, "w", **profile, **tiles, transform=transform) as d:
+            d.write(x[i])
+        with rasterio.open(path) as d:
+            assert np.array_equal(d.read(), x[i])
+    return folder, x
+
+
+NORM = chaski.Normalize([1e-3, 2e-3, 0.37], [-1.5, 0.1, 3.0], clip=(-1.0, 4.5))
+
+
+def normalised(x: np.ndarray) -> np.ndarray:
+    a = np.array(NORM.scale, np.float32).reshape(-1, 1, 1)
+    c = np.array(NORM.offset, np.float32).reshape(-1, 1, 1)
+    y = x.astype(np.float32) * a
+    y += c
+    return np.clip(y, np.float32(-1), np.float32(4.5))
+
+
+def rows(loader: chaski.Loader, name: str = "image") -> dict[int, np.ndarray]:
+    """Returns one epoch by sample."""
+    out = {}
+    for b in loader:
+        for k in np.flatnonzero(b["valid"]):
+            out[int(b["sample"][k])] = b[name][k].copy()
+    return out
+
+
+@pytest.mark.parametrize("wire", ["native", "final"])
+def test_batches_against_numpy(chips, wire):
+    folder, x = chips
+    with chaski.load(folder, batch_size=5, normalize=NORM, fill=-9.0, wire=wire, seed=3) as loader:
+        got = rows(loader)
+    assert sorted(got) == list(range(N))
+    want = np.where(x == NODATA, np.float32(-9), normalised(x))
+    for i in range(N):
+        assert np.array_equal(got[i], want[i]), i
+
+
+@pytest.mark.parametrize("layout", ["n b y x", "n y x b", "b n (y x)", "(n y) x b"])
+@pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "native"])
+def test_wires_give_the_same_bytes(chips, dtype, layout):
+    folder, _ = chips
+    options = {"dtype": dtype, "layout": layout, "batch_size": 6, "seed": 5}
+    if dtype != "native":
+        options |= {"normalize": NORM, "fill": 3.0}
+    with (
+        chaski.load(folder, wire="native", **options) as a,
+        chaski.load(folder, wire="final", **options) as b,
+    ):
+        for p, q in zip(a, b, strict=True):
+            assert p["image"].dtype == q["image"].dtype and p["image"].shape == q["image"].shape
+            assert p["image"].tobytes() == q["image"].tobytes()
+            assert p.dtypes == q.dtypes
+            assert p.dtypes["image"] == ("uint16" if dtype == "native" else dtype)
+
+
+@pytest.mark.parametrize("method", ["mean_std", "min_max", "percentile"])
+def test_statistics_of_the_engine(chips, binary, tmp_path, method):
+    folder, x = chips
+    out = tmp_path / "stats.json"
+    subprocess.run([binary, "stats", "-o", out, folder], check=True, capture_output=True)
+    options = {"batch_size": N, "normalize": method, "stats": out, "bands": [2, 0]}
+    with chaski.load(folder, fill=float("nan"), **options) as loader:
+        (batch,) = loader
+    y = batch["image"].astype(np.float64)
+    for k, band in enumerate((2, 0)):
+        valid = x[:, band][x[:, band] != NODATA].astype(np.float64)
+        got = np.sort(y[:, k][~np.isnan(y[:, k])])
+        assert len(got) == len(valid)
+        if method == "mean_std":
+            want = (valid - valid.mean()) / valid.std()
+        elif method == "min_max":
+            want = (valid - valid.min()) / (valid.max() - valid.min())
+        else:
+            low, high = np.percentile(valid, [2.5, 98.5])
+            # Percentiles have several definitions, which differ by less than a step of the samples.
+            want = np.clip((valid - low) / (high - low), 0, 1)
+            assert np.abs(got - np.sort(want)).max() < 2 / (high - low)
+            continue
+        assert np.abs(got - np.sort(want)).max() < 1e-5
+
+
+def test_order_and_windows(chips):
+    folder, x = chips
+    with chaski.load(
+        folder, batch_size=8, dtype="native", window=(16, 24), windows_per_asset=3, seed=9
+    ) as loader:
+        assert loader.samples == 3 * N
+        for epoch in range(2):
+            order = Order(9, epoch, 3 * N)
+            seen = []
+            for b in loader:
+                for k in np.flatnonzero(b["valid"]):
+                    p, sample = int(b["position"][k]), int(b["sample"][k])
+                    assert order.at(p) == sample
+                    y0, x0 = window(9, epoch, p, H, W, 16, 24)
+                    want = x[sample // 3][:, y0 : y0 + 16, x0 : x0 + 24]
+                    assert np.array_equal(b["image"][k], want)
+                    seen.append(sample)
+            assert sorted(seen) == list(range(3 * N))
+
+
+def test_without_shuffle(chips):
+    folder, x = chips
+    with chaski.load(
+        folder, batch_size=N, shuffle=False, dtype="native", bands=[2, 0, 2]
+    ) as loader:
+        (batch,) = loader
+        assert np.array_equal(batch["image"], x[:, [2, 0, 2]])
+
+
+def test_padding_and_validity(chips):
+    folder, x = chips
+    with chaski.load(
+        folder, batch_size=N + 2, shuffle=False, window=(H + 8, W), pad=True, validity="ok",
+        fill=float("nan"), dtype="float32",
+    ) as loader:  # fmt: skip
+        (b,) = loader
+        ok = np.zeros((N + 2, BANDS, H + 8, W), bool)
+        ok[:N, :, :H] = x != NODATA
+        assert np.array_equal(b["ok"], ok)
+        assert np.array_equal(np.isnan(b["image"]), ~ok)
+        assert np.array_equal(b["image"][ok], x[x != NODATA].astype(np.float32))
+        assert b["valid"].tolist() == [True] * N + [False] * 2
+
+
+def test_resume_at_every_step(chips):
+    folder, _ = chips
+    options = {"batch_size": 5, "normalize": NORM, "window": (16, 16), "seed": 2}
+    with chaski.load(folder, **options) as loader:
+        whole = [b for _ in range(2) for b in loader]
+        for stop in range(len(whole) + 1):
+            epoch, step = divmod(stop, len(loader))
+            state = {**loader.state_dict(), "epoch": epoch, "samples": min(step * 5, N)}
+            with chaski.load(folder, **options) as other:
+                other.load_state_dict(json.loads(json.dumps(state)))
+                rest = [b for _ in range(2 - epoch) for b in other]
+            assert len(rest) == len(whole) - stop
+            for a, b in zip(rest, whole[stop:], strict=True):
+                assert (a.epoch, a.step) == (b.epoch, b.step)
+                assert all(a[k].tobytes() == b[k].tobytes() for k in b)
+    with chaski.load(folder, **{**options, "batch_size": 6}) as other:
+        with pytest.raises(chaski.StateError, match="spec hash"):
+            other.load_state_dict(state)
+
+
+@pytest.mark.parametrize("world", [2, 3, 7])
+def test_ranks(chips, world):
+    folder, _ = chips
+    options = {"batch_size": 6, "dtype": "native", "seed": 4}
+    with chaski.load(folder, **options) as loader:
+        want = {
+            (b.step, int(p)): a
+            for b in loader
+            for p, a in zip(b["position"], b["image"], strict=True)
+        }
+    got = {}
+    for rank in range(world):
+        with chaski.load(folder, rank=rank, world_size=world, workers=2, **options) as loader:
+            assert len(loader) == 4
+            for b in loader:
+                assert len(b["image"]) == loader.local_batch_size
+                for p, a in zip(b["position"], b["image"], strict=True):
+                    if p >= 0:
+                        got[b.step, int(p)] = a
+    assert {k for k in want if k[1] >= 0} == set(got)
+    assert all(np.array_equal(got[k], want[k]) for k in got)
+
+
+def copy_with_bad_file(folder: Path, to: Path) -> tuple[Path, str]:
+    for p in folder.iterdir():
+        (to / p.name).write_bytes(p.read_bytes())
+    bad = sorted(to.iterdir())[4]
+    data = bytearray(bad.read_bytes())
+    data[len(data) // 2 :] = random.Random(1).randbytes(len(data) - len(data) // 2)
+    bad.write_bytes(data)
+    return to, bad.name
+
+
+def test_bad_samples(chips, tmp_path):
+    folder, name = copy_with_bad_file(chips[0], tmp_path)
+    with chaski.load(folder, batch_size=5, dtype="native") as loader:
+        with pytest.raises(chaski.Error) as e:
+            for _ in loader:
+                pass
+        assert e.value.kind in ("corrupt", "limit", "unsupported") and name in e.value.file
+    with chaski.load(folder, batch_size=5, dtype="native", bad_samples="skip") as loader:
+        got = rows(loader)
+        assert sorted(got) == [i for i in range(N) if i != 4]
+        assert all(np.array_equal(a, chips[1][i]) for i, a in got.items())
+        assert len(loader.bad) == 1 and name in loader.bad.rows[0][1].message
+
+
+def test_fields(chips, tmp_path):
+    rasterio = pytest.importorskip("rasterio")
+    folder, x = chips
+    for sub in ("image", "mask"):
+        (tmp_path / sub).mkdir()
+    for i, p in enumerate(sorted(folder.iterdir())):
+        (tmp_path / "image" / f"{i}.tif").write_bytes(p.read_bytes())
+        with rasterio.open(
+            tmp_path / "mask" / f"{i}.tif", "w", width=W, height=H, count=1, dtype="uint8",
+            tiled=True, blockxsize=16, blockysize=16, compress="zstd",
+        ) as d:  # fmt: skip
+            d.write((x[i][:1] > 2000).astype(np.uint8))
+    with chaski.load(
+        tmp_path,
+        batch_size=N,
+        fields={
+            "image": chaski.Field(pattern="image/{id}.tif", normalize=NORM),
+            "mask": chaski.Field(pattern="mask/{id}.tif", dtype="native", layout="n (b y) x"),
+        },
+        window=(8, 8),
+    ) as loader:
+        (b,) = loader
+        assert b["image"].shape == (N, BANDS, 8, 8) and b["image"].dtype == np.float32
+        assert b["mask"].shape == (N, 8, 8) and b["mask"].dtype == np.uint8
+
+
+def test_table(chips, tmp_path):
+    folder, x = chips
+    files = sorted(folder.iterdir())
+    lines = ["path,label,score,id"]
+    lines += [f"{p},{i * 3},{i / 4},chip-{i}" for i, p in enumerate(files)]
+    (tmp_path / "table.csv").write_text("\n".join(lines) + "\n")
+    with chaski.load(
+        tmp_path / "table.csv",
+        batch_size=7,
+        fields={"image": "path", "label": "label", "score": "score", "id": "id"},
+    ) as loader:
+        assert [f.kind for f in loader.fields] == ["raster", "int", "float", "text"]
+        for b in loader:
+            ok = b["valid"]
+            i = b["sample"][ok]
+            assert np.array_equal(b["label"][ok], 3 * i)
+            assert np.array_equal(b["score"][ok], i / 4)
+            assert b["id"][ok].tolist() == [f"chip-{k}" for k in i]
+            assert np.array_equal(b["image"][ok], x[i].astype(np.float32))
+
+
+def test_torch(chips):
+    torch = pytest.importorskip("torch")
+    import chaski.torch
+
+    folder, x = chips
+    with chaski.torch.IterableDataset(folder, batch_size=8, dtype="bfloat16", normalize=NORM) as d:
+        loader = torch.utils.data.DataLoader(d, batch_size=None)
+        seen = []
+        for b in loader:
+            assert b["image"].dtype == torch.bfloat16
+            i = b["sample"][b["valid"]]
+            seen += i.tolist()
+            want = torch.from_numpy(np.where(x == NODATA, 0, normalised(x)).astype(np.float32)[i])
+            assert torch.equal(b["image"][b["valid"]], want.to(torch.bfloat16))
+        assert sorted(seen) == list(range(N))
+
+
+def serve(binary: str, root: Path, listen: str) -> tuple[subprocess.Popen, str]:
+    command = [binary, "serve", "--listen", listen, "--root", str(root), "--stop-on-eof"]
+    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert p.stdout is not None
+    return p, json.loads(p.stdout.readline())["listen"]
+
+
+def test_connect_to_a_server_that_is_killed_and_restarted(chips, binary):
+    folder, x = chips
+    server, target = serve(binary, folder, "127.0.0.1:0")
+    try:
+        with chaski.connect(
+            target, folder, batch_size=2, dtype="native", seed=1, retries=8
+        ) as loader:
+            got = {}
+            for b in loader:
+                for k in np.flatnonzero(b["valid"]):
+                    got[int(b["sample"][k])] = b["image"][k]
+                if b.step == 3:
+                    server.kill()
+                    server.communicate()
+                    server, again = serve(binary, folder, target)
+                    assert again == target
+            assert sorted(got) == list(range(N))
+            assert all(np.array_equal(a, x[i]) for i, a in got.items())
+        with pytest.raises(chaski.NotFoundError):
+            chaski.connect(target, "/", batch_size=2)
+    finally:
+        server.communicate(timeout=30)
+
+
+def test_wrong_specs(chips):
+    folder, _ = chips
+    for options, match in [
+        ({"layout": "n b y"}, "layout|axis|pattern|x"),
+        ({"bands": [3]}, "band 3 of 3"),
+        ({"normalize": chaski.Normalize([1, 2])}, "2 values for 3 bands"),
+        ({"dtype": "int7"}, "int7"),
+        ({"window": (64, 64)}, "the field does not pad"),
+    ]:
+        with pytest.raises(chaski.Error, match=match):
+            with chaski.load(folder, batch_size=2, **options) as loader:
+                next(iter(loader))

@@ -1,0 +1,220 @@
+"""Arguments become the JSON that the engine's package loader reads."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from chaski import Field, Normalize, SpecError
+from chaski._read import selection
+from chaski._spec import build_spec, from_stats, to_json_float
+
+BASE = {
+    "version": 1,
+    "source": "d",
+    "fields": [{"name": "image", "dtype": "float32", "layout": "n b y x"}],
+    "batch_size": 4,
+    "shuffle": True,
+    "seed": 0,
+    "sampler": {"kind": "chip"},
+    "bad_samples": "error",
+}
+IMAGE = BASE["fields"][0]
+STATS = {
+    "fields": {
+        "image": {
+            "bands": [
+                {"mean": 10, "std": 4, "min": 2, "max": 12, "percentiles": {"2.5": 3, "98.5": 8}},
+                {"mean": 5, "std": 0, "min": 5, "max": 5, "percentiles": {"2.5": 5, "98.5": 5}},
+            ]
+        }
+    }
+}
+
+
+def image(**members):
+    return {"fields": [{**IMAGE, **members}]}
+
+
+@pytest.mark.parametrize(
+    "args,want",
+    [
+        ({}, {}),
+        ({"layout": "n y x b", "dtype": "native"}, image(layout="n y x b", dtype="native")),
+        ({"bands": (2, 0), "pad": True, "fill": 1}, image(bands=[2, 0], pad=True, fill=1.0)),
+        ({"fill": math.nan}, image(fill="nan")),
+        ({"fill": -math.inf, "validity": "ok"}, image(fill="-inf", validity="ok")),
+        ({"sizes": {"p": 8}, "layout": "n b (y p) x"}, image(sizes={"p": 8}, layout="n b (y p) x")),
+        (
+            {"normalize": Normalize(0.5, (1, 2, -0.0), clip=(0, math.inf))},
+            image(normalize={"scale": [0.5] * 3, "offset": [1, 2, 0], "clip": [0, "inf"]}),
+        ),
+        (
+            {"normalize": {"scale": np.array([2.0])}},
+            image(normalize={"scale": [2.0], "offset": [0.0]}),
+        ),
+        (
+            {"normalize": "mean_std", "stats": STATS},
+            image(normalize={"scale": [0.25, 1], "offset": [-2.5, -5]}),
+        ),
+        (
+            {"normalize": "mean_std", "stats": STATS, "bands": [1, 0]},
+            image(bands=[1, 0], normalize={"scale": [1, 0.25], "offset": [-5, -2.5]}),
+        ),
+        (
+            {"normalize": "min_max", "stats": STATS, "bands": [0]},
+            image(bands=[0], normalize={"scale": [0.1], "offset": [-0.2]}),
+        ),
+        (
+            {"normalize": "percentile", "stats": STATS, "bands": [0]},
+            image(bands=[0], normalize={"scale": [0.2], "offset": [-3 / 5], "clip": [0, 1]}),
+        ),
+        ({"seed": 2**64 - 1, "shuffle": False}, {"seed": 2**64 - 1, "shuffle": False}),
+        ({"drop_last": True, "bad_samples": "skip"}, {"drop_last": True, "bad_samples": "skip"}),
+        (
+            {"window": (64, 32), "windows_per_asset": 4},
+            {"sampler": {"kind": "random_window", "height": 64, "width": 32, "per_asset": 4}},
+        ),
+        (
+            {
+                "fields": {
+                    "image": "img/{id}.tif",
+                    "mask": Field(pattern="m/{id}.tif", dtype="native", layout="n y x"),
+                    "label": "class",
+                    "dem": {"column": "dem", "normalize": False, "fill": math.nan},
+                },
+                "normalize": {"scale": 2.0},
+            },
+            {
+                "fields": [
+                    {
+                        **IMAGE,
+                        "pattern": "img/{id}.tif",
+                        "normalize": {"scale": [2.0], "offset": [0.0]},
+                    },
+                    {"name": "mask", "pattern": "m/{id}.tif", "dtype": "native", "layout": "n y x"},
+                    {
+                        **IMAGE,
+                        "name": "label",
+                        "column": "class",
+                        "normalize": {"scale": [2.0], "offset": [0.0]},
+                    },
+                    {**IMAGE, "name": "dem", "column": "dem", "fill": "nan"},
+                ]
+            },
+        ),
+        # What stats lacks rides along.
+        (
+            {
+                "fields": {"image": Field(bands=[1]), "label": "c"},
+                "normalize": "mean_std",
+                "stats": STATS,
+            },
+            {
+                "fields": [
+                    {**IMAGE, "bands": [1], "normalize": {"scale": [1.0], "offset": [-5.0]}},
+                    {**IMAGE, "name": "label", "column": "c"},
+                ]
+            },
+        ),
+    ],
+)
+def test_spec(args, want):
+    got = build_spec("d", batch_size=4, **args)
+    assert got == {**BASE, **want}
+    json.dumps(got, allow_nan=False)
+
+
+@pytest.mark.parametrize(
+    "args,match",
+    [
+        ({"batch_size": 0}, "batch_size"),
+        ({"batch_size": 2.0}, "batch_size"),
+        ({"seed": -1}, "seed"),
+        ({"seed": 1 << 64}, "seed"),
+        ({"fields": {}}, "fields is empty"),
+        ({"fields": {"valid": "c"}}, "'valid'"),
+        ({"fields": {"image": {"colunm": "c"}}}, "'colunm'"),
+        ({"fields": {"image": 3}}, "image"),
+        ({"fields": {"image": "c"}, "bands": [1]}, "bands"),
+        ({"bands": []}, "bands is empty"),
+        ({"normalize": "mean_std"}, "needs stats"),
+        ({"normalize": "zscore", "stats": STATS}, "zscore"),
+        ({"normalize": {"mean": 3}}, "'mean'"),
+        ({"normalize": 3}, "normalize is 3"),
+        ({"normalize": Normalize(math.nan)}, "not finite"),
+        ({"normalize": "mean_std", "stats": {"bands": []}}, "'fields'"),
+        ({"normalize": "mean_std", "stats": STATS, "bands": [2]}, "2 bands"),
+        (
+            {"fields": {"x": Field(normalize="mean_std")}, "stats": STATS},
+            r"stats has \['image'\]",
+        ),
+        (
+            {"normalize": "mean_std", "stats": {"fields": {"image": {"bands": [{"mean": 1}]}}}},
+            "band 0",
+        ),
+        ({"windows_per_asset": 2}, "needs a window"),
+        ({"window": 64}, "window is 64"),
+    ],
+)
+def test_wrong_arguments(args, match):
+    with pytest.raises(SpecError, match=match):
+        build_spec("d", **{"batch_size": 4, **args})
+
+
+def test_stats_file(tmp_path):
+    p = tmp_path / "stats.json"
+    p.write_text(json.dumps(STATS))
+    want = build_spec("d", batch_size=4, normalize="min_max", stats=STATS)
+    assert build_spec("d", batch_size=4, normalize="min_max", stats=p) == want
+    p.write_text("{")
+    with pytest.raises(SpecError, match=r"stats\.json"):
+        build_spec("d", batch_size=4, normalize="min_max", stats=str(p))
+
+
+def test_methods_do_what_they_say():
+    x = np.random.default_rng(0).gamma(2.0, 100.0, 10_000)
+    band = {
+        "mean": x.mean(),
+        "std": x.std(),
+        "min": x.min(),
+        "max": x.max(),
+        "percentiles": {"2.5": np.percentile(x, 2.5), "98.5": np.percentile(x, 98.5)},
+    }
+    for method, check in {
+        "mean_std": lambda y: (abs(y.mean()) < 1e-9, abs(y.std() - 1) < 1e-9),
+        "min_max": lambda y: (abs(y.min()) < 1e-9, abs(y.max() - 1) < 1e-9),
+        "percentile": lambda y: (
+            abs((y < 0).mean() - 0.025) < 1e-3,
+            abs((y > 1).mean() - 0.015) < 1e-3,
+        ),
+    }.items():
+        n = from_stats(method, [band])
+        assert all(check(x * n.scale[0] + n.offset[0])), method
+    assert n.clip == (0.0, 1.0)
+
+
+def test_json_floats():
+    assert [to_json_float(v) for v in (1, math.nan, math.inf, -math.inf)] == [
+        1.0,
+        "nan",
+        "inf",
+        "-inf",
+    ]
+
+
+@pytest.mark.parametrize(
+    "s,want",
+    [(None, ""), ((2, 5), "2:5"), (slice(2, 5), "2:5"), ([3, 1, 1], "3,1,1"), (np.array([4]), "4")],
+)
+def test_selection(s, want):
+    assert selection("b", s, picks=True) == want
+
+
+@pytest.mark.parametrize("s", [(1, 2, 3), slice(1, 5, 2), slice(None, 5), [], [1]])
+def test_wrong_selections(s):
+    with pytest.raises(SpecError, match="^y is"):
+        selection("y", s, picks=False)

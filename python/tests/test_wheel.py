@@ -1,0 +1,76 @@
+"""The wheel carries the engine, if there is one, and only what belongs into it."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("hatchling")
+
+PACKAGE = Path(__file__).resolve().parents[1]
+
+
+def build(to: Path, **env: str) -> zipfile.ZipFile:
+    done = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(to)],
+        cwd=PACKAGE,
+        env={**os.environ, **env},
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    (wheel,) = to.glob("*.whl")
+    return zipfile.ZipFile(wheel)
+
+
+def test_wheel_with_engine(tmp_path):
+    binary = tmp_path / "some-binary"
+    binary.write_text('#!/bin/sh\necho engine "$@"\n')
+    binary.chmod(0o755)
+    platform = "manylinux_2_17_aarch64"
+    with build(
+        tmp_path / "d", CHASKI_BIN_FOR_WHEEL=str(binary), CHASKI_WHEEL_PLATFORM=platform
+    ) as wheel:
+        assert wheel.filename is not None and wheel.filename.endswith(f"-py3-none-{platform}.whl")
+        names = wheel.namelist()
+        assert "chaski/py.typed" in names and "chaski/_proto/chaski_pb2.py" in names
+        assert not [n for n in names if "/fbs/" in n or "tests" in n or "hatch" in n]
+        info = wheel.getinfo("chaski/_bin/chaski")
+        assert info.external_attr >> 16 & stat.S_IXUSR
+        assert wheel.read(info) == binary.read_bytes()
+        (metadata,) = (n for n in names if n.endswith("/METADATA"))
+        assert "Requires-Dist: torch" in wheel.read(metadata).decode()
+    installed = tmp_path / "installed"
+    # pip would refuse a wheel of another platform; unpacked as pip does it.
+    with zipfile.ZipFile(wheel.filename) as z:
+        z.extractall(installed)
+    (installed / "chaski/_bin/chaski").chmod(0o755)
+    out = subprocess.run(
+        [sys.executable, "-c", "import chaski._cli; chaski._cli.main()", "version"],
+        env={**os.environ, "PYTHONPATH": str(installed), "CHASKI_BIN": "/nothing"},
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+    )
+    assert out.stdout == "engine version\n", out.stderr
+
+
+def test_wheel_for_this_platform(tmp_path):
+    binary = tmp_path / "some-binary"
+    binary.write_bytes(b"\x7fELF")
+    binary.chmod(0o755)
+    with build(tmp_path / "d", CHASKI_BIN_FOR_WHEEL=str(binary)) as wheel:
+        assert wheel.filename is not None
+        assert "-py3-none-any" not in wheel.filename and "-py3-none-" in wheel.filename
+
+
+def test_wheel_without_the_named_engine(tmp_path):
+    with pytest.raises(RuntimeError, match="there is no"):
+        build(tmp_path / "d", CHASKI_BIN_FOR_WHEEL=str(tmp_path / "nothing"))
