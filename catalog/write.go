@@ -81,7 +81,8 @@ type WriteOptions struct {
 
 // WriteParquet writes a catalog of files, and of what is below the folders and globs among the
 // paths, each file once, in the order of the bytes of their URIs. It returns the number of rows.
-// The first file that cannot be indexed ends it with an error that names the file.
+// The first file that cannot be indexed ends it with an error that names the file; that there is none
+// is an error too.
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
 // width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
@@ -99,6 +100,9 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	files, err := expand(ctx, paths, o)
 	if err != nil {
 		return 0, err
+	}
+	if len(files) == 0 {
+		return 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
 	}
 	return write(ctx, w, len(files), o, func(ctx context.Context, i int) (row, error) {
 		return readRow(ctx, files[i], o)
