@@ -1,0 +1,95 @@
+"""A trainer or its engine is killed again and again; the batches that follow are those of an
+undisturbed run, bit for bit.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
+
+# What a careful user writes: the state beside the checkpoint, replaced at once.
+TRAINER = """
+import hashlib, json, os, sys, time
+import chaski
+
+scene, folder = sys.argv[1], sys.argv[2]
+state = os.path.join(folder, "state.json")
+log = open(os.path.join(folder, "log"), "a")
+with chaski.load(scene, batch_size=6, window=(48, 32), windows_per_asset=40, seed=7,
+                 normalize=chaski.Normalize([1e-3], [-1.0])) as loader:
+    if os.path.exists(state):
+        loader.load_state_dict(json.load(open(state)))
+    while loader.epoch < 3:
+        for batch in loader:
+            digest = hashlib.sha256(batch["image"].tobytes() + batch["valid"].tobytes()).hexdigest()
+            print(batch.epoch, batch.step, digest, file=log, flush=True)
+            with open(state + ".new", "w") as f:
+                json.dump(loader.state_dict(), f)
+            os.replace(state + ".new", state)
+            time.sleep(0.1)
+open(os.path.join(folder, "end"), "w").close()
+"""
+
+
+def trainer(folder: Path, script: Path) -> subprocess.Popen[bytes]:
+    args = [sys.executable, str(script), str(SCENE), str(folder)]
+    return subprocess.Popen(args, stderr=subprocess.DEVNULL)
+
+
+def engines(pid: int) -> list[int]:
+    """Child processes of a trainer."""
+    try:
+        children = Path(f"/proc/{pid}/task/{pid}/children").read_text()
+    except OSError:
+        return []
+    return [int(p) for p in children.split()]
+
+
+def log(folder: Path) -> list[tuple[tuple[int, int], str]]:
+    rows = [line.split() for line in (folder / "log").read_text().splitlines()]
+    return [((int(e), int(s)), digest) for e, s, digest in rows if len(digest) == 64]
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="finds engines through /proc")
+@pytest.mark.timeout(300)
+def test_kill_and_resume(binary: str, tmp_path: Path) -> None:
+    script = tmp_path / "trainer.py"
+    script.write_text(TRAINER)
+    calm, rough = tmp_path / "calm", tmp_path / "rough"
+    calm.mkdir(), rough.mkdir()
+    start = time.monotonic()
+    assert trainer(calm, script).wait(120) == 0
+    whole = time.monotonic() - start
+    want = dict(log(calm))
+    assert len(want) == 21, "three epochs of 40 windows by 6"
+
+    rng = random.Random(5)
+    kills = 0
+    for _ in range(60):
+        p = trainer(rough, script)
+        time.sleep(rng.uniform(0.4, 0.6) * whole / 2)
+        victims = [p.pid] if rng.random() < 0.5 else engines(p.pid)
+        for v in victims:
+            try:
+                os.kill(v, signal.SIGKILL)
+                kills += 1
+            except ProcessLookupError:
+                pass
+        p.wait(120)
+        if kills >= 6 or (rough / "end").exists():
+            break
+    if not (rough / "end").exists():
+        assert trainer(rough, script).wait(120) == 0
+    assert kills >= 3, "the run was over before anything was killed"
+    got = log(rough)
+    assert {k for k, _ in got} == set(want), "a step is missing"
+    assert [(k, d) for k, d in got if want[k] != d] == []
