@@ -3,6 +3,7 @@
     peers.py make DIR --imagery SCENE.npy     write the workload in every peer's own format
     peers.py make1 DIR --imagery SCENE.npy    the same as rumi files of generation 1
     peers.py run DIR [--rounds 3] [--seconds 12] [--peer NAME] [--workload NAME] [--out REPORT]
+    peers.py decode DIR                       MB/s of whole chips in one thread, without a loader
     peers.py list                             the peers of each workload
 
 SCENE.npy holds Sentinel-2 samples of six 20 m bands, uint16, of shape (6, 973, 967) or larger.
@@ -19,9 +20,10 @@ once, in an order that turns from round to round, so that a slow minute of the m
 on one of them. Nobody keeps decoded tiles: GDAL's block cache is held to 32 MB.
 
 `make` needs numpy, torch, rasterio>=1.5 (GDAL>=3.11), and for the peers of that name tifffile,
-imagecodecs, rumi-eo>=0.26, geozl, mosaicml-streaming and zarr; `make1` needs rumi-eo==0.8.3 and
-openzl, so an environment of its own. `run` needs, beside those, chaski with its engine (CHASKI_BIN
-or a wheel). What is missing is reported as missing.
+imagecodecs, rumi-eo>=0.26, geozl, mosaicml-streaming and zarr; `make1` and the peer `rumi1` need
+rumi-eo==0.8.3 and openzl, so an environment of their own (`run --python rumi1=PATH`, with torch).
+`run` needs, beside those, grpcio and protobuf, and `make build` before it. What is missing is
+reported as missing.
 """
 
 from __future__ import annotations
@@ -48,6 +50,12 @@ import numpy.typing as npt
 Image = npt.NDArray[np.uint16]  # (bands, y, x)
 
 os.environ.setdefault("GDAL_CACHEMAX", "32")  # MB, of each process
+
+# The package and the engine of this checkout, if no other is installed or named.
+ROOT = Path(__file__).resolve().parents[2]
+sys.path.append(str(ROOT / "python" / "src"))
+if (ROOT / "bin" / "chaski").exists():
+    os.environ.setdefault("CHASKI_BIN", str(ROOT / "bin" / "chaski"))
 
 BANDS, SIDE = 6, 256
 CHIPS, CHIP_TILE = 512, 128
@@ -135,9 +143,9 @@ def write_tog(path: Path, image: Image, tile: int) -> None:
 
 def write_rumi(path: Path, image: Image, tile: int) -> None:
     """Writes a rumi file of the current generation, and its header blob beside it."""
-    import geozl
-
     import rumi
+
+    import geozl
 
     frames = rumi.frames(image, "b (row h) (col w) -> row col b (h w)", tile_size=tile)
     graph = None
@@ -219,7 +227,6 @@ def write_zarr(folder: Path, scene: Image) -> None:
 def make1(out: Path, scene: Image) -> None:
     """Writes rumi files of generation 1, with the graph delta > transpose > entropy."""
     import openzl.ext as zl
-
     import rumi
 
     compressor = zl.Compressor()
@@ -318,7 +325,7 @@ class Files:
         return self.normalize(self.read(self.files[k], (y, x)))
 
 
-def with_rasterio(job: Job) -> Iterable[Any]:
+def rasterio_reader() -> Read:
     """GDAL; of scenes, the open dataset is kept in each worker."""
     import rasterio
     from rasterio.windows import Window
@@ -331,18 +338,18 @@ def with_rasterio(job: Job) -> Iterable[Any]:
                 return d.read()
         return opened(path).read(window=Window(at[1], at[0], SIDE, SIDE))
 
-    return data_loader(job, Files(job, "tog/*.tif", read))
+    return read
 
 
-def with_tifffile(job: Job) -> Iterable[Any]:
+def tifffile_reader() -> Read:
     """Tifffile and imagecodecs, whole files."""
     import tifffile
 
-    return data_loader(job, Files(job, "tog/*.tif", lambda path, _: tifffile.imread(path)))
+    return lambda path, _: tifffile.imread(path)
 
 
-def with_rumi(job: Job) -> Iterable[Any]:
-    """The package rumi, current generation, a read a sample."""
+def rumi_reader() -> Read:
+    """The package rumi, current generation."""
     import rumi
 
     rumi.set_num_threads(1)
@@ -352,14 +359,43 @@ def with_rumi(job: Job) -> Iterable[Any]:
         window = {} if at is None else {"window": (*at, SIDE, SIDE)}
         return rumi.read(str(path), blob(path), pattern="b y x", **window)
 
-    return data_loader(job, Files(job, "rumi/*.rumi", read))
+    return read
+
+
+def rumi1_reader() -> Read:
+    """The package rumi of generation 1, release 0.8.3."""
+    import rumi
+
+    if not hasattr(rumi, "parse"):
+        raise ImportError("rumi-eo is not 0.8.3; name an interpreter: --python rumi1=PATH")
+    header = functools.cache(lambda path: rumi.parse(blob_of(path).read_bytes()))
+
+    def read(path: Path, at: tuple[int, int] | None) -> Image:
+        window = {} if at is None else {a: (v, v + SIDE) for a, v in zip("yx", at, strict=True)}
+        return rumi.read(str(path), header(path), "b y x", **window)
+
+    return read
+
+
+# Those that read a file at a time, and the files that they read.
+READERS: dict[str, tuple[str, Callable[[], Read]]] = {
+    "rasterio": ("tog/*.tif", rasterio_reader),
+    "tifffile": ("tog/*.tif", tifffile_reader),
+    "rumi": ("rumi/*.rumi", rumi_reader),
+    "rumi1": ("rumi1/*.tif", rumi1_reader),
+}
+
+
+def with_reader(job: Job, name: str) -> Iterable[Any]:
+    """Returns a DataLoader of what reads a file at a time."""
+    pattern, reader = READERS[name]
+    return data_loader(job, Files(job, pattern, reader()))
 
 
 def with_rumi_many(job: Job) -> Iterator[Any]:
     """The package rumi, current generation, a read a batch in threads of this process."""
-    import torch
-
     import rumi
+    import torch
 
     rumi.set_num_threads(max(1, job.workers))
     files = [str(p) for p in job.files("rumi/*.rumi")]
@@ -452,9 +488,7 @@ def with_chaski(job: Job, kind: str) -> Iterator[Any]:
 PEERS: dict[str, Callable[[Job], Iterable[Any]]] = {
     "chaski": functools.partial(with_chaski, kind="tog"),
     "chaski-rumi1": functools.partial(with_chaski, kind="rumi1"),
-    "rasterio": with_rasterio,
-    "tifffile": with_tifffile,
-    "rumi": with_rumi,
+    **{name: functools.partial(with_reader, name=name) for name in READERS},
     "rumi-many": with_rumi_many,
     "mds": with_mds,
     "zarr": with_zarr,
@@ -464,7 +498,7 @@ ALONE = {"chaski-load": "tog", "chaski-load-rumi1": "rumi1"}
 
 PEERS_OF = {
     "chips": [*PEERS, *ALONE],
-    "windows": ["chaski", "chaski-rumi1", "rasterio", "rumi", "rumi-many", *ALONE],
+    "windows": ["chaski", "chaski-rumi1", "rasterio", "rumi", "rumi1", "rumi-many", *ALONE],
 }
 
 
@@ -509,6 +543,36 @@ def samples_per_second(report: Any) -> float:
         if row["name"] == "samples" or row.get("unit") == "samples/s":
             return row["median"]
     raise KeyError("samples per second")
+
+
+def decode(folder: Path) -> None:
+    """Prints MB/s of decoded samples of whole chips, in one thread, without a loader around it."""
+    job = Job(folder / "chips", "chips", batch=1, workers=1)
+    figures: dict[str, Any] = {}
+    for name, (pattern, reader) in READERS.items():
+        try:
+            files = job.files(pattern)[:128]
+            read = reader()
+            for path in files[:4]:
+                read(path, None)
+            start, size = time.perf_counter(), 0
+            for path in files * 3:
+                size += read(path, None).nbytes
+            figures[name] = round(size / 1e6 / (time.perf_counter() - start), 1)
+        except Exception as e:
+            figures[name] = f"missing: {e!r}"[:200]
+    for name, kind in (("chaski", "tog"), ("chaski-rumi1", "rumi1")):
+        try:
+            files = job.files(f"{kind}/*.tif")[:128]
+            command = [engine(), "bench", "decode", "--json", "--workers", "1", "--rounds", "3"]
+            answer = subprocess.run(
+                [*command, "--seconds", "1", *map(str, files)], check=True, capture_output=True
+            )
+            (row,) = (r for r in json.loads(answer.stdout)["figures"] if r["name"] == "decoded")
+            figures[name] = round(row["median"], 1)
+        except Exception as e:
+            figures[name] = f"missing: {e!r}"[:200]
+    print(json.dumps(figures, indent=1))
 
 
 def engine() -> str:
@@ -567,8 +631,9 @@ def run(args: argparse.Namespace) -> None:
 
 def in_process(args: argparse.Namespace, workload: str, peer: str) -> dict[str, Any]:
     """Runs one peer in a process of its own: thread pools and caches are of the process."""
+    pythons = dict(entry.split("=", 1) for entry in args.python)
     command = [
-        *(sys.executable, "-W", "ignore", __file__, "one", str(args.dir)),
+        *(pythons.get(peer, sys.executable), "-W", "ignore", __file__, "one", str(args.dir)),
         *("--workload", workload, "--peer", peer, "--seconds", str(args.seconds)),
         *("--workers", str(args.workers), "--batch", str(args.batch)),
     ]
@@ -597,9 +662,11 @@ def machine() -> dict[str, Any]:
         except importlib.metadata.PackageNotFoundError:
             pass
     try:
-        versions["chaski"] = subprocess.run(
-            [engine(), "--version"], capture_output=True, text=True
-        ).stdout.strip()
+        versions["chaski"] = (
+            subprocess.run([engine(), "--version"], capture_output=True, text=True)
+            .stdout.split(" ", 1)[1]
+            .strip()
+        )
         import rasterio
 
         versions["GDAL"] = rasterio.__gdal_version__
@@ -661,7 +728,7 @@ def main() -> None:
     p = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    p.add_argument("verb", choices=["make", "make1", "run", "one", "list"])
+    p.add_argument("verb", choices=["make", "make1", "run", "one", "decode", "list"])
     p.add_argument("dir", type=Path, nargs="?", default=Path(".peers"))
     p.add_argument("--imagery", type=Path, help="SCENE.npy, for make and make1")
     p.add_argument("--peer", action="append", choices=[*PEERS, *ALONE])
@@ -670,6 +737,9 @@ def main() -> None:
     p.add_argument("--seconds", type=float, default=12.0)
     p.add_argument("--batch", type=int, default=32)
     p.add_argument("--rounds", type=int, default=3)
+    p.add_argument(
+        "--python", action="append", default=[], metavar="PEER=PATH", help="interpreter of a peer"
+    )
     p.add_argument("--out", type=Path, help="path of the report, without .md and .json")
     args = p.parse_args()
     match args.verb:
@@ -684,6 +754,8 @@ def main() -> None:
             job = Job(args.dir / workload, workload, args.batch, args.workers)
             print(json.dumps(measure_one(job, peer, args.seconds)), flush=True)
             os._exit(0)  # workers and thread pools of peers do not always end
+        case "decode":
+            decode(args.dir)
         case "list":
             for workload, names in PEERS_OF.items():
                 print(f"{workload}: {', '.join(names)}")

@@ -1,0 +1,113 @@
+# Two commands matter: `make demo` and `make test`. `make help` lists the rest.
+#
+# PYTHON     interpreter (3.10 or newer) that the Python environment .venv is made from; one that
+#            has PyTorch saves a large download. Not given: the .venv that is there, else python3.
+# FUZZTIME   time of each fuzz target, e.g. 1m
+# SOAKTIME   time of the soak test
+
+PYTHON ?=
+GO ?= go
+FUZZTIME ?= 5s
+SOAKTIME ?= 10m
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+MAKEFLAGS += --no-print-directory
+
+VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/v\1/p' python/src/chaski/__init__.py)
+LDFLAGS := -s -w -X main.version=$(VERSION)
+# Present where a C compiler is: the race detector and the second command need one.
+CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
+RACE := $(if $(CC_FOUND),-race,)
+STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
+GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
+
+VENV := .venv
+PY := $(VENV)/bin/python
+SCRIPTS := bench/peers examples scripts
+
+export CHASKI_BIN := $(CURDIR)/bin/chaski
+export FUZZTIME GO RACE PYTHON
+
+.PHONY: help
+help: ## what there is to make
+	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
+
+.PHONY: build build-default
+build: build-default ## bin/chaski, and bin/chaski-full where a C compiler is present
+ifneq ($(CC_FOUND),)
+	CGO_ENABLED=1 $(GO) build -trimpath -tags datadog -ldflags '$(LDFLAGS)' -o bin/chaski-full ./cmd/chaski
+else
+	@echo "no C compiler: bin/chaski-full is not built"
+endif
+build-default:
+	@mkdir -p bin
+	CGO_ENABLED=0 $(GO) build -trimpath -ldflags '$(LDFLAGS)' -o bin/chaski ./cmd/chaski
+
+.PHONY: env install-dev
+env: ## .venv: the Python environment of demo, tests and checks, with the package installed in place
+	@scripts/env.sh $(PYTHON)
+install-dev: env
+
+.PHONY: wheel
+wheel: build-default env ## dist/*.whl: the Python package with bin/chaski in it
+	$(PY) -m build --wheel --outdir dist python
+
+.PHONY: demo
+demo: build-default env ## a labelled dataset, its statistics, two epochs of training from the stream
+	@scripts/demo.sh
+
+.PHONY: test
+test: ## all tests: Go (race detector), short fuzzing, Python with real PyTorch over the real stream
+	@scripts/test.sh
+
+.PHONY: test-go test-variants test-python
+test-go: ## Go tests
+	CGO_ENABLED=$(if $(CC_FOUND),1,0) $(GO) test $(RACE) ./...
+test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
+	$(GO) test -tags purego ./chunk/... ./einops/... ./geozl/... ./internal/... ./openzl/... ./rumi/... ./tiff/...
+ifneq ($(CC_FOUND),)
+	CGO_ENABLED=1 $(GO) test -tags datadog ./geozl/... ./internal/zstd/... ./openzl/... ./rumi/... ./tiff/...
+endif
+test-python: build-default env ## Python tests
+	$(PY) -m pytest -q python/tests
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for FUZZTIME
+	@scripts/fuzz.sh $(FUZZTIME)
+
+.PHONY: check check-go check-python check-generated
+check: check-go check-python check-generated ## formatting, static analysis, types, generated code up to date
+check-go:
+	@bad=$$(gofmt -l .); \
+	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
+	$(GO) vet ./...
+	$(GO) vet -tags purego ./...
+	$(STATICCHECK) ./...
+check-python: env
+	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
+	$(PY) -m ruff format --check $(SCRIPTS)
+	$(PY) -m ruff check $(SCRIPTS)
+check-generated: env
+	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
+
+.PHONY: govulncheck
+govulncheck: ## known vulnerabilities in what the code calls (asks the Go vulnerability database)
+	$(GOVULNCHECK) ./...
+
+.PHONY: soak
+soak: build-default env ## SOAKTIME of training runs over servers that are killed and restarted
+	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
+	$(PY) scripts/soak.py --time $(SOAKTIME)
+
+.PHONY: conformance
+conformance: build-default ## bin/chaski against the conformance corpus, where it lies beside the checkout
+	../shared/conformance/run --chaski bin/chaski
+
+.PHONY: peers
+peers: build-default ## side by side with other loaders, over the workload .peers; see bench/peers/peers.py
+	$(or $(PYTHON),$(PY)) -W ignore bench/peers/peers.py run .peers --rounds 3 --out .peers/report
+
+.PHONY: clean
+clean: ## removes what was built, but for .venv
+	rm -rf bin dist .demo .peers

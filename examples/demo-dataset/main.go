@@ -1,0 +1,255 @@
+// Command demo-dataset cuts a scene of Sentinel-2 into a small labelled dataset, in the layout that
+// the loader pairs by name:
+//
+//	OUT/train/images/{id}.tif   uint16, the scene's six bands
+//	OUT/train/masks/{id}.tif    uint8, one band: 0 land, 1 water, 2 vegetation, 255 nodata
+//	OUT/val/...                 the same, from rows of the scene that no training chip touches
+//
+// Chips of even number are TOGs (zstd and a predictor), those of odd number rumi files (OpenZL
+// frames): the loader takes both, side by side in one folder.
+//
+// The labels are thresholds of two normalised differences of the same bands, (B05-B11)/(B05+B11) for
+// water and (B8A-B05)/(B8A+B05) for vegetation. They serve to show loading and training; a network
+// that learns them knows no more than the two formulas.
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"flag"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/openzl"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Bands of the scene.
+const (
+	b05 = 0
+	b8a = 3
+	b11 = 4
+)
+
+// Classes of the mask.
+const (
+	land       = 0
+	water      = 1
+	vegetation = 2
+	nodata     = 255
+)
+
+const (
+	vegetationAbove = 0.4
+	level           = 5 // of zstd
+)
+
+func main() {
+	scene := flag.String("scene", "testdata/demo/coast.tif", "TOG of the bands B05 B06 B07 B8A B11 B12, uint16")
+	out := flag.String("out", ".demo", "folder to write train and val to; what is there is replaced")
+	size := flag.Int("size", 128, "edge of a chip, and of its tile, in pixels: a multiple of 16")
+	stride := flag.Int("stride", 24, "pixels from a training chip to the next: less than the size, and they overlap")
+	flag.Parse()
+	if err := run(context.Background(), *scene, *out, *size, *stride); err != nil {
+		fmt.Fprintln(os.Stderr, "demo-dataset:", err)
+		os.Exit(1)
+	}
+}
+
+func run(ctx context.Context, scene, out string, size, stride int) error {
+	img, err := loader.Read(ctx, []string{scene}, loader.ReadOptions{Threads: runtime.NumCPU()})
+	if err != nil {
+		return err
+	}
+	if len(img.Shape) != 3 || img.Shape[0] != 6 || img.DType != chunk.Uint16 {
+		return fmt.Errorf("%s: %v of %v, not six bands of uint16", scene, img.Shape, img.DType)
+	}
+	h, w := img.Shape[1], img.Shape[2]
+	if size < 16 || stride < 1 || 2*size > h || size > w {
+		return fmt.Errorf("chips of %d pixels every %d from a scene of %d by %d", size, stride, h, w)
+	}
+	// The lowest rows of the scene are for validation.
+	sets := []struct {
+		name   string
+		y0, y1 int
+		step   int
+	}{
+		{"train", 0, h - size, stride},
+		{"val", h - size, h, size / 2},
+	}
+	for _, s := range sets {
+		n, classes, err := cut(img, filepath.Join(out, s.name), size, s.y0, s.y1, s.step)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%-5s  %4d chips of 6 x %d x %d: %s\n", s.name, n, size, size, classes)
+	}
+	return nil
+}
+
+// cut writes the chips of rows y0 to y1, and returns how many there are and which classes they have.
+func cut(img *loader.Array, out string, size, y0, y1, step int) (int, counts, error) {
+	for _, kind := range []string{"images", "masks"} {
+		if err := os.RemoveAll(filepath.Join(out, kind)); err != nil {
+			return 0, counts{}, err
+		}
+		if err := os.MkdirAll(filepath.Join(out, kind), 0o777); err != nil {
+			return 0, counts{}, err
+		}
+	}
+	var corners [][2]int
+	for y := y0; y+size <= y1; y += step {
+		for x := 0; x+size <= img.Shape[2]; x += step {
+			corners = append(corners, [2]int{y, x})
+		}
+	}
+	all := make([]counts, len(corners))
+	var g errgroup.Group
+	g.SetLimit(runtime.NumCPU())
+	for i, at := range corners {
+		g.Go(func() error {
+			c := chip{pixels: crop(img, at[0], at[1], size), size: size}
+			return c.write(out, i, c.mask(&all[i]))
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return 0, counts{}, err
+	}
+	var sum counts
+	for _, c := range all {
+		for k, v := range c {
+			sum[k] += v
+		}
+	}
+	return len(corners), sum, nil
+}
+
+// crop copies a square window of every band.
+func crop(img *loader.Array, y0, x0, size int) []byte {
+	const width = 2 // bytes of a sample
+	h, w := img.Shape[1], img.Shape[2]
+	out := make([]byte, 0, img.Shape[0]*size*size*width)
+	for b := range img.Shape[0] {
+		for y := y0; y < y0+size; y++ {
+			from := ((b*h+y)*w + x0) * width
+			out = append(out, img.Data[from:from+size*width]...)
+		}
+	}
+	return out
+}
+
+// chip is an image of shape (6, size, size), uint16.
+type chip struct {
+	pixels []byte
+	size   int
+}
+
+// at returns sample i of a band.
+func (c chip) at(band, i int) float64 {
+	return float64(binary.LittleEndian.Uint16(c.pixels[2*(band*c.size*c.size+i):]))
+}
+
+// counts are the pixels of a mask by class.
+type counts [256]int
+
+func (c counts) String() string {
+	total := 0
+	for _, n := range c {
+		total += n
+	}
+	pct := func(class int) float64 { return 100 * float64(c[class]) / float64(max(1, total)) }
+	return fmt.Sprintf("%.0f%% land, %.0f%% water, %.0f%% vegetation, %.0f%% nodata",
+		pct(land), pct(water), pct(vegetation), pct(nodata))
+}
+
+// mask labels every pixel.
+func (c chip) mask(n *counts) []byte {
+	out := make([]byte, c.size*c.size)
+	for i := range out {
+		redEdge, nir, swir := c.at(b05, i), c.at(b8a, i), c.at(b11, i)
+		switch {
+		case redEdge == 0 || nir == 0 || swir == 0: // 0 is the scene's nodata
+			out[i] = nodata
+		case redEdge > swir:
+			out[i] = water
+		case (nir-redEdge)/(nir+redEdge) > vegetationAbove:
+			out[i] = vegetation
+		default:
+			out[i] = land
+		}
+		n[out[i]]++
+	}
+	return out
+}
+
+// write writes image and mask number i.
+func (c chip) write(out string, i int, mask []byte) error {
+	name := fmt.Sprintf("%05d.tif", i)
+	write := writeTOG
+	if i%2 == 1 {
+		write = writeRumi
+	}
+	image := raster{c.pixels, [3]int{6, c.size, c.size}, chunk.Uint16, "0"}
+	if err := write(filepath.Join(out, "images", name), image); err != nil {
+		return err
+	}
+	label := raster{mask, [3]int{1, c.size, c.size}, chunk.Uint8, fmt.Sprint(nodata)}
+	return write(filepath.Join(out, "masks", name), label)
+}
+
+// raster is what either format stores.
+type raster struct {
+	pixels []byte // little-endian, C order
+	shape  [3]int // bands, height, width
+	dtype  chunk.DType
+	nodata string
+}
+
+func writeTOG(path string, r raster) error {
+	return create(path, func(w *bufio.Writer) error {
+		return tiff.WriteTOG(w, r.pixels, tiff.TOGOptions{
+			Shape: r.shape, DType: r.dtype, Tile: r.shape[2], Level: level, NoData: r.nodata,
+		})
+	})
+}
+
+func writeRumi(path string, r raster) error {
+	tiles, layout, err := rumi.Tile(r.pixels, r.shape, r.dtype, r.shape[2])
+	if err != nil {
+		return err
+	}
+	for i, t := range tiles {
+		if tiles[i], err = openzl.DeltaZstd(nil, t, r.dtype.Size(), level); err != nil {
+			return err
+		}
+	}
+	return create(path, func(w *bufio.Writer) error {
+		_, err := rumi.Write(w, tiles, layout)
+		return err
+	})
+}
+
+func create(path string, write func(*bufio.Writer) error) error {
+	f, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriter(f)
+	if err := write(w); err != nil {
+		f.Close()
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	if err := w.Flush(); err != nil {
+		f.Close()
+		return err
+	}
+	return f.Close()
+}

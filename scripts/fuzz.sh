@@ -1,0 +1,34 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of the module, one after the other.
+#
+#   scripts/fuzz.sh [TIME]     of each, default 5s
+#
+# An input that fails is kept by `go test` below testdata/fuzz/ of its package: it goes into the
+# repository, with the fix, as a test.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+time=${1:-5s}
+go=${GO:-go}
+
+failed=0
+count=0
+while read -r package <&3; do
+  dir=$($go list -f '{{.Dir}}' "$package")
+  grep -q '^func Fuzz' "$dir"/*_test.go || continue # listing compiles the package's tests
+  if ! list=$($go test -list '^Fuzz' "$package" 2>&1); then
+    printf '%s\nfuzz: %s FAILED to build\n' "$list" "$package"
+    failed=$((failed + 1))
+    continue
+  fi
+  for target in $(grep '^Fuzz' <<<"$list"); do
+    count=$((count + 1))
+    if out=$($go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package" 2>&1); then
+      printf 'fuzz: %-24s %s\n' "$target" "$(grep '^fuzz: elapsed' <<<"$out" | tail -1 | sed 's/^fuzz: //')"
+    else
+      printf '%s\nfuzz: %s of %s FAILED\n' "$out" "$target" "$package"
+      failed=$((failed + 1))
+    fi
+  done
+done 3< <($go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep .)
+echo "fuzz: $count targets, $failed failed"
+[ "$failed" -eq 0 ] && [ "$count" -gt 0 ]

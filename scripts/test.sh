@@ -1,0 +1,37 @@
+#!/usr/bin/env bash
+# `make test`: every step even if one fails, then one line a step and one in all.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+
+start=$SECONDS
+failed=0
+summary=()
+
+step() { # NAME COMMAND...
+  local name=$1 t=$SECONDS
+  shift
+  printf '\n== %s: %s\n' "$name" "$*"
+  if "$@"; then
+    summary+=("$(printf '%-9s ok      %4d s' "$name" $((SECONDS - t)))")
+  else
+    summary+=("$(printf '%-9s FAILED  %4d s' "$name" $((SECONDS - t)))")
+    failed=$((failed + 1))
+  fi
+}
+
+step build make build
+step go make test-go
+step variants make test-variants
+step python make test-python
+step fuzz make fuzz
+
+printf '\n'
+printf 'test: %s\n' "${summary[@]}"
+[ -n "${RACE-}" ] || echo "test: without the race detector, which needs a C compiler"
+python=$(.venv/bin/python -c 'import platform, torch
+print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"
+if [ "$failed" -gt 0 ]; then
+  echo "test: FAILED: $failed of ${#summary[@]} steps in $((SECONDS - start)) s ($(${GO:-go} env GOVERSION), $python)"
+  exit 1
+fi
+echo "test: PASSED: ${#summary[@]} steps in $((SECONDS - start)) s ($(${GO:-go} env GOVERSION), $python)"
