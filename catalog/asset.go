@@ -1,7 +1,6 @@
 package catalog
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"math"
@@ -82,7 +81,7 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m Meta, err error) {
 	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
 	if err != nil {
-		return a, m, err
+		return a, m, laterRumi(ctx, r, err)
 	}
 	m.Size, a.Size = r.Size(), r.Size()
 	var geo tiff.Geo
@@ -94,7 +93,7 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		if a.Index, err = ParseIndex(m.Blob, maxChunk); err != nil {
 			return a, m, err
 		}
-		tm, err := tiff.ReadMeta(ctx, f)
+		tm, err := rumi.Meta(ctx, f)
 		if err != nil {
 			return a, m, err
 		}
@@ -116,8 +115,15 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 	return a, m, nil
 }
 
-// rumiMagic is how a rumi header blob of generation 1 starts.
-var rumiMagic = []byte{0x3C, 0x33, 0x3C, 0x33}
+// laterRumi returns the error for a file that is no TIFF: err, or that it is a rumi file of a
+// generation after the second.
+func laterRumi(ctx context.Context, r source.Reader, err error) error {
+	head := make([]byte, len(rumi.LaterMagic))
+	if r.Size() < int64(len(head)) || r.ReadAt(ctx, head, 0) != nil || string(head) != rumi.LaterMagic {
+		return err
+	}
+	return fault.New(fault.Unsupported, "header", 0, "a rumi file of a generation after the second")
+}
 
 // ParseIndex reads an index from a blob: a rumi header blob or a chunk index blob, told apart by their
 // first bytes. maxChunk is the limit of a decoded chunk in bytes (0: tiff.DefaultMaxChunk).
@@ -125,7 +131,7 @@ func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 	if maxChunk == 0 {
 		maxChunk = tiff.DefaultMaxChunk
 	}
-	if bytes.HasPrefix(blob, rumiMagic) {
+	if rumi.IsBlob(blob) {
 		h, err := rumi.ParseLimit(blob, maxChunk)
 		if err != nil {
 			return nil, err

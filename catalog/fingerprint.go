@@ -17,8 +17,8 @@ import (
 //
 // where numbers are 8 bytes, little-endian, and digests are XXH3-128, big-endian as its author
 // writes them. The values' digest is over one record a row: its length as a number and its bytes. That
-// is the URI of a raster without the folder that all of the field's URIs share (up to and with the
-// last "/"), the text, or 8 bytes of the integer or of the float64; a null has length 2^64-1 and no
+// is the URI of a raster (where sizes are known, without the folder that all of the field's URIs
+// share, up to and with the last "/"), the text, or 8 bytes of the integer or of the float64; a null has length 2^64-1 and no
 // bytes. The sizes' digest is over one number a row: the file's size, or where that is not known the
 // length of the blob of each of the field's blob columns in turn, 2^64-1 for a null.
 func (t *Table) hash(ctx context.Context) error {
@@ -84,7 +84,8 @@ func (d *digest) sum() [16]byte {
 func hashValues(ctx context.Context, f *field) ([16]byte, error) {
 	var d digest
 	shared := 0
-	if f.kind == Raster {
+	// Without sizes the whole path has to tell two datasets apart.
+	if f.kind == Raster && f.hasSizes() {
 		var err error
 		if shared, err = sharedFolder(ctx, f.main); err != nil {
 			return [16]byte{}, err
@@ -136,6 +137,9 @@ func sharedFolder(ctx context.Context, c column) (int, error) {
 	}
 	return len(prefix), err
 }
+
+// hasSizes reports whether the table says how large the assets of a field are.
+func (f *field) hasSizes() bool { return f.size != nil || len(f.blobs) > 0 }
 
 func hashSizes(ctx context.Context, f *field) ([16]byte, error) {
 	var d digest

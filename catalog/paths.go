@@ -36,6 +36,10 @@ func isRaster(p string) bool {
 // listFiles lists a directory, a glob or one file.
 func listFiles(ctx context.Context, src string, r *roots) (*listing, error) {
 	src = localPath(src)
+	// Before anything else, so that a refusal does not tell what exists outside of the roots.
+	if err := r.check(unglobbed(src)); err != nil {
+		return nil, err
+	}
 	st, err := os.Stat(src)
 	var l *listing
 	switch {
@@ -55,6 +59,18 @@ func listFiles(ctx context.Context, src string, r *roots) (*listing, error) {
 	}
 	l.sort()
 	return l, nil
+}
+
+// unglobbed returns the folder that a glob starts at, or src if it is none.
+func unglobbed(src string) string {
+	if !hasMeta(src) {
+		return src
+	}
+	dir := src
+	for hasMeta(dir) {
+		dir = filepath.Dir(dir)
+	}
+	return dir
 }
 
 func notFound(err error) error {

@@ -61,8 +61,14 @@ func New(kind Kind, part string, off int64, format string, args ...any) *Error {
 }
 
 // Wrap makes an Error of a kind from a cause that is not one of ours (a library's, the system's).
-// A cause that already has a kind keeps it.
+// A cause that is one of ours keeps what it says, with part put before its own.
 func Wrap(kind Kind, part string, off int64, cause error) *Error {
+	var e *Error
+	if errors.As(cause, &e) {
+		c := *e
+		c.Part = strings.TrimSpace(part + " " + c.Part)
+		return &c
+	}
 	if k := KindOf(cause); k != 0 {
 		kind = k
 	}
@@ -108,7 +114,8 @@ func KindOf(err error) Kind {
 }
 
 // WithFile returns err with the file's name filled in, unless a deeper layer already named one.
-// An err without a kind is returned unchanged.
+// An err that is no Error is returned unchanged; text that was wrapped around one is dropped, so call
+// it before wrapping. The same holds for WithPart and AtOffset.
 func WithFile(err error, file string) error {
 	var e *Error
 	if !errors.As(err, &e) || e.File != "" {
@@ -140,10 +147,11 @@ func WithPart(err error, part string, base int64) error {
 	return &c
 }
 
-// Line returns err on one line, control characters escaped, for a terminal or a log.
+// Line returns err on one line for a terminal or a log: what is not printable (control characters,
+// line separators, marks that turn the direction of writing) is replaced by a blank.
 func Line(err error) string {
 	return strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r

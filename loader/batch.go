@@ -59,7 +59,8 @@ type Batch struct {
 	Bad       []Bad
 	Tensors   []Tensor
 
-	release  func()
+	memory   Buffer
+	release  func(keep bool)
 	released atomic.Bool
 }
 
@@ -75,8 +76,18 @@ func (b *Batch) Tensor(name string) *Tensor {
 
 // Release gives the batch's memory back. The batch and all slices of it are invalid afterwards.
 // Further calls do nothing.
-func (b *Batch) Release() {
+func (b *Batch) Release() { b.end(true) }
+
+// Discard is Release for memory that someone else may go on to use: it is freed here, and not given
+// to another batch.
+func (b *Batch) Discard() { b.end(false) }
+
+func (b *Batch) end(keep bool) {
 	if b.release != nil && !b.released.Swap(true) {
-		b.release()
+		b.release(keep)
 	}
 }
+
+// Memory returns what the tensors' memory is part of (but for values that ride along), or nil if
+// it is nothing that an allocator made.
+func (b *Batch) Memory() Buffer { return b.memory }

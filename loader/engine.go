@@ -71,10 +71,12 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	}
 	t, err := openTable(ctx, spec, o)
 	if err != nil {
+		o.closeOpener()
 		return nil, err
 	}
 	e, err := newEngine(ctx, spec, o, t)
 	if err != nil {
+		o.closeOpener()
 		return nil, errors.Join(err, t.Close())
 	}
 	return e, nil
@@ -113,7 +115,14 @@ func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, err
 		return nil, err
 	}
 	e.describe(one)
-	e.memory = newMemory(o.MemoryBytes)
+	if e.spec.BatchSize > 1 { // a layout without n holds one sample only
+		for _, r := range e.rasters {
+			if _, err := r.pattern.Plan(r.axes(2), r.Sizes); err != nil {
+				return nil, inField(r.Name, err)
+			}
+		}
+	}
+	e.memory = newMemory(o.MemoryBytes, o.Alloc)
 	e.start()
 	return e, nil
 }
@@ -121,19 +130,58 @@ func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, err
 // maxSamples bounds N, so that positions of any ticket stay in int64.
 const maxSamples = 1 << 62
 
+// firstTries bounds how many samples are tried until one can be read, where bad ones are skipped.
+const firstTries = 1000
+
+// firstAssets returns the assets of some fields of the first sample: the one that shows what all
+// others must be like. Where bad samples are skipped, it is the first that can be read.
+func firstAssets(ctx context.Context, t table, columns []int, policy string) ([]catalog.Asset, error) {
+	tries := int64(1)
+	if policy == BadSkip {
+		tries = min(t.Len(), firstTries)
+	}
+	var failed error
+	for row := range tries {
+		assets := make([]catalog.Asset, 0, len(columns))
+		var err error
+		for _, c := range columns {
+			var a catalog.Asset
+			if a, err = t.Asset(ctx, c, row); err != nil {
+				break
+			}
+			assets = append(assets, a)
+		}
+		if err == nil {
+			return assets, nil
+		}
+		if failed == nil {
+			failed = err
+		}
+		if fault.KindOf(err) == 0 {
+			break
+		}
+	}
+	return nil, failed
+}
+
 // compile opens the first sample's assets and resolves fields and sampler with them.
 func (e *Engine) compile(ctx context.Context) error {
-	var first *chunk.Index
+	var columns []int
 	for i, f := range e.spec.Fields {
 		kind := e.table.Kind(i)
 		if kind != catalog.Raster {
 			e.values = append(e.values, valueField{name: f.Name, column: i, kind: kind})
 			continue
 		}
-		a, err := e.table.Asset(ctx, i, 0)
-		if err != nil {
-			return err
-		}
+		columns = append(columns, i)
+	}
+	assets, err := firstAssets(ctx, e.table, columns, e.spec.BadSamples)
+	if err != nil {
+		return err
+	}
+	var first *chunk.Index
+	for k, i := range columns {
+		f, a := e.spec.Fields[i], assets[k]
 		r, err := newRasterField(f, i, a.Index)
 		if err != nil {
 			return fault.WithFile(inField(f.Name, err), a.URI)
@@ -221,7 +269,9 @@ func (e *Engine) Close() error {
 	e.closing.Do(func() {
 		e.stop()
 		e.done.Wait()
+		e.memory.close()
 		e.closeErr = e.table.Close()
+		e.options.closeOpener()
 	})
 	return e.closeErr
 }
@@ -246,6 +296,13 @@ type rasterLayout struct {
 	native    bool
 }
 
+// rowBytes and valueBytes are about what a row, and a value of it that rides along, take beside the
+// tensors of a batch. They are accounted for by leaving as much room in front of the tensors.
+const (
+	rowBytes   = 48
+	valueBytes = 64
+)
+
 // maxLayouts bounds the layouts kept; a run has one or two.
 const maxLayouts = 64
 
@@ -256,6 +313,11 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 		return l, nil
 	}
 	l := &layout{}
+	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
+	if l.bytes = key.rows * (rowBytes + valueBytes*len(e.values)); int64(l.bytes) > e.options.MemoryBytes {
+		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory", key.rows, e.options.MemoryBytes)
+	}
+	l.bytes = align64(l.bytes)
 	for _, r := range e.rasters {
 		if err := l.add(r, key, e.options.MemoryBytes); err != nil {
 			return nil, err

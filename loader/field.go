@@ -19,6 +19,8 @@ type rasterField struct {
 	to      chunk.DType
 	bands   []int // source band of every band of the tensor
 	all     bool  // bands are 0, 1, 2, ... of all bands
+	spans   []bandSpan
+	at      map[int][]int // places in the tensor of a source band
 	ratio   ratio
 	h, w    int // window in this field's pixels
 	pattern *einops.Pattern
@@ -106,6 +108,7 @@ func newRasterField(f Field, column int, x *chunk.Index) (*rasterField, error) {
 			return nil, fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands)
 		}
 	}
+	r.placeBands()
 	var err error
 	if r.pattern, err = einops.Parse(f.Layout); err != nil {
 		return nil, err
@@ -118,6 +121,23 @@ func newRasterField(f Field, column int, x *chunk.Index) (*rasterField, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// bandSpan is bands that follow each other both in the file and in the tensor: the tensor's to up to
+// to+n are the file's from up to from+n.
+type bandSpan struct{ from, to, n int }
+
+// placeBands notes where source bands go, so that a chunk finds its own without looking at all.
+func (r *rasterField) placeBands() {
+	r.at = make(map[int][]int, len(r.bands))
+	for j, b := range r.bands {
+		r.at[b] = append(r.at[b], j)
+		if k := len(r.spans) - 1; k >= 0 && b == r.spans[k].from+r.spans[k].n {
+			r.spans[k].n++
+			continue
+		}
+		r.spans = append(r.spans, bandSpan{b, j, 1})
+	}
 }
 
 func (r *rasterField) setArithmetic() error {
@@ -197,19 +217,22 @@ func (r *row) put(x *chunk.Index, i int, samples []byte) {
 	size := x.DType.Size()
 	at := (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
 	to := einops.Box{N: r.n, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x}
-	// Bands that follow each other both in the chunk and in the tensor go in one call.
-	bands := r.field.bands
-	for j := 0; j < len(bands); {
-		b, k := bands[j], j+1
-		if b >= box.B0 && b < box.B1 {
-			for k < len(bands) && bands[k] == bands[k-1]+1 && bands[k] < box.B1 {
-				k++
-			}
-			blk.Data = samples[((b-box.B0)*blk.StrideB+at)*size:]
-			to.B0, to.B1 = j, k
+	if box.B1-box.B0 == 1 {
+		blk.Data = samples[at*size:]
+		for _, j := range r.field.at[box.B0] {
+			to.B0, to.B1 = j, j+1
 			r.plan.Scatter(r.dst, r.cv, to, blk)
 		}
-		j = k
+		return
+	}
+	for _, s := range r.field.spans {
+		from, end := max(s.from, box.B0), min(s.from+s.n, box.B1)
+		if from >= end {
+			continue
+		}
+		blk.Data = samples[((from-box.B0)*blk.StrideB+at)*size:]
+		to.B0, to.B1 = s.to+from-s.from, s.to+end-s.from
+		r.plan.Scatter(r.dst, r.cv, to, blk)
 	}
 }
 

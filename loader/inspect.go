@@ -148,6 +148,10 @@ func (i *FileInfo) file(ctx context.Context, path string, o Options) error {
 	case KindCSV:
 		i.Kind = kind
 		return nil
+	case KindRumi:
+		i.Kind = kind
+		i.Unreadable = "file at 0: a rumi file of a generation after the second: unsupported"
+		return nil
 	case "":
 		return fault.New(fault.Unsupported, "file", 0, "neither a TIFF nor an OpenZL frame, a Parquet file or a CSV file")
 	default:
@@ -168,8 +172,8 @@ func sniff(head []byte, path string) string {
 			return KindTable
 		case s == "PK\x03\x04":
 			return "a zip archive"
-		case s == "RUMI":
-			return "a rumi file of a later generation"
+		case s == rumi.LaterMagic:
+			return KindRumi
 		}
 		if v := binary.LittleEndian.Uint32(head) - zlMagic; v > 0 && v <= 64 {
 			return KindFrame
@@ -246,7 +250,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o Options) error {
 	if err != nil {
 		return err
 	}
-	m, err := tiff.ReadMeta(ctx, f)
+	m, err := rumi.Meta(ctx, f)
 	if err != nil {
 		return err
 	}

@@ -21,7 +21,8 @@ type LoaderOptions struct {
 	State *shuffle.State
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
-	// Prefetch is the number of batches in the making. Default DefaultPrefetch.
+	// Prefetch is the number of batches in the making, or as many as fit in the engine's memory beside
+	// the one that the caller has, but at least one. Default DefaultPrefetch.
 	Prefetch int
 }
 
@@ -56,6 +57,13 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if e.Steps() == 0 {
 		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch of %d", e.Len(), e.spec.BatchSize)
 	}
+	one, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, o.World)})
+	if err != nil {
+		return nil, err
+	}
+	if fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1; int64(o.Prefetch) > fit {
+		o.Prefetch = int(max(fit, 1))
+	}
 	l := &Loader{engine: e, options: o}
 	l.state = shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: e.spec.Seed}
 	if o.State != nil {
@@ -83,8 +91,8 @@ func CheckState(s shuffle.State, hash string, n int64, spec Spec) (int64, error)
 }
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
-// caller's until Release. While ctx is not done, Next waits; after an error, the same step is
-// tried again.
+// caller's until Release. If ctx ends first, the work goes on and the next call has its result;
+// after any other error, the same step is tried again.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
 	if !ok {
@@ -94,8 +102,12 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		return nil, ErrClosed
 	}
 	l.fill()
-	p := l.ahead[0]
-	b, err := p.Wait(ctx)
+	select {
+	case <-l.ahead[0].done:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	b, err := l.ahead[0].Wait(ctx)
 	if err != nil {
 		l.drop()
 		l.next = at

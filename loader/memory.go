@@ -7,32 +7,60 @@ import (
 	"github.com/chaski-eo/chaski/internal/view"
 )
 
+// Buffer is memory for one batch.
+type Buffer interface {
+	// Bytes returns the memory, always the same. Its first byte is at an address divisible by 64.
+	Bytes() []byte
+	// Free gives the memory up. It is called once, and the bytes are not used afterwards.
+	Free()
+}
+
+// heap is a Buffer that the garbage collector frees.
+type heap []byte
+
+// NewHeap returns n bytes that the garbage collector frees.
+func NewHeap(n int) Buffer { return heap(view.Aligned(n)) }
+
+func (h heap) Bytes() []byte { return h }
+func (heap) Free()           {}
+
 // memory hands out batch buffers within a bound and takes them back. Buffers that come back are
 // kept for the next batch of the same size, and count within the bound.
 type memory struct {
+	alloc func(n int) Buffer
 	mu    sync.Mutex
 	freed sync.Cond // signalled when bytes come back, or a waiter gives up
 	bound int64
 	taken int64            // bytes of buffers in use and idle
-	idle  map[int][][]byte // by size
+	idle  map[int][]Buffer // by size
 	idleN int64            // bytes of idle buffers
+	over  bool             // the engine is closed: nothing is kept
 }
 
-func newMemory(bound int64) *memory {
-	m := &memory{bound: bound, idle: map[int][][]byte{}}
+func newMemory(bound int64, alloc func(n int) Buffer) *memory {
+	m := &memory{alloc: alloc, bound: bound, idle: map[int][]Buffer{}}
 	m.freed.L = &m.mu
 	return m
 }
 
-// take returns a 64-byte aligned buffer of n bytes with any content, waiting until the bound allows
-// it or ctx ends. n must not be over the bound.
-func (m *memory) take(ctx context.Context, n int) ([]byte, error) {
+// take returns a buffer of n bytes with any content, waiting until the bound allows it or ctx ends.
+// n must not be over the bound.
+func (m *memory) take(ctx context.Context, n int) (Buffer, error) {
 	stop := context.AfterFunc(ctx, func() {
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		m.freed.Broadcast()
 	})
 	defer stop()
+	b, err := m.reserve(ctx, n)
+	if b != nil || err != nil {
+		return b, err
+	}
+	return m.alloc(n), nil // not with the lock: it may clear many pages
+}
+
+// reserve returns an idle buffer, or nil when n bytes more are accounted for.
+func (m *memory) reserve(ctx context.Context, n int) (Buffer, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for {
@@ -50,23 +78,43 @@ func (m *memory) take(ctx context.Context, n int) ([]byte, error) {
 		}
 		if m.taken+int64(n) <= m.bound {
 			m.taken += int64(n)
-			return view.Aligned(n), nil
+			return nil, nil
 		}
 		m.freed.Wait()
 	}
 }
 
-func (m *memory) give(b []byte) {
+// give takes a buffer back, for the next batch if keep.
+func (m *memory) give(b Buffer, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.idle[len(b)] = append(m.idle[len(b)], b)
-	m.idleN += int64(len(b))
+	n := len(b.Bytes())
+	if keep && !m.over {
+		m.idle[n] = append(m.idle[n], b)
+		m.idleN += int64(n)
+	} else {
+		m.taken -= int64(n)
+		b.Free()
+	}
 	m.freed.Broadcast()
 }
 
-// dropIdle leaves the idle buffers to the garbage collector: they have the wrong sizes.
+// dropIdle frees the idle buffers: they have the wrong sizes, or the engine is closed.
 func (m *memory) dropIdle() {
 	m.taken -= m.idleN
 	m.idleN = 0
+	for _, l := range m.idle {
+		for _, b := range l {
+			b.Free()
+		}
+	}
 	clear(m.idle)
+}
+
+// close frees what is idle, and from now on whatever comes back.
+func (m *memory) close() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.over = true
+	m.dropIdle()
 }

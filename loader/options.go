@@ -20,7 +20,9 @@ type Options struct {
 	// Workers decode in parallel. Default: GOMAXPROCS.
 	Workers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
-	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit.
+	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit. Batches
+	// that are kept hold back further ones: an engine needs room for one batch of every loader and
+	// stream that uses it, and for all that are kept.
 	MemoryBytes int64
 	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
 	// at most twice that. Default DefaultMaxChunkBytes.
@@ -31,8 +33,21 @@ type Options struct {
 	Roots []string
 	// Opener opens files. Default: source.Files.
 	Opener source.Opener
+	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
+	// collector.
+	Alloc func(n int) Buffer
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
+
+	files *source.Files // the default opener, closed by whoever made it
+}
+
+// closeOpener closes the opener if it is the default one. Its files were only read: that closing one
+// fails has no consequence.
+func (o Options) closeOpener() {
+	if o.files != nil {
+		_ = o.files.Close()
+	}
 }
 
 func (o Options) withDefaults() Options {
@@ -49,7 +64,11 @@ func (o Options) withDefaults() Options {
 		o.CacheBytes = DefaultCacheBytes
 	}
 	if o.Opener == nil {
-		o.Opener = &source.Files{}
+		o.files = &source.Files{}
+		o.Opener = o.files
+	}
+	if o.Alloc == nil {
+		o.Alloc = NewHeap
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()

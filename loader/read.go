@@ -84,7 +84,8 @@ type ReadOptions struct {
 	Headers [][]byte
 	// Threads decode in parallel. Default 1.
 	Threads int
-	// MaxBytes bounds the result. Default 8 GiB.
+	// MaxBytes bounds the result in bytes. Default DefaultMaxRead. It is what bounds memory where a small
+	// file stands for a large image: sparse chunks, or samples that are all equal.
 	MaxBytes int64
 	// Options for opening; Workers and MemoryBytes are not used.
 	Options Options
@@ -100,6 +101,8 @@ type Array struct {
 
 // Read decodes windows of one file, or of several with equal shape and dtype stacked along n.
 func Read(ctx context.Context, paths []string, o ReadOptions) (*Array, error) {
+	o.Options = o.Options.withDefaults()
+	defer o.Options.closeOpener()
 	q, err := newReadPlan(ctx, paths, o)
 	if err != nil {
 		return nil, err
@@ -118,10 +121,18 @@ type readPlan struct {
 	out     *Array
 }
 
-const defaultMaxRead = 8 << 30
+// DefaultMaxRead is the default of ReadOptions.MaxBytes.
+const DefaultMaxRead = 2 << 30
 
+// maxReadIndexes bounds the chunk indexes that one Read holds, in bytes.
+const maxReadIndexes = 256 << 20
+
+// rangeBytes is the memory of one chunk in an index.
+const rangeBytes = 16
+
+// newReadPlan opens the files; the options of o have their defaults.
 func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan, error) {
-	q := &readPlan{options: o.Options.withDefaults(), threads: max(o.Threads, 1)}
+	q := &readPlan{options: o.Options, threads: max(o.Threads, 1)}
 	if o.Y.List != nil || o.X.List != nil {
 		return nil, fmt.Errorf("axes y and x take a slice start:stop, not a list")
 	}
@@ -145,19 +156,24 @@ func newReadPlan(ctx context.Context, paths []string, o ReadOptions) (*readPlan,
 }
 
 func (q *readPlan) open(ctx context.Context, paths []string, picks []int, headers [][]byte) error {
-	opened := map[int]catalog.Asset{}
+	type name struct{ path, header string }
+	opened := map[name]catalog.Asset{}
+	held := 0
 	for _, i := range picks {
-		a, ok := opened[i]
+		n := name{path: paths[i]}
+		if headers != nil {
+			n.header = string(headers[i])
+		}
+		a, ok := opened[n]
 		if !ok {
 			var err error
-			var blob []byte
-			if headers != nil {
-				blob = headers[i]
+			if a, err = openOne(ctx, q.options, n.path, n.header); err != nil {
+				return fault.WithFile(err, n.path)
 			}
-			if a, err = openOne(ctx, q.options, paths[i], blob); err != nil {
-				return fault.WithFile(err, paths[i])
+			if held += len(a.Index.Ranges) * rangeBytes; held > maxReadIndexes {
+				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset, "the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), n.path)
 			}
-			opened[i] = a
+			opened[n] = a
 		}
 		first := a
 		if len(q.assets) > 0 {
@@ -172,7 +188,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 	return nil
 }
 
-func openOne(ctx context.Context, o Options, path string, blob []byte) (catalog.Asset, error) {
+func openOne(ctx context.Context, o Options, path, header string) (catalog.Asset, error) {
 	if o.Roots != nil {
 		resolved, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
@@ -180,8 +196,8 @@ func openOne(ctx context.Context, o Options, path string, blob []byte) (catalog.
 		}
 		path = resolved
 	}
-	if blob != nil {
-		x, err := catalog.ParseIndex(blob, o.MaxChunkBytes)
+	if header != "" {
+		x, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
 		return catalog.Asset{URI: path, Index: x}, err
 	}
 	a, _, err := catalog.OpenAsset(ctx, o.Opener, path, o.MaxChunkBytes)
@@ -218,7 +234,7 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	q.field.h, q.field.w = q.win.h, q.win.w
 	limit := o.MaxBytes
 	if limit == 0 {
-		limit = defaultMaxRead
+		limit = DefaultMaxRead
 	}
 	if bytesOf(limit, len(q.assets), len(bands), q.win.h, q.win.w, x.DType.Size()) < 0 {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.h, q.win.w, x.DType, limit)

@@ -40,7 +40,7 @@ func readAll(t *testing.T, files []corpus.File) {
 		if f.Kind != "stack" {
 			members = []string{f.Path}
 		}
-		if f.Kind != "stack" && f.Kind != "rumi" && f.Kind != "tiff" || strings.HasPrefix(members[0], "rumi-new/") {
+		if f.Kind != "stack" && f.Kind != "rumi" && f.Kind != "rumi-new" && f.Kind != "tiff" || strings.HasPrefix(members[0], "rumi-new/v0.26") {
 			continue
 		}
 		paths := make([]string, len(members))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"slices"
 
@@ -122,6 +123,9 @@ func ParseSpec(b []byte) (Spec, error) {
 	if err := d.Decode(&s); err != nil {
 		return s, fmt.Errorf("spec: %w", err)
 	}
+	if _, err := d.Token(); err != io.EOF {
+		return s, errors.New("spec: more follows the JSON value")
+	}
 	s = s.WithDefaults()
 	return s, s.Validate()
 }
@@ -173,14 +177,14 @@ func (s Spec) Validate() error {
 	if err := s.Sampler.validate(); err != nil {
 		return err
 	}
-	names := map[string]bool{}
+	names := map[string]bool{"valid": true, "position": true, "sample": true} // what a batch has anyway
 	for _, f := range s.Fields {
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("spec: field %q: %w", f.Name, err)
 		}
 		for _, n := range []string{f.Name, f.Validity} {
 			if n != "" && names[n] {
-				return fmt.Errorf("spec: two tensors are called %q", n)
+				return fmt.Errorf("spec: two members of a batch are called %q", n)
 			}
 			names[n] = true
 		}
@@ -245,8 +249,19 @@ func (n *Normalize) validate(dtype string) error {
 	if len(n.Scale) == 0 || len(n.Scale) != len(n.Offset) {
 		return fmt.Errorf("normalize: %d scales and %d offsets", len(n.Scale), len(n.Offset))
 	}
+	for i := range n.Scale {
+		if tooFine(n.Scale[i]) || tooFine(n.Offset[i]) {
+			return fmt.Errorf("normalize: scale %g and offset %g are not numbers of float32", n.Scale[i], n.Offset[i])
+		}
+	}
 	if n.Clip != nil && !(n.Clip[0] <= n.Clip[1]) {
 		return fmt.Errorf("normalize: clip [%g, %g]", n.Clip[0], n.Clip[1])
 	}
 	return nil
+}
+
+// tooFine reports whether rounding to float32 makes nothing or infinity of a number.
+func tooFine(v float64) bool {
+	f := float64(float32(v))
+	return math.IsNaN(v) || math.IsInf(f, 0) || f == 0 && v != 0
 }

@@ -22,13 +22,15 @@ import (
 // sample, by one goroutine at a time.
 func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total int64)) (*stats.Report, error) {
 	spec = spec.WithDefaults()
-	if err := spec.Validate(); spec.BatchSize > 0 && err != nil {
+	spec.BatchSize = max(spec.BatchSize, 1) // which does not matter here
+	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	defer o.closeOpener()
 	t, err := openTable(ctx, spec, o)
 	if err != nil {
 		return nil, err
@@ -79,14 +81,15 @@ func measure(ctx context.Context, spec Spec, o Options, t table, progress func(d
 	return r, nil
 }
 
-// fields returns empty accumulators, for assets like those of the first sample.
+// fields returns empty accumulators, for assets like those of the first sample that can be read.
 func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	out := make([]*stats.Field, len(p.columns))
+	first, err := firstAssets(ctx, p.table, p.columns, p.spec.BadSamples)
+	if err != nil {
+		return nil, err
+	}
 	for k, i := range p.columns {
-		a, err := p.table.Asset(ctx, i, 0)
-		if err != nil {
-			return nil, err
-		}
+		a := first[k]
 		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
 			return nil, fault.WithFile(inField(p.spec.Fields[i].Name, err), a.URI)
 		}

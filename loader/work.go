@@ -26,7 +26,8 @@ type queue struct {
 	more    chan struct{} // has one element when waiting has grown
 }
 
-// Pending is a ticket being worked on. Exactly one of Wait and Cancel must be called.
+// Pending is a ticket being worked on. Wait or Cancel must be called; after Wait has returned a batch,
+// Cancel must not be.
 type Pending struct {
 	engine *Engine
 	ticket shuffle.Ticket
@@ -36,7 +37,8 @@ type Pending struct {
 	cancel context.CancelFunc
 
 	layout *layout
-	buf    []byte
+	memory Buffer
+	buf    []byte // of memory
 	batch  *Batch
 	values [][]catalog.Value // by value field, then row
 	masks  []sync.Once       // by raster field: the mask was set to ones
@@ -61,9 +63,6 @@ type unit struct {
 	p          *Pending
 	row, field int
 }
-
-// MaxRows bounds the rows of one ticket.
-const MaxRows = 1 << 20
 
 // Start asks for the rows of a ticket. It never blocks: tickets are worked on in the order in which
 // they come, as workers and memory allow. With native, tensors that are smaller so come in their
@@ -103,8 +102,8 @@ func (e *Engine) check(t shuffle.Ticket) error {
 		return fault.New(fault.NotFound, "ticket", fault.NoOffset, "position %d of an epoch of %d", t.First, e.samples)
 	case t.Count < 1 || t.RowStride < 1 || t.RowStart < 0 || t.RowStart >= t.RowStride:
 		return fault.New(fault.Unsupported, "ticket", fault.NoOffset, "%d positions, rows from %d by %d", t.Count, t.RowStart, t.RowStride)
-	case t.Rows() > MaxRows:
-		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d rows, at most %d", t.Rows(), MaxRows)
+	case t.Count > e.spec.BatchSize:
+		return fault.New(fault.Limit, "ticket", fault.NoOffset, "%d positions, at most a global batch of %d", t.Count, e.spec.BatchSize)
 	}
 	return nil
 }
@@ -135,9 +134,9 @@ func (p *Pending) Cancel() {
 // finish ends the ticket, with its batch or with an error.
 func (p *Pending) finish(err error) {
 	p.cancel()
-	if err != nil && p.buf != nil {
-		p.engine.memory.give(p.buf)
-		p.buf, p.batch = nil, nil
+	if err != nil && p.memory != nil {
+		p.engine.memory.give(p.memory, true)
+		p.memory, p.buf, p.batch = nil, nil, nil
 	}
 	p.err = err
 	if !p.state.CompareAndSwap(working, finished) && p.batch != nil {
@@ -216,18 +215,19 @@ func (p *Pending) prepare(closing context.Context) error {
 	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	defer context.AfterFunc(closing, cancel)()
-	if p.buf, err = e.memory.take(ctx, max(p.layout.bytes, 1)); err != nil {
+	if p.memory, err = e.memory.take(ctx, max(p.layout.bytes, 1)); err != nil {
 		if closing.Err() != nil {
 			return ErrClosed
 		}
 		return err
 	}
+	memory := p.memory
+	p.buf = memory.Bytes()
 	p.batch = &Batch{
 		Epoch: p.ticket.Epoch, First: p.ticket.First, Rows: rows,
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
 	}
-	buf := p.buf
-	p.batch.release = func() { e.memory.give(buf) }
+	p.batch.memory, p.batch.release = memory, func(keep bool) { e.memory.give(memory, keep) }
 	for k := range rows {
 		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, e.samples), -1
 		if pos := p.batch.Positions[k]; pos >= 0 {
@@ -305,8 +305,7 @@ func (p *Pending) complete() {
 		p.finish(err)
 		return
 	}
-	p.tensors()
-	p.finish(nil)
+	p.finish(p.tensors())
 }
 
 // settle applies the bad-sample policy.
@@ -446,13 +445,20 @@ func (u unit) values(asset int64) error {
 }
 
 // tensors names the parts of the filled memory, in the order of the spec's fields.
-func (p *Pending) tensors() {
+func (p *Pending) tensors() error {
 	e, b := p.engine, p.batch
+	text := int64(0)
 	e.inOrder(func(i int) {
 		b.Tensors = append(b.Tensors, p.raster(i)...)
 	}, func(i int) {
-		b.Tensors = append(b.Tensors, e.values[i].tensor(p.values[i], b.Valid))
+		t := e.values[i].tensor(p.values[i], b.Valid)
+		text += int64(len(t.Data))
+		b.Tensors = append(b.Tensors, t)
 	})
+	if text > e.options.MemoryBytes {
+		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory", text, e.options.MemoryBytes)
+	}
+	return nil
 }
 
 func (p *Pending) raster(i int) []Tensor {

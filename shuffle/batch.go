@@ -11,7 +11,12 @@ func Steps(n int64, g int, dropLast bool) int64 {
 
 // LocalRows returns the rows that every one of world ranks gets of a global batch of g:
 // ceil(g/world), the same for all, so that ranks agree on shapes.
-func LocalRows(g, world int) int { return (g + world - 1) / world }
+func LocalRows(g, world int) int {
+	if g <= 0 {
+		return 0
+	}
+	return (g-1)/world + 1 // which cannot overflow
+}
 
 // Ticket asks for rows of a run of positions: rows RowStart, RowStart+RowStride, ... of the Count
 // positions from First of an epoch. Rank r of W asks for (r, W).

@@ -1,8 +1,11 @@
 package shuffle
 
 import (
+	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 )
 
 // State is all that resuming needs. Samples counts the positions of Epoch that were handed to the
@@ -32,8 +35,13 @@ func (s State) Step(n int64, g int) (int64, error) {
 // ParseState reads the JSON of a state; unknown members are an error.
 func ParseState(b []byte) (State, error) {
 	var s State
-	if err := json.Unmarshal(b, &s); err != nil {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
 		return s, fmt.Errorf("state: %w", err)
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return s, errors.New("state: more follows the JSON value")
 	}
 	return s, nil
 }

@@ -3,7 +3,18 @@
 // and callers take their byte-wise twin.
 package view
 
+import "reflect"
+
 // Number is a fixed-size number that every bit pattern is valid for.
 type Number interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
+}
+
+// Offset returns where in b the bytes of part begin, and whether all of them lie in b.
+func Offset(b, part []byte) (int, bool) {
+	if len(b) == 0 || len(part) == 0 {
+		return 0, false
+	}
+	o := reflect.ValueOf(part).Pointer() - reflect.ValueOf(b).Pointer()
+	return int(o), o < uintptr(len(b)) && uintptr(len(part)) <= uintptr(len(b))-o
 }

@@ -102,3 +102,21 @@ func TestAlignedIsZeroAndHasNoRoomToGrow(t *testing.T) {
 		}
 	}
 }
+
+// TestOffset tells parts of a slice from everything else.
+func TestOffset(t *testing.T) {
+	b := make([]byte, 100)
+	for _, c := range []struct {
+		b, part []byte
+		at      int
+		in      bool
+	}{
+		{b, b, 0, true}, {b, b[7:9:9], 7, true}, {b, b[99:], 99, true}, {b[10:20], b[10:20], 0, true},
+		{b[10:20], b[10:21], 0, false}, {b[10:20], b[9:10], 0, false}, {b[10:20], b[20:21], 0, false},
+		{b, make([]byte, 3), 0, false}, {b, nil, 0, false}, {nil, b, 0, false}, {b, b[5:5], 0, false},
+	} {
+		if at, in := Offset(c.b, c.part); in != c.in || in && at != c.at {
+			t.Errorf("%d bytes in %d: %d %v, want %d %v", len(c.part), len(c.b), at, in, c.at, c.in)
+		}
+	}
+}

@@ -9,11 +9,25 @@ import "github.com/chaski-eo/chaski/fault"
 // A frame's content checksum is verified where there is one.
 func (d *Decoder) Decompress(dst, src []byte) error {
 	n, err := d.into(dst, src)
+	return result(n, len(dst), err)
+}
+
+// Spare is how many bytes past its content DecompressSpare may write.
+const Spare = 16
+
+// DecompressSpare is Decompress for a dst whose capacity is at least Spare bytes more than its
+// length. They may be written to: copies that need not be exact are faster.
+func (d *Decoder) DecompressSpare(dst, src []byte) error {
+	n, err := d.intoSpare(dst, src)
+	return result(n, len(dst), err)
+}
+
+func result(n, want int, err error) error {
 	switch {
 	case err != nil:
 		return &fault.Error{Kind: fault.Corrupt, Part: "zstd", Off: fault.NoOffset, Msg: err.Error(), Err: err}
-	case n != len(dst):
-		return fault.New(fault.Corrupt, "zstd", fault.NoOffset, "content of %d bytes, %d needed", n, len(dst))
+	case n != want:
+		return fault.New(fault.Corrupt, "zstd", fault.NoOffset, "content of %d bytes, %d needed", n, want)
 	}
 	return nil
 }

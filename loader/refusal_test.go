@@ -1,0 +1,354 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// pairs is a dataset of n samples with an image of (2, h, w) and a second raster of other sizes.
+func pairs(n int64, size func(row int64) (h, w, h2, w2 int)) *fakeTable {
+	r := rand.New(rand.NewPCG(9, 9))
+	t := &fakeTable{rows: n, kinds: []catalog.Kind{catalog.Raster, catalog.Raster}}
+	for row := range n {
+		h, w, h2, w2 := size(row)
+		a, o := newFakeAsset(r, 2, h, w, 7, false, row%2 == 0)
+		t.add(0, row, a, o)
+		a, o = newFakeAsset(r, 1, h2, w2, 5, false, false)
+		t.add(1, row, a, o)
+	}
+	return t
+}
+
+var pairFields = []Field{{Name: "a"}, {Name: "b"}}
+
+func tryEngine(spec Spec, tab *fakeTable) (*Engine, error) {
+	spec.Source = "memory"
+	spec = spec.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	return newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab}.withDefaults(), tab)
+}
+
+// TestFieldsOfOtherResolution reads windows of two rasters whose sizes have a ratio, and looks every
+// sample up: windows lie on whole pixels of both.
+func TestFieldsOfOtherResolution(t *testing.T) {
+	for _, c := range []struct{ num, den, alignY, alignX int }{{1, 2, 2, 2}, {2, 1, 1, 1}, {3, 2, 2, 2}, {2, 3, 3, 3}} {
+		tab := pairs(5, func(row int64) (int, int, int, int) {
+			h, w := 24+6*int(row), 30+6*int(row)
+			return h, w, h * c.num / c.den, w * c.num / c.den
+		})
+		e, err := tryEngine(Spec{Fields: pairFields, BatchSize: 4, Shuffle: true, Seed: 3, Sampler: Sampler{Kind: RandomWindow, Height: 12, Width: 6, PerAsset: 9}}, tab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := shuffle.NewOrder(3, 0, e.Len(), true)
+		for s := range e.Steps() {
+			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, s, 4, 0, 1), false))
+			for k, p := range b.Positions {
+				if p < 0 {
+					continue
+				}
+				row := o.At(p) / 9
+				first, second := tab.assets[[2]int64{0, row}], tab.assets[[2]int64{1, row}]
+				y, x := shuffle.Window(3, 0, p, first.h, first.w, 12, 6, c.alignY, c.alignX)
+				checkWindow(t, b.Tensor("a"), k, first, y, x, 12, 6)
+				checkWindow(t, b.Tensor("b"), k, second, y*c.num/c.den, x*c.num/c.den, 12*c.num/c.den, 6*c.num/c.den)
+			}
+			b.Release()
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+func checkWindow(t *testing.T, got *Tensor, row int, a *fakeAsset, y0, x0, h, w int) {
+	t.Helper()
+	if want := fmt.Sprint([]int{int(got.Shape[0]), a.b, h, w}); fmt.Sprint(got.Shape) != want {
+		t.Fatalf("%s has shape %v, want %s", got.Name, got.Shape, want)
+	}
+	for b := range a.b {
+		for y := range h {
+			for x := range w {
+				if g, want := uint16At(got.Data, ((row*a.b+b)*h+y)*w+x), a.at(b, y0+y, x0+x); g != want {
+					t.Fatalf("%s row %d (%d, %d, %d): %d, want %d", got.Name, row, b, y, x, g, want)
+				}
+			}
+		}
+	}
+}
+
+// TestSizesThatDoNotFit: what is wrong with the first sample is found when the run is opened, with
+// another sample when it is read.
+func TestSizesThatDoNotFit(t *testing.T) {
+	whole := func(h, w, h2, w2 int) func(int64) (int, int, int, int) {
+		return func(int64) (int, int, int, int) { return h, w, h2, w2 }
+	}
+	last := func(h, w, h2, w2 int) func(int64) (int, int, int, int) {
+		return func(row int64) (int, int, int, int) {
+			if row == 2 {
+				return h, w, h2, w2
+			}
+			return 20, 20, 10, 10
+		}
+	}
+	window := Sampler{Kind: RandomWindow, Height: 12, Width: 12}
+	for name, c := range map[string]struct {
+		size    func(int64) (int, int, int, int)
+		sampler Sampler
+		opens   bool
+		want    string
+	}{
+		"no common grid":        {whole(20, 20, 10, 131), window, false, "share a grid"},
+		"a ratio over the most": {whole(650, 65, 10, 1), window, false, "share a grid"},
+		"an odd window":         {whole(20, 20, 10, 10), Sampler{Kind: RandomWindow, Height: 12, Width: 11}, false, "multiple of 2 by 2"},
+		"chip too high":         {last(22, 20, 11, 10), Sampler{}, true, "whole chips"},
+		"chip too wide":         {last(20, 22, 10, 11), Sampler{}, true, "whole chips"},
+		"chip too low":          {last(18, 20, 9, 10), Sampler{}, true, "does not pad"},
+		"window too high":       {last(10, 20, 5, 10), window, true, "does not pad"},
+		"window too wide":       {last(20, 10, 10, 5), window, true, "does not pad"},
+		"another ratio":         {last(20, 20, 20, 20), window, true, "share a grid"},
+	} {
+		e, err := tryEngine(Spec{Fields: pairFields, BatchSize: 1, Sampler: c.sampler}, pairs(3, c.size))
+		if (err == nil) != c.opens {
+			t.Errorf("%s: open gives %v", name, err)
+			continue
+		}
+		if err == nil {
+			_, err = e.Start(context.Background(), shuffle.StepTicket(0, 2, 1, 0, 1), false).Wait(context.Background())
+			if cerr := e.Close(); cerr != nil {
+				t.Error(cerr)
+			}
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q", name, err, c.want)
+		}
+	}
+}
+
+func TestAssetsUnlikeTheFirst(t *testing.T) {
+	tab := chips(30, 3)
+	a, o := newFakeAsset(rand.New(rand.NewPCG(1, 1)), 4, 20, 24, 8, false, false)
+	tab.add(0, 1, a, o)
+	e := openFake(t, Spec{Fields: []Field{{Name: "image"}}, BatchSize: 1}, &fakeTable{rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects}, 1)
+	if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false).Wait(context.Background()); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("four bands where three are: %v", err)
+	}
+	// With bands picked, one more does not matter.
+	e = openFake(t, Spec{Fields: []Field{{Name: "image", Bands: []int{2}}}, BatchSize: 1}, &fakeTable{rows: 3, kinds: tab.kinds[:1], assets: tab.assets, objects: tab.objects}, 1)
+	wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 1, 1, 0, 1), false)).Release()
+}
+
+// TestSkippedRowIsCleared: the memory of an earlier batch does not show in a row that is not valid.
+func TestSkippedRowIsCleared(t *testing.T) {
+	tab := chips(31, 8)
+	tab.broken = map[int64]error{}
+	spec := Spec{Fields: chipFields, BatchSize: 4, BadSamples: BadSkip}
+	e := openFake(t, spec, tab, 2)
+	ctx := context.Background()
+	wait(t, e.Start(ctx, shuffle.StepTicket(0, 0, 4, 0, 1), false)).Release()
+	tab.broken[5] = fault.New(fault.Corrupt, "tile", 1, "broken")
+	b := wait(t, e.Start(ctx, shuffle.StepTicket(0, 1, 4, 0, 1), false))
+	defer b.Release()
+	if b.Valid[1] {
+		t.Fatal("row 1 is valid")
+	}
+	for _, name := range []string{"image", "image_valid", "mask"} {
+		data := b.Tensor(name).Data
+		for i, v := range data[len(data)/4 : len(data)/2] {
+			if v != 0 {
+				t.Fatalf("%s: byte %d of the skipped row is %d", name, i, v)
+			}
+		}
+	}
+}
+
+// TestFirstSampleMayBeBad: where bad samples are skipped, the first is no exception.
+func TestFirstSampleMayBeBad(t *testing.T) {
+	tab := chips(32, 4)
+	tab.broken = map[int64]error{0: fault.New(fault.Corrupt, "tile", 1, "broken")}
+	if _, err := tryEngine(Spec{Fields: chipFields, BatchSize: 2}, tab); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("without skip: %v", err)
+	}
+	e := openFake(t, Spec{Fields: chipFields, BatchSize: 2, BadSamples: BadSkip}, tab, 1)
+	b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false))
+	defer b.Release()
+	if fmt.Sprint(b.Valid) != "[false true]" {
+		t.Errorf("valid %v", b.Valid)
+	}
+	if _, _, skipped := statsOf(t, tab, 2, BadSkip); skipped != 1 {
+		t.Errorf("statistics skipped %d", skipped)
+	}
+}
+
+// TestSystemErrorsAreNotSkipped: that the system fails is not the sample's fault.
+func TestSystemErrorsAreNotSkipped(t *testing.T) {
+	tab := chips(33, 4)
+	tab.broken = map[int64]error{2: syscall.EMFILE}
+	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4, BadSamples: BadSkip}, tab, 1)
+	if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background()); !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("error %v", err)
+	}
+}
+
+// TestFirstErrorIsReported: whichever worker is faster, the error is that of the first row.
+func TestFirstErrorIsReported(t *testing.T) {
+	tab := chips(34, 16)
+	tab.broken = map[int64]error{}
+	for row := int64(2); row < 16; row++ {
+		tab.broken[row] = fault.New(fault.Corrupt, fmt.Sprint("row ", row), 0, "broken")
+	}
+	e := openFake(t, Spec{Fields: chipFields, BatchSize: 16}, tab, 7)
+	for range 50 {
+		_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 16, 0, 1), false).Wait(context.Background())
+		if err == nil || !strings.Contains(err.Error(), "row 2 ") {
+			t.Fatalf("error %v", err)
+		}
+	}
+}
+
+// TestNextAfterAnError tries the same step again; after a deadline the work has gone on.
+func TestNextAfterAnError(t *testing.T) {
+	tab := chips(35, 12)
+	broken := fault.New(fault.Corrupt, "tile", 1, "broken")
+	tab.broken = map[int64]error{5: broken}
+	e := openFake(t, Spec{Fields: chipFields, BatchSize: 4}, tab, 1)
+	l, err := NewLoader(e, LoaderOptions{Epochs: 1, Prefetch: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	ctx := context.Background()
+	next := func() *Batch {
+		t.Helper()
+		b, err := l.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	next().Release()
+	for range 2 {
+		if _, err := l.Next(ctx); !errors.Is(err, fault.Corrupt) {
+			t.Fatalf("the bad step gives %v", err)
+		}
+	}
+	delete(tab.broken, 5)
+	b := next()
+	if b.First != 4 {
+		t.Errorf("position %d after the bad step, want 4", b.First)
+	}
+	b.Release()
+	// Short deadlines: in the end the batch comes.
+	for deadline := time.Now().Add(20 * time.Second); ; {
+		short, cancel := context.WithTimeout(ctx, 100*time.Microsecond)
+		b, err := l.Next(short)
+		cancel()
+		if err == nil {
+			if b.First != 8 {
+				t.Errorf("position %d, want 8", b.First)
+			}
+			b.Release()
+			break
+		}
+		if !errors.Is(err, context.DeadlineExceeded) || time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBatchesOfSeveralSizesShareTheMemory: idle buffers of the wrong size make room.
+func TestBatchesOfSeveralSizesShareTheMemory(t *testing.T) {
+	tab := chips(36, 8)
+	spec := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 4}.WithDefaults()
+	probe := openFake(t, spec, tab, 1)
+	l, err := probe.layout(layoutKey{rows: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := newEngine(context.Background(), spec, Options{Workers: 1, Opener: tab, MemoryBytes: int64(l.bytes)}.withDefaults(), tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for range 3 {
+		for _, world := range []int{1, 2, 4} {
+			wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, world), false)).Release()
+		}
+	}
+}
+
+func TestStatesOfOtherRuns(t *testing.T) {
+	e := openFake(t, windowSpec(), chips(37, 4), 1)
+	good := shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: 5, Epoch: 2, Samples: 4}
+	for name, change := range map[string]func(*shuffle.State){
+		"spec": func(s *shuffle.State) { s.Spec = "x" }, "seed": func(s *shuffle.State) { s.Seed++ },
+		"version": func(s *shuffle.State) { s.Version++ }, "step": func(s *shuffle.State) { s.Samples++ },
+	} {
+		s := good
+		change(&s)
+		if _, err := CheckState(s, e.Hash(), e.Len(), e.Spec()); err == nil {
+			t.Errorf("a state with another %s was accepted", name)
+		}
+	}
+	if step, err := CheckState(good, e.Hash(), e.Len(), e.Spec()); step != 1 || err != nil {
+		t.Errorf("step %d, %v", step, err)
+	}
+}
+
+func TestNullValues(t *testing.T) {
+	null := catalog.Value{Null: true}
+	if err := (valueField{kind: catalog.Int}).check(null); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a null integer: %v", err)
+	}
+	for _, kind := range []catalog.Kind{catalog.Float, catalog.Text} {
+		if err := (valueField{kind: kind}).check(null); err != nil {
+			t.Errorf("a null %v: %v", kind, err)
+		}
+	}
+	f := (valueField{kind: catalog.Float}).tensor([]catalog.Value{null, {Float: 2}}, []bool{true, true})
+	if fmt.Sprintf("%x", f.Data) != "010000000000f87f0000000000000040" {
+		t.Errorf("null and 2 as floats: %x", f.Data)
+	}
+}
+
+func TestSpecsThatAreRefused(t *testing.T) {
+	for name, text := range map[string]string{
+		"an unknown member":     `{"source":"a","batch_size":1,"colour":1}`,
+		"more after it":         `{"source":"a","batch_size":1} {}`,
+		"no source":             `{"batch_size":1}`,
+		"no batch size":         `{"source":"a"}`,
+		"a policy":              `{"source":"a","batch_size":1,"bad_samples":"hope"}`,
+		"a sampler":             `{"source":"a","batch_size":1,"sampler":{"kind":"spiral"}}`,
+		"a window of nothing":   `{"source":"a","batch_size":1,"sampler":{"kind":"random_window"}}`,
+		"a name twice":          `{"source":"a","batch_size":1,"fields":[{"name":"a"},{"name":"a"}]}`,
+		"a name of the batch's": `{"source":"a","batch_size":1,"fields":[{"name":"a","validity":"valid"}]}`,
+		"two places":            `{"source":"a","batch_size":1,"fields":[{"name":"a","column":"c","pattern":"{id}"}]}`,
+		"a dtype":               `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"int7"}]}`,
+		"native and normalised": `{"source":"a","batch_size":1,"fields":[{"name":"a","normalize":{"scale":[1],"offset":[0]}}]}`,
+		"scales and offsets":    `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1,2],"offset":[0]}}]}`,
+		"a scale over float32":  `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1e300],"offset":[0]}}]}`,
+		"a scale under float32": `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1e-60],"offset":[0]}}]}`,
+		"an empty clip":         `{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","normalize":{"scale":[1],"offset":[0],"clip":[1,0]}}]}`,
+		"a fill":                `{"source":"a","batch_size":1,"fields":[{"name":"a","fill":"zero"}]}`,
+	} {
+		if s, err := ParseSpec([]byte(text)); err == nil {
+			t.Errorf("%s: accepted as %+v", name, s)
+		}
+	}
+	s, err := ParseSpec([]byte(`{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","fill":"nan"}]}`))
+	if err != nil || fmt.Sprint(*s.Fields[0].Fill) != "NaN" {
+		t.Errorf("fill nan: %v", err)
+	}
+}

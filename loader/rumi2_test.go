@@ -1,0 +1,79 @@
+package loader_test
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// rumi2 are the files of generation 2 that come with the module.
+func rumi2(t *testing.T) []corpus.File {
+	t.Helper()
+	dir := filepath.Join(corpus.Testdata(t), "raster")
+	return append(corpus.Of(corpus.Manifest(t, dir), "rumi-new"), corpus.Manifest(t, filepath.Join(dir, "rumi-new", "written"))...)
+}
+
+// Files of generation 2 are told apart from TIFFs, indexed with the original writer's blob and read by it.
+func TestRumi2(t *testing.T) {
+	files := &source.Files{}
+	defer files.Close()
+	for _, f := range rumi2(t) {
+		path := filepath.Join(f.Dir, f.Path)
+		info, err := loader.Inspect(t.Context(), path, loader.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if info.Kind != loader.KindRumi || info.Raster == nil || info.Unreadable != "" || info.TIFF.Compression != "OpenZL" || info.TIFF.TOG || info.TIFF.NotTOG != nil {
+			t.Errorf("%s: %+v", f.Path, info)
+		}
+		a, m, err := catalog.OpenAsset(t.Context(), files, path, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Format != catalog.FormatRumi || hex.EncodeToString(m.Blob) != f.Blob {
+			t.Errorf("%s: %s with blob %x", f.Path, m.Format, m.Blob)
+		}
+		if f.Geo == nil && (m.EPSG != 0 || m.Transform != nil) || f.Geo != nil && (f.Geo.CRS != float64(m.EPSG) || m.Transform == nil) {
+			t.Errorf("%s: EPSG %d, transform %v", f.Path, m.EPSG, m.Transform)
+		}
+		if f.Unit == "cell" && a.Index.ChunkB != f.Shape[0] {
+			t.Errorf("%s: chunks of %d bands", f.Path, a.Index.ChunkB)
+		}
+		for _, headers := range [][][]byte{nil, {m.Blob}} {
+			got, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{Headers: headers, Threads: 3})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !slices.Equal(got.Shape, f.Shape) || got.DType.String() != f.DType || corpus.SHA256(got.Data) != f.SHA256 {
+				t.Errorf("%s: %v %s, want %v %s, or other samples", f.Path, got.Shape, got.DType, f.Shape, f.DType)
+			}
+		}
+	}
+}
+
+// A file of a later generation is named for what it is, and refused.
+func TestLaterRumi(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.rumi")
+	if err := os.WriteFile(path, []byte("RUMI\x01\x00\x00\x00\x10\x00\x00\x00\x00\x00\x00\x00"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	info, err := loader.Inspect(t.Context(), path, loader.Options{})
+	if err != nil || info.Kind != loader.KindRumi || !strings.Contains(info.Unreadable, "generation") {
+		t.Errorf("%+v, %v", info, err)
+	}
+	_, err = loader.Read(context.Background(), []string{path}, loader.ReadOptions{})
+	if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "generation") {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,161 @@
+package source
+
+import (
+	"container/list"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// DefaultKeep is the number of idle files that Files keeps open.
+const DefaultKeep = 128
+
+// Files opens local files, by path or file:// URI, and keeps some of them open between uses. The
+// zero value is ready. Close it when it is not needed any more.
+type Files struct {
+	// Keep is the number of idle files kept open. Default DefaultKeep.
+	Keep int
+
+	mu     sync.Mutex
+	idle   map[string]*list.Element // by path; the values are *file
+	lru    list.List                // least recently given back first
+	closed bool
+}
+
+// file is an open file, in use by one reader at a time or idle.
+type file struct {
+	f     *os.File
+	size  int64
+	mtime time.Time
+	owner *Files
+	path  string
+}
+
+// Open implements Opener. What is not a regular file is fault.Unsupported. A failure of the system
+// (too many open files, no permission) is an error without a kind: it says nothing about the file.
+func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
+	path := strings.TrimPrefix(uri, "file://")
+	if f := s.take(path); f != nil {
+		if f.unchanged() {
+			return f, nil
+		}
+		if err := f.f.Close(); err != nil {
+			return nil, err
+		}
+	}
+	// Without O_NONBLOCK opening a named pipe would wait for a writer, before it can be told from a file.
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fault.WithFile(systemError(err), uri)
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "not a regular file"), uri)
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return &file{f: f, size: st.Size(), mtime: st.ModTime(), owner: s, path: path}, nil
+}
+
+// systemError gives a failed call its kind, if it is one that the name or the file is to blame for.
+func systemError(err error) error {
+	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+		return err
+	}
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
+		return &fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
+	}
+	return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
+}
+
+// take returns the idle file of a path, or nil.
+func (s *Files) take(path string) *file {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.idle[path]
+	if e == nil {
+		return nil
+	}
+	delete(s.idle, path)
+	return s.lru.Remove(e).(*file)
+}
+
+// give keeps a file, and closes the one that was not used for longest if there are too many.
+func (s *Files) give(f *file) error {
+	if old := s.keep(f); old != nil {
+		return old.f.Close()
+	}
+	return nil
+}
+
+// keep returns the file to close: f itself if another reader of its path was faster, or if there
+// is nothing to keep it for.
+func (s *Files) keep(f *file) *file {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed || s.idle[f.path] != nil {
+		return f
+	}
+	if s.idle == nil {
+		s.idle = map[string]*list.Element{}
+	}
+	s.idle[f.path] = s.lru.PushBack(f)
+	keep := s.Keep
+	if keep == 0 {
+		keep = DefaultKeep
+	}
+	if s.lru.Len() <= keep {
+		return nil
+	}
+	old := s.lru.Remove(s.lru.Front()).(*file)
+	delete(s.idle, old.path)
+	return old
+}
+
+// Close closes the idle files. Readers that are still open stay valid, and close themselves later.
+func (s *Files) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var errs []error
+	for e := s.lru.Front(); e != nil; e = e.Next() {
+		errs = append(errs, e.Value.(*file).f.Close())
+	}
+	s.lru.Init()
+	s.idle, s.closed = nil, true
+	return errors.Join(errs...)
+}
+
+// unchanged reports whether an idle file is still what it was when it was opened.
+func (f *file) unchanged() bool {
+	st, err := f.f.Stat()
+	return err == nil && st.Size() == f.size && st.ModTime().Equal(f.mtime)
+}
+
+func (f *file) Size() int64 { return f.size }
+
+func (f *file) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
+		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), f.size), f.path)
+	}
+	_, err := f.f.ReadAt(p, off)
+	if errors.Is(err, io.EOF) {
+		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "the file became shorter while it was read"), f.path)
+	}
+	if err != nil {
+		return fmt.Errorf("byte range at %d: %w", off, err) // of the system: its text names the file
+	}
+	return nil
+}
+
+func (f *file) Close() error { return f.owner.give(f) }

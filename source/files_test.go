@@ -1,0 +1,204 @@
+package source
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func read(t *testing.T, s *Files, path string, off int64, n int) (string, error) {
+	t.Helper()
+	r, err := s.Open(context.Background(), path)
+	if err != nil {
+		return "", err
+	}
+	b := make([]byte, n)
+	err = r.ReadAt(context.Background(), b, off)
+	if cerr := r.Close(); cerr != nil {
+		t.Fatal(cerr)
+	}
+	return string(b), err
+}
+
+// openFiles counts the descriptors of this process, where the system tells.
+func openFiles(t *testing.T) int {
+	t.Helper()
+	d, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip("needs /proc")
+	}
+	return len(d)
+}
+
+func TestReadsRanges(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "0123456789")
+	s := &Files{}
+	defer s.Close()
+	for _, uri := range []string{path, "file://" + path} {
+		if got, err := read(t, s, uri, 3, 4); got != "3456" || err != nil {
+			t.Errorf("%s: %q, %v", uri, got, err)
+		}
+	}
+	if got, err := read(t, s, path, 10, 0); got != "" || err != nil {
+		t.Errorf("nothing at the end: %q, %v", got, err)
+	}
+	for _, c := range []struct {
+		off int64
+		n   int
+	}{{-1, 1}, {0, 11}, {10, 1}, {11, 0}, {9, 2}, {1 << 62, 1}} {
+		if _, err := read(t, s, path, c.off, c.n); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%d bytes at %d: %v", c.n, c.off, err)
+		}
+	}
+}
+
+func TestRefusesWhatIsNoFile(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "x")
+	pipe := filepath.Join(dir, "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Skip(err)
+	}
+	s := &Files{}
+	defer s.Close()
+	for path, kind := range map[string]fault.Kind{
+		filepath.Join(dir, "none"): fault.NotFound, filepath.Join(dir, "file", "below"): fault.NotFound,
+		dir: fault.Unsupported, pipe: fault.Unsupported, "/dev/null": fault.Unsupported,
+	} {
+		done := make(chan error, 1)
+		go func() {
+			_, err := read(t, s, path, 0, 1)
+			done <- err
+		}()
+		select {
+		case err := <-done:
+			if fault.KindOf(err) != kind {
+				t.Errorf("%s: %v, want %v", path, err, kind)
+			}
+		case <-time.After(10 * time.Second):
+			t.Fatalf("%s: opening waits", path)
+		}
+	}
+}
+
+// TestSystemErrorsHaveNoKind: that there are too many open files says nothing about a file, and must
+// not pass for a bad sample.
+func TestSystemErrorsHaveNoKind(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("no limit of open files")
+	}
+	for _, err := range []error{
+		&os.PathError{Op: "open", Path: "a", Err: syscall.EMFILE}, &os.PathError{Op: "open", Path: "a", Err: syscall.EACCES},
+		&os.PathError{Op: "read", Path: "a", Err: syscall.EIO},
+	} {
+		if k := fault.KindOf(systemError(err)); k != 0 {
+			t.Errorf("%v is %v", err, k)
+		}
+	}
+}
+
+func TestKeepsAFewFilesOpen(t *testing.T) {
+	dir := t.TempDir()
+	before := openFiles(t)
+	s := &Files{Keep: 3}
+	for round := range 3 {
+		for i := range 10 {
+			path := filepath.Join(dir, fmt.Sprint(i))
+			if round == 0 {
+				write(t, path, fmt.Sprint(i))
+			}
+			if got, err := read(t, s, path, 0, 1); got != fmt.Sprint(i) || err != nil {
+				t.Fatalf("file %d: %q, %v", i, got, err)
+			}
+		}
+		if n := openFiles(t) - before; n != 3 {
+			t.Errorf("%d files are open, want 3", n)
+		}
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := openFiles(t) - before; n != 0 {
+		t.Errorf("%d files are open after Close", n)
+	}
+}
+
+// TestReadersOfOneFile opens a file several times at once; one of them is kept.
+func TestReadersOfOneFile(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "abc")
+	before := openFiles(t)
+	s := &Files{}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 50 {
+				r, err := s.Open(context.Background(), path)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				b := make([]byte, 3)
+				if err := r.ReadAt(context.Background(), b, 0); err != nil || !bytes.Equal(b, []byte("abc")) {
+					t.Errorf("%q, %v", b, err)
+				}
+				if err := r.Close(); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if n := openFiles(t) - before; n != 1 {
+		t.Errorf("%d files are open, want 1", n)
+	}
+	r, err := s.Open(context.Background(), path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	b := make([]byte, 3)
+	if err := r.ReadAt(context.Background(), b, 0); err != nil {
+		t.Errorf("a reader opened before Close: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if n := openFiles(t) - before; n != 0 {
+		t.Errorf("%d files are open after Close", n)
+	}
+}
+
+// TestChangedFileIsOpenedAgain: an idle file that was written to has a new size.
+func TestChangedFileIsOpenedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	write(t, path, "old")
+	s := &Files{}
+	defer s.Close()
+	if _, err := read(t, s, path, 0, 3); err != nil {
+		t.Fatal(err)
+	}
+	write(t, path, "newer")
+	if got, err := read(t, s, path, 0, 5); got != "newer" || err != nil {
+		t.Errorf("%q, %v", got, err)
+	}
+}
