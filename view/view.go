@@ -49,6 +49,8 @@ type Options struct {
 	MaxSide int
 	// Palette for rasters of one band.
 	Palette Palette
+	// Colours of categories, instead of those of Category.
+	Colours map[int64]color.NRGBA
 }
 
 func (o Options) withDefaults(bands int) Options {
@@ -101,7 +103,7 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 	if len(o.Bands) == 1 && o.Palette != Never {
 		p := r.sample(o.Bands[0], step, nearest)
 		if o.Palette == Always || r.DType.Components() == 1 && isInteger(r.DType) && categories(p.v) <= MaxCategories {
-			return p.colour(func(v float64) color.NRGBA { return Category(int64(v)) }), nil
+			return p.colour(o.category), nil
 		}
 	}
 	planes := make([]plane, len(o.Bands))
@@ -110,6 +112,13 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 		planes[i].stretch(o.Low, o.High)
 	}
 	return compose(planes), nil
+}
+
+func (o *Options) category(v float64) color.NRGBA {
+	if c, ok := o.Colours[int64(v)]; ok {
+		return c
+	}
+	return Category(int64(v))
 }
 
 // plane is one band at the picture's size; NaN stands for no data.
@@ -200,6 +209,9 @@ func load(d chunk.DType, b []byte) float64 {
 		chunk.Complex64: chunk.Float32, chunk.Complex128: chunk.Float64, chunk.ComplexInt16: chunk.Int16,
 		chunk.ComplexInt32: chunk.Int32, chunk.ComplexFloat16: chunk.Float16,
 	}[d]
+	if part == chunk.Invalid { // a type of fewer than 8 bits or the like: its bits are all there is to show
+		return float64(b[0])
+	}
 	return math.Hypot(load(part, b), load(part, b[part.Size():]))
 }
 
@@ -318,6 +330,28 @@ func Category(v int64) color.NRGBA {
 	return palette[1+((v-1)%n+n)%n]
 }
 
+// Colours returns a colour a category: that of Category or, where an earlier value has it, the next that
+// is free. Up to eleven values besides 0 have different colours.
+func Colours(values []int64) map[int64]color.NRGBA {
+	n := int64(len(palette) - 1)
+	c, taken := map[int64]color.NRGBA{}, map[color.NRGBA]bool{}
+	for _, v := range values {
+		c[v] = Category(v)
+		for k := range n {
+			free := Category(1 + (v%n+n-1+k)%n)
+			if v == 0 {
+				break
+			}
+			if !taken[free] {
+				c[v] = free
+				break
+			}
+		}
+		taken[c[v]] = true
+	}
+	return c
+}
+
 // Sheet puts pictures side by side in rows of columns (0: about as many as rows), each in a cell of
 // the largest one's size, gap pixels apart.
 func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
@@ -341,4 +375,17 @@ func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 		}
 	}
 	return sheet
+}
+
+// Count adds the number of samples of each value to n, those without data left out, and returns
+// false once there are more than limit values.
+func (r *Raster) Count(n map[int64]uint64, limit int) bool {
+	for i := range len(r.Data) / r.DType.Size() {
+		if v := r.value(i); !math.IsNaN(v) {
+			if n[int64(v)]++; len(n) > limit {
+				return false
+			}
+		}
+	}
+	return true
 }

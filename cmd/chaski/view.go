@@ -27,30 +27,59 @@ type viewFlags struct {
 	stretch  string
 	maxBytes int64
 	data     datasetFlags
+
+	histogram, report bool
+	resized, several  bool // --size, --batch were given
 }
 
 func newView(s streams) *cobra.Command {
 	var f viewFlags
 	cmd := &cobra.Command{
-		Use:   "view [flags] -o OUT.png PATH...",
-		Short: "Make a picture of files, or of a batch",
+		Use:   "view [--histogram | --report] [flags] -o OUT PATH...",
+		Short: "Make a picture of files or of a batch, histograms, or a report of a dataset",
 		Long: `Make a PNG for a quick look: of one file; a contact sheet of several; or, if the one PATH is a
 folder or a table (catalog, Parquet, CSV), a sheet of one batch of that dataset, its fields below
 each other.
 
 One band is grey, three are red, green and blue, each stretched from its 2nd to its 98th percentile.
 A band of integers with few different values is taken for a mask and shown with one colour a value.
-nodata and NaN are transparent.`,
+nodata and NaN are transparent.
+
+With --histogram: a figure with a panel a band of the one PATH, a file or a dataset (folder, table,
+or a glob in quotes), all of whose pixels are counted: the histogram of 100 bins, the percentiles
+2.5, 50 and 98.5, mean, standard deviation, range, and the shares of nodata and NaN. Where 99.9 % of
+the samples lie in a part of the range only that is drawn. At most 64 bands of all fields are shown.
+OUT is an SVG, its fonts in it, if its name ends in .svg, else a PNG.
+
+With --report: one page of HTML about the one PATH, a dataset. It needs no other file and no network,
+and follows its reader's choice of light or dark. It has counts, fields, sizes and compression, every
+band's statistics and histogram, the classes of masks, a map of footprints, what is odd (samples that
+cannot be read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default here:
+18, or 16 where there are several rasters) of the order with --seed, stretched.
+
+The statistics are of every pixel, which is decoded once; twice if a sample cannot be read, or for the
+classes of a mask whose values lie 100 or more apart. Of more than 5,000 samples the map has a random
+5,000. It is in longitude and latitude for EPSG 4326, 4258, 4269, 3857 and UTM on WGS 84, ETRS89 and
+NAD83, else in the CRS that most assets have. --bands, --window and --per-asset do nothing here.`,
 		Example: `  chaski view -o quick.png chip.tif
   chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
-  chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/`,
+  chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/
+  chaski view --histogram -o histogram.png chip.tif
+  chaski view --histogram -o histogram.svg "chips/*.tif"
+  chaski view --report -o report.html chips/
+  chaski view --report --field image=images/{id}.tif --field mask=masks/{id}.tif --b 2,1,0 -o pairs.html pairs/`,
 		Args: atLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
+			return f.run(cmd.Context(), s, paths)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
+	fl.BoolVar(&f.histogram, "histogram", false, "write a figure of the histograms of all bands")
+	fl.BoolVar(&f.report, "report", false, "write a report of a dataset as one page of HTML")
 	fl.StringVar(&f.b, "b", "", "bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
-	fl.IntVar(&f.size, "size", 512, "longer side of a picture at most, in pixels")
+	fl.IntVar(&f.size, "size", 512, "longer side of a picture at most, in pixels (default of a report: 192)")
 	fl.IntVar(&f.columns, "columns", 0, "pictures side by side (default: about as many as rows)")
 	fl.StringVar(&f.palette, "palette", "auto", "colours of categories for one band: auto, never or always")
 	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles that become black and white")
@@ -91,6 +120,9 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	o, err := f.options()
 	if err != nil {
 		return err
+	}
+	if f.histogram || f.report {
+		return f.page(ctx, s, paths, o)
 	}
 	var pictures []*image.NRGBA
 	columns := f.columns

@@ -1,0 +1,70 @@
+package report
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/view"
+)
+
+// Panels measures a dataset and returns a panel a band, of all raster fields in their order. Where there
+// are several fields their names stand before those of the bands. Of more than view.MaxPanels bands
+// the first are returned, with the number of all. Errors are those of loader.Stats.
+func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress func(done, total int64)) (p []view.Panel, bands int, err error) {
+	spec = spec.WithDefaults()
+	r, err := loader.Stats(ctx, spec, o, progress)
+	if err != nil {
+		return nil, 0, err
+	}
+	names, err := bandNames(ctx, spec, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, f := range spec.Fields {
+		s, measured := r.Fields[f.Name]
+		if !measured {
+			continue
+		}
+		bands += len(s.Bands)
+		field := Field{BandNames: names[i], Stats: &s}
+		for _, panel := range field.Panels(view.MaxPanels - len(p)) {
+			if len(r.Fields) > 1 {
+				panel.Name = f.Name + ": " + panel.Name
+			}
+			p = append(p, panel)
+		}
+	}
+	if len(p) == 0 {
+		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no raster in it"), spec.Source)
+	}
+	return p, bands, nil
+}
+
+// bandNames returns the names that the first asset of each field has for its bands.
+func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [][]string, err error) {
+	fields := make([]catalog.Source, len(spec.Fields))
+	for i, f := range spec.Fields {
+		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
+	}
+	t, err := catalog.Open(ctx, spec.Source, fields, catalog.Options{Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots})
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close() //nolint:errcheck // it was only read
+	for i := range fields {
+		var list []string
+		if t.Kind(i) == catalog.Raster {
+			a, err := t.Asset(ctx, i, 0)
+			if err != nil {
+				return nil, err
+			}
+			if info, err := loader.Inspect(ctx, a.URI, o); err == nil && info.TIFF != nil {
+				list = info.TIFF.BandNames
+			}
+		}
+		names = append(names, list)
+	}
+	return names, nil
+}
