@@ -6,23 +6,49 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Limits of one chunk's graph, those of the original.
-const (
-	maxStreams     = 110000
-	maxNodeStreams = 100000
-)
+// varintVersion is the first version that counts nodes and streams in more than a byte.
+const varintVersion = 9
+
+// maxStreams bounds the streams of one chunk's graph. It and the functions below are the limits of
+// the original.
+const maxStreams = 110000
 
 func maxNodes(version int) int {
-	if version < 20 {
+	switch {
+	case version < varintVersion:
+		return 256
+	case version < 20:
 		return 10000
 	}
 	return 20000
+}
+
+func maxStored(version int) int {
+	switch {
+	case version < varintVersion:
+		return 256
+	case version < 16:
+		return 10000
+	}
+	return maxStreams
+}
+
+// maxInputs bounds the streams that one node takes.
+func maxInputs(version int) int {
+	switch {
+	case version < varintVersion:
+		return 32
+	case version < 16:
+		return 1024
+	}
+	return 100000
 }
 
 // node is one codec of a chunk's graph.
 type node struct {
 	id      uint32
 	custom  bool
+	codec   *codec // what it stands for, once the graph is checked
 	dict    bool
 	header  span // within the chunk's codec headers
 	vars    int  // variable inputs
@@ -50,17 +76,21 @@ func chunkFault(kind fault.Kind, off int, format string, args ...any) error {
 
 // parse reads a chunk's decoding map and finds its stored streams; c is left after them.
 func (k *chunk) parse(c *cursor, h *frameHeader) error {
-	nodes := c.varint()
+	var nodes, stored uint64
+	if h.version < varintVersion {
+		nodes, stored = uint64(c.byte()), uint64(c.byte())
+	} else {
+		nodes, stored = c.varint(), c.varint()
+	}
 	if h.version >= chunkVersion {
 		nodes-- // zero ends the frame and was seen before
 	}
-	stored := c.varint()
 	switch {
 	case c.bad:
 		return chunkFault(fault.Corrupt, c.off, "frame ends within it")
 	case nodes >= uint64(maxNodes(h.version)):
 		return chunkFault(fault.Limit, c.off, "graph of %d nodes", nodes)
-	case stored >= maxStreams:
+	case stored >= uint64(maxStored(h.version)):
 		return chunkFault(fault.Limit, c.off, "graph of %d stored streams", stored)
 	case int(stored) > c.left():
 		return chunkFault(fault.Corrupt, c.off, "%d stored streams in %d bytes", stored, c.left())
@@ -150,7 +180,7 @@ func (k *chunk) parseArity(c *cursor, h *frameHeader) error {
 	for i := range k.nodes {
 		if r.next(1) != 0 {
 			v := c.varint()
-			if v >= maxNodeStreams {
+			if v >= uint64(maxInputs(h.version)) {
 				return chunkFault(fault.Limit, c.off, "node %d has %d inputs", i, v)
 			}
 			k.nodes[i].vars = int(v) + 1

@@ -2,9 +2,20 @@ package openzl
 
 import "github.com/chaski-eo/chaski/openzl/internal/kernel"
 
+// deltaHeaderVersion is the first version in which the first number is delta's header.
+const deltaHeaderVersion = 13
+
 // decodeDelta sums up differences. The header is the first number; without one there are none.
+// Before deltaHeaderVersion the first number stands before the differences.
 func decodeDelta(c *call) error {
 	in := c.in[0]
+	if c.version < deltaHeaderVersion {
+		dst, err := c.make(0, in.width, in.count)
+		if err == nil && in.count > 0 {
+			kernel.Delta(dst, in.data[:in.width], in.data[in.width:], in.width)
+		}
+		return err
+	}
 	if len(c.header) == 0 {
 		if in.count != 0 {
 			return c.fault("%d differences to no first number", in.count)

@@ -36,13 +36,13 @@ func decodeFSE14(c *call) error {
 // decodeHuffman14 decodes bytes.
 func decodeHuffman14(c *call) error { return c.entropy14(1, 1, 2) }
 
-// decodeHuffmanFixed14 decodes elements of one or two bytes. The header is whether they are coded
-// byte by byte, and their width.
+// decodeHuffmanFixed14 decodes elements of one or two bytes, before version 11 of any width. The
+// header is whether they are coded byte by byte, and their width.
 func decodeHuffmanFixed14(c *call) error {
 	h := cursor{b: c.header}
 	bytewise := h.byte() != 0
 	width := h.varint()
-	if h.bad || h.left() > 0 || width < 1 || width > 2 {
+	if h.bad || h.left() > 0 || width < 1 || width > 1<<16 || width > 2 && c.version >= 11 {
 		return c.fault("header % x", c.header)
 	}
 	if bytewise {
@@ -106,7 +106,7 @@ func (e *entropy14) block(dst []byte, depth int) int {
 	case blockBits:
 		nbits := int(e.byte() >> 3)
 		n := e.count(e.varint(), 0)
-		if nbits >= 8*e.sym {
+		if nbits >= 8*e.sym || !numericWidth(e.sym) {
 			return e.fail("symbols of %d bits", nbits)
 		}
 		src := e.bytes((n*nbits + 7) / 8)
@@ -206,7 +206,7 @@ func (e *entropy14) coded(dst []byte, kind byte) int {
 		return 0
 	case e.sym == 1:
 		ok = e.huffman(out, src)
-	default:
+	case e.sym == 2:
 		ok = e.huffman16(out, src)
 	}
 	if !ok {

@@ -1,16 +1,20 @@
 package openzl
 
 import (
+	"bytes"
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// zstdMagic is what the stored frames lack.
-const zstdMagic = "\x28\xb5\x2f\xfd"
+// zstdMagic is what the stored frames lack since magiclessVersion.
+const (
+	zstdMagic        = "\x28\xb5\x2f\xfd"
+	magiclessVersion = 9
+)
 
 // decodeZstd decompresses one zstd frame (RFC 8878) that stands without its magic number after
-// the width of the elements, and must say how large its content is.
+// the width of the elements, and must say how large its content is. It serves zstd_fixed too.
 func decodeZstd(c *call) error {
 	h := cursor{b: c.in[0].data}
 	width := h.varint()
@@ -18,6 +22,12 @@ func decodeZstd(c *call) error {
 		return c.fault("element width %d", width)
 	}
 	src := h.b[h.off:]
+	if c.version < magiclessVersion {
+		if !bytes.HasPrefix(src, []byte(zstdMagic)) {
+			return c.fault("no zstd frame")
+		}
+		src = src[len(zstdMagic):]
+	}
 	size, ok := zstdContentSize(src)
 	if !ok {
 		return c.fault("frame does not say how large its content is")
@@ -26,20 +36,11 @@ func decodeZstd(c *call) error {
 	if size%width != 0 || size > uint64(len(src)/3+1)<<17 {
 		return c.fault("content of %d bytes, elements of %d, from %d bytes", size, width, len(src))
 	}
-	dst, err := c.make(0, int(width), int(size/width))
+	dst, err := c.makeSpare(0, int(width), int(size/width), zstd.Spare)
 	if err != nil {
 		return err
 	}
-	tmp, err := c.scratch(len(src) + len(zstdMagic))
-	if err != nil {
-		return err
-	}
-	copy(tmp, zstdMagic)
-	copy(tmp[len(zstdMagic):], src)
-	if c.d.zstd == nil {
-		c.d.zstd = zstd.New()
-	}
-	return c.d.zstd.Decompress(dst, tmp)
+	return c.d.unzstd(dst, src)
 }
 
 // zstdContentSize reads the content size from a zstd frame header without magic number (RFC 8878,

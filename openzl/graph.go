@@ -89,17 +89,11 @@ func (g *graph) build(d *Decoder) error {
 // place finds the input streams of node i, which begin at *next, and marks those it regenerates.
 func (g *graph) place(d *Decoder, i int, next *int) error {
 	nd := &d.chunk.nodes[i]
-	if nd.custom {
-		return graphFault(fault.Unsupported, i, "openzl custom codec (%d)", nd.id)
+	c, err := d.codec(i, nd)
+	if err != nil {
+		return err
 	}
-	c := &standard[nd.id&(numStandard-1)]
-	if c.decode == nil {
-		name := c.name
-		if name == "" {
-			name = "unknown"
-		}
-		return graphFault(fault.Unsupported, i, "openzl codec %s (%d)", name, nd.id)
-	}
+	nd.codec = c
 	if d.header.version < int(c.min) || c.max != 0 && d.header.version > int(c.max) {
 		return graphFault(fault.Corrupt, i, "codec %s in format version %d", c.name, d.header.version)
 	}
@@ -130,6 +124,25 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 	return nil
 }
 
+// codec finds what node i stands for.
+func (d *Decoder) codec(i int, nd *node) (*codec, error) {
+	if nd.custom {
+		if c := d.codecs[nd.id]; c != nil {
+			return c, nil
+		}
+		return nil, graphFault(fault.Unsupported, i, "openzl custom codec (%d)", nd.id)
+	}
+	c := &standard[nd.id&(numStandard-1)]
+	if c.decode == nil {
+		name := c.name
+		if name == "" {
+			name = "unknown"
+		}
+		return nil, graphFault(fault.Unsupported, i, "openzl codec %s (%d)", name, nd.id)
+	}
+	return c, nil
+}
+
 // placeStored gives the streams that no node makes their bytes, in order.
 func (g *graph) placeStored(k *chunk) error {
 	at, body := 0, k.bodies
@@ -158,7 +171,7 @@ func (g *graph) checkTypes(d *Decoder) error {
 	used := 0
 	for i := range d.chunk.nodes {
 		nd := &d.chunk.nodes[i]
-		c := &standard[nd.id]
+		c := nd.codec
 		for j := range nd.inputs {
 			s := g.input(nd, j)
 			if s.producer >= i {
@@ -201,7 +214,7 @@ func (g *graph) markDirect(k *chunk) {
 	for s.producer != stored {
 		s.direct = true
 		nd := &k.nodes[s.producer]
-		if !standard[nd.id].alias {
+		if !nd.codec.alias {
 			return
 		}
 		s = g.input(nd, 0)
@@ -230,8 +243,8 @@ func (d *Decoder) run(i int) error {
 	}
 	// The call lives in the decoder: handed to a function value it would be allocated.
 	d.call = call{d, d.header.version, d.chunk.headers[nd.header.from:nd.header.to], d.ins, d.regens}
-	if err := standard[nd.id].decode(&d.call); err != nil {
-		return fault.WithPart(err, standard[nd.id].name, fault.NoOffset)
+	if err := nd.codec.decode(&d.call); err != nil {
+		return fault.WithPart(err, nd.codec.name, fault.NoOffset)
 	}
 	for _, s := range d.ins {
 		s.drop(d)
@@ -248,6 +261,13 @@ func (c *call) fault(format string, args ...any) error {
 // less calls trim after. The type is the codec's. Contents are arbitrary. Strings have makeLens
 // and makeStrings or aliasStrings instead.
 func (c *call) make(i, width, count int) ([]byte, error) {
+	return c.makeSpare(i, width, count, 0)
+}
+
+// makeSpare is make for memory whose capacity is spare bytes more, which may be written to. Where
+// the caller wants the output there are none, so a stream that could lie there is copied there
+// later.
+func (c *call) makeSpare(i, width, count, spare int) ([]byte, error) {
 	s := c.out[i]
 	if width < 1 || count < 0 || count > math.MaxInt/width {
 		return nil, c.fault("stream of %d elements of %d bytes", count, width)
@@ -257,6 +277,9 @@ func (c *call) make(i, width, count int) ([]byte, error) {
 		return nil, c.fault("%s stream of width %d", s.typ, width)
 	}
 	s.width, s.count = width, count
+	if spare > 0 {
+		s.direct = false
+	}
 	if s.direct {
 		// Alignment is asked for so that the kernels take their fast paths.
 		if s.direct = n <= len(c.d.direct) && aligned(c.d.direct, 8); s.direct {
@@ -264,12 +287,12 @@ func (c *call) make(i, width, count int) ([]byte, error) {
 			return s.data, nil
 		}
 	}
-	if err := c.d.reserve(n); err != nil {
+	if err := c.d.reserve(n + spare); err != nil {
 		return nil, err
 	}
-	s.buf = c.d.bytes.get(n)
+	s.buf = c.d.bytes.get(n + spare)
 	s.data = s.buf.mem[:n:n]
-	return s.data, nil
+	return s.buf.mem[: n : n+spare], nil
 }
 
 // trim shortens out[i] to its first count elements.

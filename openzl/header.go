@@ -9,8 +9,10 @@ import (
 
 // Format versions that are read.
 const (
-	minVersion = 14
-	maxVersion = 26
+	minVersion = 8
+	maxVersion = 27
+	// typedVersion is the first version that says the type of its output; before, it is Serial.
+	typedVersion = 14
 	// chunkVersion is the first version whose frames are cut into chunks.
 	chunkVersion   = 21
 	commentVersion = 22
@@ -45,8 +47,8 @@ func headerFault(kind fault.Kind, off int, format string, args ...any) error {
 // typeCodes are the types in the order of their two-bit codes.
 var typeCodes = [4]Type{Serial, Struct, Numeric, String}
 
-// parse reads the frame header from c. verify says whether its checksum is looked at.
-func (h *frameHeader) parse(c *cursor, limit int, verify bool) error {
+// parse reads the frame header from c.
+func (h *frameHeader) parse(c *cursor, limit int) error {
 	*h = frameHeader{types: h.types[:0], sizes: h.sizes[:0], strings: h.strings[:0]}
 	magic := c.u32()
 	if c.bad {
@@ -79,7 +81,7 @@ func (h *frameHeader) parse(c *cursor, limit int, verify bool) error {
 	}
 	if h.version >= chunkVersion && h.chunkChecksum {
 		sum := byte(xxh3.Hash(c.b[:c.off]))
-		if got := c.byte(); verify && !c.bad && got != sum {
+		if got := c.byte(); !c.bad && got != sum {
 			return headerFault(fault.Corrupt, c.off-1, "checksum %#02x, stored %#02x", sum, got)
 		}
 	}
@@ -117,6 +119,10 @@ func (h *frameHeader) parseFlags(c *cursor) error {
 // parseTypes reads how many outputs there are and their types, two bits each. Where the two first
 // bytes have room left the first types stand there.
 func (h *frameHeader) parseTypes(c *cursor) error {
+	if h.version < typedVersion {
+		h.types = append(h.types, Serial)
+		return nil
+	}
 	first := c.byte()
 	n, inline := 1, 1
 	var packed uint32 // types in the leading bytes

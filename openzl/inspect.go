@@ -26,7 +26,7 @@ func Inspect(frame []byte) (Info, error) {
 	var h frameHeader
 	var k chunk
 	c := cursor{b: frame}
-	if err := h.parse(&c, math.MaxInt, true); err != nil {
+	if err := h.parse(&c, math.MaxInt); err != nil {
 		return Info{}, err
 	}
 	info := Info{FormatVersion: h.version, Outputs: h.types, Sizes: h.sizes}

@@ -57,8 +57,12 @@ type Options struct {
 	// proportion to what the frame says and has; a frame that needs more is refused with an error
 	// of kind Limit.
 	MaxOutput int
-	// SkipChecksums leaves the checksums that the frame carries unverified.
+	// SkipChecksums leaves the checksums of chunks and their content unverified, as the original
+	// can; that of the frame header is always verified.
 	SkipChecksums bool
+	// Custom holds the codecs that are none of the standard ones, by id. It must not be changed
+	// while a Decoder made with it is in use; one registry may serve many decoders.
+	Custom map[uint32]CustomCodec
 }
 
 // Decoder decodes frames, one after the other. It keeps its memory between frames: decoding a
@@ -75,20 +79,23 @@ type Decoder struct {
 	bytes  pool[byte]
 	lens   pool[uint32]
 	call   call
-	ins    []*stream // inputs of the node that runs
-	regens []*stream // regenerated streams of the node that runs
+	custom Call
+	codecs map[uint32]*codec // the custom ones
+	ins    []*stream         // inputs of the node that runs
+	regens []*stream         // regenerated streams of the node that runs
 
 	direct []byte // where output 0 of the chunk may be written, nil if nowhere
 
-	zstd  *zstd.Decoder
-	hash  *xxh3.Hasher
-	fse   kernel.FSETable
-	huf   kernel.HuffmanTable
-	tmp   []byte // scratch of a single node
-	tabs  [][]byte
-	wide  []uint32
-	look  [256]byte
-	parts kernel.Partitions
+	zstd   *zstd.Decoder
+	hash   *xxh3.Hasher
+	fse    kernel.FSETable
+	huf    kernel.HuffmanTable
+	tmp    []byte // scratch of a single node
+	framed []byte // a zstd frame with its magic number
+	tabs   [][]byte
+	wide   []uint32
+	look   [256]byte
+	parts  kernel.Partitions
 }
 
 // held is the memory behind one output.
@@ -103,7 +110,7 @@ func NewDecoder(o Options) *Decoder {
 		o.MaxOutput = DefaultMaxOutput
 	}
 	o.MaxOutput = min(o.MaxOutput, math.MaxInt/64) // arithmetic stays in range
-	return &Decoder{opt: o, bytes: newBytePool(), lens: newLensPool()}
+	return &Decoder{opt: o, bytes: newBytePool(), lens: newLensPool(), codecs: customCodecs(o.Custom)}
 }
 
 // Decode decodes a whole frame. The outputs stay valid until the next call of Decode or
@@ -113,7 +120,7 @@ func NewDecoder(o Options) *Decoder {
 func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 	d.reset()
 	c := cursor{b: frame}
-	if err := d.header.parse(&c, d.opt.MaxOutput, !d.opt.SkipChecksums); err != nil {
+	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
 		return nil, err
 	}
 	d.outs = resize(d.outs, len(d.header.types))
@@ -134,7 +141,7 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.reset()
 	c := cursor{b: frame}
-	if err := d.header.parse(&c, d.opt.MaxOutput, !d.opt.SkipChecksums); err != nil {
+	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
 		return err
 	}
 	switch {

@@ -17,6 +17,10 @@ func Bitunpack(dst, src []byte, width, nbits int) {
 	case 1:
 		bitunpackTail(dst, src, 1, nbits, bitunpack(dst, src, nbits))
 	case 2:
+		if nbits <= 14 {
+			bitunpackTail(dst, src, 2, nbits, bitunpack4(dst, src, nbits))
+			return
+		}
 		bitunpackWide[uint16](dst, src, 2, nbits)
 	case 4:
 		bitunpackWide[uint32](dst, src, 4, nbits)
@@ -48,6 +52,22 @@ func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
 		}
 		done += per
 		pos += per * nbits
+	}
+	return done
+}
+
+// bitunpack4 is bitunpack for numbers of two bytes, at most 14 bits each: four of them from a word.
+func bitunpack4(dst, src []byte, nbits int) int {
+	mask := uint64(1)<<nbits - 1
+	m1, m2, m3 := mask<<16, mask<<32, mask<<48
+	s1, s2, s3 := (16-nbits)&63, (32-2*nbits)&63, (48-3*nbits)&63
+	done, pos := 0, 0
+	for len(dst) >= 8 && pos>>3+8 <= len(src) {
+		w := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
+		binary.LittleEndian.PutUint64(dst, w&mask|w<<s1&m1|w<<s2&m2|w<<s3&m3)
+		dst = dst[8:]
+		done += 4
+		pos += 4 * nbits
 	}
 	return done
 }

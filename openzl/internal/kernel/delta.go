@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/chaski-eo/chaski/internal/view"
+import (
+	"github.com/chaski-eo/chaski/internal/scan"
+	"github.com/chaski-eo/chaski/internal/view"
+)
 
 type unsigned interface {
 	uint8 | uint16 | uint32 | uint64
@@ -34,23 +37,7 @@ func deltaWide[T unsigned](dst, first, deltas []byte, width int) {
 
 func delta[T unsigned](dst, deltas []T, v T) {
 	dst[0] = v
-	dst = dst[1:]
-	dst = dst[:len(deltas)]
-	for len(deltas) >= 4 && len(dst) >= 4 {
-		// Sums of pairs first: two additions deep instead of four.
-		a, b, c, e := deltas[0], deltas[1], deltas[2], deltas[3]
-		ab := a + b
-		dst[0] = v + a
-		dst[1] = v + ab
-		dst[2] = v + ab + c
-		v += ab + (c + e)
-		dst[3] = v
-		dst, deltas = dst[4:], deltas[4:]
-	}
-	for i, x := range deltas {
-		v += x
-		dst[i] = v
-	}
+	scan.Sum(dst[1:], deltas, v)
 }
 
 func deltaBytes(dst, deltas []byte, v uint64, width int) {

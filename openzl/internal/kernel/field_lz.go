@@ -31,7 +31,10 @@ func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
 	}
 	lits, offsets, moreLit, moreMatch := s.Literals, s.Offsets, s.MoreLiterals, s.MoreMatch
 	r0, r1, r2 := 1<<shift, 2<<shift, 4<<shift // the last three offsets, in bytes
-	at := 0
+	at, lit := 0, 0
+	// Up to here copying too much is within bounds, and cheaper than copying exactly.
+	const run, match = 32, 16
+	litSafe, atSafe := len(lits)-run, len(dst)-run-match
 	for tokens := s.Tokens; len(tokens) >= 2; tokens = tokens[2:] {
 		token := int(binary.LittleEndian.Uint16(tokens))
 		switch token & 3 {
@@ -62,31 +65,25 @@ func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
 			moreMatch = moreMatch[4:]
 		}
 		nlit, nmatch = nlit<<shift, (nmatch+least)<<shift
-		if nlit > len(lits) || nlit+nmatch > len(dst)-at {
+		to := at + nlit
+		if from := to - r0; nlit <= run && nmatch <= match && r0 >= match && from >= 0 && lit <= litSafe && at <= atSafe {
+			// Most runs and matches are short, and most matches far away.
+			*(*[run]byte)(dst[at:]) = *(*[run]byte)(lits[lit:])
+			*(*[match]byte)(dst[to:]) = *(*[match]byte)(dst[from:])
+			at, lit = to+nmatch, lit+nlit
+			continue
+		}
+		if nlit > len(lits)-lit || nlit+nmatch > len(dst)-at || r0 <= 0 || r0 > to {
 			return 0, false
 		}
-		if out := dst[at:]; nlit <= 16 && len(lits) >= 16 && len(out) >= 16 {
-			// Most runs are short: copying too much is cheaper than copying exactly.
-			*(*[16]byte)(out) = *(*[16]byte)(lits)
-		} else {
-			copy(out, lits[:nlit])
-		}
-		lits = lits[nlit:]
-		at += nlit
-		if r0 <= 0 || r0 > at {
-			return 0, false
-		}
-		if from := dst[at-r0:]; r0 >= 16 && nmatch <= 16 && len(dst)-at >= 16 {
-			*(*[16]byte)(dst[at:]) = *(*[16]byte)(from)
-		} else {
-			CopyMatch(dst, at, r0, nmatch)
-		}
-		at += nmatch
+		copy(dst[at:], lits[lit:lit+nlit])
+		CopyMatch(dst, to, r0, nmatch)
+		at, lit = to+nmatch, lit+nlit
 	}
-	if len(lits) > len(dst)-at || len(offsets)|len(moreLit)|len(moreMatch) != 0 {
+	if len(lits)-lit > len(dst)-at || len(offsets)|len(moreLit)|len(moreMatch) != 0 {
 		return 0, false
 	}
-	at += copy(dst[at:], lits)
+	at += copy(dst[at:], lits[lit:])
 	return at, true
 }
 

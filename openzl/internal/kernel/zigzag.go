@@ -1,10 +1,39 @@
 package kernel
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/scan"
+	"github.com/chaski-eo/chaski/internal/view"
+)
 
 // Zigzag undoes the zigzag mapping (0, -1, 1, -2, ... stored as 0, 1, 2, 3, ...) of the numbers of
 // width bytes in src. dst and src have one length; they may be the same memory.
 func Zigzag(dst, src []byte, width int) {
+	done := false
+	switch width {
+	case 1:
+		done = zigzag[uint8](dst, src)
+	case 2:
+		done = zigzag[uint16](dst, src)
+	case 4:
+		done = zigzag[uint32](dst, src)
+	}
+	if !done {
+		zigzagBytes(dst, src, width)
+	}
+}
+
+func zigzag[T unsigned](dst, src []byte) bool {
+	d, ok := view.Of[T](dst)
+	s, ok2 := view.Of[T](src)
+	if ok && ok2 {
+		scan.Zigzag(d, s)
+	}
+	return ok && ok2
+}
+
+func zigzagBytes(dst, src []byte, width int) {
 	// Eight bytes at a time, whatever the width: low has a one in the lowest bit of every lane,
 	// half zeroes the bit that the shift pulls in from the lane above, and ones spreads the
 	// lowest bit over its lane.

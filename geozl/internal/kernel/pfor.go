@@ -1,0 +1,172 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// PforBlock is the number of numbers of a block of Pfor.
+const PforBlock = 256
+
+// Pfor fills dst, numbers of width bytes, from blocks of PforBlock numbers. Numbers past dst in
+// the last block are left out. It reports whether src is exactly such blocks.
+func Pfor(dst, src []byte, width int) bool {
+	var last [8 * PforBlock]byte
+	for len(dst) > 0 {
+		out := last[:width*PforBlock]
+		whole := len(dst) >= len(out)
+		if whole {
+			out = dst[:len(out)]
+		}
+		n := pforOne(out, src, width)
+		if n == 0 {
+			return false
+		}
+		src = src[n:]
+		if !whole {
+			copy(dst, out)
+			break
+		}
+		dst = dst[len(out):]
+	}
+	return len(src) == 0
+}
+
+// pforOne fills dst from one block and returns how many bytes that has, 0 where src is none.
+//
+// A block is: bits of a number in the body, number of exceptions; then, where there are any, their
+// bits above those of the body (the top bit says how their positions stand), the positions (a
+// bitmap, or a list in rising order) and the exceptions' bits; then the body.
+func pforOne(dst, src []byte, width int) int {
+	if len(src) < 2 {
+		return 0
+	}
+	nbits, count, at := int(src[0]), int(src[1]), 2
+	if nbits > 8*width {
+		return 0
+	}
+	var positions, high []byte
+	extra, list := 0, false
+	if count > 0 {
+		if len(src) < 3 {
+			return 0
+		}
+		extra, list = int(src[2]&127), src[2]>>7 != 0
+		size := PforBlock / 8
+		if list {
+			size = count
+		}
+		at = 3 + size + (count*extra+7)/8
+		if extra == 0 || nbits+extra > 8*width || at > len(src) {
+			return 0
+		}
+		positions, high = src[3:3+size], src[3+size:at]
+	}
+	end := at + nbits*PforBlock/8
+	if end > len(src) {
+		return 0
+	}
+	pforBody(dst, src[at:end], width, nbits)
+	if count > 0 && !patch(dst, positions, high, width, nbits, extra, count, list) {
+		return 0
+	}
+	return end
+}
+
+// patch puts the upper bits of exceptions, extra bits each, over the lower nbits of the numbers at
+// their positions.
+func patch(dst, positions, high []byte, width, nbits, extra, count int, list bool) bool {
+	if !list {
+		n := 0
+		for i := 0; i < len(positions); i += 8 {
+			m := binary.LittleEndian.Uint64(positions[i:])
+			n += bits.OnesCount64(m)
+		}
+		if n != count {
+			return false
+		}
+		e := 0
+		for i, b := range positions {
+			for ; b != 0; b &= b - 1 {
+				patchOne(dst, high, 8*i+bits.TrailingZeros8(b), e, width, nbits, extra)
+				e++
+			}
+		}
+		return true
+	}
+	for e, p := range positions {
+		if e > 0 && p <= positions[e-1] {
+			return false
+		}
+		patchOne(dst, high, int(p), e, width, nbits, extra)
+	}
+	return true
+}
+
+func patchOne(dst, high []byte, i, e, width, nbits, extra int) {
+	v := bitsAt(high, e*extra, extra) << nbits
+	for k := range width {
+		dst[i*width+k] |= byte(v >> (8 * k))
+	}
+}
+
+// bitsAt returns n bits, at most 64, from bit pos of b on, lowest first.
+func bitsAt(b []byte, pos, n int) uint64 {
+	var v uint64
+	for got := 0; got < n; {
+		p := pos + got
+		v |= uint64(b[p>>3]>>(p&7)) << got
+		got += 8 - p&7
+	}
+	if n < 64 {
+		v &= 1<<n - 1
+	}
+	return v
+}
+
+// pforBody fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of
+// a block are dealt out to as many lanes as fit in 16 bytes; each lane is a row of bits, lowest
+// first, cut into words of width bytes, and the words of all lanes stand next to each other.
+func pforBody(dst, src []byte, width, nbits int) {
+	word := 8 * width
+	if nbits == word {
+		copy(dst, src)
+		return
+	}
+	if nbits == 0 {
+		clear(dst)
+		return
+	}
+	// Two words of 64 bits hold all lanes. ones has a one in the lowest bit of every lane.
+	ones := ^uint64(0)
+	if width < 8 {
+		ones /= 1<<word - 1
+	} else {
+		ones = 1
+	}
+	lowest := func(n int) uint64 { // the lowest n bits of every lane, n < word
+		return ones * (1<<n - 1)
+	}
+	mask := lowest(nbits)
+	var a, b uint64 // bits that are read but not used, held of them in every lane
+	held := 0
+	for i := 0; i+16 <= len(dst); i += 16 {
+		var x, y uint64
+		if held < nbits {
+			u, v := binary.LittleEndian.Uint64(src), binary.LittleEndian.Uint64(src[8:])
+			src = src[16:]
+			above := ^lowest(held)
+			x, y = (a|u<<held&above)&mask, (b|v<<held&above)&mask
+			used := nbits - held
+			below := lowest(word - used)
+			a, b = u>>used&below, v>>used&below
+			held = word - used
+		} else {
+			x, y = a&mask, b&mask
+			a, b = a&^mask>>nbits, b&^mask>>nbits
+			held -= nbits
+		}
+		binary.LittleEndian.PutUint64(dst[i:], x)
+		binary.LittleEndian.PutUint64(dst[i+8:], y)
+	}
+}

@@ -1,0 +1,280 @@
+package kernel
+
+import "math"
+
+// Every product below is converted on its own: that keeps compilers from fusing it with the sum it
+// stands in, which would round once where the original rounds twice.
+
+type signed interface {
+	int8 | int16 | int32 | int64
+}
+
+// Floor copies src to dst, with 0 for what is below where zero says so. Both have one length, as
+// in all loops below.
+func Floor[T signed](dst, src []T, zero bool) {
+	copy(dst, src)
+	if zero {
+		for i, v := range dst {
+			dst[i] = max(v, 0)
+		}
+	}
+}
+
+// Floats is Floor for whole numbers that become floats.
+func Floats[F float32 | float64, T int32 | int64](dst []F, src []T, zero bool) {
+	for i, v := range src {
+		if zero {
+			v = max(v, 0)
+		}
+		dst[i] = F(v)
+	}
+}
+
+// Halves is Floats for floats of 16 bits.
+func Halves(dst []uint16, src []int16, zero bool) {
+	for i, v := range src {
+		if zero {
+			v = max(v, 0)
+		}
+		dst[i] = Half(float32(v))
+	}
+}
+
+// Times multiplies by k, and gives most where the product is higher.
+func Times[T Unsigned](dst, src []T, k uint64, most T) {
+	limit := uint64(most) / k
+	for i, v := range src {
+		if uint64(v) > limit {
+			dst[i] = most
+		} else {
+			dst[i] = v * T(k)
+		}
+	}
+}
+
+// TimesSigned multiplies by k, and gives -top or top-1 where the product is outside of these. With
+// zero, what is below it becomes 0.
+func TimesSigned[T signed](dst, src []T, k, top uint64, zero bool) {
+	limit := top / k
+	for i, v := range src {
+		m := uint64(int64(v))
+		if v < 0 {
+			m = -m
+		}
+		if m > limit {
+			m = top
+		} else {
+			m *= k
+		}
+		switch {
+		case v >= 0:
+			dst[i] = T(min(m, top-1))
+		case zero:
+			dst[i] = 0
+		default:
+			dst[i] = T(-m)
+		}
+	}
+}
+
+func clamp[F float32 | float64](v, lo, hi F) F {
+	if v < lo {
+		return lo
+	}
+	if v > hi {
+		return hi
+	}
+	return v
+}
+
+// Linear multiplies by step and keeps the product within lo and hi.
+func Linear[F float32 | float64, T int32 | int64](dst []F, src []T, step, lo, hi float64) {
+	for i, v := range src {
+		dst[i] = F(clamp(float64(v)*step, lo, hi))
+	}
+}
+
+// LinearHalves is Linear for floats of 16 bits.
+func LinearHalves(dst []uint16, src []int16, step, lo, hi float64) {
+	for i, v := range src {
+		dst[i] = Half(float32(clamp(float64(v)*step, lo, hi)))
+	}
+}
+
+// SqrtGrid is a grid of samples whose square roots, after Offset is added, are multiples of Step.
+// Indices above Top stand for it.
+type SqrtGrid struct {
+	Step, Offset, Lo, Hi float64
+	Top                  uint64
+}
+
+func (g *SqrtGrid) at(index uint64) float64 {
+	t := float64(min(index, g.Top)) * g.Step
+	return within(float64(t*t)-g.Offset, g.Lo, g.Hi)
+}
+
+func (g *SqrtGrid) narrow(index uint64) float32 {
+	t := float32(min(index, g.Top)) * float32(g.Step)
+	return within(float32(t*t)-float32(g.Offset), float32(g.Lo), float32(g.Hi))
+}
+
+// within is clamp, with lo for what is not a number.
+func within[F float32 | float64](v, lo, hi F) F {
+	if !(v > lo) {
+		return lo
+	}
+	if !(v < hi) {
+		return hi
+	}
+	return v
+}
+
+// SqrtWhole makes whole samples from their indices.
+func SqrtWhole[D Unsigned | signed, T Unsigned](dst []D, src []T, g *SqrtGrid) {
+	for i, v := range src {
+		if x := round(g.at(uint64(v))); x < 0 {
+			dst[i] = D(int64(x))
+		} else {
+			dst[i] = D(uint64(x))
+		}
+	}
+}
+
+// Sqrt makes samples from their indices.
+func Sqrt[F float32 | float64, T uint32 | uint64](dst []F, src []T, g *SqrtGrid) {
+	for i, v := range src {
+		dst[i] = F(g.at(uint64(v)))
+	}
+}
+
+// SqrtNarrow is Sqrt with all arithmetic in float32.
+func SqrtNarrow(dst []float32, src []uint32, g *SqrtGrid) {
+	for i, v := range src {
+		dst[i] = g.narrow(uint64(v))
+	}
+}
+
+// SqrtHalves is SqrtNarrow for floats of 16 bits.
+func SqrtHalves(dst, src []uint16, g *SqrtGrid) {
+	for i, v := range src {
+		dst[i] = Half(g.narrow(uint64(v)))
+	}
+}
+
+// round rounds half away from zero.
+func round(v float64) float64 {
+	switch {
+	case !(v > -1<<53 && v < 1<<53):
+		return v
+	case v < 0:
+		return -float64(int64(0.5 - v))
+	}
+	return float64(int64(v + 0.5))
+}
+
+// LogGrid is a grid of samples whose logarithms to base 2 are multiples of Step: index 0 is sample
+// 0, and indices 1 and -1 are 2 to the power of Anchor and less than zero.
+type LogGrid struct {
+	Step   float64
+	Anchor int
+	Lo, Hi float64
+}
+
+func (g *LogGrid) at(index int64) float64 {
+	if index == 0 {
+		return 0
+	}
+	m := uint64(index)
+	if index < 0 {
+		m = -m
+	}
+	v := exp2(float64(g.Anchor) + float64((float64(m)-1)*g.Step))
+	if index < 0 {
+		v = -v
+	}
+	if v != v {
+		return 0
+	}
+	return clamp(v, g.Lo, g.Hi)
+}
+
+// Log makes samples from their indices; store makes one from a float64.
+func Log[D uint16 | float32 | float64, T int16 | int32 | int64](dst []D, src []T, g *LogGrid, store func(float64) D) {
+	// Neighbouring samples tend to have one index: the last ones' levels are kept. The slot of an
+	// index holds it, and every index is looked up in its own slot only.
+	var keys [1 << 10]T
+	var levels [1 << 10]D
+	for i := range levels {
+		keys[i], levels[i] = 0, store(0)
+	}
+	for i, v := range src {
+		k := uint64(v) % uint64(len(keys))
+		if keys[k] != v {
+			keys[k], levels[k] = v, store(g.at(int64(v)))
+		}
+		dst[i] = levels[k]
+	}
+}
+
+// HalfOf, SingleOf and DoubleOf are for Log.
+func HalfOf(v float64) uint16    { return Half(float32(v)) }
+func SingleOf(v float64) float32 { return float32(v) }
+func DoubleOf(v float64) float64 { return v }
+
+// exp2 returns 2 to the power of y: that of the whole part as an exponent, that of the rest as a
+// series of exp. Out of range gives 0 and infinity.
+func exp2(y float64) float64 {
+	if !(y > -1200) {
+		return 0
+	}
+	if y >= 1024 {
+		return math.Inf(1)
+	}
+	n := round(y)
+	v := exp2Fraction(y - n)
+	k := int(n)
+	for ; k > 1023; k -= 1023 {
+		v *= 8.98846567431158e307 // not quite 1<<1023, as in the original
+	}
+	for ; k < -1022; k += 1022 {
+		v *= 0x1p-1022
+	}
+	return v * math.Float64frombits(uint64(k+1023)<<52)
+}
+
+// series are 1/13!, 1/12!, ..., 1, 1, as written in the original.
+var series = [...]float64{
+	1.6059043836821614599e-10, 2.0876756987868098979e-9, 2.5052108385441718775e-8,
+	2.7557319223985890653e-7, 2.7557319223985890653e-6, 2.4801587301587301587e-5,
+	1.9841269841269841270e-4, 1.3888888888888888889e-3, 8.3333333333333333333e-3,
+	4.1666666666666666667e-2, 1.6666666666666666667e-1, 0.5, 1, 1,
+}
+
+func exp2Fraction(f float64) float64 {
+	g := f * 0.69314718055994530942
+	p := series[0]
+	for _, a := range series[1:] {
+		p = float64(p*g) + a
+	}
+	return p
+}
+
+// Half converts to a float of 16 bits, rounding half away from zero.
+func Half(f float32) uint16 {
+	x := math.Float32bits(f)
+	sign, man, exp := uint16(x>>16&0x8000), x&0x7fffff, int(x>>23&0xff)-127+15
+	switch {
+	case x>>23&0xff == 0xff && man != 0:
+		return sign | 0x7e00
+	case exp >= 31:
+		return sign | 0x7c00
+	case exp < -10:
+		return sign
+	case exp <= 0:
+		man |= 0x800000
+		shift := uint(14 - exp)
+		return sign | uint16(man>>shift+man>>(shift-1)&1)
+	}
+	// A carry runs into the exponent, which is right.
+	return sign + uint16(exp)<<10 + uint16(man>>13) + uint16(man>>12&1)
+}

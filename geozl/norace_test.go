@@ -1,0 +1,5 @@
+//go:build !race
+
+package geozl
+
+const raceDetector = false

@@ -1,0 +1,115 @@
+//go:build amd64 && !purego
+
+package scan
+
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/view"
+	"golang.org/x/sys/cpu"
+)
+
+// hasAVX2 says whether the loops in fast_amd64.s can run here.
+var hasAVX2 = cpu.X86.HasAVX2
+
+// Each loop works on n blocks of 32 bytes, n >= 1, and returns the last sum, without what is above.
+// above is not looked at by those that do not need it.
+
+//go:noescape
+func sum8(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumAbove8(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumZigzag8(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumZigzagAbove8(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func zigzag8(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sum16(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumAbove16(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumZigzag16(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumZigzagAbove16(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func zigzag16(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sum32(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumAbove32(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumZigzag32(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func sumZigzagAbove32(dst, src, above *byte, n int, v uint64) uint64
+
+//go:noescape
+func zigzag32(dst, src, above *byte, n int, v uint64) uint64
+
+// fast does the front of the work and returns how many numbers that were and the last sum.
+func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
+	size := bits.Len64(uint64(^T(0))) / 8
+	per := 32 / size
+	n := min(len(src), len(dst)) / per
+	if above != nil {
+		n = min(n, len(above)/per)
+	}
+	db, _ := view.Bytes(dst)
+	sb, _ := view.Bytes(src)
+	ab, _ := view.Bytes(above)
+	if n == 0 || size == 8 || !hasAVX2 || db == nil || sb == nil {
+		return 0, v
+	}
+	d, s, a := &db[0], &sb[0], &sb[0]
+	if above != nil {
+		a = &ab[0]
+	}
+	var last uint64
+	switch size<<3 | what {
+	case 1<<3 | plain:
+		last = sum8(d, s, a, n, uint64(v))
+	case 1<<3 | withAbove:
+		last = sumAbove8(d, s, a, n, uint64(v))
+	case 1<<3 | zigzag:
+		last = sumZigzag8(d, s, a, n, uint64(v))
+	case 1<<3 | zigzagAbove:
+		last = sumZigzagAbove8(d, s, a, n, uint64(v))
+	case 1<<3 | mapping:
+		last = zigzag8(d, s, a, n, uint64(v))
+	case 2<<3 | plain:
+		last = sum16(d, s, a, n, uint64(v))
+	case 2<<3 | withAbove:
+		last = sumAbove16(d, s, a, n, uint64(v))
+	case 2<<3 | zigzag:
+		last = sumZigzag16(d, s, a, n, uint64(v))
+	case 2<<3 | zigzagAbove:
+		last = sumZigzagAbove16(d, s, a, n, uint64(v))
+	case 2<<3 | mapping:
+		last = zigzag16(d, s, a, n, uint64(v))
+	case 4<<3 | plain:
+		last = sum32(d, s, a, n, uint64(v))
+	case 4<<3 | withAbove:
+		last = sumAbove32(d, s, a, n, uint64(v))
+	case 4<<3 | zigzag:
+		last = sumZigzag32(d, s, a, n, uint64(v))
+	case 4<<3 | zigzagAbove:
+		last = sumZigzagAbove32(d, s, a, n, uint64(v))
+	case 4<<3 | mapping:
+		last = zigzag32(d, s, a, n, uint64(v))
+	}
+	return n * per, T(last)
+}

@@ -1,0 +1,6 @@
+//go:build !amd64 || purego
+
+package scan
+
+// fast does nothing here: there are no other loops than those in Go.
+func fast[T Unsigned](_, _, _ []T, v T, _ int) (int, T) { return 0, v }

@@ -1,0 +1,63 @@
+package openzl
+
+// candidate is a graph that auto may choose, with about how many MB of 16-bit samples a second one
+// core decodes.
+type candidate struct {
+	graph graphSpec
+	speed float64
+	geozl bool
+}
+
+var candidates = []candidate{
+	{graphSpec{end: "zstd"}, 700, false},
+	{graphSpec{predict: predictDelta, end: "zstd"}, 650, false},
+	{graphSpec{transpose: true, end: "zstd"}, 700, false},
+	{graphSpec{predict: predictDelta, transpose: true, end: "zstd"}, 600, false},
+	{graphSpec{predict: predictDelta, zigzag: true, transpose: true, end: "zstd"}, 600, false},
+	{graphSpec{transpose: true, end: "entropy"}, 800, false},
+	{graphSpec{predict: predictDelta, transpose: true, end: "entropy"}, 700, false},
+	{graphSpec{predict: predictDelta, zigzag: true, transpose: true, end: "entropy"}, 700, false},
+	{graphSpec{end: "bitpack"}, 3000, false},
+	{graphSpec{predict: predictPlanar, zigzag: true, end: "zstd"}, 500, true},
+	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "zstd"}, 500, true},
+	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "entropy"}, 650, true},
+}
+
+// tried is how many samples auto tries graphs on.
+const tried = 1 << 15
+
+// choose sets e.graph: constant where all samples are equal, else the candidate that makes the
+// middle rows of the raster smallest.
+func (e *Encoder) choose(samples []byte, width, h, w int) {
+	if len(samples) > 0 && allEqual(samples, width) {
+		e.graph = graphSpec{end: "constant"}
+		return
+	}
+	best := graphSpec{end: "store"}
+	rows := h
+	if h*w > tried {
+		rows = max(1, tried/w)
+	}
+	part := samples[(h-rows)/2*w*width:][:rows*w*width]
+	size := len(part) + storeOverhead
+	for _, c := range candidates {
+		if c.geozl && !e.opt.Geozl || c.speed < e.opt.MinSpeed {
+			continue
+		}
+		e.graph = c.graph
+		var err error
+		if e.trial, err = e.encode(e.trial[:0], part, width, w); err == nil && len(e.trial) < size {
+			best, size = c.graph, len(e.trial)
+		}
+	}
+	e.graph = best
+}
+
+func allEqual(samples []byte, width int) bool {
+	for i := width; i < len(samples); i++ {
+		if samples[i] != samples[i-width] {
+			return false
+		}
+	}
+	return true
+}

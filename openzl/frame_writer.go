@@ -1,0 +1,199 @@
+package openzl
+
+import (
+	"encoding/binary"
+
+	"github.com/zeebo/xxh3"
+)
+
+// writeVersion is the format version of the frames written here. rumi reads up to 24.
+const writeVersion = 24
+
+// writtenNode is a node of a graph to be written. Every node regenerates one stream.
+type writtenNode struct {
+	id     uint32
+	custom bool
+	header []byte
+	vars   int       // how many of its inputs, the last ones, are variable
+	in     []written // its inputs
+}
+
+// written is a stream of a graph to be written: what a node regenerates, or bytes.
+type written struct {
+	node  int // index of the node, stored for bytes
+	bytes []byte
+}
+
+// frameWriter collects the graph of a frame of one numeric output and one chunk. Nodes are added
+// from the output on, so that each comes after the one that takes its stream.
+type frameWriter struct {
+	nodes []writtenNode
+	head  []byte // headers of all nodes are made here
+}
+
+func (w *frameWriter) reset() {
+	w.nodes, w.head = w.nodes[:0], w.head[:0]
+}
+
+// add appends a node with k inputs, which are set later, and returns its index.
+func (w *frameWriter) add(id uint32, header []byte, k int) int {
+	n := len(w.nodes)
+	if n < cap(w.nodes) {
+		w.nodes = w.nodes[:n+1]
+	} else {
+		w.nodes = append(w.nodes, writtenNode{})
+	}
+	d := &w.nodes[n]
+	d.id, d.custom, d.header, d.vars = id, id >= numStandard, header, 0
+	d.in = resize(d.in, k)
+	return n
+}
+
+// header keeps b as the header of a node.
+func (w *frameWriter) header(b ...byte) []byte {
+	from := len(w.head)
+	w.head = append(w.head, b...)
+	return w.head[from:len(w.head):len(w.head)]
+}
+
+func (w *frameWriter) varintHeader(v uint64) []byte {
+	return w.header(binary.AppendUvarint(nil, v)...)
+}
+
+// appendTo appends the frame of content, with both checksums, to dst.
+func (w *frameWriter) appendTo(dst, content []byte) []byte {
+	frame := len(dst)
+	dst = binary.LittleEndian.AppendUint32(dst, magicBase+writeVersion)
+	dst = append(dst, 3, 1|2<<4) // both checksums; one output, numeric
+	dst = binary.AppendUvarint(dst, uint64(len(content))+1)
+	dst = append(dst, byte(xxh3.Hash(dst[frame:])))
+
+	chunk := len(dst)
+	dst = w.appendMap(dst)
+	// Nodes decode from the last one on; inputs of one stand last one first.
+	for i := len(w.nodes) - 1; i >= 0; i-- {
+		dst = append(dst, w.nodes[i].header...)
+	}
+	for s := range w.stored {
+		dst = append(dst, s...)
+	}
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(content)))
+	dst = binary.LittleEndian.AppendUint32(dst, uint32(xxh3.Hash(dst[chunk:])))
+	return append(dst, 0)
+}
+
+// stored yields the stored streams in their order.
+func (w *frameWriter) stored(yield func([]byte) bool) {
+	for i := len(w.nodes) - 1; i >= 0; i-- {
+		in := w.nodes[i].in
+		for j := len(in) - 1; j >= 0; j-- {
+			if in[j].node == stored && !yield(in[j].bytes) {
+				return
+			}
+		}
+	}
+}
+
+// appendMap appends the decoding map (see chunk.parse).
+func (w *frameWriter) appendMap(dst []byte) []byte {
+	n := len(w.nodes)
+	streams := 0
+	for range w.stored {
+		streams++
+	}
+	dst = binary.AppendUvarint(dst, uint64(n)+1)
+	dst = binary.AppendUvarint(dst, uint64(streams))
+	b := bitAppender{dst: dst}
+	each := func(f func(*writtenNode)) {
+		for i := n - 1; i >= 0; i-- {
+			f(&w.nodes[i])
+		}
+		b.align()
+	}
+	each(func(d *writtenNode) { b.flag(d.custom) })
+	each(func(d *writtenNode) {
+		if !d.custom {
+			b.put(d.id, 7)
+		}
+	})
+	each(func(d *writtenNode) {
+		if d.custom {
+			b.dst = binary.AppendUvarint(b.dst, uint64(d.id))
+		}
+	})
+	each(func(d *writtenNode) { b.flag(len(d.header) > 0) })
+	each(func(d *writtenNode) {
+		if len(d.header) > 0 {
+			b.dst = binary.AppendUvarint(b.dst, uint64(len(d.header))-1)
+		}
+	})
+	each(func(d *writtenNode) { b.flag(d.vars > 0) })
+	each(func(d *writtenNode) {
+		if d.vars > 0 {
+			b.dst = binary.AppendUvarint(b.dst, uint64(d.vars)-1)
+		}
+	})
+	each(func(*writtenNode) { b.flag(false) }) // all regenerate one stream
+	w.appendDistances(&b, n+streams)
+	for s := range w.stored {
+		b.dst = binary.AppendUvarint(b.dst, uint64(len(s)))
+	}
+	return b.dst
+}
+
+// appendDistances appends, for every node, how far after its last input the stream lies that it
+// regenerates. total is the number of streams.
+func (w *frameWriter) appendDistances(b *bitAppender, total int) {
+	n := len(w.nodes)
+	target := make([]int, n) // indices of streams
+	end := make([]int, n)    // index after a node's inputs
+	at := 0
+	for i := n - 1; i >= 0; i-- {
+		in := w.nodes[i].in
+		for j, s := range in {
+			if s.node != stored {
+				target[s.node] = at + len(in) - 1 - j
+			}
+		}
+		at += len(in)
+		end[i] = at
+	}
+	if n > 0 {
+		target[0] = at // the output
+	}
+	for i := n - 1; i >= 0; i-- {
+		b.put(uint32(target[i]-end[i]), bitsFor(total))
+	}
+	b.align()
+}
+
+// bitAppender appends numbers of some bits, lowest first.
+type bitAppender struct {
+	dst  []byte
+	acc  uint64
+	held int
+}
+
+func (b *bitAppender) put(v uint32, n int) {
+	b.acc |= uint64(v) << b.held
+	for b.held += n; b.held >= 8; b.held -= 8 {
+		b.dst = append(b.dst, byte(b.acc))
+		b.acc >>= 8
+	}
+}
+
+func (b *bitAppender) flag(v bool) {
+	if v {
+		b.put(1, 1)
+	} else {
+		b.put(0, 1)
+	}
+}
+
+// align fills up the last byte with zeros.
+func (b *bitAppender) align() {
+	if b.held > 0 {
+		b.dst = append(b.dst, byte(b.acc))
+	}
+	b.acc, b.held = 0, 0
+}

@@ -1,0 +1,168 @@
+package kernel
+
+import (
+	"bytes"
+	"math"
+	"slices"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// drawSymbols draws bytes, at least two different ones, of any spread.
+func drawSymbols(t *rapid.T, least int) []byte {
+	n := rapid.IntRange(least, 3000).Draw(t, "n")
+	kinds := rapid.IntRange(2, 256).Draw(t, "kinds")
+	bend := rapid.Float64Range(0.1, 8).Draw(t, "bend")
+	src := make([]byte, n)
+	x := rapid.Uint64().Draw(t, "seed") | 1
+	for i := range src {
+		x ^= x << 13
+		x ^= x >> 7
+		x ^= x << 17
+		src[i] = byte(float64(kinds) * math.Pow(float64(x>>11)/(1<<53), bend))
+	}
+	src[0], src[n-1] = 0, 1
+	return src
+}
+
+// TestHuffmanEncode promises streams that the decoder reads back, and codes as short as Huffman's
+// where that has none above the limit.
+func TestHuffmanEncode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src := drawSymbols(t, 6)
+		h := Histogram(src)
+		weights, n, total := HuffmanWeights(&h, 11)
+		var table HuffmanTable
+		if !table.Build(weights[:n]) {
+			t.Fatalf("weights %v are no code", weights[:n])
+		}
+		if best, longest := huffmanBits(h); longest <= 11 && total != best {
+			t.Fatalf("%d bits, Huffman's code takes %d", total, best)
+		}
+		got := make([]byte, len(src))
+		one := AppendHuffman1([]byte("front"), src, weights[:n])
+		if !table.Decode1(got, one[5:]) || !bytes.Equal(got, src) {
+			t.Fatal("one stream is not read back")
+		}
+		clear(got)
+		four, ok := AppendHuffman4([]byte("front"), src, weights[:n])
+		if !ok || !table.Decode4(got, four[5:]) || !bytes.Equal(got, src) {
+			t.Fatal("four streams are not read back")
+		}
+	})
+}
+
+// huffmanBits is Huffman's algorithm at its plainest: what all symbols take, and the longest code.
+func huffmanBits(h [256]uint32) (total uint64, longest int) {
+	type tree struct {
+		count uint64
+		depth int
+	}
+	var trees []tree
+	for _, c := range h {
+		if c > 0 {
+			trees = append(trees, tree{uint64(c), 0})
+		}
+	}
+	for len(trees) > 1 {
+		slices.SortFunc(trees, func(a, b tree) int {
+			if a.count != b.count {
+				return int(a.count) - int(b.count)
+			}
+			return a.depth - b.depth
+		})
+		a, b := trees[0], trees[1]
+		total += a.count + b.count
+		trees = append(trees[2:], tree{a.count + b.count, 1 + max(a.depth, b.depth)})
+	}
+	return total, trees[0].depth
+}
+
+// TestFSEEncode promises counts and streams that the decoder reads back.
+func TestFSEEncode(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		src := drawSymbols(t, 4)
+		states := rapid.SampledFrom([]int{2, 4}).Draw(t, "states")
+		h := Histogram(src)
+		last := 0
+		for s, c := range h {
+			if c > 0 {
+				last = s
+			}
+		}
+		log := FSELog(len(src), last)
+		norm, n, total := FSENormalize(&h, log)
+		sum := 0
+		for _, v := range norm {
+			sum += int(v)
+		}
+		if sum != 1<<log || n != last+1 {
+			t.Fatalf("counts of %d symbols add up to %d, not %d", n, sum, 1<<log)
+		}
+		list := AppendFSECounts([]byte("front"), norm[:n])[5:]
+		var read [256]int16
+		if k, size, ok := FSECounts(read[:], list); !ok || k != n || size != len(list) || read != norm {
+			t.Fatalf("counts %v are read as %v, %d bytes of %d, %v", norm[:n], read[:k], size, len(list), ok)
+		}
+		var table FSETable
+		if !table.Build(norm[:n]) {
+			t.Fatal("counts are no table")
+		}
+		got := make([]byte, len(src))
+		coded := AppendFSE([]byte("front"), src, norm[:n], states)[5:]
+		if k, ok := table.Decode(got, coded, states); !ok || k != len(src) || !bytes.Equal(got, src) {
+			t.Fatalf("%d of %d symbols are read back, %v", k, len(src), ok)
+		}
+		if bits := float64(8 * len(coded)); bits > 1.02*total+float64(states*log+64) {
+			t.Fatalf("%v bits, %v were expected", bits, total)
+		}
+	})
+}
+
+// TestResiduals promises that the decoders undo what the encoders do.
+func TestResiduals(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		width := rapid.SampledFrom([]int{1, 2, 4, 8}).Draw(t, "width")
+		row, rows := rapid.IntRange(1, 9).Draw(t, "row"), rapid.IntRange(1, 5).Draw(t, "rows")
+		src := rapid.SliceOfN(rapid.Byte(), row*rows*width, row*rows*width).Draw(t, "src")
+		for _, off := range []int{0, 1} {
+			s := append(make([]byte, off), src...)[off:]
+			res := make([]byte, len(src)+off)[off:]
+			PlanarResiduals(res, s, width, row)
+			for i := range row * rows {
+				v := LE(res, i, width)
+				if i%row > 0 {
+					v += LE(src, i-1, width)
+				}
+				if i >= row {
+					v += LE(src, i-row, width)
+				}
+				if i%row > 0 && i >= row {
+					v -= LE(src, i-row-1, width)
+				}
+				if mask := ^uint64(0) >> (64 - 8*width); v&mask != LE(src, i, width) {
+					t.Fatalf("sample %d", i)
+				}
+			}
+			ZigzagMap(s, width)
+			Zigzag(s, s, width)
+			if !bytes.Equal(s, src) {
+				t.Fatal("zigzag is not undone")
+			}
+			planes, back := make([]byte, len(src)), make([]byte, len(src))
+			Split(planes, src, width)
+			Transpose(back, planes, width)
+			if !bytes.Equal(back, src) {
+				t.Fatal("split is not undone")
+			}
+			most := uint64(1)
+			for i := range row * rows {
+				most = max(most, LE(src, i, width))
+			}
+			if n := BitsFor(src, width); n < 64 && most>>n != 0 || n > 1 && most>>(n-1) == 0 {
+				t.Fatalf("%d bits for numbers up to %d", n, most)
+			}
+		}
+	})
+}

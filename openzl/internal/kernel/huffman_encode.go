@@ -1,0 +1,214 @@
+package kernel
+
+import (
+	"encoding/binary"
+	"math/bits"
+	"slices"
+)
+
+// Histogram counts the bytes of src.
+func Histogram(src []byte) (h [256]uint32) {
+	// Four counts in turn: equal neighbours do not wait for each other.
+	var a, b, c [256]uint32
+	for len(src) >= 4 {
+		h[src[0]]++
+		a[src[1]]++
+		b[src[2]]++
+		c[src[3]]++
+		src = src[4:]
+	}
+	for _, v := range src {
+		h[v]++
+	}
+	for i := range h {
+		h[i] += a[i] + b[i] + c[i]
+	}
+	return h
+}
+
+// HuffmanWeights returns the weights (see HuffmanTable.Build) of the best code of at most limit
+// bits for symbols that occur counts times, how many there are up to the last that occurs, and the
+// bits that all symbols take. At least two symbols occur, and no more than 1<<limit.
+func HuffmanWeights(counts *[256]uint32, limit int) (weights [256]byte, n int, total uint64) {
+	lengths := codeLengths(counts, limit)
+	longest := slices.Max(lengths[:])
+	for s, l := range lengths {
+		if l > 0 {
+			weights[s] = longest + 1 - l
+			n = s + 1
+			total += uint64(l) * uint64(counts[s])
+		}
+	}
+	return weights, n, total
+}
+
+// codeLengths is the package-merge algorithm (Larmore and Hirschberg 1990): in every round the
+// symbols are merged with pairs of the round before; of the last round the cheapest count for the
+// lengths, each symbol for one bit in every round that it is taken from.
+func codeLengths(counts *[256]uint32, limit int) (lengths [256]uint8) {
+	var symbols []int
+	for s, c := range counts {
+		if c > 0 {
+			symbols = append(symbols, s)
+		}
+	}
+	slices.SortStableFunc(symbols, func(a, b int) int { return int(counts[a]) - int(counts[b]) })
+	type item struct {
+		cost uint64
+		leaf bool
+	}
+	rounds := make([][]item, limit)
+	var before []item
+	for r := range rounds {
+		round := make([]item, 0, 2*len(symbols))
+		next, pair := 0, 0
+		for next < len(symbols) || pair+1 < len(before) {
+			cost := ^uint64(0)
+			if pair+1 < len(before) {
+				cost = before[pair].cost + before[pair+1].cost
+			}
+			if next < len(symbols) && uint64(counts[symbols[next]]) <= cost {
+				round = append(round, item{uint64(counts[symbols[next]]), true})
+				next++
+			} else {
+				round = append(round, item{cost, false})
+				pair += 2
+			}
+		}
+		rounds[r], before = round, round
+	}
+	take := 2*len(symbols) - 2
+	for r := limit - 1; r >= 0; r-- {
+		leaves := 0
+		for _, it := range rounds[r][:take] {
+			if it.leaf {
+				lengths[symbols[leaves]]++
+				leaves++
+			}
+		}
+		take = 2 * (take - leaves)
+	}
+	return lengths
+}
+
+// symbolCode is the code of one symbol.
+type symbolCode struct {
+	bits uint16
+	len  uint8
+}
+
+// huffmanCodes returns the codes that HuffmanTable decodes.
+func huffmanCodes(weights []byte) (codes [256]symbolCode) {
+	log, _ := HuffmanLog(weights, MaxHuffmanBits)
+	var start [MaxHuffmanBits + 2]int
+	for _, w := range weights {
+		start[w+1] += 1 << w >> 1
+	}
+	start[1] = 0
+	for w := 2; w < len(start); w++ {
+		start[w] += start[w-1]
+	}
+	for s, w := range weights {
+		if w > 0 {
+			codes[s] = symbolCode{uint16(start[w] >> (w - 1)), uint8(log + 1 - int(w))}
+			start[w] += 1 << (w - 1)
+		}
+	}
+	return codes
+}
+
+// AppendHuffman4 appends to dst src coded as four streams, as HuffmanTable.Decode4 reads them. It
+// reports whether their sizes fit. src has at least 6 bytes and only symbols that have a weight.
+func AppendHuffman4(dst, src, weights []byte) ([]byte, bool) {
+	codes := huffmanCodes(weights)
+	sizes := len(dst)
+	dst = append(dst, 0, 0, 0, 0, 0, 0)
+	quarter := (len(src) + 3) / 4
+	for i := range 4 {
+		from := len(dst)
+		dst = appendHuffman(dst, src[i*quarter:min((i+1)*quarter, len(src))], &codes)
+		n := len(dst) - from
+		if i < 3 {
+			if n > 1<<16-1 {
+				return dst, false
+			}
+			binary.LittleEndian.PutUint16(dst[sizes+2*i:], uint16(n))
+		}
+	}
+	return dst, true
+}
+
+// AppendHuffman1 appends to dst src coded as one stream, as HuffmanTable.Decode1 reads it. src has
+// only symbols that have a weight.
+func AppendHuffman1(dst, src, weights []byte) []byte {
+	codes := huffmanCodes(weights)
+	return appendHuffman(dst, src, &codes)
+}
+
+func appendHuffman(dst, src []byte, codes *[256]symbolCode) []byte {
+	var w bitWriter
+	w.dst = slices.Grow(dst, len(src)*MaxHuffmanBits/8+16)
+	for len(src) >= 4 {
+		end := len(src)
+		a, b, c, d := codes[src[end-1]], codes[src[end-2]], codes[src[end-3]], codes[src[end-4]]
+		w.put(uint64(a.bits), uint(a.len))
+		w.put(uint64(b.bits), uint(b.len))
+		w.put(uint64(c.bits), uint(c.len))
+		w.put(uint64(d.bits), uint(d.len))
+		w.flush()
+		src = src[:end-4]
+	}
+	for i := len(src) - 1; i >= 0; i-- {
+		c := codes[src[i]]
+		w.put(uint64(c.bits), uint(c.len))
+	}
+	return w.close()
+}
+
+// bitWriter writes numbers, lowest bit first, for backBits to read from the end.
+type bitWriter struct {
+	dst  []byte
+	acc  uint64
+	held uint // bits in acc
+}
+
+// put adds n bits, with nothing above them. Between two calls of flush no more than 56 bits fit.
+func (w *bitWriter) put(v uint64, n uint) {
+	w.acc |= v << (w.held & 63)
+	w.held += n
+}
+
+// flush writes whole bytes out.
+func (w *bitWriter) flush() {
+	n := w.held >> 3
+	w.dst = binary.LittleEndian.AppendUint64(w.dst, w.acc)
+	w.dst = w.dst[:uint(len(w.dst))-8+n]
+	w.acc >>= n * 8 & 63
+	w.held &= 7
+}
+
+// close writes the end mark and what is left.
+func (w *bitWriter) close() []byte {
+	w.flush()
+	w.put(1, 1)
+	w.held = (w.held + 7) &^ 7
+	w.flush()
+	return w.dst
+}
+
+// BitsFor returns how many bits hold every number of width bytes in src, at least 1.
+func BitsFor(src []byte, width int) int {
+	var all uint64
+	for len(src) >= 8 {
+		all |= binary.LittleEndian.Uint64(src)
+		src = src[8:]
+	}
+	for i, v := range src {
+		all |= uint64(v) << (8 * (i % 8))
+	}
+	for w := 64; w > 8*width; w >>= 1 {
+		all |= all >> (w / 2)
+		all &= 1<<(w/2) - 1
+	}
+	return max(1, bits.Len64(all))
+}
