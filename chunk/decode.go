@@ -15,9 +15,13 @@ import (
 type Decompressor interface {
 	// Decompress fills dst wholly from src, or returns an error of kind Corrupt, Unsupported or
 	// Limit. sample is the size of one sample in bytes, for codecs that know about samples.
-	// src is not kept.
+	// src is not kept. What dst has of capacity past its length may be overwritten: some decoders
+	// are faster where their last copies need not be exact.
 	Decompress(dst, src []byte, sample int) error
 }
+
+// Spare is how much capacity past its length a destination should have for the fastest decoding.
+const Spare = 64
 
 // Codecs says who decodes which codec. A codec that is not in it is unsupported.
 type Codecs map[Codec]func() Decompressor
@@ -35,7 +39,8 @@ func NewDecoder(codecs Codecs) *Decoder { return &Decoder{codecs: codecs} }
 
 // Decode fills dst with the samples of chunk i of x: little-endian, in the axis order x.Inner, of
 // the shape x.Stored(i). len(dst) must be x.StoredBytes(i). src holds the chunk's stored bytes; it
-// is empty for a sparse chunk, which gives nodata or 0.
+// is empty for a sparse chunk, which gives nodata or 0. Up to Spare bytes of dst's capacity past its
+// length may be overwritten.
 func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
 	if len(dst) != x.StoredBytes(i) {
 		panic("chunk: dst has not the chunk's decoded size")

@@ -72,7 +72,7 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 	if a.Size > 0 && a.Size != f.Size() {
 		return fault.New(fault.Corrupt, "file", fault.NoOffset, "%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
 	}
-	if n := x.MaxStoredBytes(); cap(r.samples) < n {
+	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
 		r.samples = view.Aligned(n)
 	}
 	r.plan.Reset(x, box, bands, maxGap, maxRun)

@@ -360,6 +360,20 @@ func (l *layout) add(r *rasterField, key layoutKey, bound int64) error {
 	return nil
 }
 
+// BatchBytes returns the memory that the largest batch takes: one of all rows of a step, in bytes; or
+// 0 if the memory of the engine has no room for that.
+func (e *Engine) BatchBytes() int64 {
+	n := 0
+	for _, native := range []bool{false, true} {
+		l, err := e.layout(layoutKey{e.spec.BatchSize, native})
+		if err != nil {
+			return 0
+		}
+		n = max(n, l.bytes)
+	}
+	return int64(n)
+}
+
 // describe notes what the tensors of a batch of one row look like, in the order of the fields.
 func (e *Engine) describe(one *layout) {
 	e.inOrder(func(i int) {

@@ -167,7 +167,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 		a, ok := opened[n]
 		if !ok {
 			var err error
-			if a, err = openOne(ctx, q.options, n.path, n.header); err != nil {
+			if a, err = openOne(ctx, q.options, n.path, headers != nil, n.header); err != nil {
 				return fault.WithFile(err, n.path)
 			}
 			if held += len(a.Index.Ranges) * rangeBytes; held > maxReadIndexes {
@@ -188,7 +188,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 	return nil
 }
 
-func openOne(ctx context.Context, o Options, path, header string) (catalog.Asset, error) {
+func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
 	if o.Roots != nil {
 		resolved, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
@@ -196,7 +196,7 @@ func openOne(ctx context.Context, o Options, path, header string) (catalog.Asset
 		}
 		path = resolved
 	}
-	if header != "" {
+	if hasHeader {
 		x, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
 		return catalog.Asset{URI: path, Index: x}, err
 	}

@@ -27,7 +27,12 @@ func Codecs() chunk.Codecs {
 type zstdDecoder struct{ d *zstd.Decoder }
 
 // Decompress wants frames of exactly len(dst) bytes.
-func (z zstdDecoder) Decompress(dst, src []byte, _ int) error { return z.d.Decompress(dst, src) }
+func (z zstdDecoder) Decompress(dst, src []byte, _ int) error {
+	if cap(dst)-len(dst) >= zstd.Spare {
+		return z.d.DecompressSpare(dst, src)
+	}
+	return z.d.Decompress(dst, src)
+}
 
 // deflateDecoder reads zlib streams (RFC 1950), what both of TIFF's deflate compressions hold.
 type deflateDecoder struct {

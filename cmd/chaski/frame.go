@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/geozl"
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -57,7 +58,7 @@ func (f *frameFlags) run(ctx context.Context, s streams, path string) error {
 	if err != nil {
 		return fault.WithFile(err, path)
 	}
-	outputs, err := openzl.NewDecoder(openzl.Options{MaxOutput: f.maxOutput}).Decode(frame)
+	outputs, err := openzl.NewDecoder(openzl.Options{MaxOutput: f.maxOutput, Custom: geozl.Codecs()}).Decode(frame)
 	if err != nil {
 		return fault.WithFile(err, path)
 	}

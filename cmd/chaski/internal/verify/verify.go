@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/geozl"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
@@ -220,7 +221,7 @@ func newWorker(v *verifier) *worker {
 	for c, make1 := range rumi.Codecs() {
 		codecs[c] = make1
 	}
-	return &worker{v: v, decoder: chunk.NewDecoder(codecs), frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk})}
+	return &worker{v: v, decoder: chunk.NewDecoder(codecs), frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
 }
 
 // file checks file number i; only a context that is done is an error.
