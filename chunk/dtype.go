@@ -27,6 +27,20 @@ const (
 	ComplexInt32
 	ComplexFloat16
 	BFloat16
+
+	// Types of Python's ml_dtypes, named as there; one sample takes one byte in memory, also where
+	// it has fewer bits.
+	Uint1
+	Uint2
+	Uint4
+	Int2
+	Int4
+	Float8E4M3FN
+	Float8E5M2
+	Float8E8M0FNU
+	Float6E2M3FN
+	Float6E3M2FN
+	Float4E2M1FN
 	numDTypes
 )
 
@@ -42,6 +56,9 @@ var dtypes = [numDTypes]struct {
 	Complex64: {"complex64", 8, 2}, Complex128: {"complex128", 16, 2},
 	ComplexInt16: {"complex_int16", 4, 2}, ComplexInt32: {"complex_int32", 8, 2},
 	ComplexFloat16: {"complex_float16", 4, 2}, BFloat16: {"bfloat16", 2, 1},
+	Uint1: {"uint1", 1, 1}, Uint2: {"uint2", 1, 1}, Uint4: {"uint4", 1, 1}, Int2: {"int2", 1, 1}, Int4: {"int4", 1, 1},
+	Float8E4M3FN: {"float8_e4m3fn", 1, 1}, Float8E5M2: {"float8_e5m2", 1, 1}, Float8E8M0FNU: {"float8_e8m0fnu", 1, 1},
+	Float6E2M3FN: {"float6_e2m3fn", 1, 1}, Float6E3M2FN: {"float6_e3m2fn", 1, 1}, Float4E2M1FN: {"float4_e2m1fn", 1, 1},
 }
 
 // Valid reports whether d is one of the constants above.

@@ -31,15 +31,32 @@ const (
 	Compression = 60000
 )
 
-// Is reports whether an open TIFF says that it is a rumi file: Compression 60000.
+// Is reports whether an open TIFF says that it is a rumi file: Compression 60000 in generation 1, no
+// such tag and those that mark generation 2.
 func Is(ctx context.Context, f *ifd.File) bool {
+	if is2(f) {
+		return true
+	}
 	v, err := f.Uint(ctx, &f.Dirs[0], tagCompression, 0)
 	return err == nil && v == Compression
 }
 
+// Meta reads what a rumi file says besides its pixels: where it lies. A file of generation 2 has
+// a matrix and keys also where it lies nowhere; then the result has neither.
+func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
+	m, err := tiff.ReadMeta(ctx, f)
+	if err != nil || !is2(f) {
+		return m, err
+	}
+	m.Compression, m.Planar = Compression, 2
+	if k := m.GeoKeys; len(k) < 8 || k[7] == 0 { // the first key is the model type
+		m.Geo = tiff.Geo{}
+	}
+	return m, nil
+}
+
 // IndexFile reads a rumi file's directory and returns its header blob. It usually costs one read. A
-// TIFF that is not a rumi file of generation 1 is Unsupported; one that claims to be and is
-// broken, Corrupt.
+// TIFF that is not a rumi file is Unsupported; one that claims to be and is broken, Corrupt.
 func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
 	f, err := ifd.Open(ctx, r, ifd.Limits{})
 	if err != nil {
@@ -50,6 +67,13 @@ func IndexFile(ctx context.Context, r source.Reader) ([]byte, error) {
 
 // Index is IndexFile for a file whose directories are read already.
 func Index(ctx context.Context, f *ifd.File) ([]byte, error) {
+	if is2(f) {
+		return index2(ctx, f)
+	}
+	return index1(ctx, f)
+}
+
+func index1(ctx context.Context, f *ifd.File) ([]byte, error) {
 	d := &f.Dirs[0]
 	if !f.Big || f.BigEndian {
 		return nil, fault.New(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")

@@ -1,13 +1,19 @@
-// Package rumi reads and writes rumi files of generation 1: tile-interleaved BigTIFF images whose
-// tiles are OpenZL frames, together with a header blob that holds all that is needed to read
-// windows of the image, so that a catalog that stores the blob needs no look at the file.
+// Package rumi reads and writes rumi files of generations 1 and 2: tile-interleaved BigTIFF images
+// whose chunks are OpenZL frames, together with a header blob that holds all that is needed to
+// read windows of the image, so that a catalog that stores the blob needs no look at the file.
 //
-// The format as read here: a little-endian BigTIFF with one directory, PlanarConfiguration 2,
-// Compression 60000, Predictor 1, no sparse tiles; one frame a band and grid position, the bands of
-// a position side by side, positions row by row, without gaps. Edge tiles are padded. The blob is 26
-// bytes and one count a frame (see Parse).
+// Both are little-endian BigTIFFs with one directory that stands before the pixels, and frames
+// that follow each other without gaps, positions of the grid row by row.
 //
-// Not supported: the later generations of the format (files named .rumi).
+// Generation 1 (package 0.8): PlanarConfiguration 2, Compression 60000, Predictor 1, no sparse
+// tiles; one frame a band and grid position, the bands of a position side by side; edge tiles are
+// padded. The blob is 26 bytes and one count a frame.
+//
+// Generation 2 (package 0.16, files named .rumi): exactly 11 tags, without Compression, values behind
+// the directory in the order of the tags; a frame holds one band of a grid position (a tile) or all
+// of them (a cell); edge frames are cut. The blob is 28 bytes and the counts in the fewest bits.
+//
+// Not supported: later generations, whose files are no TIFFs ("RUMI" are their first bytes).
 package rumi
 
 import (
@@ -16,14 +22,20 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/geozl"
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Codecs returns the decoder of the frames.
+// Codecs returns the decoder of the frames: OpenZL's standard codecs, and those of geozl, which the
+// writers of generation 2 use.
 func Codecs() chunk.Codecs {
-	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return openzl.NewDecoder(openzl.Options{}) }}
+	o := openzl.Options{Custom: geozl.Codecs()}
+	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return openzl.NewDecoder(o) }}
 }
+
+// LaterMagic is how files of the generations after the second start. They are not read.
+const LaterMagic = "RUMI"
 
 // DefaultMaxChunk is the limit of a decoded tile, in bytes, that Parse holds a blob to.
 const DefaultMaxChunk = tiff.DefaultMaxChunk
@@ -39,14 +51,33 @@ type Header struct {
 	Shape        [3]int // bands, height, width
 	DType        chunk.DType
 	TileH, TileW int
+	Generation   int  // 1 or 2
+	Cells        bool // a frame holds all bands of a grid position (generation 2 only)
 
 	index chunk.Index
+	unit  int // as in the blob: of an image of one band, either
 }
 
-// Parse reads a header blob, without any I/O. All numbers are little-endian:
+func newHeader(x chunk.Index, generation, unit int) *Header {
+	return &Header{
+		Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, TileH: x.ChunkH, TileW: x.ChunkW,
+		Generation: generation, Cells: unit == unitCell, index: x, unit: unit,
+	}
+}
+
+// IsBlob reports whether b starts like a header blob of a generation that Parse reads.
+func IsBlob(b []byte) bool {
+	if len(b) < 4 {
+		return false
+	}
+	m := binary.LittleEndian.Uint32(b)
+	return m == blobMagic || m == blob2Magic
+}
+
+// Parse reads a header blob of either generation, without any I/O. All numbers are little-endian:
 //
 //	offset  type     field
-//	0       u32      magic 0x333C333C
+//	0       u32      magic: 0x333C333C in generation 1, 0x45564F4C in generation 2
 //	4       u16      version, 1
 //	6       u32      image width, 1 to 2^31-1
 //	10      u32      image height, 1 to 2^31-1
@@ -54,22 +85,36 @@ type Header struct {
 //	16      u16      tile height, at least 1
 //	18      u16      bands B, at least 1
 //	20      u8       bits a sample (both components of a complex one)
-//	21      u8       sample format, TIFF's
+//	21      u8       sample format, TIFF's; in generation 2 also a private one, 100 to 106
+//
+// then, in generation 1:
+//
 //	22      u32      offset of the first frame in the file
 //	26      u32 × N  bytes of each frame, at least 1
 //
 // N is across · down · B with across = ceil(width / tile width), down likewise; the frame of (row, col,
-// band) is number (row·across + col)·B + band, and frames follow each other without gaps.
+// band) is number (row·across + col)·B + band, and frames follow each other without gaps. In generation 2:
 //
-// Tiles of more than DefaultMaxChunk decoded bytes are refused with Limit. b is not kept.
+//	22      u8       frame unit: 0 a tile, as in generation 1; 1 a cell, of which there are across · down
+//	23      u32      bytes of the smallest frame, at least 1
+//	27      u8       w, 0 to 32: bits of what a frame has above that
+//	28      bits     that number for each frame, w bits, packed from the least significant bit on
+//
+// w is the smallest possible, spare bits are 0, and the first frame's offset follows from B and N.
+//
+// Chunks of more than DefaultMaxChunk decoded bytes, and more than 2^20 frames in no bits, are
+// refused with Limit. b is not kept.
 func Parse(b []byte) (*Header, error) { return ParseLimit(b, DefaultMaxChunk) }
 
-// ParseLimit is Parse with another limit of a decoded tile in bytes.
+// ParseLimit is Parse with another limit of a decoded chunk in bytes.
 func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	bad := func(off int64, format string, args ...any) (*Header, error) {
 		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
 	}
 	le := binary.LittleEndian
+	if len(b) >= 4 && le.Uint32(b) == blob2Magic {
+		return parse2(b, maxChunk)
+	}
 	if len(b) < blobHead {
 		return bad(0, "%d bytes", len(b))
 	}
@@ -79,24 +124,9 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	if v := le.Uint16(b[4:]); v != blobVersion {
 		return nil, fault.New(fault.Unsupported, "header blob", 4, "version %d", v)
 	}
-	w, h := le.Uint32(b[6:]), le.Uint32(b[10:])
-	if w < 1 || w > chunk.MaxSide || h < 1 || h > chunk.MaxSide {
-		return bad(6, "image of %d by %d pixels", h, w)
-	}
-	x := chunk.Index{
-		Width: int(w), Height: int(h), ChunkW: int(le.Uint16(b[14:])), ChunkH: int(le.Uint16(b[16:])),
-		Bands: int(le.Uint16(b[18:])), ChunkB: 1,
-		DType: tiff.DTypeOf(uint64(b[21]), uint64(b[20])),
-		Codec: chunk.OpenZL, Predictor: chunk.NoPredictor,
-	}
-	if x.ChunkW < 1 || x.ChunkH < 1 {
-		return bad(14, "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
-	}
-	if x.Bands < 1 {
-		return bad(18, "no bands")
-	}
-	if x.DType == chunk.Invalid {
-		return bad(20, "samples of %d bits with sample format %d", b[20], b[21])
+	x, err := blobGrid(b, 1)
+	if err != nil {
+		return nil, err
 	}
 	counts := b[blobHead:]
 	tiles := int64(x.Across()) * int64(x.Down()) // below 2^62
@@ -116,39 +146,85 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	if err := x.Validate(-1, maxChunk); err != nil {
 		return nil, err
 	}
-	return &Header{Shape: [3]int{x.Bands, x.Height, x.Width}, DType: x.DType, TileH: x.ChunkH, TileW: x.ChunkW, index: x}, nil
+	return newHeader(*x, 1, unitTile), nil
+}
+
+// blobGrid reads what both generations have at offsets 6 to 21.
+func blobGrid(b []byte, generation int) (*chunk.Index, error) {
+	bad := func(off int64, format string, args ...any) (*chunk.Index, error) {
+		return nil, fault.New(fault.Corrupt, "header blob", off, format, args...)
+	}
+	le := binary.LittleEndian
+	w, h := le.Uint32(b[6:]), le.Uint32(b[10:])
+	if w < 1 || w > chunk.MaxSide || h < 1 || h > chunk.MaxSide {
+		return bad(6, "image of %d by %d pixels", h, w)
+	}
+	x := newIndex(generation)
+	x.Width, x.Height = int(w), int(h)
+	x.ChunkW, x.ChunkH, x.Bands = int(le.Uint16(b[14:])), int(le.Uint16(b[16:])), int(le.Uint16(b[18:]))
+	if x.ChunkW < 1 || x.ChunkH < 1 {
+		return bad(14, "tiles of %d by %d pixels", x.ChunkH, x.ChunkW)
+	}
+	if x.Bands < 1 {
+		return bad(18, "no bands")
+	}
+	if x.DType = dtypeOf(generation, uint64(b[21]), uint64(b[20])); x.DType == chunk.Invalid {
+		return bad(20, "samples of %d bits with sample format %d", b[20], b[21])
+	}
+	return x, nil
+}
+
+// newIndex returns an index with what all files of a generation share; chunks are tiles.
+func newIndex(generation int) *chunk.Index {
+	cut := generation == 2
+	return &chunk.Index{ChunkB: 1, Codec: chunk.OpenZL, Predictor: chunk.NoPredictor, CutEdge: cut, CutRight: cut}
 }
 
 // Index returns the chunk index of the image.
 func (h *Header) Index() *chunk.Index { return &h.index }
 
-// Check checks that all frames lie within a file of the given size.
+// Blob returns the header blob.
+func (h *Header) Blob() []byte {
+	if h.Generation == 2 {
+		return appendBlob2(nil, &h.index, h.unit)
+	}
+	return appendBlob(nil, &h.index)
+}
+
+// Check checks that all frames lie within a file of the given size. Files of generation 2 end with
+// the last frame.
 func (h *Header) Check(fileSize int64) error {
 	last := h.index.Ranges[len(h.index.Ranges)-1]
-	if end := last.Off + last.Len; end > fileSize {
+	if end := last.Off + last.Len; end > fileSize || h.Generation == 2 && end < fileSize {
 		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end, fileSize)
 	}
 	return nil
 }
 
-// appendBlob appends the blob of an index as Parse makes it. The first frame must lie below 4 GiB, and
-// every frame be smaller than that.
+// appendBlob appends the blob of an index as Parse reads it in generation 1. The first frame must lie
+// below 4 GiB, and every frame be smaller than that.
 func appendBlob(dst []byte, x *chunk.Index) []byte {
 	le := binary.LittleEndian
-	format, bits := tiff.FormatOf(x.DType)
-	dst = le.AppendUint32(dst, blobMagic)
+	dst = appendGrid(dst, x, blobMagic, 1)
+	dst = le.AppendUint32(dst, uint32(x.Ranges[0].Off))
+	for _, r := range x.Ranges {
+		dst = le.AppendUint32(dst, uint32(r.Len))
+	}
+	return dst
+}
+
+// appendGrid appends what both generations have at offsets 0 to 21.
+func appendGrid(dst []byte, x *chunk.Index, magic uint32, generation int) []byte {
+	le := binary.LittleEndian
+	format, bits := encodingOf(generation, x.DType)
+	dst = le.AppendUint32(dst, magic)
 	dst = le.AppendUint16(dst, blobVersion)
 	dst = le.AppendUint32(dst, uint32(x.Width))
 	dst = le.AppendUint32(dst, uint32(x.Height))
 	dst = le.AppendUint16(dst, uint16(x.ChunkW))
 	dst = le.AppendUint16(dst, uint16(x.ChunkH))
 	dst = le.AppendUint16(dst, uint16(x.Bands))
-	dst = append(dst, byte(bits), byte(format))
-	dst = le.AppendUint32(dst, uint32(x.Ranges[0].Off))
-	for _, r := range x.Ranges {
-		dst = le.AppendUint32(dst, uint32(r.Len))
-	}
-	return dst
+	return append(dst, byte(bits), byte(format))
 }
 
 const maxU32 = math.MaxUint32

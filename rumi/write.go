@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/tiff"
@@ -16,15 +17,24 @@ type Layout struct {
 	DType        chunk.DType
 	TileH, TileW int
 	Geo          *tiff.Geo // where the image lies; nil for nowhere
+
+	// Generation of the file: 1 (also 0), or 2. Generation 2 keeps a transform with an EPSG code of 1024
+	// to 32766, and nothing else of Geo.
+	Generation int
+	Cells      bool // generation 2: a frame holds all bands of a grid position
 }
+
+func (l *Layout) generation() int { return max(l.Generation, 1) }
 
 // index returns the layout as an index without ranges, and the number of its frames.
 func (l *Layout) index() (*chunk.Index, int, error) {
-	x := &chunk.Index{
-		Bands: l.Shape[0], Height: l.Shape[1], Width: l.Shape[2], ChunkB: 1, ChunkH: l.TileH, ChunkW: l.TileW,
-		DType: l.DType, Codec: chunk.OpenZL, Predictor: chunk.NoPredictor,
+	if l.Generation < 0 || l.Generation > 2 || l.Cells && l.Generation != 2 {
+		return nil, 0, fmt.Errorf("rumi: generation %d, cells %t", l.Generation, l.Cells)
 	}
-	if format, _ := tiff.FormatOf(l.DType); format == 0 {
+	x := newIndex(l.generation())
+	x.Bands, x.Height, x.Width = l.Shape[0], l.Shape[1], l.Shape[2]
+	x.ChunkH, x.ChunkW, x.DType = l.TileH, l.TileW, l.DType
+	if format, _ := encodingOf(l.generation(), l.DType); format == 0 {
 		return nil, 0, fmt.Errorf("rumi: %v samples cannot be stored", l.DType)
 	}
 	for _, side := range [...]int{x.Height, x.Width} {
@@ -37,44 +47,107 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 			return nil, 0, fmt.Errorf("rumi: %d bands in tiles of %d by %d pixels", x.Bands, x.ChunkH, x.ChunkW)
 		}
 	}
-	if n := int64(x.Across()) * int64(x.Down()); n > math.MaxInt32/int64(x.Bands) {
+	if l.Cells {
+		x.ChunkB = x.Bands
+	}
+	if n := int64(x.Across()) * int64(x.Down()); n > math.MaxInt32/int64(x.Groups()) {
 		return nil, 0, fmt.Errorf("rumi: too many tiles")
 	}
-	return x, x.Across() * x.Down() * x.Bands, nil
+	if !x.ChunkFits(math.MaxInt) {
+		return nil, 0, fmt.Errorf("rumi: tiles of %d by %d pixels with %d bands are too large", x.ChunkH, x.ChunkW, x.ChunkB)
+	}
+	return x, x.Across() * x.Down() * x.Groups(), nil
+}
+
+// check checks that n bytes are an image of the layout, and returns its index and the number of frames.
+func (l *Layout) check(n int) (*chunk.Index, int, error) {
+	x, frames, err := l.index()
+	if err != nil {
+		return nil, 0, err
+	}
+	if want := int64(x.Height) * int64(x.Width); want > math.MaxInt64/(16*math.MaxUint16) ||
+		int64(n) != want*int64(x.Bands)*int64(x.DType.Size()) {
+		return nil, 0, fmt.Errorf("rumi: %d bytes for an image of shape %v of %v", n, l.Shape, l.DType)
+	}
+	return x, frames, nil
+}
+
+// Tiler cuts the chunks of an image one by one. It is safe for concurrent use.
+type Tiler struct {
+	pixels []byte
+	x      *chunk.Index
+	n      int
+}
+
+// NewTiler returns a tiler of an image: little-endian samples of the layout's shape in C order.
+// pixels are kept.
+func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
+	x, n, err := l.check(len(pixels))
+	if err != nil {
+		return nil, err
+	}
+	return &Tiler{pixels, x, n}, nil
+}
+
+// Len returns the number of chunks, each of which becomes a frame.
+func (t *Tiler) Len() int { return t.n }
+
+// Rows returns the shape of what frame i is to hold: rows, those of all bands of a cell together, of
+// w samples.
+func (t *Tiler) Rows(i int) (h, w int) {
+	b, h, w := t.x.Stored(i)
+	return b * h, w
+}
+
+// AppendTile appends what frame i is to hold: samples of (height, width), in a cell of (bands, height,
+// width). In generation 1 edge tiles are padded with zeros, in generation 2 they are cut.
+func (t *Tiler) AppendTile(dst []byte, i int) []byte {
+	from := len(dst)
+	dst = slices.Grow(dst, t.x.StoredBytes(i))[:from+t.x.StoredBytes(i)]
+	clear(dst[from:])
+	cut(dst[from:], t.pixels, t.x, i)
+	return dst
 }
 
 // Tile cuts an image of shape (bands, height, width), little-endian in C order, into square tiles
 // of size pixels, in frame order: the bands of a position side by side, positions row by row.
 // Edge tiles are padded with zeros. Each tile is then to be compressed into one OpenZL frame.
 func Tile(pixels []byte, shape [3]int, dtype chunk.DType, size int) (tiles [][]byte, l Layout, err error) {
-	l = Layout{Shape: shape, DType: dtype, TileH: size, TileW: size}
-	x, n, err := l.index()
+	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size})
+}
+
+// Tile2 is Tile for a file of generation 2: tiles at the edges are cut, and with cells a chunk holds
+// all bands of its position, one after the other.
+func Tile2(pixels []byte, shape [3]int, dtype chunk.DType, size int, cells bool) (tiles [][]byte, l Layout, err error) {
+	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size, Generation: 2, Cells: cells})
+}
+
+func tiles2(pixels []byte, l Layout) ([][]byte, Layout, error) {
+	t, err := NewTiler(pixels, l)
 	if err != nil {
 		return nil, l, err
 	}
-	if want := int64(shape[1]) * int64(shape[2]); want > math.MaxInt64/(16*math.MaxUint16) ||
-		int64(len(pixels)) != want*int64(shape[0])*int64(dtype.Size()) {
-		return nil, l, fmt.Errorf("rumi: %d bytes for an image of shape %v of %v", len(pixels), shape, dtype)
-	}
-	tiles = make([][]byte, n)
+	tiles := make([][]byte, t.Len())
 	for i := range tiles {
-		tiles[i] = make([]byte, x.StoredBytes(i))
-		cut(tiles[i], pixels, x, x.Box(i))
+		tiles[i] = t.AppendTile(nil, i)
 	}
 	return tiles, l, nil
 }
 
-// cut copies the rows of a box, of one band, to the upper left of a tile.
-func cut(tile, pixels []byte, x *chunk.Index, box chunk.Box) {
-	size := x.DType.Size()
+// cut copies the box of chunk i, band by band and row by row, to the upper left of its planes.
+func cut(tile, pixels []byte, x *chunk.Index, i int) {
+	box, size := x.Box(i), x.DType.Size()
+	_, h, w := x.Stored(i)
 	n := (box.X1 - box.X0) * size
-	for y := box.Y0; y < box.Y1; y++ {
-		from := ((box.B0*x.Height+y)*x.Width + box.X0) * size
-		copy(tile[(y-box.Y0)*x.ChunkW*size:], pixels[from:from+n])
+	for b := box.B0; b < box.B1; b++ {
+		for y := box.Y0; y < box.Y1; y++ {
+			from := ((b*x.Height+y)*x.Width + box.X0) * size
+			copy(tile[((b-box.B0)*h+y-box.Y0)*w*size:], pixels[from:from+n])
+		}
 	}
 }
 
-// Write writes a rumi file of frames in the order of Tile, and returns its header blob.
+// Write writes a rumi file of frames in the order of Tile or Tile2, and returns its header blob.
 func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 	x, n, err := l.index()
 	if err != nil {
@@ -84,7 +157,14 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 		return nil, fmt.Errorf("rumi: %d frames for %d tiles", len(frames), n)
 	}
 	const dir = 16
-	fields := directory(x, l.Geo)
+	var fields []ifd.Field
+	if l.Generation == 2 {
+		if fields, err = directory2(x, l.Geo, n); err != nil {
+			return nil, err
+		}
+	} else {
+		fields = directory(x, l.Geo)
+	}
 	off := ifd.End(dir, fields)
 	x.Ranges = make([]chunk.Range, n)
 	for i, f := range frames {
@@ -97,7 +177,7 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 	if x.Ranges[0].Off > math.MaxUint32 {
 		return nil, fmt.Errorf("rumi: the directory is too large")
 	}
-	setArrays(fields, x)
+	setArrays(fields, x, l.generation())
 	head := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 	if _, err := w.Write(head); err != nil {
 		return nil, err
@@ -107,19 +187,67 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 			return nil, err
 		}
 	}
+	if l.Generation == 2 {
+		unit := unitTile
+		if l.Cells && x.Bands > 1 {
+			unit = unitCell
+		}
+		return appendBlob2(nil, x, unit), nil
+	}
 	return appendBlob(nil, x), nil
+}
+
+// directory2 returns the tags of a file of generation 2, the tile arrays still zero.
+func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) {
+	format, bits := encodingOf(2, x.DType)
+	matrix, keys, err := geoFields(geo)
+	if err != nil {
+		return nil, err
+	}
+	return []ifd.Field{
+		ifd.Longs(tagWidth, uint32(x.Width)),
+		ifd.Longs(tagHeight, uint32(x.Height)),
+		ifd.Shorts(tagBits, slices.Repeat([]uint16{bits}, x.Bands)...),
+		ifd.Shorts(tagSamples, uint16(x.Bands)),
+		ifd.Shorts(tagTileWidth, uint16(x.ChunkW)),
+		ifd.Shorts(tagTileHeight, uint16(x.ChunkH)),
+		ifd.Long8s(tagOffsets, make([]uint64, frames)...),
+		ifd.Longs(tagCounts, make([]uint32, frames)...),
+		ifd.Shorts(tagFormat, slices.Repeat([]uint16{format}, x.Bands)...),
+		matrix, keys,
+	}, nil
+}
+
+// geoFields returns the matrix and the three keys of a file of generation 2: the unit matrix and model
+// type 0 for an image that lies nowhere.
+func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
+	const pixelIsArea, pixelIsPoint = 1, 2
+	t := [6]float64{0, 1, 0, 0, 0, 1}
+	model, raster, key, code := uint16(0), uint16(pixelIsArea), uint16(2048), uint16(0)
+	if geo != nil && (geo.HasTransform || geo.EPSG != 0) {
+		if !geo.HasTransform || geo.EPSG < 1024 || geo.EPSG > 32766 {
+			return matrix, keys, fmt.Errorf("rumi: generation 2 needs a transform together with an EPSG code of 1024 to 32766, not EPSG %d, transform %t",
+				geo.EPSG, geo.HasTransform)
+		}
+		t, code = geo.Transform, uint16(geo.EPSG)
+		if geo.IsPoint() {
+			raster = pixelIsPoint
+			t[0] += (t[1] + t[2]) / 2
+			t[3] += (t[4] + t[5]) / 2
+		}
+		if model, key = 1, 3072; geo.IsGeographic() {
+			model, key = 2, 2048
+		}
+	}
+	matrix = ifd.Doubles(tagMatrix, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1)
+	keys = ifd.Shorts(tagGeoKeys, 1, 1, 0, 3, 1024, 0, 1, model, 1025, 0, 1, raster, key, 0, 1, code)
+	return matrix, keys, nil
 }
 
 // directory returns the tags of a rumi file, the tile arrays still zero.
 func directory(x *chunk.Index, geo *tiff.Geo) []ifd.Field {
 	format, bits := tiff.FormatOf(x.DType)
-	every := func(v uint16) []uint16 {
-		s := make([]uint16, x.Bands)
-		for i := range s {
-			s[i] = v
-		}
-		return s
-	}
+	every := func(v uint16) []uint16 { return slices.Repeat([]uint16{v}, x.Bands) }
 	n := x.Across() * x.Down() * x.Bands
 	fields := []ifd.Field{
 		ifd.Longs(tagWidth, uint32(x.Width)),
@@ -142,13 +270,17 @@ func directory(x *chunk.Index, geo *tiff.Geo) []ifd.Field {
 	return fields
 }
 
-// setArrays fills the tile arrays: all of band 0, then all of band 1, ….
-func setArrays(fields []ifd.Field, x *chunk.Index) {
+// setArrays fills the tile arrays: in generation 1 all of band 0, then all of band 1, …; in
+// generation 2 in the order of the frames.
+func setArrays(fields []ifd.Field, x *chunk.Index, generation int) {
 	n := len(x.Ranges)
-	positions := n / x.Bands
+	positions := n / x.Groups()
 	offs, counts := make([]uint64, n), make([]uint32, n)
 	for i, r := range x.Ranges {
-		at := i%x.Bands*positions + i/x.Bands
+		at := i
+		if generation == 1 {
+			at = i%x.Bands*positions + i/x.Bands
+		}
 		offs[at], counts[at] = uint64(r.Off), uint32(r.Len)
 	}
 	for i := range fields {

@@ -90,6 +90,23 @@ func (g *Geo) key(id uint16) (uint16, bool) {
 	return 0, false
 }
 
+// IsPoint reports whether the file's tie points or matrix refer to the centres of pixels
+// (RasterPixelIsPoint); Transform refers to corners all the same.
+func (g *Geo) IsPoint() bool {
+	v, _ := g.key(keyRasterType)
+	return v == rasterPixelIsPoint
+}
+
+// IsGeographic reports whether the CRS is one of latitude and longitude. Without GeoKeys that say
+// so it is guessed from the range of the EPSG code (4000 to 4999).
+func (g *Geo) IsGeographic() bool {
+	if len(g.GeoKeys) == 0 {
+		return g.EPSG >= 4000 && g.EPSG < 5000
+	}
+	projected, _ := g.key(keyProjectedCRS)
+	return projected == 0 || projected == userDefined
+}
+
 func (g *Geo) epsg() int {
 	for _, id := range [...]uint16{keyProjectedCRS, keyGeographicCRS} {
 		if v, ok := g.key(id); ok {

@@ -6,8 +6,10 @@ import (
 	"io"
 	"math"
 	"slices"
+	"sync"
 
 	"github.com/klauspost/compress/zstd"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/tiff/ifd"
@@ -29,6 +31,11 @@ type TOGOptions struct {
 	// GDALMetadata is written as it is; it should have the INTERLEAVE item. Default: XML with the
 	// names of the bands and that item.
 	GDALMetadata string
+
+	Workers int // tiles compressed at the same time; the file does not depend on it. Default 1
+	// Progress, if not nil, is called after every compressed tile, from one goroutine at a time. An error
+	// ends the work and is returned.
+	Progress func(done, total int) error
 
 	Photometric  uint16   // default 1, black is zero; 2 for RGB
 	ExtraSamples []uint16 // meaning of the bands past the colours. Default: all 0, unspecified
@@ -114,7 +121,7 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 		Bands: o.Shape[0], Height: o.Shape[1], Width: o.Shape[2], ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile,
 		DType: o.DType, Codec: chunk.Zstd, Predictor: o.Predictor,
 	}
-	data, sizes, err := compressTiles(pixels, x, o.Level)
+	data, sizes, err := compressTiles(pixels, x, &o)
 	if err != nil {
 		return err
 	}
@@ -138,29 +145,84 @@ const (
 
 // compressTiles returns the data part of the file, leaders and trailers included, and the
 // compressed size of each tile, both in the order of the index.
-func compressTiles(pixels []byte, x *chunk.Index, level int) (data []byte, sizes []int, err error) {
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(zstd.EncoderLevelFromZstd(level)),
-		zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-	if err != nil {
+func compressTiles(pixels []byte, x *chunk.Index, o *TOGOptions) (data []byte, sizes []int, err error) {
+	tiles := make([][]byte, x.Across()*x.Down()*x.Groups())
+	var g errgroup.Group
+	var next, done int // guarded by mu
+	var mu sync.Mutex
+	take := func() int {
+		mu.Lock()
+		defer mu.Unlock()
+		next++
+		return next - 1
+	}
+	finish := func() (err error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if done++; o.Progress != nil {
+			if err = o.Progress(done, len(tiles)); err != nil {
+				next = len(tiles) // the others stop too
+			}
+		}
+		return err
+	}
+	for range max(1, min(o.Workers, len(tiles))) {
+		g.Go(func() error {
+			enc, level, err := encoder(o.Level)
+			if err != nil {
+				return err
+			}
+			defer encoders[level].Put(enc)
+			size := x.DType.Size()
+			tile, row := make([]byte, x.MaxStoredBytes()), make([]byte, x.ChunkW*size)
+			for i := take(); i < len(tiles); i = take() {
+				cutTile(tile, pixels, x, x.Box(i))
+				predict(tile, x.Predictor, x.ChunkW, size, row)
+				if tiles[i] = enc.EncodeAll(tile, nil); int64(len(tiles[i])) > math.MaxUint32 {
+					return fmt.Errorf("tog: tile %d of %d bytes", i, len(tiles[i]))
+				}
+				if err := finish(); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
 		return nil, nil, err
 	}
-	defer enc.Close()
-	size := x.DType.Size()
-	tile, row := make([]byte, x.MaxStoredBytes()), make([]byte, x.ChunkW*size)
-	sizes = make([]int, x.Across()*x.Down()*x.Groups())
-	for i := range sizes {
-		cutTile(tile, pixels, x, x.Box(i))
-		predict(tile, x.Predictor, x.ChunkW, size, row)
-		start := len(data) + leader
-		data = enc.EncodeAll(tile, append(data, make([]byte, leader)...))
-		sizes[i] = len(data) - start
-		if int64(sizes[i]) > math.MaxUint32 {
-			return nil, nil, fmt.Errorf("tog: tile %d of %d bytes", i, sizes[i])
-		}
-		binary.LittleEndian.PutUint32(data[start-leader:], uint32(sizes[i]))
-		data = append(data, data[len(data)-trailer:]...) // a zstd frame has at least 6 bytes
-	}
+	data, sizes = joinTiles(tiles)
 	return data, sizes, nil
+}
+
+// encoders keeps encoders by level from file to file: the tables of one take tens of MB.
+var encoders [zstd.SpeedBestCompression + 1]sync.Pool
+
+// encoder returns an encoder for a zstd level, and the pool it goes back to.
+func encoder(level int) (*zstd.Encoder, zstd.EncoderLevel, error) {
+	l := zstd.EncoderLevelFromZstd(level)
+	if enc, ok := encoders[l].Get().(*zstd.Encoder); ok {
+		return enc, l, nil
+	}
+	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
+	return enc, l, err
+}
+
+// joinTiles puts the tiles one behind the other, each between its leader and its trailer.
+func joinTiles(tiles [][]byte) (data []byte, sizes []int) {
+	n := 0
+	sizes = make([]int, len(tiles))
+	for i, t := range tiles {
+		sizes[i] = len(t)
+		n += leader + len(t) + trailer
+	}
+	data = make([]byte, 0, n)
+	for _, t := range tiles {
+		data = binary.LittleEndian.AppendUint32(data, uint32(len(t)))
+		data = append(data, t...)
+		data = append(data, t[len(t)-trailer:]...) // a zstd frame has at least 6 bytes
+	}
+	return data, sizes
 }
 
 // cutTile copies a box of one band to the upper left of a tile; the rest becomes 0.

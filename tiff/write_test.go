@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"testing"
@@ -233,5 +234,43 @@ func TestWriteTOGRefuses(t *testing.T) {
 		if err := WriteTOG(io.Discard, pix, o); err == nil {
 			t.Errorf("%s: written", name)
 		}
+	}
+}
+
+// The bytes do not depend on the number of workers, and an error of Progress ends the work.
+func TestWriteTOGWorkers(t *testing.T) {
+	o := TOGOptions{Shape: [3]int{3, 100, 120}, DType: chunk.Uint16, Tile: 16}
+	pix := randomImage(o)
+	var want []byte
+	for _, n := range []int{0, 1, 2, 9, 1000} {
+		var w bytes.Buffer
+		calls := 0
+		o.Workers = n
+		o.Progress = func(done, total int) error {
+			if calls++; done != calls || total != 3*7*8 {
+				t.Errorf("%d of %d at call %d", done, total, calls)
+			}
+			return nil
+		}
+		if err := WriteTOG(&w, pix, o); err != nil {
+			t.Fatal(err)
+		}
+		if want == nil {
+			want = w.Bytes()
+		}
+		if !bytes.Equal(w.Bytes(), want) || calls != 3*7*8 {
+			t.Errorf("%d workers: another file, or %d calls", n, calls)
+		}
+	}
+	stop := errors.New("stop")
+	o.Workers, o.Progress = 3, func(done, _ int) error {
+		if done == 5 {
+			return stop
+		}
+		return nil
+	}
+	var w bytes.Buffer
+	if err := WriteTOG(&w, pix, o); !errors.Is(err, stop) || w.Len() != 0 {
+		t.Errorf("%v, %d bytes written", err, w.Len())
 	}
 }

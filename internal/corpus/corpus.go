@@ -75,6 +75,7 @@ type File struct {
 	Shape      []int // bands, height, width
 	DType      string
 	Tile       *int
+	Unit       string // tile or cell, of rumi-new
 	SHA256     string // whole image, C order, little-endian
 	TOG        bool
 	NoData     any

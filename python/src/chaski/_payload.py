@@ -27,19 +27,23 @@ _NAMES = (
     *("uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64"),
     *("float16", "float32", "float64", "complex64", "complex128"),
     *("complex_int16", "complex_int32", "complex_float16", "bfloat16"),
+    *("uint1", "uint2", "uint4", "int2", "int4"),
+    *("float8_e4m3fn", "float8_e5m2", "float8_e8m0fnu"),
+    *("float6_e2m3fn", "float6_e3m2fn", "float4_e2m1fn"),
 )
+_BITS = {"bfloat16": "uint16", **dict.fromkeys(_NAMES[_NAMES.index("bfloat16") + 1 :], "uint8")}
 
 
 def _numpy_dtype(name: str) -> np.dtype[Any]:
     if name in _COMPLEX:
         return np.dtype([("re", _COMPLEX[name]), ("im", _COMPLEX[name])])
-    return np.dtype("uint16" if name == "bfloat16" else name).newbyteorder("<")
+    return np.dtype(_BITS.get(name, name)).newbyteorder("<")
 
 
 DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
     i: (name, _numpy_dtype(name)) for i, name in enumerate(_NAMES) if name
 }
-"""Name and numpy dtype of the payload's dtype codes. bfloat16 is held as its bits, in uint16."""
+"""Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
 CONVERT_TO = {"uint8", "float16", "float32", "bfloat16"}
 

@@ -1,0 +1,46 @@
+package rumi
+
+import (
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// encoding is how a file names a sample type: TIFF's SampleFormat, or a private value of generation 2,
+// and the bits of a sample.
+type encoding struct{ format, bits uint8 }
+
+// encodings2 are the sample types that generation 2 has besides those of generation 1. A sample of
+// fewer than 8 bits takes one byte once decoded.
+var encodings2 = map[encoding]chunk.DType{
+	{1, 1}: chunk.Uint1, {1, 2}: chunk.Uint2, {1, 4}: chunk.Uint4, {2, 2}: chunk.Int2, {2, 4}: chunk.Int4,
+	{100, 8}: chunk.Float8E4M3FN, {101, 8}: chunk.Float8E5M2, {102, 16}: chunk.BFloat16, {103, 8}: chunk.Float8E8M0FNU,
+	{104, 6}: chunk.Float6E2M3FN, {105, 6}: chunk.Float6E3M2FN, {106, 4}: chunk.Float4E2M1FN,
+}
+
+// dtypeOf returns the sample type of an encoding, or chunk.Invalid.
+func dtypeOf(generation int, format, bits uint64) chunk.DType {
+	if generation == 2 && format < 256 && bits < 256 {
+		if d := encodings2[encoding{uint8(format), uint8(bits)}]; d != chunk.Invalid {
+			return d
+		}
+	}
+	return tiff.DTypeOf(format, bits)
+}
+
+// encodingOf returns the encoding of a sample type, zeros if a generation has none.
+func encodingOf(generation int, d chunk.DType) (format, bits uint16) {
+	if generation == 2 {
+		for e, t := range encodings2 {
+			if t == d {
+				return uint16(e.format), uint16(e.bits)
+			}
+		}
+	}
+	return tiff.FormatOf(d)
+}
+
+// Stores reports whether files of a generation, 1 or 2, can hold samples of a type.
+func Stores(generation int, d chunk.DType) bool {
+	format, _ := encodingOf(generation, d)
+	return format != 0
+}

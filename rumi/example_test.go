@@ -1,0 +1,85 @@
+package rumi_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/openzl"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Writing is three steps: cut, compress tile by tile with any graph, assemble. Reading needs a header,
+// made once and kept beside the path.
+func Example() {
+	dir, err := os.MkdirTemp("", "rumi")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "scene.tif")
+
+	shape := [3]int{3, 600, 700}
+	pixels := make([]byte, 0, 2*3*600*700)
+	for i := range 3 * 600 * 700 {
+		pixels = binary.LittleEndian.AppendUint16(pixels, uint16(i))
+	}
+	tiles, layout, err := rumi.Tile(pixels, shape, chunk.Uint16, 512)
+	if err != nil {
+		log.Fatal(err)
+	}
+	frames := make([][]byte, len(tiles))
+	for i, t := range tiles {
+		if i%2 == 0 { // the graph may differ from tile to tile
+			frames[i], err = openzl.DeltaZstd(nil, t, 2, 13)
+		} else {
+			frames[i], err = openzl.Store(nil, t, 2)
+		}
+		if err != nil {
+			log.Fatal(err)
+		}
+	}
+	var file bytes.Buffer
+	if _, err := rumi.Write(&file, frames, layout); err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(path, file.Bytes(), 0o600); err != nil {
+		log.Fatal(err)
+	}
+
+	var files source.Files
+	defer files.Close()
+	r, err := files.Open(context.Background(), path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Close()
+	blob, err := rumi.IndexFile(context.Background(), r)
+	if err != nil {
+		log.Fatal(err)
+	}
+	header, err := rumi.Parse(blob)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(header.Shape, header.DType)
+
+	window := loader.Selection{Slice: true, Start: 0, Stop: 512}
+	a, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{
+		Headers: [][]byte{blob}, Layout: "y x b", B: loader.Selection{List: []int{2, 1, 0}}, Y: window, X: window,
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(a.Shape, a.Axes, binary.LittleEndian.Uint16(a.Data) == uint16(2*600*700%(1<<16)))
+	// Output:
+	// [3 600 700] uint16
+	// [512 512 3] [y x b] true
+}
