@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/server"
+	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -29,6 +30,7 @@ type serveFlags struct {
 	cache     int64
 	maxChunk  int
 	partBytes int
+	noShared  bool
 	metrics   string
 	stopOnEOF bool
 	grace     time.Duration
@@ -56,13 +58,14 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS`: host:port (port 0: any free one) or unix:PATH")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS`: host:port (port 0: any free one), unix:PATH, or unix-abstract:NAME (Linux: only this user can\nconnect, and no file is left behind)")
 	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served; repeatable (default: none, so nothing is served)")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	fl.Int64Var(&f.memory, "memory", loader.DefaultMemoryBytes, "memory of all batches of a dataset together, in bytes")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
 	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "most data in one message, in bytes")
+	fl.BoolVar(&f.noShared, "no-shared-memory", false, "send batches to clients on this host as to others (default: in shared memory where that works)")
 	fl.StringVar(&f.metrics, "metrics", "", "`ADDRESS` host:port for Prometheus metrics at /metrics (default: off)")
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes: the parent process is gone")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
@@ -108,11 +111,12 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log,
 		},
-		PartBytes: f.partBytes, DrainTimeout: f.grace, Logger: log, Metrics: registry,
+		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
 	})
 	if err != nil {
 		return usage(err)
 	}
+	defer srv.Close()
 	l, at, err := listen(ctx, f.listen)
 	if err != nil {
 		return err
@@ -148,13 +152,16 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 
 // listen opens the address and returns it as clients write it.
 func listen(ctx context.Context, address string) (net.Listener, string, error) {
+	if name, abstract := strings.CutPrefix(address, "unix-abstract:"); abstract {
+		return listenAbstract(address, name)
+	}
 	path, unix := strings.CutPrefix(address, "unix:")
 	network := "tcp"
 	if unix {
 		network, address = "unix", path
 		removeStale(ctx, path)
 	} else if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, "", usagef("--listen %q is neither host:port nor unix:PATH", address)
+		return nil, "", usagef("--listen %q is none of host:port, unix:PATH, unix-abstract:NAME", address)
 	}
 	if unix && path == "" {
 		return nil, "", usagef("--listen unix: has no path")
@@ -172,6 +179,20 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	}
 	return l, "unix:" + path, nil
 }
+
+func listenAbstract(address, name string) (net.Listener, string, error) {
+	if name == "" || len(name) > maxAbstract || strings.ContainsAny(name, "\x00@") {
+		return nil, "", usagef("--listen unix-abstract: needs a name of at most %d bytes", maxAbstract)
+	}
+	l, err := shm.ListenUser(name)
+	if err != nil {
+		return nil, "", listenError(address, err)
+	}
+	return l, address, nil
+}
+
+// maxAbstract bounds names in the abstract namespace, which follow a zero byte in 108.
+const maxAbstract = 107
 
 func listenError(address string, err error) error {
 	kind := systemKind(err)

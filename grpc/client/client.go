@@ -21,6 +21,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"google.golang.org/grpc"
@@ -52,6 +53,8 @@ const (
 type Options struct {
 	// Credentials of the connection. Default: none, plain text.
 	Credentials credentials.TransportCredentials
+	// Transport is how batches come. Default Auto.
+	Transport Transport
 	// MaxBatchBytes bounds the payload of one batch, in bytes. Default DefaultMaxBatchBytes.
 	MaxBatchBytes int64
 	// Timeout bounds every wait for the server: for a batch, from when it was asked for or from the
@@ -92,6 +95,9 @@ func (o Options) withDefaults() Options {
 }
 
 func (o Options) validate() error {
+	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
+		return fmt.Errorf("client: transport %q", t)
+	}
 	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.Backoff < 0 {
 		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v", o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff)
 	}
@@ -111,6 +117,11 @@ type Client struct {
 	options Options
 	conn    *grpc.ClientConn
 	stub    chaskiv1.ChaskiClient
+
+	mu      sync.Mutex
+	door    *side  // nil if there is none
+	refused string // token for which noDoor holds
+	noDoor  error  // why there is none
 }
 
 // Dial makes a client of the server at target: "unix:PATH", "HOST:PORT", or what else gRPC can
@@ -139,8 +150,16 @@ func Dial(target string, o Options) (*Client, error) {
 	return &Client{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn)}, nil
 }
 
-// Close closes the connection. Loaders that still use it fail.
-func (c *Client) Close() error { return c.conn.Close() }
+// Close closes the connection. Loaders that still use it fail; batches stay valid until Release.
+func (c *Client) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.door != nil {
+		c.door.close()
+		c.door = nil
+	}
+	return c.conn.Close()
+}
 
 // Target returns what Dial was given.
 func (c *Client) Target() string { return c.target }
@@ -178,6 +197,9 @@ func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Arr
 		if reply.Fault != nil {
 			return nil, c.failed(wire.FaultError(reply.Fault))
 		}
+		if reply.Lease != nil {
+			return nil, c.failed(fmt.Errorf("%w: the answer is a lease", errFinal))
+		}
 		if err := in.add(reply, 0, c.options.MaxBatchBytes, view.Aligned); err != nil {
 			return nil, c.failed(err)
 		}
@@ -206,6 +228,7 @@ type Run struct {
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
+	shared      *chaskiv1.Shared
 }
 
 // Open opens a spec at the server. Errors about files have a *fault.Error in their chain.
@@ -242,6 +265,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return r.client.failed(fmt.Errorf("the server's description: %d samples, spec hash %q", d.GetSamples(), d.GetSpecHash()))
 	}
 	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
+	r.shared = d.GetShared()
 	for _, f := range d.GetFields() {
 		info := loader.FieldInfo{Name: f.GetName(), Kind: f.GetKind(), Shape: f.GetShape(), Axes: f.GetAxes()}
 		if f.GetDtype() != "" {

@@ -26,6 +26,7 @@ type session struct {
 	cancel context.CancelFunc
 	done   chan struct{} // closed when the session's goroutines are gone
 	out    chan result   // has room for all that is asked for
+	shared *chaskiv1.Shared
 
 	mu     sync.Mutex
 	next   cursor
@@ -50,7 +51,7 @@ type result struct {
 
 func newSession(l *Loader, at cursor) *session {
 	s := &session{
-		loader: l, run: l.run, next: at,
+		loader: l, run: l.run, next: at, shared: l.run.shared,
 		done:   make(chan struct{}),
 		out:    make(chan result, l.options.Prefetch+1), // and the error
 		unsent: make(chan struct{}, 1),
@@ -142,6 +143,10 @@ func (s *session) connection(again bool) (got bool, err error) {
 			return false, err
 		}
 	}
+	door, err := s.run.client.side(s.shared)
+	if err != nil {
+		return false, err
+	}
 	ctx, cancel := context.WithCancelCause(s.ctx)
 	defer cancel(nil)
 	stream, err := s.run.client.stub.Stream(ctx)
@@ -159,9 +164,14 @@ func (s *session) connection(again bool) (got bool, err error) {
 	defer group.Wait()
 	defer cancel(nil)
 	group.Go(func() { s.watch(ctx, cancel) })
-	group.Go(func() { s.send(ctx, stream) })
+	var number uint64
+	if door != nil {
+		number = door.begin()
+		defer door.end(number)
+	}
+	group.Go(func() { s.send(ctx, stream, door, number) })
 	for {
-		if err := s.receive(stream); err != nil {
+		if err := s.receive(stream, door); err != nil {
 			if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
 				err = cause
 			}
@@ -180,6 +190,7 @@ func (s *session) describe() error {
 	if d.GetSpecHash() != s.run.hash {
 		return fmt.Errorf("%w: the data changed: spec hash %s, before %s", errFinal, d.GetSpecHash(), s.run.hash)
 	}
+	s.shared = d.GetShared()
 	return nil
 }
 
@@ -210,7 +221,13 @@ func (s *session) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 }
 
 // send sends what is asked for, with a credit for each ticket.
-func (s *session) send(ctx context.Context, stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply]) {
+func (s *session) send(ctx context.Context, stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], door *side, number uint64) {
+	if door != nil {
+		a := &chaskiv1.Attach{Secret: door.secret[:], Stream: number}
+		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}) != nil {
+			return // receive has the reason
+		}
+	}
 	for {
 		var tickets []*chaskiv1.StreamRequest
 		s.mu.Lock()
@@ -247,8 +264,8 @@ func (s *session) message(r *request) *chaskiv1.StreamRequest {
 	}}}
 }
 
-// receive receives the parts of one batch and hands it to Next.
-func (s *session) receive(stream grpc.ClientStream) error {
+// receive receives the parts of one batch, or its lease, and hands it to Next.
+func (s *session) receive(stream grpc.ClientStream, door *side) error {
 	var in assembly
 	r := &wire.Reply{}
 	for {
@@ -263,6 +280,12 @@ func (s *session) receive(stream grpc.ClientStream) error {
 			err = fmt.Errorf("%w: the server answers what was not asked", errFinal)
 		case r.Fault != nil:
 			err = s.fault(r.Fault, want)
+		case r.Lease != nil:
+			if door == nil || in.buf != nil || r.Lease.GetTicket() != want.id {
+				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", errFinal, r.Lease.GetTicket(), want.id)
+				break
+			}
+			return s.leased(r.Lease, want, door)
 		default:
 			err = in.add(r, want.id, s.run.client.options.MaxBatchBytes, s.loader.take)
 		}
@@ -315,20 +338,35 @@ func (s *session) hand(in *assembly, want *request) error {
 		s.drop(in)
 		return fmt.Errorf("%w: %w", errFinal, err)
 	}
+	buf := in.buf
+	b.OnRelease(func() { s.loader.give(buf) })
+	return s.finish(b, want)
+}
+
+// leased does the same with a batch in shared memory.
+func (s *session) leased(l *chaskiv1.Lease, want *request, door *side) error {
+	b, err := door.claim(l, s.run.client.options.MaxBatchBytes)
+	if err != nil {
+		return err
+	}
+	return s.finish(b, want)
+}
+
+// finish checks that a batch is what was asked for, and hands it to Next. With an error it is
+// released.
+func (s *session) finish(b *loader.Batch, want *request) error {
 	t := want.ticket
 	if b.Epoch != t.Epoch || b.First != t.First || b.Rows != t.Rows() {
-		s.drop(in)
+		b.Release()
 		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
 			errFinal, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
 	}
 	for i := range b.Tensors {
 		if err := payload.Apply(&b.Tensors[i]); err != nil {
-			s.drop(in)
+			b.Release()
 			return fmt.Errorf("%w: %w", errFinal, err)
 		}
 	}
-	buf := in.buf
-	b.OnRelease(func() { s.loader.give(buf) })
 	s.mu.Lock()
 	s.asked = s.asked[1:]
 	s.heard = time.Now()

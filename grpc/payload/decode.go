@@ -59,7 +59,12 @@ const spanSize = 16
 // Decode reads a payload. The tensors of the batch alias p, which the caller must leave alone as
 // long as it uses them; their Data is as aligned as p is. Errors are *fault.Error of kind corrupt
 // or unsupported (another version), with an offset from the start of p.
-func Decode(p []byte) (*loader.Batch, error) {
+func Decode(p []byte) (*loader.Batch, error) { return DecodeShared(p, nil) }
+
+// DecodeShared reads a payload that goes on from head in memory, as EncodeShared makes it. No range
+// may lie in both.
+func DecodeShared(head, memory []byte) (*loader.Batch, error) {
+	p := head
 	if len(p) < sizePrefix {
 		return nil, fault.New(fault.Corrupt, "payload", 0, "%d bytes", len(p))
 	}
@@ -68,7 +73,7 @@ func Decode(p []byte) (*loader.Batch, error) {
 		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
 	}
 	h := p[sizePrefix : sizePrefix+int(n)]
-	d := decoder{reader: reader{b: h, budget: len(h)}, p: p}
+	d := decoder{reader: reader{b: h, budget: len(h)}, p: p, memory: memory}
 	b := d.batch()
 	if d.err != nil {
 		return nil, d.err
@@ -78,8 +83,9 @@ func Decode(p []byte) (*loader.Batch, error) {
 
 type decoder struct {
 	reader
-	p    []byte
-	rows int
+	p      []byte
+	memory []byte // what follows p
+	rows   int
 }
 
 func (d *decoder) batch() *loader.Batch {
@@ -87,8 +93,8 @@ func (d *decoder) batch() *loader.Batch {
 	if v := t.uint8(batchVersion, Version); v != Version && d.err == nil {
 		d.err = fault.New(fault.Unsupported, "batch", sizePrefix, "payload version %d; this reads version %d", v, Version)
 	}
-	if n := t.uint64(batchLength); n != uint64(len(d.p)) {
-		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", len(d.p), n)
+	if n := t.uint64(batchLength); n != uint64(len(d.p)+len(d.memory)) {
+		d.fail("batch", t.pos, "payload of %d bytes says that it has %d", len(d.p)+len(d.memory), n)
 	}
 	rows := t.int32(batchRows)
 	if rows < 0 {
@@ -230,15 +236,23 @@ func (d *decoder) span(t table, id int) ([]byte, bool) {
 		return nil, false
 	}
 	offset, length := binary.LittleEndian.Uint64(d.b[o:]), binary.LittleEndian.Uint64(d.b[o+8:])
+	p := d.p
+	if len(d.memory) > 0 && offset >= uint64(len(p)) {
+		offset -= uint64(len(p))
+		p = d.memory
+	} else if offset < uint64(sizePrefix+len(d.b)) {
+		d.fail(t.part, o, "range of %d bytes at %d, in the header", length, offset)
+		return nil, false
+	}
 	switch {
 	case offset%Align != 0:
 		d.fail(t.part, o, "range at %d, which %d does not divide", offset, Align)
 		return nil, false
-	case offset < uint64(sizePrefix+len(d.b)) || offset > uint64(len(d.p)) || length > uint64(len(d.p))-offset:
-		d.fail(t.part, o, "range of %d bytes at %d of a payload of %d", length, offset, len(d.p))
+	case offset > uint64(len(p)) || length > uint64(len(p))-offset:
+		d.fail(t.part, o, "range of %d bytes at %d of %d", length, offset, len(p))
 		return nil, false
 	}
-	return d.p[offset : offset+length : offset+length], true
+	return p[offset : offset+length : offset+length], true
 }
 
 // elements returns the product of a shape, and whether it is one: no negative length, no overflow.

@@ -7,6 +7,7 @@ import (
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
@@ -176,4 +177,55 @@ func offsets(f *flatbuffers.Builder, v []flatbuffers.UOffsetT) flatbuffers.UOffs
 		f.PrependUOffsetT(v[i])
 	}
 	return f.EndVector(len(v))
+}
+
+// InMemory reports whether the data of all dense tensors of b that have any lie in memory, aligned.
+func InMemory(b *loader.Batch, memory []byte) bool {
+	some := false
+	for i := range b.Tensors {
+		t := &b.Tensors[i]
+		if t.Convert != nil {
+			return false
+		}
+		if o, in := view.Offset(memory, t.Data); in {
+			if o%Align != 0 {
+				return false
+			}
+			some = true
+		}
+	}
+	return some
+}
+
+// EncodeShared returns the head of b's payload whose rest is memory, for which InMemory holds: all
+// of the payload that does not lie in memory. Offsets from the length of head on count into memory.
+func EncodeShared(b *loader.Batch, memory []byte) (head []byte) {
+	places := make([]spans, len(b.Tensors))
+	size := len(header(b, places, math.MaxUint64, 1024+18*b.Rows))
+	end := roundUp(size)
+	var body [][]byte
+	place := func(p []byte) span {
+		s := span{uint64(end), uint64(len(p))}
+		if _, in := view.Offset(memory, p); !in && len(p) > 0 {
+			body = append(body, p)
+			end += roundUp(len(p))
+		}
+		return s
+	}
+	for i := range b.Tensors {
+		places[i].data = place(b.Tensors[i].Data)
+		places[i].offsets = place(b.Tensors[i].Offsets)
+	}
+	for i := range b.Tensors {
+		if o, in := view.Offset(memory, b.Tensors[i].Data); in {
+			places[i].data.offset = uint64(end + o)
+		}
+	}
+	head = make([]byte, roundUp(size), end)
+	copy(head, header(b, places, uint64(end+len(memory)), size))
+	for _, p := range body {
+		head = append(head, p...)
+		head = append(head, zeros[:roundUp(len(p))-len(p)]...)
+	}
+	return head
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
@@ -409,4 +410,107 @@ func BenchmarkEncode(b *testing.B) {
 	for b.Loop() {
 		Encode(batch)
 	}
+}
+
+// shared returns sample with its dense tensors in memory, as an engine lays them out, after a gap.
+func shared(memory []byte) *loader.Batch {
+	b := sample()
+	at := Align
+	for i := range b.Tensors {
+		t := &b.Tensors[i]
+		t.Convert = nil
+		if t.Kind == loader.Dense && len(t.Data) > 0 && t.Name != "label" {
+			n := copy(memory[at:], t.Data)
+			t.Data = memory[at : at+n : at+n]
+			at += roundUp(n)
+		}
+	}
+	return b
+}
+
+// TestSharedIsTheSamePayload: head and memory one after the other are a payload that reads as b; and
+// what is decoded from the two lies in memory.
+func TestSharedIsTheSamePayload(t *testing.T) {
+	memory := view.Aligned(1000)
+	b := shared(memory)
+	if !InMemory(b, memory) || InMemory(sample(), memory) || InMemory(&loader.Batch{}, memory) {
+		t.Fatal("what lies in memory is not seen")
+	}
+	head := EncodeShared(b, memory)
+	if len(head)%Align != 0 {
+		t.Errorf("a head of %d bytes", len(head))
+	}
+	same(t, append(slices.Clone(head), memory...), b)
+	got, err := DecodeShared(head, memory)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range b.Tensors {
+		w, g := &b.Tensors[i], &got.Tensors[i]
+		if !bytes.Equal(g.Data, w.Data) || !bytes.Equal(g.Offsets, w.Offsets) {
+			t.Errorf("%s differs", w.Name)
+		}
+		o, in := view.Offset(memory, w.Data)
+		if o2, in2 := view.Offset(memory, g.Data); in2 != in || in && o2 != o {
+			t.Errorf("%s is at %d %v, was at %d %v", w.Name, o2, in2, o, in)
+		}
+	}
+	odd := &loader.Batch{Tensors: []loader.Tensor{{Name: "odd", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{3}, Data: memory[3:6]}}}
+	if InMemory(odd, memory) {
+		t.Error("a tensor that is not aligned is lent")
+	}
+}
+
+// TestSharedRangesStayInOnePlace: no range reaches from head into memory, or past its end.
+func TestSharedRangesStayInOnePlace(t *testing.T) {
+	memory := view.Aligned(1000)
+	b := shared(memory)
+	head := EncodeShared(b, memory)
+	if _, err := DecodeShared(head, memory[:999]); err == nil {
+		t.Error("memory that is too short is taken")
+	}
+	if _, err := DecodeShared(head[:len(head)-Align], memory); err == nil {
+		t.Error("a head that is too short is taken")
+	}
+	// A payload cut at any place: where a range lies across the cut, it is refused.
+	long := &loader.Batch{Tensors: []loader.Tensor{{Name: "long", DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{300}, Data: memory[64:364]}}}
+	head = EncodeShared(long, memory)
+	whole := append(slices.Clone(head), memory...)
+	for cut := len(head) - Align; cut <= len(head)+6*Align; cut += Align {
+		start := len(head) + 64
+		crosses := start < cut && cut < start+300
+		got, err := DecodeShared(whole[:cut], whole[cut:])
+		if crosses != (err != nil) && cut >= len(head) {
+			t.Errorf("cut at %d of a range at %d: %v", cut, start, err)
+		}
+		if err == nil && !bytes.Equal(got.Tensors[0].Data, long.Tensors[0].Data) {
+			t.Errorf("cut at %d: other bytes", cut)
+		}
+	}
+}
+
+func FuzzSharedPayload(f *testing.F) {
+	memory := view.Aligned(1000)
+	f.Add(EncodeShared(shared(memory), memory), 1000)
+	f.Add(encode(f, sample()), 0)
+	f.Fuzz(func(t *testing.T, head []byte, n int) {
+		if n < 0 || n > len(memory) {
+			return
+		}
+		b, err := DecodeShared(head, memory[:n])
+		if err != nil {
+			if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported {
+				t.Fatalf("not a fault: %v", err)
+			}
+			return
+		}
+		for i := range b.Tensors {
+			d := b.Tensors[i].Data
+			_, first := view.Offset(head, d)
+			_, second := view.Offset(memory[:n], d)
+			if len(d) > 0 && !first && !second {
+				t.Fatal("a range outside")
+			}
+		}
+	})
 }

@@ -3,7 +3,8 @@
 //
 // A server keeps nothing between tickets but opened datasets, and those only to be fast: it may
 // forget them, and says "unknown spec" to tickets for one that it does not have. A batch is started
-// when the client has a credit for it, and its memory goes to the transport as it is.
+// when the client has a credit for it, and its memory goes to the transport as it is; with
+// Options.SharedMemory, a client of the same user on this host gets the memory itself.
 //
 // Compression, authentication and encryption are not done here: give the grpc.Server credentials
 // and interceptors for that.

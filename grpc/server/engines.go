@@ -35,7 +35,9 @@ type entry struct {
 	users  int
 	used   int64 // engines.clock at the last use
 	opened time.Time
-	gone   bool // not in the maps any more; the last user closes it
+	gone   bool  // not in the maps any more; the last user closes it
+	leased int64 // bytes of its batches that clients have; guarded by shared.mu
+	whole  int64 // bytes of its largest batch, 0 if not known
 }
 
 var errStopping = errors.New("the server is stopping")
@@ -124,7 +126,11 @@ func (s *engines) openNow(spec loader.Spec, key string) error {
 	if err != nil {
 		return err
 	}
-	close, err := s.add(&entry{engine: engine, spec: key})
+	e := &entry{engine: engine, spec: key}
+	if b, ok := engine.(interface{ BatchBytes() int64 }); ok {
+		e.whole = b.BatchBytes()
+	}
+	close, err := s.add(e)
 	for _, e := range close {
 		s.close(e)
 	}

@@ -6,12 +6,13 @@ import "github.com/prometheus/client_golang/prometheus"
 type metrics struct {
 	streams        prometheus.Gauge
 	batches, bytes prometheus.Counter
+	lent           prometheus.Counter
 	faults         *prometheus.CounterVec
 	describe       prometheus.Histogram
 	wait, idle     prometheus.Histogram
 }
 
-func newMetrics(r prometheus.Registerer, e *engines) (*metrics, error) {
+func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error) {
 	const space, sub = "chaski", "server"
 	buckets := prometheus.ExponentialBuckets(0.001, 4, 9) // 1 ms to 65 s
 	histogram := func(name, help string) prometheus.Histogram {
@@ -23,6 +24,7 @@ func newMetrics(r prometheus.Registerer, e *engines) (*metrics, error) {
 	m := &metrics{
 		streams:  prometheus.NewGauge(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: "streams", Help: "Streams being served."}),
 		batches:  counter("batches_total", "Batches sent."),
+		lent:     counter("leases_total", "Batches passed in shared memory."),
 		bytes:    counter("payload_bytes_total", "Bytes of payload sent."),
 		faults:   prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: space, Subsystem: sub, Name: "faults_total", Help: "Tickets answered with a fault, by kind."}, []string{"kind"}),
 		describe: histogram("describe_seconds", "Time to answer Describe."),
@@ -37,7 +39,13 @@ func newMetrics(r prometheus.Registerer, e *engines) (*metrics, error) {
 		defer e.mu.Unlock()
 		return float64(len(e.byHash))
 	})
-	for _, c := range []prometheus.Collector{m.streams, m.batches, m.bytes, m.faults, m.describe, m.wait, m.idle, open} {
+	gauge := func(name, help string, f func() float64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: name, Help: help}, f)
+	}
+	leases := gauge("leases", "Batches that clients have in shared memory.", func() float64 { n, _, _ := s.figures(); return float64(n) })
+	leased := gauge("leased_bytes", "Bytes of batches that clients have in shared memory.", func() float64 { _, _, n := s.figures(); return float64(n) })
+	segments := gauge("segments", "Segments of shared memory.", func() float64 { _, n, _ := s.figures(); return float64(n) })
+	for _, c := range []prometheus.Collector{m.streams, m.batches, m.lent, leases, leased, segments, m.bytes, m.faults, m.describe, m.wait, m.idle, open} {
 		if err := r.Register(c); err != nil {
 			return nil, err
 		}

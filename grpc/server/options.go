@@ -52,6 +52,9 @@ type Options struct {
 	Roots []string
 	// Loader are the options of the engines, each for itself; its Roots are not used.
 	Loader loader.Options
+	// SharedMemory offers batches in shared memory to clients of the same user on this host. It is
+	// left out, with a line in the log, where the system has none.
+	SharedMemory bool
 	// Open opens a spec's dataset. Default: loader.Open.
 	Open func(context.Context, loader.Spec, loader.Options) (Engine, error)
 	// PartBytes is the most data in one message, in bytes, up to MaxPartBytes. Default
@@ -86,6 +89,7 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
+	def(&o.Loader.MemoryBytes, loader.DefaultMemoryBytes)
 	def(&o.PartBytes, DefaultPartBytes)
 	def(&o.MaxEngines, DefaultMaxEngines)
 	def(&o.MaxStreams, DefaultMaxStreams)

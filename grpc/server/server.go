@@ -28,6 +28,7 @@ type Server struct {
 
 	options Options
 	engines *engines
+	shared  *shared // nil: none
 	health  *health.Server
 	metrics *metrics
 	streams chan struct{} // one element a stream that is served
@@ -38,25 +39,44 @@ type Server struct {
 	answering sync.WaitGroup // goroutines that send
 }
 
-// New returns a server that waits to be registered. The error is about the options.
+// New returns a server that waits to be registered, to be closed with Close if it is not given to
+// Serve. The error is about the options.
 func New(o Options) (*Server, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	side := openShared(&o)
 	s := &Server{
 		options: o,
 		engines: newEngines(o),
+		shared:  side,
 		health:  health.NewServer(),
 		streams: make(chan struct{}, o.MaxStreams),
 		reads:   make(chan struct{}, o.MaxReads),
 		stop:    make(chan struct{}),
 	}
 	var err error
-	if s.metrics, err = newMetrics(o.Metrics, s.engines); err != nil {
+	if s.metrics, err = newMetrics(o.Metrics, s.engines, s.shared); err != nil {
+		s.shared.close()
 		return nil, err
 	}
 	return s, nil
+}
+
+// openShared opens the side door, if it is asked for and there is one, and lets engines make their
+// batches in shared memory.
+func openShared(o *Options) *shared {
+	if !o.SharedMemory {
+		return nil
+	}
+	s, err := newShared(o.Logger, o.Loader.MemoryBytes)
+	if err != nil {
+		o.Logger.Info("batches do not go in shared memory", "error", err)
+		return nil
+	}
+	o.Loader.Alloc = s.alloc
+	return s
 }
 
 // Register adds the service, health and reflection to g, which must have been made with
@@ -134,6 +154,7 @@ func (s *Server) Close() {
 	s.stopped.Do(func() { close(s.stop) })
 	s.answering.Wait()
 	s.engines.shut()
+	s.shared.close()
 }
 
 // Describe implements chaski.v1.Chaski.
@@ -170,6 +191,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	}
 	reply := &chaskiv1.DescribeReply{
 		SpecHash: e.engine.Hash(), Fingerprint: e.engine.Fingerprint(), Samples: e.engine.Len(), Spec: full,
+		Shared: s.shared.describe(),
 	}
 	for _, f := range e.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))

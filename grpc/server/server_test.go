@@ -51,13 +51,14 @@ type house struct {
 	open    []*fake.Engine
 }
 
-func (h *house) Open(_ context.Context, s loader.Spec, _ loader.Options) (Engine, error) {
+func (h *house) Open(_ context.Context, s loader.Spec, o loader.Options) (Engine, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if s.Source == "missing" {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "source", fault.NoOffset, "no such file"), s.Source)
 	}
 	e := fake.New(s, h.samples, h.elems)
+	e.Alloc = o.Alloc
 	if h.prepare != nil {
 		h.prepare(e)
 	}

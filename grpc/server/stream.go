@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -36,6 +37,8 @@ type stream struct {
 	credits int
 	ended   error         // why no more requests come; io.EOF if the client has closed its side
 	over    bool          // the stream is being torn down: start nothing
+	side    *side         // batches go in shared memory; nil if not
+	id      uint64        // as the client calls the stream
 	wake    chan struct{} // has one element when any of the above has changed
 }
 
@@ -107,10 +110,12 @@ func (s *stream) receive() {
 			s.ended = err
 		case r.GetTicket() != nil:
 			err = s.take(r.GetTicket())
+		case r.GetAttach() != nil:
+			err = s.attach(r.GetAttach())
 		case r.GetCredit() != nil:
 			s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
 		default:
-			err = status.Error(codes.InvalidArgument, "request is neither a ticket nor a credit")
+			err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
 		}
 		if err != nil && s.ended == nil {
 			s.ended = err
@@ -125,6 +130,17 @@ func (s *stream) receive() {
 			return
 		}
 	}
+}
+
+// attach sends batches in shared memory from now on, if it knows the secret. It needs the lock.
+func (s *stream) attach(a *chaskiv1.Attach) error {
+	var secret shm.Token
+	if s.side != nil || len(a.GetSecret()) != len(secret) {
+		return status.Error(codes.InvalidArgument, "attach comes twice, or has no secret of 16 bytes")
+	}
+	copy(secret[:], a.GetSecret())
+	s.side, s.id = s.server.shared.find(secret), a.GetStream()
+	return nil
 }
 
 // take queues a ticket. It needs the lock.
@@ -157,7 +173,7 @@ func (s *stream) start() {
 			o.pending = o.entry.engine.Start(s.ctx, shuffle.Ticket{
 				Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
 				RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()),
-			}, t.GetNative())
+			}, t.GetNative() && s.side == nil)
 			s.working++
 		}
 		s.started++
@@ -218,7 +234,7 @@ func (s *stream) answer(o *order) error {
 		}
 		return failed(s.ctx.Err())
 	case o.err == nil:
-		return s.send(o.ticket.GetId(), b)
+		return s.send(o, b)
 	case s.stopping():
 		return failed(errStopping)
 	}
@@ -257,8 +273,33 @@ func (s *stream) stopping() bool {
 	}
 }
 
-// send sends b in parts. Its memory is released when the transport has written the last one.
-func (s *stream) send(ticket uint64, b *loader.Batch) error {
+// send sends b in shared memory if it can, else in parts.
+func (s *stream) send(o *order, b *loader.Batch) error {
+	s.mu.Lock()
+	side, stream := s.side, s.id
+	s.mu.Unlock()
+	g := sharedMemory(b)
+	if side == nil || g == nil {
+		return s.sendCopy(o.ticket.GetId(), b)
+	}
+	memory := g.Bytes()
+	head := payload.EncodeShared(b, memory) // now: once it is lent it is the client's
+	lease, ok := side.lend(b, g, o.entry, stream)
+	if !ok {
+		return s.sendCopy(o.ticket.GetId(), b)
+	}
+	m := &chaskiv1.Lease{Ticket: o.ticket.GetId(), Id: lease, Segment: g.id, Head: head}
+	if err := s.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}); err != nil {
+		return err // the lease ends with the recall of the stream
+	}
+	s.server.metrics.batches.Inc()
+	s.server.metrics.lent.Inc()
+	s.server.metrics.bytes.Add(float64(len(head) + len(memory)))
+	return nil
+}
+
+// sendCopy sends b in parts. Its memory is released when the transport has written the last one.
+func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
 	l := s.conn.lend(b.Release)
 	defer l.done()
 	segments, total := payload.Encode(b)
@@ -323,9 +364,12 @@ func (s *stream) pop(o *order) {
 func (s *stream) tearDown() {
 	s.mu.Lock()
 	s.over = true
-	queue := s.queue
+	queue, side, id := s.queue, s.side, s.id
 	s.queue, s.started = nil, 0
 	s.mu.Unlock()
+	if side != nil {
+		side.recall(id)
+	}
 	for _, o := range queue {
 		if o.pending != nil {
 			o.pending.Cancel()

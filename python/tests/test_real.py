@@ -119,10 +119,18 @@ def rows(loader: chaski.Loader, name: str = "image") -> dict[int, np.ndarray]:
     return out
 
 
-@pytest.mark.parametrize("wire", ["native", "final"])
-def test_batches_against_numpy(chips, wire):
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"transport": "grpc", "wire": "native"},
+        {"transport": "grpc", "wire": "final"},
+        {"transport": "auto"},
+    ],
+    ids=str,
+)
+def test_batches_against_numpy(chips, how):
     folder, x = chips
-    with chaski.load(folder, batch_size=5, normalize=NORM, fill=-9.0, wire=wire, seed=3) as loader:
+    with chaski.load(folder, batch_size=5, normalize=NORM, fill=-9.0, seed=3, **how) as loader:
         got = rows(loader)
     assert sorted(got) == list(range(N))
     want = np.where(x == NODATA, np.float32(-9), normalised(x))
@@ -134,7 +142,7 @@ def test_batches_against_numpy(chips, wire):
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "native"])
 def test_wires_give_the_same_bytes(chips, dtype, layout):
     folder, _ = chips
-    options = {"dtype": dtype, "layout": layout, "batch_size": 6, "seed": 5}
+    options = {"dtype": dtype, "layout": layout, "batch_size": 6, "seed": 5, "transport": "grpc"}
     if dtype != "native":
         options |= {"normalize": NORM, "fill": 3.0}
     with (

@@ -11,7 +11,6 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -27,6 +26,9 @@ type Engine struct {
 	Fail func(pos int64) error
 	// Gate, if not nil, is received from before a batch is made.
 	Gate chan struct{}
+
+	// Alloc, if not nil, makes the memory of "image".
+	Alloc func(int) loader.Buffer
 
 	// Started counts Start, Live the batches that are not released and the Pendings that are neither
 	// waited for nor cancelled.
@@ -149,7 +151,11 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 	}
 	rows := t.Rows()
 	b := &loader.Batch{Epoch: t.Epoch, First: t.First, Rows: rows, Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows)}
-	data := view.Aligned(4 * rows * e.RowElems)
+	memory := loader.NewHeap(4 * rows * e.RowElems)
+	if e.Alloc != nil {
+		memory = e.Alloc(4 * rows * e.RowElems)
+	}
+	data := memory.Bytes()
 	var names []byte
 	offsets := make([]byte, 8)
 	for k := range rows {
@@ -157,6 +163,7 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 		b.Positions[k], b.Samples[k], b.Valid[k] = pos, pos, pos >= 0
 		if pos >= 0 && e.Fail != nil {
 			if err := e.Fail(pos); err != nil {
+				memory.Free()
 				return nil, err
 			}
 		}
@@ -168,8 +175,11 @@ func (p *Pending) wait(ctx context.Context) (*loader.Batch, error) {
 		{Name: "image", DType: chunk.Uint32, Axes: []string{"n", "x"}, Shape: []int64{int64(rows), int64(e.RowElems)}, Data: data},
 		{Name: "name", Kind: loader.Text, Axes: []string{"n"}, Shape: []int64{int64(rows)}, Data: names, Offsets: offsets},
 	}
-	b.OnRelease(func() {
-		clear(data) // who still looks at it is found out
+	b.SetMemory(memory, func(keep bool) {
+		if keep {
+			clear(data) // who still looks at it is found out
+		}
+		memory.Free()
 		e.Live.Add(-1)
 	})
 	return b, nil

@@ -102,10 +102,11 @@ func (p *Part) buffer(d []byte) mem.Buffer {
 	return mem.NewBuffer(&d, p.Owner)
 }
 
-// Reply is a received StreamReply: a fault, or a part whose data stay in the transport's buffers
+// Reply is a received StreamReply: a fault, a lease, or a part whose data stay in the transport's buffers
 // until Free.
 type Reply struct {
-	Fault                 *chaskiv1.Fault // nil for a part
+	Fault                 *chaskiv1.Fault // nil for the others
+	Lease                 *chaskiv1.Lease // nil for the others
 	Ticket, Offset, Total uint64          // of a part
 	Len                   int             // bytes of the part's data
 
@@ -152,12 +153,14 @@ func (r *Reply) unmarshal(data mem.BufferSlice) error {
 	switch k := m.Kind.(type) {
 	case *chaskiv1.StreamReply_Fault:
 		r.Fault = k.Fault
+	case *chaskiv1.StreamReply_Lease:
+		r.Lease = k.Lease
 	case *chaskiv1.StreamReply_Part:
 		p := k.Part
 		r.Ticket, r.Offset, r.Total, r.Len = p.GetTicket(), p.GetOffset(), p.GetTotal(), len(p.GetData())
 		r.message = mem.BufferSlice{mem.SliceBuffer(p.GetData())}
 	default:
-		return fmt.Errorf("wire: reply is neither a part nor a fault")
+		return fmt.Errorf("wire: reply is none of part, fault, lease")
 	}
 	return nil
 }

@@ -78,8 +78,10 @@ type DescribeReply struct {
 	// N, the samples of an epoch.
 	Samples int64 `protobuf:"varint,3,opt,name=samples,proto3" json:"samples,omitempty"`
 	// The spec with its defaults filled in, as JSON.
-	Spec          []byte       `protobuf:"bytes,4,opt,name=spec,proto3" json:"spec,omitempty"`
-	Fields        []*FieldInfo `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
+	Spec   []byte       `protobuf:"bytes,4,opt,name=spec,proto3" json:"spec,omitempty"`
+	Fields []*FieldInfo `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
+	// Where a client on the same host gets shared memory; absent if the server has none.
+	Shared        *Shared `protobuf:"bytes,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -149,6 +151,84 @@ func (x *DescribeReply) GetFields() []*FieldInfo {
 	return nil
 }
 
+func (x *DescribeReply) GetShared() *Shared {
+	if x != nil {
+		return x.Shared
+	}
+	return nil
+}
+
+// Shared is the side door through which batches pass in shared memory: a SOCK_SEQPACKET Unix socket
+// in Linux's abstract namespace. Both sides check that the other belongs to the same user
+// (SO_PEERCRED). A client that cannot get through it does without: everything goes over gRPC.
+//
+// A packet is four little-endian uint64: kind, a, b, c.
+//
+//	1 HELLO    client: a, b the token, c version 1; the first packet
+//	2 WELCOME  server: a, b the secret for Attach, c version 1; the answer
+//	3 GIVE     server: segment a, of b bytes, with its file (a memfd, sealed against shrinking)
+//	4 FORGET   server: segment a will not be used again
+//	5 RECALL   server: what is with lease a, now that stream b of this client has ended?
+//	6 RETURN   client: nothing refers to the memory of lease a any more
+//	7 DISCARD  client: the same, but another process (a fork) may see it
+//
+// A lease is one batch in one segment. It is the client's until RETURN, DISCARD or the end of the
+// side door. Segments of leases that end without RETURN are not used again, so a client that lives
+// on keeps its data whatever happens to the server. A reply that was under way when a stream ended
+// may never be seen: to RECALL of a lease that a client does not hold, and that no reply of a stream
+// it still reads can bring, it answers RETURN. To RECALL of a lease that it holds it says nothing.
+type Shared struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Address       string                 `protobuf:"bytes,1,opt,name=address,proto3" json:"address,omitempty"`
+	Token         []byte                 `protobuf:"bytes,2,opt,name=token,proto3" json:"token,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Shared) Reset() {
+	*x = Shared{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Shared) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Shared) ProtoMessage() {}
+
+func (x *Shared) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Shared.ProtoReflect.Descriptor instead.
+func (*Shared) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Shared) GetAddress() string {
+	if x != nil {
+		return x.Address
+	}
+	return ""
+}
+
+func (x *Shared) GetToken() []byte {
+	if x != nil {
+		return x.Token
+	}
+	return nil
+}
+
 type FieldInfo struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	Name  string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
@@ -165,7 +245,7 @@ type FieldInfo struct {
 
 func (x *FieldInfo) Reset() {
 	*x = FieldInfo{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -177,7 +257,7 @@ func (x *FieldInfo) String() string {
 func (*FieldInfo) ProtoMessage() {}
 
 func (x *FieldInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -190,7 +270,7 @@ func (x *FieldInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldInfo.ProtoReflect.Descriptor instead.
 func (*FieldInfo) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *FieldInfo) GetName() string {
@@ -234,6 +314,7 @@ type StreamRequest struct {
 	//
 	//	*StreamRequest_Ticket
 	//	*StreamRequest_Credit
+	//	*StreamRequest_Attach
 	Kind          isStreamRequest_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -241,7 +322,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -253,7 +334,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -266,7 +347,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{3}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *StreamRequest) GetKind() isStreamRequest_Kind {
@@ -294,6 +375,15 @@ func (x *StreamRequest) GetCredit() *Credit {
 	return nil
 }
 
+func (x *StreamRequest) GetAttach() *Attach {
+	if x != nil {
+		if x, ok := x.Kind.(*StreamRequest_Attach); ok {
+			return x.Attach
+		}
+	}
+	return nil
+}
+
 type isStreamRequest_Kind interface {
 	isStreamRequest_Kind()
 }
@@ -307,9 +397,71 @@ type StreamRequest_Credit struct {
 	Credit *Credit `protobuf:"bytes,2,opt,name=credit,proto3,oneof"`
 }
 
+type StreamRequest_Attach struct {
+	// Batches may come in shared memory, from the next ticket on.
+	Attach *Attach `protobuf:"bytes,3,opt,name=attach,proto3,oneof"`
+}
+
 func (*StreamRequest_Ticket) isStreamRequest_Kind() {}
 
 func (*StreamRequest_Credit) isStreamRequest_Kind() {}
+
+func (*StreamRequest_Attach) isStreamRequest_Kind() {}
+
+// Attach names the side door of the client. The server converts then, and may still answer with
+// parts: always to a secret that it does not know, and where leases have taken up its memory.
+type Attach struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Secret []byte                 `protobuf:"bytes,1,opt,name=secret,proto3" json:"secret,omitempty"`
+	// Chosen by the client, for RECALL.
+	Stream        uint64 `protobuf:"varint,2,opt,name=stream,proto3" json:"stream,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Attach) Reset() {
+	*x = Attach{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Attach) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Attach) ProtoMessage() {}
+
+func (x *Attach) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Attach.ProtoReflect.Descriptor instead.
+func (*Attach) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
+}
+
+func (x *Attach) GetSecret() []byte {
+	if x != nil {
+		return x.Secret
+	}
+	return nil
+}
+
+func (x *Attach) GetStream() uint64 {
+	if x != nil {
+		return x.Stream
+	}
+	return 0
+}
 
 // Ticket asks for rows row_start, row_start + row_stride, ... of the `count` positions that start
 // at `first` in an epoch. Rank r of W asks with row_start = r and row_stride = W.
@@ -331,7 +483,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -343,7 +495,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -356,7 +508,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Ticket) GetId() uint64 {
@@ -424,7 +576,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -436,7 +588,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -449,7 +601,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Credit) GetBatches() uint32 {
@@ -465,6 +617,7 @@ type StreamReply struct {
 	//
 	//	*StreamReply_Part
 	//	*StreamReply_Fault
+	//	*StreamReply_Lease
 	Kind          isStreamReply_Kind `protobuf_oneof:"kind"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
@@ -472,7 +625,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -484,7 +637,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -497,7 +650,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *StreamReply) GetKind() isStreamReply_Kind {
@@ -525,6 +678,15 @@ func (x *StreamReply) GetFault() *Fault {
 	return nil
 }
 
+func (x *StreamReply) GetLease() *Lease {
+	if x != nil {
+		if x, ok := x.Kind.(*StreamReply_Lease); ok {
+			return x.Lease
+		}
+	}
+	return nil
+}
+
 type isStreamReply_Kind interface {
 	isStreamReply_Kind()
 }
@@ -537,9 +699,87 @@ type StreamReply_Fault struct {
 	Fault *Fault `protobuf:"bytes,2,opt,name=fault,proto3,oneof"`
 }
 
+type StreamReply_Lease struct {
+	Lease *Lease `protobuf:"bytes,3,opt,name=lease,proto3,oneof"`
+}
+
 func (*StreamReply_Part) isStreamReply_Kind() {}
 
 func (*StreamReply_Fault) isStreamReply_Kind() {}
+
+func (*StreamReply_Lease) isStreamReply_Kind() {}
+
+// Lease is a whole batch whose tensors are in shared memory. Its payload is `head` followed by the
+// segment: offsets from the length of head on, which is divisible by 64, count into the segment. No
+// range lies in both.
+type Lease struct {
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Ticket uint64                 `protobuf:"varint,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
+	Id     uint64                 `protobuf:"varint,2,opt,name=id,proto3" json:"id,omitempty"`
+	// A segment that a GIVE has brought, or is about to.
+	Segment       uint64 `protobuf:"varint,3,opt,name=segment,proto3" json:"segment,omitempty"`
+	Head          []byte `protobuf:"bytes,4,opt,name=head,proto3" json:"head,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Lease) Reset() {
+	*x = Lease{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Lease) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Lease) ProtoMessage() {}
+
+func (x *Lease) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Lease.ProtoReflect.Descriptor instead.
+func (*Lease) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
+}
+
+func (x *Lease) GetTicket() uint64 {
+	if x != nil {
+		return x.Ticket
+	}
+	return 0
+}
+
+func (x *Lease) GetId() uint64 {
+	if x != nil {
+		return x.Id
+	}
+	return 0
+}
+
+func (x *Lease) GetSegment() uint64 {
+	if x != nil {
+		return x.Segment
+	}
+	return 0
+}
+
+func (x *Lease) GetHead() []byte {
+	if x != nil {
+		return x.Head
+	}
+	return nil
+}
 
 // Part is a piece of a batch's payload. Parts of a batch come in order and without gaps.
 type Part struct {
@@ -556,7 +796,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -568,7 +808,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -581,7 +821,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Part) GetTicket() uint64 {
@@ -632,7 +872,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -644,7 +884,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -657,7 +897,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Fault) GetTicket() uint64 {
@@ -719,7 +959,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -731,7 +971,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -744,7 +984,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -812,7 +1052,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -824,7 +1064,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -837,7 +1077,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -856,7 +1096,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -868,7 +1108,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -881,7 +1121,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -897,23 +1137,31 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"%\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
-	"\x04spec\x18\x01 \x01(\fR\x04spec\"\xaa\x01\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\"\xd5\x01\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
 	"\asamples\x18\x03 \x01(\x03R\asamples\x12\x12\n" +
 	"\x04spec\x18\x04 \x01(\fR\x04spec\x12,\n" +
-	"\x06fields\x18\x05 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\"s\n" +
+	"\x06fields\x18\x05 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\x12)\n" +
+	"\x06shared\x18\x06 \x01(\v2\x11.chaski.v1.SharedR\x06shared\"8\n" +
+	"\x06Shared\x12\x18\n" +
+	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
+	"\x05token\x18\x02 \x01(\fR\x05token\"s\n" +
 	"\tFieldInfo\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x14\n" +
 	"\x05dtype\x18\x03 \x01(\tR\x05dtype\x12\x14\n" +
 	"\x05shape\x18\x04 \x03(\x03R\x05shape\x12\x12\n" +
-	"\x04axes\x18\x05 \x03(\tR\x04axes\"q\n" +
+	"\x04axes\x18\x05 \x03(\tR\x04axes\"\x9e\x01\n" +
 	"\rStreamRequest\x12+\n" +
 	"\x06ticket\x18\x01 \x01(\v2\x11.chaski.v1.TicketH\x00R\x06ticket\x12+\n" +
-	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06creditB\x06\n" +
-	"\x04kind\"\xcb\x01\n" +
+	"\x06credit\x18\x02 \x01(\v2\x11.chaski.v1.CreditH\x00R\x06credit\x12+\n" +
+	"\x06attach\x18\x03 \x01(\v2\x11.chaski.v1.AttachH\x00R\x06attachB\x06\n" +
+	"\x04kind\"8\n" +
+	"\x06Attach\x12\x16\n" +
+	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x16\n" +
+	"\x06stream\x18\x02 \x01(\x04R\x06stream\"\xcb\x01\n" +
 	"\x06Ticket\x12\x0e\n" +
 	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
 	"\tspec_hash\x18\x02 \x01(\tR\bspecHash\x12\x14\n" +
@@ -925,11 +1173,17 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"row_stride\x18\a \x01(\rR\trowStride\x12\x16\n" +
 	"\x06native\x18\b \x01(\bR\x06native\"\"\n" +
 	"\x06Credit\x12\x18\n" +
-	"\abatches\x18\x01 \x01(\rR\abatches\"f\n" +
+	"\abatches\x18\x01 \x01(\rR\abatches\"\x90\x01\n" +
 	"\vStreamReply\x12%\n" +
 	"\x04part\x18\x01 \x01(\v2\x0f.chaski.v1.PartH\x00R\x04part\x12(\n" +
-	"\x05fault\x18\x02 \x01(\v2\x10.chaski.v1.FaultH\x00R\x05faultB\x06\n" +
-	"\x04kind\"`\n" +
+	"\x05fault\x18\x02 \x01(\v2\x10.chaski.v1.FaultH\x00R\x05fault\x12(\n" +
+	"\x05lease\x18\x03 \x01(\v2\x10.chaski.v1.LeaseH\x00R\x05leaseB\x06\n" +
+	"\x04kind\"]\n" +
+	"\x05Lease\x12\x16\n" +
+	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x0e\n" +
+	"\x02id\x18\x02 \x01(\x04R\x02id\x12\x18\n" +
+	"\asegment\x18\x03 \x01(\x04R\asegment\x12\x12\n" +
+	"\x04head\x18\x04 \x01(\fR\x04head\"`\n" +
 	"\x04Part\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
@@ -978,42 +1232,48 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 13)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
 	(*DescribeReply)(nil),   // 1: chaski.v1.DescribeReply
-	(*FieldInfo)(nil),       // 2: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),   // 3: chaski.v1.StreamRequest
-	(*Ticket)(nil),          // 4: chaski.v1.Ticket
-	(*Credit)(nil),          // 5: chaski.v1.Credit
-	(*StreamReply)(nil),     // 6: chaski.v1.StreamReply
-	(*Part)(nil),            // 7: chaski.v1.Part
-	(*Fault)(nil),           // 8: chaski.v1.Fault
-	(*ReadRequest)(nil),     // 9: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),     // 10: chaski.v1.InfoRequest
-	(*InfoReply)(nil),       // 11: chaski.v1.InfoReply
-	nil,                     // 12: chaski.v1.ReadRequest.SizesEntry
+	(*Shared)(nil),          // 2: chaski.v1.Shared
+	(*FieldInfo)(nil),       // 3: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),   // 4: chaski.v1.StreamRequest
+	(*Attach)(nil),          // 5: chaski.v1.Attach
+	(*Ticket)(nil),          // 6: chaski.v1.Ticket
+	(*Credit)(nil),          // 7: chaski.v1.Credit
+	(*StreamReply)(nil),     // 8: chaski.v1.StreamReply
+	(*Lease)(nil),           // 9: chaski.v1.Lease
+	(*Part)(nil),            // 10: chaski.v1.Part
+	(*Fault)(nil),           // 11: chaski.v1.Fault
+	(*ReadRequest)(nil),     // 12: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),     // 13: chaski.v1.InfoRequest
+	(*InfoReply)(nil),       // 14: chaski.v1.InfoReply
+	nil,                     // 15: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
-	2,  // 0: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
-	4,  // 1: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
-	5,  // 2: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
-	7,  // 3: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
-	8,  // 4: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
-	12, // 5: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	0,  // 6: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	3,  // 7: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	9,  // 8: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	10, // 9: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	1,  // 10: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	6,  // 11: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	6,  // 12: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	11, // 13: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	10, // [10:14] is the sub-list for method output_type
-	6,  // [6:10] is the sub-list for method input_type
-	6,  // [6:6] is the sub-list for extension type_name
-	6,  // [6:6] is the sub-list for extension extendee
-	0,  // [0:6] is the sub-list for field type_name
+	3,  // 0: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
+	2,  // 1: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
+	6,  // 2: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
+	7,  // 3: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
+	5,  // 4: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
+	10, // 5: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
+	11, // 6: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
+	9,  // 7: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
+	15, // 8: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	0,  // 9: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	4,  // 10: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	12, // 11: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	13, // 12: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	1,  // 13: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	8,  // 14: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	8,  // 15: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	14, // 16: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	13, // [13:17] is the sub-list for method output_type
+	9,  // [9:13] is the sub-list for method input_type
+	9,  // [9:9] is the sub-list for extension type_name
+	9,  // [9:9] is the sub-list for extension extendee
+	0,  // [0:9] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -1021,13 +1281,15 @@ func file_chaski_v1_chaski_proto_init() {
 	if File_chaski_v1_chaski_proto != nil {
 		return
 	}
-	file_chaski_v1_chaski_proto_msgTypes[3].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[4].OneofWrappers = []any{
 		(*StreamRequest_Ticket)(nil),
 		(*StreamRequest_Credit)(nil),
+		(*StreamRequest_Attach)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[6].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[8].OneofWrappers = []any{
 		(*StreamReply_Part)(nil),
 		(*StreamReply_Fault)(nil),
+		(*StreamReply_Lease)(nil),
 	}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
@@ -1035,7 +1297,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   13,
+			NumMessages:   16,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -12,7 +12,17 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski._convert import RESULT, Converter
-from chaski._payload import ALIGN, DENSE, MAX_HEADER, TEXT, BadRow, Header, Tensor, parse_header
+from chaski._payload import (
+    ALIGN,
+    DENSE,
+    MAX_HEADER,
+    TEXT,
+    BadRow,
+    Header,
+    Span,
+    Tensor,
+    parse_header,
+)
 from chaski.errors import LimitError, PayloadError
 
 _Bytes = npt.NDArray[np.uint8]
@@ -208,50 +218,98 @@ class Assembler:
     def _finish(self) -> Batch:
         if self._header is None:
             raise PayloadError("a payload without a header")
-        h = self._header
-        batch = Batch()
         converted = {}
         for t, converter, dst in self._convert:
             assert t.convert is not None
             mask = t.convert.mask
             converter.finish(None if mask is None else self._view(mask, np.dtype(np.uint8)))
             converted[t.name] = dst.reshape(t.shape)
-        for t in h.tensors:
-            if t.name in converted:
-                batch[t.name] = converted[t.name]
-            elif t.kind == DENSE:
-                data = self._view(t.data, t.numpy_dtype)
-                # A buffer that also holds native tensors is scratch: what is final is copied out.
-                batch[t.name] = (data.copy() if self._convert else data).reshape(t.shape)
-            else:
-                batch[t.name] = self._rows(t, h.rows)
-        batch["valid"] = h.valid
-        batch["position"] = h.positions
-        batch["sample"] = h.samples
-        batch.epoch = h.epoch
-        batch.bad = h.bad
-        batch.dtypes = {t.name: t.convert.to if t.convert else t.dtype for t in h.tensors}
-        batch.axes = {t.name: t.axes for t in h.tensors}
+        # A buffer that also holds native tensors is scratch: what is final is copied out.
+        batch = _batch(self._header, self._view, converted, copy=bool(self._convert))
         self._buf = None
         self._convert = []
         return batch
 
-    def _rows(self, t: Tensor, rows: int) -> npt.NDArray[Any] | Ragged:
-        """Returns a text or ragged field; its offsets are checked here, as they are data."""
-        assert t.offsets is not None
-        offsets = self._view(t.offsets, np.dtype("<u8"))
-        values = self._view(t.data, t.numpy_dtype).copy()
-        if len(offsets) != rows + 1 or int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
-            raise PayloadError(f"tensor {t.name!r}: offsets do not span {len(values)} values")
-        if np.any(offsets[1:] < offsets[:-1]):
-            raise PayloadError(f"tensor {t.name!r}: offsets fall")
-        if t.kind != TEXT:
-            return Ragged(offsets.astype(np.int64), values)
-        raw = values.tobytes()
-        out = np.empty(rows, object)
-        for k, (a, b) in enumerate(_pairs(offsets)):
-            out[k] = raw[a:b].decode("utf-8", "replace")
-        return out
+
+def shared_batch(head: bytes, memory: _Bytes, pool: Pool, limit: int) -> Batch:
+    """Returns a batch whose tensors lie in shared memory.
+
+    Args:
+        head: what of the payload does not: the header, and values that ride along.
+        memory: the rest of the payload.
+        pool: where memory for what rides along comes from.
+        limit: bytes that a payload may have.
+
+    Raises:
+        PayloadError: the payload is malformed.
+        LimitError: it is longer than the limit.
+    """
+    total = len(head) + len(memory)
+    if total > limit:
+        raise _too_big(total, limit)
+    n = int.from_bytes(head[:4], "little")
+    if len(head) < 4 or len(head) % ALIGN or n > len(head) - 4:
+        raise PayloadError(f"a batch header of {n} bytes in a head of {len(head)}")
+    header = parse_header(head[4 : 4 + n], 4 + n, total)
+    if any(t.convert for t in header.tensors):
+        raise PayloadError("a tensor in shared memory is not final")
+    inline = pool.take(len(head))
+    inline[:] = np.frombuffer(head, np.uint8)
+
+    def view(span: Span, dtype: np.dtype[Any]) -> npt.NDArray[Any]:
+        offset, n = span
+        if n == 0:
+            return np.empty(0, dtype)
+        if offset >= len(head):
+            offset -= len(head)
+            return memory[offset : offset + n].view(dtype)
+        if n > len(head) - offset:
+            raise PayloadError(f"a range of {n} bytes at {offset} lies in two places")
+        return inline[offset : offset + n].view(dtype)
+
+    return _batch(header, view, {}, copy=False)
+
+
+_View = Callable[[Span, np.dtype[Any]], npt.NDArray[Any]]
+
+
+def _batch(h: Header, view: _View, converted: Mapping[str, npt.NDArray[Any]], copy: bool) -> Batch:
+    """Returns the batch of a payload; what was not converted comes from view."""
+    batch = Batch()
+    for t in h.tensors:
+        if t.name in converted:
+            batch[t.name] = converted[t.name]
+        elif t.kind == DENSE:
+            data = view(t.data, t.numpy_dtype)
+            batch[t.name] = (data.copy() if copy else data).reshape(t.shape)
+        else:
+            batch[t.name] = _rows(t, view, h.rows)
+    batch["valid"] = h.valid
+    batch["position"] = h.positions
+    batch["sample"] = h.samples
+    batch.epoch = h.epoch
+    batch.bad = h.bad
+    batch.dtypes = {t.name: t.convert.to if t.convert else t.dtype for t in h.tensors}
+    batch.axes = {t.name: t.axes for t in h.tensors}
+    return batch
+
+
+def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
+    """Returns a text or ragged field; its offsets are checked here, as they are data."""
+    assert t.offsets is not None
+    offsets = view(t.offsets, np.dtype("<u8")).copy()
+    values = view(t.data, t.numpy_dtype).copy()
+    if len(offsets) != rows + 1 or int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
+        raise PayloadError(f"tensor {t.name!r}: offsets do not span {len(values)} values")
+    if np.any(offsets[1:] < offsets[:-1]):
+        raise PayloadError(f"tensor {t.name!r}: offsets fall")
+    if t.kind != TEXT:
+        return Ragged(offsets.astype(np.int64), values)
+    raw = values.tobytes()
+    out = np.empty(rows, object)
+    for k, (a, b) in enumerate(_pairs(offsets)):
+        out[k] = raw[a:b].decode("utf-8", "replace")
+    return out
 
 
 def _too_big(size: int, limit: int) -> LimitError:

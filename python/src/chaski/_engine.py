@@ -7,10 +7,13 @@ import contextlib
 import fcntl
 import json
 import os
+import secrets
 import select
 import shutil
+import socket
 import stat
 import subprocess
+import sys
 import tempfile
 import threading
 import time
@@ -66,7 +69,9 @@ def _is_script(path: str) -> bool:
 class Engine:
     """One running `chaski serve` on a Unix socket that only this user can reach.
 
-    The engine ends when its standard input closes, so also when this process is killed.
+    The engine ends when its standard input closes, so also when this process is killed. On Linux
+    the socket is in the abstract namespace, so that nothing is left behind even then; elsewhere it
+    is in a folder that the next engine removes.
     """
 
     def __init__(self, binary: str, workers: int | None = None, memory: int | None = None) -> None:
@@ -85,9 +90,13 @@ class Engine:
         self._pid = os.getpid()
         self._closed = False
         self._tail: deque[str] = deque(maxlen=_TAIL_LINES)
-        self._folder, self._lock = _make_folder()
-        socket = os.path.join(self._folder, "s")
-        command = [binary, "serve", "--listen", f"unix:{socket}", "--root", "/", "--stop-on-eof"]
+        self._folder: tuple[str, int] | None = None
+        if _abstract_works():
+            listen = f"unix-abstract:{_abstract_name()}"
+        else:
+            self._folder = _make_folder()
+            listen = f"unix:{os.path.join(self._folder[0], 's')}"
+        command = [binary, "serve", "--listen", listen, "--root", "/", "--stop-on-eof"]
         command += ["--log-level", "warn"]
         for flag, value in (("--workers", workers), ("--memory", memory)):
             if value is not None:
@@ -117,7 +126,7 @@ class Engine:
         except BaseException:
             self.close()
             raise
-        self.connection = Connection(f"unix:{socket}", hint=self._obituary)
+        self.connection = Connection(listen, hint=self._obituary)
 
     def _await_ready(self) -> None:
         """Reads the line of JSON that says where the engine listens."""
@@ -187,8 +196,11 @@ class Engine:
         self._remove_folder()
 
     def _remove_folder(self) -> None:
-        shutil.rmtree(self._folder, ignore_errors=True)
-        os.close(self._lock)
+        if self._folder is not None:
+            folder, lock = self._folder
+            self._folder = None
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
 
     def forget(self) -> None:
         """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""
@@ -202,6 +214,22 @@ def _keep_tail(stream: IO[bytes], tail: deque[str]) -> None:
     with stream:
         while line := stream.readline(4096):
             tail.append(line.decode("utf-8", "replace").rstrip())
+
+
+def _abstract_name() -> str:
+    return f"chaski-{os.getpid()}-{secrets.token_hex(16)}"
+
+
+def _abstract_works() -> bool:
+    """Reports whether sockets can have names that are no files."""
+    if sys.platform != "linux":
+        return False
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as s:
+        try:
+            s.bind("\0" + _abstract_name())
+        except OSError:
+            return False
+    return True
 
 
 def _make_folder() -> tuple[str, int]:

@@ -14,7 +14,7 @@ from chaski._assemble import Batch, Pool
 from chaski._payload import BadRow
 from chaski._rpc import Connection, FieldInfo
 from chaski._spec import FieldLike, NormalizeLike, Stats, build_spec
-from chaski._stream import Job, Run, RunOptions
+from chaski._stream import Job, Run, RunOptions, Transport
 from chaski.errors import SpecError, StateError
 from chaski.order import VERSION, State, Ticket, local_rows, steps
 
@@ -110,11 +110,15 @@ class Loader:
                 raise SpecError(f"rank {rank} of {world_size}")
             if options.prefetch < 1:
                 raise SpecError(f"prefetch is {options.prefetch}, at least 1")
+            if options.transport not in ("auto", "shm", "grpc"):
+                raise SpecError(f"transport is {options.transport!r}, not 'auto', 'shm' or 'grpc'")
             if not options.timeout > 0:
                 raise SpecError(f"timeout is {options.timeout} s")
             self._connection = connection
             self._options = options
             self._description = d = connection.describe(spec, options.timeout)
+            if options.transport == "shm":
+                connection.side(d.shared)
             self.batch_size: int = spec["batch_size"]
             self.rank = rank
             self.world_size = world_size
@@ -328,6 +332,7 @@ def load(
     world_size: int = 1,
     prefetch: int = 3,
     wire: Wire = "auto",
+    transport: Transport = "auto",
     reuse: bool = True,
     timeout: float = 120.0,
     max_batch_bytes: int = 8 << 30,
@@ -371,13 +376,18 @@ def load(
         prefetch: batches asked for ahead.
         wire: "native" lets integers travel as they are and converts them here, "final" converts in
             the engine, "auto" (native for float32) takes what was measured to be faster. The
+            batches are the same, bit for bit. In shared memory the engine always converts.
+        transport: "shm" takes batches in memory that is shared with an engine on this host, without
+            a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
             batches are the same, bit for bit.
-        reuse: memory of batches that nothing refers to any more is used again.
+        reuse: memory of batches that nothing refers to any more is used again (shared memory always
+            is).
         timeout: seconds without a sign of the engine after which an error is raised.
         max_batch_bytes: bytes that a batch may have.
         workers: threads that decode; default: one a core.
         memory: bytes that the engine may hold in batches that are in the making; room for
-            `prefetch` + 1 of them keeps it busy. Default: 256 MiB.
+            `prefetch` + 2 of them keeps it busy, and more if you keep batches: in shared memory
+            those count, too, until there is room for only one more. Default: 256 MiB.
 
     Returns:
         An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
@@ -413,7 +423,7 @@ def load(
         spec,
         rank=rank,
         world_size=world_size,
-        options=RunOptions(prefetch, timeout, 0, _native(wire, spec), max_batch_bytes),
+        options=RunOptions(prefetch, timeout, 0, _native(wire, spec), max_batch_bytes, transport),
         reuse=reuse,
         release=lambda: _engine.release(engine),
     )
@@ -444,6 +454,7 @@ def connect(
     world_size: int = 1,
     prefetch: int = 3,
     wire: Wire = "auto",
+    transport: Transport = "auto",
     reuse: bool = True,
     timeout: float = 120.0,
     max_batch_bytes: int = 8 << 30,
@@ -456,7 +467,7 @@ def connect(
     answered by any server that sees the same data.
 
     Args:
-        target: "host:port", or "unix:" and a path.
+        target: "host:port", "unix:" and a path, or "unix-abstract:" and a name.
         source: as for `load`, in the words of the server: a path below one of its roots.
         batch_size: this and all else as for `load`.
         fields: see `load`.
@@ -479,6 +490,7 @@ def connect(
         world_size: see `load`.
         prefetch: see `load`.
         wire: see `load`.
+        transport: see `load`.
         reuse: see `load`.
         timeout: see `load`.
         max_batch_bytes: see `load`.
@@ -516,7 +528,9 @@ def connect(
         spec,
         rank=rank,
         world_size=world_size,
-        options=RunOptions(prefetch, timeout, retries, _native(wire, spec), max_batch_bytes),
+        options=RunOptions(
+            prefetch, timeout, retries, _native(wire, spec), max_batch_bytes, transport
+        ),
         reuse=reuse,
         release=connection.close,
     )

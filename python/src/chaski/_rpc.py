@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -12,6 +13,7 @@ import grpc
 
 from chaski._assemble import Assembler, Part, Pool
 from chaski._proto import chaski_pb2 as pb
+from chaski._shared import SUPPORTED, Side
 from chaski.errors import (
     DeadlineError,
     Error,
@@ -72,6 +74,8 @@ class Description:
     samples: int
     spec: dict[str, Any]
     fields: tuple[FieldInfo, ...]
+    shared: tuple[str, bytes] | None = None
+    """Address and token of the side door; None if the engine has none."""
 
 
 class Connection:
@@ -87,15 +91,18 @@ class Connection:
         """Makes a connection; nothing is sent yet.
 
         Args:
-            target: "host:port", or "unix:" and a path.
+            target: "host:port", "unix:" and a path, or "unix-abstract:" and a name.
             credentials: for TLS; None is plain text.
             hint: returns text to be added to errors about the connection (why the engine died).
         """
         self.target = target
         self._pid = os.getpid()
         self._hint = hint
+        self._guard = threading.Lock()
+        self._side: Side | None = None
+        self._no_side: tuple[bytes, Error] | None = None  # why there is none, and for which token
         options: list[tuple[str, Any]] = list(_OPTIONS)
-        if target.startswith("unix:"):
+        if target.startswith("unix"):
             options.append(("grpc.enable_http_proxy", 0))
         if credentials is None:
             self._channel = grpc.insecure_channel(target, options)
@@ -119,7 +126,39 @@ class Connection:
     def close(self) -> None:
         """Closes the channel; calls in flight end with an error. Does nothing in a forked child."""
         if os.getpid() == self._pid:
+            with self._guard:
+                if self._side is not None:
+                    self._side.close()
+                    self._side = None
             self._channel.close()
+
+    def side(self, shared: tuple[str, bytes] | None) -> Side:
+        """Returns the side door, opened if need be.
+
+        Args:
+            shared: `Description.shared`.
+
+        Raises:
+            UnavailableError: there is none; the text says why.
+        """
+        if shared is None or not SUPPORTED:
+            raise UnavailableError(f"{self.target}: the engine has no shared memory")
+        address, token = shared
+        with self._guard:
+            if self._side is not None and self._side.token == token and not self._side.over:
+                return self._side
+            if self._no_side is not None and self._no_side[0] == token:
+                raise self._no_side[1]
+            if self._side is not None:
+                self._side.close()
+                self._side = None
+            try:
+                self._side = Side(address, token)
+            except (OSError, Error) as e:
+                error = UnavailableError(f"{self.target}: no shared memory: {e}")
+                self._no_side = token, error
+                raise error from None
+            return self._side
 
     def error(self, e: grpc.RpcError, doing: str) -> Error:
         """Returns our error for one of gRPC's."""
@@ -167,7 +206,8 @@ class Connection:
         fields = tuple(
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
         )
-        return Description(r.spec_hash, r.fingerprint, r.samples, filled, fields)
+        shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
+        return Description(r.spec_hash, r.fingerprint, r.samples, filled, fields, shared)
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""
@@ -197,6 +237,8 @@ class Connection:
                 reply = parse_reply(raw)
                 if isinstance(reply, pb.Fault):
                     raise fault_error(reply)
+                if isinstance(reply, pb.Lease):
+                    raise PayloadError("read: the answer is a lease")
                 batch = assembler.add(reply)
                 if batch is not None:
                     if len(batch.dtypes) != 1:
@@ -264,7 +306,7 @@ def _varint(b: bytes, pos: int) -> tuple[int, int]:
     raise IndexError
 
 
-def parse_reply(raw: bytes) -> Part | pb.Fault:
+def parse_reply(raw: bytes) -> Part | pb.Fault | pb.Lease:
     """Reads a StreamReply.
 
     Parts are read by hand: protobuf would copy the data twice more, once into the message and once
@@ -286,10 +328,12 @@ def parse_reply(raw: bytes) -> Part | pb.Fault:
     kind = reply.WhichOneof("kind")
     if kind == "fault":
         return cast(pb.Fault, reply.fault)
+    if kind == "lease":
+        return cast(pb.Lease, reply.lease)
     if kind == "part":
         p = reply.part
         return Part(p.ticket, p.offset, p.total, memoryview(p.data))
-    raise PayloadError("a reply is neither a part nor a fault")
+    raise PayloadError("a reply is none of part, fault, lease")
 
 
 def _parse_part(raw: bytes) -> Part | None:

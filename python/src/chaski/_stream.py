@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import queue
 import threading
@@ -9,15 +10,19 @@ import time
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Literal
 
 import grpc
 import numpy as np
 
-from chaski._assemble import Assembler, Batch, Pool
+from chaski._assemble import Assembler, Batch, Part, Pool, shared_batch
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Call, Connection, Description, fault_error, parse_reply
+from chaski._shared import Side
 from chaski.errors import DeadlineError, Error, PayloadError, StateError, UnavailableError
 from chaski.order import Ticket
+
+Transport = Literal["auto", "shm", "grpc"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,8 @@ class _Shared:
     scratch: Pool
     limit: int
     samples: int
+    side: Side | None
+    number: int  # of the stream, at the side door
     events: queue.SimpleQueue[Batch | pb.Fault | Exception] = field(
         default_factory=queue.SimpleQueue
     )
@@ -64,9 +71,14 @@ def _receive(call: Call, s: _Shared) -> None:
                 assembler = None
                 s.events.put(reply)
                 continue
-            if assembler is None:
-                assembler = Assembler(s.pool, s.scratch, s.limit)
-            batch = assembler.add(reply)
+            if isinstance(reply, Part):
+                if assembler is None:
+                    assembler = Assembler(s.pool, s.scratch, s.limit)
+                batch = assembler.add(reply)
+            elif assembler is not None:
+                raise PayloadError(f"{s.target}: ticket {job.id}: a lease after parts")
+            else:
+                batch = _leased(reply, s)
             del reply
             if batch is not None:
                 _check(batch, job, s)
@@ -76,8 +88,22 @@ def _receive(call: Call, s: _Shared) -> None:
                 del batch
         s.events.put(UnavailableError(f"{s.target}: the server ended the stream"))
     except Exception as e:
+        # The call is its own exception: with a traceback it would keep this frame, and so the
+        # batches in the queue, in a circle.
+        e.__traceback__ = None
         if not s.closed:
             s.events.put(e)
+    finally:
+        if s.side is not None:
+            s.side.end(s.number)
+
+
+def _leased(reply: pb.Lease, s: _Shared) -> Batch:
+    """Returns a batch in shared memory."""
+    if s.side is None:
+        raise PayloadError(f"{s.target}: a lease that was not asked for")
+    memory = s.side.claim(reply.id, reply.segment)
+    return shared_batch(reply.head, memory, s.pool, s.limit)
 
 
 def _check(batch: Batch, job: Job, s: _Shared) -> None:
@@ -97,6 +123,9 @@ class _Stream:
         self.shared = s
         s.heard = time.monotonic()
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
+        if s.side is not None:
+            attach = pb.Attach(secret=s.side.secret, stream=s.number)
+            self._requests.put(pb.StreamRequest(attach=attach))
         self._call = connection.stream(iter(self._requests.get, None))
         self._thread = threading.Thread(
             target=_receive, args=(self._call, s), name="chaski-receive", daemon=True
@@ -129,6 +158,9 @@ class _Stream:
         self._call.cancel()
         if threading.current_thread() is not self._thread:
             self._thread.join(5)
+        with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
+            while True:
+                self.shared.events.get_nowait()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +173,8 @@ class RunOptions:
         retries: times in a row that a broken connection is opened again.
         native: ask for tensors in their native dtype where they are smaller so.
         limit: bytes that a payload may have.
+        transport: "shm" fails without shared memory, "grpc" does not ask for it, "auto" takes it
+            where it works.
     """
 
     prefetch: int
@@ -148,6 +182,7 @@ class RunOptions:
     retries: int
     native: bool
     limit: int
+    transport: Transport = "auto"
 
 
 class Run:
@@ -188,17 +223,30 @@ class Run:
 
     def _connect(self) -> None:
         """Opens a stream and sends what is open."""
+        side = self._side()
         shared = _Shared(
             self._connection.target,
             self._pool,
             self._scratch,
             self._options.limit,
             self._description.samples,
+            side,
+            0 if side is None else side.begin(),
         )
         self._stream = _Stream(self._connection, shared)
         self._stream.credit(self._options.prefetch)
         for job in self._open:
             self._stream.send(job, self._description.spec_hash, self._options.native)
+
+    def _side(self) -> Side | None:
+        if self._options.transport == "grpc":
+            return None
+        try:
+            return self._connection.side(self._description.shared)
+        except UnavailableError:
+            if self._options.transport == "shm":
+                raise
+            return None
 
     def next(self) -> Batch | None:
         """Waits for the next batch and returns it, or None after the last one.
@@ -282,6 +330,7 @@ class Run:
                 f"{self._connection.target}: the server now sees other data: fingerprint "
                 f"{d.fingerprint}, before {self._description.fingerprint}"
             )
+        self._description = d
 
     def close(self) -> None:
         """Ends the stream. Batches that were returned stay valid."""

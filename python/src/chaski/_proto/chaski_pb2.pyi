@@ -13,18 +13,28 @@ class DescribeRequest(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields")
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared")
     SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
+    SHARED_FIELD_NUMBER: _ClassVar[int]
     spec_hash: str
     fingerprint: str
     samples: int
     spec: bytes
     fields: _containers.RepeatedCompositeFieldContainer[FieldInfo]
-    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ...) -> None: ...
+    shared: Shared
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ...) -> None: ...
+
+class Shared(_message.Message):
+    __slots__ = ("address", "token")
+    ADDRESS_FIELD_NUMBER: _ClassVar[int]
+    TOKEN_FIELD_NUMBER: _ClassVar[int]
+    address: str
+    token: bytes
+    def __init__(self, address: _Optional[str] = ..., token: _Optional[bytes] = ...) -> None: ...
 
 class FieldInfo(_message.Message):
     __slots__ = ("name", "kind", "dtype", "shape", "axes")
@@ -41,12 +51,22 @@ class FieldInfo(_message.Message):
     def __init__(self, name: _Optional[str] = ..., kind: _Optional[str] = ..., dtype: _Optional[str] = ..., shape: _Optional[_Iterable[int]] = ..., axes: _Optional[_Iterable[str]] = ...) -> None: ...
 
 class StreamRequest(_message.Message):
-    __slots__ = ("ticket", "credit")
+    __slots__ = ("ticket", "credit", "attach")
     TICKET_FIELD_NUMBER: _ClassVar[int]
     CREDIT_FIELD_NUMBER: _ClassVar[int]
+    ATTACH_FIELD_NUMBER: _ClassVar[int]
     ticket: Ticket
     credit: Credit
-    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ...) -> None: ...
+    attach: Attach
+    def __init__(self, ticket: _Optional[_Union[Ticket, _Mapping]] = ..., credit: _Optional[_Union[Credit, _Mapping]] = ..., attach: _Optional[_Union[Attach, _Mapping]] = ...) -> None: ...
+
+class Attach(_message.Message):
+    __slots__ = ("secret", "stream")
+    SECRET_FIELD_NUMBER: _ClassVar[int]
+    STREAM_FIELD_NUMBER: _ClassVar[int]
+    secret: bytes
+    stream: int
+    def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ...) -> None: ...
 
 class Ticket(_message.Message):
     __slots__ = ("id", "spec_hash", "epoch", "first", "count", "row_start", "row_stride", "native")
@@ -75,12 +95,26 @@ class Credit(_message.Message):
     def __init__(self, batches: _Optional[int] = ...) -> None: ...
 
 class StreamReply(_message.Message):
-    __slots__ = ("part", "fault")
+    __slots__ = ("part", "fault", "lease")
     PART_FIELD_NUMBER: _ClassVar[int]
     FAULT_FIELD_NUMBER: _ClassVar[int]
+    LEASE_FIELD_NUMBER: _ClassVar[int]
     part: Part
     fault: Fault
-    def __init__(self, part: _Optional[_Union[Part, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ...) -> None: ...
+    lease: Lease
+    def __init__(self, part: _Optional[_Union[Part, _Mapping]] = ..., fault: _Optional[_Union[Fault, _Mapping]] = ..., lease: _Optional[_Union[Lease, _Mapping]] = ...) -> None: ...
+
+class Lease(_message.Message):
+    __slots__ = ("ticket", "id", "segment", "head")
+    TICKET_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    SEGMENT_FIELD_NUMBER: _ClassVar[int]
+    HEAD_FIELD_NUMBER: _ClassVar[int]
+    ticket: int
+    id: int
+    segment: int
+    head: bytes
+    def __init__(self, ticket: _Optional[int] = ..., id: _Optional[int] = ..., segment: _Optional[int] = ..., head: _Optional[bytes] = ...) -> None: ...
 
 class Part(_message.Message):
     __slots__ = ("ticket", "offset", "total", "data")

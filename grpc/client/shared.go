@@ -1,0 +1,314 @@
+package client
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/shm"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// Transport is how batches come.
+type Transport string
+
+// Transports. The batches are the same.
+const (
+	Auto Transport = ""     // in shared memory where that works, else over gRPC
+	Shm  Transport = "shm"  // in shared memory, or not at all; single ones may still come over gRPC
+	GRPC Transport = "grpc" // over gRPC
+)
+
+// knockFor bounds the waits at the side door.
+const knockFor = 5 * time.Second
+
+// side is a client's end of a side door (proto/chaski/v1/chaski.proto, at Shared). A batch in shared
+// memory is leased until it is released.
+type side struct {
+	conn   *shm.Conn
+	token  shm.Token // of the server
+	secret shm.Token
+	done   chan struct{} // closed when read has ended
+
+	mu       sync.Mutex
+	changed  chan struct{} // closed and made anew when segments or over change
+	segments map[uint64]*segment
+	held     map[uint64]*segment // by lease
+	streams  map[uint64][]uint64 // leases that are recalled when the stream was read to its end
+	last     uint64              // stream
+	over     bool                // the other side is gone
+	closing  bool
+}
+
+// segment is a mapped segment. Its fields are guarded by side.mu.
+type segment struct {
+	memory *shm.Segment
+	users  int
+	gone   bool // it is not in side.segments any more: the last user unmaps it
+}
+
+// knock opens the side door that a server told of.
+func knock(d *chaskiv1.Shared) (*side, error) {
+	c := &side{
+		done: make(chan struct{}), changed: make(chan struct{}),
+		segments: map[uint64]*segment{}, held: map[uint64]*segment{}, streams: map[uint64][]uint64{},
+	}
+	if len(d.GetToken()) != len(c.token) {
+		return nil, errors.New("the server has no shared memory")
+	}
+	copy(c.token[:], d.GetToken())
+	var err error
+	if c.conn, err = shm.Dial(d.GetAddress()); err != nil {
+		return nil, err
+	}
+	if err := c.greet(); err != nil {
+		return nil, errors.Join(err, c.conn.Close())
+	}
+	go c.read()
+	return c, nil
+}
+
+func (c *side) greet() error {
+	if err := c.conn.SetDeadline(time.Now().Add(knockFor)); err != nil {
+		return err
+	}
+	if err := c.conn.Send(shm.Greeting(shm.Hello, c.token), -1); err != nil {
+		return err
+	}
+	m, file, err := c.conn.Receive()
+	if err != nil {
+		return err
+	}
+	if m.Kind != shm.Welcome || m.C != shm.Version {
+		shm.CloseFile(file)
+		return errors.New("side door: not let in")
+	}
+	c.secret = m.Token()
+	return c.conn.SetDeadline(time.Time{})
+}
+
+// read takes what the server sends until it is gone, or breaks the rules.
+func (c *side) read() {
+	defer close(c.done)
+	for {
+		m, file, err := c.conn.Receive()
+		if err == nil {
+			err = c.take(m, file)
+		}
+		if err != nil {
+			break
+		}
+	}
+	c.conn.Close()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.over = true
+	c.wake()
+}
+
+// wake needs the lock.
+func (c *side) wake() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+func (c *side) take(m shm.Message, file int) error {
+	switch m.Kind {
+	case shm.Give:
+		return c.give(m.A, m.B, file)
+	case shm.Forget:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if g := c.segments[m.A]; g != nil {
+			delete(c.segments, m.A)
+			return g.leave()
+		}
+		return nil
+	case shm.Recall:
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		if waiting, open := c.streams[m.B]; open {
+			c.streams[m.B] = append(waiting, m.A)
+			return nil
+		}
+		return c.answer(m.A)
+	}
+	return fmt.Errorf("side door: message of kind %d", m.Kind)
+}
+
+func (c *side) give(id, n uint64, file int) error {
+	if n > 1<<40 {
+		shm.CloseFile(file)
+		return fmt.Errorf("side door: a segment of %d bytes", n)
+	}
+	m, err := shm.Open(file, int(n))
+	if err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.segments[id] != nil {
+		return errors.Join(fmt.Errorf("side door: segment %d is given twice", id), m.Close())
+	}
+	c.segments[id] = &segment{memory: m}
+	c.wake()
+	return nil
+}
+
+// leave takes g out of use. It needs the lock.
+func (g *segment) leave() error {
+	g.gone = true
+	if g.users > 0 {
+		return nil
+	}
+	return g.memory.Close()
+}
+
+// answer answers a recall: what is not held here is held by nobody. It needs the lock.
+func (c *side) answer(lease uint64) error {
+	if c.held[lease] != nil {
+		return nil
+	}
+	return c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
+}
+
+// begin returns the number of a new stream.
+func (c *side) begin() uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.last++
+	c.streams[c.last] = nil
+	return c.last
+}
+
+// end says that all replies of a stream were seen.
+func (c *side) end(stream uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, lease := range c.streams[stream] {
+		if c.answer(lease) != nil {
+			c.conn.Close()
+		}
+	}
+	delete(c.streams, stream)
+}
+
+// claim returns the batch of a lease, which ends when the batch is released.
+func (c *side) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
+	g, err := c.hold(l)
+	if err != nil {
+		return nil, err
+	}
+	var b *loader.Batch
+	if int64(len(l.GetHead()))+int64(len(g.memory.Bytes())) > limit {
+		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", errFinal, len(g.memory.Bytes()), limit)
+	} else if b, err = payload.DecodeShared(l.GetHead(), g.memory.Bytes()); err != nil {
+		err = fmt.Errorf("%w: %w", errFinal, err)
+	}
+	if err != nil {
+		c.release(l.GetId())
+		return nil, err
+	}
+	b.OnRelease(func() { c.release(l.GetId()) })
+	return b, nil
+}
+
+// hold finds the segment of a lease, which is on its way if it is not there yet.
+func (c *side) hold(l *chaskiv1.Lease) (*segment, error) {
+	timeout := time.NewTimer(knockFor)
+	defer timeout.Stop()
+	for {
+		c.mu.Lock()
+		g, over, changed := c.segments[l.GetSegment()], c.over, c.changed
+		if g != nil {
+			defer c.mu.Unlock()
+			if c.held[l.GetId()] != nil {
+				return nil, fmt.Errorf("%w: lease %d comes twice", errFinal, l.GetId())
+			}
+			g.users++
+			c.held[l.GetId()] = g
+			return g, nil
+		}
+		c.mu.Unlock()
+		if over {
+			return nil, io.ErrUnexpectedEOF
+		}
+		select {
+		case <-changed:
+		case <-timeout.C:
+			return nil, fmt.Errorf("segment %d has not come", l.GetSegment())
+		}
+	}
+}
+
+// release ends a lease.
+func (c *side) release(lease uint64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	g := c.held[lease]
+	if g == nil {
+		return
+	}
+	delete(c.held, lease)
+	g.users--
+	// The server may write to the memory from the next line on.
+	err := c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
+	if g.gone && g.users == 0 {
+		err = errors.Join(err, g.memory.Close())
+	}
+	if err != nil || c.closing && len(c.held) == 0 {
+		c.conn.Close()
+	}
+}
+
+// close shuts the door when the last batch is released.
+func (c *side) close() {
+	c.mu.Lock()
+	c.closing = true
+	for _, g := range c.segments {
+		_ = g.leave() // there is nothing that could be done
+	}
+	clear(c.segments)
+	idle := len(c.held) == 0
+	c.mu.Unlock()
+	if idle {
+		c.conn.Close()
+		<-c.done
+	}
+}
+
+// usable says whether new streams can attach.
+func (c *side) usable(token []byte) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return !c.over && !c.closing && string(c.token[:]) == string(token)
+}
+
+// side returns the side door to the server, opened if need be, or nil if batches come over gRPC.
+func (c *Client) side(d *chaskiv1.Shared) (*side, error) {
+	if c.options.Transport == GRPC {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.door != nil && c.door.usable(d.GetToken()) {
+		return c.door, nil
+	}
+	err := c.noDoor
+	if err == nil || c.refused != string(d.GetToken()) {
+		if c.door != nil {
+			c.door.close()
+			c.door = nil
+		}
+		c.door, err = knock(d)
+		c.refused, c.noDoor = string(d.GetToken()), err
+	}
+	if err != nil && c.options.Transport == Shm {
+		return nil, fmt.Errorf("%w: no shared memory: %w", errFinal, err)
+	}
+	return c.door, nil
+}

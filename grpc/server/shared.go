@@ -1,0 +1,438 @@
+package server
+
+import (
+	"crypto/rand"
+	"crypto/subtle"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/shm"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// Bounds of shared memory.
+const (
+	minShared    = 16 << 10 // smaller batches cost less to copy than to lease, in bytes
+	maxSegments  = 256      // each is an open file, also of clients
+	maxSides     = 256
+	maxLeases    = 128 // of one side; their returns fit into the socket's buffer
+	maxPackets   = 1024
+	handshakeFor = 5 * time.Second
+)
+
+// shared hands batches to clients on this host in shared memory (proto/chaski/v1/chaski.proto, at
+// Shared). All batches of a server lie in it; a lease passes one on without a copy.
+//
+// Leases count within the memory of their engine, and always leave room in it for one batch more, of
+// all rows of a step: a client that keeps all it gets blocks nobody, since what does not fit is sent
+// as to any other client.
+type shared struct {
+	log     *slog.Logger
+	bound   int64 // memory of an engine
+	door    *shm.Door
+	address string
+	token   shm.Token
+	done    sync.WaitGroup
+	failed  sync.Once // told
+
+	mu       sync.Mutex
+	closed   bool
+	sides    map[*side]struct{}
+	segments int
+	last     uint64 // id of the last segment
+	leases   int
+	bytes    int64 // of leases
+}
+
+// side is the side door of one client.
+type side struct {
+	shared *shared
+	conn   *shm.Conn
+	secret shm.Token
+	out    chan packet
+	gone   chan struct{} // closed with over
+
+	// Guarded by shared.mu.
+	open   bool // it has shown the token
+	over   bool
+	known  map[*segment]struct{} // segments that it has
+	leases map[uint64]*hold
+	last   uint64 // id of the last lease
+}
+
+// packet is a message that waits to be sent, with a file of its own or -1.
+type packet struct {
+	shm.Message
+	file int
+}
+
+// hold is a batch that a client has.
+type hold struct {
+	batch  *loader.Batch
+	bytes  int64
+	entry  *entry
+	stream uint64
+}
+
+// segment is a loader.Buffer in shared memory.
+type segment struct {
+	shared *shared
+	id     uint64
+	memory *shm.Segment
+}
+
+// newShared opens the side door. bound is the memory of an engine, in bytes.
+func newShared(log *slog.Logger, bound int64) (*shared, error) {
+	s := &shared{log: log, bound: bound, sides: map[*side]struct{}{}, token: newToken()}
+	probe, err := shm.New(1)
+	if err != nil {
+		return nil, err
+	}
+	if err := probe.Close(); err != nil {
+		return nil, err
+	}
+	name := newToken()
+	s.address = fmt.Sprintf("chaski-%d-%s", os.Getpid(), hex.EncodeToString(name[:]))
+	if s.door, err = shm.Listen(s.address); err != nil {
+		return nil, err
+	}
+	s.done.Go(s.accept)
+	return s, nil
+}
+
+func newToken() (t shm.Token) {
+	_, _ = rand.Read(t[:]) // it does not fail
+	return t
+}
+
+// describe is what clients need to know to come through the side door.
+func (s *shared) describe() *chaskiv1.Shared {
+	if s == nil {
+		return nil
+	}
+	return &chaskiv1.Shared{Address: s.address, Token: s.token[:]}
+}
+
+// alloc is loader.Options.Alloc.
+func (s *shared) alloc(n int) loader.Buffer {
+	if n < minShared {
+		return loader.NewHeap(n)
+	}
+	s.mu.Lock()
+	full := s.segments >= maxSegments || s.closed
+	if !full {
+		s.segments++
+		s.last++
+	}
+	id := s.last
+	s.mu.Unlock()
+	if full {
+		return loader.NewHeap(n)
+	}
+	m, err := shm.New(n)
+	if err != nil {
+		s.failed.Do(func() { s.log.Warn("no shared memory for a batch", "bytes", n, "error", err) })
+		s.mu.Lock()
+		s.segments--
+		s.mu.Unlock()
+		return loader.NewHeap(n)
+	}
+	return &segment{s, id, m}
+}
+
+// Bytes implements loader.Buffer.
+func (g *segment) Bytes() []byte { return g.memory.Bytes() }
+
+// Free implements loader.Buffer. Clients that have the segment are told to let go of it.
+func (g *segment) Free() {
+	s := g.shared
+	s.mu.Lock()
+	s.segments--
+	for c := range s.sides {
+		if _, ok := c.known[g]; ok {
+			delete(c.known, g)
+			c.post(packet{shm.Message{Kind: shm.Forget, A: g.id}, -1})
+		}
+	}
+	s.mu.Unlock()
+	if err := g.memory.Close(); err != nil {
+		s.log.Warn("freeing shared memory", "error", err)
+	}
+}
+
+// accept lets clients in until the door is closed.
+func (s *shared) accept() {
+	for {
+		conn, err := s.door.Accept()
+		if errors.Is(err, net.ErrClosed) {
+			return
+		}
+		if err != nil { // out of files, most likely: those that are there go on
+			s.log.Warn("side door", "error", err)
+			time.Sleep(100 * time.Millisecond)
+			continue
+		}
+		c := &side{
+			shared: s, conn: conn, secret: newToken(), out: make(chan packet, maxPackets), gone: make(chan struct{}),
+			known: map[*segment]struct{}{}, leases: map[uint64]*hold{},
+		}
+		s.mu.Lock()
+		full := s.closed || len(s.sides) >= maxSides
+		if !full {
+			s.sides[c] = struct{}{}
+			s.done.Go(c.serve)
+		}
+		s.mu.Unlock()
+		if full {
+			conn.Close()
+		}
+	}
+}
+
+// serve greets a client and takes back what it returns, until it is gone.
+func (c *side) serve() {
+	defer c.end()
+	if err := c.greet(); err != nil {
+		c.shared.log.Info("side door: refused", "error", err)
+		return
+	}
+	c.shared.done.Go(c.write)
+	for {
+		m, file, err := c.conn.Receive()
+		if err == nil {
+			err = c.take(m, file)
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) && !errors.Is(err, net.ErrClosed) {
+				c.shared.log.Warn("side door: closed", "error", err)
+			}
+			return
+		}
+	}
+}
+
+func (c *side) greet() error {
+	if err := c.conn.SetDeadline(time.Now().Add(handshakeFor)); err != nil {
+		return err
+	}
+	m, file, err := c.conn.Receive()
+	if err != nil {
+		return err
+	}
+	if file >= 0 {
+		shm.CloseFile(file)
+	}
+	token := m.Token()
+	if m.Kind != shm.Hello || m.C != shm.Version || subtle.ConstantTimeCompare(token[:], c.shared.token[:]) != 1 {
+		return errors.New("wrong token or version")
+	}
+	c.shared.mu.Lock()
+	c.open = true // before the client knows the secret
+	c.shared.mu.Unlock()
+	if err := c.conn.Send(shm.Greeting(shm.Welcome, c.secret), -1); err != nil {
+		return err
+	}
+	return c.conn.SetDeadline(time.Time{})
+}
+
+// take handles a message of a client.
+func (c *side) take(m shm.Message, file int) error {
+	if file >= 0 {
+		shm.CloseFile(file)
+		return errors.New("a client gives a segment")
+	}
+	if m.Kind != shm.Return && m.Kind != shm.Discard {
+		return fmt.Errorf("message of kind %d from a client", m.Kind)
+	}
+	s := c.shared
+	s.mu.Lock()
+	h, last := c.leases[m.A], c.last
+	if h != nil {
+		c.remove(m.A, h)
+	}
+	s.mu.Unlock()
+	switch {
+	case h == nil && (m.A == 0 || m.A > last):
+		return fmt.Errorf("lease %d is returned, the last was %d", m.A, last)
+	case h == nil: // after a recall a lease may come back twice
+	case m.Kind == shm.Return:
+		h.batch.Release()
+	default:
+		h.batch.Discard()
+	}
+	return nil
+}
+
+// remove needs the lock.
+func (c *side) remove(id uint64, h *hold) {
+	delete(c.leases, id)
+	h.entry.leased -= h.bytes
+	c.shared.bytes -= h.bytes
+	c.shared.leases--
+}
+
+// end takes back everything. The client may be alive and look at it: it is not used again.
+func (c *side) end() {
+	s := c.shared
+	c.conn.Close()
+	s.mu.Lock()
+	delete(s.sides, c)
+	c.over = true
+	close(c.gone)
+	var batches []*loader.Batch
+	for id, h := range c.leases {
+		c.remove(id, h)
+		batches = append(batches, h.batch)
+	}
+	clear(c.known)
+	s.mu.Unlock()
+	for _, b := range batches {
+		b.Discard()
+	}
+}
+
+// post queues a packet, and takes its file. A client that does not read is thrown out. It needs the
+// lock.
+func (c *side) post(p packet) {
+	if !c.over {
+		select {
+		case c.out <- p:
+			return
+		default:
+			c.conn.Close()
+		}
+	}
+	if p.file >= 0 {
+		shm.CloseFile(p.file)
+	}
+}
+
+// write sends what is posted until the client is gone.
+func (c *side) write() {
+	for {
+		select {
+		case p := <-c.out:
+			c.send(p)
+			continue
+		case <-c.gone:
+		}
+		for { // nothing is posted any more
+			select {
+			case p := <-c.out:
+				if p.file >= 0 {
+					shm.CloseFile(p.file)
+				}
+				continue
+			default:
+			}
+			return
+		}
+	}
+}
+
+func (c *side) send(p packet) {
+	if c.conn.Send(p.Message, p.file) != nil {
+		c.conn.Close() // serve ends
+	}
+	if p.file >= 0 {
+		shm.CloseFile(p.file)
+	}
+}
+
+// find returns the side door with a secret, or nil.
+func (s *shared) find(secret shm.Token) *side {
+	if s == nil {
+		return nil
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var found *side
+	for c := range s.sides {
+		if c.open && subtle.ConstantTimeCompare(c.secret[:], secret[:]) == 1 {
+			found = c
+		}
+	}
+	return found
+}
+
+// lend gives a batch that lies in g to a client. It is not lent, and stays the caller's, if the
+// client is gone, or if too much is lent.
+func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id uint64, ok bool) {
+	s, n := c.shared, int64(len(g.Bytes()))
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > s.bound {
+		return 0, false
+	}
+	if _, ok := c.known[g]; !ok {
+		file, err := g.memory.Dup()
+		if err != nil {
+			s.log.Warn("passing shared memory", "error", err)
+			return 0, false
+		}
+		c.known[g] = struct{}{}
+		c.post(packet{shm.Message{Kind: shm.Give, A: g.id, B: uint64(n)}, file})
+	}
+	c.last++
+	c.leases[c.last] = &hold{b, n, e, stream}
+	e.leased += n
+	s.bytes += n
+	s.leases++
+	return c.last, true
+}
+
+// sharedMemory returns the segment that a batch lies in, or nil.
+func sharedMemory(b *loader.Batch) *segment {
+	g, ok := b.Memory().(*segment)
+	if !ok || !payload.InMemory(b, g.Bytes()) {
+		return nil
+	}
+	return g
+}
+
+// recall asks the client what it has of the leases of a stream that has ended.
+func (c *side) recall(stream uint64) {
+	c.shared.mu.Lock()
+	defer c.shared.mu.Unlock()
+	for id, h := range c.leases {
+		if h.stream == stream {
+			c.post(packet{shm.Message{Kind: shm.Recall, A: id, B: stream}, -1})
+		}
+	}
+}
+
+// close closes the door and throws all clients out.
+func (s *shared) close() {
+	if s == nil {
+		return
+	}
+	s.mu.Lock()
+	s.closed = true
+	for c := range s.sides {
+		c.conn.Close()
+	}
+	s.mu.Unlock()
+	if err := s.door.Close(); err != nil && !errors.Is(err, net.ErrClosed) {
+		s.log.Warn("side door", "error", err)
+	}
+	s.done.Wait()
+}
+
+// figures returns what metrics tell.
+func (s *shared) figures() (leases, segments int, bytes int64) {
+	if s == nil {
+		return 0, 0, 0
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.leases, s.segments, s.bytes
+}

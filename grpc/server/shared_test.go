@@ -1,0 +1,487 @@
+package server
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	dto "github.com/prometheus/client_model/go"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/grpc/client"
+	"github.com/chaski-eo/chaski/internal/shm"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// Batches of 8 rows of elems elements have 32 KiB: enough to be leased.
+const sharedElems, sharedRows = 1024, 8
+
+func startShared(t *testing.T, h *house, o Options) (*running, string, []grpc.DialOption) {
+	t.Helper()
+	if !shm.Supported {
+		t.Skip("no shared memory on this system")
+	}
+	l, target, dial := listenBuf(t)
+	o.Open, o.SharedMemory = h.Open, true
+	return start(t, l, o), target, dial
+}
+
+func dialShared(t *testing.T, transport client.Transport, target string, dial ...grpc.DialOption) *client.Client {
+	t.Helper()
+	c, err := client.Dial(target, client.Options{Dial: dial, Logger: quiet, Transport: transport, Timeout: 20 * time.Second, Backoff: time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+// eventually waits until f holds.
+func eventually(t *testing.T, what string, f func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !f(); {
+		if time.Now().After(deadline) {
+			t.Fatal("in vain: " + what)
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func nothingLeased(t *testing.T, r *running) {
+	t.Helper()
+	eventually(t, "all leases back", func() bool {
+		leases, _, n := r.server.shared.figures()
+		return leases == 0 && n == 0
+	})
+}
+
+// files counts the open files of this process.
+func files(t *testing.T) int {
+	t.Helper()
+	e, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(e)
+}
+
+func openLoader(t *testing.T, c *client.Client, o client.LoaderOptions) *client.Loader {
+	t.Helper()
+	run, err := c.Open(t.Context(), spec(sharedRows))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := run.Loader(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// TestTransportsGiveTheSameBatches compares every byte of two epochs, and counts files and leases
+// afterwards.
+func TestTransportsGiveTheSameBatches(t *testing.T) {
+	h := &house{samples: 103, elems: sharedElems}
+	before := files(t)
+	r, target, dial := startShared(t, h, Options{})
+	var loaders []*client.Loader
+	var clients []*client.Client
+	for _, transport := range []client.Transport{client.Shm, client.GRPC} {
+		c := dialShared(t, transport, target, dial...)
+		clients = append(clients, c)
+		loaders = append(loaders, openLoader(t, c, client.LoaderOptions{Epochs: 2}))
+	}
+	steps := 0
+	for ; ; steps++ {
+		a, err := loaders[0].Next(t.Context())
+		b, err2 := loaders[1].Next(t.Context())
+		if errors.Is(err, io.EOF) && errors.Is(err2, io.EOF) {
+			break
+		}
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		for i := range a.Tensors {
+			if !bytes.Equal(a.Tensors[i].Data, b.Tensors[i].Data) || !bytes.Equal(a.Tensors[i].Offsets, b.Tensors[i].Offsets) {
+				t.Errorf("step %d: %s differs", steps, a.Tensors[i].Name)
+			}
+		}
+		checkBatch(t, a, h.elems)
+		a.Release()
+		b.Release()
+	}
+	if steps != 26 {
+		t.Errorf("%d steps", steps)
+	}
+	if n := counter(t, r.server.metrics.lent); n != 26 {
+		t.Errorf("%v leases, want 26: who asks for shared memory gets it, the other does not", n)
+	}
+	for i := range loaders {
+		loaders[i].Close()
+		if err := clients[i].Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	nothingLeased(t, r)
+	r.stop(t)
+	h.check(t)
+	eventually(t, "all files closed", func() bool { return files(t) <= before })
+}
+
+func counter(t *testing.T, c prometheus.Counter) float64 {
+	t.Helper()
+	var m dto.Metric
+	if err := c.Write(&m); err != nil {
+		t.Fatal(err)
+	}
+	return m.GetCounter().GetValue()
+}
+
+// TestWhoKeepsEverythingIsServed keeps all batches: the leases stay within the memory with room for
+// one more, the rest come over gRPC, and all stay as they were, past the end of client and server.
+func TestWhoKeepsEverythingIsServed(t *testing.T) {
+	h := &house{samples: 200, elems: sharedElems}
+	const one = 4 * sharedElems * sharedRows
+	r, target, dial := startShared(t, h, Options{Loader: loader.Options{MemoryBytes: 4*one + 100}})
+	c := dialShared(t, client.Shm, target, dial...)
+	l := openLoader(t, c, client.LoaderOptions{Epochs: 1})
+	var kept []*loader.Batch
+	for b, err := l.Next(t.Context()); !errors.Is(err, io.EOF); b, err = l.Next(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		kept = append(kept, b)
+		if n, _, bytes := r.server.shared.figures(); n > 3 || bytes > 3*one {
+			t.Errorf("%d leases of %d bytes in %d", n, bytes, 4*one)
+		}
+	}
+	if n := counter(t, r.server.metrics.lent); len(kept) != 25 || n != 3 {
+		t.Errorf("%d batches, %v leased", len(kept), n)
+	}
+	l.Close()
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	check := func() {
+		t.Helper()
+		for _, b := range kept {
+			checkBatch(t, b, h.elems)
+		}
+	}
+	check()
+	kept[0].Release()
+	kept = kept[1:]
+	r.stop(t)
+	check()
+	for _, b := range kept {
+		b.Release()
+		b.Release()
+	}
+	h.check(t)
+}
+
+// TestServerRestartWithLeases goes on at a new server behind the same target, with batches of the
+// old one in hand.
+func TestServerRestartWithLeases(t *testing.T) {
+	h := &house{samples: 200, elems: sharedElems}
+	if !shm.Supported {
+		t.Skip("no shared memory on this system")
+	}
+	path := filepath.Join(t.TempDir(), "s")
+	listen := func() net.Listener {
+		l, err := net.Listen("unix", path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return l
+	}
+	o := Options{Open: h.Open, SharedMemory: true, DrainTimeout: time.Millisecond}
+	r := start(t, listen(), o)
+	c := dialShared(t, client.Shm, "unix:"+path)
+	l := openLoader(t, c, client.LoaderOptions{Epochs: 1})
+	var kept []*loader.Batch
+	for step := range 25 {
+		if step == 10 {
+			r.stop(t)
+			r = start(t, listen(), o)
+		}
+		b, err := l.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if b.First != int64(step*sharedRows) {
+			t.Errorf("step %d starts at %d", step, b.First)
+		}
+		kept = append(kept, b)
+	}
+	for _, b := range kept {
+		checkBatch(t, b, h.elems)
+		b.Release()
+	}
+	if counter(t, r.server.metrics.lent) == 0 {
+		t.Error("the new server leased nothing")
+	}
+	l.Close()
+	nothingLeased(t, r)
+	if err := c.Close(); err != nil {
+		t.Error(err)
+	}
+	r.stop(t)
+	h.check(t)
+}
+
+// door is a client's side door under the test's own control.
+type door struct {
+	t    *testing.T
+	conn *shm.Conn
+}
+
+func (r *raw) describe() *chaskiv1.Shared {
+	r.t.Helper()
+	b, err := json.Marshal(spec(sharedRows))
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	d, err := r.stub.Describe(r.t.Context(), &chaskiv1.DescribeRequest{Spec: b})
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return d.GetShared()
+}
+
+// knock opens a side door and says first.
+func knock(t *testing.T, address string, first shm.Message, file int) *door {
+	t.Helper()
+	c, err := shm.Dial(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+		t.Fatal(err)
+	}
+	d := &door{t, c}
+	d.send(first, file)
+	return d
+}
+
+func enter(t *testing.T, s *chaskiv1.Shared) (*door, shm.Token) {
+	t.Helper()
+	d := knock(t, s.GetAddress(), shm.Greeting(shm.Hello, shm.Token(s.GetToken())), -1)
+	m := d.receive()
+	if m.Kind != shm.Welcome {
+		t.Fatalf("kind %d, want a welcome", m.Kind)
+	}
+	return d, m.Token()
+}
+
+func (d *door) send(m shm.Message, file int) {
+	d.t.Helper()
+	if err := d.conn.Send(m, file); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d *door) receive() shm.Message {
+	d.t.Helper()
+	m, file, err := d.conn.Receive()
+	if err != nil {
+		d.t.Fatal(err)
+	}
+	if file >= 0 {
+		shm.CloseFile(file)
+	}
+	return m
+}
+
+// shut fails the test unless the server closes the door.
+func (d *door) shut() {
+	d.t.Helper()
+	for {
+		m, file, err := d.conn.Receive()
+		if err != nil {
+			return // EOF, or the reset of a connection with unread messages
+		}
+		if m.Kind == shm.Welcome {
+			d.t.Fatal("let in")
+		}
+		shm.CloseFile(file)
+	}
+}
+
+func (r *raw) attach(secret []byte) {
+	r.t.Helper()
+	a := &chaskiv1.Attach{Secret: secret, Stream: 7}
+	if err := r.stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+// ask asks for n batches.
+func (r *raw) ask(n int) {
+	r.t.Helper()
+	for i := range n {
+		r.ticket(&chaskiv1.Ticket{Id: uint64(i), SpecHash: r.hash, First: int64(i * sharedRows), Count: sharedRows, RowStride: 1})
+	}
+	r.credit(uint32(n))
+}
+
+func newSharedRaw(t *testing.T, target string, dial ...grpc.DialOption) (*raw, *door, shm.Token) {
+	t.Helper()
+	r := newRaw(t, sharedRows, target, dial...)
+	d, secret := enter(t, r.describe())
+	r.attach(secret[:])
+	return r, d, secret
+}
+
+// TestLeasesOfGoneClients takes leases and goes, in two ways.
+func TestLeasesOfGoneClients(t *testing.T) {
+	h := &house{samples: 200, elems: sharedElems}
+	srv, target, dial := startShared(t, h, Options{})
+	r, d, _ := newSharedRaw(t, target, dial...)
+	r.ask(3)
+	eventually(t, "three leases", func() bool { n, _, _ := srv.server.shared.figures(); return n == 3 })
+	d.conn.Close()
+	nothingLeased(t, srv)
+	// The stream goes on, without shared memory.
+	for range 3 {
+		if reply, err := r.stream.Recv(); err != nil || reply.GetLease() == nil {
+			t.Fatal(reply, err)
+		}
+	}
+	r.ticket(&chaskiv1.Ticket{Id: 9, SpecHash: r.hash, First: 0, Count: sharedRows, RowStride: 1})
+	r.credit(1)
+	b, f := r.answer(9)
+	if f != nil {
+		t.Fatal(f)
+	}
+	checkBatch(t, b, h.elems)
+
+	// The stream ends with replies that nobody reads.
+	r, d, _ = newSharedRaw(t, target, dial...)
+	r.ask(3)
+	eventually(t, "three leases", func() bool { n, _, _ := srv.server.shared.figures(); return n == 3 })
+	if err := r.stream.CloseSend(); err != nil {
+		t.Fatal(err)
+	}
+	recalled := map[uint64]bool{}
+	for len(recalled) < 3 {
+		if m := d.receive(); m.Kind == shm.Recall && m.B == 7 {
+			recalled[m.A] = true
+			kind := shm.Return
+			if m.A == 2 {
+				kind = shm.Discard
+			}
+			d.send(shm.Message{Kind: kind, A: m.A}, -1)
+		}
+	}
+	nothingLeased(t, srv)
+	for lease := range recalled { // twice is no mistake: it may have been on its way when it was recalled
+		d.send(shm.Message{Kind: shm.Return, A: lease}, -1)
+	}
+	d.send(shm.Message{Kind: shm.Return, A: 99}, -1)
+	d.shut()
+	srv.stop(t)
+	h.check(t)
+}
+
+// TestHostileSides are shown out; the server goes on.
+func TestHostileSides(t *testing.T) {
+	h := &house{samples: 200, elems: sharedElems}
+	srv, target, dial := startShared(t, h, Options{})
+	r := newRaw(t, sharedRows, target, dial...)
+	s := r.describe()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	file := int(null.Fd())
+
+	good := shm.Greeting(shm.Hello, shm.Token(s.GetToken()))
+	bad := good
+	bad.A ^= 1
+	knock(t, s.GetAddress(), bad, -1).shut()
+	bad = good
+	bad.C++
+	knock(t, s.GetAddress(), bad, -1).shut()
+	bad = good
+	bad.Kind = shm.Return
+	knock(t, s.GetAddress(), bad, -1).shut()
+	bad.Kind = 99
+	knock(t, s.GetAddress(), bad, -1).shut()
+	knock(t, s.GetAddress(), good, file).shut() // a file that nobody asked for
+	for _, n := range []int{1, shm.Size - 1, shm.Size + 1, 1 << 16} {
+		c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + s.GetAddress(), Net: "unixpacket"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Write(make([]byte, n)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Read(make([]byte, 100)); err == nil {
+			t.Errorf("%d bytes are answered", n)
+		}
+		c.Close()
+	}
+	for _, m := range []shm.Message{{Kind: shm.Return}, {Kind: shm.Return, A: 1}, {Kind: shm.Discard, A: 1 << 63}, {Kind: shm.Recall, A: 1}, good} {
+		d, _ := enter(t, s)
+		d.send(m, -1)
+		d.shut()
+	}
+	d, _ := enter(t, s)
+	d.send(shm.Message{Kind: shm.Give, A: 1, B: 10}, file)
+	d.shut()
+
+	// Who does not know the secret is served over gRPC.
+	r.attach(make([]byte, 16))
+	r.ask(1)
+	if b, f := r.answer(0); f != nil {
+		t.Error(f)
+	} else {
+		checkBatch(t, b, h.elems)
+	}
+	for _, secret := range [][]byte{nil, make([]byte, 15), make([]byte, 17)} {
+		r := newRaw(t, sharedRows, target, dial...)
+		r.attach(secret)
+		if _, err := r.stream.Recv(); status.Code(err) != codes.InvalidArgument {
+			t.Errorf("a secret of %d bytes: %v", len(secret), err)
+		}
+	}
+	r, _, secret := newSharedRaw(t, target, dial...)
+	r.attach(secret[:])
+	if _, err := r.stream.Recv(); status.Code(err) != codes.InvalidArgument {
+		t.Errorf("attached twice: %v", err)
+	}
+	srv.stop(t)
+	h.check(t)
+}
+
+// TestSideThatDoesNotRead is thrown out once its messages fill the queue; others are not held up.
+func TestSideThatDoesNotRead(t *testing.T) {
+	h := &house{samples: 200, elems: sharedElems}
+	srv, target, dial := startShared(t, h, Options{})
+	r, d, secret := newSharedRaw(t, target, dial...)
+	r.ask(1)
+	eventually(t, "a lease", func() bool { n, _, _ := srv.server.shared.figures(); return n == 1 })
+	c := srv.server.shared.find(secret)
+	for range 10 * maxPackets {
+		c.recall(7)
+	}
+	nothingLeased(t, srv)
+	if srv.server.shared.find(secret) != nil {
+		t.Error("still in")
+	}
+	d.shut()
+	srv.stop(t)
+	h.check(t)
+}

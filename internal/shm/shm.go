@@ -1,0 +1,83 @@
+// Package shm is anonymous shared memory between processes of one user on one host, and the side
+// door through which it is passed.
+//
+// A Segment is a memfd: it has no name, is sealed against growing and shrinking, so that no process
+// that has it can take pages away from another, and is gone with the last process that maps it.
+//
+// Segments are passed over a SOCK_SEQPACKET Unix socket in Linux's abstract namespace, which leaves
+// no file behind. Only processes of the same user are let in. Each packet is one Message; the
+// protocol is told in proto/chaski/v1/chaski.proto, at Shared.
+//
+// There is shared memory on Linux only. Elsewhere Supported is false and everything else fails with
+// ErrUnsupported.
+package shm
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+)
+
+// ErrUnsupported is the error of everything on systems other than Linux.
+var ErrUnsupported = errors.New("shm: not on this system")
+
+// Version is the version of the protocol.
+const Version = 1
+
+// Kind says what a Message is about.
+type Kind uint64
+
+// Kinds of messages, with what A, B and C are. Others are 0.
+const (
+	Hello   Kind = 1 + iota // client: A, B token; C version
+	Welcome                 // server: A, B secret; C version
+	Give                    // server: A segment, B its bytes; with its file
+	Forget                  // server: A segment that is not used any more
+	Recall                  // server: A lease, B stream
+	Return                  // client: A lease; the memory is used again
+	Discard                 // client: A lease; the memory is not used again, someone may still see it
+)
+
+// Token is 16 random bytes.
+type Token [16]byte
+
+// Message is what is sent over a side door.
+type Message struct {
+	Kind    Kind
+	A, B, C uint64
+}
+
+// Size is the bytes of a Message: four little-endian uint64.
+const Size = 32
+
+// Greeting returns a Hello or Welcome.
+func Greeting(k Kind, t Token) Message {
+	return Message{k, binary.LittleEndian.Uint64(t[:8]), binary.LittleEndian.Uint64(t[8:]), Version}
+}
+
+// Token returns the token of a greeting.
+func (m Message) Token() (t Token) {
+	binary.LittleEndian.PutUint64(t[:8], m.A)
+	binary.LittleEndian.PutUint64(t[8:], m.B)
+	return t
+}
+
+func (m Message) bytes() []byte {
+	b := make([]byte, 0, Size)
+	for _, v := range []uint64{uint64(m.Kind), m.A, m.B, m.C} {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b
+}
+
+func parse(b []byte) (Message, error) {
+	if len(b) != Size {
+		return Message{}, fmt.Errorf("shm: a message of %d bytes", len(b))
+	}
+	at := func(i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
+	m := Message{Kind(at(0)), at(1), at(2), at(3)}
+	if m.Kind < Hello || m.Kind > Discard {
+		return Message{}, fmt.Errorf("shm: message of kind %d", m.Kind)
+	}
+	return m, nil
+}

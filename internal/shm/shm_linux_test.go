@@ -1,0 +1,232 @@
+package shm
+
+import (
+	"bytes"
+	"errors"
+	"net"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sys/unix"
+)
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func open2(t *testing.T) (a, b *Conn, name string) {
+	t.Helper()
+	name = "chaski-test-" + strings.ReplaceAll(t.Name(), "/", "-") + time.Now().Format("150405.000000")
+	d, err := Listen(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if a, err = Dial(name); err != nil {
+		t.Fatal(err)
+	}
+	if b, err = d.Accept(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { a.Close(); b.Close() })
+	for _, c := range []*Conn{a, b} {
+		if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return a, b, name
+}
+
+// TestPassing passes segments: both sides see the same pages, and they outlive the first side.
+func TestPassing(t *testing.T) {
+	before := files(t)
+	a, b, name := open2(t)
+	for _, n := range []int{1, 4095, 4096, 1<<20 + 64, 5 << 20} {
+		s, err := New(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Bytes()) != n {
+			t.Fatalf("%d bytes, want %d", len(s.Bytes()), n)
+		}
+		if err := a.Send(Message{Kind: Give, A: 7, B: uint64(n)}, s.file); err != nil {
+			t.Fatal(err)
+		}
+		m, file, err := b.Receive()
+		if err != nil || m != (Message{Kind: Give, A: 7, B: uint64(n)}) {
+			t.Fatal(m, err)
+		}
+		r, err := Open(file, int(m.B))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range s.Bytes() {
+			s.Bytes()[i] = byte(i * 7)
+		}
+		want := bytes.Clone(s.Bytes())
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+		if !bytes.Equal(r.Bytes(), want) {
+			t.Error("the sides differ")
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	a.Close()
+	if _, _, err := b.Receive(); err == nil {
+		t.Error("receives from a closed end")
+	}
+	b.Close()
+	if after := files(t); after > before {
+		t.Errorf("%d files are open, before %d", after, before)
+	}
+	names, err := os.ReadFile("/proc/net/unix")
+	if err == nil && bytes.Contains(names, []byte(name)) {
+		t.Error("the name is still there")
+	}
+}
+
+func files(t *testing.T) int {
+	t.Helper()
+	e, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Skip(err)
+	}
+	return len(e)
+}
+
+// TestSegmentsCannotBeCut: pages that a process maps stay there, whatever another does.
+func TestSegmentsCannotBeCut(t *testing.T) {
+	s, err := New(1 << 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	for _, n := range []int64{0, 1, 1<<16 - 1, 1<<16 + 1} {
+		if err := unix.Ftruncate(s.file, n); !errors.Is(err, unix.EPERM) {
+			t.Errorf("cut to %d: %v", n, err)
+		}
+	}
+	if err := unix.Fallocate(s.file, unix.FALLOC_FL_KEEP_SIZE, 0, 1<<17); !errors.Is(err, unix.EPERM) {
+		t.Errorf("grown: %v", err)
+	}
+}
+
+// TestOpenChecks refuses segments that are not what they are said to be.
+func TestOpenChecks(t *testing.T) {
+	before := files(t)
+	make := func(size int64, seal int) int {
+		t.Helper()
+		f, err := unix.MemfdCreate("test", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := unix.Ftruncate(f, size); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := unix.FcntlInt(uintptr(f), unix.F_ADD_SEALS, seal); err != nil {
+			t.Fatal(err)
+		}
+		return f
+	}
+	for what, open := range map[string]func() (*Segment, error){
+		"longer than it is":  func() (*Segment, error) { return Open(make(4096, unix.F_SEAL_SHRINK), 8192) },
+		"shorter than it is": func() (*Segment, error) { return Open(make(4096, unix.F_SEAL_SHRINK), 4095) },
+		"without a seal":     func() (*Segment, error) { return Open(make(4096, unix.F_SEAL_GROW), 4096) },
+		"empty":              func() (*Segment, error) { return Open(make(0, unix.F_SEAL_SHRINK), 0) },
+		"negative":           func() (*Segment, error) { return Open(make(4096, unix.F_SEAL_SHRINK), -1) },
+		"of no bytes":        func() (*Segment, error) { return New(0) },
+		"of negative bytes":  func() (*Segment, error) { return New(-5) },
+		"beyond all memory":  func() (*Segment, error) { return New(1 << 62) },
+	} {
+		if s, err := open(); err == nil {
+			t.Errorf("a segment %s is taken", what)
+			s.Close()
+		}
+	}
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := unix.FcntlInt(null.Fd(), unix.F_DUPFD_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(f, 4096); err == nil {
+		t.Error("a device is taken")
+	}
+	null.Close()
+	if after := files(t); after > before {
+		t.Errorf("%d files are open, before %d", after, before)
+	}
+}
+
+// TestReceiveChecks: what is no message is an error, and its files are closed.
+func TestReceiveChecks(t *testing.T) {
+	a, b, _ := open2(t)
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	f := int(null.Fd())
+	before := files(t)
+	good := Message{Kind: Give, A: 1, B: 2}.bytes()
+	for _, c := range []struct {
+		b     []byte
+		files []int
+	}{
+		{good, nil}, {good[:31], []int{f}}, {append(good, 0), []int{f}}, {make([]byte, 1000), []int{f}},
+		{good, []int{f, f}}, {good, []int{f, f, f, f}}, {good, []int{f, f, f, f, f, f, f, f}},
+		{Message{Kind: Return, A: 1}.bytes(), []int{f}}, {Message{Kind: 8}.bytes(), nil}, {Message{}.bytes(), nil},
+	} {
+		var oob []byte
+		if len(c.files) > 0 {
+			oob = unix.UnixRights(c.files...)
+		}
+		if _, _, err := a.c.WriteMsgUnix(c.b, oob, nil); err != nil {
+			t.Fatal(err)
+		}
+		if m, _, err := b.Receive(); err == nil {
+			t.Errorf("%d bytes with %d files are %v", len(c.b), len(c.files), m)
+		}
+		if after := files(t); after != before {
+			t.Fatalf("%d bytes with %d files: %d files are open, before %d", len(c.b), len(c.files), after, before)
+		}
+	}
+	if err := a.Send(Message{Kind: Return, A: 5, B: 6, C: 7}, -1); err != nil {
+		t.Fatal(err)
+	}
+	if m, file, err := b.Receive(); err != nil || file != -1 || m != (Message{Kind: Return, A: 5, B: 6, C: 7}) {
+		t.Error(m, file, err)
+	}
+}
+
+// TestListenUser takes connections of this user.
+func TestListenUser(t *testing.T) {
+	name := "chaski-test-user" + time.Now().Format("150405.000000")
+	l, err := ListenUser(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ListenUser(name); err == nil {
+		t.Error("a name is taken twice")
+	}
+	c, err := net.Dial("unix", "@"+name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	s, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Close()
+	l.Close()
+	if _, err := net.Dial("unix", "@"+name); err == nil {
+		t.Error("still listening")
+	}
+}

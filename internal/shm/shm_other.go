@@ -1,0 +1,68 @@
+//go:build !linux
+
+package shm
+
+import (
+	"net"
+	"time"
+)
+
+// Supported says whether this system has shared memory.
+const Supported = false
+
+// Segment does not exist here.
+type Segment struct{}
+
+// New fails.
+func New(int) (*Segment, error) { return nil, ErrUnsupported }
+
+// Open fails.
+func Open(int, int) (*Segment, error) { return nil, ErrUnsupported }
+
+// Bytes returns nil.
+func (*Segment) Bytes() []byte { return nil }
+
+// Dup fails.
+func (*Segment) Dup() (int, error) { return -1, ErrUnsupported }
+
+// Close does nothing.
+func (*Segment) Close() error { return nil }
+
+// CloseFile does nothing.
+func CloseFile(int) {}
+
+// Door does not exist here.
+type Door struct{}
+
+// Listen fails.
+func Listen(string) (*Door, error) { return nil, ErrUnsupported }
+
+// Accept fails.
+func (*Door) Accept() (*Conn, error) { return nil, ErrUnsupported }
+
+// Close does nothing.
+func (*Door) Close() error { return nil }
+
+// Dial fails.
+func Dial(string) (*Conn, error) { return nil, ErrUnsupported }
+
+// ListenUser fails.
+func ListenUser(string) (net.Listener, error) { return nil, ErrUnsupported }
+
+// SameUser fails.
+func SameUser(*net.UnixConn) error { return ErrUnsupported }
+
+// Conn does not exist here.
+type Conn struct{}
+
+// Close does nothing.
+func (*Conn) Close() error { return nil }
+
+// SetDeadline fails.
+func (*Conn) SetDeadline(time.Time) error { return ErrUnsupported }
+
+// Send fails.
+func (*Conn) Send(Message, int) error { return ErrUnsupported }
+
+// Receive fails.
+func (*Conn) Receive() (Message, int, error) { return Message{}, -1, ErrUnsupported }
