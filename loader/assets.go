@@ -45,7 +45,8 @@ func newAssetReader(o Options) *assetReader {
 
 // sink takes decoded chunks.
 type sink interface {
-	// put gets the samples of chunk i; they are valid until it returns.
+	// put gets the samples of chunk i; they are valid until it returns, and only in the rows that lie
+	// in the box that is read, or above it.
 	put(x *chunk.Index, i int, samples []byte)
 }
 
@@ -77,19 +78,20 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 	}
 	r.plan.Reset(x, box, bands, maxGap, maxRun)
 	for _, run := range r.plan.Runs {
-		if err := r.run(ctx, f, x, run, to); err != nil {
+		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {
 			return err
 		}
 	}
 	for _, i := range r.plan.Sparse {
-		if err := r.chunk(nil, x, i, to); err != nil {
+		if err := r.chunk(nil, x, i, box.Y1, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, to sink) error {
+// run reads and decodes the chunks of a run, up to row y1 of the image.
+func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to sink) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -106,16 +108,18 @@ func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, 
 	}
 	for _, i := range run.Chunks {
 		p := x.Place(i)
-		if err := r.chunk(r.stored[p.Off-run.Off:][:p.Len], x, i, to); err != nil {
+		if err := r.chunk(r.stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *assetReader) chunk(stored []byte, x *chunk.Index, i int, to sink) error {
-	samples := r.samples[:x.StoredBytes(i)]
-	if err := r.decoder.Decode(samples, stored, x, i); err != nil {
+// chunk decodes the rows of a chunk that lie above row y1 of the image: a window that ends inside of the
+// chunk needs no more.
+func (r *assetReader) chunk(stored []byte, x *chunk.Index, i, y1 int, to sink) error {
+	samples, box := r.samples[:x.StoredBytes(i)], x.Box(i)
+	if err := r.decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
 	to.put(x, i, samples)

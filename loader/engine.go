@@ -263,6 +263,10 @@ func (e *Engine) Steps() int64 { return shuffle.Steps(e.samples, e.spec.BatchSiz
 // Fields returns what the tensors of a batch look like, in their order.
 func (e *Engine) Fields() []FieldInfo { return e.infos }
 
+// Trim frees the batch memory that is kept for the next batches: for an engine that is not used for a
+// while.
+func (e *Engine) Trim() { e.memory.trim() }
+
 // Close stops the workers and closes the dataset. Batches that were not released stay valid;
 // tickets that are not done end with an error.
 func (e *Engine) Close() error {

@@ -149,12 +149,12 @@ func (r *rasterField) setArithmetic() error {
 		r.scale, r.offset = float32s(n.Scale), float32s(n.Offset)
 		conv.Scale, conv.Offset = r.scale, r.offset
 		if n.Clip != nil {
-			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0]), float32(n.Clip[1])
+			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0])+0, float32(n.Clip[1])+0 // no -0: see Fill
 		}
 		conv.FillNoData = true
 	}
 	if r.Fill != nil {
-		r.fill, conv.FillNoData = float64(*r.Fill), true
+		r.fill, conv.FillNoData = float64(*r.Fill)+0, true // -0 becomes 0, which FlatBuffers cannot tell apart
 	}
 	conv.Fill = r.fill
 	r.final.base = conv

@@ -111,6 +111,13 @@ func (m *memory) dropIdle() {
 	clear(m.idle)
 }
 
+// trim frees what is idle.
+func (m *memory) trim() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.dropIdle()
+}
+
 // close frees what is idle, and from now on whatever comes back.
 func (m *memory) close() {
 	m.mu.Lock()

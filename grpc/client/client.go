@@ -225,6 +225,7 @@ type Run struct {
 	request     []byte // the spec as it was asked for
 	spec        loader.Spec
 	hash        string
+	handle      string // what tickets carry; that of the last server
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
@@ -261,10 +262,11 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	if err != nil {
 		return r.client.failed(fmt.Errorf("the server's description: %w", err))
 	}
-	if d.GetSamples() < 0 || d.GetSamples() > 1<<62 || d.GetSpecHash() == "" {
-		return r.client.failed(fmt.Errorf("the server's description: %d samples, spec hash %q", d.GetSamples(), d.GetSpecHash()))
+	if d.GetSamples() < 0 || d.GetSamples() > 1<<62 || d.GetSpecHash() == "" || d.GetHandle() == "" {
+		return r.client.failed(fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(), d.GetSpecHash(), d.GetHandle()))
 	}
 	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
+	r.handle = d.GetHandle()
 	r.shared = d.GetShared()
 	for _, f := range d.GetFields() {
 		info := loader.FieldInfo{Name: f.GetName(), Kind: f.GetKind(), Shape: f.GetShape(), Axes: f.GetAxes()}

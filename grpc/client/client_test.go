@@ -251,7 +251,7 @@ func (l *liar) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaski
 	if l.hash != nil {
 		hash = l.hash(n)
 	}
-	return &chaskiv1.DescribeReply{SpecHash: hash, Samples: 100, Spec: r.GetSpec()}, nil
+	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec()}, nil
 }
 
 func (l *liar) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {

@@ -34,6 +34,7 @@ type session struct {
 	asked  []*request
 	heard  time.Time     // when the server last said something, or had nothing to say
 	unsent chan struct{} // has one element when a request is not sent
+	handle string        // of the server that is asked
 }
 
 // request is a ticket that has no answer.
@@ -51,7 +52,7 @@ type result struct {
 
 func newSession(l *Loader, at cursor) *session {
 	s := &session{
-		loader: l, run: l.run, next: at, shared: l.run.shared,
+		loader: l, run: l.run, next: at, shared: l.run.shared, handle: l.run.handle,
 		done:   make(chan struct{}),
 		out:    make(chan result, l.options.Prefetch+1), // and the error
 		unsent: make(chan struct{}, 1),
@@ -190,7 +191,7 @@ func (s *session) describe() error {
 	if d.GetSpecHash() != s.run.hash {
 		return fmt.Errorf("%w: the data changed: spec hash %s, before %s", errFinal, d.GetSpecHash(), s.run.hash)
 	}
-	s.shared = d.GetShared()
+	s.shared, s.handle = d.GetShared(), d.GetHandle()
 	return nil
 }
 
@@ -258,7 +259,7 @@ func (s *session) send(ctx context.Context, stream grpc.BidiStreamingClient[chas
 
 func (s *session) message(r *request) *chaskiv1.StreamRequest {
 	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
-		Id: r.id, SpecHash: s.run.hash, Epoch: r.ticket.Epoch, First: r.ticket.First,
+		Id: r.id, Handle: s.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
 		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
 		Native: s.loader.options.Native,
 	}}}

@@ -83,9 +83,11 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 
 type decoder struct {
 	reader
-	p      []byte
-	memory []byte // what follows p
-	rows   int
+	p       []byte
+	memory  []byte // what follows p
+	rows    int
+	spanned uint64          // bytes of all ranges so far
+	names   map[string]bool // of the tensors so far
 }
 
 func (d *decoder) batch() *loader.Batch {
@@ -143,6 +145,12 @@ func (d *decoder) tensor(t table) loader.Tensor {
 		Axes:  t.strings(tensorAxes),
 		Shape: t.int64s(tensorShape),
 	}
+	if d.names[out.Name] {
+		d.fail(t.part, t.pos, "a second tensor is called %q", out.Name)
+	} else if d.names == nil {
+		d.names = map[string]bool{}
+	}
+	d.names[out.Name] = true
 	out.Data, _ = d.span(t, tensorData)
 	switch out.Kind {
 	case loader.Dense:
@@ -250,6 +258,12 @@ func (d *decoder) span(t table, id int) ([]byte, bool) {
 		return nil, false
 	case offset > uint64(len(p)) || length > uint64(len(p))-offset:
 		d.fail(t.part, o, "range of %d bytes at %d of %d", length, offset, len(p))
+		return nil, false
+	}
+	// Each byte belongs to one range. So what a receiver makes of the ranges is in proportion to the
+	// payload.
+	if d.spanned += length; d.spanned > uint64(len(d.p)+len(d.memory)) {
+		d.fail(t.part, o, "ranges of %d bytes in a payload of %d", d.spanned, len(d.p)+len(d.memory))
 		return nil, false
 	}
 	return p[offset : offset+length : offset+length], true

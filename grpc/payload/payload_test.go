@@ -514,3 +514,43 @@ func FuzzSharedPayload(f *testing.F) {
 		}
 	})
 }
+
+// TestRangesThatOverlap: tensors that share bytes, or a name, are refused; converting them would take
+// memory out of proportion to the payload.
+func TestRangesThatOverlap(t *testing.T) {
+	const n, k = 1 << 12, 5
+	for _, distinct := range []bool{true, false} {
+		b := &loader.Batch{Rows: 1, Valid: []bool{true}, Positions: []int64{0}, Samples: []int64{0}}
+		for i := range k {
+			name := "x"
+			if distinct {
+				name = string(rune('a' + i))
+			}
+			b.Tensors = append(b.Tensors, loader.Tensor{
+				Name: name, DType: chunk.Uint8, Axes: []string{"n"}, Shape: []int64{n}, Data: make([]byte, n),
+				Convert: &loader.Convert{To: chunk.Float32, BandAxis: -1},
+			})
+		}
+		places := make([]spans, k)
+		size := len(header(b, places, 0, 1<<16))
+		start := roundUp(size)
+		for i := range places {
+			at := start
+			if !distinct {
+				at += i * n
+			}
+			places[i].data = span{uint64(at), n}
+		}
+		p := make([]byte, start+k*n)
+		copy(p, header(b, places, uint64(len(p)), size))
+		out, err := Decode(p)
+		if distinct { // names differ, all over the same bytes: more than there are
+			p = p[:start+n]
+			copy(p, header(b, places, uint64(len(p)), size))
+			out, err = Decode(p)
+		}
+		if fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("distinct names %v: %v, %v", distinct, out, err)
+		}
+	}
+}

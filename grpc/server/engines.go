@@ -4,16 +4,19 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"maps"
 	"sync"
 	"time"
 
+	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/singleflight"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// engines are the open datasets, by spec hash: at most Options.MaxEngines, those without users
+// engines are the open datasets, by handle: at most Options.MaxEngines, those without users
 // closed first, the longest unused before the others.
 type engines struct {
 	options Options
@@ -21,16 +24,17 @@ type engines struct {
 	cancel  context.CancelFunc
 	flight  singleflight.Group
 
-	mu     sync.Mutex
-	byHash map[string]*entry
-	bySpec map[string]*entry // by the spec's JSON: what a Describe may answer from
-	clock  int64             // counts uses
-	closed bool
+	mu       sync.Mutex
+	byHandle map[string]*entry
+	bySpec   map[string]*entry // by the spec's JSON: what a Describe may answer from
+	clock    int64             // counts uses
+	closed   bool
 }
 
 // entry is an open dataset. Its fields are guarded by engines.mu.
 type entry struct {
 	engine Engine
+	handle string
 	spec   string // JSON
 	users  int
 	used   int64 // engines.clock at the last use
@@ -43,16 +47,22 @@ type entry struct {
 var errStopping = errors.New("the server is stopping")
 
 func newEngines(o Options) *engines {
-	s := &engines{options: o, byHash: map[string]*entry{}, bySpec: map[string]*entry{}}
+	s := &engines{options: o, byHandle: map[string]*entry{}, bySpec: map[string]*entry{}}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	return s
 }
 
-// get returns the dataset with a hash. It is the caller's until put.
-func (s *engines) get(hash string) (*entry, bool) {
+// handleOf names a spec on its data in its place: two places may hold data of equal names and sizes,
+// and so equal spec hashes.
+func handleOf(e Engine) string {
+	return fmt.Sprintf("%s-%016x", e.Hash(), xxh3.HashString(e.Spec().Source))
+}
+
+// get returns the dataset with a handle. It is the caller's until put.
+func (s *engines) get(handle string) (*entry, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	e, ok := s.byHash[hash]
+	e, ok := s.byHandle[handle]
 	if ok {
 		s.use(e)
 	}
@@ -69,10 +79,14 @@ func (s *engines) use(e *entry) {
 func (s *engines) put(e *entry) {
 	s.mu.Lock()
 	e.users--
-	last := e.gone && e.users == 0
+	idle := e.users == 0
+	last := e.gone && idle
 	s.mu.Unlock()
-	if last {
+	switch t, ok := e.engine.(interface{ Trim() }); {
+	case last:
 		s.close(e)
+	case idle && ok:
+		t.Trim()
 	}
 }
 
@@ -126,7 +140,7 @@ func (s *engines) openNow(spec loader.Spec, key string) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{engine: engine, spec: key}
+	e := &entry{engine: engine, handle: handleOf(engine), spec: key}
 	if b, ok := engine.(interface{ BatchBytes() int64 }); ok {
 		e.whole = b.BatchBytes()
 	}
@@ -145,12 +159,12 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	if s.closed {
 		return []*entry{e}, errStopping
 	}
-	if old := s.byHash[e.engine.Hash()]; old != nil && old.spec == e.spec {
+	if old := s.byHandle[e.handle]; old != nil {
 		old.opened = time.Now()
+		s.bySpec[e.spec] = old
 		return []*entry{e}, nil
 	}
-	close = s.remove(s.byHash[e.engine.Hash()], close)
-	for len(s.byHash) >= s.options.MaxEngines {
+	for len(s.byHandle) >= s.options.MaxEngines {
 		idle := s.longestIdle()
 		if idle == nil {
 			return append(close, e), fault.New(fault.Limit, "server", fault.NoOffset, "all %d datasets that may be open are in use", s.options.MaxEngines)
@@ -159,13 +173,13 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	}
 	s.clock++
 	e.used, e.opened = s.clock, time.Now()
-	s.byHash[e.engine.Hash()], s.bySpec[e.spec] = e, e
+	s.byHandle[e.handle], s.bySpec[e.spec] = e, e
 	return close, nil
 }
 
 func (s *engines) longestIdle() *entry {
 	var idle *entry
-	for _, e := range s.byHash {
+	for _, e := range s.byHandle {
 		if e.users == 0 && (idle == nil || e.used < idle.used) {
 			idle = e
 		}
@@ -179,10 +193,8 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 		return close
 	}
 	e.gone = true
-	delete(s.byHash, e.engine.Hash())
-	if s.bySpec[e.spec] == e {
-		delete(s.bySpec, e.spec)
-	}
+	delete(s.byHandle, e.handle)
+	maps.DeleteFunc(s.bySpec, func(_ string, other *entry) bool { return other == e })
 	if e.users == 0 {
 		return append(close, e)
 	}
@@ -195,7 +207,7 @@ func (s *engines) shut() {
 	s.mu.Lock()
 	s.closed = true
 	var close []*entry
-	for _, e := range s.byHash {
+	for _, e := range s.byHandle {
 		close = s.remove(e, close)
 	}
 	s.mu.Unlock()

@@ -37,7 +37,7 @@ func newMetrics(r prometheus.Registerer, e *engines, s *shared) (*metrics, error
 	open := prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: "datasets", Help: "Datasets open."}, func() float64 {
 		e.mu.Lock()
 		defer e.mu.Unlock()
-		return float64(len(e.byHash))
+		return float64(len(e.byHandle))
 	})
 	gauge := func(name, help string, f func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: space, Subsystem: sub, Name: name, Help: help}, f)

@@ -42,10 +42,13 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 		shape[i] = int64(n)
 	}
 	b := &loader.Batch{Tensors: []loader.Tensor{{Name: ReadTensor, DType: a.DType, Axes: a.Axes, Shape: shape, Data: a.Data}}}
-	l := conn.lend(func() {})
-	defer l.done()
-	segments, total := payload.Encode(b)
-	return sendParts(g, 0, segments, total, s.options.PartBytes, l)
+	w := newWatch(g, s.options.SendTimeout)
+	return w.run(&s.answering, func() error {
+		l := conn.lend(func() {})
+		defer l.done()
+		segments, total := payload.Encode(b)
+		return sendParts(w, 0, segments, total, s.options.PartBytes, l)
+	})
 }
 
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {

@@ -191,7 +191,7 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	}
 	reply := &chaskiv1.DescribeReply{
 		SpecHash: e.engine.Hash(), Fingerprint: e.engine.Fingerprint(), Samples: e.engine.Len(), Spec: full,
-		Shared: s.shared.describe(),
+		Shared: s.shared.describe(), Handle: e.handle,
 	}
 	for _, f := range e.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))

@@ -334,7 +334,7 @@ func newRaw(t *testing.T, g int, target string, dial ...grpc.DialOption) *raw {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &raw{t, stub, s, d.GetSpecHash()}
+	return &raw{t, stub, s, d.GetHandle()}
 }
 
 func (r *raw) ticket(t *chaskiv1.Ticket) {
@@ -388,7 +388,7 @@ func TestCreditsAreKept(t *testing.T) {
 		r := newRaw(t, 4, target, dial...)
 		e := h.open[len(h.open)-1]
 		for i := range 20 {
-			r.ticket(&chaskiv1.Ticket{Id: uint64(i), SpecHash: r.hash, First: int64(i * 4), Count: 4, RowStride: 1})
+			r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, First: int64(i * 4), Count: 4, RowStride: 1})
 		}
 		given, got := int64(0), int64(0)
 		for _, n := range []uint32{1, 3, 0, 1, 5, 2} {
@@ -436,20 +436,20 @@ func TestHostileTickets(t *testing.T) {
 	}
 	each(t, Options{Open: h.Open}, func(t *testing.T, target string, dial ...grpc.DialOption) {
 		r := newRaw(t, 4, target, dial...)
-		good := &chaskiv1.Ticket{SpecHash: r.hash, Count: 4, RowStride: 1}
+		good := &chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1}
 		for i, c := range []struct {
 			ticket *chaskiv1.Ticket
 			kind   string
 		}{
-			{&chaskiv1.Ticket{SpecHash: r.hash, Count: math.MaxUint32, RowStride: 1}, "limit"},
-			{&chaskiv1.Ticket{SpecHash: r.hash, Count: 4}, "unsupported"},
-			{&chaskiv1.Ticket{SpecHash: r.hash, Count: 4, RowStride: 1, First: -1}, "unsupported"},
-			{&chaskiv1.Ticket{SpecHash: r.hash, Count: 4, RowStride: 1, First: math.MinInt64}, "unsupported"},
-			{&chaskiv1.Ticket{SpecHash: r.hash, Count: 4, RowStride: 1, First: math.MaxInt64}, "unsupported"},
-			{&chaskiv1.Ticket{SpecHash: r.hash, RowStride: 1}, "unsupported"},
-			{&chaskiv1.Ticket{SpecHash: "?", Count: 4, RowStride: 1}, "unknown spec"},
+			{&chaskiv1.Ticket{Handle: r.hash, Count: math.MaxUint32, RowStride: 1}, "limit"},
+			{&chaskiv1.Ticket{Handle: r.hash, Count: 4}, "unsupported"},
+			{&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1, First: -1}, "unsupported"},
+			{&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1, First: math.MinInt64}, "unsupported"},
+			{&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1, First: math.MaxInt64}, "unsupported"},
+			{&chaskiv1.Ticket{Handle: r.hash, RowStride: 1}, "unsupported"},
+			{&chaskiv1.Ticket{Handle: "?", Count: 4, RowStride: 1}, "unknown spec"},
 			{&chaskiv1.Ticket{}, "unknown spec"},
-			{&chaskiv1.Ticket{SpecHash: r.hash, First: 48, Count: 4, RowStride: 1}, "corrupt"},
+			{&chaskiv1.Ticket{Handle: r.hash, First: 48, Count: 4, RowStride: 1}, "corrupt"},
 		} {
 			id := math.MaxUint64 - uint64(2*i)
 			c.ticket.Id, good.Id = id, id-1
@@ -475,7 +475,7 @@ func TestTooManyTickets(t *testing.T) {
 	s := start(t, l, Options{Open: h.Open, MaxTickets: 10})
 	r := newRaw(t, 4, target, dial...)
 	for i := range 11 {
-		r.ticket(&chaskiv1.Ticket{Id: uint64(i), SpecHash: r.hash, Count: 4, RowStride: 1})
+		r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, Count: 4, RowStride: 1})
 	}
 	if _, err := r.stream.Recv(); status.Code(err) != codes.ResourceExhausted {
 		t.Error(err)
@@ -534,9 +534,9 @@ func TestCancelReleasesEverything(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r := &raw{t, stub, stream, d.GetSpecHash()}
+				r := &raw{t, stub, stream, d.GetHandle()}
 				for i := range 5 {
-					r.ticket(&chaskiv1.Ticket{Id: uint64(i), SpecHash: r.hash, Count: 4, RowStride: 1})
+					r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, Count: 4, RowStride: 1})
 				}
 				r.credit(3)
 				e := h.open[0]
@@ -797,12 +797,12 @@ func FuzzTicket(f *testing.F) {
 	f.Add(uint64(1), true, uint64(0), int64(math.MaxInt64), uint32(math.MaxUint32), uint32(math.MaxUint32), uint32(math.MaxUint32), true)
 	f.Fuzz(func(t *testing.T, id uint64, known bool, epoch uint64, first int64, count, start, stride uint32, native bool) {
 		r := newRaw(t, 4, "passthrough:buf", grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return l.DialContext(ctx) }))
-		x := &chaskiv1.Ticket{Id: id, SpecHash: r.hash, Epoch: epoch, First: first, Count: count, RowStart: start, RowStride: stride, Native: native}
+		x := &chaskiv1.Ticket{Id: id, Handle: r.hash, Epoch: epoch, First: first, Count: count, RowStart: start, RowStride: stride, Native: native}
 		if !known {
-			x.SpecHash = ""
+			x.Handle = ""
 		}
 		r.ticket(x)
-		r.ticket(&chaskiv1.Ticket{Id: id + 1, SpecHash: r.hash, Count: 4, RowStride: 1})
+		r.ticket(&chaskiv1.Ticket{Id: id + 1, Handle: r.hash, Count: 4, RowStride: 1})
 		r.credit(2)
 		if b, f := r.answer(id); f == nil {
 			checkBatch(t, b, 4)
@@ -819,7 +819,7 @@ func TestStopCutsWhoDoesNotRead(t *testing.T) {
 	l, target, _ := listenUnix(t)
 	s := start(t, l, Options{Open: h.Open, DrainTimeout: 50 * time.Millisecond})
 	r := newRaw(t, 4, target)
-	r.ticket(&chaskiv1.Ticket{SpecHash: r.hash, Count: 4, RowStride: 1})
+	r.ticket(&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1})
 	r.credit(1)
 	if _, err := r.stream.Recv(); err != nil {
 		t.Fatal(err)
@@ -835,7 +835,7 @@ func TestStopEndsIdleStreams(t *testing.T) {
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Open: h.Open, DrainTimeout: time.Minute})
 	idle, waiting := newRaw(t, 4, target, dial...), newRaw(t, 4, target, dial...)
-	waiting.ticket(&chaskiv1.Ticket{SpecHash: waiting.hash, Count: 4, RowStride: 1})
+	waiting.ticket(&chaskiv1.Ticket{Handle: waiting.hash, Count: 4, RowStride: 1})
 	waiting.credit(1)
 	for h.open[0].Started.Load() == 0 {
 		time.Sleep(time.Millisecond)
@@ -857,7 +857,7 @@ func TestWhoDoesNotReadIsCut(t *testing.T) {
 	s := start(t, l, Options{Open: h.Open, SendTimeout: 50 * time.Millisecond})
 	r := newRaw(t, 4, target)
 	for range 3 {
-		r.ticket(&chaskiv1.Ticket{SpecHash: r.hash, Count: 4, RowStride: 1})
+		r.ticket(&chaskiv1.Ticket{Handle: r.hash, Count: 4, RowStride: 1})
 	}
 	r.credit(3)
 	e := h.open[0]
@@ -938,9 +938,9 @@ func TestMetrics(t *testing.T) {
 	s := start(t, l, Options{Open: h.Open, Metrics: reg})
 	r := newRaw(t, 10, target, dial...)
 	for i := range 4 {
-		r.ticket(&chaskiv1.Ticket{SpecHash: r.hash, First: int64(10 * i), Count: 10, RowStride: 1})
+		r.ticket(&chaskiv1.Ticket{Handle: r.hash, First: int64(10 * i), Count: 10, RowStride: 1})
 	}
-	r.ticket(&chaskiv1.Ticket{SpecHash: "?"})
+	r.ticket(&chaskiv1.Ticket{Handle: "?"})
 	r.credit(4)
 	for range 4 {
 		if b, f := r.answer(0); f != nil || b.Rows != 10 {
@@ -982,7 +982,7 @@ func TestTooManyStreams(t *testing.T) {
 	l, target, dial := listenBuf(t)
 	s := start(t, l, Options{Open: h.Open, MaxStreams: 1})
 	r := newRaw(t, 10, target, dial...)
-	r.ticket(&chaskiv1.Ticket{Id: 1, SpecHash: r.hash, Count: 10, RowStride: 1})
+	r.ticket(&chaskiv1.Ticket{Id: 1, Handle: r.hash, Count: 10, RowStride: 1})
 	r.credit(1)
 	if _, f := r.answer(1); f != nil {
 		t.Fatal(f)
@@ -1011,3 +1011,42 @@ func TestOptionsAreChecked(t *testing.T) {
 		}
 	}
 }
+
+// TestEqualDatasetsInTwoPlaces: data of equal names and sizes have equal spec hashes, and each place
+// is served its own.
+func TestEqualDatasetsInTwoPlaces(t *testing.T) {
+	s := newEngines(Options{MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler),
+		Open: func(_ context.Context, spec loader.Spec, _ loader.Options) (Engine, error) {
+			return &placed{source: spec.Source}, nil
+		}})
+	defer s.shut()
+	var entries []*entry
+	for _, source := range []string{"pre", "post", "pre"} {
+		e, err := s.open(context.Background(), loader.Spec{Source: source, BatchSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		entries = append(entries, e)
+	}
+	if entries[0] != entries[2] || entries[0] == entries[1] {
+		t.Fatal("two places share a dataset, or one has two")
+	}
+	for i, source := range []string{"pre", "post", "pre"} {
+		e, ok := s.get(entries[i].handle)
+		if !ok || e.engine.Spec().Source != source {
+			t.Errorf("the handle of %s gives another place", source)
+		}
+		s.put(e)
+		s.put(entries[i])
+	}
+}
+
+// placed is an engine that only knows its source.
+type placed struct {
+	Engine
+	source string
+}
+
+func (p *placed) Hash() string      { return "same" }
+func (p *placed) Spec() loader.Spec { return loader.Spec{Source: p.source} }
+func (p *placed) Close() error      { return nil }

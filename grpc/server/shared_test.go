@@ -330,7 +330,7 @@ func (r *raw) attach(secret []byte) {
 func (r *raw) ask(n int) {
 	r.t.Helper()
 	for i := range n {
-		r.ticket(&chaskiv1.Ticket{Id: uint64(i), SpecHash: r.hash, First: int64(i * sharedRows), Count: sharedRows, RowStride: 1})
+		r.ticket(&chaskiv1.Ticket{Id: uint64(i), Handle: r.hash, First: int64(i * sharedRows), Count: sharedRows, RowStride: 1})
 	}
 	r.credit(uint32(n))
 }
@@ -358,7 +358,7 @@ func TestLeasesOfGoneClients(t *testing.T) {
 			t.Fatal(reply, err)
 		}
 	}
-	r.ticket(&chaskiv1.Ticket{Id: 9, SpecHash: r.hash, First: 0, Count: sharedRows, RowStride: 1})
+	r.ticket(&chaskiv1.Ticket{Id: 9, Handle: r.hash, First: 0, Count: sharedRows, RowStride: 1})
 	r.credit(1)
 	b, f := r.answer(9)
 	if f != nil {

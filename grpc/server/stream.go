@@ -28,7 +28,7 @@ type stream struct {
 	grpc   grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
 	conn   *connection
 	ctx    context.Context
-	stall  *time.Timer // runs while a message is being sent
+	watch  *watch
 
 	mu      sync.Mutex
 	queue   []*order // unanswered, in the order of the tickets
@@ -62,22 +62,11 @@ func (s *stream) serve() error {
 	s.ctx = ctx
 	go s.receive()
 
-	// Sending is not bounded by a context: it ends when this function has returned. So it is watched
-	// from here.
-	stalled := make(chan struct{})
-	s.stall = time.AfterFunc(s.server.options.SendTimeout, func() { close(stalled) })
-	s.stall.Stop()
-	done := make(chan error, 1)
-	s.server.answering.Go(func() {
+	s.watch = newWatch(s.grpc, s.server.options.SendTimeout)
+	return s.watch.run(&s.server.answering, func() error {
 		defer s.tearDown()
-		done <- s.answerAll()
+		return s.answerAll()
 	})
-	select {
-	case err := <-done:
-		return err
-	case <-stalled:
-		return status.Errorf(codes.DeadlineExceeded, "the client has credits and has not read for %v", s.server.options.SendTimeout)
-	}
 }
 
 func (s *stream) answerAll() error {
@@ -91,13 +80,6 @@ func (s *stream) answerAll() error {
 		}
 		s.pop(o)
 	}
-}
-
-// SendMsg sends a message, watched.
-func (s *stream) SendMsg(m any) error {
-	s.stall.Reset(s.server.options.SendTimeout)
-	defer s.stall.Stop()
-	return s.grpc.SendMsg(m)
 }
 
 // receive takes requests until there are no more. It ends with the call.
@@ -152,7 +134,7 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 		return nil
 	}
 	o := &order{ticket: t}
-	if e, ok := s.server.engines.get(t.GetSpecHash()); ok {
+	if e, ok := s.server.engines.get(t.GetHandle()); ok {
 		o.entry = e
 	} else {
 		o.err = wire.ErrUnknownSpec
@@ -243,7 +225,7 @@ func (s *stream) answer(o *order) error {
 	if f.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Warn("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
 	}
-	return s.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
+	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
 }
 
 // wait waits for a batch, or until the call or the server ends.
@@ -289,7 +271,7 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 		return s.sendCopy(o.ticket.GetId(), b)
 	}
 	m := &chaskiv1.Lease{Ticket: o.ticket.GetId(), Id: lease, Segment: g.id, Head: head}
-	if err := s.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}); err != nil {
+	if err := s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Lease{Lease: m}}); err != nil {
 		return err // the lease ends with the recall of the stream
 	}
 	s.server.metrics.batches.Inc()
@@ -303,7 +285,7 @@ func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
 	l := s.conn.lend(b.Release)
 	defer l.done()
 	segments, total := payload.Encode(b)
-	if err := sendParts(s, ticket, segments, total, s.server.options.PartBytes, l); err != nil {
+	if err := sendParts(s.watch, ticket, segments, total, s.server.options.PartBytes, l); err != nil {
 		return err
 	}
 	s.server.metrics.batches.Inc()

@@ -80,9 +80,9 @@ def receive(target, options, by_hand):
     with grpc.insecure_channel(target, options=options) as channel:
         stub = stubs.ChaskiStub(channel)
         spec = json.dumps({"source": "x", "batch_size": G}).encode()
-        spec_hash = stub.Describe(pb.DescribeRequest(spec=spec)).spec_hash
+        handle = stub.Describe(pb.DescribeRequest(spec=spec)).handle
         requests = [
-            pb.StreamRequest(ticket=pb.Ticket(id=i, spec_hash=spec_hash, first=i * G, count=G, row_stride=1))
+            pb.StreamRequest(ticket=pb.Ticket(id=i, handle=handle, first=i * G, count=G, row_stride=1))
             for i in range(BATCHES)
         ]
         requests.append(pb.StreamRequest(credit=pb.Credit(batches=BATCHES)))

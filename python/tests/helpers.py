@@ -219,6 +219,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
         self.known.add(self.hash)
         return pb.DescribeReply(
             spec_hash=self.hash,
+            handle=self.hash,
             fingerprint="beef",
             samples=self.samples,
             spec=request.spec,
@@ -254,7 +255,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
                         return
                     self._wake.wait(0.05)
                 ticket = waiting.pop(0)
-            if ticket.spec_hash not in self.known:
+            if ticket.handle not in self.known:
                 yield pb.StreamReply(
                     fault=pb.Fault(ticket=ticket.id, kind="unknown spec", offset=-1, message="?")
                 )

@@ -71,7 +71,7 @@ func (x *DescribeRequest) GetSpec() []byte {
 
 type DescribeReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
-	// Names this spec on this data. Tickets carry it; equal on every server that sees the same data.
+	// Names this spec on this data, wherever the data lie: what a state is compared with.
 	SpecHash string `protobuf:"bytes,1,opt,name=spec_hash,json=specHash,proto3" json:"spec_hash,omitempty"`
 	// Fingerprint of the dataset: ids and sizes, not paths or times.
 	Fingerprint string `protobuf:"bytes,2,opt,name=fingerprint,proto3" json:"fingerprint,omitempty"`
@@ -81,7 +81,10 @@ type DescribeReply struct {
 	Spec   []byte       `protobuf:"bytes,4,opt,name=spec,proto3" json:"spec,omitempty"`
 	Fields []*FieldInfo `protobuf:"bytes,5,rep,name=fields,proto3" json:"fields,omitempty"`
 	// Where a client on the same host gets shared memory; absent if the server has none.
-	Shared        *Shared `protobuf:"bytes,6,opt,name=shared,proto3" json:"shared,omitempty"`
+	Shared *Shared `protobuf:"bytes,6,opt,name=shared,proto3" json:"shared,omitempty"`
+	// What tickets carry: names this spec, its source and its data. Equal on every server that sees the
+	// same data under the same path.
+	Handle        string `protobuf:"bytes,7,opt,name=handle,proto3" json:"handle,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -156,6 +159,13 @@ func (x *DescribeReply) GetShared() *Shared {
 		return x.Shared
 	}
 	return nil
+}
+
+func (x *DescribeReply) GetHandle() string {
+	if x != nil {
+		return x.Handle
+	}
+	return ""
 }
 
 // Shared is the side door through which batches pass in shared memory: a SOCK_SEQPACKET Unix socket
@@ -469,7 +479,7 @@ type Ticket struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Chosen by the client; comes back with every part.
 	Id        uint64 `protobuf:"varint,1,opt,name=id,proto3" json:"id,omitempty"`
-	SpecHash  string `protobuf:"bytes,2,opt,name=spec_hash,json=specHash,proto3" json:"spec_hash,omitempty"`
+	Handle    string `protobuf:"bytes,2,opt,name=handle,proto3" json:"handle,omitempty"`
 	Epoch     uint64 `protobuf:"varint,3,opt,name=epoch,proto3" json:"epoch,omitempty"`
 	First     int64  `protobuf:"varint,4,opt,name=first,proto3" json:"first,omitempty"`
 	Count     uint32 `protobuf:"varint,5,opt,name=count,proto3" json:"count,omitempty"`
@@ -518,9 +528,9 @@ func (x *Ticket) GetId() uint64 {
 	return 0
 }
 
-func (x *Ticket) GetSpecHash() string {
+func (x *Ticket) GetHandle() string {
 	if x != nil {
-		return x.SpecHash
+		return x.Handle
 	}
 	return ""
 }
@@ -1137,14 +1147,15 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"%\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
-	"\x04spec\x18\x01 \x01(\fR\x04spec\"\xd5\x01\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\"\xed\x01\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
 	"\asamples\x18\x03 \x01(\x03R\asamples\x12\x12\n" +
 	"\x04spec\x18\x04 \x01(\fR\x04spec\x12,\n" +
 	"\x06fields\x18\x05 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\x12)\n" +
-	"\x06shared\x18\x06 \x01(\v2\x11.chaski.v1.SharedR\x06shared\"8\n" +
+	"\x06shared\x18\x06 \x01(\v2\x11.chaski.v1.SharedR\x06shared\x12\x16\n" +
+	"\x06handle\x18\a \x01(\tR\x06handle\"8\n" +
 	"\x06Shared\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\"s\n" +
@@ -1161,10 +1172,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04kind\"8\n" +
 	"\x06Attach\x12\x16\n" +
 	"\x06secret\x18\x01 \x01(\fR\x06secret\x12\x16\n" +
-	"\x06stream\x18\x02 \x01(\x04R\x06stream\"\xcb\x01\n" +
+	"\x06stream\x18\x02 \x01(\x04R\x06stream\"\xc6\x01\n" +
 	"\x06Ticket\x12\x0e\n" +
-	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x1b\n" +
-	"\tspec_hash\x18\x02 \x01(\tR\bspecHash\x12\x14\n" +
+	"\x02id\x18\x01 \x01(\x04R\x02id\x12\x16\n" +
+	"\x06handle\x18\x02 \x01(\tR\x06handle\x12\x14\n" +
 	"\x05epoch\x18\x03 \x01(\x04R\x05epoch\x12\x14\n" +
 	"\x05first\x18\x04 \x01(\x03R\x05first\x12\x14\n" +
 	"\x05count\x18\x05 \x01(\rR\x05count\x12\x1b\n" +

@@ -70,6 +70,7 @@ class Description:
     """A spec, compiled by an engine."""
 
     spec_hash: str
+    handle: str  # what tickets carry
     fingerprint: str
     samples: int
     spec: dict[str, Any]
@@ -207,7 +208,7 @@ class Connection:
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
         )
         shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
-        return Description(r.spec_hash, r.fingerprint, r.samples, filled, fields, shared)
+        return Description(r.spec_hash, r.handle, r.fingerprint, r.samples, filled, fields, shared)
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""

@@ -132,12 +132,12 @@ class _Stream:
         )
         self._thread.start()
 
-    def send(self, job: Job, spec_hash: str, native: bool) -> None:
+    def send(self, job: Job, handle: str, native: bool) -> None:
         t = job.ticket
         self.shared.expected.append(job)
         ticket = pb.Ticket(
             id=job.id,
-            spec_hash=spec_hash,
+            handle=handle,
             epoch=t.epoch,
             first=t.first,
             count=t.count,
@@ -219,7 +219,7 @@ class Run:
                 return
             self._open.append(job)
             if self._stream is not None:
-                self._stream.send(job, self._description.spec_hash, self._options.native)
+                self._stream.send(job, self._description.handle, self._options.native)
 
     def _connect(self) -> None:
         """Opens a stream and sends what is open."""
@@ -236,7 +236,7 @@ class Run:
         self._stream = _Stream(self._connection, shared)
         self._stream.credit(self._options.prefetch)
         for job in self._open:
-            self._stream.send(job, self._description.spec_hash, self._options.native)
+            self._stream.send(job, self._description.handle, self._options.native)
 
     def _side(self) -> Side | None:
         if self._options.transport == "grpc":

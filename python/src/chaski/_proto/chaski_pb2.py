@@ -24,7 +24,7 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0c\x63haski.proto\x12\tchaski.v1\"\x1f\n\x0f\x44\x65scribeRequest\x12\x0c\n\x04spec\x18\x01 \x01(\x0c\"\x9f\x01\n\rDescribeReply\x12\x11\n\tspec_hash\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x0f\n\x07samples\x18\x03 \x01(\x03\x12\x0c\n\x04spec\x18\x04 \x01(\x0c\x12$\n\x06\x66ields\x18\x05 \x03(\x0b\x32\x14.chaski.v1.FieldInfo\x12!\n\x06shared\x18\x06 \x01(\x0b\x32\x11.chaski.v1.Shared\"(\n\x06Shared\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\x0c\"S\n\tFieldInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05\x64type\x18\x03 \x01(\t\x12\r\n\x05shape\x18\x04 \x03(\x03\x12\x0c\n\x04\x61xes\x18\x05 \x03(\t\"\x86\x01\n\rStreamRequest\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x11.chaski.v1.TicketH\x00\x12#\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x11.chaski.v1.CreditH\x00\x12#\n\x06\x61ttach\x18\x03 \x01(\x0b\x32\x11.chaski.v1.AttachH\x00\x42\x06\n\x04kind\"(\n\x06\x41ttach\x12\x0e\n\x06secret\x18\x01 \x01(\x0c\x12\x0e\n\x06stream\x18\x02 \x01(\x04\"\x8b\x01\n\x06Ticket\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x11\n\tspec_hash\x18\x02 \x01(\t\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\r\n\x05\x66irst\x18\x04 \x01(\x03\x12\r\n\x05\x63ount\x18\x05 \x01(\r\x12\x11\n\trow_start\x18\x06 \x01(\r\x12\x12\n\nrow_stride\x18\x07 \x01(\r\x12\x0e\n\x06native\x18\x08 \x01(\x08\"\x19\n\x06\x43redit\x12\x0f\n\x07\x62\x61tches\x18\x01 \x01(\r\"|\n\x0bStreamReply\x12\x1f\n\x04part\x18\x01 \x01(\x0b\x32\x0f.chaski.v1.PartH\x00\x12!\n\x05\x66\x61ult\x18\x02 \x01(\x0b\x32\x10.chaski.v1.FaultH\x00\x12!\n\x05lease\x18\x03 \x01(\x0b\x32\x10.chaski.v1.LeaseH\x00\x42\x06\n\x04kind\"B\n\x05Lease\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\n\n\x02id\x18\x02 \x01(\x04\x12\x0f\n\x07segment\x18\x03 \x01(\x04\x12\x0c\n\x04head\x18\x04 \x01(\x0c\"C\n\x04Part\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\r\n\x05total\x18\x03 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\"b\n\x05\x46\x61ult\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04\x66ile\x18\x03 \x01(\t\x12\x0c\n\x04part\x18\x04 \x01(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03\x12\x0f\n\x07message\x18\x06 \x01(\t\"\xcd\x01\n\x0bReadRequest\x12\r\n\x05paths\x18\x01 \x03(\t\x12\x0e\n\x06layout\x18\x02 \x01(\t\x12\x30\n\x05sizes\x18\x03 \x03(\x0b\x32!.chaski.v1.ReadRequest.SizesEntry\x12\t\n\x01n\x18\x04 \x01(\t\x12\t\n\x01\x62\x18\x05 \x01(\t\x12\t\n\x01y\x18\x06 \x01(\t\x12\t\n\x01x\x18\x07 \x01(\t\x12\x13\n\x0bnum_threads\x18\x08 \x01(\r\x1a,\n\nSizesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x1b\n\x0bInfoRequest\x12\x0c\n\x04path\x18\x01 \x01(\t\"\x19\n\tInfoReply\x12\x0c\n\x04json\x18\x01 \x01(\x0c\x32\xfa\x01\n\x06\x43haski\x12@\n\x08\x44\x65scribe\x12\x1a.chaski.v1.DescribeRequest\x1a\x18.chaski.v1.DescribeReply\x12>\n\x06Stream\x12\x18.chaski.v1.StreamRequest\x1a\x16.chaski.v1.StreamReply(\x01\x30\x01\x12\x38\n\x04Read\x12\x16.chaski.v1.ReadRequest\x1a\x16.chaski.v1.StreamReply0\x01\x12\x34\n\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReplyB6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x0c\x63haski.proto\x12\tchaski.v1\"\x1f\n\x0f\x44\x65scribeRequest\x12\x0c\n\x04spec\x18\x01 \x01(\x0c\"\xaf\x01\n\rDescribeReply\x12\x11\n\tspec_hash\x18\x01 \x01(\t\x12\x13\n\x0b\x66ingerprint\x18\x02 \x01(\t\x12\x0f\n\x07samples\x18\x03 \x01(\x03\x12\x0c\n\x04spec\x18\x04 \x01(\x0c\x12$\n\x06\x66ields\x18\x05 \x03(\x0b\x32\x14.chaski.v1.FieldInfo\x12!\n\x06shared\x18\x06 \x01(\x0b\x32\x11.chaski.v1.Shared\x12\x0e\n\x06handle\x18\x07 \x01(\t\"(\n\x06Shared\x12\x0f\n\x07\x61\x64\x64ress\x18\x01 \x01(\t\x12\r\n\x05token\x18\x02 \x01(\x0c\"S\n\tFieldInfo\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\r\n\x05\x64type\x18\x03 \x01(\t\x12\r\n\x05shape\x18\x04 \x03(\x03\x12\x0c\n\x04\x61xes\x18\x05 \x03(\t\"\x86\x01\n\rStreamRequest\x12#\n\x06ticket\x18\x01 \x01(\x0b\x32\x11.chaski.v1.TicketH\x00\x12#\n\x06\x63redit\x18\x02 \x01(\x0b\x32\x11.chaski.v1.CreditH\x00\x12#\n\x06\x61ttach\x18\x03 \x01(\x0b\x32\x11.chaski.v1.AttachH\x00\x42\x06\n\x04kind\"(\n\x06\x41ttach\x12\x0e\n\x06secret\x18\x01 \x01(\x0c\x12\x0e\n\x06stream\x18\x02 \x01(\x04\"\x88\x01\n\x06Ticket\x12\n\n\x02id\x18\x01 \x01(\x04\x12\x0e\n\x06handle\x18\x02 \x01(\t\x12\r\n\x05\x65poch\x18\x03 \x01(\x04\x12\r\n\x05\x66irst\x18\x04 \x01(\x03\x12\r\n\x05\x63ount\x18\x05 \x01(\r\x12\x11\n\trow_start\x18\x06 \x01(\r\x12\x12\n\nrow_stride\x18\x07 \x01(\r\x12\x0e\n\x06native\x18\x08 \x01(\x08\"\x19\n\x06\x43redit\x12\x0f\n\x07\x62\x61tches\x18\x01 \x01(\r\"|\n\x0bStreamReply\x12\x1f\n\x04part\x18\x01 \x01(\x0b\x32\x0f.chaski.v1.PartH\x00\x12!\n\x05\x66\x61ult\x18\x02 \x01(\x0b\x32\x10.chaski.v1.FaultH\x00\x12!\n\x05lease\x18\x03 \x01(\x0b\x32\x10.chaski.v1.LeaseH\x00\x42\x06\n\x04kind\"B\n\x05Lease\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\n\n\x02id\x18\x02 \x01(\x04\x12\x0f\n\x07segment\x18\x03 \x01(\x04\x12\x0c\n\x04head\x18\x04 \x01(\x0c\"C\n\x04Part\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\x0e\n\x06offset\x18\x02 \x01(\x04\x12\r\n\x05total\x18\x03 \x01(\x04\x12\x0c\n\x04\x64\x61ta\x18\x04 \x01(\x0c\"b\n\x05\x46\x61ult\x12\x0e\n\x06ticket\x18\x01 \x01(\x04\x12\x0c\n\x04kind\x18\x02 \x01(\t\x12\x0c\n\x04\x66ile\x18\x03 \x01(\t\x12\x0c\n\x04part\x18\x04 \x01(\t\x12\x0e\n\x06offset\x18\x05 \x01(\x03\x12\x0f\n\x07message\x18\x06 \x01(\t\"\xcd\x01\n\x0bReadRequest\x12\r\n\x05paths\x18\x01 \x03(\t\x12\x0e\n\x06layout\x18\x02 \x01(\t\x12\x30\n\x05sizes\x18\x03 \x03(\x0b\x32!.chaski.v1.ReadRequest.SizesEntry\x12\t\n\x01n\x18\x04 \x01(\t\x12\t\n\x01\x62\x18\x05 \x01(\t\x12\t\n\x01y\x18\x06 \x01(\t\x12\t\n\x01x\x18\x07 \x01(\t\x12\x13\n\x0bnum_threads\x18\x08 \x01(\r\x1a,\n\nSizesEntry\x12\x0b\n\x03key\x18\x01 \x01(\t\x12\r\n\x05value\x18\x02 \x01(\x03:\x02\x38\x01\"\x1b\n\x0bInfoRequest\x12\x0c\n\x04path\x18\x01 \x01(\t\"\x19\n\tInfoReply\x12\x0c\n\x04json\x18\x01 \x01(\x0c\x32\xfa\x01\n\x06\x43haski\x12@\n\x08\x44\x65scribe\x12\x1a.chaski.v1.DescribeRequest\x1a\x18.chaski.v1.DescribeReply\x12>\n\x06Stream\x12\x18.chaski.v1.StreamRequest\x1a\x16.chaski.v1.StreamReply(\x01\x30\x01\x12\x38\n\x04Read\x12\x16.chaski.v1.ReadRequest\x1a\x16.chaski.v1.StreamReply0\x01\x12\x34\n\x04Info\x12\x16.chaski.v1.InfoRequest\x1a\x14.chaski.v1.InfoReplyB6Z4github.com/chaski-eo/chaski/proto/chaski/v1;chaskiv1b\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,35 +37,35 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DESCRIBEREQUEST']._serialized_start=27
   _globals['_DESCRIBEREQUEST']._serialized_end=58
   _globals['_DESCRIBEREPLY']._serialized_start=61
-  _globals['_DESCRIBEREPLY']._serialized_end=220
-  _globals['_SHARED']._serialized_start=222
-  _globals['_SHARED']._serialized_end=262
-  _globals['_FIELDINFO']._serialized_start=264
-  _globals['_FIELDINFO']._serialized_end=347
-  _globals['_STREAMREQUEST']._serialized_start=350
-  _globals['_STREAMREQUEST']._serialized_end=484
-  _globals['_ATTACH']._serialized_start=486
-  _globals['_ATTACH']._serialized_end=526
-  _globals['_TICKET']._serialized_start=529
-  _globals['_TICKET']._serialized_end=668
-  _globals['_CREDIT']._serialized_start=670
-  _globals['_CREDIT']._serialized_end=695
-  _globals['_STREAMREPLY']._serialized_start=697
-  _globals['_STREAMREPLY']._serialized_end=821
-  _globals['_LEASE']._serialized_start=823
-  _globals['_LEASE']._serialized_end=889
-  _globals['_PART']._serialized_start=891
-  _globals['_PART']._serialized_end=958
-  _globals['_FAULT']._serialized_start=960
-  _globals['_FAULT']._serialized_end=1058
-  _globals['_READREQUEST']._serialized_start=1061
-  _globals['_READREQUEST']._serialized_end=1266
-  _globals['_READREQUEST_SIZESENTRY']._serialized_start=1222
-  _globals['_READREQUEST_SIZESENTRY']._serialized_end=1266
-  _globals['_INFOREQUEST']._serialized_start=1268
-  _globals['_INFOREQUEST']._serialized_end=1295
-  _globals['_INFOREPLY']._serialized_start=1297
-  _globals['_INFOREPLY']._serialized_end=1322
-  _globals['_CHASKI']._serialized_start=1325
-  _globals['_CHASKI']._serialized_end=1575
+  _globals['_DESCRIBEREPLY']._serialized_end=236
+  _globals['_SHARED']._serialized_start=238
+  _globals['_SHARED']._serialized_end=278
+  _globals['_FIELDINFO']._serialized_start=280
+  _globals['_FIELDINFO']._serialized_end=363
+  _globals['_STREAMREQUEST']._serialized_start=366
+  _globals['_STREAMREQUEST']._serialized_end=500
+  _globals['_ATTACH']._serialized_start=502
+  _globals['_ATTACH']._serialized_end=542
+  _globals['_TICKET']._serialized_start=545
+  _globals['_TICKET']._serialized_end=681
+  _globals['_CREDIT']._serialized_start=683
+  _globals['_CREDIT']._serialized_end=708
+  _globals['_STREAMREPLY']._serialized_start=710
+  _globals['_STREAMREPLY']._serialized_end=834
+  _globals['_LEASE']._serialized_start=836
+  _globals['_LEASE']._serialized_end=902
+  _globals['_PART']._serialized_start=904
+  _globals['_PART']._serialized_end=971
+  _globals['_FAULT']._serialized_start=973
+  _globals['_FAULT']._serialized_end=1071
+  _globals['_READREQUEST']._serialized_start=1074
+  _globals['_READREQUEST']._serialized_end=1279
+  _globals['_READREQUEST_SIZESENTRY']._serialized_start=1235
+  _globals['_READREQUEST_SIZESENTRY']._serialized_end=1279
+  _globals['_INFOREQUEST']._serialized_start=1281
+  _globals['_INFOREQUEST']._serialized_end=1308
+  _globals['_INFOREPLY']._serialized_start=1310
+  _globals['_INFOREPLY']._serialized_end=1335
+  _globals['_CHASKI']._serialized_start=1338
+  _globals['_CHASKI']._serialized_end=1588
 # @@protoc_insertion_point(module_scope)

@@ -13,20 +13,22 @@ class DescribeRequest(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared")
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle")
     SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
     SPEC_FIELD_NUMBER: _ClassVar[int]
     FIELDS_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
+    HANDLE_FIELD_NUMBER: _ClassVar[int]
     spec_hash: str
     fingerprint: str
     samples: int
     spec: bytes
     fields: _containers.RepeatedCompositeFieldContainer[FieldInfo]
     shared: Shared
-    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ...) -> None: ...
+    handle: str
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ...) -> None: ...
 
 class Shared(_message.Message):
     __slots__ = ("address", "token")
@@ -69,9 +71,9 @@ class Attach(_message.Message):
     def __init__(self, secret: _Optional[bytes] = ..., stream: _Optional[int] = ...) -> None: ...
 
 class Ticket(_message.Message):
-    __slots__ = ("id", "spec_hash", "epoch", "first", "count", "row_start", "row_stride", "native")
+    __slots__ = ("id", "handle", "epoch", "first", "count", "row_start", "row_stride", "native")
     ID_FIELD_NUMBER: _ClassVar[int]
-    SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
+    HANDLE_FIELD_NUMBER: _ClassVar[int]
     EPOCH_FIELD_NUMBER: _ClassVar[int]
     FIRST_FIELD_NUMBER: _ClassVar[int]
     COUNT_FIELD_NUMBER: _ClassVar[int]
@@ -79,14 +81,14 @@ class Ticket(_message.Message):
     ROW_STRIDE_FIELD_NUMBER: _ClassVar[int]
     NATIVE_FIELD_NUMBER: _ClassVar[int]
     id: int
-    spec_hash: str
+    handle: str
     epoch: int
     first: int
     count: int
     row_start: int
     row_stride: int
     native: bool
-    def __init__(self, id: _Optional[int] = ..., spec_hash: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ...) -> None: ...
+    def __init__(self, id: _Optional[int] = ..., handle: _Optional[str] = ..., epoch: _Optional[int] = ..., first: _Optional[int] = ..., count: _Optional[int] = ..., row_start: _Optional[int] = ..., row_stride: _Optional[int] = ..., native: bool = ...) -> None: ...
 
 class Credit(_message.Message):
     __slots__ = ("batches",)

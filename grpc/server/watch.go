@@ -1,0 +1,45 @@
+package server
+
+import (
+	"sync"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// watch sends messages for a client that may stop reading. Sending is not bounded by a context: it
+// ends when the handler of the call has returned. So it is watched from there.
+type watch struct {
+	to      sender
+	timeout time.Duration
+	timer   *time.Timer // runs while a message is being sent
+	stalled chan struct{}
+}
+
+func newWatch(to sender, timeout time.Duration) *watch {
+	w := &watch{to: to, timeout: timeout, stalled: make(chan struct{})}
+	w.timer = time.AfterFunc(timeout, func() { close(w.stalled) })
+	w.timer.Stop()
+	return w
+}
+
+// SendMsg sends a message, watched.
+func (w *watch) SendMsg(m any) error {
+	w.timer.Reset(w.timeout)
+	defer w.timer.Stop()
+	return w.to.SendMsg(m)
+}
+
+// run calls f, which sends through w, in a goroutine of group, and returns what it returns; or, if a
+// message is not taken in time, a status, and f ends when the caller has returned it.
+func (w *watch) run(group *sync.WaitGroup, f func() error) error {
+	done := make(chan error, 1)
+	group.Go(func() { done <- f() })
+	select {
+	case err := <-done:
+		return err
+	case <-w.stalled:
+		return status.Errorf(codes.DeadlineExceeded, "the client has not read for %v what it asked for", w.timeout)
+	}
+}
