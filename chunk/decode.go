@@ -20,6 +20,17 @@ type Decompressor interface {
 	Decompress(dst, src []byte, sample int) error
 }
 
+// RowDecompressor is a Decompressor that can stop early. Decoder uses it where only the first rows of
+// a chunk are wanted.
+type RowDecompressor interface {
+	Decompressor
+	// DecompressPrefix is Decompress for a caller who needs only the first n bytes, 0 to len(dst): it
+	// fills dst[:n] with what Decompress would write there, or returns an error. The rest of dst may be
+	// overwritten with anything. It accepts all that Decompress accepts; faults of src that show only
+	// behind the first n bytes, checksums at the end among them, may go unseen.
+	DecompressPrefix(dst, src []byte, n, sample int) error
+}
+
 // Spare is how much capacity past its length a destination should have for the fastest decoding.
 const Spare = 64
 
@@ -27,7 +38,7 @@ const Spare = 64
 type Codecs map[Codec]func() Decompressor
 
 // Decoder turns the stored bytes of chunks into samples. It keeps one decompressor a codec and is
-// not safe for concurrent use; in the steady state Decode allocates nothing.
+// not safe for concurrent use; in the steady state it allocates nothing.
 type Decoder struct {
 	codecs Codecs
 	live   [numCodecs]Decompressor
@@ -42,26 +53,48 @@ func NewDecoder(codecs Codecs) *Decoder { return &Decoder{codecs: codecs} }
 // is empty for a sparse chunk, which gives nodata or 0. Up to Spare bytes of dst's capacity past its
 // length may be overwritten.
 func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
-	if len(dst) != x.StoredBytes(i) {
+	_, h, _ := x.Stored(i)
+	return d.DecodeRows(dst, src, x, i, h)
+}
+
+// DecodeRows is Decode for a caller who needs only the first rows rows of the chunk, of each of its
+// bands: 0 to all of x.Stored(i). dst is that of the whole chunk; what it holds past these rows is
+// unspecified. Decompression stops after them where the codec allows it (RowDecompressor), except in
+// chunks of several band planes, where the last plane lies at the end.
+//
+// It gives the rows that Decode gives, and accepts every chunk that Decode accepts. What it cannot see
+// is damage behind the rows: a chunk that is cut or broken there, has too many or too few bytes, or
+// carries a checksum at its end (zstd, DEFLATE) that its content does not have, may pass.
+func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
+	b, h, w := x.Stored(i)
+	if len(dst) != b*h*w*x.DType.Size() {
 		panic("chunk: dst has not the chunk's decoded size")
 	}
+	if rows < 0 || rows > h {
+		panic("chunk: the chunk has not so many rows")
+	}
+	n := len(dst)
+	if b == 1 || x.Inner == YXB {
+		n = rows * (n / h) // predictors work row by row
+	}
 	if x.Ranges[i].Len == 0 {
-		fillSparse(dst, x)
+		fillSparse(dst[:n], x)
 		return nil
 	}
-	if err := d.decompress(dst, src, x); err != nil {
+	if err := d.decompress(dst, src, x, n); err != nil {
 		return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 	}
-	d.unpredict(dst, x, i)
+	d.unpredict(dst[:n], x, i)
 	return nil
 }
 
-func (d *Decoder) decompress(dst, src []byte, x *Index) error {
+// decompress fills at least the first n bytes of dst.
+func (d *Decoder) decompress(dst, src []byte, x *Index, n int) error {
 	if x.Codec == Raw {
 		if len(src) < len(dst) {
 			return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), len(dst))
 		}
-		copy(dst, src)
+		copy(dst[:n], src)
 		return nil
 	}
 	if d.live[x.Codec] == nil {
@@ -71,20 +104,27 @@ func (d *Decoder) decompress(dst, src []byte, x *Index) error {
 		}
 		d.live[x.Codec] = open()
 	}
+	if n < len(dst) {
+		if r, ok := d.live[x.Codec].(RowDecompressor); ok {
+			return r.DecompressPrefix(dst, src, n, x.DType.Size())
+		}
+	}
 	return d.live[x.Codec].Decompress(dst, src, x.DType.Size())
 }
 
-// unpredict undoes the predictor row by row and brings the samples to little-endian.
+// unpredict undoes the predictor row by row and brings the samples to little-endian. dst is the whole
+// chunk i or its first rows.
 //
 // The predictor's stride is the number of interleaved samples: ChunkB in a YXB chunk, 1 otherwise.
 func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
-	b, h, w := x.Stored(i)
+	b, _, w := x.Stored(i)
 	part := x.DType.Size() / x.DType.Components()
-	rows, samples, stride := b*h, w*x.DType.Components(), x.DType.Components()
+	samples, stride := w*x.DType.Components(), x.DType.Components()
 	if x.Inner == YXB {
-		rows, samples, stride = h, w*b*x.DType.Components(), b*x.DType.Components()
+		samples, stride = samples*b, stride*b
 	}
 	rowBytes := samples * part
+	rows := len(dst) / rowBytes
 	switch x.Predictor {
 	case FloatingPoint: // byte planes are most significant first in files of either byte order
 		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]

@@ -14,7 +14,7 @@ import (
 )
 
 // Codecs returns the decoders of the compressions that TIFF files use: zstd, deflate, LZW and
-// PackBits.
+// PackBits. All of them are a chunk.RowDecompressor.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
@@ -34,6 +34,11 @@ func (z zstdDecoder) Decompress(dst, src []byte, _ int) error {
 	return z.d.Decompress(dst, src)
 }
 
+// DecompressPrefix stops where whole blocks of the frame are left over.
+func (z zstdDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
+	return z.d.DecompressPrefix(dst, src, n)
+}
+
 // deflateDecoder reads zlib streams (RFC 1950), what both of TIFF's deflate compressions hold.
 type deflateDecoder struct {
 	src  bytes.Reader
@@ -44,36 +49,56 @@ type deflateDecoder struct {
 // Decompress fills dst. A stream may hold more (some writers pad the last strip); a stream that
 // ends with dst has its checksum verified.
 func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
-	bad := func(format string, args ...any) error {
-		return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
+	defer d.src.Reset(nil)
+	if err := d.fill(dst, src); err != nil {
+		return err
 	}
+	return d.finish(dst)
+}
+
+// DecompressPrefix fills dst[:n]. Nothing behind is read, and so no checksum.
+func (d *deflateDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
+	defer d.src.Reset(nil)
+	return d.fill(dst[:n], src)
+}
+
+func badDeflate(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "deflate", fault.NoOffset, format, args...)
+}
+
+// fill fills dst from the start of the stream.
+func (d *deflateDecoder) fill(dst, src []byte) error {
 	const dictionary = 0x20
 	if len(src) < 2 || src[0]&15 != 8 || (uint(src[0])<<8|uint(src[1]))%31 != 0 || src[1]&dictionary != 0 {
-		return bad("not a zlib header")
+		return badDeflate("not a zlib header")
 	}
 	d.src.Reset(src[2:])
-	defer d.src.Reset(nil)
 	if d.r == nil {
 		d.r = flate.NewReader(&d.src)
 	} else if err := d.r.(flate.Resetter).Reset(&d.src, nil); err != nil {
-		return bad("%v", err)
+		return badDeflate("%v", err)
 	}
 	if _, err := io.ReadFull(d.r, dst); err != nil {
-		return bad("%v", err)
+		return badDeflate("%v", err)
 	}
+	return nil
+}
+
+// finish verifies the checksum of a stream that ends with dst.
+func (d *deflateDecoder) finish(dst []byte) error {
 	switch _, err := io.ReadFull(d.r, d.more[:1]); err {
 	case nil:
 		return nil
 	case io.EOF:
 	default:
-		return bad("%v", err)
+		return badDeflate("%v", err)
 	}
 	// flate takes no byte too many from a bytes.Reader: the checksum is next.
 	if _, err := io.ReadFull(&d.src, d.more[:]); err != nil {
-		return bad("the checksum is missing")
+		return badDeflate("the checksum is missing")
 	}
 	if want, got := binary.BigEndian.Uint32(d.more[:]), adler32.Checksum(dst); want != got {
-		return bad("checksum %08x, content has %08x", want, got)
+		return badDeflate("checksum %08x, content has %08x", want, got)
 	}
 	return nil
 }
@@ -82,8 +107,13 @@ func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 type packBitsDecoder struct{}
 
 // Decompress fills dst and does not look at what follows.
-func (packBitsDecoder) Decompress(dst, src []byte, _ int) error {
-	for len(dst) > 0 {
+func (p packBitsDecoder) Decompress(dst, src []byte, sample int) error {
+	return p.DecompressPrefix(dst, src, len(dst), sample)
+}
+
+// DecompressPrefix stops after the run that ends at n or passes it.
+func (packBitsDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
+	for rest := len(dst) - n; len(dst) > rest; {
 		if len(src) < 2 {
 			return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "ends early, %d bytes missing", len(dst))
 		}

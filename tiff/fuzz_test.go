@@ -1,11 +1,13 @@
 package tiff
 
 import (
+	"bytes"
 	"context"
 	"path/filepath"
 	"runtime"
 	"testing"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/corpus/whole"
@@ -50,6 +52,25 @@ func FuzzTIFF(f *testing.F) {
 	})
 }
 
+// checkPrefixes holds prefixes to the whole: where that is accepted, all of its prefixes are, with its bytes.
+func checkPrefixes(t *testing.T, c chunk.Codec, d chunk.RowDecompressor, want, src []byte, accepted bool) {
+	const guard = 0x5a
+	for _, n := range []int{0, len(want) / 3, len(want) - len(want)/7} {
+		buf := make([]byte, len(want)+1)
+		buf[len(want)] = guard
+		err := d.DecompressPrefix(buf[:len(want):len(want)], src, n, 1)
+		if err != nil && (accepted || fault.KindOf(err) == 0) {
+			t.Fatalf("%v: the whole was accepted: %v; its first %d bytes: %v", c, accepted, n, err)
+		}
+		if accepted && !bytes.Equal(buf[:n], want[:n]) {
+			t.Fatalf("%v: other bytes in the first %d", c, n)
+		}
+		if buf[len(want)] != guard {
+			t.Fatalf("%v wrote past dst", c)
+		}
+	}
+}
+
 // FuzzCodecs: whatever the bytes, a decoder fills dst or says why not, and keeps to dst.
 func FuzzCodecs(f *testing.F) {
 	for _, want := range payloads() {
@@ -62,12 +83,15 @@ func FuzzCodecs(f *testing.F) {
 		for c, open := range Codecs() {
 			buf := make([]byte, int(n)+1)
 			buf[n] = guard
-			if err := open().Decompress(buf[:n:n], src, 1); err != nil && fault.KindOf(err) == 0 {
+			d := open()
+			err := d.Decompress(buf[:n:n], src, 1)
+			if err != nil && fault.KindOf(err) == 0 {
 				t.Fatalf("%v: error without a kind: %v", c, err)
 			}
 			if buf[n] != guard {
 				t.Fatalf("%v wrote past dst", c)
 			}
+			checkPrefixes(t, c, d.(chunk.RowDecompressor), buf[:n:n], src, err == nil)
 		}
 	})
 }

@@ -25,22 +25,27 @@ const (
 
 // Decompress fills dst and does not look at what follows. Streams of the order of bits that old
 // writers used (least significant first) are unsupported.
-func (d *lzwDecoder) Decompress(dst, src []byte, _ int) error {
+func (d *lzwDecoder) Decompress(dst, src []byte, sample int) error {
+	return d.DecompressPrefix(dst, src, len(dst), sample)
+}
+
+// DecompressPrefix stops after the code whose string ends at n or passes it.
+func (d *lzwDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	if len(src) >= 2 && src[0] == 0 && src[1]&1 == 1 {
 		return fault.New(fault.Unsupported, "lzw", fault.NoOffset, "LZW of the old order of bits")
 	}
 	if len(dst) > math.MaxInt32 {
 		return fault.New(fault.Limit, "lzw", fault.NoOffset, "a chunk of %d bytes", len(dst))
 	}
-	if n := d.decode(dst, src); n < len(dst) {
-		return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", n, len(dst))
+	if got := d.decode(dst, src, n); got < n {
+		return fault.New(fault.Corrupt, "lzw", fault.NoOffset, "ends or breaks off after %d of %d bytes", got, len(dst))
 	}
 	return nil
 }
 
-// decode returns the number of bytes written, len(dst) if all is well. A chunk has at most
-// 2^31-1 bytes.
-func (d *lzwDecoder) decode(dst, src []byte) int {
+// decode writes at least need bytes and returns how many, fewer if the stream ends or breaks off.
+// A chunk has at most 2^31-1 bytes.
+func (d *lzwDecoder) decode(dst, src []byte, need int) int {
 	var (
 		acc             uint32 // bits not yet used, right-aligned
 		have            uint
@@ -49,7 +54,7 @@ func (d *lzwDecoder) decode(dst, src []byte) int {
 		before, wasLong int  // the string of the code before: place and length, 0 after a clear
 		out, in         int
 	)
-	for out < len(dst) {
+	for out < need {
 		for have < width {
 			if in == len(src) {
 				return out

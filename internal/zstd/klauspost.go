@@ -8,15 +8,24 @@ import "github.com/klauspost/compress/zstd"
 const Name = "klauspost"
 
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
-type Decoder struct{ d *zstd.Decoder }
+type Decoder struct {
+	d      *zstd.Decoder
+	stream *zstd.Decoder // made when first used
+	in     feed
+}
+
+// maxWindow is the largest window that libzstd takes, so that both decoders take the same frames. It
+// costs nothing: dst is the window.
+const maxWindow = 1<<31 + 7<<28
 
 // New returns a decoder for one worker.
 func New() *Decoder {
-	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true))
+	d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecodeAllCapLimit(true),
+		zstd.WithDecoderMaxWindow(maxWindow))
 	if err != nil {
 		panic("zstd: " + err.Error()) // only options can fail, and these are constants
 	}
-	return &Decoder{d}
+	return &Decoder{d: d}
 }
 
 func (d *Decoder) into(dst, src []byte) (int, error) {

@@ -22,6 +22,23 @@ func (d *Decoder) DecompressSpare(dst, src []byte) error {
 	return result(n, len(dst), err)
 }
 
+// DecompressPrefix fills dst[:n] with the first n bytes of the content of the frames in src. len(dst)
+// is the size of the whole content; the rest of dst, and Spare bytes of capacity behind it where there
+// are as many, may be overwritten with anything. What Decompress accepts is accepted; what is wrong
+// behind the first n bytes, a checksum among it, may go unseen.
+func (d *Decoder) DecompressPrefix(dst, src []byte, n int) error {
+	if n+blockMax <= len(dst) && d.prefix(dst[:n], src) {
+		return nil
+	}
+	if cap(dst)-len(dst) >= Spare {
+		return d.DecompressSpare(dst, src)
+	}
+	return d.Decompress(dst, src)
+}
+
+// blockMax is the most that a block holds: with as much behind a prefix, a block at least is saved.
+const blockMax = 128 << 10
+
 func result(n, want int, err error) error {
 	switch {
 	case err != nil:

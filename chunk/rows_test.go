@@ -1,0 +1,148 @@
+package chunk
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// early is a codec that stores bytes as they are, stops where it may, and leaves garbage behind.
+type early struct{ asked *[]int }
+
+func (e early) Decompress(dst, src []byte, _ int) error {
+	*e.asked = append(*e.asked, len(dst))
+	copy(dst, src)
+	return nil
+}
+
+func (e early) DecompressPrefix(dst, src []byte, n, _ int) error {
+	*e.asked = append(*e.asked, n)
+	for i := copy(dst[:n], src); i < len(dst); i++ {
+		dst[i] = 0xee
+	}
+	return nil
+}
+
+// whole is the same codec without a way to stop.
+type whole struct{ early }
+
+func (w whole) DecompressPrefix() {} // not the method of a RowDecompressor
+
+// layout is one chunk of 4 rows in every form that chunks have.
+func layouts() []*Index {
+	var all []*Index
+	for _, form := range []struct {
+		bands int
+		inner Inner
+	}{{1, BYX}, {1, YXB}, {3, YXB}, {3, BYX}} {
+		for _, d := range []DType{Uint8, Uint16, Float32, Float64, Complex64} {
+			for p := NoPredictor; p <= FloatingPoint; p++ {
+				for _, bigEndian := range []bool{false, true} {
+					if p == FloatingPoint && d == Uint8 {
+						continue
+					}
+					x := &Index{Bands: form.bands, Height: 4, Width: 5, ChunkB: form.bands, ChunkH: 4, ChunkW: 5, DType: d,
+						Predictor: p, BigEndian: bigEndian, Inner: form.inner, Ranges: make([]Range, 1)}
+					x.Ranges[0].Len = int64(x.StoredBytes(0))
+					all = append(all, x)
+				}
+			}
+		}
+	}
+	return all
+}
+
+// DecodeRows gives the rows that Decode gives, of every band, whatever the codec leaves behind them; a codec
+// that can stop is asked for these rows and no more, except where the last band lies at the end.
+func TestDecodeRowsAreThoseOfDecode(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 8))
+	var asked []int
+	for _, x := range layouts() {
+		n := x.StoredBytes(0)
+		src, want := make([]byte, n), make([]byte, n)
+		for i := range src {
+			src[i] = byte(rnd.Uint32())
+		}
+		if err := NewDecoder(nil).Decode(want, src, x, 0); err != nil {
+			t.Fatal(err)
+		}
+		for codec, open := range map[Codec]func() Decompressor{
+			Raw: nil, Zstd: func() Decompressor { return early{&asked} }, LZW: func() Decompressor { return whole{early{&asked}} },
+		} {
+			y := *x
+			y.Codec = codec
+			d := NewDecoder(Codecs{codec: open})
+			for rows := range x.Height + 1 {
+				what := fmt.Sprintf("%v %v of %d bands, predictor %d, order %d, big-endian %v, %d rows", codec, x.DType, x.Bands, x.Predictor, x.Inner, x.BigEndian, rows)
+				dst, asks := bytes.Repeat([]byte{0xaa}, n), len(asked)
+				if err := d.DecodeRows(dst, src, &y, 0, rows); err != nil {
+					t.Fatalf("%s: %v", what, err)
+				}
+				b, h, w := x.Stored(0)
+				row, planes := w*x.DType.Size(), b
+				if x.Inner == YXB {
+					row, planes = row*b, 1
+				}
+				for k := range planes {
+					if at := k * h * row; !bytes.Equal(dst[at:at+rows*row], want[at:at+rows*row]) {
+						t.Errorf("%s: other rows in plane %d", what, k)
+					}
+				}
+				need := rows * row
+				if planes > 1 || codec == LZW {
+					need = n
+				}
+				if codec != Raw && (len(asked) != asks+1 || asked[asks] != need) {
+					t.Errorf("%s: asked for %v bytes, want %d", what, asked[asks:], need)
+				}
+			}
+		}
+	}
+}
+
+func TestDecodeRowsOfASparseChunk(t *testing.T) {
+	v := 77.0
+	x := &Index{Bands: 1, Height: 4, Width: 5, ChunkB: 1, ChunkH: 4, ChunkW: 5, DType: Uint8, Predictor: Horizontal, NoData: &v, Ranges: make([]Range, 1)}
+	dst := make([]byte, 20)
+	if err := NewDecoder(nil).DecodeRows(dst, nil, x, 0, 3); err != nil || !bytes.Equal(dst[:15], bytes.Repeat([]byte{77}, 15)) {
+		t.Errorf("%v %v", dst, err)
+	}
+}
+
+func TestDecodeRowsRefuses(t *testing.T) {
+	x := tog(1, 1, 1, 16)
+	dst := make([]byte, x.StoredBytes(0))
+	x.Codec, x.Predictor = Raw, NoPredictor
+	if err := NewDecoder(nil).DecodeRows(dst, dst[1:], x, 0, 1); fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
+		t.Errorf("a raw chunk that is cut: %v", err)
+	}
+	for name, f := range map[string]func(d *Decoder) error{
+		"rows of another chunk": func(d *Decoder) error { return d.DecodeRows(dst, dst, x, 0, 17) },
+		"negative rows":         func(d *Decoder) error { return d.DecodeRows(dst, dst, x, 0, -1) },
+		"a short dst":           func(d *Decoder) error { return d.DecodeRows(dst[:32], dst, x, 0, 1) },
+	} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("%s: no panic", name)
+				}
+			}()
+			_ = f(NewDecoder(nil))
+		}()
+	}
+}
+
+func TestDecodeRowsNoAlloc(t *testing.T) {
+	var asked []int
+	for _, p := range []Predictor{NoPredictor, Horizontal, FloatingPoint} {
+		x := tog(1, 1, 1, 64)
+		x.Predictor = p
+		src, dst, d := make([]byte, x.StoredBytes(0)), make([]byte, x.StoredBytes(0)), NewDecoder(Codecs{Zstd: func() Decompressor { return early{&asked} }})
+		if n := testing.AllocsPerRun(20, func() { asked = asked[:0]; _ = d.DecodeRows(dst, src, x, 0, 16) }); n != 0 {
+			t.Errorf("predictor %d: %v allocations", p, n)
+		}
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package zstd_test
+
+const raceDetector = false

@@ -1,0 +1,187 @@
+//go:build datadog
+
+package zstd_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	ddzstd "github.com/DataDog/zstd"
+	kzstd "github.com/klauspost/compress/zstd"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// twins are the two libraries, used as the package's two decoders use them.
+type twins struct {
+	klauspost *kzstd.Decoder
+	datadog   ddzstd.Ctx
+	one       *zstd.Decoder // the package's own, to hold it to the library it wraps
+}
+
+func newTwins(t testing.TB) *twins {
+	t.Helper()
+	k, err := kzstd.NewReader(nil, kzstd.WithDecoderConcurrency(1), kzstd.WithDecodeAllCapLimit(true), kzstd.WithDecoderMaxWindow(1<<31+7<<28))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(k.Close)
+	return &twins{k, ddzstd.NewCtx(), zstd.New()}
+}
+
+var errSize = errors.New("another size")
+
+func exactly(n, want int, err error) error {
+	if err == nil && n != want {
+		return errSize
+	}
+	return err
+}
+
+// compare decodes src into n bytes with both libraries: where both accept it their bytes are the same.
+// It returns what each says.
+func (w *twins) compare(t testing.TB, src []byte, n int) (k, dd error) {
+	t.Helper()
+	if len(src) == 0 {
+		return nil, nil // the binding to libzstd has no answer; the package's own is tested elsewhere
+	}
+	of := func(spare int) []byte { return make([]byte, 0, n+spare) }
+	exact, err := w.klauspost.DecodeAll(src, of(0))
+	k = exactly(len(exact), n, err)
+	inexact, err := w.klauspost.DecodeAll(src, of(zstd.Spare))
+	if k2 := exactly(len(inexact), n, err); (k == nil) != (k2 == nil) || k == nil && !bytes.Equal(exact, inexact) {
+		t.Errorf("with room behind dst klauspost says %v, without %v", k2, k)
+	}
+	c := make([]byte, max(n, 1))
+	m, err := w.datadog.DecompressInto(c, src)
+	dd = exactly(m, n, err)
+	if k == nil && dd == nil && !bytes.Equal(exact, c[:n]) {
+		t.Errorf("both accept, with other bytes: klauspost %.40x libzstd %.40x", exact, c[:n])
+	}
+	if own, err := decompress(t, w.one, src, n, 0); (err == nil) != (dd == nil) || err == nil && !bytes.Equal(own, c[:n]) {
+		t.Errorf("the package says %v, its library %v", err, dd)
+	}
+	return k, dd
+}
+
+// agree wants in addition that both accept or both refuse.
+func (w *twins) agree(t testing.TB, src []byte, n int) {
+	t.Helper()
+	if k, dd := w.compare(t, src, n); (k == nil) != (dd == nil) {
+		t.Errorf("klauspost: %v, libzstd: %v", k, dd)
+	}
+}
+
+func TestTwinsOnFramesMadeByHand(t *testing.T) {
+	w := newTwins(t)
+	for _, c := range handmades() {
+		t.Run(c.name, func(t *testing.T) {
+			for _, n := range []int{0, 1, 7, 8, 9, 16, len(c.want), len(c.want) + 1} {
+				w.agree(t, c.src, n)
+			}
+		})
+	}
+}
+
+// stored is a zstd chunk of a file, and the bytes that it decodes to.
+type stored struct {
+	src []byte
+	n   int
+}
+
+// chunksOf returns up to most zstd chunks of the real TIFF files, spread over each file.
+func chunksOf(t testing.TB, most int) map[string][]stored {
+	t.Helper()
+	all := map[string][]stored{}
+	for _, f := range corpus.Files(t) {
+		if e := filepath.Ext(f.Path); e != ".tif" && e != ".tiff" {
+			continue
+		}
+		b := f.Bytes(t)
+		img, err := tiff.Open(context.Background(), &corpus.Mem{B: b}, tiff.Limits{})
+		if err != nil || img.Index.Codec != chunk.Zstd {
+			continue
+		}
+		x := img.Index
+		for i := 0; i < len(x.Ranges); i += (len(x.Ranges) + most - 1) / most {
+			if r := x.Ranges[i]; r.Len > 0 {
+				all[f.Path] = append(all[f.Path], stored{b[r.Off:][:r.Len], x.StoredBytes(i)})
+			}
+		}
+	}
+	if len(all) == 0 {
+		t.Fatal("no zstd file")
+	}
+	return all
+}
+
+// Every zstd chunk of the real files gives the same bytes with both libraries, or none.
+func TestTwinsOnRealChunks(t *testing.T) {
+	w, accepted := newTwins(t), 0
+	for path, chunks := range chunksOf(t, 1<<30) {
+		for i, c := range chunks {
+			k, dd := w.compare(t, c.src, c.n)
+			if (k == nil) != (dd == nil) {
+				t.Errorf("%s chunk %d of those stored: klauspost: %v, libzstd: %v", path, i, k, dd)
+			}
+			if k == nil {
+				accepted++
+			}
+		}
+	}
+	if accepted == 0 {
+		t.Error("no chunk was decoded")
+	}
+}
+
+// Chunks that are cut are refused by both. Chunks with changed bits may be accepted by one and not by the
+// other (they differ in what they tolerate), but never with different bytes.
+func TestTwinsOnBrokenChunks(t *testing.T) {
+	w := newTwins(t)
+	rnd := rand.New(rand.NewPCG(7, 8))
+	for path, chunks := range chunksOf(t, 2) {
+		for _, c := range chunks {
+			for range 8 {
+				if k, dd := w.compare(t, c.src[:1+rnd.IntN(len(c.src)-1)], c.n); k == nil || dd == nil {
+					t.Errorf("%s: cut, but klauspost: %v, libzstd: %v", path, k, dd)
+				}
+				broken := bytes.Clone(c.src)
+				for range 1 + rnd.IntN(3) {
+					broken[rnd.IntN(len(broken))] ^= 1 << rnd.IntN(8)
+				}
+				w.compare(t, broken, c.n)
+			}
+		}
+	}
+}
+
+// FuzzTwins: no bytes at all are accepted by both libraries with different content.
+func FuzzTwins(f *testing.F) {
+	for _, c := range handmades() {
+		if len(c.src) < 4<<10 {
+			f.Add(c.src, uint32(len(c.want)))
+		}
+	}
+	for _, chunks := range chunksOf(f, 1) {
+		for _, c := range chunks {
+			if len(c.src) < 4<<10 {
+				f.Add(c.src, uint32(c.n))
+			}
+		}
+	}
+	for _, n := range []int{1, 200, 3000} {
+		f.Add(compress(f, samples(n)), uint32(n))
+		f.Add(compress(f, samples(n), kzstd.WithEncoderCRC(false), kzstd.WithEncoderLevel(kzstd.SpeedBestCompression)), uint32(n))
+	}
+	w := newTwins(f)
+	f.Fuzz(func(t *testing.T, src []byte, n uint32) {
+		w.compare(t, src, int(n%(1<<18)))
+	})
+}

@@ -1,0 +1,218 @@
+package zstd_test
+
+import (
+	"bytes"
+	"errors"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+
+	kzstd "github.com/klauspost/compress/zstd"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+const guard = 0xa5
+
+// decompress runs one of the decoder's two methods into n bytes and holds it to what both promise:
+// an error is Corrupt, and no byte is written past dst and what was granted behind it.
+func decompress(t testing.TB, d *zstd.Decoder, src []byte, n, spare int) ([]byte, error) {
+	t.Helper()
+	const behind = 64
+	buf := bytes.Repeat([]byte{guard}, n+spare+behind)
+	in := bytes.Clone(src)
+	var err error
+	if spare > 0 {
+		err = d.DecompressSpare(buf[:n:n+spare], src)
+	} else {
+		err = d.Decompress(buf[:n:n], src)
+	}
+	if err != nil && !errors.Is(err, fault.Corrupt) {
+		t.Fatalf("an error of kind %v: %v", fault.KindOf(err), err)
+	}
+	if tail := buf[n+spare:]; bytes.Count(tail, []byte{guard}) != behind {
+		t.Fatalf("wrote past %d bytes, %d granted behind: %x", n, spare, tail)
+	}
+	if !bytes.Equal(in, src) {
+		t.Fatal("src was changed")
+	}
+	return buf[:n], err
+}
+
+// Frames made by hand from RFC 8878 decode to what they were made of, into exactly as many bytes, and
+// frames that break it are refused for every length of dst.
+func TestFramesMadeByHand(t *testing.T) {
+	d := zstd.New()
+	for _, c := range handmades() {
+		for _, spare := range []int{0, zstd.Spare} {
+			for n := range 30 {
+				if n == len(c.want) && !c.refuse {
+					continue
+				}
+				if _, err := decompress(t, d, c.src, n, spare); err == nil {
+					t.Errorf("%s: accepted into %d bytes, spare %d", c.name, n, spare)
+				}
+			}
+			if c.refuse {
+				continue
+			}
+			if got, err := decompress(t, d, c.src, len(c.want), spare); err != nil || !bytes.Equal(got, c.want) {
+				t.Errorf("%s: spare %d: %v, %d bytes", c.name, spare, err, len(got))
+			}
+			for _, n := range []int{len(c.want) + 1, max(0, len(c.want)-1)} {
+				if _, err := decompress(t, d, c.src, n, spare); n != len(c.want) && err == nil {
+					t.Errorf("%s: %d bytes accepted into %d", c.name, len(c.want), n)
+				}
+			}
+		}
+	}
+}
+
+// Whatever a frame claims or would produce, memory follows dst and src.
+func TestClaimsCostNoMemory(t *testing.T) {
+	d := zstd.New()
+	dst := make([]byte, 1000, 1000+zstd.Spare)
+	_ = d.Decompress(dst[:4], handmades()[1].src) // tables are made once
+	for _, c := range handmades() {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_ = d.Decompress(dst, c.src)
+		_ = d.DecompressSpare(dst, c.src)
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+			t.Errorf("%s: %d bytes allocated for %d of dst and %d of src", c.name, n, len(dst), len(c.src))
+		}
+	}
+}
+
+// samples are rows like those of a difference predictor: small values, repeats, some noise.
+func samples(n int) []byte {
+	rnd := rand.New(rand.NewPCG(1, uint64(n)))
+	b := make([]byte, n)
+	for i := range b {
+		if b[i] = byte(rnd.NormFloat64() * 6); i > 600 && rnd.IntN(3) > 0 {
+			b[i] = b[i-512]
+		}
+	}
+	return b
+}
+
+func compress(t testing.TB, content []byte, o ...kzstd.EOption) []byte {
+	t.Helper()
+	e, err := kzstd.NewWriter(nil, append(o, kzstd.WithEncoderConcurrency(1))...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	return e.EncodeAll(content, nil)
+}
+
+// A frame that is cut anywhere is refused, and one with a checksum is refused if any bit of it is
+// changed and the content with it.
+func TestCutAndChangedFrames(t *testing.T) {
+	d := zstd.New()
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, n := range []int{1, 100, 4000, 300 << 10} {
+		want := samples(n)
+		src := compress(t, want)
+		for _, spare := range []int{0, zstd.Spare} {
+			if got, err := decompress(t, d, src, n, spare); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%d bytes, spare %d: %v", n, spare, err)
+			}
+			for range 60 {
+				if _, err := decompress(t, d, src[:rnd.IntN(len(src))], n, spare); err == nil {
+					t.Errorf("%d bytes: accepted though cut", n)
+				}
+				broken := bytes.Clone(src)
+				broken[rnd.IntN(len(src))] ^= 1 << rnd.IntN(8)
+				if got, err := decompress(t, d, broken, n, spare); err == nil && !bytes.Equal(got, want) {
+					t.Errorf("%d bytes: other bytes accepted against the checksum", n)
+				}
+			}
+			// A decoder is as good as new after all that.
+			if got, err := decompress(t, d, src, n, spare); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("%d bytes, after broken ones: %v", n, err)
+			}
+		}
+	}
+}
+
+func TestNoAlloc(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector empties the library's pools")
+	}
+	want := samples(300 << 10)
+	src, dst, d := compress(t, want), make([]byte, len(want), len(want)+zstd.Spare), zstd.New()
+	if n := testing.AllocsPerRun(10, func() {
+		if d.Decompress(dst, src) != nil || d.DecompressSpare(dst, src) != nil {
+			t.Fatal("not decoded")
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// A prefix is the start of the whole, whatever the frames are; what is accepted as a whole is accepted
+// for every prefix.
+func TestPrefix(t *testing.T) {
+	d := zstd.New()
+	big := samples(600 << 10)
+	nul := make([]byte, 3*blockMax)
+	cases := append(handmades(),
+		handmade{name: "blocks of a window", src: compress(t, big), want: big},
+		handmade{name: "no checksum", src: compress(t, big, kzstd.WithEncoderCRC(false)), want: big},
+		handmade{name: "single segment", src: compress(t, big, kzstd.WithSingleSegment(true)), want: big},
+		handmade{name: "small window", src: compress(t, big, kzstd.WithWindowSize(1<<10)), want: big},
+		handmade{name: "window of 1 GiB", src: window(30, false).rle(0, blockMax, false).rle(0, blockMax, false).rle(0, blockMax, true).end(), want: nul},
+		handmade{name: "three frames", src: bytes.Repeat(window(17, true).rle(0, blockMax, true).end(), 3), want: nul},
+		handmade{name: "a window of 1 GiB in the second frame", want: nul,
+			src: join(window(17, true).rle(0, blockMax, true).end(), window(30, true).rle(0, blockMax, false).rle(0, blockMax, true).end())},
+	)
+	for _, c := range cases {
+		if c.refuse {
+			continue
+		}
+		for _, n := range []int{0, 1, 8, len(c.want) / 4, len(c.want) / 2, len(c.want) - 1, len(c.want)} {
+			for _, spare := range []int{0, zstd.Spare} {
+				if n < 0 || n > len(c.want) {
+					continue
+				}
+				buf := bytes.Repeat([]byte{guard}, len(c.want)+spare+8)
+				if err := d.DecompressPrefix(buf[:len(c.want):len(c.want)+spare], c.src, n); err != nil || !bytes.Equal(buf[:n], c.want[:n]) {
+					t.Errorf("%s: %d of %d bytes: %v", c.name, n, len(c.want), err)
+				}
+				if bytes.Count(buf[len(c.want)+spare:], []byte{guard}) != 8 {
+					t.Errorf("%s: %d of %d bytes: wrote past the end", c.name, n, len(c.want))
+				}
+			}
+		}
+	}
+}
+
+// Only with klauspost/compress does a prefix end early; libzstd decodes the whole.
+func TestPrefixStopsEarly(t *testing.T) {
+	want := samples(4 * blockMax)
+	src, dst := compress(t, want), make([]byte, len(want))
+	err := zstd.New().DecompressPrefix(dst, src[:len(src)/2], blockMax)
+	if stops := zstd.Name == "klauspost"; (err == nil) != stops {
+		t.Errorf("half of the frame, a quarter of the content: %v", err)
+	}
+}
+
+// A stream whose frame claims a window of 2^30 bytes takes no memory for it.
+func TestPrefixCostsNoMemory(t *testing.T) {
+	d, dst := zstd.New(), make([]byte, 4*blockMax)
+	_ = d.DecompressPrefix(dst, compress(t, dst), 8) // tables are made once
+	for _, c := range handmades() {
+		for _, src := range [][]byte{c.src, append(window(30, false).b, c.src...), window(30, false).rle(0, blockMax, true).end()} {
+			var before, after runtime.MemStats
+			runtime.ReadMemStats(&before)
+			_ = d.DecompressPrefix(dst, src, 1000)
+			runtime.ReadMemStats(&after)
+			if n := after.TotalAlloc - before.TotalAlloc; n > 9<<20 {
+				t.Errorf("%s: %d bytes allocated", c.name, n)
+			}
+		}
+	}
+}

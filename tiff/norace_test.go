@@ -1,0 +1,5 @@
+//go:build !race
+
+package tiff
+
+const raceDetector = false
