@@ -314,8 +314,8 @@ func (m *maker) measure(ctx context.Context) error {
 		r, err = loader.Stats(ctx, spec, o, progress)
 	}
 	switch {
-	case fault.KindOf(err) != 0: // the first sample says what the others have to be like
-		m.alarm("Nothing was measured, as the first sample cannot be read: "+fault.Line(err), nil)
+	case fault.KindOf(err) != 0: // one that can be read says what the others have to be like
+		m.alarm("Nothing was measured, as no sample can be read: "+fault.Line(err), nil)
 		return nil
 	case err != nil:
 		return err

@@ -713,8 +713,13 @@ func TestOddDatasets(t *testing.T) {
 	write(t, at("flat", "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16}, chip)
 	write(t, at("complex", "a.tif"), tiff.TOGOptions{Shape: [3]int{1, 8, 16}, DType: chunk.ComplexInt16, Predictor: chunk.NoPredictor}, chip)
 	write(t, at("first", "b.tif"), tiff.TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint16}, chip)
-	if err := os.WriteFile(at("first", "a.tif"), []byte("II*\x00"), 0o600); err != nil {
+	if err := os.MkdirAll(at("none"), 0o700); err != nil {
 		t.Fatal(err)
+	}
+	for _, broken := range []string{at("first", "a.tif"), at("none", "a.tif")} {
+		if err := os.WriteFile(broken, []byte("II*\x00"), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if err := os.WriteFile(at("t.csv"), []byte("image,label,score\nnodata/a.tif,<b>,1.5\nflat/a.tif,x,\nflat/a.tif,x,nan\n"), 0o600); err != nil {
 		t.Fatal(err)
@@ -731,7 +736,8 @@ func TestOddDatasets(t *testing.T) {
 		{Options{Source: at("nodata")}, "bands without a valid sample"},
 		{Options{Source: at("flat")}, "bands of one value"},
 		{Options{Source: at("complex")}, "is not measured"},
-		{Options{Source: at("first")}, "Nothing was measured"},
+		{Options{Source: at("first")}, "1 sample cannot be read"},
+		{Options{Source: at("none")}, "1 sample cannot be read"},
 		{Options{Source: at("t.csv"), Fields: columns}, "<b>"},
 		{Options{Source: at("l.csv"), Fields: columns[1:2]}, "no raster"},
 	} {
