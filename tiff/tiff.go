@@ -9,8 +9,8 @@
 // relied upon.
 //
 // Not supported, and named in an error: other compressions (JPEG, WebP, LERC, LZMA, …), samples of
-// odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. Overviews, masks and
-// further images are counted and left alone.
+// odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. Overviews and further
+// images are counted and left alone; a mask of the first image is read by OpenMask.
 package tiff
 
 import (

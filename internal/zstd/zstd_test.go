@@ -216,3 +216,30 @@ func TestPrefixCostsNoMemory(t *testing.T) {
 		}
 	}
 }
+
+// FuzzPrefix: where the whole is accepted so are its prefixes, with its bytes. Contents of several blocks,
+// so that prefixes do end early.
+func FuzzPrefix(f *testing.F) {
+	for _, n := range []int{200, 3 * blockMax} {
+		zeros := make([]byte, n)
+		for _, o := range [][]kzstd.EOption{nil, {kzstd.WithEncoderCRC(false)}, {kzstd.WithSingleSegment(true)}, {kzstd.WithWindowSize(1 << 10)}} {
+			f.Add(compress(f, zeros, o...), uint32(n), uint32(n/4))
+			f.Add(compress(f, bytes.Repeat(samples(1000), n/1000+1)[:n], o...), uint32(n), uint32(n/2))
+		}
+	}
+	f.Add(bytes.Repeat(window(17, true).rle(5, blockMax, true).end(), 3), uint32(3*blockMax), uint32(blockMax+1))
+	d := zstd.New()
+	whole, part := make([]byte, 4*blockMax+zstd.Spare), make([]byte, 4*blockMax+zstd.Spare)
+	f.Fuzz(func(t *testing.T, src []byte, size, n uint32) {
+		size %= 4*blockMax + 1
+		n %= size + 1
+		accepted := d.Decompress(whole[:size:size], src) == nil
+		err := d.DecompressPrefix(part[:size:size+zstd.Spare], src, int(n))
+		if err != nil && (accepted || fault.KindOf(err) == 0) {
+			t.Fatalf("the whole was accepted: %v; its first %d bytes: %v", accepted, n, err)
+		}
+		if accepted && !bytes.Equal(part[:n], whole[:n]) {
+			t.Fatalf("other bytes in the first %d of %d", n, size)
+		}
+	})
+}

@@ -1,0 +1,233 @@
+package tiff
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/binary"
+	"errors"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+//go:embed testdata/write_masks.py
+var maskScript string
+
+// readMask returns the whole mask of a file, one byte a pixel, and its structure.
+func readMask(file []byte) (*Mask, []byte, error) {
+	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := OpenMask(context.Background(), f, Limits{MaxChunk: 1 << 20})
+	if m == nil || err != nil {
+		return nil, nil, err
+	}
+	x := m.Index
+	if x.Height > 1<<22/x.Width {
+		return nil, nil, fault.New(fault.Limit, "mask", fault.NoOffset, "too large for a test")
+	}
+	out, d, dst := make([]byte, x.Height*x.Width), chunk.NewDecoder(Codecs()), make([]byte, x.MaxStoredBytes())
+	for i, r := range x.Ranges {
+		dst := dst[:x.StoredBytes(i)]
+		if err := m.Decode(d, dst, file[r.Off:][:r.Len], i); err != nil {
+			return nil, nil, err
+		}
+		box := x.Box(i)
+		_, _, w := x.Stored(i)
+		for y := box.Y0; y < box.Y1; y++ {
+			copy(out[y*x.Width+box.X0:][:box.X1-box.X0], dst[(y-box.Y0)*w:])
+		}
+	}
+	return m, out, nil
+}
+
+// checkMask holds a mask to the original reader's, which writes 255 for 1.
+func checkMask(t *testing.T, f *corpus.File) {
+	t.Helper()
+	_, got, err := readMask(f.Bytes(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got {
+		got[i] *= 255
+	}
+	if corpus.SHA256(got) != *f.MaskSHA256 {
+		t.Errorf("%s: another mask", f.Path)
+	}
+}
+
+func TestMasksOfTheCorpus(t *testing.T) {
+	n := 0
+	for _, f := range corpus.Of(corpus.Raster(t), "tiff") {
+		if f.MaskSHA256 != nil {
+			checkMask(t, &f)
+			n++
+		} else if m, _, err := readMask(f.Bytes(t)); m != nil || err != nil && fault.KindOf(err) == 0 {
+			t.Errorf("%s: mask %v, %v", f.Path, m, err)
+		}
+	}
+	if n == 0 {
+		t.Error("no file with a mask")
+	}
+}
+
+// Masks that GDAL writes, of many layouts, are those that GDAL reads. CHASKI_PYTHON names a Python with
+// rasterio.
+func TestMasksOfGDAL(t *testing.T) {
+	python := os.Getenv("CHASKI_PYTHON")
+	if python == "" {
+		t.Skip("CHASKI_PYTHON names no Python with rasterio")
+	}
+	dir := t.TempDir()
+	if out, err := exec.Command(python, "-c", maskScript, dir, "1", "60").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, f := range corpus.Manifest(t, dir) {
+		t.Run(f.Path, func(t *testing.T) { checkMask(t, &f) })
+	}
+}
+
+// maskFile is a BigTIFF by hand: an image without chunks that anyone reads, and a mask of one
+// uncompressed chunk, given by its fields.
+func maskFile(width, height int, stored []byte, fields ...ifd.Field) []byte {
+	b := ifd.AppendHeader(nil, 16)
+	b = ifd.AppendDirectory(b, 16, []ifd.Field{ifd.Longs(tagImageWidth, uint32(width)), ifd.Longs(tagImageLength, uint32(height))})
+	next := len(b) - 8
+	off := ifd.End(int64(len(b)), append(fields, ifd.Shorts(tagStripOffsets, 0), ifd.Shorts(tagStripByteCounts, 0)))
+	fields = append(fields, ifd.Long8s(tagStripOffsets, uint64(off)), ifd.Long8s(tagStripByteCounts, uint64(len(stored))))
+	binary.LittleEndian.PutUint64(b[next:], uint64(len(b)))
+	b = ifd.AppendDirectory(b, int64(len(b)), fields)
+	return append(b, stored...)
+}
+
+func maskFields(width, height, bits int) []ifd.Field {
+	return []ifd.Field{
+		ifd.Longs(tagNewSubfileType, subfileMask), ifd.Longs(tagImageWidth, uint32(width)), ifd.Longs(tagImageLength, uint32(height)),
+		ifd.Shorts(tagBitsPerSample, uint16(bits)), ifd.Shorts(tagCompression, compNone), ifd.Shorts(tagPhotometric, 4),
+	}
+}
+
+// Bits and bytes of every width come out pixel by pixel.
+func TestMaskOfEveryWidth(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 5))
+	for _, bits := range []int{1, 8} {
+		for width := 1; width <= 40; width++ {
+			height := 1 + rnd.IntN(5)
+			want := make([]byte, width*height)
+			var stored []byte
+			for y := range height {
+				row := make([]byte, (width*bits+7)/8)
+				for x := range width {
+					v := byte(rnd.IntN(2))
+					want[y*width+x] = v
+					if bits == 8 {
+						row[x] = v * byte(1+rnd.IntN(255))
+					} else {
+						row[x/8] |= v << (7 - x%8)
+					}
+				}
+				stored = append(stored, row...)
+			}
+			_, got, err := readMask(maskFile(width, height, stored, maskFields(width, height, bits)...))
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%d bits, %d by %d: %v %v, want %v", bits, height, width, err, got, want)
+			}
+		}
+	}
+}
+
+func TestMaskRefuses(t *testing.T) {
+	with := func(bits int, edit func(f []ifd.Field) []ifd.Field) []byte {
+		return maskFile(9, 2, make([]byte, 32), edit(maskFields(9, 2, bits))...)
+	}
+	for name, c := range map[string]struct {
+		kind fault.Kind
+		file []byte
+	}{
+		"another size": {fault.Corrupt, maskFile(9, 3, make([]byte, 32), maskFields(9, 2, 1)...)},
+		"16 bits":      {fault.Unsupported, with(16, func(f []ifd.Field) []ifd.Field { return f })},
+		"three samples": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
+			return append(f, ifd.Shorts(tagSamplesPerPixel, 3))
+		})},
+		"floats": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
+			return append(f, ifd.Shorts(tagSampleFormat, formatFloat))
+		})},
+		"bits of the other order": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
+			return append(f, ifd.Shorts(tagFillOrder, 2))
+		})},
+		"a predictor on bits": {fault.Unsupported, with(1, func(f []ifd.Field) []ifd.Field {
+			f[4] = ifd.Shorts(tagCompression, compLZW)
+			return append(f, ifd.Shorts(tagPredictor, 2))
+		})},
+		"too few bytes": {fault.Corrupt, maskFile(9, 2, make([]byte, 3), maskFields(9, 2, 1)...)},
+		"JPEG": {fault.Unsupported, with(8, func(f []ifd.Field) []ifd.Field {
+			f[4] = ifd.Shorts(tagCompression, 7)
+			return f
+		})},
+		"a huge chunk": {fault.Limit, maskFile(1<<20, 1<<20, nil, maskFields(1<<20, 1<<20, 8)...)},
+	} {
+		if m, _, err := readMask(c.file); !errors.Is(err, c.kind) {
+			t.Errorf("%s: mask %v, %v, want %v", name, m, err, c.kind)
+		}
+	}
+	overview := with(1, func(f []ifd.Field) []ifd.Field {
+		f[0] = ifd.Longs(tagNewSubfileType, subfileMask|subfileReduced)
+		return f
+	})
+	if m, _, err := readMask(overview); m != nil || err != nil {
+		t.Errorf("the mask of an overview: %v %v", m, err)
+	}
+}
+
+func TestMaskNoAlloc(t *testing.T) {
+	f, err := ifd.Open(context.Background(), &corpus.Mem{B: maskFile(9, 2, []byte{1, 2, 3, 4}, maskFields(9, 2, 1)...)}, ifd.Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := OpenMask(context.Background(), f, Limits{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, dst, src := chunk.NewDecoder(Codecs()), make([]byte, 18), []byte{1, 2, 3, 4}
+	if n := testing.AllocsPerRun(10, func() {
+		if err := m.Decode(d, dst, src, 0); err != nil {
+			t.Fatal(err)
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzMask: any bytes give an error with a kind, no mask, or a mask of zeros and ones.
+func FuzzMask(f *testing.F) {
+	for _, bits := range []int{1, 8} {
+		f.Add(maskFile(9, 2, make([]byte, 32), maskFields(9, 2, bits)...))
+		f.Add(maskFile(16, 2, []byte{8, 0, 0x80, 0x40, 1, 1}, append(maskFields(16, 2, bits), ifd.Shorts(tagTileWidth, 16), ifd.Shorts(tagTileLength, 16))...))
+	}
+	for _, e := range corpus.Files(f) {
+		if e.MaskSHA256 != nil {
+			f.Add(e.Bytes(f))
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m, pix, err := readMask(b)
+		if err != nil && fault.KindOf(err) == 0 {
+			t.Fatalf("error without a kind: %v", err)
+		}
+		if err == nil && m != nil {
+			for i, v := range pix {
+				if v > 1 {
+					t.Fatalf("pixel %d is %d", i, v)
+				}
+			}
+		}
+	})
+}
