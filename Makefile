@@ -2,6 +2,7 @@
 #
 # PYTHON     interpreter (3.10 or newer) that the Python environment .venv is made from; one that
 #            has PyTorch saves a large download. Not given: the .venv that is there, else python3.
+#            `make interop` makes its environments from it and needs 3.12 or newer.
 # FUZZTIME   time of each fuzz target, e.g. 1m
 # SOAKTIME   time of the soak test
 
@@ -103,6 +104,10 @@ soak: build-default env ## SOAKTIME of training runs over servers that are kille
 .PHONY: conformance
 conformance: build-default ## bin/chaski against the conformance corpus, where it lies beside the checkout
 	../shared/conformance/run --chaski bin/chaski
+
+.PHONY: interop
+interop: build-default ## both directions of compatibility with the original Python packages, installed into .interop
+	$(or $(PYTHON),python3) scripts/interop.py
 
 .PHONY: peers
 peers: build-default ## side by side with other loaders, over the workload .peers; see bench/peers/peers.py

@@ -59,18 +59,7 @@ func (r *Report) Figure(name string) *Figure {
 // WriteText writes the report as a table.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
-	m := r.Machine
-	fmt.Fprintf(&b, "%s\n", r.Workload)
-	fmt.Fprintf(&b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS, m.OS, m.Arch, m.Go, m.Zstd)
-	b.WriteString("settings:")
-	for i, s := range r.Settings {
-		sep := ","
-		if i == 0 {
-			sep = ""
-		}
-		fmt.Fprintf(&b, "%s %s %s", sep, s.Name, s.Value)
-	}
-	b.WriteString("\n\n")
+	r.writeHead(&b)
 	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(t, "figure\tunit\tmin\tmedian\tmax\trounds\t")
 	for _, f := range r.Figures {
@@ -81,6 +70,22 @@ func (r *Report) WriteText(w io.Writer) error {
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeHead writes what was measured, on what, and how.
+func (r *Report) writeHead(b *strings.Builder) {
+	m := r.Machine
+	fmt.Fprintf(b, "%s\n", r.Workload)
+	fmt.Fprintf(b, "machine: %s, %d cores (GOMAXPROCS %d), %s/%s, %s, zstd %s\n", m.CPU, m.Cores, m.GOMAXPROCS, m.OS, m.Arch, m.Go, m.Zstd)
+	b.WriteString("settings:")
+	for i, s := range r.Settings {
+		sep := ","
+		if i == 0 {
+			sep = ""
+		}
+		fmt.Fprintf(b, "%s %s %s", sep, s.Name, s.Value)
+	}
+	b.WriteString("\n\n")
 }
 
 // number prints about four digits.

@@ -26,8 +26,8 @@ type csvTable struct {
 	done  map[string]column
 }
 
-// openCSV reads the columns that want names, of all rows.
-func openCSV(ctx context.Context, r source.Reader, comma rune, want []string) (*csvTable, error) {
+// openCSV reads the columns that want names (nil: all), of all rows. Those that raw names stay texts.
+func openCSV(ctx context.Context, r source.Reader, comma rune, want []string, raw ...string) (*csvTable, error) {
 	if r.Size() > maxCSV {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "%d bytes, at most %d", r.Size(), int64(maxCSV))
 	}
@@ -53,7 +53,7 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want []string) (*
 		if slices.Contains(t.names[:i], name) {
 			return nil, fault.New(fault.Corrupt, "line 1", fault.NoOffset, "two columns are called %q", name)
 		}
-		if slices.Contains(want, name) {
+		if want == nil || slices.Contains(want, name) {
 			into[i] = &texts{}
 			t.cols[name] = into[i]
 		}
@@ -75,7 +75,9 @@ func openCSV(ctx context.Context, r source.Reader, comma rune, want []string) (*
 		t.n++
 	}
 	for name, col := range t.cols {
-		t.done[name] = infer(col)
+		if t.done[name] = col; !slices.Contains(raw, name) {
+			t.done[name] = infer(col)
+		}
 	}
 	t.cols = nil
 	return t, nil

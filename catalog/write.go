@@ -8,10 +8,12 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/parquet-go/parquet-go"
@@ -77,17 +79,41 @@ type WriteOptions struct {
 	Opener source.Opener
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
+	// Previous are catalogs in Base whose rows are used again for files that have not changed: a row
+	// with the same URI, size and time of modification, and an index that is sound. Those that do not
+	// exist are passed over, and files that are not local are always read. Earlier ones come first.
+	Previous []string
+	// Skipped, if not nil, is told of the files that cannot be indexed, in order, and they are left
+	// out. An error without a kind, such as one of the system, still ends everything.
+	Skipped func(path string, err error)
+	// Join adds the columns of a table.
+	Join *Join
+	// Partial makes what was written a sound catalog of the files done so far if an error, or the end
+	// of the context, comes after the first rows. The number of its rows is returned with the error.
+	Partial bool
+	// Counts, if not nil, is filled in.
+	Counts *Counts
+}
+
+// Counts says what became of the files of a catalog.
+type Counts struct {
+	Rows    int // written
+	Reused  int // of them taken from a previous catalog
+	Skipped int // files left out
+	// Unmatched are the files that have no row in the joined table, Unused its rows that have no file.
+	Unmatched, Unused int
 }
 
 // WriteParquet writes a catalog of files, and of what is below the folders and globs among the
 // paths, each file once, in the order of the bytes of their URIs. It returns the number of rows.
-// The first file that cannot be indexed ends it with an error that names the file; that there is none
-// is an error too.
+// Unless WriteOptions.Skipped is set, the first file that cannot be indexed ends it with an error that
+// names the file; that nothing is left to write is an error too.
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
 // width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
-// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC).
-// What a file does not say is null, or an empty transform. Memory is that of the list of paths and one row group.
+// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC);
+// those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
+// the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of it).
 func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptions) (n int, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}
@@ -97,16 +123,125 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	if o.Workers <= 0 {
 		o.Workers = max(4, runtime.GOMAXPROCS(0))
 	}
+	if o.Counts == nil {
+		o.Counts = &Counts{}
+	}
+	*o.Counts = Counts{}
 	files, err := expand(ctx, paths, o)
 	if err != nil {
 		return 0, err
 	}
 	if len(files) == 0 {
-		return 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
+		return 0, noRasters(paths)
 	}
-	return write(ctx, w, len(files), o, func(ctx context.Context, i int) (row, error) {
-		return readRow(ctx, files[i], o)
+	x := &indexing{o: o, files: files}
+	defer func() { err = errors.Join(err, x.close()) }()
+	if err := x.open(ctx); err != nil {
+		return 0, err
+	}
+	n, err = writeRows(ctx, w, len(files), o, rowSource{
+		begin: x.begin, make: x.row, join: x.join, path: func(i int) string { return files[i].path },
 	})
+	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
+	if n == 0 && err == nil {
+		err = noRasters(paths)
+	}
+	return n, err
+}
+
+func noRasters(paths []string) error {
+	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
+}
+
+// indexing makes the rows of files.
+type indexing struct {
+	o        WriteOptions
+	files    []namedFile
+	previous []*previous
+	join     *joined
+	known    map[string]row // previous rows of the files of the block
+	reused   atomic.Int64
+}
+
+func (x *indexing) open(ctx context.Context) (err error) {
+	if x.o.Join != nil {
+		if x.join, err = openJoin(ctx, x.o, x.files); err != nil {
+			return fault.WithFile(err, x.o.Join.Table)
+		}
+	}
+	for _, name := range x.o.Previous {
+		p, err := openPrevious(ctx, name)
+		if err != nil {
+			return fault.WithFile(err, name)
+		}
+		if p != nil {
+			x.previous = append(x.previous, p)
+		}
+	}
+	return nil
+}
+
+func (x *indexing) close() (err error) {
+	for _, p := range x.previous {
+		err = errors.Join(err, p.close())
+	}
+	if x.join != nil {
+		err = errors.Join(err, x.join.tab.close())
+	}
+	return err
+}
+
+// begin looks up the previous rows of a block of files.
+func (x *indexing) begin(first, n int) error {
+	x.known = map[string]row{}
+	for _, p := range x.previous {
+		if err := p.find(x.files[first:first+n], x.known); err != nil {
+			return fault.WithFile(err, p.name)
+		}
+	}
+	return nil
+}
+
+// row makes the row of a file.
+func (x *indexing) row(ctx context.Context, i int) (row, error) {
+	f := x.files[i]
+	// Before the file is read: one that changes meanwhile then has another time than its row.
+	mtime := mtimeOf(f.path)
+	if r, ok := x.known[f.uri]; ok && mtime != nil && r.MTime != nil && *r.MTime == *mtime && x.sound(&r, f) {
+		x.reused.Add(1)
+		return r, nil
+	}
+	r, err := readRow(ctx, f, x.o)
+	r.MTime = mtime
+	return r, err
+}
+
+// sound reports whether a previous row is of a file as large as it is now and has an index that can
+// be used.
+func (x *indexing) sound(r *row, f namedFile) bool {
+	st, err := os.Stat(localPath(f.path))
+	if err != nil || st.Size() != r.Size {
+		return false
+	}
+	blob := r.Index
+	if len(blob) == 0 {
+		blob = r.Header
+	}
+	ix, err := ParseIndex(blob, x.o.MaxChunk)
+	return err == nil && ix.Bands == int(r.Bands) && ix.Height == int(r.Height) && ix.Width == int(r.Width) && ix.DType.String() == r.DType
+}
+
+// mtimeOf returns when a local file was modified, or nil.
+func mtimeOf(path string) *string {
+	if s := scheme(path); s != "" && s != "file" {
+		return nil
+	}
+	st, err := os.Stat(localPath(path))
+	if err != nil {
+		return nil
+	}
+	t := st.ModTime().UTC().Format(time.RFC3339Nano)
+	return &t
 }
 
 type namedFile struct{ uri, path string }
@@ -152,7 +287,7 @@ func uriOf(base, path string, absolute bool) (string, error) {
 	return filepath.ToSlash(abs), nil
 }
 
-// readRow makes the row of one file.
+// readRow makes the row of one file, but for its time.
 func readRow(ctx context.Context, f namedFile, o WriteOptions) (row, error) {
 	a, m, err := OpenAsset(ctx, o.Opener, f.path, o.MaxChunk)
 	if err != nil {
@@ -187,46 +322,99 @@ func readRow(ctx context.Context, f namedFile, o WriteOptions) (row, error) {
 		r.Transform = m.Transform[:]
 		r.MinX, r.MinY, r.MaxX, r.MaxY = &b[0], &b[1], &b[2], &b[3]
 	}
-	if scheme(f.path) == "" {
-		if st, err := os.Stat(f.path); err == nil {
-			t := st.ModTime().UTC().Format(time.RFC3339)
-			r.MTime = &t
-		}
-	}
 	return r, nil
 }
 
 func (r *row) bytes() int { return 160 + len(r.URI) + len(r.Index) + len(r.Header) }
 
+// rowSource makes the rows of a catalog.
+type rowSource struct {
+	begin func(first, n int) error // is told of every block before it; may be nil
+	make  func(ctx context.Context, i int) (row, error)
+	join  *joined            // further columns, or nil
+	path  func(i int) string // of file i; needed where files are skipped
+}
+
 // write makes n rows in parallel, a block at a time, and writes them in order.
-func write(ctx context.Context, w io.Writer, n int, o WriteOptions, makeRow func(context.Context, int) (row, error)) (done int, err error) {
+func write(ctx context.Context, w io.Writer, n int, o WriteOptions, makeRow func(context.Context, int) (row, error)) (int, error) {
+	return writeRows(ctx, w, n, o, rowSource{make: makeRow})
+}
+
+func writeRows(ctx context.Context, w io.Writer, n int, o WriteOptions, src rowSource) (rows int, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a library's panic on odd input is no reason to go down
-			err = fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
+			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
 		}
 	}()
-	pw := parquet.NewGenericWriter[row](w,
+	c := newCatalogWriter(w, src.join)
+	c.path = src.path
+	err = c.all(ctx, n, o, src)
+	if err != nil && !o.Partial || c.rows == 0 {
+		return c.rows, err
+	}
+	if cerr := c.file.Close(); cerr != nil {
+		return 0, errors.Join(err, fmt.Errorf("catalog: %w", cerr))
+	}
+	return c.rows, err
+}
+
+// rowWriter is what a parquet.GenericWriter of any type does.
+type rowWriter interface {
+	Flush() error
+	Close() error
+}
+
+// catalogWriter writes rows to a file.
+type catalogWriter struct {
+	file    rowWriter
+	write   func(r *row, i int) (bytes int, err error)
+	path    func(i int) string
+	rows    int
+	inGroup int // bytes
+	inRows  int
+}
+
+func newCatalogWriter(w io.Writer, j *joined) *catalogWriter {
+	options := []parquet.WriterOption{
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(colIndex), parquet.SkipPageBounds(colHeader),
-		parquet.CreatedBy("chaski", version, ""), parquet.KeyValueMetadata(metaVersion, version))
-	block := make([]row, 0, 1024)
-	inGroup, groupRows := 0, 0
-	for done < n {
+		parquet.CreatedBy("chaski", version, ""), parquet.KeyValueMetadata(metaVersion, version),
+	}
+	if j != nil {
+		pw := parquet.NewGenericWriter[any](w, append(options, parquet.SchemaOf(reflect.New(j.row).Interface()))...)
+		return &catalogWriter{file: pw, write: func(r *row, i int) (int, error) {
+			v, n, err := j.extend(r, i)
+			if err != nil {
+				return 0, err
+			}
+			_, err = pw.Write([]any{v})
+			return r.bytes() + n, err
+		}}
+	}
+	pw := parquet.NewGenericWriter[row](w, options...)
+	return &catalogWriter{file: pw, write: func(r *row, _ int) (int, error) {
+		_, err := pw.Write([]row{*r})
+		return r.bytes(), err
+	}}
+}
+
+// all makes and writes the rows, but for those that are skipped.
+func (c *catalogWriter) all(ctx context.Context, n int, o WriteOptions, src rowSource) error {
+	block, bad := make([]row, 0, blockRows), make([]error, blockRows)
+	for done := 0; done < n; {
 		block = block[:min(n-done, cap(block))]
-		if err := fill(ctx, block, done, o.Workers, makeRow); err != nil {
-			return done, err
+		if src.begin != nil {
+			if err := src.begin(done, len(block)); err != nil {
+				return err
+			}
+		}
+		clear(bad)
+		if err := fill(ctx, block, bad, done, o, src.make); err != nil {
+			return err
 		}
 		for i := range block {
-			if _, err := pw.Write(block[i : i+1]); err != nil {
-				return done, fmt.Errorf("catalog: %w", err)
-			}
-			inGroup += block[i].bytes()
-			groupRows++
-			if inGroup >= groupBytes || groupRows == maxGroupRows {
-				if err := pw.Flush(); err != nil {
-					return done, fmt.Errorf("catalog: %w", err)
-				}
-				inGroup, groupRows = 0, 0
+			if err := c.add(&block[i], done, bad[i], o); err != nil {
+				return err
 			}
 			done++
 			if o.Progress != nil {
@@ -234,23 +422,53 @@ func write(ctx context.Context, w io.Writer, n int, o WriteOptions, makeRow func
 			}
 		}
 	}
-	if err := pw.Close(); err != nil {
-		return done, fmt.Errorf("catalog: %w", err)
-	}
-	return done, nil
+	return nil
 }
 
-// fill makes the rows from number first on. The first error
-// stops the others.
-func fill(ctx context.Context, block []row, first, workers int, makeRow func(context.Context, int) (row, error)) error {
+// blockRows is how many files are read before their rows are written.
+const blockRows = 1024
+
+// add writes the row of file number i, or says why it has none.
+func (c *catalogWriter) add(r *row, i int, bad error, o WriteOptions) error {
+	if bad != nil {
+		if o.Counts != nil {
+			o.Counts.Skipped++
+		}
+		o.Skipped(c.path(i), bad)
+		return nil
+	}
+	n, err := c.write(r, i)
+	if err != nil {
+		if fault.KindOf(err) != 0 {
+			return err
+		}
+		return fmt.Errorf("catalog: %w", err)
+	}
+	c.rows++
+	c.inGroup += n
+	if c.inRows++; c.inGroup >= groupBytes || c.inRows == maxGroupRows {
+		if err := c.file.Flush(); err != nil {
+			return fmt.Errorf("catalog: %w", err)
+		}
+		c.inGroup, c.inRows = 0, 0
+	}
+	return nil
+}
+
+// fill makes the rows from number first on. The first error stops the others, but for what is wrong
+// with a file where files are skipped: that is put into bad.
+func fill(ctx context.Context, block []row, bad []error, first int, o WriteOptions, makeRow func(context.Context, int) (row, error)) error {
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(workers)
+	g.SetLimit(o.Workers)
 	for i := range block {
 		if gctx.Err() != nil {
 			break
 		}
 		g.Go(func() (err error) {
 			block[i], err = makeRow(gctx, first+i)
+			if err != nil && o.Skipped != nil && fault.KindOf(err) != 0 && gctx.Err() == nil {
+				bad[i], err = err, nil
+			}
 			return err
 		})
 	}

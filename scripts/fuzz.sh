@@ -22,7 +22,7 @@ while read -r package <&3; do
   fi
   for target in $(grep '^Fuzz' <<<"$list"); do
     count=$((count + 1))
-    if out=$($go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" "$package" 2>&1); then
+    if out=$($go test -run '^$' -fuzz "^$target\$" -fuzztime "$time" -fuzzminimizetime 10x "$package" 2>&1); then
       printf 'fuzz: %-24s %s\n' "$target" "$(grep '^fuzz: elapsed' <<<"$out" | tail -1 | sed 's/^fuzz: //')"
     else
       printf '%s\nfuzz: %s of %s FAILED\n' "$out" "$target" "$package"

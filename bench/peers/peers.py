@@ -461,8 +461,8 @@ def with_mds(job: Job) -> Iterable[Any]:
     )
 
 
-def with_chaski(job: Job, kind: str) -> Iterator[Any]:
-    """chaski: an engine of its own, batches over gRPC into this process."""
+def with_chaski(job: Job, kind: str, transport: Any = "auto") -> Iterator[Any]:
+    """chaski: an engine of its own, batches in shared memory or over gRPC into this process."""
     import chaski.torch
 
     files = job.files(f"{kind}/*.tif")
@@ -478,6 +478,7 @@ def with_chaski(job: Job, kind: str) -> Iterator[Any]:
         dtype="float32",
         normalize=chaski.Normalize(1 / std, -mean / std),
         workers=max(1, job.workers),
+        transport=transport,
         **options,
     )
     while True:
@@ -487,6 +488,7 @@ def with_chaski(job: Job, kind: str) -> Iterator[Any]:
 
 PEERS: dict[str, Callable[[Job], Iterable[Any]]] = {
     "chaski": functools.partial(with_chaski, kind="tog"),
+    "chaski-grpc": functools.partial(with_chaski, kind="tog", transport="grpc"),
     "chaski-rumi1": functools.partial(with_chaski, kind="rumi1"),
     **{name: functools.partial(with_reader, name=name) for name in READERS},
     "rumi-many": with_rumi_many,
@@ -498,7 +500,7 @@ ALONE = {"chaski-load": "tog", "chaski-load-rumi1": "rumi1"}
 
 PEERS_OF = {
     "chips": [*PEERS, *ALONE],
-    "windows": ["chaski", "chaski-rumi1", "rasterio", "rumi", "rumi1", "rumi-many", *ALONE],
+    "windows": ["chaski", "chaski-grpc", "chaski-rumi1", "rasterio", "rumi", "rumi1", "rumi-many", *ALONE],
 }
 
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"os"
 	"strings"
 	"time"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/openzl"
 )
 
 // roundFlags are common to all measurements.
@@ -21,10 +23,15 @@ type roundFlags struct {
 }
 
 func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
+	f.addRounds(fl, seconds)
+	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
+}
+
+// addRounds adds the flags of a measurement that has one worker.
+func (f *roundFlags) addRounds(fl *pflag.FlagSet, seconds float64) {
 	fl.BoolVar(&f.json, "json", false, "one line of JSON instead of a table")
 	fl.IntVar(&f.rounds, "rounds", 5, "rounds, each measured for itself")
 	fl.Float64Var(&f.seconds, "seconds", seconds, "time of a round, at least, in seconds")
-	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 }
 
 func (f *roundFlags) check() error {
@@ -37,7 +44,7 @@ func (f *roundFlags) check() error {
 func (f *roundFlags) time() time.Duration { return time.Duration(f.seconds * float64(time.Second)) }
 
 // print shows a report, if there is one.
-func (f *roundFlags) print(s streams, r *bench.Report, err error) error {
+func (f *roundFlags) print(s streams, r interface{ WriteText(io.Writer) error }, err error) error {
 	switch {
 	case err != nil:
 		return err
@@ -64,9 +71,11 @@ they fit. MB are 10^6 bytes of decoded samples.`,
 		Example: `  chaski bench decode --rounds 3 --seconds 0.2 chip.tif
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
 		Args: cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error { return usagef("no verb is named: decode, load or stream") },
+		RunE: func(*cobra.Command, []string) error {
+			return usagef("no verb is named: decode, frames, load or stream")
+		},
 	}
-	cmd.AddCommand(newBenchDecode(s), newBenchLoad(s), newBenchStream(s))
+	cmd.AddCommand(newBenchDecode(s), newBenchFrames(s), newBenchLoad(s), newBenchStream(s))
 	return cmd
 }
 
@@ -99,6 +108,44 @@ array also lays the chunks out as (b y x); float32 also casts, scales and offset
 	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, strings.Join(bench.Stages(), ", "))
 	cmd.Flags().BoolVar(&o.Opened, "opened", false, "leave opening files and reading their headers out")
 	cmd.Flags().IntVar(&o.MaxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	return cmd
+}
+
+func newBenchFrames(s streams) *cobra.Command {
+	var f roundFlags
+	var o bench.FramesOptions
+	cmd := &cobra.Command{
+		Use:   "frames [flags] DIR",
+		Short: "Measure the decoding of OpenZL frames",
+		Long: `Measure the decoding of OpenZL frames, DIR/CLASS/*.zl, on one core: MB of decoded bytes a second
+for each class. A round measures every class in turn, for the time of --seconds each. All frames are
+held in memory and decoded once before; where FRAME.raw lies beside FRAME.zl it must be what the frame
+decodes to. ratio is decoded bytes over stored ones.
+
+With --python the original library, openzl (and geozl, for frames with its codecs) of that interpreter,
+decodes the same frames in the same rounds, never at the same time, and must give the same bytes.
+times is how many times as fast chaski is: the median over the rounds of the one speed over the other.
+The geometric mean leaves the class store out, which measures how memory is copied.`,
+		Example: `  chaski bench frames --rounds 2 --seconds 0.01 frames/
+  chaski bench frames --rounds 2 --seconds 0.01 --json frames/`,
+		Args: exactlyOne("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if o.MaxOutput < 1 {
+				return usagef("--max-output is at least 1")
+			}
+			p, progress := f.bar(s)
+			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
+			r, err := bench.Frames(cmd.Context(), args[0], o)
+			p.done()
+			return f.print(s, r, err)
+		},
+	}
+	f.addRounds(cmd.Flags(), 0.2)
+	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` with the original library, to be measured beside (default: none)")
+	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput, "largest content of a frame, in bytes")
 	return cmd
 }
 

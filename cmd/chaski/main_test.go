@@ -367,7 +367,8 @@ func workplace(t *testing.T) string {
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
 		"chip.tif": chip, "first.tif": chip, "second.tif": chip, "chips/a.tif": chip, "chips/b.tif": chip, "chips/sub/c.tif": chip,
-		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "stats.json": []byte(stats),
+		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats),
+		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 	} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
@@ -473,7 +474,7 @@ func TestExamplesRun(t *testing.T) {
 	if n < 15 {
 		t.Errorf("only %d examples", n)
 	}
-	for _, f := range []string{"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet", "stats.json"} {
+	for _, f := range []string{"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet", "labelled.parquet", "stats.json"} {
 		if st, err := os.Stat(f); err != nil || st.Size() < 100 {
 			t.Errorf("%s: %v", f, err)
 		}

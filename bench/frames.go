@@ -1,0 +1,345 @@
+package bench
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/geozl"
+	"github.com/chaski-eo/chaski/openzl"
+)
+
+// FramesOptions of Frames.
+type FramesOptions struct {
+	// Rounds of at least Time for each class. Default 5 of 200 ms.
+	Rounds int
+	Time   time.Duration
+	// MaxOutput is the limit of a frame's content in bytes. Default openzl.DefaultMaxOutput.
+	MaxOutput int
+	// Python, if not empty, is an interpreter with openzl, and geozl where frames have its codecs; the
+	// original library then decodes the same frames in the same rounds.
+	Python string
+	// Progress is called after every round.
+	Progress func(done, total int)
+}
+
+func (o FramesOptions) withDefaults() FramesOptions {
+	if o.Rounds == 0 {
+		o.Rounds = 5
+	}
+	if o.Time == 0 {
+		o.Time = 200 * time.Millisecond
+	}
+	if o.MaxOutput == 0 {
+		o.MaxOutput = openzl.DefaultMaxOutput
+	}
+	return o
+}
+
+// FrameClass is what was measured of the frames of one folder.
+type FrameClass struct {
+	Class  string  `json:"class"`
+	Frames int     `json:"frames"`
+	Bytes  int64   `json:"bytes"` // of all outputs of the frames, decoded
+	Ratio  float64 `json:"ratio"` // Bytes over the bytes of the frames
+	Speed  Figure  `json:"speed"` // MB/s of decoded bytes
+	// Original is the speed of the original library, and Relative, round by round, Speed over it. Both
+	// are nil without a Python, and where the original refuses a frame, which Refused then says.
+	Original *Figure `json:"original,omitempty"`
+	Relative *Figure `json:"relative,omitempty"`
+	Refused  string  `json:"refused,omitempty"`
+}
+
+// FramesReport is the result of Frames.
+type FramesReport struct {
+	Report
+	Classes []FrameClass `json:"classes"`
+	// Mean is the geometric mean of the medians of Relative, of all classes but StoreClass that have
+	// one; 0 if none has.
+	Mean float64 `json:"mean,omitempty"`
+}
+
+// StoreClass is the class that Mean leaves out: frames that hold the samples as they are measure
+// how memory is copied.
+const StoreClass = "store"
+
+// Bounds of what is held in memory, in bytes: frames, and what they are decoded to.
+const (
+	maxFrames  = 2 << 30
+	maxDecoded = 8 << 30
+)
+
+// Frames measures the decoding of OpenZL frames, dir/CLASS/*.zl, on one goroutine: in every round each
+// class in turn, all its frames again and again until the time is over. A frame with one numeric output
+// is decoded into memory of the caller's, as chunks of a raster are; any other into the decoder's.
+// Where FRAME.raw lies beside FRAME.zl the output must be equal to it; the original's must be to ours.
+//
+// A folder without frames is NotFound; other errors have the kinds of openzl.Decoder.
+func Frames(ctx context.Context, dir string, o FramesOptions) (*FramesReport, error) {
+	o = o.withDefaults()
+	if o.Rounds < 1 || o.Time < 0 || o.MaxOutput < 1 {
+		return nil, fmt.Errorf("bench: %d rounds of %v", o.Rounds, o.Time)
+	}
+	classes, err := readClasses(ctx, dir, o.MaxOutput)
+	if err != nil {
+		return nil, err
+	}
+	r := &FramesReport{Report: Report{Workload: "frames: OpenZL frames on one core", Machine: ThisMachine()}}
+	r.set("classes", "%d", len(classes))
+	r.set("rounds", "%d of %v a class", o.Rounds, o.Time)
+	var peer *original
+	if o.Python != "" {
+		if peer, err = startOriginal(ctx, o.Python, classes); err != nil {
+			return nil, err
+		}
+		defer peer.stop()
+		r.set("original", "%s", peer.versions)
+	}
+	for i := range o.Rounds {
+		for _, c := range classes {
+			if err := c.round(ctx, peer, i, o.Time); err != nil {
+				return nil, err
+			}
+		}
+		if o.Progress != nil {
+			o.Progress(i+1, o.Rounds)
+		}
+	}
+	r.summarise(classes)
+	return r, nil
+}
+
+func (r *FramesReport) summarise(classes []*frameClass) {
+	logs, n := 0.0, 0
+	for _, c := range classes {
+		f := FrameClass{Class: c.name, Frames: len(c.frames), Bytes: c.bytes, Ratio: float64(c.bytes) / float64(c.stored),
+			Speed: newFigure(c.name, "MB/s", c.ours), Refused: c.refused}
+		r.Figures = append(r.Figures, f.Speed)
+		if len(c.theirs) > 0 {
+			relative := make([]float64, len(c.ours))
+			for i := range relative {
+				relative[i] = c.ours[i] / c.theirs[i]
+			}
+			theirs, times := newFigure(c.name, "MB/s", c.theirs), newFigure(c.name, "times", relative)
+			f.Original, f.Relative = &theirs, &times
+			if c.name != StoreClass {
+				logs, n = logs+math.Log(times.Median), n+1
+			}
+		}
+		r.Classes = append(r.Classes, f)
+	}
+	if n > 0 {
+		r.Mean = math.Exp(logs / float64(n))
+	}
+}
+
+// WriteText writes the report as a table.
+func (r *FramesReport) WriteText(w io.Writer) error {
+	var b strings.Builder
+	r.writeHead(&b)
+	t := tabwriter.NewWriter(&b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	head := "class\tframes\tMB\tratio\tMB/s min\tmedian\tmax\t"
+	peers := slices.ContainsFunc(r.Classes, func(c FrameClass) bool { return c.Original != nil || c.Refused != "" })
+	if peers {
+		head += "original min\tmedian\tmax\ttimes\t"
+	}
+	fmt.Fprintln(t, head)
+	for _, c := range r.Classes {
+		fmt.Fprintf(t, "%s\t%d\t%s\t%.2f\t%s", c.Class, c.Frames, number(float64(c.Bytes)/1e6), c.Ratio, spread(c.Speed))
+		switch {
+		case c.Original != nil:
+			fmt.Fprintf(t, "%s%.3f\t", spread(*c.Original), c.Relative.Median)
+		case c.Refused != "":
+			fmt.Fprint(t, "-\t-\t-\t-\t")
+		}
+		fmt.Fprintln(t)
+	}
+	if err := t.Flush(); err != nil {
+		return err
+	}
+	for _, c := range r.Classes {
+		if c.Refused != "" {
+			fmt.Fprintf(&b, "%s: the original refuses it: %s\n", c.Class, c.Refused)
+		}
+	}
+	if r.Mean > 0 {
+		fmt.Fprintf(&b, "\ngeometric mean of times, %s left out: %.3f\n", StoreClass, r.Mean)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func spread(f Figure) string {
+	return number(f.Min) + "\t" + number(f.Median) + "\t" + number(f.Max) + "\t"
+}
+
+// frameClass is the frames of a folder, in memory, and what was measured of them.
+type frameClass struct {
+	name          string
+	dir           string
+	decoder       *openzl.Decoder
+	frames        []frame
+	stored, bytes int64
+	sum           string // SHA-256 of all outputs, end to end
+	ours, theirs  []float64
+	refused       string
+}
+
+// frame is a frame and, if it has one numeric output, the memory for it.
+type frame struct {
+	path  string
+	data  []byte
+	width int // 0: decoded into the decoder's memory
+	out   []byte
+}
+
+// readClasses reads and decodes the frames of all classes, in the order of their names.
+func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass, error) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, notThere(err, dir)
+	}
+	var classes []*frameClass
+	var stored, decoded int64
+	for _, e := range entries {
+		files, err := filepath.Glob(filepath.Join(escape(filepath.Join(dir, e.Name())), "*.zl"))
+		if err != nil || len(files) == 0 {
+			continue
+		}
+		c := &frameClass{name: e.Name(), dir: filepath.Join(dir, e.Name()),
+			decoder: openzl.NewDecoder(openzl.Options{MaxOutput: maxOutput, Custom: geozl.Codecs()})}
+		all := sha256.New()
+		for _, f := range files {
+			if err := ctx.Err(); err != nil {
+				return nil, err
+			}
+			if err := c.add(f, all, &stored, &decoded); err != nil {
+				return nil, fault.WithFile(err, f)
+			}
+		}
+		if c.bytes == 0 {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "frames", fault.NoOffset, "no frame has content"), c.dir)
+		}
+		c.sum = hex.EncodeToString(all.Sum(nil))
+		classes = append(classes, c)
+	}
+	if len(classes) == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no CLASS/*.zl in it"), dir)
+	}
+	return classes, nil
+}
+
+// escape takes the meaning of a path's special characters in a glob away.
+func escape(p string) string {
+	if os.PathSeparator == '\\' {
+		return p // there is no way to there
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(p)
+}
+
+func notThere(err error, name string) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fault.Wrap(fault.NotFound, "folder", fault.NoOffset, errors.New("no such folder"))
+	}
+	return fault.WithFile(err, name)
+}
+
+// add reads a frame and decodes it once.
+func (c *frameClass) add(path string, all io.Writer, stored, decoded *int64) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if *stored += st.Size(); *stored > maxFrames {
+		return fault.New(fault.Limit, "frames", fault.NoOffset, "over %d bytes", int64(maxFrames))
+	}
+	f := frame{path: path}
+	if f.data, err = os.ReadFile(path); err != nil {
+		return err
+	}
+	outs, err := c.decoder.Decode(f.data)
+	if err != nil {
+		return err
+	}
+	raw, rerr := os.ReadFile(strings.TrimSuffix(path, ".zl") + ".raw")
+	if rerr != nil && !errors.Is(rerr, fs.ErrNotExist) {
+		return rerr
+	}
+	n, same := 0, rerr != nil
+	for _, o := range outs {
+		n += len(o.Data)
+		_, _ = all.Write(o.Data)
+	}
+	if !same {
+		same = n == len(raw)
+		for at, i := 0, 0; same && i < len(outs); i++ {
+			same = string(raw[at:at+len(outs[i].Data)]) == string(outs[i].Data)
+			at += len(outs[i].Data)
+		}
+	}
+	if !same {
+		return fault.New(fault.Corrupt, "content", fault.NoOffset, "is not that of the .raw file beside it")
+	}
+	if *decoded += int64(n); *decoded > maxDecoded {
+		return fault.New(fault.Limit, "frames", fault.NoOffset, "over %d bytes decoded", int64(maxDecoded))
+	}
+	if len(outs) == 1 && outs[0].Type == openzl.Numeric {
+		f.width, f.out = outs[0].Width, make([]byte, n)
+	}
+	c.frames = append(c.frames, f)
+	c.stored, c.bytes = c.stored+int64(len(f.data)), c.bytes+int64(n)
+	return nil
+}
+
+// round measures the class once, and the original beside it: who is first changes from round to
+// round, as the second finds the frames in the cache.
+func (c *frameClass) round(ctx context.Context, peer *original, i int, d time.Duration) error {
+	both := []func() error{
+		func() error { return c.measure(ctx, d) },
+		func() error {
+			if peer == nil || c.refused != "" {
+				return nil
+			}
+			return peer.measure(c, d)
+		},
+	}
+	return errors.Join(both[i%2](), both[1-i%2]())
+}
+
+// measure decodes all frames, again and again until the time is over.
+func (c *frameClass) measure(ctx context.Context, d time.Duration) error {
+	passes, start := 0, time.Now()
+	for passes == 0 || time.Since(start) < d {
+		for i := range c.frames {
+			if err := c.decode(&c.frames[i]); err != nil {
+				return fault.WithFile(err, c.frames[i].path)
+			}
+		}
+		passes++
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+	}
+	c.ours = append(c.ours, float64(passes)*float64(c.bytes)/1e6/time.Since(start).Seconds())
+	return nil
+}
+
+func (c *frameClass) decode(f *frame) error {
+	if f.width > 0 {
+		return c.decoder.Decompress(f.out, f.data, f.width)
+	}
+	_, err := c.decoder.Decode(f.data)
+	return err
+}

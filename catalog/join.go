@@ -1,0 +1,264 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"path"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Join says which columns of a table a catalog gets besides its own.
+type Join struct {
+	// Table is a Parquet or CSV (.csv, .tsv) file, as datasets may be: flat columns of numbers and texts.
+	// All of its columns are taken, but for one called "uri".
+	Table string
+	// On is the column that says which file a row is of: its URI as it is written in the catalog or, if
+	// there is no such row, the name of the file without folder and extension. No two rows may say
+	// the same; a row may be of several files.
+	On string
+	// Left allows files that have no row; their columns are null. Otherwise they are NotFound.
+	Left bool
+}
+
+// maxJoined bounds the columns of a joined table.
+const maxJoined = 1000
+
+// joined is a table whose rows belong to files.
+type joined struct {
+	tab  table
+	cols []column
+	at   []int64      // of each file its row, or -1
+	row  reflect.Type // a struct: the fields of row, then a pointer or slice for each of cols
+	name string
+}
+
+// openJoin opens the table and finds the row of each file, before any file is read.
+func openJoin(ctx context.Context, o WriteOptions, files []namedFile) (_ *joined, err error) {
+	j := &joined{name: o.Join.Table}
+	names, err := j.open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = j.tab.close()
+		}
+	}()
+	if err := checkRows(j.tab.rows()); err != nil {
+		return nil, err
+	}
+	if err := j.columns(names, o.Join.On); err != nil {
+		return nil, err
+	}
+	keys, err := j.keys(ctx, o.Join.On)
+	if err != nil {
+		return nil, err
+	}
+	return j, j.match(files, keys, o)
+}
+
+// open opens the table and returns the names of its columns.
+func (j *joined) open(ctx context.Context, o WriteOptions) ([]string, error) {
+	r, err := o.Opener.Open(ctx, j.name)
+	if err != nil {
+		return nil, err
+	}
+	switch ext := strings.ToLower(filepath.Ext(j.name)); ext {
+	case ".csv", ".tsv":
+		defer func() { _ = r.Close() }()
+		comma := ','
+		if ext == ".tsv" {
+			comma = '\t'
+		}
+		t, err := openCSV(ctx, r, comma, nil, o.Join.On)
+		if err != nil {
+			return nil, err
+		}
+		j.tab = t
+		return t.names, nil
+	case ".parquet", ".pq", ".geoparquet":
+		t, err := openParquet(ctx, r, 32<<20)
+		if err != nil {
+			_ = r.Close()
+			return nil, err
+		}
+		j.tab = t
+		names := make([]string, len(t.f.Columns))
+		for i := range t.f.Columns {
+			names[i] = t.f.Columns[i].Name
+		}
+		return names, nil
+	}
+	_ = r.Close()
+	return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "neither Parquet nor CSV, going by its name")
+}
+
+var rowType = reflect.TypeFor[row]()
+
+// columns makes the type of a row with the table's columns.
+func (j *joined) columns(names []string, on string) error {
+	if !slices.Contains(names, on) {
+		_, err := j.tab.column(on)
+		return err
+	}
+	if len(names) > maxJoined {
+		return fault.New(fault.Limit, "table", fault.NoOffset, "%d columns, at most %d", len(names), maxJoined)
+	}
+	var fields []reflect.StructField
+	own := map[string]bool{}
+	for i := range rowType.NumField() {
+		f := rowType.Field(i)
+		name, _, _ := strings.Cut(f.Tag.Get("parquet"), ",")
+		own[name] = true
+		fields = append(fields, f)
+	}
+	for _, name := range names {
+		if name == colURI {
+			continue // the catalog's own
+		}
+		part := "column " + name
+		if own[name] {
+			return fault.New(fault.Unsupported, part, fault.NoOffset, "a catalog has one of this name itself")
+		}
+		if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune("\",`\\", r) }) {
+			return fault.New(fault.Unsupported, part, fault.NoOffset, "%q cannot be a column's name in a catalog", name)
+		}
+		own[name] = true
+		c, err := j.tab.column(name)
+		if err != nil {
+			return err
+		}
+		fields = append(fields, reflect.StructField{
+			Name: "Joined" + strconv.Itoa(len(j.cols)), Type: goType(c),
+			Tag: reflect.StructTag(`parquet:"` + name + `,optional,plain,zstd"`),
+		})
+		j.cols = append(j.cols, c)
+	}
+	j.row = reflect.StructOf(fields)
+	return nil
+}
+
+// goType returns the type whose nil is a null of the column.
+func goType(c column) reflect.Type {
+	switch c.kind() {
+	case Int:
+		return reflect.TypeFor[*int64]()
+	case Float:
+		return reflect.TypeFor[*float64]()
+	}
+	if p, ok := c.(*pqColumn); ok && p.opaque {
+		return reflect.TypeFor[[]byte]()
+	}
+	return reflect.TypeFor[*string]()
+}
+
+// keys returns the row of each value of a column.
+func (j *joined) keys(ctx context.Context, on string) (map[string]int64, error) {
+	c, err := j.tab.column(on)
+	if err != nil {
+		return nil, err
+	}
+	if c.kind() == Float {
+		return nil, fault.New(fault.Unsupported, "column "+on, fault.NoOffset, "holds floats, which name no file")
+	}
+	keys := map[string]int64{}
+	err = c.scan(ctx, func(row int64, v cell) error {
+		key := string(v.text)
+		if c.kind() == Int {
+			key = strconv.FormatInt(v.int, 10)
+		}
+		if v.null || key == "" {
+			return nil
+		}
+		if other, twice := keys[key]; twice {
+			return fault.New(fault.Corrupt, "column "+on, fault.NoOffset, "rows %d and %d both have %q", other, row, key)
+		}
+		keys[key] = row
+		return nil
+	})
+	return keys, err
+}
+
+// match finds the row of each file.
+func (j *joined) match(files []namedFile, keys map[string]int64, o WriteOptions) error {
+	j.at = make([]int64, len(files))
+	used := map[int64]bool{}
+	missing := ""
+	for i, f := range files {
+		row, ok := keys[f.uri]
+		if !ok {
+			row, ok = keys[stem(f.uri)]
+		}
+		if !ok {
+			row = -1
+			if o.Counts.Unmatched++; missing == "" {
+				missing = f.uri
+			}
+		} else {
+			used[row] = true
+		}
+		j.at[i] = row
+	}
+	o.Counts.Unused = int(j.tab.rows()) - len(used)
+	if missing == "" || o.Join.Left {
+		return nil
+	}
+	more := ""
+	if o.Counts.Unmatched > 1 {
+		more = fmt.Sprintf(", and none for %d more files", o.Counts.Unmatched-1)
+	}
+	return fault.New(fault.NotFound, "column "+o.Join.On, fault.NoOffset, "has neither %q nor %q%s", missing, stem(missing), more)
+}
+
+// stem returns the name of a file without folder and extension.
+func stem(uri string) string {
+	base := path.Base(uri)
+	return strings.TrimSuffix(base, path.Ext(base))
+}
+
+// extend returns a row of file i with the table's values, and the bytes of these.
+func (j *joined) extend(r *row, i int) (any, int, error) {
+	v, from := reflect.New(j.row).Elem(), reflect.ValueOf(r).Elem()
+	own := from.NumField()
+	for k := range own {
+		v.Field(k).Set(from.Field(k))
+	}
+	if j.at[i] < 0 {
+		return v.Interface(), 0, nil
+	}
+	size := 0
+	for k, c := range j.cols {
+		x, err := c.cell(context.Background(), j.at[i])
+		if err != nil {
+			return nil, 0, fault.WithFile(err, j.name)
+		}
+		size += 8 + len(x.text)
+		if !x.null {
+			v.Field(own + k).Set(valueOf(x, v.Field(own+k).Type()))
+		}
+	}
+	return v.Interface(), size, nil
+}
+
+func valueOf(x cell, t reflect.Type) reflect.Value {
+	switch t {
+	case reflect.TypeFor[*int64]():
+		return reflect.ValueOf(&x.int)
+	case reflect.TypeFor[*float64]():
+		return reflect.ValueOf(&x.float)
+	case reflect.TypeFor[[]byte]():
+		if len(x.text) == 0 {
+			return reflect.ValueOf([]byte{})
+		}
+		return reflect.ValueOf(bytes.Clone(x.text))
+	}
+	s := string(x.text)
+	return reflect.ValueOf(&s)
+}

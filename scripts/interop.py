@@ -1,0 +1,192 @@
+"""`make interop`: both directions of compatibility with the original Python packages.
+
+    interop.py [--only VARIABLE ...]
+
+Makes a virtual environment for each file of scripts/interop/*.txt below .interop/ (again whenever
+the file or the interpreter changes), and runs the tests of Go and Python that skip themselves
+unless a variable names an interpreter with the originals. Which tests these are is not listed
+anywhere: they are those that skip themselves when the variables are not set. Every one of them must
+then pass; one that is skipped all the same, or a variable that this script does not set, is a
+failure.
+
+pip's own settings (an index, a cache, a proxy) apply. Python 3.12 or newer, for rasterio 1.5.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = ROOT / ".interop"
+# The environment of each variable.
+VARIABLES = {
+    "CHASKI_ORACLE_PYTHON08": "rumi1",
+    "CHASKI_ORACLE_PYTHON16": "rumi2",
+    "CHASKI_ORACLE_PYTHON": "rasters",
+    "CHASKI_PYTHON": "rasters",
+}
+VARIABLE = re.compile(r"\bCHASKI_(?:ORACLE_)?PYTHON\d*\b")
+# Python tests that have originals to compare with.
+PYTHON_TESTS = ["python/tests/test_rumi.py"]
+# The comparison of mutated frames is as long as it is asked to be.
+SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}
+
+
+def say(text: str) -> None:
+    """Writes a line."""
+    print(f"interop: {text}", flush=True)
+
+
+def environment(name: str) -> str:
+    """Makes an environment, if it is not complete, and returns its interpreter."""
+    folder, wanted = HOME / name, ROOT / "scripts" / "interop" / f"{name}.txt"
+    python, stamp = folder / "bin" / "python", folder / "chaski-interop"
+    what = hashlib.sha256(wanted.read_bytes() + sys.executable.encode()).hexdigest()
+    if stamp.exists() and stamp.read_text() == what:
+        return str(python)
+    say(f"installing {wanted.relative_to(ROOT)} into {folder.relative_to(ROOT)}")
+    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "-r", wanted], check=True)
+    stamp.write_text(what)
+    return str(python)
+
+
+def guarded_packages() -> list[str]:
+    """Go packages whose tests mention one of the variables."""
+    found, unknown = set(), set()
+    for file in sorted(ROOT.rglob("*_test.go")):
+        parts = file.relative_to(ROOT).parts
+        names = set(VARIABLE.findall(file.read_text()))
+        if names and not any(p.startswith((".", "_")) or p == "testdata" for p in parts):
+            found.add("./" + "/".join(parts[:-1]))
+            unknown |= names - set(VARIABLES)
+    for file in (ROOT / "python" / "tests").glob("*.py"):
+        names = set(VARIABLE.findall(file.read_text()))
+        unknown |= names - set(VARIABLES)
+        if names and f"python/tests/{file.name}" not in PYTHON_TESTS:
+            sys.exit(f"interop: {file.name} has guarded tests that scripts/interop.py does not run")
+    if unknown:
+        sys.exit(
+            f"interop: tests need {', '.join(sorted(unknown))}, which this script does not set"
+        )
+    return sorted(found)
+
+
+class Results:
+    """What became of tests, by name: pass, fail or skip, and what they printed."""
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self.of: dict[str, str] = {}
+        self.output: dict[str, str] = {}
+
+    def go(self, packages: list[str], env: dict[str, str]) -> None:
+        """Runs the tests of packages. A package that does not build counts as a failed test."""
+        run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-json"]
+        run += ["-timeout", "20m", *packages]
+        p = subprocess.Popen(run, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+        for line in p.stdout:
+            try:
+                event = json.loads(line)
+            except ValueError:
+                print(line, end="")
+                continue
+            package = event.get("Package") or event.get("ImportPath", "")
+            name = f"{package}.{event.get('Test', '')}"
+            if event["Action"] in ("output", "build-output"):
+                self.output[name] = self.output.get(name, "") + event["Output"]
+            elif event["Action"] in ("pass", "fail", "skip") and (
+                "Test" in event or event["Action"] == "fail"
+            ):
+                self.of[name] = event["Action"]
+        if p.wait() != 0 and "fail" not in self.of.values():
+            self.of["go test"] = "fail"
+
+    def pytest(self, python: str, env: dict[str, str], report: Path) -> None:
+        """Runs the tests of PYTHON_TESTS with an interpreter."""
+        env = env | {"PYTHONPATH": str(ROOT / "python" / "src")}
+        run = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        p = subprocess.run([*run, *PYTHON_TESTS], cwd=ROOT, env=env, capture_output=True, text=True)
+        if not report.exists():
+            self.of["pytest"], self.output["pytest"] = "fail", p.stdout + p.stderr
+            return
+        for case in ET.parse(report).iter("testcase"):
+            name = f"{case.get('classname')}.{case.get('name')}"
+            kinds = {"skipped": "skip", "failure": "fail", "error": "fail"}
+            self.of[name] = next((v for k, v in kinds.items() if case.find(k) is not None), "pass")
+            self.output[name] = "".join(
+                f"{e.get('message')}\n{e.text or ''}" for k in kinds for e in case.iter(k)
+            )
+        report.unlink()
+
+    def skipped_for(self, names: set[str]) -> set[str]:
+        """Tests that were skipped and name one of the variables as the reason."""
+        return {
+            t
+            for t, result in self.of.items()
+            if result == "skip" and names & set(VARIABLE.findall(self.output.get(t, "")))
+        }
+
+
+def main() -> int:
+    """Runs everything and prints one line in all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--only", nargs="+", choices=sorted(VARIABLES), metavar="VARIABLE")
+    only = set(parser.parse_args().only or VARIABLES)
+    if sys.version_info < (3, 12):
+        have = ".".join(map(str, sys.version_info[:2]))
+        say(f"{sys.executable} is Python {have}; rasterio 1.5 needs 3.12 or newer.")
+        say("name one: make interop PYTHON=/path/to/python3.12")
+        return 1
+    start = time.monotonic()
+    packages = guarded_packages()
+    pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()))}
+    plain = {k: v for k, v in os.environ.items() if k not in VARIABLES} | SETTINGS
+    full = plain | {v: pythons[VARIABLES[v]] for v in only}
+
+    say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
+    without = Results()
+    without.go(packages, plain)
+    without.pytest(pythons["rasters"], plain, HOME / "report.xml")
+    guarded = without.skipped_for(only)
+    for t in sorted(guarded):
+        print(f"  {t}")
+    say(f"{len(guarded)} tests; running them with the originals")
+    got = Results()
+    got.go(packages, full)
+    got.pytest(pythons["rasters"], full, HOME / "report.xml")
+
+    failed = {t for t, result in got.of.items() if result == "fail"}
+    # A package fails with its tests.
+    failed = {
+        t
+        for t in failed
+        if not (t.endswith(".") and any(f != t and f.startswith(t) for f in failed))
+    }
+    skipped = {t for t in guarded if got.of.get(t) != "pass"} - failed
+    skipped |= got.skipped_for(only)
+    for t in sorted(failed):
+        print(f"--- failed: {t}\n{got.output.get(t, '')}")
+    for t in sorted(skipped):
+        print(f"--- skipped or not run: {t}\n{got.output.get(t, '')}")
+    passed = len(guarded - failed - skipped)
+    ok = not failed and not skipped and passed > 0
+    seconds = time.monotonic() - start
+    text = f"{passed} of {len(guarded)} guarded tests passed, {len(skipped)} skipped, "
+    text += f"{len(failed)} failed, in {seconds:.0f} s"
+    say(("PASSED: " if ok else "FAILED: ") + text)
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
