@@ -550,3 +550,40 @@ func syntheticRow(i int) row {
 	return row{URI: fmt.Sprintf("tiles/%03d/S2_%08d_chip.tif", i/10000, i), Index: x.AppendBlob(nil), Bands: 4, Height: 512, Width: 512,
 		DType: "uint16", EPSG: &epsg, Transform: []float64{a, 10, 0, b, 0, -10}, MinX: &a, MinY: &b, MaxX: &a, MaxY: &b, Size: off, MTime: &mtime}
 }
+
+// TestFolderBehindALink: a source that is a symbolic link to a folder is that folder.
+func TestFolderBehindALink(t *testing.T) {
+	dir := t.TempDir()
+	real := filepath.Join(dir, "real")
+	if err := os.MkdirAll(real, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-odd-16.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(real, "chip.tif"), b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	link := filepath.Join(dir, "link")
+	if err := os.Symlink(real, link); err != nil {
+		t.Skip(err)
+	}
+	var prints []string
+	for _, src := range []string{real, link} {
+		tab, err := Open(context.Background(), src, []Source{{Field: "image"}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if tab.Len() != 1 {
+			t.Errorf("%s has %d samples", src, tab.Len())
+		}
+		prints = append(prints, tab.Fingerprint())
+		if err := tab.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	if prints[0] != prints[1] {
+		t.Errorf("fingerprints %v", prints)
+	}
+}

@@ -44,8 +44,11 @@ func listFiles(ctx context.Context, src string, r *roots) (*listing, error) {
 	var l *listing
 	switch {
 	case err == nil && st.IsDir():
-		l = &listing{base: src}
-		err = l.walk(ctx, src, r, isRaster)
+		// Walking does not follow a link that is its root.
+		if src, err = filepath.EvalSymlinks(src); err == nil {
+			l = &listing{base: src}
+			err = l.walk(ctx, src, r, isRaster)
+		}
 	case err == nil:
 		if err := r.check(src); err != nil {
 			return nil, err

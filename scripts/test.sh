@@ -24,9 +24,19 @@ step go make test-go
 step variants make test-variants
 step python make test-python
 step fuzz make fuzz
+# The original packages come as wheels for Python 3.12 and newer.
+newer=
+for python in ${PYTHON-} python3.14 python3.13 python3.12 python3; do
+  if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
+    newer=$python
+    break
+  fi
+done
+[ -z "$newer" ] || step interop make interop PYTHON="$newer"
 
 printf '\n'
 printf 'test: %s\n' "${summary[@]}"
+[ -n "$newer" ] || echo "test: without the comparison with the original packages (make interop), which needs Python 3.12"
 [ -n "${RACE-}" ] || echo "test: without the race detector, which needs a C compiler"
 python=$(.venv/bin/python -c 'import platform, torch
 print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"

@@ -118,6 +118,21 @@ def test_break_goes_on_to_the_next_epoch(fake):
         assert loader.epoch == 2
 
 
+def test_an_iterator_that_gave_no_batch_skips_nothing(fake):
+    """Lightning asks for two before it trains."""
+    with connect(fake(FakeEngine())) as loader:
+        iter(loader)
+        assert [b.epoch for b in loader] == [0] * len(loader)
+        iter(loader)
+        it = iter(loader)
+        assert (next(it).epoch, next(it).step) == (1, 1)
+        state = loader.state_dict()
+        loader.load_state_dict(state)
+        iter(loader)
+        assert loader.state_dict() == state
+        assert [(b.epoch, b.step) for b in loader][0] == (1, 2)
+
+
 def test_set_epoch(fake):
     with connect(fake(FakeEngine())) as loader:
         loader.set_epoch(7)

@@ -7,8 +7,9 @@
             batch["image"]            # float32, (64, bands, height, width)
             batch["valid"]            # bool, (64,)
 
-`load` starts an engine, `connect` uses a running one, `read` reads one window; `chaski.torch` has a
-dataset for PyTorch, `chaski.order` tells which sample comes when.
+`load` starts an engine, `connect` uses a running one, `read` reads one window, `stats` counts what
+normalisation needs; `chaski.torch` has datasets for PyTorch, `chaski.order` tells which sample
+comes when.
 """
 
 from chaski import order
@@ -18,6 +19,7 @@ from chaski._payload import BadRow
 from chaski._read import info, read
 from chaski._rpc import FieldInfo
 from chaski._spec import Field, Normalize
+from chaski._stats import Stats, stats
 from chaski.errors import (
     CorruptError,
     DeadlineError,
@@ -52,6 +54,7 @@ __all__ = [
     "Ragged",
     "SpecError",
     "StateError",
+    "Stats",
     "UnavailableError",
     "UnsupportedError",
     "connect",
@@ -59,4 +62,5 @@ __all__ = [
     "load",
     "order",
     "read",
+    "stats",
 ]

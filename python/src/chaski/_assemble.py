@@ -69,6 +69,30 @@ class Batch(dict[str, Any]):
         return len(self["valid"])
 
 
+def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values of a batch of one row without the axis n.
+
+    Where n is merged with other axes, a value keeps its shape. A ragged field gives its elements,
+    text a str.
+
+    Args:
+        batch: what the values are of.
+        values: the batch itself, or its values as tensors.
+    """
+    out = {}
+    for name, v in values.items():
+        axes = batch.axes.get(name, ("n",))
+        if isinstance(v, tuple):  # ragged
+            out[name] = v[1]
+        elif isinstance(v, list):  # text
+            out[name] = v[0]
+        elif "n" in axes:
+            out[name] = v[(slice(None),) * axes.index("n") + (0,)]
+        else:
+            out[name] = v
+    return out
+
+
 class _Owner:
     """Owns a block of memory on behalf of the arrays over it, and gives it back after the last one.
 

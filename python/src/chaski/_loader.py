@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import operator
 import os
 import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from chaski import _engine
-from chaski._assemble import Batch, Pool
+from chaski._assemble import Batch, Pool, only_row
 from chaski._payload import BadRow
-from chaski._rpc import Connection, FieldInfo
-from chaski._spec import FieldLike, NormalizeLike, Stats, build_spec
+from chaski._rpc import Connection, Description, FieldInfo
+from chaski._spec import FieldLike, NormalizeLike, StatsLike, build_spec
 from chaski._stream import Job, Run, RunOptions, Transport
 from chaski.errors import SpecError, StateError
 from chaski.order import VERSION, State, Ticket, local_rows, steps
@@ -74,7 +76,8 @@ class Loader:
 
     Each `for batch in loader` is one epoch. The first is epoch 0 (or the one of `set_epoch`, or the
     rest of the one that a loaded state stands in); the next one follows, also where a loop was left
-    with `break`. After an error the next loop goes on at the step that failed.
+    with `break`, but not after an iterator that gave no batch. After an error the next loop goes on
+    at the step that failed.
 
     A loader is for one thread, and closes itself at the end of a `with` or of its life.
 
@@ -134,13 +137,15 @@ class Loader:
         except BaseException:
             self._close()
             raise
+        self._single = {**spec, "batch_size": 1, "shuffle": False, "drop_last": False}
+        self._singles: Description | None = None  # of _single, once it is asked for
         self._seed: int = spec["seed"]
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
         self._epoch = 0
         self._step = 0
-        self._begun = False  # an iteration of this epoch has begun, and not ended in an error
+        self._begun = False  # an iteration gave a batch of this epoch, and did not end in an error
 
     def __len__(self) -> int:
         """Returns the steps of an epoch, the same on every rank."""
@@ -163,6 +168,15 @@ class Loader:
             RuntimeError: in a DataLoader worker, or in a forked child of the process that made
                 this.
         """
+        self._check_usable()
+        self._end_run()
+        if self._begun or self._step >= self._steps:
+            self._epoch, self._step, self._begun = self._epoch + 1, 0, False
+        run = _Epoch(self)
+        self._run = weakref.ref(run)
+        return run
+
+    def _check_usable(self) -> None:
         refuse_worker()
         if os.getpid() != self._pid:
             raise RuntimeError(
@@ -170,13 +184,47 @@ class Loader:
             )
         if not self._close.alive:
             raise RuntimeError("this chaski.Loader is closed")
-        self._end_run()
-        if self._begun or self._step >= self._steps:
-            self._epoch, self._step = self._epoch + 1, 0
-        self._begun = True
-        run = _Epoch(self)
-        self._run = weakref.ref(run)
-        return run
+
+    def sample(self, i: int) -> dict[str, Any]:
+        """Returns one sample, to look at: a dict of arrays without the axis n.
+
+        It is sample i in the order of the dataset, whatever the shuffling, rank and epoch of this
+        loader: what "sample" of a batch tells. Its window, if there are any, is that of epoch 0
+        without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the array
+        is that of a batch of one. The iteration that is going on is not disturbed.
+
+        Every call asks the engine on its own, and waits: this is not for training.
+
+        Args:
+            i: index in [0, `samples`); negative ones count from the end.
+
+        Raises:
+            IndexError: there is no such sample.
+            Error: it cannot be read; of the kind that fits. With bad_samples="skip", its "valid" is
+                False instead.
+        """
+        batch = self._sample(i)
+        return only_row(batch, batch)
+
+    def _sample(self, i: int) -> Batch:
+        """Returns sample i as a batch of one row."""
+        self._check_usable()
+        k = operator.index(i)
+        if k < 0:
+            k += self.samples
+        if not 0 <= k < self.samples:
+            raise IndexError(f"sample {i} of {self.samples}")
+        if self._singles is None:
+            self._singles = self._connection.describe(self._single, self._options.timeout)
+        job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
+        options = replace(self._options, prefetch=1)
+        run = Run(self._connection, self._singles, iter([job]), options, self._pool, self._scratch)
+        try:
+            batch = run.next()
+        finally:
+            run.close()
+        assert batch is not None  # a ticket was sent
+        return batch
 
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
@@ -200,7 +248,7 @@ class Loader:
             run.close()
 
     def _yielded(self, batch: Batch) -> None:
-        self._step = batch.step + 1
+        self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
 
     def _finished(self) -> None:
@@ -318,7 +366,7 @@ def load(
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float32",
     normalize: NormalizeLike = None,
-    stats: Stats | None = None,
+    stats: StatsLike | None = None,
     fill: float | None = None,
     pad: bool = False,
     validity: str | None = None,
@@ -360,7 +408,7 @@ def load(
         dtype: "float32", "float16", "bfloat16", "uint8", or "native" for that of the files.
         normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
             with `stats`. Fields of dtype "native", and fields that stats lacks, are left out.
-        stats: JSON of `chaski stats`: its path, or what it holds.
+        stats: what `chaski.stats` returns, or JSON of `chaski stats`: its path, or what it holds.
         fill: element for nodata samples and padding, in units of the result.
         pad: windows may reach past the edge of an asset, filled.
         validity: name of a uint8 tensor that says where "image" is valid; only without `fields`.
@@ -440,7 +488,7 @@ def connect(
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float32",
     normalize: NormalizeLike = None,
-    stats: Stats | None = None,
+    stats: StatsLike | None = None,
     fill: float | None = None,
     pad: bool = False,
     validity: str | None = None,

@@ -32,7 +32,7 @@ class Normalize:
 
 
 Method: TypeAlias = Literal["mean_std", "min_max", "percentile"]
-Stats: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
+StatsLike: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any]"
 NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[False] | None"
 
 
@@ -83,7 +83,7 @@ def build_spec(
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float32",
     normalize: NormalizeLike = None,
-    stats: Stats | None = None,
+    stats: StatsLike | None = None,
     fill: float | None = None,
     pad: bool = False,
     validity: str | None = None,
@@ -108,7 +108,7 @@ def build_spec(
     else:
         if bands is not None or validity is not None:
             raise SpecError("with fields, give bands and validity in the Field they belong to")
-        named = {name: _field(name, f) for name, f in fields.items()}
+        named = {name: build_field(name, f) for name, f in fields.items()}
         if not named:
             raise SpecError("fields is empty")
     default = Field(
@@ -130,7 +130,12 @@ def build_spec(
     return spec
 
 
-def _field(name: str, f: FieldLike) -> Field:
+def build_field(name: str, f: FieldLike) -> Field:
+    """Returns a field, however it was given.
+
+    Raises:
+        SpecError: it is none.
+    """
     if isinstance(f, Field):
         return f
     if isinstance(f, str):
@@ -246,7 +251,7 @@ def _floats(v: float | Sequence[float]) -> list[float]:
         return [float(v)]  # type: ignore[arg-type]
 
 
-def _load_stats(stats: Stats) -> Mapping[str, Any]:
+def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     """Returns the fields of a `chaski stats` JSON: a path, or what it holds."""
     if not isinstance(stats, Mapping):
         try:

@@ -1,8 +1,9 @@
-"""chaski for PyTorch: a dataset whose items are whole batches of tensors."""
+"""chaski for PyTorch: datasets whose items are whole batches of tensors, or single samples."""
 
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -12,10 +13,10 @@ import torch
 import torch.distributed
 import torch.utils.data
 
-from chaski._assemble import Batch, Ragged
+from chaski._assemble import Batch, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
 
-__all__ = ["IterableDataset", "to_tensors"]
+__all__ = ["IterableDataset", "MapDataset", "to_tensors"]
 
 
 def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
@@ -58,6 +59,13 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
 
     It does its own batching and its own work in parallel: in a DataLoader, use `batch_size=None`
     and `num_workers=0`; in worker processes it raises RuntimeError.
+
+    Make it after the process group: in Lightning, in the hook `train_dataloader`; with Accelerate,
+    after the Accelerator. One that was made before raises RuntimeError when it is iterated. Both
+    take the dataset itself: `train_dataloader` may return it, and `accelerator.prepare` leaves it
+    as it is (put its tensors on the device yourself). A DataLoader that Accelerate has prepared
+    would share every rank's rows among the ranks once more; the dataset finds out, and raises
+    RuntimeError.
     """
 
     def __init__(
@@ -85,6 +93,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         """
         super().__init__()
         self._loader: Loader | None
+        self._ranks_found = False
         if isinstance(source, Loader):
             if target is not None or rank is not None or world_size is not None or options:
                 raise TypeError("a chaski.Loader already has its options")
@@ -94,6 +103,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             raise TypeError("give both rank and world_size, or none")
         if rank is None or world_size is None:
             rank, world_size = _distributed()
+            self._ranks_found = True
         options |= {"rank": rank, "world_size": world_size}
         self._loader = (
             load(source, **options) if target is None else connect(target, source, **options)
@@ -106,10 +116,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         Raises:
             RuntimeError: this is a copy that was sent to another process.
         """
-        if self._loader is None:
-            refuse_worker()
-            raise RuntimeError("a chaski dataset does not work in another process than its own")
-        return self._loader
+        return _here(self._loader)
 
     @property
     def epoch(self) -> int:
@@ -125,17 +132,44 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         """Starts the next epoch.
 
         Raises:
-            RuntimeError: in a DataLoader worker; the text says what to do.
+            RuntimeError: in a DataLoader worker, within a loader that shares batches among ranks
+                once more, or made before torch.distributed was initialised; the text says what to
+                do.
         """
         refuse_worker()
+        self._refuse_other_ranks()
         return map(to_tensors, self.loader)
+
+    def _refuse_other_ranks(self) -> None:
+        """Raises if the samples of an epoch would not come once over all ranks."""
+        loader = self.loader
+        if self._ranks_found and _distributed() != (loader.rank, loader.world_size):
+            rank, world = _distributed()
+            raise RuntimeError(
+                f"this chaski dataset was made as rank {loader.rank} of {loader.world_size}, and "
+                f"torch.distributed now says {rank} of {world}: make it after the process group "
+                "(in Lightning, in the hook train_dataloader; with Accelerate, after the "
+                "Accelerator), or give it rank and world_size"
+            )
+        if loader.world_size > 1 and _shared_out_again(self):
+            raise RuntimeError(
+                f"this chaski dataset is rank {loader.rank} of {loader.world_size} already, and "
+                "Accelerate would share its batches among the ranks once more. Do not prepare a "
+                "DataLoader of it: iterate over the dataset itself, which accelerator.prepare "
+                "leaves as it is"
+            )
 
     def __len__(self) -> int:
         """Returns the steps of an epoch, the same on every rank."""
         return len(self.loader)
 
     def set_epoch(self, epoch: int) -> None:
-        """See `chaski.Loader.set_epoch`."""
+        """See `chaski.Loader.set_epoch`.
+
+        Raises:
+            RuntimeError: as `__iter__`.
+        """
+        self._refuse_other_ranks()
         self.loader.set_epoch(epoch)
 
     def state_dict(self) -> dict[str, Any]:
@@ -161,6 +195,111 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
     def __getstate__(self) -> dict[str, Any]:
         """Leaves the loader behind: a copy in a worker only explains why it does not work."""
         return {**self.__dict__, "_loader": None}
+
+
+class MapDataset(torch.utils.data.Dataset[dict[str, Any]]):
+    """Samples as dicts of tensors, by their index in the dataset: to look at, not to train on.
+
+        dataset = chaski.torch.MapDataset("chips/", normalize="mean_std", stats="stats.json")
+        dataset[7]["image"]  # (bands, height, width)
+
+    See `chaski.Loader.sample` for what an item is. Every item is a question to the engine, with its
+    answer awaited: `IterableDataset` is several times as fast. There are no ranks; a sampler
+    (DistributedSampler) may share the indices out. In a DataLoader, use `num_workers=0`.
+    """
+
+    def __init__(
+        self, source: str | os.PathLike[str] | Loader, *, target: str | None = None, **options: Any
+    ) -> None:
+        """Opens a dataset.
+
+        Args:
+            source: as for `chaski.load`; or a `chaski.Loader`, then without any other argument.
+            target: "host:port" of a running engine, as for `chaski.connect`; default: a local
+                engine.
+            **options: all else that `chaski.load` or `chaski.connect` take, but batch_size,
+                shuffle, drop_last, rank and world_size, which mean nothing here.
+
+        Raises:
+            TypeError: a Loader and other arguments are given, or one that means nothing.
+            Error: see `chaski.load`.
+        """
+        super().__init__()
+        self._loader: Loader | None
+        if isinstance(source, Loader):
+            if target is not None or options:
+                raise TypeError("a chaski.Loader already has its options")
+            self._loader = source
+            return
+        wrong = {"batch_size", "shuffle", "drop_last", "rank", "world_size"} & set(options)
+        if wrong:
+            raise TypeError(f"{min(wrong)} means nothing to a MapDataset")
+        options |= {"batch_size": 1, "shuffle": False}
+        self._loader = (
+            load(source, **options) if target is None else connect(target, source, **options)
+        )
+
+    @property
+    def loader(self) -> Loader:
+        """The loader behind this dataset.
+
+        Raises:
+            RuntimeError: this is a copy that was sent to another process.
+        """
+        return _here(self._loader)
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        """Returns sample i; negative indices count from the end.
+
+        Raises:
+            IndexError: there is no such sample.
+            RuntimeError: in a DataLoader worker; the text says what to do.
+            Error: the sample cannot be read; of the kind that fits.
+        """
+        batch = self.loader._sample(i)
+        return only_row(batch, to_tensors(batch))
+
+    def __len__(self) -> int:
+        """Returns the samples of the dataset."""
+        return self.loader.samples
+
+    def close(self) -> None:
+        """See `chaski.Loader.close`."""
+        self.loader.close()
+
+    def __enter__(self) -> MapDataset:
+        """Returns self."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes."""
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves the loader behind: a copy in a worker only explains why it does not work."""
+        return {**self.__dict__, "_loader": None}
+
+
+def _here(loader: Loader | None) -> Loader:
+    if loader is None:
+        refuse_worker()
+        raise RuntimeError("a chaski dataset does not work in another process than its own")
+    return loader
+
+
+def _shared_out_again(dataset: IterableDataset) -> bool:
+    """Reports whether what iterates over a dataset is a loader of Accelerate that splits batches.
+
+    Such a loader makes itself known to Accelerate before it asks for the epoch or an iterator.
+    """
+    state = sys.modules.get("accelerate.state")
+    if state is None:
+        return False
+    active = getattr(state.GradientState(), "active_dataloader", None)
+    seen = getattr(active, "dataset", None)
+    if seen is dataset:
+        return type(active).__name__ == "DataLoaderDispatcher"
+    return seen is not None and getattr(seen, "dataset", None) is dataset  # IterableDatasetShard
 
 
 def _distributed() -> tuple[int, int]:

@@ -1,0 +1,187 @@
+"""`stats`: the means, deviations and percentiles that normalisation needs."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski import _engine
+from chaski._spec import Field, FieldLike, build_field
+from chaski.errors import DeadlineError, EngineError, Error, NotFoundError, SpecError, of_kind
+
+_KINDS = ("corrupt", "unsupported", "limit", "not found")
+_PLACE = re.compile(r"(?P<part>[^:]+?)(?: at (?P<offset>\d+))?: ")
+
+
+class Stats(dict[str, Any]):
+    """What `chaski stats` prints, as a dict; `stats=` of `load` takes it, or the file of `save`.
+
+    Its members: "version"; "samples", those that were read; "skipped", those that could not be, if
+    any; "fields", for every raster field its "dtype" and its "bands", each with "count", "mean",
+    "std" (of the population), "min", "max", "percentiles" and "histogram" of the pixels that are
+    neither nodata, NaN nor infinite.
+    """
+
+    def mean(self, field: str = "image") -> npt.NDArray[np.float64]:
+        """Returns the mean of every band of a field: float64, (bands,); NaN without any pixel.
+
+        Raises:
+            NotFoundError: there is no such field, or it is none of rasters.
+        """
+        return self._of_bands(field, "mean")
+
+    def std(self, field: str = "image") -> npt.NDArray[np.float64]:
+        """Returns the standard deviation (of the population) likewise.
+
+        Raises:
+            NotFoundError: there is no such field, or it is none of rasters.
+        """
+        return self._of_bands(field, "std")
+
+    def _of_bands(self, field: str, member: str) -> npt.NDArray[np.float64]:
+        fields = self.get("fields", {})
+        if field not in fields:
+            raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}", kind="not found")
+        values = [b[member] for b in fields[field]["bands"]]
+        return np.array([np.nan if v is None else v for v in values], np.float64)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the JSON that `load` takes by its path. A file that is there is replaced whole.
+
+        Raises:
+            OSError: the file cannot be written.
+        """
+        path = os.path.abspath(path)
+        fd, part = tempfile.mkstemp(prefix=".stats-", dir=os.path.dirname(path))
+        try:
+            with open(fd, "w") as f:
+                json.dump(self, f)
+                f.write("\n")
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(part, 0o666 & ~umask)
+            os.replace(part, path)
+        except BaseException:
+            with contextlib.suppress(OSError):
+                os.unlink(part)
+            raise
+
+
+def stats(
+    source: str | os.PathLike[str],
+    *,
+    fields: Mapping[str, FieldLike] | None = None,
+    bad_samples: Literal["error", "skip"] = "error",
+    workers: int | None = None,
+    timeout: float | None = 3600.0,
+) -> Stats:
+    """Reads every raster of a dataset once, and counts what normalisation needs.
+
+        stats = chaski.stats("chips/")
+        loader = chaski.load("chips/", batch_size=64, normalize="mean_std", stats=stats)
+
+    It is the command `chaski stats`, run as a child process. Whole rasters are counted, whatever
+    windows a loader takes of them, in all of their bands; nodata is left out.
+
+    Args:
+        source: as for `load`.
+        fields: as for `load`, of which only column and pattern matter. Fields that ride along are
+            left out.
+        bad_samples: "error" raises for a sample that cannot be read; "skip" leaves it out, and
+            counts it in "skipped".
+        workers: threads that decode; default: one a core.
+        timeout: seconds for all of it; None waits for as long as it takes.
+
+    Raises:
+        SpecError: an argument is wrong.
+        EngineError: there is no engine, or it does not run.
+        DeadlineError: it took longer than the timeout.
+        Error: a raster cannot be read; of the kind that fits.
+    """
+    if timeout is not None and not timeout > 0:
+        raise SpecError(f"timeout is {timeout} s")
+    if bad_samples not in ("error", "skip"):
+        raise SpecError(f"bad_samples is {bad_samples!r}, neither 'error' nor 'skip'")
+    name = os.fspath(source)
+    name = name if "://" in name else os.path.abspath(name)
+    command = [_engine.find_binary(), "stats", "--bad-samples", bad_samples]
+    if workers is not None:
+        command += ["--workers", str(int(workers))]
+    for key, f in (fields or {}).items():
+        command += ["--field", _where(key, build_field(key, f))]
+    if fields is not None and not fields:
+        raise SpecError("fields is empty")
+    command += ["--", name]
+    return _parse(command[0], _run(command, timeout))
+
+
+def _where(name: str, f: Field) -> str:
+    """Returns a field as the command line has it."""
+    if not name or "=" in name:
+        raise SpecError(f"stats: a field cannot be called {name!r}")
+    if f.column and f.pattern:
+        raise SpecError(f"field {name!r} has a column and a pattern")
+    where = f.pattern or f.column
+    if f.column and "{id}" in f.column:
+        raise SpecError(f"field {name!r}: stats takes column {f.column!r} for a pattern")
+    return f"{name}={where}" if where else name
+
+
+def _run(command: list[str], timeout: float | None) -> bytes:
+    try:
+        done = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
+        )
+    except subprocess.TimeoutExpired:
+        raise DeadlineError(f"stats of {command[-1]}: no end within {timeout} s") from None
+    except OSError as e:
+        raise EngineError(f"the engine {command[0]} does not run: {e}") from None
+    if done.returncode == 0:
+        return done.stdout
+    said = done.stderr.decode("utf-8", "replace").strip()
+    lines = [s.removeprefix("chaski: ") for s in said.splitlines() if s.startswith("chaski: ")]
+    last = lines[-1] if lines else said
+    if done.returncode == 1 and lines:
+        raise _error(last, command[-1])
+    if done.returncode == 2 and lines:
+        raise SpecError(last)
+    raise EngineError(
+        f"the engine {command[0]} ended (exit status {done.returncode}); it said: {said}"
+    )
+
+
+def _error(line: str, source: str) -> Error:
+    """Returns the error of a line "FILE: PART at OFFSET: what is wrong: KIND"."""
+    message, _, kind = line.rpartition(": ")
+    if kind not in _KINDS:
+        return Error(line, kind="internal")
+    file, rest = "", message
+    # Names of files may hold ": ", too; the source tells where such a one goes on.
+    start = source if line.startswith(source) else ""
+    end = line.find(": ", len(start))
+    if end > 0:
+        file, rest = line[:end], message[end + 2 :]
+    place = _PLACE.match(rest)
+    if place is None:
+        return of_kind(line, kind=kind, file=file)
+    offset = -1 if place["offset"] is None else int(place["offset"])
+    return of_kind(line, kind=kind, file=file, part=place["part"], offset=offset)
+
+
+def _parse(binary: str, text: bytes) -> Stats:
+    try:
+        out = json.loads(text)
+    except ValueError as e:
+        raise EngineError(f"the engine {binary} printed no JSON: {e}") from None
+    if not isinstance(out, dict) or not isinstance(out.get("fields"), dict):
+        raise EngineError(f"the engine {binary} printed no statistics")
+    return Stats(out)

@@ -1,0 +1,137 @@
+"""The blocks of docs/coming-from.md run, and both sides of each pair give the same samples."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "coming-from.md").read_text()
+BLOCK = re.compile(r"<!-- needs: ([\w ]+) -->\n```python\n(.*?)```\n", re.DOTALL)
+SIZE = 128
+SCENE = 320
+
+# Notes down the size and type of every batch, and of every sample two numbers that tell it apart.
+BEFORE = """
+import json, sys
+import numpy as np
+
+seen = {"shapes": [], "samples": []}
+MEAN, STD = (np.array(v) for v in json.loads(sys.argv[2]))
+
+
+def step(*tensors):
+    seen["shapes"].append([[list(t.shape), str(t.dtype)] for t in tensors])
+    for row in zip(*tensors, strict=True):
+        seen["samples"].append([float(t.double().mean()) for t in row])
+"""
+AFTER = """
+with open(sys.argv[1], "w") as f:
+    json.dump(seen, f)
+"""
+
+
+def pairs() -> dict[str, list[tuple[list[str], str]]]:
+    """Returns the two blocks of every section: what they need, and their code."""
+    sections = [s for s in PAGE.split("\n## ")[1:] if "```python" in s]
+    return {s.splitlines()[0]: [(m[1].split(), m[2]) for m in BLOCK.finditer(s)] for s in sections}
+
+
+PAIRS = pairs()
+
+
+def test_every_block_is_run():
+    assert len(PAIRS) == 3 and all(len(p) == 2 for p in PAIRS.values())
+    assert PAGE.count("```python") == sum(map(len, PAIRS.values()))
+
+
+@pytest.fixture(scope="module")
+def data(binary, tmp_path_factory) -> tuple[Path, np.ndarray]:
+    """A folder as the page describes it, cut from a real scene; and the chips."""
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    coast = np.load(_pixels(binary, tmp_path_factory.mktemp("coast") / "a.npy"))
+    folder = tmp_path_factory.mktemp("data")
+    for sub in ("chips/images", "chips/masks", "scenes"):
+        (folder / sub).mkdir(parents=True)
+
+    def write(path: str, x: np.ndarray, east: int, north: int) -> None:
+        profile = {"height": x.shape[1], "width": x.shape[2], "count": len(x), "dtype": x.dtype}
+        tiles = {"tiled": True, "blockxsize": 64, "blockysize": 64, "compress": "zstd"}
+        transform = rasterio.transform.from_origin(5e5 + east * 20, 4e6 - north * 20, 20, 20)
+        with rasterio.open(
+            folder / path, "w", **profile, **tiles, crs="EPSG:32618", transform=transform
+        ) as d:
+            d.write(x)
+
+    chips = []
+    for y, x in list(product(range(0, 640, SIZE), repeat=2))[:24]:
+        chips.append(coast[:, y : y + SIZE, x : x + SIZE])
+        write(f"chips/images/{y}_{x}.tif", chips[-1], x, y)
+        write(f"chips/masks/{y}_{x}.tif", (chips[-1][:1] < 900).astype(np.uint8), x, y)
+    for y, x in product((0, SCENE), repeat=2):
+        write(f"scenes/{y}_{x}.tif", coast[:, y : y + SCENE, x : x + SCENE], x, y)
+    return folder, np.stack(chips)
+
+
+def _pixels(binary: str, out: Path) -> Path:
+    # Not chaski.read: its engine would stay for the tests of engines that follow.
+    scene = ROOT / "testdata" / "demo" / "coast.tif"
+    with open(out, "wb") as f:
+        subprocess.run([binary, "cat", "--format", "npy", scene], stdout=f, check=True)
+    return out
+
+
+def run(code: str, data: tuple[Path, np.ndarray], tmp_path: Path) -> dict[str, Any]:
+    """Runs a block in a process of its own; returns what its steps saw."""
+    folder, chips = data
+    (tmp_path / "block.py").write_text(BEFORE + code + AFTER)
+    x = chips.astype(np.float64)
+    moments = json.dumps([x.mean((0, 2, 3)).tolist(), x.std((0, 2, 3)).tolist()])
+    command = [sys.executable, str(tmp_path / "block.py"), str(tmp_path / "out.json"), moments]
+    path = os.pathsep.join([str(ROOT / "python" / "src"), *sys.path])
+    done = subprocess.run(
+        command,
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        timeout=100,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    out: dict[str, Any] = json.loads((tmp_path / "out.json").read_text())
+    return out
+
+
+@pytest.mark.parametrize("side", [0, 1], ids=["theirs", "ours"])
+@pytest.mark.parametrize("section", PAIRS)
+def test_block(data, tmp_path, section, side):
+    needs, code = PAIRS[section][side]
+    for name in needs:
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"needs {name}")
+    assert ("chaski" in code) == (side == 1)
+    seen = run(code, data, tmp_path)
+    if "TorchGeo" in section:  # windows are random: theirs are others than ours
+        image = [[8, 6, SIZE, SIZE], "torch.float32"]
+        assert seen["shapes"] == [[image]] * 8
+        return
+    _, chips = data
+    x = chips.astype(np.float64)
+    kind = "torch.uint16"
+    if "rasterio" in section:
+        kind = "torch.float32"
+        x = (x - x.mean((0, 2, 3), keepdims=True)) / x.std((0, 2, 3), keepdims=True)
+    assert seen["shapes"] == [[[[8, 6, SIZE, SIZE], kind], [[8, 1, SIZE, SIZE], "torch.uint8"]]] * 3
+    masks = chips[:, :1] < 900
+    want = [[a.mean(), b.mean()] for a, b in zip(x, masks, strict=True)]
+    assert seen["samples"] != want  # shuffled
+    np.testing.assert_allclose(sorted(seen["samples"]), sorted(want), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,109 @@
+"""Two ranks in a process group: every sample comes once an epoch over both, or it is refused."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from test_real import N, chips  # noqa: F401
+
+from chaski.order import Order
+
+TESTS = Path(__file__).parent
+WORLD = 2
+SECONDS = 100
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str, Any]]:
+    """Runs rank.py once a rank, and returns what they said."""
+    for name in ("torch", library):
+        if importlib.util.find_spec(name) is None:
+            pytest.skip(f"needs {name}")
+    env = {
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join([str(TESTS.parent / "src"), *sys.path]),
+        "MASTER_ADDR": "127.0.0.1",
+        "MASTER_PORT": str(free_port()),
+        "GLOO_SOCKET_IFNAME": "lo" if sys.platform == "linux" else "lo0",
+        "ACCELERATE_USE_CPU": "true",
+        "WORLD_SIZE": str(WORLD),
+        "CUDA_VISIBLE_DEVICES": "",
+    }
+    running = []
+    outs = [tmp_path / f"{r}.json" for r in range(WORLD)]
+    logs = [tmp_path / f"{r}.log" for r in range(WORLD)]
+    try:
+        for r in range(WORLD):
+            command = [sys.executable, TESTS / "rank.py", outs[r], folder, library, how]
+            with open(logs[r], "wb") as log:
+                p = subprocess.Popen(
+                    list(map(str, command)),
+                    env={**env, "RANK": str(r), "LOCAL_RANK": str(r), "NODE_RANK": "0"},
+                    stdout=log,
+                    stderr=log,
+                    cwd=tmp_path,
+                )
+            running.append(p)
+        deadline = time.monotonic() + SECONDS
+        for r, p in enumerate(running):
+            code = p.wait(deadline - time.monotonic())
+            assert code == 0, logs[r].read_text()
+    finally:
+        for p in running:
+            p.kill()
+            p.wait()
+    return [json.loads(out.read_text()) for out in outs]
+
+
+@pytest.mark.parametrize(
+    ("library", "how"),
+    [
+        ("torch", "itself"),
+        ("torch", "loader"),
+        ("accelerate", "itself"),
+        ("lightning", "itself"),
+        ("lightning", "loader"),
+        ("lightning", "resume"),  # from a checkpoint in the middle of the second epoch
+    ],
+)
+def test_every_sample_comes_once(chips, tmp_path, library, how):  # noqa: F811
+    """And in the order of the epochs: a framework that asks for an iterator twice skips none."""
+    answers = ranks(tmp_path, chips[0], library, how)
+    a, b = (x.get("epochs", x) for x in answers)
+    assert len(a) == len(b) == 2, (a, b)
+    for epoch, (of_a, of_b) in enumerate(zip(a, b, strict=True)):
+        assert sorted(sum(of_a + of_b, [])) == list(range(N))
+        order = [Order(5, epoch, N).at(p) for p in range(N)]
+        for rank, of_rank in enumerate((of_a, of_b)):
+            assert of_rank == [order[p : p + 6][rank::WORLD] for p in range(0, N, 6)]
+
+
+@pytest.mark.parametrize(
+    ("library", "how", "match"),
+    [
+        ("torch", "early", "made as rank 0 of 1, and torch.distributed now says {rank} of 2"),
+        ("lightning", "early", "made as rank 0 of 1, and torch.distributed now says {rank} of 2"),
+        ("accelerate", "default", "rank {rank} of 2 already, and Accelerate would share"),
+        ("accelerate", "shard", "rank {rank} of 2 already, and Accelerate would share"),
+    ],
+)
+def test_no_sample_is_lost_without_a_word(chips, tmp_path, library, how, match):  # noqa: F811
+    for rank, answer in enumerate(ranks(tmp_path, chips[0], library, how)):
+        assert "RuntimeError" in answer.get("error", ""), answer
+        assert match.format(rank=rank) in answer["error"]

@@ -1,0 +1,134 @@
+"""Single samples: those of the batches, by their index, whatever the loader iterates over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from test_real import NODATA, NORM, N, chips, copy_with_bad_file, normalised  # noqa: F401
+
+import chaski
+from chaski.order import window
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+HOW = [{"transport": "grpc"}, {"transport": "auto"}]
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_against_numpy(chips, how):  # noqa: F811
+    folder, x = chips
+    want = np.where(x == NODATA, np.float32(-9), normalised(x))
+    options = {"batch_size": 6, "normalize": NORM, "fill": -9.0, "drop_last": True, **how}
+    with chaski.load(folder, **options, rank=1, world_size=2) as loader:
+        for i in (*range(N), -1, -N, np.int64(3)):
+            s = loader.sample(i)
+            assert s["image"].dtype == np.float32 and np.array_equal(s["image"], want[i])
+            assert s["sample"] == i % N and s["valid"]
+        for i in (N, -N - 1, 1 << 70):
+            with pytest.raises(IndexError, match=f"of {N}"):
+                loader.sample(i)
+        with pytest.raises(TypeError):
+            loader.sample(1.5)  # type: ignore[arg-type]
+        first = loader.sample(0)["image"]
+    assert np.array_equal(first, want[0])  # also after the end of the loader
+    with pytest.raises(RuntimeError, match="closed"):
+        loader.sample(0)
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_the_iteration_goes_on(chips, how):  # noqa: F811
+    folder, x = chips
+    with chaski.load(folder, batch_size=4, dtype="native", seed=8, **how) as loader:
+        want = [b["sample"].tolist() for b in loader]
+    with chaski.load(folder, batch_size=4, dtype="native", seed=8, **how) as loader:
+        got = []
+        for b in loader:
+            got.append(b["sample"].tolist())
+            for i in b["sample"][b["valid"]][:2]:
+                assert np.array_equal(loader.sample(i)["image"], x[i])
+        assert got == want and loader.epoch == 1
+
+
+@pytest.mark.parametrize(
+    ("layout", "change"),
+    [
+        ("n y x b", lambda a: a.transpose(1, 2, 0)),
+        ("b n (y x)", lambda a: a.reshape(3, -1)),
+        ("(n y) x b", lambda a: a.transpose(1, 2, 0)),
+        ("b y x n", lambda a: a),
+    ],
+)
+def test_layouts(chips, layout, change):  # noqa: F811
+    folder, x = chips
+    with chaski.load(folder, batch_size=4, dtype="native", layout=layout) as loader:
+        for i in (0, 7):
+            assert np.array_equal(loader.sample(i)["image"], change(x[i]))
+
+
+def test_windows(chips):  # noqa: F811
+    folder, x = chips
+    with chaski.load(
+        folder, batch_size=8, dtype="native", window=(16, 24), windows_per_asset=3, seed=9
+    ) as loader:
+        for i in (0, 1, 40, 3 * N - 1):
+            y0, x0 = window(9, 0, i, *x.shape[2:], 16, 24)
+            want = x[i // 3][:, y0 : y0 + 16, x0 : x0 + 24]
+            assert np.array_equal(loader.sample(i)["image"], want)
+
+
+def test_bad_samples(chips, tmp_path):  # noqa: F811
+    folder, name = copy_with_bad_file(chips[0], tmp_path)
+    with chaski.load(folder, batch_size=5, dtype="native") as loader:
+        with pytest.raises(chaski.Error) as e:
+            loader.sample(4)
+        assert name in e.value.file
+        assert np.array_equal(loader.sample(5)["image"], chips[1][5])
+    with chaski.load(folder, batch_size=5, dtype="native", bad_samples="skip") as loader:
+        assert [bool(loader.sample(i)["valid"]) for i in (3, 4)] == [True, False]
+
+
+def test_what_rides_along(chips, tmp_path):  # noqa: F811
+    folder, x = chips
+    lines = [f"{p},{i * 3},chip-{i}" for i, p in enumerate(sorted(folder.iterdir()))]
+    (tmp_path / "t.csv").write_text("\n".join(["path,label,id", *lines]) + "\n")
+    fields = {"image": "path", "label": "label", "id": "id"}
+    with chaski.load(tmp_path / "t.csv", batch_size=4, fields=fields) as loader:
+        s = loader.sample(5)
+        assert (s["label"], s["id"]) == (15, "chip-5") and s["label"].dtype == np.int64
+
+    torch = pytest.importorskip("torch")
+    from chaski.torch import MapDataset
+
+    with MapDataset(tmp_path / "t.csv", fields=fields, dtype="bfloat16") as d:
+        s = d[5]
+        assert s["image"].dtype == torch.bfloat16
+        assert torch.equal(s["image"], torch.from_numpy(x[5].astype(np.float32)).bfloat16())
+        assert (s["label"].item(), s["label"].dtype, s["id"]) == (15, torch.int64, "chip-5")
+
+
+def test_map_dataset(chips):  # noqa: F811
+    torch = pytest.importorskip("torch")
+    import chaski.torch
+
+    folder, x = chips
+    with chaski.torch.MapDataset(folder, dtype="native") as d:
+        assert len(d) == N
+        assert [int(s["sample"]) for s in d] == list(range(N))
+        assert torch.equal(d[-1]["image"], torch.from_numpy(x[-1]))
+        for i in (N, -N - 1):
+            with pytest.raises(IndexError):
+                d[i]
+        indices = [5, 2, 9, 9]
+        loader = torch.utils.data.DataLoader(d, batch_size=2, sampler=indices)
+        got = torch.cat([b["image"] for b in loader])
+        assert torch.equal(got, torch.from_numpy(x[indices]))
+        with pytest.raises(RuntimeError, match="num_workers=0"):
+            next(iter(torch.utils.data.DataLoader(d, num_workers=1)))
+        with chaski.torch.MapDataset(d.loader) as same:
+            assert torch.equal(same[3]["image"], torch.from_numpy(x[3]))
+            for wrong in ({"dtype": "native"}, {"target": "x"}):
+                with pytest.raises(TypeError, match="already has"):
+                    chaski.torch.MapDataset(d.loader, **wrong)
+    for name in ("batch_size", "shuffle", "drop_last", "rank", "world_size"):
+        with pytest.raises(TypeError, match=name):
+            chaski.torch.MapDataset(folder, **{name: 1})

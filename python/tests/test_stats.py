@@ -1,0 +1,155 @@
+"""chaski.stats: against numpy on chips that rasterio wrote; errors are of the right kind."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_real import BAD, NODATA, RASTER, N, chips, copy_with_bad_file  # noqa: F401
+
+import chaski
+
+DEMO = RASTER.parent / "demo" / "coast.tif"
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+
+def moments(x: np.ndarray) -> tuple[list[float], list[float]]:
+    """Returns mean and deviation of every band of (n, b, y, x), nodata left out."""
+    bands = [x[:, b][x[:, b] != NODATA].astype(np.float64) for b in range(x.shape[1])]
+    return [v.mean() for v in bands], [v.std() for v in bands]
+
+
+def test_against_numpy(chips):  # noqa: F811
+    folder, x = chips
+    stats = chaski.stats(folder)
+    mean, std = moments(x)
+    assert stats["samples"] == N and "skipped" not in stats
+    assert stats.mean().dtype == np.float64 and stats.mean().shape == (3,)
+    np.testing.assert_allclose(stats.mean(), mean, rtol=1e-12)
+    np.testing.assert_allclose(stats.std("image"), std, rtol=1e-9)
+    assert stats == chaski.stats(folder, workers=1)
+
+
+def test_a_real_scene():
+    pixels = chaski.read(DEMO).astype(np.float64)
+    stats = chaski.stats(DEMO)
+    np.testing.assert_allclose(stats.mean(), pixels.mean((1, 2)), rtol=1e-12)
+    np.testing.assert_allclose(stats.std(), pixels.std((1, 2)), rtol=1e-9)
+
+
+def test_load_takes_it_and_its_file(chips, tmp_path):  # noqa: F811
+    folder, x = chips
+    stats = chaski.stats(folder)
+    path = tmp_path / "stats.json"
+    path.write_text("what was there before")
+    stats.save(path)
+    assert json.loads(path.read_text()) == stats
+    assert os.listdir(tmp_path) == ["stats.json"]
+    umask = os.umask(0)
+    os.umask(umask)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+    mean, std = (np.reshape(v, (3, 1, 1)) for v in moments(x))
+    want = np.where(x == NODATA, 0, (x - mean) / std)
+    for given in (stats, path, str(path), json.loads(path.read_text())):
+        with chaski.load(
+            folder, batch_size=N, shuffle=False, normalize="mean_std", stats=given
+        ) as loader:
+            (batch,) = loader
+        assert np.abs(batch["image"] - want).max() < 1e-5
+
+
+def test_fields(chips, tmp_path):  # noqa: F811
+    folder, x = chips
+    lines = [f"{p},{i}" for i, p in enumerate(sorted(folder.iterdir()))]
+    (tmp_path / "t.csv").write_text("\n".join(["where,label", *lines]) + "\n")
+    stats = chaski.stats(
+        tmp_path / "t.csv", fields={"a": chaski.Field(column="where"), "label": "label"}
+    )
+    assert list(stats["fields"]) == ["a"]
+    np.testing.assert_allclose(stats.mean("a"), moments(x)[0], rtol=1e-12)
+    with pytest.raises(chaski.NotFoundError, match="no 'label'"):
+        stats.mean("label")
+    paired = chaski.stats(folder, fields={"b": "{id}.tif"})
+    assert paired["fields"]["b"] == stats["fields"]["a"]
+
+
+def test_a_band_without_a_pixel_has_no_mean(tmp_path):
+    rasterio = pytest.importorskip("rasterio")
+    with rasterio.open(
+        tmp_path / "a.tif", "w", width=16, height=16, count=1, dtype="uint8", nodata=0,
+        tiled=True, blockxsize=16, blockysize=16, compress="zstd",
+    ) as d:  # fmt: skip
+        d.write(np.zeros((1, 16, 16), np.uint8))
+    stats = chaski.stats(tmp_path)
+    assert np.isnan(stats.mean()).tolist() == np.isnan(stats.std()).tolist() == [True]
+
+
+def test_bad_samples(chips, tmp_path):  # noqa: F811
+    folder, name = copy_with_bad_file(chips[0], tmp_path)
+    with pytest.raises(chaski.Error) as e:
+        chaski.stats(folder)
+    assert e.value.kind in ("corrupt", "limit", "unsupported")
+    assert e.value.file == str(folder / name) and e.value.part
+    stats = chaski.stats(folder, bad_samples="skip")
+    assert (stats["samples"], stats["skipped"]) == (N - 1, 1)
+    np.testing.assert_allclose(stats.mean(), moments(np.delete(chips[1], 4, 0))[0], rtol=1e-12)
+
+
+@pytest.mark.parametrize("m", [m for m in BAD if m["expect"] == "error"], ids=lambda m: m["path"])
+def test_errors_are_those_of_read(m, tmp_path):
+    """A folder whose name looks like a part of the message does not mislead."""
+    folder = tmp_path / "a: tag 1 at 3: b"
+    folder.mkdir()
+    path = folder / Path(m["path"]).name
+    path.write_bytes((RASTER / m["path"]).read_bytes())
+    with pytest.raises(chaski.Error) as want:
+        chaski.read(path)
+    with pytest.raises(chaski.Error) as e:
+        chaski.stats(folder)
+    assert type(e.value) is type(want.value)
+    assert e.value.kind == want.value.kind and e.value.file == str(path)
+
+
+def test_wrong_arguments(chips, tmp_path, monkeypatch):  # noqa: F811
+    folder, _ = chips
+    with pytest.raises(chaski.NotFoundError) as e:
+        chaski.stats(tmp_path / "none")
+    assert (e.value.file, e.value.part) == (str(tmp_path / "none"), "dataset")
+    for options, match in [
+        ({"fields": {}}, "empty"),
+        ({"fields": {"a=b": "c"}}, "a=b"),
+        ({"fields": {"a": chaski.Field(column="{id}")}}, "pattern"),
+        ({"bad_samples": "maybe"}, "maybe"),
+        ({"workers": -1}, "workers"),
+        ({"timeout": 0}, "timeout"),
+    ]:
+        with pytest.raises(chaski.SpecError, match=match):
+            chaski.stats(folder, **options)
+
+
+def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str) -> None:
+    path = tmp_path / "engine"
+    path.write_text(f"#!/bin/sh\n{body}\n")
+    path.chmod(0o755)
+    monkeypatch.setenv("CHASKI_BIN", str(path))
+
+
+def test_an_engine_that_hangs_is_killed(tmp_path, monkeypatch):
+    fake(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/pid; exec sleep 600")
+    with pytest.raises(chaski.DeadlineError, match="within 2"):
+        chaski.stats("d", timeout=2)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int((tmp_path / "pid").read_text()), 0)
+
+
+@pytest.mark.parametrize(
+    "body", ["kill -9 $$", "exit 3", "echo no", "echo []", "echo '{\"fields\": 3}'"]
+)
+def test_an_engine_that_does_not_answer(tmp_path, monkeypatch, body):
+    fake(tmp_path, monkeypatch, body)
+    with pytest.raises(chaski.EngineError):
+        chaski.stats("d")
