@@ -360,10 +360,16 @@ def test_nothing_is_left_open(binary):
     gc.collect()
     before = count()
     maps = mapped()
-    for _ in range(3):
+    rounds = 6
+    for _ in range(rounds):
         once()
     gc.collect()
-    assert eventually(lambda: count() <= before), (count(), before)
+
+    def leaked() -> int:
+        # What a loader leaves comes once for each; gRPC opens one or two of its own in between.
+        return max(after - was for after, was in zip(count(), before, strict=True))
+
+    assert eventually(lambda: leaked() < rounds // 2), (count(), before)
     assert mapped() <= maps
 
 
