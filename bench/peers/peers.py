@@ -500,7 +500,16 @@ ALONE = {"chaski-load": "tog", "chaski-load-rumi1": "rumi1"}
 
 PEERS_OF = {
     "chips": [*PEERS, *ALONE],
-    "windows": ["chaski", "chaski-grpc", "chaski-rumi1", "rasterio", "rumi", "rumi1", "rumi-many", *ALONE],
+    "windows": [
+        "chaski",
+        "chaski-grpc",
+        "chaski-rumi1",
+        "rasterio",
+        "rumi",
+        "rumi1",
+        "rumi-many",
+        *ALONE,
+    ],
 }
 
 
