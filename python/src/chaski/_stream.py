@@ -288,7 +288,9 @@ class Run:
                     f"{job.id} (epoch {job.ticket.epoch}, step {job.step})"
                 )
             try:
-                return s.events.get(timeout=min(left, 3600.0))
+                # In slices: a signal that comes just before the wait begins does not end it, and
+                # Ctrl-C would have to wait for the deadline.
+                return s.events.get(timeout=min(left, 0.5))
             except queue.Empty:
                 continue
 
