@@ -153,10 +153,13 @@ func (l *Loader) State() shuffle.State { return l.state }
 
 // All iterates over the remaining batches. Each is released when the loop body ends; a body that
 // keeps one must copy it. The iteration ends after the first error.
-func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] {
+func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(ctx, l.Next) }
+
+// All iterates over what next returns until io.EOF, as Loader.All does: for other sources of batches.
+func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.Seq2[*Batch, error] {
 	return func(yield func(*Batch, error) bool) {
 		for {
-			b, err := l.Next(ctx)
+			b, err := next(ctx)
 			if errors.Is(err, io.EOF) {
 				return
 			}

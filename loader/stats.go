@@ -99,9 +99,12 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 
 // work measures samples until there are none left, and adds what it has to the total.
 func (p *pass) work(ctx context.Context) error {
-	fields, err := p.fields(ctx)
-	if err != nil {
-		return err
+	fields := make([]*stats.Field, len(p.total))
+	for k, f := range p.total {
+		var err error
+		if fields[k], err = stats.NewField(f.DType(), f.Bands()); err != nil {
+			return err
+		}
 	}
 	r := newAssetReader(p.options)
 	for {

@@ -375,22 +375,32 @@ func (u unit) window(f *rasterField, a catalog.Asset, asset int64) (window, erro
 // row returns the sink for a row of a raster field. The mask is written only where it is asked for
 // or where a sample may be missing.
 func (p *Pending) row(field, k int, x *chunk.Index, win window) (*row, error) {
-	f, l := p.engine.rasters[field], p.layout.rasters[field]
-	convs := &f.final
-	if l.native {
-		convs = &f.wire
-	}
+	l, convs := p.layout.rasters[field], p.converters(field)
 	cv, err := convs.get(x)
 	if err != nil {
 		return nil, err
 	}
-	dst := einops.Target{Data: p.buf[l.data:l.end]}
 	in := win.inside(x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.h && in.X1-in.X0 == win.w
-	if l.mask >= 0 && (!l.native || !whole || convs.key(x).has) {
+	return p.sink(field, k, cv, win, !l.native || !whole || convs.key(x).has), nil
+}
+
+// converters returns the casts of a field to what its tensor holds in this batch.
+func (p *Pending) converters(field int) *converters {
+	if p.layout.rasters[field].native {
+		return &p.engine.rasters[field].wire
+	}
+	return &p.engine.rasters[field].final
+}
+
+// sink returns what writes row k of a field, and with masked also the row's mask, if there is one.
+func (p *Pending) sink(field, k int, cv *einops.Converter, win window, masked bool) *row {
+	l := p.layout.rasters[field]
+	dst := einops.Target{Data: p.buf[l.data:l.end]}
+	if l.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &row{field: f, plan: l.plan, dst: dst, cv: cv, n: k, win: win}, nil
+	return &row{field: p.engine.rasters[field], plan: l.plan, dst: dst, cv: cv, n: k, win: win}
 }
 
 // mask returns the mask of a field. That of a native tensor is all ones before its first use, since
@@ -411,21 +421,12 @@ func (p *Pending) mask(field int) []byte {
 
 // clearRow fills all rasters of a row: padding, or a sample that was skipped.
 func (p *Pending) clearRow(k int) {
-	for i, f := range p.engine.rasters {
-		l := p.layout.rasters[i]
-		convs := &f.final
-		if l.native {
-			convs = &f.wire
-		}
-		cv, err := convs.get(&chunk.Index{})
+	for i := range p.engine.rasters {
+		cv, err := p.converters(i).get(&chunk.Index{})
 		if err != nil {
 			panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
 		}
-		dst := einops.Target{Data: p.buf[l.data:l.end]}
-		if l.mask >= 0 {
-			dst.Mask = p.mask(i)
-		}
-		(&row{field: f, plan: l.plan, dst: dst, cv: cv, n: k}).clear()
+		p.sink(i, k, cv, window{}, true).clear()
 	}
 }
 

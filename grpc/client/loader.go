@@ -126,22 +126,7 @@ func (l *Loader) State() shuffle.State { return l.state }
 // All iterates over the remaining batches. Each is released when the loop body ends; a body that
 // keeps one must copy it. The iteration ends after the first error.
 func (l *Loader) All(ctx context.Context) iter.Seq2[*loader.Batch, error] {
-	return func(yield func(*loader.Batch, error) bool) {
-		for {
-			b, err := l.Next(ctx)
-			if errors.Is(err, io.EOF) {
-				return
-			}
-			goOn := yield(b, err)
-			if err != nil {
-				return
-			}
-			b.Release()
-			if !goOn {
-				return
-			}
-		}
-	}
+	return loader.All(ctx, l.Next)
 }
 
 // Close gives up what is asked for, and waits until no goroutine is left. Batches that were returned
