@@ -8,16 +8,18 @@ import sys
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent import futures
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
 from chaski._payload import BadRow
-from chaski._rpc import Connection, Description, FieldInfo
+from chaski._rpc import Connection, Description, FieldInfo, addresses
+from chaski._run import Run, RunOptions, Server, Transport
 from chaski._spec import FieldLike, NormalizeLike, StatsLike, build_spec
-from chaski._stream import Job, Run, RunOptions, Transport
-from chaski.errors import SpecError, StateError
+from chaski._stream import Job
+from chaski.errors import Error, SpecError, StateError
 from chaski.order import VERSION, State, Ticket, local_rows, steps
 
 if TYPE_CHECKING:
@@ -94,7 +96,7 @@ class Loader:
 
     def __init__(
         self,
-        connection: Connection,
+        connections: Sequence[Connection],
         spec: dict[str, Any],
         *,
         rank: int,
@@ -117,11 +119,10 @@ class Loader:
                 raise SpecError(f"transport is {options.transport!r}, not 'auto', 'shm' or 'grpc'")
             if not options.timeout > 0:
                 raise SpecError(f"timeout is {options.timeout} s")
-            self._connection = connection
+            if options.hedge is not None and not 0 < options.hedge < 1:
+                raise SpecError(f"hedge is {options.hedge}, not a share between 0 and 1")
             self._options = options
-            self._description = d = connection.describe(spec, options.timeout)
-            if options.transport == "shm":
-                connection.side(d.shared)
+            self._servers, d = _describe(connections, spec, options)
             self.batch_size: int = spec["batch_size"]
             self.rank = rank
             self.world_size = world_size
@@ -138,7 +139,7 @@ class Loader:
             self._close()
             raise
         self._single = {**spec, "batch_size": 1, "shuffle": False, "drop_last": False}
-        self._singles: Description | None = None  # of _single, once it is asked for
+        self._singles: list[Server] | None = None  # for _single, once it is asked for
         self._seed: int = spec["seed"]
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
@@ -215,10 +216,12 @@ class Loader:
         if not 0 <= k < self.samples:
             raise IndexError(f"sample {i} of {self.samples}")
         if self._singles is None:
-            self._singles = self._connection.describe(self._single, self._options.timeout)
+            self._singles, _ = _describe(
+                [s.connection for s in self._servers], self._single, self._options
+            )
         job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
         options = replace(self._options, prefetch=1)
-        run = Run(self._connection, self._singles, iter([job]), options, self._pool, self._scratch)
+        run = Run(self._singles, iter([job]), options, self._pool, self._scratch)
         try:
             batch = run.next()
         finally:
@@ -233,8 +236,7 @@ class Loader:
 
     def _start(self) -> Run:
         return Run(
-            self._connection,
-            self._description,
+            self._servers,
             self._jobs(self._epoch, self._step),
             self._options,
             self._pool,
@@ -320,6 +322,51 @@ class Loader:
     def __exit__(self, *_: object) -> None:
         """Closes."""
         self.close()
+
+
+def _describe(
+    connections: Sequence[Connection], spec: dict[str, Any], options: RunOptions
+) -> tuple[list[Server], Description]:
+    """Has every server describe a spec, at the same time; one that does may stand for all.
+
+    Raises:
+        StateError: two servers see different data.
+        Error: no server describes the spec; the first one's.
+    """
+    if not connections:
+        raise SpecError("no server")
+
+    def ask(c: Connection) -> Description | Error:
+        try:
+            d = c.describe(spec, options.timeout)
+            if options.transport == "shm":
+                c.side(d.shared)
+            return d
+        except Error as e:
+            return e
+
+    if len(connections) == 1:
+        answers = [ask(connections[0])]
+    else:
+        with futures.ThreadPoolExecutor(len(connections)) as pool:
+            answers = list(pool.map(ask, connections))
+    servers = []
+    first: Description | None = None
+    for c, a in zip(connections, answers, strict=True):
+        if isinstance(a, Error):
+            servers.append(Server(c, None))
+            continue
+        first = a if first is None else first
+        if a.spec_hash != first.spec_hash:
+            raise StateError(
+                f"{c.target} sees other data than {servers[0].connection.target}: fingerprints "
+                f"{a.fingerprint} and {first.fingerprint}"
+            )
+        servers.append(Server(c, a))
+    if first is None:
+        assert isinstance(answers[0], Error)
+        raise answers[0]
+    return servers, first
 
 
 class _Epoch(Iterator[Batch]):
@@ -467,7 +514,7 @@ def load(
     )
     engine = _engine.acquire(workers, memory)
     return Loader(
-        engine.connection,
+        [engine.connection],
         spec,
         rank=rank,
         world_size=world_size,
@@ -478,7 +525,7 @@ def load(
 
 
 def connect(
-    target: str,
+    target: str | Sequence[str],
     source: str | os.PathLike[str],
     *,
     batch_size: int,
@@ -507,15 +554,20 @@ def connect(
     timeout: float = 120.0,
     max_batch_bytes: int = 8 << 30,
     retries: int = 5,
+    hedge: float | None = 0.95,
     credentials: grpc.ChannelCredentials | None = None,
 ) -> Loader:
-    """Loads batches from a running engine (`chaski serve`).
+    """Loads batches from a running engine (`chaski serve`), or from several that see the same data.
 
     A broken connection is opened again, and what was asked for is asked again: tickets may be
-    answered by any server that sees the same data.
+    answered by any server. With several servers, what one owes is asked of another when it dies,
+    drains or says nothing for `timeout`; the order of the batches stays. The loader goes on as long
+    as one of them answers.
 
     Args:
-        target: "host:port", "unix:" and a path, or "unix-abstract:" and a name.
+        target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
+            a sequence or with commas between; or "dns:host:port" for all addresses that the name
+            has now.
         source: as for `load`, in the words of the server: a path below one of its roots.
         batch_size: this and all else as for `load`.
         fields: see `load`.
@@ -542,7 +594,10 @@ def connect(
         reuse: see `load`.
         timeout: see `load`.
         max_batch_bytes: see `load`.
-        retries: times in a row that a broken connection is opened again.
+        retries: times in a row that a broken connection is opened again; of several servers, each.
+        hedge: with several servers, a second one is asked for a batch when the first takes longer
+            than twice what this share of the last batches took; the first answer counts. None:
+            never.
         credentials: for TLS; default: plain text.
 
     Raises:
@@ -570,17 +625,22 @@ def connect(
         drop_last=drop_last,
         bad_samples=bad_samples,
     )
-    connection = Connection(target, credentials=credentials)
+    connections = [Connection(t, credentials=credentials) for t in addresses(target)]
+
+    def close() -> None:
+        for c in connections:
+            c.close()
+
     return Loader(
-        connection,
+        connections,
         spec,
         rank=rank,
         world_size=world_size,
         options=RunOptions(
-            prefetch, timeout, retries, _native(wire, spec), max_batch_bytes, transport
+            prefetch, timeout, retries, _native(wire, spec), max_batch_bytes, transport, hedge
         ),
         reuse=reuse,
-        release=connection.close,
+        release=close,
     )
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
@@ -77,6 +78,39 @@ class Description:
     fields: tuple[FieldInfo, ...]
     shared: tuple[str, bytes] | None = None
     """Address and token of the side door; None if the engine has none."""
+
+
+def addresses(target: str | Sequence[str]) -> list[str]:
+    """Returns the addresses that a target stands for, each once, in their order.
+
+    Args:
+        target: one address, several with commas between, or a sequence of them. "dns:host:port" is
+            every address that the name has now.
+
+    Raises:
+        SpecError: there is none.
+        UnavailableError: a name has none.
+    """
+    given = target.split(",") if isinstance(target, str) else list(target)
+    out: list[str] = []
+    for t in given:
+        out += _resolve(t.strip()) if t.strip().startswith("dns:") else [t.strip()]
+    if not out or not all(out):
+        raise SpecError(f"no server in {target!r}")
+    return list(dict.fromkeys(out))
+
+
+def _resolve(target: str) -> list[str]:
+    """Returns the addresses of "dns:host:port", sorted: the same on every rank."""
+    host, _, port = target.removeprefix("dns:").lstrip("/").rpartition(":")
+    if not host or not port.isdecimal():
+        raise SpecError(f"{target!r} is not dns:host:port")
+    try:
+        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError, OverflowError) as e:
+        raise UnavailableError(f"{target}: {e}") from None
+    names = {str(a[4][0]) for a in found}
+    return sorted(f"[{n}]:{port}" if ":" in n else f"{n}:{port}" for n in names)
 
 
 class Connection:

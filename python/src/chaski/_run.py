@@ -1,0 +1,416 @@
+"""A sequence of tickets, answered in order by one engine or several that see the same data."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import logging
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import grpc
+
+from chaski._assemble import Batch, Pool
+from chaski._proto import chaski_pb2 as pb
+from chaski._rpc import Connection, Description, fault_error
+from chaski._shared import Side
+from chaski._stream import Event, Events, Job, Stream
+from chaski.errors import DeadlineError, Error, StateError, UnavailableError
+from chaski.order import hash_words
+
+Transport = Literal["auto", "shm", "grpc"]
+
+_log = logging.getLogger("chaski")
+
+_SLICE = 0.5
+"""Seconds of one wait: a signal that comes just before it begins does not end it, and Ctrl-C would
+have to wait for the deadline."""
+
+_HEDGE_AFTER = 10
+"""Answers that must be known before one counts as slow."""
+
+_HEDGE_KEPT = 200
+_HEDGE_SECONDS = 0.05
+"""No answer is slow before this, however fast the others are."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """How a run is received; nothing here changes a byte of a batch.
+
+    Attributes:
+        prefetch: batches asked for beyond the one that the user holds.
+        timeout: seconds without any sign of a server that owes an answer until it is given up.
+        retries: times in a row that a broken connection is opened again.
+        native: ask for tensors in their native dtype where they are smaller so.
+        limit: bytes that a payload may have.
+        transport: "shm" fails without shared memory, "grpc" does not ask for it, "auto" takes it
+            where it works.
+        hedge: with several servers, ask a second one when the first takes longer for a batch than
+            twice this share of the answers took; None never does.
+    """
+
+    prefetch: int
+    timeout: float
+    retries: int
+    native: bool
+    limit: int
+    transport: Transport = "auto"
+    hedge: float | None = None
+
+
+@dataclass(slots=True)
+class Server:
+    """An engine that answers tickets of a spec.
+
+    Attributes:
+        connection: to it.
+        description: how it describes the spec, or None while it cannot be reached.
+    """
+
+    connection: Connection
+    description: Description | None
+
+
+class _Lane:
+    """The way to one server: its stream if there is one, and the jobs that it owes."""
+
+    def __init__(self, server: Server) -> None:
+        self.server = server
+        self.stream: Stream | None = None
+        self.key = 0  # of the stream, or of the attempt to open it
+        self.jobs: dict[int, Job] = {}
+        self.since: dict[int, float] = {}  # when each of them was sent
+        self.answered = 0.0  # when the last answer came
+        self.failures = 0  # in a row
+        self.retry = 0.0  # when to open it again
+        self.reviving = False
+        self.error: Error | None = None
+
+    @property
+    def target(self) -> str:
+        return self.server.connection.target
+
+    def silent(self, asked: float) -> float:
+        """Returns the seconds since `asked` for which the server owes and says nothing."""
+        if self.stream is None or not self.jobs:
+            return 0.0
+        return time.monotonic() - max(asked, self.stream.heard, min(self.since.values()))
+
+    def working(self, job: int, until: float) -> float:
+        """Returns the seconds until `until` that the server has had for a job alone."""
+        return until - max(self.since[job], self.answered)
+
+    def drop(self) -> list[Job]:
+        """Ends the stream and returns what the server owed."""
+        if self.stream is not None:
+            self.stream.close()
+        self.stream, self.key = None, 0
+        owed = list(self.jobs.values())
+        self.jobs.clear()
+        self.since.clear()
+        return owed
+
+
+class Run:
+    """Gives the batches of a sequence of tickets, in order. For one thread.
+
+    Every server can answer every ticket, so what one owes when it dies, drains or is silent is
+    asked of another. One that broke is tried again in the background. Jobs of a group go to the
+    same server as long as it lives, others to the one that owes the least.
+    """
+
+    def __init__(
+        self,
+        servers: Sequence[Server],
+        jobs: Iterator[Job],
+        options: RunOptions,
+        pool: Pool,
+        scratch: Pool,
+    ) -> None:
+        """Opens the streams and sends the first tickets."""
+        self._lanes = [_Lane(s) for s in servers]
+        described = next(s.description for s in servers if s.description is not None)
+        self._spec, self._spec_hash = described.spec, described.spec_hash
+        self._jobs = jobs
+        self._options = options
+        self._pool = pool
+        self._scratch = scratch
+        self._keys = itertools.count(1)
+        self._events: Events = queue.SimpleQueue()
+        self._open: deque[Job] = deque()  # asked for, and not given to the user
+        self._ready: dict[int, Batch | pb.Fault] = {}  # by id
+        self._waiting: deque[Job] = deque()  # of the open ones, those that no server was asked for
+        self._times: deque[float] = deque(maxlen=_HEDGE_KEPT)
+        self._asked = 0.0  # when the user began to wait
+        self._take()
+        if self._open:
+            for lane in self._lanes:
+                if lane.server.description is not None:
+                    self._connect(lane)
+            self._assign()
+
+    def _take(self) -> None:
+        """Takes jobs until `prefetch` are open."""
+        while len(self._open) < self._options.prefetch:
+            job = next(self._jobs, None)
+            if job is None:
+                return
+            self._open.append(job)
+            self._waiting.append(job)
+
+    def _assign(self) -> None:
+        """Sends the jobs that wait to servers, as far as there are any."""
+        while self._waiting:
+            lane = self._choose(self._waiting[0])
+            if lane is None:
+                return
+            self._send(lane, self._waiting.popleft())
+
+    def _choose(self, job: Job, but: _Lane | None = None) -> _Lane | None:
+        """Returns the server for a job, or None if there is none."""
+        up = [lane for lane in self._lanes if lane.stream is not None and lane is not but]
+        if not up:
+            return None
+        if job.group >= 0:
+            # The highest of a hash a server: when one leaves, only its groups move.
+            return max(up, key=lambda lane: hash_words(job.group, self._lanes.index(lane)))
+        n = len(self._lanes)
+        return min(up, key=lambda lane: (len(lane.jobs), (self._lanes.index(lane) - job.step) % n))
+
+    def _send(self, lane: _Lane, job: Job) -> None:
+        assert lane.stream is not None
+        lane.jobs[job.id] = job
+        lane.since[job.id] = time.monotonic()
+        lane.stream.send(job, self._options.native)
+
+    def _connect(self, lane: _Lane) -> None:
+        """Opens a stream to a server that is described."""
+        d = lane.server.description
+        assert d is not None
+        lane.key = next(self._keys)
+        lane.stream = Stream(
+            lane.server.connection,
+            d,
+            key=lane.key,
+            events=self._events,
+            side=self._side(lane, d),
+            pool=self._pool,
+            scratch=self._scratch,
+            limit=self._options.limit,
+        )
+
+    def _side(self, lane: _Lane, d: Description) -> Side | None:
+        if self._options.transport == "grpc":
+            return None
+        try:
+            return lane.server.connection.side(d.shared)
+        except UnavailableError:
+            if self._options.transport == "shm":
+                raise
+            return None
+
+    def next(self) -> Batch | None:
+        """Waits for the next batch and returns it, or None after the last one.
+
+        Raises:
+            Error: there is a fault for its ticket, no server can be reached, or one breaks the
+                rules. The run is closed then.
+        """
+        if not self._open:
+            self.close()
+            return None
+        try:
+            wanted = self._open[0].id
+            self._asked = time.monotonic()
+            while wanted not in self._ready:
+                self._wait()
+            answer = self._ready.pop(wanted)
+            if isinstance(answer, pb.Fault):
+                raise fault_error(answer)
+        except BaseException:
+            self.close()
+            raise
+        self._open.popleft()
+        self._take()
+        self._assign()
+        return answer
+
+    def _wait(self) -> None:
+        """Waits for an event, or for the time to do something about the lack of it."""
+        with contextlib.suppress(queue.Empty):
+            self._handle(self._events.get(timeout=self._patience()))
+            while True:  # what came while the user was busy is no sign of slowness
+                self._handle(self._events.get_nowait())
+        now = time.monotonic()
+        for lane in self._lanes:
+            if lane.stream is None and not lane.reviving and lane.retry <= now:
+                self._revive(lane)
+            elif lane.silent(self._asked) >= self._options.timeout:
+                self._give_up(lane)
+        self._hedge()
+
+    def _patience(self) -> float:
+        """Returns the seconds until something is to be done, whatever comes."""
+        now = time.monotonic()
+        left = _SLICE
+        for lane in self._lanes:
+            if lane.stream is None:
+                left = min(left, _SLICE if lane.reviving else lane.retry - now)
+            elif lane.jobs:
+                left = min(left, self._options.timeout - lane.silent(self._asked))
+        slow, owing = self._slow(), self._alone(self._open[0].id)
+        if slow is not None and owing is not None:
+            left = min(left, slow - owing.working(self._open[0].id, now))
+        return max(left, 0.001)
+
+    def _handle(self, event: Event) -> None:
+        """Takes an event. Those of streams that are closed say nothing any more."""
+        lane = next((lane for lane in self._lanes if lane.key == event.key), None)
+        if lane is None:
+            return
+        what = event.what
+        if isinstance(what, Batch):
+            self._answered(lane, event, what)
+            lane.failures = 0
+        elif isinstance(what, pb.Fault):
+            if what.kind == "unknown spec":
+                self._broken(lane, fault_error(what), at_once=True)
+            else:
+                self._answered(lane, event, what)
+        elif isinstance(what, Description):
+            self._revived(lane, what)
+        else:
+            self._failed(lane, what)
+
+    def _answered(self, lane: _Lane, event: Event, answer: Batch | pb.Fault) -> None:
+        job = event.job
+        self._times.append(lane.working(job, event.at))
+        lane.answered = event.at
+        del lane.jobs[job], lane.since[job]
+        if job >= self._open[0].id and job not in self._ready:  # not from another server before
+            self._ready[job] = answer
+
+    def _failed(self, lane: _Lane, e: Exception) -> None:
+        """Goes on without a server if that helps against what happened; raises it otherwise."""
+        if isinstance(e, grpc.RpcError):
+            doing = f"ticket {min(lane.jobs)}" if lane.jobs else "stream"
+            error = lane.server.connection.error(e, doing)
+        elif isinstance(e, Error):
+            error = e
+        else:
+            raise e
+        lost = isinstance(error, UnavailableError) or (lane.reviving and len(self._lanes) > 1)
+        if not lost:
+            raise error from None
+        self._broken(lane, error)
+
+    def _broken(self, lane: _Lane, error: Error, *, at_once: bool = False) -> None:
+        """Takes from a server what it owes, and opens it again later.
+
+        Raises:
+            Error: no server is left, and each was tried as often as it may be.
+        """
+        lane.reviving = False
+        lane.error = error
+        lane.failures += 1
+        wait = 0.0 if at_once and lane.failures == 1 else min(0.1 * 2 ** (lane.failures - 1), 2.0)
+        lane.retry = time.monotonic() + wait
+        elsewhere = {i for other in self._lanes if other is not lane for i in other.jobs}
+        owed = [j for j in lane.drop() if j.id not in self._ready and j.id not in elsewhere]
+        owed = [j for j in owed if j.id >= self._open[0].id]
+        self._waiting.extendleft(sorted(owed, key=lambda j: -j.id))
+        down = [other for other in self._lanes if other.stream is None]
+        if len(down) == len(self._lanes) and all(
+            other.failures > self._options.retries for other in down
+        ):
+            raise error from None
+        if len(self._lanes) > 1:
+            _log.info("%s: gone on without: %s", lane.target, error)
+        self._assign()
+
+    def _give_up(self, lane: _Lane) -> None:
+        """Takes from a silent server what it owes.
+
+        Raises:
+            DeadlineError: there is no other one.
+        """
+        job = lane.jobs[min(lane.jobs)]
+        error = DeadlineError(
+            f"{lane.target}: nothing for {self._options.timeout:g} s while waiting for ticket "
+            f"{job.id} (epoch {job.ticket.epoch}, step {job.step})"
+        )
+        if len(self._lanes) == 1:
+            raise error
+        self._broken(lane, error)
+
+    def _revive(self, lane: _Lane) -> None:
+        """Asks a server for its description, in the background: it may be slow to say anything."""
+        lane.reviving = True
+        lane.key = key = next(self._keys)
+        connection, events, timeout = lane.server.connection, self._events, self._options.timeout
+        spec = self._spec
+
+        def ask() -> None:
+            try:
+                events.put(Event(key, 0, connection.describe(spec, timeout)))
+            except Exception as e:
+                e.__traceback__ = None
+                events.put(Event(key, 0, e))
+
+        threading.Thread(target=ask, name="chaski-describe", daemon=True).start()
+
+    def _revived(self, lane: _Lane, d: Description) -> None:
+        lane.reviving = False
+        if d.spec_hash != self._spec_hash:
+            raise StateError(
+                f"{lane.target}: the server now sees other data: fingerprint {d.fingerprint}; this "
+                f"run has spec hash {self._spec_hash}, the server {d.spec_hash}"
+            )
+        lane.server.description = d
+        self._connect(lane)
+        self._assign()
+
+    def _slow(self) -> float | None:
+        """Returns the seconds after which an answer is slow, or None if none is."""
+        share = self._options.hedge
+        if share is None or len(self._lanes) == 1 or len(self._times) < _HEDGE_AFTER:
+            return None
+        times = sorted(self._times)
+        return max(_HEDGE_SECONDS, 2 * times[min(int(share * len(times)), len(times) - 1)])
+
+    def _alone(self, job: int) -> _Lane | None:
+        """Returns the server that owes a job if it is the only one."""
+        owing = [lane for lane in self._lanes if job in lane.jobs]
+        return owing[0] if len(owing) == 1 and job not in self._ready else None
+
+    def _hedge(self) -> None:
+        """Asks a second server for what is wanted now, when the first is slow.
+
+        The first answer counts; they are the same.
+        """
+        job, slow = self._open[0], self._slow()
+        lane = self._alone(job.id)
+        if slow is None or lane is None or lane.working(job.id, time.monotonic()) < slow:
+            return
+        other = self._choose(job, lane)
+        if other is not None:
+            _log.info("%s: slow with step %d; %s is asked too", lane.target, job.step, other.target)
+            self._send(other, job)
+
+    def close(self) -> None:
+        """Ends the streams. Batches that were returned stay valid."""
+        self._open.clear()
+        self._waiting.clear()
+        self._ready.clear()
+        for lane in self._lanes:
+            lane.drop()
+            lane.reviving = False
+        with contextlib.suppress(queue.Empty):  # batches that nobody will ask for
+            while True:
+                self._events.get_nowait()

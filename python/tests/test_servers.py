@@ -1,0 +1,299 @@
+"""One client and several servers: one order, whatever dies, drains, stalls or comes back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from helpers import FakeEngine, image_batch, serve
+
+import chaski
+from chaski._proto import chaski_pb2 as pb
+from chaski._rpc import addresses
+
+SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
+STEPS = 40
+
+
+@contextmanager
+def running(*engines: FakeEngine) -> Iterator[tuple[list, list[str]]]:
+    servers, targets = [], []
+    for e in engines:
+        server, port = serve(e)
+        servers.append(server)
+        targets.append(f"127.0.0.1:{port}")
+    try:
+        yield servers, targets
+    finally:
+        for s in servers:
+            s.stop(0)
+
+
+def engines(n: int, **options) -> list[FakeEngine]:
+    return [FakeEngine(samples=4 * STEPS, **options) for _ in range(n)]
+
+
+def connect(targets, **options) -> chaski.Loader:
+    return chaski.connect(
+        targets, "d", **{"batch_size": 4, "timeout": 30, "prefetch": 6, **options}
+    )
+
+
+def firsts(batches) -> list[int]:
+    return [int(b["position"][0]) for b in batches]
+
+
+ALL = list(range(0, 4 * STEPS, 4))
+
+
+def test_work_is_shared_and_the_order_kept():
+    three = engines(3)
+    rng = random.Random(3)
+
+    def answer(t, e):
+        time.sleep(rng.uniform(0, 0.01))
+        return image_batch(t, e.samples)
+
+    for e in three:
+        e.answer = answer
+    with running(*three) as (_, targets), connect(",".join(targets), hedge=None) as loader:
+        assert firsts(loader) == ALL
+    asked = [[t.first for t in e.tickets] for e in three]
+    assert sorted(sum(asked, [])) == ALL, "every ticket was asked once"
+    assert min(map(len, asked)) >= STEPS // 6
+
+
+@pytest.mark.parametrize("stop", [0, 1, 17, STEPS - 2])
+def test_a_server_dies(stop):
+    three = engines(3)
+    with running(*three) as (servers, targets), connect(targets) as loader:
+        seen = []
+        for batch in loader:
+            seen += firsts([batch])
+            if len(seen) == stop + 1:
+                servers[1].stop(0)
+        assert seen == ALL
+        assert firsts(loader) == ALL, "and the next epoch, with one that is not there"
+
+
+def test_a_server_dies_and_comes_back():
+    two = engines(2)
+    for e in two:
+        e.answer = lambda t, e: time.sleep(0.02) or image_batch(t, e.samples)
+    with running(*two) as (servers, targets), connect(targets) as loader:
+        port = int(targets[0].rpartition(":")[2])
+        seen, again = [], []
+        for batch in loader:
+            seen += firsts([batch])
+            if len(seen) == 5:
+                servers[0].stop(0).wait()
+                again = [FakeEngine(samples=4 * STEPS)]
+                servers[0] = serve(again[0], port)[0]
+        assert seen == ALL
+        assert again[0].tickets, "it is used again"
+
+
+def test_one_is_not_there_from_the_beginning():
+    (one,) = engines(1)
+    with running(*engines(1)) as (servers, gone):
+        servers[0].stop(0).wait()
+        with running(one) as (_, targets), connect(gone + targets) as loader:
+            assert firsts(loader) == ALL
+            assert loader.sample(3)["position"] == 3
+    with pytest.raises(chaski.UnavailableError, match=gone[0]):
+        connect(gone)
+
+
+def test_all_die():
+    two = engines(2)
+    with running(*two) as (servers, targets), connect(targets, retries=1) as loader:
+        it = iter(loader)
+        next(it)
+        for s in servers:
+            s.stop(0)
+        with pytest.raises(chaski.UnavailableError, match=r"127\.0\.0\.1:\d+"):
+            list(it)
+
+
+def stalls(first: int):
+    """Answers, but never again once it was asked for a position."""
+    silent = []
+
+    def answer(t, e):
+        if t.first >= first or silent:
+            silent.append(t)
+            return None
+        return image_batch(t, e.samples)
+
+    return answer
+
+
+def test_a_stalled_server_is_hedged():
+    two = engines(2)
+    two[0].answer = stalls(80)
+    with running(*two) as (_, targets), connect(targets, timeout=30) as loader:
+        start = time.monotonic()
+        assert firsts(loader) == ALL
+        assert time.monotonic() - start < 15, "long before the timeout"
+
+
+def test_a_stalled_server_is_given_up_after_the_timeout():
+    two = engines(2)
+    two[0].answer = stalls(80)
+    with running(*two) as (_, targets), connect(targets, timeout=0.5, hedge=None) as loader:
+        assert firsts(loader) == ALL
+
+
+def test_all_stall():
+    two = engines(2)
+    for e in two:
+        e.answer = stalls(8)
+    with running(*two) as (_, targets), connect(targets, timeout=0.3, retries=1) as loader:
+        with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: nothing for 0.3 s.*ticket"):
+            list(loader)
+
+
+def test_a_slow_user_is_no_slow_server():
+    two = engines(2)
+    with running(*two) as (_, targets), connect(targets, timeout=0.2) as loader:
+        for i, _ in enumerate(loader):
+            if i in (12, 20):
+                time.sleep(0.5)
+    assert sorted(t.first for e in two for t in e.tickets) == ALL, "nothing was asked twice"
+    assert [e.streams for e in two] == [1, 1]
+
+
+def test_a_fault_comes_when_its_step_does():
+    two = engines(2)
+
+    def answer(t, e):
+        if t.first == 48:
+            return pb.Fault(kind="corrupt", file="a.tif", message="a.tif: tile 3: corrupt")
+        time.sleep(0.01)
+        return image_batch(t, e.samples)
+
+    for e in two:
+        e.answer = answer
+    with running(*two) as (_, targets), connect(targets) as loader:
+        seen = []
+        with pytest.raises(chaski.CorruptError, match="a.tif"):
+            for b in loader:
+                seen += firsts([b])
+        assert seen == ALL[:12]
+        assert loader.state_dict()["samples"] == 48
+
+
+def test_other_data():
+    one, other = FakeEngine(hash="cafe"), FakeEngine(hash="babe")
+    with running(one, other) as (_, targets):
+        with pytest.raises(chaski.StateError, match=f"{targets[1]} sees other data"):
+            connect(targets)
+
+
+def test_other_data_after_a_restart():
+    two = engines(2)
+    for e in two:
+        e.answer = lambda t, e: time.sleep(0.02) or image_batch(t, e.samples)
+    with running(*two) as (servers, targets), connect(targets) as loader:
+        with pytest.raises(chaski.StateError, match="other data"):
+            for i, _ in enumerate(loader):
+                if i == 3:
+                    servers[0].stop(0).wait()
+                    other = FakeEngine(samples=4 * STEPS, hash="babe")
+                    servers[0] = serve(other, int(targets[0].rpartition(":")[2]))[0]
+
+
+def test_deaths_at_random():
+    """A server at a time dies at a random moment and comes back; the order never shows it."""
+    rng = random.Random(11)
+    three = engines(3)
+    for e in three:
+        e.answer = lambda t, e: time.sleep(0.002) or image_batch(t, e.samples)
+    with running(*three) as (servers, targets), connect(targets, retries=50) as loader:
+        over = threading.Event()
+
+        def kill() -> None:
+            while not over.wait(rng.uniform(0.02, 0.1)):
+                k = rng.randrange(3)
+                servers[k].stop(0).wait()
+                servers[k] = serve(three[k], int(targets[k].rpartition(":")[2]))[0]
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            for _ in range(5):
+                assert firsts(loader) == ALL
+        finally:
+            over.set()
+            killer.join()
+    assert not [t for t in threading.enumerate() if t.name == "chaski-receive"]
+
+
+def test_addresses():
+    assert addresses("a:1") == ["a:1"]
+    assert addresses("a:1, unix:/x ,a:1") == ["a:1", "unix:/x"]
+    assert addresses(["b:2", "a:1"]) == ["b:2", "a:1"]
+    assert "127.0.0.1:80" in addresses("dns:localhost:80") + addresses("dns:127.0.0.1:80")
+    for wrong in ("", ",", "a:1,,b:2", [], ["a:1", ""], "dns:host", "dns::80"):
+        with pytest.raises(chaski.SpecError):
+            addresses(wrong)
+    with pytest.raises(chaski.UnavailableError, match="dns:no.such.host.invalid:80"):
+        addresses("dns:no.such.host.invalid:80")
+
+
+def real(binary: str, folder: Path, k: int) -> tuple[subprocess.Popen[str], str]:
+    args = [binary, "serve", "--listen", f"unix:{folder / f's{k}'}", "--root", str(SCENE.parent)]
+    p = subprocess.Popen(args, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert p.stdout is not None
+    return p, json.loads(p.stdout.readline())["listen"]
+
+
+def digests(loader: chaski.Loader, at: dict[int, Callable[[], None]] | None = None) -> list[str]:
+    out = []
+    for batch in loader:
+        out.append(hashlib.sha256(batch["image"].tobytes()).hexdigest())
+        (at or {}).get(len(out), lambda: None)()
+    return out
+
+
+@pytest.mark.parametrize("transport", ["shm", "grpc"])
+@pytest.mark.timeout(120)
+def test_real_servers_die_and_stall(binary: str, tmp_path: Path, transport) -> None:
+    """Of three engines one is killed and one stopped; the batches are those of one, bit for bit."""
+    if transport == "shm" and not sys.platform.startswith("linux"):
+        pytest.skip("no shared memory here")
+    options = {
+        "batch_size": 6, "window": (48, 32), "windows_per_asset": 400, "seed": 7, "prefetch": 6,
+        "normalize": chaski.Normalize([1e-3], [-1.0]), "transport": transport, "timeout": 20,
+    }  # fmt: skip
+    processes = []
+    try:
+        for k in range(3):
+            processes.append(real(binary, tmp_path, k))
+        targets = [t for _, t in processes]
+        with chaski.connect(targets[0], SCENE, **options) as loader:
+            want = digests(loader)
+        with chaski.connect(targets, SCENE, **options) as loader:
+            at = {
+                20: processes[0][0].kill,
+                40: lambda: processes[1][0].send_signal(signal.SIGSTOP),
+            }
+            start = time.monotonic()
+            assert digests(loader, at) == want
+            assert time.monotonic() - start < 15, "sooner than any timeout"
+    finally:
+        for p, _ in processes:
+            p.kill()
+            p.wait()
+            assert p.stdout is not None
+            p.stdout.close()
