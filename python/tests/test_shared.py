@@ -56,7 +56,7 @@ def eventually(f, seconds: float = 20.0) -> bool:
 
 
 def engine_of(loader: chaski.Loader) -> _engine.Engine:
-    return next(e for e in _engine._running.values() if e.connection is loader._connection)
+    return next(e for e in _engine._running.values() if e.connection is loader._servers[0].connection)
 
 
 def lease_of(a: np.ndarray) -> _shared.Lease | None:
@@ -190,7 +190,7 @@ def test_a_lease_lives_as_long_as_anything_sees_it(server):
         ):
             b = next(batches)
             lease = lease_of(b["image"])._id
-            held = loader._connection._side._held
+            held = loader._servers[0].connection._side._held
             view = hold(b)
             del b
             gc.collect()
@@ -332,7 +332,7 @@ def test_a_lost_door_leaves_its_arrays(server):
     with server.load() as loader:
         b = next(iter(loader))
         want = b["image"].copy()
-        loader._connection._side._shut()
+        loader._servers[0].connection._side._shut()
         assert server.nothing_leased()  # as far as the engine is concerned
         for _ in range(2):
             for other in loader:  # through another door
