@@ -11,8 +11,9 @@
 //	}
 //
 // A connection that breaks is made again, and what was asked for is asked for again: a server keeps
-// nothing between tickets, so it may be another one. Several servers behind one target are left to
-// gRPC's name resolution and balancing.
+// nothing between tickets, so it may be another one. With several servers, tickets are spread over
+// them; what one owes when it dies, drains or says nothing is asked of another, and the order of the
+// batches stays.
 package client
 
 import (
@@ -21,21 +22,18 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/backoff"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials"
 	"google.golang.org/grpc/credentials/insecure"
-	"google.golang.org/grpc/keepalive"
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/grpc/internal/wire"
-	"github.com/chaski-eo/chaski/grpc/payload"
-	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -47,6 +45,7 @@ const (
 	DefaultTimeout       = 2 * time.Minute
 	DefaultAttempts      = 8
 	DefaultBackoff       = 100 * time.Millisecond
+	DefaultHedge         = 0.95
 )
 
 // Options say how a client talks to its server.
@@ -61,8 +60,11 @@ type Options struct {
 	// last sign of life, and for a Describe. Default DefaultTimeout.
 	Timeout time.Duration
 	// Attempts is how often in a row a connection is made without getting a batch, before the error
-	// is given to the caller. Default DefaultAttempts.
+	// is given to the caller; of several servers, each. Default DefaultAttempts.
 	Attempts int
+	// Hedge has a second server asked for a batch when the first takes longer than twice what this
+	// share of the last batches took; the first answer counts. Negative: never. Default DefaultHedge.
+	Hedge float64
 	// Backoff is the pause before the second attempt; it doubles up to a hundredfold. Default
 	// DefaultBackoff.
 	Backoff time.Duration
@@ -88,6 +90,9 @@ func (o Options) withDefaults() Options {
 	if o.Backoff == 0 {
 		o.Backoff = DefaultBackoff
 	}
+	if o.Hedge == 0 {
+		o.Hedge = DefaultHedge
+	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -98,181 +103,155 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.Backoff < 0 {
-		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v", o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff)
+	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.Backoff < 0 || o.Hedge >= 1 {
+		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v, hedge %g",
+			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff, o.Hedge)
 	}
 	return nil
 }
 
-// Bounds and buffers of a connection, in bytes.
-const (
-	maxMessage = 18 << 20 // the largest part a server sends, and its frame
-	window     = 8 << 20  // what a server may send ahead, of one stream and of all
-	readBuffer = 256 << 10
-)
-
-// Client is a connection to a server. It is safe for concurrent use.
+// Client is a connection to a server, or to several that see the same data. It is safe for concurrent
+// use.
 type Client struct {
 	target  string
 	options Options
-	conn    *grpc.ClientConn
-	stub    chaskiv1.ChaskiClient
-
-	mu      sync.Mutex
-	door    *side  // nil if there is none
-	refused string // token for which noDoor holds
-	noDoor  error  // why there is none
+	peers   []*peer
 }
 
-// Dial makes a client of the server at target: "unix:PATH", "HOST:PORT", or what else gRPC can
-// resolve. It does not wait for the connection.
+// Dial makes a client of the servers at target: "unix:PATH", "HOST:PORT", or what else gRPC can
+// resolve; several with commas between. It does not wait for the connections.
 func Dial(target string, o Options) (*Client, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	dial := []grpc.DialOption{
-		grpc.WithTransportCredentials(o.Credentials),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
-		grpc.WithReadBufferSize(readBuffer),
-		grpc.WithStaticStreamWindowSize(window),
-		grpc.WithStaticConnWindowSize(window),
-		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
-		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: o.Backoff, Multiplier: 2, Jitter: 0.2, MaxDelay: 20 * o.Backoff},
-			MinConnectTimeout: 5 * time.Second,
-		}),
+	c := &Client{target: target, options: o}
+	for t := range strings.SplitSeq(target, ",") {
+		p, err := dialPeer(strings.TrimSpace(t), o)
+		if err != nil {
+			return nil, errors.Join(err, c.Close())
+		}
+		c.peers = append(c.peers, p)
 	}
-	conn, err := grpc.NewClient(target, append(dial, o.Dial...)...)
-	if err != nil {
-		return nil, fmt.Errorf("chaski at %s: %w", target, err)
-	}
-	return &Client{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn)}, nil
+	return c, nil
 }
 
-// Close closes the connection. Loaders that still use it fail; batches stay valid until Release.
+// Close closes the connections. Loaders that still use them fail; batches stay valid until Release.
 func (c *Client) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.door != nil {
-		c.door.close()
-		c.door = nil
+	var err error
+	for _, p := range c.peers {
+		err = errors.Join(err, p.close())
 	}
-	return c.conn.Close()
+	return err
 }
 
 // Target returns what Dial was given.
 func (c *Client) Target() string { return c.target }
 
-// failed names the server in an error, and brings back the fault that its status tells of.
-func (c *Client) failed(err error) error {
-	return fmt.Errorf("chaski at %s: %w", c.target, wire.StatusError(err))
+// anyPeer returns what the first server that can be reached answers.
+func anyPeer[T any](c *Client, ask func(*peer) (T, error)) (T, error) {
+	var out T
+	var err error
+	for _, p := range c.peers {
+		if out, err = ask(p); err == nil || final(err) {
+			break
+		}
+	}
+	return out, err
 }
 
 // Info returns what a file is, as JSON (the type loader.FileInfo).
 func (c *Client) Info(ctx context.Context, path string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	r, err := c.stub.Info(ctx, &chaskiv1.InfoRequest{Path: path})
-	if err != nil {
-		return nil, c.failed(err)
-	}
-	return r.GetJson(), nil
+	return anyPeer(c, func(p *peer) ([]byte, error) { return p.info(ctx, path) })
 }
 
 // Read decodes windows of one or several files at the server. Errors about files have a *fault.Error
 // in their chain.
 func (c *Client) Read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
-	ctx, cancel := context.WithTimeout(ctx, c.options.Timeout)
-	defer cancel()
-	stream, err := c.stub.Read(ctx, r)
-	if err != nil {
-		return nil, c.failed(err)
-	}
-	var in assembly
-	for reply := (&wire.Reply{}); !in.whole(); reply.Free() {
-		if err := stream.RecvMsg(reply); err != nil {
-			return nil, c.failed(err)
-		}
-		if reply.Fault != nil {
-			return nil, c.failed(wire.FaultError(reply.Fault))
-		}
-		if reply.Lease != nil {
-			return nil, c.failed(fmt.Errorf("%w: the answer is a lease", errFinal))
-		}
-		if err := in.add(reply, 0, c.options.MaxBatchBytes, view.Aligned); err != nil {
-			return nil, c.failed(err)
-		}
-	}
-	b, err := payload.Decode(in.buf)
-	if err != nil {
-		return nil, c.failed(err)
-	}
-	if len(b.Tensors) != 1 || b.Tensors[0].Kind != loader.Dense || b.Tensors[0].Convert != nil {
-		return nil, c.failed(fmt.Errorf("%w: the answer is not one array", errFinal))
-	}
-	t := &b.Tensors[0]
-	a := &loader.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
-	for _, n := range t.Shape {
-		a.Shape = append(a.Shape, int(n))
-	}
-	return a, nil
+	return anyPeer(c, func(p *peer) (*loader.Array, error) { return p.read(ctx, r) })
 }
 
-// Run is a spec that a server has opened. It is safe for concurrent use.
+// Run is a spec that the servers have opened. It is safe for concurrent use.
 type Run struct {
 	client      *Client
 	request     []byte // the spec as it was asked for
 	spec        loader.Spec
 	hash        string
-	handle      string // what tickets carry; that of the last server
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
-	shared      *chaskiv1.Shared
+	places      []place // by peer
 }
 
-// Open opens a spec at the server. Errors about files have a *fault.Error in their chain.
+// place is a run at one server. Without a handle, the server has not described the spec.
+type place struct {
+	handle string // what tickets carry
+	shared *chaskiv1.Shared
+}
+
+// Open opens a spec at all servers; one that does may stand for all. Errors about files have a
+// *fault.Error in their chain.
 func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	b, err := json.Marshal(spec.WithDefaults())
 	if err != nil {
 		return nil, err
 	}
-	r := &Run{client: c, request: b}
-	var d *chaskiv1.DescribeReply
+	r := &Run{client: c, request: b, places: make([]place, len(c.peers))}
+	var replies []*chaskiv1.DescribeReply
+	first := -1
 	err = c.retry(ctx, func() error {
-		d, err = r.describe(ctx)
+		var err error
+		replies, err = c.describe(ctx, b)
+		first = slices.IndexFunc(replies, func(d *chaskiv1.DescribeReply) bool { return d != nil })
 		return err
 	})
-	if err != nil {
-		return nil, c.failed(err)
+	if first < 0 {
+		return nil, err
 	}
-	return r, r.fill(d)
+	if err := r.fill(replies[first]); err != nil {
+		return nil, c.peers[first].failed(err)
+	}
+	for i, d := range replies {
+		if d == nil {
+			continue
+		}
+		if d.GetSpecHash() != r.hash {
+			return nil, c.peers[i].failed(fmt.Errorf("%w: other data than at %s: spec hashes %s and %s", errFinal, c.peers[first].target, d.GetSpecHash(), r.hash))
+		}
+		r.places[i] = place{d.GetHandle(), d.GetShared()}
+	}
+	return r, nil
 }
 
-func (r *Run) describe(ctx context.Context) (*chaskiv1.DescribeReply, error) {
-	ctx, cancel := context.WithTimeout(ctx, r.client.options.Timeout)
-	defer cancel()
-	return r.client.stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: r.request})
+// describe asks all servers at the same time. The error is that of the first, where none answers.
+func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.DescribeReply, error) {
+	replies, errs := make([]*chaskiv1.DescribeReply, len(c.peers)), make([]error, len(c.peers))
+	var group sync.WaitGroup
+	for i, p := range c.peers {
+		group.Go(func() { replies[i], errs[i] = p.describe(ctx, spec) })
+	}
+	group.Wait()
+	if slices.Contains(errs, nil) {
+		return replies, nil
+	}
+	return replies, c.peers[0].failed(errs[0])
 }
 
-// fill takes what the server told, which is checked as far as this side relies on it.
+// fill takes what a server told, which is checked as far as this side relies on it.
 func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 	spec, err := loader.ParseSpec(d.GetSpec())
 	if err != nil {
-		return r.client.failed(fmt.Errorf("the server's description: %w", err))
+		return fmt.Errorf("the server's description: %w", err)
 	}
 	if d.GetSamples() < 0 || d.GetSamples() > 1<<62 || d.GetSpecHash() == "" || d.GetHandle() == "" {
-		return r.client.failed(fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(), d.GetSpecHash(), d.GetHandle()))
+		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(), d.GetSpecHash(), d.GetHandle())
 	}
 	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
-	r.handle = d.GetHandle()
-	r.shared = d.GetShared()
 	for _, f := range d.GetFields() {
 		info := loader.FieldInfo{Name: f.GetName(), Kind: f.GetKind(), Shape: f.GetShape(), Axes: f.GetAxes()}
 		if f.GetDtype() != "" {
 			if info.DType, err = chunk.ParseDType(f.GetDtype()); err != nil {
-				return r.client.failed(fmt.Errorf("the server's description: field %q: %w", f.GetName(), err))
+				return fmt.Errorf("the server's description: field %q: %w", f.GetName(), err)
 			}
 		}
 		r.fields = append(r.fields, info)

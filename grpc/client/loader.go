@@ -89,11 +89,12 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 	if l.session == nil {
 		l.session = newSession(l, at)
 	}
+	l.session.want()
 	select {
 	case r := <-l.session.out:
 		if r.err != nil {
 			l.drop()
-			return nil, l.run.client.failed(r.err)
+			return nil, r.err
 		}
 		l.session.ask(1)
 		l.state.Epoch = at.epoch

@@ -4,44 +4,51 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
+	"slices"
 	"sync"
 	"time"
 
-	"google.golang.org/grpc"
-
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/grpc/internal/wire"
-	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
-	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // session asks for batches from a step on, and keeps at most Prefetch of them asked for or waiting
 // for Next. It lives through broken connections and ends with the first error that is for Next.
+//
+// Every server has a lane. Each batch is asked of one of them, of another when that one breaks, and of
+// a second one when it is slow; they are handed to Next in the order of the steps.
 type session struct {
 	loader *Loader
 	run    *Run
 	ctx    context.Context
 	cancel context.CancelFunc
-	done   chan struct{} // closed when the session's goroutines are gone
-	out    chan result   // has room for all that is asked for
-	shared *chaskiv1.Shared
+	group  sync.WaitGroup // the session's goroutines
+	out    chan result    // has room for all that is asked for, and the error
+	lanes  []*lane
 
-	mu     sync.Mutex
-	next   cursor
-	last   uint64 // id of the last ticket
-	asked  []*request
-	heard  time.Time     // when the server last said something, or had nothing to say
-	unsent chan struct{} // has one element when a request is not sent
-	handle string        // of the server that is asked
+	mu      sync.Mutex
+	next    cursor
+	last    uint64     // id of the last ticket
+	open    []*request // not handed to Next, in order
+	waiting []*request // of the open ones, those that no server is asked for, in order
+	times   []time.Duration
+	slot    int           // of times, for the next one
+	wanted  bool          // Next waits
+	look    chan struct{} // has one element when there may be something to hedge
+	over    bool          // the error was handed to Next
 }
 
-// request is a ticket that has no answer.
+// request is a ticket that was not handed to Next.
 type request struct {
 	id     uint64
 	ticket shuffle.Ticket
-	sent   bool // on this connection
+	group  int64 // requests of one group share what a server has to decode; -1: nothing
+	lanes  int   // that are asked
+	done   bool
+	batch  *loader.Batch // if done, this or
+	err    error
 }
 
 // result is a batch or the session's end.
@@ -52,14 +59,21 @@ type result struct {
 
 func newSession(l *Loader, at cursor) *session {
 	s := &session{
-		loader: l, run: l.run, next: at, shared: l.run.shared, handle: l.run.handle,
-		done:   make(chan struct{}),
-		out:    make(chan result, l.options.Prefetch+1), // and the error
-		unsent: make(chan struct{}, 1),
+		loader: l, run: l.run, next: at,
+		out:  make(chan result, l.options.Prefetch+1), // and the error
+		look: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
+	for i, p := range l.run.client.peers {
+		s.lanes = append(s.lanes, newLane(s, p, l.run.places[i]))
+	}
 	s.ask(l.options.Prefetch)
-	go s.work()
+	for _, l := range s.lanes {
+		s.group.Go(l.work)
+	}
+	if len(s.lanes) > 1 && s.run.client.options.Hedge > 0 {
+		s.group.Go(s.hedge)
+	}
 	return s
 }
 
@@ -67,31 +81,199 @@ func newSession(l *Loader, at cursor) *session {
 func (s *session) ask(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.wanted = false
 	for range n {
 		c, ok := s.loader.skip(s.next)
 		if !ok {
 			break
 		}
 		o := &s.loader.options
-		if len(s.asked) == 0 {
-			s.heard = time.Now()
-		}
 		s.last++
-		s.asked = append(s.asked, &request{
-			id: s.last, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World),
-		})
+		r := &request{id: s.last, group: -1, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World)}
+		s.open, s.waiting = append(s.open, r), append(s.waiting, r)
 		s.next = cursor{c.epoch, c.step + 1}
 	}
+	s.assign()
+}
+
+// want says that Next waits: a slow server is one that it waits for.
+func (s *session) want() {
+	s.mu.Lock()
+	s.wanted = true
+	s.mu.Unlock()
+	s.poke()
+}
+
+func (s *session) poke() {
 	select {
-	case s.unsent <- struct{}{}:
+	case s.look <- struct{}{}:
 	default:
 	}
+}
+
+// assign gives what waits to the lanes, as far as any is up. It needs the lock.
+func (s *session) assign() {
+	for len(s.waiting) > 0 {
+		l := s.choose(s.waiting[0], nil)
+		if l == nil {
+			return
+		}
+		l.add(s.waiting[0])
+		s.waiting = s.waiting[1:]
+	}
+}
+
+// choose returns the lane for a request, or nil if none is up: that of its group as long as it is up,
+// else one that owes least. It needs the lock.
+func (s *session) choose(r *request, but *lane) *lane {
+	var best *lane
+	var most uint64
+	for i, l := range s.lanes {
+		if !l.up || l == but {
+			continue
+		}
+		// The highest of a hash a server: when one leaves, only its groups move.
+		rank := shuffle.Hash(uint64(r.group), uint64(i))
+		if r.group < 0 {
+			turn := (uint64(i) + r.id) % uint64(len(s.lanes))
+			rank = uint64(math.MaxUint32-len(l.asked))<<32 | turn
+		}
+		if best == nil || rank > most {
+			best, most = l, rank
+		}
+	}
+	return best
+}
+
+// answer takes a lane's answer to its oldest request, unless another server had it, and hands on what is
+// next in order.
+func (s *session) answer(l *lane, b *loader.Batch, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r := l.done()
+	if r.done || s.over {
+		if b != nil {
+			b.Release()
+		}
+		return
+	}
+	r.done, r.batch, r.err = true, b, err
+	for len(s.open) > 0 && s.open[0].done && !s.over {
+		r := s.open[0]
+		s.open = s.open[1:]
+		s.over = r.err != nil
+		s.out <- result{r.batch, r.err}
+	}
+}
+
+// fail ends the session with an error.
+func (s *session) fail(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.over {
+		s.over = true
+		s.out <- result{err: err}
+	}
+}
+
+// broken takes a lane out of use: what it owes is asked of others. It reports whether all lanes have
+// failed as often as they may.
+func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	l.up, l.spent = false, attempt >= s.run.client.options.Attempts
+	for _, r := range l.asked {
+		if r.lanes--; r.lanes == 0 && !r.done {
+			s.waiting = append(s.waiting, r)
+		}
+	}
+	l.asked = nil
+	slices.SortFunc(s.waiting, func(a, b *request) int { return int(a.id) - int(b.id) })
+	lost = true
+	for _, other := range s.lanes {
+		lost = lost && !other.up && other.spent
+	}
+	s.assign()
+	if !lost {
+		s.run.client.options.Logger.Info("connection to chaski is made again", "server", l.peer.target, "attempt", attempt, "error", fault.Line(err))
+	}
+	return lost
+}
+
+// Hedging: an answer is slow after slowFactor times what a share of the last keptTimes answers took, but
+// not before slowLeast, nor before fewTimes are known.
+const (
+	keptTimes  = 200
+	fewTimes   = 10
+	slowFactor = 2
+	slowLeast  = 50 * time.Millisecond
+)
+
+// took notes the time of an answer. It needs the lock.
+func (s *session) took(d time.Duration) {
+	if len(s.times) < keptTimes {
+		s.times = append(s.times, d)
+		return
+	}
+	s.times[s.slot] = d
+	s.slot = (s.slot + 1) % keptTimes
+}
+
+// slow returns after how long an answer is slow, or 0 if that is not known. It needs the lock.
+func (s *session) slow() time.Duration {
+	if len(s.times) < fewTimes {
+		return 0
+	}
+	t := slices.Clone(s.times)
+	slices.Sort(t)
+	return max(slowLeast, slowFactor*t[int(s.run.client.options.Hedge*float64(len(t)))])
+}
+
+// hedge asks a second server for what Next waits for, when the first is slow. The first answer counts;
+// they are the same.
+func (s *session) hedge() {
+	t := time.NewTimer(time.Hour)
+	defer t.Stop()
+	for {
+		select {
+		case <-s.ctx.Done():
+			return
+		case <-s.look:
+		case <-t.C:
+		}
+		t.Reset(s.hedgeNow())
+	}
+}
+
+// hedgeNow returns when to look again.
+func (s *session) hedgeNow() time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	slow := s.slow()
+	if !s.wanted || slow == 0 || len(s.open) == 0 || s.open[0].done || s.open[0].lanes != 1 {
+		return time.Hour // Next pokes
+	}
+	r := s.open[0]
+	i := slices.IndexFunc(s.lanes, func(l *lane) bool { return slices.Contains(l.asked, r) })
+	if left := slow - time.Since(s.lanes[i].begun()); left > 0 {
+		return left
+	}
+	if other := s.choose(r, s.lanes[i]); other != nil {
+		s.run.client.options.Logger.Info("chaski is slow, another server is asked too", "server", s.lanes[i].peer.target, "other", other.peer.target)
+		other.add(r)
+	}
+	return slow
 }
 
 // close ends the session and releases what Next did not take.
 func (s *session) close() {
 	s.cancel()
-	<-s.done
+	s.group.Wait()
+	for _, r := range s.open {
+		if r.batch != nil {
+			r.batch.Release()
+		}
+	}
 	for {
 		select {
 		case r := <-s.out:
@@ -104,304 +286,8 @@ func (s *session) close() {
 	}
 }
 
-// work makes connections until the session ends.
-func (s *session) work() {
-	defer close(s.done)
-	c := s.run.client
-	for attempt := 1; ; attempt++ {
-		got, err := s.connection(attempt > 1)
-		if s.ctx.Err() != nil {
-			return
-		}
-		if got {
-			attempt = 1
-		}
-		var mine *answerError
-		if errors.As(err, &mine) || final(err) || attempt >= c.options.Attempts {
-			s.out <- result{err: err}
-			return
-		}
-		c.options.Logger.Info("connection to chaski is made again", "server", c.target, "attempt", attempt, "error", fault.Line(err))
-		if c.pause(s.ctx, attempt) != nil {
-			return
-		}
-	}
-}
-
-// answerError is the fault that answers a ticket.
-type answerError struct{ error }
-
-func (a *answerError) Unwrap() error { return a.error }
-
 // errSilent is the cause of a connection's end when the server says nothing.
 var errSilent = errors.New("no answer")
 
-// connection asks for everything that has no answer over one stream, and receives until it breaks.
-// It reports whether a batch came.
-func (s *session) connection(again bool) (got bool, err error) {
-	if again {
-		if err := s.describe(); err != nil {
-			return false, err
-		}
-	}
-	door, err := s.run.client.side(s.shared)
-	if err != nil {
-		return false, err
-	}
-	ctx, cancel := context.WithCancelCause(s.ctx)
-	defer cancel(nil)
-	stream, err := s.run.client.stub.Stream(ctx)
-	if err != nil {
-		return false, err
-	}
-	s.mu.Lock()
-	for _, r := range s.asked {
-		r.sent = false
-	}
-	s.heard = time.Now()
-	s.mu.Unlock()
-
-	var group sync.WaitGroup
-	defer group.Wait()
-	defer cancel(nil)
-	group.Go(func() { s.watch(ctx, cancel) })
-	var number uint64
-	if door != nil {
-		number = door.begin()
-		defer door.end(number)
-	}
-	group.Go(func() { s.send(ctx, stream, door, number) })
-	for {
-		if err := s.receive(stream, door); err != nil {
-			if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
-				err = cause
-			}
-			return got, err
-		}
-		got = true
-	}
-}
-
-// describe opens the spec again: the server may be a new one. It must mean the same data.
-func (s *session) describe() error {
-	d, err := s.run.describe(s.ctx)
-	if err != nil {
-		return err
-	}
-	if d.GetSpecHash() != s.run.hash {
-		return fmt.Errorf("%w: the data changed: spec hash %s, before %s", errFinal, d.GetSpecHash(), s.run.hash)
-	}
-	s.shared, s.handle = d.GetShared(), d.GetHandle()
-	return nil
-}
-
-// watch ends the connection when the server owes something and is silent for too long.
-func (s *session) watch(ctx context.Context, cancel context.CancelCauseFunc) {
-	limit := s.run.client.options.Timeout
-	t := time.NewTimer(limit)
-	defer t.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-t.C:
-		}
-		s.mu.Lock()
-		left := limit - time.Since(s.heard)
-		idle := len(s.asked) == 0
-		s.mu.Unlock()
-		switch {
-		case idle:
-			left = limit
-		case left <= 0:
-			cancel(fmt.Errorf("%w for %v", errSilent, limit))
-			return
-		}
-		t.Reset(left)
-	}
-}
-
-// send sends what is asked for, with a credit for each ticket.
-func (s *session) send(ctx context.Context, stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], door *side, number uint64) {
-	if door != nil {
-		a := &chaskiv1.Attach{Secret: door.secret[:], Stream: number}
-		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}) != nil {
-			return // receive has the reason
-		}
-	}
-	for {
-		var tickets []*chaskiv1.StreamRequest
-		s.mu.Lock()
-		for _, r := range s.asked {
-			if !r.sent {
-				r.sent = true
-				tickets = append(tickets, s.message(r))
-			}
-		}
-		s.mu.Unlock()
-		if len(tickets) > 0 {
-			tickets = append(tickets, &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
-				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets))},
-			}})
-		}
-		for _, m := range tickets {
-			if stream.Send(m) != nil {
-				return // receive has the reason
-			}
-		}
-		select {
-		case <-s.unsent:
-		case <-ctx.Done():
-			return
-		}
-	}
-}
-
-func (s *session) message(r *request) *chaskiv1.StreamRequest {
-	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
-		Id: r.id, Handle: s.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
-		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
-		Native: s.loader.options.Native,
-	}}}
-}
-
-// receive receives the parts of one batch, or its lease, and hands it to Next.
-func (s *session) receive(stream grpc.ClientStream, door *side) error {
-	var in assembly
-	r := &wire.Reply{}
-	for {
-		if err := stream.RecvMsg(r); err != nil {
-			s.drop(&in)
-			return err
-		}
-		want := s.oldest()
-		var err error
-		switch {
-		case want == nil:
-			err = fmt.Errorf("%w: the server answers what was not asked", errFinal)
-		case r.Fault != nil:
-			err = s.fault(r.Fault, want)
-		case r.Lease != nil:
-			if door == nil || in.buf != nil || r.Lease.GetTicket() != want.id {
-				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", errFinal, r.Lease.GetTicket(), want.id)
-				break
-			}
-			return s.leased(r.Lease, want, door)
-		default:
-			err = in.add(r, want.id, s.run.client.options.MaxBatchBytes, s.loader.take)
-		}
-		r.Free()
-		if err != nil {
-			s.drop(&in)
-			return err
-		}
-		if in.whole() {
-			return s.hand(&in, want)
-		}
-	}
-}
-
-// drop gives the memory of an unfinished batch back.
-func (s *session) drop(in *assembly) {
-	if in.buf != nil {
-		s.loader.give(in.buf)
-	}
-}
-
-// oldest notes that the server said something, and returns the request that it has to be about.
-func (s *session) oldest() *request {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.heard = time.Now()
-	if len(s.asked) == 0 {
-		return nil
-	}
-	return s.asked[0]
-}
-
-// fault returns the error that a fault ends the connection with. That of an unknown spec is not for
-// Next: the spec is described again.
-func (s *session) fault(f *chaskiv1.Fault, want *request) error {
-	if f.GetTicket() != want.id {
-		return fmt.Errorf("%w: fault of ticket %d, the next is %d", errFinal, f.GetTicket(), want.id)
-	}
-	err := wire.FaultError(f)
-	if errors.Is(err, wire.ErrUnknownSpec) {
-		return err
-	}
-	return &answerError{err}
-}
-
-// hand decodes a whole payload, checks that it is what was asked for and hands it to Next.
-func (s *session) hand(in *assembly, want *request) error {
-	b, err := payload.Decode(in.buf)
-	if err != nil {
-		s.drop(in)
-		return fmt.Errorf("%w: %w", errFinal, err)
-	}
-	buf := in.buf
-	b.OnRelease(func() { s.loader.give(buf) })
-	return s.finish(b, want)
-}
-
-// leased does the same with a batch in shared memory.
-func (s *session) leased(l *chaskiv1.Lease, want *request, door *side) error {
-	b, err := door.claim(l, s.run.client.options.MaxBatchBytes)
-	if err != nil {
-		return err
-	}
-	return s.finish(b, want)
-}
-
-// finish checks that a batch is what was asked for, and hands it to Next. With an error it is
-// released.
-func (s *session) finish(b *loader.Batch, want *request) error {
-	t := want.ticket
-	if b.Epoch != t.Epoch || b.First != t.First || b.Rows != t.Rows() {
-		b.Release()
-		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
-			errFinal, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
-	}
-	for i := range b.Tensors {
-		if err := payload.Apply(&b.Tensors[i]); err != nil {
-			b.Release()
-			return fmt.Errorf("%w: %w", errFinal, err)
-		}
-	}
-	s.mu.Lock()
-	s.asked = s.asked[1:]
-	s.heard = time.Now()
-	s.mu.Unlock()
-	s.out <- result{batch: b}
-	return nil
-}
-
-// assembly puts the parts of one payload together.
-type assembly struct {
-	buf   []byte
-	got   int
-	total int
-}
-
-// add copies a part to its place. The first part says how long the payload is.
-func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64, take func(int) []byte) error {
-	switch {
-	case r.Ticket != ticket:
-		return fmt.Errorf("%w: part of ticket %d, the next is %d", errFinal, r.Ticket, ticket)
-	case r.Total > uint64(limit):
-		return fmt.Errorf("%w: %w", errFinal, fault.New(fault.Limit, "payload", fault.NoOffset, "%d bytes, at most %d", r.Total, limit))
-	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.buf != nil && r.Total != uint64(a.total):
-		return fmt.Errorf("%w: %w", errFinal, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
-	}
-	if a.buf == nil {
-		a.total = int(r.Total)
-		a.buf = take(a.total)
-	}
-	if err := r.CopyTo(a.buf[a.got : a.got+r.Len]); err != nil {
-		return err
-	}
-	a.got += r.Len
-	return nil
-}
-
-func (a *assembly) whole() bool { return a.buf != nil && a.got == a.total }
+// errChanged is a server that sees other data than the run is of.
+var errChanged = fmt.Errorf("%w: the data changed", errFinal)

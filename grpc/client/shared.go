@@ -289,26 +289,26 @@ func (c *side) usable(token []byte) bool {
 }
 
 // side returns the side door to the server, opened if need be, or nil if batches come over gRPC.
-func (c *Client) side(d *chaskiv1.Shared) (*side, error) {
-	if c.options.Transport == GRPC {
+func (p *peer) side(d *chaskiv1.Shared) (*side, error) {
+	if p.options.Transport == GRPC {
 		return nil, nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.door != nil && c.door.usable(d.GetToken()) {
-		return c.door, nil
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.door != nil && p.door.usable(d.GetToken()) {
+		return p.door, nil
 	}
-	err := c.noDoor
-	if err == nil || c.refused != string(d.GetToken()) {
-		if c.door != nil {
-			c.door.close()
-			c.door = nil
+	err := p.noDoor
+	if err == nil || p.refused != string(d.GetToken()) {
+		if p.door != nil {
+			p.door.close()
+			p.door = nil
 		}
-		c.door, err = knock(d)
-		c.refused, c.noDoor = string(d.GetToken()), err
+		p.door, err = knock(d)
+		p.refused, p.noDoor = string(d.GetToken()), err
 	}
-	if err != nil && c.options.Transport == Shm {
+	if err != nil && p.options.Transport == Shm {
 		return nil, fmt.Errorf("%w: no shared memory: %w", errFinal, err)
 	}
-	return c.door, nil
+	return p.door, nil
 }

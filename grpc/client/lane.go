@@ -1,0 +1,363 @@
+package client
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// lane is the way to one server: connections one after the other, and what the server owes. Its fields
+// below unsent are guarded by the session's mutex.
+type lane struct {
+	s      *session
+	peer   *peer
+	place  place
+	unsent chan struct{} // has one element when a request is not sent
+
+	up       bool // requests may be added
+	spent    bool // it has failed as often as it may
+	asked    []*request
+	sent     int // of asked, from the first on, on this connection
+	added    time.Time
+	answered time.Time
+	heard    time.Time // when the server last said something, or had nothing to say
+}
+
+// newLane returns a lane that is up if the server has described the run.
+func newLane(s *session, p *peer, at place) *lane {
+	return &lane{s: s, peer: p, place: at, up: at.handle != "", unsent: make(chan struct{}, 1)}
+}
+
+// add has the lane ask for a request. It needs the session's lock.
+func (l *lane) add(r *request) {
+	now := time.Now()
+	if len(l.asked) == 0 {
+		l.heard, l.added = now, now
+	}
+	r.lanes++
+	l.asked = append(l.asked, r)
+	select {
+	case l.unsent <- struct{}{}:
+	default:
+	}
+}
+
+// begun returns since when the server has had only its oldest request to work on. It needs the lock.
+func (l *lane) begun() time.Time {
+	if l.answered.After(l.added) {
+		return l.answered
+	}
+	return l.added
+}
+
+// work makes connections until the session ends.
+func (l *lane) work() {
+	s := l.s
+	for attempt := 1; ; attempt++ {
+		got, err := l.connection(attempt > 1 || l.place.handle == "")
+		if s.ctx.Err() != nil {
+			return
+		}
+		if got {
+			attempt = 1
+		}
+		// Of several servers, one may lack what the others have; but none may break the rules.
+		over := errors.Is(err, errFinal) || len(s.lanes) == 1 && final(err)
+		if over || s.broken(l, attempt, err) {
+			s.fail(l.peer.failed(err))
+			return
+		}
+		if s.run.client.pause(s.ctx, attempt) != nil {
+			return
+		}
+	}
+}
+
+// connection asks for everything that the lane owes over one stream, and receives until it breaks. It
+// reports whether a batch came.
+func (l *lane) connection(again bool) (got bool, err error) {
+	if again {
+		if err := l.describe(); err != nil {
+			return false, err
+		}
+	}
+	door, err := l.peer.side(l.place.shared)
+	if err != nil {
+		return false, err
+	}
+	ctx, cancel := context.WithCancelCause(l.s.ctx)
+	defer cancel(nil)
+	stream, err := l.peer.stub.Stream(ctx)
+	if err != nil {
+		return false, err
+	}
+	l.begin()
+	var group sync.WaitGroup
+	defer group.Wait()
+	defer cancel(nil)
+	group.Go(func() { l.watch(ctx, cancel) })
+	var number uint64
+	if door != nil {
+		number = door.begin()
+		defer door.end(number)
+	}
+	group.Go(func() { l.send(ctx, stream, door, number) })
+	for {
+		if err := l.receive(stream, door); err != nil {
+			if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
+				err = cause
+			}
+			return got, err
+		}
+		got = true
+	}
+}
+
+// begin opens the lane for requests.
+func (l *lane) begin() {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.up, l.spent, l.sent, l.heard = true, false, 0, time.Now()
+	l.s.assign()
+}
+
+// describe opens the spec again: the server may be a new one. It must mean the same data.
+func (l *lane) describe() error {
+	d, err := l.peer.describe(l.s.ctx, l.s.run.request)
+	if err != nil {
+		return err
+	}
+	if d.GetSpecHash() != l.s.run.hash {
+		return fmt.Errorf("%w: spec hash %s, before %s", errChanged, d.GetSpecHash(), l.s.run.hash)
+	}
+	l.place = place{d.GetHandle(), d.GetShared()}
+	return nil
+}
+
+// watch ends the connection when the server owes something and is silent for too long.
+func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
+	limit := l.peer.options.Timeout
+	t := time.NewTimer(limit)
+	defer t.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-t.C:
+		}
+		l.s.mu.Lock()
+		left := limit - time.Since(l.heard)
+		idle := len(l.asked) == 0
+		l.s.mu.Unlock()
+		switch {
+		case idle:
+			left = limit
+		case left <= 0:
+			cancel(fmt.Errorf("%w for %v", errSilent, limit))
+			return
+		}
+		t.Reset(left)
+	}
+}
+
+// send sends what is asked for, with a credit for each ticket.
+func (l *lane) send(ctx context.Context, stream grpc.BidiStreamingClient[chaskiv1.StreamRequest, chaskiv1.StreamReply], door *side, number uint64) {
+	if door != nil {
+		a := &chaskiv1.Attach{Secret: door.secret[:], Stream: number}
+		if stream.Send(&chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Attach{Attach: a}}) != nil {
+			return // receive has the reason
+		}
+	}
+	for {
+		var tickets []*chaskiv1.StreamRequest
+		l.s.mu.Lock()
+		for _, r := range l.asked[l.sent:] {
+			tickets = append(tickets, l.message(r))
+		}
+		l.sent = len(l.asked)
+		l.s.mu.Unlock()
+		if len(tickets) > 0 {
+			tickets = append(tickets, &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Credit{
+				Credit: &chaskiv1.Credit{Batches: uint32(len(tickets))},
+			}})
+		}
+		for _, m := range tickets {
+			if stream.Send(m) != nil {
+				return // receive has the reason
+			}
+		}
+		select {
+		case <-l.unsent:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+func (l *lane) message(r *request) *chaskiv1.StreamRequest {
+	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
+		Id: r.id, Handle: l.place.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
+		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
+		Native: l.s.loader.options.Native,
+	}}}
+}
+
+// receive receives the parts of one batch, or its lease, or the fault in its place, and hands it on.
+func (l *lane) receive(stream grpc.ClientStream, door *side) error {
+	var in assembly
+	r := &wire.Reply{}
+	for {
+		if err := stream.RecvMsg(r); err != nil {
+			l.drop(&in)
+			return err
+		}
+		want := l.oldest()
+		var err error
+		switch {
+		case want == nil:
+			err = fmt.Errorf("%w: the server answers what was not asked", errFinal)
+		case r.Fault != nil:
+			err = l.fault(r.Fault, want)
+		case r.Lease != nil:
+			if door == nil || in.buf != nil || r.Lease.GetTicket() != want.id {
+				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", errFinal, r.Lease.GetTicket(), want.id)
+				break
+			}
+			return l.leased(r.Lease, want, door)
+		default:
+			err = in.add(r, want.id, l.peer.options.MaxBatchBytes, l.s.loader.take)
+		}
+		r.Free()
+		if err != nil {
+			l.drop(&in)
+			return err
+		}
+		if in.whole() {
+			return l.hand(&in, want)
+		}
+	}
+}
+
+// drop gives the memory of an unfinished batch back.
+func (l *lane) drop(in *assembly) {
+	if in.buf != nil {
+		l.s.loader.give(in.buf)
+	}
+}
+
+// oldest notes that the server said something, and returns the request that it has to be about.
+func (l *lane) oldest() *request {
+	l.s.mu.Lock()
+	defer l.s.mu.Unlock()
+	l.heard = time.Now()
+	if l.sent == 0 {
+		return nil
+	}
+	return l.asked[0]
+}
+
+// fault returns the error that a fault ends the connection with. That of an unknown spec is not for
+// Next: the spec is described again. Others are, when the turn of their ticket comes.
+func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
+	if f.GetTicket() != want.id {
+		return fmt.Errorf("%w: fault of ticket %d, the next is %d", errFinal, f.GetTicket(), want.id)
+	}
+	err := wire.FaultError(f)
+	if errors.Is(err, wire.ErrUnknownSpec) {
+		return err
+	}
+	l.s.answer(l, nil, l.peer.failed(err))
+	return nil
+}
+
+// hand decodes a whole payload, checks that it is what was asked for and hands it on.
+func (l *lane) hand(in *assembly, want *request) error {
+	b, err := payload.Decode(in.buf)
+	if err != nil {
+		l.drop(in)
+		return fmt.Errorf("%w: %w", errFinal, err)
+	}
+	buf := in.buf
+	b.OnRelease(func() { l.s.loader.give(buf) })
+	return l.finish(b, want)
+}
+
+// leased does the same with a batch in shared memory.
+func (l *lane) leased(lease *chaskiv1.Lease, want *request, door *side) error {
+	b, err := door.claim(lease, l.peer.options.MaxBatchBytes)
+	if err != nil {
+		return err
+	}
+	return l.finish(b, want)
+}
+
+// finish checks that a batch is what was asked for, and hands it on. With an error it is released.
+func (l *lane) finish(b *loader.Batch, want *request) error {
+	t := want.ticket
+	if b.Epoch != t.Epoch || b.First != t.First || b.Rows != t.Rows() {
+		b.Release()
+		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
+			errFinal, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
+	}
+	for i := range b.Tensors {
+		if err := payload.Apply(&b.Tensors[i]); err != nil {
+			b.Release()
+			return fmt.Errorf("%w: %w", errFinal, err)
+		}
+	}
+	l.s.answer(l, b, nil)
+	return nil
+}
+
+// done takes the oldest request, which has its answer, from what the server owes. It needs the session's
+// lock.
+func (l *lane) done() *request {
+	now, r := time.Now(), l.asked[0]
+	l.s.took(now.Sub(l.begun()))
+	l.answered, l.heard = now, now
+	l.asked = slices.Delete(l.asked, 0, 1)
+	l.sent--
+	r.lanes--
+	return r
+}
+
+// assembly puts the parts of one payload together.
+type assembly struct {
+	buf   []byte
+	got   int
+	total int
+}
+
+// add copies a part to its place. The first part says how long the payload is.
+func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64, take func(int) []byte) error {
+	switch {
+	case r.Ticket != ticket:
+		return fmt.Errorf("%w: part of ticket %d, the next is %d", errFinal, r.Ticket, ticket)
+	case r.Total > uint64(limit):
+		return fmt.Errorf("%w: %w", errFinal, fault.New(fault.Limit, "payload", fault.NoOffset, "%d bytes, at most %d", r.Total, limit))
+	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.buf != nil && r.Total != uint64(a.total):
+		return fmt.Errorf("%w: %w", errFinal, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
+	}
+	if a.buf == nil {
+		a.total = int(r.Total)
+		a.buf = take(a.total)
+	}
+	if err := r.CopyTo(a.buf[a.got : a.got+r.Len]); err != nil {
+		return err
+	}
+	a.got += r.Len
+	return nil
+}
+
+func (a *assembly) whole() bool { return a.buf != nil && a.got == a.total }

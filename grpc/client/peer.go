@@ -1,0 +1,129 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/keepalive"
+
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// Bounds and buffers of a connection, in bytes.
+const (
+	maxMessage = 18 << 20 // the largest part a server sends, and its frame
+	window     = 8 << 20  // what a server may send ahead, of one stream and of all
+	readBuffer = 256 << 10
+)
+
+// peer is the connection to one server. It is safe for concurrent use.
+type peer struct {
+	target  string
+	options Options
+	conn    *grpc.ClientConn
+	stub    chaskiv1.ChaskiClient
+
+	mu      sync.Mutex
+	door    *side  // nil if there is none
+	refused string // token for which noDoor holds
+	noDoor  error  // why there is none
+}
+
+func dialPeer(target string, o Options) (*peer, error) {
+	if target == "" {
+		return nil, fmt.Errorf("client: an address is empty")
+	}
+	dial := []grpc.DialOption{
+		grpc.WithTransportCredentials(o.Credentials),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithReadBufferSize(readBuffer),
+		grpc.WithStaticStreamWindowSize(window),
+		grpc.WithStaticConnWindowSize(window),
+		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
+		grpc.WithConnectParams(grpc.ConnectParams{
+			Backoff:           backoff.Config{BaseDelay: o.Backoff, Multiplier: 2, Jitter: 0.2, MaxDelay: 20 * o.Backoff},
+			MinConnectTimeout: 5 * time.Second,
+		}),
+	}
+	conn, err := grpc.NewClient(target, append(dial, o.Dial...)...)
+	if err != nil {
+		return nil, fmt.Errorf("chaski at %s: %w", target, err)
+	}
+	return &peer{target: target, options: o, conn: conn, stub: chaskiv1.NewChaskiClient(conn)}, nil
+}
+
+func (p *peer) close() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.door != nil {
+		p.door.close()
+		p.door = nil
+	}
+	return p.conn.Close()
+}
+
+// failed names the server in an error, and brings back the fault that its status tells of.
+func (p *peer) failed(err error) error {
+	return fmt.Errorf("chaski at %s: %w", p.target, wire.StatusError(err))
+}
+
+func (p *peer) describe(ctx context.Context, spec []byte) (*chaskiv1.DescribeReply, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	return p.stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: spec})
+}
+
+func (p *peer) info(ctx context.Context, path string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	r, err := p.stub.Info(ctx, &chaskiv1.InfoRequest{Path: path})
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	return r.GetJson(), nil
+}
+
+func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	stream, err := p.stub.Read(ctx, r)
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	var in assembly
+	for reply := (&wire.Reply{}); !in.whole(); reply.Free() {
+		if err := stream.RecvMsg(reply); err != nil {
+			return nil, p.failed(err)
+		}
+		if reply.Fault != nil {
+			return nil, p.failed(wire.FaultError(reply.Fault))
+		}
+		if reply.Lease != nil {
+			return nil, p.failed(fmt.Errorf("%w: the answer is a lease", errFinal))
+		}
+		if err := in.add(reply, 0, p.options.MaxBatchBytes, view.Aligned); err != nil {
+			return nil, p.failed(err)
+		}
+	}
+	b, err := payload.Decode(in.buf)
+	if err != nil {
+		return nil, p.failed(err)
+	}
+	if len(b.Tensors) != 1 || b.Tensors[0].Kind != loader.Dense || b.Tensors[0].Convert != nil {
+		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", errFinal))
+	}
+	t := &b.Tensors[0]
+	a := &loader.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}
+	for _, n := range t.Shape {
+		a.Shape = append(a.Shape, int(n))
+	}
+	return a, nil
+}

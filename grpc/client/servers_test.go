@@ -1,0 +1,299 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/client"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+)
+
+// host is a server that answers tickets of 100 samples an epoch, and can be stopped and started again.
+type host struct {
+	chaskiv1.UnimplementedChaskiServer
+	t    *testing.T
+	path string
+	hash atomic.Pointer[string]
+	// stall, if it returns true for a position, has the stream say nothing from there on.
+	stall   func(first int64) bool
+	fault   func(first int64) *chaskiv1.Fault
+	tickets atomic.Int64
+
+	mu     sync.Mutex
+	server *grpc.Server
+	done   chan struct{}
+}
+
+func newHost(t *testing.T) *host {
+	h := &host{t: t, path: filepath.Join(t.TempDir(), "s")}
+	hash := "h"
+	h.hash.Store(&hash)
+	h.start()
+	t.Cleanup(h.stop)
+	return h
+}
+
+func (h *host) target() string { return "unix:" + h.path }
+
+func (h *host) start() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_ = os.Remove(h.path)
+	l, err := net.Listen("unix", h.path)
+	if err != nil {
+		h.t.Error(err)
+		return
+	}
+	h.server, h.done = grpc.NewServer(grpc.WaitForHandlers(true)), make(chan struct{})
+	chaskiv1.RegisterChaskiServer(h.server, h)
+	go func(g *grpc.Server, done chan struct{}) {
+		defer close(done)
+		if err := g.Serve(l); err != nil && !errors.Is(err, grpc.ErrServerStopped) {
+			h.t.Error(err)
+		}
+	}(h.server, h.done)
+}
+
+func (h *host) stop() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.server.Stop()
+	<-h.done
+}
+
+func (h *host) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+	hash := *h.hash.Load()
+	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec()}, nil
+}
+
+func (h *host) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
+	for {
+		r, err := g.Recv()
+		if errors.Is(err, io.EOF) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		t := r.GetTicket()
+		if t == nil {
+			continue
+		}
+		h.tickets.Add(1)
+		if h.stall != nil && h.stall(t.GetFirst()) {
+			<-g.Context().Done()
+			return nil
+		}
+		if h.fault != nil {
+			if f := h.fault(t.GetFirst()); f != nil {
+				f.Ticket = t.GetId()
+				if err := g.Send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}}); err != nil {
+					return err
+				}
+				continue
+			}
+		}
+		p := encoded(t.GetEpoch(), t.GetFirst(), 10)
+		if err := g.Send(part(&chaskiv1.Part{Ticket: t.GetId(), Total: uint64(len(p)), Data: p})); err != nil {
+			return err
+		}
+	}
+}
+
+func hosts(t *testing.T, n int) ([]*host, string) {
+	var all []*host
+	var targets []string
+	for range n {
+		h := newHost(t)
+		all, targets = append(all, h), append(targets, h.target())
+	}
+	return all, strings.Join(targets, ",")
+}
+
+// steps iterates over epochs of ten steps, checks their order, and calls at before every step.
+func steps(t *testing.T, target string, o client.Options, epochs uint64, at func(step int)) error {
+	t.Helper()
+	r, err := dial(t, target, o).Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})
+	if err != nil {
+		return err
+	}
+	l, err := r.Loader(client.LoaderOptions{Epochs: epochs, Prefetch: 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	i := 0
+	for ; ; i++ {
+		if at != nil {
+			at(i)
+		}
+		b, err := l.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("step %d: %w", i, err)
+		}
+		if b.Epoch != uint64(i/10) || b.First != int64(i%10*10) {
+			t.Fatalf("step %d is epoch %d, position %d", i, b.Epoch, b.First)
+		}
+		b.Release()
+	}
+	if i != int(epochs)*10 {
+		t.Errorf("%d steps of %d", i, epochs*10)
+	}
+	return nil
+}
+
+func TestServersShareTheWork(t *testing.T) {
+	three, target := hosts(t, 3)
+	if err := steps(t, target, client.Options{Hedge: -1}, 30, nil); err != nil {
+		t.Fatal(err)
+	}
+	sum := int64(0)
+	for i, h := range three {
+		n := h.tickets.Load()
+		if sum += n; n < 50 {
+			t.Errorf("server %d got %d of 300 tickets", i, n)
+		}
+	}
+	if sum != 300 {
+		t.Errorf("%d tickets for 300 batches", sum)
+	}
+}
+
+// TestServersDieAndReturn stops one server at a time at random moments, and starts it again.
+func TestServersDieAndReturn(t *testing.T) {
+	three, target := hosts(t, 3)
+	rng := rand.New(rand.NewPCG(1, 2))
+	var down *host
+	err := steps(t, target, client.Options{Attempts: 1000}, 60, func(step int) {
+		if step%7 != 3 {
+			return
+		}
+		if down != nil {
+			down.start()
+		}
+		down = three[rng.IntN(3)]
+		down.stop()
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	down.start()
+}
+
+func TestServersAllDie(t *testing.T) {
+	two, target := hosts(t, 2)
+	err := steps(t, target, client.Options{Attempts: 3}, 10, func(step int) {
+		if step == 20 {
+			two[0].stop()
+			two[1].stop()
+		}
+	})
+	if err == nil || !strings.Contains(err.Error(), "unix:") {
+		t.Error(err)
+	}
+	two[0].start()
+	two[1].start()
+}
+
+func TestOneServerIsMissing(t *testing.T) {
+	two, target := hosts(t, 2)
+	two[0].stop()
+	if err := steps(t, target, client.Options{}, 3, nil); err != nil {
+		t.Error(err)
+	}
+	two[0].start()
+}
+
+// TestStalledServer has one server say nothing any more: a second one is asked long before the timeout,
+// or after it.
+func TestStalledServer(t *testing.T) {
+	for name, o := range map[string]client.Options{"hedge": {Timeout: time.Minute}, "timeout": {Timeout: 200 * time.Millisecond, Hedge: -1}} {
+		t.Run(name, func(t *testing.T) {
+			two, target := hosts(t, 2)
+			var stuck atomic.Bool
+			two[0].stall = func(int64) bool { return stuck.Load() }
+			start := time.Now()
+			if err := steps(t, target, o, 6, func(step int) { stuck.Store(step >= 25) }); err != nil {
+				t.Fatal(err)
+			}
+			if d := time.Since(start); d > 30*time.Second {
+				t.Errorf("it took %v", d)
+			}
+		})
+	}
+}
+
+// TestFaultComesInTurn gives a fault to Next when its step comes, though another server was faster.
+func TestFaultComesInTurn(t *testing.T) {
+	two, target := hosts(t, 2)
+	for _, h := range two {
+		h.fault = func(first int64) *chaskiv1.Fault {
+			if first != 70 {
+				return nil
+			}
+			return &chaskiv1.Fault{Kind: "corrupt", File: "a.tif", Message: "a.tif: tile 3: corrupt"}
+		}
+	}
+	err := steps(t, target, client.Options{}, 1, nil)
+	if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "step 7:") {
+		t.Error(err)
+	}
+}
+
+// TestServersOfOtherData are refused, at once and when one comes back.
+func TestServersOfOtherData(t *testing.T) {
+	other := "other"
+	two, target := hosts(t, 2)
+	err := steps(t, target, client.Options{Attempts: 100}, 200, func(step int) {
+		if step == 15 {
+			two[1].stop()
+			two[1].hash.Store(&other)
+			two[1].start()
+		}
+		time.Sleep(time.Millisecond)
+	})
+	if err == nil || !strings.Contains(err.Error(), "the data changed") || !strings.Contains(err.Error(), two[1].target()) {
+		t.Error(err)
+	}
+	if err := steps(t, target, client.Options{}, 1, nil); err == nil || !strings.Contains(err.Error(), "other data than at "+two[0].target()) {
+		t.Error(err)
+	}
+}
+
+func TestAddressesAreChecked(t *testing.T) {
+	for _, target := range []string{"", "unix:a,,unix:b", ","} {
+		if _, err := client.Dial(target, client.Options{}); err == nil {
+			t.Errorf("%q is taken", target)
+		}
+	}
+}
+
+// TestSlowUser is no reason to ask twice.
+func TestSlowUser(t *testing.T) {
+	two, target := hosts(t, 2)
+	err := steps(t, target, client.Options{}, 4, func(step int) {
+		if slices.Contains([]int{15, 22}, step) {
+			time.Sleep(150 * time.Millisecond)
+		}
+	})
+	if n := two[0].tickets.Load() + two[1].tickets.Load(); err != nil || n != 40 {
+		t.Errorf("%d tickets for 40 batches, %v", n, err)
+	}
+}
