@@ -16,8 +16,19 @@ const golden = 0x9E3779B97F4A7C15
 
 // Domains keep the uses of a hash apart: equal words in different domains are independent.
 const (
-	domainOrder  = 1
-	domainWindow = 2
+	domainOrder      = 1
+	domainWindow     = 2
+	domainResized    = 3
+	domainWeighted   = 4
+	domainText       = 5
+	domainCell       = 6
+	domainSource     = 7
+	domainWord       = 8
+	domainPool       = 9
+	domainVisit      = 10
+	domainCorner     = 11
+	domainTransform  = 12
+	domainSubstitute = 13
 )
 
 // Mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number
@@ -32,13 +43,20 @@ func Mix(x uint64) uint64 {
 func Hash(seed uint64, words ...uint64) uint64 {
 	h := Mix(seed + golden)
 	for _, w := range words {
-		h = Mix((h ^ w) + golden)
+		h = further(h, w)
 	}
 	return h
 }
 
+// further takes one word more into a hash: Hash(seed, a, b) is further(Hash(seed, a), b).
+func further(h, w uint64) uint64 { return Mix((h ^ w) + golden) }
+
 // Below maps a uniform word to [0, n) by its high bits: floor(h*n / 2^64). n must be positive.
 func Below(h uint64, n int) int {
+	return int(below(h, int64(n)))
+}
+
+func below(h uint64, n int64) int64 {
 	hi, _ := bits.Mul64(h, uint64(n))
-	return int(hi)
+	return int64(hi)
 }

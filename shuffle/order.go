@@ -26,7 +26,15 @@ func NewOrder(seed, epoch uint64, n int64, shuffled bool) Order {
 	if n < 0 {
 		panic("shuffle: negative number of samples")
 	}
-	o := Order{n: uint64(n), shuffled: shuffled && n > 1}
+	if !shuffled {
+		return Order{n: uint64(n)}
+	}
+	return permutation(Hash(seed, domainOrder, epoch), n)
+}
+
+// permutation returns the network of n with the keys hash(..., i), where h is hash(...).
+func permutation(h uint64, n int64) Order {
+	o := Order{n: uint64(n), shuffled: n > 1}
 	if !o.shuffled {
 		return o
 	}
@@ -34,7 +42,7 @@ func NewOrder(seed, epoch uint64, n int64, shuffled bool) Order {
 	o.low = k / 2
 	o.top = k - o.low
 	for i := range o.keys {
-		o.keys[i] = Hash(seed, domainOrder, epoch, uint64(i))
+		o.keys[i] = further(h, uint64(i))
 	}
 	return o
 }

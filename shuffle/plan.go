@@ -1,0 +1,455 @@
+package shuffle
+
+import (
+	"errors"
+	"fmt"
+)
+
+// Spec is what a plan is compiled from: a source, a seed, and whether samples are shuffled.
+type Spec struct {
+	Seed uint64
+	// Shuffle permutes the samples of every epoch. Without it they come in the order of the dataset;
+	// windows and transforms are random all the same.
+	Shuffle bool
+	Source  Source
+}
+
+// Source is a dataset or a mixture of sources: one of the two.
+type Source struct {
+	Dataset *Dataset
+	Mixture *Mixture
+}
+
+// Dataset is items and how they are sampled.
+type Dataset struct {
+	// Items is the number of rows of the table. With Rows or Series it bounds them.
+	Items int64
+	// Rows are the rows that count, in order; nil for all. With Series it must be nil: a series is
+	// made from rows.
+	Rows []uint32
+	// Series makes sequences of rows the items; nil for single rows.
+	Series *Series
+	// Sampler says which windows of an item there are.
+	Sampler Sampler
+	// Transforms is the set that a sample's transform is drawn from; 0 for none.
+	Transforms Elements
+}
+
+// items returns the number of items that are sampled.
+func (d *Dataset) items() int64 {
+	switch {
+	case d.Series != nil:
+		return d.Series.Len()
+	case d.Rows != nil:
+		return int64(len(d.Rows))
+	default:
+		return d.Items
+	}
+}
+
+// Kind is a kind of sampler.
+type Kind uint8
+
+// The kinds of samplers.
+const (
+	// WholeChip reads all of an item: one sample each.
+	WholeChip Kind = iota
+	// RandomWindow reads windows of a fixed size at corners that are all as likely: PerItem each.
+	RandomWindow
+	// GridWindow reads the windows of a Grid.
+	GridWindow
+	// ResizedWindow reads windows of random area and aspect: PerItem each. See Resized.
+	ResizedWindow
+	// WeightedWindow reads windows about pixels drawn by weight: PerItem each. See Weights.
+	WeightedWindow
+	// VisitWindow reads windows tile by tile. See Visits.
+	VisitWindow
+)
+
+// Sampler says which samples an item has, and which window of it a sample is.
+type Sampler struct {
+	Kind Kind
+	// PerItem is the samples of an item, for RandomWindow, ResizedWindow and WeightedWindow. Default 1.
+	PerItem int64
+	// H and W are the window's size in pixels, for RandomWindow and WeightedWindow.
+	H, W int
+	// AlignY and AlignX are what the corner is a multiple of, for RandomWindow and WeightedWindow. Default 1.
+	AlignY, AlignX int
+
+	Grid    Grid    // with GridWindow
+	Resized Resized // with ResizedWindow
+	Visits  Visits  // with VisitWindow
+
+	// Runs is the number of windows of an item with GridWindow (Grid.Count of its size) and of visits
+	// of an item with VisitWindow (Visits.Tiles, or any other number above 0).
+	Runs Runs
+}
+
+// Draw is what stands at a position: which sample of which dataset.
+type Draw struct {
+	// Dataset is the number of the dataset among those of the spec, from left to right.
+	Dataset int
+	// Seed, Epoch and Position are the dataset's own: what its windows and transform are drawn from.
+	Seed     uint64
+	Epoch    uint64
+	Position int64
+	// Sample is the number of the sample among those of the dataset.
+	Sample int64
+	// Item is the row, the index in Rows or the sequence; Row is the row of the table, of a sequence
+	// its first. See Plan.Rows.
+	Item, Row int64
+	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit.
+	Sub int64
+	// Transform is applied to every field after its window is read.
+	Transform Element
+	// Attempt is 0, or how many samples before this one were bad. See Plan.Substitute.
+	Attempt int
+}
+
+// Pool names windows that are shuffled together, and so share decoded tiles.
+type Pool struct {
+	Dataset int
+	Epoch   uint64 // the dataset's
+	Index   int64
+}
+
+// Plan is a compiled spec: which sample stands at any position, and which window of it. All of it
+// is pure, in O(log rows) time at most, without allocation; memory is what the spec's own slices
+// hold and 40 kB a mixture. It may be used from many goroutines.
+type Plan struct {
+	shuffle bool
+	nodes   []node
+	leaves  []leaf
+}
+
+// node is a source: a mixture if word is not nil, and dataset number leaf otherwise.
+type node struct {
+	n    int64 // positions of an epoch
+	word *word
+	leaf int
+}
+
+// leaf is a compiled dataset.
+type leaf struct {
+	Dataset
+	seed uint64
+	runs Runs // samples of items; with VisitWindow visits
+	n    int64
+	path []int
+}
+
+// maxDepth bounds mixtures in mixtures.
+const maxDepth = 16
+
+// NewPlan compiles a spec. The spec's slices are kept and must not be changed.
+func NewPlan(s Spec) (*Plan, error) {
+	pl := &Plan{shuffle: s.Shuffle}
+	if _, err := pl.add(s.Source, s.Seed, nil); err != nil {
+		return nil, err
+	}
+	return pl, nil
+}
+
+// add compiles a source and what is in it, and returns its node.
+func (pl *Plan) add(s Source, seed uint64, path []int) (int, error) {
+	at := len(pl.nodes)
+	pl.nodes = append(pl.nodes, node{})
+	var nd node
+	var err error
+	switch {
+	case len(path) > maxDepth:
+		err = fmt.Errorf("mixtures in mixtures over %d deep", maxDepth)
+	case s.Dataset != nil && s.Mixture == nil:
+		nd, err = pl.addDataset(s.Dataset, seed, path)
+	case s.Mixture != nil && s.Dataset == nil:
+		nd, err = pl.addMixture(s.Mixture, seed, path)
+	default:
+		err = errors.New("a source is either a dataset or a mixture")
+	}
+	pl.nodes[at] = nd
+	return at, err
+}
+
+func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
+	if err := m.check(); err != nil {
+		return node{}, err
+	}
+	w, err := newWord(seed, m.Counts)
+	if err != nil {
+		return node{}, err
+	}
+	sizes := make([]int64, len(m.Sources))
+	for i, s := range m.Sources {
+		child, err := pl.add(s, Hash(seed, domainSource, uint64(i)), append(path[:len(path):len(path)], i))
+		if err != nil {
+			return node{}, fmt.Errorf("source %d: %w", i, err)
+		}
+		w.nodes = append(w.nodes, child)
+		sizes[i] = pl.nodes[child].n
+	}
+	n, err := w.epoch(m, sizes)
+	return node{n: n, word: w}, err
+}
+
+func (pl *Plan) addDataset(d *Dataset, seed uint64, path []int) (node, error) {
+	lf := leaf{Dataset: *d, seed: seed, path: path}
+	if err := lf.compile(); err != nil {
+		return node{}, err
+	}
+	pl.leaves = append(pl.leaves, lf)
+	return node{n: lf.n, leaf: len(pl.leaves) - 1}, nil
+}
+
+func (lf *leaf) compile() error {
+	if err := lf.checkItems(); err != nil {
+		return err
+	}
+	s := &lf.Sampler
+	s.AlignY, s.AlignX, s.PerItem = max(s.AlignY, 1), max(s.AlignX, 1), max(s.PerItem, 1)
+	h, w := s.H, s.W
+	var err error
+	switch s.Kind {
+	case WholeChip:
+		h, w = 1, 1 // the reader knows
+		lf.runs, err = EqualRuns(lf.items(), 1)
+	case RandomWindow, WeightedWindow:
+		if !sides(s.H, s.W, s.AlignY, s.AlignX) {
+			return fmt.Errorf("sampler: windows of %d by %d pixels, aligned to %d by %d", s.H, s.W, s.AlignY, s.AlignX)
+		}
+		lf.runs, err = EqualRuns(lf.items(), s.PerItem)
+	case ResizedWindow:
+		h, w = s.Resized.H, s.Resized.W
+		if err = s.Resized.check(); err == nil {
+			lf.runs, err = EqualRuns(lf.items(), s.PerItem)
+		}
+	case GridWindow:
+		h, w, lf.runs = s.Grid.H, s.Grid.W, s.Runs
+		err = s.Grid.check()
+	case VisitWindow:
+		h, w, lf.runs = s.Visits.H, s.Visits.W, s.Runs
+		err = s.Visits.check()
+	default:
+		err = fmt.Errorf("no kind %d", s.Kind)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("sampler: %w", err)
+	case lf.runs.Items() != lf.items():
+		return fmt.Errorf("sampler: windows of %d items, for %d", lf.runs.Items(), lf.items())
+	case h != w && lf.Transforms.Swaps():
+		return fmt.Errorf("sampler: windows of %d by %d pixels are not square, and a transform swaps their sides", h, w)
+	}
+	return lf.size()
+}
+
+// size sets n.
+func (lf *leaf) size() error {
+	lf.n = lf.runs.Len()
+	if lf.Sampler.Kind == VisitWindow {
+		k := int64(lf.Sampler.Visits.PerVisit)
+		if lf.n > MaxSamples/k {
+			return fmt.Errorf("sampler: %d visits of %d windows are more than %d samples", lf.n, k, int64(MaxSamples))
+		}
+		lf.n *= k
+	}
+	return nil
+}
+
+func (lf *leaf) checkItems() error {
+	if lf.Items < 0 || lf.Rows != nil && lf.Series != nil {
+		return fmt.Errorf("dataset of %d rows, or with a subset beside its series", lf.Items)
+	}
+	rows := lf.Rows
+	if lf.Series != nil {
+		rows = lf.Series.rows
+	}
+	for _, r := range rows {
+		if int64(r) >= lf.Items {
+			return fmt.Errorf("dataset: row %d of %d", r, lf.Items)
+		}
+	}
+	return nil
+}
+
+// Len returns N, the positions of an epoch: the same for all.
+func (pl *Plan) Len() int64 { return pl.nodes[0].n }
+
+// Datasets returns the number of datasets.
+func (pl *Plan) Datasets() int { return len(pl.leaves) }
+
+// Path returns which source of which mixture a dataset is, from the outermost; empty where the
+// spec's source is a dataset. It is not to be changed.
+func (pl *Plan) Path(dataset int) []int { return pl.leaves[dataset].path }
+
+// DatasetLen returns the samples of an epoch of a dataset.
+func (pl *Plan) DatasetLen(dataset int) int64 { return pl.leaves[dataset].n }
+
+// At returns what stands at position p of an epoch. It panics unless 0 <= p < Len().
+func (pl *Plan) At(epoch uint64, p int64) Draw {
+	d := pl.locate(epoch, p)
+	lf := &pl.leaves[d.Dataset]
+	if lf.Sampler.Kind == VisitWindow {
+		d.Sample = lf.pooled(&d, pl.shuffle)
+	} else {
+		o := NewOrder(d.Seed, d.Epoch, lf.n, pl.shuffle)
+		d.Sample = o.At(d.Position)
+	}
+	lf.fill(&d)
+	return d
+}
+
+// locate walks through the mixtures to a dataset, its epoch and its position.
+func (pl *Plan) locate(epoch uint64, p int64) Draw {
+	if p < 0 || p >= pl.Len() {
+		panic("shuffle: position outside of the epoch")
+	}
+	nd := &pl.nodes[0]
+	for nd.word != nil {
+		source, draw := nd.word.at(epoch, p)
+		nd = &pl.nodes[nd.word.nodes[source]]
+		epoch, p = draw/uint64(nd.n), int64(draw%uint64(nd.n))
+	}
+	return Draw{Dataset: nd.leaf, Seed: pl.leaves[nd.leaf].seed, Epoch: epoch, Position: p}
+}
+
+// fill sets what follows from the sample.
+func (lf *leaf) fill(d *Draw) {
+	unit := d.Sample
+	if lf.Sampler.Kind == VisitWindow {
+		unit /= int64(lf.Sampler.Visits.PerVisit)
+	}
+	d.Item, d.Sub = lf.runs.At(unit)
+	switch {
+	case lf.Series != nil:
+		d.Row = lf.Series.First(d.Item)
+	case lf.Rows != nil:
+		d.Row = int64(lf.Rows[d.Item])
+	default:
+		d.Row = d.Item
+	}
+	d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
+}
+
+// pooled returns the sample at a position of the tile-aware order: visits are permuted as samples are
+// elsewhere, and the windows of Pool visits in a row are permuted among themselves.
+func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
+	v := &lf.Sampler.Visits
+	k, visits := int64(v.PerVisit), lf.runs.Len()
+	pool := v.PoolOf(d.Position)
+	first := pool * int64(v.Pool)
+	o := d.Position - first*k
+	if shuffle {
+		inPool := lf.poolOrder(d, pool, min(int64(v.Pool), visits-first)*k)
+		o = inPool.At(o)
+	}
+	order := NewOrder(d.Seed, d.Epoch, visits, shuffle)
+	return order.At(first+o/k)*k + o%k
+}
+
+func (lf *leaf) poolOrder(d *Draw, pool, n int64) Order {
+	return permutation(Hash(d.Seed, domainPool, d.Epoch, uint64(pool)), n)
+}
+
+// Position returns the position of a sample in an epoch of a dataset: the inverse of what At
+// does below the mixtures. It panics unless 0 <= sample < DatasetLen(dataset).
+func (pl *Plan) Position(dataset int, epoch uint64, sample int64) int64 {
+	lf := &pl.leaves[dataset]
+	d := Draw{Seed: lf.seed, Epoch: epoch}
+	if lf.Sampler.Kind != VisitWindow {
+		o := NewOrder(d.Seed, d.Epoch, lf.n, pl.shuffle)
+		return o.Position(sample)
+	}
+	v := &lf.Sampler.Visits
+	k, visits := int64(v.PerVisit), lf.runs.Len()
+	order := NewOrder(d.Seed, d.Epoch, visits, pl.shuffle)
+	at := order.Position(sample / k)
+	first := at / int64(v.Pool) * int64(v.Pool)
+	o := (at-first)*k + sample%k
+	if pl.shuffle {
+		inPool := lf.poolOrder(&d, first/int64(v.Pool), min(int64(v.Pool), visits-first)*k)
+		o = inPool.Position(o)
+	}
+	return first*k + o
+}
+
+// PoolOf returns the pool of position p of an epoch, and whether there is one: tickets whose
+// positions share a pool are best served by one server. It panics unless 0 <= p < Len().
+func (pl *Plan) PoolOf(epoch uint64, p int64) (Pool, bool) {
+	d := pl.locate(epoch, p)
+	s := &pl.leaves[d.Dataset].Sampler
+	if s.Kind != VisitWindow {
+		return Pool{}, false
+	}
+	return Pool{d.Dataset, d.Epoch, s.Visits.PoolOf(d.Position)}, true
+}
+
+// Key returns a uniform word of the pool, for choosing a server by rendezvous hashing.
+func (p Pool) Key() uint64 { return Hash(0, uint64(p.Dataset), p.Epoch, uint64(p.Index)) }
+
+// MaxAttempts bounds the substitutes of one position.
+const MaxAttempts = 16
+
+// Substitute returns what takes the place of a draw whose sample is bad, at attempt 1 and on: a
+// sample of the same dataset, all as likely, with its window and transform drawn anew. It
+// depends on the draw's dataset, epoch and position, and on the attempt, only. It panics if attempt
+// is not in 1..MaxAttempts.
+func (pl *Plan) Substitute(d Draw, attempt int) Draw {
+	if attempt < 1 || attempt > MaxAttempts {
+		panic("shuffle: attempt outside of its bounds")
+	}
+	lf := &pl.leaves[d.Dataset]
+	d.Attempt = attempt
+	d.Seed = Hash(lf.seed, domainSubstitute, d.Epoch, uint64(d.Position), uint64(attempt))
+	d.Sample = below(Hash(d.Seed), lf.n)
+	lf.fill(&d)
+	return d
+}
+
+// Rows fills dst, whose length must be Length(dataset), with the rows of a draw: its row, or those
+// of its sequence with -1 for padding.
+func (pl *Plan) Rows(d *Draw, dst []int64) {
+	if s := pl.leaves[d.Dataset].Series; s != nil {
+		s.Rows(d.Item, dst)
+		return
+	}
+	dst[0] = d.Row
+}
+
+// Length returns the rows of a sample of a dataset: 1, or the length of its sequences.
+func (pl *Plan) Length(dataset int) int {
+	if s := pl.leaves[dataset].Series; s != nil {
+		return s.Length()
+	}
+	return 1
+}
+
+// Window returns the window of a draw, before its transform, in an asset of height by width pixels. w are the
+// asset's weights; they are used with WeightedWindow only, and flagged tells that they were nil or
+// zero and the window is a random one.
+func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
+	lf := &pl.leaves[d.Dataset]
+	s := &lf.Sampler
+	switch s.Kind {
+	case RandomWindow:
+		b.H, b.W = s.H, s.W
+		b.Y, b.X = Window(d.Seed, d.Epoch, d.Position, height, width, s.H, s.W, s.AlignY, s.AlignX)
+		return b, false
+	case WeightedWindow:
+		if w == nil {
+			w = &Weights{}
+		}
+		b.H, b.W = s.H, s.W
+		var weighted bool
+		b.Y, b.X, weighted = w.Window(d.Seed, d.Epoch, d.Position, height, width, s.H, s.W, s.AlignY, s.AlignX)
+		return b, !weighted
+	case GridWindow:
+		return s.Grid.At(d.Sub, height, width), false
+	case ResizedWindow:
+		return s.Resized.At(d.Seed, d.Epoch, d.Position, height, width), false
+	case VisitWindow:
+		ty, tx := s.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, lf.runs.Count(d.Item), height, width)
+		return s.Visits.At(d.Seed, d.Epoch, d.Sample, ty, tx, height, width), false
+	default:
+		return Box{H: height, W: width}, false
+	}
+}

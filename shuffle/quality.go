@@ -1,0 +1,106 @@
+package shuffle
+
+import "math"
+
+// Quality says how well a span of positions is shuffled. Where a uniform permutation gives another
+// value than 1 or 0, the value it is expected to give stands beside it.
+type Quality struct {
+	Positions int64
+	// Displacement is the mean distance between a sample's number and its position, over what it
+	// would be if every sample were as likely at the position: 1 for a uniform permutation, 0 for
+	// the order of the dataset. A dataset of a mixture counts its own positions.
+	Displacement float64
+	// RowsABatch is the mean number of different rows of a batch. RowsExpected is the same for a uniform
+	// permutation of datasets whose rows have equally many samples.
+	RowsABatch, RowsExpected float64
+	// SameRow is the share of positions whose row is that of the position before.
+	SameRow, SameRowExpected float64
+	// Repeats is the number of samples that came before in the span: 0 within an epoch of a dataset.
+	Repeats int64
+}
+
+// drawn is a sample of the spec, whatever its epoch.
+type drawn struct {
+	dataset int
+	sample  int64
+}
+
+// drawnRow is a row, or a sequence, of the spec.
+type drawnRow struct {
+	dataset int
+	item    int64
+}
+
+// Measure returns the shuffle quality of count positions of an epoch from first, in batches of
+// batch positions. The span is cut to the epoch. It holds about 50 bytes a position.
+func (pl *Plan) Measure(epoch uint64, first, count int64, batch int) Quality {
+	first = min(max(first, 0), pl.Len())
+	count = max(min(count, pl.Len()-first), 0)
+	q := Quality{Positions: count}
+	if count == 0 || batch < 1 {
+		return q
+	}
+	seen := make(map[drawn]struct{}, count)
+	rows := make(map[drawnRow]struct{}, batch)
+	share := make([]int64, len(pl.leaves)) // positions of each dataset
+	moved, expected, batches := 0.0, 0.0, 0
+	var before drawnRow
+	for i := range count {
+		d := pl.At(epoch, first+i)
+		share[d.Dataset]++
+		n := pl.leaves[d.Dataset].n
+		moved += math.Abs(float64(d.Sample - d.Position))
+		expected += uniformDistance(d.Position, n)
+		key := drawn{d.Dataset, d.Sample}
+		if _, ok := seen[key]; ok {
+			q.Repeats++
+		}
+		seen[key] = struct{}{}
+		row := drawnRow{d.Dataset, d.Item}
+		if i > 0 && row == before {
+			q.SameRow++
+		}
+		before = row
+		rows[row] = struct{}{}
+		if (i+1)%int64(batch) == 0 || i+1 == count {
+			q.RowsABatch += float64(len(rows))
+			batches++
+			clear(rows)
+		}
+	}
+	q.Displacement = 1
+	if expected > 0 {
+		q.Displacement = moved / expected
+	}
+	q.RowsABatch /= float64(batches)
+	q.SameRow /= float64(max(count-1, 1))
+	q.RowsExpected, q.SameRowExpected = pl.expect(share, count, min(int64(batch), count))
+	return q
+}
+
+// uniformDistance is the mean of |i - p| over all i below n.
+func uniformDistance(p, n int64) float64 {
+	below, above := float64(p), float64(n-1-p)
+	return (below*(below+1) + above*(above+1)) / 2 / float64(n)
+}
+
+// expect returns the rows a batch and the share of neighbours with one row that uniform permutations of the
+// datasets would give, if dataset i stands at share[i] of count positions at random.
+func (pl *Plan) expect(share []int64, count, batch int64) (rows, same float64) {
+	for i := range pl.leaves {
+		lf := &pl.leaves[i]
+		n, items := float64(lf.n), float64(lf.runs.Items())
+		if share[i] == 0 || n < 2 {
+			continue
+		}
+		f, each := float64(share[i])/float64(count), n/items
+		same += f * f * (each - 1) / (n - 1)
+		// A row is missed by k draws of n without replacement, each of which misses its samples.
+		missed := 1.0
+		for j := range int64(math.Round(f * float64(batch))) {
+			missed *= math.Max(n-each-float64(j), 0) / math.Max(n-float64(j), 1)
+		}
+		rows += items * (1 - missed)
+	}
+	return rows, same
+}

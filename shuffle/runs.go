@@ -1,0 +1,171 @@
+package shuffle
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"sort"
+)
+
+// MaxSamples bounds the samples of a dataset, so that positions of any ticket stay in an int64.
+const MaxSamples = 1 << 62
+
+// Runs lays the samples of items (rows, sequences) one after another: item 0's samples 0, 1, ...,
+// then item 1's. It holds nothing an item where all have the same number, and 8 bytes otherwise.
+// The zero value has no items. It is not changed after it is made: use it from any goroutine.
+type Runs struct {
+	items, each int64
+	ends        []int64 // samples of the items up to and with this one; nil where all have each
+}
+
+// EqualRuns returns the runs of items that have each samples. It is an error if a number is
+// negative or there are more than MaxSamples samples.
+func EqualRuns(items, each int64) (Runs, error) {
+	if items < 0 || each < 0 {
+		return Runs{}, fmt.Errorf("%d items with %d samples each", items, each)
+	}
+	if each > 0 && items > MaxSamples/each {
+		return Runs{}, fmt.Errorf("%d items with %d samples each are more than %d samples", items, each, int64(MaxSamples))
+	}
+	return Runs{items: items, each: each}, nil
+}
+
+// NewRuns returns the runs of items, where item i has count(i) samples, which may be 0.
+func NewRuns(items int64, count func(i int64) int64) (Runs, error) {
+	if items <= 0 {
+		return EqualRuns(items, 0)
+	}
+	first, total, i := count(0), int64(0), int64(0)
+	for ; i < items && count(i) == first; i++ {
+		continue
+	}
+	if i == items {
+		return EqualRuns(items, first)
+	}
+	ends := make([]int64, items)
+	for i := range ends {
+		n := count(int64(i))
+		if n < 0 || n > MaxSamples-total {
+			return Runs{}, fmt.Errorf("item %d has %d samples after %d: at most %d in all", i, n, total, int64(MaxSamples))
+		}
+		total += n
+		ends[i] = total
+	}
+	return Runs{items: items, ends: ends}, nil
+}
+
+// Items returns the number of items.
+func (r *Runs) Items() int64 { return r.items }
+
+// Len returns the number of samples.
+func (r *Runs) Len() int64 {
+	if r.ends == nil {
+		return r.items * r.each
+	}
+	return r.ends[len(r.ends)-1]
+}
+
+// Count returns the number of samples of an item.
+func (r *Runs) Count(item int64) int64 {
+	if r.ends == nil {
+		return r.each
+	}
+	return r.ends[item] - r.Index(item, 0)
+}
+
+// At returns the item of sample i and the sample's number in it. It panics unless 0 <= i < Len().
+func (r *Runs) At(i int64) (item, sub int64) {
+	if i < 0 || i >= r.Len() {
+		panic("shuffle: sample outside of the runs")
+	}
+	if r.ends == nil {
+		return i / r.each, i % r.each
+	}
+	item = int64(sort.Search(len(r.ends), func(k int) bool { return r.ends[k] > i }))
+	return item, i - r.Index(item, 0)
+}
+
+// Index returns the sample that is number sub of item: the inverse of At.
+func (r *Runs) Index(item, sub int64) int64 {
+	switch {
+	case r.ends == nil:
+		return item*r.each + sub
+	case item == 0:
+		return sub
+	default:
+		return r.ends[item-1] + sub
+	}
+}
+
+// Apportion divides total in whole parts in proportion to weights, each part at least 1, by the
+// largest remainder (Hamilton's method; ties to the first). Specs hold its result, never the
+// weights, so that an order depends on integers only. It is an error if a weight is not positive
+// and finite, or there are more weights than parts.
+func Apportion(total int64, weights []float64) ([]int64, error) {
+	sum := 0.0
+	for _, w := range weights {
+		if !(w > 0) || math.IsInf(w, 1) {
+			return nil, fmt.Errorf("weight %v is not positive and finite", w)
+		}
+		sum += w
+	}
+	switch {
+	case len(weights) == 0:
+		return nil, errors.New("no weights")
+	case int64(len(weights)) > total || total > 1<<52:
+		return nil, fmt.Errorf("%d weights for %d parts", len(weights), total)
+	case math.IsInf(sum, 1):
+		return nil, errors.New("the sum of the weights is not finite")
+	}
+	parts, rest := make([]int64, len(weights)), make([]float64, len(weights))
+	left := total
+	for i, w := range weights {
+		q := float64(total) * float64(w/sum)
+		parts[i] = int64(math.Floor(q))
+		rest[i] = q - math.Floor(q)
+		left -= parts[i]
+	}
+	for ; left > 0; left-- {
+		i := largest(rest)
+		parts[i]++
+		rest[i]--
+	}
+	for i := range parts {
+		if parts[i] == 0 {
+			parts[i], left = 1, left-1
+		}
+	}
+	for ; left < 0; left++ {
+		parts[largest(parts)]--
+	}
+	return parts, nil
+}
+
+// Temperature returns the weights N^(1/t) of sources of N samples: in proportion to their sizes at
+// t = 1, equal as t grows. It is an error if t or a size is not positive.
+func Temperature(sizes []int64, t float64) ([]float64, error) {
+	if !(t > 0) {
+		return nil, fmt.Errorf("temperature %v is not positive", t)
+	}
+	weights := make([]float64, len(sizes))
+	most := float64(slices.Max(append([]int64{1}, sizes...)))
+	for i, n := range sizes {
+		if n <= 0 {
+			return nil, fmt.Errorf("source %d has %d samples", i, n)
+		}
+		weights[i] = math.Max(math.Pow(float64(n)/most, 1/t), math.SmallestNonzeroFloat64)
+	}
+	return weights, nil
+}
+
+// largest returns the index of the first of the largest values.
+func largest[T int64 | float64](v []T) int {
+	at := 0
+	for i, x := range v {
+		if x > v[at] {
+			at = i
+		}
+	}
+	return at
+}

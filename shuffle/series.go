@@ -1,0 +1,156 @@
+package shuffle
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Series is the sequences of a dataset in time: rows of one key, in order of their time. It holds
+// four bytes a row and eight a group. It is not changed after it is made.
+type Series struct {
+	length, stride int
+	rows           []uint32 // by group, then time
+	starts         []int64  // of groups in rows, and the end
+	runs           Runs     // sequences of groups
+}
+
+// NewSeries groups rows by their key and orders each group by time, rows of one time as they
+// stand. Groups come in the order of their first rows. keys and times have an entry for every row of
+// the table; rows are those that count, nil for all. A sequence is length rows; sequences of a group
+// begin at every stride rows. With cut, rows at the end that do not fill a sequence are left out;
+// otherwise the last sequence is padded.
+func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, stride int, cut bool) (*Series, error) {
+	if len(keys) != len(times) || int64(len(keys)) > math.MaxUint32 {
+		return nil, fmt.Errorf("series: %d keys and %d times", len(keys), len(times))
+	}
+	if length < 1 || stride < 1 || length > maxLength || stride > maxLength {
+		return nil, fmt.Errorf("series: sequences of %d rows every %d, not in 1..%d", length, stride, maxLength)
+	}
+	if rows == nil {
+		rows = make([]uint32, len(keys))
+		for i := range rows {
+			rows[i] = uint32(i)
+		}
+	}
+	s := &Series{length: length, stride: stride}
+	if err := groupRows(s, keys, rows); err != nil {
+		return nil, err
+	}
+	for g := range len(s.starts) - 1 {
+		slices.SortStableFunc(s.rows[s.starts[g]:s.starts[g+1]], func(a, b uint32) int { return cmp.Compare(times[a], times[b]) })
+	}
+	var err error
+	s.runs, err = NewRuns(int64(len(s.starts)-1), func(g int64) int64 {
+		return sequences(s.starts[g+1]-s.starts[g], int64(length), int64(stride), cut)
+	})
+	return s, err
+}
+
+// maxLength bounds the rows of a sequence.
+const maxLength = 1 << 20
+
+// groupRows fills rows and starts, keeping the order of rows in a group.
+func groupRows[K comparable](s *Series, keys []K, rows []uint32) error {
+	groups, group := map[K]int{}, make([]uint32, len(rows))
+	s.starts = []int64{0}
+	for i, row := range rows {
+		if int64(row) >= int64(len(keys)) {
+			return fmt.Errorf("series: row %d of %d", row, len(keys))
+		}
+		g, ok := groups[keys[row]]
+		if !ok {
+			g = len(groups)
+			groups[keys[row]] = g
+			s.starts = append(s.starts, 0)
+		}
+		group[i] = uint32(g)
+		s.starts[g+1]++
+	}
+	for g := range len(groups) {
+		s.starts[g+1] += s.starts[g]
+	}
+	next := slices.Clone(s.starts)
+	s.rows = make([]uint32, len(rows))
+	for i, row := range rows {
+		s.rows[next[group[i]]] = row
+		next[group[i]]++
+	}
+	return nil
+}
+
+// sequences returns the number of sequences of a group of rows.
+func sequences(rows, length, stride int64, cut bool) int64 {
+	switch {
+	case rows >= length && cut:
+		return (rows-length)/stride + 1
+	case cut:
+		return 0
+	default:
+		return (max(rows-length, 0)+stride-1)/stride + 1
+	}
+}
+
+// Len returns the number of sequences.
+func (s *Series) Len() int64 { return s.runs.Len() }
+
+// Length returns the rows of a sequence.
+func (s *Series) Length() int { return s.length }
+
+// Groups returns the number of groups.
+func (s *Series) Groups() int { return len(s.starts) - 1 }
+
+// Group returns the group of sequence i, and the sequence's number in it.
+func (s *Series) Group(i int64) (group, number int64) { return s.runs.At(i) }
+
+// First returns the first row of sequence i.
+func (s *Series) First(i int64) int64 {
+	at, _ := s.span(i)
+	return int64(s.rows[at])
+}
+
+// Rows fills dst, whose length must be Length(), with the rows of sequence i, in order of time; -1
+// is padding, always at the end.
+func (s *Series) Rows(i int64, dst []int64) {
+	at, end := s.span(i)
+	for k := range dst[:s.length] {
+		dst[k] = -1
+		if at+int64(k) < end {
+			dst[k] = int64(s.rows[at+int64(k)])
+		}
+	}
+}
+
+// span returns where in rows a sequence begins, and where its group ends.
+func (s *Series) span(i int64) (at, end int64) {
+	g, j := s.runs.At(i)
+	return s.starts[g] + j*int64(s.stride), s.starts[g+1]
+}
+
+// Stratum is the rows that share a value.
+type Stratum[K cmp.Ordered] struct {
+	Key  K
+	Rows []uint32
+}
+
+// Strata returns the rows of every value of a column, by value, rows in order. keys has an entry for
+// every row; rows are those that count, nil for all. A mixture of the strata of a dataset samples
+// it stratified; with equal counts, balanced.
+func Strata[K cmp.Ordered](keys []K, rows []uint32) []Stratum[K] {
+	groups := map[K][]uint32{}
+	if rows == nil {
+		for i, k := range keys {
+			groups[k] = append(groups[k], uint32(i))
+		}
+	}
+	for _, i := range rows {
+		groups[keys[i]] = append(groups[keys[i]], i)
+	}
+	strata := make([]Stratum[K], 0, len(groups))
+	for k, rows := range groups {
+		strata = append(strata, Stratum[K]{k, rows})
+	}
+	slices.SortFunc(strata, func(a, b Stratum[K]) int { return cmp.Compare(a.Key, b.Key) })
+	return strata
+}

@@ -1,0 +1,119 @@
+package shuffle
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+)
+
+// SplitTotal is what the shares of a split sum to.
+const SplitTotal = 1 << 32
+
+// Share is a part of a split: Parts of the SplitTotal values of a hash.
+type Share struct {
+	Name  string `json:"name"`
+	Parts int64  `json:"parts"`
+}
+
+// Split gives rows to named parts by a hash of what they are, not of where they stand: rows that
+// are added or left out later move no other row.
+type Split struct {
+	Seed   uint64  `json:"seed"`
+	Shares []Share `json:"shares"`
+}
+
+// NewSplit returns the split with shares in proportion to weights (see Apportion).
+func NewSplit(seed uint64, names []string, weights []float64) (Split, error) {
+	parts, err := Apportion(SplitTotal, weights)
+	if err != nil {
+		return Split{}, fmt.Errorf("split: %w", err)
+	}
+	if len(names) != len(weights) {
+		return Split{}, fmt.Errorf("split: %d names for %d weights", len(names), len(weights))
+	}
+	s := Split{Seed: seed, Shares: make([]Share, len(names))}
+	for i := range names {
+		s.Shares[i] = Share{names[i], parts[i]}
+	}
+	return s, nil
+}
+
+// Check returns an error unless all shares are positive and sum to SplitTotal.
+func (s *Split) Check() error {
+	sum := int64(0)
+	for _, h := range s.Shares {
+		if h.Parts < 1 || h.Parts > SplitTotal-sum {
+			return fmt.Errorf("split: share %q of %d parts, after %d of %d", h.Name, h.Parts, sum, int64(SplitTotal))
+		}
+		sum += h.Parts
+	}
+	if sum != SplitTotal {
+		return fmt.Errorf("split: %d parts of %d", sum, int64(SplitTotal))
+	}
+	return nil
+}
+
+// OfText returns the index of the share of a text, compared as UTF-8 bytes: a row's id, or the value of a
+// column whose rows are to stay together.
+func (s *Split) OfText(text string) int { return s.of(hashText(s.Seed, text)) }
+
+// OfCell returns the index of the share of a geographic cell: square cells of size degrees (or units of
+// the reference system) are given to shares as a whole. bounds are minimum x, minimum y, maximum x,
+// maximum y; a row belongs to the cell of its centre. It is -1 where the bounds are not finite or the
+// cell has no number in an int64.
+func (s *Split) OfCell(bounds [4]float64, size float64) int {
+	y, okY := cellOf(bounds[1], bounds[3], size)
+	x, okX := cellOf(bounds[0], bounds[2], size)
+	if !okY || !okX {
+		return -1
+	}
+	return s.of(Hash(s.Seed, domainCell, uint64(y), uint64(x)))
+}
+
+func (s *Split) of(h uint64) int {
+	at := int64(h >> 32)
+	for i, share := range s.Shares {
+		if at -= share.Parts; at < 0 {
+			return i
+		}
+	}
+	return -1
+}
+
+// cellOf returns floor(((lo + hi) / 2) / size), every operation rounded to float64.
+func cellOf(lo, hi, size float64) (int64, bool) {
+	c := math.Floor(float64(float64(float64(lo+hi)*0.5) / size))
+	return int64(c), size > 0 && c >= -0x1p62 && c <= 0x1p62
+}
+
+// hashText is hash(seed, 5, length, words), of the text's bytes in little-endian words of 64 bits, the last
+// one filled up with zeros.
+func hashText(seed uint64, text string) uint64 {
+	h := Hash(seed, domainText, uint64(len(text)))
+	for ; len(text) >= 8; text = text[8:] {
+		h = further(h, binary.LittleEndian.Uint64([]byte(text[:8])))
+	}
+	if len(text) > 0 {
+		var last [8]byte
+		copy(last[:], text)
+		h = further(h, binary.LittleEndian.Uint64(last[:]))
+	}
+	return h
+}
+
+// Range is a named part of a split by time: From <= t < To, in any unit that the column has.
+type Range struct {
+	Name string `json:"name"`
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+}
+
+// OfTime returns the index of the first range that holds t, or -1.
+func OfTime(ranges []Range, t int64) int {
+	for i, r := range ranges {
+		if r.From <= t && t < r.To {
+			return i
+		}
+	}
+	return -1
+}

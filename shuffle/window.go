@@ -1,0 +1,311 @@
+package shuffle
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+)
+
+// Box is a window of an asset in pixels: the corner, and the size.
+type Box struct{ Y, X, H, W int }
+
+// maxSide bounds windows, tiles and strides, so that no product of sizes overflows.
+const maxSide = 1 << 24
+
+// sides reports whether all lengths are in 1..maxSide.
+func sides(lengths ...int) bool {
+	for _, n := range lengths {
+		if n < 1 || n > maxSide {
+			return false
+		}
+	}
+	return true
+}
+
+// corners returns the number of corners that a window of size h has on a side of size pixels, in
+// steps of align: where the window does not fit, one, 0.
+func corners(size, h, align int) int { return max(size-h, 0)/align + 1 }
+
+// Grid is the sampler of windows of H by W pixels at every StrideY rows and StrideX columns,
+// overlapping where the stride is the smaller. Together they cover the asset.
+type Grid struct {
+	H, W             int
+	StrideY, StrideX int
+	// AlignY and AlignX are what corners are multiples of: 1, or what coarser fields need. Strides
+	// must be multiples of them.
+	AlignY, AlignX int
+	// Pad leaves the last windows of a side at their stride, so that they pass the edge. Otherwise
+	// they are moved inside.
+	Pad bool
+}
+
+// Shape returns the numbers of windows down and across an asset of height by width pixels.
+func (g *Grid) Shape(height, width int) (down, across int) {
+	return g.side(height, g.H, g.StrideY, g.AlignY), g.side(width, g.W, g.StrideX, g.AlignX)
+}
+
+func (g *Grid) side(size, h, stride, align int) int {
+	last := align * (corners(size, h, align) - 1)
+	if g.Pad {
+		last = max(size-h, 0)
+	}
+	return (last+stride-1)/stride + 1
+}
+
+// Count returns the number of windows in an asset of height by width pixels.
+func (g *Grid) Count(height, width int) int64 {
+	down, across := g.Shape(height, width)
+	return int64(down) * int64(across)
+}
+
+// At returns the window number j of an asset of height by width pixels, row by row.
+func (g *Grid) At(j int64, height, width int) Box {
+	_, across := g.Shape(height, width)
+	b := Box{Y: int(j/int64(across)) * g.StrideY, X: int(j%int64(across)) * g.StrideX, H: g.H, W: g.W}
+	if !g.Pad {
+		b.Y = min(b.Y, g.AlignY*(corners(height, g.H, g.AlignY)-1))
+		b.X = min(b.X, g.AlignX*(corners(width, g.W, g.AlignX)-1))
+	}
+	return b
+}
+
+func (g *Grid) check() error {
+	if !sides(g.H, g.W, g.AlignY, g.AlignX, g.StrideY, g.StrideX) || g.StrideY%g.AlignY != 0 || g.StrideX%g.AlignX != 0 {
+		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d, aligned to %d by %d",
+			g.H, g.W, g.StrideY, g.StrideX, g.AlignY, g.AlignX)
+	}
+	return nil
+}
+
+// Resized is the sampler of windows of random area and aspect, which a reader resamples to H by W
+// pixels (the random resized crop of Szegedy et al., Going deeper with convolutions, 2015). The
+// area is uniform in [Lo, Hi] times the reference's; the aspect, relative to H:W, is log-uniform in
+// [1/Ratio, Ratio], in steps of 2^-16 of its logarithm. A window that does not fit is shrunk with
+// its aspect.
+type Resized struct {
+	H, W   int
+	Lo, Hi float64
+	Ratio  float64 // at least 1
+	// OfAsset makes the asset the reference; otherwise it is H by W pixels, so that the scale of
+	// pixels does not depend on the asset.
+	OfAsset        bool
+	AlignY, AlignX int // sizes and corners are multiples of these
+}
+
+func (r *Resized) check() error {
+	if !sides(r.H, r.W, r.AlignY, r.AlignX) || !(r.Lo > 0) || !(r.Hi >= r.Lo) || !(r.Hi <= 1e6) ||
+		!(r.Ratio >= 1) || !(r.Ratio <= 1e6) || r.OfAsset && r.Hi > 1 {
+		return fmt.Errorf("resized windows of %v to %v times the area and a ratio of %v for %d by %d pixels, aligned to %d by %d",
+			r.Lo, r.Hi, r.Ratio, r.H, r.W, r.AlignY, r.AlignX)
+	}
+	return nil
+}
+
+// At returns the window at position p of an epoch in an asset of height by width pixels. Every
+// float64 operation is rounded by itself (IEEE 754, nearest even, none fused), so that the result
+// is the same anywhere.
+func (r *Resized) At(seed, epoch uint64, p int64, height, width int) Box {
+	h, w := r.size(Hash(seed, domainResized, epoch, uint64(p)), height, width)
+	b := Box{H: h, W: w}
+	b.Y, b.X = Window(seed, epoch, p, height, width, h, w, r.AlignY, r.AlignX)
+	return b
+}
+
+func (r *Resized) size(hash uint64, height, width int) (h, w int) {
+	area := float64(r.H) * float64(r.W)
+	if r.OfAsset {
+		area = float64(height) * float64(width)
+	}
+	share := float64(further(hash, 0)>>11) * 0x1p-53
+	share = r.Lo + float64(float64(r.Hi-r.Lo)*share)
+	area = float64(area * share)
+	q := aspect(further(hash, 1), r.Ratio)
+	tall, wide := float64(r.H)/float64(r.W), float64(r.W)/float64(r.H)
+	h = roundTo(math.Sqrt(float64(float64(area*tall)*q)), r.AlignY)
+	w = roundTo(math.Sqrt(float64(float64(area*wide)/q)), r.AlignX)
+	if most := r.AlignY * max(height/r.AlignY, 1); h > most {
+		h, w = most, shrink(w, most, h, r.AlignX)
+	}
+	if most := r.AlignX * max(width/r.AlignX, 1); w > most {
+		h, w = shrink(h, most, w, r.AlignY), most
+	}
+	return h, w
+}
+
+// aspect returns ratio^u, u in (-1, 1) in steps of 2^-16: square roots and products only, which
+// every machine rounds alike.
+func aspect(hash uint64, ratio float64) float64 {
+	q := 1.0
+	for i := 63; i >= 48; i-- {
+		ratio = math.Sqrt(ratio)
+		if hash>>i&1 == 1 {
+			q = float64(q * ratio)
+		}
+	}
+	if hash&1 == 1 {
+		q = 1 / q
+	}
+	return q
+}
+
+// roundTo returns the multiple of align next to v, at least one.
+func roundTo(v float64, align int) int {
+	return align * int(max(math.Floor(float64(v/float64(align))+0.5), 1))
+}
+
+// shrink returns floor(v*num/den) as a multiple of align, at least one.
+func shrink(v, num, den, align int) int {
+	hi, lo := bits.Mul64(uint64(v), uint64(num))
+	q, _ := bits.Div64(hi, lo, uint64(den)) // num < den, so the quotient is below v
+	return align * max(int(q)/align, 1)
+}
+
+// Weights is a coarse grid of an asset: cells of CellH by CellW pixels, row by row, Across of them
+// a row, with the running sum of their weights (valid pixels, or pixels of a class). A
+// reader makes it of a sidecar file; NewWeights checks it.
+type Weights struct {
+	CellH, CellW int
+	Across       int
+	Sums         []uint64 // Sums[i] is the weight of the cells 0 to i
+}
+
+// NewWeights returns the weights of the cells of an asset of height by width pixels. sums is filled
+// and kept if it has room, and allocated otherwise. It is an error if the cells are not as many as
+// the asset has.
+func NewWeights(weights []uint32, cellH, cellW, height, width int, sums []uint64) (Weights, error) {
+	if cellH < 1 || cellW < 1 || height < 1 || width < 1 {
+		return Weights{}, fmt.Errorf("cells of %d by %d pixels in %d by %d", cellH, cellW, height, width)
+	}
+	down, across := (height-1)/cellH+1, (width-1)/cellW+1
+	if len(weights)%across != 0 || len(weights)/across != down {
+		return Weights{}, fmt.Errorf("%d weights for %d by %d cells", len(weights), down, across)
+	}
+	sums, sum := sums[:0], uint64(0)
+	for _, w := range weights {
+		sum += uint64(w)
+		sums = append(sums, sum)
+	}
+	return Weights{CellH: cellH, CellW: cellW, Across: across, Sums: sums}, nil
+}
+
+// Total returns the sum of all weights.
+func (w *Weights) Total() uint64 {
+	if len(w.Sums) == 0 {
+		return 0
+	}
+	return w.Sums[len(w.Sums)-1]
+}
+
+// Window returns the corner of the window of h by w pixels at position p of an epoch, in an asset
+// of height by width pixels: a cell by its weight, a pixel of the cell uniformly, and the window
+// about this pixel, moved inside and up and left to the alignment. Where the total is zero,
+// it is the random window, and weighted is false.
+func (w *Weights) Window(seed, epoch uint64, p int64, height, width, h, wd, alignY, alignX int) (y, x int, weighted bool) {
+	total := w.Total()
+	if total == 0 {
+		y, x = Window(seed, epoch, p, height, width, h, wd, alignY, alignX)
+		return y, x, false
+	}
+	hash := Hash(seed, domainWeighted, epoch, uint64(p))
+	at, _ := bits.Mul64(further(hash, 0), total)
+	cell := search(w.Sums, at)
+	y = about(cell/w.Across*w.CellH, w.CellH, further(hash, 1), height, h, alignY)
+	x = about(cell%w.Across*w.CellW, w.CellW, further(hash, 2), width, wd, alignX)
+	return y, x, true
+}
+
+// search returns the first index whose sum is over at.
+func search(sums []uint64, at uint64) int {
+	lo, hi := 0, len(sums)-1
+	for lo < hi {
+		if mid := int(uint(lo+hi) >> 1); sums[mid] > at {
+			hi = mid
+		} else {
+			lo = mid + 1
+		}
+	}
+	return lo
+}
+
+// about returns the corner of a window of h about a pixel of a cell on a side of size pixels.
+func about(start, cell int, hash uint64, size, h, align int) int {
+	pixel := start + Below(hash, max(min(cell, size-start), 1))
+	return min(max(pixel-h/2, 0), max(size-h, 0)) / align * align
+}
+
+// Visits is the tile-aware sampler: an item is visited several times, and every visit reads PerVisit
+// windows of H by W pixels whose corners are in one tile of TileH by TileW pixels. A window
+// no larger than a tile then touches two tiles a side at most, and all windows of the visit the same
+// four: see Chunks for windows of any size.
+//
+// The visits of an item are spread evenly over its tiles (systematic sampling in proportion to the
+// corners of a tile), so that over the windows of an epoch every corner is exactly as likely as with
+// the random window: windows of one visit are neighbours, that is all.
+type Visits struct {
+	H, W           int
+	TileH, TileW   int // multiples of the alignment
+	PerVisit       int // windows of a visit
+	Pool           int // visits that are shuffled together, see Plan
+	AlignY, AlignX int
+}
+
+func (v *Visits) check() error {
+	if !sides(v.H, v.W, v.AlignY, v.AlignX, v.TileH, v.TileW, v.PerVisit, v.Pool) ||
+		v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
+		return fmt.Errorf("visits of %d windows of %d by %d pixels in tiles of %d by %d, aligned to %d by %d, in pools of %d",
+			v.PerVisit, v.H, v.W, v.TileH, v.TileW, v.AlignY, v.AlignX, v.Pool)
+	}
+	return nil
+}
+
+// PoolLen returns the positions of a pool; an epoch's last pool may be shorter.
+func (v *Visits) PoolLen() int64 { return int64(v.PerVisit) * int64(v.Pool) }
+
+// PoolOf returns the pool of position p of an epoch of the dataset.
+func (v *Visits) PoolOf(p int64) int64 { return p / v.PoolLen() }
+
+// Chunks returns how many rows and columns of tiles the windows of a visit touch at most.
+func (v *Visits) Chunks() (down, across int) {
+	return (v.TileH-v.AlignY+v.H-1)/v.TileH + 1, (v.TileW-v.AlignX+v.W-1)/v.TileW + 1
+}
+
+// Tiles returns the number of tiles of an asset of height by width pixels that a corner may be in:
+// as many visits read about every tile once an epoch.
+func (v *Visits) Tiles(height, width int) int64 {
+	down := (corners(height, v.H, v.AlignY)-1)/(v.TileH/v.AlignY) + 1
+	across := (corners(width, v.W, v.AlignX)-1)/(v.TileW/v.AlignX) + 1
+	return int64(down) * int64(across)
+}
+
+// Tile returns the row and column of the tile of visit number visit of the given number of visits
+// of an item, an asset of height by width pixels.
+func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, width int) (ty, tx int) {
+	cy, cx := int64(corners(height, v.H, v.AlignY)), int64(corners(width, v.W, v.AlignX))
+	th, tw := int64(v.TileH/v.AlignY), int64(v.TileW/v.AlignX)
+	total := cy * cx
+	start := below(Hash(seed, domainVisit, epoch, uint64(item)), total)
+	// floor((visit*total + start) / visits), below total; the product may need 128 bits.
+	hi, lo := bits.Mul64(uint64(visit), uint64(total))
+	lo, carry := bits.Add64(lo, uint64(start), 0)
+	at, _ := bits.Div64(hi+carry, lo, uint64(visits))
+	// Tiles in order, each as long as it has corners: all rows of tiles but the last are th high.
+	row := int64(at) / (th * cx)
+	inRow := int64(at) - row*th*cx
+	return int(row), int(inRow / (min(th, cy-row*th) * tw))
+}
+
+// At returns the window of a sample of an epoch, in the tile of its visit.
+func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int) Box {
+	hash := Hash(seed, domainCorner, epoch, uint64(sample))
+	return Box{
+		Y: corner(further(hash, 0), ty, v.TileH, height, v.H, v.AlignY),
+		X: corner(further(hash, 1), tx, v.TileW, width, v.W, v.AlignX),
+		H: v.H, W: v.W,
+	}
+}
+
+// corner returns a corner of tile t on a side of size pixels, every one as likely.
+func corner(hash uint64, t, tile, size, h, align int) int {
+	first := t * (tile / align)
+	return align * (first + Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))
+}
