@@ -16,8 +16,8 @@ type Series struct {
 	runs           Runs     // sequences of groups
 }
 
-// NewSeries groups rows by their key and orders each group by time, rows of one time as they
-// stand. Groups come in the order of their first rows. keys and times have an entry for every row of
+// NewSeries groups rows by their key and orders each group by time, rows of one time by
+// their number. Groups come in the order in which rows meets them. keys and times have an entry for every row of
 // the table; rows are those that count, nil for all. A sequence is length rows; sequences of a group
 // begin at every stride rows. With cut, rows at the end that do not fill a sequence are left out;
 // otherwise the last sequence is padded.
@@ -39,7 +39,9 @@ func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, str
 		return nil, err
 	}
 	for g := range len(s.starts) - 1 {
-		slices.SortStableFunc(s.rows[s.starts[g]:s.starts[g+1]], func(a, b uint32) int { return cmp.Compare(times[a], times[b]) })
+		slices.SortFunc(s.rows[s.starts[g]:s.starts[g+1]], func(a, b uint32) int {
+			return cmp.Or(cmp.Compare(times[a], times[b]), cmp.Compare(a, b))
+		})
 	}
 	var err error
 	s.runs, err = NewRuns(int64(len(s.starts)-1), func(g int64) int64 {
@@ -51,7 +53,7 @@ func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, str
 // maxLength bounds the rows of a sequence.
 const maxLength = 1 << 20
 
-// groupRows fills rows and starts, keeping the order of rows in a group.
+// groupRows fills rows and starts.
 func groupRows[K comparable](s *Series, keys []K, rows []uint32) error {
 	groups, group := map[K]int{}, make([]uint32, len(rows))
 	s.starts = []int64{0}

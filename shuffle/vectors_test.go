@@ -1,0 +1,325 @@
+package shuffle
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+)
+
+// list returns a list of testdata/order.json, which is not empty.
+func list[T any](t *testing.T, name string) []T {
+	t.Helper()
+	b, err := os.ReadFile("../testdata/order.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lists map[string]json.RawMessage
+	if err := json.Unmarshal(b, &lists); err != nil {
+		t.Fatal(err)
+	}
+	var v []T
+	if err := json.Unmarshal(lists[name], &v); err != nil || len(v) == 0 {
+		t.Fatalf("%s: %d vectors, %v", name, len(v), err)
+	}
+	return v
+}
+
+// at is what most vectors have in common.
+type at struct {
+	Seed   uint64 `json:"seed"`
+	Epoch  uint64 `json:"epoch"`
+	P      int64  `json:"p"`
+	Height int    `json:"height"`
+	Width  int    `json:"width"`
+	H      int    `json:"h"`
+	W      int    `json:"w"`
+	AlignY int    `json:"align_y"`
+	AlignX int    `json:"align_x"`
+}
+
+func TestGridVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		StrideY int      `json:"stride_y"`
+		StrideX int      `json:"stride_x"`
+		Pad     bool     `json:"pad"`
+		Down    int      `json:"down"`
+		Across  int      `json:"across"`
+		Windows [][2]int `json:"windows"`
+	}](t, "grids") {
+		g := Grid{v.H, v.W, v.StrideY, v.StrideX, v.AlignY, v.AlignX, v.Pad}
+		if err := g.check(); err != nil {
+			t.Fatal(err)
+		}
+		down, across := g.Shape(v.Height, v.Width)
+		if down != v.Down || across != v.Across || g.Count(v.Height, v.Width) != int64(len(v.Windows)) {
+			t.Errorf("%+v: %d by %d windows", v, down, across)
+			continue
+		}
+		for j, w := range v.Windows {
+			if b := g.At(int64(j), v.Height, v.Width); b != (Box{w[0], w[1], v.H, v.W}) {
+				t.Errorf("%+v: window %d is %+v", v, j, b)
+			}
+		}
+	}
+}
+
+func TestResizedVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		Lo      float64 `json:"lo"`
+		Hi      float64 `json:"hi"`
+		Ratio   float64 `json:"ratio"`
+		OfAsset bool    `json:"of_asset"`
+		Box     [4]int  `json:"box"`
+	}](t, "resized") {
+		r := Resized{v.H, v.W, v.Lo, v.Hi, v.Ratio, v.OfAsset, v.AlignY, v.AlignX}
+		if err := r.check(); err != nil {
+			t.Fatal(err)
+		}
+		if b := r.At(v.Seed, v.Epoch, v.P, v.Height, v.Width); [4]int{b.Y, b.X, b.H, b.W} != v.Box {
+			t.Errorf("%+v: got %+v", v, b)
+		}
+	}
+}
+
+func TestWeightedVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		CellH    int      `json:"cell_h"`
+		CellW    int      `json:"cell_w"`
+		Weights  []uint32 `json:"weights"`
+		Y        int      `json:"y"`
+		X        int      `json:"x"`
+		Weighted bool     `json:"weighted"`
+	}](t, "weighted") {
+		w, err := NewWeights(v.Weights, v.CellH, v.CellW, v.Height, v.Width, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		y, x, weighted := w.Window(v.Seed, v.Epoch, v.P, v.Height, v.Width, v.H, v.W, v.AlignY, v.AlignX)
+		if y != v.Y || x != v.X || weighted != v.Weighted {
+			t.Errorf("%+v: got (%d, %d), %v", v, y, x, weighted)
+		}
+	}
+}
+
+func TestVisitVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		TileH    int        `json:"tile_h"`
+		TileW    int        `json:"tile_w"`
+		PerVisit int        `json:"per_visit"`
+		Pool     int        `json:"pool"`
+		Items    [][3]int   `json:"items"`
+		At       [][7]int64 `json:"at"`
+	}](t, "visits") {
+		runs, err := NewRuns(int64(len(v.Items)), func(i int64) int64 { return int64(v.Items[i][2]) })
+		if err != nil {
+			t.Fatal(err)
+		}
+		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: Source{Dataset: &Dataset{
+			Items: int64(len(v.Items)),
+			Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{
+				H: v.H, W: v.W, TileH: v.TileH, TileW: v.TileW, PerVisit: v.PerVisit, Pool: v.Pool, AlignY: v.AlignY, AlignX: v.AlignX,
+			}},
+		}}})
+		if pl.Len() != int64(len(v.At)) {
+			t.Fatalf("%d samples, want %d", pl.Len(), len(v.At))
+		}
+		for p, want := range v.At {
+			d := pl.At(v.Epoch, int64(p))
+			size := v.Items[d.Item]
+			ty, tx := pl.leaves[0].Sampler.Visits.Tile(d.Seed, d.Epoch, d.Item, d.Sub, int64(size[2]), size[0], size[1])
+			b, _ := pl.Window(&d, size[0], size[1], nil)
+			got := [7]int64{d.Sample, d.Item, d.Sub, int64(ty), int64(tx), int64(b.Y), int64(b.X)}
+			if got != want {
+				t.Errorf("pool %d, position %d: %v, want %v", v.Pool, p, got, want)
+			}
+		}
+	}
+}
+
+// jsonSource is a source as the vectors write it.
+type jsonSource struct {
+	N       int64        `json:"n"`
+	Counts  []int64      `json:"counts"`
+	Sources []jsonSource `json:"sources"`
+	Until   string       `json:"until"`
+	Length  int64        `json:"length"`
+}
+
+func (s jsonSource) source() Source {
+	if s.N > 0 {
+		return Source{Dataset: &Dataset{Items: s.N}}
+	}
+	m := &Mixture{Counts: s.Counts, Length: s.Length, Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until]}
+	for _, c := range s.Sources {
+		m.Sources = append(m.Sources, c.source())
+	}
+	return Source{Mixture: m}
+}
+
+func TestMixtureVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Seed   uint64     `json:"seed"`
+		Source jsonSource `json:"source"`
+		N      int64      `json:"n"`
+		At     [][6]int64 `json:"at"`
+	}](t, "mixtures") {
+		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source()})
+		if pl.Len() != v.N {
+			t.Errorf("%+v: an epoch of %d positions", v.Source, pl.Len())
+			continue
+		}
+		for _, want := range v.At {
+			d := pl.At(uint64(want[0]), want[1])
+			if got := [6]int64{want[0], want[1], int64(d.Dataset), int64(d.Epoch), d.Position, d.Sample}; got != want {
+				t.Errorf("%+v: got %v, want %v", v.Source, got, want)
+			}
+		}
+	}
+}
+
+func shares(parts []int64) []Share {
+	s := make([]Share, len(parts))
+	for i, n := range parts {
+		s[i].Parts = n
+	}
+	return s
+}
+
+func TestSplitVectors(t *testing.T) {
+	type vector struct {
+		Seed   uint64     `json:"seed"`
+		Parts  []int64    `json:"parts"`
+		Text   string     `json:"text"`
+		Bounds [4]float64 `json:"bounds"`
+		Size   float64    `json:"size"`
+		Share  int        `json:"share"`
+	}
+	for _, v := range list[vector](t, "texts") {
+		s := Split{v.Seed, shares(v.Parts)}
+		if err := s.Check(); err != nil {
+			t.Fatal(err)
+		}
+		if got := s.OfText(v.Text); got != v.Share {
+			t.Errorf("%+v: got %d", v, got)
+		}
+	}
+	for _, v := range list[vector](t, "cells") {
+		s := Split{v.Seed, shares(v.Parts)}
+		if got := s.OfCell(v.Bounds, v.Size); got != v.Share {
+			t.Errorf("%+v: got %d", v, got)
+		}
+	}
+}
+
+func TestTransformVectors(t *testing.T) {
+	source := []string{"abc", "def"}
+	for _, v := range list[struct {
+		Element Element  `json:"element"`
+		Image   []string `json:"image"`
+	}](t, "transforms") {
+		h, w := v.Element.Shape(2, 3)
+		if len(v.Image) != h || len(v.Image[0]) != w {
+			t.Fatalf("%v: %d by %d", v.Element, h, w)
+		}
+		for y := range 2 {
+			for x := range 3 {
+				if a, b := v.Element.Apply(y, x, 2, 3); v.Image[a][b] != source[y][x] {
+					t.Errorf("%v: (%d, %d) goes to (%d, %d)", v.Element, y, x, a, b)
+				}
+			}
+		}
+	}
+	for _, v := range list[struct {
+		at
+		Elements []Element `json:"elements"`
+		At       []Element `json:"at"`
+	}](t, "drawn_transforms") {
+		var set Elements
+		for _, g := range v.Elements {
+			set |= 1 << g
+		}
+		for p, want := range v.At {
+			if g := set.At(v.Seed, v.Epoch, int64(p)); g != want {
+				t.Errorf("%08b: position %d has %v, want %v", set, p, g, want)
+			}
+		}
+	}
+}
+
+func TestSeriesVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Keys      []string  `json:"keys"`
+		Times     []int64   `json:"times"`
+		Rows      []uint32  `json:"rows"`
+		Length    int       `json:"length"`
+		Stride    int       `json:"stride"`
+		Cut       bool      `json:"cut"`
+		Sequences [][]int64 `json:"sequences"`
+	}](t, "series") {
+		s, err := NewSeries(v.Keys, v.Times, v.Rows, v.Length, v.Stride, v.Cut)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Len() != int64(len(v.Sequences)) {
+			t.Errorf("%+v: %d sequences", v, s.Len())
+			continue
+		}
+		got := make([]int64, v.Length)
+		for i, want := range v.Sequences {
+			if s.Rows(int64(i), got); !slices.Equal(got, want) {
+				t.Errorf("%+v: sequence %d is %v", v, i, got)
+			}
+		}
+	}
+}
+
+func TestSubstituteVectors(t *testing.T) {
+	for _, v := range list[struct {
+		at
+		N       int64   `json:"n"`
+		Attempt int     `json:"attempt"`
+		NewSeed uint64  `json:"new_seed"`
+		Sample  int64   `json:"sample"`
+		Window  [2]int  `json:"window"`
+		Element Element `json:"element"`
+	}](t, "substitutes") {
+		pl := mustPlan(t, Spec{Seed: v.Seed, Source: Source{Dataset: &Dataset{
+			Items: v.N, Transforms: D4, Sampler: Sampler{Kind: RandomWindow, H: 64, W: 64},
+		}}})
+		d := Draw{Seed: v.Seed, Epoch: v.Epoch, Position: v.P}
+		s := pl.Substitute(d, v.Attempt)
+		b, _ := pl.Window(&s, 512, 300, nil)
+		if s.Seed != v.NewSeed || s.Sample != v.Sample || s.Row != v.Sample || [2]int{b.Y, b.X} != v.Window || s.Transform != v.Element {
+			t.Errorf("%+v: got %+v, %+v", v, s, b)
+		}
+		if again := pl.Substitute(pl.Substitute(d, 3), v.Attempt); again != s {
+			t.Errorf("the substitute of a substitute is %+v, not %+v", again, s)
+		}
+	}
+}
+
+func TestApportionVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Total   int64     `json:"total"`
+		Weights []float64 `json:"weights"`
+		Parts   []int64   `json:"parts"`
+	}](t, "apportion") {
+		if got, err := Apportion(v.Total, v.Weights); err != nil || !slices.Equal(got, v.Parts) {
+			t.Errorf("%+v: got %v, %v", v, got, err)
+		}
+	}
+}
+
+func mustPlan(t testing.TB, s Spec) *Plan {
+	t.Helper()
+	pl, err := NewPlan(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pl
+}

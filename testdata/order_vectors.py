@@ -1,0 +1,481 @@
+"""Writes order.json: vectors of the order of samples, from docs/order.md alone.
+
+    python testdata/order_vectors.py > testdata/order.json
+
+It shares no code with the engine or the Python package, and computes everything the long way: lists
+instead of formulas, exact fractions instead of floats, streams counted draw by draw.
+"""
+
+import json
+from decimal import Decimal, localcontext
+from fractions import Fraction
+from math import ceil
+
+M = 2**64
+
+
+def mix(x):
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % M
+    x = (x ^ x >> 27) * 0x94D049BB133111EB % M
+    return x ^ x >> 31
+
+
+def hashed(seed, *words):
+    h = mix((seed + 0x9E3779B97F4A7C15) % M)
+    for w in words:
+        h = mix(((h ^ w % M) + 0x9E3779B97F4A7C15) % M)
+    return h
+
+
+def below(h, n):
+    return h * n // M
+
+
+def permute(seed, words, n, positions):
+    """The samples at positions of perm(words; n)."""
+    if n < 2:
+        return list(positions)
+    k = max(6, len(bin(n - 1)) - 2)
+    low = k // 2
+    keys = [hashed(seed, *words, i) for i in range(12)]
+
+    def once(x):
+        hi, lo = divmod(x, 2**low)
+        for i, key in enumerate(keys):
+            if i % 2:
+                lo ^= mix(key ^ hi) % 2**low
+            else:
+                hi ^= mix(key ^ lo) % 2 ** (k - low)
+        return hi * 2**low + lo
+
+    out = []
+    for x in positions:
+        x = once(x)
+        while x >= n:
+            x = once(x)
+        out.append(x)
+    return out
+
+
+def order(seed, epoch, n, positions):
+    return permute(seed, (1, epoch), n, positions)
+
+
+def corner_list(size, h, a):
+    return [y for y in range(0, max(size - h, 0) + 1) if y % a == 0]
+
+
+def window(seed, epoch, p, height, width, h, w, ay=1, ax=1):
+    ys, xs = corner_list(height, h, ay), corner_list(width, w, ax)
+    y = ys[below(hashed(seed, 2, epoch, p, 0), len(ys))]
+    return y, xs[below(hashed(seed, 2, epoch, p, 1), len(xs))]
+
+
+# The first four lists of the file, before there were other samplers.
+
+
+def hashes():
+    for seed, words in [
+        (0, []),
+        (0, [0]),
+        (1, [1, 2, 3]),
+        (M - 1, [M - 1, 0, M - 1]),
+        (42, [1, 0, 11]),
+        (2**53 + 1, [2, 5, 2**40, 1]),
+    ]:
+        yield {"seed": seed, "words": words, "h": hashed(seed, *words)}
+
+
+def kept(name):
+    """A list as it stands in the file; what this program computes of it must be the same."""
+    with open(__file__.replace("order_vectors.py", "order.json")) as f:
+        yield from json.load(f)[name]
+
+
+def orders():
+    for v in kept("orders"):
+        p = [p for p, _ in v["at"]]
+        yield v | {"at": [list(t) for t in zip(p, order(v["seed"], v["epoch"], v["n"], p))]}
+
+
+def windows():
+    for v in kept("windows"):
+        keys = ["seed", "epoch", "p", "height", "width", "h", "w", "align_y", "align_x"]
+        y, x = window(*(v.get(k, 1) for k in keys))
+        yield v | {"y": y, "x": x}
+
+
+def tickets():
+    for v in kept("tickets"):
+        rows = range(v["row_start"], v["count"] + v["row_stride"], v["row_stride"])
+        rows = list(rows)[: ceil(Fraction(v["count"], v["row_stride"]))]
+        at = [v["first"] + i for i in rows]
+        ok = [i < v["count"] and p < v["n"] for i, p in zip(rows, at)]
+        yield v | {"positions": [p if k else -1 for p, k in zip(at, ok)]}
+
+
+def side(size, h, s, a, pad):
+    """The starts of a grid's windows, found by walking until the last one is covered."""
+    last = max(size - h, 0) if pad else corner_list(size, h, a)[-1]
+    starts = [0]
+    while starts[-1] < last:
+        starts.append(starts[-1] + s)
+    return starts if pad else [min(y, last) for y in starts]
+
+
+def grids():
+    for height, width, h, w, sy, sx, ay, ax in [
+        (512, 512, 256, 256, 256, 256, 1, 1),
+        (500, 700, 256, 256, 128, 200, 1, 1),
+        (100, 300, 128, 128, 64, 64, 1, 1),
+        (256, 257, 256, 256, 64, 64, 1, 1),
+        (61, 45, 20, 20, 12, 8, 2, 4),
+        (1, 1, 1, 1, 1, 1, 1, 1),
+    ]:
+        for pad in (False, True):
+            ys, xs = side(height, h, sy, ay, pad), side(width, w, sx, ax, pad)
+            yield {
+                "height": height, "width": width, "h": h, "w": w, "stride_y": sy, "stride_x": sx,
+                "align_y": ay, "align_x": ax, "pad": pad, "down": len(ys), "across": len(xs),
+                "windows": [[y, x] for y in ys for x in xs],
+            }  # fmt: skip
+
+
+def rounded(x):
+    """A fraction rounded to float64, as a fraction."""
+    return Fraction(x.numerator / x.denominator)  # which Python rounds once
+
+
+def root(x):
+    with localcontext() as c:
+        c.prec = 80
+        return Fraction(float((Decimal(x.numerator) / Decimal(x.denominator)).sqrt()))
+
+
+def resized_size(seed, epoch, p, height, width, h, w, lo, hi, r, of_asset, ay, ax):
+    lo, hi, f = Fraction(lo), Fraction(hi), Fraction(r)
+    u = Fraction(hashed(seed, 3, epoch, p, 0) >> 11, 2**53)
+    share = rounded(lo + rounded(rounded(hi - lo) * u))
+    area = rounded(Fraction(height * width if of_asset else h * w) * share)
+    bits = f"{hashed(seed, 3, epoch, p, 1):064b}"
+    q = Fraction(1)
+    for bit in bits[:16]:
+        f = root(f)
+        if bit == "1":
+            q = rounded(q * f)
+    if bits[-1] == "1":
+        q = rounded(1 / q)
+    y = root(rounded(rounded(area * rounded(Fraction(h, w))) * q))
+    x = root(rounded(rounded(area * rounded(Fraction(w, h))) / q))
+    half = Fraction(1, 2)
+    wh = ay * max(int(rounded(rounded(y / ay) + half)), 1)
+    ww = ax * max(int(rounded(rounded(x / ax) + half)), 1)
+    mh, mw = ay * max(height // ay, 1), ax * max(width // ax, 1)
+    if wh > mh:
+        wh, ww = mh, ax * max(ww * mh // wh // ax, 1)
+    if ww > mw:
+        wh, ww = ay * max(wh * mw // ww // ay, 1), mw
+    return wh, ww
+
+
+def resized():
+    for height, width, h, w, lo, hi, r, of_asset, ay, ax in [
+        (512, 512, 224, 224, 0.08, 1.0, 4 / 3, True, 1, 1),
+        (1000, 400, 224, 224, 0.5, 2.0, 1.5, False, 1, 1),
+        (300, 300, 224, 112, 0.25, 4.0, 3.0, False, 2, 4),
+        (7, 5, 64, 64, 0.1, 0.9, 2.0, True, 1, 1),
+        (2, 3, 64, 64, 0.5, 1.0, 2.0, False, 4, 4),
+        (10980, 10980, 256, 256, 0.7, 1.3, 1.0, False, 6, 6),
+    ]:
+        for seed, epoch, p in [(0, 0, 0), (1, 2, 3), (5, 7, 10**12), (M - 1, 1, 12345), (5, 0, 1)]:
+            wh, ww = resized_size(seed, epoch, p, height, width, h, w, lo, hi, r, of_asset, ay, ax)
+            y, x = window(seed, epoch, p, height, width, wh, ww, ay, ax)
+            yield {
+                "seed": seed, "epoch": epoch, "p": p, "height": height, "width": width, "h": h,
+                "w": w, "lo": lo, "hi": hi, "ratio": r, "of_asset": of_asset, "align_y": ay,
+                "align_x": ax, "box": [y, x, wh, ww],
+            }  # fmt: skip
+
+
+def clamp(pixel, size, h, a):
+    """The last corner that a window about the pixel may have."""
+    want = pixel - h // 2
+    return max([c for c in corner_list(size, h, a) if c <= want], default=0)
+
+
+def weighted():
+    for height, width, ch, cw, h, w, ay, ax, weights in [
+        (100, 130, 32, 32, 24, 24, 1, 1, [0, 5, 0, 0, 1] + [0] * 14 + [1000]),
+        (64, 64, 64, 64, 16, 48, 2, 4, [7]),
+        (90, 50, 40, 40, 64, 64, 1, 1, [1, 2, 3, 4, 2**32 - 1, 2**32 - 1]),
+        (80, 80, 40, 40, 32, 32, 1, 1, [0, 0, 0, 0]),
+    ]:
+        across = ceil(Fraction(width, cw))
+        for seed, epoch, p in [(0, 0, 0), (3, 1, 17), (3, 1, 18), (9, 2**33, 2**40), (4, 4, 4)]:
+            v = {
+                "seed": seed, "epoch": epoch, "p": p, "height": height, "width": width, "cell_h": ch,
+                "cell_w": cw, "h": h, "w": w, "align_y": ay, "align_x": ax, "weights": weights,
+            }  # fmt: skip
+            total = sum(weights)
+            if not total:
+                y, x = window(seed, epoch, p, height, width, h, w, ay, ax)
+                yield v | {"y": y, "x": x, "weighted": False}
+                continue
+            left, cell = below(hashed(seed, 4, epoch, p, 0), total), 0
+            while left >= weights[cell]:
+                left -= weights[cell]
+                cell += 1
+            rows = range(height)[cell // across * ch :][:ch]
+            cols = range(width)[cell % across * cw :][:cw]
+            py = rows[below(hashed(seed, 4, epoch, p, 1), len(rows))]
+            px = cols[below(hashed(seed, 4, epoch, p, 2), len(cols))]
+            y, x = clamp(py, height, h, ay), clamp(px, width, w, ax)
+            yield v | {"y": y, "x": x, "weighted": True}
+
+
+def tiles_of(height, width, h, w, th, tw, ay, ax):
+    """The tiles that have corners, each with its corners, in order."""
+    tiles = {}
+    for y in corner_list(height, h, ay):
+        for x in corner_list(width, w, ax):
+            tiles.setdefault((y // th, x // tw), []).append((y, x))
+    return dict(sorted(tiles.items()))
+
+
+def visits():
+    for seed, epoch, h, w, th, tw, k, pool, ay, ax, items in [
+        (1, 0, 8, 8, 16, 16, 3, 2, 1, 1, [(40, 40, 9), (16, 20, 1), (8, 8, 1), (30, 50, 4)]),
+        (2, 5, 24, 40, 16, 32, 2, 4, 2, 4, [(60, 100, 5), (61, 99, 3), (20, 20, 2)]),
+        (3, 1, 4, 4, 4, 4, 4, 100, 1, 1, [(9, 9, 2), (9, 9, 2)]),
+    ]:
+        tiles = [tiles_of(a, b, h, w, th, tw, ay, ax) for a, b, _ in items]
+        visit_list = [(i, v) for i, (_, _, n) in enumerate(items) for v in range(n)]
+        permuted = order(seed, epoch, len(visit_list), range(len(visit_list)))
+        at = []
+        for number, first in enumerate(range(0, len(permuted), pool)):
+            n = len(permuted[first : first + pool]) * k
+            of_pool = [(v, j) for v in permuted[first : first + pool] for j in range(k)]
+            for o in permute(seed, (9, epoch, number), n, range(n)):
+                visit, j = of_pool[o]
+                item, v = visit_list[visit]
+                corners = [(t, c) for t, cs in tiles[item].items() for c in cs]
+                u = below(hashed(seed, 10, epoch, item), len(corners))
+                tile = corners[(v * len(corners) + u) // items[item][2]][0]
+                ys = sorted({y for y, _ in tiles[item][tile]})
+                xs = sorted({x for _, x in tiles[item][tile]})
+                sample = visit * k + j
+                y = ys[below(hashed(seed, 11, epoch, sample, 0), len(ys))]
+                x = xs[below(hashed(seed, 11, epoch, sample, 1), len(xs))]
+                at.append([sample, item, v, *tile, y, x])
+        yield {
+            "seed": seed, "epoch": epoch, "h": h, "w": w, "tile_h": th, "tile_w": tw,
+            "per_visit": k, "pool": pool, "align_y": ay, "align_x": ax, "items": items, "at": at,
+        }  # fmt: skip
+
+
+class Stream:
+    """A source, drawn from one sample after another."""
+
+    def __init__(self, seed, source, datasets):
+        self.seed, self.source = seed, source
+        self.epoch, self.p = 0, 0
+        if "n" in source:
+            self.n = source["n"]
+            self.number = len(datasets)
+            datasets.append(self)
+            return
+        self.sources = [Stream(hashed(seed, 7, i), s, datasets) for i, s in enumerate(source["sources"])]
+        labels = [i for i, c in enumerate(source["counts"]) for _ in range(c)]
+        assert len(labels) == 10000
+        self.word = [labels[x] for x in permute(seed, (8,), 10000, range(10000))]
+        self.n = self.length()
+
+    def length(self):
+        until, drawn, n = self.source["until"], [0] * len(self.sources), 0
+        if until == "given":
+            return self.source["length"]
+        while True:
+            i = self.word[n % 10000]
+            if until == "shortest" and drawn[i] == self.sources[i].n:
+                return n
+            drawn[i] += 1
+            n += 1
+            if until == "longest" and all(d >= s.n for d, s in zip(drawn, self.sources)):
+                return n
+
+    def next(self):
+        """The dataset, its epoch and its position of the next draw."""
+        epoch, p = self.epoch, self.p
+        self.p += 1
+        if self.p == self.n:
+            self.epoch, self.p = self.epoch + 1, 0
+        if "n" in self.source:
+            return self.number, epoch, p
+        return self.sources[self.word[p % 10000]].next()
+
+
+def mixtures():
+    three = {"counts": [5000, 3000, 2000], "sources": [{"n": 700}, {"n": 90}, {"n": 1000}]}
+    equal = {"counts": [3334, 3333, 3333], "sources": [{"n": 5}, {"n": 7}, {"n": 30}]}
+    nested = {
+        "counts": [9999, 1], "until": "given", "length": 25000,
+        "sources": [{"counts": [2500, 7500], "until": "longest", "sources": [{"n": 64}, {"n": 40}]}, {"n": 3}],
+    }  # fmt: skip
+    for seed, source, epochs, step in [
+        (1, three | {"until": "shortest"}, 12, 1),
+        (1, three | {"until": "longest"}, 4, 101),
+        (M - 1, equal | {"until": "shortest"}, 9, 1),
+        (7, equal | {"until": "given", "length": 3}, 20, 1),
+        (8, nested, 3, 997),
+    ]:
+        datasets = []
+        stream = Stream(seed, source, datasets)
+        at = []
+        for epoch in range(epochs):
+            for p in range(stream.n):
+                number, e, q = stream.next()
+                if p % step and p != stream.n - 1 or len(at) > 150 and p not in (0, stream.n - 1):
+                    continue
+                d = datasets[number]
+                at.append([epoch, p, number, e, q, order(d.seed, e, d.n, [q])[0]])
+        yield {"seed": seed, "source": source, "n": stream.n, "at": at}
+
+
+def text_words(text):
+    b = text.encode()
+    b += bytes(-len(b) % 8)
+    return [len(text.encode())] + [int.from_bytes(b[i : i + 8], "little") for i in range(0, len(b), 8)]
+
+
+def share(parts, h):
+    edge = 0
+    for i, n in enumerate(parts):
+        edge += n
+        if h >> 32 < edge:
+            return i
+    raise AssertionError
+
+
+def texts():
+    parts = [3006477107, 858993459, 429496730]
+    assert sum(parts) == 2**32
+    for text in ["", "a", "tile_31TCJ", "12345678", "123456789", "ñandú", "Σ" * 20, "x" * 1000]:
+        h = hashed(7, 5, *text_words(text))
+        yield {"seed": 7, "parts": parts, "text": text, "share": share(parts, h)}
+    for i in range(24):
+        h = hashed(i, 5, *text_words(f"scene {i}"))
+        yield {"seed": i, "parts": parts, "text": f"scene {i}", "share": share(parts, h)}
+
+
+def cells():
+    parts = [2147483648, 1073741824, 1073741824]
+    for i, (bounds, size) in enumerate([
+        ((-71.3, -33.2, -71.1, -33.0), 0.5),
+        ((0.0, 0.0, 1.0, 1.0), 0.5),
+        ((-1.0, -1.0, 1.0, 1.0), 1.0),
+        ((500000.0, 6900000.0, 505120.0, 6905120.0), 10240.0),
+        ((-0.3, 0.1, 0.1, 0.2), 0.1),
+        ((179.9, -90.0, 180.0, -89.9), 2.5),
+        ((0.1, 0.7, 0.2, 0.8), 0.05),
+    ]):  # fmt: skip
+        y, x = (
+            rounded(rounded(rounded(Fraction(a) + Fraction(b)) * Fraction(1, 2)) / Fraction(size))
+            for a, b in [(bounds[1], bounds[3]), (bounds[0], bounds[2])]
+        )
+        for seed in range(3):
+            h = hashed(seed + i, 6, y.__floor__(), x.__floor__())
+            s = share(parts, h)
+            yield {"seed": seed + i, "parts": parts, "bounds": bounds, "size": size, "share": s}
+
+
+def transformed(g, image):
+    if g & 1:
+        image = [row[::-1] for row in image]
+    if g & 2:
+        image = image[::-1]
+    if g & 4:
+        image = [list(t) for t in zip(*image)]
+    return image
+
+
+def transforms():
+    image = [["a", "b", "c"], ["d", "e", "f"]]
+    for g in range(8):
+        yield {"element": g, "image": ["".join(r) for r in transformed(g, image)]}
+
+
+def drawn_transforms():
+    for elements in [[0, 1], [0, 1, 2, 3], [0, 3, 5, 6], list(range(8)), [4], [1, 6, 7]]:
+        at = [elements[below(hashed(11, 12, 2, p), len(elements))] for p in range(20)]
+        yield {"seed": 11, "epoch": 2, "elements": elements, "at": at}
+
+
+def series():
+    keys = ["b", "a", "b", "b", "c", "a", "b", "b", "c", "b"]
+    times = [5, 9, 1, 5, 0, -3, 7, 7, 0, 2]
+    for rows in (None, [9, 8, 7, 5, 4, 3, 1, 0]):
+        for length, stride, cut in [(3, 1, False), (3, 2, False), (3, 2, True), (1, 1, True), (4, 4, False), (9, 1, True)]:
+            groups = {}
+            for i in rows if rows is not None else range(len(keys)):
+                groups.setdefault(keys[i], []).append(i)
+            sequences = []
+            for g in groups.values():
+                g.sort(key=lambda i: (times[i], i))
+                at = 0
+                while not (cut and at + length > len(g)):
+                    s = g[at : at + length]
+                    sequences.append(s + [-1] * (length - len(s)))
+                    if not cut and at + length >= len(g):
+                        break
+                    at += stride
+            yield {"keys": keys, "times": times, "rows": rows, "length": length, "stride": stride, "cut": cut, "sequences": sequences}
+
+
+def substitutes():
+    for seed, epoch, p, n in [(0, 0, 0, 10), (5, 2, 77, 100), (M - 1, 9, 2**40, 2**50)]:
+        for a in (1, 2, 16):
+            s = hashed(seed, 13, epoch, p, a)
+            y, x = window(s, epoch, p, 512, 300, 64, 64)
+            yield {
+                "seed": seed, "epoch": epoch, "p": p, "n": n, "attempt": a, "new_seed": s, "sample": below(hashed(s), n),
+                "window": [y, x], "element": below(hashed(s, 12, epoch, p), 8),
+            }  # fmt: skip
+
+
+def apportion():
+    for total, weights in [
+        (10000, [1, 1, 1]),
+        (10000, [0.7, 0.2, 0.1]),
+        (10000, [1e-9, 1.0, 1e-9, 2.0]),
+        (10000, [5]),
+        (7, [1, 1, 1, 1]),
+        (2**32, [0.8, 0.1, 0.1]),
+        (3, [1000, 1, 1]),
+    ]:
+        exact = [Fraction(w) * total / sum(map(Fraction, weights)) for w in weights]
+        parts = [int(q) for q in exact]
+        by_rest = sorted(range(len(parts)), key=lambda i: (-(exact[i] - parts[i]), i))
+        for i in by_rest[: total - sum(parts)]:
+            parts[i] += 1
+        while 0 in parts:
+            parts[parts.index(0)] = 1
+            parts[parts.index(max(parts))] -= 1
+        yield {"total": total, "weights": weights, "parts": parts}
+
+
+def main():
+    lists = {
+        "hash": hashes, "orders": orders, "windows": windows, "tickets": tickets, "grids": grids,
+        "resized": resized, "weighted": weighted, "visits": visits, "mixtures": mixtures, "texts": texts,
+        "cells": cells, "transforms": transforms, "drawn_transforms": drawn_transforms, "series": series,
+        "substitutes": substitutes, "apportion": apportion,
+    }  # fmt: skip
+    out = []
+    for name, vectors in lists.items():
+        lines = ",\n".join(json.dumps(v, separators=(",", ":"), ensure_ascii=False) for v in vectors())
+        out.append(f'"{name}":[\n{lines}\n]')
+    print('{"version":1,\n' + ",\n".join(out) + "\n}")
+
+
+if __name__ == "__main__":
+    main()
