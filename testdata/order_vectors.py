@@ -15,12 +15,14 @@ M = 2**64
 
 
 def mix(x):
+    """The finaliser of splitmix64."""
     x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 % M
     x = (x ^ x >> 27) * 0x94D049BB133111EB % M
     return x ^ x >> 31
 
 
 def hashed(seed, *words):
+    """The hash of a seed and words."""
     h = mix((seed + 0x9E3779B97F4A7C15) % M)
     for w in words:
         h = mix(((h ^ w % M) + 0x9E3779B97F4A7C15) % M)
@@ -28,6 +30,7 @@ def hashed(seed, *words):
 
 
 def below(h, n):
+    """A hash as a number below n."""
     return h * n // M
 
 
@@ -58,14 +61,17 @@ def permute(seed, words, n, positions):
 
 
 def order(seed, epoch, n, positions):
+    """The samples at positions of order(seed, epoch, n)."""
     return permute(seed, (1, epoch), n, positions)
 
 
 def corner_list(size, h, a):
+    """All corners of a window on a side."""
     return [y for y in range(0, max(size - h, 0) + 1) if y % a == 0]
 
 
 def window(seed, epoch, p, height, width, h, w, ay=1, ax=1):
+    """The random window."""
     ys, xs = corner_list(height, h, ay), corner_list(width, w, ax)
     y = ys[below(hashed(seed, 2, epoch, p, 0), len(ys))]
     return y, xs[below(hashed(seed, 2, epoch, p, 1), len(xs))]
@@ -75,6 +81,7 @@ def window(seed, epoch, p, height, width, h, w, ay=1, ax=1):
 
 
 def hashes():
+    """Hashes of words."""
     for seed, words in [
         (0, []),
         (0, [0]),
@@ -93,12 +100,16 @@ def kept(name):
 
 
 def orders():
+    """The orders of the file."""
     for v in kept("orders"):
         p = [p for p, _ in v["at"]]
-        yield v | {"at": [list(t) for t in zip(p, order(v["seed"], v["epoch"], v["n"], p))]}
+        yield v | {
+            "at": [list(t) for t in zip(p, order(v["seed"], v["epoch"], v["n"], p), strict=False)]
+        }
 
 
 def windows():
+    """The random windows of the file."""
     for v in kept("windows"):
         keys = ["seed", "epoch", "p", "height", "width", "h", "w", "align_y", "align_x"]
         y, x = window(*(v.get(k, 1) for k in keys))
@@ -106,12 +117,13 @@ def windows():
 
 
 def tickets():
+    """The tickets of the file."""
     for v in kept("tickets"):
         rows = range(v["row_start"], v["count"] + v["row_stride"], v["row_stride"])
         rows = list(rows)[: ceil(Fraction(v["count"], v["row_stride"]))]
         at = [v["first"] + i for i in rows]
-        ok = [i < v["count"] and p < v["n"] for i, p in zip(rows, at)]
-        yield v | {"positions": [p if k else -1 for p, k in zip(at, ok)]}
+        ok = [i < v["count"] and p < v["n"] for i, p in zip(rows, at, strict=False)]
+        yield v | {"positions": [p if k else -1 for p, k in zip(at, ok, strict=False)]}
 
 
 def side(size, h, s, a, pad):
@@ -124,6 +136,7 @@ def side(size, h, s, a, pad):
 
 
 def grids():
+    """Grids, with and without padding."""
     for height, width, h, w, sy, sx, ay, ax in [
         (512, 512, 256, 256, 256, 256, 1, 1),
         (500, 700, 256, 256, 128, 200, 1, 1),
@@ -147,12 +160,14 @@ def rounded(x):
 
 
 def root(x):
+    """A square root rounded to float64, as a fraction."""
     with localcontext() as c:
         c.prec = 80
         return Fraction(float((Decimal(x.numerator) / Decimal(x.denominator)).sqrt()))
 
 
 def resized_size(seed, epoch, p, height, width, h, w, lo, hi, r, of_asset, ay, ax):
+    """The size of a resized window."""
     lo, hi, f = Fraction(lo), Fraction(hi), Fraction(r)
     u = Fraction(hashed(seed, 3, epoch, p, 0) >> 11, 2**53)
     share = rounded(lo + rounded(rounded(hi - lo) * u))
@@ -179,6 +194,7 @@ def resized_size(seed, epoch, p, height, width, h, w, lo, hi, r, of_asset, ay, a
 
 
 def resized():
+    """Resized windows."""
     for height, width, h, w, lo, hi, r, of_asset, ay, ax in [
         (512, 512, 224, 224, 0.08, 1.0, 4 / 3, True, 1, 1),
         (1000, 400, 224, 224, 0.5, 2.0, 1.5, False, 1, 1),
@@ -204,6 +220,7 @@ def clamp(pixel, size, h, a):
 
 
 def weighted():
+    """Weighted windows."""
     for height, width, ch, cw, h, w, ay, ax, weights in [
         (100, 130, 32, 32, 24, 24, 1, 1, [0, 5, 0, 0, 1] + [0] * 14 + [1000]),
         (64, 64, 64, 64, 16, 48, 2, 4, [7]),
@@ -213,8 +230,8 @@ def weighted():
         across = ceil(Fraction(width, cw))
         for seed, epoch, p in [(0, 0, 0), (3, 1, 17), (3, 1, 18), (9, 2**33, 2**40), (4, 4, 4)]:
             v = {
-                "seed": seed, "epoch": epoch, "p": p, "height": height, "width": width, "cell_h": ch,
-                "cell_w": cw, "h": h, "w": w, "align_y": ay, "align_x": ax, "weights": weights,
+                "seed": seed, "epoch": epoch, "p": p, "height": height, "width": width,
+                "cell_h": ch, "cell_w": cw, "h": h, "w": w, "align_y": ay, "align_x": ax, "weights": weights,
             }  # fmt: skip
             total = sum(weights)
             if not total:
@@ -243,6 +260,7 @@ def tiles_of(height, width, h, w, th, tw, ay, ax):
 
 
 def visits():
+    """Epochs of the tile-aware order."""
     for seed, epoch, h, w, th, tw, k, pool, ay, ax, items in [
         (1, 0, 8, 8, 16, 16, 3, 2, 1, 1, [(40, 40, 9), (16, 20, 1), (8, 8, 1), (30, 50, 4)]),
         (2, 5, 24, 40, 16, 32, 2, 4, 2, 4, [(60, 100, 5), (61, 99, 3), (20, 20, 2)]),
@@ -284,13 +302,16 @@ class Stream:
             self.number = len(datasets)
             datasets.append(self)
             return
-        self.sources = [Stream(hashed(seed, 7, i), s, datasets) for i, s in enumerate(source["sources"])]
+        self.sources = [
+            Stream(hashed(seed, 7, i), s, datasets) for i, s in enumerate(source["sources"])
+        ]
         labels = [i for i, c in enumerate(source["counts"]) for _ in range(c)]
         assert len(labels) == 10000
         self.word = [labels[x] for x in permute(seed, (8,), 10000, range(10000))]
         self.n = self.length()
 
     def length(self):
+        """The positions of an epoch."""
         until, drawn, n = self.source["until"], [0] * len(self.sources), 0
         if until == "given":
             return self.source["length"]
@@ -300,7 +321,9 @@ class Stream:
                 return n
             drawn[i] += 1
             n += 1
-            if until == "longest" and all(d >= s.n for d, s in zip(drawn, self.sources)):
+            if until == "longest" and all(
+                d >= s.n for d, s in zip(drawn, self.sources, strict=False)
+            ):
                 return n
 
     def next(self):
@@ -315,11 +338,15 @@ class Stream:
 
 
 def mixtures():
+    """Positions of mixtures, counted draw by draw."""
     three = {"counts": [5000, 3000, 2000], "sources": [{"n": 700}, {"n": 90}, {"n": 1000}]}
     equal = {"counts": [3334, 3333, 3333], "sources": [{"n": 5}, {"n": 7}, {"n": 30}]}
     nested = {
         "counts": [9999, 1], "until": "given", "length": 25000,
-        "sources": [{"counts": [2500, 7500], "until": "longest", "sources": [{"n": 64}, {"n": 40}]}, {"n": 3}],
+        "sources": [
+            {"counts": [2500, 7500], "until": "longest", "sources": [{"n": 64}, {"n": 40}]},
+            {"n": 3},
+        ],
     }  # fmt: skip
     for seed, source, epochs, step in [
         (1, three | {"until": "shortest"}, 12, 1),
@@ -342,12 +369,16 @@ def mixtures():
 
 
 def text_words(text):
+    """The words of a text."""
     b = text.encode()
     b += bytes(-len(b) % 8)
-    return [len(text.encode())] + [int.from_bytes(b[i : i + 8], "little") for i in range(0, len(b), 8)]
+    return [len(text.encode())] + [
+        int.from_bytes(b[i : i + 8], "little") for i in range(0, len(b), 8)
+    ]
 
 
 def share(parts, h):
+    """The share of a hash."""
     edge = 0
     for i, n in enumerate(parts):
         edge += n
@@ -357,6 +388,7 @@ def share(parts, h):
 
 
 def texts():
+    """Splits by text."""
     parts = [3006477107, 858993459, 429496730]
     assert sum(parts) == 2**32
     for text in ["", "a", "tile_31TCJ", "12345678", "123456789", "ñandú", "Σ" * 20, "x" * 1000]:
@@ -368,6 +400,7 @@ def texts():
 
 
 def cells():
+    """Splits by cell."""
     parts = [2147483648, 1073741824, 1073741824]
     for i, (bounds, size) in enumerate([
         ((-71.3, -33.2, -71.1, -33.0), 0.5),
@@ -389,32 +422,43 @@ def cells():
 
 
 def transformed(g, image):
+    """An image after an element."""
     if g & 1:
         image = [row[::-1] for row in image]
     if g & 2:
         image = image[::-1]
     if g & 4:
-        image = [list(t) for t in zip(*image)]
+        image = [list(t) for t in zip(*image, strict=False)]
     return image
 
 
 def transforms():
+    """The elements."""
     image = [["a", "b", "c"], ["d", "e", "f"]]
     for g in range(8):
         yield {"element": g, "image": ["".join(r) for r in transformed(g, image)]}
 
 
 def drawn_transforms():
+    """Elements at positions."""
     for elements in [[0, 1], [0, 1, 2, 3], [0, 3, 5, 6], list(range(8)), [4], [1, 6, 7]]:
         at = [elements[below(hashed(11, 12, 2, p), len(elements))] for p in range(20)]
         yield {"seed": 11, "epoch": 2, "elements": elements, "at": at}
 
 
 def series():
+    """Sequences in time."""
     keys = ["b", "a", "b", "b", "c", "a", "b", "b", "c", "b"]
     times = [5, 9, 1, 5, 0, -3, 7, 7, 0, 2]
     for rows in (None, [9, 8, 7, 5, 4, 3, 1, 0]):
-        for length, stride, cut in [(3, 1, False), (3, 2, False), (3, 2, True), (1, 1, True), (4, 4, False), (9, 1, True)]:
+        for length, stride, cut in [
+            (3, 1, False),
+            (3, 2, False),
+            (3, 2, True),
+            (1, 1, True),
+            (4, 4, False),
+            (9, 1, True),
+        ]:
             groups = {}
             for i in rows if rows is not None else range(len(keys)):
                 groups.setdefault(keys[i], []).append(i)
@@ -428,21 +472,31 @@ def series():
                     if not cut and at + length >= len(g):
                         break
                     at += stride
-            yield {"keys": keys, "times": times, "rows": rows, "length": length, "stride": stride, "cut": cut, "sequences": sequences}
+            yield {
+                "keys": keys,
+                "times": times,
+                "rows": rows,
+                "length": length,
+                "stride": stride,
+                "cut": cut,
+                "sequences": sequences,
+            }
 
 
 def substitutes():
+    """Substitutes of bad samples."""
     for seed, epoch, p, n in [(0, 0, 0, 10), (5, 2, 77, 100), (M - 1, 9, 2**40, 2**50)]:
         for a in (1, 2, 16):
             s = hashed(seed, 13, epoch, p, a)
             y, x = window(s, epoch, p, 512, 300, 64, 64)
             yield {
-                "seed": seed, "epoch": epoch, "p": p, "n": n, "attempt": a, "new_seed": s, "sample": below(hashed(s), n),
-                "window": [y, x], "element": below(hashed(s, 12, epoch, p), 8),
+                "seed": seed, "epoch": epoch, "p": p, "n": n, "attempt": a, "new_seed": s,
+                "sample": below(hashed(s), n), "window": [y, x], "element": below(hashed(s, 12, epoch, p), 8),
             }  # fmt: skip
 
 
 def apportion():
+    """Totals divided by weights."""
     for total, weights in [
         (10000, [1, 1, 1]),
         (10000, [0.7, 0.2, 0.1]),
@@ -464,15 +518,19 @@ def apportion():
 
 
 def main():
+    """Writes all lists."""
     lists = {
         "hash": hashes, "orders": orders, "windows": windows, "tickets": tickets, "grids": grids,
-        "resized": resized, "weighted": weighted, "visits": visits, "mixtures": mixtures, "texts": texts,
-        "cells": cells, "transforms": transforms, "drawn_transforms": drawn_transforms, "series": series,
-        "substitutes": substitutes, "apportion": apportion,
+        "resized": resized, "weighted": weighted, "visits": visits, "mixtures": mixtures,
+        "texts": texts, "cells": cells, "transforms": transforms,
+        "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
+        "apportion": apportion,
     }  # fmt: skip
     out = []
     for name, vectors in lists.items():
-        lines = ",\n".join(json.dumps(v, separators=(",", ":"), ensure_ascii=False) for v in vectors())
+        lines = ",\n".join(
+            json.dumps(v, separators=(",", ":"), ensure_ascii=False) for v in vectors()
+        )
         out.append(f'"{name}":[\n{lines}\n]')
     print('{"version":1,\n' + ",\n".join(out) + "\n}")
 

@@ -1,0 +1,182 @@
+"""Samplers, mixtures, sequences, splits and transforms are those of testdata/order.json."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from chaski import sampling
+from chaski.order import Order, window
+from chaski.sampling import Dataset, Mixture, Plan, Runs, Source
+
+VECTORS = json.loads((Path(__file__).resolve().parents[2] / "testdata" / "order.json").read_text())
+
+
+def vectors(name: str) -> list[dict]:
+    assert VECTORS[name]
+    return VECTORS[name]
+
+
+def test_grid():
+    for v in vectors("grids"):
+        keys = "h", "w", "stride_y", "stride_x", "align_y", "align_x", "pad"
+        g = sampling.Grid(**{k: v[k] for k in keys})
+        size = v["height"], v["width"]
+        assert g.shape(*size) == (v["down"], v["across"])
+        assert [list(g.at(j, *size)[:2]) for j in range(g.count(*size))] == v["windows"]
+
+
+def test_resized():
+    for v in vectors("resized"):
+        keys = "h", "w", "lo", "hi", "ratio", "of_asset", "align_y", "align_x"
+        r = sampling.Resized(**{k: v[k] for k in keys})
+        at = v["seed"], v["epoch"], v["p"], v["height"], v["width"]
+        assert list(r.at(*at)) == v["box"]
+
+
+def test_weighted():
+    for v in vectors("weighted"):
+        w = sampling.Weights(v["weights"], v["cell_h"], v["cell_w"], v["width"])
+        keys = "seed", "epoch", "p", "height", "width", "h", "w", "align_y", "align_x"
+        assert w.corner(*(v[k] for k in keys)) == (v["y"], v["x"], v["weighted"])
+
+
+def test_visits():
+    for v in vectors("visits"):
+        keys = "h", "w", "tile_h", "tile_w", "per_visit", "pool", "align_y", "align_x"
+        s = sampling.Visits(**{k: v[k] for k in keys}, runs=Runs([n for *_, n in v["items"]]))
+        plan = Plan(v["seed"], Dataset(len(v["items"]), s))
+        assert len(plan) == len(v["at"])
+        for p, want in enumerate(v["at"]):
+            d = plan.at(v["epoch"], p)
+            height, width, _ = v["items"][d.item]
+            tile = s.tile(d.seed, d.epoch, d.item, d.sub, height, width)
+            box, _ = plan.window(d, height, width)
+            assert [d.sample, d.item, d.sub, *tile, box.y, box.x] == want
+            assert plan.position(0, v["epoch"], d.sample) == p
+
+
+def source(v: dict) -> Source:
+    if "n" in v:
+        return Dataset(v["n"])
+    return Mixture([source(s) for s in v["sources"]], v["counts"], v["until"], v.get("length", 0))
+
+
+def test_mixture():
+    for v in vectors("mixtures"):
+        plan = Plan(v["seed"], source(v["source"]))
+        assert len(plan) == v["n"]
+        for epoch, p, *want in v["at"]:
+            d = plan.at(epoch, p)
+            assert [d.dataset, d.epoch, d.position, d.sample] == want
+
+
+def test_splits():
+    for v in vectors("texts"):
+        assert sampling.share_of_text(v["seed"], v["parts"], v["text"]) == v["share"]
+    for v in vectors("cells"):
+        share = sampling.share_of_cell(v["seed"], v["parts"], tuple(v["bounds"]), v["size"])
+        assert share == v["share"]
+    assert sampling.share_of_cell(0, [1 << 32], (0, 0, float("inf"), 1), 1) is None
+    assert [sampling.share_of_time([(0, 5), (5, 9)], t) for t in (-1, 0, 4, 5, 9)] == [
+        None, 0, 0, 1, None,
+    ]  # fmt: skip
+
+
+def test_transforms():
+    for v in vectors("transforms"):
+        for (y, row), x in product(enumerate(["abc", "def"]), range(3)):
+            to_y, to_x = sampling.apply(v["element"], y, x, 2, 3)
+            assert v["image"][to_y][to_x] == row[x]
+    for v in vectors("drawn_transforms"):
+        elements = [sampling.transform(v["elements"], v["seed"], v["epoch"], p) for p in range(20)]
+        assert elements == v["at"]
+    image = np.arange(9).reshape(3, 3)
+    assert (transformed(5, image) == np.rot90(image)).all()
+    assert (transformed(6, image) == np.rot90(image, -1)).all()
+    for a, b in product(range(8), range(8)):
+        both = transformed(b, transformed(a, image))
+        assert (transformed(sampling.then(a, b), image) == both).all()
+    assert [sampling.then(g, sampling.inverse(g)) for g in range(8)] == [0] * 8
+
+
+def transformed(g: int, image: np.ndarray) -> np.ndarray:
+    out = np.empty_like(image)
+    for y, x in np.ndindex(*image.shape):
+        out[sampling.apply(g, y, x, *image.shape)] = image[y, x]
+    return out
+
+
+def test_series():
+    for v in vectors("series"):
+        keys = "keys", "times", "length", "stride", "cut", "rows"
+        s = sampling.Series(**{k: v[k] for k in keys})
+        assert [s.rows(i) for i in range(len(s))] == v["sequences"]
+        plan = Plan(3, Dataset(len(v["keys"]), series=s))
+        drawn = [plan.rows(plan.at(1, p)) for p in range(len(plan))]
+        assert sorted(drawn) == sorted(v["sequences"])
+
+
+def test_substitute():
+    for v in vectors("substitutes"):
+        s = sampling.RandomWindow(64, 64)
+        plan = Plan(v["seed"], Dataset(v["n"], s, transforms=sampling.D4))
+        d = sampling.Draw(0, v["seed"], v["epoch"], v["p"], 0, 0, 0, 0, 0)
+        got = plan.substitute(d, v["attempt"])
+        box, _ = plan.window(got, 512, 300)
+        assert (got.seed, got.sample, got.row) == (v["new_seed"], v["sample"], v["sample"])
+        assert ([*box[:2]], got.transform) == (v["window"], v["element"])
+        with pytest.raises(ValueError, match="attempt 17"):
+            plan.substitute(d, 17)
+
+
+def test_apportion():
+    for v in vectors("apportion"):
+        assert sampling.apportion(v["total"], v["weights"]) == v["parts"]
+    for bad in ([], [0, 1], [float("nan")], [-1, 2], [1] * 11):
+        with pytest.raises(ValueError):
+            sampling.apportion(10, bad)
+    sizes = [10, 1000, 100000]
+    assert sampling.apportion(111, sampling.temperature(sizes, 2)) == [1, 10, 100]
+
+
+def test_plan_of_one_dataset_is_the_order():
+    for shuffle in (True, False):
+        plan = Plan(9, Dataset(37, sampling.RandomWindow(16, 24, per_item=3)), shuffle)
+        o = Order(9, 2, 111, shuffle)
+        for p in range(len(plan)):
+            d = plan.at(2, p)
+            assert (d.sample, d.row, d.sub) == (o.at(p), o.at(p) // 3, o.at(p) % 3)
+            assert plan.window(d, 100, 80)[0][:2] == window(9, 2, p, 100, 80, 16, 24)
+        with pytest.raises(IndexError):
+            plan.at(0, 111)
+
+
+def test_strata_make_a_balanced_mixture():
+    keys = ["sea"] * 90 + ["ice"] * 10
+    strata = sampling.strata(keys)
+    assert [(k, len(rows)) for k, rows in strata] == [("ice", 10), ("sea", 90)]
+    counts = sampling.apportion(sampling.WORD_LEN, [1, 1])
+    sources = [Dataset(100, rows=rows) for _, rows in strata]
+    plan = Plan(1, Mixture(sources, counts, "given", 10_000))
+    assert Counter(keys[plan.at(0, p).row] for p in range(10_000)) == {"sea": 5000, "ice": 5000}
+
+
+@pytest.mark.parametrize(
+    ("bad", "match"),
+    [
+        (Mixture([Dataset(3)], [9999]), "counts"),
+        (Mixture([Dataset(3), Dataset(0)], [5000, 5000]), "empty"),
+        (Mixture([Dataset(3)], [10_000], "given"), "0 positions"),
+        (Mixture([Dataset(3)], [10_000], "never"), "never"),
+        (Dataset(3, sampling.Grid(1, 1, 1, 1, runs=Runs([4]))), "1 items, for 3"),
+    ],
+)
+def test_plan_refuses(bad, match):
+    with pytest.raises(ValueError, match=match):
+        Plan(0, bad)
