@@ -61,7 +61,7 @@ def permute(seed, words, n, positions):
 
 
 def order(seed, epoch, n, positions):
-    """The samples at positions of order(seed, epoch, n)."""
+    """The samples at positions of the order of an epoch."""
     return permute(seed, (1, epoch), n, positions)
 
 
@@ -231,7 +231,8 @@ def weighted():
         for seed, epoch, p in [(0, 0, 0), (3, 1, 17), (3, 1, 18), (9, 2**33, 2**40), (4, 4, 4)]:
             v = {
                 "seed": seed, "epoch": epoch, "p": p, "height": height, "width": width,
-                "cell_h": ch, "cell_w": cw, "h": h, "w": w, "align_y": ay, "align_x": ax, "weights": weights,
+                "cell_h": ch, "cell_w": cw, "h": h, "w": w, "align_y": ay, "align_x": ax,
+                "weights": weights,
             }  # fmt: skip
             total = sum(weights)
             if not total:
@@ -491,7 +492,8 @@ def substitutes():
             y, x = window(s, epoch, p, 512, 300, 64, 64)
             yield {
                 "seed": seed, "epoch": epoch, "p": p, "n": n, "attempt": a, "new_seed": s,
-                "sample": below(hashed(s), n), "window": [y, x], "element": below(hashed(s, 12, epoch, p), 8),
+                "sample": below(hashed(s), n), "window": [y, x],
+                "element": below(hashed(s, 12, epoch, p), 8),
             }  # fmt: skip
 
 
