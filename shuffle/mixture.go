@@ -64,9 +64,20 @@ func newWord(seed uint64, counts []int64) (*word, error) {
 			at++
 		}
 	}
+	for i, c := range counts {
+		w.indices[i] = make([]uint16, 0, c)
+	}
 	order := permutation(Hash(seed, domainWord), WordLen)
+	var once [1 << 14]uint16 // the network alone: faster than walking it from every slot
+	for x := range once {
+		once[x] = uint16(order.forward(uint64(x)))
+	}
 	for j := range w.source {
-		i := of[order.At(int64(j))]
+		x := once[j]
+		for x >= WordLen {
+			x = once[x]
+		}
+		i := of[x]
 		w.source[j] = i
 		w.rank[j] = uint16(len(w.indices[i]))
 		w.indices[i] = append(w.indices[i], uint16(j))

@@ -90,7 +90,7 @@ func sequences(rows, length, stride int64, cut bool) int64 {
 	case cut:
 		return 0
 	default:
-		return (max(rows-length, 0)+stride-1)/stride + 1
+		return padded(rows, length, stride)
 	}
 }
 

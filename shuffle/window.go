@@ -45,11 +45,16 @@ func (g *Grid) Shape(height, width int) (down, across int) {
 }
 
 func (g *Grid) side(size, h, stride, align int) int {
-	last := align * (corners(size, h, align) - 1)
 	if g.Pad {
-		last = max(size-h, 0)
+		return int(padded(int64(size), int64(h), int64(stride)))
 	}
-	return (last+stride-1)/stride + 1
+	return (align*(corners(size, h, align)-1)+stride-1)/stride + 1
+}
+
+// padded returns how many runs of h at every stride reach over a side of size, the last one possibly
+// past its end, but not beginning there. It is at least 1.
+func padded(size, h, stride int64) int64 {
+	return max(min((max(size-h, 0)+stride-1)/stride+1, (size+stride-1)/stride), 1)
 }
 
 // Count returns the number of windows in an asset of height by width pixels.

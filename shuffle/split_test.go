@@ -1,0 +1,114 @@
+package shuffle
+
+import (
+	"fmt"
+	"math"
+	"testing"
+)
+
+func inf() float64 { return math.Inf(1) }
+
+// TestSplitHoldsItsShares, near enough, for ids and for cells; and a cell stays on one side.
+func TestSplitHoldsItsShares(t *testing.T) {
+	s, err := NewSplit(1, []string{"train", "val", "test"}, []float64{0.7, 0.2, 0.1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(); err != nil {
+		t.Fatal(err)
+	}
+	const n = 20_000
+	ids, cells := make([]float64, 3), make([]float64, 3)
+	for i := range n {
+		ids[s.OfText(fmt.Sprintf("scene_%d", i))]++
+		y, x := float64(i/200), float64(i%200)-100
+		side := s.OfCell([4]float64{x, y, x + 1, y + 1}, 1)
+		cells[side]++
+		for _, inside := range []float64{0.1, 0.5, 0.8} {
+			if got := s.OfCell([4]float64{x + inside, y, x + inside + 0.1, y + 0.3}, 1); got != side {
+				t.Fatalf("cell (%v, %v) is on sides %d and %d", y, x, side, got)
+			}
+		}
+	}
+	for i, want := range []float64{0.7, 0.2, 0.1} {
+		if math.Abs(ids[i]/n-want) > 0.015 || math.Abs(cells[i]/n-want) > 0.015 {
+			t.Errorf("%s has %v of the ids and %v of the cells, not %v", s.Shares[i].Name, ids[i]/n, cells[i]/n, want)
+		}
+	}
+}
+
+func TestSplitRefuses(t *testing.T) {
+	for _, parts := range [][]int64{nil, {SplitTotal - 1}, {SplitTotal, 1}, {SplitTotal + 1, -1}, {0, SplitTotal}, {math.MaxInt64, math.MaxInt64}} {
+		if err := (&Split{Shares: shares(parts)}).Check(); err == nil {
+			t.Errorf("%v was accepted", parts)
+		}
+	}
+	if _, err := NewSplit(0, []string{"a"}, []float64{1, 2}); err == nil {
+		t.Error("a weight without a name was accepted")
+	}
+	s := Split{Shares: shares([]int64{SplitTotal})}
+	for _, c := range []struct {
+		bounds [4]float64
+		size   float64
+	}{{[4]float64{0, 0, inf(), 0}, 1}, {[4]float64{math.NaN(), 0, 0, 0}, 1}, {[4]float64{}, 0}, {[4]float64{}, -1}, {[4]float64{1e300, 0, 1e300, 0}, 1}, {[4]float64{}, math.NaN()}} {
+		if got := s.OfCell(c.bounds, c.size); got != -1 {
+			t.Errorf("%+v belongs to %d", c, got)
+		}
+	}
+	if (&Split{}).OfText("a") != -1 {
+		t.Error("a split without shares has a share")
+	}
+}
+
+func TestOfTime(t *testing.T) {
+	ranges := []Range{{"train", 0, 10}, {"val", 10, 20}, {"late", 5, 30}}
+	for time, want := range map[int64]int{-1: -1, 0: 0, 9: 0, 10: 1, 19: 1, 20: 2, 30: -1} {
+		if got := OfTime(ranges, time); got != want {
+			t.Errorf("%d is in %d, not %d", time, got, want)
+		}
+	}
+}
+
+// TestElementsAreAGroup: Then is doing one after the other, Inverse undoes, over all elements and a window that is
+// not square.
+func TestElementsAreAGroup(t *testing.T) {
+	const h, w = 3, 5
+	for g := range Element(8) {
+		gh, gw := g.Shape(h, w)
+		for next := range Element(8) {
+			for i := range h * w {
+				y, x := g.Apply(i/w, i%w, h, w)
+				y, x = next.Apply(y, x, gh, gw)
+				if a, b := g.Then(next).Apply(i/w, i%w, h, w); a != y || b != x {
+					t.Fatalf("%v then %v is not %v at (%d, %d)", g, next, g.Then(next), i/w, i%w)
+				}
+			}
+		}
+		if g.Then(g.Inverse()) != Identity || g.Inverse().Then(g) != Identity {
+			t.Errorf("%v and %v do not undo each other", g, g.Inverse())
+		}
+	}
+	for _, c := range []struct {
+		set  Elements
+		want string
+	}{{D4, "0 1 2 3 4 5 6 7"}, {Flips, "0 1 2 3"}, {Rotations, "0 3 5 6"}, {FlipsX, "0 1"}, {FlipsY, "0 2"}, {0, "0"}} {
+		counts, want := make([]int, 8), ""
+		const n = 16_000
+		for p := range int64(n) {
+			counts[c.set.At(1, 2, p)]++
+		}
+		used := counts[:0:0]
+		for g, count := range counts {
+			if count > 0 {
+				want += fmt.Sprintf(" %d", g)
+				used = append(used, count)
+			}
+		}
+		if want[1:] != c.want || len(used) > 1 && chiSquare(used, n/float64(len(used)), int64(len(used)-1)) > 5 {
+			t.Errorf("set %08b: %v", c.set, counts)
+		}
+	}
+	if D4.Swaps() != true || Flips.Swaps() || Rotate180.String() != "rotate 180" {
+		t.Error("sets or names are wrong")
+	}
+}

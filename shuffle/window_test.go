@@ -1,0 +1,183 @@
+package shuffle
+
+import (
+	"math"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// TestGridCoversTheAsset: windows begin inside, every pixel is in one where strides are no larger than
+// windows, and only padded ones pass the edge.
+func TestGridCoversTheAsset(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		g := Grid{H: rapid.IntRange(1, 9).Draw(t, "h"), W: rapid.IntRange(1, 9).Draw(t, "w"), AlignY: 1, AlignX: 1}
+		g.StrideY, g.StrideX = rapid.IntRange(1, 12).Draw(t, "sy"), rapid.IntRange(1, 12).Draw(t, "sx")
+		g.Pad = rapid.Bool().Draw(t, "pad")
+		height, width := rapid.IntRange(1, 30).Draw(t, "height"), rapid.IntRange(1, 30).Draw(t, "width")
+		covered, corners := make([]bool, height*width), map[[2]int]bool{}
+		for j := range g.Count(height, width) {
+			b := g.At(j, height, width)
+			if b.Y < 0 || b.X < 0 || b.Y >= height || b.X >= width || corners[[2]int{b.Y, b.X}] {
+				t.Fatalf("window %d is %+v, outside or twice", j, b)
+			}
+			corners[[2]int{b.Y, b.X}] = true
+			if !g.Pad && (b.Y+b.H > max(height, b.H) || b.X+b.W > max(width, b.W)) {
+				t.Fatalf("window %d is %+v, over the edge", j, b)
+			}
+			for y := b.Y; y < min(b.Y+b.H, height); y++ {
+				for x := b.X; x < min(b.X+b.W, width); x++ {
+					covered[y*width+x] = true
+				}
+			}
+		}
+		for i, ok := range covered {
+			if !ok && g.StrideY <= g.H && g.StrideX <= g.W {
+				t.Fatalf("pixel (%d, %d) is in no window", i/width, i%width)
+			}
+		}
+	})
+}
+
+// TestResizedWindows: areas are uniform, aspects log-uniform, and windows are inside.
+func TestResizedWindows(t *testing.T) {
+	r := Resized{H: 100, W: 100, Lo: 0.25, Hi: 4, Ratio: 3, AlignY: 1, AlignX: 1}
+	const n = 40_000
+	areas, aspects := make([]int, 10), make([]int, 10)
+	for p := range int64(n) {
+		b := r.At(1, 2, p, 2000, 2000)
+		area := float64(b.H*b.W) / 1e4
+		aspect := math.Log(float64(b.H)/float64(b.W))/math.Log(3)*0.5 + 0.5
+		areas[min(max(int((area-0.25)/3.75*10), 0), 9)]++
+		aspects[min(max(int(aspect*10), 0), 9)]++
+		if area < 0.22 || area > 4.1 || aspect < -0.02 || aspect > 1.02 {
+			t.Fatalf("position %d: %+v", p, b)
+		}
+	}
+	// Sizes are whole pixels, so that bins are a little uneven.
+	if a, b := chiSquare(areas, n/10, 9), chiSquare(aspects, n/10, 9); a > 4 || b > 4 {
+		t.Errorf("chi-square of areas %.1f and aspects %.1f a degree of freedom: %v %v", a, b, areas, aspects)
+	}
+	rapid.Check(t, func(t *rapid.T) {
+		r := Resized{Lo: rapid.Float64Range(0.01, 1).Draw(t, "lo"), Ratio: rapid.Float64Range(1, 1e6).Draw(t, "ratio"), OfAsset: rapid.Bool().Draw(t, "of")}
+		r.Hi = r.Lo
+		r.H, r.W = rapid.IntRange(1, maxSide).Draw(t, "h"), rapid.IntRange(1, maxSide).Draw(t, "w")
+		r.AlignY, r.AlignX = rapid.IntRange(1, 8).Draw(t, "ay"), rapid.IntRange(1, 8).Draw(t, "ax")
+		height, width := rapid.IntRange(8, math.MaxInt32).Draw(t, "height"), rapid.IntRange(8, math.MaxInt32).Draw(t, "width")
+		b := r.At(rapid.Uint64().Draw(t, "seed"), 0, 0, height, width)
+		if b.H < 1 || b.W < 1 || b.Y < 0 || b.X < 0 || b.Y+b.H > height || b.X+b.W > width ||
+			b.H%r.AlignY+b.Y%r.AlignY+b.W%r.AlignX+b.X%r.AlignX != 0 {
+			t.Fatalf("%+v in %d by %d", b, height, width)
+		}
+	})
+}
+
+// TestWeightedWindowsFollowTheWeights: the pixel that a window is about is in a cell as often as its
+// weight says, and uniform there.
+func TestWeightedWindowsFollowTheWeights(t *testing.T) {
+	weights := []uint32{0, 3, 1, 0, 0, 8}
+	w, err := NewWeights(weights, 10, 10, 17, 25, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const n = 60_000
+	pixels := make([]int, 17*25)
+	for p := range int64(n) {
+		y, x, weighted := w.Window(1, 1, p, 17, 25, 1, 1, 1, 1)
+		if !weighted {
+			t.Fatal("not weighted")
+		}
+		pixels[y*25+x]++
+	}
+	sum, freedom := 0.0, -1
+	for i, c := range pixels {
+		y, x := i/25, i%25
+		cell := y/10*3 + x/10
+		area := float64(min(10, 17-y/10*10) * min(10, 25-x/10*10))
+		want := n * float64(weights[cell]) / 12 / area
+		switch {
+		case want > 0:
+			sum += (float64(c) - want) * (float64(c) - want) / want
+			freedom++
+		case c > 0:
+			t.Fatalf("pixel (%d, %d) has no weight, and was drawn", y, x)
+		}
+	}
+	if sum/float64(freedom) > 1.5 {
+		t.Errorf("chi-square %.2f a degree of freedom", sum/float64(freedom))
+	}
+	for p := range int64(1000) {
+		y, x, _ := w.Window(1, 1, p, 17, 25, 8, 6, 2, 4)
+		if y < 0 || y > 9 || y%2 != 0 || x < 0 || x > 19 || x%4 != 0 {
+			t.Fatalf("corner (%d, %d)", y, x)
+		}
+	}
+}
+
+func TestWeightsRefuse(t *testing.T) {
+	for _, c := range []struct{ n, cellH, cellW, height, width int }{
+		{5, 10, 10, 17, 25}, {7, 10, 10, 17, 25}, {12, 10, 10, 17, 25}, {0, 10, 10, 17, 25}, {6, 0, 10, 17, 25}, {6, 10, 10, 0, 25},
+	} {
+		if _, err := NewWeights(make([]uint32, c.n), c.cellH, c.cellW, c.height, c.width, nil); err == nil {
+			t.Errorf("%+v was accepted", c)
+		}
+	}
+}
+
+// TestVisitsAreUniform: over the windows of an item every corner is as likely as with the random window;
+// a tile is visited its share of times, rounded up or down; and a visit's windows are in its chunks.
+func TestVisitsAreUniform(t *testing.T) {
+	const height, width, visits, epochs = 30, 41, 7, 20_000
+	v := Visits{H: 9, W: 12, TileH: 10, TileW: 16, PerVisit: 2, Pool: 1, AlignY: 1, AlignX: 2}
+	cy, cx := corners(height, v.H, 1), corners(width, v.W, 2)
+	counts := make([]int, cy*cx)
+	down, across := v.Chunks()
+	for epoch := range uint64(epochs) {
+		times := map[[2]int]int{}
+		for visit := range int64(visits) {
+			ty, tx := v.Tile(5, epoch, 3, visit, visits, height, width)
+			times[[2]int{ty, tx}]++
+			for k := range int64(2) {
+				b := v.At(5, epoch, (21+visit)*2+k, ty, tx, height, width)
+				if b.Y/10 != ty || b.X/16 != tx || b.X%2 != 0 || b.Y+9 > height || b.X+12 > width ||
+					(b.Y+8)/10 >= ty+down || (b.X+11)/16 >= tx+across {
+					t.Fatalf("%+v in tile (%d, %d)", b, ty, tx)
+				}
+				counts[b.Y*cx+b.X/2]++
+			}
+		}
+		for ty := range 3 {
+			for tx := range 2 {
+				share := float64(min(10, cy-ty*10)*min(8, cx-tx*8)) / float64(cy*cx) * visits
+				if n := float64(times[[2]int{ty, tx}]); n < math.Floor(share) || n > math.Ceil(share) {
+					t.Fatalf("tile (%d, %d) was visited %v times, and its share is %.2f", ty, tx, n, share)
+				}
+			}
+		}
+	}
+	// Windows of one visit are neighbours, so counts of neighbours vary together, and more.
+	if c := chiSquare(counts, visits*2*epochs/float64(cy*cx), int64(cy*cx-1)); c > 1.5 {
+		t.Errorf("chi-square of corners is %.2f a degree of freedom", c)
+	}
+	if n := v.Tiles(height, width); n != 6 {
+		t.Errorf("%d tiles", n)
+	}
+}
+
+// TestVisitsOfAnySize: the largest sizes do not overflow.
+func TestVisitsOfAnySize(t *testing.T) {
+	rapid.Check(t, func(t *rapid.T) {
+		v := Visits{PerVisit: 1, Pool: 1, AlignY: rapid.IntRange(1, 8).Draw(t, "ay"), AlignX: rapid.IntRange(1, 8).Draw(t, "ax")}
+		v.H, v.W = rapid.IntRange(1, maxSide).Draw(t, "h"), rapid.IntRange(1, maxSide).Draw(t, "w")
+		v.TileH, v.TileW = v.AlignY*rapid.IntRange(1, 1<<20).Draw(t, "th"), v.AlignX*rapid.IntRange(1, 1<<20).Draw(t, "tw")
+		height, width := rapid.IntRange(1, math.MaxInt32).Draw(t, "height"), rapid.IntRange(1, math.MaxInt32).Draw(t, "width")
+		visits := rapid.Int64Range(1, math.MaxInt64).Draw(t, "visits")
+		visit := rapid.Int64Range(0, visits-1).Draw(t, "visit")
+		seed := rapid.Uint64().Draw(t, "seed")
+		ty, tx := v.Tile(seed, 0, 0, visit, visits, height, width)
+		b := v.At(seed, 0, 0, ty, tx, height, width)
+		if b.Y < 0 || b.X < 0 || b.Y > max(height-v.H, 0) || b.X > max(width-v.W, 0) || b.Y/v.TileH != ty || b.X/v.TileW != tx {
+			t.Fatalf("tile (%d, %d), %+v of %d by %d", ty, tx, b, height, width)
+		}
+	})
+}
