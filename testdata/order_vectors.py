@@ -130,7 +130,7 @@ def side(size, h, s, a, pad):
     """The starts of a grid's windows, found by walking until the last one is covered."""
     last = max(size - h, 0) if pad else corner_list(size, h, a)[-1]
     starts = [0]
-    while starts[-1] < last:
+    while starts[-1] < last and (not pad or starts[-1] + s < size):
         starts.append(starts[-1] + s)
     return starts if pad else [min(y, last) for y in starts]
 
@@ -144,6 +144,7 @@ def grids():
         (256, 257, 256, 256, 64, 64, 1, 1),
         (61, 45, 20, 20, 12, 8, 2, 4),
         (1, 1, 1, 1, 1, 1, 1, 1),
+        (100, 41, 10, 10, 30, 20, 1, 1),
     ]:
         for pad in (False, True):
             ys, xs = side(height, h, sy, ay, pad), side(width, w, sx, ax, pad)
@@ -458,6 +459,7 @@ def series():
             (3, 2, True),
             (1, 1, True),
             (4, 4, False),
+            (1, 4, False),
             (9, 1, True),
         ]:
             groups = {}
@@ -470,7 +472,7 @@ def series():
                 while not (cut and at + length > len(g)):
                     s = g[at : at + length]
                     sequences.append(s + [-1] * (length - len(s)))
-                    if not cut and at + length >= len(g):
+                    if not cut and (at + length >= len(g) or at + stride >= len(g)):
                         break
                     at += stride
             yield {

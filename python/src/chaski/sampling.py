@@ -83,6 +83,11 @@ def _corners(size: int, h: int, align: int) -> int:
     return max(size - h, 0) // align + 1
 
 
+def _padded(size: int, h: int, stride: int) -> int:
+    """The runs of h at every stride over a side; the last may end, but not begin past it."""
+    return max(min(-(-max(size - h, 0) // stride) + 1, -(-size // stride)), 1)
+
+
 class Runs:
     """The samples of items, one item after another."""
 
@@ -145,11 +150,11 @@ class Grid:
 
     def _side(self, size: int, h: int, stride: int, align: int) -> tuple[int, int]:
         """The number of windows, and their last start, on a side."""
-        end = align * (_corners(size, h, align) - 1)
         if self.pad:
-            end = max(size - h, 0)
-        count = -(-end // stride) + 1
-        return count, (count - 1) * stride if self.pad else end
+            count = _padded(size, h, stride)
+            return count, (count - 1) * stride
+        end = align * (_corners(size, h, align) - 1)
+        return -(-end // stride) + 1, end
 
     def shape(self, height: int, width: int) -> tuple[int, int]:
         """Returns the numbers of windows down and across an asset."""
@@ -362,7 +367,7 @@ class Series:
     def _count(self, rows: int, cut: bool) -> int:
         if cut:
             return max((rows - self.length) // self.stride + 1, 0)
-        return -(-max(rows - self.length, 0) // self.stride) + 1
+        return _padded(rows, self.length, self.stride)
 
     def __len__(self) -> int:
         """Returns the number of sequences."""
