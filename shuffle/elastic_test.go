@@ -73,7 +73,7 @@ func (j *job) describe(pl *Plan, epoch uint64, p int64, rows []int64) uint64 {
 
 // randomDataset is small, and of any sampler.
 func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
-	d := &Dataset{Items: 1 + r.Int64N(12)}
+	d := &Dataset{Items: 1 + r.Int64N(9)}
 	sizes := func(item int64) (int, int) { return sizeOf(number, item) }
 	items := d.Items
 	switch r.IntN(4) {
@@ -110,7 +110,13 @@ func randomDataset(r *rand.Rand, number int) (*Dataset, error) {
 		s.Resized = Resized{H: 16, W: 16, Lo: 0.3, Hi: 1, Ratio: 2, OfAsset: r.IntN(2) == 0, AlignY: 1, AlignX: 1}
 	case VisitWindow:
 		s.Visits = Visits{H: 8, W: 8, TileH: 8, TileW: 16, PerVisit: 1 + r.IntN(4), Pool: 1 + r.IntN(5), AlignY: 1, AlignX: 1}
-		s.Runs, err = NewRuns(items, func(i int64) int64 { return s.Visits.Tiles(sizes(i)) })
+		few := r.IntN(4) != 0 // or about once a tile
+		s.Runs, err = NewRuns(items, func(i int64) int64 {
+			if few {
+				return 1 + (i+items)%3
+			}
+			return s.Visits.Tiles(sizes(i))
+		})
 	}
 	return d, err
 }
@@ -311,6 +317,9 @@ func (h *history) step() {
 		return
 	}
 	rows := LocalRows(h.g, len(h.ranks))
+	if full := rows * len(h.ranks); full < h.g || full >= h.g+len(h.ranks) {
+		h.t.Fatalf("%d ranks of %d rows for a batch of %d", len(h.ranks), rows, h.g)
+	}
 	batch := h.batch[:rows*len(h.ranks)]
 	for i := range h.ranks {
 		h.take(&h.ranks[i], rows, batch)

@@ -95,7 +95,7 @@ func (w *word) epoch(m *Mixture, sizes []int64) (int64, error) {
 	n := m.Length
 	for i, size := range sizes {
 		if size < 1 || size > MaxSamples/WordLen {
-			return 0, fmt.Errorf("mixture: source %d has %d samples, not in 1..%d", i, size, MaxSamples/WordLen)
+			return 0, fmt.Errorf("mixture: source %d has %d samples, not in 1..%d", i, size, int64(MaxSamples/WordLen))
 		}
 		switch end := w.position(i, size); {
 		case m.Until == Shortest && (i == 0 || end < n):

@@ -2,6 +2,7 @@ package shuffle
 
 import (
 	"math"
+	"math/big"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -164,6 +165,20 @@ func TestVisitsAreUniform(t *testing.T) {
 	}
 }
 
+// slowTile is Tile by docs/order.md, in integers of any size.
+func slowTile(v Visits, seed uint64, visit, visits int64, height, width int) (ty, tx int) {
+	n := func(i int) *big.Int { return big.NewInt(int64(i)) }
+	cy, cx := n(max(height-v.H, 0)/v.AlignY+1), n(max(width-v.W, 0)/v.AlignX+1)
+	total := new(big.Int).Mul(cy, cx)
+	start := new(big.Int).SetUint64(Hash(seed, 10, 0, 0))
+	start.Rsh(start.Mul(start, total), 64)
+	c := new(big.Int).Mul(big.NewInt(visit), total)
+	c.Div(c.Add(c, start), big.NewInt(visits))
+	row, rest := new(big.Int).DivMod(c, new(big.Int).Mul(n(v.TileH/v.AlignY), cx), new(big.Int))
+	rows := n(min(v.TileH/v.AlignY, int(cy.Int64())-int(row.Int64())*(v.TileH/v.AlignY)))
+	return int(row.Int64()), int(rest.Div(rest, rows.Mul(rows, n(v.TileW/v.AlignX))).Int64())
+}
+
 // TestVisitsOfAnySize: the largest sizes do not overflow.
 func TestVisitsOfAnySize(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -175,9 +190,19 @@ func TestVisitsOfAnySize(t *testing.T) {
 		visit := rapid.Int64Range(0, visits-1).Draw(t, "visit")
 		seed := rapid.Uint64().Draw(t, "seed")
 		ty, tx := v.Tile(seed, 0, 0, visit, visits, height, width)
+		if y, x := slowTile(v, seed, visit, visits, height, width); y != ty || x != tx {
+			t.Fatalf("tile (%d, %d), not (%d, %d)", ty, tx, y, x)
+		}
 		b := v.At(seed, 0, 0, ty, tx, height, width)
 		if b.Y < 0 || b.X < 0 || b.Y > max(height-v.H, 0) || b.X > max(width-v.W, 0) || b.Y/v.TileH != ty || b.X/v.TileW != tx {
 			t.Fatalf("tile (%d, %d), %+v of %d by %d", ty, tx, b, height, width)
 		}
 	})
+	v := Visits{H: 1, W: 1, TileH: 1, TileW: 1, PerVisit: 1, Pool: 1, AlignY: 1, AlignX: 1}
+	for visit := int64(math.MaxInt64 - 200); visit < math.MaxInt64; visit++ {
+		ty, tx := v.Tile(uint64(visit), 0, 0, visit, math.MaxInt64, math.MaxInt32, math.MaxInt32)
+		if y, x := slowTile(v, uint64(visit), visit, math.MaxInt64, math.MaxInt32, math.MaxInt32); y != ty || x != tx {
+			t.Fatalf("visit %d: tile (%d, %d), not (%d, %d)", visit, ty, tx, y, x)
+		}
+	}
 }
