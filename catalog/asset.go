@@ -18,7 +18,8 @@ type Asset struct {
 	// URI to open the file by. Where Options.Roots are set it is free of symbolic links.
 	URI string
 	// Index says where the chunks lie. It is shared and must not be changed. One that comes from a
-	// blob was not compared with the file's size: reading past the end is what tells.
+	// blob was not compared with the file's size: reading past the end is what tells. That of a TIFF with
+	// an internal mask has Index.Mask; masks in files of their own (.msk) are not looked for.
 	Index *chunk.Index
 	// Size of the file in bytes when it was listed or indexed, 0 if that is not known. A file of another
 	// size is not the one that the index is of.
@@ -105,6 +106,9 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 			return a, m, err
 		}
 		a.Index, geo = img.Index, img.Meta.Geo
+		if a.Index.Mask, err = tiff.OpenMask(ctx, f, a.Index, tiff.Limits{MaxChunk: maxChunk}); err != nil {
+			return a, m, err
+		}
 		m.Blob = a.Index.AppendBlob(nil)
 	}
 	m.EPSG = geo.EPSG
@@ -143,7 +147,11 @@ func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 
 // indexCost is the memory of a parsed index in bytes.
 func indexCost(a Asset) int64 {
-	return 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64
+	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64
+	if m := a.Index.Mask; m != nil {
+		n += 256 + int64(cap(m.Ranges))*16
+	}
+	return n
 }
 
 var errNoRaster = errors.New("catalog: the field is no raster")

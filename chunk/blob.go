@@ -8,7 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// An index blob is an Index as bytes, for a catalog column beside the image's URI. Version 1:
+// An index blob is an Index as bytes, for a catalog column beside the image's URI. Version 1, of an
+// image without a mask:
 //
 //	4 bytes   magic "CHKX"
 //	u8        version, 1
@@ -27,6 +28,10 @@ import (
 //	zigzag    gap between two chunks of the walk         } whose length is not 0
 //	zigzag ×  one step for every chunk of the walk from the third on, if bit 1 says so
 //
+// Version 2, of an image with a mask, says 2 where version 1 says 1, and behind the image has the
+// mask's index in the same form, from the flags on. There flag 128 says that its samples are bits
+// (Index.Bits). Its shape must be that of the image, with one band; it has no nodata.
+//
 // varint is a base-128 number, least significant group first (as in protobuf), in as few bytes as
 // possible; zigzag is a varint of a signed number n as 2n, or -2n-1 where n < 0. N, the number of
 // chunks, follows from the shape.
@@ -41,8 +46,9 @@ import (
 // there is one), steps follow only if one of them is not 0, and the group-wise walk is taken only if its
 // steps need fewer bytes. ParseBlob refuses everything else.
 const (
-	blobMagic   = "CHKX"
-	blobVersion = 1
+	blobMagic       = "CHKX"
+	blobVersion     = 1
+	blobVersionMask = 2
 
 	flagYXB        = 1
 	flagBigEndian  = 2
@@ -51,7 +57,7 @@ const (
 	flagNoData     = 16
 	flagNoDataBits = 32
 	flagAllBands   = 64
-	flagsKnown     = 127
+	flagBits       = 128
 
 	walkGroups = 1
 	walkSteps  = 2
@@ -64,7 +70,15 @@ func maxBlobChunks(n int) int64 { return 8 * int64(n) }
 // sparse chunks are not kept. The format is described at the top of blob.go.
 func (x *Index) AppendBlob(dst []byte) []byte {
 	dst = append(dst, blobMagic...)
-	dst = append(dst, blobVersion, x.blobFlags(), byte(x.DType), byte(x.Codec), byte(x.Predictor))
+	if x.Mask == nil {
+		return x.appendBody(append(dst, blobVersion))
+	}
+	return x.Mask.appendBody(x.appendBody(append(dst, blobVersionMask)))
+}
+
+// appendBody appends what a blob has of one index, from its flags on.
+func (x *Index) appendBody(dst []byte) []byte {
+	dst = append(dst, x.blobFlags(), byte(x.DType), byte(x.Codec), byte(x.Predictor))
 	for _, v := range [...]int{x.Bands, x.Height, x.Width, x.ChunkH, x.ChunkW} {
 		dst = binary.AppendUvarint(dst, uint64(v))
 	}
@@ -112,6 +126,7 @@ func (x *Index) blobFlags() byte {
 	set(x.NoData != nil, flagNoData)
 	set(x.NoDataBits != nil, flagNoDataBits)
 	set(x.Bands > 1 && x.ChunkB == x.Bands, flagAllBands)
+	set(x.Bits, flagBits)
 	return f
 }
 
@@ -235,14 +250,29 @@ func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
 // It allocates at most 128 bytes for each byte of b. b is not kept.
 func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 	p := blobParser{b: b}
-	x := p.head()
-	if p.err == nil {
-		p.ranges(x, maxChunk)
+	x := p.index(maxChunk, p.version())
+	if p.err == nil && p.at != len(b) {
+		p.fail(fault.Corrupt, "%d bytes too many", len(b)-p.at)
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
 	return x, nil
+}
+
+// index reads the image, and the mask where the version has one.
+func (p *blobParser) index(maxChunk int, version byte) *Index {
+	x := p.head(false)
+	p.ranges(x, maxChunk)
+	if version != blobVersionMask || p.err != nil {
+		return x
+	}
+	x.Mask = p.head(true)
+	p.ranges(x.Mask, maxChunk)
+	if p.err == nil {
+		p.err = x.Validate(-1, maxChunk)
+	}
+	return x
 }
 
 // blobParser reads a blob from front to back. After the first error it returns zeros.
@@ -305,16 +335,23 @@ func (p *blobParser) side(what string) int {
 	return int(v & math.MaxInt32)
 }
 
-func (p *blobParser) head() *Index {
+// version reads the magic and the version.
+func (p *blobParser) version() byte {
 	if m := p.bytes(4); p.err == nil && string(m) != blobMagic {
 		p.at = 0
 		p.fail(fault.Corrupt, "not an index blob")
 	}
-	if v := p.u8(); p.err == nil && v != blobVersion {
+	v := p.u8()
+	if p.err == nil && v != blobVersion && v != blobVersionMask {
 		p.fail(fault.Unsupported, "version %d", v)
 	}
+	return v
+}
+
+// head reads what stands before the chunks' places.
+func (p *blobParser) head(mask bool) *Index {
 	f := p.u8()
-	if f&^flagsKnown != 0 {
+	if f&flagBits != 0 && !mask {
 		p.fail(fault.Corrupt, "flags %#x", f)
 	}
 	x := &Index{
@@ -322,6 +359,7 @@ func (p *blobParser) head() *Index {
 		Bands: p.side("bands"), Height: p.side("height"), Width: p.side("width"),
 		ChunkB: 1, ChunkH: p.side("chunk height"), ChunkW: p.side("chunk width"),
 		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
+		Bits: f&flagBits != 0,
 	}
 	if x.Bands > MaxBands {
 		p.fail(fault.Corrupt, "%d bands", x.Bands)
@@ -345,7 +383,7 @@ func (p *blobParser) head() *Index {
 	return x
 }
 
-// ranges reads the chunks' places into x and checks x as a whole.
+// ranges reads the chunks' places into x and checks x as a whole, but for its mask.
 func (p *blobParser) ranges(x *Index, maxChunk int) {
 	form := p.u8()
 	if form > walkGroups|walkSteps {
@@ -371,9 +409,6 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	x.Ranges = make([]Range, n)
 	p.lengths(x, packed, least, width)
 	p.offsets(x, form)
-	if p.err == nil && p.at != len(p.b) {
-		p.fail(fault.Corrupt, "%d bytes too many", len(p.b)-p.at)
-	}
 	if p.err != nil {
 		return
 	}

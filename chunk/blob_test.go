@@ -2,6 +2,7 @@ package chunk
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -24,6 +25,19 @@ func tog(bands, down, across, tile int) *Index {
 		off += x.Ranges[i].Len + 8
 	}
 	return x
+}
+
+// maskOf returns a mask of strips of some rows behind the image.
+func maskOf(x *Index, rows int, bits bool) *Index {
+	m := &Index{
+		Bands: 1, Height: x.Height, Width: x.Width, ChunkB: 1, ChunkH: rows, ChunkW: x.Width, CutEdge: true,
+		DType: Uint8, Codec: Deflate, Predictor: NoPredictor, Bits: bits,
+	}
+	m.Ranges = make([]Range, m.Down())
+	for i := range m.Ranges {
+		m.Ranges[i] = Range{Off: 1<<21 + int64(i)*500, Len: 400 + int64(i)}
+	}
+	return m
 }
 
 // relatives returns indexes of every other layout, by name.
@@ -77,6 +91,12 @@ func relatives() map[string]*Index {
 		x.Codec = Raw
 		x.Ranges[0] = Range{math.MaxInt64 - 1, 1}
 		x.Ranges[1] = Range{0, math.MaxInt64}
+	})
+	edit("a mask of bits in strips", func(x *Index) { x.Mask = maskOf(x, 100, true) })
+	edit("a mask of bytes, band-interleaved image", func(x *Index) {
+		x.Mask = maskOf(x, 64, false)
+		x.Mask.Predictor = Horizontal
+		x.Mask.Ranges[1] = Range{}
 	})
 	m["one chunk"] = tog(1, 1, 1, 16)
 	m["one band"] = tog(1, 7, 9, 16)
@@ -137,6 +157,34 @@ func TestBlobRefusesOtherForms(t *testing.T) {
 			}
 		}
 	}
+	for name, edit := range map[string]func(m *Index){
+		"of another height":        func(m *Index) { m.Height--; m.Ranges = m.Ranges[:m.Down()] },
+		"of another width":         func(m *Index) { m.Width++ },
+		"of two bands":             func(m *Index) { m.Bands, m.Ranges = 2, append(m.Ranges, m.Ranges...) },
+		"of uint16":                func(m *Index) { m.DType = Uint16 },
+		"with nodata":              func(m *Index) { m.NoData = new(float64) },
+		"of predicted bits":        func(m *Index) { m.Bits, m.Predictor = true, Horizontal },
+		"with a chunk that is big": func(m *Index) { m.ChunkH, m.ChunkW, m.CutEdge, m.Ranges = 1<<15, 1<<16, false, m.Ranges[:1] },
+	} {
+		x := tog(3, 4, 5, 64)
+		x.Mask = maskOf(x, 100, false)
+		if err := x.Validate(-1, 1<<30); err != nil {
+			t.Fatal(err)
+		}
+		edit(x.Mask)
+		if err := x.Validate(-1, 1<<30); fault.KindOf(err) == 0 {
+			t.Errorf("a mask %s: %v", name, err)
+		}
+		if _, err := ParseBlob(x.AppendBlob(nil), 1<<30); fault.KindOf(err) == 0 {
+			t.Errorf("a mask %s in a blob: %v", name, err)
+		}
+	}
+	short := tog(3, 4, 5, 64)
+	short.Mask = maskOf(short, 100, false)
+	short.Mask.Ranges = short.Mask.Ranges[:1]
+	if err := short.Validate(-1, 1<<30); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a mask with fewer byte ranges: %v", err)
+	}
 	x := tog(1, 1, 1, 512)
 	if _, err := ParseBlob(x.AppendBlob(nil), 1000); !errors.Is(err, fault.Limit) {
 		t.Errorf("a chunk over the limit: %v", err)
@@ -160,11 +208,42 @@ func FuzzIndexBlob(f *testing.F) {
 		if err := x.Validate(-1, 1<<26); err != nil {
 			t.Fatal(err)
 		}
-		if int64(len(x.Ranges)) > maxBlobChunks(len(b)) {
-			t.Fatalf("%d chunks from %d bytes", len(x.Ranges), len(b))
+		n := len(x.Ranges)
+		if x.Mask != nil {
+			n += len(x.Mask.Ranges)
+		}
+		if int64(n) > maxBlobChunks(len(b)) {
+			t.Fatalf("%d chunks from %d bytes", n, len(b))
 		}
 		if c := x.AppendBlob(nil); !bytes.Equal(b, c) {
 			t.Fatalf("the index has another blob\n%x\n%x", b, c)
 		}
 	})
+}
+
+// Blobs of version 1, as catalogs hold them, stay what they are: an image without a mask has the same
+// bytes as before there were masks.
+func TestBlobOfVersion1(t *testing.T) {
+	const blob = "43484b58" + "01" + "00" + "02" + "01" + "02" + // magic, version, flags, uint16, zstd, horizontal
+		"01" + "03" + "05" + "10" + "10" + // one band of 3 by 5, chunks of 16 by 16
+		"00" + "c801" + "01" + "00" + "e807" + "00" // walk, 200 bytes and no more, 1 bit, at 1000, no gap
+	b, err := hex.DecodeString(blob)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := &Index{
+		Bands: 1, Height: 3, Width: 5, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: Uint16, Codec: Zstd,
+		Predictor: Horizontal, Ranges: []Range{{1000, 200}},
+	}
+	got, err := ParseBlob(b, 1<<20)
+	if err != nil || !sameIndex(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+	if c := want.AppendBlob(nil); !bytes.Equal(c, b) {
+		t.Errorf("blob %x, want %x", c, b)
+	}
+	b[4] = 3
+	if _, err := ParseBlob(b, 1<<20); !errors.Is(err, fault.Unsupported) {
+		t.Errorf("version 3: %v", err)
+	}
 }

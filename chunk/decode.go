@@ -81,11 +81,36 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		fillSparse(dst[:n], x)
 		return nil
 	}
+	if x.Bits {
+		packed := (w + 7) / 8
+		bits := dst[len(dst)-h*packed:]
+		if err := d.decompress(bits, src, x, rows*packed); err != nil {
+			return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+		}
+		unpackBits(dst[:n], bits, w)
+		return nil
+	}
 	if err := d.decompress(dst, src, x, n); err != nil {
 		return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 	}
 	d.unpredict(dst[:n], x, i)
 	return nil
+}
+
+// unpackBits spreads rows of bits, most significant first and each from a byte on, to rows of w bytes
+// of 0 or 1. bits may be the end of what dst is the front of: every byte of it holds at least one
+// pixel, so writing never passes reading.
+func unpackBits(dst, bits []byte, w int) {
+	for ; len(dst) > 0; dst = dst[w:] {
+		var b byte
+		for x := range w {
+			if x&7 == 0 {
+				b, bits = bits[0], bits[1:]
+			}
+			dst[x] = b >> 7
+			b <<= 1
+		}
+	}
 }
 
 // decompress fills at least the first n bytes of dst.

@@ -3,6 +3,7 @@ package chunk
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"math"
 	"math/big"
@@ -202,6 +203,44 @@ func BenchmarkDecode(b *testing.B) {
 					_ = dec.Decode(dst, src, x, 0)
 				}
 			})
+		}
+	}
+}
+
+// Rows of bits, of every width and cut after every row, against a look at each bit.
+func TestDecodeBits(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 4))
+	d := NewDecoder(nil)
+	for w := 1; w <= 40; w++ {
+		h := 1 + r.IntN(5)
+		x := &Index{Bands: 1, Height: h, Width: w, ChunkB: 1, ChunkH: h, ChunkW: w, DType: Uint8, Predictor: NoPredictor, Bits: true}
+		packed := (w + 7) / 8
+		src := make([]byte, h*packed)
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		x.Ranges = []Range{{Off: 0, Len: int64(len(src)) + 3}}
+		if p := x.Place(0); p.Len != int64(len(src)) {
+			t.Fatalf("%d by %d: %d bytes are read of %d", h, w, p.Len, len(src))
+		}
+		for rows := range h + 1 {
+			dst := make([]byte, h*w)
+			if err := d.DecodeRows(dst, src, x, 0, rows); err != nil {
+				t.Fatal(err)
+			}
+			for i := range rows * w {
+				if want := src[i/w*packed+i%w/8] >> (7 - i%w%8) & 1; dst[i] != want {
+					t.Fatalf("%d by %d, pixel %d: %d, want %d", h, w, i, dst[i], want)
+				}
+			}
+		}
+		if err := d.Decode(make([]byte, h*w), src[:len(src)-1], x, 0); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("a byte missing: %v", err)
+		}
+		x.Ranges[0].Len = 0
+		dst := bytes.Repeat([]byte{9}, h*w)
+		if err := d.Decode(dst, nil, x, 0); err != nil || !bytes.Equal(dst, make([]byte, h*w)) {
+			t.Errorf("sparse: %v, %v", dst, err)
 		}
 	}
 }

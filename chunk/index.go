@@ -82,6 +82,13 @@ type Index struct {
 	NoData                 *float64
 	NoDataBits             *uint64 // of a 64-bit integer image, where a float64 is not exact: the sample's bits
 	Ranges                 []Range
+
+	// Mask says which pixels hold data: those where it is not 0. It is an image of one uint8 band of the
+	// same size in the same file, with a grid of its own, and no nodata or mask. nil: all of them do.
+	Mask *Index
+	// Bits is for masks: a chunk stores one bit a pixel, the most significant bit of a byte first, its
+	// rows padded to whole bytes. It decodes to a byte a pixel like any other, 0 or 1.
+	Bits bool
 }
 
 // Limits of what an index may say. They bound arithmetic, not memory: every product below fits in int64.
@@ -148,8 +155,24 @@ func (x *Index) MaxStoredBytes() int {
 // Validate checks that the index is one that the rest of chaski can work on: sizes in their ranges,
 // one range a chunk, ranges within a file of fileSize bytes (or not checked, if fileSize is negative),
 // decoded chunks of at most maxChunk bytes. A compressed chunk may take at most twice the bytes of
-// the largest decoded one and 64 KiB, so that maxChunk bounds what is read for it too. It allocates nothing.
+// the largest decoded one and 64 KiB, so that maxChunk bounds what is read for it too. A mask is held
+// to the same, and to its image's size. It allocates nothing.
 func (x *Index) Validate(fileSize int64, maxChunk int) error {
+	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
+		return err
+	}
+	m := x.Mask
+	if m.DType != Uint8 || m.Bands != 1 || m.Height != x.Height || m.Width != x.Width || m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
+		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset, "a mask of %d bands of %d by %d pixels of %s for an image of %d by %d",
+			m.Bands, m.Height, m.Width, m.DType, x.Height, x.Width)
+	}
+	if err := m.validate(fileSize, maxChunk); err != nil {
+		return fault.WithPart(err, "mask", 0)
+	}
+	return nil
+}
+
+func (x *Index) validate(fileSize int64, maxChunk int) error {
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "chunk index", fault.NoOffset, format, args...)
 	}
@@ -170,6 +193,8 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "chunks of %d by %d pixels", x.ChunkH, x.ChunkW)
 	case x.ChunkB != 1 && x.ChunkB != x.Bands:
 		return bad(fault.Corrupt, "chunks of %d bands in an image of %d", x.ChunkB, x.Bands)
+	case x.Bits && (x.DType != Uint8 || x.Bands != 1 || x.Predictor != NoPredictor):
+		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}
 	if !x.ChunkFits(maxChunk) {
 		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)

@@ -28,7 +28,12 @@ type RunPlan struct {
 func (x *Index) Place(i int) Range {
 	r := x.Ranges[i]
 	if x.Codec == Raw {
-		r.Len = min(r.Len, int64(x.StoredBytes(i)))
+		need := x.StoredBytes(i)
+		if x.Bits {
+			_, h, w := x.Stored(i)
+			need = h * ((w + 7) / 8)
+		}
+		r.Len = min(r.Len, int64(need))
 	}
 	return r
 }

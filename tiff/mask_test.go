@@ -21,24 +21,33 @@ import (
 var maskScript string
 
 // readMask returns the whole mask of a file, one byte a pixel, and its structure.
-func readMask(file []byte) (*Mask, []byte, error) {
+func readMask(file []byte) (*chunk.Index, []byte, error) {
 	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
 	if err != nil {
 		return nil, nil, err
 	}
-	m, err := OpenMask(context.Background(), f, Limits{MaxChunk: 1 << 20})
-	if m == nil || err != nil {
+	d0, ctx := &f.Dirs[0], context.Background()
+	w, err1 := f.Uint(ctx, d0, tagImageWidth, 0)
+	h, err2 := f.Uint(ctx, d0, tagImageLength, 0)
+	if err := errors.Join(err1, err2); err != nil {
 		return nil, nil, err
 	}
-	x := m.Index
+	image := &chunk.Index{Width: int(min(w, chunk.MaxSide)), Height: int(min(h, chunk.MaxSide))}
+	x, err := OpenMask(ctx, f, image, Limits{MaxChunk: 1 << 20})
+	if x == nil || err != nil {
+		return nil, nil, err
+	}
 	if x.Height > 1<<22/x.Width {
 		return nil, nil, fault.New(fault.Limit, "mask", fault.NoOffset, "too large for a test")
 	}
 	out, d, dst := make([]byte, x.Height*x.Width), chunk.NewDecoder(Codecs()), make([]byte, x.MaxStoredBytes())
 	for i, r := range x.Ranges {
 		dst := dst[:x.StoredBytes(i)]
-		if err := m.Decode(d, dst, file[r.Off:][:r.Len], i); err != nil {
+		if err := d.Decode(dst, file[r.Off:][:r.Len], x, i); err != nil {
 			return nil, nil, err
+		}
+		for k, v := range dst {
+			dst[k] = min(v, 1)
 		}
 		box := x.Box(i)
 		_, _, w := x.Stored(i)
@@ -46,7 +55,7 @@ func readMask(file []byte) (*Mask, []byte, error) {
 			copy(out[y*x.Width+box.X0:][:box.X1-box.X0], dst[(y-box.Y0)*w:])
 		}
 	}
-	return m, out, nil
+	return x, out, nil
 }
 
 // checkMask holds a mask to the original reader's, which writes 255 for 1.
@@ -192,13 +201,13 @@ func TestMaskNoAlloc(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := OpenMask(context.Background(), f, Limits{})
+	m, err := OpenMask(context.Background(), f, &chunk.Index{Width: 9, Height: 2}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	d, dst, src := chunk.NewDecoder(Codecs()), make([]byte, 18), []byte{1, 2, 3, 4}
 	if n := testing.AllocsPerRun(10, func() {
-		if err := m.Decode(d, dst, src, 0); err != nil {
+		if err := d.Decode(dst, src, m, 0); err != nil {
 			t.Fatal(err)
 		}
 	}); n != 0 {

@@ -10,7 +10,8 @@
 //
 // Not supported, and named in an error: other compressions (JPEG, WebP, LERC, LZMA, …), samples of
 // odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. Overviews and further
-// images are counted and left alone; a mask of the first image is read by OpenMask.
+// images are counted and left alone; a mask of the first image is read by OpenMask, one in a file of
+// its own (.msk) is not looked for.
 package tiff
 
 import (
