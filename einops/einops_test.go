@@ -779,7 +779,8 @@ func TestFillBox(t *testing.T) {
 		}
 		s := sizesOf(axes)
 		to := rapid.SampledFrom([]chunk.DType{chunk.Float32, chunk.Float16, chunk.Uint8, chunk.Int16, chunk.Complex128}).Draw(rt, "to")
-		cv := mustConverter(t, Convert{From: to, To: to, Fill: 3})
+		masked, fills := rapid.Bool().Draw(rt, "masked"), rapid.Bool().Draw(rt, "fills")
+		cv := mustConverter(t, Convert{From: to, To: to, Fill: 3, FillNoData: fills})
 		elem := map[chunk.DType][]byte{
 			chunk.Float32: {0, 0, 0x40, 0x40}, chunk.Float16: {0, 0x42}, chunk.Uint8: {3}, chunk.Int16: {3, 0},
 			chunk.Complex128: {0, 0, 0, 0, 0, 0, 8, 0x40, 0, 0, 0, 0, 0, 0, 0, 0},
@@ -799,7 +800,11 @@ func TestFillBox(t *testing.T) {
 		box.B0, box.B1 = part(axisB)
 		box.Y0, box.Y1 = part(axisY)
 		box.X0, box.X1 = part(axisX)
-		plan.FillBox(dst, cv, box)
+		if masked {
+			plan.MaskBox(dst, cv, box)
+		} else {
+			plan.FillBox(dst, cv, box)
+		}
 		_, index := slowLayout(pattern, axes, sizes)
 		for at, in := range index {
 			x, y := in%s[axisX], in/s[axisX]%s[axisY]
@@ -808,7 +813,10 @@ func TestFillBox(t *testing.T) {
 			inside := x >= box.X0 && x < box.X1 && y >= box.Y0 && y < box.Y1 && b >= box.B0 && b < box.B1 && image == box.N*s[axisT]+box.T
 			want, mask := slices.Repeat([]byte{0xee}, len(elem)), byte(1)
 			if inside {
-				want, mask = elem, 0
+				mask = 0
+			}
+			if inside && (fills || !masked) {
+				want = elem
 			}
 			if !slices.Equal(dst.Data[at*len(elem):][:len(elem)], want) || dst.Mask[at] != mask {
 				rt.Fatalf("%q box %+v: element %d is %x mask %d", pattern, box, at, dst.Data[at*len(elem):][:len(elem)], dst.Mask[at])

@@ -264,7 +264,13 @@ func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 
 // FillBox writes the converter's Fill, and mask 0, to all of a box: for padding. It allocates
 // nothing, and panics as Scatter does.
-func (p *Plan) FillBox(dst Target, cv *Converter, box Box) {
+func (p *Plan) FillBox(dst Target, cv *Converter, box Box) { p.clear(dst, cv, box, true) }
+
+// MaskBox makes all of a box what Scatter makes of nodata: mask 0 and, if the converter has FillNoData,
+// its Fill; other elements stay. It allocates nothing, and panics as Scatter does.
+func (p *Plan) MaskBox(dst Target, cv *Converter, box Box) { p.clear(dst, cv, box, cv.fillNoData) }
+
+func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {
 	if p.check(dst, cv, box) {
 		return
 	}
@@ -276,7 +282,9 @@ func (p *Plan) FillBox(dst Target, cv *Converter, box Box) {
 			for x := box.X0; x < box.X1; {
 				at, n := p.runs.at(x)
 				n = min(n, box.X1-x)
-				kernel.Repeat(dst.Data[(off+at)*cv.toSize:], p.runs.stride, fill, n)
+				if data {
+					kernel.Repeat(dst.Data[(off+at)*cv.toSize:], p.runs.stride, fill, n)
+				}
 				if dst.Mask != nil {
 					kernel.Repeat(dst.Mask[off+at:], p.runs.stride, zero, n)
 				}

@@ -51,20 +51,17 @@ type sink interface {
 }
 
 // read decodes the chunks of an asset that meet box and hold one of bands (nil: those of the box),
-// and hands each to the sink. Errors name the asset's file.
-func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to sink) error {
-	err := r.readAsset(ctx, a, box, bands, to)
+// and hands each to the sink; then those of its mask that meet box, if it has one and masked is not
+// nil. Errors name the asset's file.
+func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
+	err := r.readAsset(ctx, a, box, bands, to, masked)
 	if err != nil {
 		return fault.WithFile(err, a.URI)
 	}
 	return nil
 }
 
-func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to sink) error {
-	x := a.Index
-	if !x.ChunkFits(r.maxChunk) {
-		return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk decodes to more than %d bytes", r.maxChunk)
-	}
+func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
 	f, err := r.opener.Open(ctx, a.URI)
 	if err != nil {
 		return err
@@ -72,6 +69,26 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 	defer f.Close()
 	if a.Size > 0 && a.Size != f.Size() {
 		return fault.New(fault.Corrupt, "file", fault.NoOffset, "%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
+	}
+	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
+		return err
+	}
+	box.B0, box.B1 = 0, 1
+	return inMask(r.chunks(ctx, f, a.Index.Mask, box, nil, masked))
+}
+
+// inMask says of a fault that it is one of an asset's mask.
+func inMask(err error) error {
+	if fault.KindOf(err) == 0 {
+		return err
+	}
+	return fault.Wrap(0, "mask", fault.NoOffset, err)
+}
+
+// chunks is read for one index of a file that is open.
+func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to sink) error {
+	if !x.ChunkFits(r.maxChunk) {
+		return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk decodes to more than %d bytes", r.maxChunk)
 	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
 		r.samples = view.Aligned(n)

@@ -20,14 +20,20 @@ import (
 )
 
 // chips is a dataset of n chips (3, 20, 24) uint16 with masks of half their resolution, a number,
-// a measure and a name. Chunk forms vary from chip to chip.
+// a measure and a name. Chunk forms vary from chip to chip; some have masks in their files.
 func chips(seed uint64, n int64) *fakeTable {
 	r := rand.New(rand.NewPCG(seed, 1))
 	t := &fakeTable{rows: n, kinds: []catalog.Kind{catalog.Raster, catalog.Raster, catalog.Int, catalog.Float, catalog.Text}}
 	for row := range n {
 		a, o := newFakeAsset(r, 3, 20, 24, 5+int(row%4)*5, row%2 == 0, row%3 == 0)
+		if row%5 < 2 {
+			o = a.addMask(r, o, 3+int(row%7), 5+int(row%6)*8, row%5 == 0)
+		}
 		t.add(0, row, a, o)
 		m, o := newFakeAsset(r, 1, 10, 12, 7, false, false)
+		if row%3 == 1 { // of a field that does not ask
+			o = m.addMask(r, o, 4, 12, true)
+		}
 		t.add(1, row, m, o)
 	}
 	return t
@@ -74,7 +80,7 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 					want, valid := float32(0), byte(0)
 					if a != nil && y0+y < a.h && x0+x < a.w {
 						v := a.at(c, y0+y, x0+x)
-						if a.index.NoData == nil || v != fakeNoData {
+						if a.valid(c, y0+y, x0+x) {
 							n := e.spec.Fields[0].Normalize
 							p := float32(v) * float32(n.Scale[c])
 							want, valid = p+float32(n.Offset[c]), 1

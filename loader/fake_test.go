@@ -31,10 +31,55 @@ type fakeTable struct {
 type fakeAsset struct {
 	b, h, w int
 	pix     []uint16
+	mask    []byte // one a pixel, 0 or 1; nil for none
 	index   *chunk.Index
 }
 
 func (a *fakeAsset) at(b, y, x int) uint16 { return a.pix[(b*a.h+y)*a.w+x] }
+
+// valid reports whether a sample is neither nodata nor masked.
+func (a *fakeAsset) valid(b, y, x int) bool {
+	return (a.index.NoData == nil || a.at(b, y, x) != fakeNoData) && (a.mask == nil || a.mask[y*a.w+x] == 1)
+}
+
+// addMask gives the asset a mask: noise, with whole rows, a block and a chunk that are masked. Its chunks of
+// th by tw pixels, the last one sparse, are appended to the asset's object.
+func (a *fakeAsset) addMask(r *rand.Rand, object []byte, th, tw int, bits bool) []byte {
+	m := &chunk.Index{
+		Bands: 1, Height: a.h, Width: a.w, ChunkB: 1, ChunkH: th, ChunkW: tw, CutEdge: true,
+		DType: chunk.Uint8, Predictor: chunk.NoPredictor, Bits: bits,
+	}
+	m.Ranges = make([]chunk.Range, m.Across()*m.Down())
+	a.mask = make([]byte, a.h*a.w)
+	last := m.Box(len(m.Ranges) - 1)
+	for i := range a.mask {
+		y, x := i/a.w, i%a.w
+		if r.UintN(8) > 0 && y/2 != 1 && (y < 5 || y > 8 || x < 5 || x > 9) && (y < last.Y0 || x < last.X0) {
+			a.mask[i] = 1
+		}
+	}
+	for i := range m.Ranges[:len(m.Ranges)-1] {
+		box, start := m.Box(i), len(object)
+		for y := box.Y0; y < box.Y1; y++ {
+			row := make([]byte, tw)
+			if bits {
+				row = make([]byte, (tw+7)/8)
+			}
+			for x := box.X0; x < box.X1; x++ {
+				v := a.mask[y*a.w+x]
+				if c := x - box.X0; bits {
+					row[c/8] |= v << (7 - c%8)
+				} else {
+					row[c] = v * byte(1+r.UintN(255))
+				}
+			}
+			object = append(object, row...)
+		}
+		m.Ranges[i] = chunk.Range{Off: int64(start), Len: int64(len(object) - start)}
+	}
+	a.index.Mask = m
+	return object
+}
 
 const fakeNoData = 7
 

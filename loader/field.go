@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"slices"
@@ -234,6 +235,62 @@ func (r *row) put(x *chunk.Index, i int, samples []byte) {
 		to.B0, to.B1 = s.to+from-s.from, s.to+end-s.from
 		r.plan.Scatter(r.dst, r.cv, to, blk)
 	}
+}
+
+// masked returns what takes the pixels of box out of the row that the asset's mask takes out, or nil
+// where the field does not tell them from others. box lies in the row's window.
+func (r *row) masked(c *converters, box chunk.Box) sink {
+	if !c.nodata {
+		return nil
+	}
+	return &maskOf{r, box}
+}
+
+// maskOf is a sink for the chunks of a mask.
+type maskOf struct {
+	row *row
+	box chunk.Box
+}
+
+// put implements sink: pixels whose mask is 0 become what nodata is. The image's samples are there.
+func (m *maskOf) put(x *chunk.Index, i int, samples []byte) {
+	r, box, blk := m.row, x.Box(i), blockOf(x, i)
+	y0, y1 := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
+	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
+	to := einops.Box{N: r.n, B1: len(r.field.bands)}
+	for y := y0; y < y1; {
+		line := samples[(y-box.Y0)*blk.StrideY+x0-box.X0:][:x1-x0]
+		to.Y0, to.Y1 = y-r.win.y, y-r.win.y+1
+		for at := 0; ; {
+			from, end := zeros(line, at)
+			if from == len(line) {
+				break
+			}
+			for from == 0 && end == len(line) && y+1 < y1 { // rows that are masked as a whole at once
+				next := samples[(y+1-box.Y0)*blk.StrideY+x0-box.X0:][:x1-x0]
+				if f, e := zeros(next, 0); f != 0 || e != len(next) {
+					break
+				}
+				y++
+				to.Y1++
+			}
+			to.X0, to.X1 = x0+from-r.win.x, x0+end-r.win.x
+			r.plan.MaskBox(r.dst, r.cv, to)
+			at = end
+		}
+		y++
+	}
+}
+
+// zeros returns the first run of zeros from at on, or the end of s twice.
+func zeros(s []byte, at int) (from, end int) {
+	from = len(s)
+	if k := bytes.IndexByte(s[at:], 0); k >= 0 {
+		from = at + k
+	}
+	for end = from; end < len(s) && s[end] == 0; end++ {
+	}
+	return from, end
 }
 
 // blockOf returns the strides of decoded chunk i, without its data.

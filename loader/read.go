@@ -87,6 +87,8 @@ type ReadOptions struct {
 	// MaxBytes bounds the result in bytes. Default DefaultMaxRead. It is what bounds memory where a small
 	// file stands for a large image: sparse chunks, or samples that are all equal.
 	MaxBytes int64
+	// Validity asks for Array.Valid. The samples are as stored all the same.
+	Validity bool
 	// Options for opening; Workers and MemoryBytes are not used.
 	Options Options
 }
@@ -97,6 +99,7 @@ type Array struct {
 	Shape []int
 	Axes  []string
 	Data  []byte
+	Valid []byte // with ReadOptions.Validity: one a sample, 0 for nodata and masked pixels, else 1
 }
 
 // Read decodes windows of one file, or of several with equal shape and dtype stacked along n.
@@ -170,7 +173,11 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 			if a, err = openOne(ctx, q.options, n.path, headers != nil, n.header); err != nil {
 				return fault.WithFile(err, n.path)
 			}
-			if held += len(a.Index.Ranges) * rangeBytes; held > maxReadIndexes {
+			held += len(a.Index.Ranges) * rangeBytes
+			if a.Index.Mask != nil {
+				held += len(a.Index.Mask.Ranges) * rangeBytes
+			}
+			if held > maxReadIndexes {
 				return fault.WithFile(fault.New(fault.Limit, "chunk index", fault.NoOffset, "the indexes of %d files are over %d bytes", len(opened), maxReadIndexes), n.path)
 			}
 			opened[n] = a
@@ -228,15 +235,19 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 		}
 	}
 	f := Field{Name: "read", Bands: bands, DType: "native", Layout: layout, Sizes: o.Sizes}
-	if q.field, err = newRasterField(f, 0, x); err != nil {
-		return err
-	}
-	q.field.h, q.field.w = q.win.h, q.win.w
 	limit := o.MaxBytes
 	if limit == 0 {
 		limit = DefaultMaxRead
 	}
-	if bytesOf(limit, len(q.assets), len(bands), q.win.h, q.win.w, x.DType.Size()) < 0 {
+	size := x.DType.Size()
+	if o.Validity {
+		f.Validity, size = "valid", size+1
+	}
+	if q.field, err = newRasterField(f, 0, x); err != nil {
+		return err
+	}
+	q.field.h, q.field.w = q.win.h, q.win.w
+	if bytesOf(limit, len(q.assets), len(bands), q.win.h, q.win.w, size) < 0 {
 		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.h, q.win.w, x.DType, limit)
 	}
 	if q.plan, err = q.field.pattern.Plan(q.field.axes(len(q.assets)), o.Sizes); err != nil {
@@ -270,6 +281,9 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		}
 	}
 	q.out.Data = view.Aligned(q.plan.Len() * q.out.DType.Size())
+	if q.field.Validity != "" {
+		q.out.Valid = make([]byte, q.plan.Len())
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	pieces := make(chan piece)
 	g.Go(func() error {
@@ -326,6 +340,6 @@ func (q *readPlan) read(ctx context.Context, r *assetReader, p piece) error {
 	if err != nil {
 		return err
 	}
-	to := &row{field: q.field, plan: q.plan, dst: einops.Target{Data: q.out.Data}, cv: cv, n: p.n, win: q.win}
-	return r.read(ctx, a, p.box, q.field.bands, to)
+	to := &row{field: q.field, plan: q.plan, dst: einops.Target{Data: q.out.Data, Mask: q.out.Valid}, cv: cv, n: p.n, win: q.win}
+	return r.read(ctx, a, p.box, q.field.bands, to, to.masked(&q.field.final, p.box))
 }

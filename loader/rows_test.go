@@ -72,7 +72,7 @@ func TestWindowsThatEndInsideOfChunks(t *testing.T) {
 			y0, x0 := rnd.IntN(x.Height), rnd.IntN(x.Width)
 			g := &gather{got: map[[3]int]string{}, box: chunk.Box{B1: x.Bands, Y0: y0, X0: x0,
 				Y1: min(x.Height, y0+1+rnd.IntN(40)), X1: min(x.Width, x0+1+rnd.IntN(20))}}
-			if err := r.read(context.Background(), catalog.Asset{URI: f.Path, Index: x}, g.box, nil, g); err != nil {
+			if err := r.read(context.Background(), catalog.Asset{URI: f.Path, Index: x}, g.box, nil, g, nil); err != nil {
 				t.Fatal(err)
 			}
 			size := x.DType.Size()
@@ -120,7 +120,7 @@ func TestChunksAreDecodedToTheLastRowNeeded(t *testing.T) {
 	for y1 := 1; y1 <= x.Height; y1++ {
 		n = n[:0]
 		box := chunk.Box{B1: 2, Y1: y1, X0: 20, X1: 30}
-		if err := r.read(context.Background(), catalog.Asset{Index: x}, box, nil, nowhere{}); err != nil {
+		if err := r.read(context.Background(), catalog.Asset{Index: x}, box, nil, nowhere{}, nil); err != nil {
 			t.Fatal(err)
 		}
 		var want []int

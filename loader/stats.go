@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -16,7 +17,8 @@ import (
 )
 
 // Stats measures every band of every raster field over all assets of the spec's dataset, in one
-// parallel pass; nodata is left out. The sampler, bands and arithmetic of the spec do not matter,
+// parallel pass; nodata is left out, and so are pixels that an asset's mask takes out: both are counted
+// as nodata. The sampler, bands and arithmetic of the spec do not matter,
 // and the result does not depend on Options.Workers. Samples that cannot be read end the pass, or,
 // with BadSkip, are left out as a whole and counted. progress, if not nil, is called after every
 // sample, by one goroutine at a time.
@@ -144,14 +146,14 @@ func (p *pass) tick() {
 // breaks off half way adds nothing.
 func (p *pass) sample(ctx context.Context, r *assetReader, fields []*stats.Field, row int64) error {
 	if p.spec.BadSamples == BadSkip {
-		if err := p.read(ctx, r, row, fields, func(int) sink { return nowhere{} }); err != nil {
+		if err := p.read(ctx, r, row, fields, func(int) tallier { return nowhere{} }); err != nil {
 			return err
 		}
 	}
-	return p.read(ctx, r, row, fields, func(k int) sink { return &tally{field: fields[k]} })
+	return p.read(ctx, r, row, fields, func(k int) tallier { return &tally{field: fields[k]} })
 }
 
-func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*stats.Field, to func(k int) sink) error {
+func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*stats.Field, to func(k int) tallier) error {
 	for k, i := range p.columns {
 		a, err := p.table.Asset(ctx, i, row)
 		if err != nil {
@@ -163,23 +165,90 @@ func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*st
 				x.Bands, x.DType, p.spec.Fields[i].Name, f.Bands(), f.DType()), a.URI)
 		}
 		fields[k].NoData(x.NoData, x.NoDataBits)
-		all := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
-		if err := r.read(ctx, a, all, nil, to(k)); err != nil {
+		if err := p.whole(ctx, r, a, to(k)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+// whole reads an asset from its first row to its last. One with a mask is read some rows at a time, the
+// mask in front of its pixels: as many rows as whole chunks of both need, so that nothing is decoded more
+// than twice.
+func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to tallier) error {
+	x := a.Index
+	all := chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}
+	if x.Mask == nil {
+		return r.read(ctx, a, all, nil, to, nil)
+	}
+	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
+	if bytesOf(int64(p.options.MaxChunkBytes), int(rows), x.Width) < 0 {
+		return fault.WithFile(fault.New(fault.Limit, "mask", fault.NoOffset, "%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes), a.URI)
+	}
+	mask := a
+	mask.Index = x.Mask
+	for all.Y0 = 0; all.Y0 < x.Height; all.Y0 = all.Y1 {
+		all.Y1 = min(all.Y0+int(rows), x.Height)
+		part := all
+		part.B1 = 1
+		if err := inMask(r.read(ctx, mask, part, nil, to.begin(part), nil)); err != nil {
+			return err
+		}
+		if err := r.read(ctx, a, all, nil, to, nil); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tallier is a sink that takes the samples of some rows after their mask, or all of them without.
+type tallier interface {
+	sink
+	// begin returns the sink for the mask of the rows that come next.
+	begin(box chunk.Box) sink
+}
+
 // nowhere is a sink that only wants to know whether an asset can be read.
 type nowhere struct{}
 
 func (nowhere) put(*chunk.Index, int, []byte) {}
+func (nowhere) begin(chunk.Box) sink          { return nowhere{} }
 
 // tally adds the samples of chunks that lie in the image to a field.
 type tally struct {
 	field *stats.Field
 	line  []byte // one row of one band, gathered
+	mask  *plane // of the rows at hand; nil without a mask
+}
+
+// plane is a mask's pixels in a box of the image.
+type plane struct {
+	box chunk.Box
+	pix []byte
+}
+
+// begin implements tallier.
+func (t *tally) begin(box chunk.Box) sink {
+	if t.mask == nil {
+		t.mask = &plane{}
+	}
+	n := (box.Y1 - box.Y0) * (box.X1 - box.X0)
+	t.mask.box, t.mask.pix = box, slices.Grow(t.mask.pix[:0], n)[:n]
+	return t.mask
+}
+
+// put implements sink.
+func (p *plane) put(x *chunk.Index, i int, samples []byte) {
+	box, blk := x.Box(i), blockOf(x, i)
+	for y := max(box.Y0, p.box.Y0); y < min(box.Y1, p.box.Y1); y++ {
+		copy(p.row(y, box.X0, box.X1), samples[(y-box.Y0)*blk.StrideY:])
+	}
+}
+
+// row returns columns x0 to x1 of a row of the image.
+func (p *plane) row(y, x0, x1 int) []byte {
+	w := p.box.X1 - p.box.X0
+	return p.pix[(y-p.box.Y0)*w+x0-p.box.X0:][:x1-x0]
 }
 
 // put implements sink.
@@ -187,12 +256,16 @@ func (t *tally) put(x *chunk.Index, i int, samples []byte) {
 	box, blk, size := x.Box(i), blockOf(x, i), x.DType.Size()
 	n := box.X1 - box.X0
 	for b := range box.B1 - box.B0 {
-		if blk.StrideX == 1 && blk.StrideY == n { // no column of padding: all rows at once
+		if t.mask == nil && blk.StrideX == 1 && blk.StrideY == n { // no column of padding: all rows at once
 			t.field.AddRows(box.B0+b, samples[b*blk.StrideB*size:][:(box.Y1-box.Y0)*n*size])
 			continue
 		}
 		for y := range box.Y1 - box.Y0 {
 			row := samples[(b*blk.StrideB+y*blk.StrideY)*size:]
+			if t.mask != nil {
+				t.masked(box.Y0+y, box, box.B0+b, row, blk.StrideX*size, size)
+				continue
+			}
 			if blk.StrideX == 1 {
 				t.field.AddRows(box.B0+b, row[:n*size])
 				continue
@@ -205,4 +278,17 @@ func (t *tally) put(x *chunk.Index, i int, samples []byte) {
 			t.field.AddRows(box.B0+b, t.line)
 		}
 	}
+}
+
+// masked adds the samples of one row of one band, step bytes apart, whose pixels the mask leaves in.
+func (t *tally) masked(y int, box chunk.Box, band int, row []byte, step, size int) {
+	t.line = t.line[:0]
+	valid := t.mask.row(y, box.X0, box.X1)
+	for c, v := range valid {
+		if v != 0 {
+			t.line = append(t.line, row[c*step:][:size]...)
+		}
+	}
+	t.field.AddRows(band, t.line)
+	t.field.AddNoData(band, uint64(len(valid)-len(t.line)/size))
 }

@@ -44,8 +44,8 @@ func slowStats(tab *fakeTable, field int64, band int, leaveOut int64) []float64 
 		if row == leaveOut {
 			continue
 		}
-		for _, s := range a.pix[band*a.h*a.w : (band+1)*a.h*a.w] {
-			if a.index.NoData == nil || s != fakeNoData {
+		for i, s := range a.pix[band*a.h*a.w : (band+1)*a.h*a.w] {
+			if a.valid(band, i/a.w, i%a.w) {
 				v = append(v, float64(s))
 			}
 		}

@@ -347,7 +347,8 @@ func (u unit) do(r *assetReader) error {
 		return fault.WithFile(err, a.URI)
 	}
 	to.pad(a.Index.Height, a.Index.Width)
-	return r.read(p.ctx, a, win.inside(a.Index.Height, a.Index.Width), f.bands, to)
+	in := win.inside(a.Index.Height, a.Index.Width)
+	return r.read(p.ctx, a, in, f.bands, to, to.masked(p.converters(u.field), in))
 }
 
 // window returns the row's window in the field's own pixels.
@@ -382,7 +383,8 @@ func (p *Pending) row(field, k int, x *chunk.Index, win window) (*row, error) {
 	}
 	in := win.inside(x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.h && in.X1-in.X0 == win.w
-	return p.sink(field, k, cv, win, !l.native || !whole || convs.key(x).has), nil
+	missing := convs.key(x).has || convs.nodata && x.Mask != nil
+	return p.sink(field, k, cv, win, !l.native || !whole || missing), nil
 }
 
 // converters returns the casts of a field to what its tensor holds in this batch.

@@ -101,6 +101,8 @@ func countWords(counts *[1 << 16]uint64, s []uint16) {
 	}
 }
 
+func (c *counted) skip(n uint64) { c.nodata += n }
+
 func (c *counted) merge(a accumulator) {
 	o := a.(*counted)
 	c.nodata += o.nodata

@@ -22,6 +22,8 @@ type Field struct {
 type accumulator interface {
 	// add adds little-endian samples.
 	add(b []byte, nd *noData, tmp *scratch)
+	// skip counts samples without data.
+	skip(n uint64)
 	// merge adds what another accumulator of the same type has seen, which does not change.
 	merge(accumulator)
 	report() Band
@@ -88,6 +90,10 @@ func (f *Field) AddRows(band int, data []byte) {
 		data = data[n:]
 	}
 }
+
+// AddNoData counts n samples of one band that have no data, whatever their values are: those that a
+// mask takes out.
+func (f *Field) AddNoData(band int, n uint64) { f.bands[band].skip(n) }
 
 // Merge adds what g has seen. g does not change.
 func (f *Field) Merge(g *Field) error {

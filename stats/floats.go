@@ -191,6 +191,8 @@ func (a *floats) extend(lo, hi float64) {
 	a.min, a.max = lo, hi
 }
 
+func (a *floats) skip(n uint64) { a.nodata += n }
+
 func (a *floats) merge(acc accumulator) {
 	o := acc.(*floats)
 	a.nodata += o.nodata

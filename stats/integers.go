@@ -126,6 +126,8 @@ func (a *integers) extend(lo, hi int64) {
 	a.min, a.max = lo, hi
 }
 
+func (a *integers) skip(n uint64) { a.nodata += n }
+
 func (a *integers) merge(acc accumulator) {
 	o := acc.(*integers)
 	a.nodata += o.nodata
