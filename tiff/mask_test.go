@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -85,6 +86,12 @@ func TestMasksOfTheCorpus(t *testing.T) {
 	}
 	if n == 0 {
 		t.Error("no file with a mask")
+	}
+}
+
+func TestMasksOfTestdata(t *testing.T) {
+	for _, f := range corpus.Manifest(t, filepath.Join(corpus.Testdata(t), "masks")) {
+		checkMask(t, &f)
 	}
 }
 
@@ -221,7 +228,7 @@ func FuzzMask(f *testing.F) {
 		f.Add(maskFile(9, 2, make([]byte, 32), maskFields(9, 2, bits)...))
 		f.Add(maskFile(16, 2, []byte{8, 0, 0x80, 0x40, 1, 1}, append(maskFields(16, 2, bits), ifd.Shorts(tagTileWidth, 16), ifd.Shorts(tagTileLength, 16))...))
 	}
-	for _, e := range corpus.Files(f) {
+	for _, e := range append(corpus.Files(f), corpus.Manifest(f, filepath.Join(corpus.Testdata(f), "masks"))...) {
 		if e.MaskSHA256 != nil {
 			f.Add(e.Bytes(f))
 		}

@@ -1,0 +1,280 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// maskedFile is a row of testdata/masks/manifest.jsonl, which says what the hashes are of.
+type maskedFile struct {
+	corpus.File
+	ValidSHA256  string `json:"valid_sha256"`
+	FilledSHA256 string `json:"filled_sha256"`
+	WindowSHA256 string `json:"window_sha256"`
+	Window       [4]int
+	Valid        []int
+}
+
+func maskedFiles(t *testing.T) (files []maskedFile) {
+	t.Helper()
+	dir := filepath.Join(corpus.Testdata(t), "masks")
+	b, err := os.ReadFile(filepath.Join(dir, "manifest.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(b) {
+		f := maskedFile{File: corpus.File{Dir: dir}}
+		if err := json.Unmarshal(line, &f); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, f)
+	}
+	return files
+}
+
+// sources returns the file as a dataset: alone, and in a catalog.
+func (f *maskedFile) sources(t *testing.T) []string {
+	t.Helper()
+	path := filepath.Join(f.Dir, f.Path)
+	out, err := os.Create(filepath.Join(t.TempDir(), "catalog.parquet"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = catalog.WriteParquet(context.Background(), out, []string{path}, catalog.WriteOptions{Absolute: true})
+	if err = errors.Join(err, out.Close()); err != nil {
+		t.Fatal(err)
+	}
+	return []string{path, out.Name()}
+}
+
+func openSpec(t *testing.T, spec Spec) *Engine {
+	t.Helper()
+	e, err := Open(context.Background(), spec, Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+// Batches of files with masks are what numpy makes of what GDAL reads: as they are, in their native form
+// with the arithmetic done by the receiver, and with the validity beside them.
+func TestMasksOfFiles(t *testing.T) {
+	fill := Float(-7)
+	for _, f := range maskedFiles(t) {
+		for _, source := range f.sources(t) {
+			one := func(field Field, native bool) (*Batch, string) {
+				e := openSpec(t, Spec{Source: source, Fields: []Field{field}, BatchSize: 1})
+				b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 1, 0, 1), native))
+				return b, filepath.Base(source) + " of " + f.Path
+			}
+			b, name := one(Field{Name: "image", DType: "float32", Fill: &fill, Validity: "ok"}, false)
+			if corpus.SHA256(b.Tensor("image").Data) != f.FilledSHA256 {
+				t.Errorf("%s: other samples", name)
+			}
+			if corpus.SHA256(b.Tensor("ok").Data) != f.ValidSHA256 {
+				t.Errorf("%s: another validity", name)
+			}
+			b, _ = one(Field{Name: "image", DType: "float32", Fill: &fill}, true)
+			w := b.Tensors[0]
+			if w.Convert != nil {
+				if corpus.SHA256(w.Data) != f.SHA256 || corpus.SHA256(w.Convert.Mask) != f.ValidSHA256 {
+					t.Errorf("%s: the native form has other samples, or another mask", name)
+				}
+			} else if w.DType != chunk.Float32 || f.DType != "float32" || corpus.SHA256(w.Data) != f.FilledSHA256 {
+				t.Errorf("%s: %s without a conversion", name, w.DType)
+			}
+			b, _ = one(Field{Name: "image"}, false)
+			if corpus.SHA256(b.Tensors[0].Data) != f.SHA256 {
+				t.Errorf("%s: a field that does not fill has other samples than are stored", name)
+			}
+			// The sampler's window lies elsewhere; this is where the manifest's is.
+			a, err := Read(context.Background(), []string{filepath.Join(f.Dir, f.Path)}, ReadOptions{
+				Validity: true, Threads: 2,
+				Y: Selection{Slice: true, Start: f.Window[0], Stop: f.Window[0] + f.Window[2]},
+				X: Selection{Slice: true, Start: f.Window[1], Stop: f.Window[1] + f.Window[3]},
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if corpus.SHA256(filled(a)) != f.WindowSHA256 {
+				t.Errorf("%s: other samples in the window", name)
+			}
+		}
+	}
+}
+
+// filled returns the samples as float32 with -7 where they are not valid.
+func filled(a *Array) []byte {
+	var out []byte
+	size := a.DType.Size()
+	for i, ok := range a.Valid {
+		v := float32(-7)
+		switch s := a.Data[i*size:]; {
+		case ok == 0:
+		case a.DType == chunk.Uint8:
+			v = float32(s[0])
+		case a.DType == chunk.Uint16:
+			v = float32(binary.LittleEndian.Uint16(s))
+		case a.DType == chunk.Float32:
+			v = math.Float32frombits(binary.LittleEndian.Uint32(s))
+		}
+		out = binary.LittleEndian.AppendUint32(out, math.Float32bits(v))
+	}
+	return out
+}
+
+func TestStatsOfFilesWithMasks(t *testing.T) {
+	for _, f := range maskedFiles(t) {
+		for _, source := range f.sources(t) {
+			r, err := Stats(context.Background(), Spec{Source: source, Fields: []Field{{Name: "image"}}}, Options{}, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for b, band := range r.Fields["image"].Bands {
+				if pixels := f.Shape[1] * f.Shape[2]; int(band.Count) != f.Valid[b] || int(band.Count+band.NoData) != pixels {
+					t.Errorf("%s band %d: %d samples and %d without data, want %d of %d", f.Path, b, band.Count, band.NoData, f.Valid[b], pixels)
+				}
+			}
+		}
+	}
+}
+
+// Windows that reach past the image, bands in another order and more than once, an axis of pixels and
+// bands: every element is looked up.
+func TestMasksOfWindows(t *testing.T) {
+	tab := chips(30, 10)
+	fill := Float(-5)
+	bands := []int{2, 0, 2}
+	e := openFake(t, Spec{
+		Fields:    []Field{{Name: "image", Bands: bands, DType: "float32", Layout: "n x y b", Pad: true, Fill: &fill, Validity: "ok"}},
+		BatchSize: 10, Sampler: Sampler{Kind: RandomWindow, Height: 26, Width: 10},
+	}, tab, 3)
+	for epoch := range uint64(8) {
+		b := wait(t, e.Start(context.Background(), shuffle.StepTicket(epoch, 0, 10, 0, 1), false))
+		img, val := b.Tensor("image"), b.Tensor("ok")
+		for k, row := range b.Samples {
+			a := tab.assets[[2]int64{0, row}]
+			y0, x0 := shuffle.Window(0, epoch, b.Positions[k], a.h, a.w, 26, 10, 1, 1)
+			for i := range 10 * 26 * 3 {
+				x, y, c := i/26/3, i/3%26, i%3
+				want, valid := float32(fill), byte(0)
+				if y0+y < a.h && x0+x < a.w && a.valid(bands[c], y0+y, x0+x) {
+					want, valid = float32(a.at(bands[c], y0+y, x0+x)), 1
+				}
+				if at := k*26*10*3 + i; float32At(img.Data, at) != want || val.Data[at] != valid {
+					t.Fatalf("row %d (%d, %d, %d): %v valid %d, want %v valid %d", k, c, y, x, float32At(img.Data, at), val.Data[at], want, valid)
+				}
+			}
+		}
+		b.Release()
+	}
+}
+
+// spoilt returns a dataset of two samples with masks, the second's with a chunk that is cut.
+func spoilt() (tab *fakeTable, off int64) {
+	r := rand.New(rand.NewPCG(3, 3))
+	tab = &fakeTable{rows: 2, kinds: []catalog.Kind{catalog.Raster}}
+	for row := range tab.rows {
+		a, o := newFakeAsset(r, 2, 20, 24, 10, false, false)
+		o = a.addMask(r, o, 5, 24, true)
+		tab.add(0, row, a, o)
+		if row == 1 {
+			a.index.Mask.Ranges[2].Len--
+			off = a.index.Mask.Ranges[2].Off
+		}
+	}
+	return tab, off
+}
+
+// A fault in a mask is one of its sample, and says where it is.
+func TestBadMasks(t *testing.T) {
+	tab, off := spoilt()
+	want := fmt.Sprintf("0/1: mask chunk 2 at %d: ", off)
+	fields := []Field{{Name: "image", DType: "float32", Validity: "ok"}}
+	e := openFake(t, Spec{Fields: fields, BatchSize: 2}, tab, 2)
+	_, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false).Wait(context.Background())
+	if !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+		t.Errorf("%v, want %q", err, want)
+	}
+	e = openFake(t, Spec{Fields: fields, BatchSize: 2, BadSamples: BadSkip}, tab, 2)
+	b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false))
+	if !b.Valid[0] || b.Valid[1] || len(b.Bad) != 1 || !strings.Contains(b.Bad[0].Err.Error(), want) {
+		t.Errorf("valid %v, bad %v", b.Valid, b.Bad)
+	}
+	n := len(b.Tensor("ok").Data) / 2
+	if !bytes.Equal(b.Tensor("ok").Data[n:], make([]byte, n)) || !bytes.Equal(b.Tensor("image").Data[4*n:], make([]byte, 4*n)) {
+		t.Error("the bad sample's row is not empty")
+	}
+	b.Release()
+	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
+	if _, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+		t.Errorf("statistics: %v, want %q", err, want)
+	}
+	spec.BadSamples = BadSkip
+	r, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil)
+	if err != nil || r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
+		t.Errorf("statistics: %+v, %v", r, err)
+	}
+}
+
+// The bound on a chunk holds for a mask's too: its decoded bytes are one a pixel, whatever it takes in
+// the file.
+func TestMaskChunksAreBounded(t *testing.T) {
+	tab := &fakeTable{rows: 1, kinds: []catalog.Kind{catalog.Raster}}
+	r := rand.New(rand.NewPCG(6, 6))
+	a, o := newFakeAsset(r, 1, 64, 64, 8, false, false)
+	o = a.addMask(r, o, 64, 32, true)
+	tab.add(0, 0, a, o)
+	rd := newAssetReader(Options{Opener: tab, MaxChunkBytes: 64*32 - 1}.withDefaults())
+	asset := catalog.Asset{URI: "0/0", Index: a.index}
+	box := chunk.Box{B1: 1, Y1: 64, X1: 64}
+	if err := rd.read(context.Background(), asset, box, nil, nowhere{}, nil); err != nil {
+		t.Fatal(err)
+	}
+	if err := rd.read(context.Background(), asset, box, nil, nowhere{}, nowhere{}); !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "mask") {
+		t.Errorf("%v", err)
+	}
+	if cap(rd.samples) > 64*32 {
+		t.Errorf("%d bytes were taken", cap(rd.samples))
+	}
+}
+
+// Masks cost no allocation a chunk.
+func TestMasksAllocateNothingPerChunk(t *testing.T) {
+	allocs := func(th int) float64 {
+		r := rand.New(rand.NewPCG(1, 1))
+		tab := &fakeTable{rows: 2, kinds: []catalog.Kind{catalog.Raster}}
+		for row := range tab.rows {
+			a, o := newFakeAsset(r, 2, 128, 128, 64, false, false)
+			tab.add(0, row, a, a.addMask(r, o, th, 8, true))
+		}
+		e := openFake(t, Spec{Fields: []Field{{Name: "image", DType: "float32", Validity: "ok"}}, BatchSize: 2}, tab, 1)
+		return testing.AllocsPerRun(20, func() {
+			wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 2, 0, 1), false)).Release()
+		})
+	}
+	if few, many := allocs(128), allocs(2); many > few+8 {
+		t.Errorf("%.0f allocations with 32 mask chunks a batch, %.0f with 2048", few, many)
+	}
+}
