@@ -60,14 +60,15 @@ type Field struct {
 	Sizes map[string]int `json:"sizes,omitempty"`
 	// Normalize maps samples to float values. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
-	// Fill is the element for nodata samples and padding, in units of the result. Without it,
-	// padding is 0, and nodata samples are 0 where the field is normalised and kept where not.
+	// Fill is the element for nodata samples and padding, in units of the result. Pixels that a file's
+	// mask takes out (chunk.Index.Mask) are nodata like any other. Without it, padding is 0, and nodata
+	// samples are 0 where the field is normalised and kept where not.
 	Fill *Float `json:"fill,omitempty"`
 	// Pad lets a window reach past the edge of the asset, filled; without it, windows are moved
 	// inside and assets smaller than the window are an error.
 	Pad bool `json:"pad,omitempty"`
 	// Validity names a further uint8 tensor of the same layout: 1 where a sample is valid, 0 where it
-	// is nodata or padding.
+	// is nodata, masked or padding.
 	Validity string `json:"validity,omitempty"`
 }
 

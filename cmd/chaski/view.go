@@ -43,7 +43,7 @@ each other.
 
 One band is grey, three are red, green and blue, each stretched from its 2nd to its 98th percentile.
 A band of integers with few different values is taken for a mask and shown with one colour a value.
-nodata and NaN are transparent.
+nodata, NaN and what a file's mask takes out are transparent.
 
 With --histogram: a figure with a panel a band of the one PATH, a file or a dataset (folder, table,
 or a glob in quotes), all of whose pixels are counted: the histogram of 100 bins, the percentiles
@@ -175,7 +175,7 @@ func (f *viewFlags) file(ctx context.Context, files *source.Files, path string, 
 		}
 	}
 	read, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
-		B: loader.Selection{List: o.Bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: f.maxBytes,
+		B: loader.Selection{List: o.Bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
 		Options: loader.Options{Opener: files},
 	})
 	if err != nil {
@@ -183,7 +183,7 @@ func (f *viewFlags) file(ctx context.Context, files *source.Files, path string, 
 	}
 	o.Bands = []int{0, 1, 2}[:len(o.Bands)]
 	return view.Render(view.Raster{
-		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, NoData: x.NoData,
+		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: x.NoData,
 	}, o)
 }
 

@@ -138,6 +138,32 @@ def test_batches_against_numpy(chips, how):
         assert np.array_equal(got[i], want[i]), i
 
 
+MASKS = RASTER.parent / "masks"
+
+
+@pytest.mark.parametrize(
+    "m", [json.loads(line) for line in (MASKS / "manifest.jsonl").open()], ids=lambda m: m["path"]
+)
+@pytest.mark.parametrize(
+    "how",
+    [{"transport": "grpc", "wire": "native"}, {"transport": "grpc", "wire": "final"}, {}],
+    ids=str,
+)
+def test_masks(m, how):
+    """What a file's mask takes out is filled as nodata is, by the engine or by the client."""
+    path = MASKS / m["path"]
+    with chaski.load(path, batch_size=1, dtype="float32", fill=-7.0, **how) as loader:
+        (b,) = loader
+        assert sha(b["image"][0]) == m["filled_sha256"]
+    with chaski.load(
+        path, batch_size=1, dtype="float32", fill=-7.0, validity="ok", **how
+    ) as loader:
+        (b,) = loader
+        assert (sha(b["image"][0]), sha(b["ok"][0])) == (m["filled_sha256"], m["valid_sha256"])
+    assert sha(chaski.read(path)) == m["sha256"]  # as stored
+    assert [x["count"] for x in chaski.stats(path)["fields"]["image"]["bands"]] == m["valid"]
+
+
 @pytest.mark.parametrize("layout", ["n b y x", "n y x b", "b n (y x)", "(n y) x b"])
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16", "uint8", "native"])
 def test_wires_give_the_same_bytes(chips, dtype, layout):

@@ -1,5 +1,7 @@
-"""Write the files of this folder and their manifest: write.py FOLDER. The values are noise, so what is
-masked holds values like any other."""
+"""Write the files of this folder and their manifest: write.py FOLDER.
+
+The values are noise, so what is masked holds values like any other.
+"""
 
 import hashlib
 import json
@@ -16,6 +18,7 @@ rng = np.random.default_rng(20)
 
 
 def sha(a):
+    """Return the hash of an array's bytes in C order."""
     return hashlib.sha256(np.ascontiguousarray(a).tobytes()).hexdigest()
 
 
@@ -27,10 +30,13 @@ def blobs(h, w):
     return m
 
 
-def gdal(name, x, mask, env=None, **options):
+def gdal(name, x, mask, **options):
+    """Write an image with an internal mask."""
     b, h, w = x.shape
-    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True, **(env or {})):
-        with rasterio.open(f"{folder}/{name}", "w", count=b, height=h, width=w, dtype=x.dtype, **options) as d:
+    with rasterio.Env(GDAL_TIFF_INTERNAL_MASK=True):
+        with rasterio.open(
+            f"{folder}/{name}", "w", count=b, height=h, width=w, dtype=x.dtype, **options
+        ) as d:
             d.write(x)
             d.write_mask(mask)
 
@@ -38,22 +44,35 @@ def gdal(name, x, mask, env=None, **options):
 images = {}
 m = blobs(100, 90)
 x = rng.integers(0, 60, (3, 100, 90)).astype("u2") * 50
-gdal("tog.tif", x, m, driver="COG", INTERLEAVE="TILE", BLOCKSIZE=64, COMPRESS="ZSTD", BIGTIFF="YES", OVERVIEWS="NONE",
-     PREDICTOR="YES", nodata=150, crs="EPSG:32718", transform=rasterio.transform.from_origin(5e5, 9e6, 10, 10))  # fmt: skip
-images["tog.tif"] = x, m, "rasterio {}, GDAL {}".format(rasterio.__version__, rasterio.__gdal_version__)
+cog = {"INTERLEAVE": "TILE", "BLOCKSIZE": 64, "COMPRESS": "ZSTD", "BIGTIFF": "YES"}
+cog |= {"OVERVIEWS": "NONE", "PREDICTOR": "YES", "crs": "EPSG:32718"}
+place = rasterio.transform.from_origin(5e5, 9e6, 10, 10)
+gdal("tog.tif", x, m, driver="COG", nodata=150, transform=place, **cog)
+images["tog.tif"] = (
+    x,
+    m,
+    f"rasterio {rasterio.__version__}, GDAL {rasterio.__gdal_version__}",
+)
 
 m = blobs(61, 77)
 x = (rng.integers(-40, 40, (2, 61, 77)) / 8).astype("f4")
 x[rng.random(x.shape) < 0.05] = np.nan
-gdal("strips-be.tif", x, m, driver="GTiff", INTERLEAVE="PIXEL", COMPRESS="DEFLATE", PREDICTOR=3, ENDIANNESS="BIG",
-     BLOCKYSIZE=16, nodata=np.nan)  # fmt: skip
+strips = {"INTERLEAVE": "PIXEL", "COMPRESS": "DEFLATE", "PREDICTOR": 3, "ENDIANNESS": "BIG"}
+gdal("strips-be.tif", x, m, driver="GTiff", BLOCKYSIZE=16, nodata=np.nan, **strips)
 images["strips-be.tif"] = x, m, images["tog.tif"][2]
 
 m = blobs(50, 70)
 x = rng.integers(0, 256, (1, 50, 70)).astype("u1")
 with tifffile.TiffWriter(f"{folder}/bytes.tif") as t:
     t.write(x[0], photometric="minisblack", tile=(16, 32), compression="lzw", metadata=None)
-    t.write(m.astype("u1") * 255, photometric="minisblack", subfiletype=1, rowsperstrip=23, compression="packbits", metadata=None)
+    t.write(
+        m.astype("u1") * 255,
+        photometric="minisblack",
+        subfiletype=1,
+        rowsperstrip=23,
+        compression="packbits",
+        metadata=None,
+    )
 with tifffile.TiffFile(f"{folder}/bytes.tif", mode="r+b") as t:  # which writes masks of bits only
     t.pages[1].tags[254].overwrite(4)
     t.pages[1].tags[262].overwrite(4)
@@ -70,12 +89,17 @@ with open(f"{folder}/manifest.jsonl", "w") as out:
             valid &= ~np.isnan(x) if np.isnan(nodata) else x != nodata
         filled = np.where(valid, x.astype("f4"), np.float32(-7))
         row = {
-            "path": name, "kind": "tiff", "writer": writer, "shape": x.shape, "dtype": str(x.dtype), "sha256": sha(x),
-            "mask_sha256": sha(m.astype("u1") * 255),  # the mask alone, 0 and 255
-            "valid_sha256": sha(valid.astype("u1")),  # a byte a sample, 0 where it is nodata or masked, else 1
-            "filled_sha256": sha(filled),  # as float32, -7 where it is not valid
+            "path": name,
+            "kind": "tiff",
+            "writer": writer,
+            "shape": x.shape,
+            "dtype": str(x.dtype),
+            "sha256": sha(x),
+            "mask_sha256": sha(m.astype("u1") * 255),
+            "valid_sha256": sha(valid.astype("u1")),
+            "filled_sha256": sha(filled),
             "window": [13, 5, 30, 50],  # first row and column, rows, columns
             "window_sha256": sha(filled[:, 13:43, 5:55]),
             "valid": [int(v.sum()) for v in valid],
-        }  # fmt: skip
+        }
         print(json.dumps(row), file=out)

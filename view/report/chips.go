@@ -142,13 +142,13 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands), a.URI)
 		}
 	}
-	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: m.MaxBytes, Options: m.Loader}
+	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: m.MaxBytes, Validity: x.Mask != nil, Options: m.Loader}
 	o.Y, o.X, p.Window = m.window(x, len(bands))
 	read, err := loader.Read(ctx, []string{a.URI}, o)
 	if err != nil {
 		return p, err
 	}
-	raster := view.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, NoData: x.NoData}
+	raster := view.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: x.NoData}
 	render := view.Options{Low: m.Low, High: m.High, MaxSide: m.Side, Palette: view.Never}
 	if len(f.Classes) > 0 {
 		render.Palette, render.Colours, p.Mask = view.Always, f.colours, true
@@ -173,7 +173,11 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 
 // window returns the whole of an image or, if its bands are over MaxBytes, a square in its middle.
 func (m *maker) window(x *chunk.Index, bands int) (ys, xs loader.Selection, text string) {
-	pixel := int64(bands * x.DType.Size())
+	size := x.DType.Size()
+	if x.Mask != nil {
+		size++ // see loader.ReadOptions.Validity
+	}
+	pixel := int64(bands * size)
 	if int64(x.Height) <= m.MaxBytes/pixel/int64(x.Width) {
 		return ys, xs, ""
 	}
@@ -241,7 +245,7 @@ func (m *maker) count(ctx context.Context, i int) error {
 		}
 		var read *loader.Array
 		if err == nil {
-			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: runtime.GOMAXPROCS(0), MaxBytes: m.MaxBytes, Options: m.Loader})
+			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: runtime.GOMAXPROCS(0), MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
 		}
 		switch {
 		case fault.KindOf(err) == fault.Limit:
@@ -251,7 +255,7 @@ func (m *maker) count(ctx context.Context, i int) error {
 		case err != nil:
 			return err
 		}
-		r := view.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, NoData: a.Index.NoData}
+		r := view.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: a.Index.NoData}
 		if !r.Count(total, view.MaxCategories) {
 			return nil
 		}

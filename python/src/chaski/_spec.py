@@ -51,10 +51,11 @@ class Field:
         sizes: lengths of the layout's names that are no axes.
         normalize: a `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with
             `stats` of `load`), or False for none whatever `load` says.
-        fill: element for nodata samples and padding, in units of the result; NaN is fine for
-            floats.
+        fill: element for nodata samples, what a file's mask takes out, and padding, in
+            units of the result; NaN is fine for floats.
         pad: a window may reach past the edge of the asset, filled.
-        validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid.
+        validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid, 0
+            where it is nodata, masked or padding.
     """
 
     column: str | None = None

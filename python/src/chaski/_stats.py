@@ -90,7 +90,8 @@ def stats(
         loader = chaski.load("chips/", batch_size=64, normalize="mean_std", stats=stats)
 
     It is the command `chaski stats`, run as a child process. Whole rasters are counted, whatever
-    windows a loader takes of them, in all of their bands; nodata is left out.
+    windows a loader takes of them, in all of their bands; nodata is left out, and so is what a
+    file's mask takes out.
 
     Args:
         source: as for `load`.
