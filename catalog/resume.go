@@ -18,17 +18,19 @@ import (
 
 // previous reads the rows of a catalog in order, once.
 type previous struct {
-	name string
-	f    *os.File
-	r    *parquet.GenericReader[row]
-	next []row // read, and not yet passed
-	buf  []row
-	end  bool
+	name  string
+	masks bool // indexes of TIFFs have their masks
+	f     *os.File
+	r     *parquet.GenericReader[row]
+	next  []row // read, and not yet passed
+	buf   []row
+	end   bool
 }
 
 // openPrevious opens a catalog that was written earlier; nil if there is none.
 func openPrevious(ctx context.Context, name string) (p *previous, err error) {
-	if err := checkPrevious(ctx, name); errors.Is(err, fault.NotFound) {
+	masks, err := checkPrevious(ctx, name)
+	if errors.Is(err, fault.NotFound) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
@@ -53,17 +55,17 @@ func openPrevious(ctx context.Context, name string) (p *previous, err error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
 	}
-	return &previous{name: name, f: f, r: parquet.NewGenericReader[row](file), buf: make([]row, 128)}, nil
+	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[row](file), buf: make([]row, 128)}, nil
 }
 
 // checkPrevious checks that a file is a catalog of this version, with this package's own reader,
-// which does not trust it.
-func checkPrevious(ctx context.Context, name string) error {
+// which does not trust it, and says whether it knows of masks.
+func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
 	files := &source.Files{}
 	defer files.Close()
 	r, err := files.Open(ctx, name)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer r.Close()
 	f, err := pq.Open(ctx, r)
@@ -71,12 +73,12 @@ func checkPrevious(ctx context.Context, name string) error {
 		if errors.Is(err, fault.NotFound) { // only a file that is not there is passed over
 			err = fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
 		}
-		return err
+		return false, err
 	}
 	if v := f.Meta[metaVersion]; v != version {
-		return fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, version)
+		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, version)
 	}
-	return nil
+	return f.Meta[metaMasks] != "", nil
 }
 
 func previousFailed(cause any) error {
@@ -106,7 +108,7 @@ func (p *previous) find(files []namedFile, rows map[string]row) (err error) {
 			return nil
 		}
 		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int { return strings.Compare(f.uri, uri) })
-		if _, there := rows[r.URI]; wanted && !there {
+		if _, there := rows[r.URI]; wanted && !there && (p.masks || len(r.Index) == 0) {
 			rows[r.URI] = *r
 		}
 		p.next = p.next[1:]

@@ -268,3 +268,23 @@ func TestPartial(t *testing.T) {
 		t.Errorf("cancelled: %d rows, %v", rows, err)
 	}
 }
+
+// A catalog from before indexes had masks is not used for TIFFs: its rows may lack one.
+func TestResumeReadsTIFFsOfOlderCatalogs(t *testing.T) {
+	dir := tree(t, "a.tif")
+	b, err := os.ReadFile(filepath.Join("..", "testdata", "raster", "rumi-v1", "odd-int16.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "r.tif"), string(b))
+	first, old := filepath.Join(dir, "first.parquet"), filepath.Join(dir, "old.parquet")
+	again(t, dir, first, WriteOptions{})
+	if b, err = os.ReadFile(first); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, old, strings.ReplaceAll(string(b), metaMasks, "chaski:maskz"))
+	names, c := again(t, dir, filepath.Join(dir, "second.parquet"), WriteOptions{Previous: []string{old}})
+	if !slices.Equal(names, []string{"a.tif"}) || c != (Counts{Rows: 2, Reused: 1}) {
+		t.Errorf("%q, %+v", names, c)
+	}
+}

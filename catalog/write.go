@@ -32,6 +32,7 @@ const (
 	colSize   = "size"
 
 	metaVersion = "chaski:catalog"
+	metaMasks   = "chaski:masks" // indexes of TIFFs have their masks; older catalogs lack it
 	version     = "1"
 )
 
@@ -80,7 +81,8 @@ type WriteOptions struct {
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 	// Previous are catalogs in Base whose rows are used again for files that have not changed: a row
-	// with the same URI, size and time of modification, and an index that is sound. Those that do not
+	// with the same URI, size and time of modification, and an index that is sound (of a TIFF, one made
+	// since indexes have masks). Those that do not
 	// exist are passed over, and files that are not local are always read. Earlier ones come first.
 	Previous []string
 	// Skipped, if not nil, is told of the files that cannot be indexed, in order, and they are left
@@ -379,6 +381,7 @@ func newCatalogWriter(w io.Writer, j *joined) *catalogWriter {
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(colIndex), parquet.SkipPageBounds(colHeader),
 		parquet.CreatedBy("chaski", version, ""), parquet.KeyValueMetadata(metaVersion, version),
+		parquet.KeyValueMetadata(metaMasks, "1"),
 	}
 	if j != nil {
 		pw := parquet.NewGenericWriter[any](w, append(options, parquet.SchemaOf(reflect.New(j.row).Interface()))...)

@@ -265,7 +265,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a %s file is nothing that can be verified", info.Kind)
 }
 
-// raster decodes every chunk of a file and returns its index.
+// raster decodes every chunk of a file, those of its mask among them, and returns its index.
 func (w *worker) raster(ctx context.Context, path string) (*chunk.Index, error) {
 	a, _, err := catalog.OpenAsset(ctx, w.v.files, path, w.v.o.MaxChunk)
 	if err != nil {
@@ -280,15 +280,27 @@ func (w *worker) raster(ctx context.Context, path string) (*chunk.Index, error) 
 	if err := x.Validate(r.Size(), w.v.o.MaxChunk); err != nil {
 		return nil, err
 	}
-	for c := range x.Ranges {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := w.chunk(ctx, r, x, c); err != nil {
-			return nil, fault.AtOffset(err, x.Ranges[c].Off)
-		}
+	if err := w.chunks(ctx, r, x); err != nil || x.Mask == nil {
+		return x, err
+	}
+	if err := w.chunks(ctx, r, x.Mask); fault.KindOf(err) != 0 {
+		return nil, fault.Wrap(0, "mask", fault.NoOffset, err)
+	} else if err != nil {
+		return nil, err
 	}
 	return x, nil
+}
+
+func (w *worker) chunks(ctx context.Context, r source.Reader, x *chunk.Index) error {
+	for c := range x.Ranges {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.chunk(ctx, r, x, c); err != nil {
+			return fault.AtOffset(err, x.Ranges[c].Off)
+		}
+	}
+	return nil
 }
 
 func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c int) error {
