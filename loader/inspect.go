@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"encoding/binary"
-	"fmt"
 	"io/fs"
 	"math/bits"
 	"os"
@@ -57,13 +56,25 @@ type RasterInfo struct {
 	Sparse int         `json:"sparse,omitempty"` // chunks without bytes
 	Codec  string      `json:"codec"`
 	// Predictor is TIFF's: 1 none, 2 horizontal, 3 floating point.
-	Predictor    int    `json:"predictor"`
-	Order        string `json:"order"`         // axes inside a chunk: "b y x" or "y x b"
-	StoredBytes  int64  `json:"stored_bytes"`  // of all chunks in the file
-	DecodedBytes int64  `json:"decoded_bytes"` // of the image
-	NoData       *Float `json:"nodata,omitempty"`
+	Predictor    int       `json:"predictor"`
+	Order        string    `json:"order"`         // axes inside a chunk: "b y x" or "y x b"
+	StoredBytes  int64     `json:"stored_bytes"`  // of all chunks in the file
+	DecodedBytes int64     `json:"decoded_bytes"` // of the image
+	NoData       *Float    `json:"nodata,omitempty"`
+	Mask         *MaskInfo `json:"mask,omitempty"` // which pixels hold data
 	// OpenZL is the sum over the frames of the first cell (rumi only).
 	OpenZL *FrameInfo `json:"openzl,omitempty"`
+}
+
+// MaskInfo is the mask of an image as the loader reads it.
+type MaskInfo struct {
+	Kind        string `json:"kind"`  // "internal": an image of its own in the file
+	Bits        int    `json:"bits"`  // a pixel in the file, 1 or 8
+	Chunk       [2]int `json:"chunk"` // height, width of a full chunk
+	Chunks      int    `json:"chunks"`
+	Sparse      int    `json:"sparse,omitempty"` // chunks without bytes, where every pixel is masked
+	Codec       string `json:"codec"`
+	StoredBytes int64  `json:"stored_bytes"`
 }
 
 // TIFFInfo is what a TIFF says besides its pixels.
@@ -78,11 +89,15 @@ type TIFFInfo struct {
 	Mask        bool              `json:"mask,omitempty"`
 	TOG         bool              `json:"tog"`
 	NotTOG      []string          `json:"not_tog,omitempty"`
-	NoData      string            `json:"nodata,omitempty"` // as written
+	TOGRules    []TOGRule         `json:"tog_rules,omitempty"` // all eight; none for rumi files
+	NoData      string            `json:"nodata,omitempty"`    // as written
 	EPSG        int               `json:"epsg,omitempty"`
 	Transform   *[6]float64       `json:"transform,omitempty"` // as GDAL's geotransform
 	Bounds      *[4]float64       `json:"bounds,omitempty"`    // minx, miny, maxx, maxy in the CRS
+	Citation    string            `json:"citation,omitempty"`  // what the file calls its CRS
+	PixelAt     string            `json:"pixel_at,omitempty"`  // what its place refers to in the file: "area" or "point"
 	BandNames   []string          `json:"band_names,omitempty"`
+	Bands       []tiff.Band       `json:"bands,omitempty"` // one a band, if anything is said about one
 	Ghost       map[string]string `json:"ghost,omitempty"` // GDAL's structural metadata
 }
 
@@ -263,6 +278,7 @@ func (i *FileInfo) tiff(ctx context.Context, r source.Reader, o Options) error {
 		var img *tiff.Image
 		if img, err = tiff.FromFile(ctx, f, tiff.Limits{MaxChunk: o.MaxChunkBytes}); err == nil {
 			x = img.Index
+			x.Mask, err = tiff.OpenMask(ctx, f, x, tiff.Limits{MaxChunk: o.MaxChunkBytes})
 		}
 	}
 	switch fault.KindOf(err) {
@@ -322,6 +338,15 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		v := Float(*x.NoData)
 		r.NoData = &v
 	}
+	if m := x.Mask; m != nil {
+		r.Mask = &MaskInfo{Kind: "internal", Bits: 8, Chunk: [2]int{m.ChunkH, m.ChunkW}, Chunks: len(m.Ranges), Sparse: sparse(m), Codec: m.Codec.String()}
+		if m.Bits {
+			r.Mask.Bits = 1
+		}
+		for _, at := range m.Ranges {
+			r.Mask.StoredBytes += at.Len
+		}
+	}
 	return r
 }
 
@@ -347,7 +372,13 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 	t := &TIFFInfo{
 		BigTIFF: m.BigTIFF, BigEndian: m.BigEndian, Tiled: m.Tiled, Compression: tiff.CompressionName(m.Compression),
 		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, Mask: m.HasMask,
-		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Ghost: m.Ghost,
+		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Bands: m.Bands, Ghost: m.Ghost, Citation: m.Citation(),
+	}
+	if len(m.GeoKeys) > 0 {
+		t.PixelAt = "area"
+		if m.IsPoint() {
+			t.PixelAt = "point"
+		}
 	}
 	if m.HasTransform {
 		c := m.Transform
@@ -360,46 +391,11 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 		}
 	}
 	if m.Compression != rumi.Compression {
-		t.NotTOG = notTOG(m, x)
+		t.TOGRules = togRules(m, x)
+		t.NotTOG = notTOG(t.TOGRules, m, x)
 		t.TOG = len(t.NotTOG) == 0
 	}
 	return t
-}
-
-// notTOG lists in what a file differs from the profile of a TOG.
-func notTOG(m *tiff.Meta, x *chunk.Index) []string {
-	if x == nil {
-		return []string{"pixels cannot be read"}
-	}
-	var why []string
-	no := func(bad bool, text string) {
-		if bad {
-			why = append(why, text)
-		}
-	}
-	no(!m.BigTIFF, "not a BigTIFF")
-	no(!m.Tiled, "strips, not tiles")
-	no(x.ChunkH%16 != 0 || x.ChunkW%16 != 0, "tile sizes are not multiples of 16")
-	no(x.Codec != chunk.Zstd, "compression is not zstd")
-	no(x.Bands > 1 && (m.Planar != 2 || !tileInterleaved(x)), "bands are not tile-interleaved")
-	no(m.Overviews > 0, "has overviews")
-	no(m.HasMask, "has a mask")
-	no(sparse(x) > 0, "has sparse tiles")
-	want := predictorOf(x.DType)
-	no(x.Predictor != want, fmt.Sprintf("predictor %d, where it is %d for %s", x.Predictor, want, x.DType))
-	return why
-}
-
-// predictorOf returns what GDAL's PREDICTOR=YES stands for. It refuses float16, which is therefore
-// written without.
-func predictorOf(d chunk.DType) chunk.Predictor {
-	switch d {
-	case chunk.Float16:
-		return chunk.NoPredictor
-	case chunk.Float32, chunk.Float64:
-		return chunk.FloatingPoint
-	}
-	return chunk.Horizontal
 }
 
 func sparse(x *chunk.Index) (n int) {

@@ -150,3 +150,73 @@ func TestInspectKeepsToRoots(t *testing.T) {
 		t.Errorf("without a root: %v", err)
 	}
 }
+
+// Each rule of the profile, in files that keep or break it; the manifest says with which options they were
+// written.
+func TestTOGRules(t *testing.T) {
+	rules := []string{"driver", "interleave", "blocksize", "compress", "level", "bigtiff", "overviews", "predictor"}
+	seen := map[string]int{}
+	for _, f := range corpus.Of(inspected(t), "tiff") {
+		info, err := loader.Inspect(t.Context(), filepath.Join(f.Dir, f.Path), loader.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := map[string]string{}
+		for i, r := range info.TIFF.TOGRules {
+			if r.Rule != rules[i] || r.Why == "" || r.Want == "" {
+				t.Fatalf("%s: rule %d is %+v", f.Path, i, r)
+			}
+			got[r.Rule] = r.Holds
+			seen[r.Rule+" "+r.Holds]++
+		}
+		if len(got) != len(rules) || got["level"] != "unknown" {
+			t.Fatalf("%s: rules %v", f.Path, got)
+		}
+		holds := func(rule string, want bool) {
+			if h := got[rule]; h != "unknown" && (h == "yes") != want {
+				t.Errorf("%s: %s %s, want %t (%v)", f.Path, rule, h, want, f.Options)
+			}
+		}
+		if l := f.Layout; l != nil {
+			holds("bigtiff", l.BigTIFF)
+			holds("compress", l.Compression == 50000)
+			holds("overviews", len(f.Overviews) == 0)
+		}
+		if f.Options["INTERLEAVE"] == "PIXEL" {
+			holds("interleave", info.Raster == nil || f.Shape[0] == 1)
+		}
+		for rule, h := range got {
+			if f.TOG && h == "no" {
+				t.Errorf("%s: a TOG, but %s does not hold", f.Path, rule)
+			}
+		}
+	}
+	for _, rule := range rules {
+		if rule != "level" && rule != "overviews" && (seen[rule+" yes"] == 0 || seen[rule+" no"] == 0) {
+			t.Errorf("no file for both answers to %s: %v", rule, seen)
+		}
+	}
+}
+
+// A mask is named with its bits and chunks.
+func TestInspectMasks(t *testing.T) {
+	want := map[string]loader.MaskInfo{
+		"tog.tif":       {Kind: "internal", Bits: 1, Chunk: [2]int{64, 64}, Chunks: 4, Codec: "deflate"},
+		"strips-be.tif": {Kind: "internal", Bits: 1, Chunk: [2]int{16, 77}, Chunks: 4, Codec: "deflate"},
+		"bytes.tif":     {Kind: "internal", Bits: 8, Chunk: [2]int{23, 70}, Chunks: 3, Codec: "packbits"},
+	}
+	for name, w := range want {
+		info, err := loader.Inspect(t.Context(), filepath.Join(corpus.Testdata(t), "masks", name), loader.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := info.Raster.Mask
+		if m == nil || !info.TIFF.Mask || m.StoredBytes == 0 {
+			t.Fatalf("%s: mask %+v", name, m)
+		}
+		w.StoredBytes = m.StoredBytes
+		if *m != w {
+			t.Errorf("%s: %+v, want %+v", name, *m, w)
+		}
+	}
+}

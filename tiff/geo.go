@@ -2,6 +2,7 @@ package tiff
 
 import (
 	"context"
+	"strings"
 
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -26,6 +27,10 @@ const (
 	keyRasterType    = 1025
 	keyGeographicCRS = 2048
 	keyProjectedCRS  = 3072
+
+	keyCitation           = 1026
+	keyGeographicCitation = 2049
+	keyProjectedCitation  = 3073
 
 	rasterPixelIsPoint = 2
 	userDefined        = 32767
@@ -105,6 +110,24 @@ func (g *Geo) IsGeographic() bool {
 	}
 	projected, _ := g.key(keyProjectedCRS)
 	return projected == 0 || projected == userDefined
+}
+
+// Citation returns what the file calls its CRS: the citation of the projected one, the general one or
+// that of the geographic one, the first that there is.
+func (g *Geo) Citation() string {
+	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
+		for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
+			if k[4] != id || k[5] != tagGeoASCII {
+				continue
+			}
+			if at, n := int(k[7]), int(k[6]); at <= len(g.GeoASCII) && n <= len(g.GeoASCII)-at {
+				if s := strings.TrimSpace(strings.TrimRight(g.GeoASCII[at:at+n], "|\x00")); s != "" {
+					return s
+				}
+			}
+		}
+	}
+	return ""
 }
 
 func (g *Geo) epsg() int {

@@ -3,6 +3,7 @@ package tiff
 import (
 	"bytes"
 	"context"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -102,5 +103,53 @@ func TestRawTileAndWideImage(t *testing.T) {
 	}
 	if img, err := Open(context.Background(), &corpus.Mem{B: w.Bytes()}, Limits{}); err != nil || img.Index.Width != 70000 {
 		t.Error(err)
+	}
+}
+
+// What GDAL 3.12.2 writes about bands, scale and offset beside a tag of its own.
+func TestBandMetadata(t *testing.T) {
+	const text = `<GDALMetadata>
+  <Item name="A">x</Item>
+  <Item name="wavelength" sample="0">0.6</Item>
+  <Item name="OFFSET" sample="0" role="offset">5</Item>
+  <Item name="SCALE" sample="0" role="scale">0.10000000000000001</Item>
+  <Item name="UNITTYPE" sample="0" role="unittype">K</Item>
+  <Item name="DESCRIPTION" sample="0" role="description">temp</Item>
+  <Item name="UNITTYPE" sample="1" role="unittype">m &amp;amp; &amp;lt;s&amp;gt;</Item>
+  <Item name="DESCRIPTION" sample="1" role="description">b2 &amp;lt;&amp;amp;&amp;gt;</Item>
+  <Item name="SCALE" sample="1" role="scale">much</Item>
+  <Item name="OFFSET" sample="1" role="offset">nan</Item>
+  <Item name="SCALE" sample="2" role="scale">7</Item>
+  <Item name="domained" sample="1" domain="x">7</Item>
+</GDALMetadata>`
+	_, got := parseGDALMetadata(text, 2)
+	scale, offset := 0.1, 5.0
+	want := []Band{
+		{Description: "temp", Scale: &scale, Offset: &offset, Unit: "K", Tags: map[string]string{"wavelength": "0.6"}},
+		{Description: "b2 <&>", Unit: "m & <s>"},
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, want %+v", got, want)
+	}
+	if _, got := parseGDALMetadata(`<GDALMetadata><Item name="A">x</Item></GDALMetadata>`, 2); got != nil {
+		t.Errorf("%+v where nothing is said", got)
+	}
+}
+
+func TestCitation(t *testing.T) {
+	for _, c := range []struct {
+		keys []uint16
+		want string
+	}{
+		{[]uint16{1, 1, 0, 2, keyCitation, tagGeoASCII, 4, 0, keyGeographicCitation, tagGeoASCII, 7, 4}, "UTM"},
+		{[]uint16{1, 1, 0, 1, keyGeographicCitation, tagGeoASCII, 7, 4}, "WGS 84"},
+		{[]uint16{1, 1, 0, 1, keyCitation, tagGeoASCII, 9, 4}, ""}, // past the end
+		{[]uint16{1, 1, 0, 1, keyCitation, 0, 1, 4}, ""},
+		{nil, ""},
+	} {
+		g := Geo{GeoKeys: c.keys, GeoASCII: "UTM|WGS 84|"}
+		if got := g.Citation(); got != c.want {
+			t.Errorf("%v: %q, want %q", c.keys, got, c.want)
+		}
 	}
 }

@@ -34,9 +34,19 @@ type Meta struct {
 	NoData       string   // GDAL_NODATA as written; empty for none
 	GDALMetadata string   // GDAL_METADATA (XML) as written
 	BandNames    []string // the DESCRIPTION items in it, one a band; nil for none
+	Bands        []Band   // what it says about the bands, one a band; nil for nothing
 
 	Geo
 	Ghost map[string]string // GDAL's structural metadata (ghost area), unverified; nil for none
+}
+
+// Band is what GDAL_METADATA says about one band.
+type Band struct {
+	Description string            `json:"description,omitempty"`
+	Scale       *float64          `json:"scale,omitempty"`  // a value is the sample times Scale
+	Offset      *float64          `json:"offset,omitempty"` // plus Offset, in Unit; nil for none
+	Unit        string            `json:"unit,omitempty"`
+	Tags        map[string]string `json:"tags,omitempty"` // further items, of no domain
 }
 
 // maxGDALMetadata bounds the XML that is looked into.
@@ -97,7 +107,15 @@ func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, band
 		return err
 	}
 	if m.GDALMetadata = v.Text(); len(m.GDALMetadata) <= maxGDALMetadata {
-		m.Interleave, m.BandNames = parseGDALMetadata(m.GDALMetadata, bands)
+		m.Interleave, m.Bands = parseGDALMetadata(m.GDALMetadata, bands)
+		for i, b := range m.Bands {
+			if b.Description != "" && m.BandNames == nil {
+				m.BandNames = make([]string, bands)
+			}
+			if m.BandNames != nil {
+				m.BandNames[i] = b.Description
+			}
+		}
 	}
 	return nil
 }
@@ -120,45 +138,67 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	return nil
 }
 
-// parseGDALMetadata finds the INTERLEAVE item and the bands' descriptions. XML that ends in an
-// error gives what came before it.
-func parseGDALMetadata(text string, bands int) (interleave string, names []string) {
+// parseGDALMetadata finds the INTERLEAVE item and what is said about bands. XML that ends in an error
+// gives what came before it; numbers that are none are left out.
+func parseGDALMetadata(text string, bands int) (interleave string, about []Band) {
 	d := xml.NewDecoder(strings.NewReader(text))
 	d.Strict = false
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	var item xml.StartElement
+	var value strings.Builder
 	for {
 		t, err := d.RawToken()
 		if err != nil {
-			for i := range names { // GDAL escapes twice
-				names[i] = unescape.Replace(names[i])
-			}
-			return interleave, names
+			return interleave, about
 		}
 		switch t := t.(type) {
 		case xml.StartElement:
 			item = t.Copy()
-		case xml.EndElement:
-			item = xml.StartElement{}
+			value.Reset()
 		case xml.CharData:
+			value.Write(t)
+		case xml.EndElement:
 			if item.Name.Local != "Item" {
 				continue
 			}
-			switch attr(item, "name") {
-			case "INTERLEAVE":
-				if attr(item, "domain") == "IMAGE_STRUCTURE" && attr(item, "sample") == "" {
-					interleave = strings.TrimSpace(string(t))
-				}
-			case "DESCRIPTION":
-				k, err := strconv.Atoi(attr(item, "sample"))
-				if err == nil && k >= 0 && k < bands && attr(item, "role") == "description" {
-					if names == nil {
-						names = make([]string, bands)
-					}
-					names[k] += string(t)
-				}
+			name, sample := attr(item, "name"), attr(item, "sample")
+			if sample == "" && name == "INTERLEAVE" && attr(item, "domain") == "IMAGE_STRUCTURE" {
+				interleave = strings.TrimSpace(value.String())
 			}
+			if k, err := strconv.Atoi(sample); err == nil && k >= 0 && k < bands && attr(item, "domain") == "" {
+				if about == nil {
+					about = make([]Band, bands)
+				}
+				about[k].set(name, attr(item, "role"), unescape.Replace(value.String())) // GDAL escapes twice
+			}
+			item = xml.StartElement{}
 		}
+	}
+}
+
+// set notes one item.
+func (b *Band) set(name, role, value string) {
+	number := func() *float64 {
+		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+		if err != nil || math.IsInf(v, 0) || v != v {
+			return nil
+		}
+		return &v
+	}
+	switch role {
+	case "description":
+		b.Description = value
+	case "scale":
+		b.Scale = number()
+	case "offset":
+		b.Offset = number()
+	case "unittype":
+		b.Unit = value
+	case "":
+		if b.Tags == nil {
+			b.Tags = map[string]string{}
+		}
+		b.Tags[name] = value
 	}
 }
 

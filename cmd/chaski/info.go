@@ -4,12 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sort"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 func newInfo(s streams) *cobra.Command {
@@ -18,9 +21,9 @@ func newInfo(s streams) *cobra.Command {
 		Use:   "info [--json] PATH...",
 		Short: "Tell what a file or folder is",
 		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
-compression, predictor, nodata, georeferencing, and in what the file differs from the TOG profile),
-rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet tables (rows
-and columns), CSV files, folders (counts). With --json: one line of JSON a path.`,
+compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
+profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
+tables (rows and columns), CSV files, folders (counts). With --json: one line of JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
@@ -96,7 +99,32 @@ func (s *sheet) raster(r *loader.RasterInfo) {
 	if r.NoData != nil {
 		s.line("nodata", "%v", float64(*r.NoData))
 	}
+	if m := r.Mask; m != nil {
+		s.line("mask", "%s, %d bits a pixel, %d chunks of %d × %d, %d of them sparse, %s, %s stored",
+			m.Kind, m.Bits, m.Chunks, m.Chunk[0], m.Chunk[1], m.Sparse, m.Codec, bytesText(m.StoredBytes))
+	}
 	s.frame(r.OpenZL)
+}
+
+// bandText says what the file says about a band.
+func bandText(b *tiff.Band) string {
+	var parts []string
+	if b.Description != "" {
+		parts = append(parts, b.Description)
+	}
+	if b.Scale != nil {
+		parts = append(parts, fmt.Sprintf("scale %v", *b.Scale))
+	}
+	if b.Offset != nil {
+		parts = append(parts, fmt.Sprintf("offset %v", *b.Offset))
+	}
+	if b.Unit != "" {
+		parts = append(parts, "unit "+b.Unit)
+	}
+	for _, k := range slices.Sorted(maps.Keys(b.Tags)) {
+		parts = append(parts, k+"="+b.Tags[k])
+	}
+	return strings.Join(parts, ", ")
 }
 
 func (s *sheet) tiff(t *loader.TIFFInfo) {
@@ -117,8 +145,20 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 	case len(t.NotTOG) > 0:
 		s.line("TOG", "no: %s", strings.Join(t.NotTOG, "; "))
 	}
-	if t.EPSG != 0 {
+	for _, r := range t.TOGRules {
+		holds := map[string]string{"yes": "holds", "no": "does not hold", "unknown": "not known"}[r.Holds]
+		s.line("", "%s %s: %s: %s", r.Rule, r.Want, holds, r.Why)
+	}
+	switch {
+	case t.EPSG != 0 && t.Citation != "":
+		s.line("crs", "EPSG:%d, %s", t.EPSG, clean(t.Citation))
+	case t.EPSG != 0:
 		s.line("crs", "EPSG:%d", t.EPSG)
+	default:
+		s.line("crs", "%s", clean(t.Citation))
+	}
+	if t.PixelAt == "point" {
+		s.line("", "placed by the centres of pixels (RasterPixelIsPoint); the transform is of their corners")
 	}
 	if t.Transform != nil {
 		s.line("transform", "%v", *t.Transform)
@@ -126,7 +166,9 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 	if t.Bounds != nil {
 		s.line("bounds", "%v", *t.Bounds)
 	}
-	s.line("bands", "%s", clean(strings.Join(t.BandNames, ", ")))
+	for i, b := range t.Bands {
+		s.line(fmt.Sprintf("band %d", i), "%s", clean(bandText(&b)))
+	}
 }
 
 func (s *sheet) frame(f *loader.FrameInfo) {

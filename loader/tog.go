@@ -1,0 +1,133 @@
+package loader
+
+import (
+	"fmt"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// TOGRule is one of the eight rules of the TOG profile (TACO 0.2, "TACO Optimized GeoTIFF"): the options
+// with which GDAL's COG driver writes a file.
+type TOGRule struct {
+	Rule  string `json:"rule"`  // driver, interleave, blocksize, compress, level, bigtiff, overviews or predictor
+	Want  string `json:"want"`  // what the profile has for it
+	Holds string `json:"holds"` // "yes", "no", or "unknown" where the file does not tell
+	Why   string `json:"why"`
+}
+
+// togRules holds a file to the profile. x is nil for a file whose pixels cannot be read.
+func togRules(m *tiff.Meta, x *chunk.Index) []TOGRule {
+	rule := func(name, want string, check func() (holds, why string)) TOGRule {
+		holds, why := check()
+		return TOGRule{name, want, holds, why}
+	}
+	return []TOGRule{
+		rule("driver", "COG", func() (string, string) { return isCOG(m) }),
+		rule("interleave", "TILE", func() (string, string) { return isTileInterleaved(m, x) }),
+		rule("blocksize", "a multiple of 16", func() (string, string) {
+			switch {
+			case !m.Tiled:
+				return no, "strips, not tiles"
+			case x == nil:
+				return unknown, unread
+			}
+			return yesNo(x.ChunkH%16 == 0 && x.ChunkW%16 == 0, "tiles of %d by %d", x.ChunkH, x.ChunkW)
+		}),
+		rule("compress", "ZSTD", func() (string, string) {
+			name := tiff.CompressionName(m.Compression)
+			return yesNo(name == chunk.Zstd.String(), "compression is %s", name)
+		}),
+		rule("level", "13", func() (string, string) { return unknown, "compressed data does not say its level" }),
+		rule("bigtiff", "YES", func() (string, string) {
+			if m.BigTIFF {
+				return yes, "a BigTIFF"
+			}
+			return no, "not a BigTIFF"
+		}),
+		rule("overviews", "NONE", func() (string, string) { return yesNo(m.Overviews == 0, "%d overviews", m.Overviews) }),
+		rule("predictor", "YES", func() (string, string) {
+			if x == nil {
+				return unknown, unread
+			}
+			if x.DType.Components() > 1 {
+				return no, fmt.Sprintf("no predictor, as there is none for %s", x.DType)
+			}
+			want := predictorOf(x.DType)
+			return yesNo(x.Predictor == want, "predictor %d, where it is %d for %s", x.Predictor, want, x.DType)
+		}),
+	}
+}
+
+const (
+	yes, no, unknown = "yes", "no", "unknown"
+
+	unread = "pixels cannot be read"
+)
+
+func yesNo(holds bool, format string, args ...any) (string, string) {
+	if holds {
+		return yes, fmt.Sprintf(format, args...)
+	}
+	return no, fmt.Sprintf(format, args...)
+}
+
+// isCOG goes by the notes that the driver leaves in front of the first directory. Nothing is read by them.
+func isCOG(m *tiff.Meta) (string, string) {
+	switch {
+	case !m.Tiled:
+		return no, "strips, not tiles"
+	case m.Ghost["LAYOUT"] != "IFDS_BEFORE_DATA":
+		return no, "no note of the COG driver's layout"
+	case m.Ghost["KNOWN_INCOMPATIBLE_EDITION"] == "YES":
+		return no, "rewritten in place since (KNOWN_INCOMPATIBLE_EDITION=YES)"
+	}
+	return yes, "tiled, and its layout noted as IFDS_BEFORE_DATA"
+}
+
+func isTileInterleaved(m *tiff.Meta, x *chunk.Index) (string, string) {
+	switch {
+	case x == nil:
+		return unknown, unread
+	case x.Bands == 1:
+		return yes, "one band"
+	case m.Planar != 2:
+		return no, "bands are pixel-interleaved, not tile-interleaved"
+	case !tileInterleaved(x):
+		return no, "bands are not tile-interleaved: the tiles of a position do not follow each other"
+	}
+	return yes, "the bands of a position follow each other"
+}
+
+// notTOG lists in what a file differs from a TOG: the rules that do not hold, and what the COG driver can
+// write that a TOG has not.
+func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
+	if x == nil {
+		return []string{unread}
+	}
+	for i, r := range rules {
+		said := i > 0 && r.Why == rules[0].Why && rules[0].Holds == no
+		if r.Holds == no && !said && (len(why) == 0 || why[len(why)-1] != r.Why) {
+			why = append(why, r.Why)
+		}
+	}
+	if m.HasMask {
+		why = append(why, "has a mask")
+	}
+	if sparse(x) > 0 {
+		why = append(why, "has sparse tiles")
+	}
+	return why
+}
+
+// predictorOf returns what GDAL's PREDICTOR=YES stands for. It refuses float16, which is therefore
+// written without.
+func predictorOf(d chunk.DType) chunk.Predictor {
+	switch {
+	case d == chunk.Float16:
+		return chunk.NoPredictor
+	case d == chunk.Float32 || d == chunk.Float64:
+		return chunk.FloatingPoint
+	}
+	return chunk.Horizontal
+}
