@@ -205,15 +205,46 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	case Float32, Complex64:
 		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(v)))
 	case Float64, Complex128:
+		if v != v { // Go's NaN has other bits than the usual one
+			v = math.Float64frombits(0x7ff8 << 48)
+		}
 		binary.LittleEndian.PutUint64(s[:], math.Float64bits(v))
-	case Uint64:
-		binary.LittleEndian.PutUint64(s[:], uint64(v))
+	case Uint8, Uint16, Uint32, Uint64:
+		binary.LittleEndian.PutUint64(s[:], nearestUint(v, 8*size))
 	case ComplexInt16: // the imaginary component stays 0
-		binary.LittleEndian.PutUint16(s[:], uint16(int64(v)))
+		binary.LittleEndian.PutUint16(s[:], uint16(nearestInt(v, 16)))
 	case ComplexInt32:
-		binary.LittleEndian.PutUint32(s[:], uint32(int64(v)))
+		binary.LittleEndian.PutUint32(s[:], uint32(nearestInt(v, 32)))
+	case Int8, Int16, Int32, Int64:
+		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(v, 8*size)))
 	default:
-		binary.LittleEndian.PutUint64(s[:], uint64(int64(v)))
+		binary.LittleEndian.PutUint64(s[:], uint64(nearestInt(v, 64)))
 	}
 	return size
+}
+
+// nearestUint returns the unsigned integer of some bits that is nearest to v, halves rounded away from
+// 0; 0 for NaN. GDAL makes samples of a nodata value so.
+func nearestUint(v float64, bits int) uint64 {
+	switch v = math.Round(v); {
+	case !(v > 0):
+		return 0
+	case v >= math.Ldexp(1, bits):
+		return math.MaxUint64 >> (64 - bits)
+	}
+	return uint64(v)
+}
+
+// nearestInt is nearestUint for signed integers.
+func nearestInt(v float64, bits int) int64 {
+	limit := math.Ldexp(1, bits-1)
+	switch v = math.Round(v); {
+	case v != v:
+		return 0
+	case v >= limit:
+		return math.MaxInt64 >> (64 - bits)
+	case v < -limit:
+		return math.MinInt64 >> (64 - bits)
+	}
+	return int64(v)
 }

@@ -117,6 +117,15 @@ func TestSparseChunkIsNoData(t *testing.T) {
 		{Float32, f(-9999), nil, float32(-9999)}, {Float64, f(0.1), nil, 0.1}, {Float16, f(1), nil, uint16(0x3c00)},
 		{BFloat16, f(1), nil, uint16(0x3f80)}, {Complex64, f(2), nil, []float32{2, 0}}, {Complex128, f(2), nil, []float64{2, 0}},
 		{ComplexInt16, f(-3), nil, []int16{-3, 0}}, {ComplexInt32, f(-3), nil, []int32{-3, 0}}, {ComplexFloat16, f(1), nil, []uint16{0x3c00, 0}},
+		// Numbers that the type has not, as GDAL 3.12.2 fills them in.
+		{Uint8, f(-9999), nil, uint8(0)}, {Uint8, f(300), nil, uint8(255)}, {Uint8, f(1.5), nil, uint8(2)}, {Uint8, f(2.5), nil, uint8(3)},
+		{Uint8, f(math.NaN()), nil, uint8(0)}, {Uint8, f(math.Inf(1)), nil, uint8(255)}, {Int8, f(-1.5), nil, int8(-2)},
+		{Int8, f(-9999), nil, int8(-128)}, {Int16, f(1e10), nil, int16(32767)}, {Int16, f(-1e300), nil, int16(-32768)},
+		{Uint16, f(-1), nil, uint16(0)}, {Uint16, f(1e5), nil, uint16(65535)}, {Uint32, f(1e10), nil, uint32(math.MaxUint32)},
+		{Int32, f(math.Inf(-1)), nil, int32(math.MinInt32)}, {Int32, f(2.5), nil, int32(3)}, {Float32, f(1e300), nil, float32(math.Inf(1))},
+		{Float16, f(1e5), nil, uint16(0x7c00)}, {ComplexInt16, f(1.5), nil, []int16{2, 0}}, {ComplexInt16, f(1e10), nil, []int16{32767, 0}},
+		{Uint64, f(1e300), nil, uint64(math.MaxUint64)}, {Int64, f(-1e300), nil, int64(math.MinInt64)},
+		{Float64, f(math.NaN()), nil, uint64(0x7ff8 << 48)}, {Float32, f(math.NaN()), nil, uint32(0x7fc0 << 16)},
 	} {
 		x := &Index{Bands: 1, Height: 2, Width: 2, ChunkB: 1, ChunkH: 2, ChunkW: 2, DType: c.d, Predictor: NoPredictor,
 			BigEndian: true, NoData: c.nodata, NoDataBits: c.bits, Ranges: make([]Range, 1)}

@@ -57,8 +57,9 @@ const (
 	YXB              // pixel-interleaved
 )
 
-// Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata,
-// or 0 where the image has none.
+// Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata (of an
+// integer image rounded, halves away from 0, and brought into its range; NaN is 0), or 0 where the image
+// has none.
 type Range struct {
 	Off int64
 	Len int64
@@ -76,11 +77,11 @@ type Index struct {
 	Codec                  Codec
 	Predictor              Predictor
 	Inner                  Inner
-	BigEndian              bool // samples are big-endian once decompressed
-	CutEdge                bool // chunks at the lower edge hold only the rows of the image (strips)
-	CutRight               bool // chunks at the right edge hold only the columns of the image
-	NoData                 *float64
-	NoDataBits             *uint64 // of a 64-bit integer image, where a float64 is not exact: the sample's bits
+	BigEndian              bool     // samples are big-endian once decompressed
+	CutEdge                bool     // chunks at the lower edge hold only the rows of the image (strips)
+	CutRight               bool     // chunks at the right edge hold only the columns of the image
+	NoData                 *float64 // may be a number that no sample has; sparse chunks hold the nearest one
+	NoDataBits             *uint64  // of a 64-bit integer image, where a float64 is not exact: the sample's bits
 	Ranges                 []Range
 
 	// Mask says which pixels hold data: those where it is not 0. It is an image of one uint8 band of the

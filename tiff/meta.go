@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/xml"
+	"errors"
 	"fmt"
 	"io"
 	"math"
@@ -254,51 +255,43 @@ func ghost(f *ifd.File) map[string]string {
 	return m
 }
 
-// parseNoData reads GDAL_NODATA as a value of the sample type. A text that is no number, or no
-// value that a sample can have (-9999 in uint8), gives nil. Of a 64-bit integer it gives the bits too,
-// as a float64 is not exact.
+// parseNoData reads GDAL_NODATA. A text that is no number gives nil. A number that the sample type has
+// not (-9999 in uint8) is kept: no sample is equal to it, but it says what sparse chunks hold
+// (chunk.Index.NoData). Of a 64-bit integer it gives the bits too, as a float64 is not exact; those of a
+// number that is out of range are the nearest's, as in GDAL, but negative ones wrap around in uint64.
 func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
 	}
-	var bits *uint64
-	if d == chunk.Int64 {
-		if v, err := strconv.ParseInt(s, 10, 64); err == nil {
-			u := uint64(v)
-			bits = &u
-		}
-	}
-	if d == chunk.Uint64 {
-		if v, err := strconv.ParseUint(s, 10, 64); err == nil {
-			bits = &v
-		}
-	}
-	v, err := strconv.ParseFloat(strings.TrimPrefix(s, "-nan"), 64)
-	if strings.HasPrefix(s, "-nan") {
-		v, err = math.NaN(), nil
-	}
-	if err != nil && !math.IsInf(v, 0) {
+	v, err := strconv.ParseFloat(s, 64)
+	switch {
+	case strings.HasPrefix(s, "-nan"):
+		v = math.NaN()
+	case err != nil && !math.IsInf(v, 0):
 		return nil, nil
 	}
-	if lo, hi, ok := intRange(d); ok && (v != math.Trunc(v) || !(v >= lo && v <= hi)) {
-		return nil, nil
-	}
-	if bits == nil && (d == chunk.Int64 || d == chunk.Uint64) && v >= 1<<63 {
-		if d == chunk.Int64 || v >= 1<<64 {
-			return nil, nil // rounds out of range
-		}
-	}
-	return &v, bits
+	return &v, noDataBits(s, d)
 }
 
-// intRange returns the smallest and the largest value of an integer type.
-func intRange(d chunk.DType) (lo, hi float64, ok bool) {
-	n := 8 * d.Size() / max(1, d.Components())
+// noDataBits returns the bits of an integer of 64 bits, or nil where the type or the text is none.
+func noDataBits(s string, d chunk.DType) *uint64 {
+	var u uint64
+	var err error
 	switch d {
-	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64:
-		return 0, math.Ldexp(1, n) - 1, true
-	case chunk.Int8, chunk.Int16, chunk.Int32, chunk.Int64, chunk.ComplexInt16, chunk.ComplexInt32:
-		return -math.Ldexp(1, n-1), math.Ldexp(1, n-1) - 1, true
+	case chunk.Int64:
+		var i int64
+		i, err = strconv.ParseInt(s, 10, 64)
+		u = uint64(i)
+	case chunk.Uint64:
+		digits, negative := strings.CutPrefix(s, "-")
+		if u, err = strconv.ParseUint(digits, 10, 64); negative && err == nil {
+			u = -u
+		}
+	default:
+		return nil
 	}
-	return 0, 0, false
+	if err != nil && !errors.Is(err, strconv.ErrRange) {
+		return nil
+	}
+	return &u
 }
