@@ -1,9 +1,11 @@
 package catalog
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"math"
+	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -24,6 +26,9 @@ type Asset struct {
 	// Size of the file in bytes when it was listed or indexed, 0 if that is not known. A file of another
 	// size is not the one that the index is of.
 	Size int64
+	// MTime is when the file had last been modified when its index was made, zero if that is not known. A
+	// file that has another time now may be a copy, or another file of the same size: SameIndex tells.
+	MTime time.Time
 }
 
 // Formats of raster files.
@@ -70,6 +75,9 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	}
 	a, m, err := readAsset(ctx, r, maxChunk)
 	a.URI = uri
+	if t, ok := r.(source.Timed); ok {
+		a.MTime = t.ModTime()
+	}
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}
@@ -117,6 +125,20 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		m.Transform = &t
 	}
 	return a, m, nil
+}
+
+// SameIndex reads the directory of an open file and reports whether x is its index. An x without a mask
+// is also that of a file with one, as catalogs were made before indexes had masks.
+func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk int) (bool, error) {
+	a, _, err := readAsset(ctx, r, maxChunk)
+	if err != nil {
+		return false, err
+	}
+	is := *a.Index
+	if x.Mask == nil {
+		is.Mask = nil
+	}
+	return bytes.Equal(is.AppendBlob(nil), x.AppendBlob(nil)), nil
 }
 
 // laterRumi returns the error for a file that is no TIFF: err, or that it is a rumi file of a

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -72,6 +73,7 @@ type field struct {
 	main  column   // of a raster its URI
 	blobs []column // of a raster; the first that is not null counts
 	size  column   // of a raster's file in bytes, or nil
+	mtime column   // of a raster's file, RFC 3339, or nil
 }
 
 type assetKey struct {
@@ -279,6 +281,9 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 			if f.size, err = tab.column(colSize); err != nil || f.size.kind() != Int {
 				f.size = nil
 			}
+			if f.mtime, err = tab.column(colMTime); err != nil || f.mtime.kind() != Text {
+				f.mtime = nil
+			}
 		}
 	}
 	return f, nil
@@ -386,6 +391,9 @@ func (f *field) pick(at []int64) {
 	}
 	if f.size != nil {
 		f.size = picked{f.size, at}
+	}
+	if f.mtime != nil {
+		f.mtime = picked{f.mtime, at}
 	}
 }
 
@@ -527,6 +535,15 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 				return Asset{}, fault.WithFile(err, t.src)
 			}
 			a.Size = max(c.int, 0)
+		}
+		if f.mtime != nil {
+			c, err := f.mtime.cell(ctx, row)
+			if err != nil {
+				return Asset{}, fault.WithFile(err, t.src)
+			}
+			if at, err := time.Parse(time.RFC3339Nano, string(c.text)); err == nil { // else it is not known
+				a.MTime = at
+			}
 		}
 		return a, nil
 	}

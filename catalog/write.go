@@ -30,6 +30,7 @@ const (
 	colIndex  = "chaski:index"
 	colHeader = "rumi:header"
 	colSize   = "size"
+	colMTime  = "mtime"
 
 	metaVersion = "chaski:catalog"
 	metaMasks   = "chaski:masks" // indexes of TIFFs have their masks; older catalogs lack it

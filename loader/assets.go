@@ -35,6 +35,7 @@ type assetReader struct {
 	maxChunk int
 	decoder  *chunk.Decoder
 	plan     chunk.RunPlan
+	fresh    freshness
 	stored   []byte // bytes of a run
 	samples  []byte // one decoded chunk
 }
@@ -67,8 +68,8 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 		return err
 	}
 	defer f.Close()
-	if a.Size > 0 && a.Size != f.Size() {
-		return fault.New(fault.Corrupt, "file", fault.NoOffset, "%d bytes; its index was made of one of %d bytes", f.Size(), a.Size)
+	if err := r.fresh.check(ctx, &a, f, r.maxChunk); err != nil {
+		return err
 	}
 	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err

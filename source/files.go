@@ -144,6 +144,9 @@ func (f *file) unchanged() bool {
 
 func (f *file) Size() int64 { return f.size }
 
+// ModTime implements Timed.
+func (f *file) ModTime() time.Time { return f.mtime }
+
 func (f *file) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > f.size || int64(len(p)) > f.size-off {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), f.size), f.path)

@@ -1,7 +1,10 @@
 // Package source reads byte ranges of files, by URI.
 package source
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // Reader reads ranges of one object. It is safe for concurrent use.
 type Reader interface {
@@ -12,6 +15,12 @@ type Reader interface {
 	Size() int64
 	// Close gives the reader back to its opener. The reader is not used afterwards.
 	Close() error
+}
+
+// Timed is a Reader that knows when its object was last modified, as of Open. Those of Files are.
+type Timed interface {
+	Reader
+	ModTime() time.Time
 }
 
 // Opener opens objects by URI. It is safe for concurrent use.
