@@ -14,6 +14,9 @@
 // the bytes of their paths below it, written with "/". Hidden files and folders (".name") and
 // symbolic links to folders are passed over.
 //
+// A TIFF's internal mask is part of its index; a mask in a file of its own (".msk") is not looked for. Indexes
+// in catalogs that were written before that have none: write them again.
+//
 // # Fields
 //
 // A field is a raster or a value that rides along. With a column it is a raster if it has a blob

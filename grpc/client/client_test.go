@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net"
@@ -135,53 +136,79 @@ func TestSameBatchesAsInProcess(t *testing.T) {
 		"no fill":  {{Name: "image", DType: "float32"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			spec := loader.Spec{Source: source, Fields: fields, BatchSize: 5, Shuffle: true, Seed: 3, Sampler: window}
-			e, err := loader.Open(t.Context(), spec, loader.Options{Logger: quiet})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer e.Close()
-			local, err := loader.NewLoader(e, loader.LoaderOptions{Rank: 1, World: 2, Epochs: 2})
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer local.Close()
-			var want []copied
-			for b, err := range local.All(t.Context()) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				want = append(want, keep(b))
-			}
-			c := dial(t, serve(t, filepath.Dir(source)), client.Options{})
-			run, err := c.Open(t.Context(), spec)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if run.Hash() != e.Hash() || run.Len() != e.Len() || run.Steps() != e.Steps() || run.Fingerprint() != e.Fingerprint() || len(run.Fields()) != len(e.Fields()) {
-				t.Errorf("run %v %v %v, want %v %v %v", run.Hash(), run.Len(), run.Steps(), e.Hash(), e.Len(), e.Steps())
-			}
-			for _, native := range []bool{false, true} {
-				l, err := run.Loader(client.LoaderOptions{Rank: 1, World: 2, Epochs: 2, Native: native})
-				if err != nil {
-					t.Fatal(err)
-				}
-				i := 0
-				for b, err := range l.All(t.Context()) {
-					if err != nil {
-						t.Fatal(err)
-					}
-					if i >= len(want) || !keep(b).equal(want[i]) {
-						t.Fatalf("step %d differs (native %v)", i, native)
-					}
-					i++
-				}
-				if i != len(want) || i == 0 || l.State() != local.State() {
-					t.Errorf("%d steps, want %d; state %+v, want %+v", i, len(want), l.State(), local.State())
-				}
-				l.Close()
-			}
+			sameBatches(t, loader.Spec{Source: source, Fields: fields, BatchSize: 5, Shuffle: true, Seed: 3, Sampler: window})
 		})
+	}
+}
+
+// TestSameBatchesOfMaskedFiles does so with files that have masks, in windows that pass their edges.
+func TestSameBatchesOfMaskedFiles(t *testing.T) {
+	fill := loader.Float(-3)
+	for _, name := range []string{"tog.tif", "strips-be.tif", "bytes.tif"} {
+		source, err := filepath.Abs(filepath.Join("..", "..", "testdata", "masks", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, height := range []int{24, 120} {
+			t.Run(fmt.Sprintf("%s windows of %d rows", name, height), func(t *testing.T) {
+				fields := []loader.Field{{
+					Name: "image", DType: "float32", Layout: "n y x b", Fill: &fill, Pad: true,
+					Normalize: &loader.Normalize{Scale: []float64{0.5}, Offset: []float64{-1}},
+				}}
+				window := loader.Sampler{Kind: loader.RandomWindow, Height: height, Width: 40, PerAsset: 9}
+				sameBatches(t, loader.Spec{Source: source, Fields: fields, BatchSize: 4, Shuffle: true, Seed: 5, Sampler: window})
+			})
+		}
+	}
+}
+
+// sameBatches compares two epochs of a spec, of a rank of two.
+func sameBatches(t *testing.T, spec loader.Spec) {
+	t.Helper()
+	e, err := loader.Open(t.Context(), spec, loader.Options{Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	local, err := loader.NewLoader(e, loader.LoaderOptions{Rank: 1, World: 2, Epochs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer local.Close()
+	var want []copied
+	for b, err := range local.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, keep(b))
+	}
+	c := dial(t, serve(t, filepath.Dir(spec.Source)), client.Options{})
+	run, err := c.Open(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Hash() != e.Hash() || run.Len() != e.Len() || run.Steps() != e.Steps() || run.Fingerprint() != e.Fingerprint() || len(run.Fields()) != len(e.Fields()) {
+		t.Errorf("run %v %v %v, want %v %v %v", run.Hash(), run.Len(), run.Steps(), e.Hash(), e.Len(), e.Steps())
+	}
+	for _, native := range []bool{false, true} {
+		l, err := run.Loader(client.LoaderOptions{Rank: 1, World: 2, Epochs: 2, Native: native})
+		if err != nil {
+			t.Fatal(err)
+		}
+		i := 0
+		for b, err := range l.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i >= len(want) || !keep(b).equal(want[i]) {
+				t.Fatalf("step %d differs (native %v)", i, native)
+			}
+			i++
+		}
+		if i != len(want) || i == 0 || l.State() != local.State() {
+			t.Errorf("%d steps, want %d; state %+v, want %+v", i, len(want), l.State(), local.State())
+		}
+		l.Close()
 	}
 }
 
