@@ -6,6 +6,7 @@ import (
 	"math/bits"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // An index blob is an Index as bytes, for a catalog column beside the image's URI. Version 1, of an
@@ -98,7 +99,7 @@ func (x *Index) appendBody(dst []byte) []byte {
 		return dst
 	}
 	dst = binary.AppendUvarint(dst, uint64(w.first))
-	dst = binary.AppendUvarint(dst, zigzag(w.gap))
+	dst = binary.AppendUvarint(dst, cursor.Zigzag(w.gap))
 	if w.form&walkSteps != 0 {
 		s := x.walk(w.form)
 		s.next()
@@ -106,7 +107,7 @@ func (x *Index) appendBody(dst []byte) []byte {
 		for n := 2; n < w.present; n++ {
 			end := s.end
 			i, _ := s.next()
-			dst = binary.AppendUvarint(dst, zigzag(x.Ranges[i].Off-end-w.gap))
+			dst = binary.AppendUvarint(dst, cursor.Zigzag(x.Ranges[i].Off-end-w.gap))
 		}
 	}
 	return dst
@@ -185,7 +186,7 @@ func (x *Index) planWalk(form byte) walkPlan {
 		default:
 			step := off - end - p.gap
 			steps = steps || step != 0
-			p.cost += uvarintLen(zigzag(step))
+			p.cost += cursor.UvarintLen(cursor.Zigzag(step))
 		}
 		p.present++
 	}
@@ -240,22 +241,15 @@ func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
 	return dst
 }
 
-func zigzag(v int64) uint64   { return uint64(v)<<1 ^ uint64(v>>63) }
-func unzigzag(v uint64) int64 { return int64(v>>1) ^ -int64(v&1) }
-
-func uvarintLen(v uint64) int { return (bits.Len64(v|1) + 6) / 7 }
-
 // ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes; the file's size
 // is not known here, so the caller checks the ranges with Validate before it reads.
 // It allocates at most 128 bytes for each byte of b. b is not kept.
 func ParseBlob(b []byte, maxChunk int) (*Index, error) {
-	p := blobParser{b: b}
+	p := blobParser{cursor.Cursor{B: b, Part: "index blob"}}
 	x := p.index(maxChunk, p.version())
-	if p.err == nil && p.at != len(b) {
-		p.fail(fault.Corrupt, "%d bytes too many", len(b)-p.at)
-	}
-	if p.err != nil {
-		return nil, p.err
+	p.End()
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	return x, nil
 }
@@ -264,120 +258,68 @@ func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 func (p *blobParser) index(maxChunk int, version byte) *Index {
 	x := p.head(false)
 	p.ranges(x, maxChunk)
-	if version != blobVersionMask || p.err != nil {
+	if version != blobVersionMask || p.Err != nil {
 		return x
 	}
 	x.Mask = p.head(true)
 	p.ranges(x.Mask, maxChunk)
-	if p.err == nil {
-		p.err = x.Validate(-1, maxChunk)
+	if p.Err == nil {
+		p.Err = x.Validate(-1, maxChunk)
 	}
 	return x
 }
 
-// blobParser reads a blob from front to back. After the first error it returns zeros.
-type blobParser struct {
-	b   []byte
-	at  int
-	err error
-}
-
-func (p *blobParser) fail(kind fault.Kind, format string, args ...any) {
-	if p.err == nil {
-		p.err = fault.New(kind, "index blob", int64(p.at), format, args...)
-	}
-}
-
-func (p *blobParser) bytes(n int) []byte {
-	if p.err == nil && n > len(p.b)-p.at {
-		p.fail(fault.Corrupt, "ends early")
-	}
-	if p.err != nil {
-		return nil
-	}
-	p.at += n
-	return p.b[p.at-n : p.at]
-}
-
-func (p *blobParser) u8() byte {
-	if b := p.bytes(1); b != nil {
-		return b[0]
-	}
-	return 0
-}
-
-func (p *blobParser) u64() uint64 {
-	if b := p.bytes(8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
-
-func (p *blobParser) uvarint() uint64 {
-	if p.err != nil {
-		return 0
-	}
-	v, n := binary.Uvarint(p.b[p.at:])
-	if n <= 0 || n != uvarintLen(v) {
-		p.fail(fault.Corrupt, "not a number in its shortest form")
-		return 0
-	}
-	p.at += n
-	return v
-}
+// blobParser reads a blob from front to back.
+type blobParser struct{ cursor.Cursor }
 
 // side reads a number that must fit a side of an image.
 func (p *blobParser) side(what string) int {
-	v := p.uvarint()
-	if p.err == nil && (v < 1 || v > MaxSide) {
-		p.fail(fault.Corrupt, "%s %d", what, v)
+	v := p.Uvarint()
+	if p.Err == nil && (v < 1 || v > MaxSide) {
+		p.Fail(fault.Corrupt, "%s %d", what, v)
 	}
 	return int(v & math.MaxInt32)
 }
 
 // version reads the magic and the version.
 func (p *blobParser) version() byte {
-	if m := p.bytes(4); p.err == nil && string(m) != blobMagic {
-		p.at = 0
-		p.fail(fault.Corrupt, "not an index blob")
-	}
-	v := p.u8()
-	if p.err == nil && v != blobVersion && v != blobVersionMask {
-		p.fail(fault.Unsupported, "version %d", v)
+	v := p.Magic(blobMagic, "an index blob")
+	if p.Err == nil && v != blobVersion && v != blobVersionMask {
+		p.Fail(fault.Unsupported, "version %d", v)
 	}
 	return v
 }
 
 // head reads what stands before the chunks' places.
 func (p *blobParser) head(mask bool) *Index {
-	f := p.u8()
+	f := p.U8()
 	if f&flagBits != 0 && !mask {
-		p.fail(fault.Corrupt, "flags %#x", f)
+		p.Fail(fault.Corrupt, "flags %#x", f)
 	}
 	x := &Index{
-		DType: DType(p.u8()), Codec: Codec(p.u8()), Predictor: Predictor(p.u8()),
+		DType: DType(p.U8()), Codec: Codec(p.U8()), Predictor: Predictor(p.U8()),
 		Bands: p.side("bands"), Height: p.side("height"), Width: p.side("width"),
 		ChunkB: 1, ChunkH: p.side("chunk height"), ChunkW: p.side("chunk width"),
 		BigEndian: f&flagBigEndian != 0, CutEdge: f&flagCutEdge != 0, CutRight: f&flagCutRight != 0,
 		Bits: f&flagBits != 0,
 	}
 	if x.Bands > MaxBands {
-		p.fail(fault.Corrupt, "%d bands", x.Bands)
+		p.Fail(fault.Corrupt, "%d bands", x.Bands)
 	}
 	if f&flagYXB != 0 {
 		x.Inner = YXB
 	}
 	if f&flagAllBands != 0 {
-		if x.ChunkB = x.Bands; x.Bands == 1 && p.err == nil {
-			p.fail(fault.Corrupt, "flag 64 with one band")
+		if x.ChunkB = x.Bands; x.Bands == 1 && p.Err == nil {
+			p.Fail(fault.Corrupt, "flag 64 with one band")
 		}
 	}
 	if f&flagNoData != 0 {
-		v := math.Float64frombits(p.u64())
+		v := math.Float64frombits(p.U64())
 		x.NoData = &v
 	}
 	if f&flagNoDataBits != 0 {
-		v := p.u64()
+		v := p.U64()
 		x.NoDataBits = &v
 	}
 	return x
@@ -385,38 +327,38 @@ func (p *blobParser) head(mask bool) *Index {
 
 // ranges reads the chunks' places into x and checks x as a whole, but for its mask.
 func (p *blobParser) ranges(x *Index, maxChunk int) {
-	form := p.u8()
+	form := p.U8()
 	if form > walkGroups|walkSteps {
-		p.fail(fault.Corrupt, "walk %d", form)
+		p.Fail(fault.Corrupt, "walk %d", form)
 	}
-	least, width := p.uvarint(), int(p.u8())
+	least, width := p.Uvarint(), int(p.U8())
 	if least > math.MaxInt64 || width < 1 || width > 63 {
-		p.fail(fault.Corrupt, "lengths of %d bits from %d on", width, least)
+		p.Fail(fault.Corrupt, "lengths of %d bits from %d on", width, least)
 	}
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
 	n := int64(x.Across()) * int64(x.Down()) // both below 2^31
-	if limit := maxBlobChunks(len(p.b)); n > limit || n*int64(x.Groups()) > limit {
-		p.fail(fault.Corrupt, "the grid has more chunks than the blob has bits")
+	if limit := maxBlobChunks(len(p.B)); n > limit || n*int64(x.Groups()) > limit {
+		p.Fail(fault.Corrupt, "the grid has more chunks than the blob has bits")
 		return
 	}
 	n *= int64(x.Groups())
-	packed := p.bytes(int((n*int64(width) + 7) / 8))
-	if p.err != nil {
+	packed := p.Bytes(int((n*int64(width) + 7) / 8))
+	if p.Err != nil {
 		return
 	}
 	x.Ranges = make([]Range, n)
 	p.lengths(x, packed, least, width)
 	p.offsets(x, form)
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
-	if p.err = x.Validate(-1, maxChunk); p.err != nil {
+	if p.Err = x.Validate(-1, maxChunk); p.Err != nil {
 		return
 	}
 	if l, w := x.lengthCode(); l != least || w != width || x.bestWalk().form != form {
-		p.fail(fault.Corrupt, "not the shortest form of its index")
+		p.Fail(fault.Corrupt, "not the shortest form of its index")
 	}
 }
 
@@ -440,13 +382,13 @@ func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
 			v |= get(width-32) << 32
 		}
 		if v += least; v > math.MaxInt64 {
-			p.fail(fault.Corrupt, "chunk %d of %d bytes", i, v)
+			p.Fail(fault.Corrupt, "chunk %d of %d bytes", i, v)
 			return
 		}
 		x.Ranges[i].Len = int64(v)
 	}
 	if acc != 0 {
-		p.fail(fault.Corrupt, "spare bits are not 0")
+		p.Fail(fault.Corrupt, "spare bits are not 0")
 	}
 }
 
@@ -454,31 +396,31 @@ func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
 func (p *blobParser) offsets(x *Index, form byte) {
 	w := x.walk(form)
 	i, ok := w.next()
-	if !ok || p.err != nil {
+	if !ok || p.Err != nil {
 		return
 	}
-	first := p.uvarint()
-	gap := unzigzag(p.uvarint())
+	first := p.Uvarint()
+	gap := p.Varint()
 	if first > math.MaxInt64 {
-		p.fail(fault.Corrupt, "first chunk at %d", first)
+		p.Fail(fault.Corrupt, "first chunk at %d", first)
 	}
 	at := int64(first)
-	for k := 0; p.err == nil; k++ {
+	for k := 0; p.Err == nil; k++ {
 		if at < 0 || at > math.MaxInt64-x.Ranges[i].Len {
-			p.fail(fault.Corrupt, "chunk %d of %d bytes at %d", i, x.Ranges[i].Len, at)
+			p.Fail(fault.Corrupt, "chunk %d of %d bytes at %d", i, x.Ranges[i].Len, at)
 			return
 		}
 		x.Ranges[i].Off = at
 		end := at + x.Ranges[i].Len
 		if i, ok = w.next(); !ok {
 			if k == 0 && gap != 0 {
-				p.fail(fault.Corrupt, "a gap after the only chunk")
+				p.Fail(fault.Corrupt, "a gap after the only chunk")
 			}
 			return
 		}
 		step := int64(0)
 		if form&walkSteps != 0 && k > 0 {
-			step = unzigzag(p.uvarint())
+			step = p.Varint()
 		}
 		at = end + gap + step // may wrap; what it wraps to is checked above
 	}

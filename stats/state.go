@@ -7,11 +7,12 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cursor"
 )
 
 // A state is a Field as bytes, so that parts of a dataset can be measured in different processes and
 // merged. Numbers are base-128 varints unless said otherwise, z marks a zigzag one; fixed numbers are
-// little-endian. Version 1:
+// little-endian, varints as short as can be. Version 1:
 //
 //	4 bytes  magic "CHKS"
 //	u8       version, 1
@@ -57,43 +58,35 @@ func (f *Field) AppendState(dst []byte) []byte {
 
 // ParseState reads a state. Errors are Corrupt, Unsupported (a later version) or Limit. b is not kept.
 func ParseState(b []byte) (*Field, error) {
-	p := stateParser{b: b}
-	if m := p.bytes(4); p.err == nil && string(m) != stateMagic {
-		p.fail(fault.Corrupt, "not a state of statistics")
+	p := stateParser{cursor.Cursor{B: b, Part: "state"}}
+	if v := p.Magic(stateMagic, "a state of statistics"); p.Err == nil && v != stateVersion {
+		p.Fail(fault.Unsupported, "version %d", v)
 	}
-	if v := p.bytes(1); p.err == nil && v[0] != stateVersion {
-		p.fail(fault.Unsupported, "version %d", v[0])
-	}
-	d := chunk.Invalid
-	if v := p.bytes(1); p.err == nil {
-		d = chunk.DType(v[0])
-	}
-	bands := p.uvarint()
+	d := chunk.DType(p.U8())
+	bands := p.Uvarint()
 	perBand := uint64(histBins*8 + 2048*40)
 	if d.Size() <= 2 {
 		perBand = 8 << (8 * d.Size())
 	}
-	if p.err == nil && bands > maxState/perBand {
-		p.fail(fault.Limit, "%d bands of %s", bands, d)
+	if p.Err == nil && bands > maxState/perBand {
+		p.Fail(fault.Limit, "%d bands of %s", bands, d)
 	}
-	if p.err == nil && bands > uint64(len(b)) {
-		p.fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
+	if p.Err == nil && bands > uint64(len(b)) {
+		p.Fail(fault.Corrupt, "%d bands in %d bytes", bands, len(b))
 	}
-	if p.err != nil {
-		return nil, p.err
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	f, err := NewField(d, int(bands))
 	if err != nil {
-		return nil, fault.Wrap(fault.Corrupt, "state", int64(p.at), err)
+		return nil, fault.Wrap(fault.Corrupt, "state", int64(p.At), err)
 	}
 	for i := range f.bands {
 		f.bands[i].parseState(&p)
 	}
-	if p.err == nil && p.at != len(b) {
-		p.fail(fault.Corrupt, "%d bytes too many", len(b)-p.at)
-	}
-	if p.err != nil {
-		return nil, p.err
+	p.End()
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	return f, nil
 }
@@ -172,62 +165,23 @@ func (a *floats) appendState(dst []byte) []byte {
 	return dst
 }
 
-// stateParser reads a state from front to back. After the first error it returns zeros.
-type stateParser struct {
-	b   []byte
-	at  int
-	err error
-}
-
-func (p *stateParser) fail(kind fault.Kind, format string, args ...any) {
-	if p.err == nil {
-		p.err = fault.New(kind, "state", int64(p.at), format, args...)
-	}
-}
-
-func (p *stateParser) bytes(n int) []byte {
-	if p.err == nil && n > len(p.b)-p.at {
-		p.fail(fault.Corrupt, "ends early")
-	}
-	if p.err != nil {
-		return nil
-	}
-	p.at += n
-	return p.b[p.at-n : p.at]
-}
-
-func (p *stateParser) uvarint() uint64 {
-	if p.err != nil {
-		return 0
-	}
-	v, n := binary.Uvarint(p.b[p.at:])
-	if n <= 0 {
-		p.fail(fault.Corrupt, "ends early")
-		return 0
-	}
-	p.at += n
-	return v
-}
-
-func (p *stateParser) varint() int64 {
-	u := p.uvarint()
-	return int64(u>>1) ^ -int64(u&1)
-}
+// stateParser reads a state from front to back.
+type stateParser struct{ cursor.Cursor }
 
 // count reads a number of samples.
 func (p *stateParser) count() uint64 {
-	n := p.uvarint()
+	n := p.Uvarint()
 	if n > maxCount {
-		p.fail(fault.Limit, "%d samples, at most %d", n, uint64(maxCount))
+		p.Fail(fault.Limit, "%d samples, at most %d", n, uint64(maxCount))
 		return 0
 	}
 	return n
 }
 
 func (p *stateParser) words(to []uint64) {
-	b := p.bytes(8 * len(to))
+	b := p.Bytes(8 * len(to))
 	for i := range to {
-		if p.err == nil {
+		if b != nil {
 			to[i] = binary.LittleEndian.Uint64(b[8*i:])
 		}
 	}
@@ -236,12 +190,12 @@ func (p *stateParser) words(to []uint64) {
 // counts reads counts into to, and returns their sum and the first and last that is not 0.
 func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
 	at, lo := first-1, -1
-	for m := p.uvarint(); m > 0 && p.err == nil; m-- {
-		step, n := p.uvarint(), p.count()
-		if p.err == nil && (step == 0 || step > uint64(len(to)-1-at) || n == 0 || sum+n > maxCount) {
-			p.fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, at, n)
+	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
+		step, n := p.Uvarint(), p.count()
+		if p.Err == nil && (step == 0 || step > uint64(len(to)-1-at) || n == 0 || sum+n > maxCount) {
+			p.Fail(fault.Corrupt, "a step of %d from %d, a count of %d", step, at, n)
 		}
-		if p.err != nil {
+		if p.Err != nil {
 			break
 		}
 		at += int(step)
@@ -257,14 +211,14 @@ func (p *stateParser) counts(to []uint64, first int) (sum uint64, lo, hi int) {
 
 // bins reads the bins of n samples, of which the range takes lo to hi of width 2^k.
 func (p *stateParser) bins(h *hist, k int, lo, hi int64, n uint64) {
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
 	h.fit(k, lo, hi, 0, 0)
 	first, last := int(lo-h.base), int(hi-h.base)
 	sum, a, b := p.counts(h.counts, first)
-	if p.err == nil && (sum != n || a != first || b != last) {
-		p.fail(fault.Corrupt, "bins that are not those of %d samples", n)
+	if p.Err == nil && (sum != n || a != first || b != last) {
+		p.Fail(fault.Corrupt, "bins that are not those of %d samples", n)
 	}
 }
 
@@ -278,14 +232,14 @@ func (a *integers) parseState(p *stateParser) {
 	if a.n == 0 {
 		return
 	}
-	a.min, a.max = p.varint(), p.varint()
+	a.min, a.max = p.Varint(), p.Varint()
 	p.words(a.sum[:])
 	p.words(a.squares[:])
 	lo, hi := keyRange(a.dtype)
-	if p.err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
-		p.fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
+	if p.Err == nil && (a.min > a.max || a.min < lo || a.max > hi) {
+		p.Fail(fault.Corrupt, "the range %d to %d", a.min, a.max)
 	}
-	if p.err == nil && a.min != a.max {
+	if p.Err == nil && a.min != a.max {
 		k := intWidth(a.min, a.max)
 		p.bins(&a.hist, k, a.min>>k, a.max>>k, a.n)
 	}
@@ -311,27 +265,27 @@ func (a *floats) parseState(p *stateParser) {
 	var ends [2]uint64
 	p.words(ends[:])
 	a.min, a.max = math.Float64frombits(ends[0]), math.Float64frombits(ends[1])
-	if p.err == nil && !(a.min <= a.max && a.max-a.max == 0 && a.min-a.min == 0) ||
+	if p.Err == nil && !(a.min <= a.max && a.max-a.max == 0 && a.min-a.min == 0) ||
 		a.dtype == chunk.Float32 && (float64(float32(a.min)) != a.min || float64(float32(a.max)) != a.max) {
-		p.fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
+		p.Fail(fault.Corrupt, "the range %g to %g", a.min, a.max)
 	}
 	at := -1
-	for m := p.uvarint(); m > 0 && p.err == nil; m-- {
-		step := p.uvarint()
+	for m := p.Uvarint(); m > 0 && p.Err == nil; m-- {
+		step := p.Uvarint()
 		if step == 0 || step > uint64(len(a.parts)-2-at) { // the last exponent is that of NaN
-			p.fail(fault.Corrupt, "a step of %d exponents from %d", step, at)
+			p.Fail(fault.Corrupt, "a step of %d exponents from %d", step, at)
 			return
 		}
 		at += int(step)
 		p.words(a.parts[at].sum[:])
 		p.words(a.parts[at].squares[:])
 	}
-	if p.err == nil && a.min != a.max {
+	if p.Err == nil && a.min != a.max {
 		k := width(a.min, a.max)
 		s1, s2 := scales(k)
 		p.bins(&a.hist, k, binOf(a.min, s1, s2), binOf(a.max, s1, s2), a.n)
 	}
-	if p.err == nil {
+	if p.Err == nil {
 		m := a.moments()
 		unit := new(big.Rat).SetFrac(big.NewInt(1), new(big.Int).Lsh(big.NewInt(1), uint(-m.unit)))
 		inUnits := func(v float64) *big.Int {
@@ -344,7 +298,7 @@ func (a *floats) parseState(p *stateParser) {
 
 // checkSums checks that n numbers from lo to hi can have these sums.
 func (p *stateParser) checkSums(n uint64, sum, squares, lo, hi *big.Int) {
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
 	count := new(big.Int).SetUint64(n)
@@ -352,6 +306,6 @@ func (p *stateParser) checkSums(n uint64, sum, squares, lo, hi *big.Int) {
 	spread := new(big.Int).Mul(count, squares)
 	spread.Sub(spread, new(big.Int).Mul(sum, sum))
 	if sum.Cmp(least) < 0 || sum.Cmp(most) > 0 || spread.Sign() < 0 {
-		p.fail(fault.Corrupt, "sums that %d samples of this range cannot have", n)
+		p.Fail(fault.Corrupt, "sums that %d samples of this range cannot have", n)
 	}
 }
