@@ -1,6 +1,15 @@
 // Package shuffle says which sample stands at a global position, and which window of it: pure
 // functions of (seed, epoch, position) with O(1) time and memory, no stored permutation.
 //
+// A Spec of datasets (rows, subsets of rows, sequences in time), their samplers (whole chips; random,
+// grid, resized and weighted windows; visits tile by tile) and mixtures of them is compiled to a Plan.
+// Plan.At gives what stands at a position, Plan.Window its window once the asset's size is known, and
+// Plan.Substitute what takes the place of a bad sample. Order, Window, Ticket and State are what
+// these rest on, Split makes the subsets.
+//
+// Not supported: weighted, resized or grid windows in the tile-aware order; drawing assets in
+// proportion to their weights, other than by a mixture of strata.
+//
 // docs/order.md defines every function here exactly; the Python package computes the same, and
 // testdata/order.json holds vectors that both are tested against. Changing any result is a new
 // version of the order (see Version) and breaks resuming.

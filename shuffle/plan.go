@@ -31,7 +31,8 @@ type Dataset struct {
 	Series *Series
 	// Sampler says which windows of an item there are.
 	Sampler Sampler
-	// Transforms is the set that a sample's transform is drawn from; 0 for none.
+	// Transforms is the set that a sample's transform is drawn from; 0 for none. Those that swap rows with
+	// columns need square windows: whole chips are the reader's to check.
 	Transforms Elements
 }
 
@@ -88,29 +89,30 @@ type Sampler struct {
 // Draw is what stands at a position: which sample of which dataset.
 type Draw struct {
 	// Dataset is the number of the dataset among those of the spec, from left to right.
-	Dataset int
+	Dataset int `json:"dataset"`
 	// Seed, Epoch and Position are the dataset's own: what its windows and transform are drawn from.
-	Seed     uint64
-	Epoch    uint64
-	Position int64
+	Seed     uint64 `json:"seed"`
+	Epoch    uint64 `json:"epoch"`
+	Position int64  `json:"position"`
 	// Sample is the number of the sample among those of the dataset.
-	Sample int64
+	Sample int64 `json:"sample"`
 	// Item is the row, the index in Rows or the sequence; Row is the row of the table, of a sequence
 	// its first. See Plan.Rows.
-	Item, Row int64
+	Item int64 `json:"item"`
+	Row  int64 `json:"row"`
 	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit.
-	Sub int64
+	Sub int64 `json:"sub"`
 	// Transform is applied to every field after its window is read.
-	Transform Element
+	Transform Element `json:"transform"`
 	// Attempt is 0, or how many samples before this one were bad. See Plan.Substitute.
-	Attempt int
+	Attempt int `json:"attempt"`
 }
 
 // Pool names windows that are shuffled together, and so share decoded tiles.
 type Pool struct {
-	Dataset int
-	Epoch   uint64 // the dataset's
-	Index   int64
+	Dataset int    `json:"dataset"`
+	Epoch   uint64 `json:"epoch"` // the dataset's
+	Index   int64  `json:"index"`
 }
 
 // Plan is a compiled spec: which sample stands at any position, and which window of it. All of it

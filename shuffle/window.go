@@ -7,7 +7,12 @@ import (
 )
 
 // Box is a window of an asset in pixels: the corner, and the size.
-type Box struct{ Y, X, H, W int }
+type Box struct {
+	Y int `json:"y"`
+	X int `json:"x"`
+	H int `json:"h"`
+	W int `json:"w"`
+}
 
 // maxSide bounds windows, tiles and strides, so that no product of sizes overflows.
 const maxSide = 1 << 24
@@ -272,6 +277,13 @@ func (v *Visits) PoolOf(p int64) int64 { return p / v.PoolLen() }
 // Chunks returns how many rows and columns of tiles the windows of a visit touch at most.
 func (v *Visits) Chunks() (down, across int) {
 	return (v.TileH-v.AlignY+v.H-1)/v.TileH + 1, (v.TileW-v.AlignX+v.W-1)/v.TileW + 1
+}
+
+// PoolWithin returns the largest pool whose decoded tiles fit in a quota, at least 1, where a tile of
+// all fields takes tileBytes. Two pools are in memory where one ends and the next begins.
+func (v *Visits) PoolWithin(quota, tileBytes int64) int {
+	down, across := v.Chunks()
+	return int(min(max(quota/max(tileBytes, 1)/int64(down)/int64(across), 1), maxSide))
 }
 
 // Tiles returns the number of tiles of an asset of height by width pixels that a corner may be in:

@@ -125,6 +125,19 @@ func TestWeightsRefuse(t *testing.T) {
 	}
 }
 
+func TestPoolWithin(t *testing.T) {
+	v := Visits{H: 256, W: 512, TileH: 512, TileW: 256, PerVisit: 1, Pool: 1, AlignY: 1, AlignX: 1}
+	// A window has corners in one tile: 2 tiles down, and 3 across since it is two tiles wide.
+	if down, across := v.Chunks(); down != 2 || across != 3 {
+		t.Errorf("%d by %d tiles", down, across)
+	}
+	for quota, want := range map[int64]int{0: 1, 5999: 1, 6000: 1, 12_000: 2, 600_000: 100, math.MaxInt64: maxSide} {
+		if n := v.PoolWithin(quota, 1000); n != want {
+			t.Errorf("%d visits in %d bytes, not %d", n, quota, want)
+		}
+	}
+}
+
 // TestVisitsAreUniform: over the windows of an item every corner is as likely as with the random window;
 // a tile is visited its share of times, rounded up or down; and a visit's windows are in its chunks.
 func TestVisitsAreUniform(t *testing.T) {
