@@ -68,7 +68,8 @@ func (g *Grid) Count(height, width int) int64 {
 	return int64(down) * int64(across)
 }
 
-// At returns the window number j of an asset of height by width pixels, row by row.
+// At returns the window number j, below Count, of an asset of height by width pixels, row by row. An asset
+// that is smaller than the table said has no such window: a reader checks sizes first.
 func (g *Grid) At(j int64, height, width int) Box {
 	_, across := g.Shape(height, width)
 	b := Box{Y: int(j/int64(across)) * g.StrideY, X: int(j%int64(across)) * g.StrideX, H: g.H, W: g.W}

@@ -148,19 +148,17 @@ class Grid:
     pad: bool = False
     runs: Runs = field(default_factory=lambda: Runs([]))
 
-    def _side(self, size: int, h: int, stride: int, align: int) -> tuple[int, int]:
-        """The number of windows, and their last start, on a side."""
+    def _side(self, size: int, h: int, stride: int, align: int) -> int:
+        """The number of windows on a side."""
         if self.pad:
-            count = _padded(size, h, stride)
-            return count, (count - 1) * stride
-        end = align * (_corners(size, h, align) - 1)
-        return -(-end // stride) + 1, end
+            return _padded(size, h, stride)
+        return -(-(align * (_corners(size, h, align) - 1)) // stride) + 1
 
     def shape(self, height: int, width: int) -> tuple[int, int]:
         """Returns the numbers of windows down and across an asset."""
         return (
-            self._side(height, self.h, self.stride_y, self.align_y)[0],
-            self._side(width, self.w, self.stride_x, self.align_x)[0],
+            self._side(height, self.h, self.stride_y, self.align_y),
+            self._side(width, self.w, self.stride_x, self.align_x),
         )
 
     def count(self, height: int, width: int) -> int:
@@ -170,10 +168,11 @@ class Grid:
 
     def at(self, j: int, height: int, width: int) -> Box:
         """Returns window number j of an asset of height by width pixels, row by row."""
-        _, end_y = self._side(height, self.h, self.stride_y, self.align_y)
-        across, end_x = self._side(width, self.w, self.stride_x, self.align_x)
-        y = min(j // across * self.stride_y, end_y)
-        x = min(j % across * self.stride_x, end_x)
+        _, across = self.shape(height, width)
+        y, x = j // across * self.stride_y, j % across * self.stride_x
+        if not self.pad:
+            y = min(y, self.align_y * (_corners(height, self.h, self.align_y) - 1))
+            x = min(x, self.align_x * (_corners(width, self.w, self.align_x) - 1))
         return Box(y, x, self.h, self.w)
 
 
