@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/corpus/whole"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // decode opens a file and decodes all of it.
@@ -184,5 +185,35 @@ func BenchmarkOpen(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// Every compression that has a name and no decoder is unsupported by that name, one without by its number.
+func TestCompressionsThatAreNotRead(t *testing.T) {
+	names := map[uint16]string{12345: "12345"}
+	for c, name := range compressionNames {
+		names[c] = name
+	}
+	read := 0
+	for c, name := range names {
+		x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: chunk.Uint8, Predictor: chunk.NoPredictor}
+		o := TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Predictor: chunk.NoPredictor}.withDefaults()
+		fields := togFields(x, &o, []int{256})
+		setOffsets(fields, x, []int{256}, 16+ifd.End(16, fields))
+		for i := range fields {
+			if fields[i].Tag == tagCompression {
+				fields[i] = ifd.Shorts(tagCompression, c)
+			}
+		}
+		file := append(ifd.AppendDirectory(ifd.AppendHeader(nil, 16), 16, fields), make([]byte, 400)...)
+		switch _, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{}); {
+		case err == nil:
+			read++
+		case !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "compression "+name+":"):
+			t.Errorf("%d: %v", c, err)
+		}
+	}
+	if read != 6 { // none, LZW, both of deflate, PackBits, zstd
+		t.Errorf("%d compressions are read", read)
 	}
 }
