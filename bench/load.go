@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -56,12 +58,13 @@ func (o LoadOptions) validate() error {
 }
 
 // Load measures the batches of a loader in this process: samples and bytes of tensors a second,
-// allocations, and the most memory resident. Epochs follow each other without end.
+// CPU time, waits for a batch, allocations, and the most memory resident. Epochs follow each other without end.
 func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	born := time.Now()
 	e, err := loader.Open(ctx, o.Spec, o.Options)
 	if err != nil {
 		return nil, err
@@ -72,6 +75,10 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		return nil, err
 	}
 	defer l.Close()
+	if _, _, err := take(ctx, l); err != nil {
+		return nil, err
+	}
+	first := time.Since(born)
 	chunks, err := chunksPerSample(ctx, e.Spec(), o.Options)
 	if err != nil {
 		return nil, err
@@ -99,6 +106,9 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("samples", "samples/s", m.samples), newFigure("tensors", "MB/s", m.mb),
 		newFigure("allocations", "a sample", m.perSample), newFigure("allocations", "a chunk", m.perChunk),
 		newFigure("allocated", "bytes a sample", m.bytesPerSample),
+		newFigure("cpu", "ms a sample", m.cpu),
+		newFigure("wait p50", "ms", m.wait50), newFigure("wait p99", "ms", m.wait99),
+		newFigure("first batch", "ms", []float64{milliseconds(first)}),
 		newFigure("max rss", "MB", []float64{float64(maxRSS(false)) / 1e6}),
 	}
 	return r, nil
@@ -122,22 +132,38 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 
 type loadRounds struct {
 	samples, mb, perSample, perChunk, bytesPerSample []float64
+	cpu, wait50, wait99                              []float64
+}
+
+func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
+
+// nearest returns the value with a share q of all at or below it; waits is sorted and has one at least.
+func nearest(waits []time.Duration, q float64) time.Duration {
+	return waits[min(len(waits)-1, int(math.Ceil(q*float64(len(waits))))-1)]
 }
 
 func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, chunks float64) error {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
 	var rows, bytes int64
-	start := time.Now()
+	waits := make([]time.Duration, 0, 1<<12) // so that noting them allocates nothing in most rounds
+	cpu, start := cpuTime(), time.Now()
 	for rows == 0 || time.Since(start) < d {
+		asked := time.Now()
 		r, b, err := take(ctx, l)
 		if err != nil {
 			return err
 		}
+		waits = append(waits, time.Since(asked))
 		rows, bytes = rows+r, bytes+b
 	}
 	t := time.Since(start).Seconds()
+	cpu = cpuTime() - cpu
 	runtime.ReadMemStats(&after)
+	slices.Sort(waits)
+	m.cpu = append(m.cpu, milliseconds(cpu)/float64(rows))
+	m.wait50 = append(m.wait50, milliseconds(nearest(waits, 0.5)))
+	m.wait99 = append(m.wait99, milliseconds(nearest(waits, 0.99)))
 	n := float64(rows)
 	m.samples = append(m.samples, n/t)
 	m.mb = append(m.mb, float64(bytes)/1e6/t)

@@ -5,6 +5,7 @@ package bench
 import (
 	"runtime"
 	"syscall"
+	"time"
 )
 
 // maxRSS returns the most memory that this process, or its children that have ended, has had
@@ -22,4 +23,13 @@ func maxRSS(children bool) int64 {
 		return int64(u.Maxrss)
 	}
 	return int64(u.Maxrss) << 10
+}
+
+// cpuTime returns the CPU time that this process has used; 0 where it is not known.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		return 0
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }

@@ -72,10 +72,10 @@ they fit. MB are 10^6 bytes of decoded samples.`,
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return usagef("no verb is named: decode, frames, load or stream")
+			return usagef("no verb is named: decode, frames, load, peers or stream")
 		},
 	}
-	cmd.AddCommand(newBenchDecode(s), newBenchFrames(s), newBenchLoad(s), newBenchStream(s))
+	cmd.AddCommand(newBenchDecode(s), newBenchFrames(s), newBenchLoad(s), newBenchPeers(s), newBenchStream(s))
 	return cmd
 }
 
@@ -158,8 +158,8 @@ func newBenchLoad(s streams) *cobra.Command {
 		Use:   "load [flags] DATASET",
 		Short: "Measure batches in this process",
 		Long: `Measure the batches of a dataset (a catalog, table, folder, glob or file) in this process, as a Go
-program gets them: samples and MB of tensors a second, allocations a sample and a chunk in the steady
-state, and the most memory that was resident.`,
+program gets them: samples and MB of tensors a second, CPU time and allocations a sample (and a chunk) in
+the steady state, the consumer's waits for a batch, and the most memory that was resident.`,
 		Example: `  chaski bench load --batch 4 --rounds 2 --seconds 0.1 chips/
   chaski bench load --batch 4 --window 32x32 --normalize mean_std --stats stats.json --rounds 2 --seconds 0.1 --json chips/`,
 		Args: exactlyOne("DATASET"),

@@ -39,3 +39,10 @@ func (p *progress) done() {
 		p.bar.Finish() //nolint:errcheck
 	}
 }
+
+// describe says what the bar is about to count.
+func (p *progress) describe(what string) {
+	if p.bar != nil {
+		p.bar.Describe(what)
+	}
+}

@@ -1,0 +1,275 @@
+package peers
+
+import (
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/bench"
+	"github.com/chaski-eo/chaski/view"
+)
+
+// Status says whether a row has figures.
+type Status string
+
+// The statuses of a row.
+const (
+	OK      Status = "ok"
+	Missing Status = "missing" // something is not installed or not made
+	Failed  Status = "failed"
+	Wrong   Status = "wrong" // it yields other samples than were written, so it is not timed
+)
+
+// Report is the result of Run.
+type Report struct {
+	Date     string        `json:"date"` // of the beginning, UTC
+	Settings Settings      `json:"settings"`
+	Machine  Machine       `json:"machine"`
+	Shapes   []ShapeResult `json:"shapes"`
+}
+
+// Settings that all rows have in common.
+type Settings struct {
+	Rounds  int     `json:"rounds"`
+	Seconds float64 `json:"seconds"` // of a round, at least
+	Workers int     `json:"workers"`
+}
+
+// Machine is what figures depend on besides settings.
+type Machine struct {
+	bench.Machine
+	Memory     int64             `json:"memory"` // bytes
+	Python     string            `json:"python"`
+	Versions   map[string]string `json:"versions"`    // of Python packages
+	LoadBefore float64           `json:"load_before"` // average of a minute
+	LoadAfter  float64           `json:"load_after"`
+}
+
+// ShapeResult are the figures of a shape.
+type ShapeResult struct {
+	Shape   Shape            `json:"shape"`
+	Batch   int              `json:"batch"`
+	About   string           `json:"about"`
+	Imagery string           `json:"imagery"` // what the samples were cut from
+	Bytes   map[string]int64 `json:"bytes"`   // of the files of each format
+	Rows    []Row            `json:"rows"`
+}
+
+// Row is a peer on a shape. Where it has no figures, Status and Why say why; Rounds may then have some
+// from before it failed.
+type Row struct {
+	Peer   string   `json:"peer"`
+	About  string   `json:"about"`
+	Format string   `json:"format"`
+	Status Status   `json:"status"`
+	Why    string   `json:"why,omitempty"`
+	Rounds []*Round `json:"rounds"` // nil where there was none
+
+	Samples *Spread `json:"samples_per_s,omitempty"`
+	Ratio   *Spread `json:"ratio,omitempty"`            // to the baseline, round by round
+	CPU     *Spread `json:"cpu_s_per_sample,omitempty"` // of all processes
+	Wait50  *Spread `json:"wait_p50_s,omitempty"`       // of the consumer for a batch
+	Wait99  *Spread `json:"wait_p99_s,omitempty"`
+	First   *Spread `json:"first_batch_s,omitempty"` // from making the loader, PyTorch being imported
+	RSS     *Spread `json:"rss_bytes,omitempty"`     // sum over processes of the most that each had
+	PSS     *Spread `json:"pss_bytes,omitempty"`     // of all processes at the end, shared pages once
+}
+
+// Round is one measurement. What is 0 is not known.
+type Round struct {
+	SamplesPerS float64 `json:"samples_per_s"`
+	CPU         float64 `json:"cpu_s_per_sample,omitempty"`
+	WaitP50     float64 `json:"wait_p50_s,omitempty"`
+	WaitP99     float64 `json:"wait_p99_s,omitempty"`
+	FirstBatch  float64 `json:"first_batch_s,omitempty"`
+	RSS         float64 `json:"rss_bytes,omitempty"`
+	PSS         float64 `json:"pss_bytes,omitempty"`
+	Load        float64 `json:"load"` // average of the machine, before
+}
+
+// Spread is the least, median and greatest of the rounds.
+type Spread struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	Max    float64 `json:"max"`
+}
+
+// spread returns nil if there are no values.
+func spread(values []float64) *Spread {
+	if len(values) == 0 {
+		return nil
+	}
+	s := slices.Sorted(slices.Values(values))
+	n := len(s)
+	return &Spread{s[0], (s[(n-1)/2] + s[n/2]) / 2, s[n-1]}
+}
+
+// refuse notes why a row has no figures.
+func (r *Row) refuse(err error) {
+	r.Status, r.Why = Failed, err.Error()
+	if a, ok := err.(*absence); ok {
+		r.Status, r.Why = a.status, a.why
+	}
+}
+
+// summarise makes the spreads of rows that are whole.
+func (s *ShapeResult) summarise() {
+	var base []*Round
+	for _, r := range s.Rows {
+		if r.Peer == Baseline && r.Status == OK {
+			base = r.Rounds
+		}
+	}
+	for i := range s.Rows {
+		s.Rows[i].summarise(base)
+	}
+}
+
+func (r *Row) summarise(base []*Round) {
+	if r.Status != OK {
+		return
+	}
+	of := func(get func(*Round) float64) *Spread {
+		var values []float64
+		for _, round := range r.Rounds {
+			if v := get(round); v > 0 {
+				values = append(values, v)
+			}
+		}
+		return spread(values)
+	}
+	r.Samples = of(func(m *Round) float64 { return m.SamplesPerS })
+	r.CPU = of(func(m *Round) float64 { return m.CPU })
+	r.Wait50 = of(func(m *Round) float64 { return m.WaitP50 })
+	r.Wait99 = of(func(m *Round) float64 { return m.WaitP99 })
+	r.First = of(func(m *Round) float64 { return m.FirstBatch })
+	r.RSS = of(func(m *Round) float64 { return m.RSS })
+	r.PSS = of(func(m *Round) float64 { return m.PSS })
+	var ratios []float64
+	for i, b := range base {
+		if b.SamplesPerS > 0 {
+			ratios = append(ratios, r.Rounds[i].SamplesPerS/b.SamplesPerS)
+		}
+	}
+	r.Ratio = spread(ratios)
+}
+
+// ranked returns the rows with figures, fastest first, and the others.
+func (s *ShapeResult) ranked() (with, without []Row) {
+	for _, r := range s.Rows {
+		if r.Samples != nil {
+			with = append(with, r)
+		} else {
+			without = append(without, r)
+		}
+	}
+	slices.SortStableFunc(with, func(a, b Row) int {
+		switch {
+		case a.Samples.Median > b.Samples.Median:
+			return -1
+		case a.Samples.Median < b.Samples.Median:
+			return 1
+		}
+		return 0
+	})
+	return with, without
+}
+
+// WriteMarkdown writes the machine and a table a shape.
+func (r *Report) WriteMarkdown(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "# Side by side with other loaders\n\n%s\n", r.head())
+	b.WriteString("\nMedian of the rounds; least – most in brackets. × is samples/s against " + Baseline + `, round by round. CPU is of all
+processes of a loader. Waits are the consumer's, for a batch. First batch: from making the loader, PyTorch being imported. Memory is what all
+processes have at the end, pages that they share counted once; peak RSS is the sum of what each had at most.
+`)
+	for i := range r.Shapes {
+		r.Shapes[i].markdown(&b)
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// head says when and on what, how, and with which versions.
+func (r *Report) head() string {
+	m, s := r.Machine, r.Settings
+	var versions []string
+	for _, name := range slices.Sorted(maps.Keys(m.Versions)) {
+		versions = append(versions, name+" "+m.Versions[name])
+	}
+	return fmt.Sprintf(`%s on %s, %d cores, %.0f GB, %s/%s, %s, Python %s; zstd of the engine: %s.
+%d rounds of %g s in turns, %d workers each; load average %.2f before and %.2f after.
+
+%s.`, r.Date, m.CPU, m.Cores, float64(m.Memory)/1e9, m.OS, m.Arch, m.Go, m.Python, m.Zstd,
+		s.Rounds, s.Seconds, s.Workers, m.LoadBefore, m.LoadAfter, strings.Join(versions, ", "))
+}
+
+func (s *ShapeResult) markdown(b *strings.Builder) {
+	fmt.Fprintf(b, "\n## %s\n\n%s. From %s.\n", s.Shape.Name, s.About, s.Imagery)
+	var sizes []string
+	for _, f := range slices.Sorted(maps.Keys(s.Bytes)) {
+		sizes = append(sizes, fmt.Sprintf("%s %.0f MB", f, float64(s.Bytes[f])/1e6))
+	}
+	fmt.Fprintf(b, "Files: %s.\n\n", strings.Join(sizes, ", "))
+	b.WriteString("| peer | samples/s | × | CPU, ms a sample | wait p50 / p99, ms | first batch, s | memory / peak RSS, MB |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
+	with, without := s.ranked()
+	for _, r := range with {
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s |\n", r.Peer, r.Samples.text(1, 0), r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
+			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0), r.RSS.median(1e-6, 0))
+	}
+	for _, r := range without {
+		why := strings.NewReplacer("|", "/", "\n", " ").Replace(r.Why)
+		fmt.Fprintf(b, "| %s | %s: %s | | | | | |\n", r.Peer, r.Status, shorten(why, 120))
+	}
+}
+
+// shorten cuts a text to n runes.
+func shorten(text string, n int) string {
+	if r := []rune(text); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return text
+}
+
+// text writes median (least – most) times a scale.
+func (s *Spread) text(scale float64, digits int) string {
+	if s == nil {
+		return "–"
+	}
+	if s.Min == s.Max {
+		return s.median(scale, digits)
+	}
+	return fmt.Sprintf("%.*f (%.*f – %.*f)", digits, s.Median*scale, digits, s.Min*scale, digits, s.Max*scale)
+}
+
+func (s *Spread) median(scale float64, digits int) string {
+	if s == nil {
+		return "–"
+	}
+	return fmt.Sprintf("%.*f", digits, s.Median*scale)
+}
+
+// WriteFigure writes a panel a shape with a bar a peer. format is view.PNG or view.SVG.
+func (r *Report) WriteFigure(w io.Writer, format string) error {
+	var panels []view.BarPanel
+	for i := range r.Shapes {
+		s := &r.Shapes[i]
+		p := view.BarPanel{Name: s.Shape.Name, Caption: s.About}
+		with, _ := s.ranked()
+		for _, row := range with {
+			bar := view.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max, Marked: strings.HasPrefix(row.Peer, "chaski")}
+			if row.Ratio != nil {
+				bar.Note = "× " + row.Ratio.median(1, 2)
+			}
+			p.Bars = append(p.Bars, bar)
+		}
+		panels = append(panels, p)
+	}
+	m, s := r.Machine, r.Settings
+	note := fmt.Sprintf("median of %d rounds of %g s with least and most, %d workers each; × against %s; %s, %d cores, %s",
+		s.Rounds, s.Seconds, s.Workers, Baseline, m.CPU, m.Cores, r.Date)
+	return view.WriteBars(w, "Samples a second into a training loop", note, panels, format)
+}

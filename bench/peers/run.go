@@ -1,0 +1,445 @@
+package peers
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chaski-eo/chaski/bench"
+)
+
+// Options of Run.
+type Options struct {
+	Shapes []Shape
+	Peers  []Peer
+	// Rounds of at least Seconds for each peer. Default 3 of 10.
+	Rounds  int
+	Seconds float64
+	// Workers of each loader: processes of a DataLoader, or threads that decode. Default 2.
+	Workers int
+	// Work is the folder of the samples; those that are there are used again.
+	Work string
+	// Imagery are folders with imagery to cut samples from: .npy and what GDAL reads, with s2, naip or
+	// landsat in their names. Of each the largest file is taken.
+	Imagery []string
+	// Testdata is the folder with imagery to fall back on; "" for none.
+	Testdata    string
+	Environment *Environment
+	// PythonPath is put before PYTHONPATH: where the package chaski is, if it is not installed.
+	PythonPath string
+	// Engine is the chaski command; Full the one with libzstd, or "".
+	Engine, Full string
+	// Progress is called before every step.
+	Progress func(done, total int, what string)
+	// Shaped is called with the report after every shape.
+	Shaped func(*Report) error
+}
+
+func (o Options) withDefaults() Options {
+	if o.Rounds == 0 {
+		o.Rounds = 3
+	}
+	if o.Seconds == 0 {
+		o.Seconds = 10
+	}
+	if o.Workers == 0 {
+		o.Workers = 2
+	}
+	if o.Progress == nil {
+		o.Progress = func(int, int, string) {}
+	}
+	if o.Shaped == nil {
+		o.Shaped = func(*Report) error { return nil }
+	}
+	return o
+}
+
+// Limits of time; a loader that hangs is a row that says so.
+const (
+	makeTime  = time.Hour
+	checkTime = 30 * time.Minute
+)
+
+// Run measures all peers on all shapes. What a peer lacks or fails at is told in its row. It is an error
+// that there is no imagery, or that an interpreter does not run.
+func Run(ctx context.Context, o Options) (*Report, error) {
+	o = o.withDefaults()
+	if o.Rounds < 1 || !(o.Seconds > 0) || o.Workers < 1 || len(o.Shapes) == 0 || len(o.Peers) == 0 {
+		return nil, fmt.Errorf("peers: %d rounds of %g s, %d workers, %d shapes, %d peers", o.Rounds, o.Seconds, o.Workers, len(o.Shapes), len(o.Peers))
+	}
+	if err := os.MkdirAll(o.Work, 0o755); err != nil {
+		return nil, err
+	}
+	if err := os.WriteFile(o.script(), script, 0o644); err != nil {
+		return nil, err
+	}
+	r, err := o.begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s := &steps{total: len(o.Shapes) * (1 + len(o.formats()) + len(o.Peers)*(1+o.Rounds)), tell: o.Progress}
+	for i, shape := range o.Shapes {
+		s.done = i * s.total / len(o.Shapes)
+		result, err := o.shape(ctx, shape, s)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", shape.Name, err)
+		}
+		r.Shapes = append(r.Shapes, *result)
+		r.Machine.LoadAfter = loadAverage()
+		if err := o.Shaped(r); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+type steps struct {
+	done, total int
+	tell        func(done, total int, what string)
+}
+
+func (s *steps) next(what string) {
+	s.tell(s.done, s.total, what)
+	s.done++
+}
+
+// begin describes the machine and what is installed on it.
+func (o *Options) begin(ctx context.Context) (*Report, error) {
+	r := &Report{
+		Settings: Settings{o.Rounds, o.Seconds, o.Workers},
+		Machine:  Machine{Machine: bench.ThisMachine(), Memory: totalMemory(), LoadBefore: loadAverage()},
+		Date:     time.Now().UTC().Format("2006-01-02"),
+	}
+	var installed struct {
+		Python   string            `json:"python"`
+		Versions map[string]string `json:"versions"`
+	}
+	j := job{Verb: "versions", Packages: append(packages(requirements), "chaski")}
+	if err := o.ask(ctx, o.Environment.Main, o.Engine, j, time.Minute, &installed); err != nil {
+		return nil, fmt.Errorf("%s: %w", o.Environment.Main.Path, err)
+	}
+	r.Machine.Python, r.Machine.Versions = installed.Python, installed.Versions
+	if o.Environment.Rumi1.Path != "" {
+		j.Packages = packages(requirementsRumi1)
+		installed.Versions = nil
+		if err := o.ask(ctx, o.Environment.Rumi1, o.Engine, j, time.Minute, &installed); ctx.Err() != nil {
+			return nil, err
+		}
+		for _, name := range slices.Sorted(maps.Keys(installed.Versions)) {
+			r.Machine.Versions[name+" (rumi1)"] = installed.Versions[name]
+		}
+	}
+	return r, nil
+}
+
+// formats are the formats that the peers read.
+func (o *Options) formats() (formats []string) {
+	for _, p := range o.Peers {
+		if !slices.Contains(formats, p.Format) {
+			formats = append(formats, p.Format)
+		}
+	}
+	return formats
+}
+
+// shape makes the samples of a shape, checks every peer on them, and measures.
+func (o *Options) shape(ctx context.Context, shape Shape, s *steps) (*ShapeResult, error) {
+	w := &workload{Options: o, shape: shape, dir: filepath.Join(o.Work, shape.Name), absent: map[string]error{}}
+	s.next(shape.Name + ": cutting samples")
+	if err := w.prepare(ctx); err != nil {
+		return nil, err
+	}
+	for _, format := range o.formats() {
+		s.next(shape.Name + ": writing " + format)
+		if err := w.write(ctx, format); err != nil {
+			return nil, err
+		}
+	}
+	result := &ShapeResult{Shape: shape, Batch: shape.Batch, About: shape.String(), Imagery: w.Made.Imagery, Bytes: w.Made.Bytes}
+	for _, p := range o.Peers {
+		s.next(shape.Name + ": checking " + p.Name)
+		row := Row{Peer: p.Name, About: p.About, Format: p.Format, Status: OK, Rounds: make([]*Round, o.Rounds)}
+		if err := w.check(ctx, p); ctx.Err() != nil {
+			return nil, ctx.Err()
+		} else if err != nil {
+			row.refuse(err)
+		}
+		result.Rows = append(result.Rows, row)
+	}
+	for round := range o.Rounds {
+		turn := round * len(o.Peers) / o.Rounds // so that a slow minute does not fall on the same peer
+		for i := range o.Peers {
+			k := (turn + i) % len(o.Peers)
+			p, row := o.Peers[k], &result.Rows[k]
+			s.next(fmt.Sprintf("%s: round %d, %s", shape.Name, round+1, p.Name))
+			if row.Status != OK {
+				continue
+			}
+			got, err := w.measure(ctx, p)
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			} else if err != nil {
+				row.refuse(err)
+				continue
+			}
+			row.Rounds[round] = got
+		}
+	}
+	result.summarise()
+	return result, nil
+}
+
+// workload is a shape in its folder. What is there already is described in made.json.
+type workload struct {
+	*Options
+	shape  Shape
+	dir    string
+	Made   made
+	absent map[string]error // formats that are not written, and why
+}
+
+// made says what a folder holds.
+type made struct {
+	Shape   Shape            `json:"shape"`
+	Files   []string         `json:"files"`   // of imagery, with size and time
+	Imagery string           `json:"imagery"` // what was made of them
+	Bytes   map[string]int64 `json:"bytes"`   // of each format that is written
+}
+
+func (w *workload) job(verb string) job {
+	return job{Verb: verb, Folder: w.dir, Shape: &w.shape, Batch: w.shape.Batch, Workers: w.Workers, Seconds: w.Seconds}
+}
+
+// prepare puts the scene, statistics and signatures into the folder, if those there are of other settings.
+func (w *workload) prepare(ctx context.Context) error {
+	files, err := w.imagery()
+	if err != nil {
+		return err
+	}
+	want := made{Shape: w.shape, Files: files, Bytes: map[string]int64{}}
+	want.Shape.Batch = 0 // samples do not depend on it, nor is it stored
+	b, err := os.ReadFile(filepath.Join(w.dir, "made.json"))
+	if err == nil && json.Unmarshal(b, &w.Made) == nil && w.Made.Shape == want.Shape && slices.Equal(w.Made.Files, files) {
+		return nil
+	}
+	w.Made = want
+	if err := os.RemoveAll(w.dir); err != nil {
+		return err
+	}
+	j := w.job("imagery")
+	for _, f := range files {
+		path, _, _ := strings.Cut(f, "\t")
+		j.Imagery = append(j.Imagery, path)
+	}
+	if err := w.ask(ctx, w.Environment.Main, w.Engine, j, makeTime, &w.Made); err != nil {
+		return err
+	}
+	if err := w.ask(ctx, w.Environment.Main, w.Engine, w.job("truth"), makeTime, &struct{}{}); err != nil {
+		return err
+	}
+	return w.save()
+}
+
+func (w *workload) save() error {
+	b, err := json.MarshalIndent(&w.Made, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(w.dir, "made.json"), b, 0o644)
+}
+
+// standIns are the files of testdata that imagery of a kind falls back on.
+var standIns = map[string]string{
+	"s2":      "demo/coast.tif",
+	"naip":    "raster/tog/rel-lzw-u8-pixel.tif",
+	"landsat": "raster/tog/tog-series-0.tif",
+}
+
+// imageryNames are parts of names of files with imagery of a kind.
+var imageryNames = map[string][]string{
+	"s2":      {"s2", "sentinel"},
+	"naip":    {"naip"},
+	"landsat": {"landsat", "l8", "l9"},
+}
+
+// imagery returns the files that may serve: those of the folders named or, if there are none, what stands
+// in for them. Each is "PATH\tSIZE\tTIME".
+func (w *workload) imagery() (files []string, err error) {
+	add := func(path string) {
+		if st, err := os.Stat(path); err == nil && st.Mode().IsRegular() {
+			files = append(files, fmt.Sprintf("%s\t%d\t%d", path, st.Size(), st.ModTime().Unix()))
+		}
+	}
+	for _, dir := range w.Imagery {
+		dir, err := filepath.Abs(dir)
+		if err != nil {
+			return nil, err
+		}
+		entries, err := os.ReadDir(dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			name := strings.ToLower(e.Name())
+			if slices.ContainsFunc(imageryNames[w.shape.Imagery], func(part string) bool { return strings.Contains(name, part) }) {
+				add(filepath.Join(dir, e.Name()))
+			}
+		}
+	}
+	if len(files) == 0 && w.Testdata != "" {
+		add(filepath.Join(w.Testdata, filepath.FromSlash(standIns[w.shape.Imagery])))
+	}
+	if len(files) == 0 {
+		return nil, &fs.PathError{Op: "imagery", Path: "*" + strings.Join(imageryNames[w.shape.Imagery], "* *") + "*", Err: fs.ErrNotExist}
+	}
+	return files, nil
+}
+
+// write writes a format, if it is not there.
+func (w *workload) write(ctx context.Context, format string) error {
+	if _, ok := w.Made.Bytes[format]; ok || !slices.ContainsFunc(w.Peers, func(p Peer) bool { return p.Format == format && p.reads(w.shape) }) {
+		return nil
+	}
+	in := w.Environment.of(format, "")
+	if why, ok := in.Missing[format]; ok {
+		w.absent[format] = &absence{Missing, why}
+		return nil
+	}
+	if in.Path == "" {
+		w.absent[format] = &absence{Missing, "no interpreter for " + format}
+		return nil
+	}
+	j := w.job("make")
+	j.Format = format
+	var answer struct {
+		Bytes int64 `json:"bytes"`
+	}
+	err := w.ask(ctx, in, w.Engine, j, makeTime, &answer)
+	if a := (*absence)(nil); errors.As(err, &a) {
+		a.why = format + " is not written: " + a.why
+		w.absent[format] = a
+		return nil
+	} else if err != nil {
+		return err
+	}
+	w.Made.Bytes[format] = answer.Bytes
+	return w.save()
+}
+
+// engine returns the engine of a peer.
+func (w *workload) engine(p Peer) string {
+	if p.full {
+		return w.Full
+	}
+	return w.Engine
+}
+
+// check has a peer yield an epoch and compares it with what was written.
+func (w *workload) check(ctx context.Context, p Peer) error {
+	in := w.Environment.of(p.Format, p.loader)
+	if !p.reads(w.shape) {
+		return &absence{Missing, "reads no windows"}
+	}
+	if p.full && w.Full == "" {
+		return &absence{Missing, "there is no chaski-full"}
+	}
+	if err := w.absent[p.Format]; err != nil {
+		return err
+	}
+	if why, ok := in.Missing[p.Name]; ok {
+		return &absence{Missing, why}
+	}
+	if p.loader == "" {
+		return nil // the same engine as that of a peer with Python
+	}
+	return w.ask(ctx, in, w.engine(p), w.jobOf("check", p), checkTime, &struct{}{})
+}
+
+func (w *workload) jobOf(verb string, p Peer) job {
+	j := w.job(verb)
+	j.Format, j.Loader, j.Transport = p.Format, p.loader, p.transport
+	return j
+}
+
+// measure runs a peer once.
+func (w *workload) measure(ctx context.Context, p Peer) (*Round, error) {
+	timeout := 2*time.Minute + time.Duration(6*w.Seconds*float64(time.Second))
+	r := &Round{Load: loadAverage()}
+	if p.loader != "" {
+		return r, w.ask(ctx, w.Environment.of(p.Format, p.loader), w.engine(p), w.jobOf("one", p), timeout, r)
+	}
+	args := []string{w.engine(p), "bench", "load", "--json", "--rounds", "1", "--seconds", fmt.Sprint(w.Seconds),
+		"--workers", strconv.Itoa(w.Workers), "--batch", strconv.Itoa(w.shape.Batch),
+		"--normalize", "mean_std", "--stats", filepath.Join(w.dir, "stats.json")}
+	if w.shape.Scene > 0 {
+		per := (w.shape.Samples + w.shape.Images - 1) / w.shape.Images
+		args = append(args, "--window", fmt.Sprintf("%dx%d", w.shape.Side, w.shape.Side), "--per-asset", strconv.Itoa(per))
+	}
+	out, err := w.command(ctx, Interpreter{}, w.Engine, timeout, append(args, filepath.Join(w.dir, p.Format, "*.tif"))...)
+	if err != nil {
+		return nil, err
+	}
+	var load bench.Report
+	if err := json.Unmarshal(out, &load); err != nil {
+		return nil, &absence{Failed, err.Error()}
+	}
+	return r, r.fromLoad(&load)
+}
+
+// fromLoad takes the figures of `chaski bench load`.
+func (r *Round) fromLoad(load *bench.Report) error {
+	for name, to := range map[string]struct {
+		value *float64
+		unit  float64
+	}{
+		"samples": {&r.SamplesPerS, 1}, "cpu": {&r.CPU, 1e-3}, "wait p50": {&r.WaitP50, 1e-3}, "wait p99": {&r.WaitP99, 1e-3},
+		"first batch": {&r.FirstBatch, 1e-3}, "max rss": {&r.RSS, 1e6},
+	} {
+		if f := load.Figure(name); f != nil {
+			*to.value = f.Median * to.unit
+		}
+	}
+	if r.SamplesPerS == 0 {
+		return &absence{Failed, "the report of bench load has no samples a second"}
+	}
+	return nil
+}
+
+// loadAverage returns the load of the last minute; 0 where it is not known.
+func loadAverage() float64 {
+	b, err := os.ReadFile("/proc/loadavg")
+	if err != nil {
+		return 0
+	}
+	first, _, _ := strings.Cut(string(b), " ")
+	v, err := strconv.ParseFloat(first, 64)
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// totalMemory returns the memory of the machine in bytes; 0 where it is not known.
+func totalMemory() int64 {
+	b, err := os.ReadFile("/proc/meminfo")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if f := strings.Fields(line); len(f) == 3 && f[0] == "MemTotal:" {
+			if kb, err := strconv.ParseInt(f[1], 10, 64); err == nil {
+				return kb << 10
+			}
+		}
+	}
+	return 0
+}
