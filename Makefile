@@ -89,6 +89,7 @@ check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)
 	$(PY) -m ruff check $(SCRIPTS)
+	$(PY) -m mypy --strict --python-version 3.10 bench/peers
 check-generated: env
 	CHASKI_GEN_VENV=$(CURDIR)/$(VENV)/generate proto/generate.sh --check
 
@@ -110,8 +111,8 @@ interop: build-default ## both directions of compatibility with the original Pyt
 	$(or $(PYTHON),python3) scripts/interop.py
 
 .PHONY: peers
-peers: build-default ## side by side with other loaders, over the workload .peers; see bench/peers/peers.py
-	$(or $(PYTHON),$(PY)) -W ignore bench/peers/peers.py run .peers --rounds 3 --out .peers/report
+peers: build ## side by side with other loaders, into .peers/report; hours, see docs/benchmarks.md
+	bin/chaski bench peers --work .peers/work -o .peers/report $(if $(PYTHON),--python $(PYTHON))
 
 .PHONY: clean
 clean: ## removes what was built, but for .venv

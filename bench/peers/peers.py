@@ -10,6 +10,7 @@ The argument is a Job; the last line of standard output is a JSON object, the an
     make       write the samples of a shape in a format: tog, rumi, rumi1, mds, zarr
     check      one epoch of a loader: every sample once, and its pixels in order
     one        samples per second of a loader, and what they cost
+    decode     bytes per second of whole files in one thread, without a loader
 
 Needs numpy; rasterio for imagery and tog; and each format and loader the package of its name.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.metadata
+import itertools
 import json
 import math
 import os
@@ -107,7 +109,8 @@ class Job:
 
     def files(self) -> list[Path]:
         """Returns the files of the format, in the order of their images."""
-        found = sorted((self.folder / self.format).glob("*[0-9].*[!r]"))
+        folder = self.folder / self.format
+        found = sorted(p for p in folder.glob("*") if p.suffix in (".tif", ".rumi"))
         if not found:
             raise FileNotFoundError(f"{self.format} is not made")
         return found
@@ -734,6 +737,19 @@ def measure(job: Job) -> dict[str, Any]:
     return answer | {"wait_p50_s": p50, "wait_p99_s": p99, "waits": len(waits)} | memory()
 
 
+def decode(job: Job) -> dict[str, Any]:
+    """Times a reader by itself."""
+    files, read = job.files(), READERS[job.loader](job)
+    for path in files[:4]:
+        read(path, None)
+    size, start = 0, time.perf_counter()
+    for path in itertools.cycle(files):
+        size += read(path, None).nbytes
+        if time.perf_counter() - start >= job.seconds:
+            break
+    return {"decode_bytes_per_s": size / (time.perf_counter() - start)}
+
+
 def tree() -> list[int]:
     """Returns this process and its descendants; on systems without /proc, none."""
     parents: dict[int, int] = {}
@@ -806,6 +822,7 @@ VERBS: dict[str, Callable[[Job], dict[str, Any]]] = {
     "make": make,
     "check": check,
     "one": measure,
+    "decode": decode,
 }
 
 

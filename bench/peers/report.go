@@ -35,6 +35,7 @@ type Settings struct {
 	Rounds  int     `json:"rounds"`
 	Seconds float64 `json:"seconds"` // of a round, at least
 	Workers int     `json:"workers"`
+	Quick   bool    `json:"quick"` // small shapes, to see that all works
 }
 
 // Machine is what figures depend on besides settings.
@@ -72,9 +73,10 @@ type Row struct {
 	CPU     *Spread `json:"cpu_s_per_sample,omitempty"` // of all processes
 	Wait50  *Spread `json:"wait_p50_s,omitempty"`       // of the consumer for a batch
 	Wait99  *Spread `json:"wait_p99_s,omitempty"`
-	First   *Spread `json:"first_batch_s,omitempty"` // from making the loader, PyTorch being imported
-	RSS     *Spread `json:"rss_bytes,omitempty"`     // sum over processes of the most that each had
-	PSS     *Spread `json:"pss_bytes,omitempty"`     // of all processes at the end, shared pages once
+	First   *Spread `json:"first_batch_s,omitempty"`      // from making the loader, PyTorch being imported
+	Decode  *Spread `json:"decode_bytes_per_s,omitempty"` // whole files in one thread, without a loader
+	RSS     *Spread `json:"rss_bytes,omitempty"`          // sum over processes of the most that each had
+	PSS     *Spread `json:"pss_bytes,omitempty"`          // of all processes at the end, shared pages once
 }
 
 // Round is one measurement. What is 0 is not known.
@@ -84,6 +86,7 @@ type Round struct {
 	WaitP50     float64 `json:"wait_p50_s,omitempty"`
 	WaitP99     float64 `json:"wait_p99_s,omitempty"`
 	FirstBatch  float64 `json:"first_batch_s,omitempty"`
+	Decode      float64 `json:"decode_bytes_per_s,omitempty"`
 	RSS         float64 `json:"rss_bytes,omitempty"`
 	PSS         float64 `json:"pss_bytes,omitempty"`
 	Load        float64 `json:"load"` // average of the machine, before
@@ -145,6 +148,7 @@ func (r *Row) summarise(base []*Round) {
 	r.Wait50 = of(func(m *Round) float64 { return m.WaitP50 })
 	r.Wait99 = of(func(m *Round) float64 { return m.WaitP99 })
 	r.First = of(func(m *Round) float64 { return m.FirstBatch })
+	r.Decode = of(func(m *Round) float64 { return m.Decode })
 	r.RSS = of(func(m *Round) float64 { return m.RSS })
 	r.PSS = of(func(m *Round) float64 { return m.PSS })
 	var ratios []float64
@@ -181,15 +185,35 @@ func (s *ShapeResult) ranked() (with, without []Row) {
 func (r *Report) WriteMarkdown(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# Side by side with other loaders\n\n%s\n", r.head())
-	b.WriteString("\nMedian of the rounds; least – most in brackets. × is samples/s against " + Baseline + `, round by round. CPU is of all
-processes of a loader. Waits are the consumer's, for a batch. First batch: from making the loader, PyTorch being imported. Memory is what all
-processes have at the end, pages that they share counted once; peak RSS is the sum of what each had at most.
+	if r.Settings.Quick {
+		b.WriteString("\n**Small files and short rounds, to see that everything works: these are no figures to go by.**\n")
+	}
+	b.WriteString("\nSamples a second into a loop that takes batches: median of the rounds, least – most in brackets. × is against " + Baseline + `, round by
+round. CPU is of all processes of a loader. Waits are the consumer's, for a batch. First batch: from making the loader, PyTorch being
+imported. Memory is what all processes have at the end, pages that they share counted once; peak RSS is the sum of what each had at most.
+Decoding is of whole files into arrays, in one thread, without a loader.
+
 `)
+	for _, p := range r.peers() {
+		fmt.Fprintf(&b, "- %s: %s (%s)\n", p.Peer, p.About, p.Format)
+	}
 	for i := range r.Shapes {
 		r.Shapes[i].markdown(&b)
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// peers returns a row of each peer.
+func (r *Report) peers() (rows []Row) {
+	for _, s := range r.Shapes {
+		for _, row := range s.Rows {
+			if !slices.ContainsFunc(rows, func(x Row) bool { return x.Peer == row.Peer }) {
+				rows = append(rows, row)
+			}
+		}
+	}
+	return rows
 }
 
 // head says when and on what, how, and with which versions.
@@ -213,16 +237,16 @@ func (s *ShapeResult) markdown(b *strings.Builder) {
 		sizes = append(sizes, fmt.Sprintf("%s %.0f MB", f, float64(s.Bytes[f])/1e6))
 	}
 	fmt.Fprintf(b, "Files: %s.\n\n", strings.Join(sizes, ", "))
-	b.WriteString("| peer | samples/s | × | CPU, ms a sample | wait p50 / p99, ms | first batch, s | memory / peak RSS, MB |\n")
-	b.WriteString("|---|---:|---:|---:|---:|---:|---:|\n")
+	b.WriteString("| peer | samples/s | × | CPU, ms a sample | wait p50 / p99, ms | first batch, s | memory / peak RSS, MB | decoding, MB/s |\n")
+	b.WriteString("|---|---:|---:|---:|---:|---:|---:|---:|\n")
 	with, without := s.ranked()
 	for _, r := range with {
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s |\n", r.Peer, r.Samples.text(1, 0), r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
-			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0), r.RSS.median(1e-6, 0))
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s / %s | %s | %s / %s | %s |\n", r.Peer, r.Samples.text(1, 0), r.Ratio.text(1, 2), r.CPU.median(1e3, 2),
+			r.Wait50.median(1e3, 1), r.Wait99.median(1e3, 1), r.First.median(1, 2), r.PSS.median(1e-6, 0), r.RSS.median(1e-6, 0), r.Decode.median(1e-6, 0))
 	}
 	for _, r := range without {
 		why := strings.NewReplacer("|", "/", "\n", " ").Replace(r.Why)
-		fmt.Fprintf(b, "| %s | %s: %s | | | | | |\n", r.Peer, r.Status, shorten(why, 120))
+		fmt.Fprintf(b, "| %s | %s: %s | | | | | | |\n", r.Peer, r.Status, shorten(why, 120))
 	}
 }
 
@@ -271,5 +295,8 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 	m, s := r.Machine, r.Settings
 	note := fmt.Sprintf("median of %d rounds of %g s with least and most, %d workers each; × against %s; %s, %d cores, %s",
 		s.Rounds, s.Seconds, s.Workers, Baseline, m.CPU, m.Cores, r.Date)
+	if s.Quick {
+		note = "small files and short rounds: no figures to go by; " + note
+	}
 	return view.WriteBars(w, "Samples a second into a training loop", note, panels, format)
 }

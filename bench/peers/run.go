@@ -26,6 +26,8 @@ type Options struct {
 	Seconds float64
 	// Workers of each loader: processes of a DataLoader, or threads that decode. Default 2.
 	Workers int
+	// Quick notes in the report that the shapes are small ones, whose figures mean little.
+	Quick bool
 	// Work is the folder of the samples; those that are there are used again.
 	Work string
 	// Imagery are folders with imagery to cut samples from: .npy and what GDAL reads, with s2, naip or
@@ -115,7 +117,7 @@ func (s *steps) next(what string) {
 // begin describes the machine and what is installed on it.
 func (o *Options) begin(ctx context.Context) (*Report, error) {
 	r := &Report{
-		Settings: Settings{o.Rounds, o.Seconds, o.Workers},
+		Settings: Settings{o.Rounds, o.Seconds, o.Workers, o.Quick},
 		Machine:  Machine{Machine: bench.ThisMachine(), Memory: totalMemory(), LoadBefore: loadAverage()},
 		Date:     time.Now().UTC().Format("2006-01-02"),
 	}
@@ -372,41 +374,74 @@ func (w *workload) jobOf(verb string, p Peer) job {
 
 // measure runs a peer once.
 func (w *workload) measure(ctx context.Context, p Peer) (*Round, error) {
-	timeout := 2*time.Minute + time.Duration(6*w.Seconds*float64(time.Second))
 	r := &Round{Load: loadAverage()}
-	if p.loader != "" {
-		return r, w.ask(ctx, w.Environment.of(p.Format, p.loader), w.engine(p), w.jobOf("one", p), timeout, r)
+	timeout := 2*time.Minute + time.Duration(6*w.Seconds*float64(time.Second))
+	err := w.load(ctx, p, timeout, r)
+	if err == nil && p.decodes && w.shape.Scene == 0 {
+		err = w.decode(ctx, p, timeout, r)
 	}
-	args := []string{w.engine(p), "bench", "load", "--json", "--rounds", "1", "--seconds", fmt.Sprint(w.Seconds),
-		"--workers", strconv.Itoa(w.Workers), "--batch", strconv.Itoa(w.shape.Batch),
+	return r, err
+}
+
+// load measures the loader.
+func (w *workload) load(ctx context.Context, p Peer, timeout time.Duration, r *Round) error {
+	if p.loader != "" {
+		return w.ask(ctx, w.Environment.of(p.Format, p.loader), w.engine(p), w.jobOf("one", p), timeout, r)
+	}
+	args := []string{"load", "--seconds", fmt.Sprint(w.Seconds), "--workers", strconv.Itoa(w.Workers), "--batch", strconv.Itoa(w.shape.Batch),
 		"--normalize", "mean_std", "--stats", filepath.Join(w.dir, "stats.json")}
 	if w.shape.Scene > 0 {
 		per := (w.shape.Samples + w.shape.Images - 1) / w.shape.Images
 		args = append(args, "--window", fmt.Sprintf("%dx%d", w.shape.Side, w.shape.Side), "--per-asset", strconv.Itoa(per))
 	}
-	out, err := w.command(ctx, Interpreter{}, w.Engine, timeout, append(args, filepath.Join(w.dir, p.Format, "*.tif"))...)
-	if err != nil {
-		return nil, err
-	}
-	var load bench.Report
-	if err := json.Unmarshal(out, &load); err != nil {
-		return nil, &absence{Failed, err.Error()}
-	}
-	return r, r.fromLoad(&load)
+	return w.bench(ctx, p, timeout, r, append(args, filepath.Join(w.dir, p.Format, "*.tif"))...)
 }
 
-// fromLoad takes the figures of `chaski bench load`.
-func (r *Round) fromLoad(load *bench.Report) error {
+// decode measures decoding without a loader, in one thread.
+func (w *workload) decode(ctx context.Context, p Peer, timeout time.Duration, r *Round) error {
+	seconds := min(w.Seconds, 2)
+	if p.loader != "" {
+		j := w.jobOf("decode", p)
+		j.Seconds = seconds
+		return w.ask(ctx, w.Environment.of(p.Format, p.loader), w.engine(p), j, timeout, r)
+	}
+	files, err := filepath.Glob(filepath.Join(w.dir, p.Format, "*.tif"))
+	if err != nil {
+		return err
+	}
+	files = files[:min(len(files), 1024)] // as many as a command line surely holds
+	return w.bench(ctx, p, timeout, r, append([]string{"decode", "--seconds", fmt.Sprint(seconds), "--workers", "1"}, files...)...)
+}
+
+// bench runs one round of `chaski bench VERB`.
+func (w *workload) bench(ctx context.Context, p Peer, timeout time.Duration, r *Round, args ...string) error {
+	command := append([]string{w.engine(p), "bench", args[0], "--json", "--rounds", "1"}, args[1:]...)
+	out, err := w.command(ctx, Interpreter{}, w.Engine, timeout, command...)
+	if err != nil {
+		return err
+	}
+	var b bench.Report
+	if err := json.Unmarshal(out, &b); err != nil {
+		return &absence{Failed, err.Error()}
+	}
+	return r.fromBench(&b)
+}
+
+// fromBench takes the figures of `chaski bench load` or `chaski bench decode`.
+func (r *Round) fromBench(b *bench.Report) error {
 	for name, to := range map[string]struct {
 		value *float64
 		unit  float64
 	}{
 		"samples": {&r.SamplesPerS, 1}, "cpu": {&r.CPU, 1e-3}, "wait p50": {&r.WaitP50, 1e-3}, "wait p99": {&r.WaitP99, 1e-3},
-		"first batch": {&r.FirstBatch, 1e-3}, "max rss": {&r.RSS, 1e6},
+		"first batch": {&r.FirstBatch, 1e-3}, "decoded": {&r.Decode, 1e6},
 	} {
-		if f := load.Figure(name); f != nil {
+		if f := b.Figure(name); f != nil {
 			*to.value = f.Median * to.unit
 		}
+	}
+	if f := b.Figure("max rss"); f != nil && r.RSS == 0 {
+		r.RSS = f.Median * 1e6
 	}
 	if r.SamplesPerS == 0 {
 		return &absence{Failed, "the report of bench load has no samples a second"}

@@ -120,7 +120,7 @@ func (f *peersFlags) run(cmd *cobra.Command, s streams) error {
 
 // options checks the flags and finds what they leave out.
 func (f *peersFlags) options() (*peers.Options, error) {
-	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Imagery: f.imagery, Work: f.work,
+	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick, Imagery: f.imagery, Work: f.work,
 		PythonPath: f.pythonPath, Engine: f.engine, Full: f.full}
 	switch {
 	case f.out == "":
