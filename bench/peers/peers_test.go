@@ -311,6 +311,23 @@ func TestSamplesThatAreThereAreUsedAgain(t *testing.T) {
 	}
 }
 
+func TestAFolderOfSomethingElseIsNotTouched(t *testing.T) {
+	o := fake(t)
+	mine := filepath.Join(o.Work, "chips", "mine.tif")
+	if err := os.MkdirAll(filepath.Dir(mine), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(mine, []byte("mine"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Run(t.Context(), o); !errors.Is(err, os.ErrExist) {
+		t.Errorf("%v", err)
+	}
+	if _, err := os.Stat(mine); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestRunEndsWhenCancelled(t *testing.T) {
 	o := fake(t)
 	ctx, cancel := context.WithCancel(t.Context())

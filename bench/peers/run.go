@@ -2,6 +2,8 @@ package peers
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -209,11 +211,12 @@ type workload struct {
 	absent map[string]error // formats that are not written, and why
 }
 
-// made says what a folder holds.
+// made says what a folder holds. Only folders that it is in are written to, or removed.
 type made struct {
+	Script  string           `json:"script"` // hash of what wrote it
 	Shape   Shape            `json:"shape"`
 	Files   []string         `json:"files"`   // of imagery, with size and time
-	Imagery string           `json:"imagery"` // what was made of them
+	Imagery string           `json:"imagery"` // what was made of them; "" before that is done
 	Bytes   map[string]int64 `json:"bytes"`   // of each format that is written
 }
 
@@ -227,14 +230,25 @@ func (w *workload) prepare(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	want := made{Shape: w.shape, Files: files, Bytes: map[string]int64{}}
+	hash := sha256.Sum256(script)
+	want := made{Script: hex.EncodeToString(hash[:8]), Shape: w.shape, Files: files, Bytes: map[string]int64{}}
 	want.Shape.Batch = 0 // samples do not depend on it, nor is it stored
-	b, err := os.ReadFile(filepath.Join(w.dir, "made.json"))
-	if err == nil && json.Unmarshal(b, &w.Made) == nil && w.Made.Shape == want.Shape && slices.Equal(w.Made.Files, files) {
+	b, err := os.ReadFile(w.madeFile())
+	if err == nil && json.Unmarshal(b, &w.Made) == nil && w.Made.Imagery != "" && w.Made.Script == want.Script &&
+		w.Made.Shape == want.Shape && slices.Equal(w.Made.Files, files) {
 		return nil
 	}
-	w.Made = want
+	if entries, _ := os.ReadDir(w.dir); err != nil && len(entries) > 0 {
+		return &fs.PathError{Op: "samples", Path: w.dir, Err: fmt.Errorf("it holds something else: %w", fs.ErrExist)}
+	}
 	if err := os.RemoveAll(w.dir); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(w.dir, 0o755); err != nil {
+		return err
+	}
+	w.Made = want
+	if err := w.save(); err != nil {
 		return err
 	}
 	j := w.job("imagery")
@@ -242,21 +256,27 @@ func (w *workload) prepare(ctx context.Context) error {
 		path, _, _ := strings.Cut(f, "\t")
 		j.Imagery = append(j.Imagery, path)
 	}
-	if err := w.ask(ctx, w.Environment.Main, w.Engine, j, makeTime, &w.Made); err != nil {
+	var scene struct {
+		Imagery string `json:"imagery"`
+	}
+	if err := w.ask(ctx, w.Environment.Main, w.Engine, j, makeTime, &scene); err != nil {
 		return err
 	}
 	if err := w.ask(ctx, w.Environment.Main, w.Engine, w.job("truth"), makeTime, &struct{}{}); err != nil {
 		return err
 	}
+	w.Made.Imagery = scene.Imagery
 	return w.save()
 }
+
+func (w *workload) madeFile() string { return filepath.Join(w.dir, "made.json") }
 
 func (w *workload) save() error {
 	b, err := json.MarshalIndent(&w.Made, "", " ")
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(w.dir, "made.json"), b, 0o644)
+	return os.WriteFile(w.madeFile(), b, 0o644)
 }
 
 // standIns are the files of testdata that imagery of a kind falls back on.
