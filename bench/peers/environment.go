@@ -8,10 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"time"
 )
@@ -174,8 +176,8 @@ func (v *venv) install(ctx context.Context, in *Interpreter, o EnvironmentOption
 			return fmt.Errorf("what all peers need cannot be installed: %w", err)
 		}
 	}
-	for peer, wants := range peers {
-		err := try(ctx, in.Path, append(pip, wants...)...)
+	for _, peer := range slices.Sorted(maps.Keys(peers)) {
+		err := try(ctx, in.Path, slices.Concat(pip, peers[peer], all)...) // all: so that their versions stay
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
