@@ -38,6 +38,13 @@ type Settings struct {
 	Quick   bool    `json:"quick"` // small shapes, to see that all works
 }
 
+func (s Settings) rounds() string {
+	if s.Rounds == 1 {
+		return fmt.Sprintf("one round of %g s", s.Seconds)
+	}
+	return fmt.Sprintf("%d rounds of %g s", s.Rounds, s.Seconds)
+}
+
 // Machine is what figures depend on besides settings.
 type Machine struct {
 	bench.Machine
@@ -224,10 +231,10 @@ func (r *Report) head() string {
 		versions = append(versions, name+" "+m.Versions[name])
 	}
 	return fmt.Sprintf(`%s on %s, %d cores, %.0f GB, %s/%s, %s, Python %s; zstd of the engine: %s.
-%d rounds of %g s in turns, %d workers each; load average %.2f before and %.2f after.
+%s in turns, %d workers each; load average %.2f before and %.2f after.
 
 %s.`, r.Date, m.CPU, m.Cores, float64(m.Memory)/1e9, m.OS, m.Arch, m.Go, m.Python, m.Zstd,
-		s.Rounds, s.Seconds, s.Workers, m.LoadBefore, m.LoadAfter, strings.Join(versions, ", "))
+		s.rounds(), s.Workers, m.LoadBefore, m.LoadAfter, strings.Join(versions, ", "))
 }
 
 func (s *ShapeResult) markdown(b *strings.Builder) {
@@ -293,10 +300,10 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 		panels = append(panels, p)
 	}
 	m, s := r.Machine, r.Settings
-	note := fmt.Sprintf("median of %d rounds of %g s with least and most, %d workers each; × against %s; %s, %d cores, %s",
-		s.Rounds, s.Seconds, s.Workers, Baseline, m.CPU, m.Cores, r.Date)
+	note := fmt.Sprintf("into a PyTorch loop (chaski-load: a Go one); median, least and most of %s; %d workers each; × against %s; %s, %d cores, %s",
+		s.rounds(), s.Workers, Baseline, m.CPU, m.Cores, r.Date)
 	if s.Quick {
 		note = "small files and short rounds: no figures to go by; " + note
 	}
-	return view.WriteBars(w, "Samples a second into a training loop", note, panels, format)
+	return view.WriteBars(w, "Samples a second", note, panels, format)
 }
