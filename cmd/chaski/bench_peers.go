@@ -51,7 +51,7 @@ landsat (or l8, l9): .npy of (bands, y, x), or what GDAL reads, uint8 or uint16.
 from testdata of the checkout, enlarged by mirroring. The report says what was used. Samples stay in
 --work (default: the cache folder), about 1.5 GB a shape with all formats, and are used again.
 
-Shapes (default: all; each takes 10 to 15 minutes with all peers, 3 rounds and 10 s):
+Shapes (default: all; each takes about 15 minutes with all peers, 3 rounds and 10 s):
 
 `)
 	for _, shape := range peers.Shapes() {
@@ -67,7 +67,7 @@ Shapes (default: all; each takes 10 to 15 minutes with all peers, 3 rounds and 1
 		Long:  strings.TrimRight(long.String(), "\n"),
 		Example: `  chaski bench peers -o report/
   chaski bench peers --quick --shapes chips --peers chaski,rasterio -o report/
-  chaski bench peers --shapes chips,windows,naip-3x256 --peers chaski,chaski-grpc,chaski-load,rasterio,mds,rumi1 --seconds 5 -o report/
+  chaski bench peers --shapes chips,windows,naip-3x256 --peers chaski,chaski-grpc,chaski-load,rasterio,mds --seconds 5 -o report/
   chaski bench peers --python /opt/py312/bin/python --imagery scenes/ --rounds 5 -o report/`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, s) },
