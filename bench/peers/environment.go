@@ -77,7 +77,7 @@ func Prepare(ctx context.Context, o EnvironmentOptions) (*Environment, error) {
 	if o.Rumi1 != "" || !o.NeedRumi1 {
 		return e, nil
 	}
-	v := venv{rumi1, e.Main.Path, e.Main.Path, requirementsRumi1, "some 10 MB to download"}
+	v := venv{rumi1, e.Main.Path, e.Main.Path, requirementsRumi1, "about 80 MB to download and 250 MB on disk"}
 	var err error
 	if e.Rumi1, err = v.make(ctx, o); ctx.Err() != nil {
 		return nil, ctx.Err()
