@@ -326,8 +326,6 @@ def write_rumi(job: Job, out: Path) -> None:
     recipe = "planar>zigzag>transpose>entropy"
     if job.of.dtype == "uint8":
         recipe = "planar>zigzag>entropy"
-    if job.of.dtype == "float32":
-        recipe = "transpose>entropy"
     graph = None
     for i, image in enumerate(images(job)):
         path = out / f"{i:05d}.rumi"
