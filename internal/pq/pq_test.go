@@ -114,7 +114,7 @@ func arrowRow(i int, column string) string {
 }
 
 func arrowFiles(t testing.TB) map[string][]byte {
-	names, err := filepath.Glob("../../testdata/*.parquet")
+	names, err := filepath.Glob("../../catalog/testdata/*.parquet")
 	if err != nil || len(names) < 6 {
 		t.Fatalf("test data: %d files, %v", len(names), err)
 	}
