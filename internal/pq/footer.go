@@ -1,10 +1,11 @@
-// Package pq reads flat columns of Parquet files, one page at a time and at random.
+// Package pq reads Parquet files: flat columns one page at a time and at random, nested ones a
+// column chunk at a time, with their levels.
 //
 // It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data
 // pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
 // DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
-// uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes. Not read: repeated columns,
-// INT96, encryption, columns in other files, the old LZ4 codec, BIT_PACKED levels.
+// uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes, column indexes, statistics.
+// Not read: INT96, encryption, columns in other files, the old LZ4 codec, BIT_PACKED levels.
 //
 // Files are not trusted. No count of a file sizes an allocation before it is checked against the
 // bytes that are there or one of the limits below; nesting is bounded; everything runs on the
@@ -66,11 +67,54 @@ type Column struct {
 	Name    string // path in the schema, joined by dots
 	Type    Physical
 	Logical Logical
-	// Repeated columns (lists, maps) cannot be read.
+	Note    Note
+	// Repeated columns (lists, maps) are read by Nested alone.
 	Repeated bool
 
 	width    int // of FixedLenByteArray
 	defLevel int // definition level of a value that is there
+	repLevel int // repetition level of its innermost list
+}
+
+// Size returns the bytes of a value, 0 of byte arrays.
+func (c *Column) Size() int { return c.size() }
+
+// NoteKind is what a column's or group's annotation says in full.
+type NoteKind uint8
+
+// Annotations. Those that Logical tells apart are not repeated here.
+const (
+	NoNote    NoteKind = iota
+	Integer            // Bits
+	Date               // days since 1970-01-01
+	Time               // Unit
+	Timestamp          // Unit, UTC
+	Decimal            // Scale, Precision
+	Null               // no value at all
+	List               // of a group
+	Map                // of a group
+	Unknown            // of a type that is opaque here: UUID, INTERVAL, BSON, …
+)
+
+// Note is an annotation. Scale and Precision are not checked.
+type Note struct {
+	Kind             NoteKind
+	Bits             uint8
+	Unit             uint8 // 3, 6 or 9: thousandths, millionths, billionths of a second
+	UTC              bool  // an instant; without, the time of a clock somewhere
+	Scale, Precision int32
+}
+
+// Field is a node of the schema.
+type Field struct {
+	Name string
+	// Leaf is the number in Columns, or -1 of a group.
+	Leaf     int
+	Note     Note
+	Children []Field
+	// Optional and Repeated are the node's own repetition; Def and Rep are the levels of it being there.
+	Optional, Repeated bool
+	Def, Rep           int
 }
 
 // File is an open Parquet file. It is safe for concurrent use.
@@ -79,12 +123,16 @@ type File struct {
 	Rows int64
 	// Columns are the leaves of the schema, in its order.
 	Columns []Column
+	// Fields is the schema as a tree: the columns of the table.
+	Fields []Field
 	// Meta is the key-value metadata, as far as it is small.
 	Meta map[string]string
 	// Groups are the row groups.
 	Groups []Group
 
-	r source.Reader
+	r      source.Reader
+	footer []byte // with its offset: statistics are parsed when they are asked for
+	base   int64
 }
 
 // Group is one row group.
@@ -99,7 +147,10 @@ type columnChunk struct {
 	indexOff         int64 // offset index, 0 if there is none
 	indexLen         int32
 	dictOff, dataOff int64
-	foreign          bool // in another file, or encrypted
+	boundsOff        int64 // column index, 0 if there is none
+	boundsLen        int32
+	stats            int32 // where the Statistics stand in the footer, 0 if there are none
+	foreign          bool  // in another file, or encrypted
 }
 
 // Open reads the footer. It reads nothing else, and does not close r.
@@ -131,7 +182,8 @@ func Open(ctx context.Context, r source.Reader) (*File, error) {
 	if err := r.ReadAt(ctx, b, start); err != nil {
 		return nil, err
 	}
-	p := footerParser{thrift: thrift{b: b, base: start, part: "footer"}, f: f, limit: start}
+	f.footer, f.base = b, start
+	p := footerParser{thrift: thrift{b: b, base: start, part: "footer"}, f: f, limit: start, budget: 2*r.Size() + slack}
 	p.parse()
 	if p.err != nil {
 		return nil, p.err
@@ -156,6 +208,27 @@ type footerParser struct {
 	rows  int64
 	kept  int // bytes of Meta
 	count int // column chunks
+	// budget is how many bytes the parsed footer may still take. What a footer says in a few bytes
+	// (an element without a name, a chunk without pages) takes many in memory.
+	budget int64
+}
+
+// slack is what any footer may take, of however small a file.
+const slack = 1 << 20
+
+// Bytes of memory, rounded up.
+const (
+	columnCost = 400 // schemaElem, Column and Field
+	groupCost  = 48
+	chunkCost  = 96
+)
+
+// spend takes n things of a size from the budget.
+func (p *footerParser) spend(n, size int) bool {
+	if p.budget -= int64(n) * int64(size); p.budget < 0 {
+		p.fail(fault.Limit, "it describes more columns and row groups than its file can hold")
+	}
+	return p.err == nil
 }
 
 func (p *footerParser) parse() {
@@ -164,6 +237,9 @@ func (p *footerParser) parse() {
 	p.structure(func(id int, typ byte) {
 		switch {
 		case id == 2 && typ == tList:
+			if n := p.peekList(); elems == nil && p.spend(n, columnCost) {
+				elems = make([]schemaElem, 0, n)
+			}
 			p.list(tStruct, func() { elems = append(elems, p.element(len(elems))) })
 		case id == 3 && typ == tI64:
 			p.rows = p.i64()
@@ -184,6 +260,9 @@ func (p *footerParser) parse() {
 	}
 	if rowGroups >= 0 {
 		p.at = rowGroups
+		if n := p.peekList(); p.spend(n, groupCost) {
+			p.f.Groups = make([]Group, 0, n)
+		}
 		p.list(tStruct, p.rowGroup)
 	}
 	if p.err == nil && p.f.Rows != p.rows {
@@ -198,6 +277,7 @@ type schemaElem struct {
 	repetition int32
 	children   int32
 	logical    Logical
+	note       Note
 }
 
 func (p *footerParser) element(n int) schemaElem {
@@ -218,11 +298,22 @@ func (p *footerParser) element(n int) schemaElem {
 		case id == 5 && p.want(typ, tI32):
 			e.children = p.i32()
 		case id == 6 && p.want(typ, tI32):
-			if l := convertedType(p.i32()); e.logical == Plain {
+			l, note := convertedType(p.i32())
+			if e.logical == Plain {
 				e.logical = l
 			}
+			if e.note.Kind == NoNote {
+				e.note.Kind, e.note.Bits, e.note.Unit, e.note.UTC = note.Kind, note.Bits, note.Unit, note.UTC
+			}
+		case id == 7 && p.want(typ, tI32):
+			e.note.Scale = p.i32()
+		case id == 8 && p.want(typ, tI32):
+			e.note.Precision = p.i32()
 		case id == 10 && p.want(typ, tStruct):
-			e.logical = p.logicalType()
+			var note Note
+			if e.logical, note = p.logicalType(); note.Kind != NoNote {
+				e.note = note
+			}
 		default:
 			p.skip(typ)
 		}
@@ -237,45 +328,108 @@ func (p *footerParser) element(n int) schemaElem {
 }
 
 // convertedType maps the older annotation.
-func convertedType(t int32) Logical {
+func convertedType(t int32) (Logical, Note) {
 	switch t {
 	case 0, 4, 19: // UTF8, ENUM, JSON
-		return Text
-	case 5, 20, 21: // DECIMAL, BSON, INTERVAL
-		return Opaque
+		return Text, Note{}
+	case 1, 2: // MAP, MAP_KEY_VALUE
+		return Plain, Note{Kind: Map}
+	case 3:
+		return Plain, Note{Kind: List}
+	case 5:
+		return Opaque, Note{Kind: Decimal}
+	case 20, 21: // BSON, INTERVAL
+		return Opaque, Note{Kind: Unknown}
+	case 6:
+		return Plain, Note{Kind: Date}
+	case 7, 8: // TIME_MILLIS, TIME_MICROS
+		return Plain, Note{Kind: Time, Unit: uint8(3 * (t - 6)), UTC: true}
+	case 9, 10: // TIMESTAMP_MILLIS, TIMESTAMP_MICROS
+		return Plain, Note{Kind: Timestamp, Unit: uint8(3 * (t - 8)), UTC: true}
 	case 11, 12, 13, 14: // UINT_8 … UINT_64
-		return Unsigned
+		return Unsigned, Note{Kind: Integer, Bits: 8 << (t - 11)}
+	case 15, 16, 17, 18: // INT_8 … INT_64
+		return Plain, Note{Kind: Integer, Bits: 8 << (t - 15)}
 	}
-	return Plain
+	return Plain, Note{}
 }
 
 // logicalType reads the union LogicalType.
-func (p *footerParser) logicalType() (l Logical) {
+func (p *footerParser) logicalType() (l Logical, note Note) {
 	p.structure(func(id int, typ byte) {
+		in := func(field func(id int, typ byte)) {
+			if p.want(typ, tStruct) {
+				p.structure(field)
+			}
+		}
 		switch id {
 		case 1, 4, 12: // STRING, ENUM, JSON
 			l = Text
-		case 5, 13, 14, 16: // DECIMAL, BSON, UUID, VARIANT
-			l = Opaque
+		case 2:
+			note.Kind = Map
+		case 3:
+			note.Kind = List
+		case 5:
+			l, note.Kind = Opaque, Decimal
+			in(func(id int, typ byte) {
+				switch {
+				case id == 1 && p.want(typ, tI32):
+					note.Scale = p.i32()
+				case id == 2 && p.want(typ, tI32):
+					note.Precision = p.i32()
+				default:
+					p.skip(typ)
+				}
+			})
+			return
+		case 6:
+			note.Kind = Date
+		case 7, 8:
+			note.Kind = Time
+			if id == 8 {
+				note.Kind = Timestamp
+			}
+			in(func(id int, typ byte) {
+				switch {
+				case id == 1:
+					note.UTC = typ == tTrue
+					p.skip(typ)
+				case id == 2 && p.want(typ, tStruct):
+					p.structure(func(id int, typ byte) {
+						note.Unit = uint8(3 * min(max(id, 0), 3))
+						p.skip(typ)
+					})
+				default:
+					p.skip(typ)
+				}
+			})
+			return
+		case 10: // INTEGER
+			note.Kind = Integer
+			in(func(id int, typ byte) {
+				switch {
+				case id == 1 && typ == tByte:
+					note.Bits = p.u8()
+					return
+				case id == 2 && typ == tFalse:
+					l = Unsigned
+				}
+				p.skip(typ)
+			})
+			return
+		case 11:
+			note.Kind = Null
+		case 13, 14, 16, 17, 18: // BSON, UUID, VARIANT, GEOMETRY, GEOGRAPHY
+			l, note.Kind = Opaque, Unknown
 		case 15:
 			l = Half
-		case 10: // INTEGER
-			if p.want(typ, tStruct) {
-				p.structure(func(id int, typ byte) {
-					if id == 2 && typ == tFalse {
-						l = Unsigned
-					}
-					p.skip(typ)
-				})
-			}
-			return
 		}
 		p.skip(typ)
 	})
-	return l
+	return l, note
 }
 
-// columns turns the schema, a tree in depth-first order, into its leaves.
+// columns turns the schema, a list in depth-first order, into its leaves and its tree.
 func (p *footerParser) columns(elems []schemaElem) {
 	if p.err != nil {
 		return
@@ -284,49 +438,66 @@ func (p *footerParser) columns(elems []schemaElem) {
 		p.fail(fault.Corrupt, "no schema")
 		return
 	}
-	type open struct {
-		left     int32
-		name     string
-		def      int
-		repeated bool
+	rest := elems[1:]
+	p.f.Columns = make([]Column, 0, len(rest))
+	p.f.Fields = p.fields(&rest, elems[0].children, Field{}, "", 0)
+	if p.err == nil && len(rest) > 0 {
+		p.fail(fault.Corrupt, "the schema is no tree")
 	}
-	stack := []open{{left: elems[0].children}}
-	for _, e := range elems[1:] {
-		for len(stack) > 0 && stack[len(stack)-1].left == 0 {
-			stack = stack[:len(stack)-1]
+}
+
+// fields takes the n children of a node off the list.
+func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string, depth int) []Field {
+	if n < 0 || int(n) > len(*rest) || depth > 64 {
+		p.fail(fault.Corrupt, "the schema is not a tree of at most 64 levels")
+		return nil
+	}
+	out := make([]Field, 0, n)
+	for range n {
+		if len(*rest) == 0 {
+			p.fail(fault.Corrupt, "the schema is no tree")
+			return nil
 		}
-		if len(stack) == 0 || len(stack) > 64 {
-			p.fail(fault.Corrupt, "the schema is not a tree of at most 64 levels")
-			return
-		}
-		up := &stack[len(stack)-1]
-		up.left--
-		in := open{left: e.children, name: e.name, def: up.def, repeated: up.repeated || e.repetition == 2}
+		e := (*rest)[0]
+		*rest = (*rest)[1:]
+		f := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2, Def: up.Def, Rep: up.Rep}
 		if e.repetition != 0 {
-			in.def++
+			f.Def++
 		}
-		if up.name != "" {
-			in.name = up.name + "." + e.name
+		if f.Repeated {
+			f.Rep++
 		}
-		if len(in.name) > 4096 {
+		name := e.name
+		if path != "" {
+			if name = path + "." + e.name; !p.spend(1, len(name)) {
+				return nil
+			}
+		}
+		if len(name) > 4096 {
 			p.fail(fault.Limit, "a column name of over 4096 bytes")
-			return
+			return nil
 		}
 		if e.typ < 0 {
-			if e.children < 0 {
-				p.fail(fault.Corrupt, "a group of %d columns", e.children)
-				return
-			}
-			stack = append(stack, in)
-			continue
+			f.Children = p.fields(rest, e.children, f, name, depth+1)
+		} else {
+			f.Leaf = p.leaf(&e, &f, name)
 		}
-		c := Column{Name: in.name, Type: Physical(e.typ), Logical: e.logical, Repeated: in.repeated, defLevel: in.def, width: int(e.width)}
-		if c.Type == FixedLenByteArray && (c.width < 1 || c.width > maxPage) {
-			p.fail(fault.Corrupt, "column %q of %d bytes", c.Name, c.width)
-			return
+		if p.err != nil {
+			return nil
 		}
-		p.f.Columns = append(p.f.Columns, c)
+		out = append(out, f)
 	}
+	return out
+}
+
+func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
+	c := Column{Name: name, Type: Physical(e.typ), Logical: e.logical, Note: e.note, Repeated: f.Rep > 0,
+		width: int(e.width), defLevel: f.Def, repLevel: f.Rep}
+	if c.Type == FixedLenByteArray && (c.width < 1 || c.width > maxPage) {
+		p.fail(fault.Corrupt, "column %q of %d bytes", c.Name, c.width)
+	}
+	p.f.Columns = append(p.f.Columns, c)
+	return len(p.f.Columns) - 1
 }
 
 func (p *footerParser) keyValue() {
@@ -355,6 +526,9 @@ func (p *footerParser) rowGroup() {
 	p.structure(func(id int, typ byte) {
 		switch {
 		case id == 1 && typ == tList:
+			if n := p.peekList(); g.chunks == nil && n <= len(p.f.Columns) && p.spend(n, chunkCost) {
+				g.chunks = make([]columnChunk, 0, n)
+			}
 			p.list(tStruct, func() {
 				if len(g.chunks) == len(p.f.Columns) {
 					p.fail(fault.Corrupt, "a row group has more column chunks than the file has columns")
@@ -400,6 +574,10 @@ func (p *footerParser) columnChunk() columnChunk {
 			c.indexOff = p.i64()
 		case id == 5 && typ == tI32:
 			c.indexLen = p.i32()
+		case id == 6 && typ == tI64:
+			c.boundsOff = p.i64()
+		case id == 7 && typ == tI32:
+			c.boundsLen = p.i32()
 		case id == 8 || id == 9:
 			c.foreign = true
 			p.skip(typ)
@@ -425,6 +603,9 @@ func (p *footerParser) columnChunk() columnChunk {
 	if c.indexLen <= 0 || c.indexOff < 4 || c.indexOff > p.limit || int64(c.indexLen) > p.limit-c.indexOff {
 		c.indexOff = 0 // the pages are found without it
 	}
+	if c.boundsLen <= 0 || c.boundsOff < 4 || c.boundsOff > p.limit || int64(c.boundsLen) > p.limit-c.boundsOff {
+		c.boundsOff = 0
+	}
 	return c
 }
 
@@ -441,6 +622,9 @@ func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
 			c.dataOff = p.i64()
 		case id == 11 && p.want(typ, tI64):
 			c.dictOff = p.i64()
+		case id == 12 && typ == tStruct:
+			c.stats = int32(p.at)
+			p.skip(typ)
 		default:
 			p.skip(typ)
 		}

@@ -43,13 +43,11 @@ func (p *Pages) Rows(i int) int {
 func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
 	g, c := &f.Groups[group], &f.Groups[group].chunks[column]
 	col := &f.Columns[column]
-	switch {
-	case c.foreign:
-		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is encrypted or lies in another file")
-	case col.Repeated:
+	if err := f.readable(c, col); err != nil {
+		return nil, err
+	}
+	if col.Repeated {
 		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists")
-	case col.Type == Int96:
-		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is of type INT96")
 	}
 	p := &Pages{rows: g.Rows}
 	if c.start < c.dataOff {
@@ -181,6 +179,7 @@ type pageHeader struct {
 	values         int32
 	encoding       int32
 	defEncoding    int32
+	repEncoding    int32
 	repLen, defLen int32 // version 2
 	plain          bool  // version 2: the values are not compressed
 	crc            uint32
@@ -234,6 +233,8 @@ func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) 
 					h.encoding = t.i32()
 				case id == 3 && t.want(typ, tI32):
 					h.defEncoding = t.i32()
+				case id == 4 && t.want(typ, tI32):
+					h.repEncoding = t.i32()
 				default:
 					t.skip(typ)
 				}
@@ -250,7 +251,7 @@ func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) 
 				}
 			})
 		case id == 8 && typ == tStruct:
-			h.defEncoding = encRLE
+			h.defEncoding, h.repEncoding = encRLE, encRLE
 			t.structure(func(id int, typ byte) {
 				switch {
 				case id == 1 && t.want(typ, tI32):
@@ -387,7 +388,7 @@ func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, r
 	if int(h.values) != rows {
 		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "%d values for %d rows", h.values, rows)
 	}
-	levels, data, err := h.split(b, c.codec, col.defLevel > 0)
+	_, levels, data, err := h.splitLevels(b, c.codec, false, col.defLevel > 0)
 	if err != nil {
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
@@ -400,28 +401,4 @@ func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, r
 		return nil, fault.WithPart(err, "", pg.Off)
 	}
 	return v, nil
-}
-
-// split returns a data page's definition levels, without a length in front, and its values, both
-// decompressed.
-func (h *pageHeader) split(b []byte, codec int32, nullable bool) (levels, data []byte, err error) {
-	if h.kind == dataPageV2 {
-		cut := int(h.repLen + h.defLen)
-		levels, data = b[h.repLen:cut], b[cut:]
-		if !h.plain {
-			data, err = decompress(codec, data, int(h.size)-cut)
-		}
-		return levels, data, err
-	}
-	if data, err = decompress(codec, b, int(h.size)); err != nil || !nullable {
-		return nil, data, err
-	}
-	if len(data) < 4 {
-		return nil, nil, corrupt("the page is too short for its levels")
-	}
-	n := le32(data)
-	if uint64(n) > uint64(len(data)-4) {
-		return nil, nil, corrupt("levels of %d bytes in a page of %d", n, len(data))
-	}
-	return data[4 : 4+n], data[4+n:], nil
 }

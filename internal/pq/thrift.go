@@ -169,6 +169,15 @@ func (t *thrift) listHead() (n uint64, typ byte) {
 	return n, h & 15
 }
 
+// peekList returns the number of elements of the list that comes, and stays before it. The number is
+// at most that of the bytes that are left.
+func (t *thrift) peekList() int {
+	at := t.at
+	n, _ := t.listHead()
+	t.at = at
+	return int(n)
+}
+
 // want skips a field of another type than the one that belongs there, and reports whether it is right.
 func (t *thrift) want(typ, want byte) bool {
 	if typ == want {

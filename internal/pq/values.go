@@ -111,6 +111,80 @@ func (v *Values) Float(i int) float64 {
 	return math.Float64frombits(binary.LittleEndian.Uint64(b))
 }
 
+// HasNulls reports whether any row has no value.
+func (v *Values) HasNulls() bool { return v.at != nil }
+
+// Numbers reports whether Int reads the values.
+func (v *Values) Numbers() bool { return v.typ == Boolean || v.typ == Int32 || v.typ == Int64 }
+
+// AppendNulls appends to dst, for each of the rows lo to hi, whether it has no value.
+func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
+	at := len(dst)
+	dst = append(dst, make([]bool, hi-lo)...)
+	if v.at != nil {
+		for i, k := range v.at[lo:hi] {
+			dst[at+i] = k < 0
+		}
+	}
+	return dst
+}
+
+// AppendInts appends the values of the rows lo to hi of a column of booleans or integers; 0 where
+// there is none. Unsigned numbers of 64 bits keep their bits.
+func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
+	if v.dict != nil { // each value of the dictionary is converted once
+		values := v.dict.AppendInts(nil, 0, v.dict.n)
+		return scatter(v, dst, lo, hi, func(k int) int64 { return values[v.ix[k]] })
+	}
+	b := v.data
+	switch {
+	case v.width == 1:
+		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(b[k]) })
+	case v.width == 4 && v.logical == Unsigned:
+		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(le32(b[4*k:])) })
+	case v.width == 4:
+		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(int32(le32(b[4*k:]))) })
+	}
+	return scatter(v, dst, lo, hi, func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) })
+}
+
+// AppendFloats appends the values of the rows lo to hi of a column of floats; 0 where there is none.
+func (v *Values) AppendFloats(dst []float64, lo, hi int) []float64 {
+	if v.dict != nil {
+		values := v.dict.AppendFloats(nil, 0, v.dict.n)
+		return scatter(v, dst, lo, hi, func(k int) float64 { return values[v.ix[k]] })
+	}
+	b := v.data
+	switch v.width {
+	case 2:
+		return scatter(v, dst, lo, hi, func(k int) float64 {
+			return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b[2*k:])))
+		})
+	case 4:
+		return scatter(v, dst, lo, hi, func(k int) float64 { return float64(math.Float32frombits(le32(b[4*k:]))) })
+	}
+	return scatter(v, dst, lo, hi, func(k int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[8*k:])) })
+}
+
+// scatter appends the values of the rows lo to hi; get returns one by its number.
+func scatter[T any](v *Values, dst []T, lo, hi int, get func(k int) T) []T {
+	at := len(dst)
+	dst = append(dst, make([]T, hi-lo)...)
+	out := dst[at:]
+	if v.at == nil {
+		for i := range out {
+			out[i] = get(lo + i)
+		}
+		return dst
+	}
+	for i, k := range v.at[lo:hi] {
+		if k >= 0 {
+			out[i] = get(int(k))
+		}
+	}
+	return dst
+}
+
 // nulls fills v.at from the definition levels and returns how many values there are.
 func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, err error) {
 	if defLevel == 0 {
