@@ -51,3 +51,8 @@ func climbs(path string) bool {
 	}
 	return false
 }
+
+// badSource reports whether the name of a source file could lead out of its folder.
+func badSource(name string) bool {
+	return climbs(strings.ReplaceAll(name, ":", "_")) || strings.HasSuffix(name, "/")
+}
