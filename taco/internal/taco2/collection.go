@@ -129,3 +129,46 @@ func readCollection(ctx context.Context, r source.Reader, at span, part string) 
 	}
 	return parseCollection(b, part, at.off)
 }
+
+// ReadTacollection reads a TACOLLECTION.json. The names of its files are below its folder.
+func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error) {
+	const part = "TACOLLECTION.json"
+	c, err := readCollection(ctx, r, span{0, r.Size()}, part)
+	if err != nil {
+		return nil, err
+	}
+	if c.Sources == nil || len(c.Sources.Files) == 0 {
+		return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "has no taco:sources with files")
+	}
+	for _, f := range c.Sources.Files {
+		if badSource(f) {
+			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "taco:sources has %q, which is no name of a file below", f)
+		}
+	}
+	return c, nil
+}
+
+// Extent returns the extent of file i of a TACOLLECTION.json, or nil where it has none.
+func (s *Sources) Extent(i int) *Extent {
+	for k := range s.Extents {
+		if s.Extents[k].File == s.Files[i] {
+			return &s.Extents[k]
+		}
+	}
+	return nil
+}
+
+// Columns returns the names that taco:field_schema has for a level, nil where it does not say.
+func (c *Collection) Columns(level int) []string {
+	var levels map[string][][]string
+	if json.Unmarshal(c.Fields, &levels) != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range levels[partOf(level)] {
+		if len(f) > 0 {
+			names = append(names, f[0])
+		}
+	}
+	return names
+}
