@@ -219,7 +219,13 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-func ceilDiv(a, b int64) int64 { return -floorDiv(-a, b) }
+func ceilDiv(a, b int64) int64 {
+	q := a / b
+	if a%b > 0 {
+		q++
+	}
+	return q
+}
 
 // blockRows is the number of rows whose geometries one worker compares at a time.
 const blockRows = 1 << 15

@@ -100,6 +100,22 @@ func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, err
 	}
 }
 
+// LeavesOf is Leaves below one sample of this dataset; of a file, itself.
+func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if e.Kind == File {
+			yield(e, nil)
+			return
+		}
+		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+		if err != nil {
+			yield(e, err)
+			return
+		}
+		d.leaves(ctx, []siblings{s}, e.Path, padding, yield)
+	}
+}
+
 func (d *Dataset) leaves(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
 	return d.each(ctx, groups, folder, padding, func(e Entry, err error) bool {
 		if err != nil || e.Kind == File {

@@ -364,10 +364,14 @@ func workplace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	zip, err := os.ReadFile(testdata(t, "containers", "taco-v2", "spec200", "codec_snappy.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
 		"chip.tif": chip, "first.tif": chip, "second.tif": chip, "chips/a.tif": chip, "chips/b.tif": chip, "chips/sub/c.tif": chip,
-		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats),
+		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip,
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 	} {
 		p := filepath.Join(dir, name)

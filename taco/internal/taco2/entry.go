@@ -2,6 +2,7 @@ package taco2
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strings"
 
@@ -82,7 +83,7 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 		return err
 	}
 	if c.kind == zipFile {
-		if size := c.readers[c.uri].Size(); s.off < int64(zipDataAt) || s.off > size || s.size > size-s.off {
+		if size := c.readers[c.uri].Size(); s.off < int64(zipDataAt) || !s.in(size) {
 			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", s.size, s.off, size)
 		}
 	}
@@ -92,14 +93,14 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 
 // span returns where a row says its bytes are.
 func (c *Container) span(l *level, k, row int) (span, error) {
-	if l.spans != nil {
+	if l.spans != nil && l.spans[row].in(math.MaxInt64) {
 		return l.spans[row], nil
 	}
 	if l.offsets.Null(row) || l.sizes.Null(row) {
 		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", colOffset, colSize)
 	}
 	s := span{l.offsets.Int(row), l.sizes.Int(row)}
-	if s.off < 0 || s.size < 0 || s.end() < 0 {
+	if !s.in(math.MaxInt64) {
 		return s, c.row(fault.Corrupt, k, row, "%d bytes at %d", s.size, s.off)
 	}
 	return s, nil
@@ -263,8 +264,8 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 			continue
 		}
 		for i := range spans {
-			if !l.sameSource(i, name) {
-				continue
+			if !l.sameSource(i, name) || !spans[i].in(z.r.Size()) {
+				continue // one that lies outside was never another sample's: who reads it is told
 			}
 			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
 				return err
@@ -333,7 +334,7 @@ func (z *zipDirectory) data(ctx context.Context, name string, e zipEntry) (span,
 		return span{}, fault.WithPart(err, "local file header of "+name, 0)
 	}
 	s := span{e.local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.size}
-	if string(b[:4]) != localSignature || s.off > z.r.Size() || s.size > z.r.Size()-s.off {
+	if string(b[:4]) != localSignature || !s.in(z.r.Size()) {
 		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local, "is none, or its %d bytes do not lie in the file", e.size)
 	}
 	return s, nil

@@ -291,7 +291,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 	s := span{0, r.Size()}
 	if e.Offset != model.Whole {
 		s = span{e.Offset, e.Size}
-		if s.off > r.Size() || s.size > r.Size()-s.off {
+		if !s.in(r.Size()) {
 			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.size, s.off, e.URI, r.Size())
 		}
 		if err := v.header(ctx, e, r, s); err != nil {

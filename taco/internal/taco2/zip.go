@@ -34,6 +34,11 @@ type span struct{ off, size int64 }
 
 func (s span) end() int64 { return s.off + s.size }
 
+// in reports whether the range lies in an object of total bytes.
+func (s span) in(total int64) bool {
+	return s.off >= 0 && s.size >= 0 && s.off <= total && s.size <= total-s.off
+}
+
 // newSpan checks that a byte range lies in an object of total bytes, behind its first min bytes.
 func newSpan(off, size uint64, min, total int64, part string, at int64) (span, error) {
 	if off < uint64(min) || off > uint64(total) || size > uint64(total)-off {
