@@ -119,6 +119,14 @@ func (p *parquet) column(ctx context.Context, i int) (*Vector, error) {
 // flat decodes a column of the top of the schema, page by page.
 func (p *parquet) flat(ctx context.Context, leaf int) (*Vector, error) {
 	b := newBuilder(p, leaf)
+	if err := p.pages(ctx, leaf, b.add); err != nil {
+		return nil, err
+	}
+	return b.vector(), nil
+}
+
+// pages calls add with the pages of a column that are wanted, in order, and the first row of each.
+func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, first int64) error) error {
 	for g := range p.f.Groups {
 		group := &p.f.Groups[g]
 		if group.Rows == 0 || !p.wants(group.First, group.First+group.Rows) {
@@ -126,19 +134,19 @@ func (p *parquet) flat(ctx context.Context, leaf int) (*Vector, error) {
 		}
 		f, err := p.f.Buffered(ctx, g, leaf, p.o.Whole)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		pages, err := f.Pages(ctx, g, leaf)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		dict, err := f.Dictionary(ctx, g, leaf, pages)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		for i := range pages.Pages {
 			if err := ctx.Err(); err != nil {
-				return nil, err
+				return err
 			}
 			first := group.First + pages.Pages[i].First
 			if !p.wants(first, first+int64(pages.Rows(i))) {
@@ -146,14 +154,14 @@ func (p *parquet) flat(ctx context.Context, leaf int) (*Vector, error) {
 			}
 			v, err := f.Read(ctx, g, leaf, pages, i, dict)
 			if err != nil {
-				return nil, err
+				return err
 			}
-			if err := b.add(v, first); err != nil {
-				return nil, err
+			if err := add(v, first); err != nil {
+				return err
 			}
 		}
 	}
-	return b.vector(), nil
+	return nil
 }
 
 // wants reports whether any of the rows lo to hi is kept.
@@ -319,15 +327,38 @@ func (b *builder) tooLarge() error {
 	return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
 }
 
+// reserve makes room for n more bytes. It grows by what the rows so far let expect of all of them, but no
+// more than fourfold: memory follows what was decoded.
+func (b *builder) reserve(n int) {
+	w := &b.v
+	need := len(w.data) + n
+	if need <= cap(w.data) {
+		return
+	}
+	expect := int64(0)
+	if w.n > 0 && b.p.keep == nil {
+		expect = min(int64(float64(need)/float64(w.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
+	}
+	grown := make([]byte, len(w.data), max(need, 2*len(w.data), int(min(expect, 4*int64(need)))))
+	copy(grown, w.data)
+	w.data = grown
+}
+
 func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
 	w := &b.v
+	size := 0
 	for i := lo; i < hi; i++ {
 		if !v.Null(i) {
-			raw := v.Raw(i)
-			if size := int64(len(w.data)) + int64(len(raw)); size > b.p.o.MaxBytes || size > math.MaxUint32 {
-				return b.tooLarge()
-			}
-			w.data = append(w.data, raw...)
+			size += len(v.Raw(i))
+		}
+	}
+	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
+		return b.tooLarge()
+	}
+	b.reserve(size)
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			w.data = append(w.data, v.Raw(i)...)
 		}
 		w.offs = append(w.offs, uint32(len(w.data)))
 	}
