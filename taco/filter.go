@@ -4,11 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/internal/model"
@@ -127,24 +124,32 @@ func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]i
 
 // rows returns the rows of a table that match.
 func (f *Filter) rows(ctx context.Context, p model.Container, t *table.Table) ([]int, error) {
-	match := allRows(t.Len())
+	var match []int
 	if f.Times != nil {
-		v, err := f.column(ctx, p, t, f.Time, timeColumns, "time")
+		i, err := f.column(p, t, f.Time, timeColumns, "time")
 		if err != nil {
 			return nil, err
 		}
-		if match, err = f.timeRows(match, v); err != nil {
+		v, err := t.At(ctx, i)
+		if err == nil {
+			match, err = f.timeRows(allRows(t.Len()), v)
+		}
+		if err != nil {
 			return nil, f.named(err, p)
 		}
 	}
-	if f.Box != nil {
-		v, err := f.column(ctx, p, t, f.Geometry, geometryColumns, "geometry")
-		if err != nil {
-			return nil, err
-		}
-		if match, err = f.boxRows(ctx, match, v); err != nil {
-			return nil, f.named(err, p)
-		}
+	if f.Box == nil {
+		return match, nil
+	}
+	i, err := f.column(p, t, f.Geometry, geometryColumns, "geometry")
+	if err != nil {
+		return nil, err
+	}
+	if f.Times == nil {
+		match = allRows(t.Len())
+	}
+	if match, err = f.boxRows(ctx, match, t, i); err != nil {
+		return nil, f.named(err, p)
 	}
 	return match, nil
 }
@@ -161,21 +166,22 @@ func (f *Filter) named(err error, p model.Container) error {
 	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), p.URI())
 }
 
-// column returns the column of a name, or the first that is there of some.
-func (f *Filter) column(ctx context.Context, p model.Container, t *table.Table, name string, auto []string, what string) (*table.Vector, error) {
-	if name == "" || name == "auto" {
-		i := slices.IndexFunc(auto, func(c string) bool { return t.Index(c) >= 0 })
+// column returns the number of the column of a name, or of the first that is there of some.
+func (f *Filter) column(p model.Container, t *table.Table, name string, auto []string, what string) (int, error) {
+	if name != "" && name != "auto" {
+		i := t.Index(name)
 		if i < 0 {
-			return nil, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s); there are %s",
-				what, strings.Join(auto, ", "), table.Names(t.Columns())), p)
+			return 0, f.named(t.NoColumn(name), p)
 		}
-		name = auto[i]
+		return i, nil
 	}
-	v, err := t.Column(ctx, name)
-	if err != nil {
-		return nil, f.named(err, p)
+	for _, c := range auto {
+		if i := t.Index(c); i >= 0 {
+			return i, nil
+		}
 	}
-	return v, nil
+	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s); there are %s",
+		what, strings.Join(auto, ", "), table.Names(t.Columns())), p)
 }
 
 // timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC.
@@ -227,48 +233,33 @@ func ceilDiv(a, b int64) int64 {
 	return q
 }
 
-// blockRows is the number of rows whose geometries one worker compares at a time.
-const blockRows = 1 << 15
-
-// boxRows keeps the rows whose geometry matches the box.
-func (f *Filter) boxRows(ctx context.Context, rows []int, v *table.Vector) ([]int, error) {
-	switch v.Kind() {
+// boxRows keeps the rows whose geometry in column i matches the box. rows are in ascending order.
+func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int) ([]int, error) {
+	switch typ := t.Columns()[i].Type; typ.Kind {
 	case table.Null:
-		return rows[:0], nil
+		return nil, nil
 	case table.Binary:
 	default:
-		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "geometries of type %v, want binary (well-known binary)", v.Type())
+		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary (well-known binary)", typ)
 	}
-	blocks := slices.Collect(slices.Chunk(rows, blockRows))
-	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for b := range blocks {
-		g.Go(func() error {
-			keep := blocks[b][:0]
-			for _, i := range blocks[b] {
-				if v.Null(i) {
-					continue
-				}
-				ok, err := wkb.Match(v.Bytes(i), *f.Box, f.Rule)
-				if err != nil {
-					return fault.WithPart(err, fmt.Sprintf("row %d", i), fault.NoOffset)
-				}
-				if ok {
-					keep = append(keep, i)
-				}
+	keep, next := rows[:0], 0
+	err := t.Scan(ctx, i, func(first int, v *table.Vector) error {
+		for ; next < len(rows) && rows[next] < first+v.Len(); next++ {
+			k := rows[next] - first
+			if v.Null(k) {
+				continue
 			}
-			blocks[b] = keep
-			return gctx.Err()
-		})
-	}
-	if err := g.Wait(); err != nil {
-		return nil, err
-	}
-	keep := rows[:0]
-	for _, b := range blocks {
-		keep = append(keep, b...)
-	}
-	return keep, nil
+			ok, err := wkb.Match(v.Bytes(k), *f.Box, f.Rule)
+			if err != nil {
+				return fault.WithPart(err, fmt.Sprintf("row %d", rows[next]), fault.NoOffset)
+			}
+			if ok {
+				keep = append(keep, rows[next])
+			}
+		}
+		return ctx.Err()
+	})
+	return keep, err
 }
 
 // mayMatch reports whether file i of a TACOLLECTION.json can hold a sample that matches. The extents
