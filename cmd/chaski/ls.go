@@ -265,9 +265,10 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, roots []int, n int)
 }
 
 // choose applies --where, --order-by, --offset and --limit.
-func (f *lsFlags) choose(_ context.Context, _ *table.Table, rows []int) ([]int, error) {
-	if f.where != "" || f.orderBy != "" {
-		return nil, fault.New(fault.Unsupported, "query", fault.NoOffset, "conditions are not read yet")
+func (f *lsFlags) choose(ctx context.Context, t *table.Table, rows []int) ([]int, error) {
+	rows, err := chooseRows(ctx, t, rows, f.where, f.orderBy)
+	if err != nil {
+		return nil, err
 	}
 	rows = rows[min(f.offsetRows, len(rows)):]
 	if f.limit >= 0 {
