@@ -112,7 +112,7 @@ func readDirectory(ctx context.Context, r source.Reader, after int64, want func(
 	where, n, err := findDirectory(ctx, r)
 	if err != nil {
 		sig := make([]byte, 4)
-		if ctx.Err() != nil || r.ReadAt(ctx, sig, after) != nil || string(sig) != directorySignature {
+		if fault.KindOf(err) != fault.Corrupt || r.ReadAt(ctx, sig, after) != nil || string(sig) != directorySignature {
 			return nil, err
 		}
 		where, n = span{after, r.Size() - after}, untilEnd
@@ -204,8 +204,9 @@ func findDirectory(ctx context.Context, r source.Reader) (span, uint64, error) {
 	}
 	for at := len(b) - 22; at >= 0; at-- {
 		if string(b[at:at+4]) == endSignature {
-			if s, n, ok := parseEnd(ctx, r, b, at, base); ok {
-				return s, n, nil
+			s, n, ok, err := parseEnd(ctx, r, b, at, base)
+			if ok || err != nil {
+				return s, n, err
 			}
 		}
 	}
@@ -214,24 +215,30 @@ func findDirectory(ctx context.Context, r source.Reader) (span, uint64, error) {
 
 // parseEnd parses the end-of-directory record at b[at:], where b begins at base of the file, and
 // reports whether it stands right behind a directory.
-func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (span, uint64, bool) {
+func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s span, entries uint64, ok bool, err error) {
 	here := base + int64(at)
 	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
 	if n == 1<<16-1 || size == 1<<32-1 || off == 1<<32-1 {
 		if at < 20 || string(b[at-20:at-16]) != locator64Signature {
-			return span{}, 0, false
+			return span{}, 0, false, nil
 		}
 		rec := make([]byte, 56)
 		at64 := le64(b, at-12)
-		if at64 > uint64(here) || r.ReadAt(ctx, rec, int64(at64)) != nil || string(rec[:4]) != end64Signature {
-			return span{}, 0, false
+		if at64 > uint64(here) || uint64(here)-at64 < uint64(len(rec)) {
+			return span{}, 0, false, nil
+		}
+		if err := r.ReadAt(ctx, rec, int64(at64)); err != nil {
+			return span{}, 0, false, fault.WithPart(err, "central directory", 0)
+		}
+		if string(rec[:4]) != end64Signature {
+			return span{}, 0, false, nil
 		}
 		n, size, off, here = le64(rec, 32), le64(rec, 40), le64(rec, 48), int64(at64)
 	}
 	if off > uint64(here) || size != uint64(here)-off || n > size/46 {
-		return span{}, 0, false
+		return span{}, 0, false, nil
 	}
-	return span{int64(off), int64(size)}, n, true
+	return span{int64(off), int64(size)}, n, true, nil
 }
 
 // localHeader checks that the data at off of a ZIP belong to an entry of a name.
