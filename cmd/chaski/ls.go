@@ -190,7 +190,9 @@ func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	w := bufio.NewWriterSize(s.out, 1<<16)
 	if f.leaves {
-		err = f.listLeaves(ctx, w, files, d, roots)
+		if roots, err = f.leafRoots(ctx, d, roots); err == nil {
+			err = f.listLeaves(ctx, w, files, d, roots)
+		}
 	} else {
 		err = f.listRows(ctx, w, d, roots)
 	}
@@ -205,8 +207,27 @@ func (f *lsFlags) roots(ctx context.Context, d *taco.Dataset, only *taco.Filter)
 	return d.Filter(ctx, *only)
 }
 
+// leafRoots applies --where and --order-by to the samples of level 0, whose leaves are listed.
+func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) ([]int, error) {
+	if f.where == "" && f.orderBy == "" || d.Levels() == 0 {
+		return roots, nil
+	}
+	t, err := d.Level(ctx, 0)
+	if err == nil && roots == nil {
+		roots, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err = chooseRows(ctx, t, roots, f.where, f.orderBy)
+	return roots, fault.WithFile(err, d.Parts()[0])
+}
+
 // listRows lists a level.
 func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, roots []int) error {
+	if d.Levels() == 0 { // no file of a TACOLLECTION.json can match
+		return nil
+	}
 	t, err := d.Level(ctx, f.level)
 	if err != nil {
 		return err
