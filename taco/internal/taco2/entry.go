@@ -1,6 +1,7 @@
 package taco2
 
 import (
+	"bytes"
 	"context"
 	"math"
 	"slices"
@@ -298,12 +299,14 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 		}
 		return nil, err
 	}
-	entries, err := readDirectory(ctx, r, after, func(name []byte) bool { return strings.HasPrefix(string(name), "DATA/") })
+	entries, err := readDirectory(ctx, r, after, isData)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
 	return &zipDirectory{r, entries}, nil
 }
+
+func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
 
 // find returns where the data of a row's own ZIP entry are. stored are the places that the level's
 // rows name, in whatever order.

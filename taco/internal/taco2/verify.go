@@ -28,13 +28,19 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	c.compareSchemas(r)
-	v := &verifier{c: c, r: r, zips: map[string]source.Reader{}, absent: map[string]bool{}, schemas: make([][]table.Column, len(c.places)+1)}
+	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([][]table.Column, len(c.places)+1)}
+	if err := v.readDirectory(ctx); err != nil {
+		return err
+	}
 	for k := range c.places {
 		if err := v.samples(ctx, k); err != nil {
 			return err
 		}
 	}
 	r.Absent += int64(len(v.absent))
+	if v.unlisted > 0 {
+		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs cannot find them", v.unlisted)
+	}
 	if v.misplaced > 0 {
 		r.Note("%d rows of METADATA below level 0 have the offset or size of another sample; read by the ZIP's directory", v.misplaced)
 	}
@@ -223,13 +229,34 @@ func (c *Container) compareSchemas(r *model.Report) {
 
 // verifier checks the samples of a container.
 type verifier struct {
-	c       *Container
-	r       *model.Report
-	zips    map[string]source.Reader
-	absent  map[string]bool
-	schemas [][]table.Column // of the tables of children at a level; the first one seen
+	c      *Container
+	r      *model.Report
+	absent map[string]bool
+	// directory is that of a ZIP, nil where it cannot be read; unlisted counts the samples that it does not
+	// have where they are.
+	directory map[string]zipEntry
+	unlisted  int64
+	schemas   [][]table.Column // of the tables of children at a level; the first one seen
 	// misplaced counts the rows whose offset in METADATA is another sample's.
 	misplaced int64
+}
+
+// readDirectory reads the directory of a ZIP. The container can be read without.
+func (v *verifier) readDirectory(ctx context.Context) error {
+	c := v.c
+	if c.kind != zipFile {
+		return nil
+	}
+	r, err := c.reader(ctx, c.uri)
+	if err != nil {
+		return err
+	}
+	v.directory, err = readDirectory(ctx, r, c.behind, isData)
+	if fault.KindOf(err) == fault.Corrupt {
+		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
+		v.directory, err = nil, nil
+	}
+	return fault.WithFile(err, c.uri)
 }
 
 // samples checks the bytes of the samples of a level, and what the folders among them hold.
@@ -321,6 +348,11 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	name := "DATA/" + path
 	if e.Kind == model.Folder {
 		name += "/" + metaName
+	}
+	if v.directory != nil {
+		if z, ok := v.directory[name]; !ok || !z.plain || z.size != s.size || z.local >= s.off {
+			v.unlisted++
+		}
 	}
 	return fault.WithFile(localHeader(ctx, r, name, s), e.URI)
 }
