@@ -332,3 +332,13 @@ func (v *Vector) Any(i int) any {
 	}
 	return v.plainText(i)
 }
+
+// NewStruct returns values of kind Struct of the fields' rows, which are equally many.
+func NewStruct(names []string, fields []*Vector, nulls []bool) *Vector {
+	v := &Vector{typ: Type{Kind: Struct}, n: len(nulls), nulls: nulls, children: fields}
+	for i, f := range fields {
+		v.typ.Fields = append(v.typ.Fields, Column{Name: names[i], Type: f.typ})
+		v.n = f.n
+	}
+	return v
+}
