@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
@@ -32,7 +34,9 @@ type Dataset struct {
 	levels []*table.Table
 	bases  [][]int
 	warned map[string]bool
-	index  map[node]map[string]int32 // ids of the children of a node, where there are many
+	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
+	index   map[node]map[string]int32
+	lookups map[node]int
 }
 
 // Close releases what is held open. Tables that were not decoded yet cannot be any more.
@@ -165,13 +169,20 @@ func (d *Dataset) level(ctx context.Context, k int) (*table.Table, []int, error)
 }
 
 func (d *Dataset) concat(ctx context.Context, k int) error {
-	tables, bases := make([]*table.Table, len(d.parts)), make([]int, len(d.parts)+1)
+	tables, errs, bases := make([]*table.Table, len(d.parts)), make([]error, len(d.parts)), make([]int, len(d.parts)+1)
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
 	for i, p := range d.parts {
-		t, err := p.Table(ctx, k)
-		if err != nil {
-			return err
-		}
-		tables[i], bases[i+1] = t, bases[i]+t.Len()
+		g.Go(func() error {
+			tables[i], errs[i] = p.Table(ctx, k)
+			return errs[i]
+		})
+	}
+	if g.Wait() != nil {
+		return firstOf(errs)
+	}
+	for i, t := range tables {
+		bases[i+1] = bases[i] + t.Len()
 	}
 	if len(tables) == 1 {
 		d.levels[k], d.bases[k] = tables[0], bases

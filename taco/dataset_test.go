@@ -12,6 +12,8 @@ import (
 	"sync"
 	"testing"
 
+	"go.uber.org/goleak"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
@@ -24,6 +26,8 @@ type spy struct {
 	mu    sync.Mutex
 	opens []string
 	reads []string // "name offset+size"
+	open  int // readers not closed yet
+	most  int // of them at the same time
 	// failAt is the number of the call, counted from 1, that fails; 0: none.
 	failAt, calls int
 }
@@ -50,7 +54,18 @@ func (s *spy) Open(ctx context.Context, uri string) (source.Reader, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.most = max(s.most, s.open)
 	return &spyReader{r, s, filepath.Base(uri)}, nil
+}
+
+func (r *spyReader) Close() error {
+	r.s.mu.Lock()
+	r.s.open--
+	r.s.mu.Unlock()
+	return r.Reader.Close()
 }
 
 type spyReader struct {
@@ -240,7 +255,8 @@ func TestFilesThatCannotMatch(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if got := s.opens[1:]; !slices.Equal(got, c.want) {
+		got := slices.Sorted(slices.Values(s.opens[1:]))
+		if !slices.Equal(got, c.want) {
 			t.Errorf("%s: opened %q, want %q", name, got, c.want)
 		}
 		if len(c.want) == 0 {
@@ -326,3 +342,46 @@ func TestEntriesKnowTheirRow(t *testing.T) {
 		}
 	}
 }
+
+// TestManyFiles: a list longer than files may be open is read like a short one, and nothing stays open.
+func TestManyFiles(t *testing.T) {
+	s := &spy{}
+	defer s.files.Close()
+	const n = 300
+	paths := slices.Repeat([]string{testdata(t, "taco-v2/spec200/concat_a.tacozip")}, n)
+	d, err := taco.Open(t.Context(), s, paths, taco.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, leaves := 0, 0
+	for e, err := range d.Leaves(t.Context(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leaves++; e.Part == 0 {
+			one++
+		}
+	}
+	if one == 0 || leaves != n*one {
+		t.Errorf("%d leaves, %d in the first of %d", leaves, one, n)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.open != 0 || s.most > 250 {
+		t.Errorf("%d readers are open, were %d at once", s.open, s.most)
+	}
+}
+
+// TestCollectionsDoNotNest: one that names itself is refused.
+func TestCollectionsDoNotNest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "TACOLLECTION.json")
+	if err := os.WriteFile(path, []byte(`{"id":"a","taco:sources":{"files":["TACOLLECTION.json"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, []string{path}, taco.Options{}); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

@@ -6,7 +6,10 @@ import (
 	"errors"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -140,26 +143,62 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // Of each, the header and the document about the collection are read; tables when they are asked for.
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
-	d := &Dataset{opener: opener, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}}
+	d := &Dataset{opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}}
 	if d.warn == nil {
 		d.warn = func(string) {}
 	}
-	for _, p := range paths {
-		if err := d.add(ctx, p, o); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
+	parts, err := d.open(ctx, paths, o, false)
+	if err != nil {
+		return nil, err
 	}
+	d.parts = parts
 	if err := d.sameHierarchy(); err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
 }
 
-// add opens one path, which may stand for several containers.
-func (d *Dataset) add(ctx context.Context, uri string, o Options) error {
+// openAtOnce is the number of containers that are opened at the same time.
+const openAtOnce = 8
+
+// open opens paths, and returns the containers in their order. Those that a TACOLLECTION.json names
+// (listed) cannot be one themselves.
+func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([]model.Container, error) {
+	parts, errs := make([][]model.Container, len(paths)), make([]error, len(paths))
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
+	for i, p := range paths {
+		g.Go(func() error {
+			parts[i], errs[i] = d.openOne(ctx, p, o, listed)
+			return errs[i]
+		})
+	}
+	failed := g.Wait() != nil
+	all := slices.Concat(parts...)
+	if !failed {
+		return all, nil
+	}
+	for _, c := range all {
+		errs = append(errs, c.Close())
+	}
+	return nil, firstOf(errs)
+}
+
+// firstOf returns the first error, whichever came first in time.
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openOne opens one path, which may stand for several containers.
+func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
 	f, r, head, err := tell(ctx, d.opener, uri)
 	if err != nil {
-		return fault.WithFile(notFound(err), uri)
+		return nil, fault.WithFile(notFound(err), uri)
 	}
 	base := o.BasePath
 	if base == "" {
@@ -176,17 +215,20 @@ func (d *Dataset) add(ctx context.Context, uri string, o Options) error {
 	case tacocatFolder:
 		c, err = take(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
 	case tacollection:
-		return d.addCollection(ctx, uri, base, r, o)
+		if !listed {
+			return d.openCollection(ctx, uri, base, r, o)
+		}
+		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is named by another one")
+		err = errors.Join(fault.WithFile(err, uri), r.Close())
 	case tortilla:
 		c, err = openTortilla(ctx, d.opener, uri, r, head, o.Limits)
 	default:
 		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of none"), uri), r.Close())
 	}
 	if err != nil {
-		return err
+		return nil, err
 	}
-	d.parts = append(d.parts, c)
-	return nil
+	return []model.Container{c}, nil
 }
 
 // take makes a nil interface of a nil pointer.
@@ -220,20 +262,20 @@ func parent(uri string) string {
 	return ""
 }
 
-// addCollection opens the files of a TACOLLECTION.json, except those that Options.Only cannot match.
-func (d *Dataset) addCollection(ctx context.Context, uri, base string, r source.Reader, o Options) error {
+// openCollection opens the files of a TACOLLECTION.json, except those that Options.Only cannot match.
+func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader, o Options) ([]model.Container, error) {
 	c, err := taco2.ReadTacollection(ctx, r)
 	if err = errors.Join(err, r.Close()); err != nil {
-		return fault.WithFile(err, uri)
+		return nil, fault.WithFile(err, uri)
 	}
+	d.mu.Lock()
 	d.collection = c
+	d.mu.Unlock()
+	var files []string
 	for i, file := range c.Sources.Files {
-		if o.Only != nil && !o.Only.mayMatch(c, i) {
-			continue
-		}
-		if err := d.add(ctx, taco2.Join(base, file), o); err != nil {
-			return err
+		if o.Only == nil || o.Only.mayMatch(c, i) {
+			files = append(files, taco2.Join(base, file))
 		}
 	}
-	return nil
+	return d.open(ctx, files, o, true)
 }

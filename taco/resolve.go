@@ -76,6 +76,9 @@ func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, pa
 	for i := range groups {
 		for k := range groups[i].n {
 			e, err := d.entry(ctx, groups[i].node(k), folder)
+			if err == nil {
+				err = ctx.Err()
+			}
 			if err == nil && e.Padding && !padding {
 				continue
 			}
@@ -201,8 +204,12 @@ func (d *Dataset) step(ctx context.Context, groups []siblings, key string) (node
 	return node{}, "", d.noSuchID(ctx, groups, key)
 }
 
-// manySiblings is the number from which ids are found by an index, which is kept.
-const manySiblings = 256
+// manySiblings is the number from which ids are found by an index, which is kept, once they were
+// looked through fewLookups times.
+const (
+	manySiblings = 256
+	fewLookups   = 3
+)
 
 // find looks for the visible sample of an id.
 func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool, error) {
@@ -222,14 +229,16 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type()), p.URI())
 	}
 	at := -1
-	if s.n < manySiblings {
+	if index := d.indexOf(s, func(i int) string { return ids.Text(s.node(i).row) }); index != nil {
+		if i, ok := index[id]; ok {
+			at = int(i)
+		}
+	} else {
 		for i := 0; i < s.n && at < 0; i++ {
 			if string(ids.Bytes(s.node(i).row)) == id {
 				at = i
 			}
 		}
-	} else if i, ok := d.indexOf(s, func(i int) string { return ids.Text(s.node(i).row) })[id]; ok {
-		at = int(i)
 	}
 	if at < 0 {
 		return node{}, false, nil
@@ -239,12 +248,22 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	return n, !pad && err == nil, err
 }
 
-// indexOf returns the positions of the ids of siblings; of equal ones, the first.
+// indexOf returns the positions of the ids of siblings, of equal ones the first; nil where it does not
+// pay.
 func (d *Dataset) indexOf(s *siblings, id func(i int) string) map[string]int32 {
+	if s.n < manySiblings {
+		return nil
+	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.index == nil {
+		d.index, d.lookups = map[node]map[string]int32{}, map[node]int{}
+	}
 	if m := d.index[s.of]; m != nil {
 		return m
+	}
+	if d.lookups[s.of]++; d.lookups[s.of] <= fewLookups {
+		return nil
 	}
 	m := make(map[string]int32, s.n)
 	for i := range s.n {
@@ -253,9 +272,6 @@ func (d *Dataset) indexOf(s *siblings, id func(i int) string) map[string]int32 {
 				m[name] = int32(i)
 			}
 		}
-	}
-	if d.index == nil {
-		d.index = map[node]map[string]int32{}
 	}
 	d.index[s.of] = m
 	return m

@@ -287,8 +287,8 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	if int64(t.Len()) > maxRows {
-		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset, "%d, at most %d", t.Len(), int64(maxRows)), k)
+	if most := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > most {
+		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset, "%d, at most %d in %d bytes", t.Len(), most, p.span.size), k)
 	}
 	l := &level{tbl: t}
 	if l.ids, err = c.column(ctx, t, k, colID, table.Text); err != nil {
@@ -306,8 +306,14 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	return l, nil
 }
 
-// maxRows bounds the rows of a level: their positions are 32-bit integers.
-const maxRows = 1<<31 - 1
+// Bounds on the rows of a level. Their positions are 32-bit integers; and a row takes memory, whereas
+// its values may take next to none in the file, if they are all equal. Rows have ids of their own, so that
+// ten a byte are more than any writer's tables hold.
+const (
+	maxRows     = 1<<31 - 1
+	fewRows     = 1 << 16
+	rowsPerByte = 10
+)
 
 // column returns a column that must be there with a type.
 func (c *Container) column(ctx context.Context, t *table.Table, k int, name string, want table.Kind) (*table.Vector, error) {
