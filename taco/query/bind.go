@@ -111,7 +111,7 @@ func (b *binder) bind(e *expr) (*node, error) {
 	case opCompare:
 		return b.compare(e.name, args[0], args[1])
 	case opDistinct:
-		n, err := b.compare("=", args[0], args[1])
+		n, err := b.equal(args[0], args[1])
 		if err != nil {
 			return nil, err
 		}
@@ -252,7 +252,9 @@ func (b *binder) minus(n *node) (*node, error) {
 			return m2, err
 		}
 		return m, nil
-	case n.typ.Kind == table.Int64, n.typ.Kind == table.Float64, n.typ.Kind == table.Null:
+	case n.typ.Kind == table.Int64:
+		return b.intern(&node{op: opMinus, typ: int64Type, args: []*node{n}})
+	case n.typ.Kind == table.Float64, n.typ.Kind == table.Null:
 		return b.intern(&node{op: opMinus, typ: n.typ, args: []*node{n}})
 	}
 	return nil, unsupported("- of type %s", typeName(n))
@@ -574,23 +576,19 @@ func (b *binder) arith(name string, l, r *node) (*node, error) {
 	return b.intern(&node{op: opArith, name: name, typ: t, args: []*node{l, r}})
 }
 
-// integerType returns the type of a sum or product: a literal takes the other side's where it fits.
+// integerType returns the type of a sum or product. All that fits is computed in 64 bits with a sign:
+// where DuckDB has a narrower type, whose overflow is an error only if no rule rewrote the expression
+// before, the result is right instead.
 func (b *binder) integerType(l, r *node) (table.Type, bool) {
-	fits := func(n *node, t table.Type) bool {
-		lo, hi := limits(t)
-		return n.lit != nil && n.lit.rat != nil && n.lit.rat.Num().Cmp(lo) >= 0 && n.lit.rat.Num().Cmp(hi) <= 0
+	wide := table.Type{Kind: table.Uint64, Bits: 64}
+	lo, hi := limits(wide)
+	fits := func(n *node) bool {
+		return n.typ.Equal(wide) || n.typ.Kind == table.Null || n.lit != nil && n.lit.rat != nil && within(n.lit.rat.Num(), lo, hi)
 	}
-	switch {
-	case l.typ.Kind == table.Null:
-		return r.typ, true
-	case r.typ.Kind == table.Null, l.typ.Equal(r.typ), l.lit == nil && fits(r, l.typ):
-		return l.typ, true
-	case r.lit == nil && fits(l, r.typ):
-		return r.typ, true
-	case l.typ.Kind == r.typ.Kind:
-		return table.Type{Kind: l.typ.Kind, Bits: max(l.typ.Bits, r.typ.Bits)}, true
+	if l.typ.Equal(wide) || r.typ.Equal(wide) {
+		return wide, fits(l) && fits(r)
 	}
-	return int64Type, repOf(l.typ) == repInt && repOf(r.typ) == repInt
+	return int64Type, l.typ.Kind != table.Huge && r.typ.Kind != table.Huge
 }
 
 // integer gives a literal the type t; other integers that lie in memory alike stay.
@@ -613,13 +611,22 @@ func (b *binder) in(args []*node, not bool) (*node, error) {
 	}
 	terms := make([]*node, 0, len(args)-1)
 	for _, a := range args[1:] {
-		t, err := b.compare("=", x, a)
+		t, err := b.equal(x, a)
 		if err != nil {
 			return nil, err
 		}
 		terms = append(terms, t)
 	}
 	return b.negate(not, opOr, terms...)
+}
+
+// equal is compare for IN and IS DISTINCT FROM, where DuckDB casts texts and numbers to each other.
+func (b *binder) equal(l, r *node) (*node, error) {
+	n, err := b.compare("=", l, r)
+	if err != nil && (l.typ.Kind == table.Text) != (r.typ.Kind == table.Text) {
+		return nil, unsupported("a cast of type %s or %s", typeName(l), typeName(r))
+	}
+	return n, err
 }
 
 // negate returns NOT of terms joined by AND or OR, or without the NOT.

@@ -1,8 +1,8 @@
 // Package query runs SQL over tables of package table, a column at a time, in pure Go.
 //
 // What is run means what it means in DuckDB: NULLs stand last in both directions, NaN is above every
-// number and equal to itself, texts are compared by bytes, names without regard to case, integers do
-// not overflow silently and their sums are exact, "/" is division of floats and "//" of integers, lists
+// number and equal to itself, texts are compared by bytes, names without regard to case, integers are
+// computed in 64 bits and do not overflow silently, their sums are exact, "/" is division of floats and "//" of integers, lists
 // count from 1. Read is
 //
 //	SELECT [DISTINCT] items FROM table [AS alias] [[INNER | LEFT] JOIN table ON cond | , table | CROSS JOIN table]…

@@ -306,10 +306,7 @@ func evalArith(n *node, a, b *vec, size int) (*vec, error) {
 	case repUint:
 		return v, arithInts(n.name, a.i, b.i, v, uintOp)
 	}
-	if err := arithInts(n.name, a.i, b.i, v, intOp); err != nil {
-		return nil, err
-	}
-	return v, inRange(n.typ, v)
+	return v, arithInts(n.name, a.i, b.i, v, intOp)
 }
 
 func arithFloats(name string, a, b, out []float64) {
@@ -407,21 +404,6 @@ func uintOp(name string, a, b int64) (int64, bool) {
 	return int64(x % y), true
 }
 
-// inRange checks the values against the width of their type.
-func inRange(t table.Type, v *vec) error {
-	if t.Bits == 64 || !isInteger(t) {
-		return nil
-	}
-	lo, hi := limits(t)
-	least, most := lo.Int64(), hi.Int64()
-	for k, x := range v.i {
-		if (x < least || x > most) && !v.null(k) {
-			return errOverflow
-		}
-	}
-	return nil
-}
-
 func evalMinus(n *node, x *vec) (*vec, error) {
 	v := &vec{n: x.n, nulls: x.nulls}
 	switch repOf(n.typ) {
@@ -441,7 +423,7 @@ func evalMinus(n *node, x *vec) (*vec, error) {
 		}
 		v.i[k] = -i
 	}
-	return v, inRange(n.typ, v)
+	return v, nil
 }
 
 func evalCast(n *node, x *vec) (*vec, error) {

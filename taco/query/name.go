@@ -1,8 +1,13 @@
 package query
 
-import "strings"
+import (
+	"math"
+	"strconv"
+	"strings"
+)
 
-// title is the name of a result's column without an alias: the expression as DuckDB writes it.
+// title is the name of a result's column without an alias: the expression as DuckDB writes it, but for
+// what it rewrites before (NOT of a comparison) and names that are words of its grammar.
 func title(e *expr) string {
 	var b strings.Builder
 	write(&b, e)
@@ -36,7 +41,7 @@ func write(b *strings.Builder, e *expr) {
 		}
 		b.WriteString(ident(e.name))
 	case opNumber:
-		b.WriteString(e.name)
+		b.WriteString(numberText(e.name))
 	case opString:
 		b.WriteString("'" + strings.ReplaceAll(e.name, "'", "''") + "'")
 	case opNull:
@@ -50,7 +55,14 @@ func write(b *strings.Builder, e *expr) {
 	case opTimestamp:
 		b.WriteString("CAST('" + e.name + "' AS TIMESTAMP)")
 	case opCall:
-		b.WriteString(e.name + "(")
+		name := e.name
+		switch name {
+		case "coalesce":
+			name = "COALESCE"
+		case "year", "month", "day": // words of DuckDB's grammar
+			name = `"` + name + `"`
+		}
+		b.WriteString(name + "(")
 		if e.flag {
 			b.WriteString("DISTINCT ")
 		}
@@ -132,6 +144,18 @@ func write(b *strings.Builder, e *expr) {
 		write(b, e.args[1])
 		b.WriteByte(']')
 	}
+}
+
+// numberText writes a number with an exponent as a float.
+func numberText(s string) string {
+	f, err := strconv.ParseFloat(s, 64)
+	switch {
+	case err != nil || !strings.ContainsAny(s, "eE"):
+		return s
+	case f == math.Trunc(f) && math.Abs(f) < 1e16:
+		return strconv.FormatFloat(f, 'f', 1, 64)
+	}
+	return strconv.FormatFloat(f, 'g', -1, 64)
 }
 
 // ident quotes a name that is no plain word.

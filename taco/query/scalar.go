@@ -343,7 +343,11 @@ func bindAbs(b *binder, f *function, args []*node) (*node, error) {
 		}
 		return nil, wrongArgs(f, args)
 	}
-	return b.fn(f, args[0].typ, args...)
+	t := args[0].typ
+	if t.Kind == table.Int64 {
+		t = int64Type
+	}
+	return b.fn(f, t, args...)
 }
 
 func evalAbs(_ *evaluator, n *node, args []*vec, b *batch) (*vec, error) {
@@ -364,7 +368,7 @@ func evalAbs(_ *evaluator, n *node, args []*vec, b *batch) (*vec, error) {
 			}
 			v.i[k] = max(y, -y)
 		}
-		return v, inRange(n.typ, v)
+		return v, nil
 	}
 	return allNull(n.typ, b.n), nil
 }
