@@ -26,8 +26,8 @@ type spy struct {
 	mu    sync.Mutex
 	opens []string
 	reads []string // "name offset+size"
-	open  int // readers not closed yet
-	most  int // of them at the same time
+	open  int      // readers not closed yet
+	most  int      // of them at the same time
 	// failAt is the number of the call, counted from 1, that fails; 0: none.
 	failAt, calls int
 }

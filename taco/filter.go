@@ -34,7 +34,7 @@ const (
 type Filter struct {
 	Box  *Box // nil: anywhere
 	Rule Rule
-	// Geometry names the column of geometries (well-known binary). Default: the first that is there of
+	// Geometry names the column of geometries (well-known binary or text). Default: the first that is there of
 	// istac:geometry, stac:centroid, istac:centroid.
 	Geometry string
 
@@ -238,9 +238,20 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int)
 	switch typ := t.Columns()[i].Type; typ.Kind {
 	case table.Null:
 		return nil, nil
-	case table.Binary:
+	case table.Binary, table.Text:
 	default:
-		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary (well-known binary)", typ)
+		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or text", typ)
+	}
+	var binary []byte
+	match := func(v *table.Vector, k int) (ok bool, err error) {
+		g := v.Bytes(k)
+		if v.Kind() == table.Text {
+			if binary, err = wkb.AppendText(binary[:0], string(g)); err != nil {
+				return false, err
+			}
+			g = binary
+		}
+		return wkb.Match(g, *f.Box, f.Rule)
 	}
 	keep, next := rows[:0], 0
 	err := t.Scan(ctx, i, func(first int, v *table.Vector) error {
@@ -249,7 +260,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int)
 			if v.Null(k) {
 				continue
 			}
-			ok, err := wkb.Match(v.Bytes(k), *f.Box, f.Rule)
+			ok, err := match(v, k)
 			if err != nil {
 				return fault.WithPart(err, fmt.Sprintf("row %d", rows[next]), fault.NoOffset)
 			}

@@ -137,8 +137,8 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	return err == nil && f != none && f != tacollection
 }
 
-// Open opens containers as one dataset: their rows one after the other. Containers of different
-// hierarchies are fault.Unsupported; what is none is too.
+// Open opens containers as one dataset: their rows one after the other. Of a folder that holds a
+// catalog, that is opened. Containers of different hierarchies are fault.Unsupported; what is none is too.
 //
 // Of each, the header and the document about the collection are read; tables when they are asked for.
 // The dataset keeps readers open until Close.
@@ -198,7 +198,13 @@ func firstOf(errs []error) error {
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
 	f, r, head, err := tell(ctx, d.opener, uri)
 	if err != nil {
-		return nil, fault.WithFile(notFound(err), uri)
+		if in := catalogIn(ctx, d.opener, uri); in != "" {
+			return d.openOne(ctx, in, o, listed)
+		}
+		if err = notFound(err); fault.KindOf(err) == fault.Unsupported {
+			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is no container: neither COLLECTION.json nor METADATA is in it")
+		}
+		return nil, fault.WithFile(err, uri)
 	}
 	base := o.BasePath
 	if base == "" {
@@ -229,6 +235,17 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		return nil, err
 	}
 	return []model.Container{c}, nil
+}
+
+// catalogIn returns the catalog in a folder, or "".
+func catalogIn(ctx context.Context, o source.Opener, uri string) string {
+	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
+		r, err := o.Open(ctx, taco2.Join(uri, name))
+		if err == nil && r.Close() == nil {
+			return taco2.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
+		}
+	}
+	return ""
 }
 
 // take makes a nil interface of a nil pointer.

@@ -421,12 +421,14 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 // words splits an example as a shell does: quotes, and redirections left out.
 func words(line string) (args []string) {
 	var word strings.Builder
-	quoted, any := false, false
+	any, quote := false, rune(0)
 	for _, r := range line + " " {
 		switch {
-		case r == '"':
-			quoted, any = !quoted, true
-		case r == ' ' && !quoted:
+		case r == quote:
+			quote = 0
+		case (r == '"' || r == '\'') && quote == 0:
+			quote, any = r, true
+		case r == ' ' && quote == 0:
 			if any {
 				args = append(args, word.String())
 			}

@@ -35,7 +35,7 @@ meaning that it has in DuckDB. The command chaski-full has DuckDB itself for eve
 
 With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
 infinities are texts.`,
-		Example: `  chaski sql 'SELECT id, cloud_cover FROM data WHERE cloud_cover < 10 ORDER BY 2' data.tacozip
+		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
   chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {

@@ -1,6 +1,7 @@
 package taco2
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -11,10 +12,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
+	"github.com/chaski-eo/chaski/taco/table"
 )
 
 // header is a TACO_HEADER entry with pairs of offset and size.
@@ -336,38 +340,129 @@ func TestChangedBytes(t *testing.T) {
 	}
 }
 
-// TestMisplacedOffsets: a catalog inherits the writer's fault of its ZIPs, and finds the right places in
-// their directories; of a ZIP that is not there, nothing.
-func TestMisplacedOffsets(t *testing.T) {
-	files := containers(t)
-	b := files["taco-v2/spec200/unsorted_three_level.tacozip"]
+// catRow is a row of a catalog.
+type catRow struct {
+	ID     string `parquet:"id"`
+	Type   string `parquet:"type"`
+	Parent int64  `parquet:"internal:parent_id"`
+	Off    int64  `parquet:"internal:offset"`
+	Size   int64  `parquet:"internal:size"`
+	Source string `parquet:"internal:source_file"`
+}
+
+// catalogOf makes a __TACOCAT__ over one ZIP under several names, as the writers do: METADATA as it is.
+func catalogOf(t *testing.T, b []byte, names ...string) []byte {
+	t.Helper()
 	c, err := openBytes(t.Context(), b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrong := 0
-	for row := range 12 {
-		e, err := c.Entry(t.Context(), 2, row)
+	defer c.Close()
+	var body []byte
+	var pairs []uint64
+	for k := range c.Levels() {
+		l, err := c.level(t.Context(), k)
 		if err != nil {
 			t.Fatal(err)
 		}
-		path, err := c.path(t.Context(), 2, row)
+		var v [3]*table.Vector
+		for i, name := range []string{colParent, colOffset, colSize} {
+			if v[i], err = l.tbl.Column(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var rows []catRow
+		for _, name := range names {
+			for i := range l.tbl.Len() {
+				rows = append(rows, catRow{l.ids.Text(i), l.types.Text(i), v[0].Int(i), v[1].Int(i), v[2].Int(i), name})
+			}
+		}
+		var out bytes.Buffer
+		w := parquet.NewGenericWriter[catRow](&out)
+		if _, err := w.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, uint64(catDataAt+len(body)), uint64(out.Len()))
+		body = append(body, out.Bytes()...)
+	}
+	for len(pairs) < 2*catLevels {
+		pairs = append(pairs, 0)
+	}
+	pairs = append(pairs, uint64(catDataAt+len(body)), uint64(len(c.coll.Raw)))
+	return append(append(catHeader(uint32(c.Levels()-1), pairs...), body...), c.coll.Raw...)
+}
+
+// TestMisplacedOffsets: where the writer gave rows the places of others, each sample is found under its
+// own name, in a ZIP and in a catalog, which inherits the fault. Of a source file that is not there,
+// nothing can be known.
+func TestMisplacedOffsets(t *testing.T) {
+	for _, name := range []string{"taco-v2/spec200/unsorted_two_level.tacozip", "taco-v2/spec200/unsorted_three_level.tacozip", "taco-v2/current/unsorted_two_level.tacozip"} {
+		b := containers(t)[name]
+		cat := catalogOf(t, b, "a.tacozip", "absent.tacozip", "b.tacozip")
+		m := memory{"z.tacozip": b, "dir/a.tacozip": b, "dir/b.tacozip": b}
+		zip, err := OpenZIP(t.Context(), m, "z.tacozip", &corpus.Mem{B: b}, b[:256], model.Limits{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if name := "DATA/" + path; string(b[e.Offset-int64(len(name)):e.Offset]) != name {
-			t.Errorf("%s is not at %d", path, e.Offset)
+		all, err := OpenTacocat(t.Context(), m, "x", "dir/", &corpus.Mem{B: cat}, cat[:256], model.Limits{})
+		if err != nil {
+			t.Fatal(err)
 		}
-		if c.levels[2].offsets.Int(row) != e.Offset {
-			wrong++
+		for _, c := range []*Container{zip, all} {
+			if wrong := misplaced(t, c, m); wrong == 0 {
+				t.Errorf("%s: no offset of METADATA is wrong", name)
+			}
+			var r model.Report
+			if err := c.Verify(t.Context(), &r); err != nil || !strings.Contains(strings.Join(r.Notes, " "), "of another sample") {
+				t.Errorf("%s: %v, %q", name, err, r.Notes)
+			}
+			if (c == all) != (r.Absent == 1) {
+				t.Errorf("%s: %d absent files", name, r.Absent)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
-	if wrong != 12 {
-		t.Errorf("%d rows of METADATA are wrong, the file has 12 of them", wrong)
+}
+
+// misplaced checks that every sample lies under its own name, and counts those whose row says other.
+func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
+	t.Helper()
+	for k := range c.Levels() {
+		tab, err := c.Table(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range tab.Len() {
+			e, err := c.Entry(t.Context(), k, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, err := c.path(t.Context(), k, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := "DATA/" + path
+			if e.Kind == model.Folder {
+				name += "/" + metaName
+			}
+			b := m[e.URI]
+			if b == nil {
+				continue
+			}
+			if at := e.Offset - int64(len(name)); string(b[at:e.Offset]) != name || int64(binary.LittleEndian.Uint32(b[at-8:])) != e.Size {
+				t.Errorf("%s: %s is not at %d, or has not %d bytes", e.URI, path, e.Offset, e.Size)
+			}
+			if c.levels[k].offsets.Int(row) != e.Offset {
+				wrong++
+			}
+		}
 	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
+	return wrong
 }
 
 func FuzzHeader(f *testing.F) {

@@ -1,4 +1,5 @@
-// Package wkb compares geometries in well-known binary with a box, without building them.
+// Package wkb compares geometries in well-known binary with a box, without building them. Well-known
+// text is turned into binary first.
 //
 // Read are the seven simple feature types of OGC 06-103r4 in both byte orders, with Z, M or both (ISO
 // codes 1000 to 3007 and the flags of PostGIS' EWKB, whose SRID is passed over). Curves, surfaces of

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -258,6 +259,59 @@ func FuzzMatch(f *testing.F) {
 		}
 		if in && !hit {
 			t.Fatalf("%x within %v, but does not intersect it", b, box)
+		}
+	})
+}
+
+// TestText: well-known text says the same as the binary.
+func TestText(t *testing.T) {
+	for text, want := range map[string][]byte{
+		"POINT (1 -2.5e1)":                    pointOf(xy{1, -25}),
+		" point(1 2)":                         pointOf(xy{1, 2}),
+		"SRID=4326;POINT Z (1 2 3)":           pointOf(xy{1, 2}),
+		"POINTZM(1 2 3 4)":                    pointOf(xy{1, 2}),
+		"LINESTRING (0 0,1 1 , 2 0)":          lineOf(xy{0, 0}, xy{1, 1}, xy{2, 0}),
+		"LINESTRING EMPTY":                    lineOf(),
+		"POLYGON ((0 0, 3 0, 3 3, 0 3, 0 0))": polygonOf(rect(0, 0, 3, 3)),
+		"POLYGON((0 0,3 0,3 3,0 3,0 0),(1 1,2 1,2 2,1 2,1 1))":    polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)),
+		"MULTIPOINT (1 2, 3 4)":                                   le().head(multiPoint).count(2).with(pointOf(xy{1, 2}), pointOf(xy{3, 4})),
+		"MULTIPOINT ((1 2), (3 4))":                               le().head(multiPoint).count(2).with(pointOf(xy{1, 2}), pointOf(xy{3, 4})),
+		"MULTILINESTRING ((0 0, 1 1))":                            le().head(multiLineString).count(1).with(lineOf(xy{0, 0}, xy{1, 1})),
+		"MULTIPOLYGON (((0 0, 3 0, 3 3, 0 3, 0 0)))":              le().head(multiPolygon).count(1).with(polygonOf(rect(0, 0, 3, 3))),
+		"GEOMETRYCOLLECTION (POINT (1 2), LINESTRING (0 0, 1 1))": le().head(collection).count(2).with(pointOf(xy{1, 2}), lineOf(xy{0, 0}, xy{1, 1})),
+	} {
+		if got, err := AppendText(nil, text); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %x, %v, want %x", text, got, err, want)
+		}
+	}
+	empty, err := AppendText(nil, "POINT EMPTY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hit, err := Match(empty, NewBox(-1e9, -1e9, 1e9, 1e9), Intersects); hit || err != nil {
+		t.Errorf("an empty point: %v, %v", hit, err)
+	}
+	for text, kind := range map[string]fault.Kind{"": fault.Unsupported, "CIRCULARSTRING (0 0, 1 1, 2 0)": fault.Unsupported, "POINT": fault.Corrupt, "POINT (1)": fault.Corrupt,
+		"POINT (1 2": fault.Corrupt, "POINT (1 2) x": fault.Corrupt, "POINT (1e999 2)": fault.Corrupt, "POLYGON (0 0, 1 1)": fault.Corrupt, "LINESTRING (0 0 1 1 1)": fault.Corrupt,
+		strings.Repeat("GEOMETRYCOLLECTION (", 50) + "POINT (1 2)": fault.Limit} {
+		if got, err := AppendText(nil, text); fault.KindOf(err) != kind {
+			t.Errorf("%.40s: %x, %v, want %v", text, got, err, kind)
+		}
+	}
+}
+
+// FuzzText: what is read as text can be compared.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"POINT (1 2)", "MULTIPOINT ((1 2), 3 4)", "POLYGON Z ((0 0 1, 3 0 1, 3 3 1, 0 0 1), EMPTY)", "GEOMETRYCOLLECTION (POINT EMPTY, MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0))))"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		b, err := AppendText(nil, s)
+		if err != nil {
+			return
+		}
+		if _, err := Match(b, NewBox(0, 0, 1, 1), Within); err != nil {
+			t.Fatalf("%q: %x: %v", s, b, err)
 		}
 	})
 }
