@@ -315,7 +315,7 @@ const (
 	rowsPerByte = 10
 )
 
-// column returns a column that must be there with a type.
+// column returns a column that must be there with a type; integers may be unsigned.
 func (c *Container) column(ctx context.Context, t *table.Table, k int, name string, want table.Kind) (*table.Vector, error) {
 	v, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
@@ -324,7 +324,7 @@ func (c *Container) column(ctx context.Context, t *table.Table, k int, name stri
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
-	if v.Kind() != want {
+	if v.Kind() != want && (want != table.Int64 || v.Kind() != table.Uint64) {
 		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", v.Type(), want), k)
 	}
 	return v, nil

@@ -422,7 +422,7 @@ func (v *verifier) compare(ctx context.Context, t *table.Table, k int, rows []in
 		if err != nil {
 			return nil, err
 		}
-		if col.Kind() != kind {
+		if col.Kind() != kind && (kind != table.Int64 || col.Kind() != table.Uint64) {
 			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", col.Type(), kind)
 		}
 		return col, nil

@@ -241,16 +241,23 @@ func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64
 	return span{int64(off), int64(size)}, n, true, nil
 }
 
-// localHeader checks that the data at off of a ZIP belong to an entry of a name.
+// maxExtra is how long an extra field of a local header may be that is looked over.
+const maxExtra = 1 << 10
+
+// localHeader checks that the data at an offset of a ZIP stand behind the local file header of an entry
+// of a name.
 func localHeader(ctx context.Context, r source.Reader, name string, data span) error {
 	n := int64(30 + len(name))
-	if data.off >= n {
-		b := make([]byte, n)
-		if err := r.ReadAt(ctx, b, data.off-n); err != nil {
+	for _, extra := range [...]int64{0, maxExtra} {
+		b := make([]byte, min(n+extra, data.off))
+		if err := r.ReadAt(ctx, b, data.off-int64(len(b))); err != nil {
 			return err
 		}
-		if string(b[:4]) == localSignature && string(b[30:]) == name && le16(b, 28) == 0 && le16(b, 26) == uint16(len(name)) {
-			return nil
+		for at := len(b) - int(n); at >= 0; at-- {
+			h := b[at:]
+			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name && int64(len(h)) == n+int64(le16(h, 28)) {
+				return nil
+			}
 		}
 	}
 	return fault.New(fault.Corrupt, "sample "+name, data.off, "no local file header of that name stands before its bytes")
