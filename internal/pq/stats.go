@@ -40,6 +40,17 @@ func (f *File) Bounds(group, column int) Bounds {
 	return b
 }
 
+// HasPageBounds reports whether there is a column index.
+func (f *File) HasPageBounds(group, column int) bool {
+	return f.Groups[group].chunks[column].boundsOff > 0
+}
+
+// Stored returns the bytes that a column takes in a row group, in the file.
+func (f *File) Stored(group, column int) int64 {
+	c := &f.Groups[group].chunks[column]
+	return c.end - c.start
+}
+
 // PageBounds returns what the column index says of each page, or nil if there is none, or none that
 // fits the pages. A page without any value has Nulls equal to its rows.
 func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]Bounds, error) {

@@ -69,12 +69,22 @@ func Where(ctx context.Context, t *table.Table, condition string) ([]int, error)
 	if err != nil {
 		return nil, err
 	}
+	t, numbers, err := prune(ctx, t, 0, n)
+	if err != nil {
+		return nil, err
+	}
 	ev := newEvaluator(ctx, []*table.Table{t})
 	got, err := ev.where(n, &rows{n: t.Len(), tables: [][]int32{nil}}, -1)
 	if err != nil {
 		return nil, err
 	}
-	return ints(got.tables[0]), nil
+	out := ints(got.tables[0])
+	if numbers != nil {
+		for i, r := range out {
+			out[i] = numbers[r]
+		}
+	}
+	return out, nil
 }
 
 // Sort returns the numbers of a table's rows in the order of a column, NULLs last, equal ones in the
@@ -420,6 +430,13 @@ const groupTable = 1 << 20
 
 // result runs what was bound.
 func (r *run) result(ctx context.Context) (*table.Table, error) {
+	if r.where != nil && len(r.tables) == 1 {
+		t, _, err := prune(ctx, r.tables[0], 0, r.where)
+		if err != nil {
+			return nil, err
+		}
+		r.tables[0] = t
+	}
 	ev := newEvaluator(ctx, r.tables)
 	rel, err := r.relation(ev)
 	if err != nil {

@@ -71,12 +71,18 @@ func permutation(keys []sortKey, n, most int) []int32 {
 		room = max(2*most, 1<<12)
 	}
 	best := make([]int32, 0, min(room, n))
+	worst := int32(-1) // of those that stay
 	for r := range n {
 		if len(best) == room {
 			slices.SortFunc(best, less)
 			best = best[:most]
+			if most > 0 {
+				worst = best[most-1]
+			}
 		}
-		best = append(best, int32(r))
+		if worst < 0 || less(int32(r), worst) < 0 {
+			best = append(best, int32(r))
+		}
 	}
 	slices.SortFunc(best, less)
 	return best[:most]

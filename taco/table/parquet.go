@@ -3,7 +3,6 @@ package table
 import (
 	"context"
 	"math"
-	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pq"
@@ -166,7 +165,11 @@ func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, fi
 
 // wants reports whether any of the rows lo to hi is kept.
 func (p *parquet) wants(lo, hi int64) bool {
-	return p.keep == nil || slices.ContainsFunc(p.keep, func(s span) bool { return s.lo < hi && lo < s.hi })
+	if p.keep == nil {
+		return true
+	}
+	i := firstSpan(p.keep, lo)
+	return i < len(p.keep) && p.keep[i].lo < hi
 }
 
 // typeOf returns the type of a node of the schema. A list has the type of its elements.
@@ -275,12 +278,10 @@ func (b *builder) add(v *pq.Values, first int64) error {
 	if b.p.keep == nil {
 		return b.addRange(v, 0, v.Len())
 	}
-	for _, s := range b.p.keep {
-		lo, hi := max(s.lo-first, 0), min(s.hi-first, int64(v.Len()))
-		if lo < hi {
-			if err := b.addRange(v, int(lo), int(hi)); err != nil {
-				return err
-			}
+	for i := firstSpan(b.p.keep, first); i < len(b.p.keep) && b.p.keep[i].lo < first+int64(v.Len()); i++ {
+		s := b.p.keep[i]
+		if err := b.addRange(v, int(max(s.lo-first, 0)), int(min(s.hi-first, int64(v.Len())))); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -399,20 +400,13 @@ func (b *builder) scale(from int) error {
 		return nil
 	}
 	x := b.v.ints[from:]
-	switch b.unit {
-	case 3:
-		for i, t := range x {
-			if t > math.MaxInt64/1000 || t < math.MinInt64/1000 {
-				return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a time outside of 64 bits of microseconds")
-			}
-			x[i] = t * 1000
-		}
-	case 9:
-		for i, t := range x {
-			x[i] = t / 1000
-			if t%1000 < 0 {
-				x[i]--
-			}
+	if b.unit == 6 {
+		return nil
+	}
+	for i, t := range x {
+		var ok bool
+		if x[i], ok = microseconds(t, b.unit); !ok {
+			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a time that 64 bits of microseconds do not hold")
 		}
 	}
 	return nil

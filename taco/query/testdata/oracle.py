@@ -48,6 +48,9 @@ def table(path, seed):
         ),
         path,
         row_group_size=70,
+        data_page_size=100,
+        write_batch_size=20,
+        write_page_index=True,
     )
 
 
