@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -302,9 +303,15 @@ func (f *lsFlags) choose(ctx context.Context, t *table.Table, rows []int) ([]int
 func writeRows(ctx context.Context, w io.Writer, t *table.Table, rows []int) error {
 	cols := make([]*table.Vector, len(t.Columns()))
 	names := make([][]byte, len(cols))
+	few := len(rows) < t.Len()/4 && slices.IsSorted(rows)
 	for i, c := range t.Columns() {
 		var err error
-		if cols[i], err = t.At(ctx, i); err != nil {
+		if few {
+			cols[i], err = t.Pick(ctx, i, rows)
+		} else {
+			cols[i], err = t.At(ctx, i)
+		}
+		if err != nil {
 			return err
 		}
 		if names[i], err = json.Marshal(c.Name); err != nil {
@@ -312,7 +319,10 @@ func writeRows(ctx context.Context, w io.Writer, t *table.Table, rows []int) err
 		}
 	}
 	var line []byte
-	for _, row := range rows {
+	for k, row := range rows {
+		if few {
+			row = k
+		}
 		line = append(line[:0], '{')
 		for i, c := range cols {
 			if i > 0 {

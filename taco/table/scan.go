@@ -68,3 +68,28 @@ func (b *builder) reset() {
 		w.offs = w.offs[:1]
 	}
 }
+
+// Pick returns the values of column i at rows, which ascend. What is not in memory is decoded a page at
+// a time, and only what is picked is kept.
+func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
+	var parts []*Vector
+	var local []int
+	next := 0
+	err := t.Scan(ctx, i, func(first int, v *Vector) error {
+		local = local[:0]
+		for ; next < len(rows) && rows[next] < first+v.Len(); next++ {
+			local = append(local, rows[next]-first)
+		}
+		if len(local) > 0 {
+			parts = append(parts, v.Take(local))
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) == 1 {
+		return parts[0], nil
+	}
+	return Append(t.cols[i].Type, parts...)
+}
