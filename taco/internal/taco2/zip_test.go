@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -366,12 +367,12 @@ func TestChangedBytes(t *testing.T) {
 
 // catRow is a row of a catalog.
 type catRow struct {
-	ID     string `parquet:"id"`
-	Type   string `parquet:"type"`
+	ID     string `parquet:"id,dict"`
+	Type   string `parquet:"type,dict"`
 	Parent int64  `parquet:"internal:parent_id"`
 	Off    int64  `parquet:"internal:offset"`
 	Size   int64  `parquet:"internal:size"`
-	Source string `parquet:"internal:source_file"`
+	Source string `parquet:"internal:source_file,dict"`
 }
 
 // catalogOf makes a __TACOCAT__ over one ZIP under several names, as the writers do: METADATA as it is.
@@ -450,6 +451,29 @@ func TestMisplacedOffsets(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestManyRowsInFewBytes: rows that are all equal take next to nothing in a file, and are not believed.
+func TestManyRowsInFewBytes(t *testing.T) {
+	rows := slices.Repeat([]catRow{{ID: "a", Type: "FILE", Off: 1, Size: 1, Source: "a.tacozip"}}, 2_000_000)
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[catRow](&out, parquet.Compression(&parquet.Zstd))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	coll := `{"id":"a"}`
+	pairs := append([]uint64{catDataAt, uint64(out.Len())}, make([]uint64, 10)...)
+	pairs = append(pairs, uint64(catDataAt+out.Len()), uint64(len(coll)))
+	b := append(append(catHeader(0, pairs...), out.Bytes()...), coll...)
+	if len(b)*rowsPerByte > len(rows)/2 {
+		t.Skipf("%d bytes: the writer does not make it small enough", len(b))
+	}
+	if err := walk(t, b); fault.KindOf(err) != fault.Limit {
+		t.Errorf("%d rows in %d bytes: %v", len(rows), len(b), err)
 	}
 }
 
