@@ -199,6 +199,9 @@ func (b *binder) tableNames() string {
 }
 
 func (b *binder) noColumn(name string) error {
+	if len(b.tables) == 0 {
+		return fault.New(fault.NotFound, "query", fault.NoOffset, "no column %q; there is no FROM", name)
+	}
 	var s []string
 	for _, t := range b.tables {
 		s = append(s, table.Names(t.t.Columns()))

@@ -76,17 +76,15 @@ func groupRows(n int, keys []*table.Vector) *groups {
 			return g
 		}
 	}
-	seen := map[string]int32{}
+	seen := newKeySet()
 	var key []byte
 	for r := range n {
 		key = key[:0]
 		for _, v := range keys {
 			key = appendKey(key, v, r)
 		}
-		id, ok := seen[string(key)]
-		if !ok {
-			id = int32(len(g.first))
-			seen[string(key)] = id
+		id, added := seen.add(key)
+		if added {
 			g.first = append(g.first, int32(r))
 		}
 		g.of[r] = id
@@ -151,10 +149,7 @@ func (a *aggregate) compute(g *groups, arg *table.Vector) *table.Vector {
 // in a group.
 func (a *aggregate) rowsOf(g *groups, arg *table.Vector) []int32 {
 	use := make([]int32, 0, len(g.of))
-	var seen map[string]bool
-	if a.distinct {
-		seen = map[string]bool{}
-	}
+	seen := newKeySet()
 	var key []byte
 	for r := range g.of {
 		if arg.Null(r) {
@@ -163,10 +158,9 @@ func (a *aggregate) rowsOf(g *groups, arg *table.Vector) []int32 {
 		if a.distinct {
 			key = binary.LittleEndian.AppendUint32(key[:0], uint32(g.of[r]))
 			key = appendKey(key, arg, r)
-			if seen[string(key)] {
+			if _, added := seen.add(key); !added {
 				continue
 			}
-			seen[string(key)] = true
 		}
 		use = append(use, int32(r))
 	}

@@ -5,8 +5,11 @@ import (
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
-// maxPairs bounds the rows of a join, and the pairs that are looked at where no equality narrows them.
-const maxPairs = 1 << 26
+// Limits of a join.
+const (
+	maxPairs = 1 << 26 // pairs that are looked at where no equality narrows them
+	maxCells = 1 << 25 // row numbers: rows times tables
+)
 
 // join adds a table to a relation. on is nil for all pairs.
 func (ev *evaluator) join(r *rows, tab int, on *node, left bool) (*rows, error) {
@@ -116,8 +119,8 @@ func (p *pairs) flush() error {
 		p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
 	}
 	p.l, p.k = p.l[:0], p.k[:0]
-	if len(p.outL) > maxPairs {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "a join of more than %d rows", maxPairs)
+	if len(p.outL)*(p.tab+1) > maxCells {
+		return fault.New(fault.Limit, "query", fault.NoOffset, "a join of more than %d rows", maxCells/(p.tab+1))
 	}
 	return nil
 }
@@ -164,7 +167,8 @@ func (p *pairs) equal(lkeys, rkeys []*node, right int) (*rows, error) {
 	if err != nil {
 		return nil, err
 	}
-	heads := map[string]int32{} // the first row with a key; next holds those that follow
+	keys := newKeySet()
+	var heads []int32 // the first row with a key; next holds those that follow
 	next := make([]int32, right)
 	var key []byte
 	for k := right - 1; k >= 0; k-- {
@@ -172,19 +176,22 @@ func (p *pairs) equal(lkeys, rkeys []*node, right int) (*rows, error) {
 		if key, ok = keyOf(key, rv, k); !ok {
 			continue
 		}
-		next[k] = -1
-		if h, ok := heads[string(key)]; ok {
-			next[k] = h
+		id, added := keys.add(key)
+		if added {
+			heads = append(heads, -1)
 		}
-		heads[string(key)] = int32(k)
+		next[k], heads[id] = heads[id], int32(k)
 	}
 	for l := range p.r.n {
 		var ok bool
 		if key, ok = keyOf(key, lv, l); !ok {
 			continue
 		}
-		k, ok := heads[string(key)]
-		for ; ok && k >= 0; k = next[k] {
+		id := keys.find(key)
+		if id < 0 {
+			continue
+		}
+		for k := heads[id]; k >= 0; k = next[k] {
 			if err := p.add(int32(l), k); err != nil {
 				return nil, err
 			}

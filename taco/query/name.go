@@ -163,7 +163,7 @@ func ident(s string) string {
 	plain := s != "" && !digit(s[0]) && !reserved(s)
 	for i := range len(s) {
 		c := s[i]
-		plain = plain && (c >= 'a' && c <= 'z' || digit(c) || c == '_')
+		plain = plain && (c|0x20 >= 'a' && c|0x20 <= 'z' || digit(c) || c == '_')
 	}
 	if plain {
 		return s

@@ -1,7 +1,6 @@
 package query
 
 import (
-	"context"
 	"fmt"
 	"math/big"
 
@@ -138,7 +137,6 @@ func typeName(n *node) string {
 
 // binder finds the columns of one SELECT.
 type binder struct {
-	ctx    context.Context
 	tables []bound
 	// aliases are the select list's, lower case, where they may be used; aliasFirst prefers them.
 	aliases map[string]*expr
@@ -166,14 +164,14 @@ type aggregate struct {
 // intern returns the node that says the same as n, which may be n.
 func (b *binder) intern(n *node) (*node, error) {
 	n.weight = 1
-	key := fmt.Sprintf("%d %s %d %d %t %v %p %d", n.op, n.name, n.tab, n.col, n.not, n.typ, n.fn, n.agg)
+	key := fmt.Appendf(nil, "%d %s %d %d %t %v %p %d", n.op, n.name, n.tab, n.col, n.not, n.typ, n.fn, n.agg)
 	if n.lit != nil {
-		key += fmt.Sprintf(" %t %v %d %x %q", n.lit.null, n.lit.rat, n.lit.i, n.lit.f, n.lit.s)
+		key = fmt.Appendf(key, " %t %v %d %x %q", n.lit.null, n.lit.rat, n.lit.i, n.lit.f, n.lit.s)
 	}
 	for _, a := range n.args {
 		n.weight += a.weight
 		n.aggregates = n.aggregates || a.aggregates
-		key += fmt.Sprintf(" %p", a)
+		key = fmt.Appendf(key, " %p", a)
 	}
 	if n.op == opAggregate {
 		n.aggregates = true
@@ -181,9 +179,9 @@ func (b *binder) intern(n *node) (*node, error) {
 	if n.weight > maxWeight {
 		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "an expression of more than %d parts", maxWeight)
 	}
-	if old := b.nodes[key]; old != nil {
+	if old := b.nodes[string(key)]; old != nil {
 		return old, nil
 	}
-	b.nodes[key] = n
+	b.nodes[string(key)] = n
 	return n, nil
 }

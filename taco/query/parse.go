@@ -73,8 +73,8 @@ type from struct {
 }
 
 type orderItem struct {
-	e                      *expr
-	desc, first, nullsSaid bool
+	e           *expr
+	desc, first bool // first: NULLS FIRST
 }
 
 type parser struct {
@@ -169,12 +169,17 @@ func (p *parser) statement() (*selection, error) {
 	if err != nil {
 		return nil, err
 	}
+	more := false
 	for p.accept(";") {
+		more = true
 	}
-	if p.peek().kind != tEnd {
-		return nil, p.unexpected()
+	switch t := p.peek(); {
+	case t.kind == tEnd:
+		return s, nil
+	case more:
+		return nil, &SyntaxError{"behind \";\": only a single SELECT is run", t.pos}
 	}
-	return s, nil
+	return nil, p.unexpected()
 }
 
 func (p *parser) selection() (s *selection, err error) {
