@@ -324,6 +324,15 @@ func TestEntriesKnowTheirRow(t *testing.T) {
 				if err != nil || again != e {
 					t.Errorf("%v, %v, want %v", again, err, e)
 				}
+				if root, rest, ok := strings.Cut(e.Path, "/"); ok {
+					top, err := d.Resolve(t.Context(), root)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if below, err := d.Below(t.Context(), top, rest); err != nil || below != e {
+						t.Errorf("%v, %v, want %v", below, err, e)
+					}
+				}
 				if got, err := d.Row(t.Context(), e); got != row || err != nil {
 					t.Errorf("%s: row %d, %v, want %d", e.Path, got, err, row)
 				}

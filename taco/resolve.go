@@ -3,6 +3,7 @@ package taco
 import (
 	"context"
 	"iter"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -140,13 +141,29 @@ func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
 	return d.Locate(ctx, []string{path})
 }
 
+// Below is Resolve of a path that begins at the children of a sample, which must be of this dataset.
+func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
+	s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+	if err != nil {
+		return Entry{}, err
+	}
+	return d.locate(ctx, []siblings{s}, e, []string{path})
+}
+
 // Locate is Resolve with one key, an id or "#N", for each step. A key that is no id is taken as a path.
 func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
 	groups, err := d.roots(ctx)
 	if err != nil {
 		return Entry{}, err
 	}
-	var e Entry
+	return d.locate(ctx, groups, Entry{}, keys)
+}
+
+// locate follows keys from the children of e on, which are groups.
+func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys []string) (Entry, error) {
+	if len(keys) == 0 || slices.Contains(keys, "") {
+		return Entry{}, d.missing(e.Path, "no key is given, or an empty one")
+	}
 	for _, key := range keys {
 		for more := true; more; {
 			n, rest, err := d.step(ctx, groups, key)
@@ -166,9 +183,6 @@ func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
 			groups = []siblings{s}
 			key, more = rest, rest != ""
 		}
-	}
-	if len(keys) == 0 {
-		return Entry{}, d.missing("", "no key is given")
 	}
 	return e, nil
 }

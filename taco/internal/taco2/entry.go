@@ -39,6 +39,9 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	if l.ids.Null(row) {
 		return e, c.row(fault.Corrupt, k, row, "id is null")
 	}
+	if climbs(e.ID) {
+		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
+	}
 	switch t := l.types.Bytes(row); string(t) {
 	case "FILE":
 		e.Kind = model.File

@@ -61,7 +61,7 @@ func parseHeader(b []byte, total int64) (levels []span, collection span, err err
 	case len(b) < zipDataAt:
 		return bad(int64(len(b)), "ends inside the %d bytes of the header", zipDataAt)
 	case string(b[30:headerAt]) != headerName || le16(b, 26) != uint16(len(headerName)):
-		return bad(30, "the first entry has another name: no TACO container")
+		return nil, span{}, fault.New(fault.Unsupported, headerName, 30, "the first entry has another name: a ZIP, but no TACO container")
 	case le16(b, 28) != 0:
 		return bad(28, "an extra field of %d bytes", le16(b, 28))
 	case le16(b, 8) != 0:
