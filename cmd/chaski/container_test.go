@@ -37,6 +37,8 @@ func TestContainerCommands(t *testing.T) {
 		{"ls --sha256 " + zip, 2, "", "--leaves"},
 		{"ls --columns-mode some " + zip, 2, "", "column mode"},
 		{"ls " + a + " " + b, 0, "a0\tFOLDER", `chaski: warning: level0: column "only_a" is left out`},
+		{"ls --where only_a=1 " + a + " " + b, 1, "", `no column "only_a"`},
+		{"sql SELECT*FROM\tdata " + a + " " + b, 0, "a0", "chaski: warning: "},
 		{"ls --columns-mode strict " + a + " " + b, 1, "", "not all tables have the columns"},
 		{"ls " + a + " " + c, 1, "", "hierarchy"},
 		{"ls " + zip + ".none", 1, "", "not found"},
@@ -58,7 +60,7 @@ func TestContainerCommands(t *testing.T) {
 		{"stats --from-metadata " + zip, 1, "", "stats:mean"},
 		{"stats --component x " + zip, 2, "", "--from-metadata"},
 	} {
-		r := chaski(t.Context(), strings.Fields(x.args)...)
+		r := chaski(t.Context(), strings.Split(x.args, " ")...)
 		if r.code != x.code || !strings.Contains(r.out, x.out) || !strings.Contains(r.err, x.err) {
 			t.Errorf("%s: exit %d, want %d\n%.300s\n%.300s\nwant %q, %q", x.args, r.code, x.code, r.out, r.err, x.out, x.err)
 		}

@@ -26,6 +26,8 @@ import (
 type containerFlags struct {
 	base string
 	mode string
+
+	warnings []string
 }
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
@@ -33,15 +35,25 @@ func (f *containerFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.mode, "columns-mode", "intersection", "columns that not all containers have: intersection, fill_missing or strict")
 }
 
-// open opens containers; warnings go to stderr.
-func (f *containerFlags) open(ctx context.Context, s streams, files source.Opener, paths []string, only *taco.Filter) (*taco.Dataset, error) {
+// open opens containers. What they warn of is kept for told.
+func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, only *taco.Filter) (*taco.Dataset, error) {
 	mode, err := table.ParseMode(f.mode)
 	if err != nil {
 		return nil, usageError{err}
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Only: only, Warn: func(m string) {
-		fmt.Fprintln(s.err, "chaski: warning: "+clean(m))
+		f.warnings = append(f.warnings, m)
 	}})
+}
+
+// told prints the warnings of a command that succeeded: one that fails prints its error alone.
+func (f *containerFlags) told(s streams, err error) error {
+	if err == nil {
+		for _, m := range f.warnings {
+			fmt.Fprintln(s.err, "chaski: warning: "+clean(m))
+		}
+	}
+	return err
 }
 
 // inContainers returns an opener that follows paths into containers too. A file whose own name has the
@@ -154,7 +166,7 @@ With --format json: one line of JSON a row, with all columns that are stored, or
   chaski ls --leaves --sha256 --format json data.tacozip
   chaski ls --bbox=-180,-60,-60,0 --datetime 2015-01-01/2015-03-31 data.tacozip`,
 		Args: atLeastOne("CONTAINER"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.told(s, f.run(cmd.Context(), s, paths)) },
 	}
 	fl := cmd.Flags()
 	f.containerFlags.add(fl)
@@ -180,7 +192,7 @@ func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	files := &source.Files{}
 	defer files.Close()
-	d, err := f.open(ctx, s, files, paths, only)
+	d, err := f.open(ctx, files, paths, only)
 	if err != nil {
 		return err
 	}

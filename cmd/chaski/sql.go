@@ -47,7 +47,7 @@ infinities are texts.`,
 			if err := oneOf("format", format, "text", "json"); err != nil {
 				return err
 			}
-			return runSQL(cmd.Context(), s, &f, format, args[0], args[1:])
+			return f.told(s, runSQL(cmd.Context(), s, &f, format, args[0], args[1:]))
 		},
 	}
 	f.add(cmd.Flags())
@@ -58,7 +58,7 @@ infinities are texts.`,
 func runSQL(ctx context.Context, s streams, f *containerFlags, format, sql string, paths []string) error {
 	files := &source.Files{}
 	defer files.Close()
-	d, err := f.open(ctx, s, files, paths, nil)
+	d, err := f.open(ctx, files, paths, nil)
 	if err != nil {
 		return err
 	}
