@@ -140,7 +140,8 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // Open opens containers as one dataset: their rows one after the other. Of a folder that holds a
 // catalog, that is opened. Containers of different hierarchies are fault.Unsupported; what is none is too.
 //
-// Of each, the header and the document about the collection are read; tables when they are asked for.
+// Of each, the header and the document about the collection are read; tables when they are asked for, or
+// at once where Options.Mode is strict about the columns of several.
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	d := &Dataset{opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}}
@@ -154,6 +155,11 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 	d.parts = parts
 	if err := d.sameHierarchy(); err != nil {
 		return nil, errors.Join(err, d.Close())
+	}
+	for k := 0; o.Mode == table.Strict && len(parts) > 1 && k < d.Levels(); k++ {
+		if _, err := d.Level(ctx, k); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
 	}
 	return d, nil
 }
