@@ -557,8 +557,25 @@ func (p *footerParser) rowGroup() {
 		p.fail(fault.Corrupt, "a row group has %d column chunks for %d columns", len(g.chunks), len(p.f.Columns))
 		return
 	}
+	for i := range g.chunks {
+		p.place(&g, &g.chunks[i])
+	}
 	p.f.Rows += g.Rows
 	p.f.Groups = append(p.f.Groups, g)
+}
+
+// place checks where a column chunk lies. In a row group without rows its offsets mean nothing.
+func (p *footerParser) place(g *Group, c *columnChunk) {
+	size := c.end
+	switch {
+	case c.foreign:
+	case g.Rows == 0:
+		*c = columnChunk{}
+	case c.start < 4 || c.start > p.limit || size > p.limit-c.start:
+		p.fail(fault.Corrupt, "a column chunk of %d bytes at %d in %d bytes of data", size, c.start, p.limit)
+	default:
+		c.end = c.start + size
+	}
 }
 
 func (p *footerParser) columnChunk() columnChunk {
@@ -596,10 +613,7 @@ func (p *footerParser) columnChunk() columnChunk {
 	if c.dictOff > 0 && c.dictOff < c.dataOff {
 		c.start = c.dictOff
 	}
-	if c.start < 4 || c.start > p.limit || size > p.limit-c.start {
-		p.fail(fault.Corrupt, "a column chunk of %d bytes at %d in %d bytes of data", size, c.start, p.limit)
-	}
-	c.end = c.start + size
+	c.end = size // until the row group is known to have rows, see place
 	if c.indexLen <= 0 || c.indexOff < 4 || c.indexOff > p.limit || int64(c.indexLen) > p.limit-c.indexOff {
 		c.indexOff = 0 // the pages are found without it
 	}

@@ -29,11 +29,14 @@ SCHEMA = pa.schema(
 )
 
 if __name__ == "__main__":
+    here = os.path.dirname(os.path.abspath(__file__))
+    none = pa.table({"a": pa.array([], pa.string()), "b": pa.array([], pa.list_(pa.int64()))})
+    pq.write_table(none, os.path.join(here, "empty.parquet"))
     table = pa.Table.from_pylist([row(i) for i in range(100)], schema=SCHEMA)
     for version, codec, dictionary in (("1.0", "snappy", True), ("2.0", "zstd", False)):
         pq.write_table(
             table,
-            os.path.join(os.path.dirname(os.path.abspath(__file__)), f"nested-{codec}-v{version[0]}.parquet"),
+            os.path.join(here, f"nested-{codec}-v{version[0]}.parquet"),
             compression=codec,
             data_page_version=version,
             use_dictionary=dictionary,
