@@ -4,8 +4,8 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/catalog/internal/pq"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pq"
 	"github.com/chaski-eo/chaski/source"
 )
 

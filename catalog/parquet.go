@@ -6,8 +6,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/chaski-eo/chaski/catalog/internal/pq"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pq"
 	"github.com/chaski-eo/chaski/source"
 )
 

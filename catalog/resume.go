@@ -11,8 +11,8 @@ import (
 
 	"github.com/parquet-go/parquet-go"
 
-	"github.com/chaski-eo/chaski/catalog/internal/pq"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pq"
 	"github.com/chaski-eo/chaski/source"
 )
 

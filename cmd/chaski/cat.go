@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
 )
 
 type catFlags struct {
@@ -45,12 +46,15 @@ A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x
 "b y x", "(y x) b", "n (b y x)", or two-sided, "b (y p) (x q) -> (y x) (b p q)" with --size p=8
 --size q=8. Axes that it leaves out must have length 1.
 
+A path may point into a container: data.tacozip::roi_1/image.
+
 Formats: sha256 prints one line of JSON with shape, dtype and the hash of the little-endian bytes
 in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
 		Example: `  chaski cat chip.tif
   chaski cat --b 3,2,1 --y 0:64 --x 0:64 --layout "y x b" --format npy chip.tif > rgb.npy
   chaski cat --layout "b (y p) (x q) -> (y x) b p q" --size p=16 --size q=16 --y 0:64 --x 0:64 chip.tif
-  chaski cat --n 1,0 first.tif second.tif`,
+  chaski cat --n 1,0 first.tif second.tif
+  chaski cat data.tacozip::roi_qs1/image`,
 		Args: atLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
 	}
@@ -73,6 +77,9 @@ func (f *catFlags) run(ctx context.Context, s streams, paths []string) error {
 	if err != nil {
 		return err
 	}
+	files := &source.Files{}
+	defer files.Close()
+	o.Options.Opener = inContainers(files)
 	a, err := loader.Read(ctx, paths, o)
 	if err != nil {
 		return usage(fault.WithFile(err, paths[0]))

@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -23,7 +25,8 @@ func newInfo(s streams) *cobra.Command {
 		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
 compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
 profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
-tables (rows and columns), CSV files, folders (counts). With --json: one line of JSON a path.`,
+tables (rows and columns), CSV files, folders (counts), TACO containers (levels with their rows and
+columns). With --json: one line of JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
@@ -34,24 +37,39 @@ tables (rows and columns), CSV files, folders (counts). With --json: one line of
 }
 
 func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
+	files := &source.Files{}
+	defer files.Close()
 	for i, p := range paths {
-		f, err := loader.Inspect(ctx, p, loader.Options{})
-		if err != nil {
-			return err
+		if i > 0 && !asJSON {
+			fmt.Fprintln(s.out)
 		}
-		if asJSON {
-			err = printJSON(s.out, f)
-		} else {
-			if i > 0 {
-				fmt.Fprintln(s.out)
-			}
-			err = printInfo(s.out, f)
-		}
-		if err != nil {
+		if err := infoOf(ctx, s, files, p, asJSON); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// infoOf describes one path.
+func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
+	if taco.Is(ctx, files, path) {
+		c, err := inspectContainer(ctx, files, path)
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return printJSON(s.out, c)
+		}
+		return printContainer(s.out, c)
+	}
+	f, err := loader.Inspect(ctx, path, loader.Options{})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return printJSON(s.out, f)
+	}
+	return printInfo(s.out, f)
 }
 
 // sheet prints lines of "name   value"; empty values are left out.

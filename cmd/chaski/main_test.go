@@ -365,10 +365,14 @@ func workplace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	zip, err := os.ReadFile(testdata(t, "containers", "taco-v2", "spec200", "codec_snappy.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
 		"chip.tif": chip, "first.tif": chip, "second.tif": chip, "chips/a.tif": chip, "chips/b.tif": chip, "chips/sub/c.tif": chip,
-		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats),
+		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip,
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 	} {
 		p := filepath.Join(dir, name)
@@ -418,12 +422,14 @@ func TestEveryCommandIsDescribed(t *testing.T) {
 // words splits an example as a shell does: quotes, and redirections left out.
 func words(line string) (args []string) {
 	var word strings.Builder
-	quoted, any := false, false
+	any, quote := false, rune(0)
 	for _, r := range line + " " {
 		switch {
-		case r == '"':
-			quoted, any = !quoted, true
-		case r == ' ' && !quoted:
+		case r == quote:
+			quote = 0
+		case (r == '"' || r == '\'') && quote == 0:
+			quote, any = r, true
+		case r == ' ' && quote == 0:
 			if any {
 				args = append(args, word.String())
 			}

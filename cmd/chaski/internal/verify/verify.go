@@ -24,6 +24,7 @@ import (
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -58,7 +59,13 @@ type Report struct {
 	Files  int64 `json:"files"`
 	Rows   int64 `json:"rows"`   // of catalogs
 	Chunks int64 `json:"chunks"` // decoded: tiles, strips, frames
-	Bytes  int64 `json:"bytes"`  // decoded
+	Bytes  int64 `json:"bytes"`  // decoded; of containers, of their samples
+	// Containers counts TACO containers, Samples their samples with bytes. Absent is the number of source
+	// files of their catalogs that are not there, Notes what is wrong in them but can be read right.
+	Containers int64    `json:"containers,omitempty"`
+	Samples    int64    `json:"samples,omitempty"`
+	Absent     int64    `json:"absent,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
 	// Faulty is the number of files and rows with a fault; Faults has the first one of each, in the
 	// order of the files, but no more than Options.MaxFaults.
 	Faulty int64    `json:"faulty"`
@@ -75,12 +82,13 @@ func (r *Report) Err() error { return r.first }
 // ctx is done).
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	o = o.withDefaults()
-	files, err := expand(ctx, paths)
+	v := &verifier{o: o, files: &source.Files{}}
+	defer v.files.Close()
+	files, err := expand(ctx, v.files, paths)
 	if err != nil {
 		return nil, err
 	}
-	v := &verifier{o: o, files: &source.Files{}, total: len(files)}
-	defer v.files.Close()
+	v.total = len(files)
 	g, gctx := errgroup.WithContext(ctx)
 	jobs := make(chan int)
 	g.Go(func() error {
@@ -112,7 +120,7 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 }
 
 // expand lists the files of the folders among paths in the order of their names.
-func expand(ctx context.Context, paths []string) ([]string, error) {
+func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
 	var files []string
 	for _, p := range paths {
 		st, err := os.Stat(p)
@@ -123,7 +131,7 @@ func expand(ctx context.Context, paths []string) ([]string, error) {
 			}
 			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
 		}
-		if !st.IsDir() {
+		if !st.IsDir() || taco.Is(ctx, open, p) {
 			files = append(files, p)
 			continue
 		}
@@ -151,7 +159,7 @@ func expand(ctx context.Context, paths []string) ([]string, error) {
 
 func known(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
-	case ".tif", ".tiff", ".rumi", ".zl", ".parquet":
+	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip":
 		return true
 	}
 	return false
@@ -241,6 +249,10 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	v.sum.Rows += w.sum.Rows
 	v.sum.Chunks += w.sum.Chunks
 	v.sum.Bytes += w.sum.Bytes
+	v.sum.Containers += w.sum.Containers
+	v.sum.Samples += w.sum.Samples
+	v.sum.Absent += w.sum.Absent
+	v.sum.Notes = append(v.sum.Notes, w.sum.Notes...)
 	v.done++
 	if v.o.Progress != nil {
 		v.o.Progress(v.done, v.total)
@@ -249,6 +261,9 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 }
 
 func (w *worker) check(ctx context.Context, i int, path string) error {
+	if taco.Is(ctx, w.v.files, path) {
+		return w.container(ctx, path)
+	}
 	info, err := loader.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
 	if err != nil {
 		return err
@@ -263,6 +278,21 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 		return w.catalog(ctx, i, path)
 	}
 	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a %s file is nothing that can be verified", info.Kind)
+}
+
+// container checks a container; the pixels of its samples are not decoded.
+func (w *worker) container(ctx context.Context, path string) error {
+	d, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	r, err := d.Verify(ctx)
+	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes, w.sum.Absent = 1, r.Rows, r.Files, r.Bytes, r.Absent
+	for _, n := range r.Notes {
+		w.sum.Notes = append(w.sum.Notes, path+": "+n)
+	}
+	return err
 }
 
 // raster decodes every chunk of a file, those of its mask among them, and returns its index.

@@ -1,0 +1,202 @@
+package duckdb
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/query"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// sample has a column of every kind, and a null in each.
+func sample() *table.Table {
+	one := []bool{false, false, true}
+	ints := func(k table.Kind, bits uint8, v ...int64) *table.Vector {
+		return table.NewInts(table.Type{Kind: k, Bits: bits}, v, one)
+	}
+	names := []string{"Text", "b", "i8", "u64", "f32", "f64", "ts", "d", "tm", "bin", "dec", "li", "st", "none"}
+	return table.FromVectors(names, []*table.Vector{
+		table.NewTexts([]string{"ñandú", "", ""}, one),
+		ints(table.Bool, 0, 1, 0, 0), ints(table.Int64, 8, -128, 127, 0), ints(table.Uint64, 64, -1, 5, 0),
+		table.NewFloats(table.Type{Kind: table.Float64, Bits: 32}, []float64{0.5, -1, 0}, one),
+		table.NewFloats(table.Type{Kind: table.Float64, Bits: 64}, []float64{0.1, 1e300, 0}, one),
+		ints(table.Timestamp, 0, -1, 1420070400000001, 0), ints(table.Date, 0, -1, 16436, 0), ints(table.Time, 0, 123456, 86399999999, 0),
+		table.NewBytes(table.Type{Kind: table.Binary}, []byte{0, 255, 1}, []uint32{0, 2, 3, 3}, one),
+		table.NewBigs(table.Type{Kind: table.Decimal, Precision: 18, Scale: 4}, []int64{-12345, 1, 0}, []int64{-1, 0, 0}, one),
+		table.NewList(table.NewInts(table.Type{Kind: table.Int64, Bits: 64}, []int64{1, 2, 3}, []bool{false, true, false}), []uint32{0, 3, 3, 3}, one),
+		table.NewStruct([]string{"x", "y"}, []*table.Vector{ints(table.Int64, 64, 7, 8, 0), table.NewTexts([]string{"a", "b", ""}, one)}, one),
+		table.NewNulls(table.Type{}, 3),
+	})
+}
+
+func runOn(t *testing.T, sql string, tab *table.Table) (*table.Table, error) {
+	t.Helper()
+	return Run(t.Context(), sql, []string{"data"}, query.Map(map[string]*table.Table{"data": tab}))
+}
+
+func rows(t *testing.T, tab *table.Table) string {
+	t.Helper()
+	var b []byte
+	for r := range tab.Len() {
+		for i, c := range tab.Columns() {
+			v, err := tab.At(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b = v.AppendJSON(append(b, c.Name+"="...), r)
+			b = append(b, ' ')
+		}
+		b = append(b, '\n')
+	}
+	return string(b)
+}
+
+// Every value passes through DuckDB unchanged.
+func TestRoundTrip(t *testing.T) {
+	in := sample()
+	out, err := runOn(t, "SELECT * FROM data", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rows(t, out), rows(t, in); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// What package query does not read runs here.
+func TestFullSQL(t *testing.T) {
+	for sql, want := range map[string]string{
+		`WITH a AS (SELECT i8 FROM data WHERE i8 IS NOT NULL) SELECT sum(x.i8) AS s FROM a x, a y`:                  "s=-2 \n",
+		`SELECT row_number() OVER (ORDER BY i8 DESC NULLS LAST) AS r, "text" FROM data ORDER BY r LIMIT 1`:          `r=1 Text="" ` + "\n",
+		`SELECT CASE WHEN b THEN 1.5 ELSE 2 END AS c FROM data LIMIT 1`:                                             `c="1.5" ` + "\n",
+		`SELECT li || [4] AS l, st.y, {'a': 1} AS s FROM data LIMIT 1; `:                                            `l=[1,null,3,4] y="a" s={"a":1} ` + "\n",
+		`SELECT E'a\';b' AS e, $$x;'y$$ AS d, ';' AS s /* ; */ -- ;` + "\n":                                         `e="a';b" d="x;'y" s=";" ` + "\n",
+		`SELECT count(*) AS n FROM data t1 JOIN data t2 ON t1.i8 < t2.i8 WHERE t1.i8 IN (SELECT min(i8) FROM data)`: "n=1 \n",
+	} {
+		out, err := runOn(t, sql, sample())
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if got := rows(t, out); got != want {
+			t.Errorf("%s: got %s want %s", sql, got, want)
+		}
+	}
+}
+
+// Rows come in the order of the table, also where they are many.
+func TestOrderOfScan(t *testing.T) {
+	v := make([]int64, 100_000)
+	for i := range v {
+		v[i] = int64(i)
+	}
+	tab := table.FromVectors([]string{"i"}, []*table.Vector{table.NewInts(table.Type{Kind: table.Int64, Bits: 64}, v, nil)})
+	out, err := runOn(t, "SELECT i FROM data WHERE i % 3 = CASE WHEN true THEN 1 END", tab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := out.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if out.Len() != 33333 {
+		t.Fatalf("%d rows", out.Len())
+	}
+	for i := range out.Len() {
+		if c.Int(i) != int64(3*i+1) {
+			t.Fatalf("row %d is %d", i, c.Int(i))
+		}
+	}
+}
+
+// Only the columns that a query names are loaded.
+func TestProjection(t *testing.T) {
+	loaded := map[int]bool{}
+	cols := sample().Columns()
+	in := sample()
+	tab := table.New(3, cols, func(ctx context.Context, i int) (*table.Vector, error) {
+		loaded[i] = true
+		return in.At(ctx, i)
+	})
+	if _, err := runOn(t, "SELECT count(*), max(i8 + 0.5) FROM data WHERE f64 > 0", tab); err != nil {
+		t.Fatal(err)
+	}
+	if len(loaded) != 2 || !loaded[2] || !loaded[5] {
+		t.Errorf("loaded %v", loaded)
+	}
+}
+
+// A query reaches no file, no network, no extension and no setting, and is one SELECT.
+func TestLocked(t *testing.T) {
+	dir := t.TempDir()
+	secret := filepath.Join(dir, "secret.csv")
+	if err := os.WriteFile(secret, []byte("a,b\n1,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "out.csv")
+	for _, sql := range []string{
+		`SELECT * FROM '` + secret + `'`,
+		`SELECT * FROM read_csv('` + secret + `')`,
+		`SELECT * FROM read_text('` + secret + `')`,
+		`SELECT * FROM glob('` + dir + `/*')`,
+		`SELECT * FROM read_parquet('http://127.0.0.1:9/x.parquet')`,
+		`COPY (SELECT 1) TO '` + out + `'`,
+		`SELECT 1; COPY (SELECT 1) TO '` + out + `'; SELECT 2`,
+		`COPY (SELECT 1) TO '` + out + `'; SELECT 2`,
+		`SELECT 'a' -- '` + "\n" + `; COPY (SELECT 1) TO '` + out + `'; SELECT 2`,
+		`SELECT 1 /* /* */ ; COPY (SELECT 1) TO '` + out + `'; SELECT 2 -- */`,
+		`EXPORT DATABASE '` + dir + `/x'`,
+		`ATTACH '` + dir + `/x.db' AS x`,
+		`INSTALL httpfs`, `LOAD httpfs`,
+		`SET enable_external_access = true`, `RESET lock_configuration`, `PRAGMA enable_external_access`,
+		`SET memory_limit = '100GB'`,
+		`CREATE TABLE x AS SELECT 1`, `DROP VIEW data`, `INSERT INTO data VALUES (1)`,
+		`PREPARE p AS SELECT 1`, `CALL pragma_version()`, `SELECT $1`, `SELECT ?`,
+		`EXPLAIN ANALYZE SELECT 1`,
+		"SELECT 1\x00; SELECT 2", ``, `;`,
+	} {
+		if got, err := runOn(t, sql, sample()); err == nil {
+			t.Errorf("%s: %s", sql, rows(t, got))
+		}
+		if _, err := os.Stat(out); err == nil {
+			t.Fatalf("%s wrote a file", sql)
+		}
+	}
+	left, err := os.ReadDir(dir)
+	if err != nil || len(left) != 1 {
+		t.Errorf("%v %v", left, err)
+	}
+}
+
+// A query that takes too much memory fails, and one that is cancelled ends.
+func TestBounds(t *testing.T) {
+	_, err := runOn(t, "SELECT len(list(repeat('x', 1_000_000) || r.range)) FROM range(100_000) r", sample())
+	if fault.KindOf(err) != fault.Limit {
+		t.Errorf("memory: %v", err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	tab := table.New(3, sample().Columns(), func(ctx context.Context, i int) (*table.Vector, error) {
+		cancel()
+		return sample().At(ctx, i)
+	})
+	_, err = Run(ctx, "SELECT count(*) FROM data, range(1_000_000_000_000) r WHERE i8 + r.range % 7 = 3", []string{"data"},
+		query.Map(map[string]*table.Table{"data": tab}))
+	if err == nil {
+		t.Error("a cancelled query gave an answer")
+	}
+}
+
+// Errors have the kinds that package query gives.
+func TestKinds(t *testing.T) {
+	for sql, want := range map[string]fault.Kind{
+		"SELECT nosuch FROM data": fault.NotFound, "SELECT 1 FROM nosuch": fault.NotFound, "SELEC 1": 0, "SELECT 1 + 'x'": 0, "SELECT sum(text) FROM data": 0,
+	} {
+		if _, err := runOn(t, sql, sample()); err == nil || fault.KindOf(err) != want || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}

@@ -1,0 +1,362 @@
+package taco
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/internal/model"
+	"github.com/chaski-eo/chaski/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// SourceColumn is the column that says which file a row of several containers comes from.
+const SourceColumn = "internal:source_file"
+
+// Dataset is one container, or several one after the other. It is safe for concurrent use.
+type Dataset struct {
+	opener     source.Opener
+	parts      []model.Container
+	mode       table.Mode
+	warn       func(string)
+	collection *taco2.Collection // of a TACOLLECTION.json
+
+	mu     sync.Mutex
+	levels []*table.Table
+	bases  [][]int
+	warned map[string]bool
+	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
+	index   map[node]map[string]int32
+	lookups map[node]int
+}
+
+// Close releases what is held open. Tables that were not decoded yet cannot be any more.
+func (d *Dataset) Close() error {
+	var errs []error
+	for _, p := range d.parts {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// hierarchy is a container that says what its tree is like.
+type hierarchy interface{ PIT() *taco2.PIT }
+
+// sameHierarchy refuses containers whose trees differ: their rows mean different things.
+func (d *Dataset) sameHierarchy() error {
+	for i, p := range d.parts {
+		first := d.parts[0]
+		same := p.Levels() == first.Levels() && p.IDColumn() == first.IDColumn()
+		a, isA := first.(hierarchy)
+		b, isB := p.(hierarchy)
+		if same && isA && isB {
+			same = a.PIT().Same(b.PIT())
+		}
+		if i > 0 && !same {
+			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
+				"its hierarchy is another than that of %s: they cannot be joined", first.URI()), p.URI())
+		}
+	}
+	return nil
+}
+
+// Parts returns what the containers were opened by, in order.
+func (d *Dataset) Parts() []string {
+	uris := make([]string, len(d.parts))
+	for i, p := range d.parts {
+		uris[i] = p.URI()
+	}
+	return uris
+}
+
+// Format returns a short name of the format: "TACO 2 (ZIP)".
+func (d *Dataset) Format() string {
+	if len(d.parts) == 0 {
+		return "TACO 2 (TACOLLECTION)"
+	}
+	return d.parts[0].Format()
+}
+
+// Collection returns the JSON document about the dataset: of a TACOLLECTION.json that, otherwise of
+// the first container. It is nil where there is none.
+func (d *Dataset) Collection() json.RawMessage {
+	switch {
+	case d.collection != nil:
+		return d.collection.Raw
+	case len(d.parts) > 0:
+		return d.parts[0].Collection()
+	}
+	return nil
+}
+
+// PITSchema returns taco:pit_schema of the collection, or nil.
+func (d *Dataset) PITSchema() json.RawMessage { return d.field("taco:pit_schema") }
+
+// FieldSchema returns taco:field_schema of the collection, or nil.
+func (d *Dataset) FieldSchema() json.RawMessage { return d.field("taco:field_schema") }
+
+func (d *Dataset) field(name string) json.RawMessage {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(d.Collection(), &doc) != nil {
+		return nil
+	}
+	return doc[name]
+}
+
+// IDColumn names the column of the ids.
+func (d *Dataset) IDColumn() string {
+	if len(d.parts) == 0 {
+		return "id"
+	}
+	return d.parts[0].IDColumn()
+}
+
+// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
+func (d *Dataset) Levels() int {
+	if len(d.parts) == 0 {
+		return 0
+	}
+	return d.parts[0].Levels()
+}
+
+// noLevel is the error for a level that is not there.
+func (d *Dataset) noLevel(k int) error {
+	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "levels 0 to %d are there", d.Levels()-1), d.name())
+}
+
+func (d *Dataset) name() string {
+	if len(d.parts) == 0 {
+		return ""
+	}
+	return d.parts[0].URI()
+}
+
+// Level returns the rows of a level, padding included, with the columns that are stored. Of several
+// containers, Options.Mode decides about columns that not all have, and SourceColumn is added.
+func (d *Dataset) Level(ctx context.Context, k int) (*table.Table, error) {
+	t, _, err := d.level(ctx, k)
+	return t, err
+}
+
+// level returns a level and the first row of each part in it, and the number of rows at the end.
+func (d *Dataset) level(ctx context.Context, k int) (*table.Table, []int, error) {
+	if len(d.parts) == 0 {
+		return table.FromVectors(nil, nil), []int{0}, nil
+	}
+	if k < 0 || k >= d.Levels() {
+		return nil, nil, d.noLevel(k)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.levels == nil {
+		d.levels, d.bases = make([]*table.Table, d.Levels()), make([][]int, d.Levels())
+	}
+	if d.levels[k] == nil {
+		if err := d.concat(ctx, k); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d.levels[k], d.bases[k], nil
+}
+
+func (d *Dataset) concat(ctx context.Context, k int) error {
+	tables, errs, bases := make([]*table.Table, len(d.parts)), make([]error, len(d.parts)), make([]int, len(d.parts)+1)
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
+	for i, p := range d.parts {
+		g.Go(func() error {
+			tables[i], errs[i] = p.Table(ctx, k)
+			return errs[i]
+		})
+	}
+	if g.Wait() != nil {
+		return firstOf(errs)
+	}
+	for i, t := range tables {
+		bases[i+1] = bases[i] + t.Len()
+	}
+	if len(tables) == 1 {
+		d.levels[k], d.bases[k] = tables[0], bases
+		return nil
+	}
+	t, _, err := table.Concat(tables, d.mode)
+	if err != nil {
+		return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
+	}
+	d.tellMissing(tables, k)
+	if t.Index(SourceColumn) < 0 {
+		t = table.Join(t, d.sourceColumn(bases))
+	}
+	d.levels[k], d.bases[k] = t, bases
+	return nil
+}
+
+// sourceColumn returns a table of one column with the name of each row's file.
+func (d *Dataset) sourceColumn(bases []int) *table.Table {
+	cols := []table.Column{{Name: SourceColumn, Type: table.Type{Kind: table.Text}}}
+	return table.New(bases[len(d.parts)], cols, func(context.Context, int) (*table.Vector, error) {
+		names := make([]string, 0, bases[len(d.parts)])
+		for i, p := range d.parts {
+			names = append(names, slices.Repeat([]string{path.Base(strings.TrimRight(p.URI(), "/"))}, bases[i+1]-bases[i])...)
+		}
+		return table.NewTexts(names, nil), nil
+	})
+}
+
+// tellMissing warns of the columns that not all tables of a level have, naming the files without.
+func (d *Dataset) tellMissing(tables []*table.Table, k int) {
+	what := "left out"
+	if d.mode == table.FillMissing {
+		what = "filled with null"
+	}
+	for _, t := range tables {
+		for _, c := range t.Columns() {
+			var without []string
+			for i, u := range tables {
+				if u.Index(c.Name) < 0 {
+					without = append(without, d.parts[i].URI())
+				}
+			}
+			key := fmt.Sprint(k, c.Name)
+			if len(without) == 0 || d.warned[key] {
+				continue
+			}
+			d.warned[key] = true
+			if n := len(without); n > 5 {
+				without = append(without[:5], fmt.Sprintf("%d more", n-5))
+			}
+			d.warn(fmt.Sprintf("level%d: column %q is %s: it is not in %s", k, c.Name, what, strings.Join(without, ", ")))
+		}
+	}
+}
+
+// Parents returns for each row of a level the row of the level above that it belongs to; nil at level 0.
+func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
+	if k == 0 {
+		return nil, nil
+	}
+	_, up, err := d.level(ctx, k-1)
+	if err != nil {
+		return nil, err
+	}
+	_, here, err := d.level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.parts) == 1 {
+		return d.parts[0].Parents(ctx, k)
+	}
+	all := make([]int32, 0, here[len(d.parts)])
+	for i, p := range d.parts {
+		parents, err := p.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range parents {
+			all = append(all, int32(up[i])+row)
+		}
+	}
+	return all, nil
+}
+
+// Visible returns the rows of a level that are no padding, in order.
+func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]int, 0, bases[len(d.parts)])
+	for i, p := range d.parts {
+		for row := range bases[i+1] - bases[i] {
+			pad, err := p.Padding(ctx, k, row)
+			if err != nil {
+				return nil, err
+			}
+			if !pad {
+				rows = append(rows, bases[i]+row)
+			}
+		}
+	}
+	return rows, nil
+}
+
+// Row returns the row of an entry in the table of its level.
+func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
+	_, bases, err := d.level(ctx, e.Level)
+	if err != nil {
+		return 0, err
+	}
+	return bases[e.Part] + e.Row, nil
+}
+
+// Entry returns the sample of a row of a level, with its path.
+func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return Entry{}, err
+	}
+	if row < 0 || row >= bases[len(d.parts)] {
+		return Entry{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
+			"no row %d, there are %d", row, bases[len(d.parts)]), d.name())
+	}
+	i, _ := slices.BinarySearch(bases, row+1)
+	n := node{i - 1, k, row - bases[i-1]}
+	prefix, err := d.pathAbove(ctx, n)
+	if err != nil {
+		return Entry{}, err
+	}
+	return d.entry(ctx, n, prefix)
+}
+
+// pathAbove returns the path of the folder that a node lies in.
+func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
+	var ids []string
+	for p := d.parts[n.part]; n.level > 0; {
+		parents, err := p.Parents(ctx, n.level)
+		if err != nil {
+			return "", err
+		}
+		n.row, n.level = int(parents[n.row]), n.level-1
+		e, err := p.Entry(ctx, n.level, n.row)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, e.ID)
+	}
+	slices.Reverse(ids)
+	return strings.Join(ids, "/"), nil
+}
+
+// entry returns the sample of a node in the folder of a path.
+func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
+	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
+	if err != nil {
+		return e, err
+	}
+	e.Part, e.Path = n.part, e.ID
+	if folder != "" {
+		e.Path = folder + "/" + e.ID
+	}
+	return e, nil
+}
+
+// Verify checks everything in all containers. Faults are errors; the report has counts and what is
+// wrong but can be read right all the same.
+func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
+	r := &Report{}
+	for _, p := range d.parts {
+		if err := p.Verify(ctx, r); err != nil {
+			return r, err
+		}
+	}
+	return r, nil
+}

@@ -1,0 +1,15 @@
+// Package taco opens containers of samples: what machine-learning datasets of satellite images come
+// in. A container holds levels of rows; a row is a file, with a byte range, or a folder of rows of the
+// next level. A sample is found by the path of its ids, and by conditions on its columns.
+//
+// Read are TACO 2 (the TACO specification 2.0.0, and what its writers of both generations make): ZIP,
+// FOLDER, __TACOCAT__ and .tacocat, TACOLLECTION.json, and lists of these. Not read yet: Tortilla and
+// TACO 0.2. Remote containers come through the source.Opener that is passed.
+//
+//	ds, err := taco.Open(ctx, &source.Files{}, []string{"data.tacozip"}, taco.Options{})
+//	rows, err := ds.Filter(ctx, taco.Filter{Box: &box})
+//	e, err := ds.Resolve(ctx, "roi_1/image")   // e.URI, e.Offset, e.Size
+//
+// Rows of a level are counted from 0 in the order they are stored, in the order of the files.
+// Placeholders ("padding", __TACOPAD__N) count as rows, but are not visible: no path leads to them.
+package taco

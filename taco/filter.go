@@ -1,0 +1,310 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/internal/model"
+	"github.com/chaski-eo/chaski/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/taco/internal/wkb"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// Box is a closed rectangle in the coordinates of the geometries, mostly degrees east and north.
+type Box = wkb.Box
+
+// NewBox returns the box of two opposite corners, in any order.
+func NewBox(x0, y0, x1, y1 float64) Box { return wkb.NewBox(x0, y0, x1, y1) }
+
+// Rule says when a geometry matches a box.
+type Rule = wkb.Rule
+
+// Rules.
+const (
+	Intersects = wkb.Intersects // the two have a point in common
+	Within     = wkb.Within     // the geometry does not leave the box, and not only touches it
+)
+
+// Filter is a condition on place and time of samples. Both conditions hold for one row of Level; a
+// sample of level 0 matches if a row of Level below it does.
+type Filter struct {
+	Box  *Box // nil: anywhere
+	Rule Rule
+	// Geometry names the column of geometries (well-known binary or text). Default: the first that is there of
+	// istac:geometry, stac:centroid, istac:centroid.
+	Geometry string
+
+	Times *Times // nil: at any time
+	// Time names the column of times. Default: the first that is there of istac:time_start,
+	// stac:time_start.
+	Time string
+
+	Level int
+}
+
+var (
+	geometryColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid"}
+	timeColumns     = []string{"istac:time_start", "stac:time_start"}
+)
+
+// Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time
+// do not match. A column or level that is not there is fault.NotFound.
+func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
+	if len(d.parts) == 0 {
+		return nil, nil
+	}
+	if f.Level < 0 || f.Level >= d.Levels() {
+		return nil, d.noLevel(f.Level)
+	}
+	_, bases, err := d.level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	if _, _, err := d.level(ctx, f.Level); err != nil {
+		return nil, err
+	}
+	rows := []int{}
+	for i, p := range d.parts {
+		part, err := f.part(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range part {
+			rows = append(rows, bases[i]+row)
+		}
+	}
+	return rows, nil
+}
+
+// part returns the visible rows of level 0 of a container that match.
+func (f *Filter) part(ctx context.Context, p model.Container) ([]int, error) {
+	t, err := p.Table(ctx, f.Level)
+	if err != nil {
+		return nil, err
+	}
+	match, err := f.rows(ctx, p, t)
+	if err != nil {
+		return nil, err
+	}
+	for k := f.Level; k >= 0; k-- {
+		if match, err = hidePadding(ctx, p, k, match); err != nil {
+			return nil, err
+		}
+		if k == 0 {
+			break
+		}
+		parents, err := p.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for i, row := range match {
+			match[i] = int(parents[row])
+		}
+		slices.Sort(match)
+		match = slices.Compact(match)
+	}
+	return match, nil
+}
+
+func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]int, error) {
+	var err error
+	rows = slices.DeleteFunc(rows, func(row int) bool {
+		pad, perr := p.Padding(ctx, k, row)
+		if perr != nil {
+			err = perr
+		}
+		return pad
+	})
+	return rows, err
+}
+
+// rows returns the rows of a table that match.
+func (f *Filter) rows(ctx context.Context, p model.Container, t *table.Table) ([]int, error) {
+	var match []int
+	if f.Times != nil {
+		i, err := f.column(p, t, f.Time, timeColumns, "time")
+		if err != nil {
+			return nil, err
+		}
+		v, err := t.At(ctx, i)
+		if err == nil {
+			match, err = f.timeRows(allRows(t.Len()), v)
+		}
+		if err != nil {
+			return nil, f.named(err, p)
+		}
+	}
+	if f.Box == nil {
+		return match, nil
+	}
+	i, err := f.column(p, t, f.Geometry, geometryColumns, "geometry")
+	if err != nil {
+		return nil, err
+	}
+	if f.Times == nil {
+		match = allRows(t.Len())
+	}
+	if match, err = f.boxRows(ctx, match, t, i); err != nil {
+		return nil, f.named(err, p)
+	}
+	return match, nil
+}
+
+func allRows(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+func (f *Filter) named(err error, p model.Container) error {
+	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), p.URI())
+}
+
+// column returns the number of the column of a name, or of the first that is there of some.
+func (f *Filter) column(p model.Container, t *table.Table, name string, auto []string, what string) (int, error) {
+	if name != "" && name != "auto" {
+		i := t.Index(name)
+		if i < 0 {
+			return 0, f.named(t.NoColumn(name), p)
+		}
+		return i, nil
+	}
+	for _, c := range auto {
+		if i := t.Index(c); i >= 0 {
+			return i, nil
+		}
+	}
+	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s); there are %s",
+		what, strings.Join(auto, ", "), table.Names(t.Columns())), p)
+}
+
+// timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC.
+func (f *Filter) timeRows(rows []int, v *table.Vector) ([]int, error) {
+	first, last := f.Times.First, f.Times.Last
+	var in func(i int) bool
+	switch v.Kind() {
+	case table.Null:
+		return rows[:0], nil
+	case table.Timestamp:
+		in = func(i int) bool { t := v.Int(i); return t >= first && t <= last }
+	case table.Date:
+		in = func(i int) bool { return v.Int(i) >= ceilDiv(first, day) && v.Int(i) <= floorDiv(last, day) }
+	case table.Int64:
+		in = func(i int) bool { return v.Int(i) >= ceilDiv(first, 1e6) && v.Int(i) <= floorDiv(last, 1e6) }
+	case table.Float64:
+		in = func(i int) bool {
+			t := math.Round(v.Float(i) * 1e6)
+			return t >= float64(first) && t <= float64(last)
+		}
+	default:
+		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", v.Type())
+	}
+	keep := rows[:0]
+	for _, i := range rows {
+		if !v.Null(i) && in(i) {
+			keep = append(keep, i)
+		}
+	}
+	return keep, nil
+}
+
+// day is a day in microseconds.
+const day = 24 * 60 * 60 * 1e6
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func ceilDiv(a, b int64) int64 {
+	q := a / b
+	if a%b > 0 {
+		q++
+	}
+	return q
+}
+
+// boxRows keeps the rows whose geometry in column i matches the box. rows are in ascending order.
+func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int) ([]int, error) {
+	switch typ := t.Columns()[i].Type; typ.Kind {
+	case table.Null:
+		return nil, nil
+	case table.Binary, table.Text:
+	default:
+		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or text", typ)
+	}
+	var binary []byte
+	match := func(v *table.Vector, k int) (ok bool, err error) {
+		g := v.Bytes(k)
+		if v.Kind() == table.Text {
+			if binary, err = wkb.AppendText(binary[:0], string(g)); err != nil {
+				return false, err
+			}
+			g = binary
+		}
+		return wkb.Match(g, *f.Box, f.Rule)
+	}
+	keep, next := rows[:0], 0
+	err := t.Scan(ctx, i, func(first int, v *table.Vector) error {
+		for ; next < len(rows) && rows[next] < first+v.Len(); next++ {
+			k := rows[next] - first
+			if v.Null(k) {
+				continue
+			}
+			ok, err := match(v, k)
+			if err != nil {
+				return fault.WithPart(err, fmt.Sprintf("row %d", rows[next]), fault.NoOffset)
+			}
+			if ok {
+				keep = append(keep, rows[next])
+			}
+		}
+		return ctx.Err()
+	})
+	return keep, err
+}
+
+// mayMatch reports whether file i of a TACOLLECTION.json can hold a sample that matches. The extents
+// there are of the centroids of level 0 and of the middles of its times. So a file is ruled out by place
+// only where centroids are what is compared, and by time only where all of it lies before the range:
+// a sample begins no later than its middle, but nobody says how much earlier.
+func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
+	x := c.Sources.Extent(i)
+	if x == nil || f.Level != 0 {
+		return true
+	}
+	columns := c.Columns(0)
+	pick := func(name string, auto []string) string {
+		if name != "" && name != "auto" {
+			return name
+		}
+		for _, a := range auto {
+			if slices.Contains(columns, a) {
+				return a
+			}
+		}
+		return ""
+	}
+	if f.Box != nil && len(x.Spatial) == 4 {
+		col := pick(f.Geometry, geometryColumns)
+		box := NewBox(x.Spatial[0], x.Spatial[1], x.Spatial[2], x.Spatial[3])
+		if strings.HasSuffix(col, ":centroid") && !f.Box.Overlaps(box) {
+			return false
+		}
+	}
+	if f.Times != nil && len(x.Temporal) == 2 {
+		if last, err := ParseTimes(x.Temporal[1]); err == nil && pick(f.Time, timeColumns) != "" && f.Times.First > last.Last {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,79 @@
+package taco
+
+import (
+	"context"
+	"sync"
+
+	"github.com/chaski-eo/chaski/source"
+)
+
+// maxHeld is the number of readers that a dataset holds open. Containers of thousands of files are
+// read all the same: the others are opened for each read.
+const maxHeld = 200
+
+// holder is an opener whose readers may stay open for as long as one likes: no more than maxHeld of them
+// are open underneath.
+type holder struct {
+	opener source.Opener
+
+	mu   sync.Mutex
+	held int
+}
+
+// Open implements source.Opener.
+func (p *holder) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := p.opener.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	p.mu.Lock()
+	hold := p.held < maxHeld
+	if hold {
+		p.held++
+	}
+	p.mu.Unlock()
+	if hold {
+		return &heldReader{r, p}, nil
+	}
+	size := r.Size()
+	if err := r.Close(); err != nil {
+		return nil, err
+	}
+	return &briefReader{p.opener, uri, size}, nil
+}
+
+// heldReader is open underneath.
+type heldReader struct {
+	source.Reader
+	p *holder
+}
+
+func (r *heldReader) Close() error {
+	r.p.mu.Lock()
+	r.p.held--
+	r.p.mu.Unlock()
+	return r.Reader.Close()
+}
+
+// briefReader is opened for each read.
+type briefReader struct {
+	opener source.Opener
+	uri    string
+	size   int64
+}
+
+func (r *briefReader) Size() int64  { return r.size }
+func (r *briefReader) Close() error { return nil }
+
+func (r *briefReader) ReadAt(ctx context.Context, b []byte, off int64) (err error) {
+	f, err := r.opener.Open(ctx, r.uri)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if cerr := f.Close(); err == nil {
+			err = cerr
+		}
+	}()
+	return f.ReadAt(ctx, b, off)
+}

@@ -1,0 +1,174 @@
+package taco2
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// maxCollection bounds COLLECTION.json and TACOLLECTION.json, in bytes.
+const maxCollection = 64 << 20
+
+// Collection is COLLECTION.json: what of it this package needs, and all of it.
+type Collection struct {
+	Raw     json.RawMessage // the document as it is stored
+	ID      string
+	Version string          // taco_version
+	PIT     *PIT            // nil where it has none
+	Fields  json.RawMessage // taco:field_schema: by "level0", ..., pairs of name and type; nil where it has none
+	// Sources is taco:sources of a TACOLLECTION.json, or nil.
+	Sources *Sources
+}
+
+// PIT is taco:pit_schema: the tree that all samples of level 0 share.
+type PIT struct {
+	Root struct {
+		N    int64  `json:"n"`
+		Type string `json:"type"`
+	} `json:"root"`
+	// Hierarchy has by level ("1", "2", ...) the folders of the level above, each with its children.
+	Hierarchy map[string][]PITFolder `json:"hierarchy"`
+}
+
+// PITFolder is what the folders at one place of the tree hold; N counts the rows of all of them.
+type PITFolder struct {
+	N    int64    `json:"n"`
+	Type []string `json:"type"`
+	ID   []string `json:"id"`
+}
+
+// Sources lists the files of a TACOLLECTION.json.
+type Sources struct {
+	Files   []string `json:"files"`
+	Extents []Extent `json:"extents"`
+}
+
+// Extent is where and when the samples of one file are: the box of their centroids, and the range of
+// the middles of their times.
+type Extent struct {
+	File     string    `json:"file"`
+	Spatial  []float64 `json:"spatial"`
+	Temporal []string  `json:"temporal"`
+}
+
+// Levels returns the number of levels of the tree, counted by the hierarchy.
+func (p *PIT) Levels() int {
+	n := 1
+	for p.Hierarchy[strconv.Itoa(n)] != nil {
+		n++
+	}
+	return n
+}
+
+// Same reports whether two trees have the same types and ids everywhere; the counts may differ.
+func (p *PIT) Same(o *PIT) bool {
+	if p == nil || o == nil {
+		return p == o
+	}
+	if p.Root.Type != o.Root.Type || len(p.Hierarchy) != len(o.Hierarchy) {
+		return false
+	}
+	for level, folders := range p.Hierarchy {
+		if !slices.EqualFunc(folders, o.Hierarchy[level], func(a, b PITFolder) bool {
+			return slices.Equal(a.Type, b.Type) && slices.Equal(a.ID, b.ID)
+		}) {
+			return false
+		}
+	}
+	return true
+}
+
+// parseCollection parses COLLECTION.json, which lies at off of a file.
+func parseCollection(b []byte, part string, off int64) (*Collection, error) {
+	bad := func(format string, args ...any) (*Collection, error) {
+		return nil, fault.New(fault.Corrupt, part, off, format, args...)
+	}
+	if !utf8.Valid(b) {
+		return bad("is not UTF-8")
+	}
+	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
+		return bad("is not a JSON object")
+	}
+	var doc struct {
+		ID      *string         `json:"id"`
+		Version string          `json:"taco_version"`
+		PIT     json.RawMessage `json:"taco:pit_schema"`
+		Fields  json.RawMessage `json:"taco:field_schema"`
+		Sources *Sources        `json:"taco:sources"`
+	}
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, part, off, err)
+	}
+	if doc.ID == nil || *doc.ID == "" {
+		return bad("has no id")
+	}
+	c := &Collection{Raw: b, ID: *doc.ID, Version: doc.Version, Fields: doc.Fields, Sources: doc.Sources}
+	if len(doc.PIT) > 0 && string(doc.PIT) != "null" {
+		c.PIT = new(PIT)
+		if err := json.Unmarshal(doc.PIT, c.PIT); err != nil {
+			return nil, fault.Wrap(fault.Corrupt, part+" taco:pit_schema", off, err)
+		}
+	}
+	return c, nil
+}
+
+// readCollection reads and parses the COLLECTION.json at a place of a file.
+func readCollection(ctx context.Context, r source.Reader, at span, part string) (*Collection, error) {
+	if at.size > maxCollection {
+		return nil, fault.New(fault.Limit, part, at.off, "%d bytes, at most %d", at.size, maxCollection)
+	}
+	b := make([]byte, at.size)
+	if err := r.ReadAt(ctx, b, at.off); err != nil {
+		return nil, fault.WithPart(err, part, 0)
+	}
+	return parseCollection(b, part, at.off)
+}
+
+// ReadTacollection reads a TACOLLECTION.json. The names of its files are below its folder.
+func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error) {
+	const part = "TACOLLECTION.json"
+	c, err := readCollection(ctx, r, span{0, r.Size()}, part)
+	if err != nil {
+		return nil, err
+	}
+	if c.Sources == nil || len(c.Sources.Files) == 0 {
+		return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "has no taco:sources with files")
+	}
+	for _, f := range c.Sources.Files {
+		if badSource(f) {
+			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "taco:sources has %q, which is no name of a file below", f)
+		}
+	}
+	return c, nil
+}
+
+// Extent returns the extent of file i of a TACOLLECTION.json, or nil where it has none.
+func (s *Sources) Extent(i int) *Extent {
+	for k := range s.Extents {
+		if s.Extents[k].File == s.Files[i] {
+			return &s.Extents[k]
+		}
+	}
+	return nil
+}
+
+// Columns returns the names that taco:field_schema has for a level, nil where it does not say.
+func (c *Collection) Columns(level int) []string {
+	var levels map[string][][]string
+	if json.Unmarshal(c.Fields, &levels) != nil {
+		return nil
+	}
+	var names []string
+	for _, f := range levels[partOf(level)] {
+		if len(f) > 0 {
+			names = append(names, f[0])
+		}
+	}
+	return names
+}

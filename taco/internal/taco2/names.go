@@ -1,0 +1,58 @@
+package taco2
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// padPrefix begins the ids of placeholders, which fill up a folder.
+const padPrefix = "__TACOPAD__"
+
+// isPadding reports whether an id is that of a placeholder.
+func isPadding(id string) bool {
+	n, ok := strings.CutPrefix(id, padPrefix)
+	if !ok || n == "" {
+		return false
+	}
+	for i := range len(n) {
+		if n[i] < '0' || n[i] > '9' {
+			return false
+		}
+	}
+	return true
+}
+
+// badID says what is wrong with an id, or "".
+func badID(id string) string {
+	switch {
+	case id == "":
+		return "is empty"
+	case id == "." || id == "..":
+		return "is a name of folders"
+	case !utf8.ValidString(id):
+		return "is not UTF-8"
+	case strings.ContainsAny(id, "/\\:\x00"):
+		return `holds one of / \ : or NUL`
+	case strings.HasPrefix(id, "__") && !isPadding(id):
+		return `begins with "__", which is reserved`
+	}
+	return ""
+}
+
+// climbs reports whether a relative path could lead out of its folder.
+func climbs(path string) bool {
+	if path == "" || path[0] == '/' || strings.ContainsAny(path, "\\:\x00") {
+		return true
+	}
+	for _, part := range strings.Split(strings.TrimSuffix(path, "/"), "/") {
+		if part == "" || part == "." || part == ".." {
+			return true
+		}
+	}
+	return false
+}
+
+// badSource reports whether the name of a source file could lead out of its folder.
+func badSource(name string) bool {
+	return climbs(strings.ReplaceAll(name, ":", "_")) || strings.HasSuffix(name, "/")
+}

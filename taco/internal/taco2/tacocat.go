@@ -1,0 +1,62 @@
+package taco2
+
+import (
+	"encoding/binary"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// The header of a __TACOCAT__ file: magic, u32 version, u32 deepest level, and seven pairs of u64
+// offset and size, little-endian: six levels and COLLECTION.json. A level that is not there has zeros.
+const (
+	catMagic   = "TACOCAT\x00"
+	catVersion = 1
+	catLevels  = 6
+	catDataAt  = 128
+)
+
+// parseTacocat returns where the levels and COLLECTION.json of a __TACOCAT__ of total bytes lie.
+func parseTacocat(b []byte, total int64) (levels []span, collection span, err error) {
+	const part = "TACOCAT header"
+	bad := func(kind fault.Kind, at int64, format string, args ...any) ([]span, span, error) {
+		return nil, span{}, fault.New(kind, part, at, format, args...)
+	}
+	switch {
+	case len(b) < len(catMagic) || string(b[:len(catMagic)]) != catMagic:
+		return bad(fault.Corrupt, 0, "no TACOCAT magic")
+	case len(b) < catDataAt:
+		return bad(fault.Corrupt, int64(len(b)), "ends inside the %d bytes of the header", catDataAt)
+	}
+	version, deepest := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
+	if version != catVersion {
+		return bad(fault.Unsupported, 8, "version %d, only %d is read", version, catVersion)
+	}
+	if deepest >= catLevels {
+		return bad(fault.Corrupt, 12, "deepest level %d, at most %d", deepest, catLevels-1)
+	}
+	all := make([]span, catLevels+1)
+	for i := range all {
+		at, name := 16+16*i, part+" level "+strconv.Itoa(i)
+		if i == catLevels {
+			name = part + " COLLECTION.json"
+		}
+		off, size := le64(b, at), le64(b, at+8)
+		if off == 0 && size == 0 && i > int(deepest) && i < catLevels {
+			continue
+		}
+		all[i], err = newSpan(off, size, catDataAt, total, name, int64(at))
+		if err == nil && all[i].size == 0 {
+			err = fault.New(fault.Corrupt, name, int64(at), "is empty")
+		}
+		if err != nil {
+			return nil, span{}, err
+		}
+	}
+	for i := int(deepest) + 1; i < catLevels; i++ {
+		if all[i] != (span{}) {
+			return bad(fault.Corrupt, int64(16+16*i), "level %d is there, below the deepest level %d", i, deepest)
+		}
+	}
+	return all[:deepest+1], all[catLevels], nil
+}

@@ -1,0 +1,467 @@
+package taco2
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/internal/model"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// Verify implements model.Container. Checked are: ids, types, parents and relative paths of every row;
+// that all samples of level 0 hold the same tree (PIT-1); that the tables of children say what the
+// consolidated ones say, and have one schema a level (PIT-2); that every sample's bytes are there, in a
+// ZIP under its own name. What contradicts itself but can be read right is noted: counts of
+// taco:pit_schema, misplaced offsets of METADATA, source files of a catalog that are not there.
+func (c *Container) Verify(ctx context.Context, r *model.Report) error {
+	for k := range c.places {
+		if err := c.verifyLevel(ctx, k, r); err != nil {
+			return err
+		}
+	}
+	if err := c.verifyTrees(ctx); err != nil {
+		return err
+	}
+	c.compareSchemas(r)
+	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([][]table.Column, len(c.places)+1)}
+	if err := v.readDirectory(ctx); err != nil {
+		return err
+	}
+	for k := range c.places {
+		if err := v.samples(ctx, k); err != nil {
+			return err
+		}
+	}
+	r.Absent += int64(len(v.absent))
+	if v.unlisted > 0 {
+		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs cannot find them", v.unlisted)
+	}
+	if v.misplaced > 0 {
+		r.Note("%d rows of METADATA below level 0 have the offset or size of another sample; read by the ZIP's directory", v.misplaced)
+	}
+	return nil
+}
+
+// verifyLevel checks the rows of a level by themselves and against their parents.
+func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.level(ctx, k)
+	if err != nil {
+		return err
+	}
+	if k > 0 {
+		if _, err := c.linked(ctx, k); err != nil {
+			return err
+		}
+	}
+	r.Rows += int64(l.tbl.Len())
+	var relative *table.Vector
+	if l.tbl.Index(colRelative) >= 0 {
+		if relative, err = c.column(ctx, l.tbl, k, colRelative, table.Text); err != nil {
+			return err
+		}
+	}
+	for i := range l.tbl.Len() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.verifyRow(ctx, l, k, i); err != nil {
+			return err
+		}
+		if relative != nil && !relative.Null(i) {
+			if err := c.verifyPath(ctx, k, i, relative.Text(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return c.verifySiblings(l, k)
+}
+
+func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
+	if l.ids.Null(i) {
+		return c.row(fault.Corrupt, k, i, "id is null")
+	}
+	if what := badID(l.ids.Text(i)); what != "" {
+		return c.row(fault.Corrupt, k, i, "id %q %s", l.ids.Text(i), what)
+	}
+	if t := string(l.types.Bytes(i)); t != "FILE" && t != "FOLDER" {
+		return c.row(fault.Corrupt, k, i, "type %q is neither FILE nor FOLDER", t)
+	}
+	if k > 0 {
+		if up := c.levels[k-1]; string(up.types.Bytes(int(l.parents[i]))) == "FILE" {
+			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.ids.Text(int(l.parents[i])))
+		}
+	}
+	_, err := c.sourceOf(l, k, i)
+	return err
+}
+
+// verifyPath checks that a row's relative path is the ids from level 0 down.
+func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) error {
+	if climbs(relative) {
+		return c.row(fault.Corrupt, k, i, "%s %q is no path below DATA", colRelative, relative)
+	}
+	path, err := c.path(ctx, k, i)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSuffix(relative, "/") != path {
+		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", colRelative, relative, path)
+	}
+	return nil
+}
+
+// verifySiblings checks that ids are unique among siblings; at level 0, within a source file.
+func (c *Container) verifySiblings(l *level, k int) error {
+	seen := map[string]bool{}
+	check := func(rows []int32) error {
+		clear(seen)
+		for _, i := range rows {
+			id := l.ids.Text(int(i))
+			if seen[id] {
+				return c.row(fault.Corrupt, k, int(i), "a sibling has the same id %q", id)
+			}
+			seen[id] = true
+		}
+		return nil
+	}
+	if k == 0 {
+		for _, rows := range l.rowsBySource() {
+			if err := check(rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	up := c.levels[k-1]
+	for p := range up.tbl.Len() {
+		if err := check(up.rows[up.first[p]:up.first[p+1]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyTrees checks that the samples of level 0 hold the same tree. Placeholders stand for anything.
+func (c *Container) verifyTrees(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.levels[0]
+	model := -1
+	for i := range l.tbl.Len() {
+		if isPadding(l.ids.Text(i)) {
+			continue
+		}
+		if model < 0 {
+			model = i
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.sameTree(0, model, i, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameTree compares the trees below two rows of a level.
+func (c *Container) sameTree(k, a, b int, top bool) error {
+	l := c.levels[k]
+	if !top {
+		ida, idb := l.ids.Text(a), l.ids.Text(b)
+		if isPadding(ida) || isPadding(idb) {
+			return nil
+		}
+		if ida != idb {
+			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
+		}
+	}
+	if ta, tb := l.types.Text(a), l.types.Text(b); ta != tb {
+		return c.row(fault.Corrupt, k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
+	}
+	if l.first == nil {
+		return nil
+	}
+	ca, cb := l.rows[l.first[a]:l.first[a+1]], l.rows[l.first[b]:l.first[b+1]]
+	if len(ca) != len(cb) {
+		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb), len(ca))
+	}
+	for i := range ca {
+		if err := c.sameTree(k+1, int(ca[i]), int(cb[i]), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareSchemas notes where COLLECTION.json says other than the tables.
+func (c *Container) compareSchemas(r *model.Report) {
+	p := c.coll.PIT
+	if p == nil {
+		r.Note("COLLECTION.json has no taco:pit_schema")
+		return
+	}
+	l := c.levels[0]
+	if int64(l.tbl.Len()) != p.Root.N || l.tbl.Len() > 0 && l.types.Text(0) != p.Root.Type {
+		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", p.Root.N, p.Root.Type, l.tbl.Len())
+	}
+	if n := p.Levels(); n != len(c.places) {
+		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
+	}
+	for k := 1; k < len(c.places); k++ {
+		n := int64(0)
+		for _, f := range p.Hierarchy[strconv.Itoa(k)] {
+			n += f.N
+		}
+		if n != int64(c.levels[k].tbl.Len()) {
+			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, c.levels[k].tbl.Len())
+		}
+	}
+}
+
+// verifier checks the samples of a container.
+type verifier struct {
+	c      *Container
+	r      *model.Report
+	absent map[string]bool
+	// directory is that of a ZIP, nil where it cannot be read; unlisted counts the samples that it does not
+	// have where they are.
+	directory map[string]zipEntry
+	unlisted  int64
+	schemas   [][]table.Column // of the tables of children at a level; the first one seen
+	// misplaced counts the rows whose offset in METADATA is another sample's.
+	misplaced int64
+}
+
+// readDirectory reads the directory of a ZIP. The container can be read without.
+func (v *verifier) readDirectory(ctx context.Context) error {
+	c := v.c
+	if c.kind != zipFile {
+		return nil
+	}
+	r, err := c.reader(ctx, c.uri)
+	if err != nil {
+		return err
+	}
+	v.directory, err = readDirectory(ctx, r, c.behind, isData)
+	if fault.KindOf(err) == fault.Corrupt {
+		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
+		v.directory, err = nil, nil
+	}
+	return fault.WithFile(err, c.uri)
+}
+
+// samples checks the bytes of the samples of a level, and what the folders among them hold.
+func (v *verifier) samples(ctx context.Context, k int) error {
+	t, err := v.c.Table(ctx, k)
+	if err != nil {
+		return err
+	}
+	for i := range t.Len() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e, err := v.c.Entry(ctx, k, i)
+		if err != nil {
+			return err
+		}
+		r, err := v.open(ctx, e)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		err = v.sample(ctx, e, r)
+		if v.c.kind == folder {
+			err = errors.Join(err, r.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open returns a reader of the object that holds a sample, nil where a catalog's source file is not
+// there.
+func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
+	if v.c.kind == folder {
+		r, err := v.c.opener.Open(ctx, e.URI)
+		if err != nil {
+			return nil, fault.WithFile(err, e.URI)
+		}
+		return r, nil
+	}
+	if v.absent[e.URI] {
+		return nil, nil
+	}
+	r, err := v.c.reader(ctx, e.URI)
+	if err != nil && v.c.kind != zipFile && fault.KindOf(err) == fault.NotFound {
+		v.absent[e.URI] = true
+		v.r.Note("source file %s is not there", e.URI)
+		return nil, nil
+	}
+	return r, err
+}
+
+// sample checks one sample, whose bytes r holds.
+func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) error {
+	s := span{0, r.Size()}
+	if e.Offset != model.Whole {
+		s = span{e.Offset, e.Size}
+		if !s.in(r.Size()) {
+			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.size, s.off, e.URI, r.Size())
+		}
+		if err := v.header(ctx, e, r, s); err != nil {
+			return err
+		}
+	}
+	if e.Kind == model.Folder {
+		return v.children(ctx, e, r, s)
+	}
+	v.r.Files++
+	v.r.Bytes += s.size
+	return nil
+}
+
+// header checks that a sample's bytes are those of the ZIP entry of its name.
+func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
+	v.c.mu.Lock()
+	path, err := v.c.path(ctx, e.Level, e.Row)
+	l := v.c.levels[e.Level]
+	if l.spans != nil && (l.offsets.Int(e.Row) != s.off || l.sizes.Int(e.Row) != s.size) {
+		v.misplaced++
+	}
+	v.c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	name := "DATA/" + path
+	if e.Kind == model.Folder {
+		name += "/" + metaName
+	}
+	if v.directory != nil {
+		if z, ok := v.directory[name]; !ok || !z.plain || z.size != s.size || z.local >= s.off {
+			v.unlisted++
+		}
+	}
+	return fault.WithFile(localHeader(ctx, r, name, s), e.URI)
+}
+
+// children checks a folder's own table against the rows of the next level.
+func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
+	c := v.c
+	bad := func(err error) error {
+		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+metaName, 0), e.URI)
+	}
+	t, err := table.Read(ctx, r, s.off, s.size, c.limits.Table)
+	if err != nil {
+		return bad(err)
+	}
+	rows, err := c.Children(ctx, e.Level, e.Row)
+	if err != nil {
+		return err
+	}
+	if t.Len() != len(rows) {
+		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "%d, METADATA has %d children", t.Len(), len(rows)))
+	}
+	if err := v.schema(t, e.Level+1); err != nil {
+		return bad(err)
+	}
+	if err := v.compare(ctx, t, e.Level+1, rows); err != nil {
+		return bad(err)
+	}
+	v.r.Folders++
+	return nil
+}
+
+// schema checks that a table of children has the columns of the others at its level (PIT-2). A column
+// without any value may have lost its type.
+func (v *verifier) schema(t *table.Table, k int) error {
+	first := v.schemas[k]
+	if first == nil {
+		v.schemas[k] = slices.Clone(t.Columns())
+		return nil
+	}
+	if len(first) != len(t.Columns()) {
+		return fault.New(fault.Corrupt, "schema", fault.NoOffset, "%d columns, where the first folder has %d (PIT-2)", len(t.Columns()), len(first))
+	}
+	for i, col := range first {
+		j := t.Index(col.Name)
+		if j < 0 {
+			return fault.New(fault.Corrupt, "schema", fault.NoOffset, "no column %q, which the first folder has (PIT-2)", col.Name)
+		}
+		switch typ := t.Columns()[j].Type; {
+		case typ.Kind == table.Null || typ.Equal(col.Type):
+		case col.Type.Kind == table.Null:
+			first[i].Type = typ
+		default:
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, where the first folder has %v (PIT-2)", typ, col.Type)
+		}
+	}
+	return nil
+}
+
+// compare checks the rows of a table of children against those of a level.
+func (v *verifier) compare(ctx context.Context, t *table.Table, k int, rows []int32) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	c := v.c
+	get := func(name string, kind table.Kind) (*table.Vector, error) {
+		col, err := t.Column(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if col.Kind() != kind && (kind != table.Int64 || col.Kind() != table.Uint64) {
+			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", col.Type(), kind)
+		}
+		return col, nil
+	}
+	ids, err := get(colID, table.Text)
+	if err != nil {
+		return err
+	}
+	types, err := get(colType, table.Text)
+	if err != nil {
+		return err
+	}
+	var offsets, sizes *table.Vector
+	if c.kind != folder {
+		if offsets, err = get(colOffset, table.Int64); err != nil {
+			return err
+		}
+		if sizes, err = get(colSize, table.Int64); err != nil {
+			return err
+		}
+	}
+	for i, row := range rows {
+		e, err := c.Entry(ctx, k, int(row))
+		if err != nil {
+			return err
+		}
+		bad := func(format string, args ...any) error {
+			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, format, args...)
+		}
+		switch {
+		case ids.Null(i) || ids.Text(i) != e.ID:
+			return bad("id %q, METADATA has %q", ids.Text(i), e.ID)
+		case types.Null(i) || types.Text(i) != e.Kind.String():
+			return bad("type %q, METADATA has %v", types.Text(i), e.Kind)
+		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
+			return bad("%s or %s is null", colOffset, colSize)
+		case offsets != nil && (offsets.Int(i) != e.Offset || sizes.Int(i) != e.Size):
+			return bad("%d bytes at %d, elsewhere %d bytes at %d", sizes.Int(i), offsets.Int(i), e.Size, e.Offset)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,369 @@
+// Package wkb compares geometries in well-known binary with a box, without building them. Well-known
+// text is turned into binary first.
+//
+// Read are the seven simple feature types of OGC 06-103r4 in both byte orders, with Z, M or both (ISO
+// codes 1000 to 3007 and the flags of PostGIS' EWKB, whose SRID is passed over). Curves, surfaces of
+// triangles and the like are unsupported. Only x and y count.
+package wkb
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Box is a closed rectangle.
+type Box struct{ MinX, MinY, MaxX, MaxY float64 }
+
+// NewBox returns the box of two opposite corners, in any order.
+func NewBox(x0, y0, x1, y1 float64) Box {
+	return Box{min(x0, x1), min(y0, y1), max(x0, x1), max(y0, y1)}
+}
+
+// Overlaps reports whether two boxes have a point in common.
+func (b Box) Overlaps(o Box) bool {
+	return b.MinX <= o.MaxX && o.MinX <= b.MaxX && b.MinY <= o.MaxY && o.MinY <= b.MaxY
+}
+
+// contains reports whether a point lies in the box or on its edge.
+func (b Box) contains(x, y float64) bool {
+	return x >= b.MinX && x <= b.MaxX && y >= b.MinY && y <= b.MaxY
+}
+
+// inside reports whether a point lies in the box, not on its edge.
+func (b Box) inside(x, y float64) bool {
+	return x > b.MinX && x < b.MaxX && y > b.MinY && y < b.MaxY
+}
+
+// Rule says when a geometry matches a box.
+type Rule uint8
+
+const (
+	// Intersects: the two have a point in common.
+	Intersects Rule = iota
+	// Within: no point of the geometry lies outside the box, and one lies inside, not only on the edge.
+	Within
+)
+
+// maxDepth bounds collections in collections.
+const maxDepth = 32
+
+// Codes of the simple feature types.
+const (
+	point = iota + 1
+	lineString
+	polygon
+	multiPoint
+	multiLineString
+	multiPolygon
+	collection
+)
+
+// Match reports whether a geometry matches a box. An empty geometry matches nothing. Bytes that are
+// no geometry are fault.Corrupt, other types of geometry fault.Unsupported. It does not allocate.
+func Match(wkb []byte, b Box, rule Rule) (bool, error) {
+	if m, ok := matchPoint(wkb, b, rule); ok {
+		return m, nil
+	}
+	if apart(wkb, b) {
+		return false, nil
+	}
+	r := reader{b: wkb, order: binary.LittleEndian}
+	s := scan{box: b}
+	if err := s.geometry(&r, 0); err != nil {
+		return false, err
+	}
+	if rule == Within {
+		return s.inside && !s.outside, nil
+	}
+	return s.hit, nil
+}
+
+// matchPoint is the way for what most tables hold: a little-endian point of two coordinates.
+func matchPoint(w []byte, b Box, rule Rule) (match, ok bool) {
+	if len(w) != 21 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != point {
+		return false, false
+	}
+	x := math.Float64frombits(binary.LittleEndian.Uint64(w[5:]))
+	y := math.Float64frombits(binary.LittleEndian.Uint64(w[13:]))
+	if rule == Within {
+		return b.inside(x, y), true
+	}
+	return b.contains(x, y), true
+}
+
+// apart reports whether a little-endian polygon of one ring, of two coordinates, certainly has no point
+// in common with a box: it is the geometry of most tables, and most of them lie elsewhere.
+func apart(w []byte, b Box) bool {
+	if len(w) < 13 || w[0] != 1 || binary.LittleEndian.Uint32(w[1:]) != polygon || binary.LittleEndian.Uint32(w[5:]) != 1 {
+		return false
+	}
+	n := binary.LittleEndian.Uint32(w[9:])
+	if w = w[13:]; n == 0 || uint64(n)*16 != uint64(len(w)) {
+		return false
+	}
+	left, right, below, above := true, true, true, true
+	for ; len(w) >= 16; w = w[16:] {
+		x := math.Float64frombits(binary.LittleEndian.Uint64(w))
+		y := math.Float64frombits(binary.LittleEndian.Uint64(w[8:]))
+		left, right = left && x < b.MinX, right && x > b.MaxX
+		below, above = below && y < b.MinY, above && y > b.MaxY
+		if !left && !right && !below && !above {
+			return false
+		}
+	}
+	return true
+}
+
+// reader walks over bytes.
+type reader struct {
+	b     []byte
+	off   int
+	order binary.ByteOrder
+}
+
+func (r *reader) left() int { return len(r.b) - r.off }
+
+func (r *reader) corrupt(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "geometry", int64(r.off), format, args...)
+}
+
+func (r *reader) uint32() (uint32, error) {
+	if r.left() < 4 {
+		return 0, r.corrupt("ends early")
+	}
+	v := r.order.Uint32(r.b[r.off:])
+	r.off += 4
+	return v, nil
+}
+
+func (r *reader) float() float64 {
+	v := math.Float64frombits(r.order.Uint64(r.b[r.off:]))
+	r.off += 8
+	return v
+}
+
+// count reads a number of items of at least size bytes each.
+func (r *reader) count(size int) (int, error) {
+	n, err := r.uint32()
+	if err != nil {
+		return 0, err
+	}
+	if int64(n)*int64(size) > int64(r.left()) {
+		return 0, r.corrupt("%d items of %d bytes, %d bytes are left", n, size, r.left())
+	}
+	return int(n), nil
+}
+
+// head reads byte order and type; size is that of a position in bytes.
+func (r *reader) head() (kind uint32, size int, err error) {
+	if r.left() < 5 {
+		return 0, 0, r.corrupt("ends early")
+	}
+	switch r.b[r.off] {
+	case 0:
+		r.order = binary.BigEndian
+	case 1:
+		r.order = binary.LittleEndian
+	default:
+		return 0, 0, r.corrupt("byte order %d", r.b[r.off])
+	}
+	r.off++
+	code, err := r.uint32()
+	if err != nil {
+		return 0, 0, err
+	}
+	const flagZ, flagM, flagSRID = 1 << 31, 1 << 30, 1 << 29
+	dims := 2
+	if code&flagZ != 0 {
+		dims++
+	}
+	if code&flagM != 0 {
+		dims++
+	}
+	if code&flagSRID != 0 {
+		if _, err := r.uint32(); err != nil {
+			return 0, 0, err
+		}
+	}
+	code &^= flagZ | flagM | flagSRID
+	switch code / 1000 {
+	case 1, 2:
+		dims++
+	case 3:
+		dims += 2
+	}
+	kind = code % 1000
+	if code >= 4000 || dims > 4 || kind < point || kind > collection {
+		return 0, 0, fault.New(fault.Unsupported, "geometry", int64(r.off-4), "type %d", code)
+	}
+	return kind, dims * 8, nil
+}
+
+// scan gathers what is known of a geometry and a box while the coordinates pass by.
+type scan struct {
+	box     Box
+	hit     bool // a point in common
+	inside  bool // a part of it lies inside
+	outside bool // a part of it lies outside
+}
+
+func (s *scan) geometry(r *reader, depth int) error {
+	kind, size, err := r.head()
+	if err != nil {
+		return err
+	}
+	switch kind {
+	case point:
+		return s.point(r, size)
+	case lineString:
+		return s.line(r, size)
+	case polygon:
+		return s.polygon(r, size)
+	}
+	if depth == maxDepth {
+		return fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
+	}
+	n, err := r.count(5)
+	if err != nil {
+		return err
+	}
+	for range n {
+		if err := s.geometry(r, depth+1); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *scan) point(r *reader, size int) error {
+	if r.left() < size {
+		return r.corrupt("ends early")
+	}
+	s.vertex(r.xy(size))
+	return nil
+}
+
+func (r *reader) xy(size int) (x, y float64) {
+	x, y = r.float(), r.float()
+	r.off += size - 16
+	return x, y
+}
+
+// vertex takes in a position; one that is not a number (an empty point) lies nowhere.
+func (s *scan) vertex(x, y float64) {
+	switch {
+	case s.box.contains(x, y):
+		s.hit = true
+		s.inside = s.inside || s.box.inside(x, y)
+	case x == x && y == y:
+		s.outside = true
+	}
+}
+
+func (s *scan) line(r *reader, size int) error {
+	n, err := r.count(size)
+	if err != nil {
+		return err
+	}
+	s.path(r, n, size, nil)
+	return nil
+}
+
+// path takes in the segments of n positions. Where crossings is given, it counts those that a ray
+// from the box's lower left corner to the right meets.
+func (s *scan) path(r *reader, n, size int, crossings *int) {
+	var px, py float64
+	for i := range n {
+		x, y := r.xy(size)
+		s.vertex(x, y)
+		if i > 0 {
+			s.segment(px, py, x, y)
+			if crossings != nil && (py > s.box.MinY) != (y > s.box.MinY) && s.box.MinX < (x-px)*(s.box.MinY-py)/(y-py)+px {
+				*crossings++
+			}
+		}
+		px, py = x, y
+	}
+}
+
+func (s *scan) segment(x0, y0, x1, y1 float64) {
+	if s.hit && s.inside {
+		return
+	}
+	if lo, hi, ok := clip(x0, y0, x1, y1, s.box); ok {
+		s.hit = true
+		m := (lo + hi) / 2
+		s.inside = s.inside || s.box.inside(x0+m*(x1-x0), y0+m*(y1-y0))
+	}
+}
+
+// clip returns the part of a segment that lies in a box, as a range of 0 to 1 (Liang and Barsky).
+func clip(x0, y0, x1, y1 float64, b Box) (lo, hi float64, ok bool) {
+	lo, hi = 0, 1
+	dx, dy := x1-x0, y1-y0
+	for _, e := range [4][2]float64{{-dx, x0 - b.MinX}, {dx, b.MaxX - x0}, {-dy, y0 - b.MinY}, {dy, b.MaxY - y0}} {
+		p, q := e[0], e[1]
+		switch {
+		case p == 0:
+			if !(q >= 0) {
+				return 0, 0, false
+			}
+		case p < 0:
+			lo = max(lo, q/p)
+		case p > 0:
+			hi = min(hi, q/p)
+		default: // not a number
+			return 0, 0, false
+		}
+	}
+	return lo, hi, lo <= hi
+}
+
+// polygon takes in rings. Where no edge meets the box, the box lies wholly inside or outside, and
+// one corner of it says which.
+func (s *scan) polygon(r *reader, size int) error {
+	rings, err := r.count(4)
+	if err != nil {
+		return err
+	}
+	hit, crossings, box := s.hit, 0, ringBox{}
+	s.hit = false
+	for range rings {
+		n, err := r.count(size)
+		if err != nil {
+			return err
+		}
+		start := r.off
+		s.path(r, n, size, &crossings)
+		end := r.off
+		for r.off = start; r.off < end; {
+			box.add(r.xy(size))
+		}
+	}
+	if crossings%2 == 1 && !s.hit {
+		s.hit, s.outside = true, true
+	}
+	// A polygon that fills the box to its edges has every vertex on them, and still its inside inside.
+	if s.hit && !s.outside && box.area() {
+		s.inside = true
+	}
+	s.hit = s.hit || hit
+	return nil
+}
+
+// ringBox is the box of the vertices of a polygon.
+type ringBox struct {
+	b   Box
+	any bool
+}
+
+func (r *ringBox) add(x, y float64) {
+	if !r.any {
+		r.b, r.any = Box{x, y, x, y}, true
+	}
+	r.b = Box{min(r.b.MinX, x), min(r.b.MinY, y), max(r.b.MaxX, x), max(r.b.MaxY, y)}
+}
+
+func (r *ringBox) area() bool { return r.b.MaxX > r.b.MinX && r.b.MaxY > r.b.MinY }

@@ -1,0 +1,317 @@
+package wkb
+
+import (
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// xy is a position.
+type xy [2]float64
+
+// enc builds geometries.
+type enc struct {
+	order binary.AppendByteOrder
+	dims  int
+	b     []byte
+}
+
+func (e *enc) head(kind uint32) *enc {
+	code := kind
+	switch e.dims {
+	case 3:
+		code += 1000
+	case 4:
+		code += 3000
+	}
+	first := byte(1)
+	if e.order == binary.BigEndian {
+		first = 0
+	}
+	e.b = e.order.AppendUint32(append(e.b, first), code)
+	return e
+}
+
+func (e *enc) count(n int) *enc {
+	e.b = e.order.AppendUint32(e.b, uint32(n))
+	return e
+}
+
+func (e *enc) at(points ...xy) *enc {
+	for _, p := range points {
+		for d := range e.dims {
+			v := 1e9 // z and m must not count
+			if d < 2 {
+				v = p[d]
+			}
+			e.b = e.order.AppendUint64(e.b, math.Float64bits(v))
+		}
+	}
+	return e
+}
+
+func le() *enc { return &enc{order: binary.LittleEndian, dims: 2} }
+
+func pointOf(p xy) []byte { return le().head(point).at(p).b }
+
+func lineOf(p ...xy) []byte { return le().head(lineString).count(len(p)).at(p...).b }
+
+func polygonOf(rings ...[]xy) []byte { return le().polygon(rings...).b }
+
+func (e *enc) polygon(rings ...[]xy) *enc {
+	e.head(polygon).count(len(rings))
+	for _, r := range rings {
+		e.count(len(r)).at(r...)
+	}
+	return e
+}
+
+func rect(x0, y0, x1, y1 float64) []xy { return []xy{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}} }
+
+// TestRules: what DE-9IM says of cases drawn by hand, with the box (0, 0) to (10, 10).
+func TestRules(t *testing.T) {
+	box := NewBox(10, 0, 0, 10)
+	nan := math.NaN()
+	for _, c := range []struct {
+		name               string
+		wkb                []byte
+		intersects, within bool
+	}{
+		{"point inside", pointOf(xy{5, 5}), true, true},
+		{"point on the edge", pointOf(xy{10, 5}), true, false},
+		{"point on a corner", pointOf(xy{0, 0}), true, false},
+		{"point outside", pointOf(xy{11, 5}), false, false},
+		{"empty point", pointOf(xy{nan, nan}), false, false},
+		{"line inside", lineOf(xy{1, 1}, xy{9, 9}), true, true},
+		{"line across, no vertex inside", lineOf(xy{-5, 5}, xy{15, 5}), true, false},
+		{"line that passes a corner by", lineOf(xy{-2, 1}, xy{1, -2.1}), false, false},
+		{"line through a corner", lineOf(xy{-1, 1}, xy{1, -1}), true, false},
+		{"line along the edge", lineOf(xy{2, 0}, xy{8, 0}), true, false},
+		{"line from edge to edge", lineOf(xy{0, 0}, xy{10, 10}), true, true},
+		{"empty line", lineOf(), false, false},
+		{"polygon inside", polygonOf(rect(1, 1, 2, 2)), true, true},
+		{"polygon that is the box", polygonOf(rect(0, 0, 10, 10)), true, true},
+		{"polygon around the box", polygonOf(rect(-5, -5, 15, 15)), true, false},
+		{"polygon over a corner", polygonOf(rect(8, 8, 12, 12)), true, false},
+		{"polygon that touches", polygonOf(rect(10, 2, 12, 4)), true, false},
+		{"polygon beside", polygonOf(rect(11, 2, 12, 4)), false, false},
+		{"box in a hole", polygonOf(rect(-5, -5, 15, 15), rect(-1, -1, 11, 11)), false, false},
+		{"box over the edge of a hole", polygonOf(rect(-5, -5, 15, 15), rect(3, 3, 11, 11)), true, false},
+		{"triangle whose box only overlaps", polygonOf([]xy{{10, 30}, {30, 10}, {30, 30}, {10, 30}}), false, false},
+		{"slant over the box", polygonOf([]xy{{-10, 5}, {5, -10}, {20, 5}, {5, 20}, {-10, 5}}), true, false},
+		{"empty polygon", polygonOf(), false, false},
+		{"points, one inside", le().head(multiPoint).count(2).with(pointOf(xy{20, 20}), pointOf(xy{5, 5})), true, false},
+		{"polygons, one around", le().head(multiPolygon).count(2).with(polygonOf(rect(20, 20, 21, 21)), polygonOf(rect(-5, -5, 15, 15))), true, false},
+		{"collection inside", le().head(collection).count(2).with(pointOf(xy{0, 0}), lineOf(xy{1, 1}, xy{2, 2})), true, true},
+		{"empty collection", le().head(collection).count(0).b, false, false},
+		{"big-endian", (&enc{order: binary.BigEndian, dims: 2}).polygon(rect(1, 1, 2, 2)).b, true, true},
+		{"with z", (&enc{order: binary.LittleEndian, dims: 3}).polygon(rect(1, 1, 2, 2)).b, true, true},
+		{"with z and m", (&enc{order: binary.BigEndian, dims: 4}).polygon(rect(11, 1, 12, 2)).b, false, false},
+		{"EWKB with SRID and Z", ewkb(xy{5, 5}), true, true},
+	} {
+		for rule, want := range map[Rule]bool{Intersects: c.intersects, Within: c.within} {
+			if got, err := Match(c.wkb, box, rule); got != want || err != nil {
+				t.Errorf("%s, rule %d: %v, %v, want %v", c.name, rule, got, err, want)
+			}
+		}
+	}
+}
+
+func (e *enc) with(parts ...[]byte) []byte {
+	for _, p := range parts {
+		e.b = append(e.b, p...)
+	}
+	return e.b
+}
+
+func ewkb(p xy) []byte {
+	b := binary.LittleEndian.AppendUint32([]byte{1}, point|1<<31|1<<29)
+	e := &enc{order: binary.LittleEndian, dims: 3, b: binary.LittleEndian.AppendUint32(b, 4326)}
+	return e.at(p).b
+}
+
+// slowIntersects is the definition by orientations: a vertex of one lies in the other, or edges cross.
+func slowIntersects(ring []xy, b Box) bool {
+	corners := rect(b.MinX, b.MinY, b.MaxX, b.MaxY)
+	for _, p := range ring {
+		if p[0] >= b.MinX && p[0] <= b.MaxX && p[1] >= b.MinY && p[1] <= b.MaxY {
+			return true
+		}
+	}
+	if winding(ring, corners[0]) != 0 {
+		return true
+	}
+	for i := range len(ring) - 1 {
+		for k := range len(corners) - 1 {
+			if cross(ring[i], ring[i+1], corners[k], corners[k+1]) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func side(a, b, c xy) float64 { return (b[0]-a[0])*(c[1]-a[1]) - (b[1]-a[1])*(c[0]-a[0]) }
+
+func cross(a, b, c, d xy) bool {
+	return side(a, b, c)*side(a, b, d) <= 0 && side(c, d, a)*side(c, d, b) <= 0
+}
+
+// winding is how often a ring turns around a point, by angles.
+func winding(ring []xy, p xy) int {
+	sum := 0.0
+	for i := range len(ring) - 1 {
+		a := math.Atan2(ring[i][1]-p[1], ring[i][0]-p[0])
+		b := math.Atan2(ring[i+1][1]-p[1], ring[i+1][0]-p[0])
+		d := math.Remainder(b-a, 2*math.Pi)
+		sum += d
+	}
+	return int(math.Round(sum / (2 * math.Pi)))
+}
+
+// TestAgainstOrientations: random simple polygons (stars about a centre) and boxes.
+func TestAgainstOrientations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	hits := 0
+	const n = 20000
+	for range n {
+		cx, cy, k := rng.Float64()*20-10, rng.Float64()*20-10, 3+rng.IntN(8)
+		var ring []xy
+		for i := range k {
+			a, r := 2*math.Pi*float64(i)/float64(k), rng.Float64()*8+0.1
+			ring = append(ring, xy{cx + r*math.Cos(a), cy + r*math.Sin(a)})
+		}
+		ring = append(ring, ring[0])
+		box := NewBox(rng.Float64()*20-10, rng.Float64()*20-10, rng.Float64()*20-10, rng.Float64()*20-10)
+		want := slowIntersects(ring, box)
+		got, err := Match(polygonOf(ring), box, Intersects)
+		if err != nil || got != want {
+			t.Fatalf("%v in %v: %v, %v, want %v", ring, box, got, err, want)
+		}
+		if got {
+			hits++
+		}
+		// The same without the shortcut for polygons of one ring.
+		if got, err := Match(le().head(multiPolygon).count(1).with(polygonOf(ring)), box, Intersects); err != nil || got != want {
+			t.Fatalf("as one of several: %v, %v, want %v", got, err, want)
+		}
+	}
+	if hits < n/10 || hits > n*9/10 {
+		t.Errorf("%d of %d match: the cases say little", hits, n)
+	}
+}
+
+func TestBadGeometries(t *testing.T) {
+	deep := []byte{}
+	for range 40 {
+		deep = append(deep, le().head(collection).count(1).b...)
+	}
+	huge := le().head(lineString).count(math.MaxInt32).b
+	for name, c := range map[string]struct {
+		b    []byte
+		kind fault.Kind
+	}{
+		"nothing": {nil, fault.Corrupt}, "byte order": {[]byte{2, 1, 0, 0, 0}, fault.Corrupt},
+		"cut point": {pointOf(xy{1, 2})[:20], fault.Corrupt}, "a count past the end": {huge, fault.Corrupt},
+		"a curve": {le().head(8).b, fault.Unsupported}, "type 0": {le().head(0).b, fault.Unsupported},
+		"too deep": {deep, fault.Limit}, "rings past the end": {le().head(polygon).count(1 << 30).b, fault.Corrupt},
+	} {
+		if _, err := Match(c.b, NewBox(0, 0, 1, 1), Intersects); fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v, want %v", name, err, c.kind)
+		}
+	}
+}
+
+func TestMatchDoesNotAllocate(t *testing.T) {
+	g := [][]byte{pointOf(xy{5, 5}), polygonOf(rect(8, 8, 12, 12)), polygonOf(rect(-5, -5, 15, 15), rect(3, 3, 11, 11))}
+	box := NewBox(0, 0, 10, 10)
+	if n := testing.AllocsPerRun(100, func() {
+		for _, b := range g {
+			if ok, err := Match(b, box, Intersects); !ok || err != nil {
+				t.Error(ok, err)
+			}
+		}
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// FuzzMatch: no input makes it panic, what lies within also intersects, and a box around everything
+// rules nothing out.
+func FuzzMatch(f *testing.F) {
+	for _, b := range [][]byte{
+		pointOf(xy{1, 2}), lineOf(xy{1, 2}, xy{3, 4}), polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)), ewkb(xy{1, 2}),
+		le().head(multiPoint).count(1).with(pointOf(xy{1, 1})), le().head(collection).count(1).with(lineOf(xy{0, 0}, xy{1, 1})),
+		(&enc{order: binary.BigEndian, dims: 4}).polygon(rect(0, 0, 1, 1)).b,
+	} {
+		f.Add(b, 0.0, 0.0, 10.0, 10.0)
+	}
+	f.Fuzz(func(t *testing.T, b []byte, x0, y0, x1, y1 float64) {
+		box := NewBox(x0, y0, x1, y1)
+		hit, err := Match(b, box, Intersects)
+		in, err2 := Match(b, box, Within)
+		if (err == nil) != (err2 == nil) && !apart(b, box) {
+			t.Fatal(err, err2)
+		}
+		if in && !hit {
+			t.Fatalf("%x within %v, but does not intersect it", b, box)
+		}
+	})
+}
+
+// TestText: well-known text says the same as the binary.
+func TestText(t *testing.T) {
+	for text, want := range map[string][]byte{
+		"POINT (1 -2.5e1)":                    pointOf(xy{1, -25}),
+		" point(1 2)":                         pointOf(xy{1, 2}),
+		"SRID=4326;POINT Z (1 2 3)":           pointOf(xy{1, 2}),
+		"POINTZM(1 2 3 4)":                    pointOf(xy{1, 2}),
+		"LINESTRING (0 0,1 1 , 2 0)":          lineOf(xy{0, 0}, xy{1, 1}, xy{2, 0}),
+		"LINESTRING EMPTY":                    lineOf(),
+		"POLYGON ((0 0, 3 0, 3 3, 0 3, 0 0))": polygonOf(rect(0, 0, 3, 3)),
+		"POLYGON((0 0,3 0,3 3,0 3,0 0),(1 1,2 1,2 2,1 2,1 1))":    polygonOf(rect(0, 0, 3, 3), rect(1, 1, 2, 2)),
+		"MULTIPOINT (1 2, 3 4)":                                   le().head(multiPoint).count(2).with(pointOf(xy{1, 2}), pointOf(xy{3, 4})),
+		"MULTIPOINT ((1 2), (3 4))":                               le().head(multiPoint).count(2).with(pointOf(xy{1, 2}), pointOf(xy{3, 4})),
+		"MULTILINESTRING ((0 0, 1 1))":                            le().head(multiLineString).count(1).with(lineOf(xy{0, 0}, xy{1, 1})),
+		"MULTIPOLYGON (((0 0, 3 0, 3 3, 0 3, 0 0)))":              le().head(multiPolygon).count(1).with(polygonOf(rect(0, 0, 3, 3))),
+		"GEOMETRYCOLLECTION (POINT (1 2), LINESTRING (0 0, 1 1))": le().head(collection).count(2).with(pointOf(xy{1, 2}), lineOf(xy{0, 0}, xy{1, 1})),
+	} {
+		if got, err := AppendText(nil, text); err != nil || string(got) != string(want) {
+			t.Errorf("%s: %x, %v, want %x", text, got, err, want)
+		}
+	}
+	empty, err := AppendText(nil, "POINT EMPTY")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if hit, err := Match(empty, NewBox(-1e9, -1e9, 1e9, 1e9), Intersects); hit || err != nil {
+		t.Errorf("an empty point: %v, %v", hit, err)
+	}
+	for text, kind := range map[string]fault.Kind{"": fault.Unsupported, "CIRCULARSTRING (0 0, 1 1, 2 0)": fault.Unsupported, "POINT": fault.Corrupt, "POINT (1)": fault.Corrupt,
+		"POINT (1 2": fault.Corrupt, "POINT (1 2) x": fault.Corrupt, "POINT (1e999 2)": fault.Corrupt, "POLYGON (0 0, 1 1)": fault.Corrupt, "LINESTRING (0 0 1 1 1)": fault.Corrupt,
+		strings.Repeat("GEOMETRYCOLLECTION (", 50) + "POINT (1 2)": fault.Limit} {
+		if got, err := AppendText(nil, text); fault.KindOf(err) != kind {
+			t.Errorf("%.40s: %x, %v, want %v", text, got, err, kind)
+		}
+	}
+}
+
+// FuzzText: what is read as text can be compared.
+func FuzzText(f *testing.F) {
+	for _, s := range []string{"POINT (1 2)", "MULTIPOINT ((1 2), 3 4)", "POLYGON Z ((0 0 1, 3 0 1, 3 3 1, 0 0 1), EMPTY)", "GEOMETRYCOLLECTION (POINT EMPTY, MULTIPOLYGON (((0 0, 1 1, 1 0, 0 0))))"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		b, err := AppendText(nil, s)
+		if err != nil {
+			return
+		}
+		if _, err := Match(b, NewBox(0, 0, 1, 1), Within); err != nil {
+			t.Fatalf("%q: %x: %v", s, b, err)
+		}
+	})
+}

@@ -1,0 +1,304 @@
+package taco
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/internal/model"
+	"github.com/chaski-eo/chaski/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// Options of Open. The zero value is ready.
+type Options struct {
+	// BasePath is the folder of the source files of a catalog (__TACOCAT__, .tacocat, TACOLLECTION.json),
+	// where they are not beside it.
+	BasePath string
+	// Mode says what becomes of columns that not all of several containers have. Default
+	// table.Intersection.
+	Mode table.Mode
+	// Only lets the files of a TACOLLECTION.json that cannot hold a matching sample unopened. The filter
+	// itself is still to be applied.
+	Only *Filter
+	// Limits bound what one container may cost.
+	Limits Limits
+	// Warn is told what was left out or filled where containers differ. Default: nobody.
+	Warn func(message string)
+}
+
+// Limits bound what one container may cost.
+type Limits = model.Limits
+
+// Kind says whether a sample holds bytes or other samples.
+type Kind = model.Kind
+
+// The kinds of samples.
+const (
+	File   = model.File
+	Folder = model.Folder
+)
+
+// Whole is the offset and the size of an entry that is a file of its own.
+const Whole = model.Whole
+
+// Entry is one sample: what it is called, and where its bytes are.
+type Entry = model.Entry
+
+// Report counts what Dataset.Verify checked.
+type Report = model.Report
+
+// format is what the first bytes of a path, or what lies in a folder, say that it is.
+type format uint8
+
+const (
+	none format = iota
+	zipFormat
+	tacocatFile
+	tacocatFolder
+	folderFormat
+	tacollection
+	tortilla
+)
+
+// headBytes is what is read to tell formats apart, and what their headers fit in.
+const headBytes = 256
+
+// tell says what a path is. Of a file it returns an open reader and its first bytes.
+func tell(ctx context.Context, o source.Opener, uri string) (f format, r source.Reader, head []byte, err error) {
+	r, err = o.Open(ctx, uri)
+	if err != nil {
+		f, ferr := tellFolder(ctx, o, uri)
+		if f == none {
+			return none, nil, nil, errors.Join(ferr, err)
+		}
+		return f, nil, nil, nil
+	}
+	head = make([]byte, min(headBytes, r.Size()))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return none, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
+	}
+	return tellBytes(head), r, head, nil
+}
+
+func tellBytes(head []byte) format {
+	switch {
+	case bytes.HasPrefix(head, []byte("PK\x03\x04")):
+		return zipFormat
+	case bytes.HasPrefix(head, []byte("TACOCAT\x00")):
+		return tacocatFile
+	case bytes.HasPrefix(head, []byte("#y")), bytes.HasPrefix(head, []byte("WX")):
+		return tortilla
+	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
+		return tacollection
+	}
+	return none
+}
+
+// tellFolder looks for what containers have in their folder.
+func tellFolder(ctx context.Context, o source.Opener, uri string) (format, error) {
+	for _, c := range [...]struct {
+		name string
+		f    format
+	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder}, {"COLLECTION.json", folderFormat}} {
+		r, err := o.Open(ctx, taco2.Join(uri, c.name))
+		if err == nil {
+			return c.f, r.Close()
+		}
+		if ctx.Err() != nil {
+			return none, ctx.Err()
+		}
+	}
+	return none, nil
+}
+
+// Is reports whether a path is a container, or claims to be one by its name.
+func Is(ctx context.Context, o source.Opener, uri string) bool {
+	name := path.Base(strings.TrimRight(uri, "/"))
+	switch strings.ToLower(path.Ext(name)) {
+	case ".tacozip", ".taco", ".tortilla", ".tacocat":
+		return true
+	}
+	if name == "__TACOCAT__" || name == "TACOLLECTION.json" {
+		return true
+	}
+	f, r, _, err := tell(ctx, o, uri)
+	if r != nil {
+		err = errors.Join(err, r.Close())
+	}
+	return err == nil && f != none && f != tacollection
+}
+
+// Open opens containers as one dataset: their rows one after the other. Of a folder that holds a
+// catalog, that is opened. Containers of different hierarchies are fault.Unsupported; what is none is too.
+//
+// Of each, the header and the document about the collection are read; tables when they are asked for, or
+// at once where Options.Mode is strict about the columns of several.
+// The dataset keeps readers open until Close.
+func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
+	d := &Dataset{opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}}
+	if d.warn == nil {
+		d.warn = func(string) {}
+	}
+	parts, err := d.open(ctx, paths, o, false)
+	if err != nil {
+		return nil, err
+	}
+	d.parts = parts
+	if err := d.sameHierarchy(); err != nil {
+		return nil, errors.Join(err, d.Close())
+	}
+	for k := 0; o.Mode == table.Strict && len(parts) > 1 && k < d.Levels(); k++ {
+		if _, err := d.Level(ctx, k); err != nil {
+			return nil, errors.Join(err, d.Close())
+		}
+	}
+	return d, nil
+}
+
+// openAtOnce is the number of containers that are opened at the same time.
+const openAtOnce = 8
+
+// open opens paths, and returns the containers in their order. Those that a TACOLLECTION.json names
+// (listed) cannot be one themselves.
+func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([]model.Container, error) {
+	parts, errs := make([][]model.Container, len(paths)), make([]error, len(paths))
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
+	for i, p := range paths {
+		g.Go(func() error {
+			parts[i], errs[i] = d.openOne(ctx, p, o, listed)
+			return errs[i]
+		})
+	}
+	failed := g.Wait() != nil
+	all := slices.Concat(parts...)
+	if !failed {
+		return all, nil
+	}
+	for _, c := range all {
+		errs = append(errs, c.Close())
+	}
+	return nil, firstOf(errs)
+}
+
+// firstOf returns the first error, whichever came first in time.
+func firstOf(errs []error) error {
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// openOne opens one path, which may stand for several containers.
+func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
+	f, r, head, err := tell(ctx, d.opener, uri)
+	if err != nil {
+		if in := catalogIn(ctx, d.opener, uri); in != "" {
+			return d.openOne(ctx, in, o, listed)
+		}
+		if err = notFound(err); fault.KindOf(err) == fault.Unsupported {
+			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is no container: neither COLLECTION.json nor METADATA is in it")
+		}
+		return nil, fault.WithFile(err, uri)
+	}
+	base := o.BasePath
+	if base == "" {
+		base = parent(uri)
+	}
+	var c model.Container
+	switch f {
+	case zipFormat:
+		c, err = take(taco2.OpenZIP(ctx, d.opener, uri, r, head, o.Limits))
+	case tacocatFile:
+		c, err = take(taco2.OpenTacocat(ctx, d.opener, uri, base, r, head, o.Limits))
+	case folderFormat:
+		c, err = take(taco2.OpenFolder(ctx, d.opener, uri, o.Limits))
+	case tacocatFolder:
+		c, err = take(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
+	case tacollection:
+		if !listed {
+			return d.openCollection(ctx, uri, base, r, o)
+		}
+		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is named by another one")
+		err = errors.Join(fault.WithFile(err, uri), r.Close())
+	case tortilla:
+		c, err = openTortilla(ctx, d.opener, uri, r, head, o.Limits)
+	default:
+		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of none"), uri), r.Close())
+	}
+	if err != nil {
+		return nil, err
+	}
+	return []model.Container{c}, nil
+}
+
+// catalogIn returns the catalog in a folder, or "".
+func catalogIn(ctx context.Context, o source.Opener, uri string) string {
+	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
+		r, err := o.Open(ctx, taco2.Join(uri, name))
+		if err == nil && r.Close() == nil {
+			return taco2.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
+		}
+	}
+	return ""
+}
+
+// take makes a nil interface of a nil pointer.
+func take[C model.Container](c C, err error) (model.Container, error) {
+	if err != nil {
+		return nil, err
+	}
+	return c, nil
+}
+
+// notFound gives an error of the system that says so its kind.
+func notFound(err error) error {
+	if errors.Is(err, fs.ErrNotExist) && fault.KindOf(err) == 0 {
+		return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
+	}
+	return err
+}
+
+// openTortilla opens a Tortilla, or a TACO of version 0.2. It closes r where it fails.
+func openTortilla(_ context.Context, _ source.Opener, uri string, r source.Reader, _ []byte, _ Limits) (model.Container, error) {
+	err := fault.New(fault.Unsupported, "header", 0, "Tortilla and TACO before version 2 are not read yet")
+	return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+}
+
+// parent returns the folder that a path lies in.
+func parent(uri string) string {
+	uri = strings.TrimRight(uri, "/")
+	if i := strings.LastIndexByte(uri, '/'); i >= 0 {
+		return uri[:i+1]
+	}
+	return ""
+}
+
+// openCollection opens the files of a TACOLLECTION.json, except those that Options.Only cannot match.
+func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader, o Options) ([]model.Container, error) {
+	c, err := taco2.ReadTacollection(ctx, r)
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	d.mu.Lock()
+	d.collection = c
+	d.mu.Unlock()
+	var files []string
+	for i, file := range c.Sources.Files {
+		if o.Only == nil || o.Only.mayMatch(c, i) {
+			files = append(files, taco2.Join(base, file))
+		}
+	}
+	return d.open(ctx, files, o, true)
+}

@@ -1,0 +1,100 @@
+package taco
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Separator stands between a container and the path of a sample in it: "data.tacozip::roi_1/image".
+const Separator = "::"
+
+// Split takes a name apart into a container and the path of a sample in it. ok is false for a name
+// without Separator.
+func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
+
+// Opener opens samples of containers beside what its base opens: names with Separator are taken apart,
+// and the reader is of the sample's bytes alone. The zero value of Options is ready. It is safe for
+// concurrent use.
+type Opener struct {
+	Base    source.Opener
+	Options Options
+
+	mu    sync.Mutex
+	found map[string]Entry // by name; no more than maxFound
+}
+
+// maxFound bounds the places of samples that an Opener remembers.
+const maxFound = 1 << 12
+
+// Open implements source.Opener. A sample that is a folder is fault.Unsupported. The container is
+// opened for each name anew; who reads many samples opens a Dataset, and Section.
+func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	container, path, ok := Split(uri)
+	if !ok {
+		return o.Base.Open(ctx, uri)
+	}
+	o.mu.Lock()
+	e, ok := o.found[uri]
+	o.mu.Unlock()
+	if !ok {
+		var err error
+		if e, err = o.find(ctx, container, path); err != nil {
+			return nil, err
+		}
+		o.mu.Lock()
+		if o.found == nil || len(o.found) >= maxFound {
+			o.found = map[string]Entry{}
+		}
+		o.found[uri] = e
+		o.mu.Unlock()
+	}
+	return Section(ctx, o.Base, e)
+}
+
+func (o *Opener) find(ctx context.Context, container, path string) (Entry, error) {
+	d, err := Open(ctx, o.Base, []string{container}, o.Options)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := d.Resolve(ctx, path)
+	if err = errors.Join(err, d.Close()); err != nil {
+		return Entry{}, err
+	}
+	if e.Kind == Folder {
+		return Entry{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and has no bytes"), container)
+	}
+	return e, nil
+}
+
+// Section opens a sample's bytes: a reader whose offset 0 is their first.
+func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, error) {
+	r, err := o.Open(ctx, e.URI)
+	if err != nil || e.Offset == Whole {
+		return r, err
+	}
+	if e.Offset < 0 || e.Size < 0 || e.Offset > r.Size() || e.Size > r.Size()-e.Offset {
+		err := fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, r.Size())
+		return nil, errors.Join(fault.WithFile(err, e.URI), r.Close())
+	}
+	return &section{r, e.Offset, e.Size}, nil
+}
+
+// section is a range of a reader.
+type section struct {
+	source.Reader
+	off, size int64
+}
+
+func (s *section) Size() int64 { return s.size }
+
+func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the sample's %d", len(p), s.size)
+	}
+	return s.Reader.ReadAt(ctx, p, s.off+off)
+}

@@ -1,0 +1,246 @@
+package query
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// appendKey appends value i as bytes that are equal exactly where values of the type are.
+func appendKey(dst []byte, v *table.Vector, i int) []byte {
+	if v.Null(i) {
+		return append(dst, 0)
+	}
+	dst = append(dst, 1)
+	le := binary.LittleEndian
+	switch v.Kind() {
+	case table.Float64:
+		f := v.Float(i)
+		if f != f {
+			f = math.NaN() // one of many
+		}
+		return le.AppendUint64(dst, math.Float64bits(f+0)) // -0 becomes 0
+	case table.Text, table.Binary:
+		b := v.Bytes(i)
+		return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+	case table.List:
+		child, lo, hi := v.List(i)
+		dst = binary.AppendUvarint(dst, uint64(hi-lo))
+		for k := lo; k < hi; k++ {
+			dst = appendKey(dst, child, k)
+		}
+		return dst
+	case table.Struct:
+		for k := range v.Type().Fields {
+			dst = appendKey(dst, v.Field(k), i)
+		}
+		return dst
+	case table.Huge, table.Decimal:
+		h := v.Int(i) >> 63
+		if high := v.High(); high != nil {
+			h = high[i]
+		}
+		dst = le.AppendUint64(dst, uint64(h))
+	}
+	return le.AppendUint64(dst, uint64(v.Int(i)))
+}
+
+// groups numbers rows by equal keys, in the order of their first row.
+type groups struct {
+	of    []int32 // group of each row
+	first []int32 // first row of each group
+}
+
+// groupRows groups n rows by keys; without keys all rows are one group.
+func groupRows(n int, keys []*table.Vector) *groups {
+	g := &groups{of: make([]int32, n)}
+	if len(keys) == 0 {
+		g.first = []int32{0}
+		return g
+	}
+	if len(keys) == 1 && keys[0].Nulls() == nil {
+		switch v := keys[0]; repOf(v.Type()) {
+		case repInt, repUint:
+			seen := map[int64]int32{}
+			for r, x := range v.Ints() {
+				id, ok := seen[x]
+				if !ok {
+					id = int32(len(g.first))
+					seen[x] = id
+					g.first = append(g.first, int32(r))
+				}
+				g.of[r] = id
+			}
+			return g
+		}
+	}
+	seen := newKeySet()
+	var key []byte
+	for r := range n {
+		key = key[:0]
+		for _, v := range keys {
+			key = appendKey(key, v, r)
+		}
+		id, added := seen.add(key)
+		if added {
+			g.first = append(g.first, int32(r))
+		}
+		g.of[r] = id
+	}
+	return g
+}
+
+// compute returns the aggregate for each group. arg is nil for COUNT(*).
+func (a *aggregate) compute(g *groups, arg *table.Vector) *table.Vector {
+	n := len(g.first)
+	counts := make([]int64, n)
+	if arg == nil {
+		for _, id := range g.of {
+			counts[id]++
+		}
+		return table.NewInts(int64Type, counts, nil)
+	}
+	use := a.rowsOf(g, arg)
+	if a.name == "min" || a.name == "max" {
+		return a.extreme(g, arg, use)
+	}
+	for _, r := range use {
+		counts[g.of[r]]++
+	}
+	if a.name == "count" {
+		return table.NewInts(int64Type, counts, nil)
+	}
+	var nulls []bool
+	for id, c := range counts {
+		if c == 0 {
+			if nulls == nil {
+				nulls = make([]bool, n)
+			}
+			nulls[id] = true
+		}
+	}
+	if repOf(arg.Type()) == repFloat {
+		sums := make([]float64, n)
+		x := arg.Floats()
+		for _, r := range use {
+			sums[g.of[r]] += x[r]
+		}
+		if a.name == "avg" {
+			for id, c := range counts {
+				sums[id] /= float64(max(c, 1))
+			}
+		}
+		return table.NewFloats(doubleType, sums, nulls)
+	}
+	lo, hi := sumInts(g, arg, use, n)
+	if a.name == "sum" {
+		return table.NewBigs(hugeType, lo, hi, nulls)
+	}
+	mean := make([]float64, n)
+	for id, c := range counts {
+		mean[id] = bigFloat(hi[id], lo[id]) / float64(max(c, 1))
+	}
+	return table.NewFloats(doubleType, mean, nulls)
+}
+
+// rowsOf returns the rows whose value counts: those that are there, with DISTINCT the first of each
+// in a group.
+func (a *aggregate) rowsOf(g *groups, arg *table.Vector) []int32 {
+	use := make([]int32, 0, len(g.of))
+	seen := newKeySet()
+	var key []byte
+	for r := range g.of {
+		if arg.Null(r) {
+			continue
+		}
+		if a.distinct {
+			key = binary.LittleEndian.AppendUint32(key[:0], uint32(g.of[r]))
+			key = appendKey(key, arg, r)
+			if _, added := seen.add(key); !added {
+				continue
+			}
+		}
+		use = append(use, int32(r))
+	}
+	return use
+}
+
+func sumInts(g *groups, arg *table.Vector, use []int32, n int) (lo, hi []int64) {
+	lo, hi = make([]int64, n), make([]int64, n)
+	x := arg.Ints()
+	if x == nil { // all null
+		return lo, hi
+	}
+	high := arg.High()
+	unsigned := repOf(arg.Type()) == repUint
+	for _, r := range use {
+		h := x[r] >> 63
+		switch {
+		case high != nil:
+			h = high[r]
+		case unsigned:
+			h = 0
+		}
+		id := g.of[r]
+		s, carry := bits.Add64(uint64(lo[id]), uint64(x[r]), 0)
+		lo[id] = int64(s)
+		hi[id] += h + int64(carry)
+	}
+	return lo, hi
+}
+
+// extreme returns the least or greatest value of each group.
+func (a *aggregate) extreme(g *groups, arg *table.Vector, use []int32) *table.Vector {
+	best := make([]int, len(g.first))
+	for id := range best {
+		best[id] = -1
+	}
+	order := comparator(arg)
+	sign := 1
+	if a.name == "max" {
+		sign = -1
+	}
+	for _, r := range use {
+		id := g.of[r]
+		if best[id] < 0 || sign*order(int(r), best[id]) < 0 {
+			best[id] = int(r)
+		}
+	}
+	return arg.Take(best)
+}
+
+// comparator orders two rows of a vector by their values; nulls are not looked at.
+func comparator(v *table.Vector) func(a, b int) int {
+	switch repOf(v.Type()) {
+	case repNone, repOther:
+		return func(int, int) int { return 0 }
+	case repFloat:
+		x := v.Floats()
+		return func(a, b int) int { return orderFloat(x[a], x[b]) }
+	case repBytes:
+		data, offs := v.Raw()
+		return func(a, b int) int {
+			s, t := data[offs[a]:offs[a+1]], data[offs[b]:offs[b+1]]
+			switch {
+			case string(s) < string(t):
+				return -1
+			case string(s) > string(t):
+				return 1
+			}
+			return 0
+		}
+	case repUint:
+		x := v.Ints()
+		return func(a, b int) int { return order(uint64(x[a]), uint64(x[b])) }
+	case repBig:
+		l, h := v.Ints(), v.High()
+		if h == nil {
+			return func(a, b int) int { return order(l[a], l[b]) }
+		}
+		return func(a, b int) int { return orderBig(h[a], l[a], h[b], l[b]) }
+	}
+	x := v.Ints()
+	return func(a, b int) int { return order(x[a], x[b]) }
+}

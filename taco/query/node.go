@@ -1,0 +1,187 @@
+package query
+
+import (
+	"fmt"
+	"math/big"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// node is a bound expression: its columns are found and its types known. A node is shared where the
+// same expression stands twice, so that equal expressions have the same pointer.
+type node struct {
+	op     op
+	fn     *function // of opCall
+	agg    int       // of opAggregate
+	name   string    // of operators; of columns for messages
+	typ    table.Type
+	args   []*node
+	not    bool
+	lit    *literal
+	tab    int // of opColumn
+	col    int
+	set    *set  // of opIn over literals
+	like   *like // of opLike with a literal pattern
+	weight int
+	// aggregates tells that one is inside.
+	aggregates bool
+	// rewritten is what the node became behind GROUP BY.
+	rewritten *node
+}
+
+// Operators that only bound nodes have.
+const (
+	opLiteral op = iota + 64
+	opAggregate
+	opCast // to typ, of numbers, dates and timestamps
+)
+
+// literal is a constant. A number keeps its digits until it meets the type that it is compared with.
+type literal struct {
+	null bool
+	rat  *big.Rat // of integers and decimals
+	i    int64
+	f    float64
+	s    string
+}
+
+// rep is how the values of a type lie in memory.
+type rep uint8
+
+const (
+	repNone rep = iota // all null
+	repInt             // bool, integers, dates, times
+	repUint            // 64 bits without sign
+	repBig             // 128 bits
+	repFloat
+	repBytes
+	repOther // lists, structs: only in tables
+)
+
+func repOf(t table.Type) rep {
+	switch t.Kind {
+	case table.Null:
+		return repNone
+	case table.Uint64:
+		if t.Bits == 64 {
+			return repUint
+		}
+		return repInt
+	case table.Huge, table.Decimal:
+		return repBig
+	case table.Float64:
+		return repFloat
+	case table.Text, table.Binary:
+		return repBytes
+	case table.List, table.Struct:
+		return repOther
+	}
+	return repInt
+}
+
+func isInteger(t table.Type) bool {
+	return t.Kind == table.Int64 || t.Kind == table.Uint64 || t.Kind == table.Huge
+}
+
+func isNumber(t table.Type) bool { return isInteger(t) || t.Kind == table.Float64 }
+
+var (
+	boolType   = table.Type{Kind: table.Bool}
+	int64Type  = table.Type{Kind: table.Int64, Bits: 64}
+	doubleType = table.Type{Kind: table.Float64, Bits: 64}
+	hugeType   = table.Type{Kind: table.Huge}
+	textType   = table.Type{Kind: table.Text}
+	// decimalLiteral is the type of a number with a point until it meets another.
+	decimalLiteral = table.Type{Kind: table.Decimal, Precision: 255}
+)
+
+// typeName is a type's name as DuckDB has it, for messages.
+func typeName(n *node) string {
+	t := n.typ
+	if n.lit != nil && !n.lit.null {
+		switch {
+		case t.Kind == table.Decimal:
+			return "DECIMAL"
+		case t.Kind == table.Text:
+			return "STRING_LITERAL"
+		case isInteger(t):
+			return "INTEGER_LITERAL"
+		}
+	}
+	switch t.Kind {
+	case table.Bool:
+		return "BOOLEAN"
+	case table.Int64, table.Uint64:
+		name := map[uint8]string{8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}[t.Bits]
+		if t.Kind == table.Uint64 {
+			name = "U" + name
+		}
+		return name
+	case table.Huge:
+		return "HUGEINT"
+	case table.Float64:
+		if t.Bits < 64 {
+			return "FLOAT"
+		}
+		return "DOUBLE"
+	case table.Text:
+		return "VARCHAR"
+	case table.Binary:
+		return "BLOB"
+	case table.List:
+		return typeName(&node{typ: *t.Elem}) + "[]"
+	}
+	return t.String()
+}
+
+// binder finds the columns of one SELECT.
+type binder struct {
+	tables []bound
+	// aliases are the select list's, lower case, where they may be used; aliasFirst prefers them.
+	aliases map[string]*expr
+	busy    map[string]bool // aliases that are being put in
+	nodes   map[string]*node
+	aggs    []aggregate
+	// allow says whether aggregates may stand here; inAgg that this is the argument of one.
+	allow, inAgg bool
+	where        string
+}
+
+type bound struct {
+	alias string
+	t     *table.Table
+	names map[string][]int // columns by lower-case name
+}
+
+type aggregate struct {
+	name     string
+	arg      *node // nil: COUNT(*)
+	distinct bool
+	typ      table.Type
+}
+
+// intern returns the node that says the same as n, which may be n.
+func (b *binder) intern(n *node) (*node, error) {
+	n.weight = 1
+	key := fmt.Appendf(nil, "%d %s %d %d %t %v %p %d", n.op, n.name, n.tab, n.col, n.not, n.typ, n.fn, n.agg)
+	if n.lit != nil {
+		key = fmt.Appendf(key, " %t %v %d %x %q", n.lit.null, n.lit.rat, n.lit.i, n.lit.f, n.lit.s)
+	}
+	for _, a := range n.args {
+		n.weight += a.weight
+		n.aggregates = n.aggregates || a.aggregates
+		key = fmt.Appendf(key, " %p", a)
+	}
+	if n.op == opAggregate {
+		n.aggregates = true
+	}
+	if n.weight > maxWeight {
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "an expression of more than %d parts", maxWeight)
+	}
+	if old := b.nodes[string(key)]; old != nil {
+		return old, nil
+	}
+	b.nodes[string(key)] = n
+	return n, nil
+}

@@ -1,0 +1,295 @@
+package query
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// people is a small table with nulls and NaN.
+func people() *table.Table {
+	return table.FromVectors([]string{"id", "Name", "age", "score", "tags", "big", "born"}, []*table.Vector{
+		table.NewInts(int64Type, []int64{0, 1, 2, 3, 4}, nil),
+		table.NewTexts([]string{"ana", "Bo", "", "ñusta", "bo"}, []bool{false, false, true, false, false}),
+		table.NewInts(table.Type{Kind: table.Int64, Bits: 8}, []int64{30, -4, 127, 30, 0}, []bool{false, false, false, false, true}),
+		table.NewFloats(doubleType, []float64{1.5, math.NaN(), -1, 0, 2}, []bool{false, false, false, true, false}),
+		table.NewList(table.NewTexts([]string{"x", "y", "x"}, nil), []uint32{0, 2, 2, 2, 3, 3}, []bool{false, false, true, false, false}),
+		table.NewInts(table.Type{Kind: table.Uint64, Bits: 64}, []int64{-1, 1, 2, math.MinInt64, 0}, nil),
+		table.NewInts(table.Type{Kind: table.Date}, []int64{16436, 16437, 16500, -1, 0}, nil),
+	})
+}
+
+func run1(t testing.TB, sql string) (*table.Table, error) {
+	t.Helper()
+	p := people()
+	return Run(t.Context(), sql, Map(map[string]*table.Table{"data": p, "l1": p}))
+}
+
+// shown is a result on one line: names, then rows.
+func shown(t testing.TB, tab *table.Table) string {
+	t.Helper()
+	var b strings.Builder
+	for i, c := range tab.Columns() {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(c.Name)
+	}
+	for r := range tab.Len() {
+		b.WriteString(" |")
+		for i := range tab.Columns() {
+			v, err := tab.At(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.WriteString(" " + string(v.AppendJSON(nil, r)))
+		}
+	}
+	return b.String()
+}
+
+// Names of columns and what they are called, and semantics that the manifest does not show. The
+// answers are DuckDB's.
+func TestMeaning(t *testing.T) {
+	for sql, want := range map[string]string{
+		"select NAME, Data.ID from DATA limit 1":                                     `Name,id | "ana" 0`,
+		"select id i, age+1, -age, count_star() from data group by all order by 1,2": `i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`,
+		"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3":                                `(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`,
+		"select max(score), min(score), sum(age), avg(age) from data":                `max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`,
+		"select sum(big), count(distinct age) from data":                             `sum(big),count(DISTINCT age) | 27670116110564327426 3`,
+		"select id from data order by score, id":                                     `id | 2 | 0 | 4 | 1 | 3`,
+		"select id from data order by score desc, id":                                `id | 1 | 4 | 0 | 2 | 3`,
+		"select id from data order by score desc nulls first":                        `id | 3 | 1 | 4 | 0 | 2`,
+		"select id from data where score > 0":                                        `id | 0 | 4`,
+		"select id from data where score > 0 or id > 100":                            `id | 0 | 1 | 4`,
+		"select score > 0 as p from data where id < 2":                               `p | true | true`,
+		"select id from data where big > 9223372036854775807":                        `id | 0 | 3`,
+		"select id from data where big >= -1 and big < 1e30":                         `id | 0 | 1 | 2 | 3 | 4`,
+		"select id from data where age > 29.5 and age <> 30.5 and age < 1000":        `id | 0 | 2 | 3`,
+		"select id from data where name ilike 'B_' order by name":                    `id | 1 | 4`,
+		"select id from data where name like 'ñ%' or name like '%n_'":                `id | 0 | 3`,
+		"select id from data where name not in ('ana', null)":                        `id`,
+		"select len(tags), tags[1], tags[-1], tags[0] from data where id in (0,1)":   `len(tags),tags[1],tags[-1],tags[0] | 2 "x" "y" null | 0 null null null`,
+		"select born from data where born = '2015-01-01' or year(born) = 1969":       `born | "2015-01-01" | "1969-12-31"`,
+		"select a.id, b.id as c from data a left join l1 b on a.id = b.id + 3":       `id,c | 0 null | 1 null | 2 null | 3 0 | 4 1`,
+		"select count(*) from data a, l1 b where a.id < b.id":                        `count_star() | 10`,
+		"select count(*), sum(age), max(name) from data where false":                 `count_star(),sum(age),max(name) | 0 null null`,
+		"select age from data where false group by 1":                                `age`,
+		"select distinct age from data":                                              `age | 30 | -4 | 127 | null`,
+		"select age as k, count(*) n from data group by k having n > 1":              `k,n | 30 2`,
+		"select id as age from data order by age desc limit 1":                       `age | 4`,
+		"select id from data limit 2 offset 4":                                       `id | 4`,
+		"select id from data offset 9 limit 2;":                                      `id`,
+		"select * from data where id = 4 -- all\n":                                   `id,Name,age,score,tags,big,born | 4 "bo" null 2 [] 0 "1970-01-01"`,
+		"select (((id))) as x /* a /* b */ c */ from data where not not id = 1":      `x | 1`,
+		`select "id" as "a""b", 'it''s' as s from "data" where id = 0`:               `a"b,s | 0 "it's"`,
+		"select null is null, null = 1, true and null, false and null as f":          `(NULL IS NULL),(NULL = 1),(CAST('t' AS BOOLEAN) AND NULL),f | true null null false`,
+	} {
+		got, err := run1(t, sql)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if s := shown(t, got); s != want {
+			t.Errorf("%s:\n got %s\nwant %s", sql, s, want)
+		}
+	}
+}
+
+// What is no SQL has no kind; what is not there is not found, and told what is; what DuckDB might run
+// is unsupported, and told where.
+func TestErrors(t *testing.T) {
+	for sql, want := range map[string]fault.Kind{
+		"": 0, "SELEC 1": 0, "select": 0, "select from data": 0, "select id data": fault.NotFound, "select id from data where": 0, "select 1 2": 0,
+		"select id from data where id = 'x'": 0, "select id + 'x' from data": fault.Unsupported, "select id from data where name > 1": 0,
+		"select id from data; select 2": 0, "drop table data": 0, "select 'a": 0, "select id from data order by 9": 0, "select sum(name) from data": 0,
+		"select age from data group by id": 0, "select count(count(*)) from data": 0, "select id from data where count(*) > 1": 0, "select len(id) from data": 0,
+		"select id from data a join l1 b on a.id = b.id": 0, "select id from data limit -1": 0, "select \"\" from data": 0, "select 9223372036854775807 + id from data": 0,
+		"select nosuch from data": fault.NotFound, "select id from nosuch": fault.NotFound, "select x.id from data": fault.NotFound, "select x.* from data": fault.NotFound,
+		"with a as (select 1) select * from a": fault.Unsupported, "select (select 1)": fault.Unsupported, "select case when true then 1 end": fault.Unsupported,
+		"select id::text from data": fault.Unsupported, "select nosuch(id) from data": fault.Unsupported, "select rank() over (order by id) from data": fault.Unsupported,
+		"select id from data union select 1": fault.Unsupported, "select 1.5 * id from data": fault.Unsupported, "select * exclude (id) from data": fault.Unsupported,
+		"select id from data where id in (select 1)": fault.Unsupported, "select * from 'x.parquet'": fault.Unsupported, "select * from read_csv('x')": fault.Unsupported,
+		"select $1": fault.Unsupported, "from data": fault.Unsupported,
+	} {
+		got, err := run1(t, sql)
+		if err == nil {
+			_, err = valuesOfAll(t.Context(), got)
+		}
+		if err == nil || fault.KindOf(err) != want {
+			t.Errorf("%s: %v, want kind %v", sql, err, want)
+		}
+		if want == fault.Unsupported && err != nil && !strings.Contains(err.Error(), "chaski-full") {
+			t.Errorf("%s: %v does not say where it runs", sql, err)
+		}
+	}
+	var syntax *SyntaxError
+	if _, err := run1(t, "select id\nfrom data were id"); !errors.As(err, &syntax) || syntax.Pos != 25 {
+		t.Errorf("%v", err)
+	}
+	if _, err := run1(t, "select nosuch from data"); !strings.Contains(err.Error(), "id, Name, age") {
+		t.Errorf("%v", err)
+	}
+}
+
+func valuesOfAll(ctx context.Context, tab *table.Table) ([]*table.Vector, error) {
+	var out []*table.Vector
+	for i := range tab.Columns() {
+		v, err := tab.At(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
+// Queries made to be deep, long, wide or explosive end soon, most of them with a limit.
+func TestHostile(t *testing.T) {
+	deep := func(open, end string) string {
+		return "select " + strings.Repeat(open, 100_000) + "1" + strings.Repeat(end, 100_000)
+	}
+	many := func(n int, s, sep string) string { return strings.Repeat(s+sep, n) + s }
+	lateral := "select id as x0"
+	for i := range 60 {
+		lateral += fmt.Sprintf(", x%d + x%d as x%d", i, i, i+1)
+	}
+	for name, sql := range map[string]string{
+		"brackets": deep("(", ")"), "not": deep("not ", ""), "minus": deep("-", ""), "plus": deep("+", ""), "calls": deep("abs(", ")"), "lists": deep("tags[", "]"),
+		"case": deep("(select ", ")"), "comment": "select 1 " + strings.Repeat("/*", 100_000), "long": "select " + strings.Repeat("x", 1<<20),
+		"and":     "select id from data where " + many(20_000, "id=1", " and "),
+		"sum":     "select " + many(20_000, "id", "+") + " from data",
+		"in":      "select id from data where id in (" + many(60_000, "7", ",") + ")",
+		"aliases": lateral + " from data",
+		"items":   "select " + many(30_000, "*", ",") + " from data",
+		"like":    "select id from data where name like '" + strings.Repeat("%a", 60_000) + "'",
+		"ors":     "select id from data where " + many(3_000, "(id = 1 or name like '%b_%')", " or "),
+		"join":    "select count(*) from " + many(15, "data", ",x") + " x",
+		"aggs":    "select " + many(3_000, "sum(id)", ",") + " from data",
+		"strings": "select '" + strings.Repeat("''", 100_000) + "'",
+	} {
+		start := time.Now()
+		got, err := run1(t, sql)
+		if err == nil && got.Len() < 1000 && len(got.Columns()) < 1000 {
+			_, err = valuesOfAll(t.Context(), got)
+		}
+		if d := time.Since(start); d > 5*time.Second {
+			t.Errorf("%s: %v", name, d)
+		}
+		if err != nil && len(err.Error()) > 1000 {
+			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+		}
+	}
+}
+
+// A pattern of many wild cards takes no more than a linear time for each of its pieces.
+func TestLikeIsNotExponential(t *testing.T) {
+	l, err := newLike(strings.Repeat("%a", 2000)+"%b", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	if l.match([]byte(strings.Repeat("a", 1<<20))) {
+		t.Error("matches")
+	}
+	if d := time.Since(start); d > 2*time.Second {
+		t.Error(d)
+	}
+}
+
+// LIKE does what a matcher written down from its definition does.
+func TestLike(t *testing.T) {
+	var slow func(p, s []rune) bool
+	slow = func(p, s []rune) bool {
+		switch {
+		case len(p) == 0:
+			return len(s) == 0
+		case p[0] == '%':
+			return slow(p[1:], s) || len(s) > 0 && slow(p, s[1:])
+		}
+		return len(s) > 0 && (p[0] == '_' || p[0] == s[0]) && slow(p[1:], s[1:])
+	}
+	var patterns, texts []string
+	for n := range 5 {
+		patterns, texts = append(patterns, words("a_%é", n)...), append(texts, words("aéb", n)...)
+	}
+	for _, p := range patterns {
+		l, err := newLike(p, "", false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range texts {
+			if got, want := l.match([]byte(s)), slow([]rune(p), []rune(s)); got != want {
+				t.Fatalf("%q LIKE %q: %v", s, p, got)
+			}
+		}
+	}
+}
+
+// words are all words of n letters.
+func words(letters string, n int) []string {
+	out := []string{""}
+	for range n {
+		var next []string
+		for _, w := range out {
+			for _, l := range letters {
+				next = append(next, w+string(l))
+			}
+		}
+		out = next
+	}
+	return out
+}
+
+// Where and Sort give row numbers of the table.
+func TestWhereAndSort(t *testing.T) {
+	p := people()
+	rows, err := Where(t.Context(), p, "age = 30 AND name IS NOT NULL")
+	if err != nil || !slices.Equal(rows, []int{0, 3}) {
+		t.Errorf("%v %v", rows, err)
+	}
+	if rows, err = Sort(t.Context(), p, "age", true); err != nil || !slices.Equal(rows, []int{2, 0, 3, 1, 4}) {
+		t.Errorf("%v %v", rows, err)
+	}
+	if _, err = Where(t.Context(), p, "id = 1; drop"); err == nil || fault.KindOf(err) != 0 {
+		t.Error(err)
+	}
+	if _, err = Where(t.Context(), p, "count(*) > 1"); err == nil {
+		t.Error("an aggregate in a condition")
+	}
+	if _, err = Sort(t.Context(), p, "nosuch", true); fault.KindOf(err) != fault.NotFound {
+		t.Error(err)
+	}
+}
+
+// Whatever the text, the answer is a table or an error, soon.
+func FuzzRun(f *testing.F) {
+	for _, sql := range []string{
+		`SELECT "id", len(tags) AS d, tags[1] FROM data WHERE name LIKE '%a_' ESCAPE '!' ORDER BY 1 DESC NULLS FIRST LIMIT 4 OFFSET 1`,
+		"SELECT age k, count(*) n, avg(score) FROM data GROUP BY 1 HAVING n > 1 ORDER BY n, k",
+		"select a.*, b.id from data a left join l1 b on a.id = b.id and b.age between 1 and 3.5",
+		"select DATE '2015-01-01', TIMESTAMP '2015-01-01 10:00:00', -1.5e3, id//2%3, id is distinct from 2 from data",
+		"select distinct lower(name)||'x', coalesce(age, 0) from data where born > '1999-01-01' or not (big in (1, null))",
+	} {
+		f.Add(sql)
+	}
+	p := people()
+	tables := Map(map[string]*table.Table{"data": p, "l1": p})
+	f.Fuzz(func(t *testing.T, sql string) {
+		got, err := Run(t.Context(), sql, tables)
+		if err == nil && len(got.Columns()) < 200 {
+			_, err = valuesOfAll(t.Context(), got)
+		}
+		if err != nil && strings.Contains(err.Error(), "runtime error") {
+			t.Error(err)
+		}
+	})
+}

@@ -1,0 +1,87 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/query"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// SQL runs one SELECT over the dataset's tables, in what package query reads of SQL. The dataset must
+// stay open as long as the result is used.
+func (d *Dataset) SQL(ctx context.Context, sql string) (*table.Table, error) {
+	t, err := query.Run(ctx, sql, d.SQLTable)
+	return t, fault.WithFile(err, d.name())
+}
+
+// SQLTables returns the names of the dataset's tables: data, level1, … and l0, l1, …
+func (d *Dataset) SQLTables() []string {
+	names := []string{"data"}
+	for k := 1; k < d.Levels(); k++ {
+		names = append(names, fmt.Sprintf("level%d", k))
+	}
+	for k := range d.Levels() {
+		names = append(names, fmt.Sprintf("l%d", k))
+	}
+	return names
+}
+
+// SQLTable returns a table by its name, without regard to case. data, level1, … have the rows and
+// columns that are stored, padding included; level0 is data. lK has a row for each row of level K,
+// with the columns of it and of its parents, named "l0:id", "l1:id", …
+func (d *Dataset) SQLTable(ctx context.Context, name string) (*table.Table, error) {
+	switch low := strings.ToLower(name); {
+	case low == "data":
+		return d.Level(ctx, 0)
+	case strings.HasPrefix(low, "level"):
+		if k, ok := d.levelNumber(low[len("level"):]); ok {
+			return d.Level(ctx, k)
+		}
+	case strings.HasPrefix(low, "l"):
+		if k, ok := d.levelNumber(low[1:]); ok {
+			return d.withParents(ctx, k)
+		}
+	}
+	return nil, query.NoTable(name, d.SQLTables())
+}
+
+func (d *Dataset) levelNumber(s string) (int, bool) {
+	k, err := strconv.Atoi(s)
+	return k, err == nil && k >= 0 && k < max(d.Levels(), 1) && s == strconv.Itoa(k)
+}
+
+// withParents returns a level's rows, each behind the rows of the levels above that it belongs to.
+func (d *Dataset) withParents(ctx context.Context, level int) (*table.Table, error) {
+	parts := make([]*table.Table, level+1)
+	var at []int // row at level k for each row of the level; nil: the same
+	for k := level; ; k-- {
+		t, err := d.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if at != nil {
+			t = t.Take(at)
+		}
+		parts[k] = t.Rename(func(name string) string { return fmt.Sprintf("l%d:%s", k, name) })
+		if k == 0 {
+			return table.Join(parts...), nil
+		}
+		up, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		next := make([]int, parts[level].Len())
+		for i := range next {
+			row := i
+			if at != nil {
+				row = at[i]
+			}
+			next[i] = int(up[row])
+		}
+		at = next
+	}
+}

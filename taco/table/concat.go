@@ -1,0 +1,229 @@
+package table
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Mode says what becomes of columns that not every table has.
+type Mode uint8
+
+// Modes.
+const (
+	Intersection Mode = iota // left out
+	FillMissing              // null where they are missing
+	Strict                   // an error
+)
+
+// ParseMode takes "intersection", "fill_missing" or "strict".
+func ParseMode(s string) (Mode, error) {
+	for m, name := range [...]string{"intersection", "fill_missing", "strict"} {
+		if s == name {
+			return Mode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("column mode %q is none of intersection, fill_missing, strict", s)
+}
+
+// Concat returns the rows of several tables one after the other, with the columns that mode says, in
+// the order in which they first appear. Columns are joined by name. The warnings name what was left
+// out or filled. Columns of different types are joined where nothing is lost (integers of several
+// widths, floats, one without values), otherwise they are fault.Unsupported.
+func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
+	if len(tables) == 0 {
+		return New(0, nil, nil), nil, nil
+	}
+	count := map[string]int{}
+	var order []string
+	n := 0
+	for _, t := range tables {
+		if n += t.n; n > math.MaxInt32 {
+			return nil, nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
+		}
+		for _, c := range t.cols {
+			if count[c.Name]++; count[c.Name] == 1 {
+				order = append(order, c.Name)
+			}
+		}
+	}
+	var keep, odd []string
+	for _, name := range order {
+		if count[name] < len(tables) {
+			odd = append(odd, name)
+			if mode == Intersection {
+				continue
+			}
+		}
+		keep = append(keep, name)
+	}
+	var warnings []string
+	switch {
+	case len(odd) == 0:
+	case mode == Strict:
+		return nil, nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s", strings.Join(odd, ", "))
+	case mode == Intersection:
+		warnings = append(warnings, "not in all tables, left out: "+strings.Join(odd, ", "))
+	default:
+		warnings = append(warnings, "not in all tables, filled with null: "+strings.Join(odd, ", "))
+	}
+	cols := make([]Column, len(keep))
+	at := make([][]int, len(keep)) // number of the column in each table, -1
+	for k, name := range keep {
+		typ := Type{}
+		for _, t := range tables {
+			i := t.Index(name)
+			at[k] = append(at[k], i)
+			if i < 0 {
+				continue
+			}
+			var ok bool
+			if typ, ok = common(typ, t.cols[i].Type); !ok {
+				return nil, nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, t.cols[i].Type)
+			}
+		}
+		cols[k] = Column{Name: name, Type: typ}
+	}
+	return New(n, cols, func(ctx context.Context, k int) (*Vector, error) {
+		parts := make([]*Vector, len(tables))
+		for j, t := range tables {
+			var err error
+			switch i := at[k][j]; {
+			case i < 0:
+				parts[j] = NewNulls(Type{}, t.n)
+			default:
+				parts[j], err = t.At(ctx, i)
+			}
+			if err != nil {
+				return nil, err
+			}
+		}
+		return Append(cols[k].Type, parts...)
+	}), warnings, nil
+}
+
+// common returns a type that holds the values of two.
+func common(a, b Type) (Type, bool) {
+	switch {
+	case a.Kind == Null:
+		return b, true
+	case b.Kind == Null || a.Equal(b):
+		return a, true
+	case a.Kind == b.Kind && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
+		a.Bits = max(a.Bits, b.Bits)
+		return a, true
+	case a.Kind == Timestamp && b.Kind == Timestamp:
+		a.UTC = a.UTC && b.UTC
+		return a, true
+	case a.Kind == Int64 && b.Kind == Uint64 && b.Bits < 64:
+		a.Bits = max(a.Bits, 2*b.Bits)
+		return a, true
+	case a.Kind == Uint64 && b.Kind == Int64:
+		return common(b, a)
+	case a.Kind == Float64 && (b.Kind == Int64 || b.Kind == Uint64) && b.Bits <= 32:
+		a.Bits = 64
+		return a, true
+	case b.Kind == Float64 && (a.Kind == Int64 || a.Kind == Uint64):
+		return common(b, a)
+	case a.Kind == List && b.Kind == List:
+		elem, ok := common(*a.Elem, *b.Elem)
+		return Type{Kind: List, Elem: &elem}, ok
+	}
+	return a, false
+}
+
+// Append returns the values of several vectors one after the other, as a type that holds them all.
+func Append(t Type, parts ...*Vector) (*Vector, error) {
+	out := &Vector{typ: t}
+	if t.Kind == Text || t.Kind == Binary || t.Kind == List {
+		out.offs = make([]uint32, 1)
+	}
+	size := 0
+	for _, p := range parts {
+		size += len(p.data)
+		if p.nulls != nil || p.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
+			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+p.n)...)
+			for i := range p.n {
+				out.nulls[out.n+i] = p.Null(i)
+			}
+		}
+		out.n += p.n
+		out.append(p)
+	}
+	if out.nulls != nil {
+		out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls))...)
+	}
+	if size > math.MaxUint32 {
+		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of %d bytes", size)
+	}
+	return out, out.appendChildren(parts)
+}
+
+// append adds p's own values, and a zero for each of its nulls.
+func (v *Vector) append(p *Vector) {
+	switch v.typ.Kind {
+	case Bool, Int64, Uint64, Timestamp, Date, Time, Huge, Decimal:
+		if p.typ.Kind == Null {
+			v.ints = append(v.ints, make([]int64, p.n)...)
+		} else {
+			v.ints = append(v.ints, p.ints...)
+		}
+		if v.typ.Kind == Huge || v.typ.Kind == Decimal {
+			for i := range p.n {
+				h := v.ints[len(v.ints)-p.n+i] >> 63
+				if p.high != nil {
+					h = p.high[i]
+				}
+				v.high = append(v.high, h)
+			}
+		}
+	case Float64:
+		switch p.typ.Kind {
+		case Float64:
+			v.floats = append(v.floats, p.floats...)
+		case Null:
+			v.floats = append(v.floats, make([]float64, p.n)...)
+		default: // integers of at most 32 bits
+			for _, x := range p.ints {
+				v.floats = append(v.floats, float64(x))
+			}
+		}
+	case Text, Binary, List:
+		base := v.offs[len(v.offs)-1]
+		for i := range p.n {
+			end := uint32(0)
+			if p.offs != nil {
+				end = p.offs[i+1]
+			}
+			v.offs = append(v.offs, base+end)
+		}
+		v.data = append(v.data, p.data...)
+	}
+}
+
+func (v *Vector) appendChildren(parts []*Vector) error {
+	types := v.typ.Fields
+	if v.typ.Kind == List {
+		types = []Column{{Type: *v.typ.Elem}}
+	}
+	for k := range types {
+		var kids []*Vector
+		for _, p := range parts {
+			switch {
+			case p.children != nil:
+				kids = append(kids, p.children[k])
+			case v.typ.Kind == Struct:
+				kids = append(kids, NewNulls(types[k].Type, p.n))
+			}
+		}
+		c, err := Append(types[k].Type, kids...)
+		if err != nil {
+			return err
+		}
+		v.children = append(v.children, c)
+	}
+	return nil
+}

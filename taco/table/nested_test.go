@@ -1,0 +1,318 @@
+package table
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+)
+
+// nestedRow is row() of testdata/make.py as JSON, a map as a list of key and value.
+func nestedRow(i int) map[string]string {
+	list := func(n int, f func(k int) string) string {
+		var s []string
+		for k := range n {
+			s = append(s, f(k))
+		}
+		return "[" + strings.Join(s, ",") + "]"
+	}
+	or := func(null bool, s string) string {
+		if null {
+			return "null"
+		}
+		return s
+	}
+	n := fmt.Sprint
+	li := list(i%4, func(k int) string { return or((i+k)%4 == 1, n(i*10+k)) })
+	if i%5 == 0 {
+		li = "[]"
+	}
+	return map[string]string{
+		"i":  n(i),
+		"li": or(i%7 == 3, li),
+		"ll": or(i%6 == 2, list(i%3, func(k int) string {
+			return or((i+k)%5 == 0, list((i+k)%3, func(m int) string { return n(i + k + m) }))
+		})),
+		"st": or(i%4 == 1, `{"a":`+or(i%3 == 0, n(i))+`,"t":`+list(i%3, func(int) string { return fmt.Sprintf(`"é%d"`, i) })+"}"),
+		"ls": or(i%8 == 0, list(i%3, func(k int) string { return `{"x":` + n(i+k) + `,"y":` + or(k == 1, fmt.Sprintf(`"s%d"`, k)) + "}" })),
+		"m":  or(i%9 == 4, list(i%3, func(k int) string { return fmt.Sprintf(`{"key":"k%d","value":%s}`, k, or(k == 0, n(k))) })),
+	}
+}
+
+func nestedFiles(t testing.TB) map[string][]byte {
+	names, err := filepath.Glob("testdata/nested-*.parquet")
+	if err != nil || len(names) != 2 {
+		t.Fatalf("%v %v", names, err)
+	}
+	files := map[string][]byte{}
+	for _, n := range names {
+		b, err := os.ReadFile(n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[filepath.Base(n)] = b
+	}
+	return files
+}
+
+func read(t testing.TB, b []byte, o Options) *Table {
+	t.Helper()
+	tab, err := Read(t.Context(), &corpus.Mem{B: b}, 0, int64(len(b)), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return tab
+}
+
+func checkNested(t *testing.T, tab *Table, rows []int) {
+	t.Helper()
+	if tab.Len() != len(rows) {
+		t.Fatalf("%d rows, want %d", tab.Len(), len(rows))
+	}
+	for name := range nestedRow(0) {
+		v, err := tab.Column(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k, i := range rows {
+			want := nestedRow(i)[name]
+			if i < 0 {
+				want = "null"
+			}
+			got := string(v.AppendJSON(nil, k))
+			if unquoted := strings.ReplaceAll(got, `\u00e9`, "é"); unquoted != want {
+				t.Fatalf("%s of row %d: %s, want %s", name, i, got, want)
+			}
+			b, err := json.Marshal(v.Any(k))
+			if err != nil || string(b) != want {
+				t.Fatalf("%s of row %d: Any %s, want %s", name, i, b, want)
+			}
+		}
+	}
+}
+
+func upTo(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+// Lists, lists of lists, structs and maps, of both versions of pages, in several row groups, hold what
+// was written; so do rows taken out of them, and tables one behind the other.
+func TestNested(t *testing.T) {
+	for name, b := range nestedFiles(t) {
+		t.Run(name, func(t *testing.T) {
+			tab := read(t, b, Options{})
+			checkNested(t, tab, upTo(100))
+			some := []int{99, 3, 3, -1, 50, 0}
+			checkNested(t, tab.Take(some), some)
+			both, warn, err := Concat([]*Table{tab, tab.Take(some), FromVectors(nil, nil)}, Intersection)
+			if err != nil || len(both.Columns()) != 0 || len(warn) == 0 {
+				t.Fatal(both.Columns(), warn, err)
+			}
+			if both, _, err = Concat([]*Table{tab, tab.Take(some)}, Strict); err != nil {
+				t.Fatal(err)
+			}
+			checkNested(t, both, append(upTo(100), some...))
+		})
+	}
+}
+
+// A table without rows, as parquet-cpp writes it: its column chunks have no pages.
+func TestEmptyTable(t *testing.T) {
+	b, err := os.ReadFile("testdata/empty.parquet")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tab := read(t, b, Options{})
+	for _, name := range []string{"a", "b"} {
+		if v, err := tab.Column(t.Context(), name); err != nil || v.Len() != 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// Pruning keeps every row in the range, leaves out what it can, and gives the rows' own values.
+func TestPrune(t *testing.T) {
+	for name, b := range nestedFiles(t) {
+		for _, c := range []struct{ lo, hi, most int }{{10, 20, 24}, {36, 37, 20}, {90, 300, 26}, {50, 50, 8}, {300, 400, 0}, {0, 99, 100}} {
+			tab := read(t, b, Options{})
+			got, rows, err := tab.Prune(t.Context(), []Range{{Column: 0, Lo: int64(c.lo), Hi: int64(c.hi)}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rows == nil {
+				if got != tab || c.most < 100 {
+					t.Errorf("%s: %d to %d: nothing was left out", name, c.lo, c.hi)
+				}
+				continue
+			}
+			if len(rows) > c.most {
+				t.Errorf("%s: %d to %d: %d rows are left", name, c.lo, c.hi, len(rows))
+			}
+			for i := c.lo; i <= min(c.hi, 99); i++ {
+				if !slices.Contains(rows, i) {
+					t.Errorf("%s: %d to %d: row %d is left out", name, c.lo, c.hi, i)
+				}
+			}
+			checkNested(t, got, rows)
+		}
+	}
+}
+
+// Columns that not all tables have are left out, filled or refused; types are joined where nothing is lost.
+func TestConcat(t *testing.T) {
+	ints := func(bits uint8, v ...int64) *Vector { return NewInts(Type{Kind: Int64, Bits: bits}, v, nil) }
+	a := FromVectors([]string{"x", "y", "n"}, []*Vector{ints(8, 1, 2), NewTexts([]string{"p", "q"}, []bool{false, true}), NewNulls(Type{}, 2)})
+	b := FromVectors([]string{"z", "x", "n"}, []*Vector{ints(64, 7), ints(64, 1<<40), NewFloats(Type{Kind: Float64, Bits: 32}, []float64{0.5}, nil)})
+	show := func(tab *Table) (s string) {
+		for i, c := range tab.Columns() {
+			v, err := tab.At(t.Context(), i)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s += c.Name + " " + c.Type.String()
+			for r := range tab.Len() {
+				s += " " + string(v.AppendJSON(nil, r))
+			}
+			s += "; "
+		}
+		return s
+	}
+	for mode, want := range map[Mode]string{
+		Intersection: "x int64 1 2 1099511627776; n float32 null null 0.5; ",
+		FillMissing:  `x int64 1 2 1099511627776; y text "p" null null; n float32 null null 0.5; z int64 null null 7; `,
+	} {
+		got, warn, err := Concat([]*Table{a, b}, mode)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := show(got); s != want {
+			t.Errorf("got %s\nwant %s", s, want)
+		}
+		if len(warn) != 1 || !strings.Contains(warn[0], "y, z") {
+			t.Errorf("warnings %q", warn)
+		}
+	}
+	if _, _, err := Concat([]*Table{a, b}, Strict); fault.KindOf(err) != fault.Unsupported {
+		t.Error(err)
+	}
+	if _, _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{NewTexts([]string{"1"}, nil)})}, Intersection); fault.KindOf(err) != fault.Unsupported {
+		t.Error(err)
+	}
+}
+
+// A changed byte or a cut gives values or an error with a kind.
+func TestBrokenTables(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for name, b := range nestedFiles(t) {
+		footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
+		for k := range 300 {
+			c := bytes.Clone(b)
+			switch k % 3 {
+			case 0:
+				c = c[:rng.IntN(len(c))]
+			case 1:
+				c[rng.IntN(len(c))] ^= byte(1 + rng.IntN(255))
+			case 2:
+				c[len(c)-8-1-rng.IntN(footer)] ^= byte(1 + rng.IntN(255))
+			}
+			if err := everything(t.Context(), c); err != nil && fault.KindOf(err) == 0 {
+				t.Fatalf("%s: %v has no kind", name, err)
+			}
+		}
+	}
+}
+
+// everything reads all columns, pruned and whole, and prints them.
+func everything(ctx context.Context, b []byte) error {
+	tab, err := Read(ctx, &corpus.Mem{B: b}, 0, int64(len(b)), Options{MaxRows: 1 << 16, MaxBytes: 1 << 24})
+	if err != nil {
+		return err
+	}
+	var last error
+	var line []byte
+	for i := range min(len(tab.Columns()), 40) {
+		part, _, err := tab.Prune(ctx, []Range{{Column: i, Lo: int64(5), Hi: int64(50)}})
+		if err != nil {
+			last = err
+			continue
+		}
+		for _, u := range []*Table{tab, part} {
+			v, err := u.At(ctx, i)
+			if err != nil {
+				last = err
+				continue
+			}
+			for r := range min(v.Len(), 1000) {
+				line = v.AppendJSON(line[:0], r)
+			}
+		}
+	}
+	return last
+}
+
+func FuzzTable(f *testing.F) {
+	for _, b := range nestedFiles(f) {
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := everything(t.Context(), b); err != nil && fault.KindOf(err) == 0 {
+			t.Errorf("%v has no kind", err)
+		}
+	})
+}
+
+// A forged footer allocates at most four times its file (and a little for files of a few bytes),
+// whatever it counts, and whatever many small things it really lists.
+func TestForgedFooters(t *testing.T) {
+	wrap := func(footer []byte) []byte {
+		b := append([]byte("PAR1"), footer...)
+		b = binary.LittleEndian.AppendUint32(b, uint32(len(footer)))
+		return append(b, "PAR1"...)
+	}
+	list := func(field byte, n int, elem []byte) []byte {
+		out := append([]byte{field<<4 | 9, 0xfc}, binary.AppendUvarint(nil, uint64(n))...)
+		return append(out, bytes.Repeat(elem, n)...)
+	}
+	leaf := []byte{0x15, 2, 0x25, 0, 0x18, 0, 0}           // int32, required, named ""
+	root := []byte{0x48, 0, 0x15, 2, 0}                    // one child
+	group := []byte{0x48, 0, 0x15, 0xfe, 0xff, 0x7f, 0}    // many children
+	chunk := []byte{0x1c, 0x56, 0, 0x16, 0, 0x26, 8, 0, 0} // no bytes at 4
+	rowGroup := append(append([]byte{0x19, 0x1c}, chunk...), 0x26, 0, 0)
+	const n = 1 << 18
+	for name, footer := range map[string][]byte{
+		"leaves":     list(2, n, leaf),
+		"groups":     list(2, n, group),
+		"row groups": append(append([]byte{0x29, 0x2c}, append(root, leaf...)...), list(2, n, rowGroup)...),
+		"empty ones": append(append([]byte{0x29, 0x2c}, append(root, leaf...)...), list(2, n, []byte{0x36, 0, 0})...),
+		"key values": list(5, n, []byte{0x18, 1, 'k', 0x18, 1, 'v', 0}),
+		"lists":      list(2, n, []byte{0x19, 0x0c, 0}),
+		"counts":     {0x29, 0xfc, 0xff, 0xff, 0xff, 0xff, 7},
+	} {
+		b := wrap(footer)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := Read(t.Context(), &corpus.Mem{B: b}, 0, int64(len(b)), Options{})
+		runtime.ReadMemStats(&after)
+		if k := fault.KindOf(err); err != nil && k == 0 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4*len(b)+2<<20); got > most {
+			t.Errorf("%s: %d bytes for a file of %d: %v", name, got, len(b), err)
+		}
+	}
+}

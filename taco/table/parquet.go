@@ -1,0 +1,415 @@
+package table
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/pq"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Options bound what a table takes. The zero value is the default.
+type Options struct {
+	// MaxRows is the number of rows, and of values in the lists of one column, that a table may have.
+	// Default 1<<26.
+	MaxRows int64
+	// MaxBytes bounds the memory of one column. Default 2 GiB.
+	MaxBytes int64
+	// Whole is the size in bytes up to which a Parquet object is read at once, in one request, and kept.
+	// Larger ones are read a column chunk at a time. Default 32 MiB.
+	Whole int64
+}
+
+func (o *Options) defaults() {
+	for _, d := range [...]struct {
+		p *int64
+		v int64
+	}{{&o.MaxRows, 1 << 26}, {&o.MaxBytes, 2 << 30}, {&o.Whole, 32 << 20}} {
+		if *d.p == 0 {
+			*d.p = d.v
+		}
+	}
+}
+
+// Read opens the Parquet object that lies in r from off on, size bytes long. It reads and checks the
+// footer, or the whole object if it is small. r is used as long as the table is, and not closed.
+// Offsets in errors are counted from the start of r.
+func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
+	o.defaults()
+	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
+		return nil, fault.New(fault.Corrupt, "table", off, "%d bytes in a file of %d", size, r.Size())
+	}
+	var in source.Reader = &section{Reader: r, off: off, size: size}
+	if size <= o.Whole {
+		b := make([]byte, size)
+		if err := r.ReadAt(ctx, b, off); err != nil {
+			return nil, err
+		}
+		in = memory(b)
+	}
+	f, err := pq.Open(ctx, in)
+	if err != nil {
+		return nil, fault.WithPart(err, "table", off)
+	}
+	if f.Rows > o.MaxRows {
+		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", f.Rows, o.MaxRows)
+	}
+	p := &parquet{f: f, o: o, base: off}
+	cols := make([]Column, len(f.Fields))
+	for i := range f.Fields {
+		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
+	}
+	t := New(int(f.Rows), cols, p.column)
+	t.pages = p
+	return t, nil
+}
+
+// section is part of a reader.
+type section struct {
+	source.Reader
+	off, size int64
+}
+
+func (s *section) Size() int64 { return s.size }
+
+func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), s.size)
+	}
+	return s.Reader.ReadAt(ctx, p, s.off+off)
+}
+
+type memory []byte
+
+func (m memory) Size() int64  { return int64(len(m)) }
+func (m memory) Close() error { return nil }
+func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
+	}
+	copy(p, m[off:])
+	return nil
+}
+
+// parquet loads the columns of a Parquet object.
+type parquet struct {
+	f    *pq.File
+	o    Options
+	base int64
+	keep []span // rows that the table consists of; nil: all
+}
+
+// span is rows lo to hi, not included.
+type span struct{ lo, hi int64 }
+
+func (p *parquet) column(ctx context.Context, i int) (*Vector, error) {
+	f := &p.f.Fields[i]
+	var v *Vector
+	var err error
+	if f.Leaf >= 0 && !f.Repeated {
+		v, err = p.flat(ctx, f.Leaf)
+	} else {
+		v, err = p.nested(ctx, f)
+	}
+	return v, fault.WithPart(err, "table", p.base)
+}
+
+// flat decodes a column of the top of the schema, page by page.
+func (p *parquet) flat(ctx context.Context, leaf int) (*Vector, error) {
+	b := newBuilder(p, leaf)
+	if err := p.pages(ctx, leaf, b.add); err != nil {
+		return nil, err
+	}
+	return b.vector(), nil
+}
+
+// pages calls add with the pages of a column that are wanted, in order, and the first row of each.
+func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, first int64) error) error {
+	for g := range p.f.Groups {
+		group := &p.f.Groups[g]
+		if group.Rows == 0 || !p.wants(group.First, group.First+group.Rows) {
+			continue
+		}
+		f, err := p.f.Buffered(ctx, g, leaf, p.o.Whole)
+		if err != nil {
+			return err
+		}
+		pages, err := f.Pages(ctx, g, leaf)
+		if err != nil {
+			return err
+		}
+		dict, err := f.Dictionary(ctx, g, leaf, pages)
+		if err != nil {
+			return err
+		}
+		for i := range pages.Pages {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			first := group.First + pages.Pages[i].First
+			if !p.wants(first, first+int64(pages.Rows(i))) {
+				continue
+			}
+			v, err := f.Read(ctx, g, leaf, pages, i, dict)
+			if err != nil {
+				return err
+			}
+			if err := add(v, first); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// wants reports whether any of the rows lo to hi is kept.
+func (p *parquet) wants(lo, hi int64) bool {
+	if p.keep == nil {
+		return true
+	}
+	i := firstSpan(p.keep, lo)
+	return i < len(p.keep) && p.keep[i].lo < hi
+}
+
+// typeOf returns the type of a node of the schema. A list has the type of its elements.
+func (p *parquet) typeOf(f *pq.Field) Type {
+	if f.Repeated {
+		t := p.bare(f)
+		return Type{Kind: List, Elem: &t}
+	}
+	return p.bare(f)
+}
+
+// bare is typeOf of one element of a repeated node.
+func (p *parquet) bare(f *pq.Field) Type {
+	if f.Leaf >= 0 {
+		return leafType(&p.f.Columns[f.Leaf])
+	}
+	if list, elem := listOf(f); list != nil {
+		t := p.bare(elem)
+		if elem.Repeated && elem != list {
+			t = p.typeOf(elem)
+		}
+		return Type{Kind: List, Elem: &t}
+	}
+	t := Type{Kind: Struct}
+	for i := range f.Children {
+		t.Fields = append(t.Fields, Column{Name: f.Children[i].Name, Type: p.typeOf(&f.Children[i])})
+	}
+	return t
+}
+
+// listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements:
+// the repeated node itself or its only child (LogicalTypes.md, "Nested Types").
+func listOf(f *pq.Field) (list, elem *pq.Field) {
+	if f.Note.Kind != pq.List && f.Note.Kind != pq.Map || len(f.Children) != 1 || !f.Children[0].Repeated {
+		return nil, nil
+	}
+	list = &f.Children[0]
+	if f.Note.Kind == pq.Map || list.Leaf >= 0 || len(list.Children) != 1 || list.Name == "array" || list.Name == f.Name+"_tuple" {
+		return list, list
+	}
+	return list, &list.Children[0]
+}
+
+func leafType(c *pq.Column) Type {
+	n := c.Note
+	switch {
+	case n.Kind == pq.Null:
+		return Type{Kind: Null}
+	case c.Type == pq.Boolean:
+		return Type{Kind: Bool}
+	case n.Kind == pq.Decimal && n.Precision > 0 && n.Precision <= 38 && n.Scale >= 0 && n.Scale <= n.Precision:
+		return Type{Kind: Decimal, Precision: uint8(n.Precision), Scale: uint8(n.Scale)}
+	case c.Logical == pq.Half && c.Type == pq.FixedLenByteArray && c.Size() == 2:
+		return Type{Kind: Float64, Bits: 16}
+	case c.Type == pq.ByteArray && c.Logical == pq.Text:
+		return Type{Kind: Text}
+	case c.Type == pq.ByteArray, c.Type == pq.FixedLenByteArray:
+		return Type{Kind: Binary}
+	case c.Type == pq.Float:
+		return Type{Kind: Float64, Bits: 32}
+	case c.Type == pq.Double:
+		return Type{Kind: Float64, Bits: 64}
+	case n.Kind == pq.Date && c.Type == pq.Int32:
+		return Type{Kind: Date}
+	case n.Kind == pq.Time:
+		return Type{Kind: Time}
+	case n.Kind == pq.Timestamp && c.Type == pq.Int64:
+		return Type{Kind: Timestamp, UTC: n.UTC}
+	}
+	t := Type{Kind: Int64, Bits: 64}
+	if c.Logical == pq.Unsigned {
+		t.Kind = Uint64
+	}
+	if c.Type == pq.Int32 {
+		t.Bits = 32
+	}
+	if n.Kind == pq.Integer && n.Bits > 0 && n.Bits < t.Bits {
+		t.Bits = n.Bits
+	}
+	return t
+}
+
+// builder makes the vector of a leaf out of its pages.
+type builder struct {
+	p     *parquet
+	name  string
+	unit  uint8 // of times, see pq.Note
+	v     Vector
+	nulls bool
+}
+
+func newBuilder(p *parquet, leaf int) *builder {
+	c := &p.f.Columns[leaf]
+	b := &builder{p: p, name: c.Name, unit: 6, v: Vector{typ: leafType(c)}}
+	if c.Note.Kind == pq.Timestamp || c.Note.Kind == pq.Time {
+		b.unit = c.Note.Unit
+	}
+	if k := b.v.typ.Kind; k == Text || k == Binary {
+		b.v.offs = make([]uint32, 1)
+	}
+	return b
+}
+
+// add appends a page whose first row is first.
+func (b *builder) add(v *pq.Values, first int64) error {
+	if b.p.keep == nil {
+		return b.addRange(v, 0, v.Len())
+	}
+	for i := firstSpan(b.p.keep, first); i < len(b.p.keep) && b.p.keep[i].lo < first+int64(v.Len()); i++ {
+		s := b.p.keep[i]
+		if err := b.addRange(v, int(max(s.lo-first, 0)), int(min(s.hi-first, int64(v.Len())))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (b *builder) addRange(v *pq.Values, lo, hi int) error {
+	w := &b.v
+	n := hi - lo
+	if int64(w.n+n) > b.p.o.MaxRows {
+		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
+	}
+	if w.typ.Kind != Null {
+		b.addNulls(v, lo, hi)
+	}
+	from := w.n
+	w.n += n
+	switch w.typ.Kind {
+	case Null:
+	case Float64:
+		w.floats = v.AppendFloats(w.floats, lo, hi)
+	case Text, Binary:
+		return b.addBytes(v, lo, hi)
+	case Decimal:
+		return b.addDecimals(v, lo, hi)
+	default:
+		w.ints = v.AppendInts(w.ints, lo, hi)
+		return b.scale(from)
+	}
+	return nil
+}
+
+func (b *builder) addNulls(v *pq.Values, lo, hi int) {
+	if !v.HasNulls() && !b.nulls {
+		return
+	}
+	if !b.nulls {
+		b.nulls = true
+		b.v.nulls = make([]bool, b.v.n)
+	}
+	b.v.nulls = v.AppendNulls(b.v.nulls, lo, hi)
+}
+
+func (b *builder) tooLarge() error {
+	return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
+}
+
+// reserve makes room for n more bytes. It grows by what the rows so far let expect of all of them, but no
+// more than fourfold: memory follows what was decoded.
+func (b *builder) reserve(n int) {
+	w := &b.v
+	need := len(w.data) + n
+	if need <= cap(w.data) {
+		return
+	}
+	expect := int64(0)
+	if w.n > 0 && b.p.keep == nil {
+		expect = min(int64(float64(need)/float64(w.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
+	}
+	grown := make([]byte, len(w.data), max(need, 2*len(w.data), int(min(expect, 4*int64(need)))))
+	copy(grown, w.data)
+	w.data = grown
+}
+
+func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
+	w := &b.v
+	size := 0
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			size += len(v.Raw(i))
+		}
+	}
+	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
+		return b.tooLarge()
+	}
+	b.reserve(size)
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			w.data = append(w.data, v.Raw(i)...)
+		}
+		w.offs = append(w.offs, uint32(len(w.data)))
+	}
+	return nil
+}
+
+// addDecimals takes integers, or big-endian two's complement of up to 16 bytes.
+func (b *builder) addDecimals(v *pq.Values, lo, hi int) error {
+	w := &b.v
+	for i := lo; i < hi; i++ {
+		var l, h int64
+		if !v.Null(i) {
+			raw := v.Raw(i)
+			if v.Numbers() {
+				l, _ = v.Int(i)
+				h = l >> 63
+			} else {
+				if len(raw) > 16 {
+					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a decimal of %d bytes", len(raw))
+				}
+				if len(raw) > 0 && raw[0]&0x80 != 0 {
+					l, h = -1, -1
+				}
+				for _, c := range raw {
+					h = h<<8 | int64(uint64(l)>>56)
+					l = l<<8 | int64(c)
+				}
+			}
+		}
+		w.ints, w.high = append(w.ints, l), append(w.high, h)
+	}
+	return nil
+}
+
+// scale brings the values from a row on to microseconds.
+func (b *builder) scale(from int) error {
+	if b.v.typ.Kind != Timestamp && b.v.typ.Kind != Time {
+		return nil
+	}
+	x := b.v.ints[from:]
+	if b.unit == 6 {
+		return nil
+	}
+	for i, t := range x {
+		var ok bool
+		if x[i], ok = microseconds(t, b.unit); !ok {
+			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a time that 64 bits of microseconds do not hold")
+		}
+	}
+	return nil
+}
+
+func (b *builder) vector() *Vector { return &b.v }

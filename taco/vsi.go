@@ -1,0 +1,22 @@
+package taco
+
+import (
+	"fmt"
+	"strings"
+)
+
+// VSI returns the path by which GDAL opens a sample's bytes: /vsisubfile/ of a range, and the file
+// systems of GDAL for the schemes of URIs.
+func VSI(e Entry) string {
+	uri := e.URI
+	for scheme, vsi := range map[string]string{"http://": "/vsicurl/http://", "https://": "/vsicurl/https://", "s3://": "/vsis3/",
+		"gs://": "/vsigs/", "az://": "/vsiaz/", "file://": ""} {
+		if rest, ok := strings.CutPrefix(uri, scheme); ok {
+			uri = vsi + rest
+		}
+	}
+	if e.Offset == Whole {
+		return uri
+	}
+	return fmt.Sprintf("/vsisubfile/%d_%d,%s", e.Offset, e.Size, uri)
+}
