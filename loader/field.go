@@ -235,10 +235,10 @@ func (r *row) put(x *chunk.Index, i int, samples []byte) {
 	x0, x1 := max(box.X0, r.win.x), min(box.X1, r.win.x+r.win.w)
 	blk := blockOf(x, i)
 	size := x.DType.Size()
-	at := (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
-	to := einops.Box{N: r.n, T: r.t, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x}
+	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
+	to := r.turned(&blk, einops.Box{N: r.n, T: r.t, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x})
 	if box.B1-box.B0 == 1 {
-		blk.Data = samples[at*size:]
+		blk.Data = samples
 		for _, j := range r.field.at[box.B0] {
 			to.B0, to.B1 = j, j+1
 			r.plan.Scatter(r.dst, r.cv, to, blk)
@@ -250,10 +250,36 @@ func (r *row) put(x *chunk.Index, i int, samples []byte) {
 		if from >= end {
 			continue
 		}
-		blk.Data = samples[((from-box.B0)*blk.StrideB+at)*size:]
+		blk.Data = samples[(from-box.B0)*blk.StrideB*size:]
 		to.B0, to.B1 = s.to+from-s.from, s.to+end-s.from
 		r.plan.Scatter(r.dst, r.cv, to, blk)
 	}
+}
+
+// turned returns where the row's transform puts a box of the window, and turns the block with it (nil: there is
+// none).
+func (r *row) turned(blk *einops.Block, b einops.Box) einops.Box {
+	if r.turn == shuffle.Identity {
+		return b
+	}
+	if blk == nil {
+		blk = &einops.Block{}
+	}
+	if r.turn&shuffle.FlipX != 0 {
+		blk.First += (b.X1 - b.X0 - 1) * blk.StrideX
+		blk.StrideX = -blk.StrideX
+		b.X0, b.X1 = r.win.w-b.X1, r.win.w-b.X0
+	}
+	if r.turn&shuffle.FlipY != 0 {
+		blk.First += (b.Y1 - b.Y0 - 1) * blk.StrideY
+		blk.StrideY = -blk.StrideY
+		b.Y0, b.Y1 = r.win.h-b.Y1, r.win.h-b.Y0
+	}
+	if r.turn&shuffle.Transpose != 0 {
+		blk.StrideY, blk.StrideX = blk.StrideX, blk.StrideY
+		b.Y0, b.Y1, b.X0, b.X1 = b.X0, b.X1, b.Y0, b.Y1
+	}
+	return b
 }
 
 // masked returns what takes the pixels of box out of the row that the asset's mask takes out, or nil
@@ -294,7 +320,7 @@ func (m *maskOf) put(x *chunk.Index, i int, samples []byte) {
 				to.Y1++
 			}
 			to.X0, to.X1 = x0+from-r.win.x, x0+end-r.win.x
-			r.plan.MaskBox(r.dst, r.cv, to)
+			r.plan.MaskBox(r.dst, r.cv, r.turned(nil, to))
 			at = end
 		}
 		y++
@@ -331,7 +357,7 @@ func (r *row) pad(height, width int) {
 	}
 	for _, b := range [...][4]int{{0, y0, 0, r.win.w}, {y1, r.win.h, 0, r.win.w}, {y0, y1, 0, x0}, {y0, y1, x1, r.win.w}} {
 		if b[0] < b[1] && b[2] < b[3] {
-			r.plan.FillBox(r.dst, r.cv, einops.Box{N: r.n, T: r.t, B1: len(r.field.bands), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]})
+			r.plan.FillBox(r.dst, r.cv, r.turned(nil, einops.Box{N: r.n, T: r.t, B1: len(r.field.bands), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
 		}
 	}
 }

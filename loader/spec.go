@@ -371,9 +371,6 @@ func (s Spec) elements() (shuffle.Elements, error) {
 	if !ok {
 		return 0, fmt.Errorf("spec: augment %q is none of flip_x, flip_y, flips, rotations, d4", s.Augment)
 	}
-	if g != 0 {
-		return 0, fmt.Errorf("spec: augment %q is not implemented", s.Augment)
-	}
 	return g, nil
 }
 
