@@ -38,6 +38,7 @@ type assetReader struct {
 	fresh    freshness
 	stored   []byte // bytes of a run
 	samples  []byte // one decoded chunk
+	resample resampler
 }
 
 func newAssetReader(o Options) *assetReader {

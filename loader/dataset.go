@@ -31,8 +31,9 @@ type dataset struct {
 	alignX  int
 	steps   int            // of a sequence; 0 without time
 	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
-	digest  xxh3.Hasher    // of the rows that count and whatever else of the data the order depends on
-	chosen  bool           // digest has something
+	weights *weights
+	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
+	chosen  bool        // digest has something
 }
 
 // opener opens the table of a source.
@@ -407,8 +408,19 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 			return nil
 		}
 		return d.measure(ctx, e, one)
+	case ResizedWindow:
+		to.Kind = shuffle.ResizedWindow
+		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
+		return nil
 	}
-	return fmt.Errorf("spec: sampler: kind %q is not implemented", s.Kind)
+	to.Kind = shuffle.WeightedWindow
+	var err error
+	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table.Len()); err != nil {
+		return err
+	}
+	d.chosen = true
+	_, _ = d.digest.Write(d.weights.hash[:])
+	return nil
 }
 
 // tileBytes returns the decoded bytes of a tile of all fields.
@@ -536,7 +548,14 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height, z.Width)
 		}
 	}
-	b, _ := p.Window(draw, height, width, nil)
+	var weights *shuffle.Weights
+	if d.weights != nil {
+		var err error
+		if weights, err = d.weights.of(draw.Row, height, width); err != nil {
+			return w, err
+		}
+	}
+	b, _ := p.Window(draw, height, width, weights)
 	return window{b.Y, b.X, b.H, b.W}, nil
 }
 

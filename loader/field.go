@@ -33,6 +33,10 @@ type rasterField struct {
 	fill          float64
 
 	final, wire converters
+
+	blends  bool              // resampled bilinearly, else to the nearest
+	raw     converters        // to what is resampled: native, or float32
+	blended *einops.Converter // from resampled float32
 }
 
 // converters picks the cast for an asset's nodata value and keeps the few that a dataset has.
@@ -170,7 +174,7 @@ func (r *rasterField) setArithmetic() error {
 	// What is sent in the native dtype keeps its samples; the mask tells the receiver where to fill.
 	r.wire.base = einops.Convert{From: r.native, To: r.native}
 	r.wire.nodata = conv.FillNoData
-	return nil
+	return r.setResample()
 }
 
 func float32s(s []float64) []float32 {

@@ -414,6 +414,10 @@ func (u unit) do(r *assetReader) error {
 	if err != nil {
 		return fault.WithFile(err, a.URI)
 	}
+	if d.resamples(u.field) {
+		to.win = window{h: f.h, w: f.w}
+		return r.resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
+	}
 	to.pad(a.Index.Height, a.Index.Width)
 	in := win.inside(a.Index.Height, a.Index.Width)
 	return r.read(p.ctx, a, in, f.bands, to, to.masked(p.converters(u.row, u.field), in))
@@ -603,7 +607,7 @@ func (p *Pending) extras() (out []Tensor) {
 		t.Shape, t.Axes = e.valueShape(b.Rows)
 		for k, pos := range b.Positions {
 			for step := range w.Length {
-				if pos >= 0 && b.Valid[k] && e.rowOf(&p.draws[k], step) >= 0 {
+				if cleared := p.errs[k] != nil && p.draws[k].Attempt == 0; pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
 					t.Data[k*w.Length+step] = 1
 				}
 			}
