@@ -433,6 +433,16 @@ func (d *dataset) tileBytes() int64 {
 	return n
 }
 
+// poolBytes returns the decoded bytes of the tiles of a pool.
+func (d *dataset) poolBytes() int64 {
+	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight, TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
+	down, across := v.Chunks()
+	const most = 1 << 50
+	return min(most/d.tileBytesOr1()/int64(down*across), int64(d.sampler.Pool)) * int64(down*across) * d.tileBytesOr1()
+}
+
+func (d *dataset) tileBytesOr1() int64 { return max(d.tileBytes(), 1) }
+
 // sized is what a table tells of sizes. *catalog.Table has it.
 type sized interface {
 	Sizes(ctx context.Context, field int) ([]catalog.Size, error)

@@ -33,6 +33,7 @@ type Engine struct {
 	values   []valueField
 	infos    []FieldInfo
 	memory   *memory
+	tiles    *tiles // where windows come tile by tile, else nil
 	layoutMu sync.Mutex
 	layouts  map[layoutKey]*layout
 	queue    queue
@@ -109,6 +110,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 	if err := e.compile(ctx, open); err != nil {
 		return e, err
 	}
+	e.makeTiles()
 	if err := e.setHash(); err != nil {
 		return e, err
 	}
@@ -128,6 +130,26 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 	e.memory = newMemory(o.MemoryBytes, o.Alloc)
 	e.start()
 	return e, nil
+}
+
+// makeTiles takes memory for decoded tiles out of that of batches: for two pools, since one ends while
+// the next begins, but half of it at most.
+func (e *Engine) makeTiles() {
+	need := int64(0)
+	for _, d := range e.sets {
+		if d.sampler.Kind == TileWindow {
+			need += 2 * d.poolBytes()
+		}
+	}
+	if need == 0 {
+		return
+	}
+	most := e.options.MemoryBytes / 2
+	if need > 2*most {
+		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once", "pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
+	}
+	e.tiles = newTiles(min(need, most))
+	e.options.MemoryBytes -= e.tiles.bound
 }
 
 // closeTables closes the tables of all sources.
@@ -306,7 +328,12 @@ func (e *Engine) Fields() []FieldInfo { return e.infos }
 
 // Trim frees the batch memory that is kept for the next batches: for an engine that is not used for a
 // while.
-func (e *Engine) Trim() { e.memory.trim() }
+func (e *Engine) Trim() {
+	e.memory.trim()
+	if e.tiles != nil {
+		e.tiles.trim()
+	}
+}
 
 // Close stops the workers and closes the dataset. Batches that were not released stay valid;
 // tickets that are not done end with an error.
@@ -315,6 +342,9 @@ func (e *Engine) Close() error {
 		e.stop()
 		e.done.Wait()
 		e.memory.close()
+		if e.tiles != nil {
+			e.tiles.trim()
+		}
 		e.closeErr = e.closeTables()
 		e.options.closeOpener()
 	})

@@ -438,3 +438,107 @@ func TestHashOfOldSpecs(t *testing.T) {
 		t.Errorf("hash %s, was %s", e.Hash(), want)
 	}
 }
+
+// fixedSpecs are specs that between them have everything.
+func fixedSpecs() map[string]Spec {
+	base := func(s Sampler) Spec {
+		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true, Sampler: s, BadSamples: BadReplace, Augment: "flips"}
+	}
+	tiles := base(Sampler{Kind: TileWindow, Height: 8, Width: 8, TileHeight: 10, TileWidth: 10, PerVisit: 4, Pool: 3})
+	tiles.Augment = "d4"
+	resized := base(Sampler{Kind: ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
+	resized.Augment = "rotations"
+	mixed := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	mixed.Source, mixed.Until, mixed.BadSamples = "", UntilLongest, BadFill
+	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{"class", "==", json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
+	inTime := base(Sampler{Kind: GridWindow, Height: 12, Width: 12, StrideY: 6})
+	inTime.BadSamples = BadSkip
+	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"
+	inTime.Time = &Time{Key: "site", Order: "date", Length: 3}
+	strata := base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
+	strata.Strata = &Strata{Column: "class"}
+	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "strata": strata}
+}
+
+// TestSampledRunsAreTheSame: for any number of workers and ranks, resumed at any step, and sent in the native
+// dtype.
+func TestSampledRunsAreTheSame(t *testing.T) {
+	tabs := sampledTables()
+	for name, spec := range fixedSpecs() {
+		t.Run(name, func(t *testing.T) {
+			e := openMixed(t, spec, tabs, 1)
+			want, states := collect(t, e, LoaderOptions{Epochs: 2})
+			if int64(len(want)) != 2*e.Steps() || len(want) < 6 {
+				t.Fatalf("%d batches in two epochs of %d steps", len(want), e.Steps())
+			}
+			for _, workers := range []int{2, 7} {
+				got, _ := collect(t, openMixed(t, spec, tabs, workers), LoaderOptions{Epochs: 2, Prefetch: workers})
+				sameRun(t, fmt.Sprint(workers, " workers"), got, want)
+			}
+			for i := range states {
+				got, _ := collect(t, e, LoaderOptions{Epochs: 2, State: &states[i]})
+				sameRun(t, fmt.Sprint("resumed after ", i), got, want[i+1:])
+			}
+			ctx := context.Background()
+			for step := range e.Steps() {
+				whole := wait(t, e.Start(ctx, shuffle.StepTicket(1, step, 5, 0, 1), false))
+				checkSampled(t, e, tabs, shuffle.StepTicket(1, step, 5, 0, 1), whole)
+				for _, world := range []int{3, 8} {
+					for rank := range world {
+						tk := shuffle.StepTicket(1, step, 5, rank, world)
+						b := wait(t, e.Start(ctx, tk, false))
+						checkSampled(t, e, tabs, tk, b)
+						b.Release()
+					}
+				}
+				native := wait(t, e.Start(ctx, shuffle.StepTicket(1, step, 5, 0, 1), true))
+				for i := range native.Tensors {
+					if n := &native.Tensors[i]; n.Convert != nil {
+						n.Data, n.DType = slowConvert(*n), n.Convert.To
+					}
+				}
+				if string(flat(native)) != string(flat(whole)) {
+					t.Fatalf("step %d: the native form differs", step)
+				}
+				native.Release()
+				whole.Release()
+			}
+		})
+	}
+}
+
+func sameRun(t *testing.T, what string, got, want [][]byte) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d batches, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if string(got[i]) != string(want[i]) {
+			t.Fatalf("%s: batch %d differs", what, i)
+		}
+	}
+}
+
+// TestNativeSampled: an image without validity travels in its native dtype.
+func TestNativeSampled(t *testing.T) {
+	tabs := sampledTables()
+	spec := fixedSpecs()["mixed"]
+	spec.Fields[0].Validity = ""
+	spec.BadSamples = BadReplace
+	e := openMixed(t, spec, tabs, 3)
+	ctx := context.Background()
+	for step := range e.Steps() {
+		tk := shuffle.StepTicket(0, step, 5, 0, 1)
+		whole, native := wait(t, e.Start(ctx, tk, false)), wait(t, e.Start(ctx, tk, true))
+		n := native.Tensor("image")
+		if n.Convert == nil {
+			t.Fatal("the image is not native")
+		}
+		n.Data, n.DType = slowConvert(*n), n.Convert.To
+		if string(flat(native)) != string(flat(whole)) {
+			t.Fatalf("step %d: the native form differs", step)
+		}
+		whole.Release()
+		native.Release()
+	}
+}

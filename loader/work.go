@@ -414,6 +414,10 @@ func (u unit) do(r *assetReader) error {
 	if err != nil {
 		return fault.WithFile(err, a.URI)
 	}
+	r.share = shared{}
+	if d.sampler.Kind == TileWindow {
+		r.share = shared{e.tiles, tileKey{set: d.number, column: f.column, row: at}}
+	}
 	if d.resamples(u.field) {
 		to.win = window{h: f.h, w: f.w}
 		return r.resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
