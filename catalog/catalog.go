@@ -40,6 +40,8 @@ type Options struct {
 	// Roots are the folders (and prefixes of remote URIs) below which everything that is opened must
 	// lie, symbolic links followed; anything else is NotFound. nil: anywhere.
 	Roots []string
+	// Columns are further columns of a CSV table that Scan will read; of a Parquet file it reads any.
+	Columns []string
 }
 
 func (o Options) withDefaults() Options {
@@ -65,6 +67,7 @@ type Table struct {
 	table       table     // nil: a listing
 	own         io.Closer // the opener, where the caller gave none
 	fingerprint string
+	order       []int64 // rows of the table that are the samples; nil: all of them
 }
 
 type field struct {
@@ -74,6 +77,8 @@ type field struct {
 	blobs []column // of a raster; the first that is not null counts
 	size  column   // of a raster's file in bytes, or nil
 	mtime column   // of a raster's file, RFC 3339, or nil
+
+	height, width column // of a raster in pixels, or nil
 }
 
 type assetKey struct {
@@ -114,7 +119,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case ext == ".parquet" || ext == ".pq" || ext == ".geoparquet":
 		return t.openParquet(ctx, fields, o)
 	case (ext == ".csv" || ext == ".tsv") && !hasMeta(t.src):
-		return t.openCSV(ctx, fields, ext == ".tsv")
+		return t.openCSV(ctx, fields, ext == ".tsv", o.Columns)
 	}
 	l, err := listFiles(ctx, t.src, t.roots)
 	if err != nil {
@@ -159,13 +164,13 @@ func noField(s Source, k fault.Kind, format string, args ...any) error {
 	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
 }
 
-func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool) error {
+func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, more []string) error {
 	r, err := t.reader(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	var want []string
+	want := slices.Clone(more)
 	for _, s := range fields {
 		if s.Column == "" {
 			s.Column = s.Field
@@ -284,9 +289,19 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 			if f.mtime, err = tab.column(colMTime); err != nil || f.mtime.kind() != Text {
 				f.mtime = nil
 			}
+			f.height, f.width = intColumn(tab, colHeight), intColumn(tab, colWidth)
 		}
 	}
 	return f, nil
+}
+
+// intColumn returns a column of integers, or nil if there is none of this name.
+func intColumn(tab table, name string) column {
+	c, err := tab.column(name)
+	if err != nil || c.kind() != Int {
+		return nil
+	}
+	return c
 }
 
 // errStop ends a scan.
@@ -367,7 +382,10 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris column) error {
 	if err := missingPartners(fields, rows); err != nil {
 		return err
 	}
-	t.n = int64(len(order))
+	t.n, t.order = int64(len(order)), make([]int64, len(order))
+	for k, e := range order {
+		t.order[k] = e.row
+	}
 	for i, s := range fields {
 		at := make([]int64, len(order))
 		for k, e := range order {
@@ -394,6 +412,9 @@ func (f *field) pick(at []int64) {
 	}
 	if f.mtime != nil {
 		f.mtime = picked{f.mtime, at}
+	}
+	if f.height != nil && f.width != nil {
+		f.height, f.width = picked{f.height, at}, picked{f.width, at}
 	}
 }
 

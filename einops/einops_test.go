@@ -68,7 +68,7 @@ func layoutOf(t testing.TB, plan *Plan, axes []Axis) []int {
 				binary.LittleEndian.PutUint32(data[4*i:], uint32((n*s[axisT]+k)*block+i))
 			}
 			plan.Scatter(dst, cv, Box{n, k, 0, s[axisB], 0, s[axisY], 0, s[axisX]},
-				Block{data, chunk.Uint32, s[axisY] * s[axisX], s[axisX], 1})
+				Block{data, chunk.Uint32, s[axisY] * s[axisX], s[axisX], 1, 0})
 		}
 	}
 	out := make([]int, plan.Len())
@@ -477,7 +477,7 @@ func (c conversionCase) check(t *testing.T) {
 	for _, pattern := range []string{"b y x", "x y b"} {
 		plan := mustPlan(t, pattern, []Axis{{"b", 2}, {"y", 1}, {"x", w}}, nil)
 		dst := Target{Data: make([]byte, 2*len(want)), Mask: make([]byte, 2*w)}
-		bad := plan.Scatter(dst, cv, Box{B1: 2, Y1: 1, X1: w}, Block{data, c.From, 0, 0, 1})
+		bad := plan.Scatter(dst, cv, Box{B1: 2, Y1: 1, X1: w}, Block{data, c.From, 0, 0, 1, 0})
 		wantBad := 0
 		for i := range w {
 			if c.Mask[i] == 0 {
@@ -703,12 +703,15 @@ func cut(r *rand.Rand, n int) [][2]int {
 	return out
 }
 
-// blockOf copies a box of a (b, y, x) image to a block of random axis order, with gaps.
+// blockOf copies a box of a (b, y, x) image to a block of random axis order and direction, with gaps.
 func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box Box) Block {
 	b, h, w := box.B1-box.B0, box.Y1-box.Y0, box.X1-box.X0
 	blk := Block{DType: d}
 	gap := r.IntN(2) * r.IntN(4)
-	switch r.IntN(3) {
+	switch r.IntN(4) {
+	case 3: // turned
+		blk.StrideY, blk.StrideX = 1, h+gap
+		blk.StrideB = w*blk.StrideX + gap
 	case 0:
 		blk.StrideX, blk.StrideY = 1, w+gap
 		blk.StrideB = h*blk.StrideY + gap
@@ -720,16 +723,27 @@ func blockOf(r *rand.Rand, image []byte, d chunk.DType, s [numAxes]int, box Box)
 		blk.StrideY = b * blk.StrideB
 	}
 	samples := 1
-	if b > 0 && h > 0 && w > 0 {
+	if b == 0 || h == 0 || w == 0 {
+		b, h, w = 0, 0, 0
+	} else {
 		samples += (b-1)*blk.StrideB + (h-1)*blk.StrideY + (w-1)*blk.StrideX
 	}
 	offset := r.IntN(2) * r.IntN(3)
 	blk.Data = make([]byte, samples*d.Size()+offset)[offset:]
+	for _, m := range []struct {
+		n      int
+		stride *int
+	}{{b, &blk.StrideB}, {h, &blk.StrideY}, {w, &blk.StrideX}} {
+		if r.IntN(3) == 0 && m.n > 0 { // mirrored
+			blk.First += (m.n - 1) * *m.stride
+			*m.stride = -*m.stride
+		}
+	}
 	for i := range b {
 		for j := range h {
 			for k := range w {
 				from := ((box.B0+i)*s[axisY]+box.Y0+j)*s[axisX] + box.X0 + k
-				to := i*blk.StrideB + j*blk.StrideY + k*blk.StrideX
+				to := blk.First + i*blk.StrideB + j*blk.StrideY + k*blk.StrideX
 				copy(blk.Data[to*d.Size():][:d.Size()], image[from*d.Size():])
 			}
 		}
@@ -762,7 +776,7 @@ func TestManyRuns(t *testing.T) {
 		data[i] = byte(i / 2 * 7)
 	}
 	dst := Target{Data: make([]byte, w)}
-	plan.Scatter(dst, mustConverter(t, Convert{From: chunk.Uint8, To: chunk.Uint8}), Box{B1: 1, Y1: 1, X1: w}, Block{data, chunk.Uint8, 0, 0, 1})
+	plan.Scatter(dst, mustConverter(t, Convert{From: chunk.Uint8, To: chunk.Uint8}), Box{B1: 1, Y1: 1, X1: w}, Block{data, chunk.Uint8, 0, 0, 1, 0})
 	for i := range w / 2 {
 		if dst.Data[i] != data[2*i] || dst.Data[w/2+i] != data[2*i+1] {
 			t.Fatalf("pair %d is %d %d", i, dst.Data[i], dst.Data[w/2+i])
@@ -883,7 +897,7 @@ func TestNativeCopies(t *testing.T) {
 				data[i] = byte(r.Uint32())
 			}
 			dst := Target{Data: make([]byte, len(data))}
-			plan.Scatter(dst, mustConverter(t, Convert{From: d, To: d}), Box{B1: 3, Y1: 5, X1: 12}, Block{data, d, 60, 12, 1})
+			plan.Scatter(dst, mustConverter(t, Convert{From: d, To: d}), Box{B1: 3, Y1: 5, X1: 12}, Block{data, d, 60, 12, 1, 0})
 			for at, in := range index {
 				if !slices.Equal(dst.Data[at*size:][:size], data[in*size:][:size]) {
 					t.Fatalf("%s %q: element %d", d, pattern, at)
@@ -922,7 +936,7 @@ func TestNoDataOfComplexAndWideTypes(t *testing.T) {
 		plan := mustPlan(t, "x", []Axis{{"x", w}}, nil)
 		dst := Target{Data: make([]byte, w*c.conv.To.Size()), Mask: make([]byte, w)}
 		cv := mustConverter(t, c.conv)
-		bad := plan.Scatter(dst, cv, Box{B1: 1, Y1: 1, X1: w}, Block{c.data, c.conv.From, 0, 0, 1})
+		bad := plan.Scatter(dst, cv, Box{B1: 1, Y1: 1, X1: w}, Block{c.data, c.conv.From, 0, 0, 1, 0})
 		fill := Target{Data: make([]byte, w*c.conv.To.Size())}
 		plan.FillBox(fill, cv, Box{B1: 1, Y1: 1, X1: w})
 		if !slices.Equal(dst.Mask, c.mask) || bad != w-int(sum(c.mask)) {
@@ -956,11 +970,11 @@ func TestScatterFromManyGoroutines(t *testing.T) {
 	}
 	target := func() Target { return Target{make([]byte, 4*plan.Len()), make([]byte, plan.Len())} }
 	one, many := target(), target()
-	plan.Scatter(one, cv, Box{B1: 3, Y1: side, X1: side}, Block{data, chunk.Uint16, side * side, side, 1})
+	plan.Scatter(one, cv, Box{B1: 3, Y1: side, X1: side}, Block{data, chunk.Uint16, side * side, side, 1, 0})
 	var wg sync.WaitGroup
 	for y := range side {
 		wg.Go(func() {
-			plan.Scatter(many, cv, Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, Block{data[2*y*side:], chunk.Uint16, side * side, side, 1})
+			plan.Scatter(many, cv, Box{B1: 3, Y0: y, Y1: y + 1, X1: side}, Block{data[2*y*side:], chunk.Uint16, side * side, side, 1, 0})
 		})
 	}
 	wg.Wait()
@@ -982,7 +996,7 @@ func TestScatterNoAlloc(t *testing.T) {
 			for _, to := range append([]chunk.DType{from}, targetTypes...) {
 				cv := mustConverter(t, Convert{From: from, To: to, NoData: &nodata, Fill: 1, FillNoData: true})
 				dst := Target{Data: make([]byte, plan.Len()*to.Size()), Mask: make([]byte, plan.Len())}
-				blk := Block{make([]byte, 3*32*32*from.Size()), from, 1024, 32, 1}
+				blk := Block{make([]byte, 3*32*32*from.Size()), from, 1024, 32, 1, 0}
 				if n := testing.AllocsPerRun(3, func() {
 					plan.Scatter(dst, cv, Box{N: 1, B1: 3, Y1: 32, X1: 32}, blk)
 					plan.FillBox(dst, cv, Box{B1: 3, Y1: 32, X1: 32})
@@ -1000,17 +1014,19 @@ func TestScatterPanicsOnMistakes(t *testing.T) {
 	perBand := mustConverter(t, Convert{From: chunk.Uint8, To: chunk.Float32, Scale: []float32{1, 2}})
 	dst := Target{Data: make([]byte, 32)}
 	good := Box{B1: 1, Y1: 4, X1: 4}
-	blk := Block{make([]byte, 16), chunk.Uint8, 16, 4, 1}
+	blk := Block{make([]byte, 16), chunk.Uint8, 16, 4, 1, 0}
 	plan.Scatter(dst, cv, good, blk)
 	for name, f := range map[string]func(){
 		"box":    func() { plan.Scatter(dst, cv, Box{B1: 1, Y1: 5, X1: 4}, blk) },
 		"row":    func() { plan.Scatter(dst, cv, Box{N: 1, B1: 1, Y1: 4, X1: 4}, blk) },
 		"target": func() { plan.Scatter(Target{Data: dst.Data[:31]}, cv, good, blk) },
 		"mask":   func() { plan.Scatter(Target{Data: dst.Data, Mask: make([]byte, 31)}, cv, good, blk) },
-		"dtype":  func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Int8, 16, 4, 1}) },
-		"block":  func() { plan.Scatter(dst, cv, good, Block{blk.Data[:15], chunk.Uint8, 16, 4, 1}) },
-		"huge":   func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1}) },
-		"stride": func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, -1, 1}) },
+		"dtype":  func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Int8, 16, 4, 1, 0}) },
+		"block":  func() { plan.Scatter(dst, cv, good, Block{blk.Data[:15], chunk.Uint8, 16, 4, 1, 0}) },
+		"huge":   func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, math.MaxInt, 1, 0}) },
+		"stride": func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, -1, 1, 0}) },
+		"first":  func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, 4, 1, 1}) },
+		"before": func() { plan.Scatter(dst, cv, good, Block{blk.Data, chunk.Uint8, 16, 4, 1, -1}) },
 		"fill":   func() { plan.FillBox(dst, perBand, good) },
 	} {
 		func() {
@@ -1112,7 +1128,7 @@ func BenchmarkScatter(b *testing.B) {
 			plan := mustPlan(b, c.pattern, []Axis{{"n", 1}, {"b", bands}, {"y", side}, {"x", side}}, sizes)
 			cv := mustConverter(b, c.conv)
 			dst := Target{Data: make([]byte, plan.Len()*c.conv.To.Size())}
-			blk := Block{make([]byte, bands*side*side*2), chunk.Uint16, side * side, side, 1}
+			blk := Block{make([]byte, bands*side*side*2), chunk.Uint16, side * side, side, 1, 0}
 			for i := range blk.Data {
 				blk.Data[i] = byte(1 + i%200)
 			}

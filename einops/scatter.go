@@ -1,17 +1,21 @@
 package einops
 
 import (
+	"slices"
+
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/view"
 )
 
-// Block is decoded samples: band planes or pixel-interleaved, by strides.
+// Block is decoded samples: band planes or pixel-interleaved, by strides. Mirrored and turned ones have
+// negative strides, and those of rows and columns in each other's place.
 type Block struct {
-	Data  []byte // little-endian samples, the block's first sample first
+	Data  []byte // little-endian samples
 	DType chunk.DType
-	// Distances of neighbours in samples; not negative.
+	// Distances of neighbours in samples.
 	StrideB, StrideY, StrideX int
+	First                     int // index in Data of the sample of the box's first band, row and column
 }
 
 // Target is one tensor being filled.
@@ -39,7 +43,7 @@ type job struct {
 	dst     Target
 	floats  []float32 // dst.Data, where elements are float32 and can be seen as such; else nil
 	src     []byte
-	strideX int // of src, in samples
+	strideX int // of src, in samples; negative where columns are mirrored
 	x0, w   int
 	runs    runs
 	f       [piece]float32
@@ -77,11 +81,28 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
 	base += j.mergeBands(&b)
 	base += j.mergeRows(&y)
+	if step := abs(j.strideX); y.n == 1 || step <= abs(y.stride) {
+		return j.box(b, y, base, blk.First)
+	}
+	// Columns of the tensor are rows of the block: some at a time, so that what one row of the tensor brings
+	// into the cache serves the next.
+	x0, w := j.x0, j.w
+	for done := 0; done < w; done += acrossAtOnce {
+		j.x0, j.w = x0+done, min(acrossAtOnce, w-done)
+		nodata += j.box(b, y, base, blk.First+done*j.strideX)
+	}
+	return nodata
+}
 
+// acrossAtOnce is how many columns of a turned block are written row by row.
+const acrossAtOnce = 32
+
+// box converts all rows; base is the offset of the tensor's first element, first the block's first sample.
+func (j *job) box(b, y loop, base, first int) (nodata int) {
 	if b.outside(&y) {
 		for kb := range b.n {
-			a, c := cv.band(b.first + kb)
-			off, src := base+b.axis.offset(b.first+kb), kb*b.stride
+			a, c := j.cv.band(b.first + kb)
+			off, src := base+b.axis.offset(b.first+kb), first+kb*b.stride
 			for ky := range y.n {
 				nodata += j.row(off+y.axis.offset(y.first+ky), src+ky*y.stride, a, c)
 			}
@@ -89,21 +110,23 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 		return nodata
 	}
 	for ky := range y.n {
-		off, src := base+y.axis.offset(y.first+ky), ky*y.stride
+		off, src := base+y.axis.offset(y.first+ky), first+ky*y.stride
 		for kb := range b.n {
-			a, c := cv.band(b.first + kb)
+			a, c := j.cv.band(b.first + kb)
 			nodata += j.row(off+b.axis.offset(b.first+kb), src+kb*b.stride, a, c)
 		}
 	}
 	return nodata
 }
 
+func abs(n int) int { return max(n, -n) }
+
 // outside reports whether the loop over b goes around the one over y: not where rows of several
 // bands are near each other in the block or in the tensor.
 func (b *loop) outside(y *loop) bool {
 	sb, _ := b.axis.stride()
 	sy, _ := y.axis.stride()
-	return b.stride > y.stride && sb > sy
+	return abs(b.stride) > abs(y.stride) && sb > sy
 }
 
 // check panics on mistakes and reports whether the box is empty.
@@ -125,18 +148,16 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 	if blk.DType != cv.from {
 		panic("einops: block of another type than the converter's")
 	}
-	if blk.StrideB < 0 || blk.StrideY < 0 || blk.StrideX < 0 {
-		panic("einops: negative stride")
-	}
 	samples := len(blk.Data) / cv.fromSize
-	last := 0
+	least, last := blk.First, blk.First
 	for _, l := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY}, {box.X1 - box.X0, blk.StrideX}} {
-		if l[1] > samples && l[0] > 1 {
+		if (l[1] > samples || -l[1] > samples) && l[0] > 1 {
 			panic("einops: block too short")
 		}
-		last += (l[0] - 1) * l[1]
+		least += (l[0] - 1) * min(l[1], 0)
+		last += (l[0] - 1) * max(l[1], 0)
 	}
-	if last >= samples {
+	if least < 0 || last >= samples {
 		panic("einops: block too short")
 	}
 }
@@ -174,25 +195,34 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 	for done := 0; done < j.w; {
 		at, n := j.runs.at(j.x0 + done)
 		n = min(n, j.w-done)
-		s := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.copies:
 			n = j.limit(n)
-			nodata += j.copyRun(off+at, s, n)
+			nodata += j.copyRun(off+at, j.samples(src, done, n), n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
-			bad := j.convert(j.floats[off+at:off+at+n], s, a, c)
+			bad := j.convert(j.floats[off+at:off+at+n], j.samples(src, done, n), a, c)
 			j.mask(off+at, 0, n, bad)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
-			bad := j.convert(j.f[:n], s, a, c)
+			bad := j.convert(j.f[:n], j.samples(src, done, n), a, c)
 			j.store(off, j.x0+done, n, bad)
 			nodata += bad
 		}
 		done += n
 	}
 	return nodata
+}
+
+// samples returns the block from the first of n samples on, in the order of memory: of a mirrored block
+// that is the last one.
+func (j *job) samples(src, done, n int) []byte {
+	at := src + done*j.strideX
+	if j.strideX < 0 {
+		at += (n - 1) * j.strideX
+	}
+	return j.src[at*j.cv.fromSize:]
 }
 
 // limit bounds a run by what valid can hold, if that is needed.
@@ -208,11 +238,17 @@ func (j *job) limit(n int) int {
 func (j *job) convert(f []float32, s []byte, a, c float32) (bad int) {
 	cv := j.cv
 	if cv.noData {
-		bad = cv.valid(j.valid[:len(f)], s, j.strideX)
+		bad = cv.valid(j.valid[:len(f)], s, abs(j.strideX))
 	}
-	cv.load(f, s, j.strideX, a, c)
+	cv.load(f, s, abs(j.strideX), a, c)
 	if bad > 0 && cv.fillNoData {
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
+	}
+	if j.strideX < 0 {
+		slices.Reverse(f)
+		if bad > 0 {
+			slices.Reverse(j.valid[:len(f)])
+		}
 	}
 	return bad
 }
@@ -248,9 +284,16 @@ func (j *job) mask(at, i, n, bad int) {
 func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	cv := j.cv
 	if cv.noData {
-		bad = cv.valid(j.valid[:n], s, j.strideX)
+		bad = cv.valid(j.valid[:n], s, abs(j.strideX))
 	}
-	kernel.Copy(j.dst.Data[at*cv.toSize:], j.runs.stride, s, j.strideX, n, cv.toSize)
+	if j.strideX < 0 {
+		kernel.CopyBack(j.dst.Data[at*cv.toSize:], j.runs.stride, s, -j.strideX, n, cv.toSize)
+		if bad > 0 {
+			slices.Reverse(j.valid[:n])
+		}
+	} else {
+		kernel.Copy(j.dst.Data[at*cv.toSize:], j.runs.stride, s, j.strideX, n, cv.toSize)
+	}
 	if bad > 0 && cv.fillNoData {
 		for i, ok := range j.valid[:n] {
 			if ok == 0 {

@@ -38,6 +38,9 @@ type assetReader struct {
 	fresh    freshness
 	stored   []byte // bytes of a run
 	samples  []byte // one decoded chunk
+	resample resampler
+	share    shared // of the asset that is read
+	wants    []want
 }
 
 func newAssetReader(o Options) *assetReader {
@@ -71,10 +74,12 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 	if err := r.fresh.check(ctx, &a, f, r.maxChunk); err != nil {
 		return err
 	}
+	r.share.key.mask = false
 	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err
 	}
 	box.B0, box.B1 = 0, 1
+	r.share.key.mask = true
 	return inMask(r.chunks(ctx, f, a.Index.Mask, box, nil, masked))
 }
 
@@ -95,6 +100,12 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 		r.samples = view.Aligned(n)
 	}
 	r.plan.Reset(x, box, bands, maxGap, maxRun)
+	if r.share.tiles != nil {
+		if err := r.fromTiles(ctx, f, x, box, to); err != nil {
+			return err
+		}
+		r.plan.Runs = r.plan.Runs[:0]
+	}
 	for _, run := range r.plan.Runs {
 		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {
 			return err
@@ -110,18 +121,7 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 
 // run reads and decodes the chunks of a run, up to row y1 of the image.
 func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, run chunk.Run, y1 int, to sink) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	// The length comes from the file: it must be there before memory is taken for it.
-	switch {
-	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
-		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
-	case run.Len > int64(max(r.maxChunk, maxRun)):
-		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, at most %d", run.Len, r.maxChunk)
-	}
-	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
-	if err := f.ReadAt(ctx, r.stored, run.Off); err != nil {
+	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
 	for _, i := range run.Chunks {
@@ -133,14 +133,38 @@ func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, 
 	return nil
 }
 
+// fetch reads the bytes of a run to stored.
+func (r *assetReader) fetch(ctx context.Context, f source.Reader, run chunk.Run) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	// The length comes from the file: it must be there before memory is taken for it.
+	switch {
+	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
+		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
+	case run.Len > int64(max(r.maxChunk, maxRun)):
+		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, at most %d", run.Len, r.maxChunk)
+	}
+	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
+	return f.ReadAt(ctx, r.stored, run.Off)
+}
+
 // chunk decodes the rows of a chunk that lie above row y1 of the image: a window that ends inside of the
 // chunk needs no more.
 func (r *assetReader) chunk(stored []byte, x *chunk.Index, i, y1 int, to sink) error {
-	samples, box := r.samples[:x.StoredBytes(i)], x.Box(i)
+	samples := r.samples[:x.StoredBytes(i)]
+	if err := r.decode(samples, stored, x, i, y1); err != nil {
+		return err
+	}
+	to.put(x, i, samples)
+	return nil
+}
+
+func (r *assetReader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) error {
+	box := x.Box(i)
 	if err := r.decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
-	to.put(x, i, samples)
 	return nil
 }
 

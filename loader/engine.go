@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -22,13 +23,17 @@ type Engine struct {
 	spec     Spec
 	hash     string
 	options  Options
-	table    table
-	samples  int64 // N
-	sampler  sampler
-	rasters  []*rasterField
+	sets     []*dataset // of the spec's sources, in order
+	leaves   []*dataset // of the plan's datasets: a set is several of them where it has strata
+	plan     *shuffle.Plan
+	samples  int64          // N
+	perRow   int            // units of a row
+	native   []bool         // by raster field: it may be sent in its native dtype
+	rasters  []*rasterField // of the first set: what tensors look like, which is the same in all
 	values   []valueField
 	infos    []FieldInfo
 	memory   *memory
+	tiles    *tiles // where windows come tile by tile, else nil
 	layoutMu sync.Mutex
 	layouts  map[layoutKey]*layout
 	queue    queue
@@ -69,62 +74,117 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	t, err := openTable(ctx, spec, o)
+	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (table, error) {
+		return openTable(ctx, src, fields, o)
+	})
 	if err != nil {
 		o.closeOpener()
-		return nil, err
-	}
-	e, err := newEngine(ctx, spec, o, t)
-	if err != nil {
-		o.closeOpener()
-		return nil, errors.Join(err, t.Close())
+		return nil, errors.Join(err, e.closeTables())
 	}
 	return e, nil
 }
 
-// openTable opens the spec's dataset.
-func openTable(ctx context.Context, spec Spec, o Options) (*catalog.Table, error) {
-	fields := make([]catalog.Source, len(spec.Fields))
-	for i, f := range spec.Fields {
+// openTable opens the dataset of a source.
+func openTable(ctx context.Context, src Source, from []Field, o Options) (*catalog.Table, error) {
+	fields := make([]catalog.Source, len(from))
+	for i, f := range from {
 		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
 	}
-	return catalog.Open(ctx, spec.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots,
+	return catalog.Open(ctx, src.Source, fields, catalog.Options{
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(),
 	})
 }
 
 // newEngine compiles a spec for a table, which it owns once it returns without an error.
 func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, error) {
-	e := &Engine{spec: spec, options: o, table: t, layouts: map[layoutKey]*layout{}, units: make(chan unit)}
-	if t.Len() == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), spec.Source)
-	}
-	if t.Len() > maxSamples/int64(spec.Sampler.PerAsset) {
-		return nil, fmt.Errorf("spec: %d assets with %d windows each are more than %d samples", t.Len(), spec.Sampler.PerAsset, int64(maxSamples))
-	}
-	e.samples = t.Len() * int64(spec.Sampler.PerAsset)
-	if err := e.compile(ctx); err != nil {
+	e, err := openEngine(ctx, spec, o, func(context.Context, Source, []Field) (table, error) { return t, nil })
+	if err != nil {
 		return nil, err
 	}
+	return e, nil
+}
+
+// openEngine compiles a spec, and opens its tables. With an error it returns what it had opened.
+func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*Engine, error) {
+	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit)}
+	if err := e.compile(ctx, open); err != nil {
+		return e, err
+	}
+	e.makeTiles()
 	if err := e.setHash(); err != nil {
-		return nil, err
+		return e, err
 	}
 	// One row must fit; whether a ticket's rows do is known when it comes.
 	one, err := e.layout(layoutKey{rows: 1})
 	if err != nil {
-		return nil, err
+		return e, err
 	}
 	e.describe(one)
 	if e.spec.BatchSize > 1 { // a layout without n holds one sample only
 		for _, r := range e.rasters {
 			if _, err := r.pattern.Plan(r.axes(2), r.Sizes); err != nil {
-				return nil, inField(r.Name, err)
+				return e, inField(r.Name, err)
 			}
 		}
 	}
 	e.memory = newMemory(o.MemoryBytes, o.Alloc)
 	e.start()
 	return e, nil
+}
+
+// makeTiles takes memory for decoded tiles out of that of batches: for two pools, since one ends while
+// the next begins, but half of it at most.
+func (e *Engine) makeTiles() {
+	need := int64(0)
+	for _, d := range e.sets {
+		if d.sampler.Kind == TileWindow {
+			need += 2 * d.poolBytes()
+		}
+	}
+	if need == 0 {
+		return
+	}
+	most := e.options.MemoryBytes / 2
+	if need > 2*most {
+		e.options.Logger.Warn("a pool of tiles is over half of the memory: tiles will be decoded more than once", "pool bytes", need/2, "memory bytes", e.options.MemoryBytes)
+	}
+	e.tiles = newTiles(min(need, most))
+	e.options.MemoryBytes -= e.tiles.bound
+}
+
+// closeTables closes the tables of all sources.
+func (e *Engine) closeTables() error {
+	var errs []error
+	for _, d := range e.sets {
+		errs = append(errs, d.table.Close())
+	}
+	return errors.Join(errs...)
+}
+
+// compile opens all sources and makes the plan of the order.
+func (e *Engine) compile(ctx context.Context, open tableOpener) error {
+	src := e.spec.source()
+	top, err := e.addSource(ctx, &src, "", open)
+	if err != nil {
+		return err
+	}
+	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top})
+	if err != nil {
+		return fmt.Errorf("spec: %w", err)
+	}
+	e.samples = e.plan.Len()
+	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
+	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); len(e.values) > 0 {
+		e.perRow++
+	}
+	e.native = make([]bool, len(e.rasters))
+	for i, r := range e.rasters {
+		e.native[i] = true
+		for _, d := range e.sets {
+			e.native[i] = e.native[i] && d.rasters[i].sameArithmetic(r) && !d.resamples(i)
+		}
+	}
+	return nil
 }
 
 // maxSamples bounds N, so that positions of any ticket stay in int64.
@@ -134,14 +194,21 @@ const maxSamples = 1 << 62
 const firstTries = 1000
 
 // firstAssets returns the assets of some fields of the first sample: the one that shows what all
-// others must be like. Where bad samples are skipped, it is the first that can be read.
-func firstAssets(ctx context.Context, t table, columns []int, policy string) ([]catalog.Asset, error) {
-	tries := int64(1)
-	if policy == BadSkip {
-		tries = min(t.Len(), firstTries)
+// others must be like. Where bad samples do not end the run, it is the first that can be read. rows are
+// those that count, nil for all.
+func firstAssets(ctx context.Context, t table, columns []int, policy string, rows []uint32) ([]catalog.Asset, error) {
+	tries, n := int64(1), t.Len()
+	if rows != nil {
+		n = int64(len(rows))
+	}
+	if policy != BadError {
+		tries = min(n, firstTries)
 	}
 	var failed error
 	for row := range tries {
+		if rows != nil {
+			row = int64(rows[row])
+		}
 		assets := make([]catalog.Asset, 0, len(columns))
 		var err error
 		for _, c := range columns {
@@ -164,39 +231,6 @@ func firstAssets(ctx context.Context, t table, columns []int, policy string) ([]
 	return nil, failed
 }
 
-// compile opens the first sample's assets and resolves fields and sampler with them.
-func (e *Engine) compile(ctx context.Context) error {
-	var columns []int
-	for i, f := range e.spec.Fields {
-		kind := e.table.Kind(i)
-		if kind != catalog.Raster {
-			e.values = append(e.values, valueField{name: f.Name, column: i, kind: kind})
-			continue
-		}
-		columns = append(columns, i)
-	}
-	assets, err := firstAssets(ctx, e.table, columns, e.spec.BadSamples)
-	if err != nil {
-		return err
-	}
-	var first *chunk.Index
-	for k, i := range columns {
-		f, a := e.spec.Fields[i], assets[k]
-		r, err := newRasterField(f, i, a.Index)
-		if err != nil {
-			return fault.WithFile(inField(f.Name, err), a.URI)
-		}
-		if first == nil {
-			first = a.Index
-		}
-		if r.ratio, err = newRatio(first, a.Index); err != nil {
-			return fault.WithFile(inField(f.Name, err), a.URI)
-		}
-		e.rasters = append(e.rasters, r)
-	}
-	return e.compileSampler(first)
-}
-
 // inField says in which field of the spec an error came up.
 func inField(name string, err error) error {
 	if fault.KindOf(err) != 0 {
@@ -205,38 +239,15 @@ func inField(name string, err error) error {
 	return fmt.Errorf("field %q: %w", name, err)
 }
 
-func (e *Engine) compileSampler(first *chunk.Index) error {
-	e.sampler = sampler{Sampler: e.spec.Sampler, seed: e.spec.Seed, alignY: 1, alignX: 1}
-	if first == nil {
-		return nil
-	}
-	s := &e.sampler
-	if s.Height == 0 {
-		s.Height, s.Width = first.Height, first.Width
-	}
-	for _, r := range e.rasters {
-		s.alignY, s.alignX = lcm(s.alignY, r.ratio.denY), lcm(s.alignX, r.ratio.denX)
-	}
-	if s.Height%s.alignY != 0 || s.Width%s.alignX != 0 {
-		return fmt.Errorf("spec: sampler: a window of %d by %d pixels has no whole size in every field: it must be a multiple of %d by %d",
-			s.Height, s.Width, s.alignY, s.alignX)
-	}
-	for _, r := range e.rasters {
-		w := r.ratio.scale(window{h: s.Height, w: s.Width})
-		r.h, r.w = w.h, w.w
-	}
-	return nil
-}
-
-// setHash names the spec on this data: its JSON without the source, and the dataset's fingerprint.
+// setHash names the spec on this data: its JSON without the places of the data, and the fingerprints of
+// all sources.
 func (e *Engine) setHash() error {
-	s := e.spec
-	s.Source = ""
 	b, err := json.Marshal(struct {
 		Order       int    `json:"order"`
 		Fingerprint string `json:"fingerprint"`
 		Spec        Spec   `json:"spec"`
-	}{shuffle.Version, e.table.Fingerprint(), s})
+		Data        string `json:"data,omitempty"`
+	}{shuffle.Version, e.Fingerprint(), e.spec.placeless(), e.digest()})
 	if err != nil {
 		return err
 	}
@@ -245,14 +256,66 @@ func (e *Engine) setHash() error {
 	return nil
 }
 
+// placeless returns the spec without what changes no byte of a batch.
+func (s Spec) placeless() Spec {
+	s.Source, s.BadLimit = "", nil
+	s.Sampler.Weights, s.Sampler.PoolBytes = "", 0
+	var strip func(list []Source) []Source
+	strip = func(list []Source) []Source {
+		list = slices.Clone(list)
+		for i := range list {
+			c := &list[i]
+			c.Name, c.Source = "", ""
+			if c.Sampler != nil {
+				f := *c.Sampler
+				f.Weights, f.PoolBytes = "", 0
+				c.Sampler = &f
+			}
+			c.Sources = strip(c.Sources)
+		}
+		return list
+	}
+	s.Sources = strip(s.Sources)
+	return s
+}
+
+// digest names what of the data the order depends on beside the fingerprints, or is empty.
+func (e *Engine) digest() string {
+	var h xxh3.Hasher
+	chosen := false
+	for _, d := range e.sets {
+		sum := d.digest.Sum128().Bytes()
+		_, _ = h.Write(sum[:])
+		chosen = chosen || d.chosen
+	}
+	if !chosen {
+		return ""
+	}
+	sum := h.Sum128()
+	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+}
+
 // Spec returns the spec with its defaults filled in.
 func (e *Engine) Spec() Spec { return e.spec }
 
 // Hash returns the spec hash: equal for equal specs on equal data.
 func (e *Engine) Hash() string { return e.hash }
 
-// Fingerprint returns the dataset's fingerprint.
-func (e *Engine) Fingerprint() string { return e.table.Fingerprint() }
+// Fingerprint returns the dataset's fingerprint, or that of all fingerprints of a mixture's.
+func (e *Engine) Fingerprint() string {
+	if len(e.sets) == 1 {
+		return e.sets[0].table.Fingerprint()
+	}
+	var h xxh3.Hasher
+	for _, d := range e.sets {
+		_, _ = h.WriteString(d.table.Fingerprint() + "\n")
+	}
+	sum := h.Sum128()
+	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo)
+}
+
+// Plan returns the plan of the order: what stands at a position. Its datasets are those of Sources.
+func (e *Engine) Plan() *shuffle.Plan { return e.plan }
 
 // Len returns N, the samples of an epoch.
 func (e *Engine) Len() int64 { return e.samples }
@@ -265,7 +328,12 @@ func (e *Engine) Fields() []FieldInfo { return e.infos }
 
 // Trim frees the batch memory that is kept for the next batches: for an engine that is not used for a
 // while.
-func (e *Engine) Trim() { e.memory.trim() }
+func (e *Engine) Trim() {
+	e.memory.trim()
+	if e.tiles != nil {
+		e.tiles.trim()
+	}
+}
 
 // Close stops the workers and closes the dataset. Batches that were not released stay valid;
 // tickets that are not done end with an error.
@@ -274,7 +342,10 @@ func (e *Engine) Close() error {
 		e.stop()
 		e.done.Wait()
 		e.memory.close()
-		e.closeErr = e.table.Close()
+		if e.tiles != nil {
+			e.tiles.trim()
+		}
+		e.closeErr = e.closeTables()
 		e.options.closeOpener()
 	})
 	return e.closeErr
@@ -318,12 +389,12 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	}
 	l := &layout{}
 	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
-	if l.bytes = key.rows * (rowBytes + valueBytes*len(e.values)); int64(l.bytes) > e.options.MemoryBytes {
+	if l.bytes = key.rows * (rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1)); int64(l.bytes) > e.options.MemoryBytes {
 		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory", key.rows, e.options.MemoryBytes)
 	}
 	l.bytes = align64(l.bytes)
-	for _, r := range e.rasters {
-		if err := l.add(r, key, e.options.MemoryBytes); err != nil {
+	for i, r := range e.rasters {
+		if err := l.add(r, key, e.native[i], e.options.MemoryBytes); err != nil {
 			return nil, err
 		}
 	}
@@ -336,8 +407,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 
 // add places a field's tensor, and its mask if it has one. It refuses what passes the bound before
 // any product can overflow.
-func (l *layout) add(r *rasterField, key layoutKey, bound int64) error {
-	if need := bytesOf(bound, key.rows, len(r.bands), r.h, r.w, r.to.Size()); need < 0 {
+func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) error {
+	if need := bytesOf(bound, key.rows, max(r.steps, 1), len(r.bands), r.h, r.w, r.to.Size()); need < 0 {
 		return fault.New(fault.Limit, fmt.Sprintf("field %q", r.Name), fault.NoOffset,
 			"%d rows of (%d, %d, %d) %s are over the %d bytes of batch memory", key.rows, len(r.bands), r.h, r.w, r.to, bound)
 	}
@@ -346,7 +417,7 @@ func (l *layout) add(r *rasterField, key layoutKey, bound int64) error {
 		return inField(r.Name, err)
 	}
 	rl := rasterLayout{plan: p, dtype: r.to, mask: -1}
-	rl.native = key.native && r.wireNative(p)
+	rl.native = key.native && native && r.wireNative(p)
 	if rl.native {
 		rl.dtype = r.native
 	}
@@ -390,8 +461,24 @@ func (e *Engine) describe(one *layout) {
 		}
 	}, func(i int) {
 		v := e.values[i]
-		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.dtype(), Shape: []int64{1}, Axes: []string{"n"}})
+		shape, axes := e.valueShape(1)
+		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.dtype(), Shape: shape, Axes: axes})
 	})
+	if len(e.spec.Sources) > 0 {
+		e.infos = append(e.infos, FieldInfo{Name: SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
+	}
+	if t := e.spec.steps(); t != nil {
+		shape, axes := e.valueShape(1)
+		e.infos = append(e.infos, FieldInfo{Name: t.Validity, Kind: "mask", DType: chunk.Uint8, Shape: shape, Axes: axes})
+	}
+}
+
+// valueShape returns the shape and axes of what rides along with rows.
+func (e *Engine) valueShape(rows int) ([]int64, []string) {
+	if n := e.sets[0].steps; n > 0 {
+		return []int64{int64(rows), int64(n)}, []string{"n", "t"}
+	}
+	return []int64{int64(rows)}, []string{"n"}
 }
 
 // inOrder visits raster and value fields in the order of the spec.

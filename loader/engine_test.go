@@ -54,7 +54,7 @@ func uint16At(b []byte, i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:
 func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *Batch) {
 	t.Helper()
 	o := shuffle.NewOrder(e.spec.Seed, tk.Epoch, e.Len(), e.spec.Shuffle)
-	s := e.sampler
+	s := e.sets[0].sampler
 	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
 	if fmt.Sprint(img.Shape) != fmt.Sprint([]int{tk.Rows(), 3, s.Height, s.Width}) {
 		t.Fatalf("shape %v", img.Shape)

@@ -25,6 +25,7 @@ type fakeTable struct {
 	assets  map[[2]int64]*fakeAsset // by field and row
 	broken  map[int64]error         // rows whose first raster cannot be read
 	objects map[string][]byte
+	columns map[string]fakeColumn // beside the fields
 }
 
 // fakeAsset is uint16 samples over (b, y, x).

@@ -10,6 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // rasterField is a field of pixels, compiled: everything that does not change from sample to sample.
@@ -23,13 +24,19 @@ type rasterField struct {
 	spans   []bandSpan
 	at      map[int][]int // places in the tensor of a source band
 	ratio   ratio
-	h, w    int // window in this field's pixels
+	h, w    int // of the tensor; a window in this field's pixels, unless it is resampled
+	steps   int // of a sequence; 0 without time
+	stored  int // bands that are decoded for a pixel
 	pattern *einops.Pattern
 
 	scale, offset []float32
 	fill          float64
 
 	final, wire converters
+
+	blends  bool              // resampled bilinearly, else to the nearest
+	raw     converters        // to what is resampled: native, or float32
+	blended *einops.Converter // from resampled float32
 }
 
 // converters picks the cast for an asset's nodata value and keeps the few that a dataset has.
@@ -110,6 +117,10 @@ func newRasterField(f Field, column int, x *chunk.Index) (*rasterField, error) {
 		}
 	}
 	r.placeBands()
+	r.stored = len(r.at)
+	if x.ChunkB > 1 {
+		r.stored = x.Bands
+	}
 	var err error
 	if r.pattern, err = einops.Parse(f.Layout); err != nil {
 		return nil, err
@@ -163,7 +174,7 @@ func (r *rasterField) setArithmetic() error {
 	// What is sent in the native dtype keeps its samples; the mask tells the receiver where to fill.
 	r.wire.base = einops.Convert{From: r.native, To: r.native}
 	r.wire.nodata = conv.FillNoData
-	return nil
+	return r.setResample()
 }
 
 func float32s(s []float64) []float32 {
@@ -176,7 +187,11 @@ func float32s(s []float64) []float32 {
 
 // axes returns the input axes of a batch of rows.
 func (r *rasterField) axes(rows int) []einops.Axis {
-	return []einops.Axis{{Name: "n", Len: rows}, {Name: "b", Len: len(r.bands)}, {Name: "y", Len: r.h}, {Name: "x", Len: r.w}}
+	axes := []einops.Axis{{Name: "n", Len: rows}, {Name: "t", Len: r.steps}, {Name: "b", Len: len(r.bands)}, {Name: "y", Len: r.h}, {Name: "x", Len: r.w}}
+	if r.steps == 0 {
+		axes = slices.Delete(axes, 1, 2)
+	}
+	return axes
 }
 
 // wireNative reports whether the tensor is worth sending in its native dtype: the receiver can
@@ -184,6 +199,13 @@ func (r *rasterField) axes(rows int) []einops.Axis {
 func (r *rasterField) wireNative(p *einops.Plan) bool {
 	return r.native.Components() == 1 && r.native.Size() < r.to.Size() && r.Validity == "" &&
 		(p.BandAxis() >= 0 || len(r.scale) <= 1)
+}
+
+// sameArithmetic reports whether one Convert stands for both fields.
+func (r *rasterField) sameArithmetic(o *rasterField) bool {
+	a, b := r.final.base, o.final.base
+	return r.native == o.native && slices.Equal(r.scale, o.scale) && slices.Equal(r.offset, o.offset) &&
+		a.Clip == b.Clip && a.Lo == b.Lo && a.Hi == b.Hi && math.Float64bits(r.fill) == math.Float64bits(o.fill)
 }
 
 // fits reports in which way an asset differs from what the run was opened for.
@@ -205,8 +227,9 @@ type row struct {
 	plan  *einops.Plan
 	dst   einops.Target
 	cv    *einops.Converter
-	n     int
+	n, t  int // row and step of the tensor
 	win   window
+	turn  shuffle.Element
 }
 
 // put implements sink.
@@ -216,10 +239,10 @@ func (r *row) put(x *chunk.Index, i int, samples []byte) {
 	x0, x1 := max(box.X0, r.win.x), min(box.X1, r.win.x+r.win.w)
 	blk := blockOf(x, i)
 	size := x.DType.Size()
-	at := (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
-	to := einops.Box{N: r.n, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x}
+	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
+	to := r.turned(&blk, einops.Box{N: r.n, T: r.t, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x})
 	if box.B1-box.B0 == 1 {
-		blk.Data = samples[at*size:]
+		blk.Data = samples
 		for _, j := range r.field.at[box.B0] {
 			to.B0, to.B1 = j, j+1
 			r.plan.Scatter(r.dst, r.cv, to, blk)
@@ -231,10 +254,36 @@ func (r *row) put(x *chunk.Index, i int, samples []byte) {
 		if from >= end {
 			continue
 		}
-		blk.Data = samples[((from-box.B0)*blk.StrideB+at)*size:]
+		blk.Data = samples[(from-box.B0)*blk.StrideB*size:]
 		to.B0, to.B1 = s.to+from-s.from, s.to+end-s.from
 		r.plan.Scatter(r.dst, r.cv, to, blk)
 	}
+}
+
+// turned returns where the row's transform puts a box of the window, and turns the block with it (nil: there is
+// none).
+func (r *row) turned(blk *einops.Block, b einops.Box) einops.Box {
+	if r.turn == shuffle.Identity {
+		return b
+	}
+	if blk == nil {
+		blk = &einops.Block{}
+	}
+	if r.turn&shuffle.FlipX != 0 {
+		blk.First += (b.X1 - b.X0 - 1) * blk.StrideX
+		blk.StrideX = -blk.StrideX
+		b.X0, b.X1 = r.win.w-b.X1, r.win.w-b.X0
+	}
+	if r.turn&shuffle.FlipY != 0 {
+		blk.First += (b.Y1 - b.Y0 - 1) * blk.StrideY
+		blk.StrideY = -blk.StrideY
+		b.Y0, b.Y1 = r.win.h-b.Y1, r.win.h-b.Y0
+	}
+	if r.turn&shuffle.Transpose != 0 {
+		blk.StrideY, blk.StrideX = blk.StrideX, blk.StrideY
+		b.Y0, b.Y1, b.X0, b.X1 = b.X0, b.X1, b.Y0, b.Y1
+	}
+	return b
 }
 
 // masked returns what takes the pixels of box out of the row that the asset's mask takes out, or nil
@@ -257,7 +306,7 @@ func (m *maskOf) put(x *chunk.Index, i int, samples []byte) {
 	r, box, blk := m.row, x.Box(i), blockOf(x, i)
 	y0, y1 := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
 	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
-	to := einops.Box{N: r.n, B1: len(r.field.bands)}
+	to := einops.Box{N: r.n, T: r.t, B1: len(r.field.bands)}
 	for y := y0; y < y1; {
 		line := samples[(y-box.Y0)*blk.StrideY+x0-box.X0:][:x1-x0]
 		to.Y0, to.Y1 = y-r.win.y, y-r.win.y+1
@@ -275,7 +324,7 @@ func (m *maskOf) put(x *chunk.Index, i int, samples []byte) {
 				to.Y1++
 			}
 			to.X0, to.X1 = x0+from-r.win.x, x0+end-r.win.x
-			r.plan.MaskBox(r.dst, r.cv, to)
+			r.plan.MaskBox(r.dst, r.cv, r.turned(nil, to))
 			at = end
 		}
 		y++
@@ -312,12 +361,12 @@ func (r *row) pad(height, width int) {
 	}
 	for _, b := range [...][4]int{{0, y0, 0, r.win.w}, {y1, r.win.h, 0, r.win.w}, {y0, y1, 0, x0}, {y0, y1, x1, r.win.w}} {
 		if b[0] < b[1] && b[2] < b[3] {
-			r.plan.FillBox(r.dst, r.cv, einops.Box{N: r.n, B1: len(r.field.bands), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]})
+			r.plan.FillBox(r.dst, r.cv, r.turned(nil, einops.Box{N: r.n, T: r.t, B1: len(r.field.bands), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
 		}
 	}
 }
 
 // clear fills the whole row: padding, or a sample that was skipped.
 func (r *row) clear() {
-	r.plan.FillBox(r.dst, r.cv, einops.Box{N: r.n, B1: len(r.field.bands), Y1: r.field.h, X1: r.field.w})
+	r.plan.FillBox(r.dst, r.cv, einops.Box{N: r.n, T: r.t, B1: len(r.field.bands), Y1: r.field.h, X1: r.field.w})
 }

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // SpecVersion is the version of Spec's JSON.
@@ -35,8 +37,26 @@ type Spec struct {
 	DropLast bool `json:"drop_last,omitempty"`
 	// Sampler says which window of a sample is read. Default: the whole chip.
 	Sampler Sampler `json:"sampler"`
-	// BadSamples is the policy for samples that cannot be read: "error" (default) or "skip".
+	// BadSamples is the policy for samples that cannot be read: "error" (default), "skip", "replace" or
+	// "fill".
 	BadSamples string `json:"bad_samples"`
+	// BadLimit ends an epoch with an error once more samples of it were bad; nil for no limit.
+	BadLimit *BadLimit `json:"bad_limit,omitempty"`
+	// Augment is the set of flips and rotations that every sample gets one of: "flip_x", "flip_y", "flips",
+	// "rotations" or "d4". Default: none.
+	Augment string `json:"augment,omitempty"`
+	// Subset says which rows of Source count and how they are grouped.
+	Subset
+	// Mixture draws from several sources in place of Source.
+	Mixture
+}
+
+// BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next.
+type BadLimit struct {
+	// Count is the number of bad rows allowed; nil for any.
+	Count *int64 `json:"count,omitempty"`
+	// Rate is the share of an epoch's rows that may be bad; nil for any.
+	Rate *float64 `json:"rate,omitempty"`
 }
 
 // Field is one named member of a sample.
@@ -70,6 +90,9 @@ type Field struct {
 	// Validity names a further uint8 tensor of the same layout: 1 where a sample is valid, 0 where it
 	// is nodata, masked or padding.
 	Validity string `json:"validity,omitempty"`
+	// Resample says how windows of a sampler that resamples come to their size: "nearest" or "bilinear".
+	// Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
+	Resample string `json:"resample,omitempty"`
 }
 
 // Normalize is y = f32(f32(x*Scale) + Offset), then clipped. Scale and Offset have one value a
@@ -83,25 +106,67 @@ type Normalize struct {
 
 // Sampler kinds.
 const (
-	WholeChip    = "chip"
-	RandomWindow = "random_window"
+	WholeChip      = "chip"
+	RandomWindow   = "random_window"
+	GridWindow     = "grid"
+	ResizedWindow  = "resized_window"
+	WeightedWindow = "weighted_window"
+	TileWindow     = "tile_window"
 )
 
-// Sampler says which window of a sample is read.
+// Sampler says which window of a sample is read. docs/order.md defines each kind exactly.
 type Sampler struct {
-	// Kind is WholeChip (default) or RandomWindow.
+	// Kind is WholeChip (default) or one of the others.
 	Kind string `json:"kind"`
-	// Height and Width of the window in pixels of the first raster field.
+	// Height and Width of the window in pixels of the first raster field; with ResizedWindow those of the
+	// result.
 	Height int `json:"height,omitempty"`
 	Width  int `json:"width,omitempty"`
-	// PerAsset is the number of samples an epoch takes from each asset. Default 1.
+	// PerAsset is the number of samples an epoch takes from each asset. Default 1. GridWindow has as many
+	// as there are. With TileWindow it is the number of visits; default: as many as an asset has tiles.
 	PerAsset int `json:"per_asset,omitempty"`
+
+	// StrideY and StrideX are the steps of GridWindow in pixels. Default: the window's size, no overlap.
+	StrideY int `json:"stride_y,omitempty"`
+	StrideX int `json:"stride_x,omitempty"`
+	// Pad leaves the last windows of a grid at their stride, past the edge; every raster field must pad.
+	// Otherwise they are moved inside.
+	Pad bool `json:"pad,omitempty"`
+
+	// ScaleMin and ScaleMax bound the area of a ResizedWindow, relative to Height by Width pixels or, with
+	// OfAsset, to the asset. Default 0.5 to 2, and 0.08 to 1.
+	ScaleMin float64 `json:"scale_min,omitempty"`
+	ScaleMax float64 `json:"scale_max,omitempty"`
+	// Ratio bounds the aspect of a ResizedWindow, relative to that of the result, to 1/Ratio up to Ratio.
+	// Default 4/3.
+	Ratio   float64 `json:"ratio,omitempty"`
+	OfAsset bool    `json:"of_asset,omitempty"`
+
+	// Weights is the file of weights of a WeightedWindow. Its content, not its path, is part of the
+	// spec hash.
+	Weights string `json:"weights,omitempty"`
+
+	// TileHeight and TileWidth are the tiles of TileWindow in pixels of the first raster field. Default: the
+	// chunks of its first asset.
+	TileHeight int `json:"tile_height,omitempty"`
+	TileWidth  int `json:"tile_width,omitempty"`
+	// PerVisit is the windows that a visit of TileWindow takes of its tile. Default 16.
+	PerVisit int `json:"per_visit,omitempty"`
+	// Pool is the visits whose windows are shuffled together. Default: as many as PoolBytes has room for.
+	Pool int `json:"pool,omitempty"`
+	// PoolBytes is the memory for the decoded tiles of a pool. Default DefaultPoolBytes.
+	PoolBytes int64 `json:"pool_bytes,omitempty"`
 }
+
+// DefaultPoolBytes is the default of Sampler.PoolBytes.
+const DefaultPoolBytes = 64 << 20
 
 // Bad-sample policies.
 const (
-	BadError = "error"
-	BadSkip  = "skip"
+	BadError   = "error"   // ends the run
+	BadSkip    = "skip"    // the row is not valid
+	BadReplace = "replace" // another sample stands in its place
+	BadFill    = "fill"    // the row is valid, and missing everywhere
 )
 
 // Limits of a spec.
@@ -136,12 +201,9 @@ func (s Spec) WithDefaults() Spec {
 	if s.Version == 0 {
 		s.Version = SpecVersion
 	}
-	if s.Sampler.Kind == "" {
-		s.Sampler.Kind = WholeChip
-	}
-	if s.Sampler.PerAsset == 0 {
-		s.Sampler.PerAsset = 1
-	}
+	s.Sampler = s.Sampler.withDefaults()
+	s.Subset = s.Subset.withDefaults()
+	s.Mixture = s.Mixture.withDefaults()
 	if s.BadSamples == "" {
 		s.BadSamples = BadError
 	}
@@ -156,6 +218,9 @@ func (s Spec) WithDefaults() Spec {
 		}
 		if f.Layout == "" {
 			f.Layout = "n b y x"
+			if s.inTime() {
+				f.Layout = "n t b y x"
+			}
 		}
 	}
 	return s
@@ -166,19 +231,36 @@ func (s Spec) Validate() error {
 	switch {
 	case s.Version != SpecVersion:
 		return fmt.Errorf("spec: version %d; this is version %d", s.Version, SpecVersion)
-	case s.Source == "":
+	case s.Source == "" && len(s.Sources) == 0:
 		return errors.New("spec: source is empty")
+	case s.Source != "" && len(s.Sources) > 0:
+		return errors.New("spec: both source and sources are given")
 	case s.BatchSize < 1 || s.BatchSize > maxBatch:
 		return fmt.Errorf("spec: batch_size %d is not in 1..%d", s.BatchSize, maxBatch)
-	case s.BadSamples != BadError && s.BadSamples != BadSkip:
-		return fmt.Errorf("spec: bad_samples %q is neither %q nor %q", s.BadSamples, BadError, BadSkip)
+	case !slices.Contains([]string{BadError, BadSkip, BadReplace, BadFill}, s.BadSamples):
+		return fmt.Errorf("spec: bad_samples %q is none of %q, %q, %q, %q", s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
 	case len(s.Fields) > maxFields:
 		return fmt.Errorf("spec: %d fields, at most %d", len(s.Fields), maxFields)
 	}
 	if err := s.Sampler.validate(); err != nil {
+		return fmt.Errorf("spec: sampler: %w", err)
+	}
+	if _, err := s.elements(); err != nil {
 		return err
 	}
+	if err := s.BadLimit.validate(); err != nil {
+		return err
+	}
+	if err := s.validateSources(); err != nil {
+		return fmt.Errorf("spec: %w", err)
+	}
 	names := map[string]bool{"valid": true, "position": true, "sample": true} // what a batch has anyway
+	for _, n := range s.extras() {
+		if names[n] {
+			return fmt.Errorf("spec: two members of a batch are called %q", n)
+		}
+		names[n] = true
+	}
 	for _, f := range s.Fields {
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("spec: field %q: %w", f.Name, err)
@@ -193,24 +275,113 @@ func (s Spec) Validate() error {
 	return nil
 }
 
-func (s Sampler) validate() error {
+func (s Sampler) withDefaults() Sampler {
+	if s.Kind == "" {
+		s.Kind = WholeChip
+	}
+	if s.PerAsset == 0 && s.Kind != GridWindow && s.Kind != TileWindow {
+		s.PerAsset = 1
+	}
 	switch s.Kind {
-	case WholeChip:
+	case GridWindow:
+		s.StrideY, s.StrideX = cmp.Or(s.StrideY, s.Height), cmp.Or(s.StrideX, s.Width)
+	case ResizedWindow:
+		if s.ScaleMin == 0 && s.ScaleMax == 0 {
+			s.ScaleMin, s.ScaleMax = 0.5, 2
+			if s.OfAsset {
+				s.ScaleMin, s.ScaleMax = 0.08, 1
+			}
+		}
+		if s.Ratio == 0 {
+			s.Ratio = 4. / 3
+		}
+	case TileWindow:
+		s.PerVisit = cmp.Or(s.PerVisit, 16)
+		if s.Pool == 0 {
+			s.PoolBytes = cmp.Or(s.PoolBytes, DefaultPoolBytes)
+		}
+	}
+	return s
+}
+
+func (s Sampler) validate() error {
+	if s.Kind == WholeChip {
 		if s.PerAsset != 1 {
-			return fmt.Errorf("spec: sampler: per_asset %d needs a window sampler", s.PerAsset)
+			return fmt.Errorf("per_asset %d needs a window sampler", s.PerAsset)
 		}
 		if s.Height < 0 || s.Width < 0 || s.Height > maxWindow || s.Width > maxWindow || (s.Height == 0) != (s.Width == 0) {
-			return fmt.Errorf("spec: sampler: chip of %d by %d pixels", s.Height, s.Width)
+			return fmt.Errorf("chip of %d by %d pixels", s.Height, s.Width)
 		}
-	case RandomWindow:
-		if s.Height < 1 || s.Width < 1 || s.Height > maxWindow || s.Width > maxWindow {
-			return fmt.Errorf("spec: sampler: window of %d by %d pixels", s.Height, s.Width)
+		return s.only()
+	}
+	kinds := []string{RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow}
+	least := 1
+	switch {
+	case !slices.Contains(kinds, s.Kind):
+		return fmt.Errorf("no kind %q; there are %q and %q", s.Kind, WholeChip, kinds)
+	case s.Height < 1 || s.Width < 1 || s.Height > maxWindow || s.Width > maxWindow:
+		return fmt.Errorf("window of %d by %d pixels", s.Height, s.Width)
+	case s.Kind == GridWindow && s.PerAsset != 0:
+		return errors.New("per_asset is for random windows: a grid has as many as there are")
+	case s.Kind == GridWindow || s.Kind == TileWindow:
+		least = 0
+	}
+	if s.PerAsset < least || s.PerAsset > maxPerAsset {
+		return fmt.Errorf("per_asset %d is not in %d..%d", s.PerAsset, least, maxPerAsset)
+	}
+	if s.Kind == WeightedWindow && s.Weights == "" {
+		return errors.New("weighted_window needs weights, a file of 'chaski stats --sampling'")
+	}
+	return s.only()
+}
+
+// only refuses members of other kinds, which would mean nothing.
+func (s Sampler) only() error {
+	for _, m := range []struct {
+		set  bool
+		name string
+		kind string
+	}{
+		{s.StrideY != 0 || s.StrideX != 0, "stride", GridWindow},
+		{s.Pad, "pad", GridWindow},
+		{s.ScaleMin != 0 || s.ScaleMax != 0, "scale", ResizedWindow},
+		{s.Ratio != 0 || s.OfAsset, "ratio or of_asset", ResizedWindow},
+		{s.Weights != "", "weights", WeightedWindow},
+		{s.TileHeight != 0 || s.TileWidth != 0, "tile", TileWindow},
+		{s.PerVisit != 0 || s.Pool != 0 || s.PoolBytes != 0, "per_visit or pool", TileWindow},
+	} {
+		if m.set && m.kind != s.Kind {
+			return fmt.Errorf("%s is a member of kind %q, not of %q", m.name, m.kind, s.Kind)
 		}
-		if s.PerAsset < 1 || s.PerAsset > maxPerAsset {
-			return fmt.Errorf("spec: sampler: per_asset %d is not in 1..%d", s.PerAsset, maxPerAsset)
-		}
-	default:
-		return fmt.Errorf("spec: sampler: no kind %q; there are %q and %q", s.Kind, WholeChip, RandomWindow)
+	}
+	if min(s.StrideY, s.StrideX, s.TileHeight, s.TileWidth, s.PerVisit, s.Pool) < 0 || s.PoolBytes < 0 ||
+		max(s.StrideY, s.StrideX, s.TileHeight, s.TileWidth, s.PerVisit, s.Pool) > maxPerAsset {
+		return fmt.Errorf("a stride, tile, per_visit or pool is not in 0..%d", maxPerAsset)
+	}
+	return nil
+}
+
+// sets are the transforms by name.
+var sets = map[string]shuffle.Elements{
+	"": 0, "flip_x": shuffle.FlipsX, "flip_y": shuffle.FlipsY, "flips": shuffle.Flips, "rotations": shuffle.Rotations, "d4": shuffle.D4,
+}
+
+func (s Spec) elements() (shuffle.Elements, error) {
+	g, ok := sets[s.Augment]
+	if !ok {
+		return 0, fmt.Errorf("spec: augment %q is none of flip_x, flip_y, flips, rotations, d4", s.Augment)
+	}
+	return g, nil
+}
+
+func (b *BadLimit) validate() error {
+	switch {
+	case b == nil:
+		return nil
+	case b.Count != nil && *b.Count < 0:
+		return fmt.Errorf("spec: bad_limit: a count of %d", *b.Count)
+	case b.Rate != nil && !(*b.Rate >= 0 && *b.Rate <= 1):
+		return fmt.Errorf("spec: bad_limit: a rate of %v", *b.Rate)
 	}
 	return nil
 }
@@ -237,8 +408,17 @@ func (f Field) validate() error {
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && f.DType == "uint8" {
 		return errors.New("fill NaN does not exist in uint8")
 	}
+	if f.Resample != "" && f.Resample != Nearest && f.Resample != Bilinear {
+		return fmt.Errorf("resample %q is neither %q nor %q", f.Resample, Nearest, Bilinear)
+	}
 	return f.Normalize.validate(f.DType)
 }
+
+// Ways of resampling.
+const (
+	Nearest  = "nearest"
+	Bilinear = "bilinear"
+)
 
 func (n *Normalize) validate(dtype string) error {
 	if n == nil {

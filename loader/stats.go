@@ -33,7 +33,11 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 		return nil, err
 	}
 	defer o.closeOpener()
-	t, err := openTable(ctx, spec, o)
+	src := spec.source()
+	if len(src.Sources) > 0 {
+		return nil, errors.New("spec: the statistics of a mixture are those of its sources, one by one")
+	}
+	t, err := openTable(ctx, src, spec.Fields, o)
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +90,7 @@ func measure(ctx context.Context, spec Spec, o Options, t table, progress func(d
 // fields returns empty accumulators, for assets like those of the first sample that can be read.
 func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	out := make([]*stats.Field, len(p.columns))
-	first, err := firstAssets(ctx, p.table, p.columns, p.spec.BadSamples)
+	first, err := firstAssets(ctx, p.table, p.columns, p.spec.BadSamples, nil)
 	if err != nil {
 		return nil, err
 	}

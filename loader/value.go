@@ -36,8 +36,15 @@ func (v valueField) check(val catalog.Value) error {
 	return nil
 }
 
-// tensor packs the values of a batch's rows. Rows without a sample are 0, NaN or empty.
-func (v valueField) tensor(rows []catalog.Value, valid []bool) Tensor {
+// tensor packs the values of a batch's rows, or of all their steps. Rows without a sample are 0, NaN or empty.
+func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
+	valid := rowValid
+	if steps := len(rows) / max(len(rowValid), 1); steps > 1 {
+		valid = make([]bool, len(rows))
+		for i := range valid {
+			valid[i] = rowValid[i/steps]
+		}
+	}
 	t := Tensor{Name: v.name, DType: v.dtype(), Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
 	if v.kind == catalog.Text {
 		t.Kind = Text

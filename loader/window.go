@@ -3,7 +3,6 @@ package loader
 import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // window is a box of rows and columns in an asset's pixels. With pad it may reach past the asset.
@@ -15,30 +14,6 @@ func (w window) inside(height, width int) chunk.Box {
 		Y0: min(max(w.y, 0), height), Y1: max(min(w.y+w.h, height), 0),
 		X0: min(max(w.x, 0), width), X1: max(min(w.x+w.w, width), 0),
 	}
-}
-
-// sampler gives the window of a position, in pixels of the first raster field.
-type sampler struct {
-	Sampler
-	seed           uint64
-	alignY, alignX int
-}
-
-// window returns the window at position p of an epoch in an asset of height by width pixels.
-func (s sampler) window(epoch uint64, p int64, height, width int, pad bool) (window, error) {
-	w := window{h: s.Height, w: s.Width}
-	small := height < w.h || width < w.w
-	switch {
-	case small && !pad:
-		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.h, w.w)
-	case s.Kind == WholeChip && (height > w.h || width > w.w):
-		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.h, w.w)
-	case s.Kind == RandomWindow:
-		w.y, w.x = shuffle.Window(s.seed, epoch, p, height, width, w.h, w.w, s.alignY, s.alignX)
-	}
-	return w, nil
 }
 
 // ratio is the size of a field's assets relative to the first raster field's, as a reduced fraction

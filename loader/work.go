@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -31,7 +32,6 @@ type queue struct {
 type Pending struct {
 	engine *Engine
 	ticket shuffle.Ticket
-	order  shuffle.Order
 	native bool
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -40,7 +40,8 @@ type Pending struct {
 	memory Buffer
 	buf    []byte // of memory
 	batch  *Batch
-	values [][]catalog.Value // by value field, then row
+	draws  []shuffle.Draw    // by row: what stands there
+	values [][]catalog.Value // by value field, then row and step
 	masks  []sync.Once       // by raster field: the mask was set to ones
 	masked []atomic.Bool     // by raster field: the mask has zeros
 	errs   []error           // by row
@@ -58,10 +59,11 @@ const (
 	abandoned
 )
 
-// unit is the smallest piece of work: one field of one row. Field -1 is the row's values.
+// unit is the smallest piece of work: one field of one row, or of one step of it where samples are
+// sequences. Field -1 is the row's values, of all steps.
 type unit struct {
-	p          *Pending
-	row, field int
+	p                *Pending
+	row, field, step int
 }
 
 // Start asks for the rows of a ticket. It never blocks: tickets are worked on in the order in which
@@ -74,7 +76,6 @@ func (e *Engine) Start(ctx context.Context, t shuffle.Ticket, native bool) *Pend
 		p.finish(err)
 		return p
 	}
-	p.order = shuffle.NewOrder(e.spec.Seed, t.Epoch, e.samples, e.spec.Shuffle)
 	if !e.queue.put(p) {
 		p.finish(ErrClosed)
 	}
@@ -228,43 +229,53 @@ func (p *Pending) prepare(closing context.Context) error {
 		Valid: make([]bool, rows), Positions: make([]int64, rows), Samples: make([]int64, rows),
 	}
 	p.batch.memory, p.batch.release = memory, func(keep bool) { e.memory.give(memory, keep) }
+	p.draws = make([]shuffle.Draw, rows)
 	for k := range rows {
 		p.batch.Positions[k], p.batch.Samples[k] = p.ticket.Position(k, e.samples), -1
 		if pos := p.batch.Positions[k]; pos >= 0 {
-			p.batch.Samples[k], p.batch.Valid[k] = p.order.At(pos), true
+			p.draws[k] = e.plan.At(p.ticket.Epoch, pos)
+			p.batch.Samples[k], p.batch.Valid[k] = p.draws[k].Sample, true
 		}
 	}
 	p.errs = make([]error, rows)
 	p.masks, p.masked = make([]sync.Once, len(e.rasters)), make([]atomic.Bool, len(e.rasters))
 	p.values = make([][]catalog.Value, len(e.values))
 	for i := range p.values {
-		p.values[i] = make([]catalog.Value, rows)
+		p.values[i] = make([]catalog.Value, rows*max(e.sets[0].steps, 1))
 	}
 	return nil
 }
 
 // hand gives the units of the ticket to the workers, row by row. Rows of padding are filled here.
 func (p *Pending) hand() {
-	e := p.engine
-	perRow := len(e.rasters)
-	if len(e.values) > 0 {
-		perRow++
-	}
 	p.left.Store(1) // held until all are handed out
 	for k, pos := range p.batch.Positions {
 		if pos < 0 {
 			p.clearRow(k)
 			continue
 		}
-		p.left.Add(int64(perRow))
+		p.left.Add(int64(p.engine.perRow))
+		p.units(k, func(u unit) bool {
+			p.engine.units <- u
+			return true
+		})
+	}
+	p.complete(nil)
+}
+
+// units visits the units of a row until visit says no.
+func (p *Pending) units(k int, visit func(unit) bool) {
+	e := p.engine
+	for step := range max(e.sets[0].steps, 1) {
 		for f := range e.rasters {
-			e.units <- unit{p, k, f}
-		}
-		if len(e.values) > 0 {
-			e.units <- unit{p, k, -1}
+			if !visit(unit{p, k, f, step}) {
+				return
+			}
 		}
 	}
-	p.complete()
+	if len(e.values) > 0 {
+		visit(unit{p, k, -1, 0})
+	}
 }
 
 // work does units until the dispatcher stops.
@@ -281,7 +292,7 @@ func (e *Engine) work(ctx context.Context) {
 		if err != nil {
 			u.p.fail(u.row, err)
 		}
-		u.p.complete()
+		u.p.complete(r)
 	}
 }
 
@@ -296,12 +307,13 @@ func (p *Pending) fail(k int, err error) {
 	}
 }
 
-// complete counts one unit as done. The last one finishes the batch.
-func (p *Pending) complete() {
+// complete counts one unit as done. The last one finishes the batch, with the worker's reader or, where
+// it is not a worker, nil.
+func (p *Pending) complete(r *assetReader) {
 	if p.left.Add(-1) > 0 {
 		return
 	}
-	if err := p.settle(); err != nil {
+	if err := p.settle(r); err != nil {
 		p.finish(err)
 		return
 	}
@@ -309,57 +321,133 @@ func (p *Pending) complete() {
 }
 
 // settle applies the bad-sample policy.
-func (p *Pending) settle() error {
+func (p *Pending) settle(r *assetReader) error {
+	policy := p.engine.spec.BadSamples
 	for k, err := range p.errs {
 		if err == nil {
 			continue
 		}
-		skip := p.engine.spec.BadSamples == BadSkip && fault.KindOf(err) != 0
-		if !skip {
-			return fmt.Errorf("sample %d at position %d of epoch %d: %w", p.batch.Samples[k], p.batch.Positions[k], p.ticket.Epoch, err)
+		if policy == BadError || fault.KindOf(err) == 0 {
+			return p.atRow(k, err)
 		}
-		p.batch.Valid[k] = false
 		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err})
+		if policy == BadReplace {
+			if r == nil {
+				r = newAssetReader(p.engine.options)
+			}
+			good, err := p.replace(r, k)
+			if err != nil {
+				return p.atRow(k, err)
+			}
+			if good {
+				continue
+			}
+		}
+		p.batch.Valid[k] = policy == BadFill
 		p.clearRow(k)
+		p.clearValues(k)
 	}
 	return nil
 }
 
-// do decodes one field of one row into its place.
+// atRow says of which sample an error is.
+func (p *Pending) atRow(k int, err error) error {
+	return fmt.Errorf("%ssample %d at position %d of epoch %d: %w", p.engine.sourceOf(&p.draws[k]), p.batch.Samples[k], p.batch.Positions[k], p.ticket.Epoch, err)
+}
+
+// sourceOf returns "source NAME: " where there are several.
+func (e *Engine) sourceOf(d *shuffle.Draw) string {
+	if name := e.leaves[d.Dataset].name; name != "" {
+		return fmt.Sprintf("source %q: ", name)
+	}
+	return ""
+}
+
+// replace puts a substitute in the place of a bad sample, and reports whether one was good. All of the row
+// is written again. It returns errors that no policy covers.
+func (p *Pending) replace(r *assetReader, k int) (good bool, err error) {
+	bad := p.draws[k]
+	for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
+		p.draws[k] = p.engine.plan.Substitute(bad, attempt)
+		err = nil
+		p.units(k, func(u unit) bool {
+			if err = p.ctx.Err(); err == nil {
+				err = u.do(r)
+			}
+			return err == nil
+		})
+		if err == nil {
+			p.batch.Samples[k] = p.draws[k].Sample
+			return true, nil
+		}
+		if fault.KindOf(err) == 0 {
+			return false, err
+		}
+	}
+	p.draws[k] = bad
+	return false, nil
+}
+
+// do decodes one field of one row, or of one step of it, into its place.
 func (u unit) do(r *assetReader) error {
 	e, p := u.p.engine, u.p
-	sample := p.batch.Samples[u.row]
-	asset := sample / int64(e.spec.Sampler.PerAsset)
+	draw := &p.draws[u.row]
+	d := e.leaves[draw.Dataset]
 	if u.field < 0 {
-		return u.values(asset)
+		return u.values(d, draw)
 	}
-	f := e.rasters[u.field]
-	a, err := e.table.Asset(p.ctx, f.column, asset)
+	at := e.rowOf(draw, u.step)
+	if at < 0 { // padding of a sequence
+		p.clearStep(u.field, u.row, u.step)
+		return nil
+	}
+	f := d.rasters[u.field]
+	a, err := d.table.Asset(p.ctx, f.column, at)
 	if err != nil {
 		return err
 	}
-	win, err := u.window(f, a, asset)
+	win, err := e.windowOf(p.ctx, d, draw, u.field, at, a)
 	if err != nil {
 		return fault.WithFile(err, a.URI)
 	}
-	to, err := p.row(u.field, u.row, a.Index, win)
+	to, err := p.row(u, a.Index, win)
 	if err != nil {
 		return fault.WithFile(err, a.URI)
+	}
+	r.share = shared{}
+	if d.sampler.Kind == TileWindow {
+		r.share = shared{e.tiles, tileKey{set: d.number, column: f.column, row: at}}
+	}
+	if d.resamples(u.field) {
+		to.win = window{h: f.h, w: f.w}
+		return r.resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
 	}
 	to.pad(a.Index.Height, a.Index.Width)
 	in := win.inside(a.Index.Height, a.Index.Width)
-	return r.read(p.ctx, a, in, f.bands, to, to.masked(p.converters(u.field), in))
+	return r.read(p.ctx, a, in, f.bands, to, to.masked(p.converters(u.row, u.field), in))
 }
 
-// window returns the row's window in the field's own pixels.
-func (u unit) window(f *rasterField, a catalog.Asset, asset int64) (window, error) {
-	e, p := u.p.engine, u.p
+// rowOf returns the table's row of a step of a draw, or -1.
+func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
+	d := e.leaves[draw.Dataset]
+	if d.steps == 0 {
+		return draw.Row
+	}
+	rows := make([]int64, d.steps)
+	e.plan.Rows(draw, rows)
+	return rows[step]
+}
+
+// windowOf returns the window of a draw in the pixels of a raster field, whose asset of the table's row at
+// is a. All steps of a sequence share the window of the first.
+func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64, a catalog.Asset) (window, error) {
+	f, lead := d.rasters[field], d.rasters[0]
 	if err := f.fits(a.Index); err != nil {
 		return window{}, err
 	}
-	first, lead := a.Index, e.rasters[0]
-	if u.field > 0 {
-		fa, err := e.table.Asset(p.ctx, lead.column, asset)
+	first := a.Index
+	if field > 0 {
+		fa, err := d.table.Asset(ctx, lead.column, at)
 		if err != nil {
 			return window{}, err
 		}
@@ -369,14 +457,24 @@ func (u unit) window(f *rasterField, a catalog.Asset, asset int64) (window, erro
 				"%d by %d pixels do not share a grid with the first field's %d by %d", a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
 	}
-	w, err := e.sampler.window(p.ticket.Epoch, p.batch.Positions[u.row], first.Height, first.Width, f.Pad)
+	if at != draw.Row {
+		begin, err := d.table.Asset(ctx, lead.column, draw.Row)
+		if err != nil {
+			return window{}, err
+		}
+		if first.Height != begin.Index.Height || first.Width != begin.Index.Width {
+			return window{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+				"%d by %d pixels; the first step of the sequence has %d by %d", first.Height, first.Width, begin.Index.Height, begin.Index.Width)
+		}
+	}
+	w, err := d.window(e.plan, draw, first.Height, first.Width, f.Pad)
 	return f.ratio.scale(w), err
 }
 
-// row returns the sink for a row of a raster field. The mask is written only where it is asked for
-// or where a sample may be missing.
-func (p *Pending) row(field, k int, x *chunk.Index, win window) (*row, error) {
-	l, convs := p.layout.rasters[field], p.converters(field)
+// row returns the sink for a unit of a raster field. The mask is written only where it is asked for
+// or where a sample may be missing, or may have been before this one took its place.
+func (p *Pending) row(u unit, x *chunk.Index, win window) (*row, error) {
+	l, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
 	cv, err := convs.get(x)
 	if err != nil {
 		return nil, err
@@ -384,25 +482,29 @@ func (p *Pending) row(field, k int, x *chunk.Index, win window) (*row, error) {
 	in := win.inside(x.Height, x.Width)
 	whole := in.Y1-in.Y0 == win.h && in.X1-in.X0 == win.w
 	missing := convs.key(x).has || convs.nodata && x.Mask != nil
-	return p.sink(field, k, cv, win, !l.native || !whole || missing), nil
+	return p.sink(u.field, u.row, u.step, cv, win, !l.native || !whole || missing || p.draws[u.row].Attempt > 0), nil
 }
 
-// converters returns the casts of a field to what its tensor holds in this batch.
-func (p *Pending) converters(field int) *converters {
+// set returns the dataset of a row; that of padding is the first.
+func (p *Pending) set(k int) *dataset { return p.engine.leaves[p.draws[k].Dataset] }
+
+// converters returns the casts of a field of a row to what its tensor holds in this batch.
+func (p *Pending) converters(k, field int) *converters {
+	f := p.set(k).rasters[field]
 	if p.layout.rasters[field].native {
-		return &p.engine.rasters[field].wire
+		return &f.wire
 	}
-	return &p.engine.rasters[field].final
+	return &f.final
 }
 
-// sink returns what writes row k of a field, and with masked also the row's mask, if there is one.
-func (p *Pending) sink(field, k int, cv *einops.Converter, win window, masked bool) *row {
+// sink returns what writes a step of row k of a field, and with masked also its mask, if there is one.
+func (p *Pending) sink(field, k, step int, cv *einops.Converter, win window, masked bool) *row {
 	l := p.layout.rasters[field]
 	dst := einops.Target{Data: p.buf[l.data:l.end]}
 	if l.mask >= 0 && masked {
 		dst.Mask = p.mask(field)
 	}
-	return &row{field: p.engine.rasters[field], plan: l.plan, dst: dst, cv: cv, n: k, win: win}
+	return &row{field: p.set(k).rasters[field], plan: l.plan, dst: dst, cv: cv, n: k, t: step, win: win, turn: p.draws[k].Transform}
 }
 
 // mask returns the mask of a field. That of a native tensor is all ones before its first use, since
@@ -424,25 +526,49 @@ func (p *Pending) mask(field int) []byte {
 // clearRow fills all rasters of a row: padding, or a sample that was skipped.
 func (p *Pending) clearRow(k int) {
 	for i := range p.engine.rasters {
-		cv, err := p.converters(i).get(&chunk.Index{})
-		if err != nil {
-			panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
+		for step := range max(p.engine.sets[0].steps, 1) {
+			p.clearStep(i, k, step)
 		}
-		p.sink(i, k, cv, window{}, true).clear()
 	}
 }
 
-func (u unit) values(asset int64) error {
-	e, p := u.p.engine, u.p
-	for i, v := range e.values {
-		val, err := e.table.Value(p.ctx, v.column, asset)
-		if err == nil {
-			err = v.check(val)
+// clearStep fills one step of a field of a row.
+func (p *Pending) clearStep(field, k, step int) {
+	cv, err := p.converters(k, field).get(&chunk.Index{})
+	if err != nil {
+		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
+	}
+	p.sink(field, k, step, cv, window{}, true).clear()
+}
+
+// clearValues makes nulls of the values of a row.
+func (p *Pending) clearValues(k int) {
+	steps := max(p.engine.sets[0].steps, 1)
+	for _, v := range p.values {
+		for i := range steps {
+			v[k*steps+i] = catalog.Value{Null: true}
 		}
-		if err != nil {
-			return err
+	}
+}
+
+// values reads what rides along with a row.
+func (u unit) values(d *dataset, draw *shuffle.Draw) error {
+	p, steps := u.p, max(d.steps, 1)
+	for i, v := range d.values {
+		for step := range steps {
+			at := p.engine.rowOf(draw, step)
+			val := catalog.Value{Null: true}
+			if at >= 0 {
+				var err error
+				if val, err = d.table.Value(p.ctx, v.column, at); err == nil {
+					err = v.check(val)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			p.values[i][u.row*steps+step] = val
 		}
-		p.values[i][u.row] = val
 	}
 	return nil
 }
@@ -455,13 +581,44 @@ func (p *Pending) tensors() error {
 		b.Tensors = append(b.Tensors, p.raster(i)...)
 	}, func(i int) {
 		t := e.values[i].tensor(p.values[i], b.Valid)
+		t.Shape, t.Axes = e.valueShape(b.Rows)
 		text += int64(len(t.Data))
 		b.Tensors = append(b.Tensors, t)
 	})
+	b.Tensors = append(b.Tensors, p.extras()...)
 	if text > e.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory", text, e.options.MemoryBytes)
 	}
 	return nil
+}
+
+// extras are the tensors that are no fields: of which source a row is, and which steps exist.
+func (p *Pending) extras() (out []Tensor) {
+	e, b := p.engine, p.batch
+	if len(e.spec.Sources) > 0 {
+		t := Tensor{Name: SourceColumn, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(b.Rows)}, Data: make([]byte, 0, 8*b.Rows)}
+		for k, pos := range b.Positions {
+			source := int64(-1)
+			if pos >= 0 {
+				source = int64(p.set(k).number)
+			}
+			t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(source))
+		}
+		out = append(out, t)
+	}
+	if w := e.spec.steps(); w != nil {
+		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}
+		t.Shape, t.Axes = e.valueShape(b.Rows)
+		for k, pos := range b.Positions {
+			for step := range w.Length {
+				if cleared := p.errs[k] != nil && p.draws[k].Attempt == 0; pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
+					t.Data[k*w.Length+step] = 1
+				}
+			}
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 func (p *Pending) raster(i int) []Tensor {

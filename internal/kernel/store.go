@@ -134,3 +134,40 @@ func Repeat(dst []byte, stride int, elem []byte, n int) {
 		}
 	}
 }
+
+// CopyBack copies n elements of size bytes in reverse: element i of dst is element n-1-i of src. Strides are
+// in elements.
+func CopyBack(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
+	if n == 0 {
+		return
+	}
+	ds, at := dstStride*size, (n-1)*srcStride*size
+	step := srcStride * size
+	switch size {
+	case 1:
+		for i := range n {
+			dst[i*ds] = src[at]
+			at -= step
+		}
+	case 2:
+		for i := range n {
+			le.PutUint16(dst[i*ds:], le.Uint16(src[at:]))
+			at -= step
+		}
+	case 4:
+		for i := range n {
+			le.PutUint32(dst[i*ds:], le.Uint32(src[at:]))
+			at -= step
+		}
+	case 8:
+		for i := range n {
+			le.PutUint64(dst[i*ds:], le.Uint64(src[at:]))
+			at -= step
+		}
+	default:
+		for i := range n {
+			copy(dst[i*ds:i*ds+size], src[at:])
+			at -= step
+		}
+	}
+}

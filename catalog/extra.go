@@ -1,0 +1,88 @@
+package catalog
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Names of a catalog's columns of sizes.
+const (
+	colHeight = "height"
+	colWidth  = "width"
+)
+
+// Scan visits the values of a column of the table that need not be one of a field's, of all samples in
+// order; of a CSV file one that Options.Columns names. It returns what the column holds. An error of visit
+// ends it and is returned. Nothing stays in memory.
+func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v Value) error) (Kind, error) {
+	if t.table == nil {
+		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+name, fault.NoOffset, "a folder has no columns"), t.src)
+	}
+	c, err := t.table.column(name)
+	if err != nil {
+		return 0, fault.WithFile(err, t.src)
+	}
+	k := c.kind()
+	if t.order != nil {
+		c = picked{c, t.order}
+	}
+	err = c.scan(ctx, func(row int64, c cell) error { return visit(row, c.value()) })
+	return k, fault.WithFile(err, t.src)
+}
+
+// ScanIDs visits what ID returns, of all samples in order.
+func (t *Table) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	name := func(row int64) string { return "row " + strconv.FormatInt(row, 10) }
+	for i := range t.fields {
+		if t.fields[i].kind != Raster {
+			continue
+		}
+		err := t.fields[i].main.scan(ctx, func(row int64, c cell) error {
+			if c.null {
+				return visit(row, name(row))
+			}
+			return visit(row, string(c.text))
+		})
+		return fault.WithFile(err, t.src)
+	}
+	for row := range t.n {
+		if err := visit(row, name(row)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Size is the height and width of an asset in pixels.
+type Size struct{ Height, Width int32 }
+
+// Sizes returns the sizes of a raster field's assets, if the table has them as a catalog does, without
+// looking at any file; nil otherwise. Rows without a size have 0 by 0.
+func (t *Table) Sizes(ctx context.Context, field int) ([]Size, error) {
+	f := &t.fields[field]
+	if f.height == nil || f.width == nil {
+		return nil, nil
+	}
+	sizes := make([]Size, t.n)
+	err := f.height.scan(ctx, func(row int64, c cell) error {
+		sizes[row].Height = side(c)
+		return nil
+	})
+	if err == nil {
+		err = f.width.scan(ctx, func(row int64, c cell) error {
+			sizes[row].Width = side(c)
+			return nil
+		})
+	}
+	return sizes, fault.WithFile(err, t.src)
+}
+
+// side returns a length that is one, else 0.
+func side(c cell) int32 {
+	if c.null || c.int < 0 || c.int > 1<<30 {
+		return 0
+	}
+	return int32(c.int)
+}

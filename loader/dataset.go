@@ -1,0 +1,573 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// dataset is one source of a spec that is no mixture: an open table, and the fields compiled for it.
+type dataset struct {
+	name    string // "" where the spec has one source
+	number  int    // among the sets
+	source  Source
+	sampler Sampler // the source's, with the window's size
+	fields  []Field
+	table   table
+	rasters []*rasterField
+	values  []valueField
+	alignY  int
+	alignX  int
+	steps   int            // of a sequence; 0 without time
+	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
+	weights *weights
+	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
+	chosen  bool        // digest has something
+}
+
+// opener opens the table of a source.
+type tableOpener func(ctx context.Context, src Source, fields []Field) (table, error)
+
+// inSource says in which source of the spec an error came up.
+func inSource(name string, err error) error { return fmt.Errorf("source %q: %w", name, err) }
+
+// addSource opens a source and all in it, and returns it as package shuffle has it. The source in the
+// filled-in spec is completed.
+func (e *Engine) addSource(ctx context.Context, src *Source, name string, open tableOpener) (shuffle.Source, error) {
+	if len(src.Sources) == 0 {
+		return e.addDataset(ctx, src, name, open)
+	}
+	m := &shuffle.Mixture{Until: untils[src.Until], Length: src.Length}
+	for i := range src.Sources {
+		s := &src.Sources[i]
+		full := s.named(i)
+		if name != "" {
+			full = name + "/" + full
+		}
+		c, err := e.addSource(ctx, s, full, open)
+		if err != nil {
+			return shuffle.Source{}, inSource(s.named(i), err)
+		}
+		m.Sources = append(m.Sources, c)
+	}
+	if err := src.count(m.Sources); err != nil {
+		return shuffle.Source{}, err
+	}
+	for _, s := range src.Sources {
+		m.Counts = append(m.Counts, s.Count)
+	}
+	return shuffle.Source{Mixture: m}, nil
+}
+
+var untils = map[string]shuffle.Until{UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given}
+
+// count turns weights into whole counts, unless the spec has them.
+func (s *Source) count(sources []shuffle.Source) error {
+	weights := make([]float64, len(sources))
+	given := int64(0)
+	for i := range s.Sources {
+		weights[i] = cmp.Or(s.Sources[i].Weight, 1)
+		given += s.Sources[i].Count
+	}
+	if given != 0 {
+		return nil // package shuffle checks them
+	}
+	if s.Temperature != 0 {
+		sizes, err := lengths(sources)
+		if err != nil {
+			return err
+		}
+		if weights, err = shuffle.Temperature(sizes, s.Temperature); err != nil {
+			return err
+		}
+	}
+	counts, err := shuffle.Apportion(shuffle.WordLen, weights)
+	for i := range counts {
+		s.Sources[i].Count, s.Sources[i].Weight = counts[i], 0
+	}
+	return err
+}
+
+// lengths returns the samples of sources.
+func lengths(sources []shuffle.Source) ([]int64, error) {
+	out := make([]int64, len(sources))
+	for i, s := range sources {
+		p, err := shuffle.NewPlan(shuffle.Spec{Source: s})
+		if err != nil {
+			return nil, fmt.Errorf("source %d: %w", i, err)
+		}
+		out[i] = p.Len()
+	}
+	return out, nil
+}
+
+// addDataset opens a source that is no mixture.
+func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener) (shuffle.Source, error) {
+	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.fieldsOf(src)}
+	if src.Sampler != nil {
+		d.sampler = *src.Sampler
+	}
+	var err error
+	if d.table, err = open(ctx, *src, d.fields); err != nil {
+		return shuffle.Source{}, err
+	}
+	e.sets = append(e.sets, d)
+	if d.table.Len() == 0 {
+		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), src.Source)
+	}
+	out, err := d.compile(ctx, e)
+	if err != nil {
+		return out, err
+	}
+	if src.Sampler != nil {
+		f := d.fill(*src.Sampler)
+		src.Sampler = &f
+	} else if d == e.sets[0] {
+		e.spec.Sampler = d.fill(e.spec.Sampler) // and so for the sources that follow
+	}
+	return out, d.agrees(e.sets[0])
+}
+
+// fill notes in a spec's sampler what follows from the data.
+func (d *dataset) fill(s Sampler) Sampler {
+	s.TileHeight, s.TileWidth, s.Pool = d.sampler.TileHeight, d.sampler.TileWidth, d.sampler.Pool
+	return s
+}
+
+// compile resolves everything that does not change from sample to sample.
+func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error) {
+	var none shuffle.Source
+	rows, err := selectRows(ctx, d.table, &d.source.Subset)
+	if err != nil {
+		return none, err
+	}
+	if rows != nil {
+		d.note("rows", rows)
+		if len(rows) == 0 {
+			return none, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", d.table.Len()), d.source.Source)
+		}
+	}
+	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
+		return none, err
+	}
+	groups := [][]uint32{rows}
+	one := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
+	if one.Transforms, err = e.spec.elements(); err != nil {
+		return none, err
+	}
+	if one.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
+		return none, fmt.Errorf("spec: augment %q needs square windows, not %d by %d pixels", e.spec.Augment, d.sampler.Height, d.sampler.Width)
+	}
+	switch {
+	case d.source.Time != nil:
+		if one.Series, err = series(ctx, d.table, d.source.Time, rows); err != nil {
+			return none, fmt.Errorf("time: %w", err)
+		}
+		one.Rows, d.steps = nil, d.source.Time.Length
+		if one.Series.Len() == 0 {
+			return none, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps), d.source.Source)
+		}
+		d.noteSeries(one.Series)
+	case d.source.Strata != nil:
+		found, err := strata(ctx, d.table, d.source.Strata.Column, rows)
+		if err != nil {
+			return none, fmt.Errorf("strata: %w", err)
+		}
+		if len(found) == 0 {
+			return none, fault.WithFile(fault.New(fault.NotFound, "column "+d.source.Strata.Column, fault.NoOffset, "no row has a value"), d.source.Source)
+		}
+		groups = groups[:0]
+		for _, s := range found {
+			groups = append(groups, s.Rows)
+			d.note(s.Key, s.Rows)
+		}
+	}
+	if err := d.compileSampler(ctx, e, &one); err != nil {
+		return none, err
+	}
+	if d.source.Strata == nil {
+		e.leaves = append(e.leaves, d)
+		return d.leaf(one)
+	}
+	return d.mixture(e, one, groups)
+}
+
+// mixture makes a source of strata.
+func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32) (shuffle.Source, error) {
+	m := &shuffle.Mixture{Until: untils[d.source.Strata.Until], Length: d.source.Strata.Length}
+	for _, rows := range groups {
+		s := one
+		s.Rows = rows
+		leaf, err := d.leaf(s)
+		if err != nil {
+			return shuffle.Source{}, err
+		}
+		m.Sources = append(m.Sources, leaf)
+		e.leaves = append(e.leaves, d)
+	}
+	sizes, err := lengths(m.Sources)
+	if err != nil {
+		return shuffle.Source{}, err
+	}
+	weights := make([]float64, len(sizes))
+	total := int64(0)
+	for i := range weights {
+		weights[i] = 1
+		total += sizes[i]
+	}
+	if t := d.source.Strata.Temperature; t != 0 {
+		if weights, err = shuffle.Temperature(sizes, t); err != nil {
+			return shuffle.Source{}, err
+		}
+	}
+	if m.Until == shuffle.Given && m.Length == 0 {
+		m.Length = total
+	}
+	if m.Counts, err = shuffle.Apportion(shuffle.WordLen, weights); err != nil {
+		return shuffle.Source{}, fmt.Errorf("strata: %w", err)
+	}
+	return shuffle.Source{Mixture: m}, nil
+}
+
+// leaf completes a dataset with the windows of its items.
+func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
+	items := one.Items
+	row := func(i int64) int64 { return i }
+	switch {
+	case one.Series != nil:
+		items, row = one.Series.Len(), one.Series.First
+	case one.Rows != nil:
+		items, row = int64(len(one.Rows)), func(i int64) int64 { return int64(one.Rows[i]) }
+	}
+	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
+	s := &one.Sampler
+	if d.sizes != nil {
+		count = func(i int64) int64 {
+			z := d.sizes[row(i)]
+			switch {
+			case z.Height < 1 || z.Width < 1:
+				return 1 // it cannot be read, which is met when it is
+			case s.Kind == shuffle.GridWindow:
+				return s.Grid.Count(int(z.Height), int(z.Width))
+			}
+			return s.Visits.Tiles(int(z.Height), int(z.Width))
+		}
+	}
+	var err error
+	if s.Kind == shuffle.GridWindow || s.Kind == shuffle.VisitWindow {
+		s.Runs, err = shuffle.NewRuns(items, count)
+	}
+	return shuffle.Source{Dataset: &one}, err
+}
+
+// note makes rows part of what names the data.
+func (d *dataset) note(what string, rows []uint32) {
+	d.chosen = true
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(what)))
+	b = append(b, what...)
+	b = binary.LittleEndian.AppendUint64(b, uint64(len(rows)))
+	for _, r := range rows {
+		b = binary.LittleEndian.AppendUint32(b, r)
+	}
+	_, _ = d.digest.Write(b)
+}
+
+func (d *dataset) noteSeries(s *shuffle.Series) {
+	d.chosen = true
+	rows := make([]int64, s.Length())
+	var b []byte
+	for i := range s.Len() {
+		s.Rows(i, rows)
+		for _, r := range rows {
+			b = binary.LittleEndian.AppendUint64(b, uint64(r))
+		}
+		if len(b) > 1<<16 || i == s.Len()-1 {
+			_, _ = d.digest.Write(b)
+			b = b[:0]
+		}
+	}
+}
+
+// compileFields opens the first sample's assets and resolves the fields with them.
+func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint32) error {
+	var columns []int
+	for i, f := range d.fields {
+		kind := d.table.Kind(i)
+		if kind != catalog.Raster {
+			if kind == catalog.Text && d.source.Time != nil {
+				return fmt.Errorf("field %q: sequences have no texts riding along, only numbers", f.Name)
+			}
+			d.values = append(d.values, valueField{name: f.Name, column: i, kind: kind})
+			continue
+		}
+		columns = append(columns, i)
+	}
+	assets, err := firstAssets(ctx, d.table, columns, policy, rows)
+	if err != nil {
+		return err
+	}
+	var first *chunk.Index
+	for k, i := range columns {
+		f, a := d.fields[i], assets[k]
+		r, err := newRasterField(f, i, a.Index)
+		if err != nil {
+			return fault.WithFile(inField(f.Name, err), a.URI)
+		}
+		if first == nil {
+			first = a.Index
+		}
+		if r.ratio, err = newRatio(first, a.Index); err != nil {
+			return fault.WithFile(inField(f.Name, err), a.URI)
+		}
+		r.steps = 0
+		if d.source.Time != nil {
+			r.steps = d.source.Time.Length
+		}
+		d.rasters = append(d.rasters, r)
+	}
+	return d.compileSize(first)
+}
+
+// compileSize resolves the size of windows in every field.
+func (d *dataset) compileSize(first *chunk.Index) error {
+	d.alignY, d.alignX = 1, 1
+	if first == nil {
+		if d.sampler.Kind != WholeChip && d.sampler.Kind != RandomWindow {
+			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
+		}
+		return nil
+	}
+	s := &d.sampler
+	if s.Height == 0 {
+		s.Height, s.Width = first.Height, first.Width
+	}
+	for _, r := range d.rasters {
+		d.alignY, d.alignX = lcm(d.alignY, r.ratio.denY), lcm(d.alignX, r.ratio.denX)
+	}
+	if s.Height%d.alignY != 0 || s.Width%d.alignX != 0 {
+		return fmt.Errorf("spec: sampler: a window of %d by %d pixels has no whole size in every field: it must be a multiple of %d by %d",
+			s.Height, s.Width, d.alignY, d.alignX)
+	}
+	for _, r := range d.rasters {
+		w := r.ratio.scale(window{h: s.Height, w: s.Width})
+		r.h, r.w = w.h, w.w
+	}
+	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
+		s.TileHeight, s.TileWidth = up(first.ChunkH, d.alignY), up(min(first.ChunkW, maxWindow), d.alignX)
+	}
+	return nil
+}
+
+// up returns the multiple of a that is n or next above it.
+func up(n, a int) int { return (n + a - 1) / a * a }
+
+// compileSampler makes the sampler of package shuffle.
+func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
+	s, to := &d.sampler, &one.Sampler
+	to.PerItem, to.H, to.W, to.AlignY, to.AlignX = int64(s.PerAsset), s.Height, s.Width, d.alignY, d.alignX
+	switch s.Kind {
+	case WholeChip:
+		to.Kind = shuffle.WholeChip
+		return nil
+	case RandomWindow:
+		to.Kind = shuffle.RandomWindow
+		return nil
+	case GridWindow:
+		to.Kind = shuffle.GridWindow
+		to.Grid = shuffle.Grid{H: s.Height, W: s.Width, StrideY: s.StrideY, StrideX: s.StrideX, AlignY: d.alignY, AlignX: d.alignX, Pad: s.Pad}
+		if s.Pad && slices.ContainsFunc(d.rasters, func(r *rasterField) bool { return !r.Pad }) {
+			return errors.New("spec: sampler: a grid that pads needs fields that do")
+		}
+		if s.StrideY%d.alignY != 0 || s.StrideX%d.alignX != 0 {
+			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d", s.StrideY, s.StrideX, d.alignY, d.alignX)
+		}
+		return d.measure(ctx, e, one)
+	case TileWindow:
+		to.Kind = shuffle.VisitWindow
+		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit, Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
+		if v.TileH < 1 || v.TileW < 1 || v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
+			return fmt.Errorf("spec: sampler: tiles of %d by %d pixels must be multiples of %d by %d", v.TileH, v.TileW, v.AlignY, v.AlignX)
+		}
+		if v.Pool == 0 {
+			v.Pool = v.PoolWithin(s.PoolBytes, d.tileBytes())
+			s.Pool = v.Pool
+		}
+		to.Visits = v
+		if s.PerAsset > 0 {
+			return nil
+		}
+		return d.measure(ctx, e, one)
+	case ResizedWindow:
+		to.Kind = shuffle.ResizedWindow
+		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
+		return nil
+	}
+	to.Kind = shuffle.WeightedWindow
+	var err error
+	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table.Len()); err != nil {
+		return err
+	}
+	d.chosen = true
+	_, _ = d.digest.Write(d.weights.hash[:])
+	return nil
+}
+
+// tileBytes returns the decoded bytes of a tile of all fields.
+func (d *dataset) tileBytes() int64 {
+	n := int64(0)
+	for _, r := range d.rasters {
+		w := r.ratio.scale(window{h: d.sampler.TileHeight, w: d.sampler.TileWidth})
+		n += int64(max(w.h, 1)) * int64(max(w.w, 1)) * int64(r.stored) * int64(r.native.Size())
+	}
+	return n
+}
+
+// poolBytes returns the decoded bytes of the tiles of a pool.
+func (d *dataset) poolBytes() int64 {
+	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight, TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
+	down, across := v.Chunks()
+	const most = 1 << 50
+	return min(most/d.tileBytesOr1()/int64(down*across), int64(d.sampler.Pool)) * int64(down*across) * d.tileBytesOr1()
+}
+
+func (d *dataset) tileBytesOr1() int64 { return max(d.tileBytes(), 1) }
+
+// sized is what a table tells of sizes. *catalog.Table has it.
+type sized interface {
+	Sizes(ctx context.Context, field int) ([]catalog.Size, error)
+}
+
+// measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
+// the files' headers.
+func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
+	column := d.rasters[0].column
+	if t, ok := d.table.(sized); ok {
+		var err error
+		if d.sizes, err = t.Sizes(ctx, column); err != nil {
+			return err
+		}
+	}
+	if d.sizes == nil {
+		if err := d.measureFiles(ctx, e, one, column); err != nil {
+			return err
+		}
+	}
+	d.noteSizes()
+	return nil
+}
+
+// maxMeasured bounds the files whose headers are read to learn their sizes.
+const maxMeasured = 10_000_000
+
+func (d *dataset) measureFiles(ctx context.Context, e *Engine, one *shuffle.Dataset, column int) error {
+	n := d.table.Len()
+	if n > maxMeasured {
+		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
+			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
+	}
+	d.sizes = make([]catalog.Size, n)
+	rows := one.Rows
+	each := func(i int64) int64 { return i }
+	if one.Rows != nil {
+		n, each = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(e.options.Workers, 4))
+	for i := range n {
+		if ctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			row := each(i)
+			a, err := d.table.Asset(ctx, column, row)
+			if err != nil {
+				if e.spec.BadSamples != BadError && fault.KindOf(err) != 0 {
+					return nil // met when it is read
+				}
+				return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
+			}
+			d.sizes[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
+			return nil
+		})
+	}
+	return g.Wait()
+}
+
+func (d *dataset) noteSizes() {
+	d.chosen = true
+	b := make([]byte, 0, 8*len(d.sizes))
+	for _, s := range d.sizes {
+		b = binary.LittleEndian.AppendUint32(b, uint32(s.Height))
+		b = binary.LittleEndian.AppendUint32(b, uint32(s.Width))
+	}
+	_, _ = d.digest.Write(b)
+}
+
+// agrees checks that the batches of a source are like those of the first one.
+func (d *dataset) agrees(first *dataset) error {
+	if d == first {
+		return nil
+	}
+	for i, f := range d.fields {
+		if d.table.Kind(i) != first.table.Kind(i) {
+			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i), first.table.Kind(i))
+		}
+	}
+	for i, r := range d.rasters {
+		o := first.rasters[i]
+		if r.to != o.to || len(r.bands) != len(o.bands) || r.h != o.h || r.w != o.w {
+			return fmt.Errorf("field %q is (%d, %d, %d) %s, and in the first source (%d, %d, %d) %s: a mixture's batches need one shape",
+				r.Name, len(r.bands), r.h, r.w, r.to, len(o.bands), o.h, o.w, o.to)
+		}
+	}
+	return nil
+}
+
+// window returns the window of a draw in an asset of height by width pixels of the first raster field.
+func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (window, error) {
+	s := &d.sampler
+	w := window{h: s.Height, w: s.Width}
+	if s.Kind != ResizedWindow && (height < w.h || width < w.w) && !pad {
+		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
+			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.h, w.w)
+	}
+	switch s.Kind {
+	case WholeChip:
+		if height > w.h || width > w.w {
+			return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
+				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.h, w.w)
+		}
+		return w, nil
+	case GridWindow, TileWindow:
+		if d.sizes == nil {
+			break
+		}
+		if z := d.sizes[draw.Row]; int(z.Height) != height || int(z.Width) != width {
+			return w, fault.New(fault.Corrupt, "window", fault.NoOffset,
+				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height, z.Width)
+		}
+	}
+	var weights *shuffle.Weights
+	if d.weights != nil {
+		var err error
+		if weights, err = d.weights.of(draw.Row, height, width); err != nil {
+			return w, err
+		}
+	}
+	b, _ := p.Window(draw, height, width, weights)
+	return window{b.Y, b.X, b.H, b.W}, nil
+}
+
+// resamples reports whether windows of a raster field come to the tensor at another size.
+func (d *dataset) resamples(int) bool { return d.sampler.Kind == ResizedWindow }

@@ -1,0 +1,181 @@
+package loader
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// RowPlan says what a row of a batch is made of.
+type RowPlan struct {
+	Row      int   `json:"row"`
+	Position int64 `json:"position"` // -1 for padding, and then nothing else is set
+	// Draw is the sample; of a mixture, with the number of its dataset in the plan.
+	Draw shuffle.Draw `json:"draw"`
+	// Source is the name of its source, of those that a mixture has; Dataset where its table lies.
+	Source  string `json:"source,omitempty"`
+	Dataset string `json:"dataset"`
+	// ID names the sample: see catalog.Table.ID.
+	ID     string      `json:"id"`
+	Assets []AssetPlan `json:"assets"`
+	// Err is why the sample is bad, as far as that shows without reading pixels; nil if it does not.
+	Err error `json:"-"`
+	// Error is Err on one line.
+	Error string `json:"error,omitempty"`
+}
+
+// AssetPlan says what is read of an asset.
+type AssetPlan struct {
+	Field string `json:"field"`
+	Step  int    `json:"step"` // of a sequence
+	// Row is the row of the table, -1 for a step that does not exist, and then nothing else is set.
+	Row    int64       `json:"row"`
+	URI    string      `json:"uri"`
+	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
+	Window shuffle.Box `json:"window"` // in its own pixels, before the row's transform
+	// Runs are the stretches of the file that are read, Chunks what lies in them, in the order in which they
+	// are decoded. Those of the asset's mask follow.
+	Runs   []RangePlan `json:"runs"`
+	Chunks []ChunkPlan `json:"chunks"`
+}
+
+// RangePlan is a range of a file's bytes.
+type RangePlan struct {
+	Off int64 `json:"off"`
+	Len int64 `json:"len"`
+}
+
+// ChunkPlan is a chunk that is decoded.
+type ChunkPlan struct {
+	Chunk   int   `json:"chunk"`
+	Mask    bool  `json:"mask,omitempty"` // of the asset's mask
+	Off     int64 `json:"off"`
+	Len     int64 `json:"len"`     // 0 for a sparse chunk
+	Decoded int   `json:"decoded"` // bytes
+}
+
+// Explain returns what the rows of a ticket are made of, without reading a pixel. What is wrong with a sample
+// is in its row, at Substitute the caller may look for what takes its place; an error is one that no
+// bad-sample policy covers.
+func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, error) {
+	if err := e.check(t); err != nil {
+		return nil, err
+	}
+	rows := make([]RowPlan, t.Rows())
+	for k := range rows {
+		rows[k] = RowPlan{Row: k, Position: t.Position(k, e.samples)}
+		if rows[k].Position < 0 {
+			continue
+		}
+		draw := e.plan.At(t.Epoch, rows[k].Position)
+		r, err := e.ExplainDraw(ctx, draw)
+		if err != nil {
+			return nil, err
+		}
+		r.Row, r.Position = k, rows[k].Position
+		rows[k] = r
+	}
+	return rows, nil
+}
+
+// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute).
+func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, error) {
+	d := e.leaves[draw.Dataset]
+	r := RowPlan{Draw: draw, Source: d.name, Dataset: d.source.Source}
+	fail := func(err error) (RowPlan, error) {
+		if fault.KindOf(err) == 0 {
+			return r, err
+		}
+		r.Err, r.Error = err, fault.Line(err)
+		return r, nil
+	}
+	var err error
+	if r.ID, err = d.table.ID(ctx, draw.Row); err != nil {
+		return fail(err)
+	}
+	var plan chunk.RunPlan
+	for step := range max(d.steps, 1) {
+		at := e.rowOf(&draw, step)
+		for i, f := range d.rasters {
+			p := AssetPlan{Field: f.Name, Step: step, Row: at}
+			if at >= 0 {
+				if err := e.explainAsset(ctx, d, &draw, i, &p, &plan); err != nil {
+					return fail(err)
+				}
+			}
+			r.Assets = append(r.Assets, p)
+		}
+	}
+	return r, nil
+}
+
+func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *AssetPlan, plan *chunk.RunPlan) error {
+	f := d.rasters[field]
+	a, err := d.table.Asset(ctx, f.column, p.Row)
+	if err != nil {
+		return err
+	}
+	win, err := e.windowOf(ctx, d, draw, field, p.Row, a)
+	if err != nil {
+		return fault.WithFile(err, a.URI)
+	}
+	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
+	p.Window = shuffle.Box{Y: win.y, X: win.x, H: win.h, W: win.w}
+	in := win.inside(a.Index.Height, a.Index.Width)
+	p.add(a.Index, in, f.bands, plan, false)
+	if m := a.Index.Mask; m != nil && f.final.nodata {
+		in.B0, in.B1 = 0, 1
+		p.add(m, in, nil, plan, true)
+	}
+	return nil
+}
+
+// add notes the chunks of an index that a box needs.
+func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
+	plan.Reset(x, box, bands, maxGap, maxRun)
+	for _, run := range plan.Runs {
+		p.Runs = append(p.Runs, RangePlan{run.Off, run.Len})
+		for _, i := range run.Chunks {
+			at := x.Place(i)
+			p.Chunks = append(p.Chunks, ChunkPlan{i, mask, at.Off, at.Len, x.StoredBytes(i)})
+		}
+	}
+	for _, i := range plan.Sparse {
+		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
+	}
+}
+
+// SourceInfo is a source of a spec that is no mixture.
+type SourceInfo struct {
+	// Name is that of the source, with those of the mixtures around it in front, or empty where there is one
+	// source; Source where its table lies.
+	Name   string `json:"name,omitempty"`
+	Source string `json:"source"`
+	// Rows of its table.
+	Rows int64 `json:"rows"`
+	// Datasets of the plan that are made of it: one, or one a stratum.
+	Datasets []int `json:"datasets"`
+	// Samples of an epoch of it, all its datasets together.
+	Samples int64 `json:"samples"`
+}
+
+// Sources returns the sources in the order of their numbers in a batch's tensor SourceColumn.
+func (e *Engine) Sources() []SourceInfo {
+	out := make([]SourceInfo, len(e.sets))
+	for i, d := range e.sets {
+		out[i] = SourceInfo{Name: d.name, Source: d.source.Source, Rows: d.table.Len()}
+	}
+	for i, d := range e.leaves {
+		s := &out[d.number]
+		s.Datasets = append(s.Datasets, i)
+		s.Samples += e.plan.DatasetLen(i)
+	}
+	return out
+}
+
+// ID returns what names a row of the table that a dataset of the plan is made of: see catalog.Table.ID.
+func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error) {
+	return e.leaves[dataset].table.ID(ctx, row)
+}

@@ -1,0 +1,206 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// planes is the pattern of what is resampled.
+var planes = func() *einops.Pattern {
+	p, err := einops.Parse("n b y x")
+	if err != nil {
+		panic(err)
+	}
+	return p
+}()
+
+// resampler holds a window before and after it is resampled: bands, rows, columns, with one byte a sample
+// that says whether it is there.
+type resampler struct {
+	in, out           []byte
+	inValid, outValid []byte
+	y, x              []tap
+}
+
+// tap says which of m samples on a side make sample i of n, and with which weight the second one counts.
+type tap struct {
+	a, b, near int
+	weight     float32
+}
+
+// taps fills a table for n samples of m. See docs/order.md, Resampling.
+func taps(t []tap, m, n int) []tap {
+	t = t[:0]
+	for i := range n {
+		num, den := (2*i+1)*m-n, 2*n
+		at := num / den
+		if num < 0 { // floor
+			at = -1
+		}
+		rest := num - at*den
+		t = append(t, tap{
+			a: min(max(at, 0), m-1), b: min(max(at+1, 0), m-1), near: min((2*i+1)*m/den, m-1),
+			weight: float32(rest) / float32(den),
+		})
+	}
+	return t
+}
+
+// setResample picks how the field comes to another size, and the casts for that.
+func (r *rasterField) setResample() error {
+	real := r.native.Components() == 1
+	blends := r.to == chunk.Float32 || r.to == chunk.Float16 || r.to == chunk.BFloat16
+	r.blends = real && (r.Resample == Bilinear || r.Resample == "" && blends)
+	if r.Resample == Bilinear && !r.blends {
+		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.native)
+	}
+	r.raw.base = einops.Convert{From: r.native, To: r.native}
+	r.raw.nodata = r.final.nodata
+	if !r.blends {
+		return nil
+	}
+	r.raw.base.To = chunk.Float32
+	c := r.final.base
+	c.From = chunk.Float32
+	var err error
+	r.blended, err = einops.NewConverter(c)
+	return err
+}
+
+// resampled reads the window of an asset and writes it to a row of the tensor at the tensor's size: as many
+// bands at once as limit has room for.
+func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window, to *row, limit int) error {
+	f, x := to.field, a.Index
+	size := f.native.Size()
+	if f.blends {
+		size = 4
+	}
+	one := bytesOf(int64(limit), win.h, win.w, size+1)
+	if one < 0 {
+		return fault.WithFile(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit), a.URI)
+	}
+	cv, err := f.raw.get(x)
+	if err != nil {
+		return fault.WithFile(err, a.URI)
+	}
+	k := max(1, int(int64(limit)/max(one, 1)))
+	for b := 0; b < len(f.bands); b += k {
+		sub := &rasterField{bands: f.bands[b:min(b+k, len(f.bands))], h: win.h, w: win.w}
+		sub.placeBands()
+		plan, err := planes.Plan(sub.axes(1), nil)
+		if err != nil {
+			return err
+		}
+		s := &r.resample
+		s.in, s.inValid = grown(s.in, plan.Len()*size), grown(s.inValid, plan.Len())
+		from := &row{field: sub, plan: plan, dst: einops.Target{Data: s.in, Mask: s.inValid}, cv: cv, win: win}
+		from.pad(x.Height, x.Width)
+		in := win.inside(x.Height, x.Width)
+		if err := r.read(ctx, a, in, sub.bands, from, from.masked(&f.raw, in)); err != nil {
+			return err
+		}
+		s.resample(sub, f, size)
+		to.whole(b, len(sub.bands), s, size)
+	}
+	return nil
+}
+
+// grown returns a slice of n bytes, of b if that has room.
+func grown(b []byte, n int) []byte {
+	if cap(b) < n {
+		return view.Aligned(n)
+	}
+	return b[:n]
+}
+
+// resample fills out from in.
+func (s *resampler) resample(from, to *rasterField, size int) {
+	s.y, s.x = taps(s.y, from.h, to.h), taps(s.x, from.w, to.w)
+	n := len(from.bands) * to.h * to.w
+	s.out, s.outValid = grown(s.out, n*size), grown(s.outValid, n)
+	at := 0
+	for b := range from.bands {
+		plane := b * from.h * from.w
+		for _, y := range s.y {
+			for _, x := range s.x {
+				near := plane + y.near*from.w + x.near
+				s.outValid[at] = s.inValid[near]
+				if to.blends {
+					binary.LittleEndian.PutUint32(s.out[4*at:], math.Float32bits(s.blend(plane, from.w, near, &y, &x)))
+				} else {
+					copy(s.out[at*size:(at+1)*size], s.in[near*size:])
+				}
+				at++
+			}
+		}
+	}
+}
+
+// blend returns the bilinear value of four samples; one that is missing counts as the nearest, and
+// where that is missing too, it is the value.
+func (s *resampler) blend(plane, w, near int, y, x *tap) float32 {
+	nearest := s.float(near)
+	if s.inValid[near] == 0 {
+		return nearest
+	}
+	at := func(row, col int) float32 {
+		i := plane + row*w + col
+		if s.inValid[i] == 0 {
+			return nearest
+		}
+		return s.float(i)
+	}
+	top := between(at(y.a, x.a), at(y.a, x.b), x.weight)
+	bottom := between(at(y.b, x.a), at(y.b, x.b), x.weight)
+	return between(top, bottom, y.weight)
+}
+
+func (s *resampler) float(i int) float32 {
+	return math.Float32frombits(binary.LittleEndian.Uint32(s.in[4*i:]))
+}
+
+// between returns a + w(b-a), every operation rounded to float32; a where the weight is 0 or both are equal.
+func between(a, b, w float32) float32 {
+	if w == 0 || a == b {
+		return a
+	}
+	return float32(a + float32(w*float32(b-a)))
+}
+
+// whole writes bands of a row that were resampled, from band first on.
+func (r *row) whole(first, bands int, s *resampler, size int) {
+	f := r.field
+	blk := einops.Block{Data: s.out, DType: f.native, StrideB: f.h * f.w, StrideY: f.w, StrideX: 1}
+	cv := r.cv
+	if f.blends {
+		blk.DType, cv = chunk.Float32, f.blended
+	}
+	to := r.turned(&blk, einops.Box{N: r.n, T: r.t, Y1: f.h, X1: f.w})
+	to.B0, to.B1 = first, first+bands
+	r.plan.Scatter(r.dst, cv, to, blk)
+	if !f.final.nodata {
+		return
+	}
+	for b := range bands {
+		for y := range f.h {
+			line := s.outValid[(b*f.h+y)*f.w:][:f.w]
+			for at := 0; ; {
+				from, end := zeros(line, at)
+				if from == len(line) {
+					break
+				}
+				gone := r.turned(nil, einops.Box{N: r.n, T: r.t, Y0: y, Y1: y + 1, X0: from, X1: end})
+				gone.B0, gone.B1 = first+b, first+b+1
+				r.plan.MaskBox(r.dst, cv, gone)
+				at = end
+			}
+		}
+	}
+}

@@ -1,0 +1,544 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/zeebo/xxh3"
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// fakeColumn is a column of a fakeTable beside its fields.
+type fakeColumn struct {
+	kind   catalog.Kind
+	values []catalog.Value
+}
+
+func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catalog.Value) error) (catalog.Kind, error) {
+	c, ok := t.columns[name]
+	if !ok {
+		return 0, fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q", name)
+	}
+	for i, v := range c.values {
+		if err := visit(int64(i), v); err != nil {
+			return c.kind, err
+		}
+	}
+	return c.kind, nil
+}
+
+func (t *fakeTable) ScanIDs(ctx context.Context, visit func(int64, string) error) error {
+	for row := range t.rows {
+		id, _ := t.ID(ctx, row)
+		if err := visit(row, id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (t *fakeTable) ints(name string, of func(row int64) int64) {
+	c := fakeColumn{kind: catalog.Int}
+	for row := range t.rows {
+		c.values = append(c.values, catalog.Value{Int: of(row)})
+	}
+	t.put(name, c)
+}
+
+func (t *fakeTable) texts(name string, of func(row int64) string) {
+	c := fakeColumn{kind: catalog.Text}
+	for row := range t.rows {
+		s := of(row)
+		c.values = append(c.values, catalog.Value{Text: s, Null: s == ""})
+	}
+	t.put(name, c)
+}
+
+func (t *fakeTable) put(name string, c fakeColumn) {
+	if t.columns == nil {
+		t.columns = map[string]fakeColumn{}
+	}
+	t.columns[name] = c
+}
+
+// openMixed compiles a spec whose sources are called by the names of tables.
+func openMixed(t testing.TB, spec Spec, tabs map[string]*fakeTable, workers int) *Engine {
+	t.Helper()
+	e, err := tryMixed(spec, tabs, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e
+}
+
+func tryMixed(spec Spec, tabs map[string]*fakeTable, workers int) (*Engine, error) {
+	spec = spec.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	all := &fakeTable{objects: map[string][]byte{}}
+	for name, tab := range tabs {
+		for uri, o := range tab.objects {
+			all.objects[name+":"+uri] = o
+		}
+	}
+	e, err := openEngine(context.Background(), spec, Options{Workers: workers, Opener: all}.withDefaults(),
+		func(_ context.Context, src Source, _ []Field) (table, error) {
+			tab, ok := tabs[src.Source]
+			if !ok {
+				return nil, fmt.Errorf("no table %q", src.Source)
+			}
+			return &placed{tab, src.Source}, nil
+		})
+	if err != nil {
+		return nil, err
+	}
+	return e, nil
+}
+
+// placed is a table whose objects have its name in front.
+type placed struct {
+	*fakeTable
+	name string
+}
+
+func (p *placed) Fingerprint() string { return "fake " + p.name }
+
+func (p *placed) Asset(ctx context.Context, f int, row int64) (catalog.Asset, error) {
+	a, err := p.fakeTable.Asset(ctx, f, row)
+	a.URI = p.name + ":" + a.URI
+	return a, err
+}
+
+var sampledFields = []Field{
+	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Fill: fillOf(-9), Validity: "image_valid"},
+	{Name: "mask", Layout: "n y x"},
+	{Name: "label"}, {Name: "measure"},
+}
+
+func fillOf(v float64) *Float { f := Float(v); return &f }
+
+// pixel returns a sample of an asset, and whether it is there.
+func pixel(a *fakeAsset, c, y, x int) (v uint16, there bool) {
+	if y < 0 || x < 0 || y >= a.h || x >= a.w {
+		return 0, false
+	}
+	return a.at(c, y, x), a.valid(c, y, x)
+}
+
+// places are where a sample of a resampled side comes from: exact fractions.
+func places(i, m, n int) (a, b, near int, w float32) {
+	at := big.NewRat(int64((2*i+1)*m), int64(2*n))
+	near = int(new(big.Int).Div(at.Num(), at.Denom()).Int64())
+	at.Sub(at, big.NewRat(1, 2))
+	low := new(big.Int).Div(at.Num(), at.Denom()) // Euclidean: the floor, as the denominator is positive
+	f, _ := new(big.Rat).Sub(at, new(big.Rat).SetInt(low)).Float64()
+	k := int(low.Int64())
+	return min(max(k, 0), m-1), min(max(k+1, 0), m-1), near, float32(f)
+}
+
+func lerp(a, b, w float32) float32 {
+	d := b - a
+	p := w * d
+	return a + p
+}
+
+// expected returns the element (c, y, x) of a field before its transform: a sample of a (h, w) tensor whose
+// window is b; there says whether it is.
+func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v float32, there bool) {
+	if b.H == h && b.W == w && !blend {
+		u, there := pixel(a, c, b.Y+y, b.X+x)
+		return float32(u), there
+	}
+	ya, yb, yn, wy := places(y, b.H, h)
+	xa, xb, xn, wx := places(x, b.W, w)
+	near, there := pixel(a, c, b.Y+yn, b.X+xn)
+	if !blend || !there {
+		return float32(near), there
+	}
+	at := func(y, x int) float32 {
+		if u, ok := pixel(a, c, b.Y+y, b.X+x); ok {
+			return float32(u)
+		}
+		return float32(near)
+	}
+	return lerp(lerp(at(ya, xa), at(ya, xb), wx), lerp(at(yb, xa), at(yb, xb), wx), wy), true
+}
+
+// checkSampled holds a batch of sampledFields to what the plan says, index by index. Windows are those of
+// package shuffle, which is held to docs/order.md itself.
+func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffle.Ticket, b *Batch) {
+	t.Helper()
+	img, val, mask := b.Tensor("image"), b.Tensor("image_valid"), b.Tensor("mask")
+	h, w, steps := e.rasters[0].h, e.rasters[0].w, max(e.sets[0].steps, 1)
+	for k := range tk.Rows() {
+		pos := tk.Position(k, e.Len())
+		if b.Positions[k] != pos {
+			t.Fatalf("row %d: position %d, want %d", k, b.Positions[k], pos)
+		}
+		bad := slices.ContainsFunc(b.Bad, func(x Bad) bool { return x.Row == k })
+		var draw shuffle.Draw
+		var tab *fakeTable
+		exists := pos >= 0
+		if exists {
+			draw = e.Plan().At(tk.Epoch, pos)
+			tab = tabs[e.Sources()[sourceOf(e, draw.Dataset)].Source]
+			good := rowsGood(e, tab, &draw)
+			if good == bad {
+				t.Fatalf("row %d: bad %v, of a sample that is good: %v", k, bad, good)
+			}
+			for a := 1; !good && e.spec.BadSamples == BadReplace && a <= shuffle.MaxAttempts; a++ {
+				s := e.Plan().Substitute(e.Plan().At(tk.Epoch, pos), a)
+				if good = rowsGood(e, tab, &s); good {
+					draw = s
+				}
+			}
+			valid := good || e.spec.BadSamples == BadFill
+			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
+				t.Fatalf("row %d: valid %v, sample %d, want %v and %d", k, b.Valid[k], b.Samples[k], valid, draw.Sample)
+			}
+			exists = good
+		} else if b.Valid[k] {
+			t.Fatalf("row %d is padding, and valid", k)
+		}
+		rows := make([]int64, steps)
+		if pos >= 0 {
+			e.Plan().Rows(&draw, rows)
+		}
+		if s := b.Tensor("steps"); s != nil {
+			for i, r := range rows {
+				if got := s.Data[k*steps+i] == 1; got != (exists && r >= 0) {
+					t.Fatalf("row %d step %d: validity %v of row %d", k, i, got, r)
+				}
+			}
+		}
+		for i := range steps {
+			there := exists && rows[i] >= 0
+			checkStep(t, e, tab, &draw, rows, i, there, k*steps+i, h, w, img, val, mask)
+			label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*(k*steps+i):]))
+			measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*(k*steps+i):]))
+			if there && (label != rows[i]*10 || measure != float64(rows[i])/4) || !there && (label != 0 || !math.IsNaN(measure)) {
+				t.Fatalf("row %d step %d: values %d %v of row %d, there: %v", k, i, label, measure, rows[i], there)
+			}
+		}
+	}
+}
+
+func sourceOf(e *Engine, dataset int) int {
+	return slices.IndexFunc(e.Sources(), func(s SourceInfo) bool { return slices.Contains(s.Datasets, dataset) })
+}
+
+func rowsGood(e *Engine, tab *fakeTable, d *shuffle.Draw) bool {
+	rows := make([]int64, e.Plan().Length(d.Dataset))
+	e.Plan().Rows(d, rows)
+	return !slices.ContainsFunc(rows, func(r int64) bool { return tab.broken[r] != nil })
+}
+
+func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows []int64, step int, there bool, at, h, w int, img, val, mask *Tensor) {
+	t.Helper()
+	want := make([]float32, 3*h*w)
+	valid := make([]byte, 3*h*w)
+	wantMask := make([]float32, h/2*w/2)
+	for i := range want {
+		want[i] = -9
+	}
+	if there {
+		lead := tab.assets[[2]int64{0, rows[0]}]
+		a, m := tab.assets[[2]int64{0, rows[step]}], tab.assets[[2]int64{1, rows[step]}]
+		var weights *shuffle.Weights
+		if d := e.leaves[draw.Dataset]; d.weights != nil {
+			weights, _ = d.weights.of(draw.Row, lead.h, lead.w)
+		}
+		box, _ := e.Plan().Window(draw, lead.h, lead.w, weights)
+		if e.spec.Sampler.Kind == WholeChip {
+			box = shuffle.Box{H: h, W: w}
+		}
+		half := shuffle.Box{Y: box.Y / 2, X: box.X / 2, H: box.H / 2, W: box.W / 2}
+		resized := e.spec.Sampler.Kind == ResizedWindow
+		n := e.spec.Fields[0].Normalize
+		for y := range h {
+			for x := range w {
+				ty, tx := draw.Transform.Apply(y, x, h, w)
+				for c := range 3 {
+					v, ok := expected(a, box, c, y, x, h, w, resized)
+					if ok {
+						p := v * float32(n.Scale[c])
+						want[(c*h+ty)*w+tx], valid[(c*h+ty)*w+tx] = p+float32(n.Offset[c]), 1
+					}
+				}
+			}
+		}
+		for y := range h / 2 {
+			for x := range w / 2 {
+				ty, tx := draw.Transform.Apply(y, x, h/2, w/2)
+				v, _ := expected(m, half, 0, y, x, h/2, w/2, false)
+				wantMask[ty*(w/2)+tx] = v
+			}
+		}
+	}
+	for i := range want {
+		if got := float32At(img.Data, at*3*h*w+i); got != want[i] || val.Data[at*3*h*w+i] != valid[i] {
+			t.Fatalf("%+v: image %d (%d, %d, %d) is %v valid %d, want %v valid %d", *draw, at, i/h/w, i/w%h, i%w, got, val.Data[at*3*h*w+i], want[i], valid[i])
+		}
+	}
+	for i := range wantMask {
+		if got := uint16At(mask.Data, at*(h/2)*(w/2)+i); float32(got) != wantMask[i] {
+			t.Fatalf("%+v: mask %d element %d is %d, want %v", *draw, at, i, got, wantMask[i])
+		}
+	}
+}
+
+// drawSampler returns any sampler.
+func drawSampler(rt *rapid.T) Sampler {
+	side := func(name string, most int) int { return 2 * rapid.IntRange(1, most/2).Draw(rt, name) }
+	s := Sampler{Height: side("h", 20), Width: side("w", 24)}
+	switch s.Kind = rapid.SampledFrom([]string{WholeChip, RandomWindow, GridWindow, ResizedWindow, TileWindow}).Draw(rt, "kind"); s.Kind {
+	case WholeChip:
+		s = Sampler{}
+	case RandomWindow:
+		s.PerAsset = rapid.IntRange(1, 3).Draw(rt, "per")
+	case GridWindow:
+		s.StrideY, s.StrideX = side("sy", 14), side("sx", 14)
+		s.Pad = rapid.Bool().Draw(rt, "pad")
+	case ResizedWindow:
+		s.OfAsset = rapid.Bool().Draw(rt, "of asset")
+		s.Ratio = rapid.SampledFrom([]float64{1, 1.5, 3}).Draw(rt, "ratio")
+		s.PerAsset = rapid.IntRange(1, 3).Draw(rt, "per")
+	case TileWindow:
+		s.TileHeight, s.TileWidth = side("th", 12), side("tw", 12)
+		s.PerVisit, s.Pool = rapid.IntRange(1, 4).Draw(rt, "k"), rapid.IntRange(1, 5).Draw(rt, "b")
+		s.PerAsset = rapid.IntRange(0, 3).Draw(rt, "visits")
+	}
+	return s
+}
+
+// drawSpec returns a spec over tables "a" and "b" with everything that there is.
+func drawSpec(rt *rapid.T) Spec {
+	s := Spec{
+		Fields: slices.Clone(sampledFields), BatchSize: rapid.IntRange(1, 6).Draw(rt, "g"), Seed: rapid.Uint64().Draw(rt, "seed"),
+		Shuffle: rapid.Bool().Draw(rt, "shuffle"), Sampler: drawSampler(rt),
+		BadSamples: rapid.SampledFrom([]string{BadSkip, BadReplace, BadFill}).Draw(rt, "policy"),
+	}
+	s.Fields[0].Pad, s.Fields[1].Pad = true, true
+	sets := []string{"", "flip_x", "flip_y", "flips"}
+	if s.Sampler.Height == s.Sampler.Width && s.Sampler.Height > 0 {
+		sets = append(sets, "rotations", "d4", "d4")
+	}
+	s.Augment = rapid.SampledFrom(sets).Draw(rt, "augment")
+	subset := func() (u Subset) {
+		if rapid.Bool().Draw(rt, "where") {
+			u.Where = []Condition{{"cloud", "<", json.RawMessage("7")}}
+		}
+		if rapid.Bool().Draw(rt, "split") {
+			u.Split, u.Use = &Split{By: "hash", Shares: []Share{{Name: "train", Weight: 3}, {Name: "val", Weight: 1}}}, "train"
+		}
+		return u
+	}
+	inTime := rapid.IntRange(0, 3).Draw(rt, "time") == 0
+	in := &Time{Key: "site", Order: "date", Length: rapid.IntRange(1, 4).Draw(rt, "t"), Stride: rapid.IntRange(0, 3).Draw(rt, "ts")}
+	if inTime {
+		s.Fields[0].Layout, s.Fields[1].Layout = "n t b y x", "(n t) y x"
+	}
+	if rapid.IntRange(0, 2).Draw(rt, "mixed") > 0 {
+		s.Source, s.Subset = "a", subset()
+		if inTime {
+			s.Time = in
+		} else if rapid.Bool().Draw(rt, "strata") {
+			s.Strata = &Strata{Column: "class", Until: rapid.SampledFrom([]string{"", UntilShortest, UntilLongest}).Draw(rt, "until")}
+		}
+		return s
+	}
+	for _, name := range []string{"a", "b"} {
+		c := Source{Source: name, Name: name, Weight: rapid.Float64Range(0.5, 2).Draw(rt, "weight"), Subset: subset()}
+		if inTime {
+			c.Time = in
+		}
+		s.Sources = append(s.Sources, c)
+	}
+	if s.Sampler.Kind == WholeChip { // of two sizes
+		s.Sampler.Height, s.Sampler.Width = 22, 24
+		if s.Augment == "d4" || s.Augment == "rotations" {
+			s.Augment = "flips"
+		}
+	}
+	s.Until = rapid.SampledFrom([]string{UntilShortest, UntilLongest}).Draw(rt, "until")
+	if rapid.Bool().Draw(rt, "nested") {
+		s.Sources = []Source{{Mixture: Mixture{Sources: s.Sources[:1]}}, s.Sources[1]}
+	}
+	return s
+}
+
+// tables returns "a" and "b", with columns and a few broken rows.
+func sampledTables() map[string]*fakeTable {
+	tabs := map[string]*fakeTable{"a": chips(7, 17), "b": chips(8, 9)}
+	for _, tab := range tabs {
+		tab.kinds = tab.kinds[:4]
+		tab.ints("cloud", func(r int64) int64 { return r * 7 % 10 })
+		tab.ints("site", func(r int64) int64 { return r % 4 })
+		tab.texts("date", func(r int64) string { return fmt.Sprintf("2024-%02d-01", (r*5)%12+1) })
+		tab.texts("class", func(r int64) string { return []string{"forest", "water", ""}[r%3] })
+		gone := fault.New(fault.Corrupt, "tile", 3, "broken")
+		tab.broken = map[int64]error{3: gone, 8: gone}
+	}
+	return tabs
+}
+
+// TestAnySampledBatchAgainstIndexByIndex compares batches of random specs with a reader that looks every
+// element up.
+func TestAnySampledBatchAgainstIndexByIndex(t *testing.T) {
+	tabs := sampledTables()
+	met := map[string]int{}
+	rapid.Check(t, func(rt *rapid.T) {
+		spec := drawSpec(rt)
+		e, err := tryMixed(spec, tabs, 2)
+		if err != nil {
+			if strings.Contains(err.Error(), "is selected") || strings.Contains(err.Error(), "has a value") {
+				return
+			}
+			rt.Fatal(err)
+		}
+		defer e.Close()
+		met[spec.Sampler.Kind]++
+		world := rapid.IntRange(1, 3).Draw(rt, "world")
+		tk := shuffle.StepTicket(rapid.Uint64Range(0, 5).Draw(rt, "epoch"), rapid.Int64Range(0, e.Steps()-1).Draw(rt, "step"),
+			spec.BatchSize, rapid.IntRange(0, world-1).Draw(rt, "rank"), world)
+		b := wait(t, e.Start(context.Background(), tk, false))
+		checkSampled(t, e, tabs, tk, b)
+		b.Release()
+	})
+	if len(met) < 5 {
+		t.Errorf("samplers met: %v", met)
+	}
+}
+
+// TestHashOfOldSpecs holds the spec hash to what it was when a spec had one source and two samplers: runs go
+// on across versions.
+func TestHashOfOldSpecs(t *testing.T) {
+	e := openFake(t, Spec{BatchSize: 4, Seed: 5, Shuffle: true, Sampler: Sampler{Kind: RandomWindow, Height: 8, Width: 6, PerAsset: 2}, Fields: []Field{{Name: "image"}, {Name: "mask"}}}, chips(1, 3), 1)
+	h := xxh3.Hash128([]byte(`{"order":1,"fingerprint":"fake","spec":{"version":1,"source":"","fields":[` +
+		`{"name":"image","dtype":"native","layout":"n b y x"},{"name":"mask","dtype":"native","layout":"n b y x"}],` +
+		`"batch_size":4,"shuffle":true,"seed":5,"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2},"bad_samples":"error"}}`))
+	if want := fmt.Sprintf("%016x%016x", h.Hi, h.Lo); e.Hash() != want {
+		t.Errorf("hash %s, was %s", e.Hash(), want)
+	}
+}
+
+// fixedSpecs are specs that between them have everything.
+func fixedSpecs() map[string]Spec {
+	base := func(s Sampler) Spec {
+		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 3, Shuffle: true, Sampler: s, BadSamples: BadReplace, Augment: "flips"}
+	}
+	tiles := base(Sampler{Kind: TileWindow, Height: 8, Width: 8, TileHeight: 10, TileWidth: 10, PerVisit: 4, Pool: 3})
+	tiles.Augment = "d4"
+	resized := base(Sampler{Kind: ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
+	resized.Augment = "rotations"
+	mixed := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	mixed.Source, mixed.Until, mixed.BadSamples = "", UntilLongest, BadFill
+	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{"class", "==", json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
+	inTime := base(Sampler{Kind: GridWindow, Height: 12, Width: 12, StrideY: 6})
+	inTime.BadSamples = BadSkip
+	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"
+	inTime.Time = &Time{Key: "site", Order: "date", Length: 3}
+	strata := base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
+	strata.Strata = &Strata{Column: "class"}
+	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "strata": strata}
+}
+
+// TestSampledRunsAreTheSame: for any number of workers and ranks, resumed at any step, and sent in the native
+// dtype.
+func TestSampledRunsAreTheSame(t *testing.T) {
+	tabs := sampledTables()
+	for name, spec := range fixedSpecs() {
+		t.Run(name, func(t *testing.T) {
+			e := openMixed(t, spec, tabs, 1)
+			want, states := collect(t, e, LoaderOptions{Epochs: 2})
+			if int64(len(want)) != 2*e.Steps() || len(want) < 6 {
+				t.Fatalf("%d batches in two epochs of %d steps", len(want), e.Steps())
+			}
+			for _, workers := range []int{2, 7} {
+				got, _ := collect(t, openMixed(t, spec, tabs, workers), LoaderOptions{Epochs: 2, Prefetch: workers})
+				sameRun(t, fmt.Sprint(workers, " workers"), got, want)
+			}
+			for i := range states {
+				got, _ := collect(t, e, LoaderOptions{Epochs: 2, State: &states[i]})
+				sameRun(t, fmt.Sprint("resumed after ", i), got, want[i+1:])
+			}
+			ctx := context.Background()
+			for step := range e.Steps() {
+				whole := wait(t, e.Start(ctx, shuffle.StepTicket(1, step, 5, 0, 1), false))
+				checkSampled(t, e, tabs, shuffle.StepTicket(1, step, 5, 0, 1), whole)
+				for _, world := range []int{3, 8} {
+					for rank := range world {
+						tk := shuffle.StepTicket(1, step, 5, rank, world)
+						b := wait(t, e.Start(ctx, tk, false))
+						checkSampled(t, e, tabs, tk, b)
+						b.Release()
+					}
+				}
+				native := wait(t, e.Start(ctx, shuffle.StepTicket(1, step, 5, 0, 1), true))
+				for i := range native.Tensors {
+					if n := &native.Tensors[i]; n.Convert != nil {
+						n.Data, n.DType = slowConvert(*n), n.Convert.To
+					}
+				}
+				if string(flat(native)) != string(flat(whole)) {
+					t.Fatalf("step %d: the native form differs", step)
+				}
+				native.Release()
+				whole.Release()
+			}
+		})
+	}
+}
+
+func sameRun(t *testing.T, what string, got, want [][]byte) {
+	t.Helper()
+	if len(got) != len(want) {
+		t.Fatalf("%s: %d batches, want %d", what, len(got), len(want))
+	}
+	for i := range want {
+		if string(got[i]) != string(want[i]) {
+			t.Fatalf("%s: batch %d differs", what, i)
+		}
+	}
+}
+
+// TestNativeSampled: an image without validity travels in its native dtype.
+func TestNativeSampled(t *testing.T) {
+	tabs := sampledTables()
+	spec := fixedSpecs()["mixed"]
+	spec.Fields[0].Validity = ""
+	spec.BadSamples = BadReplace
+	e := openMixed(t, spec, tabs, 3)
+	ctx := context.Background()
+	for step := range e.Steps() {
+		tk := shuffle.StepTicket(0, step, 5, 0, 1)
+		whole, native := wait(t, e.Start(ctx, tk, false)), wait(t, e.Start(ctx, tk, true))
+		n := native.Tensor("image")
+		if n.Convert == nil {
+			t.Fatal("the image is not native")
+		}
+		n.Data, n.DType = slowConvert(*n), n.Convert.To
+		if string(flat(native)) != string(flat(whole)) {
+			t.Fatalf("step %d: the native form differs", step)
+		}
+		whole.Release()
+		native.Release()
+	}
+}

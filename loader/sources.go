@@ -1,0 +1,502 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// Mixture draws samples from several sources in fixed proportions. See docs/order.md.
+type Mixture struct {
+	// Sources are what is mixed; empty where there is one source.
+	Sources []Source `json:"sources,omitempty"`
+	// Temperature weights the sources by their numbers of samples to the power of 1/Temperature: in
+	// proportion at 1, more evenly above. 0: by their weights.
+	Temperature float64 `json:"temperature,omitempty"`
+	// Until says when an epoch ends: "shortest" (default), "longest" or "length".
+	Until string `json:"until,omitempty"`
+	// Length is the samples of an epoch, with "length".
+	Length int64 `json:"length,omitempty"`
+}
+
+// Rules for the end of a mixture's epoch.
+const (
+	UntilShortest = "shortest" // when a source would begin again
+	UntilLongest  = "longest"  // when every source has given every sample
+	UntilLength   = "length"   // after Length samples
+)
+
+// Source is one of the sources of a mixture: a dataset, or a mixture again.
+type Source struct {
+	// Name names it in errors and reports. Default: its number.
+	Name string `json:"name,omitempty"`
+	// Source is what Spec.Source is.
+	Source string `json:"source,omitempty"`
+	// Fields say in what this source's fields differ from the spec's of the same name: where they are found,
+	// their bands, normalisation, fill and padding.
+	Fields []Field `json:"fields,omitempty"`
+	// Sampler takes the place of the spec's; windows must come out at the same size.
+	Sampler *Sampler `json:"sampler,omitempty"`
+	// Weight is the source's share, relative to that of the others. Default 1.
+	Weight float64 `json:"weight,omitempty"`
+	// Count is how often the source stands in 10,000 positions. It is filled in.
+	Count int64 `json:"count,omitempty"`
+	Subset
+	Mixture
+}
+
+// Subset says which rows of a dataset count, and how they are grouped.
+type Subset struct {
+	// Where are conditions that a row has to meet, all of them.
+	Where []Condition `json:"where,omitempty"`
+	// Split gives the rows to named parts, and Use says which of them counts.
+	Split *Split `json:"split,omitempty"`
+	Use   string `json:"use,omitempty"`
+	// Strata draws from the rows of every value of a column in fixed proportions.
+	Strata *Strata `json:"strata,omitempty"`
+	// Time makes sequences of rows the samples.
+	Time *Time `json:"time,omitempty"`
+}
+
+// Condition compares a column with a value. A null meets none.
+type Condition struct {
+	Column string `json:"column"`
+	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
+	Op string `json:"op"`
+	// Value is a number or a text, as the column has; with "in" a list of them.
+	Value json.RawMessage `json:"value"`
+}
+
+// Split gives rows to named parts. Rows that are added or taken away later move no others.
+type Split struct {
+	// By is "hash" (of the row's id), "column" (of its value: equal values stay together), "date" (ranges of
+	// a column) or "cell" (of its place on the ground: neighbours stay together).
+	By     string `json:"by"`
+	Column string `json:"column,omitempty"` // with "column" and "date"
+	// Seed of the hash. It is not the spec's: a split stays what it is from run to run.
+	Seed uint64 `json:"seed,omitempty"`
+	// Shares are the parts in order, but with "date".
+	Shares []Share `json:"shares,omitempty"`
+	// Ranges are the parts, with "date".
+	Ranges []Range `json:"ranges,omitempty"`
+	// Size of a cell in units of Columns.
+	Size float64 `json:"size,omitempty"`
+	// Columns are the least x, least y, greatest x and greatest y of a row. Default: minx, miny, maxx,
+	// maxy, which catalogs have.
+	Columns []string `json:"columns,omitempty"`
+}
+
+// Share is a part of a split: its weight relative to the others, or, filled in, its parts of 2^32.
+type Share struct {
+	Name   string  `json:"name"`
+	Weight float64 `json:"weight,omitempty"`
+	Parts  int64   `json:"parts,omitempty"`
+}
+
+// Range is the rows of From <= value < To of a column: numbers, or texts in the order of their bytes, as
+// ISO 8601 dates are. Nothing stands for no bound.
+type Range struct {
+	Name string          `json:"name"`
+	From json.RawMessage `json:"from,omitempty"`
+	To   json.RawMessage `json:"to,omitempty"`
+}
+
+// Strata is a mixture of the rows of every value of a column.
+type Strata struct {
+	Column string `json:"column"`
+	// Temperature as in Mixture; 0: every value as often as any other (class-balanced).
+	Temperature float64 `json:"temperature,omitempty"`
+	// Until as in Mixture. Default "length".
+	Until string `json:"until,omitempty"`
+	// Length of an epoch. Default: as many samples as all rows have.
+	Length int64 `json:"length,omitempty"`
+}
+
+// Time makes sequences of rows the samples: the rows of a key in order of their time.
+type Time struct {
+	// Key is the column whose value the rows of a series share, Order the column that orders them: numbers,
+	// or texts such as ISO 8601 dates.
+	Key   string `json:"key"`
+	Order string `json:"order"`
+	// Length is T, the steps of a sample. Stride is the steps between the first ones of two samples of
+	// a series. Default: Length.
+	Length int `json:"length"`
+	Stride int `json:"stride,omitempty"`
+	// Cut leaves out the end of a series that does not fill a sample; otherwise it is padded.
+	Cut bool `json:"cut,omitempty"`
+	// Validity names a further uint8 tensor (n t): 1 for a step that exists, 0 for padding. Default
+	// "steps".
+	Validity string `json:"validity,omitempty"`
+}
+
+// Limits of a spec's sources.
+const (
+	maxSources    = 1000
+	maxMixed      = 8 // mixtures in mixtures
+	maxConditions = 100
+	maxShares     = 1000
+	maxSteps      = 1 << 16
+)
+
+func (m Mixture) withDefaults() Mixture {
+	if len(m.Sources) == 0 {
+		return m
+	}
+	if m.Until == "" {
+		m.Until = UntilShortest
+	}
+	m.Sources = slices.Clone(m.Sources)
+	for i := range m.Sources {
+		s := &m.Sources[i]
+		if s.Sampler != nil {
+			f := s.Sampler.withDefaults()
+			s.Sampler = &f
+		}
+		s.Subset = s.Subset.withDefaults()
+		s.Mixture = s.Mixture.withDefaults()
+	}
+	return m
+}
+
+func (s Subset) withDefaults() Subset {
+	s.Where = slices.Clone(s.Where)
+	for i := range s.Where {
+		s.Where[i].Value = compacted(s.Where[i].Value)
+	}
+	if s.Split != nil {
+		f := s.Split.withDefaults()
+		s.Split = &f
+	}
+	if s.Strata != nil && s.Strata.Until == "" {
+		f := *s.Strata
+		f.Until = UntilLength
+		s.Strata = &f
+	}
+	if s.Time != nil {
+		f := *s.Time
+		if f.Stride == 0 {
+			f.Stride = f.Length
+		}
+		if f.Validity == "" {
+			f.Validity = "steps"
+		}
+		s.Time = &f
+	}
+	return s
+}
+
+func (s Split) withDefaults() Split {
+	if s.By == "cell" && s.Columns == nil {
+		s.Columns = []string{"minx", "miny", "maxx", "maxy"}
+	}
+	s.Ranges = slices.Clone(s.Ranges)
+	for i := range s.Ranges {
+		s.Ranges[i].From, s.Ranges[i].To = compacted(s.Ranges[i].From), compacted(s.Ranges[i].To)
+	}
+	weights := make([]float64, len(s.Shares))
+	for i, h := range s.Shares {
+		if h.Parts != 0 {
+			return s
+		}
+		weights[i] = h.Weight
+	}
+	parts, err := shuffle.Apportion(shuffle.SplitTotal, weights)
+	if err != nil {
+		return s // validate says so
+	}
+	s.Shares = slices.Clone(s.Shares)
+	for i := range s.Shares {
+		s.Shares[i].Parts, s.Shares[i].Weight = parts[i], 0
+	}
+	return s
+}
+
+// compacted returns JSON without its white space, so that it does not matter.
+func compacted(m json.RawMessage) json.RawMessage {
+	var b bytes.Buffer
+	if json.Compact(&b, m) != nil {
+		return m
+	}
+	return b.Bytes()
+}
+
+// source is the outermost source of a spec.
+func (s *Spec) source() Source {
+	return Source{Source: s.Source, Subset: s.Subset, Mixture: s.Mixture}
+}
+
+// inTime reports whether samples are sequences.
+func (s *Spec) inTime() bool { return s.steps() != nil }
+
+// steps returns how samples are sequences, the same in every source, or nil.
+func (s *Spec) steps() *Time {
+	src := s.source()
+	for len(src.Sources) > 0 {
+		if src.Time != nil {
+			return src.Time
+		}
+		src = src.Sources[0]
+	}
+	return src.Time
+}
+
+// SourceColumn is the tensor of a mixture's batch that says of which dataset a row is.
+const SourceColumn = "source"
+
+// extras are the names of tensors that are no fields.
+func (s *Spec) extras() (names []string) {
+	if len(s.Sources) > 0 {
+		names = append(names, SourceColumn)
+	}
+	if t := s.steps(); t != nil {
+		names = append(names, t.Validity)
+	}
+	return names
+}
+
+// walk visits all sources, the outermost first.
+func (s *Spec) walk(visit func(Source, int) error) error {
+	var into func(Source, int) error
+	into = func(src Source, depth int) error {
+		if err := visit(src, depth); err != nil {
+			return err
+		}
+		for i, c := range src.Sources {
+			if err := into(c, depth+1); err != nil {
+				return inSource(c.named(i), err)
+			}
+		}
+		return nil
+	}
+	return into(s.source(), 0)
+}
+
+// named returns the name of source number i.
+func (s *Source) named(i int) string {
+	if s.Name != "" {
+		return s.Name
+	}
+	return fmt.Sprint(i)
+}
+
+func (s *Spec) validateSources() error {
+	fields := map[string]bool{}
+	for _, f := range s.Fields {
+		fields[f.Name] = true
+	}
+	n, steps := 0, s.steps()
+	return s.walk(func(src Source, depth int) error {
+		if n++; n > maxSources {
+			return fmt.Errorf("over %d sources", maxSources)
+		}
+		if depth > maxMixed {
+			return fmt.Errorf("mixtures in mixtures over %d deep", maxMixed)
+		}
+		if err := src.validate(depth, fields); err != nil {
+			return err
+		}
+		if len(src.Sources) > 0 {
+			return nil
+		}
+		if (src.Time == nil) != (steps == nil) || steps != nil && (src.Time.Length != steps.Length || src.Time.Validity != steps.Validity) {
+			return errors.New("time: all sources need sequences of the same length, with the same name for their validity")
+		}
+		return nil
+	})
+}
+
+func (s *Source) validate(depth int, fields map[string]bool) error {
+	mixed := len(s.Sources) > 0
+	switch {
+	case mixed && s.Source != "":
+		return errors.New("both source and sources are given")
+	case !mixed && s.Source == "":
+		return errors.New("source is empty")
+	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0):
+		return errors.New("temperature, until and length are members of a mixture")
+	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
+		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
+	case s.Weight < 0 || s.Count < 0:
+		return fmt.Errorf("weight %v", s.Weight)
+	}
+	for _, f := range s.Fields {
+		if !fields[f.Name] {
+			return fmt.Errorf("field %q: the spec has no field of this name", f.Name)
+		}
+		if f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
+			return fmt.Errorf("field %q: layout, sizes, dtype and validity are the spec's", f.Name)
+		}
+		f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
+		if err := f.validate(); err != nil {
+			return fmt.Errorf("field %q: %w", f.Name, err)
+		}
+	}
+	if s.Sampler != nil {
+		if err := s.Sampler.validate(); err != nil {
+			return fmt.Errorf("sampler: %w", err)
+		}
+	}
+	if mixed {
+		return validUntil(s.Until, s.Length, s.Temperature)
+	}
+	return s.Subset.validate()
+}
+
+func validUntil(until string, length int64, temperature float64) error {
+	switch {
+	case until != UntilShortest && until != UntilLongest && until != UntilLength:
+		return fmt.Errorf("until %q is none of %q, %q, %q", until, UntilShortest, UntilLongest, UntilLength)
+	case length < 0 || length > maxSamples || until != UntilLength && length != 0:
+		return fmt.Errorf("length %d with until %q", length, until)
+	case !(temperature >= 0):
+		return fmt.Errorf("temperature %v", temperature)
+	}
+	return nil
+}
+
+func (s *Subset) validate() error {
+	if len(s.Where) > maxConditions {
+		return fmt.Errorf("where: %d conditions", len(s.Where))
+	}
+	for _, c := range s.Where {
+		if c.Column == "" || !slices.Contains(operators, c.Op) {
+			return fmt.Errorf("where: column %q, operator %q is none of %q", c.Column, c.Op, operators)
+		}
+		if _, err := c.operands(); err != nil {
+			return fmt.Errorf("where: column %q: %w", c.Column, err)
+		}
+	}
+	if (s.Split == nil) != (s.Use == "") {
+		return errors.New("split and use go together")
+	}
+	if s.Split != nil {
+		if err := s.Split.validate(s.Use); err != nil {
+			return fmt.Errorf("split: %w", err)
+		}
+	}
+	if t := s.Strata; t != nil {
+		if t.Column == "" {
+			return errors.New("strata: no column")
+		}
+		if err := validUntil(t.Until, t.Length, t.Temperature); err != nil {
+			return fmt.Errorf("strata: %w", err)
+		}
+	}
+	if t := s.Time; t != nil {
+		switch {
+		case t.Key == "" || t.Order == "":
+			return errors.New("time: needs key and order, two columns")
+		case t.Length < 1 || t.Length > maxSteps || t.Stride < 1 || t.Stride > maxSteps:
+			return fmt.Errorf("time: sequences of %d steps every %d, not in 1..%d", t.Length, t.Stride, maxSteps)
+		case s.Strata != nil:
+			return errors.New("time: sequences cannot be drawn by strata")
+		}
+	}
+	return nil
+}
+
+func (s *Split) validate(use string) error {
+	var names []string
+	switch s.By {
+	case "hash", "column", "cell":
+		h := s.hash()
+		if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
+			return fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
+		}
+		if err := h.Check(); err != nil {
+			return err
+		}
+		for _, h := range s.Shares {
+			names = append(names, h.Name)
+		}
+	case "date":
+		if len(s.Ranges) > maxShares || len(s.Ranges) == 0 || s.Shares != nil {
+			return fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
+		}
+		for _, r := range s.Ranges {
+			for _, v := range []json.RawMessage{r.From, r.To} {
+				if len(v) == 0 {
+					continue
+				}
+				if _, err := operandOf(v); err != nil {
+					return fmt.Errorf("range %q: %w", r.Name, err)
+				}
+			}
+			names = append(names, r.Name)
+		}
+	default:
+		return fmt.Errorf("by %q is none of \"hash\", \"column\", \"date\", \"cell\"", s.By)
+	}
+	switch {
+	case (s.By == "column" || s.By == "date") != (s.Column != ""):
+		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
+	case (s.By == "cell") != (s.Size != 0) || s.Size < 0 || s.By == "cell" && len(s.Columns) != 4:
+		return fmt.Errorf("by %q, cells of size %v and %d columns of bounds", s.By, s.Size, len(s.Columns))
+	case !slices.Contains(names, use):
+		return fmt.Errorf("no part %q; there are %q", use, names)
+	}
+	return nil
+}
+
+// hash returns the split as package shuffle has it.
+func (s *Split) hash() shuffle.Split {
+	h := shuffle.Split{Seed: s.Seed}
+	for _, p := range s.Shares {
+		h.Shares = append(h.Shares, shuffle.Share{Name: p.Name, Parts: p.Parts})
+	}
+	return h
+}
+
+// fieldsOf returns the fields of a source of the spec.
+func (s *Spec) fieldsOf(src *Source) []Field {
+	out := slices.Clone(s.Fields)
+	for i := range out {
+		f := &out[i]
+		for _, o := range src.Fields {
+			if o.Name != f.Name {
+				continue
+			}
+			if o.Column != "" || o.Pattern != "" || o.Blob != "" {
+				f.Column, f.Pattern, f.Blob = o.Column, o.Pattern, o.Blob
+			}
+			if o.Bands != nil {
+				f.Bands = o.Bands
+			}
+			if o.Normalize != nil {
+				f.Normalize = o.Normalize
+			}
+			if o.Fill != nil {
+				f.Fill = o.Fill
+			}
+			f.Pad = f.Pad || o.Pad
+			if o.Resample != "" {
+				f.Resample = o.Resample
+			}
+		}
+	}
+	return out
+}
+
+// columns are the columns of its table that a subset is made by.
+func (s *Subset) columns() (names []string) {
+	for _, c := range s.Where {
+		names = append(names, c.Column)
+	}
+	if s.Split != nil {
+		if s.Split.Column != "" {
+			names = append(names, s.Split.Column)
+		}
+		names = append(names, s.Split.Columns...)
+	}
+	if s.Strata != nil {
+		names = append(names, s.Strata.Column)
+	}
+	if s.Time != nil {
+		names = append(names, s.Time.Key, s.Time.Order)
+	}
+	return names
+}

@@ -1,0 +1,449 @@
+package loader
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// columns is what selecting rows needs of a dataset. *catalog.Table has it.
+type columns interface {
+	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
+	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
+}
+
+// operators of a Condition.
+var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
+
+// operand is a number or a text: what a column's values are compared with.
+type operand struct {
+	text    string
+	isText  bool
+	isFloat bool
+	int     int64
+	float   float64
+}
+
+func operandOf(m json.RawMessage) (o operand, err error) {
+	d := json.NewDecoder(bytes.NewReader(m))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return o, errors.New("value is not JSON")
+	}
+	switch v := v.(type) {
+	case string:
+		return operand{text: v, isText: true}, nil
+	case json.Number:
+		if i, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return operand{int: i, float: float64(i)}, nil
+		}
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err != nil {
+			return o, fmt.Errorf("value %s is not a number of float64", v)
+		}
+		return operand{isFloat: true, float: f}, nil
+	}
+	return o, fmt.Errorf("value %s is neither a number nor a text", m)
+}
+
+// operands returns what the column is compared with: one operand, or with "in" several.
+func (c *Condition) operands() ([]operand, error) {
+	if c.Op != "in" {
+		o, err := operandOf(c.Value)
+		return []operand{o}, err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(c.Value, &list); err != nil || len(list) == 0 {
+		return nil, errors.New("\"in\" needs a list of values")
+	}
+	out := make([]operand, len(list))
+	for i, m := range list {
+		var err error
+		if out[i], err = operandOf(m); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// compare orders a value of a column against an operand of its kind; NaN is false in every comparison.
+func (o *operand) compare(k catalog.Kind, v catalog.Value) (c int, ordered bool) {
+	switch {
+	case o.isText:
+		return cmp.Compare(v.Text, o.text), true
+	case k == catalog.Int && !o.isFloat:
+		return cmp.Compare(v.Int, o.int), true
+	}
+	f := v.Float
+	if k == catalog.Int {
+		f = float64(v.Int)
+	}
+	return cmp.Compare(f, o.float), !math.IsNaN(f)
+}
+
+// suits checks that an operand is of a column's kind.
+func (o *operand) suits(k catalog.Kind, column string) error {
+	if o.isText != (k == catalog.Text) {
+		return fmt.Errorf("column %q holds %ss, which are not compared with %s", column, k, map[bool]string{true: "texts", false: "numbers"}[o.isText])
+	}
+	return nil
+}
+
+func (c *Condition) meets(k catalog.Kind, v catalog.Value, with []operand) bool {
+	if v.Null {
+		return false
+	}
+	for i := range with {
+		d, ordered := with[i].compare(k, v)
+		if !ordered {
+			if c.Op == "!=" {
+				return true
+			}
+			continue
+		}
+		ok := false
+		switch c.Op {
+		case "==", "in":
+			ok = d == 0
+		case "!=":
+			ok = d != 0
+		case "<":
+			ok = d < 0
+		case "<=":
+			ok = d <= 0
+		case ">":
+			ok = d > 0
+		case ">=":
+			ok = d >= 0
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
+
+// selector narrows the rows of a dataset down.
+type selector struct {
+	table table
+	keep  []bool // nil: all
+}
+
+// columns returns the dataset's columns, or an error if it has none that can be read so.
+func (s *selector) columns() (columns, error) {
+	c, ok := s.table.(columns)
+	if !ok {
+		return nil, errors.New("this dataset has no columns")
+	}
+	return c, nil
+}
+
+func (s *selector) init() {
+	if s.keep == nil {
+		s.keep = make([]bool, s.table.Len())
+		for i := range s.keep {
+			s.keep[i] = true
+		}
+	}
+}
+
+// scan visits the values of a column. The kind is known to visit.
+func (s *selector) scan(ctx context.Context, column string, visit func(row int64, k catalog.Kind, v catalog.Value) error) error {
+	c, err := s.columns()
+	if err != nil {
+		return err
+	}
+	// The kind comes with the end of a scan: one that stops at the first row asks for it.
+	k, err := c.Scan(ctx, column, func(int64, catalog.Value) error { return errEnough })
+	if err != nil && !errors.Is(err, errEnough) {
+		return err
+	}
+	_, err = c.Scan(ctx, column, func(row int64, v catalog.Value) error { return visit(row, k, v) })
+	return err
+}
+
+var errEnough = errors.New("loader: enough")
+
+// where drops the rows that do not meet a condition.
+func (s *selector) where(ctx context.Context, c Condition) error {
+	with, err := c.operands()
+	if err != nil {
+		return err
+	}
+	s.init()
+	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
+		if row == 0 {
+			for i := range with {
+				if err := with[i].suits(k, c.Column); err != nil {
+					return err
+				}
+			}
+		}
+		s.keep[row] = s.keep[row] && c.meets(k, v, with)
+		return nil
+	})
+}
+
+// split drops the rows of other parts than use.
+func (s *selector) split(ctx context.Context, p *Split, use string) error {
+	cols, err := s.columns()
+	if err != nil {
+		return err
+	}
+	s.init()
+	h := p.hash()
+	share := slices.IndexFunc(p.Shares, func(x Share) bool { return x.Name == use })
+	switch p.By {
+	case "hash":
+		return cols.ScanIDs(ctx, func(row int64, id string) error {
+			s.keep[row] = s.keep[row] && h.OfText(id) == share
+			return nil
+		})
+	case "column":
+		return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
+			s.keep[row] = s.keep[row] && !v.Null && h.OfText(textOf(k, v)) == share
+			return nil
+		})
+	case "date":
+		return s.byDate(ctx, p, use)
+	}
+	bounds := make([][4]float64, s.table.Len())
+	for i, name := range p.Columns {
+		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
+			f, err := number(k, v, name)
+			bounds[row][i] = f
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	for row, b := range bounds {
+		s.keep[row] = s.keep[row] && h.OfCell(b, p.Size) == share
+	}
+	return nil
+}
+
+// number returns a value as float64, NaN for a null.
+func number(k catalog.Kind, v catalog.Value, column string) (float64, error) {
+	switch {
+	case v.Null:
+		return math.NaN(), nil
+	case k == catalog.Int:
+		return float64(v.Int), nil
+	case k == catalog.Float:
+		return v.Float, nil
+	}
+	return 0, fmt.Errorf("column %q holds texts, not numbers", column)
+}
+
+// textOf returns a value as the text that a split hashes: integers in decimal, floats as short as they can
+// be read back.
+func textOf(k catalog.Kind, v catalog.Value) string {
+	switch k {
+	case catalog.Int:
+		return strconv.FormatInt(v.Int, 10)
+	case catalog.Float:
+		return strconv.FormatFloat(v.Float, 'g', -1, 64)
+	}
+	return v.Text
+}
+
+func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
+	type bounds struct{ from, to *operand }
+	parts := make([]bounds, len(p.Ranges))
+	for i, r := range p.Ranges {
+		for j, m := range []json.RawMessage{r.From, r.To} {
+			if len(m) == 0 {
+				continue
+			}
+			o, err := operandOf(m)
+			if err != nil {
+				return err
+			}
+			if j == 0 {
+				parts[i].from = &o
+			} else {
+				parts[i].to = &o
+			}
+		}
+	}
+	return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
+		part := ""
+		for i, b := range parts {
+			in := !v.Null
+			for j, o := range []*operand{b.from, b.to} {
+				if o == nil {
+					continue
+				}
+				if err := o.suits(k, p.Column); err != nil {
+					return err
+				}
+				c, ordered := o.compare(k, v)
+				in = in && ordered && (c >= 0) == (j == 0)
+			}
+			if in {
+				part = p.Ranges[i].Name
+				break
+			}
+		}
+		s.keep[row] = s.keep[row] && part == use
+		return nil
+	})
+}
+
+// selectRows returns the rows of a subset, nil for all.
+func selectRows(ctx context.Context, t table, s *Subset) ([]uint32, error) {
+	sel := selector{table: t}
+	for _, c := range s.Where {
+		if err := sel.where(ctx, c); err != nil {
+			return nil, fmt.Errorf("where: %w", err)
+		}
+	}
+	if s.Split != nil {
+		if err := sel.split(ctx, s.Split, s.Use); err != nil {
+			return nil, fmt.Errorf("split: %w", err)
+		}
+	}
+	if sel.keep == nil {
+		return nil, nil
+	}
+	if int64(len(sel.keep)) > math.MaxUint32 {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, of which a part cannot be taken", len(sel.keep))
+	}
+	rows := []uint32{}
+	for i, k := range sel.keep {
+		if k {
+			rows = append(rows, uint32(i))
+		}
+	}
+	return rows, nil
+}
+
+// strata returns the rows of every value of a column, rows with a null left out.
+func strata(ctx context.Context, t table, column string, rows []uint32) ([]shuffle.Stratum[string], error) {
+	keys, present, ints, err := keysOf(ctx, t, column)
+	if err != nil {
+		return nil, err
+	}
+	groups := shuffle.Strata(keys, pick(rows, present))
+	if ints { // in the order of the numbers, not of their digits
+		slices.SortFunc(groups, func(a, b shuffle.Stratum[string]) int {
+			x, _ := strconv.ParseInt(a.Key, 10, 64)
+			y, _ := strconv.ParseInt(b.Key, 10, 64)
+			return cmp.Compare(x, y)
+		})
+	}
+	return groups, nil
+}
+
+// keysOf returns a column's values as texts, and which rows have one.
+func keysOf(ctx context.Context, t table, column string) (keys []string, present []bool, ints bool, err error) {
+	sel := selector{table: t}
+	keys, present = make([]string, t.Len()), make([]bool, t.Len())
+	seen := map[string]string{} // equal texts share their memory
+	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
+		ints = k == catalog.Int
+		text := textOf(k, v)
+		if s, ok := seen[text]; ok {
+			text = s
+		} else {
+			seen[text] = text
+		}
+		keys[row], present[row] = text, !v.Null
+		return nil
+	})
+	return keys, present, ints, err
+}
+
+// pick returns those of rows (nil: all) that are present.
+func pick(rows []uint32, present []bool) []uint32 {
+	out := []uint32{}
+	if rows == nil {
+		for i, p := range present {
+			if p {
+				out = append(out, uint32(i))
+			}
+		}
+		return out
+	}
+	for _, r := range rows {
+		if present[r] {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// series returns the sequences of a dataset. Rows without a key or a time are left out.
+func series(ctx context.Context, t table, w *Time, rows []uint32) (*shuffle.Series, error) {
+	if t.Len() > math.MaxUint32 {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.Len())
+	}
+	keys, present, _, err := keysOf(ctx, t, w.Key)
+	if err != nil {
+		return nil, err
+	}
+	times, timed, err := timesOf(ctx, t, w.Order)
+	if err != nil {
+		return nil, err
+	}
+	for i := range present {
+		present[i] = present[i] && timed[i]
+	}
+	return shuffle.NewSeries(keys, times, pick(rows, present), w.Length, w.Stride, w.Cut)
+}
+
+// timesOf returns numbers in the order of a column's values, and which rows have one.
+func timesOf(ctx context.Context, t table, column string) (times []int64, present []bool, err error) {
+	sel := selector{table: t}
+	times, present = make([]int64, t.Len()), make([]bool, t.Len())
+	var texts []string
+	err = sel.scan(ctx, column, func(row int64, k catalog.Kind, v catalog.Value) error {
+		present[row] = !v.Null
+		switch k {
+		case catalog.Int:
+			times[row] = v.Int
+		case catalog.Float:
+			present[row] = present[row] && !math.IsNaN(v.Float)
+			times[row] = ordered(v.Float)
+		default:
+			if texts == nil {
+				texts = make([]string, t.Len())
+			}
+			texts[row] = v.Text
+		}
+		return nil
+	})
+	if err != nil || texts == nil {
+		return times, present, err
+	}
+	sorted := slices.Clone(texts)
+	slices.Sort(sorted)
+	sorted = slices.Compact(sorted)
+	for i, s := range texts {
+		at, _ := slices.BinarySearch(sorted, s)
+		times[i] = int64(at)
+	}
+	return times, present, nil
+}
+
+// ordered returns a number that is ordered as floats are.
+func ordered(f float64) int64 {
+	b := int64(math.Float64bits(f + 0)) // -0 is 0
+	if b < 0 {
+		b ^= math.MaxInt64
+	}
+	return b
+}
