@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -54,7 +54,7 @@ func (o DecodeOptions) withDefaults() DecodeOptions {
 		o.Stage = StageArray
 	}
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = procs.Workers()
 	}
 	if o.Rounds == 0 {
 		o.Rounds = 5
@@ -224,7 +224,7 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	if err := x.Validate(r.Size(), w.run.o.MaxChunk); err != nil {
 		return 0, err
 	}
-	if n := x.MaxStoredBytes(); cap(w.samples) < n {
+	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.samples) < n {
 		w.samples = view.Aligned(n)
 	}
 	if err := w.prepare(x); err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -40,7 +41,7 @@ func (o LoadOptions) withDefaults() LoadOptions {
 		o.Prefetch = loader.DefaultPrefetch
 	}
 	if o.Options.Workers == 0 {
-		o.Options.Workers = runtime.GOMAXPROCS(0)
+		o.Options.Workers = procs.Workers()
 	}
 	if o.Options.Logger == nil {
 		o.Options.Logger = slog.New(slog.DiscardHandler)

@@ -3,8 +3,8 @@ package loader
 import (
 	"fmt"
 	"log/slog"
-	"runtime"
 
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -17,7 +17,7 @@ const (
 
 // Options say how an engine works. They change no byte of any batch.
 type Options struct {
-	// Workers decode in parallel. Default: GOMAXPROCS.
+	// Workers decode in parallel. Default: GOMAXPROCS; in the command built with libzstd, the processors.
 	Workers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
 	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit. Batches
@@ -52,7 +52,7 @@ func (o Options) closeOpener() {
 
 func (o Options) withDefaults() Options {
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = procs.Workers()
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = DefaultMemoryBytes
