@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"runtime"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -56,13 +57,17 @@ func (o LoadOptions) validate() error {
 	return nil
 }
 
-// Load measures the batches of a loader in this process: samples and bytes of tensors a second,
-// allocations, and the most memory resident. Epochs follow each other without end.
+// Load measures the batches of a loader in this process: samples and bytes of tensors a second, the
+// time to the first batch and the waits for the others, where the workers' time goes, allocations, and
+// the most memory resident. Epochs follow each other without end.
 func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
+	var stages loader.Stages
+	o.Options.Stages = &stages
+	begin := time.Now()
 	e, err := loader.Open(ctx, o.Spec, o.Options)
 	if err != nil {
 		return nil, err
@@ -73,6 +78,10 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		return nil, err
 	}
 	defer l.Close()
+	if _, _, err := take(ctx, l); err != nil {
+		return nil, err
+	}
+	first := time.Since(begin)
 	chunks, err := chunksPerSample(ctx, e.Spec(), o.Options)
 	if err != nil {
 		return nil, err
@@ -88,6 +97,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		}
 	}
 	var m loadRounds
+	before := spentIn(&stages)
 	for i := range o.Rounds {
 		if err := m.round(ctx, l, o.Time, chunks); err != nil {
 			return nil, err
@@ -101,7 +111,10 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("allocations", "a sample", m.perSample), newFigure("allocations", "a chunk", m.perChunk),
 		newFigure("allocated", "bytes a sample", m.bytesPerSample),
 		newFigure("max rss", "MB", []float64{float64(maxRSS(false)) / 1e6}),
+		newFigure("first batch", "ms", []float64{float64(first) / 1e6}),
 	}
+	r.Figures = append(r.Figures, m.waits.figures()...)
+	r.Stages = stageTimes(before, spentIn(&stages), m.rows)
 	return r, nil
 }
 
@@ -123,22 +136,31 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 
 type loadRounds struct {
 	samples, mb, perSample, perChunk, bytesPerSample []float64
+
+	waits waitRounds
+	taken waits // of the round, kept for its memory
+	rows  int64 // of all rounds
 }
 
 func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, chunks float64) error {
 	var before, after runtime.MemStats
+	m.taken = slices.Grow(m.taken[:0], 1<<14)
 	runtime.ReadMemStats(&before)
 	var rows, bytes int64
 	start := time.Now()
 	for rows == 0 || time.Since(start) < d {
+		asked := time.Now()
 		r, b, err := take(ctx, l)
 		if err != nil {
 			return err
 		}
+		m.taken = append(m.taken, time.Since(asked))
 		rows, bytes = rows+r, bytes+b
 	}
 	t := time.Since(start).Seconds()
 	runtime.ReadMemStats(&after)
+	m.waits.add(m.taken)
+	m.rows += rows
 	n := float64(rows)
 	m.samples = append(m.samples, n/t)
 	m.mb = append(m.mb, float64(bytes)/1e6/t)

@@ -34,6 +34,7 @@ type assetReader struct {
 	opener   source.Opener
 	maxChunk int
 	decoder  *chunk.Decoder
+	clock    *Clock // nil: nobody asks
 	plan     chunk.RunPlan
 	stored   []byte // bytes of a run
 	samples  []byte // one decoded chunk
@@ -41,6 +42,13 @@ type assetReader struct {
 
 func newAssetReader(o Options) *assetReader {
 	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, decoder: chunk.NewDecoder(codecs())}
+}
+
+// time sets the clock that is told what the reader does.
+func (r *assetReader) time(c *Clock) {
+	if r.clock = c; c != nil {
+		r.decoder.Decompressed = func() { c.Lap(StageDecode) }
+	}
 }
 
 // sink takes decoded chunks.
@@ -103,7 +111,10 @@ func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, 
 		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, at most %d", run.Len, r.maxChunk)
 	}
 	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
-	if err := f.ReadAt(ctx, r.stored, run.Off); err != nil {
+	r.clock.Lap(StageOther)
+	err := f.ReadAt(ctx, r.stored, run.Off)
+	r.clock.Lap(StageRead)
+	if err != nil {
 		return err
 	}
 	for _, i := range run.Chunks {
@@ -122,7 +133,9 @@ func (r *assetReader) chunk(stored []byte, x *chunk.Index, i, y1 int, to sink) e
 	if err := r.decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
+	r.clock.Lap(StagePredictor)
 	to.put(x, i, samples)
+	r.clock.Lap(StageScatter)
 	return nil
 }
 

@@ -36,6 +36,8 @@ type Options struct {
 	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
 	// collector.
 	Alloc func(n int) Buffer
+	// Stages, if it is not nil, gets where the time of the workers goes.
+	Stages *Stages
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
 
