@@ -95,7 +95,7 @@ func openTable(ctx context.Context, spec Spec, o Options) (*catalog.Table, error
 
 // newEngine compiles a spec for a table, which it owns once it returns without an error.
 func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, error) {
-	e := &Engine{spec: spec, options: o, table: t, layouts: map[layoutKey]*layout{}, units: make(chan unit)}
+	e := &Engine{spec: spec, options: o, table: t, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
 	if t.Len() == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), spec.Source)
 	}
@@ -126,6 +126,10 @@ func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, err
 	e.start()
 	return e, nil
 }
+
+// unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
+// wake the goroutine that hands them out.
+const unitsAhead = 256
 
 // maxSamples bounds N, so that positions of any ticket stay in int64.
 const maxSamples = 1 << 62
