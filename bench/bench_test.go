@@ -130,6 +130,7 @@ func TestDecodeReports(t *testing.T) {
 				t.Fatal(err)
 			}
 			checkReport(t, r, 3)
+			checkStages(t, r)
 			if done != 3 {
 				t.Errorf("progress ended at %d", done)
 			}
@@ -160,6 +161,25 @@ func checkReport(t *testing.T, r *Report, rounds int) {
 		if !strings.Contains(text.String(), want) || !bytes.Contains(b, []byte(want)) {
 			t.Errorf("no %q in\n%s\n%s", want, text.String(), b)
 		}
+	}
+}
+
+// checkStages: every stage is there, they are the whole of the time, and both forms tell them.
+func checkStages(t *testing.T, r *Report) {
+	t.Helper()
+	share := 0.0
+	for i, stage := range loader.AllStages() {
+		if i >= len(r.Stages) || r.Stages[i].Stage != stage.String() || r.Stages[i].Seconds < 0 {
+			t.Fatalf("%s: stages %+v", r.Workload, r.Stages)
+		}
+		share += r.Stages[i].Share
+	}
+	if math.Abs(share-1) > 1e-9 || r.Stages[loader.StageDecode].Seconds == 0 && r.Stages[loader.StagePredictor].Seconds == 0 {
+		t.Errorf("%s: stages %+v", r.Workload, r.Stages)
+	}
+	var text bytes.Buffer
+	if err := r.WriteText(&text); err != nil || !strings.Contains(text.String(), "predictor") || !strings.Contains(text.String(), "100.0 %") {
+		t.Errorf("%v in\n%s", err, text.String())
 	}
 }
 
@@ -211,6 +231,7 @@ func TestLoadReports(t *testing.T) {
 		t.Fatal(err)
 	}
 	checkReport(t, r, 3)
+	checkStages(t, r)
 	mb, samples := r.Figure("tensors"), r.Figure("samples")
 	if mb == nil || samples == nil {
 		t.Fatalf("%+v", r.Figures)
@@ -281,9 +302,10 @@ func script(t *testing.T, text string) string {
 
 func TestStreamReadsTheConsumer(t *testing.T) {
 	o := StreamOptions{Spec: loader.Spec{Source: "chips", BatchSize: 2}, Engine: "chaski", Rounds: 2, Time: time.Millisecond}
-	o.Python = script(t, `echo '{"python": "3.12.1", "package": "0.1.0", "total": 3}'
-echo '{"samples": 100, "bytes": 4000000, "seconds": 2}'
-echo '{"samples": 300, "bytes": 8000000, "seconds": 2}'
+	o.Python = script(t, `echo '{"python": "3.12.1", "package": "0.1.0", "total": 3, "first": 0.25}'
+echo '{"samples": 100, "bytes": 4000000, "seconds": 2, "wait_p50": 0.001, "wait_p99": 0.002, "wait_max": 0.003}'
+echo '{"samples": 300, "bytes": 8000000, "seconds": 2, "wait_p50": 0.003, "wait_p99": 0.004, "wait_max": 0.005}'
+echo '{"stages": [{"stage": "read", "seconds": 3, "share": 1, "ms_per_sample": 10}], "send": {"stage": "send", "seconds": 0.25}}' > $CHASKI_STAGES
 `)
 	r, err := Stream(t.Context(), o)
 	if err != nil {
@@ -295,6 +317,12 @@ echo '{"samples": 300, "bytes": 8000000, "seconds": 2}'
 	}
 	if f := r.Figure("tensors"); f.Min != 2 || f.Max != 4 {
 		t.Errorf("%+v", f)
+	}
+	if first, p99 := r.Figure("first batch"), r.Figure("wait p99"); first.Median != 250 || p99.Median != 3 || p99.Unit != "ms" {
+		t.Errorf("%+v %+v", first, p99)
+	}
+	if len(r.Stages) != 1 || r.Stages[0].Seconds != 3 || r.Send == nil || r.Send.Seconds != 0.25 {
+		t.Errorf("%+v, send %+v", r.Stages, r.Send)
 	}
 	for text, want := range map[string]string{
 		"echo 'Traceback' >&2; echo 'boom: corrupt' >&2; exit 1": "boom", "echo nonsense": "output", "true": "0 of 2 rounds",
@@ -327,6 +355,10 @@ func TestStreamIntoPython(t *testing.T) {
 			t.Fatal(err)
 		}
 		checkReport(t, r, 2)
+		checkStages(t, r)
+		if f := r.Figure("first batch"); f.Median <= 0 || r.Send == nil || r.Send.Seconds <= 0 {
+			t.Errorf("first batch %+v, send %+v", f, r.Send)
+		}
 	}
 }
 

@@ -19,8 +19,10 @@ def batches(loader):
         yield from loader
 
 
-def take(stream):
+def take(stream, waits):
+    asked = time.perf_counter()
     batch = next(stream)
+    waits.append(time.perf_counter() - asked)
     valid = batch["valid"]
     rows, size = int(valid.sum()), 0
     for field in spec["fields"]:
@@ -50,6 +52,7 @@ if sampler["kind"] == "random_window":
     arguments["windows_per_asset"] = sampler["per_asset"]
 if settings["workers"]:
     arguments["workers"] = settings["workers"]
+begin = time.perf_counter()
 with chaski.load(
     spec["source"],
     batch_size=spec["batch_size"],
@@ -60,19 +63,25 @@ with chaski.load(
     bad_samples=spec["bad_samples"],
     **arguments,
 ) as loader:
+    stream = batches(loader)
+    take(stream, [])
     head = {
         "python": platform.python_version(),
         "package": chaski.__version__,
         "total": loader.samples,
+        "first": time.perf_counter() - begin,
     }
     print(json.dumps(head), flush=True)
-    stream = batches(loader)
-    for _ in range(5):
-        take(stream)
+    for _ in range(4):
+        take(stream, [])
     for _ in range(settings["rounds"]):
-        samples, size, start = 0, 0, time.perf_counter()
+        samples, size, waits, start = 0, 0, [], time.perf_counter()
         while samples == 0 or time.perf_counter() - start < settings["seconds"]:
-            r, s = take(stream)
+            r, s = take(stream, waits)
             samples, size = samples + r, size + s
         line = {"samples": samples, "bytes": size, "seconds": time.perf_counter() - start}
+        waits.sort()
+        last = len(waits) - 1
+        for name, percent in (("p50", 50), ("p99", 99), ("max", 100)):
+            line[f"wait_{name}"] = waits[last * percent // 100]
         print(json.dumps(line), flush=True)

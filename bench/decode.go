@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"maps"
-	"runtime"
 	"slices"
 	"strconv"
 	"sync"
@@ -15,7 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
@@ -54,7 +55,7 @@ func (o DecodeOptions) withDefaults() DecodeOptions {
 		o.Stage = StageArray
 	}
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = procs.Workers()
 	}
 	if o.Rounds == 0 {
 		o.Rounds = 5
@@ -103,11 +104,13 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 	r.set("workers", "%d", o.Workers)
 	r.set("rounds", "%d of %v", o.Rounds, o.Time)
 	var mb, samples []float64
+	var files int64
 	for i := range o.Rounds {
 		n, bytes, t, err := d.round(ctx)
 		if err != nil {
 			return nil, err
 		}
+		files += n
 		mb = append(mb, float64(bytes)/1e6/t.Seconds())
 		samples = append(samples, float64(n)/t.Seconds())
 		if o.Progress != nil {
@@ -115,6 +118,7 @@ func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, erro
 		}
 	}
 	r.Figures = []Figure{newFigure("decoded", "MB/s", mb), newFigure("files", "samples/s", samples)}
+	r.Stages = stageTimes(make(spent, len(loader.AllStages())), spentIn(&d.stages), files)
 	return r, nil
 }
 
@@ -124,6 +128,7 @@ type decodeRun struct {
 	files   *source.Files
 	assets  []catalog.Asset // with Opened
 	workers []*decodeWorker
+	stages  loader.Stages
 }
 
 // warm decodes every file once on one worker, and keeps the indexes.
@@ -152,6 +157,8 @@ func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Durat
 	var wg sync.WaitGroup
 	for _, w := range d.workers {
 		wg.Go(func() {
+			w.clock = d.stages.Clock()
+			defer w.clock.Stop()
 			for ctx.Err() == nil && time.Since(start) < d.o.Time {
 				n, err := w.file(ctx, int((next.Add(1)-1)%int64(len(d.paths))))
 				if err != nil {
@@ -171,6 +178,7 @@ func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Durat
 type decodeWorker struct {
 	run     *decodeRun
 	decoder *chunk.Decoder
+	clock   *loader.Clock // of a round
 	codecs  map[chunk.Codec]chunk.Decompressor
 	plan    chunk.RunPlan
 	stored  []byte
@@ -192,6 +200,7 @@ func newDecodeWorker(d *decodeRun) *decodeWorker {
 	for c, make1 := range allCodecs() {
 		w.codecs[c] = make1()
 	}
+	w.decoder.Decompressed = func() { w.clock.Lap(loader.StageDecode) }
 	return w
 }
 
@@ -224,7 +233,7 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	if err := x.Validate(r.Size(), w.run.o.MaxChunk); err != nil {
 		return 0, err
 	}
-	if n := x.MaxStoredBytes(); cap(w.samples) < n {
+	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.samples) < n {
 		w.samples = view.Aligned(n)
 	}
 	if err := w.prepare(x); err != nil {
@@ -234,7 +243,10 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, 32<<10, maxRun)
 	for _, run := range w.plan.Runs {
 		w.stored = slices.Grow(w.stored[:0], int(run.Len))[:run.Len]
-		if err := r.ReadAt(ctx, w.stored, run.Off); err != nil {
+		w.clock.Lap(loader.StageOther)
+		err := r.ReadAt(ctx, w.stored, run.Off)
+		w.clock.Lap(loader.StageRead)
+		if err != nil {
 			return 0, err
 		}
 		for _, i := range run.Chunks {
@@ -297,11 +309,13 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	samples := w.samples[:x.StoredBytes(i)]
 	if w.run.o.Stage == StageCodec {
+		defer w.clock.Lap(loader.StageDecode)
 		return w.decompress(samples, stored, x, i)
 	}
 	if err := w.decoder.Decode(samples, stored, x, i); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
+	w.clock.Lap(loader.StagePredictor)
 	if w.target.plan == nil {
 		return nil
 	}
@@ -313,6 +327,7 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	}
 	to := einops.Box{B0: box.B0, B1: box.B1, Y0: box.Y0, Y1: box.Y1, X0: box.X0, X1: box.X1}
 	w.target.plan.Scatter(einops.Target{Data: w.out}, w.target.convert, to, blk)
+	w.clock.Lap(loader.StageScatter)
 	return nil
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"math"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -12,6 +11,7 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -42,7 +42,7 @@ func (o LoadOptions) withDefaults() LoadOptions {
 		o.Prefetch = loader.DefaultPrefetch
 	}
 	if o.Options.Workers == 0 {
-		o.Options.Workers = runtime.GOMAXPROCS(0)
+		o.Options.Workers = procs.Workers()
 	}
 	if o.Options.Logger == nil {
 		o.Options.Logger = slog.New(slog.DiscardHandler)
@@ -57,14 +57,17 @@ func (o LoadOptions) validate() error {
 	return nil
 }
 
-// Load measures the batches of a loader in this process: samples and bytes of tensors a second,
-// CPU time, waits for a batch, allocations, and the most memory resident. Epochs follow each other without end.
+// Load measures the batches of a loader in this process: samples and bytes of tensors a second, CPU time,
+// the time to the first batch and the waits for the others, where the workers' time goes, allocations,
+// and the most memory resident. Epochs follow each other without end.
 func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	born := time.Now()
+	var stages loader.Stages
+	o.Options.Stages = &stages
+	begin := time.Now()
 	e, err := loader.Open(ctx, o.Spec, o.Options)
 	if err != nil {
 		return nil, err
@@ -78,7 +81,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	if _, _, err := take(ctx, l); err != nil {
 		return nil, err
 	}
-	first := time.Since(born)
+	first := time.Since(begin)
 	chunks, err := chunksPerSample(ctx, e.Spec(), o.Options)
 	if err != nil {
 		return nil, err
@@ -94,6 +97,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		}
 	}
 	var m loadRounds
+	before := spentIn(&stages)
 	for i := range o.Rounds {
 		if err := m.round(ctx, l, o.Time, chunks); err != nil {
 			return nil, err
@@ -107,10 +111,11 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 		newFigure("allocations", "a sample", m.perSample), newFigure("allocations", "a chunk", m.perChunk),
 		newFigure("allocated", "bytes a sample", m.bytesPerSample),
 		newFigure("cpu", "ms a sample", m.cpu),
-		newFigure("wait p50", "ms", m.wait50), newFigure("wait p99", "ms", m.wait99),
-		newFigure("first batch", "ms", []float64{milliseconds(first)}),
 		newFigure("max rss", "MB", []float64{float64(maxRSS(false)) / 1e6}),
+		newFigure("first batch", "ms", []float64{float64(first) / 1e6}),
 	}
+	r.Figures = append(r.Figures, m.waits.figures()...)
+	r.Stages = stageTimes(before, spentIn(&stages), m.rows)
 	return r, nil
 }
 
@@ -132,21 +137,18 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 
 type loadRounds struct {
 	samples, mb, perSample, perChunk, bytesPerSample []float64
-	cpu, wait50, wait99                              []float64
-}
+	cpu                                              []float64
 
-func milliseconds(d time.Duration) float64 { return float64(d) / 1e6 }
-
-// nearest returns the value with a share q of all at or below it; waits is sorted and has one at least.
-func nearest(waits []time.Duration, q float64) time.Duration {
-	return waits[min(len(waits)-1, int(math.Ceil(q*float64(len(waits))))-1)]
+	waits waitRounds
+	taken waits // of the round, kept for its memory
+	rows  int64 // of all rounds
 }
 
 func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, chunks float64) error {
 	var before, after runtime.MemStats
+	m.taken = slices.Grow(m.taken[:0], 1<<14)
 	runtime.ReadMemStats(&before)
 	var rows, bytes int64
-	waits := make([]time.Duration, 0, 1<<12) // so that noting them allocates nothing in most rounds
 	cpu, start := cpuTime(), time.Now()
 	for rows == 0 || time.Since(start) < d {
 		asked := time.Now()
@@ -154,16 +156,15 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 		if err != nil {
 			return err
 		}
-		waits = append(waits, time.Since(asked))
+		m.taken = append(m.taken, time.Since(asked))
 		rows, bytes = rows+r, bytes+b
 	}
 	t := time.Since(start).Seconds()
 	cpu = cpuTime() - cpu
 	runtime.ReadMemStats(&after)
-	slices.Sort(waits)
-	m.cpu = append(m.cpu, milliseconds(cpu)/float64(rows))
-	m.wait50 = append(m.wait50, milliseconds(nearest(waits, 0.5)))
-	m.wait99 = append(m.wait99, milliseconds(nearest(waits, 0.99)))
+	m.waits.add(m.taken)
+	m.rows += rows
+	m.cpu = append(m.cpu, float64(cpu)/1e6/float64(rows))
 	n := float64(rows)
 	m.samples = append(m.samples, n/t)
 	m.mb = append(m.mb, float64(bytes)/1e6/t)

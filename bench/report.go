@@ -40,6 +40,18 @@ type Report struct {
 	Settings []Setting `json:"settings"`
 	Machine  Machine   `json:"machine"`
 	Figures  []Figure  `json:"figures"`
+	// Stages are all of the workers' time, in all rounds together; none where it was not taken apart.
+	Stages []StageTime `json:"stages,omitempty"`
+	// Send is what passing batches on took, beside the workers; nil where nothing is sent.
+	Send *StageTime `json:"send,omitempty"`
+}
+
+// StageTime is the time of all workers in one stage.
+type StageTime struct {
+	Stage     string  `json:"stage"`
+	Seconds   float64 `json:"seconds"`
+	Share     float64 `json:"share"` // of the workers' time, 0 to 1
+	PerSample float64 `json:"ms_per_sample"`
 }
 
 func (r *Report) set(name, format string, args ...any) {
@@ -68,8 +80,34 @@ func (r *Report) WriteText(w io.Writer) error {
 	if err := t.Flush(); err != nil {
 		return err
 	}
+	if err := r.writeStages(&b); err != nil {
+		return err
+	}
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+// writeStages writes where the workers' time went.
+func (r *Report) writeStages(b *strings.Builder) error {
+	if len(r.Stages) == 0 {
+		return nil
+	}
+	b.WriteByte('\n')
+	t := tabwriter.NewWriter(b, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "stage of the workers\tms a sample\tseconds\tshare\t")
+	line := func(name string, s StageTime) {
+		fmt.Fprintf(t, "%s\t%s\t%s\t%.1f %%\t\n", name, number(s.PerSample), number(s.Seconds), 100*s.Share)
+	}
+	var all StageTime
+	for _, s := range r.Stages {
+		line(s.Stage, s)
+		all.Seconds, all.Share, all.PerSample = all.Seconds+s.Seconds, all.Share+s.Share, all.PerSample+s.PerSample
+	}
+	line("all", all)
+	if r.Send != nil {
+		line("beside them: "+r.Send.Stage, *r.Send)
+	}
+	return t.Flush()
 }
 
 // writeHead writes what was measured, on what, and how.

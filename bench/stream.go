@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"time"
 
 	"github.com/chaski-eo/chaski/loader"
@@ -60,10 +61,20 @@ type consumerRound struct {
 	Bytes   int64   `json:"bytes"`
 	Seconds float64 `json:"seconds"`
 	Total   int64   `json:"total"` // samples an epoch
+	First   float64 `json:"first"` // seconds from the call to the first batch
+	// Waits for batches, in seconds.
+	P50 float64 `json:"wait_p50"`
+	P99 float64 `json:"wait_p99"`
+	Max float64 `json:"wait_max"`
 }
 
+// StagesVariable is the environment variable that names the file in which `chaski serve` says at its
+// end where the time of its workers went.
+const StagesVariable = "CHASKI_STAGES"
+
 // Stream measures batches from a `chaski serve` process to a Python process on this machine, as
-// package chaski of Python starts and reads it.
+// package chaski of Python starts and reads it: samples and bytes of tensors a second, the time to the
+// first batch, the waits for the others, and where the time of the engine's workers went.
 func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 	o = o.withDefaults()
 	if o.Rounds < 1 || o.Time < 0 || o.Engine == "" {
@@ -82,12 +93,38 @@ func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 	cmd := exec.CommandContext(ctx, o.Python, "-c", consumer, string(settings))
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
-	cmd.Env = append(os.Environ(), "CHASKI_BIN="+o.Engine)
+	folder, err := os.MkdirTemp("", "chaski-bench-")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	stages := filepath.Join(folder, "stages.json")
+	cmd.Env = append(os.Environ(), "CHASKI_BIN="+o.Engine, StagesVariable+"="+stages)
 	if o.Path != "" {
 		cmd.Env = append(cmd.Env, "PYTHONPATH="+o.Path+string(os.PathListSeparator)+os.Getenv("PYTHONPATH"))
 	}
 	r := &Report{Workload: "stream: batches into Python", Machine: ThisMachine()}
-	return r, o.consume(ctx, cmd, r)
+	if err := o.consume(ctx, cmd, r); err != nil {
+		return nil, err
+	}
+	return r, r.readStages(stages)
+}
+
+// readStages adds what the engine has left; an engine of another version may have left nothing.
+func (r *Report) readStages(path string) error {
+	b, err := os.ReadFile(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	var e engineStages
+	if err := json.Unmarshal(b, &e); err != nil {
+		return fmt.Errorf("the engine's stages: %w", err)
+	}
+	r.Stages, r.Send = e.Stages, &e.Send
+	return nil
 }
 
 // consume runs the consumer and fills in the report.
@@ -102,6 +139,8 @@ func (o *StreamOptions) consume(ctx context.Context, cmd *exec.Cmd, r *Report) e
 		return err
 	}
 	var samples, mb []float64
+	var first float64
+	var waited waitRounds
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		var c consumerRound
@@ -110,10 +149,12 @@ func (o *StreamOptions) consume(ctx context.Context, cmd *exec.Cmd, r *Report) e
 		}
 		if c.Python != "" {
 			o.describe(r, c)
+			first = 1e3 * c.First
 			continue
 		}
 		samples = append(samples, float64(c.Samples)/c.Seconds)
 		mb = append(mb, float64(c.Bytes)/1e6/c.Seconds)
+		waited.p50, waited.p99, waited.max = append(waited.p50, 1e3*c.P50), append(waited.p99, 1e3*c.P99), append(waited.max, 1e3*c.Max)
 		if o.Progress != nil {
 			o.Progress(len(samples), o.Rounds)
 		}
@@ -132,7 +173,9 @@ func (o *StreamOptions) consume(ctx context.Context, cmd *exec.Cmd, r *Report) e
 	r.Figures = []Figure{
 		newFigure("samples", "samples/s", samples), newFigure("tensors", "MB/s", mb),
 		newFigure("max rss of engine or consumer", "MB", []float64{float64(maxRSS(true)) / 1e6}),
+		newFigure("first batch", "ms", []float64{first}),
 	}
+	r.Figures = append(r.Figures, waited.figures()...)
 	return nil
 }
 

@@ -40,6 +40,9 @@ type Codecs map[Codec]func() Decompressor
 // Decoder turns the stored bytes of chunks into samples. It keeps one decompressor a codec and is
 // not safe for concurrent use; in the steady state it allocates nothing.
 type Decoder struct {
+	// Decompressed, if it is not nil, is called when the codec of a chunk has done its part.
+	Decompressed func()
+
 	codecs Codecs
 	live   [numCodecs]Decompressor
 	tmp    []byte
@@ -92,6 +95,9 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	}
 	if err := d.decompress(dst, src, x, n); err != nil {
 		return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+	}
+	if d.Decompressed != nil {
+		d.Decompressed()
 	}
 	d.unpredict(dst[:n], x, i)
 	return nil

@@ -37,11 +37,16 @@ const piece = 1024
 // converted many at a time and then copied.
 const inPlace = 64
 
+// streamed is from where on, in bytes, a tensor is written past the caches: it would be gone from them
+// before it is whole, with what else was in them.
+const streamed = 8 << 20
+
 // job is one Scatter: a box as loops over b and y, with rows along x.
 type job struct {
 	cv      *Converter
 	dst     Target
 	floats  []float32 // dst.Data, where elements are float32 and can be seen as such; else nil
+	stream  bool      // floats are written past the caches
 	src     []byte
 	strideX int // of src, in samples; negative where columns are mirrored
 	x0, w   int
@@ -77,6 +82,10 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	j := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
 	if cv.toNum == kernel.F32 {
 		j.floats, _ = view.Of[float32](dst.Data)
+		j.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed && blk.StrideX == 1
+	}
+	if j.stream {
+		defer kernel.StreamEnd()
 	}
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
 	base += j.mergeBands(&b)
@@ -201,12 +210,12 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 			nodata += j.copyRun(off+at, j.samples(src, done, n), n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
-			bad := j.convert(j.floats[off+at:off+at+n], j.samples(src, done, n), a, c)
+			bad := j.convert(j.floats[off+at:off+at+n], j.samples(src, done, n), a, c, j.stream)
 			j.mask(off+at, 0, n, bad)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
-			bad := j.convert(j.f[:n], j.samples(src, done, n), a, c)
+			bad := j.convert(j.f[:n], j.samples(src, done, n), a, c, false)
 			j.store(off, j.x0+done, n, bad)
 			nodata += bad
 		}
@@ -235,12 +244,16 @@ func (j *job) limit(n int) int {
 
 // convert fills f from s, with the fill value for nodata, and returns how many are nodata. valid
 // says which, if there are any.
-func (j *job) convert(f []float32, s []byte, a, c float32) (bad int) {
+func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int) {
 	cv := j.cv
 	if cv.noData {
 		bad = cv.valid(j.valid[:len(f)], s, abs(j.strideX))
 	}
-	cv.load(f, s, abs(j.strideX), a, c)
+	if stream {
+		kernel.StreamAffine(f, s, cv.fromNum, a, c)
+	} else {
+		cv.load(f, s, abs(j.strideX), a, c)
+	}
 	if bad > 0 && cv.fillNoData {
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
 	}

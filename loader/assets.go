@@ -34,6 +34,7 @@ type assetReader struct {
 	opener   source.Opener
 	maxChunk int
 	decoder  *chunk.Decoder
+	clock    *Clock // nil: nobody asks
 	plan     chunk.RunPlan
 	fresh    freshness
 	stored   []byte // bytes of a run
@@ -45,6 +46,13 @@ type assetReader struct {
 
 func newAssetReader(o Options) *assetReader {
 	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, decoder: chunk.NewDecoder(codecs())}
+}
+
+// time sets the clock that is told what the reader does.
+func (r *assetReader) time(c *Clock) {
+	if r.clock = c; c != nil {
+		r.decoder.Decompressed = func() { c.Lap(StageDecode) }
+	}
 }
 
 // sink takes decoded chunks.
@@ -146,7 +154,10 @@ func (r *assetReader) fetch(ctx context.Context, f source.Reader, run chunk.Run)
 		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, at most %d", run.Len, r.maxChunk)
 	}
 	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
-	return f.ReadAt(ctx, r.stored, run.Off)
+	r.clock.Lap(StageOther)
+	err := f.ReadAt(ctx, r.stored, run.Off)
+	r.clock.Lap(StageRead)
+	return err
 }
 
 // chunk decodes the rows of a chunk that lie above row y1 of the image: a window that ends inside of the
@@ -157,6 +168,7 @@ func (r *assetReader) chunk(stored []byte, x *chunk.Index, i, y1 int, to sink) e
 		return err
 	}
 	to.put(x, i, samples)
+	r.clock.Lap(StageScatter)
 	return nil
 }
 
@@ -165,6 +177,7 @@ func (r *assetReader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) 
 	if err := r.decoder.DecodeRows(samples, stored, x, i, min(y1, box.Y1)-box.Y0); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
+	r.clock.Lap(StagePredictor)
 	return nil
 }
 

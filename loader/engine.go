@@ -106,7 +106,7 @@ func newEngine(ctx context.Context, spec Spec, o Options, t table) (*Engine, err
 
 // openEngine compiles a spec, and opens its tables. With an error it returns what it had opened.
 func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*Engine, error) {
-	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit)}
+	e := &Engine{spec: spec, options: o, layouts: map[layoutKey]*layout{}, units: make(chan unit, unitsAhead)}
 	if err := e.compile(ctx, open); err != nil {
 		return e, err
 	}
@@ -186,6 +186,10 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	}
 	return nil
 }
+
+// unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
+// wake the goroutine that hands them out.
+const unitsAhead = 256
 
 // maxSamples bounds N, so that positions of any ticket stay in int64.
 const maxSamples = 1 << 62

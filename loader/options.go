@@ -3,8 +3,8 @@ package loader
 import (
 	"fmt"
 	"log/slog"
-	"runtime"
 
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -17,7 +17,7 @@ const (
 
 // Options say how an engine works. They change no byte of any batch.
 type Options struct {
-	// Workers decode in parallel. Default: GOMAXPROCS.
+	// Workers decode in parallel. Default: GOMAXPROCS; in the command built with libzstd, the processors.
 	Workers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
 	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit. Batches
@@ -36,6 +36,8 @@ type Options struct {
 	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
 	// collector.
 	Alloc func(n int) Buffer
+	// Stages, if it is not nil, gets where the time of the workers goes.
+	Stages *Stages
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
 
@@ -52,7 +54,7 @@ func (o Options) closeOpener() {
 
 func (o Options) withDefaults() Options {
 	if o.Workers == 0 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = procs.Workers()
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = DefaultMemoryBytes

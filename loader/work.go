@@ -281,7 +281,10 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 // work does units until the dispatcher stops.
 func (e *Engine) work(ctx context.Context) {
 	r := newAssetReader(e.options)
+	r.time(e.options.Stages.Clock())
+	defer r.clock.Stop()
 	for u := range e.units {
+		r.clock.Lap(StageWait)
 		err := u.p.ctx.Err()
 		if ctx.Err() != nil {
 			err = ErrClosed
@@ -293,7 +296,9 @@ func (e *Engine) work(ctx context.Context) {
 			u.p.fail(u.row, err)
 		}
 		u.p.complete(r)
+		r.clock.Lap(StageOther)
 	}
+	r.clock.Lap(StageWait)
 }
 
 // failMu guards errs of all tickets: errors are rare.
@@ -317,6 +322,7 @@ func (p *Pending) complete(r *assetReader) {
 		p.finish(err)
 		return
 	}
+	p.engine.options.Stages.count(p.batch.Valid)
 	p.finish(p.tensors())
 }
 

@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"io"
 	"os"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -17,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/npy"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -67,7 +67,7 @@ in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
 	fl.StringVar(&f.x, "x", "", "`SEL` of columns, start:stop in pixels")
 	fl.StringVar(&f.header, "header", "", "`HEXFILE` with the hexadecimal header blob of the one PATH, as 'chaski index' prints it; the file's own header is not read then")
 	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
-	fl.IntVar(&f.threads, "threads", runtime.GOMAXPROCS(0), "decoding threads")
+	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "largest result, in bytes")
 	return cmd
 }

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"sync"
 
@@ -17,6 +16,7 @@ import (
 
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/convert"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -147,7 +147,7 @@ func (f *convertFlags) resolve() error {
 		return usagef("--workers is at least 0")
 	}
 	if f.workers == 0 {
-		f.workers = runtime.GOMAXPROCS(0)
+		f.workers = procs.Workers()
 	}
 	f.o.Format, f.o.Cells, f.o.Workers = f.to, f.unit == "cell", f.workers
 	if err := f.o.Check(); err != nil {

@@ -12,12 +12,18 @@ import (
 	"syscall"
 
 	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // version is set with -ldflags "-X main.version=v1.2.3"; without, the build information says it.
 var version string
 
 func main() {
+	if zstd.InC {
+		procs.Spare()
+	}
 	// The first signal cancels; from then on signals have their default effect: a second one kills.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)

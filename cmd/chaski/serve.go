@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 
+	"github.com/chaski-eo/chaski/bench"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/internal/shm"
@@ -35,6 +37,7 @@ type serveFlags struct {
 	stopOnEOF bool
 	grace     time.Duration
 	logLevel  string
+	stages    string
 }
 
 func newServe(s streams) *cobra.Command {
@@ -70,6 +73,7 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes: the parent process is gone")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fl.StringVar(&f.stages, "stages", "", "`FILE` that gets, as JSON, where the workers' time went, when the server has stopped (default: what\n"+bench.StagesVariable+" names, or off)")
 	return cmd
 }
 
@@ -100,6 +104,13 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 			return fault.WithFile(fault.New(fault.NotFound, "root", fault.NoOffset, "no such folder"), r)
 		}
 	}
+	if f.stages == "" {
+		f.stages = os.Getenv(bench.StagesVariable)
+	}
+	var stages *loader.Stages
+	if f.stages != "" {
+		stages = new(loader.Stages)
+	}
 	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -110,6 +121,7 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 		Roots: f.roots,
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log,
+			Stages: stages,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
 	})
@@ -147,7 +159,19 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	log.Info("stopped")
-	return nil
+	return f.writeStages(stages)
+}
+
+// writeStages writes where the workers' time went, if that was asked for.
+func (f *serveFlags) writeStages(s *loader.Stages) error {
+	if s == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := bench.WriteStages(&b, s); err != nil {
+		return err
+	}
+	return os.WriteFile(f.stages, b.Bytes(), 0o600)
 }
 
 // listen opens the address and returns it as clients write it.

@@ -5,7 +5,6 @@ import (
 	"image"
 	"image/png"
 	"io"
-	"runtime"
 	"strconv"
 	"strings"
 
@@ -13,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/view"
@@ -175,7 +175,7 @@ func (f *viewFlags) file(ctx context.Context, files *source.Files, path string, 
 		}
 	}
 	read, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
-		B: loader.Selection{List: o.Bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
+		B: loader.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
 		Options: loader.Options{Opener: files},
 	})
 	if err != nil {

@@ -42,6 +42,7 @@ type entry struct {
 	gone   bool  // not in the maps any more; the last user closes it
 	leased int64 // bytes of its batches that clients have; guarded by shared.mu
 	whole  int64 // bytes of its largest batch, 0 if not known
+	trim   *time.Timer
 }
 
 var errStopping = errors.New("the server is stopping")
@@ -74,6 +75,9 @@ func (s *engines) use(e *entry) {
 	s.clock++
 	e.users++
 	e.used = s.clock
+	if e.trim != nil {
+		e.trim.Stop()
+	}
 }
 
 func (s *engines) put(e *entry) {
@@ -81,12 +85,32 @@ func (s *engines) put(e *entry) {
 	e.users--
 	idle := e.users == 0
 	last := e.gone && idle
+	if idle && !last {
+		s.trimLater(e)
+	}
 	s.mu.Unlock()
-	switch t, ok := e.engine.(interface{ Trim() }); {
-	case last:
+	if last {
 		s.close(e)
-	case idle && ok:
-		t.Trim()
+	}
+}
+
+// trimLater frees the batch memory of a dataset that nobody uses for a while: not between two epochs,
+// when all of it would have to be made again. It needs the lock.
+func (s *engines) trimLater(e *entry) {
+	t, ok := e.engine.(interface{ Trim() })
+	switch {
+	case !ok:
+	case e.trim != nil:
+		e.trim.Reset(s.options.TrimAfter)
+	default:
+		e.trim = time.AfterFunc(s.options.TrimAfter, func() {
+			s.mu.Lock()
+			idle := e.users == 0 && !e.gone
+			s.mu.Unlock()
+			if idle {
+				t.Trim()
+			}
+		})
 	}
 }
 
@@ -193,6 +217,9 @@ func (s *engines) remove(e *entry, close []*entry) []*entry {
 		return close
 	}
 	e.gone = true
+	if e.trim != nil {
+		e.trim.Stop()
+	}
 	delete(s.byHandle, e.handle)
 	maps.DeleteFunc(s.bySpec, func(_ string, other *entry) bool { return other == e })
 	if e.users == 0 {

@@ -22,6 +22,7 @@ const (
 	DefaultDrainTimeout = 30 * time.Second
 	DefaultSendTimeout  = 2 * time.Minute
 	DefaultReuse        = 10 * time.Second
+	DefaultTrimAfter    = 10 * time.Second
 	DefaultMaxReadBytes = 1 << 30
 	DefaultMaxReads     = 4
 
@@ -79,6 +80,9 @@ type Options struct {
 	// Reuse is for how long after a Describe another one of the same spec is answered without
 	// looking at the dataset again. Default DefaultReuse.
 	Reuse time.Duration
+	// TrimAfter is for how long a dataset that nobody reads keeps the memory of batches for the next
+	// ones. Default DefaultTrimAfter.
+	TrimAfter time.Duration
 	// DrainTimeout bounds how long a server that stops waits for its streams. Default
 	// DefaultDrainTimeout.
 	DrainTimeout time.Duration
@@ -99,6 +103,7 @@ func (o Options) withDefaults() Options {
 	def(&o.OpenTimeout, DefaultOpenTimeout)
 	def(&o.SendTimeout, DefaultSendTimeout)
 	def(&o.Reuse, DefaultReuse)
+	def(&o.TrimAfter, DefaultTrimAfter)
 	def(&o.DrainTimeout, DefaultDrainTimeout)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -123,7 +128,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("server: parts of %d bytes; from 1 to %d are possible", o.PartBytes, MaxPartBytes)
 	case o.MaxEngines < 1 || o.MaxStreams < 1 || o.MaxTickets < 1 || o.MaxReads < 1 || o.MaxReadBytes < 1:
 		return fmt.Errorf("server: bounds of %d datasets, %d streams, %d tickets, %d reads of %d bytes", o.MaxEngines, o.MaxStreams, o.MaxTickets, o.MaxReads, o.MaxReadBytes)
-	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.DrainTimeout < 0:
+	case o.OpenTimeout < 0 || o.SendTimeout < 0 || o.Reuse < 0 || o.TrimAfter < 0 || o.DrainTimeout < 0:
 		return fmt.Errorf("server: negative duration")
 	}
 	return nil

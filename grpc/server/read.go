@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"encoding/json"
-	"runtime"
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -54,7 +54,7 @@ func (s *Server) Read(r *chaskiv1.ReadRequest, g grpc.ServerStreamingServer[chas
 func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array, error) {
 	o := loader.ReadOptions{
 		Layout:   r.GetLayout(),
-		Threads:  int(min(r.GetNumThreads(), uint32(runtime.GOMAXPROCS(0)))),
+		Threads:  int(min(r.GetNumThreads(), uint32(procs.Workers()))),
 		MaxBytes: s.options.MaxReadBytes,
 		Options:  s.options.Loader,
 	}

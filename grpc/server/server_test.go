@@ -1050,3 +1050,49 @@ type placed struct {
 func (p *placed) Hash() string      { return "same" }
 func (p *placed) Spec() loader.Spec { return loader.Spec{Source: p.source} }
 func (p *placed) Close() error      { return nil }
+
+// trimmed is an engine that says when its memory is freed.
+type trimmed struct {
+	placed
+	trims chan struct{}
+}
+
+func (e *trimmed) Trim() { e.trims <- struct{}{} }
+
+// Batch memory outlives a pause between two epochs, and is freed after a longer one; what is in use, or
+// closed, is not trimmed.
+func TestMemoryIsKeptBetweenEpochs(t *testing.T) {
+	for _, c := range []struct {
+		after time.Duration
+		again bool // it is in use again
+		trims bool
+	}{{time.Hour, false, false}, {time.Millisecond, false, true}, {time.Hour, true, false}} {
+		engine := &trimmed{trims: make(chan struct{}, 8)}
+		s := newEngines(Options{MaxEngines: 4, Reuse: time.Minute, OpenTimeout: time.Minute, TrimAfter: c.after, Logger: slog.New(slog.DiscardHandler),
+			Open: func(context.Context, loader.Spec, loader.Options) (Engine, error) { return engine, nil }})
+		e, err := s.open(t.Context(), loader.Spec{Source: "x", BatchSize: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 3 { // tickets, one after the other
+			s.put(e)
+			e, _ = s.get(e.handle)
+		}
+		if !c.again {
+			s.put(e)
+		}
+		if c.trims {
+			<-engine.trims
+		}
+		s.shut()
+		if n := len(engine.trims); n > 0 && !c.trims {
+			t.Errorf("%+v: trimmed %d times", c, n)
+		}
+		if e.trim.Stop() && !c.again {
+			t.Errorf("%+v: a trim was still to come", c)
+		}
+		if c.again {
+			s.put(e)
+		}
+	}
+}

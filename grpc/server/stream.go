@@ -257,6 +257,8 @@ func (s *stream) stopping() bool {
 
 // send sends b in shared memory if it can, else in parts.
 func (s *stream) send(o *order, b *loader.Batch) error {
+	start := time.Now()
+	defer func() { s.server.options.Loader.Stages.AddSent(time.Since(start)) }()
 	s.mu.Lock()
 	side, stream := s.side, s.id
 	s.mu.Unlock()

@@ -40,6 +40,25 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 	Affine(dst, a, c)
 }
 
+// StreamAffine is LoadAffine with stride 1 for a dst that is written once, wholly, and not read for a
+// while: where it can, it writes past the caches, which spares the reading of what is overwritten.
+// StreamEnd goes before another goroutine or process looks at dst.
+func StreamAffine(dst []float32, src []byte, t Num, a, c float32) {
+	if t != U8 && t != U16 && t != I16 {
+		LoadAffine(dst, src, t, 1, a, c)
+		return
+	}
+	k := view.ToLine(dst)
+	LoadAffine(dst[:k], src, t, 1, a, c)
+	if k < len(dst) {
+		k += streamSIMD(dst[k:], src[k*t.Size():], t, a, c)
+		LoadAffine(dst[k:], src[k*t.Size():], t, 1, a, c)
+	}
+}
+
+// StreamEnd orders what StreamAffine has written before all that is written from now on.
+func StreamEnd() { storeFence() }
+
 // The conversion around the product keeps the compiler from fusing it with the addition (Go
 // specification, "Floating-point operators").
 

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/x448/float16"
+
+	"github.com/chaski-eo/chaski/internal/view"
 )
 
 // lengths cross the blocks of every vector loop.
@@ -395,6 +397,23 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 			LoadAffine(got, src, I16, 1, a, c)
 			affine16Bytes[int16](want, src, a, c)
 			compare(t, "int16", got, want)
+			room := view.Aligned(4 * (n + 16))
+			for lead := range 16 { // wherever dst stands in a line
+				dst, ok := view.Of[float32](room)
+				if !ok {
+					dst = make([]float32, n+16)
+				}
+				dst = dst[lead : lead+n]
+				for num, plain := range map[Num]func(){
+					U16: func() { affine16Bytes[uint16](want, src, a, c) }, I16: func() { affine16Bytes[int16](want, src, a, c) },
+					U8: func() { affineInt(want, src, a, c) },
+				} {
+					plain()
+					StreamAffine(dst, src, num, a, c)
+					StreamEnd()
+					compare(t, "streamed", dst, want)
+				}
+			}
 			Load(got, src, F16, 1)
 			loadFloat16(want, src, 1)
 			compare(t, "float16", got, want)

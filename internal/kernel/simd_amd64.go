@@ -51,6 +51,27 @@ func affineF32SIMD(f []float32, a, c float32) int {
 	return n
 }
 
+// streamSIMD is affineU8SIMD, affineU16SIMD or affineI16SIMD past the caches, for a dst that begins a
+// line of 64 bytes.
+func streamSIMD(dst []float32, src []byte, t Num, a, c float32) int {
+	n := len(dst) &^ 15
+	if !hasAVX2 || n == 0 {
+		return 0
+	}
+	_ = src[t.Size()*n-1]
+	switch t {
+	case U8:
+		streamU8AVX2(&dst[0], &src[0], n, a, c)
+	case U16:
+		streamU16AVX2(&dst[0], &src[0], n, a, c)
+	case I16:
+		streamI16AVX2(&dst[0], &src[0], n, a, c)
+	default:
+		return 0
+	}
+	return n
+}
+
 func clipSIMD(f []float32, lo, hi float32) int {
 	n := len(f) &^ 15
 	if !hasAVX2 || n == 0 {
@@ -249,3 +270,21 @@ func validU32AVX2(valid, src *byte, n int, a, b uint32) int
 //
 //go:noescape
 func validNaN32AVX2(valid, src *byte, n int) int
+
+// n is a multiple of 16, dst begins a line of 64 bytes.
+//
+//go:noescape
+func streamU8AVX2(dst *float32, src *byte, n int, a, c float32)
+
+// n is a multiple of 16, dst begins a line of 64 bytes.
+//
+//go:noescape
+func streamU16AVX2(dst *float32, src *byte, n int, a, c float32)
+
+// n is a multiple of 16, dst begins a line of 64 bytes.
+//
+//go:noescape
+func streamI16AVX2(dst *float32, src *byte, n int, a, c float32)
+
+// storeFence orders what was streamed before what follows.
+func storeFence()

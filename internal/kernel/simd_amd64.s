@@ -587,3 +587,88 @@ validnanloop:
 	COUNT
 	MOVQ DX, ret+24(FP)
 	RET
+
+// The same past the caches: whole lines are written without being read first.
+
+// func streamU16AVX2(dst *float32, src *byte, n int, a, c float32)
+TEXT ·streamU16AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS a+24(FP), Y14
+	VBROADCASTSS c+28(FP), Y15
+
+streamu16loop:
+	VPMOVZXWD (SI), Y0
+	VPMOVZXWD 16(SI), Y1
+	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y14, Y0, Y0
+	VMULPS    Y14, Y1, Y1
+	VADDPS    Y15, Y0, Y0
+	VADDPS    Y15, Y1, Y1
+	VMOVNTPS  Y0, (DI)
+	VMOVNTPS  Y1, 32(DI)
+	ADDQ      $32, SI
+	ADDQ      $64, DI
+	SUBQ      $16, CX
+	JNZ       streamu16loop
+	VZEROUPPER
+	RET
+
+// func streamI16AVX2(dst *float32, src *byte, n int, a, c float32)
+TEXT ·streamI16AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS a+24(FP), Y14
+	VBROADCASTSS c+28(FP), Y15
+
+streami16loop:
+	VPMOVSXWD (SI), Y0
+	VPMOVSXWD 16(SI), Y1
+	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y14, Y0, Y0
+	VMULPS    Y14, Y1, Y1
+	VADDPS    Y15, Y0, Y0
+	VADDPS    Y15, Y1, Y1
+	VMOVNTPS  Y0, (DI)
+	VMOVNTPS  Y1, 32(DI)
+	ADDQ      $32, SI
+	ADDQ      $64, DI
+	SUBQ      $16, CX
+	JNZ       streami16loop
+	VZEROUPPER
+	RET
+
+// func streamU8AVX2(dst *float32, src *byte, n int, a, c float32)
+TEXT ·streamU8AVX2(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         src+8(FP), SI
+	MOVQ         n+16(FP), CX
+	VBROADCASTSS a+24(FP), Y14
+	VBROADCASTSS c+28(FP), Y15
+
+streamu8loop:
+	VPMOVZXBD (SI), Y0
+	VPMOVZXBD 8(SI), Y1
+	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
+	VMULPS    Y14, Y0, Y0
+	VMULPS    Y14, Y1, Y1
+	VADDPS    Y15, Y0, Y0
+	VADDPS    Y15, Y1, Y1
+	VMOVNTPS  Y0, (DI)
+	VMOVNTPS  Y1, 32(DI)
+	ADDQ      $16, SI
+	ADDQ      $64, DI
+	SUBQ      $16, CX
+	JNZ       streamu8loop
+	VZEROUPPER
+	RET
+
+// func storeFence()
+TEXT ·storeFence(SB), NOSPLIT, $0-0
+	SFENCE
+	RET

@@ -12,10 +12,12 @@ func sumU8SIMD([]byte) (done int, sum uint8)                { return 0, 0 }
 func joinPlanes4SIMD(_, _ []byte) int                       { return 0 }
 func joinPlanes8SIMD(_, _ []byte) int                       { return 0 }
 
-func affineI16SIMD([]float32, []byte, float32, float32) int  { return 0 }
-func clipSIMD([]float32, float32, float32) int               { return 0 }
-func loadF16SIMD([]float32, []byte) int                      { return 0 }
-func storeF16SIMD([]byte, []float32) int                     { return 0 }
-func storeBF16SIMD([]byte, []float32) int                    { return 0 }
-func storeU8SIMD([]byte, []float32) int                      { return 0 }
-func validSIMD(_, _ []byte, _ int, _ *Match) (done, bad int) { return 0, 0 }
+func affineI16SIMD([]float32, []byte, float32, float32) int   { return 0 }
+func streamSIMD([]float32, []byte, Num, float32, float32) int { return 0 }
+func storeFence()                                             {}
+func clipSIMD([]float32, float32, float32) int                { return 0 }
+func loadF16SIMD([]float32, []byte) int                       { return 0 }
+func storeF16SIMD([]byte, []float32) int                      { return 0 }
+func storeBF16SIMD([]byte, []float32) int                     { return 0 }
+func storeU8SIMD([]byte, []float32) int                       { return 0 }
+func validSIMD(_, _ []byte, _ int, _ *Match) (done, bad int)  { return 0, 0 }

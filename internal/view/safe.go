@@ -10,3 +10,6 @@ func Bytes[T Number](s []T) ([]byte, bool) { return nil, false }
 
 // Aligned returns n zeroed bytes. Without unsafe their address cannot be chosen.
 func Aligned(n int) []byte { return make([]byte, n) }
+
+// ToLine returns all: no line can be found.
+func ToLine[T Number](s []T) int { return len(s) }

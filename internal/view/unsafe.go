@@ -34,3 +34,10 @@ func Aligned(n int) []byte {
 	o := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
 	return b[o : o+n : o+n]
 }
+
+// ToLine returns how many numbers of s stand before the first that begins a line of 64 bytes.
+func ToLine[T Number](s []T) int {
+	var t T
+	o := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) & 63
+	return min(len(s), int(o/unsafe.Sizeof(t)))
+}

@@ -2,27 +2,101 @@
 
 package zstd
 
-import "github.com/DataDog/zstd"
+// The binding has no call that stops early, and none that says how much room there is behind dst. Its
+// package brings libzstd into the program; the functions are declared here as zstd.h has them.
+
+/*
+#include <stddef.h>
+
+typedef struct ZSTD_DCtx_s ZSTD_DCtx;
+
+ZSTD_DCtx* ZSTD_createDCtx(void);
+size_t ZSTD_freeDCtx(ZSTD_DCtx*);
+size_t ZSTD_decompressDCtx(ZSTD_DCtx*, void* dst, size_t room, const void* src, size_t size);
+size_t ZSTD_decompressBegin(ZSTD_DCtx*);
+size_t ZSTD_nextSrcSizeToDecompress(ZSTD_DCtx*);
+size_t ZSTD_decompressContinue(ZSTD_DCtx*, void* dst, size_t room, const void* src, size_t size);
+unsigned ZSTD_isError(size_t);
+const char* ZSTD_getErrorName(size_t);
+
+// chaski_prefix decodes the first frame of src, block by block, until n bytes of dst are there. It
+// returns how many are: fewer than n if the frame ends before, or is broken.
+static size_t chaski_prefix(ZSTD_DCtx* d, char* dst, size_t room, const char* src, size_t size, size_t n)
+{
+	size_t done = 0;
+	if (ZSTD_isError(ZSTD_decompressBegin(d)))
+		return 0;
+	while (done < n) {
+		size_t const next = ZSTD_nextSrcSizeToDecompress(d);
+		if (next == 0 || next > size)
+			break;
+		size_t const got = ZSTD_decompressContinue(d, dst + done, room - done, src, next);
+		if (ZSTD_isError(got))
+			break;
+		done += got;
+		src += next;
+		size -= next;
+	}
+	return done;
+}
+
+#cgo noescape ZSTD_decompressDCtx
+#cgo nocallback ZSTD_decompressDCtx
+#cgo noescape chaski_prefix
+#cgo nocallback chaski_prefix
+*/
+import "C"
+
+import (
+	"errors"
+	"runtime"
+	"unsafe"
+
+	_ "github.com/DataDog/zstd" // links libzstd
+)
 
 // Name is the decoder's name, for reports of measurements.
 const Name = "datadog"
 
-// Decoder decompresses frames, one after the other.
-type Decoder struct {
-	ctx   zstd.Ctx
-	spare [1]byte
-}
+// InC says that frames are decompressed in C, where the scheduler of Go does not see what goes on.
+const InC = true
+
+// Decoder decompresses frames, one after the other. It keeps its tables between calls.
+type Decoder struct{ d *C.ZSTD_DCtx }
 
 // New returns a decoder for one worker.
-func New() *Decoder { return &Decoder{ctx: zstd.NewCtx()} }
+func New() *Decoder {
+	d := &Decoder{C.ZSTD_createDCtx()}
+	if d.d == nil {
+		panic("zstd: out of memory")
+	}
+	runtime.AddCleanup(d, func(c *C.ZSTD_DCtx) { C.ZSTD_freeDCtx(c) }, d.d)
+	return d
+}
 
 func (d *Decoder) into(dst, src []byte) (int, error) {
-	// The binding takes the addresses of the first bytes: there has to be one.
 	if len(src) == 0 {
 		return 0, nil
 	}
-	if len(dst) == 0 {
-		dst = d.spare[:]
+	n := C.ZSTD_decompressDCtx(d.d, unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), unsafe.Pointer(&src[0]), C.size_t(len(src)))
+	runtime.KeepAlive(d)
+	if C.ZSTD_isError(n) != 0 {
+		return 0, errors.New(C.GoString(C.ZSTD_getErrorName(n)))
 	}
-	return d.ctx.DecompressInto(dst, src)
+	return int(n), nil
+}
+
+// intoSpare lets libzstd put a block's literals behind dst, which is faster than to keep them apart.
+func (d *Decoder) intoSpare(dst, src []byte) (int, error) { return d.into(dst[:cap(dst)], src) }
+
+// prefix fills at least the first n bytes of dst, block by block, or reports false. The rest of dst is
+// room for the last block.
+func (d *Decoder) prefix(dst, src []byte, n int) bool {
+	if len(src) == 0 || n == 0 {
+		return false
+	}
+	done := C.chaski_prefix(d.d, (*C.char)(unsafe.Pointer(&dst[0])), C.size_t(len(dst)),
+		(*C.char)(unsafe.Pointer(&src[0])), C.size_t(len(src)), C.size_t(n))
+	runtime.KeepAlive(d)
+	return int(done) >= n
 }

@@ -7,6 +7,9 @@ import "github.com/klauspost/compress/zstd"
 // Name is the decoder's name, for reports of measurements.
 const Name = "klauspost"
 
+// InC says that frames are decompressed in C, where the scheduler of Go does not see what goes on.
+const InC = false
+
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
 type Decoder struct {
 	d      *zstd.Decoder

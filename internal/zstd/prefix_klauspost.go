@@ -12,8 +12,8 @@ import (
 // there. Frames of chunks that claim more are decoded whole.
 const streamWindow = 8 << 20
 
-// prefix fills dst with the start of the content, block by block, or reports false.
-func (d *Decoder) prefix(dst, src []byte) bool {
+// prefix fills dst[:n] with the start of the content, block by block, or reports false.
+func (d *Decoder) prefix(dst, src []byte, n int) bool {
 	if d.stream == nil {
 		s, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(streamWindow))
 		if err != nil {
@@ -26,7 +26,7 @@ func (d *Decoder) prefix(dst, src []byte) bool {
 	if d.stream.Reset(&d.in) != nil {
 		return false
 	}
-	_, err := io.ReadFull(d.stream, dst)
+	_, err := io.ReadFull(d.stream, dst[:n])
 	return err == nil
 }
 

@@ -27,7 +27,7 @@ func (d *Decoder) DecompressSpare(dst, src []byte) error {
 // are as many, may be overwritten with anything. What Decompress accepts is accepted; what is wrong
 // behind the first n bytes, a checksum among it, may go unseen.
 func (d *Decoder) DecompressPrefix(dst, src []byte, n int) error {
-	if n+blockMax <= len(dst) && d.prefix(dst[:n], src) {
+	if n+blockMax <= len(dst) && d.prefix(dst, src, n) {
 		return nil
 	}
 	if cap(dst)-len(dst) >= Spare {

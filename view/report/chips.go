@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"image/png"
 	"math"
-	"runtime"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/stats"
@@ -142,7 +142,7 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands), a.URI)
 		}
 	}
-	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: runtime.GOMAXPROCS(0), MaxBytes: m.MaxBytes, Validity: x.Mask != nil, Options: m.Loader}
+	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: x.Mask != nil, Options: m.Loader}
 	o.Y, o.X, p.Window = m.window(x, len(bands))
 	read, err := loader.Read(ctx, []string{a.URI}, o)
 	if err != nil {
@@ -245,7 +245,7 @@ func (m *maker) count(ctx context.Context, i int) error {
 		}
 		var read *loader.Array
 		if err == nil {
-			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: runtime.GOMAXPROCS(0), MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
+			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
 		}
 		switch {
 		case fault.KindOf(err) == fault.Limit:

@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/geozl"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
@@ -43,7 +43,7 @@ type Options struct {
 
 func (o Options) withDefaults() Options {
 	if o.Workers < 1 {
-		o.Workers = runtime.GOMAXPROCS(0)
+		o.Workers = procs.Workers()
 	}
 	if o.MaxChunk == 0 {
 		o.MaxChunk = tiff.DefaultMaxChunk

@@ -1,0 +1,75 @@
+package bench
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// spent is the time in every stage at one moment.
+type spent []time.Duration
+
+func spentIn(s *loader.Stages) (all spent) {
+	for _, stage := range loader.AllStages() {
+		all = append(all, s.Spent(stage))
+	}
+	return all
+}
+
+// stageTimes makes the table of what was spent between two moments, in which so many samples came.
+func stageTimes(from, to spent, samples int64) []StageTime {
+	var sum time.Duration
+	for i := range to {
+		sum += to[i] - from[i]
+	}
+	out := make([]StageTime, 0, len(to))
+	for i, stage := range loader.AllStages() {
+		out = append(out, newStageTime(stage.String(), to[i]-from[i], sum, samples))
+	}
+	return out
+}
+
+// engineStages is what an engine says about its workers when it ends.
+type engineStages struct {
+	Stages []StageTime `json:"stages"`
+	Send   StageTime   `json:"send"`
+}
+
+// WriteStages writes where the time of an engine's workers went, from their beginning to their end, as
+// JSON: what Stream reads from the engine that it measures.
+func WriteStages(w io.Writer, s *loader.Stages) error {
+	n := s.Samples()
+	e := engineStages{Stages: stageTimes(make(spent, len(loader.AllStages())), spentIn(s), n)}
+	var all time.Duration
+	for _, d := range spentIn(s) {
+		all += d
+	}
+	e.Send = newStageTime("send", s.Sent(), all, n)
+	return json.NewEncoder(w).Encode(e)
+}
+
+func newStageTime(stage string, t, all time.Duration, samples int64) StageTime {
+	return StageTime{
+		Stage: stage, Seconds: t.Seconds(), Share: t.Seconds() / max(all.Seconds(), 1e-9),
+		PerSample: 1e3 * t.Seconds() / float64(max(samples, 1)),
+	}
+}
+
+// waits are how long a consumer waited for each batch of a round.
+type waits []time.Duration
+
+// waitRounds are the middle, the end and the worst of the waits of every round, in ms.
+type waitRounds struct{ p50, p99, max []float64 }
+
+func (w *waitRounds) add(all waits) {
+	slices.Sort(all)
+	at := func(q int) float64 { return float64(all[(len(all)-1)*q/100]) / 1e6 }
+	w.p50, w.p99, w.max = append(w.p50, at(50)), append(w.p99, at(99)), append(w.max, at(100))
+}
+
+func (w *waitRounds) figures() []Figure {
+	return []Figure{newFigure("wait p50", "ms", w.p50), newFigure("wait p99", "ms", w.p99), newFigure("longest wait", "ms", w.max)}
+}

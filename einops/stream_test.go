@@ -1,0 +1,67 @@
+package einops
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// Tensors that are large enough to be written past the caches hold what small ones of the same samples
+// hold, at every place of a line where a box can begin or end.
+func TestLargeTensorsAsSmallOnes(t *testing.T) {
+	const h, w, rows = 40, 333, streamed/(4*40*333) + 1
+	p, err := Parse("n y x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan := func(n int) *Plan {
+		pl, err := p.Plan([]Axis{{Name: "n", Len: n}, {Name: "y", Len: h}, {Name: "x", Len: w}}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return pl
+	}
+	large, small := plan(rows), plan(1)
+	if large.Len()*4 < streamed || small.Len()*4 >= streamed {
+		t.Fatal("not the sizes that are meant")
+	}
+	r := rand.New(rand.NewPCG(9, 9))
+	nodata := 7.0
+	for _, from := range []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Int16, chunk.Float32} {
+		for _, nd := range []*float64{nil, &nodata} {
+			c := Convert{From: from, To: chunk.Float32, Scale: []float32{0.125}, Offset: []float32{-3}, NoData: nd, FillNoData: nd != nil, Fill: -1}
+			cv, err := NewConverter(c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pix := make([]byte, h*w*from.Size())
+			for i := range pix {
+				pix[i] = byte(r.Uint32()) % 16 // no NaN among the floats, and some nodata
+			}
+			want := Target{Data: view.Aligned(4 * small.Len()), Mask: make([]byte, small.Len())}
+			got := Target{Data: view.Aligned(4 * large.Len()), Mask: make([]byte, large.Len())}
+			blk := Block{Data: pix, DType: from, StrideB: h * w, StrideY: w, StrideX: 1}
+			n := r.IntN(rows)
+			bad := small.Scatter(want, cv, Box{B1: 1, Y1: h, X1: w}, blk)
+			sum := 0
+			for x0 := 0; x0 < w; { // columns of every width
+				x1 := min(w, x0+1+r.IntN(150))
+				b := blk
+				b.Data = pix[x0*from.Size():]
+				sum += large.Scatter(got, cv, Box{N: n, B1: 1, Y1: h, X0: x0, X1: x1}, b)
+				x0 = x1
+			}
+			at := n * h * w
+			if sum != bad || nd != nil && from != chunk.Float32 && bad == 0 || !bytes.Equal(got.Data[4*at:][:4*h*w], want.Data) || !bytes.Equal(got.Mask[at:][:h*w], want.Mask) {
+				t.Errorf("%v, nodata %v: %d and %d nodata", from, nd != nil, sum, bad)
+			}
+			rest := append(bytes.Clone(got.Data[:4*at]), got.Data[4*(at+h*w):]...)
+			if bytes.Count(rest, []byte{0}) != len(rest) {
+				t.Errorf("%v: something was written elsewhere", from)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package loader
+
+import (
+	"testing"
+	"time"
+)
+
+// The stages are the whole of the workers' time, for any number of workers and whatever becomes of the
+// tickets; and that time is no more than has passed, and no less than the work has taken.
+func TestStagesAreAllOfTheTime(t *testing.T) {
+	for _, workers := range []int{1, 3} {
+		tab := chips(3, 40)
+		spec := windowSpec()
+		var s Stages
+		begin := time.Now()
+		e, err := newEngine(t.Context(), spec.WithDefaults(), Options{Workers: workers, Opener: tab, Stages: &s}.withDefaults(), tab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, err := NewLoader(e, LoaderOptions{Epochs: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		samples, first := int64(0), time.Time{}
+		for b, err := range l.All(t.Context()) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if first.IsZero() {
+				first = time.Now()
+			}
+			for _, ok := range b.Valid {
+				if ok {
+					samples++
+				}
+			}
+		}
+		l.Close()
+		worked := time.Since(first)
+		if err := e.Close(); err != nil {
+			t.Fatal(err)
+		}
+		passed := time.Since(begin)
+
+		var sum time.Duration
+		for _, stage := range AllStages() {
+			spent := s.Spent(stage)
+			if sum += spent; spent <= 0 {
+				t.Errorf("%d workers: %v in stage %v", workers, spent, stage)
+			}
+		}
+		if sum != s.Total() || sum > time.Duration(workers)*passed || sum < worked {
+			t.Errorf("%d workers: stages of %v, workers of %v; %v passed, %v with batches", workers, sum, s.Total(), passed, worked)
+		}
+		if s.Samples() != samples || samples == 0 {
+			t.Errorf("%d workers: %d samples counted, %d came", workers, s.Samples(), samples)
+		}
+	}
+}
+
+// Without stages there is no clock, and it costs nothing to ask it.
+func TestNoStages(t *testing.T) {
+	var s *Stages
+	c := s.Clock()
+	if n := testing.AllocsPerRun(10, func() { c.Lap(StageRead); c.Stop(); s.AddSent(1); s.count([]bool{true}) }); c != nil || n != 0 {
+		t.Errorf("clock %v, %g allocations", c, n)
+	}
+}
