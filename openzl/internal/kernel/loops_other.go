@@ -12,3 +12,5 @@ func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int { return f
 func join2(dst, a, b []byte) { join2Go(dst, a, b) }
 
 func join4(dst, a, b, c, d []byte) { join4Go(dst, a, b, c, d) }
+
+func (f *fieldState) sequences(dst []byte, s *FieldSequences) { f.sequencesGo(dst, s) }
