@@ -67,6 +67,20 @@ func (f *fieldState) sequences(dst []byte, s *FieldSequences) {
 	fieldSequences(f)
 }
 
+// quantizePairs is the loop of pairsGo from bit pos on, for n >= 2 codes; limit is the last byte of
+// extra that a word may begin at.
+//
+//go:noescape
+func quantizePairs(q *Quantizer, dst, codes *byte, n int, extra *byte, limit, pos int) (done, newPos int)
+
+// pairs is pairsGo, faster.
+func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
+	if !hasLoops || len(codes) < 2 || len(extra) < 8 {
+		return q.pairsGo(dst, codes, extra)
+	}
+	return quantizePairs(q, &dst[0], &codes[0], len(codes), &extra[0], len(extra)-8, 0)
+}
+
 // join2 is join2Go, faster. It needs nothing that not every amd64 has.
 func join2(dst, a, b []byte) {
 	b, dst = b[:len(a)], dst[:2*len(a)]

@@ -14,3 +14,7 @@ func join2(dst, a, b []byte) { join2Go(dst, a, b) }
 func join4(dst, a, b, c, d []byte) { join4Go(dst, a, b, c, d) }
 
 func (f *fieldState) sequences(dst []byte, s *FieldSequences) { f.sequencesGo(dst, s) }
+
+func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
+	return q.pairsGo(dst, codes, extra)
+}

@@ -213,3 +213,51 @@ leave:
 	MOVQ R13, S_R1(BP)
 	MOVQ BX, S_R2(BP)
 	RET
+
+// func quantizePairs(q *Quantizer, dst, codes *byte, n int, extra *byte, limit, pos int) (done, newPos int)
+TEXT ·quantizePairs(SB), NOSPLIT, $8-72
+	MOVQ q+0(FP), R13
+	LEAQ 1024(R13), R12    // bits
+	MOVQ dst+8(FP), DI
+	MOVQ codes+16(FP), SI
+	MOVQ n+24(FP), R8
+	LEAQ -2(SI)(R8*1), R8  // the last pair
+	MOVQ extra+32(FP), R9
+	MOVQ limit+40(FP), R11
+	MOVQ pos+48(FP), R10
+
+pair:
+	CMPQ    SI, R8
+	JA      done
+	MOVQ    R10, R15
+	SHRQ    $3, R15
+	CMPQ    R15, R11
+	JGT     done
+	MOVBLZX (SI), AX
+	MOVBLZX 1(SI), BX
+	MOVBLZX (R12)(AX*1), CX
+	MOVBLZX (R12)(BX*1), DX
+	LEAL    (CX)(DX*1), BP
+	CMPL    BP, $57
+	JA      done
+	MOVQ    (R9)(R15*1), R14
+	MOVL    R10, R15
+	ANDL    $7, R15
+	SHRXQ   R15, R14, R14
+	BZHIQ   CX, R14, R15
+	ADDL    (R13)(AX*4), R15
+	MOVL    R15, (DI)
+	SHRXQ   CX, R14, R14
+	BZHIQ   DX, R14, R15
+	ADDL    (R13)(BX*4), R15
+	MOVL    R15, 4(DI)
+	ADDQ    BP, R10
+	ADDQ    $2, SI
+	ADDQ    $8, DI
+	JMP     pair
+
+done:
+	SUBQ codes+16(FP), SI
+	MOVQ SI, done+56(FP)
+	MOVQ R10, newPos+64(FP)
+	RET
