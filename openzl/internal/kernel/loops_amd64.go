@@ -81,6 +81,38 @@ func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
 	return quantizePairs(q, &dst[0], &codes[0], len(codes), &extra[0], len(extra)-8, 0)
 }
 
+// quadStreams is what the loop of quadRounds works on.
+type quadStreams struct {
+	dst    [4]*byte
+	src    [4]*byte // the streams
+	pos    [4]int   // where in its stream each word was read
+	bits   [4]uint64
+	at     [4]int // where its next symbol goes, from dst on
+	rounds int    // at least 1
+}
+
+// huffmanQuads does s.rounds rounds of quadRoundsGo.
+//
+//go:noescape
+func huffmanQuads(t *quadTable, s *quadStreams)
+
+// quadRounds is quadRoundsGo, faster.
+func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) {
+	if !hasLoops {
+		h.quadRoundsGo(s, rounds)
+		return
+	}
+	q := quadStreams{rounds: rounds}
+	for i, p := range s {
+		q.dst[i], q.src[i] = &p.out[0], &p.src[0]
+		q.pos[i], q.bits[i], q.at[i] = p.pos, p.bits, p.at
+	}
+	huffmanQuads(&h.quads, &q)
+	for i, p := range s {
+		p.pos, p.bits, p.at = q.pos[i], q.bits[i], q.at[i]
+	}
+}
+
 // join2 is join2Go, faster. It needs nothing that not every amd64 has.
 func join2(dst, a, b []byte) {
 	b, dst = b[:len(a)], dst[:2*len(a)]

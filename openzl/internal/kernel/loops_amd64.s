@@ -78,6 +78,87 @@ rounds:
 	MOVQ R12, 104(AX)
 	RET
 
+// LOOK decodes the symbols that one look at a stream gives, and moves d behind them. An entry is
+// bits and count (8 each), and from bit 32 on the symbols.
+#define LOOK(b, d)         \
+	MOVQ    b, AX          \
+	SHRQ    $53, AX        \
+	MOVQ    (R8)(AX*8), AX \
+	SHLXQ   AX, b, b       \
+	MOVBLZX AH, CX         \
+	SHRQ    $32, AX        \
+	MOVL    AX, (d)        \
+	ADDQ    CX, d
+
+#define LOOKS         \
+	LOOK(R9, DI)  \
+	LOOK(R10, SI) \
+	LOOK(R11, DX) \
+	LOOK(R12, BP)
+
+// func huffmanQuads(t *quadTable, s *quadStreams)
+TEXT ·huffmanQuads(SB), NOSPLIT, $16-16
+	MOVQ t+0(FP), R8
+	MOVQ s+8(FP), AX
+	MOVQ 0(AX), DI
+	ADDQ 128(AX), DI
+	MOVQ 8(AX), SI
+	ADDQ 136(AX), SI
+	MOVQ 16(AX), DX
+	ADDQ 144(AX), DX
+	MOVQ 24(AX), BP
+	ADDQ 152(AX), BP
+	MOVQ 32(AX), R13
+	ADDQ 64(AX), R13
+	MOVQ 40(AX), R14
+	ADDQ 72(AX), R14
+	MOVQ 48(AX), R15
+	ADDQ 80(AX), R15
+	MOVQ 56(AX), BX
+	ADDQ 88(AX), BX
+	MOVQ 96(AX), R9
+	MOVQ 104(AX), R10
+	MOVQ 112(AX), R11
+	MOVQ 120(AX), R12
+	MOVQ 160(AX), AX
+	MOVQ AX, rounds-8(SP)
+
+looks:
+	REFILL(R9, R13)
+	REFILL(R10, R14)
+	REFILL(R11, R15)
+	REFILL(R12, BX)
+	LOOKS
+	LOOKS
+	LOOKS
+	LOOKS
+	LOOKS
+	DECQ rounds-8(SP)
+	JNZ  looks
+
+	MOVQ s+8(FP), AX
+	SUBQ 0(AX), DI
+	MOVQ DI, 128(AX)
+	SUBQ 8(AX), SI
+	MOVQ SI, 136(AX)
+	SUBQ 16(AX), DX
+	MOVQ DX, 144(AX)
+	SUBQ 24(AX), BP
+	MOVQ BP, 152(AX)
+	SUBQ 32(AX), R13
+	MOVQ R13, 64(AX)
+	SUBQ 40(AX), R14
+	MOVQ R14, 72(AX)
+	SUBQ 48(AX), R15
+	MOVQ R15, 80(AX)
+	SUBQ 56(AX), BX
+	MOVQ BX, 88(AX)
+	MOVQ R9, 96(AX)
+	MOVQ R10, 104(AX)
+	MOVQ R11, 112(AX)
+	MOVQ R12, 120(AX)
+	RET
+
 // STATE decodes one symbol: x is the state, R9 the word, CX the bits of it that are left. An entry
 // is base and mask (16 bits each), bits and symbol (8 each).
 #define STATE(x, k)                 \

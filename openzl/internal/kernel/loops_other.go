@@ -18,3 +18,5 @@ func (f *fieldState) sequences(dst []byte, s *FieldSequences) { f.sequencesGo(ds
 func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
 	return q.pairsGo(dst, codes, extra)
 }
+
+func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) { h.quadRoundsGo(s, rounds) }
