@@ -9,8 +9,8 @@ import (
 const (
 	quadBits = 11 // that one look takes, at most
 	// From so many symbols on, of so few tenths of a bit, the second table is worth its making.
-	quadLeast   = 12 << 10
-	quadDensity = 45
+	quadLeast   = 8 << 10
+	quadDensity = 55
 )
 
 // quadTable is indexed by the next 11 bits. An entry holds how many of them its symbols take (8

@@ -159,8 +159,8 @@ looks:
 	MOVQ R12, 120(AX)
 	RET
 
-// STATE decodes one symbol: x is the state, R9 the word, CX the bits of it that are left. An entry
-// is base and mask (16 bits each), bits and symbol (8 each).
+// STATE decodes one symbol: x is the state, R9 the next bits, left-aligned, CX how many of these 64
+// are left. An entry is base and mask (16 bits each), bits and symbol (8 each).
 #define STATE(x, k)                 \
 	MOVBLZX 4(R8)(x*8), AX          \
 	MOVBLZX 5(R8)(x*8), BX          \
@@ -173,49 +173,61 @@ looks:
 	ADDL    BX, x
 
 // func fseFour(t *fseState, dst *byte, n int, src *byte, pos, over int, s *[4]uint64) (done, newPos, newOver int)
-TEXT ·fseFour(SB), NOSPLIT, $0-80
-	MOVQ t+0(FP), R8
-	MOVQ dst+8(FP), DI
-	MOVQ n+16(FP), DX
-	LEAQ -4(DI)(DX*1), DX  // the last place for four symbols
-	MOVQ src+24(FP), SI
-	ADDQ pos+32(FP), SI
-	MOVQ src+24(FP), R15
-	ADDQ $8, R15           // the last place to read a word from, and go on
-	MOVQ over+40(FP), CX
-	MOVQ s+48(FP), AX
-	MOVQ 0(AX), R10
-	MOVQ 8(AX), R11
-	MOVQ 16(AX), R12
-	MOVQ 24(AX), R13
+//
+// The words that the next bits come from are loaded before it is known how many bits of them a
+// round takes: what it waits for is then shifts, not loads.
+TEXT ·fseFour(SB), NOSPLIT, $16-80
+	MOVQ  t+0(FP), R8
+	MOVQ  dst+8(FP), DI
+	MOVQ  n+16(FP), AX
+	LEAQ  -4(DI)(AX*1), AX
+	MOVQ  AX, last-8(SP)    // the last place for four symbols
+	MOVQ  src+24(FP), SI
+	LEAQ  8(SI), AX
+	MOVQ  AX, lowest-16(SP) // the last place to read a word from, and go on
+	ADDQ  pos+32(FP), SI
+	MOVQ  over+40(FP), R15
+	MOVQ  s+48(FP), AX
+	MOVQ  0(AX), R10
+	MOVQ  8(AX), R11
+	MOVQ  16(AX), R12
+	MOVQ  24(AX), R13
+	MOVQ  (SI), R9
+	SHLXQ R15, R9, R9
 
 four:
-	CMPQ SI, R15
-	JB   done
-	CMPQ DI, DX
-	JA   done
-	MOVQ (SI), R9
-	NEGQ CX
-	ADDQ $64, CX
+	CMPQ  SI, lowest-16(SP)
+	JB    done
+	CMPQ  DI, last-8(SP)
+	JA    done
+	MOVQ  (SI), R14
+	MOVQ  -8(SI), DX
+	SHRQ  $1, DX
+	ADDQ  $64, R15
+	MOVL  $64, CX
 	STATE(R10, 0)
 	STATE(R11, 1)
 	STATE(R12, 2)
 	STATE(R13, 3)
-	ADDQ $4, DI
-	NEGQ CX
-	ADDQ $64, CX           // bits used, at most 7+48
-	MOVQ CX, AX
-	SHRQ $3, AX
-	SUBQ AX, SI
-	ANDL $7, CX
-	JMP  four
+	ADDQ  $4, DI
+	SUBQ  CX, R15           // bits of R14 that were used, at most 7+48
+	SHLXQ R15, R14, R9
+	MOVQ  R15, AX
+	NOTQ  AX
+	SHRXQ AX, DX, DX
+	ORQ   DX, R9
+	MOVQ  R15, AX
+	SHRQ  $3, AX
+	SUBQ  AX, SI
+	ANDL  $7, R15
+	JMP   four
 
 done:
 	SUBQ dst+8(FP), DI
 	MOVQ DI, done+56(FP)
 	SUBQ src+24(FP), SI
 	MOVQ SI, newPos+64(FP)
-	MOVQ CX, newOver+72(FP)
+	MOVQ R15, newOver+72(FP)
 	MOVQ s+48(FP), AX
 	MOVQ R10, 0(AX)
 	MOVQ R11, 8(AX)
