@@ -39,10 +39,8 @@ const (
 	fieldMatch = 16
 )
 
-// FieldLZ fills the front of dst from sequences of literals and matches on elements of 1<<shift
-// bytes. It returns how many bytes it wrote, and whether every sequence was sound and every input
-// used up.
-func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
+// newFieldState returns where FieldLZ begins.
+func newFieldState(dst []byte, shift uint, s *FieldSequences) fieldState {
 	f := fieldState{
 		dstSafe: len(dst) - fieldRun - fieldMatch, litSafe: len(s.Literals) - fieldRun, tokenEnd: len(s.Tokens) - 1,
 		offsetEnd: max(len(s.Offsets)-3, 0), mlEnd: max(len(s.MoreLiterals)-3, 0), mmEnd: max(len(s.MoreMatch)-3, 0),
@@ -54,6 +52,14 @@ func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
 	case 1:
 		f.least = 2
 	}
+	return f
+}
+
+// FieldLZ fills the front of dst from sequences of literals and matches on elements of 1<<shift
+// bytes. It returns how many bytes it wrote, and whether every sequence was sound and every input
+// used up.
+func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
+	f := newFieldState(dst, shift, &s)
 	for {
 		if f.dstSafe > 0 && f.litSafe > 0 {
 			f.sequences(dst, &s)

@@ -8,10 +8,12 @@ import (
 // Streams whose symbols take few bits are decoded up to four symbols at a time.
 const (
 	quadBits = 11 // that one look takes, at most
-	// From so many symbols on, of so few tenths of a bit, the second table is worth its making.
-	quadLeast   = 8 << 10
+	// Streams that take so many tenths of a bit a symbol, or more, are better decoded one by one.
 	quadDensity = 55
 )
+
+// quadLeast is the number of symbols from which on the table is worth its making. Tests change it.
+var quadLeast = 8 << 10
 
 // quadTable is indexed by the next 11 bits. An entry holds how many of them its symbols take (8
 // bits), how many symbols those are (8 bits), 1 to 4, and from bit 32 on the symbols.
