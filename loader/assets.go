@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
@@ -41,6 +42,22 @@ type assetReader struct {
 
 func newAssetReader(o Options) *assetReader {
 	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, decoder: chunk.NewDecoder(codecs())}
+}
+
+// idleReaders are assetReaders of reads that are over: a program that reads file after file needs not
+// make their tables and memory again each time. The garbage collector takes what stays idle.
+var idleReaders = sync.Pool{New: func() any { return &assetReader{decoder: chunk.NewDecoder(codecs())} }}
+
+// borrowReader returns an assetReader that is given back once it is not used any more.
+func borrowReader(o Options) *assetReader {
+	r := idleReaders.Get().(*assetReader)
+	r.opener, r.maxChunk = o.Opener, o.MaxChunkBytes
+	return r
+}
+
+func (r *assetReader) giveBack() {
+	r.opener = nil
+	idleReaders.Put(r)
 }
 
 // sink takes decoded chunks.

@@ -278,7 +278,8 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	})
 	for range q.threads {
 		g.Go(func() error {
-			r := newAssetReader(q.options)
+			r := borrowReader(q.options)
+			defer r.giveBack()
 			for p := range pieces {
 				if err := q.read(ctx, r, p); err != nil {
 					return err
