@@ -74,13 +74,19 @@ func (f *FSETable) Build(norm []int16) bool {
 			}
 		}
 	}
-	for i, s := range symbols[:sum] {
+	f.states(symbols[:sum], &next)
+	return true
+}
+
+// statesGo fills the table for the symbols of its 1<<f.log states. next is what each symbol's counting
+// begins with.
+func (f *FSETable) statesGo(symbols []uint8, next *[256]uint32) {
+	for i, s := range symbols {
 		x := next[s]
 		next[s] = x + 1
 		n := uint32(f.log) + 1 - uint32(bits.Len32(x))
-		f.t[i] = fseState{base: uint16(x<<(n&31) - uint32(sum)), mask: 1<<(n&31) - 1, bits: uint8(n), sym: s}
+		f.t[i] = fseState{base: uint16(x<<(n&31) - uint32(len(symbols))), mask: 1<<(n&31) - 1, bits: uint8(n), sym: s}
 	}
-	return true
 }
 
 // Decode fills the front of dst from src, written with the given number of interleaved states (2

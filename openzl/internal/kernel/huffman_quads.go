@@ -36,18 +36,13 @@ func (h *HuffmanTable) buildQuads() {
 		order[n&255], lengths[n&255] = e>>8<<32|(l|0x10)*0x01010101, uint8(l)
 		i += 1 << (MaxHuffmanBits - l)
 	}
-	const ahead = 0xffffff00_ffffff00
 	for b := range quadBits {
 		table := h.windows[1<<b : 2<<b]
 		at := len(table)
 		for k := n - 1; k >= 0 && int(lengths[k]) <= b; k-- {
 			run := 1 << (b - int(lengths[k]))
 			at -= run
-			from, add := h.windows[run:2*run], order[k]
-			to := table[at : at+run]
-			for i, x := range from {
-				to[i] = x<<8&ahead + add
-			}
+			putAhead(table[at:at+run], h.windows[run:2*run], order[k])
 		}
 		clear(table[:at])
 	}
@@ -55,12 +50,27 @@ func (h *HuffmanTable) buildQuads() {
 	for k := n - 1; k >= 0; k-- {
 		run := 1 << (quadBits - int(lengths[k]))
 		at -= run
-		add := order[k]
-		to := h.quads[at : at+run]
-		for i, x := range h.windows[run : 2*run] {
-			x = x<<8&ahead + add
-			to[i] = x>>32<<32 | x>>20&0x700 | x>>24&15
-		}
+		putLooks(h.quads[at:at+run], h.windows[run:2*run], order[k])
+	}
+}
+
+// ahead masks what stays of an entry as another symbol comes first.
+const ahead = 0xffffff00_ffffff00
+
+// putAheadGo puts the symbol of add in front of the entries of from. The slices have one length.
+func putAheadGo(to, from []uint64, add uint64) {
+	to = to[:len(from)]
+	for i, x := range from {
+		to[i] = x<<8&ahead + add
+	}
+}
+
+// putLooksGo is putAheadGo for the entries of a quadTable.
+func putLooksGo(to, from []uint64, add uint64) {
+	to = to[:len(from)]
+	for i, x := range from {
+		x = x<<8&ahead + add
+		to[i] = x>>32<<32 | x>>20&0x700 | x>>24&15
 	}
 }
 

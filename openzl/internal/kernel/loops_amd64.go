@@ -81,6 +81,54 @@ func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
 	return quantizePairs(q, &dst[0], &codes[0], len(codes), &extra[0], len(extra)-8, 0)
 }
 
+// fseStates is statesGo for n states, n >= 1.
+//
+//go:noescape
+func fseStates(t *fseState, symbols *uint8, n int, next *[256]uint32, log int)
+
+// states is statesGo, faster. A processor with BMI2 has LZCNT.
+func (f *FSETable) states(symbols []uint8, next *[256]uint32) {
+	if !hasLoops || len(symbols) == 0 {
+		f.statesGo(symbols, next)
+		return
+	}
+	fseStates(&f.t[0], &symbols[0], len(symbols), next, f.log)
+}
+
+// shiftAhead is putAheadGo for n entries, a multiple of 4 and at least that.
+//
+//go:noescape
+func shiftAhead(dst, src *uint64, n int, add uint64)
+
+// shiftLooks is putLooksGo for n entries, a multiple of 2 and at least that.
+//
+//go:noescape
+func shiftLooks(dst, src *uint64, n int, add uint64)
+
+// putAhead is putAheadGo, faster.
+func putAhead(to, from []uint64, add uint64) {
+	n := len(from) &^ 3
+	if n == 0 || !hasLoops {
+		putAheadGo(to, from, add)
+		return
+	}
+	to = to[:len(from)]
+	shiftAhead(&to[0], &from[0], n, add)
+	putAheadGo(to[n:], from[n:], add)
+}
+
+// putLooks is putLooksGo, faster.
+func putLooks(to, from []uint64, add uint64) {
+	n := len(from) &^ 1
+	if n == 0 || !hasLoops {
+		putLooksGo(to, from, add)
+		return
+	}
+	to = to[:len(from)]
+	shiftLooks(&to[0], &from[0], n, add)
+	putLooksGo(to[n:], from[n:], add)
+}
+
 // quadStreams is what the loop of quadRounds works on.
 type quadStreams struct {
 	dst    [4]*byte

@@ -293,3 +293,106 @@ quads:
 	DECQ      CX
 	JNZ       quads
 	RET
+
+// func fseStates(t *fseState, symbols *uint8, n int, next *[256]uint32, log int)
+TEXT ·fseStates(SB), NOSPLIT, $0-40
+	MOVQ t+0(FP), DI
+	MOVQ symbols+8(FP), SI
+	MOVQ n+16(FP), R11
+	MOVQ next+24(FP), R8
+	MOVQ log+32(FP), R9
+	SUBQ $31, R9
+	MOVL $-1, R10
+	LEAQ (SI)(R11*1), R12
+
+state:
+	MOVBLZX (SI), AX
+	MOVL    (R8)(AX*4), DX
+	LEAL    1(DX), CX
+	MOVL    CX, (R8)(AX*4)
+	LZCNTL  DX, CX
+	ADDL    R9, CX          // bits
+	SHLXL   CX, DX, DX
+	SUBL    R11, DX         // base
+	BZHIL   CX, R10, BX     // mask
+	SHLQ    $8, AX
+	ORQ     CX, AX
+	SHLQ    $16, AX
+	ORQ     BX, AX
+	SHLQ    $16, AX
+	ORQ     DX, AX
+	MOVQ    AX, (DI)
+	ADDQ    $8, DI
+	INCQ    SI
+	CMPQ    SI, R12
+	JB      state
+	RET
+
+// func shiftAhead(dst, src *uint64, n int, add uint64)
+TEXT ·shiftAhead(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	MOVQ    add+24(FP), X4
+	PUNPCKLQDQ X4, X4
+	MOVQ    $0xffffff00ffffff00, AX
+	MOVQ    AX, X5
+	PUNPCKLQDQ X5, X5
+
+ahead:
+	MOVOU (SI), X0
+	MOVOU 16(SI), X1
+	PSLLQ $8, X0
+	PSLLQ $8, X1
+	PAND  X5, X0
+	PAND  X5, X1
+	PADDQ X4, X0
+	PADDQ X4, X1
+	MOVOU X0, (DI)
+	MOVOU X1, 16(DI)
+	ADDQ  $32, SI
+	ADDQ  $32, DI
+	SUBQ  $4, CX
+	JNZ   ahead
+	RET
+
+// func shiftLooks(dst, src *uint64, n int, add uint64)
+TEXT ·shiftLooks(SB), NOSPLIT, $0-32
+	MOVQ    dst+0(FP), DI
+	MOVQ    src+8(FP), SI
+	MOVQ    n+16(FP), CX
+	MOVQ    add+24(FP), X4
+	PUNPCKLQDQ X4, X4
+	MOVQ    $0xffffff00ffffff00, AX
+	MOVQ    AX, X5
+	PUNPCKLQDQ X5, X5
+	MOVQ    $0x700, AX
+	MOVQ    AX, X6
+	PUNPCKLQDQ X6, X6
+	MOVQ    $15, AX
+	MOVQ    AX, X7
+	PUNPCKLQDQ X7, X7
+	MOVQ    $0xffffffff00000000, AX
+	MOVQ    AX, X8
+	PUNPCKLQDQ X8, X8
+
+looks:
+	MOVOU (SI), X0
+	PSLLQ $8, X0
+	PAND  X5, X0
+	PADDQ X4, X0
+	MOVO  X0, X1
+	MOVO  X0, X2
+	PAND  X8, X0
+	PSRLQ $20, X1
+	PAND  X6, X1
+	PSRLQ $24, X2
+	PAND  X7, X2
+	POR   X1, X0
+	POR   X2, X0
+	MOVOU X0, (DI)
+	ADDQ  $16, SI
+	ADDQ  $16, DI
+	SUBQ  $2, CX
+	JNZ   looks
+	RET

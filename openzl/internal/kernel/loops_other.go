@@ -20,3 +20,9 @@ func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
 }
 
 func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) { h.quadRoundsGo(s, rounds) }
+
+func (f *FSETable) states(symbols []uint8, next *[256]uint32) { f.statesGo(symbols, next) }
+
+func putAhead(to, from []uint64, add uint64) { putAheadGo(to, from, add) }
+
+func putLooks(to, from []uint64, add uint64) { putLooksGo(to, from, add) }
