@@ -87,7 +87,7 @@ func TestRefusalsAreCheap(t *testing.T) {
 	for _, f := range files {
 		args := f.arguments(t, dir, tmp)
 		best := time.Hour
-		for range 5 {
+		for range 20 {
 			cmd := exec.Command(binary, args...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
