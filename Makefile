@@ -2,14 +2,17 @@
 #
 # PYTHON     interpreter (3.10 or newer) that the Python environment .venv is made from; one that
 #            has PyTorch saves a large download. Not given: the .venv that is there, else python3.
-#            `make interop` makes its environments from it and needs 3.12 or newer.
+#            `make interop` and `make soak-frames` make their environments from it and need
+#            3.12 or newer.
 # FUZZTIME   time of each fuzz target, e.g. 1m
-# SOAKTIME   time of the soak test
+# SOAKTIME   time of the training runs of `make soak`
+# SOAKCOUNT  damaged frames of `make soak`
 
 PYTHON ?=
 GO ?= go
 FUZZTIME ?= 5s
 SOAKTIME ?= 10m
+SOAKCOUNT ?= 5000000
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -97,8 +100,11 @@ check-generated: env
 govulncheck: ## known vulnerabilities in what the code calls (asks the Go vulnerability database)
 	$(GOVULNCHECK) ./...
 
-.PHONY: soak
-soak: build-default env ## SOAKTIME of training runs over servers that are killed and restarted
+.PHONY: soak soak-frames soak-training
+soak: soak-frames soak-training ## both of these
+soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
+	$(or $(PYTHON),python3) scripts/interop.py --soak $(SOAKCOUNT)
+soak-training: build-default env ## SOAKTIME of training runs over servers that are killed and restarted
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
 	$(PY) scripts/soak.py --time $(SOAKTIME)
 

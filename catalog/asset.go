@@ -41,6 +41,7 @@ const (
 type Meta struct {
 	Format string // FormatTIFF or FormatRumi
 	Size   int64  // of the file, bytes
+	ETag   string // of an object in a store that gives one; "" for local files
 	// Blob is the index as bytes: a rumi header blob, or a chunk index blob.
 	Blob []byte
 	// EPSG code of the CRS, 0 for none.
@@ -93,6 +94,9 @@ func readAsset(ctx context.Context, r source.Reader, maxChunk int) (a Asset, m M
 		return a, m, laterRumi(ctx, r, err)
 	}
 	m.Size, a.Size = r.Size(), r.Size()
+	if t, ok := r.(interface{ ETag() string }); ok {
+		m.ETag = t.ETag()
+	}
 	var geo tiff.Geo
 	if rumi.Is(ctx, f) {
 		m.Format = FormatRumi

@@ -57,6 +57,7 @@ type row struct {
 	MaxY        *float64  `parquet:"maxy,optional,plain,zstd"`
 	Size        int64     `parquet:"size,plain,zstd"`
 	MTime       *string   `parquet:"mtime,optional,plain,zstd"`
+	ETag        *string   `parquet:"etag,optional,plain,zstd"`
 }
 
 // Page and row group sizes of a catalog.
@@ -114,8 +115,8 @@ type Counts struct {
 //
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
 // width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
-// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC);
-// those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
+// numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC)
+// of local files; etag of objects in a store that gives one; those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
 // the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of it).
 func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptions) (n int, err error) {
 	if o.Opener == nil {
@@ -300,6 +301,9 @@ func readRow(ctx context.Context, f namedFile, o WriteOptions) (row, error) {
 	r := row{
 		URI: f.uri, Bands: int32(x.Bands), Height: int32(x.Height), Width: int32(x.Width), DType: x.DType.String(),
 		NoData: x.NoData, Size: m.Size,
+	}
+	if m.ETag != "" {
+		r.ETag = &m.ETag
 	}
 	if m.Format == FormatRumi {
 		r.Header = m.Blob

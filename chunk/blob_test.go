@@ -136,6 +136,10 @@ func TestBlobSize(t *testing.T) {
 	if n, most := len(x.AppendBlob(nil)), 15*len(x.Ranges)/8+40; n > most {
 		t.Errorf("%d bytes for %d tiles, at most %d expected", n, len(x.Ranges), most)
 	}
+	x = tog(4, 4, 4, 512)
+	if n := len(x.AppendBlob(nil)); n > 300 {
+		t.Errorf("%d bytes for 64 tiles, at most 300 expected", n)
+	}
 }
 
 func TestBlobRefusesOtherForms(t *testing.T) {

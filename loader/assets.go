@@ -5,6 +5,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
@@ -53,6 +54,23 @@ func (r *assetReader) time(c *Clock) {
 	if r.clock = c; c != nil {
 		r.decoder.Decompressed = func() { c.Lap(StageDecode) }
 	}
+}
+
+// idleReaders are assetReaders of reads that are over: a program that reads file after file needs not
+// make their tables and memory again each time. The garbage collector takes what stays idle.
+var idleReaders = sync.Pool{New: func() any { return &assetReader{decoder: chunk.NewDecoder(codecs())} }}
+
+// borrowReader returns an assetReader that is given back once it is not used any more.
+func borrowReader(o Options) *assetReader {
+	r := idleReaders.Get().(*assetReader)
+	r.opener, r.maxChunk = o.Opener, o.MaxChunkBytes
+	return r
+}
+
+func (r *assetReader) giveBack() {
+	r.opener, r.fresh, r.share = nil, freshness{}, shared{}
+	r.clock, r.decoder.Decompressed = nil, nil
+	idleReaders.Put(r)
 }
 
 // sink takes decoded chunks.

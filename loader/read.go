@@ -267,7 +267,8 @@ func span(s Selection, axis string, n int) ([2]int, error) {
 	return [2]int{s.Start, s.Stop}, nil
 }
 
-// piece is what one thread reads at once: a band of chunk rows of one asset.
+// piece is what one thread reads at once: a row of chunks of one asset, or all of them where there is
+// one thread.
 type piece struct {
 	n   int
 	box chunk.Box
@@ -292,7 +293,8 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	})
 	for range q.threads {
 		g.Go(func() error {
-			r := newAssetReader(q.options)
+			r := borrowReader(q.options)
+			defer r.giveBack()
 			for p := range pieces {
 				if err := q.read(ctx, r, p); err != nil {
 					return err
@@ -322,7 +324,10 @@ func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 		box := q.win.inside(a.Index.Height, a.Index.Width)
 		for y := box.Y0; y < box.Y1; {
 			b := box
-			b.Y0, b.Y1 = y, min((y/a.Index.ChunkH+1)*a.Index.ChunkH, box.Y1)
+			b.Y0 = y
+			if q.threads > 1 {
+				b.Y1 = min((y/a.Index.ChunkH+1)*a.Index.ChunkH, box.Y1)
+			}
 			select {
 			case to <- piece{n, b}:
 			case <-ctx.Done():

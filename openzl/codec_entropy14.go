@@ -3,7 +3,6 @@ package openzl
 import (
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/openzl/internal/kernel"
 )
 
@@ -201,9 +200,7 @@ func (e *entropy14) coded(dst []byte, kind byte) int {
 	case kind == blockFSE:
 		ok = e.sym == 1 && e.fse(out, src)
 	case vector:
-		// The frame may be sound, but nothing writes this by default.
-		e.err = fault.New(fault.Unsupported, "", fault.NoOffset, "openzl vectorized huffman block")
-		return 0
+		ok = e.vector(out, src)
 	case e.sym == 1:
 		ok = e.huffman(out, src)
 	case e.sym == 2:
@@ -310,28 +307,134 @@ func (e *entropy14) huffman16(dst, src []byte) bool {
 	default:
 		return false
 	}
-	log, n := int(c.byte()), c.u16()+1
-	if c.bad {
+	log, ok := e.table16(&c)
+	if !ok {
 		return false
 	}
-	weights, err := e.scratch(1 << 16)
-	if err != nil {
-		e.err = err
-		return false
-	}
-	w := entropy14{call: e.call, cursor: cursor{b: src, off: c.off}, sym: 1, states: 2}
-	if got := w.block(weights[:n], maxBlockDepth); w.err != nil || got != n {
-		return false
-	}
-	if l, ok := kernel.HuffmanLog(weights[:n], kernel.MaxHuffman16Bits); !ok || l != log {
-		return false
-	}
-	e.d.wide = resize(e.d.wide, 1<<log)
-	kernel.BuildHuffman16(e.d.wide, weights[:n], log)
-	c.off = w.off
 	streams := 1
 	if c.byte() != 0 {
 		streams = 4
 	}
 	return !c.bad && huffman16Streams(dst, c.b[c.off:], e.d.wide, log, streams)
+}
+
+// table16 reads the weights of a code of two-byte symbols, makes the table in the decoder's scratch
+// memory, and returns the length of the longest code.
+func (e *entropy14) table16(c *cursor) (log int, ok bool) {
+	log, n := int(c.byte()), c.u16()+1
+	if c.bad {
+		return 0, false
+	}
+	weights, err := e.scratch(1 << 16)
+	if err != nil {
+		e.err = err
+		return 0, false
+	}
+	w := entropy14{call: e.call, cursor: cursor{b: c.b, off: c.off}, sym: 1, states: 2}
+	if got := w.block(weights[:n], maxBlockDepth); w.err != nil || got != n {
+		return 0, false
+	}
+	c.off = w.off
+	if l, ok := kernel.HuffmanLog(weights[:n], kernel.MaxHuffman16Bits); !ok || l != log {
+		return 0, false
+	}
+	e.d.wide = resize(e.d.wide, 1<<log)
+	kernel.BuildHuffman16(e.d.wide, weights[:n], log)
+	return log, true
+}
+
+// Forms of a vectorized Huffman block.
+const (
+	vectorStored = iota
+	vectorConstant
+	vectorCoded
+)
+
+// vector decodes a block of 32 streams side by side. It begins with its number of symbols (u32) and
+// its form.
+func (e *entropy14) vector(dst, src []byte) bool {
+	c := cursor{b: src}
+	n, form := c.u32(), c.byte()
+	if c.bad || int64(n)*int64(e.sym) != int64(len(dst)) || e.sym > 2 {
+		return false
+	}
+	switch form {
+	case vectorStored, vectorConstant:
+		body := c.take(c.left())
+		if form == vectorConstant && len(body) != e.sym || form == vectorStored && len(body) != len(dst) {
+			return false
+		}
+		kernel.Repeat(dst, body)
+		return true
+	case vectorCoded:
+		log, ok := e.vectorTable(&c)
+		if !ok {
+			return false
+		}
+		words := c.take(int(c.u32()))
+		var lanes kernel.HuffmanLanes
+		return e.lanes(&lanes, &c, len(words)) && kernel.DecodeHuffman32(dst, words, e.d.wide, log, e.sym, &lanes)
+	}
+	return false
+}
+
+// Most that the table of a vectorized block can say: longest code and largest symbol.
+const (
+	maxVectorBits   = 13
+	maxVectorSymbol = 1<<12 - 1
+)
+
+// vectorTable reads the code of a vectorized block and makes its table.
+func (e *entropy14) vectorTable(c *cursor) (log int, ok bool) {
+	if e.sym == 2 {
+		if log, ok = e.table16(c); !ok || log > maxVectorBits {
+			return 0, false
+		}
+		for _, t := range e.d.wide {
+			if t>>16 > maxVectorSymbol {
+				return 0, false
+			}
+		}
+		return log, true
+	}
+	if c.left() == 0 {
+		return 0, false
+	}
+	var weights [256]byte
+	n, size, ok := e.weights(&weights, c.b[c.off:])
+	if !ok {
+		return 0, false
+	}
+	c.off += size
+	if log, ok = kernel.HuffmanLog(weights[:n], kernel.MaxHuffmanBits); !ok {
+		return 0, false
+	}
+	e.d.wide = resize(e.d.wide, 1<<log)
+	kernel.BuildHuffman16(e.d.wide, weights[:n], log)
+	return log, true
+}
+
+// lanes reads what stands after the words of a vectorized block, of size bytes: the first bits of
+// every lane, the place from which on it takes no more words, and how many its first bits are.
+func (e *entropy14) lanes(l *kernel.HuffmanLanes, c *cursor, size int) bool {
+	for i := range l.State {
+		l.State[i] = c.u32()
+	}
+	for i := range l.Floor {
+		// A lane of two-byte symbols that never takes a word says 0xffffffff.
+		if l.Floor[i] = c.u32(); e.sym == 1 && int64(l.Floor[i]) > int64(size) {
+			return false
+		}
+	}
+	for i := range l.Used {
+		l.Used[i] = 32 - uint32(c.byte())
+		if e.sym == 1 {
+			l.Used[i] &= 31
+		}
+		if l.Used[i] > 32 || l.Used[i] == 32 && l.State[i] != 0 {
+			return false
+		}
+		l.State[i] <<= l.Used[i]
+	}
+	return !c.bad && c.left() == 0
 }

@@ -18,7 +18,6 @@
 // An Encoder writes frames of version 24 with one of a few graphs, chosen by name or by trying.
 //
 // Not supported, and said so with an error of kind Unsupported: custom codecs that are not in
-// Options.Custom, dictionaries, outputs of unknown size, frames before version 8 and after 27, the
-// codecs that registry.go lists without a decoder (rolz, fastlz, pivco_huffman), and the vectorized
-// Huffman blocks of versions up to 14.
+// Options.Custom, dictionaries, outputs of unknown size, frames before version 8 and after 27, and the
+// codecs that registry.go lists without a decoder (rolz, fastlz, pivco_huffman).
 package openzl

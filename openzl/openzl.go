@@ -198,6 +198,9 @@ func (d *Decoder) chunks(c *cursor) error {
 				return fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without end mark")
 			}
 			if c.b[c.off] == 0 {
+				if i == 0 {
+					return fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without a chunk")
+				}
 				c.off++
 				break
 			}
@@ -221,10 +224,6 @@ func (d *Decoder) chunks(c *cursor) error {
 		if n := d.header.strings[i]; n >= 0 && n != o.Count {
 			return fault.New(fault.Corrupt, "frame footer", int64(c.off), "output %d has %d strings, header says %d",
 				i, o.Count, n)
-		}
-		if o.Width == 0 && o.Type != String {
-			// Without a chunk nobody said the width; with none there is no element either.
-			d.outs[i].Width = 1
 		}
 	}
 	return nil

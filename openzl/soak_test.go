@@ -173,18 +173,45 @@ func repair(f []byte) {
 	binary.LittleEndian.PutUint32(f[sum:], uint32(xxh3.Hash(f[7+n:sum])))
 }
 
-// TestSoak mutates frames for CHASKI_SOAK (a duration, 3 minutes if it is not set) and compares
-// with the original library: what both accept must be equal, and nothing that it refuses may be
-// accepted here. What brings the original down, or what only it accepts, is counted and shown.
+// soakCount is the number of frames of a run that is not told otherwise.
+const soakCount = 5_000_000
+
+// soakOutput bounds the content of a frame in a run, in bytes.
+const soakOutput = 16 << 20
+
+// bounds returns how many frames a run takes and how long, whichever comes first.
+func bounds(t *testing.T) (count int, length time.Duration) {
+	count, length = soakCount, 24*time.Hour
+	if s := os.Getenv("CHASKI_SOAK"); s != "" {
+		d, err := time.ParseDuration(s)
+		if err != nil {
+			t.Fatal("CHASKI_SOAK: ", err)
+		}
+		length = d
+	}
+	if s := os.Getenv("CHASKI_SOAK_COUNT"); s != "" {
+		n, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal("CHASKI_SOAK_COUNT: ", err)
+		}
+		count = n
+	}
+	return count, length
+}
+
+// TestSoak mutates CHASKI_SOAK_COUNT frames (5 million if it is not set), for no longer than
+// CHASKI_SOAK (a duration), of those whose names match CHASKI_SOAK_FRAMES, and compares with the original library: what both accept must be equal,
+// and nothing that it refuses may be accepted here, unless it is zstd, a library here and there,
+// that differs. What brings the original down, or what only it
+// accepts, is counted and shown. No frame may make this decoder panic, take more than a second, or
+// allocate more than four times the content that it is allowed.
 func TestSoak(t *testing.T) {
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {
 		t.Skip("CHASKI_ORACLE_PYTHON names no Python with openzl and geozl")
 	}
-	length, err := time.ParseDuration(os.Getenv("CHASKI_SOAK"))
-	if err != nil {
-		length = 3 * time.Minute
-	}
+	count, length := bounds(t)
+	only := regexp.MustCompile(os.Getenv("CHASKI_SOAK_FRAMES"))
 	var frames [][]byte
 	var names []string
 	for _, p := range []string{"../testdata/openzl/*.zl", "../geozl/testdata/*.zl", "../../shared/corpus/raster/frames/*.zl"} {
@@ -195,7 +222,8 @@ func TestSoak(t *testing.T) {
 				t.Fatal(err)
 			}
 			// The oracle knows versions up to 24, and its Python part not every codec of geozl's.
-			if skip := regexp.MustCompile(`^old-|binoffset|intmult|floatquant|floatmult|blocked`); skip.MatchString(filepath.Base(f)) {
+			skip := regexp.MustCompile(`^old-|binoffset|intmult|floatquant|floatmult|blocked`)
+			if name := filepath.Base(f); skip.MatchString(name) || !only.MatchString(name) {
 				continue
 			}
 			if len(b) < 16<<10 && len(b) > 4 && b[0] <= 0xc0+24 {
@@ -215,29 +243,48 @@ func TestSoak(t *testing.T) {
 	j := judge{python: python}
 	defer j.stop()
 	decoders := map[bool]*openzl.Decoder{
-		true:  openzl.NewDecoder(openzl.Options{MaxOutput: 16 << 20, Custom: geozl.Codecs()}),
-		false: openzl.NewDecoder(openzl.Options{MaxOutput: 16 << 20, Custom: geozl.Codecs(), SkipChecksums: true}),
+		true:  openzl.NewDecoder(openzl.Options{MaxOutput: soakOutput, Custom: geozl.Codecs()}),
+		false: openzl.NewDecoder(openzl.Options{MaxOutput: soakOutput, Custom: geozl.Codecs(), SkipChecksums: true}),
 	}
 	counts := map[string]int{}
 	shown := map[string]int{}
+	keep := func(kind string, frame []byte) string {
+		file := filepath.Join(os.TempDir(), fmt.Sprintf("soak-%s-%d.zl", strings.ReplaceAll(kind, " ", "-"), counts[kind]))
+		_ = os.WriteFile(file, frame, 0o600)
+		return file
+	}
+	var now []byte // the frame that is decoded
+	w := newWatch(time.Second, 4*soakOutput, time.Minute, func() {
+		panic("does not come back from " + keep("hang", now))
+	})
 	note := func(kind, name string, frame []byte, verify bool, ours, theirs string) {
 		counts[kind]++
 		key := kind + name + ours[:min(len(ours), 60)]
-		if kind == "accepted" {
+		if strings.HasPrefix(kind, "accepted") {
 			key = kind + name + theirs
 		}
-		if shown[key]++; shown[key] > 1 || len(shown) > 200 || kind == "refused" && !verify {
+		if shown[key]++; shown[key] > 1 || kind == "refused" && (!verify || len(shown) > 200) {
 			return
 		}
-		file := filepath.Join(os.TempDir(), fmt.Sprintf("soak-%s-%d.zl", kind, counts[kind]))
-		_ = os.WriteFile(file, frame, 0o600)
-		t.Logf("%s: %s verify=%v\n  ours   %s\n  theirs %s\n  %s", kind, name, verify, ours, theirs, file)
+		t.Logf("%s: %s verify=%v\n  ours   %s\n  theirs %s\n  %s", kind, name, verify, ours, theirs, keep(kind, frame))
 	}
-	for end := time.Now().Add(length); time.Now().Before(end); {
+	start := time.Now()
+	executed := 0
+	for ; executed < count && time.Since(start) < length; executed++ {
+		if executed > 0 && executed%1_000_000 == 0 {
+			t.Logf("%d frames in %v: %v", executed, time.Since(start).Round(time.Second), counts)
+		}
 		k := r.IntN(len(frames))
 		frame := mutate(r, frames[k], frames[r.IntN(len(frames))])
 		verify := r.IntN(3) == 0
-		ours, theirs := verdict(decoders[verify], frame), j.ask(frame, verify)
+		now = frame
+		var ours string
+		if wrong := w.call(func() { ours = verdict(decoders[verify], frame) }); wrong != "" {
+			note("broken", names[k], frame, verify, wrong, "")
+			t.Fail()
+			continue
+		}
+		theirs := j.ask(frame, verify)
 		ourOK, theirOK := strings.HasPrefix(ours, "ok"), strings.HasPrefix(theirs, "ok")
 		switch {
 		case theirs == "crash":
@@ -245,6 +292,9 @@ func TestSoak(t *testing.T) {
 		case ourOK && theirOK && ours != theirs:
 			note("different", names[k], frame, verify, ours, theirs)
 			t.Fail()
+		case ourOK && strings.HasSuffix(theirs, "(zstd)"):
+			// The two zstd libraries differ in what damage they notice: see internal/zstd.
+			note("accepted in zstd", names[k], frame, verify, ours[:2], theirs)
 		case ourOK && !theirOK:
 			note("accepted", names[k], frame, verify, ours[:2], theirs)
 			t.Fail()
@@ -256,5 +306,6 @@ func TestSoak(t *testing.T) {
 			counts["both refuse"]++
 		}
 	}
-	t.Log(counts)
+	t.Logf("%d frames in %v, the slowest %v, most allocated for one %d bytes: %v", executed,
+		time.Since(start).Round(time.Second), w.longest, w.greatest, counts)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/hex"
 	"errors"
+	"math/rand/v2"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -296,5 +297,32 @@ func BenchmarkParse(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
+	}
+}
+
+// TestBlobsAreSmall promises that the header blob of a file of 64 tiles has at most 300 bytes,
+// whatever its generation and however long its frames are (here up to 1 MiB).
+func TestBlobsAreSmall(t *testing.T) {
+	const most = 300
+	r := rand.New(rand.NewPCG(64, 300))
+	frames := make([][]byte, 64)
+	for i := range frames {
+		frames[i] = make([]byte, 1+r.IntN(1<<20))
+	}
+	for generation := 1; generation <= 2; generation++ {
+		l := Layout{Shape: [3]int{4, 2048, 2048}, DType: chunk.Float32, TileH: 512, TileW: 512, Generation: generation}
+		var file bytes.Buffer
+		blob, err := Write(&file, frames, l)
+		if err != nil {
+			t.Fatal(err)
+		}
+		read, err := IndexFile(t.Context(), &corpus.Mem{B: file.Bytes()})
+		if err != nil || !bytes.Equal(read, blob) {
+			t.Fatalf("generation %d: the file's blob differs from that of writing it: %v", generation, err)
+		}
+		if len(blob) > most {
+			t.Errorf("generation %d: %d bytes for 64 tiles, at most %d", generation, len(blob), most)
+		}
+		t.Logf("generation %d: %d bytes", generation, len(blob))
 	}
 }

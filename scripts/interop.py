@@ -1,6 +1,7 @@
 """`make interop`: both directions of compatibility with the original Python packages.
 
     interop.py [--only VARIABLE ...]
+    interop.py --soak COUNT     `make soak-frames`: COUNT damaged OpenZL frames, see docs/fuzzing.md
 
 Makes a virtual environment for each file of scripts/interop/*.txt below .interop/ (again whenever
 the file or the interpreter changes), and runs the tests of Go and Python that skip themselves
@@ -138,16 +139,31 @@ class Results:
         }
 
 
+def soak(count: int) -> int:
+    """Gives damaged frames to the decoder and to the original, and prints what became of them."""
+    run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-count=1", "-timeout", "0"]
+    run += ["-run", "^(TestSoak|TestWatch)$", "-v", "./openzl"]
+    env = os.environ | {
+        "CHASKI_ORACLE_PYTHON": environment("rasters"),
+        "CHASKI_SOAK_COUNT": str(count),
+    }
+    return subprocess.run(run, cwd=ROOT, env=env).returncode
+
+
 def main() -> int:
     """Runs everything and prints one line in all."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
     parser.add_argument("--only", nargs="+", choices=sorted(VARIABLES), metavar="VARIABLE")
-    only = set(parser.parse_args().only or VARIABLES)
+    parser.add_argument("--soak", type=int, metavar="COUNT")
+    args = parser.parse_args()
+    only = set(args.only or VARIABLES)
     if sys.version_info < (3, 12):
         have = ".".join(map(str, sys.version_info[:2]))
         say(f"{sys.executable} is Python {have}; rasterio 1.5 needs 3.12 or newer.")
         say("name one: make interop PYTHON=/path/to/python3.12")
         return 1
+    if args.soak is not None:
+        return soak(args.soak)
     start = time.monotonic()
     packages = guarded_packages()
     pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()))}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/geozl"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -22,7 +23,7 @@ func newFrame(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "frame [flags] FILE",
 		Short: "Decode a loose OpenZL frame",
-		Long: `Decode a file that is one OpenZL frame (format versions 14 to 26).
+		Long: `Decode a file that is one OpenZL frame (format versions 8 to 27).
 
 Formats: sha256 prints one line of JSON with the type (serial, struct, numeric or string), the width
 in bytes, the number of elements and the hash of each output; of a string output the width is 0, the
@@ -34,7 +35,7 @@ raw writes the bytes of the outputs, one after the other.`,
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.format, "format", "sha256", "sha256 or raw")
-	cmd.Flags().IntVar(&f.maxOutput, "max-output", openzl.DefaultMaxOutput, "largest content of the frame, in bytes")
+	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes, "largest content of the frame, in bytes")
 	return cmd
 }
 

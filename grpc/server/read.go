@@ -55,6 +55,7 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Arr
 	o := loader.ReadOptions{
 		Layout:   r.GetLayout(),
 		Threads:  int(min(r.GetNumThreads(), uint32(procs.Workers()))),
+		Headers:  r.GetHeaders(),
 		MaxBytes: s.options.MaxReadBytes,
 		Options:  s.options.Loader,
 	}

@@ -1,6 +1,6 @@
 """Decodes frames with the original library and geozl's codecs. Reads frames from standard input, each after its size
 (u32) and whether to verify checksums (u8); answers each with a line: "ok SHA256 ..." (for each output its type, width,
-number of elements, content and lengths, hashed), or "error CODE WORDS"."""
+number of elements, content and lengths, hashed), or "error CODE WORDS", with " (zstd)" where it was zstd that refused."""
 import hashlib, re, struct, sys
 import geozl
 import openzl.ext as zl
@@ -36,4 +36,4 @@ while True:
         text = str(e)
         code = re.search(r"error code: (\d+)", text)
         words = re.search(r"error string: (.*)", text)
-        print("error", code.group(1) if code else "?", words.group(1) if words else type(e).__name__, flush=True)
+        print("error", code.group(1) if code else "?", (words.group(1) if words else type(e).__name__) + " (zstd)" * ("Zstd decompression failed" in text), flush=True)

@@ -72,6 +72,45 @@ def test_stack():
     assert np.array_equal(chaski.read([path, path], n=[1, 0, 1]), np.stack([one] * 3))
 
 
+def blob(path):
+    """The file's header blob, as the command has it."""
+    from chaski import _engine
+
+    run = [_engine.find_binary(), "index", "--format", "hex", path]
+    return bytes.fromhex(subprocess.run(run, check=True, capture_output=True, text=True).stdout)
+
+
+@pytest.mark.parametrize("kind", ["tiff", "rumi", "rumi-new"])
+def test_read_with_headers(kind, tmp_path):
+    m = next(m for m in GOOD if m["kind"] == kind)
+    path = RASTER / m["path"]
+    one, header = chaski.read(path), blob(path)
+    assert np.array_equal(chaski.read(path, header=header), one)
+    two = chaski.read([path, path], header=[header, header], n=[1, 0])
+    assert np.array_equal(two, np.stack([one] * 2))
+    # The header is what is read: the file's own may be lost.
+    if kind == "rumi":
+        lost = tmp_path / path.name
+        lost.write_bytes(b"\0" * 16 + path.read_bytes()[16:])
+        with pytest.raises(chaski.Error):
+            chaski.read(lost)
+        assert np.array_equal(chaski.read(lost, header=header), one)
+    with pytest.raises(chaski.Error) as e:
+        chaski.read(path, header=header[:-1])
+    assert e.value.kind == "corrupt"
+
+
+def test_headers_and_paths():
+    path = RASTER / GOOD[0]["path"]
+    for header, what in (
+        ([b"x", b"y"], "2 headers for 1 paths"),
+        ("00ff", "4 headers"),
+        ([7], "int"),
+    ):
+        with pytest.raises(chaski.SpecError, match=what):
+            chaski.read(path, header=header)
+
+
 def test_info():
     assert isinstance(chaski.info(RASTER / GOOD[0]["path"]), dict)
     with pytest.raises(chaski.NotFoundError) as e:

@@ -19,72 +19,164 @@ const (
 	fieldNewOffset = 3
 )
 
+// fieldState is where FieldLZ stands. All numbers but shift and least are in bytes.
+type fieldState struct {
+	dst, lits, tokens, offsets, moreLit, moreMatch *byte
+
+	at, lit, token, offset, ml, mm int
+
+	// Sequences are done in the fast loop if they begin before, or end no later than, these.
+	dstSafe, litSafe, tokenEnd, offsetEnd, mlEnd, mmEnd int
+
+	r            [3]int // the last offsets
+	shift, least int    // elements of 1<<shift bytes, and the fewest of a match
+}
+
+// Up to 32 literals, or 16 bytes of a match, too much are copied where that is within bounds: it
+// is cheaper than copying exactly.
+const (
+	fieldRun   = 32
+	fieldMatch = 16
+)
+
+// newFieldState returns where FieldLZ begins.
+func newFieldState(dst []byte, shift uint, s *FieldSequences) fieldState {
+	f := fieldState{
+		dstSafe: len(dst) - fieldRun - fieldMatch, litSafe: len(s.Literals) - fieldRun, tokenEnd: len(s.Tokens) - 1,
+		offsetEnd: max(len(s.Offsets)-3, 0), mlEnd: max(len(s.MoreLiterals)-3, 0), mmEnd: max(len(s.MoreMatch)-3, 0),
+		r: [3]int{1 << shift, 2 << shift, 4 << shift}, shift: int(shift), least: 1,
+	}
+	switch shift {
+	case 0:
+		f.least = 4
+	case 1:
+		f.least = 2
+	}
+	return f
+}
+
 // FieldLZ fills the front of dst from sequences of literals and matches on elements of 1<<shift
 // bytes. It returns how many bytes it wrote, and whether every sequence was sound and every input
 // used up.
 func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
-	least := 1
-	if shift == 0 {
-		least = 4
-	} else if shift == 1 {
-		least = 2
-	}
-	lits, offsets, moreLit, moreMatch := s.Literals, s.Offsets, s.MoreLiterals, s.MoreMatch
-	r0, r1, r2 := 1<<shift, 2<<shift, 4<<shift // the last three offsets, in bytes
-	at, lit := 0, 0
-	// Up to here copying too much is within bounds, and cheaper than copying exactly.
-	const run, match = 32, 16
-	litSafe, atSafe := len(lits)-run, len(dst)-run-match
-	for tokens := s.Tokens; len(tokens) >= 2; tokens = tokens[2:] {
-		token := int(binary.LittleEndian.Uint16(tokens))
-		switch token & 3 {
-		case fieldNewOffset:
-			if len(offsets) < 4 {
-				return 0, false
-			}
-			r0, r1, r2 = int(binary.LittleEndian.Uint32(offsets))<<shift, r0, r1
-			offsets = offsets[4:]
-		case 1:
-			r0, r1 = r1, r0
-		case 2:
-			r0, r1, r2 = r2, r0, r1
+	f := newFieldState(dst, shift, &s)
+	for {
+		if f.dstSafe > 0 && f.litSafe > 0 {
+			f.sequences(dst, &s)
 		}
-		nlit, nmatch := token>>2&15, token>>6&15
-		if nlit == fieldLongest {
-			if len(moreLit) < 4 {
-				return 0, false
-			}
-			nlit += int(binary.LittleEndian.Uint32(moreLit))
-			moreLit = moreLit[4:]
+		if f.token >= f.tokenEnd {
+			break
 		}
-		if nmatch == fieldLongest {
-			if len(moreMatch) < 4 {
-				return 0, false
-			}
-			nmatch += int(binary.LittleEndian.Uint32(moreMatch))
-			moreMatch = moreMatch[4:]
-		}
-		nlit, nmatch = nlit<<shift, (nmatch+least)<<shift
-		to := at + nlit
-		if from := to - r0; nlit <= run && nmatch <= match && r0 >= match && from >= 0 && lit <= litSafe && at <= atSafe {
-			// Most runs and matches are short, and most matches far away.
-			*(*[run]byte)(dst[at:]) = *(*[run]byte)(lits[lit:])
-			*(*[match]byte)(dst[to:]) = *(*[match]byte)(dst[from:])
-			at, lit = to+nmatch, lit+nlit
-			continue
-		}
-		if nlit > len(lits)-lit || nlit+nmatch > len(dst)-at || r0 <= 0 || r0 > to {
+		if !f.sequence(dst, &s) {
 			return 0, false
 		}
-		copy(dst[at:], lits[lit:lit+nlit])
-		CopyMatch(dst, to, r0, nmatch)
-		at, lit = to+nmatch, lit+nlit
 	}
-	if len(lits)-lit > len(dst)-at || len(offsets)|len(moreLit)|len(moreMatch) != 0 {
+	lits := s.Literals[f.lit:]
+	if len(lits) > len(dst)-f.at || f.offset != len(s.Offsets) || f.ml != len(s.MoreLiterals) || f.mm != len(s.MoreMatch) {
 		return 0, false
 	}
-	at += copy(dst[at:], lits[lit:])
-	return at, true
+	return f.at + copy(dst[f.at:], lits), true
+}
+
+// sequence does one sequence, whatever it is, and reports whether it is sound.
+func (f *fieldState) sequence(dst []byte, s *FieldSequences) bool {
+	token := int(binary.LittleEndian.Uint16(s.Tokens[f.token:]))
+	r0, r1, r2 := f.r[0], f.r[1], f.r[2]
+	switch token & 3 {
+	case fieldNewOffset:
+		if f.offset >= f.offsetEnd {
+			return false
+		}
+		r0, r1, r2 = int(binary.LittleEndian.Uint32(s.Offsets[f.offset:]))<<f.shift, r0, r1
+		f.offset += 4
+	case 1:
+		r0, r1 = r1, r0
+	case 2:
+		r0, r1, r2 = r2, r0, r1
+	}
+	nlit, nmatch := token>>2&15, token>>6&15
+	if nlit == fieldLongest {
+		if f.ml >= f.mlEnd {
+			return false
+		}
+		nlit += int(binary.LittleEndian.Uint32(s.MoreLiterals[f.ml:]))
+		f.ml += 4
+	}
+	if nmatch == fieldLongest {
+		if f.mm >= f.mmEnd {
+			return false
+		}
+		nmatch += int(binary.LittleEndian.Uint32(s.MoreMatch[f.mm:]))
+		f.mm += 4
+	}
+	nlit, nmatch = nlit<<f.shift, (nmatch+f.least)<<f.shift
+	to := f.at + nlit
+	if nlit > len(s.Literals)-f.lit || nlit+nmatch > len(dst)-f.at || r0 <= 0 || r0 > to {
+		return false
+	}
+	copy(dst[f.at:], s.Literals[f.lit:f.lit+nlit])
+	CopyMatch(dst, to, r0, nmatch)
+	f.at, f.lit, f.token = to+nmatch, f.lit+nlit, f.token+2
+	f.r = [3]int{r0, r1, r2}
+	return true
+}
+
+// sequencesGo does sequences until one of them is not known to be sound, is too close to an end
+// of its input or output to copy too much, or copies from less than 16 bytes before.
+func (f *fieldState) sequencesGo(dst []byte, s *FieldSequences) {
+	lits, tokens, offsets, moreLit, moreMatch := s.Literals, s.Tokens, s.Offsets, s.MoreLiterals, s.MoreMatch
+	at, lit, token, offset, ml, mm := f.at, f.lit, f.token, f.offset, f.ml, f.mm
+	r0, r1, r2 := f.r[0], f.r[1], f.r[2]
+	shift := uint(f.shift) & 63
+	for token < f.tokenEnd {
+		t := int(binary.LittleEndian.Uint16(tokens[token:]))
+		n0, n1, n2, no := r0, r1, r2, offset
+		switch t & 3 {
+		case fieldNewOffset:
+			if offset >= f.offsetEnd {
+				goto leave
+			}
+			n0, n1, n2, no = int(binary.LittleEndian.Uint32(offsets[offset:]))<<shift, r0, r1, offset+4
+		case 1:
+			n0, n1 = r1, r0
+		case 2:
+			n0, n1, n2 = r2, r0, r1
+		}
+		nlit, nmatch, nl, nm := t>>2&15, t>>6&15, ml, mm
+		if nlit == fieldLongest {
+			if ml >= f.mlEnd {
+				goto leave
+			}
+			nlit += int(binary.LittleEndian.Uint32(moreLit[ml:]))
+			nl += 4
+		}
+		if nmatch == fieldLongest {
+			if mm >= f.mmEnd {
+				goto leave
+			}
+			nmatch += int(binary.LittleEndian.Uint32(moreMatch[mm:]))
+			nm += 4
+		}
+		nlit, nmatch = nlit<<shift, (nmatch+f.least)<<shift
+		to := at + nlit
+		from := to - n0
+		if lit+nlit > f.litSafe || to+nmatch > f.dstSafe || from < 0 || n0 < fieldMatch {
+			goto leave
+		}
+		*(*[fieldRun]byte)(dst[at:]) = *(*[fieldRun]byte)(lits[lit:])
+		if nlit > fieldRun {
+			copy(dst[at+fieldRun:to], lits[lit+fieldRun:])
+		}
+		*(*[fieldMatch]byte)(dst[to:]) = *(*[fieldMatch]byte)(dst[from:])
+		for k := fieldMatch; k < nmatch; k += fieldMatch {
+			*(*[fieldMatch]byte)(dst[to+k:]) = *(*[fieldMatch]byte)(dst[from+k:])
+		}
+		at, lit, token, offset, ml, mm = to+nmatch, lit+nlit, token+2, no, nl, nm
+		r0, r1, r2 = n0, n1, n2
+	}
+leave:
+	f.at, f.lit, f.token, f.offset, f.ml, f.mm = at, lit, token, offset, ml, mm
+	f.r = [3]int{r0, r1, r2}
 }
 
 // CopyMatch copies n bytes within dst from at-offset to at, in order, so that bytes it writes may

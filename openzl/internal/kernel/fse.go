@@ -47,34 +47,46 @@ func (f *FSETable) Build(norm []int16) bool {
 	}
 	f.log = bits.Len(uint(sum)) - 1
 	var next [256]uint32
-	t := f.t[:sum]
-	high := sum - 1 // symbols of probability below one stand from here on down
+	var symbols [1 << MaxFSELog]uint8 // of each state
+	high := sum - 1                   // symbols of probability below one stand from here on down
 	for s, n := range norm {
 		next[s] = uint32(n)
 		if n == -1 {
-			t[high].sym = uint8(s)
+			symbols[high] = uint8(s)
 			high--
 			next[s] = 1
 		}
 	}
-	step := sum>>1 + sum>>3 + 3
+	step, mask := sum>>1+sum>>3+3, (sum-1)&(len(symbols)-1)
 	pos := 0
 	for s, n := range norm {
+		if high == sum-1 {
+			for range int(n) {
+				symbols[pos&mask] = uint8(s)
+				pos += step
+			}
+			continue
+		}
 		for range int(n) {
-			t[pos].sym = uint8(s)
-			for pos = (pos + step) & (sum - 1); pos > high; {
-				pos = (pos + step) & (sum - 1)
+			symbols[pos] = uint8(s)
+			for pos = (pos + step) & mask; pos > high; {
+				pos = (pos + step) & mask
 			}
 		}
 	}
-	for i := range t {
-		s := t[i].sym
-		x := next[s]
-		next[s]++
-		n := f.log + 1 - bits.Len32(x)
-		t[i] = fseState{base: uint16(x<<n - uint32(sum)), mask: 1<<n - 1, bits: uint8(n), sym: s}
-	}
+	f.states(symbols[:sum], &next)
 	return true
+}
+
+// statesGo fills the table for the symbols of its 1<<f.log states. next is what each symbol's counting
+// begins with.
+func (f *FSETable) statesGo(symbols []uint8, next *[256]uint32) {
+	for i, s := range symbols {
+		x := next[s]
+		next[s] = x + 1
+		n := uint32(f.log) + 1 - uint32(bits.Len32(x))
+		f.t[i] = fseState{base: uint16(x<<(n&31) - uint32(len(symbols))), mask: 1<<(n&31) - 1, bits: uint8(n), sym: s}
+	}
 }
 
 // Decode fills the front of dst from src, written with the given number of interleaved states (2

@@ -12,6 +12,8 @@ const MaxHuffmanBits = 12
 // its upper and the length of its code in its lower byte.
 type HuffmanTable struct {
 	t       [1 << MaxHuffmanBits]uint16
+	quads   quadTable
+	windows [1 << quadBits]uint64 // see buildQuads
 	longest int
 }
 
@@ -124,7 +126,9 @@ func (h *HuffmanTable) Decode4(dst, src []byte) bool {
 		out[i], rest = d, rest[n:]
 	}
 	done := 0
-	if h.longest <= 11 {
+	if h.worthQuads(len(dst), len(src)) {
+		h.fourQuads(&out, &r)
+	} else if h.longest <= 11 {
 		done = h.four5(&out, &r)
 	}
 	for i := range 4 {

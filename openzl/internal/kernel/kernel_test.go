@@ -253,7 +253,14 @@ func huffmanCode(t *rapid.T, symbols, longest int) (weights []byte, codes []uint
 	return weights, codes, lengths
 }
 
-func TestHuffman(t *testing.T) { eachLoop(t, testHuffman) }
+func TestHuffman(t *testing.T) {
+	eachLoop(t, testHuffman)
+	t.Run("quads", func(t *testing.T) {
+		defer func(n int) { quadLeast = n }(quadLeast)
+		quadLeast = 0
+		eachLoop(t, testHuffman)
+	})
+}
 
 func testHuffman(t *testing.T) {
 	var h HuffmanTable
@@ -426,7 +433,9 @@ func testFSE(t *testing.T) {
 	})
 }
 
-func TestQuantizers(t *testing.T) {
+func TestQuantizers(t *testing.T) { eachLoop(t, testQuantizers) }
+
+func testQuantizers(t *testing.T) {
 	slow := func(code byte, small int) (base uint64, n int) {
 		if int(code) < small {
 			return uint64(code), 0

@@ -45,6 +45,122 @@ func join2x16(dst, a, b *byte, n int)
 //go:noescape
 func join4x16(dst, a, b, c, d *byte, n int)
 
+// fieldSequences is sequencesGo with the addresses and limits of f. No limit is negative.
+//
+//go:noescape
+func fieldSequences(f *fieldState)
+
+// sequences is sequencesGo, faster.
+func (f *fieldState) sequences(dst []byte, s *FieldSequences) {
+	if !hasLoops || f.token >= f.tokenEnd {
+		f.sequencesGo(dst, s)
+		return
+	}
+	first := func(b []byte) *byte {
+		if len(b) == 0 {
+			return &dst[0] // never read
+		}
+		return &b[0]
+	}
+	f.dst, f.lits, f.tokens = &dst[0], &s.Literals[0], &s.Tokens[0]
+	f.offsets, f.moreLit, f.moreMatch = first(s.Offsets), first(s.MoreLiterals), first(s.MoreMatch)
+	fieldSequences(f)
+}
+
+// quantizePairs is the loop of pairsGo from bit pos on, for n >= 2 codes; limit is the last byte of
+// extra that a word may begin at.
+//
+//go:noescape
+func quantizePairs(q *Quantizer, dst, codes *byte, n int, extra *byte, limit, pos int) (done, newPos int)
+
+// pairs is pairsGo, faster.
+func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
+	if !hasLoops || len(codes) < 2 || len(extra) < 8 {
+		return q.pairsGo(dst, codes, extra)
+	}
+	return quantizePairs(q, &dst[0], &codes[0], len(codes), &extra[0], len(extra)-8, 0)
+}
+
+// fseStates is statesGo for n states, n >= 1.
+//
+//go:noescape
+func fseStates(t *fseState, symbols *uint8, n int, next *[256]uint32, log int)
+
+// states is statesGo, faster. A processor with BMI2 has LZCNT.
+func (f *FSETable) states(symbols []uint8, next *[256]uint32) {
+	if !hasLoops || len(symbols) == 0 {
+		f.statesGo(symbols, next)
+		return
+	}
+	fseStates(&f.t[0], &symbols[0], len(symbols), next, f.log)
+}
+
+// shiftAhead is putAheadGo for n entries, a multiple of 4 and at least that.
+//
+//go:noescape
+func shiftAhead(dst, src *uint64, n int, add uint64)
+
+// shiftLooks is putLooksGo for n entries, a multiple of 2 and at least that.
+//
+//go:noescape
+func shiftLooks(dst, src *uint64, n int, add uint64)
+
+// putAhead is putAheadGo, faster.
+func putAhead(to, from []uint64, add uint64) {
+	n := len(from) &^ 3
+	if n == 0 || !hasLoops {
+		putAheadGo(to, from, add)
+		return
+	}
+	to = to[:len(from)]
+	shiftAhead(&to[0], &from[0], n, add)
+	putAheadGo(to[n:], from[n:], add)
+}
+
+// putLooks is putLooksGo, faster.
+func putLooks(to, from []uint64, add uint64) {
+	n := len(from) &^ 1
+	if n == 0 || !hasLoops {
+		putLooksGo(to, from, add)
+		return
+	}
+	to = to[:len(from)]
+	shiftLooks(&to[0], &from[0], n, add)
+	putLooksGo(to[n:], from[n:], add)
+}
+
+// quadStreams is what the loop of quadRounds works on.
+type quadStreams struct {
+	dst    [4]*byte
+	src    [4]*byte // the streams
+	pos    [4]int   // where in its stream each word was read
+	bits   [4]uint64
+	at     [4]int // where its next symbol goes, from dst on
+	rounds int    // at least 1
+}
+
+// huffmanQuads does s.rounds rounds of quadRoundsGo.
+//
+//go:noescape
+func huffmanQuads(t *quadTable, s *quadStreams)
+
+// quadRounds is quadRoundsGo, faster.
+func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) {
+	if !hasLoops {
+		h.quadRoundsGo(s, rounds)
+		return
+	}
+	q := quadStreams{rounds: rounds}
+	for i, p := range s {
+		q.dst[i], q.src[i] = &p.out[0], &p.src[0]
+		q.pos[i], q.bits[i], q.at[i] = p.pos, p.bits, p.at
+	}
+	huffmanQuads(&h.quads, &q)
+	for i, p := range s {
+		p.pos, p.bits, p.at = q.pos[i], q.bits[i], q.at[i]
+	}
+}
+
 // join2 is join2Go, faster. It needs nothing that not every amd64 has.
 func join2(dst, a, b []byte) {
 	b, dst = b[:len(a)], dst[:2*len(a)]

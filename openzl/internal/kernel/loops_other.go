@@ -12,3 +12,17 @@ func (f *FSETable) decode4(dst []byte, r *backBits, s *[4]uint64) int { return f
 func join2(dst, a, b []byte) { join2Go(dst, a, b) }
 
 func join4(dst, a, b, c, d []byte) { join4Go(dst, a, b, c, d) }
+
+func (f *fieldState) sequences(dst []byte, s *FieldSequences) { f.sequencesGo(dst, s) }
+
+func (q *Quantizer) pairs(dst, codes, extra []byte) (done, pos int) {
+	return q.pairsGo(dst, codes, extra)
+}
+
+func (h *HuffmanTable) quadRounds(s *[4]*quadState, rounds int) { h.quadRoundsGo(s, rounds) }
+
+func (f *FSETable) states(symbols []uint8, next *[256]uint32) { f.statesGo(symbols, next) }
+
+func putAhead(to, from []uint64, add uint64) { putAheadGo(to, from, add) }
+
+func putLooks(to, from []uint64, add uint64) { putLooksGo(to, from, add) }

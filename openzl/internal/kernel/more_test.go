@@ -79,7 +79,9 @@ func TestFSECounts(t *testing.T) {
 	})
 }
 
-func TestFieldLZ(t *testing.T) {
+func TestFieldLZ(t *testing.T) { eachLoop(t, testFieldLZ) }
+
+func testFieldLZ(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		shift := rapid.IntRange(0, 4).Draw(t, "shift")
 		width := 1 << shift
@@ -416,7 +418,7 @@ func TestLoopsAgree(t *testing.T) {
 	if !hasLoops {
 		t.Skip("no loops in assembly")
 	}
-	defer func() { hasLoops = true }()
+	defer func(n int) { hasLoops, quadLeast = true, n }(quadLeast)
 	all := make([]byte, 256)
 	for i := range all {
 		all[i] = byte(i)
@@ -424,6 +426,8 @@ func TestLoopsAgree(t *testing.T) {
 	var h HuffmanTable
 	var f FSETable
 	rapid.Check(t, func(t *rapid.T) {
+		var ok1 bool
+		var want []byte
 		weights, _, _ := huffmanCode(t, 30, 11)
 		norm := []int16{-1, 20, 1, 7, 1, -1, 1}
 		if !h.Build(weights) || !f.Build(norm) {
@@ -438,13 +442,21 @@ func TestLoopsAgree(t *testing.T) {
 		var dst [2][]byte
 		var ok [2]bool
 		var got [2]int
-		for i := range 2 {
-			hasLoops = i == 1
-			dst[i] = make([]byte, n)
-			ok[i] = h.Decode4(dst[i], src)
-		}
-		if ok[0] != ok[1] || ok[0] && !bytes.Equal(dst[0], dst[1]) {
-			t.Fatalf("Huffman: %v in Go, %v in assembly", ok[0], ok[1])
+		for _, least := range []int{1 << 30, 0} {
+			quadLeast = least
+			for i := range 2 {
+				hasLoops = i == 1
+				dst[i] = make([]byte, n)
+				ok[i] = h.Decode4(dst[i], src)
+			}
+			if ok[0] != ok[1] || ok[0] && !bytes.Equal(dst[0], dst[1]) {
+				t.Fatalf("Huffman: %v in Go, %v in assembly", ok[0], ok[1])
+			}
+			if least > 0 {
+				ok1, want = ok[0], bytes.Clone(dst[0])
+			} else if ok[0] != ok1 || ok1 && !bytes.Equal(dst[0], want) {
+				t.Fatalf("Huffman: %v one by one, %v up to four at a time", ok1, ok[0])
+			}
 		}
 		for i := range 2 {
 			hasLoops = i == 1
@@ -452,6 +464,65 @@ func TestLoopsAgree(t *testing.T) {
 		}
 		if ok[0] != ok[1] || got[0] != got[1] || ok[0] && !bytes.Equal(dst[0][:got[0]], dst[1][:got[1]]) {
 			t.Fatalf("FSE: %d, %v in Go, %d, %v in assembly", got[0], ok[0], got[1], ok[1])
+		}
+	})
+}
+
+// TestSequenceLoopsAgree promises that the loops for field_lz and for quantized codes in Go and in
+// assembly accept the same inputs, sound or not, and give the same.
+func TestSequenceLoopsAgree(t *testing.T) {
+	if !hasLoops {
+		t.Skip("no loops in assembly")
+	}
+	defer func() { hasLoops = true }()
+	rapid.Check(t, func(t *rapid.T) {
+		u32 := func(name string, most int) []byte {
+			v := rapid.SliceOfN(rapid.OneOf(rapid.Uint32Range(0, 40), rapid.Uint32()), 0, most).Draw(t, name)
+			return append(AppendU32(nil, v), drawBytes(t, rapid.SampledFrom([]int{0, 0, 0, 3}).Draw(t, "more"), name)...)
+		}
+		s := FieldSequences{
+			Literals: drawBytes(t, rapid.IntRange(0, 400).Draw(t, "n"), "literals"),
+			Offsets:  u32("offsets", 12), MoreLiterals: u32("more literals", 3), MoreMatch: u32("more match", 3),
+		}
+		for _, token := range rapid.SliceOfN(rapid.Uint16Range(0, 1023), 0, 30).Draw(t, "tokens") {
+			s.Tokens = append(s.Tokens, byte(token), byte(token>>8))
+		}
+		shift := uint(rapid.IntRange(0, 4).Draw(t, "shift"))
+		size := rapid.IntRange(0, 3000).Draw(t, "size")
+		var dst, begun [2][]byte
+		var state [2]fieldState
+		var ok [2]bool
+		var n [2]int
+		for i := range 2 {
+			hasLoops = i == 1
+			dst[i] = make([]byte, size)
+			n[i], ok[i] = FieldLZ(dst[i], shift, s)
+			// What the loop leaves to be done must be the same as well.
+			if size <= fieldRun+fieldMatch || len(s.Literals) <= fieldRun {
+				continue
+			}
+			out := make([]byte, size)
+			f := newFieldState(out, shift, &s)
+			f.sequences(out, &s)
+			f.dst, f.lits, f.tokens, f.offsets, f.moreLit, f.moreMatch = nil, nil, nil, nil, nil, nil
+			state[i], begun[i] = f, out[:f.at]
+		}
+		if ok[0] != ok[1] || n[0] != n[1] || state[0] != state[1] ||
+			!bytes.Equal(begun[0], begun[1]) || ok[0] && !bytes.Equal(dst[0], dst[1]) {
+			t.Fatalf("field_lz: %d, %v, %+v in Go, %d, %v, %+v in assembly", n[0], ok[0], state[0], n[1], ok[1], state[1])
+		}
+		codes := rapid.SliceOfN(rapid.OneOf(rapid.ByteRange(0, 20), rapid.ByteRange(0, 45)), 0, 60).Draw(t, "codes")
+		extra := drawBytes(t, rapid.IntRange(0, 80).Draw(t, "n"), "extra")
+		for _, q := range []*Quantizer{&OffsetCodes, &LengthCodes} {
+			var pos, done [2]int
+			for i := range 2 {
+				hasLoops = i == 1
+				dst[i] = make([]byte, 4*len(codes))
+				done[i], pos[i] = q.pairs(dst[i], codes, extra)
+			}
+			if pos[0] != pos[1] || done[0] != done[1] || !bytes.Equal(dst[0], dst[1]) {
+				t.Fatalf("codes: %d, %d in Go, %d, %d in assembly", done[0], pos[0], done[1], pos[1])
+			}
 		}
 	})
 }

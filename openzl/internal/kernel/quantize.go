@@ -2,12 +2,16 @@ package kernel
 
 import "encoding/binary"
 
-// Quantizer says what a code stands for: a base and how many extra bits are added to it.
+// Quantizer says what a code stands for: a base and how many extra bits are added to it. A code
+// that does not exist has more bits than any two codes may have.
 type Quantizer struct {
 	base  [256]uint32
 	bits  [256]uint8
 	codes int
 }
+
+// maxPairBits is how many bits from any place on one word has.
+const maxPairBits = 57
 
 // The two quantizers of OpenZL.
 var (
@@ -31,6 +35,9 @@ func newQuantizer(small, codes int) Quantizer {
 		p := k - small + power
 		q.base[k], q.bits[k] = 1<<p, uint8(p)
 	}
+	for k := codes; k < len(q.bits); k++ {
+		q.bits[k] = maxPairBits + 1
+	}
 	return q
 }
 
@@ -38,20 +45,7 @@ func newQuantizer(small, codes int) Quantizer {
 // first. It reports whether all codes exist and extra has the bits.
 func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 	dst = dst[:4*len(codes)]
-	pos, i := 0, 0
-	// One word holds at least 57 bits, which is enough for any one code and for most pairs.
-	for ; i+2 <= len(codes) && pos>>3+8 <= len(extra); i += 2 {
-		k, l := codes[i], codes[i+1]
-		n, m := q.bits[k], q.bits[l]
-		if int(max(k, l)) >= q.codes || n+m > 57 {
-			break
-		}
-		w := binary.LittleEndian.Uint64(extra[pos>>3:]) >> (pos & 7)
-		a := q.base[k] + uint32(w&(1<<(n&63)-1))
-		b := q.base[l] + uint32(w>>(n&63)&(1<<(m&63)-1))
-		binary.LittleEndian.PutUint64(dst[4*i:4*i+8], uint64(a)|uint64(b)<<32)
-		pos += int(n + m)
-	}
+	i, pos := q.pairs(dst, codes, extra)
 	for ; i < len(codes) && pos>>3+8 <= len(extra); i++ {
 		k := codes[i]
 		if int(k) >= q.codes {
@@ -81,4 +75,22 @@ func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 		}
 	}
 	return true
+}
+
+// pairsGo decodes two codes at a time: one word holds the bits of most pairs. It ends where it does
+// not, and returns how many codes are done and how many bits they took.
+func (q *Quantizer) pairsGo(dst, codes, extra []byte) (done, pos int) {
+	for ; done+2 <= len(codes) && pos>>3+8 <= len(extra); done += 2 {
+		k, l := codes[done], codes[done+1]
+		n, m := q.bits[k], q.bits[l]
+		if n+m > maxPairBits {
+			break
+		}
+		w := binary.LittleEndian.Uint64(extra[pos>>3:]) >> (pos & 7)
+		a := q.base[k] + uint32(w&(1<<(n&63)-1))
+		b := q.base[l] + uint32(w>>(n&63)&(1<<(m&63)-1))
+		binary.LittleEndian.PutUint64(dst[4*done:4*done+8], uint64(a)|uint64(b)<<32)
+		pos += int(n + m)
+	}
+	return done, pos
 }

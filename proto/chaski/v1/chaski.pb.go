@@ -958,11 +958,13 @@ type ReadRequest struct {
 	Layout string                 `protobuf:"bytes,2,opt,name=layout,proto3" json:"layout,omitempty"`
 	Sizes  map[string]int64       `protobuf:"bytes,3,rep,name=sizes,proto3" json:"sizes,omitempty" protobuf_key:"bytes,1,opt,name=key" protobuf_val:"varint,2,opt,name=value"`
 	// Selections as `chaski cat` takes them: "start:stop" or, for n and b, "i,j,k"; empty for all.
-	N             string `protobuf:"bytes,4,opt,name=n,proto3" json:"n,omitempty"`
-	B             string `protobuf:"bytes,5,opt,name=b,proto3" json:"b,omitempty"`
-	Y             string `protobuf:"bytes,6,opt,name=y,proto3" json:"y,omitempty"`
-	X             string `protobuf:"bytes,7,opt,name=x,proto3" json:"x,omitempty"`
-	NumThreads    uint32 `protobuf:"varint,8,opt,name=num_threads,json=numThreads,proto3" json:"num_threads,omitempty"`
+	N          string `protobuf:"bytes,4,opt,name=n,proto3" json:"n,omitempty"`
+	B          string `protobuf:"bytes,5,opt,name=b,proto3" json:"b,omitempty"`
+	Y          string `protobuf:"bytes,6,opt,name=y,proto3" json:"y,omitempty"`
+	X          string `protobuf:"bytes,7,opt,name=x,proto3" json:"x,omitempty"`
+	NumThreads uint32 `protobuf:"varint,8,opt,name=num_threads,json=numThreads,proto3" json:"num_threads,omitempty"`
+	// The files' header blobs (of rumi files, or chunk indices of TIFFs), one a path in their order, or none.
+	Headers       [][]byte `protobuf:"bytes,9,rep,name=headers,proto3" json:"headers,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1051,6 +1053,13 @@ func (x *ReadRequest) GetNumThreads() uint32 {
 		return x.NumThreads
 	}
 	return 0
+}
+
+func (x *ReadRequest) GetHeaders() [][]byte {
+	if x != nil {
+		return x.Headers
+	}
+	return nil
 }
 
 type InfoRequest struct {
@@ -1206,7 +1215,7 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
 	"\x04part\x18\x04 \x01(\tR\x04part\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x18\n" +
-	"\amessage\x18\x06 \x01(\tR\amessage\"\x87\x02\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\"\xa1\x02\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +
@@ -1216,7 +1225,8 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x01y\x18\x06 \x01(\tR\x01y\x12\f\n" +
 	"\x01x\x18\a \x01(\tR\x01x\x12\x1f\n" +
 	"\vnum_threads\x18\b \x01(\rR\n" +
-	"numThreads\x1a8\n" +
+	"numThreads\x12\x18\n" +
+	"\aheaders\x18\t \x03(\fR\aheaders\x1a8\n" +
 	"\n" +
 	"SizesEntry\x12\x10\n" +
 	"\x03key\x18\x01 \x01(\tR\x03key\x12\x14\n" +

@@ -56,6 +56,23 @@ def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
     return ",".join(map(str, indices))
 
 
+def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> list[bytes]:
+    """Returns one blob a path, or none.
+
+    Raises:
+        SpecError: they are not as many as the paths, or no bytes.
+    """
+    if header is None:
+        return []
+    blobs: list[Any] = [header] if isinstance(header, bytes) else list(header)
+    if len(blobs) != len(paths):
+        raise SpecError(f"read: {len(blobs)} headers for {len(paths)} paths")
+    for b in blobs:
+        if not isinstance(b, bytes):
+            raise SpecError(f"read: a header is bytes, not {type(b).__name__}")
+    return blobs
+
+
 def _name(path: Path) -> str:
     """Returns a path as the engine takes it: absolute, as it may run in another folder."""
     p = os.fspath(path)
@@ -71,6 +88,7 @@ def read(
     y: Slice | None = None,
     x: Slice | None = None,
     sizes: Mapping[str, int] | None = None,
+    header: bytes | Sequence[bytes] | None = None,
     num_threads: int = 0,
     timeout: float = 120.0,
 ) -> npt.NDArray[Any]:
@@ -84,6 +102,9 @@ def read(
         y: rows of pixels: (start, stop).
         x: columns of pixels: (start, stop).
         sizes: lengths of the layout's names that are no axes.
+        header: header blob of the file (of a rumi file, or the chunk index of a TIFF, as `chaski
+            index` and catalogs have it), or a sequence with one for each of several. The file's
+            own header is not read then.
         num_threads: threads that decode; 0 leaves it to the engine.
         timeout: seconds.
 
@@ -101,6 +122,7 @@ def read(
         paths=[_name(p) for p in paths],
         layout=layout or "",
         sizes=dict(sizes or {}),
+        headers=_headers(header, paths),
         n=selection("n", n, picks=True),
         b=selection("b", b, picks=True),
         y=selection("y", y, picks=False),

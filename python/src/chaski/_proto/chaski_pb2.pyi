@@ -147,7 +147,7 @@ class Fault(_message.Message):
     def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
-    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads")
+    __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers")
     class SizesEntry(_message.Message):
         __slots__ = ("key", "value")
         KEY_FIELD_NUMBER: _ClassVar[int]
@@ -163,6 +163,7 @@ class ReadRequest(_message.Message):
     Y_FIELD_NUMBER: _ClassVar[int]
     X_FIELD_NUMBER: _ClassVar[int]
     NUM_THREADS_FIELD_NUMBER: _ClassVar[int]
+    HEADERS_FIELD_NUMBER: _ClassVar[int]
     paths: _containers.RepeatedScalarFieldContainer[str]
     layout: str
     sizes: _containers.ScalarMap[str, int]
@@ -171,7 +172,8 @@ class ReadRequest(_message.Message):
     y: str
     x: str
     num_threads: int
-    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ...) -> None: ...
+    headers: _containers.RepeatedScalarFieldContainer[bytes]
+    def __init__(self, paths: _Optional[_Iterable[str]] = ..., layout: _Optional[str] = ..., sizes: _Optional[_Mapping[str, int]] = ..., n: _Optional[str] = ..., b: _Optional[str] = ..., y: _Optional[str] = ..., x: _Optional[str] = ..., num_threads: _Optional[int] = ..., headers: _Optional[_Iterable[bytes]] = ...) -> None: ...
 
 class InfoRequest(_message.Message):
     __slots__ = ("path",)
