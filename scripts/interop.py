@@ -33,9 +33,10 @@ VARIABLES = {
     "CHASKI_ORACLE_PYTHON08": "rumi1",
     "CHASKI_ORACLE_PYTHON16": "rumi2",
     "CHASKI_ORACLE_PYTHON": "rasters",
+    "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
     "CHASKI_PYTHON": "rasters",
 }
-VARIABLE = re.compile(r"\bCHASKI_(?:ORACLE_)?PYTHON\d*\b")
+VARIABLE = re.compile(r"\bCHASKI_(?:ORACLE_)?PYTHON(?:\d+|_TILEDB)?\b")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py"]
 # The comparison of mutated frames is as long as it is asked to be.

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 func newInfo(s streams) *cobra.Command {
@@ -26,7 +27,7 @@ func newInfo(s streams) *cobra.Command {
 compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
 profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
 tables (rows and columns), CSV files, folders (counts), TACO containers (levels with their rows and
-columns). With --json: one line of JSON a path.`,
+columns), TileDB arrays (schema and fragments). With --json: one line of JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
@@ -52,6 +53,9 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 
 // infoOf describes one path.
 func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
+	if tiledb.IsArray(path) {
+		return infoArray(ctx, s, path, asJSON)
+	}
 	if taco.Is(ctx, files, path) {
 		c, err := inspectContainer(ctx, files, path)
 		if err != nil {

@@ -383,6 +383,11 @@ func workplace(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
+	for name, array := range map[string]string{"cube": "dense_3d_mixed_order", "profile": "dense_1d_gaps"} {
+		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(testdata(t, "tiledb", "arrays", array))); err != nil {
+			t.Fatal(err)
+		}
+	}
 	t.Chdir(dir)
 	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", "train.parquet", "chips"); r.code != 0 {
 		t.Fatal(r.err)

@@ -16,8 +16,9 @@ func newVerify(s streams) *cobra.Command {
 		Short: "Check files wholly",
 		Long: `Check files wholly: structure, every tile, strip or frame decoded, every checksum verified.
 Of a catalog every row's file is checked, and that the row's index is the file's. Of a TACO container
-ids, tree, tables and the place of every sample are checked, pixels are not. Folders are walked for .tif,
-.tiff, .rumi, .zl, .parquet and .tacozip files.
+ids, tree, tables and the place of every sample are checked, pixels are not. Of a TileDB array every
+tile of every fragment is decoded (the key of encrypted ones: see 'chaski array'). Folders are walked
+for .tif, .tiff, .rumi, .zl, .parquet and .tacozip files and for arrays.
 
 One line of JSON tells how many files, rows of catalogs, chunks and decoded bytes were checked, and
 lists the fault of every file that has one. The exit code is 1 if there is any; stderr then has the
@@ -37,6 +38,10 @@ first.`,
 func runVerify(ctx context.Context, s streams, paths []string, o verify.Options) error {
 	if o.Workers < 0 || o.MaxChunk < 1 || o.MaxFaults < 1 {
 		return usagef("--workers is at least 0, --max-chunk and --max-faults at least 1")
+	}
+	var err error
+	if o.Key, err = arrayKey(); err != nil {
+		return err
 	}
 	bar := newProgress(s.err, "verifying", -1)
 	o.Progress = func(done, total int) { bar.set(int64(done), int64(total)) }

@@ -26,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // Options of Paths. The zero value is ready.
@@ -35,6 +36,8 @@ type Options struct {
 	// MaxChunk is the limit of a decoded chunk, and of a loose frame's content, in bytes. Default
 	// tiff.DefaultMaxChunk.
 	MaxChunk int
+	// Key is the key of encrypted TileDB arrays, nil where there is none.
+	Key []byte
 	// MaxFaults bounds the faults that are kept. Default 1000.
 	MaxFaults int
 	// Progress is called after every file, from one goroutine at a time.
@@ -56,9 +59,10 @@ func (o Options) withDefaults() Options {
 
 // Report says what was checked, and what is wrong.
 type Report struct {
-	Files  int64 `json:"files"`
+	Files  int64 `json:"files"` // an array is one
+	Arrays int64 `json:"arrays,omitempty"`
 	Rows   int64 `json:"rows"`   // of catalogs
-	Chunks int64 `json:"chunks"` // decoded: tiles, strips, frames
+	Chunks int64 `json:"chunks"` // decoded: tiles, strips, frames, tiles of arrays
 	Bytes  int64 `json:"bytes"`  // decoded; of containers, of their samples
 	// Containers counts TACO containers, Samples their samples with bytes. Absent is the number of source
 	// files of their catalogs that are not there, Notes what is wrong in them but can be read right.
@@ -82,8 +86,9 @@ func (r *Report) Err() error { return r.first }
 // ctx is done).
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	o = o.withDefaults()
-	v := &verifier{o: o, files: &source.Files{}}
+	v := &verifier{o: o, files: &source.Files{}, arrays: &tiledb.Files{}}
 	defer v.files.Close()
+	defer v.arrays.Close()
 	files, err := expand(ctx, v.files, paths)
 	if err != nil {
 		return nil, err
@@ -131,7 +136,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			}
 			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
 		}
-		if !st.IsDir() || taco.Is(ctx, open, p) {
+		if !st.IsDir() || tiledb.IsArray(p) || taco.Is(ctx, open, p) {
 			files = append(files, p)
 			continue
 		}
@@ -145,6 +150,9 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 				if d.IsDir() {
 					return fs.SkipDir
 				}
+			case d.IsDir() && tiledb.IsArray(name):
+				files = append(files, name)
+				return fs.SkipDir
 			case d.Type().IsRegular() && known(name):
 				files = append(files, name)
 			}
@@ -169,7 +177,9 @@ func known(name string) bool {
 type verifier struct {
 	o     Options
 	files *source.Files
-	total int
+	// arrays is a store of its own: the files of arrays push no others out of the ones that are kept open.
+	arrays *tiledb.Files
+	total  int
 
 	mu     sync.Mutex
 	done   int
@@ -246,6 +256,7 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	v.sum.Files += w.sum.Files
+	v.sum.Arrays += w.sum.Arrays
 	v.sum.Rows += w.sum.Rows
 	v.sum.Chunks += w.sum.Chunks
 	v.sum.Bytes += w.sum.Bytes
@@ -261,6 +272,9 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 }
 
 func (w *worker) check(ctx context.Context, i int, path string) error {
+	if tiledb.IsArray(path) {
+		return w.array(ctx, path)
+	}
 	if taco.Is(ctx, w.v.files, path) {
 		return w.container(ctx, path)
 	}
@@ -349,6 +363,19 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 	w.sum.Chunks++
 	w.sum.Bytes += int64(n)
 	return nil
+}
+
+// array decodes every tile of every fragment of a TileDB array.
+func (w *worker) array(ctx context.Context, path string) error {
+	w.sum.Arrays++
+	a, err := tiledb.Open(ctx, w.v.arrays, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
+	if err != nil {
+		return err
+	}
+	c, err := a.Verify(ctx)
+	w.sum.Chunks += c.Tiles
+	w.sum.Bytes += c.Bytes
+	return err
 }
 
 func (w *worker) frame(ctx context.Context, path string) error {

@@ -1,0 +1,113 @@
+//go:build amd64 && !purego
+
+#include "textflag.h"
+
+// func join2x16(dst, src *byte, plane, n int)
+TEXT ·join2x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ plane+16(FP), R8
+	MOVQ n+24(FP), CX
+
+two:
+	MOVOU     (SI), X0
+	MOVOU     (SI)(R8*1), X1
+	MOVO      X0, X2
+	PUNPCKLBW X1, X0
+	PUNPCKHBW X1, X2
+	MOVOU     X0, (DI)
+	MOVOU     X2, 16(DI)
+	ADDQ      $16, SI
+	ADDQ      $32, DI
+	DECQ      CX
+	JNZ       two
+	RET
+
+// PAIR(a, b, hi) leaves the bytes of a and b in turns in a (first half) and hi (second half).
+#define PAIR(a, b, hi) \
+	MOVO      a, hi \
+	PUNPCKLBW b, a  \
+	PUNPCKHBW b, hi
+
+// QUAD does the same for pairs of bytes, OCT for fours.
+#define QUAD(a, b, hi) \
+	MOVO      a, hi \
+	PUNPCKLWL b, a  \
+	PUNPCKHWL b, hi
+
+#define OCT(a, b, hi) \
+	MOVO      a, hi \
+	PUNPCKLLQ b, a  \
+	PUNPCKHLQ b, hi
+
+// func join4x16(dst, src *byte, plane, n int)
+TEXT ·join4x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ plane+16(FP), R8
+	MOVQ n+24(FP), CX
+	LEAQ (R8)(R8*2), R9
+
+four:
+	MOVOU (SI), X0
+	MOVOU (SI)(R8*1), X1
+	MOVOU (SI)(R8*2), X2
+	MOVOU (SI)(R9*1), X3
+	PAIR(X0, X1, X4)
+	PAIR(X2, X3, X5)
+	QUAD(X0, X2, X6)
+	QUAD(X4, X5, X7)
+	MOVOU X0, (DI)
+	MOVOU X6, 16(DI)
+	MOVOU X4, 32(DI)
+	MOVOU X7, 48(DI)
+	ADDQ  $16, SI
+	ADDQ  $64, DI
+	DECQ  CX
+	JNZ   four
+	RET
+
+// func join8x16(dst, src *byte, plane, n int)
+TEXT ·join8x16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ plane+16(FP), R8
+	MOVQ n+24(FP), CX
+	LEAQ (R8)(R8*2), R9
+	LEAQ (SI)(R8*4), DX
+
+eight:
+	MOVOU (SI), X0
+	MOVOU (SI)(R8*1), X1
+	MOVOU (SI)(R8*2), X2
+	MOVOU (SI)(R9*1), X3
+	MOVOU (DX), X4
+	MOVOU (DX)(R8*1), X5
+	MOVOU (DX)(R8*2), X6
+	MOVOU (DX)(R9*1), X7
+	PAIR(X0, X1, X8)
+	PAIR(X2, X3, X9)
+	PAIR(X4, X5, X10)
+	PAIR(X6, X7, X11)
+	QUAD(X0, X2, X1)
+	QUAD(X8, X9, X3)
+	QUAD(X4, X6, X5)
+	QUAD(X10, X11, X7)
+	OCT(X0, X4, X12)
+	OCT(X1, X5, X13)
+	OCT(X8, X10, X14)
+	OCT(X3, X7, X2)
+	MOVOU X0, (DI)
+	MOVOU X12, 16(DI)
+	MOVOU X1, 32(DI)
+	MOVOU X13, 48(DI)
+	MOVOU X8, 64(DI)
+	MOVOU X14, 80(DI)
+	MOVOU X3, 96(DI)
+	MOVOU X2, 112(DI)
+	ADDQ  $16, SI
+	ADDQ  $16, DX
+	ADDQ  $128, DI
+	DECQ  CX
+	JNZ   eight
+	RET

@@ -1,0 +1,9 @@
+//go:build !amd64 || purego
+
+package planes
+
+func join2(_, _ []byte, _ int) int { return 0 }
+
+func join4(_, _ []byte, _ int) int { return 0 }
+
+func join8(_, _ []byte, _ int) int { return 0 }

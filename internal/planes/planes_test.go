@@ -1,0 +1,42 @@
+package planes
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"testing"
+)
+
+// TestJoinAgainstByteByByte: every size, lengths around the blocks of the loops, nothing written outside.
+func TestJoinAgainstByteByByte(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, size := range []int{1, 2, 3, 4, 5, 8} {
+		for n := range 100 {
+			src, want := make([]byte, n*size), make([]byte, n*size)
+			for i := range src {
+				src[i] = byte(rnd.Uint32())
+			}
+			for i := range n {
+				for k := range size {
+					want[i*size+k] = src[k*n+i]
+				}
+			}
+			buf := bytes.Repeat([]byte{0x5a}, n*size+2)
+			Join(buf[1:1+n*size], src, size)
+			if !bytes.Equal(buf[1:1+n*size], want) || buf[0] != 0x5a || buf[n*size+1] != 0x5a {
+				t.Fatalf("%d values of %d bytes: joined otherwise", n, size)
+			}
+			back := make([]byte, n*size)
+			if Split(back, want, size); !bytes.Equal(back, src) {
+				t.Fatalf("%d values of %d bytes: split otherwise", n, size)
+			}
+		}
+	}
+}
+
+func BenchmarkJoin2(b *testing.B) {
+	src, dst := make([]byte, 64<<10), make([]byte, 64<<10)
+	b.SetBytes(int64(len(src)))
+	for b.Loop() {
+		Join(dst, src, 2)
+	}
+}

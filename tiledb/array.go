@@ -1,0 +1,207 @@
+package tiledb
+
+import (
+	"context"
+	"crypto/cipher"
+	"fmt"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiledb/filter"
+)
+
+// Defaults of Options.
+const (
+	DefaultMaxTile   = 256 << 20
+	DefaultMaxResult = 2 << 30
+)
+
+// maxSchema bounds a decoded schema, in bytes.
+const maxSchema = 64 << 20
+
+// Options of Open. The zero value is ready.
+type Options struct {
+	// Key is the AES-256 key, 32 bytes, of an encrypted array. It is not looked at where the array is not.
+	Key []byte
+	// MaxTile is the largest decoded tile, in bytes. Default DefaultMaxTile.
+	MaxTile int64
+	// MaxResult is the most that one read gives, in bytes. Default DefaultMaxResult.
+	MaxResult int64
+}
+
+func (o Options) withDefaults() Options {
+	if o.MaxTile <= 0 {
+		o.MaxTile = DefaultMaxTile
+	}
+	if o.MaxResult <= 0 {
+		o.MaxResult = DefaultMaxResult
+	}
+	return o
+}
+
+// Array is an open array: what it held when it was opened. It is safe for concurrent use.
+type Array struct {
+	Schema *Schema
+	// Fragments are those that count, in the order in which later ones win.
+	Fragments []*Fragment
+	// Hidden are those that a consolidated fragment replaces.
+	Hidden []*Fragment
+
+	uri   string
+	store Store
+	o     Options
+	key   cipher.AEAD
+	axes  []int // 0, 1, …: the dimensions in their order
+}
+
+// Open reads the schema of the array in a folder, and the footers of its fragments. Faults name the
+// file and, in the words of the format, the part. What is not an array is fault.NotFound; an encrypted
+// array without a key is fault.Unsupported.
+func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) {
+	a := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults()}
+	if a.uri == "" {
+		a.uri = uri
+	}
+	if err := a.readSchema(ctx); err != nil {
+		return nil, fault.WithFile(err, a.uri+"/"+schemaName)
+	}
+	a.axes = inOrder(len(a.Schema.Dims))
+	if err := a.readFragments(ctx); err != nil {
+		return nil, fault.WithFile(err, a.uri)
+	}
+	return a, nil
+}
+
+// inOrder returns 0, 1, … n-1.
+func inOrder(n int) []int {
+	axes := make([]int, n)
+	for i := range axes {
+		axes[i] = i
+	}
+	return axes
+}
+
+// URI returns where the array lies.
+func (a *Array) URI() string { return a.uri }
+
+func (a *Array) readSchema(ctx context.Context) error {
+	r, err := a.store.Open(ctx, a.uri+"/"+schemaName)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	g, err := readGeneric(ctx, r, schemaPart, 0, r.Size(), min(maxSchema, a.o.MaxTile))
+	if err != nil {
+		return err
+	}
+	if g.encrypted {
+		if a.o.Key == nil {
+			return errNoKey(schemaPart)
+		}
+		if a.key, err = filter.NewKey(a.o.Key); err != nil {
+			return err
+		}
+	}
+	b, err := g.decode(filter.NewDecoder(a.key), schemaPart)
+	if err != nil {
+		return err
+	}
+	if a.Schema, err = parseSchema(b, a.o.MaxTile); err != nil {
+		return err
+	}
+	if g.encrypted {
+		a.Schema.encrypt()
+	}
+	return nil
+}
+
+// encrypt adds to every pipeline the filter that encrypted arrays have without saying so.
+func (s *Schema) encrypt() {
+	s.Encrypted = true
+	last := filter.Filter{ID: filter.AES256GCM}
+	s.Coords, s.Offsets = s.Coords.With(last), s.Offsets.With(last)
+	for i := range s.Attrs {
+		s.Attrs[i].Pipeline = s.Attrs[i].Pipeline.With(last)
+	}
+}
+
+func (a *Array) readFragments(ctx context.Context) error {
+	names, err := a.store.Folders(ctx, a.uri)
+	if err != nil {
+		return err
+	}
+	var all []*Fragment
+	for _, name := range names {
+		if !strings.HasPrefix(name, "__") {
+			continue
+		}
+		uri := a.uri + "/" + name
+		f, err := openFragment(ctx, a.store, uri, name, a.Schema)
+		if fault.KindOf(err) == fault.NotFound {
+			continue // a folder without metadata is no fragment: a write that did not end
+		}
+		if err != nil {
+			return err
+		}
+		if f.From, f.To, err = parseName(name); err != nil {
+			return fault.WithFile(err, uri)
+		}
+		all = append(all, f)
+	}
+	a.Fragments, a.Hidden = hide(all)
+	return nil
+}
+
+// NonEmpty returns the bounds of the cells that were written, nil where there are none.
+func (a *Array) NonEmpty() Box {
+	var b Box
+	for _, f := range a.Fragments {
+		if b == nil {
+			b = append(b, f.NonEmpty...)
+		}
+		for d, i := range f.NonEmpty {
+			b[d] = Interval{min(b[d].Lo, i.Lo), max(b[d].Hi, i.Hi)}
+		}
+	}
+	return b
+}
+
+// ParseBox reads "lo..hi,lo..hi", one interval a dimension, both ends included. Text of another form is an
+// error without a kind, a box that is not inside the domain fault.NotFound.
+func (s *Schema) ParseBox(text string) (Box, error) {
+	parts := strings.Split(text, ",")
+	if len(parts) != len(s.Dims) {
+		return nil, fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(parts), len(s.Dims))
+	}
+	box := make(Box, len(parts))
+	for d, p := range parts {
+		lo, hi, ok := strings.Cut(p, "..")
+		if !ok {
+			return nil, fmt.Errorf("sub-array: %q is not lo..hi", p)
+		}
+		var err error
+		if box[d].Lo, err = s.DimType.ParseCoord(strings.TrimSpace(lo)); err == nil {
+			box[d].Hi, err = s.DimType.ParseCoord(strings.TrimSpace(hi))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sub-array: %w", err)
+		}
+	}
+	return box, s.check(box)
+}
+
+// check wants a box inside the domain.
+func (s *Schema) check(b Box) error {
+	if len(b) != len(s.Dims) {
+		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(b), len(s.Dims))
+	}
+	for d, i := range b {
+		dom := s.Dims[d].Domain
+		if i.Lo > i.Hi || !dom.covers(i) {
+			f := s.DimType.FormatCoord
+			return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "[%s, %s] is not inside dimension %q, [%s, %s]",
+				f(i.Lo), f(i.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))
+		}
+	}
+	return nil
+}

@@ -1,0 +1,405 @@
+package filter
+
+import (
+	"bytes"
+	"crypto/aes"
+	"crypto/cipher"
+	"encoding/binary"
+	"io"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Spare is how much capacity past its length the destination of Decoder.Tile should have for the
+// fastest decoding.
+const Spare = zstd.Spare
+
+// NewKey makes the cipher of AES-256-GCM from a key of 32 bytes.
+func NewKey(key []byte) (cipher.AEAD, error) {
+	if len(key) != 32 {
+		return nil, fault.New(fault.Unsupported, "key", fault.NoOffset, "an AES-256 key has 32 bytes, this one %d", len(key))
+	}
+	b, err := aes.NewCipher(key)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unsupported, "key", fault.NoOffset, err)
+	}
+	g, err := cipher.NewGCM(b)
+	if err != nil {
+		return nil, fault.Wrap(fault.Unsupported, "key", fault.NoOffset, err)
+	}
+	return g, nil
+}
+
+// Decoder undoes filter pipelines. It keeps its scratch memory between tiles and is not safe for
+// concurrent use.
+type Decoder struct {
+	key  cipher.AEAD // nil: encrypted tiles are unsupported
+	zstd *zstd.Decoder
+	src  bytes.Reader
+	gzip io.ReadCloser
+
+	data     [2][]byte // what passes between two filters, in turns
+	meta     [2][]byte
+	turn     int
+	metaTurn int
+	wet      []byte // ciphertext and tag in one piece
+	steps    []Filter
+}
+
+// NewDecoder returns a decoder for one worker. key may be nil.
+func NewDecoder(key cipher.AEAD) *Decoder { return &Decoder{key: key} }
+
+// chunk is one chunk of a tile.
+type chunk struct {
+	off        int // of its header, in the tile's stored bytes
+	orig       int // decoded bytes
+	meta, data []byte
+}
+
+const chunkHeader = 12
+
+// nextChunk reads the chunk at src[off:].
+func nextChunk(src []byte, off int) (chunk, int, error) {
+	if len(src)-off < chunkHeader {
+		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes left, %d needed", len(src)-off, chunkHeader)
+	}
+	h := src[off:]
+	orig, stored, meta := binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:]), binary.LittleEndian.Uint32(h[8:])
+	rest := h[chunkHeader:]
+	if uint64(stored)+uint64(meta) > uint64(len(rest)) {
+		return chunk{}, 0, fault.New(fault.Corrupt, "chunk header", int64(off), "%d bytes of metadata and %d of data, %d are left", meta, stored, len(rest))
+	}
+	c := chunk{off: off, orig: int(orig), meta: rest[:meta:meta], data: rest[meta:][:stored:stored]}
+	return c, off + chunkHeader + int(meta) + int(stored), nil
+}
+
+// Size returns the decoded size of a tile, from the headers of its chunks alone, and the number of
+// chunks. src is exactly the tile's stored bytes.
+func Size(src []byte) (size int64, chunks int, err error) {
+	n, err := chunkCount(src)
+	if err != nil {
+		return 0, 0, err
+	}
+	off := 8
+	for range n {
+		var c chunk
+		if c, off, err = nextChunk(src, off); err != nil {
+			return 0, 0, err
+		}
+		size += int64(c.orig)
+	}
+	if off != len(src) {
+		return 0, 0, fault.New(fault.Corrupt, "tile", int64(off), "%d bytes behind its last chunk", len(src)-off)
+	}
+	return size, n, nil
+}
+
+func chunkCount(src []byte) (int, error) {
+	if len(src) < 8 {
+		return 0, fault.New(fault.Corrupt, "tile", 0, "%d bytes, at least 8 needed", len(src))
+	}
+	n := binary.LittleEndian.Uint64(src)
+	if n > uint64(len(src)-8)/chunkHeader {
+		return 0, fault.New(fault.Corrupt, "number of chunks", 0, "%d chunks in %d bytes", n, len(src)-8)
+	}
+	return int(n), nil
+}
+
+// Tile fills dst[lo:hi] from the stored bytes src of a tile of len(dst) bytes; the rest of dst, and
+// Spare bytes of its capacity behind it, may be overwritten with anything. Chunks that lie outside of
+// lo and hi are not decoded. Part and offset of an error are those of the chunk, the offset counted
+// from the start of src.
+func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
+	size, n, err := Size(src)
+	if err != nil {
+		return err
+	}
+	if size != int64(len(dst)) {
+		return fault.New(fault.Corrupt, "tile", 0, "its chunks hold %d bytes, %d needed", size, len(dst))
+	}
+	d.steps = d.steps[:0]
+	for _, f := range p.Filters {
+		if f.acts(e) {
+			d.steps = append(d.steps, f)
+		}
+	}
+	off, at := 8, 0
+	for i := range n {
+		var c chunk
+		if c, off, err = nextChunk(src, off); err != nil {
+			return err
+		}
+		if at < hi && at+c.orig > lo {
+			if err := d.chunk(dst[at:at+c.orig], c, e); err != nil {
+				return fault.WithPart(err, "chunk "+strconv.Itoa(i), int64(c.off))
+			}
+		}
+		at += c.orig
+	}
+	return nil
+}
+
+// chunk fills dst from one chunk. dst keeps the capacity of the tile.
+func (d *Decoder) chunk(dst []byte, c chunk, e Elem) error {
+	meta, data := c.meta, c.data
+	for i := len(d.steps) - 1; i >= 0; i-- {
+		out := dst
+		if i > 0 {
+			out = nil
+		}
+		var err error
+		if meta, data, err = d.undo(d.steps[i], out, meta, data, len(dst), e); err != nil {
+			return err
+		}
+	}
+	if len(meta) > 0 {
+		return corrupt("chunk metadata", "%d bytes are left over", len(meta))
+	}
+	if len(data) != len(dst) {
+		return corrupt("chunk data", "%d bytes, %d needed", len(data), len(dst))
+	}
+	if len(d.steps) == 0 {
+		copy(dst, data)
+	}
+	return nil
+}
+
+// room returns n bytes to decode to: dst, if it is not nil, or scratch memory.
+func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
+	if dst != nil {
+		if n != int64(len(dst)) {
+			return nil, corrupt("", "%d bytes come out, %d needed", n, len(dst))
+		}
+		return dst, nil
+	}
+	if n > maxData(final) {
+		return nil, fault.New(fault.Limit, "", fault.NoOffset, "%d bytes come out on the way to %d", n, final)
+	}
+	d.turn ^= 1
+	d.data[d.turn] = slices.Grow(d.data[d.turn][:0], int(n)+Spare)[:n]
+	return d.data[d.turn], nil
+}
+
+// undo undoes one filter. The result goes to dst if that is not nil; final is the decoded size of
+// the chunk.
+func (d *Decoder) undo(f Filter, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
+	switch {
+	case f.ID.compressor():
+		m, out, err = d.decompress(f.ID, dst, meta, data, final, e)
+	case f.ID == AES256GCM:
+		m, out, err = d.decrypt(dst, meta, data, final)
+	case f.ID == ByteShuffle, f.ID == BitShuffle:
+		m, out, err = d.unshuffle(f.ID, dst, meta, data, final, e.Size)
+	case f.ID == BitWidth:
+		m, out, err = d.widen(dst, meta, data, final, e)
+	case f.ID == PositiveDelta:
+		m, out, err = d.undelta(dst, meta, data, final, e.Size)
+	default:
+		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "filter %v", f.ID)
+	}
+	if err != nil {
+		return nil, nil, fault.WithPart(err, f.ID.String(), fault.NoOffset)
+	}
+	return m, out, nil
+}
+
+func (d *Decoder) unshuffle(id ID, dst, meta, data []byte, final, size int) (m, out []byte, err error) {
+	parts, ok := u32(&meta)
+	if !ok || uint64(parts)*4 > uint64(len(meta)) {
+		return nil, nil, corrupt("metadata", "%d parts in %d bytes", parts, len(meta))
+	}
+	if out, err = d.room(dst, int64(len(data)), final); err != nil {
+		return nil, nil, err
+	}
+	to := out
+	for i := range parts {
+		n, _ := u32(&meta)
+		part, ok := take(&data, n)
+		if !ok {
+			return nil, nil, corrupt("metadata", "part %d has %d bytes, %d are left", i, n, len(data))
+		}
+		switch {
+		case id == ByteShuffle:
+			unshuffle(to[:n], part, size)
+		case len(part)%size != 0 || len(part)%8 != 0:
+			copy(to, part)
+		default:
+			unbitshuffle(to[:n], part, size)
+		}
+		to = to[n:]
+	}
+	if len(data) > 0 {
+		return nil, nil, corrupt("metadata", "%d bytes are in no part", len(data))
+	}
+	return meta, out, nil
+}
+
+func (d *Decoder) widen(dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
+	total, _ := u32(&meta)
+	windows, ok := u32(&meta)
+	header := uint64(e.Size) + 5
+	if !ok || uint64(windows)*header > uint64(len(meta)) {
+		return nil, nil, corrupt("metadata", "%d windows in %d bytes", windows, len(meta))
+	}
+	if out, err = d.room(dst, int64(total), final); err != nil {
+		return nil, nil, err
+	}
+	to := out
+	for i := range windows {
+		h, _ := take(&meta, uint32(header))
+		off, width, n := le(h, e.Size), int(h[e.Size]), binary.LittleEndian.Uint32(h[e.Size+1:])
+		if width != 8 && width != 16 && width != 32 && width != 64 {
+			return nil, nil, corrupt("metadata", "window %d of %d bits", i, width)
+		}
+		if uint64(n) > uint64(len(to)) {
+			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(to))
+		}
+		plain := width >= 8*e.Size || int(n)%e.Size != 0
+		stored := n
+		if !plain {
+			stored = n / uint32(e.Size) * uint32(width/8)
+		}
+		w, ok := take(&data, stored)
+		switch {
+		case !ok:
+			return nil, nil, corrupt("", "window %d takes %d bytes, %d are left", i, stored, len(data))
+		case plain:
+			copy(to, w)
+		default:
+			widen(to[:n], w, e.Size, width, e.Kind == Signed, off)
+		}
+		to = to[n:]
+	}
+	if len(to) > 0 || len(data) > 0 {
+		return nil, nil, corrupt("", "%d bytes are in no window, %d of the data", len(to), len(data))
+	}
+	return meta, out, nil
+}
+
+func (d *Decoder) undelta(dst, meta, data []byte, final, size int) (m, out []byte, err error) {
+	windows, ok := u32(&meta)
+	header := uint64(size) + 4
+	if !ok || uint64(windows)*header > uint64(len(meta)) {
+		return nil, nil, corrupt("metadata", "%d windows in %d bytes", windows, len(meta))
+	}
+	if out, err = d.room(dst, int64(len(data)), final); err != nil {
+		return nil, nil, err
+	}
+	copy(out, data)
+	to := out
+	for i := range windows {
+		h, _ := take(&meta, uint32(header))
+		off, n := le(h, size), binary.LittleEndian.Uint32(h[size:])
+		w, ok := take(&to, n)
+		if !ok {
+			return nil, nil, corrupt("metadata", "window %d of %d bytes, %d are left", i, n, len(to))
+		}
+		if len(w)%size == 0 && len(w) > 0 {
+			putLE(w, size, le(w, size)+off)
+			kernel.UndoHorizontal(w, size, 1)
+		}
+	}
+	if len(to) > 0 {
+		return nil, nil, corrupt("", "%d bytes are in no window", len(to))
+	}
+	return meta, out, nil
+}
+
+// parts is the metadata of the filters that take all that was before them, metadata and data, part
+// by part: compressors and encryption.
+type parts struct {
+	header            int // bytes a part
+	list              []byte
+	nmeta, n          int
+	metaSize, outSize int64
+}
+
+// readParts reads it. Sizes are added up, not trusted.
+func readParts(meta []byte, header int) (p parts, err error) {
+	nmeta, _ := u32(&meta)
+	ndata, ok := u32(&meta)
+	n := uint64(nmeta) + uint64(ndata)
+	if !ok || n*uint64(header) != uint64(len(meta)) {
+		return p, corrupt("metadata", "%d and %d parts in %d bytes", nmeta, ndata, len(meta))
+	}
+	p = parts{header: header, list: meta, nmeta: int(nmeta), n: int(n)}
+	for i := range p.n {
+		orig, _ := p.sizes(i)
+		if i < p.nmeta {
+			p.metaSize += int64(orig)
+		} else {
+			p.outSize += int64(orig)
+		}
+	}
+	return p, nil
+}
+
+// at returns the header of part i.
+func (p *parts) at(i int) []byte { return p.list[i*p.header : (i+1)*p.header] }
+
+// sizes returns the size of part i before and after.
+func (p *parts) sizes(i int) (orig, stored uint32) {
+	h := p.at(i)
+	return binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:])
+}
+
+// each makes room for the metadata and the data of p and calls f for each part with where it goes.
+func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte, err error) {
+	if p.metaSize > maxMeta(final) {
+		return nil, nil, fault.New(fault.Limit, "metadata", fault.NoOffset, "%d bytes come out for %d of data", p.metaSize, final)
+	}
+	if out, err = d.room(dst, p.outSize, final); err != nil {
+		return nil, nil, err
+	}
+	// In turns of their own: filters between this and the one that wrote p.list passed it on.
+	d.metaTurn ^= 1
+	d.meta[d.metaTurn] = slices.Grow(d.meta[d.metaTurn][:0], int(p.metaSize)+Spare)[:p.metaSize]
+	m = d.meta[d.metaTurn]
+	to := m
+	for i := range p.n {
+		if i == p.nmeta {
+			to = out
+		}
+		orig, stored := p.sizes(i)
+		src, ok := take(&data, stored)
+		if !ok {
+			return nil, nil, corrupt("", "part %d has %d bytes, %d are left", i, stored, len(data))
+		}
+		if err := f(i, to[:orig], src); err != nil {
+			return nil, nil, err
+		}
+		to = to[orig:]
+	}
+	if len(data) > 0 {
+		return nil, nil, corrupt("", "%d bytes are in no part", len(data))
+	}
+	return m, out, nil
+}
+
+func (d *Decoder) decrypt(dst, meta, data []byte, final int) (m, out []byte, err error) {
+	if d.key == nil {
+		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the tile is encrypted, and no key is given")
+	}
+	const iv, tag = 12, 16
+	p, err := readParts(meta, 8+iv+tag)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.each(&p, dst, data, final, func(i int, dst, src []byte) error {
+		if len(src) != len(dst) {
+			return corrupt("", "part %d has %d bytes, encrypted %d", i, len(dst), len(src))
+		}
+		h := p.at(i)[8:]
+		d.wet = append(append(d.wet[:0], src...), h[iv:]...)
+		plain, err := d.key.Open(d.wet[:0], h[:iv], d.wet, nil)
+		if err != nil {
+			return corrupt("", "part %d is damaged, or the key is another", i)
+		}
+		copy(dst, plain)
+		return nil
+	})
+}

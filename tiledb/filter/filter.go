@@ -1,0 +1,261 @@
+// Package filter runs the filter pipelines of TileDB format 3: a tile is cut into chunks, each chunk
+// passes through the filters of a pipeline, and every filter may leave metadata beside the data.
+//
+// Specification: "Tile-based format" of the TileDB format description, version 3. Read and written
+// are none, gzip (a zlib stream), zstd, LZ4 (a raw block), RLE, double delta, bit width reduction,
+// bitshuffle, byteshuffle, positive delta and AES-256-GCM; bzip2 is read only (no kept Go library
+// writes it).
+//
+// Kernels (files kernel_*.go) are plain loops over memory that the bindings have checked.
+package filter
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// ID names a filter. The values are the format's.
+type ID uint8
+
+// Filters of format 3. A compressor has the same number as compressor and as filter.
+const (
+	None          ID = 0
+	Gzip          ID = 1
+	Zstd          ID = 2
+	LZ4           ID = 3
+	RLE           ID = 4
+	Bzip2         ID = 5
+	DoubleDelta   ID = 6
+	BitWidth      ID = 7
+	BitShuffle    ID = 8
+	ByteShuffle   ID = 9
+	PositiveDelta ID = 10
+	AES256GCM     ID = 11
+	numFilters       = 12
+)
+
+var names = [numFilters]string{"none", "gzip", "zstd", "lz4", "rle", "bzip2", "double delta", "bit width reduction",
+	"bitshuffle", "byteshuffle", "positive delta", "aes-256-gcm"}
+
+// String returns the filter's name in lower case.
+func (f ID) String() string {
+	if f >= numFilters {
+		return "unknown"
+	}
+	return names[f]
+}
+
+func (f ID) compressor() bool { return f >= Gzip && f <= DoubleDelta }
+
+// Filter is one filter of a pipeline.
+type Filter struct {
+	ID     ID
+	Level  int32  // of compressors; -1 is the compressor's own default
+	Window uint32 // of bit width reduction and positive delta: largest window, in bytes
+}
+
+// Pipeline is a list of filters, in the order in which a writer applies them.
+type Pipeline struct {
+	MaxChunk uint32 // bytes of tile data a chunk, rounded down to whole cells
+	Filters  []Filter
+}
+
+// DefaultMaxChunk is the chunk size that TileDB chooses, in bytes.
+const DefaultMaxChunk = 64 << 10
+
+// Kind is what filters want to know about a datatype.
+type Kind uint8
+
+// Kinds of values.
+const (
+	Signed   Kind = iota // 8 to 64 bit integers
+	Unsigned             // 8 to 64 bit integers
+	Float
+	Char // text and bytes: double delta takes them as integers of one byte, other filters leave them
+	Time // int64 that only double delta takes as an integer
+)
+
+// Elem describes the values of a tile.
+type Elem struct {
+	Kind Kind
+	Size int // bytes a value: 1, 2, 4 or 8
+	Cell int // bytes a cell: values per cell times Size; what a run of RLE repeats
+	// Alt is another cell size that RLE data may have, 0 for none. Coordinates are cut into one dimension after
+	// the other; libtiledb repeats Cell bytes of them all the same, others might repeat one coordinate.
+	Alt int
+}
+
+// integer reports whether bit width reduction and positive delta work on the values.
+func (e Elem) integer() bool { return e.Kind <= Unsigned }
+
+// acts reports whether the filter changes tiles of e at all.
+func (f Filter) acts(e Elem) bool {
+	switch f.ID {
+	case None:
+		return false
+	case BitWidth:
+		return e.integer() && e.Size > 1
+	case PositiveDelta:
+		return e.integer()
+	}
+	return true
+}
+
+func corrupt(part string, format string, args ...any) error {
+	return fault.New(fault.Corrupt, part, fault.NoOffset, format, args...)
+}
+
+// metaSize returns the size of a filter's configuration, in bytes.
+func (f ID) metaSize() int {
+	switch {
+	case f.compressor():
+		return 5
+	case f == BitWidth || f == PositiveDelta:
+		return 4
+	}
+	return 0
+}
+
+// Parse reads a pipeline from the start of b and returns the number of bytes it takes. Offsets of
+// errors count from the start of b.
+func Parse(b []byte) (Pipeline, int, error) {
+	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
+		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
+	}
+	if len(b) < 8 {
+		return bad(0, "%d bytes left, 8 needed", len(b))
+	}
+	p := Pipeline{MaxChunk: binary.LittleEndian.Uint32(b)}
+	n, off := binary.LittleEndian.Uint32(b[4:]), 8
+	if uint64(n)*5 > uint64(len(b)-off) {
+		return bad(4, "%d filters in %d bytes", n, len(b)-off)
+	}
+	for range n {
+		if len(b)-off < 5 {
+			return bad(off, "ends inside a filter")
+		}
+		id, size := ID(b[off]), binary.LittleEndian.Uint32(b[off+1:])
+		if id >= numFilters {
+			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %d is not known", id)
+		}
+		if int64(size) != int64(id.metaSize()) || len(b)-off-5 < id.metaSize() {
+			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, id.metaSize())
+		}
+		f, c := Filter{ID: id}, b[off+5:]
+		switch {
+		case id.compressor():
+			if ID(c[0]) != id {
+				return bad(off+5, "%v names compressor %d", id, c[0])
+			}
+			f.Level = int32(binary.LittleEndian.Uint32(c[1:]))
+		case id.metaSize() == 4:
+			f.Window = binary.LittleEndian.Uint32(c)
+		}
+		p.Filters = append(p.Filters, f)
+		off += 5 + id.metaSize()
+	}
+	return p, off, nil
+}
+
+// Append appends the pipeline to b, in the form that Parse reads.
+func (p Pipeline) Append(b []byte) []byte {
+	b = binary.LittleEndian.AppendUint32(b, p.MaxChunk)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(p.Filters)))
+	for _, f := range p.Filters {
+		b = append(b, byte(f.ID))
+		b = binary.LittleEndian.AppendUint32(b, uint32(f.ID.metaSize()))
+		switch {
+		case f.ID.compressor():
+			b = append(b, byte(f.ID))
+			b = binary.LittleEndian.AppendUint32(b, uint32(f.Level))
+		case f.ID.metaSize() == 4:
+			b = binary.LittleEndian.AppendUint32(b, f.Window)
+		}
+	}
+	return b
+}
+
+// With returns the pipeline with one more filter at its end.
+func (p Pipeline) With(f Filter) Pipeline {
+	q := Pipeline{MaxChunk: p.MaxChunk, Filters: make([]Filter, 0, len(p.Filters)+1)}
+	q.Filters = append(append(q.Filters, p.Filters...), f)
+	return q
+}
+
+// Has reports whether the pipeline has a filter.
+func (p Pipeline) Has(id ID) bool {
+	for _, f := range p.Filters {
+		if f.ID == id {
+			return true
+		}
+	}
+	return false
+}
+
+// maxData bounds what a chunk of n decoded bytes may hold between two filters, and maxMeta what may
+// be said about it: run lengths of single bytes take three bytes a cell, deltas in windows of one
+// value five bytes of metadata a value.
+func maxData(n int) int64 { return 4*int64(n) + 64<<10 }
+func maxMeta(n int) int64 { return 16*int64(n) + 64<<10 }
+
+// values is the part of b in whole values.
+func values(n, size int) int { return n / size * size }
+
+// u32 reads a number from the front of b.
+func u32(b *[]byte) (uint32, bool) {
+	if len(*b) < 4 {
+		return 0, false
+	}
+	v := binary.LittleEndian.Uint32(*b)
+	*b = (*b)[4:]
+	return v, true
+}
+
+// take cuts n bytes from the front of b.
+func take(b *[]byte, n uint32) ([]byte, bool) {
+	if uint64(n) > uint64(len(*b)) {
+		return nil, false
+	}
+	head := (*b)[:n:n]
+	*b = (*b)[n:]
+	return head, true
+}
+
+// le reads a value of 1, 2, 4 or 8 bytes.
+func le(b []byte, size int) uint64 {
+	switch size {
+	case 1:
+		return uint64(b[0])
+	case 2:
+		return uint64(binary.LittleEndian.Uint16(b))
+	case 4:
+		return uint64(binary.LittleEndian.Uint32(b))
+	}
+	return binary.LittleEndian.Uint64(b)
+}
+
+// putLE writes a value of 1, 2, 4 or 8 bytes.
+func putLE(b []byte, size int, v uint64) {
+	switch size {
+	case 1:
+		b[0] = byte(v)
+	case 2:
+		binary.LittleEndian.PutUint16(b, uint16(v))
+	case 4:
+		binary.LittleEndian.PutUint32(b, uint32(v))
+	default:
+		binary.LittleEndian.PutUint64(b, v)
+	}
+}
+
+// appendLE appends a value of 1, 2, 4 or 8 bytes.
+func appendLE(b []byte, size int, v uint64) []byte {
+	var s [8]byte
+	binary.LittleEndian.PutUint64(s[:], v)
+	return append(b, s[:size]...)
+}
+
+// fits32 reports whether a length can be written as uint32.
+func fits32(n int) bool { return n >= 0 && int64(n) <= math.MaxUint32 }

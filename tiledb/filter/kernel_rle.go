@@ -1,0 +1,51 @@
+package filter
+
+import (
+	"bytes"
+	"encoding/binary"
+)
+
+// Run lengths: a cell, and how often it stands there as a big-endian uint16.
+const maxRun = 1<<16 - 1
+
+// rleLength returns the decoded size of src in cells of cell bytes; whether src is runs of one cell or more.
+func rleLength(src []byte, cell int) (n int64, ok bool) {
+	if cell <= 0 || len(src)%(cell+2) != 0 {
+		return 0, false
+	}
+	for i := cell; i < len(src); i += cell + 2 {
+		run := binary.BigEndian.Uint16(src[i:])
+		if run == 0 {
+			return 0, false
+		}
+		n += int64(run)
+	}
+	return n * int64(cell), true
+}
+
+// rleDecode fills dst from src, of which rleLength returned len(dst).
+func rleDecode(dst, src []byte, cell int) {
+	for ; len(src) > 0; src = src[cell+2:] {
+		n := int(binary.BigEndian.Uint16(src[cell:])) * cell
+		run := dst[:n]
+		copy(run, src[:cell])
+		for done := cell; done < n; done *= 2 {
+			copy(run[done:], run[:done])
+		}
+		dst = dst[n:]
+	}
+}
+
+// rleEncode appends the runs of src, whose length is a multiple of cell.
+func rleEncode(out, src []byte, cell int) []byte {
+	for len(src) > 0 {
+		n := 1
+		for n < maxRun && (n+1)*cell <= len(src) && bytes.Equal(src[:cell], src[n*cell:(n+1)*cell]) {
+			n++
+		}
+		out = append(out, src[:cell]...)
+		out = binary.BigEndian.AppendUint16(out, uint16(n))
+		src = src[n*cell:]
+	}
+	return out
+}

@@ -1,0 +1,320 @@
+package tiledb
+
+import (
+	"cmp"
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Names of files in an array's folder and in a fragment's.
+const (
+	schemaName   = "__array_schema.tdb"
+	metadataName = "__fragment_metadata.tdb"
+	coordsName   = "__coords"
+	suffix       = ".tdb"
+	varSuffix    = "_var.tdb"
+)
+
+// Fragment is what one write, or one consolidation, left. It is safe for concurrent use.
+type Fragment struct {
+	Name     string
+	From, To uint64 // milliseconds since 1970; they differ where fragments were consolidated
+	Dense    bool
+	NonEmpty Box // bounds of the cells that count
+	// Tiles is the number of tiles, in each attribute's file.
+	Tiles int64
+	// LastCells is the number of cells in the last tile; the other tiles of a sparse fragment hold the
+	// schema's capacity.
+	LastCells int64
+
+	uri   string
+	foot  footer
+	first []int64 // of a dense fragment: number of the first tile along each dimension
+	grid  []int64 // and how many there are
+
+	mu    sync.Mutex
+	lists map[listKey][]uint64
+	tree  *rtree
+}
+
+// footer is the end of a fragment's metadata file: where the parts before it begin. The lists have an entry
+// an attribute, the first two one more, of the coordinates.
+type footer struct {
+	start                   int64 // of the footer in its file
+	sizes, offsets          []uint64
+	varSizes                []uint64
+	varOffsets, varTileSize []uint64
+	rtree                   uint64
+}
+
+// listKey names one of the lists of a fragment's metadata.
+type listKey struct {
+	kind list
+	attr int
+}
+
+type list uint8
+
+const (
+	tileOffsets list = iota
+	varOffsets
+	varTileSizes
+)
+
+// parseName reads "__t1_t2_uuid".
+func parseName(name string) (from, to uint64, err error) {
+	bad := func(what string) (uint64, uint64, error) {
+		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
+	}
+	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
+	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {
+		return bad("it is not __TIME_TIME_UUID")
+	}
+	if strings.Trim(parts[2], "0123456789abcdefABCDEF") != "" {
+		return bad("its last part is not a UUID in hexadecimal")
+	}
+	from, err1 := strconv.ParseUint(parts[0], 10, 64)
+	to, err2 := strconv.ParseUint(parts[1], 10, 64)
+	switch {
+	case err1 != nil || err2 != nil:
+		return bad("its times are not numbers of 64 bits")
+	case from > to:
+		return bad("its first time is after its second")
+	}
+	return from, to, nil
+}
+
+// footerSize returns the size of a footer.
+func (s *Schema) footerSize() int64 {
+	n := int64(len(s.Attrs))
+	return 4 + 1 + 1 + int64(2*len(s.Dims)*s.DimType.Size()) + 8 + 8 + 8*(n+1) + 8*n + 8 + 8*(n+1) + 8*n + 8*n
+}
+
+// openFragment reads the footer of a fragment's metadata.
+func openFragment(ctx context.Context, st Store, uri, name string, s *Schema) (*Fragment, error) {
+	f := &Fragment{Name: name, uri: uri, lists: map[listKey][]uint64{}}
+	file := uri + "/" + metadataName
+	r, err := st.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	if err := f.readFooter(ctx, r, s); err != nil {
+		return nil, fault.WithFile(err, file)
+	}
+	return f, nil
+}
+
+func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) error {
+	const part = "footer"
+	size := s.footerSize()
+	start := r.Size() - size
+	if start < 0 {
+		return fault.New(fault.Corrupt, part, 0, "the file has %d bytes, the footer alone takes %d", r.Size(), size)
+	}
+	b := make([]byte, size)
+	if err := r.ReadAt(ctx, b, start); err != nil {
+		return err
+	}
+	c := &cursor{b: b, part: part, base: start}
+	if v := c.u32("version"); v != Version {
+		return c.fault(fault.Unsupported, 0, "format version %d", v)
+	}
+	dense, null := c.u8("dense flag"), c.u8("null domain flag")
+	if dense > 1 || null > 1 {
+		c.fail(4, "dense flag %d, null domain flag %d", dense, null)
+	}
+	f.Dense = dense == 1
+	at := c.off
+	if null == 1 {
+		c.fail(5, "its non-empty domain is null")
+	}
+	f.NonEmpty = c.box(s.DimType, len(s.Dims), "non-empty domain")
+	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
+	n := uint64(len(s.Attrs))
+	f.foot = footer{start: start}
+	f.foot.sizes, f.foot.varSizes = c.u64s(n+1, "file sizes"), c.u64s(n, "var file sizes")
+	list := c.off
+	f.foot.rtree = c.u64("R-tree offset")
+	f.foot.offsets, f.foot.varOffsets, f.foot.varTileSize = c.u64s(n+1, "offsets"), c.u64s(n, "offsets"), c.u64s(n, "offsets")
+	if err := c.end(); err != nil {
+		return err
+	}
+	for i := list; i < len(b); i += 8 {
+		if o := binary.LittleEndian.Uint64(b[i:]); o > uint64(start) {
+			return c.fault(fault.Corrupt, i, "a part of the metadata begins at %d, behind %d", o, start)
+		}
+	}
+	if f.Dense {
+		return f.denseGrid(c, s, at, tiles, last)
+	}
+	return f.sparseTiles(c, s, at, tiles, last)
+}
+
+// denseGrid finds the tiles of a dense fragment: those that its non-empty domain touches.
+func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) error {
+	switch {
+	case !s.Dense:
+		return c.fault(fault.Corrupt, 4, "a dense fragment in a sparse array")
+	case tiles != 0 || last != uint64(s.tileCells):
+		return c.fault(fault.Corrupt, at, "a dense fragment with %d sparse tiles and %d cells in the last one, of %d", tiles, last, s.tileCells)
+	}
+	f.Tiles, f.LastCells = 1, s.tileCells
+	f.first, f.grid = make([]int64, len(s.Dims)), make([]int64, len(s.Dims))
+	for d, i := range f.NonEmpty {
+		dim := &s.Dims[d]
+		// It may reach past the domain, but not past the last tile.
+		last := uint64(dim.Domain.Hi-dim.Domain.Lo) / dim.Extent
+		if i.Lo < dim.Domain.Lo || uint64(i.Hi-dim.Domain.Lo)/dim.Extent > last {
+			return c.fault(fault.Corrupt, at, "the non-empty domain of dimension %d is [%s, %s], outside of the array's", d,
+				s.DimType.FormatCoord(i.Lo), s.DimType.FormatCoord(i.Hi))
+		}
+		lo, hi := uint64(i.Lo-dim.Domain.Lo)/dim.Extent, uint64(i.Hi-dim.Domain.Lo)/dim.Extent
+		// Each tile takes 8 bytes at least in every file: more than the files have cannot be.
+		if n := hi - lo; n >= math.MaxInt64/16 || f.Tiles > math.MaxInt64/16/int64(n+1) {
+			return c.fault(fault.Corrupt, at, "the non-empty domain has more tiles than any file")
+		}
+		f.first[d], f.grid[d] = int64(lo), int64(hi-lo+1)
+		f.Tiles *= f.grid[d]
+	}
+	return nil
+}
+
+func (f *Fragment) sparseTiles(c *cursor, s *Schema, at int, tiles, last uint64) error {
+	at += 2 * len(s.Dims) * s.DimType.Size()
+	switch {
+	case tiles == 0 || tiles > math.MaxInt64/16:
+		return c.fault(fault.Corrupt, at, "a sparse fragment of %d tiles", tiles)
+	case last == 0 || last > s.Capacity:
+		return c.fault(fault.Corrupt, at+8, "%d cells in the last tile, of %d", last, s.Capacity)
+	case !s.Domain().covers(f.NonEmpty):
+		return c.fault(fault.Corrupt, 6, "the non-empty domain is outside of the array's")
+	}
+	f.Tiles, f.LastCells = int64(tiles), int64(last)
+	return nil
+}
+
+// cells returns the number of cells of a tile.
+func (f *Fragment) cells(s *Schema, tile int64) uint64 {
+	switch {
+	case f.Dense:
+		return uint64(s.tileCells)
+	case tile == f.Tiles-1:
+		return uint64(f.LastCells)
+	}
+	return s.Capacity
+}
+
+// file returns the URI of an attribute's file; the number of attributes stands for the coordinates.
+func (f *Fragment) file(s *Schema, attr int, variable bool) string {
+	name := coordsName
+	if attr < len(s.Attrs) {
+		name = s.Attrs[attr].Name
+	}
+	if variable {
+		return f.uri + "/" + name + varSuffix
+	}
+	return f.uri + "/" + name + suffix
+}
+
+// list returns one of the lists of numbers of the metadata: one number a tile. It is read when first
+// asked for.
+func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := listKey{kind, attr}
+	if l := f.lists[key]; l != nil {
+		return l, nil
+	}
+	file := f.uri + "/" + metadataName
+	r, err := a.store.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	l, err := a.readList(ctx, r, f, kind, attr)
+	if err != nil {
+		return nil, fault.WithFile(err, file)
+	}
+	f.lists[key] = l
+	return l, nil
+}
+
+func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
+	name := "coordinates"
+	if attr < len(a.Schema.Attrs) {
+		name = "attribute " + a.Schema.Attrs[attr].Name
+	}
+	var part string
+	var off, size uint64
+	switch kind {
+	case tileOffsets:
+		part, off, size = "tile offsets of "+name, f.foot.offsets[attr], f.foot.sizes[attr]
+	case varOffsets:
+		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[attr], f.foot.varSizes[attr]
+	default:
+		part, off = "var tile sizes of "+name, f.foot.varTileSize[attr]
+	}
+	b, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{b: b, part: part, base: fault.NoOffset}
+	n := c.u64("count")
+	if c.bad == nil && n != uint64(f.Tiles) {
+		return nil, c.fault(fault.Corrupt, 0, "%d of them for %d tiles", n, f.Tiles)
+	}
+	l := c.u64s(n, "numbers")
+	if err := c.end(); err != nil || kind == varTileSizes {
+		return l, err
+	}
+	// An offset and the next one bound a tile, the last tile ends with the file.
+	for i, o := range l {
+		next := size
+		if i+1 < len(l) {
+			next = l[i+1]
+		}
+		if o >= next || next > size {
+			return nil, c.fault(fault.Corrupt, 8+8*i, "tile %d lies at %d to %d in a file of %d", i, o, next, size)
+		}
+	}
+	return l, nil
+}
+
+// hide sorts fragments into the order in which later ones win, and parts those that count from those that
+// a consolidated one hides: their times lie within its own.
+func hide(all []*Fragment) (keep, hidden []*Fragment) {
+	slices.SortFunc(all, func(a, b *Fragment) int {
+		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
+	})
+	var wide []*Fragment
+	for _, f := range all {
+		if f.From != f.To {
+			wide = append(wide, f)
+		}
+	}
+	for _, f := range all {
+		if slices.ContainsFunc(wide, f.hiddenBy) {
+			hidden = append(hidden, f)
+		} else {
+			keep = append(keep, f)
+		}
+	}
+	return keep, hidden
+}
+
+// hiddenBy reports whether g replaces f; of two with the same times the later name counts.
+func (f *Fragment) hiddenBy(g *Fragment) bool {
+	if f == g || f.From < g.From || f.To > g.To {
+		return false
+	}
+	return f.From != g.From || f.To != g.To || f.Name < g.Name
+}

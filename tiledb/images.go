@@ -1,0 +1,151 @@
+package tiledb
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Images is one attribute of a dense array seen as images (b, y, x) along an axis n. It is not changed
+// once made, and safe for concurrent use; every worker reads with a Reader of its own.
+type Images struct {
+	a    *Array
+	attr int
+	dim  [4]int // dimension of n, b, y, x; -1 where there is none
+	axes []int  // dimensions as n, b, y, x
+	n    int64
+	grid chunk.Index
+}
+
+const imagesPart = "dimensions"
+
+// Images sees an attribute as images. dims names what each dimension of the array is, in their order: n, b,
+// y, x, of which n and b may be missing; empty, the dimensions' own names say it. The attribute has one
+// number a cell. What cannot be seen so is fault.Unsupported.
+func (a *Array) Images(attr int, dims string) (*Images, error) {
+	bad := func(format string, args ...any) (*Images, error) {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset, format, args...), a.uri)
+	}
+	s := a.Schema
+	at := &s.Attrs[attr]
+	switch {
+	case !s.Dense:
+		return bad("the array is sparse: it has points, not images")
+	case at.Values != 1 || at.Type.chunkType() == chunk.Invalid:
+		return bad("attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
+	}
+	names := strings.Fields(dims)
+	if len(names) == 0 {
+		for i := range s.Dims {
+			names = append(names, s.Dims[i].Name)
+		}
+	}
+	if len(names) != len(s.Dims) {
+		return bad("%q names %d dimensions, the array has %d", dims, len(names), len(s.Dims))
+	}
+	m := &Images{a: a, attr: attr, dim: [4]int{-1, -1, -1, -1}}
+	for d, name := range names {
+		k := slices.Index([]string{"n", "b", "y", "x"}, name)
+		if k < 0 || m.dim[k] >= 0 {
+			return bad("%q: dimensions are called n, b, y and x, each once", strings.Join(names, " "))
+		}
+		m.dim[k] = d
+	}
+	if m.dim[2] < 0 || m.dim[3] < 0 {
+		return bad("%q: y and x are needed", strings.Join(names, " "))
+	}
+	for _, d := range m.dim {
+		if d >= 0 {
+			m.axes = append(m.axes, d)
+		}
+	}
+	if err := m.measure(); err != nil {
+		return nil, fault.WithFile(err, a.uri)
+	}
+	return m, nil
+}
+
+// measure finds the sizes of the images, and of the tiles in them.
+func (m *Images) measure() error {
+	s := m.a.Schema
+	size := [4]int64{1, 1, 1, 1}
+	side := [4]int{1, 1, 1, 1}
+	most := [4]int64{math.MaxInt64 - 1, chunk.MaxBands, chunk.MaxSide, chunk.MaxSide}
+	for k, d := range m.dim {
+		if d < 0 {
+			continue
+		}
+		n := uint64(s.Dims[d].Domain.Hi - s.Dims[d].Domain.Lo)
+		if n >= uint64(most[k]) {
+			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells", s.Dims[d].Name, most[k])
+		}
+		size[k], side[k] = int64(n)+1, int(s.Dims[d].Extent)
+	}
+	m.n = size[0]
+	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1, ChunkH: side[2], ChunkW: side[3],
+		DType: s.Attrs[m.attr].Type.chunkType(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
+	if side[1] >= m.grid.Bands {
+		m.grid.ChunkB = m.grid.Bands
+	}
+	m.grid.NoData, m.grid.NoDataBits = s.Attrs[m.attr].Type.noData()
+	return nil
+}
+
+// Len returns the number of images.
+func (m *Images) Len() int64 { return m.n }
+
+// Grid returns what the images are, and how the array's tiles cut each of them: an index without byte ranges, of
+// chunks that hold the bands of a tile if it has all of them, and one band otherwise. Cells that were
+// never written are its nodata.
+func (m *Images) Grid() chunk.Index { return m.grid }
+
+// Read fills dst with a box of image i, (b, y, x) in C order, little-endian; len(dst) is the box's size. The box
+// lies inside the image. A box of Grid decodes one tile; other boxes those that they meet.
+func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chunk.Box) error {
+	g := &m.grid
+	if i < 0 || i >= m.n || b.B0 < 0 || b.B1 > g.Bands || b.Y0 < 0 || b.Y1 > g.Height || b.X0 < 0 || b.X1 > g.Width ||
+		b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
+		return fault.New(fault.NotFound, "window", fault.NoOffset, "%+v of image %d is not there", b, i)
+	}
+	box := make(Box, len(m.axes))
+	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}} {
+		if d := m.dim[k]; d >= 0 {
+			lo := m.a.Schema.Dims[d].Domain.Lo
+			box[d] = Interval{lo + Coord(span[0]), lo + Coord(span[1]-1)}
+		}
+	}
+	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
+}
+
+// chunkType returns the sample type of numbers, chunk.Invalid of others.
+func (t Datatype) chunkType() chunk.DType {
+	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16, Int32: chunk.Int32,
+		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64}
+	return types[t]
+}
+
+// noData returns the fill value of a type of numbers, as a chunk index has it.
+func (t Datatype) noData() (*float64, *uint64) {
+	var v float64
+	fill := t.fill()
+	switch {
+	case t.real():
+		v = math.NaN()
+	case len(fill) == 8:
+		bits := binary.LittleEndian.Uint64(fill)
+		if v = float64(bits); !t.unsigned() {
+			v = float64(int64(bits))
+		}
+		return &v, &bits
+	case t.unsigned():
+		v = float64(t.load(fill))
+	default:
+		v = float64(int64(uint64(t.load(fill)) ^ signBit))
+	}
+	return &v, nil
+}

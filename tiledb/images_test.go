@@ -1,0 +1,114 @@
+package tiledb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// TestImagesAreTheCells: every assignment of axes to the dimensions of every dense array gives images whose
+// samples are the array's cells, chunk by chunk of the grid, and whose nodata is the fill value.
+func TestImagesAreTheCells(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 9))
+	names := map[int][]string{2: {"y x", "x y"}, 3: {"b y x", "n y x", "y x b", "x n y", "y b x"}, 4: {"n b y x", "x y b n", "b n x y"}}
+	seen := 0
+	for _, l := range lines(t, corpusDir(t)) {
+		if l.Schema.Type != "dense" || filepath.Base(l.Path) == "dense_huge_domain" {
+			continue
+		}
+		a := l.open(t)
+		s, r := &slow{t, a, map[string][]byte{}}, a.NewReader()
+		for _, dims := range names[len(a.Schema.Dims)] {
+			m, err := a.Images(0, dims)
+			if err != nil {
+				if fault.KindOf(err) != fault.Unsupported {
+					t.Errorf("%s: %v", l.Path, err)
+				}
+				continue
+			}
+			seen++
+			g := m.Grid()
+			for range 4 {
+				i, c := rnd.Int64N(m.Len()), rnd.IntN(g.Across()*g.Down()*g.Groups())
+				checkImage(t, m, s, r, dims, i, g.Box(c))
+			}
+			checkImage(t, m, s, r, dims, m.Len()-1, chunk.Box{B0: g.Bands / 2, B1: g.Bands, Y0: g.Height / 3, Y1: g.Height, X0: 0, X1: g.Width - g.Width/3})
+			if _, cells, err := a.Shape(a.Schema.Domain()); err != nil || int64(cells) != m.Len()*int64(g.Bands*g.Height*g.Width) {
+				t.Errorf("%s as %q: %d images of %d by %d by %d", l.Path, dims, m.Len(), g.Bands, g.Height, g.Width)
+			}
+		}
+	}
+	if seen < 10 {
+		t.Errorf("only %d", seen)
+	}
+}
+
+// checkImage compares a box of an image with the cells of the array.
+func checkImage(t *testing.T, m *Images, s *slow, r *Reader, dims string, i int64, b chunk.Box) {
+	t.Helper()
+	g := m.Grid()
+	size := g.DType.Size()
+	got := make([]byte, (b.B1-b.B0)*(b.Y1-b.Y0)*(b.X1-b.X0)*size)
+	if err := m.Read(context.Background(), r, got, i, b); err != nil {
+		t.Fatal(err)
+	}
+	at := make([]Coord, len(s.a.Schema.Dims))
+	for bb := b.B0; bb < b.B1; bb++ {
+		for y := b.Y0; y < b.Y1; y++ {
+			for x := b.X0; x < b.X1; x++ {
+				for k, v := range map[byte]int{'n': int(i), 'b': bb, 'y': y, 'x': x} {
+					if d := bytes.IndexByte([]byte(dims), k) / 2; bytes.IndexByte([]byte(dims), k) >= 0 {
+						at[d] = s.a.Schema.Dims[d].Domain.Lo + Coord(v)
+					}
+				}
+				if want := s.cell(m.attr, at); !bytes.Equal(got[:size], want) {
+					t.Fatalf("%s as %q, image %d, %d %d %d: %x, want %x", s.a.uri, dims, i, bb, y, x, got[:size], want)
+				}
+				got = got[size:]
+			}
+		}
+	}
+}
+
+// TestImagesRefuses: what is no image says why.
+func TestImagesRefuses(t *testing.T) {
+	for _, l := range lines(t, corpusDir(t)) {
+		a := l.open(t)
+		dims := []string{"", "y", "y y", "a b", "n b", "y x", "n b y x q"}
+		for _, d := range dims {
+			if _, err := a.Images(0, d); err != nil {
+				checkFault(t, err, l.uri())
+			} else if !a.Schema.Dense || a.Schema.Attrs[0].Values != 1 {
+				t.Errorf("%s as %q is accepted", l.Path, d)
+			}
+		}
+	}
+}
+
+// TestNoDataIsTheFillValue: a sparse chunk of a grid would be filled as the array's unwritten cells are.
+func TestNoDataIsTheFillValue(t *testing.T) {
+	for typ := range numDatatypes {
+		d := typ.chunkType()
+		if d == chunk.Invalid {
+			continue
+		}
+		x := &chunk.Index{Bands: 1, Height: 1, Width: 1, ChunkB: 1, ChunkH: 1, ChunkW: 1, DType: d, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{}}}
+		x.NoData, x.NoDataBits = typ.noData()
+		got := make([]byte, d.Size())
+		if err := chunk.NewDecoder(nil).Decode(got, nil, x, 0); err != nil {
+			t.Fatal(err)
+		}
+		if d.Size() != typ.Size() || fmt.Sprintf("%x", got) != fmt.Sprintf("%x", typ.fill()) {
+			if typ.real() && x.NoData != nil && *x.NoData != *x.NoData && got[d.Size()-1]&0x7f == typ.fill()[d.Size()-1] {
+				continue // a NaN of other bits
+			}
+			t.Errorf("%v: %x, want %x", typ, got, typ.fill())
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package tiledb
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// rtree bounds the cells of every tile of a sparse fragment. Level 0 is the root; node i of a level has the
+// nodes from i*fanout of the next one below it; the last level has a box a tile.
+type rtree struct {
+	fanout int
+	levels [][]Box
+}
+
+const rtreePart = "R-tree"
+
+// rtree returns a sparse fragment's tree; it is read when first asked for.
+func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tree != nil {
+		return f.tree, nil
+	}
+	file := f.uri + "/" + metadataName
+	r, err := a.store.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
+	if err == nil {
+		f.tree, err = parseRTree(b, a.Schema.DimType, len(a.Schema.Dims), f.Tiles)
+	}
+	return f.tree, fault.WithFile(err, file)
+}
+
+// parseRTree reads a tree with a leaf for each of so many tiles, or, where that is 0, without levels.
+func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
+	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset}
+	n, fanout, typ, levels := c.u32("number of dimensions"), c.u32("fanout"), c.u8("type"), c.u32("number of levels")
+	switch {
+	case c.bad != nil:
+		return nil, c.bad
+	case n != uint32(dims) || Datatype(typ) != t:
+		return nil, c.fault(fault.Corrupt, 0, "%d dimensions of type %d, the array has %d of type %d", n, typ, dims, t)
+	case fanout < 2 && (levels > 0 || fanout == 0) || fanout > 1<<30:
+		return nil, c.fault(fault.Corrupt, 4, "fanout %d", fanout)
+	case uint64(levels)*8 > uint64(c.left()):
+		return nil, c.fault(fault.Corrupt, 9, "%d levels in %d bytes", levels, c.left())
+	}
+	tree := &rtree{fanout: int(fanout)}
+	for l := range levels {
+		from := c.off
+		n := c.u64("number of boxes")
+		if c.bad == nil && n > uint64(c.left()/(2*dims*t.Size())) {
+			c.fail(from, "%d boxes in %d bytes", n, c.left())
+		}
+		if c.bad != nil {
+			return nil, c.bad
+		}
+		boxes := make([]Box, n)
+		for i := range boxes {
+			if boxes[i] = c.box(t, dims, "box"); c.bad != nil {
+				return nil, c.bad
+			}
+		}
+		if l > 0 {
+			if err := tree.below(c, from, boxes); err != nil {
+				return nil, err
+			}
+		}
+		tree.levels = append(tree.levels, boxes)
+	}
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	if levels == 0 && tiles == 0 {
+		return tree, nil
+	}
+	if levels == 0 || int64(len(tree.levels[levels-1])) != tiles || levels > 1 && len(tree.levels[0]) != 1 {
+		return nil, c.fault(fault.Corrupt, 9, "%d levels that do not end with a box for each of %d tiles", levels, tiles)
+	}
+	return tree, nil
+}
+
+// below checks that the boxes of a level are those that the level before it bounds.
+func (r *rtree) below(c *cursor, at int, boxes []Box) error {
+	up := r.levels[len(r.levels)-1]
+	if (len(boxes)+r.fanout-1)/r.fanout != len(up) {
+		return c.fault(fault.Corrupt, at, "%d boxes below %d, with fanout %d", len(boxes), len(up), r.fanout)
+	}
+	for i, b := range boxes {
+		if !up[i/r.fanout].covers(b) {
+			return c.fault(fault.Corrupt, at, "box %d is not inside the one above it", i)
+		}
+	}
+	return nil
+}
+
+// tiles calls f with the number of every tile whose box meets b, in ascending order.
+func (r *rtree) tiles(b Box, f func(tile int64)) {
+	if len(r.levels) > 0 {
+		r.walk(0, 0, len(r.levels[0]), b, f)
+	}
+}
+
+func (r *rtree) walk(level, from, to int, b Box, f func(tile int64)) {
+	boxes := r.levels[level]
+	for i := from; i < min(to, len(boxes)); i++ {
+		switch {
+		case !boxes[i].intersects(b):
+		case level == len(r.levels)-1:
+			f(int64(i))
+		default:
+			r.walk(level+1, i*r.fanout, (i+1)*r.fanout, b, f)
+		}
+	}
+}

@@ -1,0 +1,412 @@
+package tiledb
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Cells are cells of a sparse array, sorted by their coordinates, the first dimension first.
+type Cells struct {
+	N int
+	// Coords are the coordinates cell by cell, N times the number of dimensions, little-endian.
+	Coords []byte
+	// Values are those of the attributes that were asked for.
+	Values []Values
+}
+
+// visit is a tile that was looked at.
+type visit struct {
+	fragment int
+	tile     int64
+	first    int // its first hit
+}
+
+// found is what lies in a box, over all fragments.
+type found struct {
+	dims    int
+	coords  []Coord // of every hit
+	raw     []byte  // the same, as stored
+	hits    []int   // their rows in their tiles
+	visits  []visit
+	place   []int // of every hit: its place among the cells, or -1 where a later fragment has the same
+	n       int   // cells
+	maximum int64 // bytes
+}
+
+// Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
+// attributes. Of cells with the same coordinates that of the latest fragment counts.
+func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
+	s := r.a.Schema
+	if s.Dense {
+		return nil, fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is dense")
+	}
+	if err := s.check(b); err != nil {
+		return nil, err
+	}
+	all := &found{dims: len(s.Dims), maximum: r.a.o.MaxResult}
+	for i, f := range r.a.Fragments {
+		if f.NonEmpty.intersects(b) {
+			if err := r.find(ctx, all, i, b); err != nil {
+				return nil, err
+			}
+		}
+	}
+	out := &Cells{Coords: all.sort(s.DimType.Size()), N: all.n}
+	for _, attr := range attrs {
+		v, err := r.collect(ctx, all, attr)
+		if err != nil {
+			return nil, err
+		}
+		out.Values = append(out.Values, v)
+	}
+	return out, nil
+}
+
+// coordTile decodes a tile of coordinates: all of the first dimension, then all of the second, ….
+func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile, last int64) (planes []byte, cells int, err error) {
+	s := r.a.Schema
+	e := s.DimType.elem(len(s.Dims))
+	e.Alt = e.Size
+	size, err := r.fixedSize(f, tile, e.Cell)
+	if err != nil {
+		return nil, 0, err
+	}
+	planes, err = r.decode(ctx, 0, tile, last, size, s.Coords, e, 0, int(size))
+	return planes, int(size) / e.Cell, err
+}
+
+// tileCells are the coordinates of a tile's cells.
+type tileCells struct {
+	tile   int64
+	cells  int
+	planes []byte  // as stored: all of the first dimension, then all of the second, …
+	coords []Coord // the same
+	rows   []int   // cells that lie in the box that was asked for
+}
+
+// eachTile calls f for every tile of a fragment whose box meets b. The tile's own box has to hold its cells.
+// What f gets is used again.
+func (r *Reader) eachTile(ctx context.Context, fr *Fragment, b Box, f func(c *tileCells) error) error {
+	s := r.a.Schema
+	tree, err := r.a.rtree(ctx, fr)
+	if err != nil {
+		return err
+	}
+	var tiles []int64
+	tree.tiles(b, func(t int64) { tiles = append(tiles, t) })
+	if len(tiles) == 0 {
+		return nil
+	}
+	t, err := r.open(ctx, 0, fr, len(s.Attrs), false)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	boxes, c := tree.levels[len(tree.levels)-1], &r.cells
+	for k, tile := range tiles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, consecutive(tiles, k)); err != nil {
+			return err
+		}
+		c.tile = tile
+		n := c.cells * len(s.Dims)
+		c.coords = slices.Grow(c.coords[:0], n)[:n]
+		s.DimType.loadAll(c.coords, c.planes)
+		for d, i := range boxes[tile] {
+			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
+				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside of the tile's box",
+					s.DimType.FormatCoord(c.coords[d*c.cells+row]), d))
+			}
+		}
+		c.choose(boxes[tile], b)
+		if err := f(c); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// choose finds the rows that lie in b.
+func (c *tileCells) choose(tile, b Box) {
+	c.rows = c.rows[:0]
+	for row := range c.cells {
+		c.rows = append(c.rows, row)
+	}
+	for d, i := range b {
+		if !i.covers(tile[d]) {
+			c.rows = keepWithin(c.rows, c.coords[d*c.cells:(d+1)*c.cells], i)
+		}
+	}
+}
+
+// consecutive returns the last of the numbers that follow list[k] without a gap.
+func consecutive(list []int64, k int) int64 {
+	for k+1 < len(list) && list[k+1] == list[k]+1 {
+		k++
+	}
+	return list[k]
+}
+
+// find adds the cells of fragment i that lie in a box.
+func (r *Reader) find(ctx context.Context, all *found, i int, b Box) error {
+	size := r.a.Schema.DimType.Size()
+	return r.eachTile(ctx, r.a.Fragments[i], b, func(c *tileCells) error {
+		if err := all.add(i, c); err != nil {
+			return err
+		}
+		for _, row := range c.rows {
+			for at := row; at < len(c.coords); at += c.cells {
+				all.coords = append(all.coords, c.coords[at])
+				all.raw = append(all.raw, c.planes[at*size:(at+1)*size]...)
+			}
+		}
+		return nil
+	})
+}
+
+// add notes the rows of a tile.
+func (f *found) add(fragment int, c *tileCells) error {
+	if int64(len(f.hits)+len(c.rows)) > f.maximum/int64(48+16*f.dims) {
+		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells take more than %d bytes", len(f.hits)+len(c.rows), f.maximum)
+	}
+	if len(c.rows) > 0 {
+		f.visits = append(f.visits, visit{fragment, c.tile, len(f.hits)})
+		f.hits = append(f.hits, c.rows...)
+	}
+	return nil
+}
+
+// at returns the coordinates of a hit.
+func (f *found) at(h int) []Coord { return f.coords[h*f.dims : (h+1)*f.dims] }
+
+// sortKey is a hit and its first coordinate, which mostly decides.
+type sortKey struct {
+	first Coord
+	hit   int
+}
+
+// sort gives every hit its place, and returns the coordinates in that order.
+func (f *found) sort(size int) []byte {
+	order := make([]sortKey, len(f.hits))
+	for h := range order {
+		order[h] = sortKey{f.coords[h*f.dims], h}
+	}
+	slices.SortFunc(order, func(a, b sortKey) int {
+		if a.first != b.first {
+			return cmp.Compare(a.first, b.first)
+		}
+		return cmp.Or(slices.Compare(f.at(a.hit), f.at(b.hit)), cmp.Compare(a.hit, b.hit))
+	})
+	f.place = make([]int, len(f.hits))
+	cell := f.dims * size
+	out := make([]byte, 0, len(f.raw))
+	for i, k := range order {
+		// Hits were found in the order of the fragments: the last of equals wins.
+		if i+1 < len(order) && k.first == order[i+1].first && slices.Equal(f.at(k.hit), f.at(order[i+1].hit)) {
+			f.place[k.hit] = -1
+			continue
+		}
+		f.place[k.hit] = f.n
+		f.n++
+		out = append(out, f.raw[k.hit*cell:(k.hit+1)*cell]...)
+	}
+	f.raw = nil
+	return out
+}
+
+// needed calls do for the tiles of each fragment from which a hit is left, with the hits; last is the last of
+// the consecutive ones. open and close come before and after those of a fragment.
+func (f *found) needed(open func(fragment int) error, do func(tile, last int64, hits []int, place []int) error, closeFile func() error) error {
+	for v := 0; v < len(f.visits); {
+		fragment, end := f.visits[v].fragment, v
+		for end < len(f.visits) && f.visits[end].fragment == fragment {
+			end++
+		}
+		if err := open(fragment); err != nil {
+			return err
+		}
+		err := f.ofFragment(v, end, do)
+		if cerr := closeFile(); err == nil {
+			err = cerr
+		}
+		if err != nil {
+			return err
+		}
+		v = end
+	}
+	return nil
+}
+
+func (f *found) ofFragment(v, end int, do func(tile, last int64, hits []int, place []int) error) error {
+	var tiles []int64
+	var list []int
+	for ; v < end; v++ {
+		if lo, hi := f.hitsOf(v); slices.Max(f.place[lo:hi]) >= 0 {
+			tiles, list = append(tiles, f.visits[v].tile), append(list, v)
+		}
+	}
+	for k, tile := range tiles {
+		lo, hi := f.hitsOf(list[k])
+		if err := do(tile, consecutive(tiles, k), f.hits[lo:hi], f.place[lo:hi]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hitsOf returns the range of the hits in a tile; there is at least one.
+func (f *found) hitsOf(v int) (lo, hi int) {
+	if v+1 < len(f.visits) {
+		return f.visits[v].first, f.visits[v+1].first
+	}
+	return f.visits[v].first, len(f.hits)
+}
+
+// collect reads the values of one attribute.
+func (r *Reader) collect(ctx context.Context, all *found, attr int) (Values, error) {
+	a := &r.a.Schema.Attrs[attr]
+	if a.Var() {
+		return r.collectVar(ctx, all, attr)
+	}
+	size, elem := a.CellSize(), a.Type.elem(int(a.Values))
+	if int64(all.n) > r.a.o.MaxResult/int64(size) {
+		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", all.n, size, r.a.o.MaxResult)
+	}
+	out := make([]byte, all.n*size)
+	var f *Fragment
+	open := func(i int) (err error) {
+		f = r.a.Fragments[i]
+		_, err = r.open(ctx, 0, f, attr, false)
+		return err
+	}
+	err := all.needed(open, func(tile, last int64, hits []int, place []int) error {
+		n, err := r.fixedSize(f, tile, size)
+		if err != nil {
+			return err
+		}
+		first, end := hits[0], hits[len(hits)-1]
+		src, err := r.decode(ctx, 0, tile, last, n, a.Pipeline, elem, first*size, (end+1)*size)
+		if err != nil {
+			return err
+		}
+		for i, h := range hits {
+			if p := place[i]; p >= 0 {
+				copy(out[p*size:(p+1)*size], src[h*size:])
+			}
+		}
+		return nil
+	}, func() error { return r.file[0].close() })
+	return Values{Data: out}, err
+}
+
+func (r *Reader) collectVar(ctx context.Context, all *found, attr int) (Values, error) {
+	v := &varCells{spans: make([]span, all.n), limit: r.a.o.MaxResult}
+	var f *Fragment
+	var sizes []uint64
+	open := func(i int) (err error) {
+		f = r.a.Fragments[i]
+		sizes, err = r.openVar(ctx, f, attr)
+		return err
+	}
+	err := all.needed(open, func(tile, last int64, hits []int, place []int) error {
+		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, last, hits[0], hits[len(hits)-1])
+		if err != nil {
+			return err
+		}
+		for i, h := range hits {
+			if place[i] < 0 {
+				continue
+			}
+			if v.spans[place[i]], err = v.cell(offs, data, h, sizes[tile]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, r.closeVar)
+	if err != nil {
+		return Values{}, err
+	}
+	return v.values(r.a.o.MaxResult)
+}
+
+// cell adds one cell of a tile.
+func (v *varCells) cell(offs, data []byte, row int, all uint64) (span, error) {
+	lo, hi := u64(offs, row), cellEnd(offs, row, all)
+	at, err := v.add(data, lo, hi)
+	return span{at, int(hi - lo)}, err
+}
+
+// scatter finds the cells of a sparse fragment of a dense array in a box.
+func (r *Reader) scatter(ctx context.Context, f *Fragment, b Box, l layout) (*found, error) {
+	one := &found{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
+	err := r.eachTile(ctx, f, b, func(c *tileCells) error {
+		if err := one.add(0, c); err != nil {
+			return err
+		}
+		for _, row := range c.rows {
+			to := 0
+			for d := range b {
+				to += int(c.coords[d*c.cells+row]-b[d].Lo) * l.stride[d]
+			}
+			one.place = append(one.place, to)
+		}
+		return nil
+	})
+	return one, err
+}
+
+func (r *Reader) scatterFixed(ctx context.Context, dst []byte, f *Fragment, attr, size int, b Box, l layout) error {
+	one, err := r.scatter(ctx, f, b, l)
+	if err != nil {
+		return err
+	}
+	a := &r.a.Schema.Attrs[attr]
+	open := func(int) error {
+		_, err := r.open(ctx, 0, f, attr, false)
+		return err
+	}
+	return one.needed(open, func(tile, last int64, hits []int, place []int) error {
+		n, err := r.fixedSize(f, tile, size)
+		if err != nil {
+			return err
+		}
+		src, err := r.decode(ctx, 0, tile, last, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
+		if err != nil {
+			return err
+		}
+		for i, h := range hits {
+			copy(dst[place[i]*size:(place[i]+1)*size], src[h*size:])
+		}
+		return nil
+	}, func() error { return r.file[0].close() })
+}
+
+func (r *Reader) scatterVar(ctx context.Context, v *varCells, f *Fragment, attr int, b Box, l layout) error {
+	one, err := r.scatter(ctx, f, b, l)
+	if err != nil {
+		return err
+	}
+	var sizes []uint64
+	open := func(int) (err error) {
+		sizes, err = r.openVar(ctx, f, attr)
+		return err
+	}
+	return one.needed(open, func(tile, last int64, hits []int, place []int) error {
+		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, last, hits[0], hits[len(hits)-1])
+		if err != nil {
+			return err
+		}
+		for i, h := range hits {
+			if v.spans[place[i]], err = v.cell(offs, data, h, sizes[tile]); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, r.closeVar)
+}

@@ -1,0 +1,178 @@
+package tiledb
+
+import (
+	"context"
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Checked is what Verify has looked at.
+type Checked struct {
+	Fragments int   // hidden ones too
+	Tiles     int64 // decoded: of attributes, coordinates, offsets and var-length data
+	Bytes     int64 // decoded
+	Cells     int64 // of all fragments, without those that fill up dense tiles
+}
+
+// Verify reads all of an array: every list of every fragment's metadata, every tile of every attribute, of
+// hidden fragments too. It checks that the metadata agrees with itself and with the files, that every
+// filter can be undone, that offsets ascend, and that coordinates lie in the boxes of the R-tree and these
+// in the non-empty domain. The first fault is returned with what was checked before it.
+func (a *Array) Verify(ctx context.Context) (Checked, error) {
+	v := &verifier{a: a, r: a.NewReader()}
+	for _, list := range [][]*Fragment{a.Fragments, a.Hidden} {
+		for _, f := range list {
+			v.c.Fragments++
+			if err := v.fragment(ctx, f); err != nil {
+				return v.c, fault.WithFile(err, f.uri)
+			}
+		}
+	}
+	return v.c, nil
+}
+
+type verifier struct {
+	a *Array
+	r *Reader
+	c Checked
+}
+
+func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
+	s := v.a.Schema
+	if err := v.metadata(ctx, f); err != nil {
+		return err
+	}
+	if f.Dense {
+		_, n := f.NonEmpty.shape(math.MaxInt64 / 2)
+		v.c.Cells += n
+	} else if err := v.coords(ctx, f); err != nil {
+		return err
+	}
+	for i := range s.Attrs {
+		check := v.fixed
+		if s.Attrs[i].Var() {
+			check = v.variable
+		}
+		if err := check(ctx, f, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// metadata reads what reading cells may not: the tree of a dense fragment, lists of nothing.
+func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
+	s := v.a.Schema
+	file := f.uri + "/" + metadataName
+	r, err := v.a.store.Open(ctx, file)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if f.Dense {
+		b, _, err := openGeneric(ctx, r, v.a.key, rtreePart, f.foot.rtree, f.foot.start, v.a.o.MaxTile)
+		if err == nil {
+			_, err = parseRTree(b, s.DimType, len(s.Dims), 0)
+		}
+		if err != nil {
+			return fault.WithFile(err, file)
+		}
+	}
+	for i := range s.Attrs {
+		if s.Attrs[i].Var() {
+			continue
+		}
+		for _, off := range []uint64{f.foot.varOffsets[i], f.foot.varTileSize[i]} {
+			if err := v.zeros(ctx, r, f, off, "var tiles of attribute "+s.Attrs[i].Name); err != nil {
+				return fault.WithFile(err, file)
+			}
+		}
+	}
+	return nil
+}
+
+// zeros wants a list of a zero a tile: that of an attribute without var-length data.
+func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off uint64, part string) error {
+	b, _, err := openGeneric(ctx, r, v.a.key, part, off, f.foot.start, v.a.o.MaxTile)
+	if err != nil {
+		return err
+	}
+	c := &cursor{b: b, part: part, base: fault.NoOffset}
+	n := c.u64("count")
+	if c.bad == nil && n != uint64(f.Tiles) {
+		return c.fault(fault.Corrupt, 0, "%d of them for %d tiles", n, f.Tiles)
+	}
+	for i, x := range c.u64s(n, "numbers") {
+		if x != 0 {
+			return c.fault(fault.Corrupt, 8+8*i, "%d, where there is no data", x)
+		}
+	}
+	return c.end()
+}
+
+func (v *verifier) coords(ctx context.Context, f *Fragment) error {
+	s := v.a.Schema
+	tree, err := v.a.rtree(ctx, f)
+	if err != nil {
+		return err
+	}
+	if root := union(tree.levels[0]); !f.NonEmpty.covers(root) {
+		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset, "it reaches past the non-empty domain"), f.uri+"/"+metadataName)
+	}
+	return v.r.eachTile(ctx, f, s.Domain(), func(c *tileCells) error {
+		v.c.Tiles++
+		v.c.Cells += int64(c.cells)
+		v.c.Bytes += int64(len(c.planes))
+		return nil
+	})
+}
+
+func (v *verifier) fixed(ctx context.Context, f *Fragment, attr int) error {
+	a := &v.a.Schema.Attrs[attr]
+	t, err := v.r.open(ctx, 0, f, attr, false)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	for tile := range f.Tiles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := v.r.fixedSize(f, tile, a.CellSize())
+		if err != nil {
+			return err
+		}
+		if _, err := v.r.decode(ctx, 0, tile, f.Tiles-1, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
+			return err
+		}
+		v.c.Tiles++
+		v.c.Bytes += int64(n)
+	}
+	return nil
+}
+
+func (v *verifier) variable(ctx context.Context, f *Fragment, attr int) error {
+	sizes, err := v.r.openVar(ctx, f, attr)
+	if err != nil {
+		return err
+	}
+	defer v.r.closeVar()
+	for tile := range f.Tiles {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := f.cells(v.a.Schema, tile)
+		if n > math.MaxInt32 {
+			return v.r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%s cells", strconv.FormatUint(n, 10)))
+		}
+		if _, _, err := v.r.varTile(ctx, f, attr, sizes, tile, f.Tiles-1, 0, int(n)-1); err != nil {
+			return err
+		}
+		v.c.Tiles += 2
+		v.c.Bytes += int64(8*n + sizes[tile])
+	}
+	return nil
+}
