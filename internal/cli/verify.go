@@ -1,11 +1,11 @@
-package main
+package cli
 
 import (
 	"context"
 
 	"github.com/spf13/cobra"
 
-	"github.com/chaski-eo/chaski/cmd/chaski/internal/verify"
+	"github.com/chaski-eo/chaski/internal/cli/internal/verify"
 	"github.com/chaski-eo/chaski/loader"
 )
 

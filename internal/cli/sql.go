@@ -1,4 +1,4 @@
-package main
+package cli
 
 import (
 	"bufio"
@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
-// fullSQL runs what package query does not read; nil in a command without DuckDB.
+// fullSQL is Parts.SQL; nil in a command without DuckDB.
 var fullSQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*table.Table, error)
 
 func newSQL(s streams) *cobra.Command {
