@@ -19,7 +19,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/v\1/p' python/src/chaski/__init__.py)
-LDFLAGS := -s -w -X main.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/chaski-eo/chaski/internal/cli.version=$(VERSION)
 # Present where a C compiler is: the race detector and the second command need one.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
 RACE := $(if $(CC_FOUND),-race,)
@@ -40,7 +40,7 @@ help: ## what there is to make
 .PHONY: build build-default
 build: build-default ## bin/chaski, and bin/chaski-full where a C compiler is present
 ifneq ($(CC_FOUND),)
-	CGO_ENABLED=1 $(GO) build -trimpath -tags datadog -ldflags '$(LDFLAGS)' -o bin/chaski-full ./cmd/chaski
+	CGO_ENABLED=1 $(GO) build -C duckdb -trimpath -tags 'datadog duckdb' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
 else
 	@echo "no C compiler: bin/chaski-full is not built"
 endif
@@ -68,6 +68,9 @@ test: ## all tests: Go (race detector), short fuzzing, Python with real PyTorch 
 .PHONY: test-go test-variants test-python
 test-go: ## Go tests
 	CGO_ENABLED=$(if $(CC_FOUND),1,0) $(GO) test $(RACE) ./...
+ifneq ($(CC_FOUND),)
+	CGO_ENABLED=1 $(GO) test -C duckdb -tags 'datadog duckdb' ./...
+endif
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
 	$(GO) test -tags purego ./chunk/... ./einops/... ./geozl/... ./internal/... ./openzl/... ./rumi/... ./tiff/... ./tiledb/...
 ifneq ($(CC_FOUND),)
@@ -87,6 +90,9 @@ check-go:
 	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags purego ./...
+ifneq ($(CC_FOUND),)
+	$(GO) vet -C duckdb ./...
+endif
 	$(STATICCHECK) ./...
 check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy

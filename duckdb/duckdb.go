@@ -26,8 +26,8 @@ import (
 // Memory is what DuckDB may take for a query, beside the columns that are loaded.
 const Memory = "1GB"
 
-// Run runs a query over the tables with the given names. Only the columns that it uses are loaded. The
-// result is complete: the tables may be closed then.
+// Run runs a query over the tables with the given names. Only those that it names are opened, and only
+// the columns that it uses are loaded. The result is complete: the tables may be closed then.
 func Run(ctx context.Context, query string, names []string, tables query.Tables) (*table.Table, error) {
 	if err := single(query); err != nil {
 		return nil, err
@@ -43,7 +43,11 @@ func Run(ctx context.Context, query string, names []string, tables query.Tables)
 		return nil, err
 	}
 	defer conn.Close()
+	text := strings.ToLower(query)
 	for i, name := range names {
+		if !strings.Contains(text, strings.ToLower(name)) {
+			continue // a table that is not named need not be opened
+		}
 		t, err := tables(ctx, name)
 		if err != nil {
 			return nil, err

@@ -130,6 +130,19 @@ func TestProjection(t *testing.T) {
 	}
 }
 
+// A table that a query does not name is not opened.
+func TestTablesOnDemand(t *testing.T) {
+	open := func(_ context.Context, name string) (*table.Table, error) {
+		if name != "data" {
+			t.Errorf("%s is opened", name)
+		}
+		return sample(), nil
+	}
+	if _, err := Run(t.Context(), `SELECT 1 + 0.5 FROM "Data"`, []string{"data", "level1", "l0"}, open); err != nil {
+		t.Error(err)
+	}
+}
+
 // A query reaches no file, no network, no extension and no setting, and is one SELECT.
 func TestLocked(t *testing.T) {
 	dir := t.TempDir()

@@ -16,7 +16,7 @@ import (
 
 // addTable makes a table visible under a name: a view over a function that hands out its rows.
 func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *table.Table) error {
-	src := &source{ctx: ctx, t: t}
+	src := &rowSource{ctx: ctx, t: t}
 	for _, c := range t.Columns() {
 		info, err := typeInfo(c.Type)
 		if err != nil {
@@ -38,8 +38,8 @@ func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *t
 	return err
 }
 
-// source hands a table to DuckDB, in order. It keeps no state: each scan has its own.
-type source struct {
+// rowSource hands a table to DuckDB, in order. It keeps no state: each scan has its own.
+type rowSource struct {
 	ctx  context.Context
 	t    *table.Table
 	cols []duck.ColumnInfo
@@ -51,20 +51,20 @@ type scan struct {
 	cols []*table.Vector // nil: not wanted
 }
 
-func (s *source) ColumnInfos() []duck.ColumnInfo { return s.cols }
+func (s *rowSource) ColumnInfos() []duck.ColumnInfo { return s.cols }
 
-func (s *source) Cardinality() *duck.CardinalityInfo {
+func (s *rowSource) Cardinality() *duck.CardinalityInfo {
 	return &duck.CardinalityInfo{Cardinality: uint(s.t.Len()), Exact: true}
 }
 
 // Init asks for one thread: rows come in the order of the table.
-func (s *source) Init() duck.ParallelTableSourceInfo {
+func (s *rowSource) Init() duck.ParallelTableSourceInfo {
 	return duck.ParallelTableSourceInfo{MaxThreads: 1}
 }
 
-func (s *source) NewLocalState() any { return &scan{} }
+func (s *rowSource) NewLocalState() any { return &scan{} }
 
-func (s *source) FillChunk(state any, chunk duck.DataChunk) error {
+func (s *rowSource) FillChunk(state any, chunk duck.DataChunk) error {
 	at := state.(*scan)
 	n := min(duck.GetDataChunkCapacity(), s.t.Len()-at.row)
 	if n > 0 && at.cols == nil {
@@ -87,7 +87,7 @@ func (s *source) FillChunk(state any, chunk duck.DataChunk) error {
 }
 
 // open loads the columns that the scan wants.
-func (s *source) open(at *scan, chunk duck.DataChunk) error {
+func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 	at.cols = make([]*table.Vector, len(s.cols))
 	for i := range s.cols {
 		if err := chunk.SetValue(i, 0, zero(s.t.Columns()[i].Type)); err != nil {

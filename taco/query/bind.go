@@ -216,9 +216,17 @@ func (b *binder) alias(name string) (*node, error) {
 	if e == nil || b.busy[name] {
 		return nil, nil
 	}
+	key := aliasUse{name, b.allow, b.inAgg}
+	if n := b.meant[key]; n != nil {
+		return n, nil
+	}
 	b.busy[name] = true
 	defer delete(b.busy, name)
-	return b.bind(e)
+	n, err := b.bind(e)
+	if err == nil {
+		b.meant[key] = n
+	}
+	return n, err
 }
 
 func (b *binder) bindNumber(e *expr) (*node, error) {

@@ -138,14 +138,22 @@ func typeName(n *node) string {
 // binder finds the columns of one SELECT.
 type binder struct {
 	tables []bound
-	// aliases are the select list's, lower case, where they may be used; aliasFirst prefers them.
+	// aliases are the select list's, in lower case; meant is what they are once they were bound, so
+	// that aliases of aliases do not cost a power of two.
 	aliases map[string]*expr
 	busy    map[string]bool // aliases that are being put in
+	meant   map[aliasUse]*node
 	nodes   map[string]*node
 	aggs    []aggregate
 	// allow says whether aggregates may stand here; inAgg that this is the argument of one.
 	allow, inAgg bool
 	where        string
+}
+
+// aliasUse is an alias in a place of the query where aggregates may stand or not.
+type aliasUse struct {
+	name         string
+	allow, inAgg bool
 }
 
 type bound struct {

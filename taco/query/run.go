@@ -110,7 +110,7 @@ func ints(s []int32) []int {
 }
 
 func newBinder() *binder {
-	return &binder{aliases: map[string]*expr{}, busy: map[string]bool{}, nodes: map[string]*node{}}
+	return &binder{aliases: map[string]*expr{}, busy: map[string]bool{}, meant: map[aliasUse]*node{}, nodes: map[string]*node{}}
 }
 
 func (b *binder) add(alias string, t *table.Table) {

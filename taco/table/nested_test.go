@@ -169,6 +169,11 @@ func TestPrune(t *testing.T) {
 				}
 			}
 			checkNested(t, got, rows)
+			named, again, err := read(t, b, Options{}).Rename(strings.ToUpper).Prune(t.Context(), []Range{{Column: 0, Lo: int64(c.lo), Hi: int64(c.hi)}})
+			if err != nil || !slices.Equal(again, rows) || named.Columns()[0].Name != "I" {
+				t.Fatalf("%v %v", again, err)
+			}
+			checkNested(t, named.Rename(strings.ToLower), rows)
 		}
 	}
 }

@@ -22,6 +22,15 @@ type Range struct {
 // nil, where nothing can be left out, or where the columns of the ranges are in memory already. Rows
 // that lie in a range are never null or NaN in its column.
 func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error) {
+	if t.of != nil {
+		part, rows, err := t.of.Prune(ctx, ranges)
+		if err != nil || rows == nil {
+			return t, nil, err
+		}
+		out := New(part.n, t.cols, part.At)
+		out.of = part
+		return out, rows, nil
+	}
 	p := t.pages
 	if p == nil || p.keep != nil || len(ranges) == 0 || t.allInMemory(ranges) {
 		return t, nil, nil

@@ -23,6 +23,7 @@ type Table struct {
 	load   func(ctx context.Context, i int) (*Vector, error)
 	loaded []lazy
 	pages  *parquet // of a table that lies in Parquet as it is
+	of     *Table   // the table that this one is with other names
 }
 
 type lazy struct {
@@ -132,11 +133,16 @@ func (t *Table) Rename(name func(string) string) *Table {
 	for i := range cols {
 		cols[i].Name = name(cols[i].Name)
 	}
-	return New(t.n, cols, t.At)
+	out := New(t.n, cols, t.At)
+	out.of = t
+	return out
 }
 
 // Join returns the table of the columns of several of equal length, one after the other.
 func Join(tables ...*Table) *Table {
+	if len(tables) == 1 {
+		return tables[0]
+	}
 	type place struct {
 		t *Table
 		i int

@@ -1,0 +1,10 @@
+// Command chaski-full is the command chaski with DuckDB, and with the zstd decoder in C where the tag
+// datadog says so.
+package main
+
+import (
+	"github.com/chaski-eo/chaski/duckdb"
+	"github.com/chaski-eo/chaski/internal/cli"
+)
+
+func main() { cli.Main(cli.Parts{SQL: duckdb.Run}) }

@@ -1,0 +1,58 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/internal/corpus"
+)
+
+// TestMain lets a test run the command as a process of its own: this binary again.
+func TestMain(m *testing.M) {
+	if os.Getenv("CHASKI_RUN_MAIN") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func command(t *testing.T, args ...string) (code int, out, errs string) {
+	t.Helper()
+	c := exec.Command(os.Args[0], args...)
+	c.Env = append(os.Environ(), "CHASKI_RUN_MAIN=1")
+	var o, e bytes.Buffer
+	c.Stdout, c.Stderr = &o, &e
+	if err := c.Run(); c.ProcessState == nil {
+		t.Fatal(err)
+	}
+	return c.ProcessState.ExitCode(), o.String(), e.String()
+}
+
+// The full command runs what the default one refuses, keeps to the tables, and exits as the default
+// one does.
+func TestSQL(t *testing.T) {
+	containers, err := filepath.Glob(filepath.Join(corpus.Testdata(t), "containers", "taco-v2", "*", "*.tacozip"))
+	if err != nil || len(containers) == 0 {
+		t.Fatalf("%v %v", containers, err)
+	}
+	for _, c := range []struct {
+		sql  string
+		code int
+		out  string
+	}{
+		{`WITH a AS (SELECT 1 AS n FROM data) SELECT count(*) > 0 AS some FROM a`, 0, `{"columns":["some"],"rows":[[true]]}`},
+		{`SELECT count(*) > 0 AS some FROM data`, 0, `{"columns":["some"],"rows":[[true]]}`},
+		{`SELECT * FROM glob('/*')`, 1, ""},
+		{`WITH a AS (SELECT nosuch FROM data) SELECT * FROM a`, 1, ""},
+		{`WITH a AS (SELECT 1 SELECT * FROM a`, 2, ""},
+		{`SELECT CASE WHEN true THEN 1 END; DROP VIEW data`, 2, ""},
+	} {
+		code, out, errs := command(t, "sql", "--format", "json", c.sql, containers[0])
+		if code != c.code || strings.TrimSpace(out) != c.out {
+			t.Errorf("%s: exit %d, %s%s", c.sql, code, out, errs)
+		}
+	}
+}

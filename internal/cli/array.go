@@ -1,0 +1,339 @@
+package cli
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/tiledb/filter"
+)
+
+// tiledbKey is the environment variable with the key of encrypted arrays, tiledbKeyFile that with the
+// name of a file that holds it.
+const (
+	tiledbKey     = "CHASKI_TILEDB_KEY"
+	tiledbKeyFile = "CHASKI_TILEDB_KEY_FILE"
+)
+
+type arrayFlags struct {
+	sub, format string
+	attrs       []string
+	maxTile     int64
+	maxResult   int64
+}
+
+func newArray(s streams) *cobra.Command {
+	var f arrayFlags
+	cmd := &cobra.Command{
+		Use:   "array --sub LO..HI,... [flags] ARRAY",
+		Short: "Read a box of cells of a TileDB array",
+		Long: `Read the cells of a box of a TileDB array (format version 3, dense or sparse). --sub names it: one
+interval a dimension, both ends included. The array lies in a folder.
+
+One line of JSON has, of a dense array, its shape, and of a sparse one the number of cells and the
+hash of their coordinates, cell by cell, sorted by them; then the hash of the values of each
+attribute in that order (row-major for dense arrays), of a var-length attribute those of its offsets
+(uint64) and its values. Cells that were never written have the fill value of their type.
+
+Encrypted arrays want their key, 32 bytes, in ` + tiledbKey + `, or in a file that
+` + tiledbKeyFile + ` names.`,
+		Example: `  chaski array --sub 0..1,4..19,8..23 cube
+  chaski array --sub=-50..73 --attr v profile`,
+		Args: exactlyOne("ARRAY"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.sub, "sub", "", "the box: LO..HI,LO..HI, one interval a dimension (default: all of the domain)")
+	fl.StringVar(&f.format, "format", "sha256", "sha256")
+	fl.StringSliceVar(&f.attrs, "attr", nil, "attributes to read (default: all)")
+	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "largest decoded tile, in bytes")
+	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "largest result of an attribute, in bytes")
+	return cmd
+}
+
+// arrayValues are the hashes of one attribute's values.
+type arrayValues struct {
+	SHA256  string `json:"sha256,omitempty"`
+	Offsets string `json:"offsets_sha256,omitempty"`
+	Data    string `json:"data_sha256,omitempty"`
+}
+
+// arrayRead is what --format sha256 prints.
+type arrayRead struct {
+	Kind   string                 `json:"kind"`
+	Shape  []int                  `json:"shape,omitempty"`
+	Cells  *int                   `json:"cells,omitempty"`
+	Coords *arrayValues           `json:"coords,omitempty"`
+	Attrs  map[string]arrayValues `json:"attrs"`
+}
+
+// arrayKey returns the key of encrypted arrays, nil where none is given.
+func arrayKey() ([]byte, error) {
+	if k := os.Getenv(tiledbKey); k != "" {
+		return []byte(k), nil
+	}
+	name := os.Getenv(tiledbKeyFile)
+	if name == "" {
+		return nil, nil
+	}
+	b, err := readWhole(context.Background(), name)
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') { // the end of a line of text
+		b = b[:len(b)-1]
+	}
+	return b, nil
+}
+
+func openArray(ctx context.Context, st tiledb.Store, path string, o tiledb.Options) (*tiledb.Array, error) {
+	var err error
+	if o.Key, err = arrayKey(); err != nil {
+		return nil, err
+	}
+	a, err := tiledb.Open(ctx, st, path, o)
+	return a, fault.WithFile(err, path)
+}
+
+func (f *arrayFlags) run(ctx context.Context, s streams, path string) error {
+	if err := oneOf("format", f.format, "sha256"); err != nil {
+		return err
+	}
+	if f.maxTile < 1 || f.maxResult < 1 {
+		return usagef("--max-tile and --max-result are at least 1")
+	}
+	var files tiledb.Files
+	defer files.Close()
+	a, err := openArray(ctx, &files, path, tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult})
+	if err != nil {
+		return err
+	}
+	out, err := f.read(ctx, a)
+	if err != nil {
+		return fault.WithFile(err, path)
+	}
+	return printJSON(s.out, out)
+}
+
+func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*arrayRead, error) {
+	box := a.Schema.Domain()
+	if f.sub != "" {
+		var err error
+		if box, err = a.Schema.ParseBox(f.sub); err != nil {
+			return nil, usage(err)
+		}
+	}
+	attrs, err := f.attributes(a.Schema)
+	if err != nil {
+		return nil, err
+	}
+	r := a.NewReader()
+	out := &arrayRead{Kind: "dense", Attrs: map[string]arrayValues{}}
+	if a.Schema.Dense {
+		if out.Shape, _, err = a.Shape(box); err != nil {
+			return nil, err
+		}
+		for _, i := range attrs {
+			v, err := r.Dense(ctx, i, box)
+			if err != nil {
+				return nil, err
+			}
+			out.Attrs[a.Schema.Attrs[i].Name] = hashes(v, a.Schema.Attrs[i].Var())
+		}
+		return out, nil
+	}
+	cells, err := r.Sparse(ctx, attrs, box)
+	if err != nil {
+		return nil, err
+	}
+	out.Kind, out.Cells, out.Coords = "sparse", &cells.N, &arrayValues{SHA256: sha256Hex(cells.Coords)}
+	for k, i := range attrs {
+		out.Attrs[a.Schema.Attrs[i].Name] = hashes(cells.Values[k], a.Schema.Attrs[i].Var())
+	}
+	return out, nil
+}
+
+// attributes returns the numbers of the attributes to read.
+func (f *arrayFlags) attributes(s *tiledb.Schema) ([]int, error) {
+	var list []int
+	for _, name := range f.attrs {
+		i := s.Attr(name)
+		if i < 0 {
+			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "no attribute is called %q", name)
+		}
+		list = append(list, i)
+	}
+	if f.attrs == nil {
+		for i := range s.Attrs {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+func hashes(v tiledb.Values, variable bool) arrayValues {
+	if !variable {
+		return arrayValues{SHA256: sha256Hex(v.Data)}
+	}
+	b := make([]byte, 0, 8*len(v.Offsets))
+	for _, o := range v.Offsets {
+		b = binary.LittleEndian.AppendUint64(b, o)
+	}
+	return arrayValues{Offsets: sha256Hex(b), Data: sha256Hex(v.Data)}
+}
+
+// arrayInfo is what info says of an array.
+type arrayInfo struct {
+	Path          string          `json:"path"`
+	Kind          string          `json:"kind"` // "tiledb"
+	FormatVersion int             `json:"format_version"`
+	Dense         bool            `json:"dense"`
+	Encrypted     bool            `json:"encrypted"`
+	DimType       tiledb.Datatype `json:"dim_type"`
+	Dims          []arrayDim      `json:"dims"`
+	TileOrder     tiledb.Order    `json:"tile_order"`
+	CellOrder     tiledb.Order    `json:"cell_order"`
+	Capacity      uint64          `json:"capacity"`
+	Coords        []string        `json:"coords_filters"`
+	Offsets       []string        `json:"offsets_filters"`
+	Attrs         []arrayAttr     `json:"attrs"`
+	Fragments     int             `json:"fragments"`
+	Hidden        int             `json:"hidden_fragments,omitempty"`
+	Sparse        int             `json:"sparse_fragments,omitempty"` // among those that count, in a dense array
+	Tiles         int64           `json:"tiles"`                      // of an attribute, in all fragments that count
+	NonEmpty      []arrayInterval `json:"non_empty"`                  // null where nothing was written
+}
+
+type arrayDim struct {
+	Name   string        `json:"name"`
+	Domain arrayInterval `json:"domain"`
+	Extent arrayNumber   `json:"extent"` // 0: none
+}
+
+type arrayAttr struct {
+	Name    string          `json:"name"`
+	Type    tiledb.Datatype `json:"type"`
+	Values  int64           `json:"values"` // of a cell; -1: any number
+	Filters []string        `json:"filters"`
+}
+
+// arrayNumber is a number as text, a coordinate or an extent.
+type arrayNumber string
+
+// MarshalJSON writes it as a number where JSON has one.
+func (n arrayNumber) MarshalJSON() ([]byte, error) {
+	if json.Valid([]byte(n)) {
+		return []byte(n), nil
+	}
+	return json.Marshal(string(n))
+}
+
+// arrayInterval is the two ends of an interval.
+type arrayInterval [2]arrayNumber
+
+func infoArray(ctx context.Context, s streams, path string, asJSON bool) error {
+	var files tiledb.Files
+	defer files.Close()
+	a, err := openArray(ctx, &files, path, tiledb.Options{})
+	if err != nil {
+		return err
+	}
+	i := describe(path, a)
+	if asJSON {
+		return printJSON(s.out, i)
+	}
+	_, err = fmt.Fprint(s.out, i.text())
+	return err
+}
+
+func describe(path string, a *tiledb.Array) *arrayInfo {
+	sc := a.Schema
+	i := &arrayInfo{Path: path, Kind: "tiledb", FormatVersion: tiledb.Version, Dense: sc.Dense, Encrypted: sc.Encrypted, DimType: sc.DimType,
+		TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity, Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
+		Fragments: len(a.Fragments), Hidden: len(a.Hidden)}
+	interval := func(v tiledb.Interval) arrayInterval {
+		return arrayInterval{arrayNumber(sc.DimType.FormatCoord(v.Lo)), arrayNumber(sc.DimType.FormatCoord(v.Hi))}
+	}
+	for _, d := range sc.Dims {
+		extent := strconv.FormatUint(d.Extent, 10)
+		if sc.DimType == tiledb.Float32 || sc.DimType == tiledb.Float64 {
+			extent = strconv.FormatFloat(math.Float64frombits(d.Extent), 'g', -1, 64)
+		}
+		i.Dims = append(i.Dims, arrayDim{d.Name, interval(d.Domain), arrayNumber(extent)})
+	}
+	for k := range sc.Attrs {
+		at := &sc.Attrs[k]
+		n := int64(at.Values)
+		if at.Var() {
+			n = -1
+		}
+		i.Attrs = append(i.Attrs, arrayAttr{at.Name, at.Type, n, filterNames(at.Pipeline)})
+	}
+	for _, f := range a.Fragments {
+		i.Tiles += f.Tiles
+		if sc.Dense && !f.Dense {
+			i.Sparse++
+		}
+	}
+	for _, v := range a.NonEmpty() {
+		i.NonEmpty = append(i.NonEmpty, interval(v))
+	}
+	return i
+}
+
+func filterNames(p filter.Pipeline) []string {
+	names := []string{}
+	for _, f := range p.Filters {
+		names = append(names, f.ID.String())
+	}
+	return names
+}
+
+func (i *arrayInfo) text() string {
+	var s sheet
+	kind := "sparse"
+	if i.Dense {
+		kind = "dense"
+	}
+	fmt.Fprintf(&s.b, "%s: TileDB array, format version %d, %s\n", clean(i.Path), i.FormatVersion, kind)
+	if i.Encrypted {
+		s.line("encrypted", "AES-256-GCM")
+	}
+	for k, d := range i.Dims {
+		written := ""
+		if i.NonEmpty != nil {
+			written = fmt.Sprintf(", written %s to %s", i.NonEmpty[k][0], i.NonEmpty[k][1])
+		}
+		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", clean(d.Name), i.DimType, d.Domain[0], d.Domain[1], d.Extent, written)
+	}
+	s.line("orders", "tiles %s-major, cells %s-major, capacity %d", i.TileOrder, i.CellOrder, i.Capacity)
+	for _, a := range i.Attrs {
+		values := fmt.Sprintf(" × %d", a.Values)
+		switch a.Values {
+		case 1:
+			values = ""
+		case -1:
+			values = " × any number"
+		}
+		s.line("attribute", "%s: %s%s, filters %s", clean(a.Name), a.Type, values, orNone(a.Filters))
+	}
+	s.line("coordinates", "filters %s; offsets: filters %s", orNone(i.Coords), orNone(i.Offsets))
+	s.line("fragments", "%d, %d hidden, %d tiles an attribute", i.Fragments, i.Hidden, i.Tiles)
+	return s.b.String()
+}
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

@@ -1,0 +1,185 @@
+package cli
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tiledbLine is a line of the manifest of arrays.
+type tiledbLine struct {
+	Path       string
+	Encryption *struct{ Key string }
+	Schema     struct{ Type string }
+	Reads      []struct {
+		Subarray [][2]json.Number
+		Shape    []int
+		Cells    *int
+		Coords   map[string]any
+		Attrs    map[string]map[string]any
+	}
+}
+
+func tiledbLines(t *testing.T) (list []tiledbLine) {
+	t.Helper()
+	f, err := os.Open(testdata(t, "tiledb", "manifest.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	s := bufio.NewScanner(f)
+	s.Buffer(nil, 1<<22)
+	for s.Scan() {
+		var l tiledbLine
+		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
+			t.Fatal(err)
+		}
+		l.Path = testdata(t, "tiledb", l.Path)
+		list = append(list, l)
+	}
+	return list
+}
+
+func subText(sub [][2]json.Number) string {
+	var parts []string
+	for _, s := range sub {
+		parts = append(parts, s[0].String()+".."+s[1].String())
+	}
+	return strings.Join(parts, ",")
+}
+
+// TestArrayAgreesWithTheOriginalLibrary: the command prints the hashes that libtiledb gave.
+func TestArrayAgreesWithTheOriginalLibrary(t *testing.T) {
+	for _, l := range tiledbLines(t) {
+		key := ""
+		if l.Encryption != nil {
+			key = l.Encryption.Key
+		}
+		t.Setenv(tiledbKey, key)
+		for _, want := range l.Reads {
+			r := chaski(t.Context(), "array", "--format", "sha256", "--sub="+subText(want.Subarray), l.Path)
+			var got struct {
+				Kind   string
+				Shape  []int
+				Cells  *int
+				Coords map[string]string
+				Attrs  map[string]map[string]string
+			}
+			if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || strings.Count(r.out, "\n") != 1 {
+				t.Errorf("%s: exit %d: %s%s", l.Path, r.code, r.out, r.err)
+				continue
+			}
+			same := got.Kind == l.Schema.Type && len(got.Shape) == len(want.Shape) && len(got.Attrs) == len(want.Attrs)
+			if want.Cells != nil {
+				same = same && *got.Cells == *want.Cells && got.Coords["sha256"] == want.Coords["sha256"]
+			}
+			for name, a := range want.Attrs {
+				for _, k := range []string{"sha256", "offsets_sha256", "data_sha256"} {
+					if w, ok := a[k]; ok {
+						same = same && got.Attrs[name][k] == w
+					}
+				}
+			}
+			if !same {
+				t.Errorf("%s %s: %s", l.Path, subText(want.Subarray), r.out)
+			}
+		}
+	}
+}
+
+// TestArrayKeyFile: the key may stand in a file, with or without the end of its line.
+func TestArrayKeyFile(t *testing.T) {
+	for _, l := range tiledbLines(t) {
+		if l.Encryption == nil {
+			continue
+		}
+		t.Setenv(tiledbKey, "")
+		t.Setenv(tiledbKeyFile, "")
+		args := []string{"array", "--sub", subText(l.Reads[0].Subarray), l.Path}
+		if r := chaski(t.Context(), args...); r.code != 1 || !strings.Contains(r.err, "key") || !errorLine.MatchString(r.err) {
+			t.Errorf("without a key: exit %d %q", r.code, r.err)
+		}
+		for _, end := range []string{"", "\n", "\r\n"} {
+			file := filepath.Join(t.TempDir(), "key")
+			if err := os.WriteFile(file, []byte(l.Encryption.Key+end), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			t.Setenv(tiledbKeyFile, file)
+			if r := chaski(t.Context(), args...); r.code != 0 {
+				t.Errorf("with a key file: exit %d %q", r.code, r.err)
+			}
+		}
+	}
+}
+
+// TestArrayFaults: what is wrong with an array or a sub-array is one line.
+func TestArrayFaults(t *testing.T) {
+	a := testdata(t, "tiledb", "arrays", "dense_1d_gaps")
+	for _, args := range [][]string{
+		{"array", "--sub", "0..1,0..1", a}, {"array", "--sub", "0..100", a}, {"array", "--sub", "7..6", a},
+		{"array", "--sub", "0..1", "--attr", "none", a}, {"array", "--sub", "0..1", filepath.Join(a, "none")}, {"array", "--max-result", "8", a},
+		{"array", "--max-tile", "8", a}, {"array", "--sub", "0..1", testdata(t, "raster", "manifest.jsonl")},
+	} {
+		if r := chaski(t.Context(), args...); r.code != 1 || r.out != "" || !errorLine.MatchString(r.err) {
+			t.Errorf("%v: exit %d %q %q", args, r.code, r.out, r.err)
+		}
+	}
+	for _, args := range [][]string{{"array"}, {"array", "--sub", "0-1", a}, {"array", "--sub", "0..x", a}, {"array", a, a}, {"array", "--format", "npy", a}, {"array", "--max-tile", "0", a}} {
+		if r := chaski(t.Context(), args...); r.code != 2 {
+			t.Errorf("%v: exit %d %q", args, r.code, r.err)
+		}
+	}
+}
+
+// TestInfoAndVerifyOfArrays: an array is told about as one thing, in a folder of arrays too, and every tile of
+// it is decoded.
+func TestInfoAndVerifyOfArrays(t *testing.T) {
+	lines := tiledbLines(t)
+	for _, l := range lines {
+		if l.Encryption != nil {
+			t.Setenv(tiledbKey, l.Encryption.Key)
+		}
+	}
+	for _, l := range lines {
+		r := chaski(t.Context(), "info", "--json", l.Path)
+		var got arrayInfo
+		if err := json.Unmarshal([]byte(r.out), &struct {
+			Dense *bool
+			Attrs *[]struct{ Name string }
+		}{&got.Dense, nil}); err != nil || r.code != 0 || got.Dense != (l.Schema.Type == "dense") {
+			t.Errorf("%s: exit %d %s %s", l.Path, r.code, r.out, r.err)
+		}
+		if r := chaski(t.Context(), "info", l.Path); r.code != 0 || !strings.Contains(r.out, "TileDB array") || !strings.Contains(r.out, l.Schema.Type) {
+			t.Errorf("%s: exit %d %s %s", l.Path, r.code, r.out, r.err)
+		}
+	}
+	var report struct{ Arrays, Files, Chunks, Faulty int64 }
+	r := chaski(t.Context(), "verify", testdata(t, "tiledb"))
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 0 || report.Arrays != int64(len(lines)) || report.Files != report.Arrays || report.Chunks < 100 {
+		t.Errorf("exit %d %s %s", r.code, r.out, r.err)
+	}
+	// A tile that is damaged is found, and the others are checked all the same.
+	dir := filepath.Join(t.TempDir(), "arrays")
+	if err := os.CopyFS(dir, os.DirFS(testdata(t, "tiledb", "arrays"))); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "dense_1d_gaps", "__*", "v.tdb"))
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)-1] ^= 1 // of the last chunk's checksum
+	if err := os.WriteFile(files[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r = chaski(t.Context(), "verify", dir)
+	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 1 || report.Faulty != 1 || !strings.Contains(r.err, files[0]) {
+		t.Errorf("exit %d %s %s", r.code, r.out, r.err)
+	}
+}

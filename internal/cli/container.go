@@ -1,0 +1,111 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+)
+
+// containerInfo is what info tells of a container.
+type containerInfo struct {
+	Path    string      `json:"path"`
+	Kind    string      `json:"kind"`
+	Files   []string    `json:"files,omitempty"` // of a TACOLLECTION.json
+	ID      string      `json:"id,omitempty"`
+	Version string      `json:"taco_version,omitempty"`
+	Title   string      `json:"title,omitempty"`
+	Tasks   []string    `json:"tasks,omitempty"`
+	Extent  *extentInfo `json:"extent,omitempty"`
+	Levels  []levelInfo `json:"levels"`
+}
+
+type extentInfo struct {
+	Spatial  []float64 `json:"spatial"`
+	Temporal []any     `json:"temporal"`
+}
+
+type levelInfo struct {
+	Rows    int          `json:"rows"`
+	Padding int          `json:"padding"`
+	Columns []columnInfo `json:"columns"`
+}
+
+type columnInfo struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// inspectContainer describes the container at a path.
+func inspectContainer(ctx context.Context, files source.Opener, path string) (*containerInfo, error) {
+	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	i := &containerInfo{Path: path, Kind: d.Format()}
+	if parts := d.Parts(); len(parts) > 1 {
+		i.Files = parts
+	}
+	i.collection(d.Collection())
+	for k := range d.Levels() {
+		t, err := d.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		visible, err := d.Visible(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		l := levelInfo{Rows: t.Len(), Padding: t.Len() - len(visible)}
+		for _, c := range t.Columns() {
+			l.Columns = append(l.Columns, columnInfo{c.Name, c.Type.String()})
+		}
+		i.Levels = append(i.Levels, l)
+	}
+	return i, nil
+}
+
+// collection takes what a document about a dataset says; parts of other types than expected are left out.
+func (i *containerInfo) collection(doc json.RawMessage) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(doc, &fields) != nil {
+		return
+	}
+	for name, to := range map[string]any{"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent} {
+		if raw, ok := fields[name]; ok {
+			_ = json.Unmarshal(raw, to) // a hint for people
+		}
+	}
+}
+
+func printContainer(w io.Writer, c *containerInfo) error {
+	var s sheet
+	fmt.Fprintf(&s.b, "%s: %s\n", clean(c.Path), c.Kind)
+	s.line("id", "%s", clean(c.ID))
+	s.line("title", "%s", clean(c.Title))
+	s.line("taco version", "%s", clean(c.Version))
+	for _, t := range c.Tasks {
+		s.line("task", "%s", clean(t))
+	}
+	if x := c.Extent; x != nil {
+		s.line("extent", "%v", x.Spatial)
+		if x.Temporal != nil {
+			s.line("times", "%s", clean(fmt.Sprint(x.Temporal)))
+		}
+	}
+	for _, f := range c.Files {
+		s.line("file", "%s", clean(f))
+	}
+	for k, l := range c.Levels {
+		s.line(fmt.Sprintf("level %d", k), "%d rows, %d of them placeholders", l.Rows, l.Padding)
+		for _, col := range l.Columns {
+			s.line("column", "%s: %s", clean(col.Name), col.Type)
+		}
+	}
+	_, err := io.WriteString(w, s.b.String())
+	return err
+}

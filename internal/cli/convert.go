@@ -1,0 +1,263 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/source"
+)
+
+type convertFlags struct {
+	out       string
+	to        string
+	unit      string
+	overwrite bool
+	workers   int
+	o         convert.Options
+}
+
+func newConvert(s streams) *cobra.Command {
+	var f convertFlags
+	cmd := &cobra.Command{
+		Use:   "convert [flags] SRC... -o DST",
+		Short: "Write rasters as TOG or rumi files",
+		Long: `Write rasters as TOG or rumi files. SRC is any raster that is read, or a folder, in which
+.tif, .tiff and .rumi files are looked for. DST is a file for one SRC that is a file; otherwise, or
+if it exists as a folder or ends in a slash, it is a folder, which is made if need be. In it files
+have the names of their sources (below a SRC that is a folder, their paths) with .tif, or .rumi for
+rumi2.
+
+Formats: tog is what GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles of a
+multiple of 16 pixels, predictors, no overviews. rumi is generation 1 of rumi, a BigTIFF of OpenZL
+frames. rumi2 is generation 2 (.rumi); with --unit cell a frame holds all bands of a tile's place.
+Without --to it is rumi2 for a DST that ends in .rumi, else tog.
+
+The samples are kept bit for bit. A TOG keeps the georeferencing, the nodata value and the names of
+bands; rumi the georeferencing; rumi2 a transform together with an EPSG code, and a raster that is
+placed in another way is refused. Overviews, masks and further images of a file are left out.
+
+Graphs of OpenZL, for rumi and rumi2, are named by what is done in turn:
+[delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack or constant. planar is for
+rumi2 only. auto takes, tile by tile, the one that makes a part of it smallest.
+
+A file appears under its name once it is complete; until then it is a temporary one in the same
+folder. Files that exist are refused unless --overwrite is given. An image is held in memory while
+it is converted, as many images as files are converted at the same time. The first fault ends the
+command; files that were complete stay.`,
+		Example: `  chaski convert chip.tif -o chip.rumi
+  chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
+  chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
+  chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/`,
+		Args: atLeastOne("SRC"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a folder; - for standard output")
+	fl.StringVar(&f.to, "to", "", "format: tog, rumi or rumi2")
+	fl.IntVar(&f.o.Tile, "tile", 512, "edge of a tile, in pixels")
+	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
+	fl.IntVar(&f.o.Level, "level", 13, "zstd level, 1 to 22")
+	fl.StringVar(&f.unit, "unit", "tile", "what a frame of rumi2 holds: tile (one band) or cell (all bands)")
+	fl.IntVar(&f.workers, "workers", 0, "files and tiles converted at the same time (default: the number of processors)")
+	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
+	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "largest image, decoded, in bytes")
+	return cmd
+}
+
+// conversion is one file to convert.
+type conversion struct{ src, dst string }
+
+func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error {
+	if err := f.resolve(); err != nil {
+		return err
+	}
+	jobs, err := f.jobs(ctx, paths)
+	if err != nil {
+		return err
+	}
+	files := &source.Files{}
+	defer files.Close()
+	f.o.Opener = files
+	// Files first: they need not wait for each other's slowest tile.
+	atOnce := min(f.workers, len(jobs))
+	f.o.Workers = max(1, f.workers/max(atOnce, 1))
+	bar := newProgress(s.err, "converting", -1)
+	defer bar.done()
+	if len(jobs) == 1 {
+		f.o.Progress = func(done, total int) { bar.set(int64(done), int64(total)) }
+	}
+	g, gctx := errgroup.WithContext(ctx)
+	g.SetLimit(max(atOnce, 1))
+	var mu sync.Mutex
+	done := 0
+	for _, j := range jobs {
+		if gctx.Err() != nil {
+			break
+		}
+		g.Go(func() error {
+			if err := f.convert(gctx, s.out, j); err != nil {
+				return err
+			}
+			if len(jobs) > 1 {
+				mu.Lock()
+				defer mu.Unlock()
+				done++
+				bar.set(int64(done), int64(len(jobs)))
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return ctx.Err()
+}
+
+// resolve fills in defaults and checks the flags.
+func (f *convertFlags) resolve() error {
+	if f.out == "" {
+		return usagef("no -o DST is named")
+	}
+	if f.to == "" {
+		f.to = convert.TOG
+		if strings.EqualFold(filepath.Ext(f.out), ".rumi") {
+			f.to = convert.Rumi2
+		}
+	}
+	if err := oneOf("to", f.to, convert.TOG, convert.Rumi, convert.Rumi2); err != nil {
+		return err
+	}
+	if err := oneOf("unit", f.unit, "tile", "cell"); err != nil {
+		return err
+	}
+	if f.workers < 0 {
+		return usagef("--workers is at least 0")
+	}
+	if f.workers == 0 {
+		f.workers = procs.Workers()
+	}
+	f.o.Format, f.o.Cells, f.o.Workers = f.to, f.unit == "cell", f.workers
+	if err := f.o.Check(); err != nil {
+		return usageError{err}
+	}
+	return nil
+}
+
+// jobs pairs each raster with the file that it becomes.
+func (f *convertFlags) jobs(ctx context.Context, paths []string) ([]conversion, error) {
+	st, err := os.Stat(f.out)
+	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
+	var jobs []conversion
+	for _, p := range paths {
+		st, err := os.Stat(p)
+		switch {
+		case err != nil:
+			return nil, fileError(p, err)
+		case !st.IsDir() && !folder:
+			jobs = append(jobs, conversion{p, f.out})
+		case !st.IsDir():
+			jobs = append(jobs, conversion{p, f.inFolder(filepath.Base(p))})
+		default:
+			if jobs, err = f.walk(ctx, jobs, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if len(jobs) == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no raster below it"), paths[0])
+	}
+	return jobs, f.apart(jobs)
+}
+
+// apart checks that no two rasters become one file, and that none exists unless it may be replaced.
+func (f *convertFlags) apart(jobs []conversion) error {
+	from := map[string]string{}
+	for _, j := range jobs {
+		dst := filepath.Clean(j.dst)
+		if src, twice := from[dst]; twice {
+			return usagef("%s and %s would both become %s", src, j.src, j.dst)
+		}
+		from[dst] = j.src
+		if f.overwrite {
+			continue
+		}
+		if _, err := os.Lstat(j.dst); err == nil {
+			return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "exists; --overwrite replaces it"), j.dst)
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return fileError(j.dst, err)
+		}
+	}
+	return nil
+}
+
+// inFolder returns the name in the destination's folder of a raster with a path relative to it.
+func (f *convertFlags) inFolder(rel string) string {
+	ext := ".tif"
+	if f.to == convert.Rumi2 {
+		ext = ".rumi"
+	}
+	return filepath.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
+}
+
+// walk appends the rasters below dir. Hidden files and folders, and the destination, are passed over.
+func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) ([]conversion, error) {
+	out, err := filepath.Abs(f.out)
+	if err != nil {
+		return nil, err
+	}
+	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		abs, aerr := filepath.Abs(p)
+		switch {
+		case err != nil:
+			return fileError(p, err)
+		case aerr != nil:
+			return aerr
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case d.IsDir() && p != dir && (abs == out || strings.HasPrefix(d.Name(), ".")):
+			return fs.SkipDir
+		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
+			return nil
+		}
+		switch strings.ToLower(filepath.Ext(p)) {
+		case ".tif", ".tiff", ".rumi":
+			rel, err := filepath.Rel(dir, p)
+			if err != nil {
+				return err
+			}
+			jobs = append(jobs, conversion{p, f.inFolder(rel)})
+		}
+		return nil
+	})
+	return jobs, err
+}
+
+// convert converts one file. A destination "-" is standard output.
+func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversion) error {
+	if err := os.MkdirAll(filepath.Dir(j.dst), 0o777); err != nil {
+		return fileError(filepath.Dir(j.dst), err)
+	}
+	return writeFile(j.dst, stdout, func(w io.Writer) error {
+		b := bufio.NewWriterSize(w, 1<<20)
+		if err := convert.File(ctx, b, j.src, f.o); err != nil {
+			if systemKind(err) != 0 { // of the destination: those of a source have a kind
+				return err
+			}
+			return fault.WithFile(err, j.src)
+		}
+		return b.Flush()
+	})
+}

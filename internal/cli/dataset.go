@@ -1,0 +1,120 @@
+package cli
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/bench"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/stats"
+)
+
+// datasetFlags describe the batches of a dataset, for the commands that load some.
+type datasetFlags struct {
+	fields    []string
+	bands     []int
+	layout    string
+	dtype     string
+	normalize string
+	stats     string
+	batch     int
+	window    string
+	perAsset  int
+	shuffle   bool
+	seed      uint64
+	bad       string
+}
+
+func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
+	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
+	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
+	fl.IntVar(&f.batch, "batch", batch, "samples a batch")
+	fl.StringVar(&f.window, "window", "", "`HxW`: random windows of so many pixels (default: the whole chip)")
+	fl.IntVar(&f.perAsset, "per-asset", 1, "windows an epoch takes from each asset")
+	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
+	fl.Uint64Var(&f.seed, "seed", 0, "seed of order and windows")
+	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
+}
+
+// addArithmetic adds the flags that say what becomes of the samples.
+func (f *datasetFlags) addArithmetic(fl *pflag.FlagSet) {
+	fl.StringVar(&f.layout, "layout", "n b y x", "einops pattern of the first field")
+	fl.StringVar(&f.dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16 or uint8")
+	fl.StringVar(&f.normalize, "normalize", "", "mean_std, min_max or percentile, from --stats (default: none)")
+	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with lists \"mean\" and \"std\"")
+}
+
+// spec makes the spec of a run. Its errors are of usage, or of the file of statistics.
+func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
+	s := loader.Spec{Source: dataset, BatchSize: f.batch, Shuffle: f.shuffle, Seed: f.seed, BadSamples: f.bad}
+	var err error
+	if s.Fields, err = parseFields(f.fields); err != nil {
+		return s, err
+	}
+	if f.window != "" {
+		h, w, err := parsePair(f.window)
+		if err != nil {
+			return s, usagef("--window: %w", err)
+		}
+		s.Sampler = loader.Sampler{Kind: loader.RandomWindow, Height: h, Width: w}
+	}
+	s.Sampler.PerAsset = f.perAsset
+	if len(s.Fields) == 0 {
+		s.Fields = []loader.Field{{Name: "image"}}
+	}
+	first := &s.Fields[0]
+	first.Bands, first.DType, first.Layout = f.bands, f.dtype, f.layout
+	if (f.normalize == "") != (f.stats == "") {
+		return s, usagef("--normalize and --stats go together")
+	}
+	if f.normalize != "" {
+		if err := oneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
+			return s, err
+		}
+		if first.Normalize, err = bench.Normalization(f.stats, first.Name, f.normalize, f.bands); err != nil {
+			return s, fileError(f.stats, err)
+		}
+	}
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return s, usageError{err}
+	}
+	return s, nil
+}
+
+// parseFields reads NAME, NAME=COLUMN and NAME=PATTERN.
+func parseFields(list []string) ([]loader.Field, error) {
+	var fields []loader.Field
+	for _, text := range list {
+		name, where, named := strings.Cut(text, "=")
+		f := loader.Field{Name: name}
+		switch {
+		case name == "" || named && where == "":
+			return nil, usagef("--field %q is not NAME=COLUMN or NAME=PATTERN", text)
+		case strings.Contains(where, "{id}"):
+			f.Pattern = where
+		default:
+			f.Column = where
+		}
+		fields = append(fields, f)
+	}
+	return fields, nil
+}
+
+// parsePair reads "HxW" or "N", which is "NxN".
+func parsePair(text string) (h, w int, err error) {
+	a, b, two := strings.Cut(text, "x")
+	if !two {
+		b = a
+	}
+	h, err1 := strconv.Atoi(a)
+	w, err2 := strconv.Atoi(b)
+	if err1 != nil || err2 != nil || h < 1 || w < 1 || h > math.MaxInt32 || w > math.MaxInt32 {
+		return 0, 0, fmt.Errorf("%q is not HxW in pixels", text)
+	}
+	return h, w, nil
+}

@@ -1,0 +1,175 @@
+package cli
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+// TestIndexResumes: a second run is as good as a new one, also after a change, and an interrupted or failed one
+// leaves what it did for the next.
+func TestIndexResumes(t *testing.T) {
+	workplace(t)
+	index := func(ctx context.Context, more ...string) result {
+		return chaski(ctx, append([]string{"index", "--format", "parquet", "-o", "r.parquet", "--resume", "chips"}, more...)...)
+	}
+	rows := func(name string, want int64) {
+		t.Helper()
+		if got := rowsIn(name); got != want {
+			t.Errorf("%s: %d rows, want %d", name, got, want)
+		}
+	}
+	if r := index(t.Context()); r.code != 0 || r.err != "" {
+		t.Fatalf("%+v", r)
+	}
+	rows("r.parquet", 3)
+	// The rows are not made again: those of a file that cannot be read any more, but looks the same, stay.
+	st, err := os.Stat("chips/a.tif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	good, err := os.ReadFile("chips/a.tif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(name string, b []byte, at time.Time) {
+		t.Helper()
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("chips/a.tif", make([]byte, len(good)), st.ModTime())
+	if r := index(t.Context()); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	// Once it looks another, it is read, and the run fails; what there was stays.
+	put("chips/a.tif", make([]byte, len(good)), st.ModTime().Add(time.Second))
+	if r := index(t.Context()); r.code != 1 || !errorLine.MatchString(r.err) {
+		t.Errorf("%+v", r)
+	}
+	rows("r.parquet", 3)
+	r := index(t.Context(), "--skip-bad")
+	if lines := strings.Split(r.err, "\n"); r.code != 0 || len(lines) != 3 || !strings.HasPrefix(lines[0], "chaski: skipped: ") ||
+		!strings.Contains(lines[0], filepath.Join("chips", "a.tif")) || lines[1] != "chaski: files skipped: 1" {
+		t.Errorf("%+v", r)
+	}
+	rows("r.parquet", 2)
+
+	// More than a block of files, and a bad one behind them.
+	for i := range 1030 {
+		name := "chips/z" + string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)}) + ".tif"
+		if err := os.Link("chips/b.tif", name); err != nil {
+			t.Skip(err)
+		}
+	}
+	put("chips/zzzz.tif", []byte("no tiff"), st.ModTime())
+	put("chips/a.tif", good, st.ModTime())
+	if r := index(t.Context()); r.code != 1 {
+		t.Errorf("%+v", r)
+	}
+	rows("r.parquet", 2)
+	rows("r.parquet.partial", 1024)
+	gone, cancel := context.WithCancelCause(t.Context())
+	cancel(interrupt{os.Interrupt})
+	if r := index(gone); r.code != exitIntr {
+		t.Errorf("%+v", r)
+	}
+	rows("r.parquet.partial", 1024)
+	if err := os.Remove("chips/zzzz.tif"); err != nil {
+		t.Fatal(err)
+	}
+	if r := index(t.Context()); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	rows("r.parquet", 1033)
+	if left, _ := filepath.Glob("r.parquet?*"); left != nil {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// TestIndexJoins: columns of a table are in the catalog, and what has no partner is told.
+func TestIndexJoins(t *testing.T) {
+	workplace(t)
+	if err := os.WriteFile("few.csv", []byte("id,label\na,1\nsub/c,2\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	index := func(args ...string) result {
+		return chaski(t.Context(), append([]string{"index", "--format", "parquet", "-o", "j.parquet", "chips"}, args...)...)
+	}
+	if r := index("--join", "labels.csv", "--on", "id"); r.code != 0 || r.err != "" {
+		t.Errorf("%+v", r)
+	}
+	if r := chaski(t.Context(), "info", "--json", "j.parquet"); r.code != 0 || !strings.Contains(r.out, `"label"`) {
+		t.Errorf("%+v", r)
+	}
+	if r := index("--join", "few.csv", "--on", "id"); r.code != 1 || !errorLine.MatchString(r.err) || !strings.Contains(r.err, "few.csv") {
+		t.Errorf("%+v", r)
+	}
+	if r := index("--join", "few.csv", "--on", "id", "--join-left"); r.code != 0 || r.err != "chaski: files without a row in few.csv: 2\nchaski: rows of few.csv without a file: 1\n" {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestIndexPlacesFormatsAlike: bands, size, place and nodata of a chip are the same in the rows of a TIFF
+// and of the rumi files made from it, as far as these formats can say them.
+func TestIndexPlacesFormatsAlike(t *testing.T) {
+	dir := t.TempDir()
+	src := testdata(t, "raster", "tog", "tog-series-0.tif")
+	for name, to := range map[string]string{"a.tif": "tog", "b.tif": "rumi", "c.rumi": "rumi2"} {
+		if r := chaski(t.Context(), "convert", "--to", to, src, "-o", filepath.Join(dir, name)); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+	}
+	file := filepath.Join(dir, "all.parquet")
+	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", file, dir); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	type row struct {
+		URI       string    `parquet:"uri"`
+		Bands     int32     `parquet:"bands"`
+		Height    int32     `parquet:"height"`
+		Width     int32     `parquet:"width"`
+		DType     string    `parquet:"dtype"`
+		EPSG      *int32    `parquet:"epsg,optional"`
+		Transform []float64 `parquet:"transform,list"`
+		MinX      *float64  `parquet:"minx,optional"`
+		MinY      *float64  `parquet:"miny,optional"`
+		MaxX      *float64  `parquet:"maxx,optional"`
+		MaxY      *float64  `parquet:"maxy,optional"`
+	}
+	rows, err := parquet.ReadFile[row](file)
+	if err != nil || len(rows) != 3 {
+		t.Fatalf("%d rows, %v", len(rows), err)
+	}
+	want := rows[0]
+	if want.EPSG == nil || want.MinX == nil || len(want.Transform) != 6 {
+		t.Fatalf("the TIFF says no place: %+v", want)
+	}
+	for _, r := range rows[1:] {
+		want.URI = r.URI
+		if !reflect.DeepEqual(r, want) {
+			t.Errorf("%+v, want %+v", r, want)
+		}
+	}
+}
+
+func TestIndexUsage(t *testing.T) {
+	workplace(t)
+	for _, args := range [][]string{
+		{"--resume"}, {"--skip-bad"}, {"--format", "parquet", "--resume"}, {"--format", "parquet", "--join", "labels.csv"},
+		{"--format", "parquet", "--on", "id"}, {"--format", "parquet", "--join-left"}, {"--format", "parquet", "--workers", "-1"},
+	} {
+		if r := chaski(t.Context(), append(append([]string{"index"}, args...), "chips/a.tif")...); r.code != exitUsage {
+			t.Errorf("%q: %+v", args, r)
+		}
+	}
+}

@@ -1,0 +1,446 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// containerFlags open containers.
+type containerFlags struct {
+	base string
+	mode string
+
+	warnings []string
+}
+
+func (f *containerFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog (default: where the catalog is)")
+	fl.StringVar(&f.mode, "columns-mode", "intersection", "columns that not all containers have: intersection, fill_missing or strict")
+}
+
+// open opens containers. What they warn of is kept for told.
+func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, only *taco.Filter) (*taco.Dataset, error) {
+	mode, err := table.ParseMode(f.mode)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Only: only, Warn: func(m string) {
+		f.warnings = append(f.warnings, m)
+	}})
+}
+
+// told prints the warnings of a command that succeeded: one that fails prints its error alone.
+func (f *containerFlags) told(s streams, err error) error {
+	if err == nil {
+		for _, m := range f.warnings {
+			fmt.Fprintln(s.err, "chaski: warning: "+clean(m))
+		}
+	}
+	return err
+}
+
+// inContainers returns an opener that follows paths into containers too. A file whose own name has the
+// separator in it is a file.
+func inContainers(files *source.Files) source.Opener {
+	return &pathOpener{files: files, in: taco.Opener{Base: files}}
+}
+
+type pathOpener struct {
+	files *source.Files
+	in    taco.Opener
+}
+
+func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := o.files.Open(ctx, uri)
+	if _, _, ok := taco.Split(uri); ok && fault.KindOf(err) == fault.NotFound {
+		return o.in.Open(ctx, uri)
+	}
+	return r, err
+}
+
+// filterFlags choose samples.
+type filterFlags struct {
+	where, orderBy             string
+	bbox, rule, geometry       string
+	datetime, timeCol          string
+	atLevel, limit, offsetRows int
+}
+
+func (f *filterFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.where, "where", "", "`CONDITION` on the columns, in SQL")
+	fl.StringVar(&f.orderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
+	fl.StringVar(&f.bbox, "bbox", "", "`W,S,E,N`: samples whose geometry intersects the box")
+	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry does not leave the box")
+	fl.StringVar(&f.geometry, "geometry-col", "", "column of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
+	fl.StringVar(&f.datetime, "datetime", "", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
+	fl.StringVar(&f.timeCol, "time-col", "", "column of times (default: istac:time_start or stac:time_start)")
+	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime look at; samples of level 0 above them are chosen")
+	fl.IntVar(&f.limit, "limit", -1, "most rows (default: all)")
+	fl.IntVar(&f.offsetRows, "offset", 0, "rows passed over")
+}
+
+// filter returns the filter that the flags describe, nil if none does.
+func (f *filterFlags) filter() (*taco.Filter, error) {
+	if err := oneOf("bbox-rule", f.rule, "intersects", "within"); err != nil {
+		return nil, err
+	}
+	if f.bbox == "" && f.datetime == "" {
+		return nil, nil
+	}
+	if f.atLevel < 0 {
+		return nil, usagef("--at-level is at least 0")
+	}
+	out := &taco.Filter{Geometry: f.geometry, Time: f.timeCol, Level: f.atLevel}
+	if f.rule == "within" {
+		out.Rule = taco.Within
+	}
+	if f.bbox != "" {
+		box, err := parseBox(f.bbox)
+		if err != nil {
+			return nil, err
+		}
+		out.Box = &box
+	}
+	if f.datetime != "" {
+		times, err := taco.ParseTimes(f.datetime)
+		if err != nil {
+			return nil, usagef("--datetime: %w", err)
+		}
+		out.Times = &times
+	}
+	return out, nil
+}
+
+func parseBox(text string) (taco.Box, error) {
+	parts := strings.Split(text, ",")
+	var v [4]float64
+	for i := range v {
+		var err error
+		if len(parts) == len(v) {
+			v[i], err = strconv.ParseFloat(strings.TrimSpace(parts[i]), 64)
+		}
+		if len(parts) != len(v) || err != nil || math.IsNaN(v[i]) {
+			return taco.Box{}, usagef("--bbox %q is not W,S,E,N", text)
+		}
+	}
+	return taco.NewBox(v[0], v[1], v[2], v[3]), nil
+}
+
+type lsFlags struct {
+	containerFlags
+	filterFlags
+	leaves, sha256, padding bool
+	level                   int
+	format                  string
+}
+
+func newLs(s streams) *cobra.Command {
+	var f lsFlags
+	cmd := &cobra.Command{
+		Use:   "ls [flags] CONTAINER...",
+		Short: "List the samples of containers",
+		Long: `List the rows of a level of TACO containers (ZIP, folder, __TACOCAT__, .tacocat,
+TACOLLECTION.json), or with --leaves every sample that has bytes, with its path and byte range.
+Several containers are listed one after the other.
+
+With --format json: one line of JSON a row, with all columns that are stored, or a leaf:
+{"path","offset","size"} and with --sha256 "sha256"; the offset is null where a sample is a file.`,
+		Example: `  chaski ls data.tacozip
+  chaski ls --leaves --sha256 --format json data.tacozip
+  chaski ls --bbox=-180,-60,-60,0 --datetime 2015-01-01/2015-03-31 data.tacozip`,
+		Args: atLeastOne("CONTAINER"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.told(s, f.run(cmd.Context(), s, paths)) },
+	}
+	fl := cmd.Flags()
+	f.containerFlags.add(fl)
+	f.filterFlags.add(fl)
+	fl.BoolVar(&f.leaves, "leaves", false, "samples that have bytes, of all levels")
+	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and tell their hash")
+	fl.BoolVar(&f.padding, "padding", false, "show placeholders too")
+	fl.IntVar(&f.level, "level", 0, "level to list")
+	fl.StringVar(&f.format, "format", "text", "text or json")
+	return cmd
+}
+
+func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
+	if err := oneOf("format", f.format, "text", "json"); err != nil {
+		return err
+	}
+	if f.level < 0 || f.offsetRows < 0 || f.sha256 && !f.leaves {
+		return usagef("--level and --offset are at least 0, and --sha256 goes with --leaves")
+	}
+	only, err := f.filter()
+	if err != nil {
+		return err
+	}
+	files := &source.Files{}
+	defer files.Close()
+	d, err := f.open(ctx, files, paths, only)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	roots, err := f.roots(ctx, d, only)
+	if err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(s.out, 1<<16)
+	if f.leaves {
+		if roots, err = f.leafRoots(ctx, d, roots); err == nil {
+			err = f.listLeaves(ctx, w, files, d, roots)
+		}
+	} else {
+		err = f.listRows(ctx, w, d, roots)
+	}
+	return firstError(err, w.Flush())
+}
+
+// roots returns the rows of level 0 that --bbox and --datetime choose; nil means all.
+func (f *lsFlags) roots(ctx context.Context, d *taco.Dataset, only *taco.Filter) ([]int, error) {
+	if only == nil {
+		return nil, nil
+	}
+	return d.Filter(ctx, *only)
+}
+
+// leafRoots applies --where and --order-by to the samples of level 0, whose leaves are listed.
+func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) ([]int, error) {
+	if f.where == "" && f.orderBy == "" || d.Levels() == 0 {
+		return roots, nil
+	}
+	t, err := d.Level(ctx, 0)
+	if err == nil && roots == nil {
+		roots, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err = chooseRows(ctx, t, roots, f.where, f.orderBy)
+	return roots, fault.WithFile(err, d.Parts()[0])
+}
+
+// listRows lists a level.
+func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, roots []int) error {
+	if d.Levels() == 0 { // no file of a TACOLLECTION.json can match
+		return nil
+	}
+	t, err := d.Level(ctx, f.level)
+	if err != nil {
+		return err
+	}
+	rows, err := f.rows(ctx, d, roots, t.Len())
+	if err != nil {
+		return err
+	}
+	if rows, err = f.choose(ctx, t, rows); err != nil {
+		return fault.WithFile(err, d.Parts()[0])
+	}
+	if f.format == "text" {
+		return f.listText(ctx, w, d, t, rows)
+	}
+	return writeRows(ctx, w, t, rows)
+}
+
+// rows returns the rows of the listed level that --padding, --bbox and --datetime leave.
+func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, roots []int, n int) ([]int, error) {
+	var rows []int
+	var err error
+	if f.padding {
+		rows = make([]int, n)
+		for i := range rows {
+			rows[i] = i
+		}
+	} else if rows, err = d.Visible(ctx, f.level); err != nil {
+		return nil, err
+	}
+	if roots == nil {
+		return rows, nil
+	}
+	chosen := map[int]bool{}
+	for _, r := range roots {
+		chosen[r] = true
+	}
+	var up [][]int32
+	for k := f.level; k > 0; k-- {
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		up = append(up, parents)
+	}
+	keep := rows[:0]
+	for _, row := range rows {
+		root := row
+		for _, parents := range up {
+			root = int(parents[root])
+		}
+		if chosen[root] {
+			keep = append(keep, row)
+		}
+	}
+	return keep, nil
+}
+
+// choose applies --where, --order-by, --offset and --limit.
+func (f *lsFlags) choose(ctx context.Context, t *table.Table, rows []int) ([]int, error) {
+	rows, err := chooseRows(ctx, t, rows, f.where, f.orderBy)
+	if err != nil {
+		return nil, err
+	}
+	rows = rows[min(f.offsetRows, len(rows)):]
+	if f.limit >= 0 {
+		rows = rows[:min(f.limit, len(rows))]
+	}
+	return rows, nil
+}
+
+// writeRows writes rows as JSON, with all columns.
+func writeRows(ctx context.Context, w io.Writer, t *table.Table, rows []int) error {
+	cols := make([]*table.Vector, len(t.Columns()))
+	names := make([][]byte, len(cols))
+	few := len(rows) < t.Len()/4 && slices.IsSorted(rows)
+	for i, c := range t.Columns() {
+		var err error
+		if few {
+			cols[i], err = t.Pick(ctx, i, rows)
+		} else {
+			cols[i], err = t.At(ctx, i)
+		}
+		if err != nil {
+			return err
+		}
+		if names[i], err = json.Marshal(c.Name); err != nil {
+			return err
+		}
+	}
+	var line []byte
+	for k, row := range rows {
+		if few {
+			row = k
+		}
+		line = append(line[:0], '{')
+		for i, c := range cols {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = append(append(line, names[i]...), ':')
+			line = c.AppendJSON(line, row)
+		}
+		line = append(line, '}', '\n')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listText prints a path, what it is, and where a file is.
+func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, _ *table.Table, rows []int) error {
+	for _, row := range rows {
+		e, err := d.Entry(ctx, f.level, row)
+		if err != nil {
+			return err
+		}
+		if _, err := fmt.Fprintf(w, "%s\t%v\t%s\n", clean(e.Path), e.Kind, clean(taco.VSI(e))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// leaf is what --leaves prints.
+type leaf struct {
+	Path   string `json:"path"`
+	Offset *int64 `json:"offset"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, roots []int) error {
+	buf := make([]byte, 1<<18)
+	count := 0
+	print := func(e taco.Entry, err error) error {
+		if err != nil {
+			return err
+		}
+		if count++; count <= f.offsetRows || f.limit >= 0 && count > f.offsetRows+f.limit {
+			return nil
+		}
+		return f.listLeaf(ctx, w, files, e, buf)
+	}
+	if roots == nil {
+		for e, err := range d.Leaves(ctx, f.padding) {
+			if err := print(e, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, row := range roots {
+		e, err := d.Entry(ctx, 0, row)
+		if err != nil {
+			return err
+		}
+		for e, err := range d.LeavesOf(ctx, e, f.padding) {
+			if err := print(e, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {
+	l := leaf{Path: e.Path, Size: e.Size}
+	if e.Offset != taco.Whole {
+		l.Offset = &e.Offset
+	}
+	if f.sha256 || e.Size == taco.Whole {
+		r, err := taco.Section(ctx, files, e)
+		if err != nil {
+			return err
+		}
+		l.Size = r.Size()
+		if f.sha256 {
+			l.SHA256, err = hashReader(ctx, r, buf)
+		}
+		if err = firstError(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	if f.format == "json" {
+		return printJSON(w, l)
+	}
+	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", clean(l.Path), l.Size, l.SHA256, clean(taco.VSI(e)))
+	return err
+}
+
+func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
+	h := sha256.New()
+	for off := int64(0); off < r.Size(); {
+		b := buf[:min(int64(len(buf)), r.Size()-off)]
+		if err := r.ReadAt(ctx, b, off); err != nil {
+			return "", err
+		}
+		h.Write(b)
+		off += int64(len(b))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

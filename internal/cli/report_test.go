@@ -1,0 +1,100 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"image/png"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+)
+
+// TestViewWritesWhatIsAskedFor: a PNG or SVG of histograms, by the name of the file, and a page of a
+// dataset.
+func TestViewWritesWhatIsAskedFor(t *testing.T) {
+	workplace(t)
+	for _, args := range [][]string{
+		{"view", "--histogram", "-o", "h.png", "chip.tif"},
+		{"view", "--histogram", "-o", "h.SVG", "train.parquet"},
+		{"view", "--report", "--batch", "2", "--size", "32", "-o", "r.html", "chips/*.tif"},
+	} {
+		if r := chaski(t.Context(), args...); r.code != 0 || r.out != "" || r.err != "" {
+			t.Fatalf("%q: exit %d: %s%s", args, r.code, r.out, r.err)
+		}
+	}
+	b, err := os.ReadFile("h.png")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := png.Decode(bytes.NewReader(b)); err != nil {
+		t.Error(err)
+	}
+	if b, err = os.ReadFile("h.SVG"); err != nil {
+		t.Fatal(err)
+	}
+	for d := xml.NewDecoder(bytes.NewReader(b)); ; {
+		if _, err := d.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if b, err = os.ReadFile("r.html"); err != nil {
+		t.Fatal(err)
+	}
+	page, err := html.Parse(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	pictures := 0
+	for n := range page.Descendants() {
+		if n.Data == "img" {
+			pictures++
+			for _, a := range n.Attr {
+				if a.Key == "width" && len(a.Val) > 2 { // of 130 pixels at most 32
+					t.Errorf("a picture is %s pixels wide", a.Val)
+				}
+			}
+		}
+	}
+	if pictures != 2 {
+		t.Errorf("%d pictures, want 2", pictures)
+	}
+}
+
+// TestReportToStandardOutput: "-" is standard output; a dataset without a sample has a page.
+func TestReportToStandardOutput(t *testing.T) {
+	r := chaski(t.Context(), "view", "--report", "-o", "-", t.TempDir())
+	if r.code != 0 || !strings.HasPrefix(r.out, "<!DOCTYPE html>") || !strings.Contains(r.out, "no samples") {
+		t.Errorf("exit %d: %.100s %s", r.code, r.out, r.err)
+	}
+}
+
+func TestReportUsage(t *testing.T) {
+	workplace(t)
+	for _, args := range [][]string{
+		{"--histogram", "--report", "-o", "x", "chips"}, {"--report", "chips"}, {"--report", "-o", "x", "chip.tif", "first.tif"},
+		{"--report", "--batch", "0", "-o", "x", "chips"}, {"--report", "--batch", "100000", "-o", "x", "chips"}, {"--report", "--field", "=", "-o", "x", "chips"},
+		{"--report", "--b", "1,2", "-o", "x", "chips"}, {"--histogram", "--bad-samples", "x", "-o", "x", "chips"},
+	} {
+		if r := chaski(t.Context(), append([]string{"view"}, args...)...); r.code != 2 || !strings.Contains(r.err, "Try 'chaski view --help'") {
+			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
+		}
+	}
+	for _, args := range [][]string{
+		{"--report", "-o", "x", "none"}, {"--histogram", "-o", "x", "none.tif"}, {"--report", "-o", filepath.Join("none", "x"), "chips"},
+		{"--histogram", "--field", "image=none", "-o", "x", "train.parquet"}, {"--report", "--field", "image=none", "-o", "x", "train.parquet"},
+	} {
+		if r := chaski(t.Context(), append([]string{"view"}, args...)...); r.code != 1 || !errorLine.MatchString(r.err) {
+			t.Errorf("%q: exit %d: %s", args, r.code, r.err)
+		}
+	}
+	if _, err := os.Stat("x"); err == nil {
+		t.Error("a refused command wrote a file")
+	}
+}

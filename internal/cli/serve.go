@@ -1,0 +1,269 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/bench"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/server"
+	"github.com/chaski-eo/chaski/internal/shm"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+type serveFlags struct {
+	listen    string
+	roots     []string
+	workers   int
+	memory    int64
+	cache     int64
+	maxChunk  int
+	partBytes int
+	noShared  bool
+	metrics   string
+	stopOnEOF bool
+	grace     time.Duration
+	logLevel  string
+	stages    string
+}
+
+func newServe(s streams) *cobra.Command {
+	var f serveFlags
+	cmd := &cobra.Command{
+		Use:   "serve [flags]",
+		Short: "Serve batches over gRPC",
+		Long: `Serve batches, windows and file information over gRPC to Python and Go clients. Only files below
+the folders given with --root are served, symbolic links followed; none is by default.
+
+There is no authentication and no encryption: listen on a Unix socket (only this user can connect)
+or on a loopback address, or leave access to the network in front.
+
+When the server is ready, one line of JSON on standard output says where it listens:
+{"listen":"127.0.0.1:7447"}. The log goes to standard error. SIGINT or SIGTERM stop it in good order:
+streams end after the batch being sent, for at most --grace; a second signal kills.`,
+		Example: `  chaski serve --root chips
+  chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
+  chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS`: host:port (port 0: any free one), unix:PATH, or unix-abstract:NAME (Linux: only this user can\nconnect, and no file is left behind)")
+	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served; repeatable (default: none, so nothing is served)")
+	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
+	fl.Int64Var(&f.memory, "memory", loader.DefaultMemoryBytes, "memory of all batches of a dataset together, in bytes")
+	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
+	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "most data in one message, in bytes")
+	fl.BoolVar(&f.noShared, "no-shared-memory", false, "send batches to clients on this host as to others (default: in shared memory where that works)")
+	fl.StringVar(&f.metrics, "metrics", "", "`ADDRESS` host:port for Prometheus metrics at /metrics (default: off)")
+	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes: the parent process is gone")
+	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
+	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fl.StringVar(&f.stages, "stages", "", "`FILE` that gets, as JSON, where the workers' time went, when the server has stopped (default: what\n"+bench.StagesVariable+" names, or off)")
+	return cmd
+}
+
+func (f *serveFlags) check() (slog.Level, error) {
+	var level slog.Level
+	switch {
+	case level.UnmarshalText([]byte(f.logLevel)) != nil:
+		return level, usagef("--log-level %q is none of debug, info, warn, error", f.logLevel)
+	case f.workers < 0 || f.workers > 4096:
+		return level, usagef("--workers is from 0 to 4096")
+	case f.memory < 1 || f.cache < 1 || f.maxChunk < 1:
+		return level, usagef("--memory, --cache and --max-chunk are at least 1 byte")
+	case f.partBytes < 1 || f.partBytes > server.MaxPartBytes:
+		return level, usagef("--part-bytes is from 1 to %d", server.MaxPartBytes)
+	case f.grace <= 0:
+		return level, usagef("--grace is a time above 0")
+	}
+	return level, nil
+}
+
+func (f *serveFlags) run(ctx context.Context, s streams) error {
+	level, err := f.check()
+	if err != nil {
+		return err
+	}
+	for _, r := range f.roots {
+		if st, err := os.Stat(r); err != nil || !st.IsDir() {
+			return fault.WithFile(fault.New(fault.NotFound, "root", fault.NoOffset, "no such folder"), r)
+		}
+	}
+	if f.stages == "" {
+		f.stages = os.Getenv(bench.StagesVariable)
+	}
+	var stages *loader.Stages
+	if f.stages != "" {
+		stages = new(loader.Stages)
+	}
+	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+
+	registry := prometheus.NewRegistry()
+	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	srv, err := server.New(server.Options{
+		Roots: f.roots,
+		Loader: loader.Options{
+			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log,
+			Stages: stages,
+		},
+		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
+	})
+	if err != nil {
+		return usage(err)
+	}
+	defer srv.Close()
+	l, at, err := listen(ctx, f.listen)
+	if err != nil {
+		return err
+	}
+	defer l.Close()
+	if f.metrics != "" {
+		stop, err := serveMetrics(ctx, f.metrics, registry, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	if f.stopOnEOF {
+		go func() {
+			_, err := io.Copy(io.Discard, s.in)
+			log.Debug("standard input closed", "error", err)
+			cancel()
+		}()
+	}
+	if len(f.roots) == 0 {
+		log.Warn("no --root is given: no file will be served")
+	}
+	if err := printJSON(s.out, map[string]string{"listen": at}); err != nil {
+		return err
+	}
+	log.Info("listening", "address", at, "roots", f.roots)
+	if err := srv.Serve(ctx, l); err != nil {
+		return err
+	}
+	log.Info("stopped")
+	return f.writeStages(stages)
+}
+
+// writeStages writes where the workers' time went, if that was asked for.
+func (f *serveFlags) writeStages(s *loader.Stages) error {
+	if s == nil {
+		return nil
+	}
+	var b bytes.Buffer
+	if err := bench.WriteStages(&b, s); err != nil {
+		return err
+	}
+	return os.WriteFile(f.stages, b.Bytes(), 0o600)
+}
+
+// listen opens the address and returns it as clients write it.
+func listen(ctx context.Context, address string) (net.Listener, string, error) {
+	if name, abstract := strings.CutPrefix(address, "unix-abstract:"); abstract {
+		return listenAbstract(address, name)
+	}
+	path, unix := strings.CutPrefix(address, "unix:")
+	network := "tcp"
+	if unix {
+		network, address = "unix", path
+		removeStale(ctx, path)
+	} else if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, "", usagef("--listen %q is none of host:port, unix:PATH, unix-abstract:NAME", address)
+	}
+	if unix && path == "" {
+		return nil, "", usagef("--listen unix: has no path")
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, network, address)
+	if err != nil {
+		return nil, "", listenError(address, err)
+	}
+	if !unix {
+		return l, l.Addr().String(), nil
+	}
+	if err := os.Chmod(path, 0o600); err != nil { // whatever the umask is
+		l.Close()
+		return nil, "", listenError(address, err)
+	}
+	return l, "unix:" + path, nil
+}
+
+func listenAbstract(address, name string) (net.Listener, string, error) {
+	if name == "" || len(name) > maxAbstract || strings.ContainsAny(name, "\x00@") {
+		return nil, "", usagef("--listen unix-abstract: needs a name of at most %d bytes", maxAbstract)
+	}
+	l, err := shm.ListenUser(name)
+	if err != nil {
+		return nil, "", listenError(address, err)
+	}
+	return l, address, nil
+}
+
+// maxAbstract bounds names in the abstract namespace, which follow a zero byte in 108.
+const maxAbstract = 107
+
+func listenError(address string, err error) error {
+	kind := systemKind(err)
+	var dns *net.DNSError
+	if errors.As(err, &dns) {
+		kind = fault.NotFound
+	}
+	if kind == 0 {
+		kind = fault.Unsupported
+	}
+	return fault.WithFile(fault.Wrap(kind, "listen", fault.NoOffset, err), address)
+}
+
+// removeStale removes the socket of a server that is gone: nobody answers there.
+func removeStale(ctx context.Context, path string) {
+	st, err := os.Lstat(path)
+	if err != nil || st.Mode()&os.ModeSocket == 0 {
+		return
+	}
+	d := net.Dialer{Timeout: time.Second}
+	c, err := d.DialContext(ctx, "unix", path)
+	if err == nil {
+		c.Close()
+		return
+	}
+	os.Remove(path)
+}
+
+// serveMetrics serves /metrics until stop is called.
+func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer, log *slog.Logger) (stop func(), err error) {
+	if _, _, err := net.SplitHostPort(address); err != nil {
+		return nil, usagef("--metrics %q is not host:port", address)
+	}
+	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, listenError(address, err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := h.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			log.Error("metrics", "error", err)
+		}
+	}()
+	log.Info("metrics", "address", l.Addr().String())
+	return func() { h.Close(); <-done }, nil
+}

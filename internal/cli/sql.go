@@ -1,0 +1,209 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/query"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// fullSQL is Parts.SQL; nil in a command without DuckDB.
+var fullSQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*table.Table, error)
+
+func newSQL(s streams) *cobra.Command {
+	var f containerFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "sql [flags] QUERY CONTAINER...",
+		Short: "Run a SELECT over the tables of containers",
+		Long: `Run one SELECT over the tables of TACO containers: data, level1, … have the columns that are
+stored; l0, l1, … have a row for each row of that level, with the columns of all levels up to it,
+named "l0:id", "l1:id", … A plain scan keeps the order in the file.
+
+This command runs the usual SELECT: WHERE, JOIN … ON, GROUP BY, HAVING, ORDER BY, LIMIT, with the
+meaning that it has in DuckDB. The command chaski-full has DuckDB itself for everything else.
+
+With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
+infinities are texts.`,
+		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
+  chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return usagef("a QUERY and a CONTAINER are needed")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", format, "text", "json"); err != nil {
+				return err
+			}
+			return f.told(s, runSQL(cmd.Context(), s, &f, format, args[0], args[1:]))
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	return cmd
+}
+
+func runSQL(ctx context.Context, s streams, f *containerFlags, format, sql string, paths []string) error {
+	files := &source.Files{}
+	defer files.Close()
+	d, err := f.open(ctx, files, paths, nil)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	t, err := query.Run(ctx, sql, d.SQLTable)
+	if fault.KindOf(err) == fault.Unsupported && fullSQL != nil {
+		t, err = fullSQL(ctx, sql, d.SQLTables(), d.SQLTable)
+	}
+	if err == nil {
+		w := bufio.NewWriterSize(s.out, 1<<16)
+		write := writeSQLText
+		if format == "json" {
+			write = writeSQLJSON
+		}
+		err = firstError(write(ctx, w, t), w.Flush())
+	}
+	return usage(fault.WithFile(err, paths[0]))
+}
+
+// vectors returns all columns of a table.
+func vectors(ctx context.Context, t *table.Table) ([]*table.Vector, error) {
+	out := make([]*table.Vector, len(t.Columns()))
+	for i := range out {
+		var err error
+		if out[i], err = t.At(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func writeSQLJSON(ctx context.Context, w io.Writer, t *table.Table) error {
+	cols, err := vectors(ctx, t)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(cols))
+	for i, c := range t.Columns() {
+		names[i] = c.Name
+	}
+	head, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	line := append(append([]byte(`{"columns":`), head...), `,"rows":[`...)
+	for row := range t.Len() {
+		if row > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, '[')
+		for i, c := range cols {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = c.AppendJSON(line, row)
+		}
+		line = append(line, ']')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		line = line[:0]
+	}
+	_, err = w.Write(append(line, "]}\n"...))
+	return err
+}
+
+// writeSQLText prints a line of names and a line a row, cells between tabs.
+func writeSQLText(ctx context.Context, w io.Writer, t *table.Table) error {
+	cols, err := vectors(ctx, t)
+	if err != nil {
+		return err
+	}
+	cells := make([]string, len(cols))
+	for i, c := range t.Columns() {
+		cells[i] = clean(c.Name)
+	}
+	if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
+		return err
+	}
+	for row := range t.Len() {
+		for i, c := range cols {
+			switch {
+			case c.Null(row):
+				cells[i] = ""
+			case c.Kind() == table.Text:
+				cells[i] = clean(c.Text(row))
+			default:
+				cells[i] = clean(strings.Trim(string(c.AppendJSON(nil, row)), `"`))
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// chooseRows returns those of the rows of a level for which a condition holds, in the order of a
+// column, "COLUMN [asc | desc]". Both may be empty.
+func chooseRows(ctx context.Context, t *table.Table, rows []int, where, orderBy string) ([]int, error) {
+	if where != "" {
+		found, err := query.Where(ctx, t, where)
+		if err != nil {
+			return nil, usage(err)
+		}
+		rows = slices.DeleteFunc(slices.Clone(rows), func(r int) bool {
+			_, ok := slices.BinarySearch(found, r)
+			return !ok
+		})
+	}
+	if orderBy == "" {
+		return rows, nil
+	}
+	name, desc := orderColumn(orderBy)
+	in := t.Take(rows)
+	if in.Index(name) < 0 {
+		for _, c := range t.Columns() {
+			if strings.EqualFold(c.Name, name) {
+				name = c.Name
+				break
+			}
+		}
+	}
+	order, err := query.Sort(ctx, in, name, desc)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]int, len(order))
+	for i, k := range order {
+		out[i] = rows[k]
+	}
+	return out, nil
+}
+
+// orderColumn splits "COLUMN [asc | desc]"; the column may stand in double quotes.
+func orderColumn(s string) (name string, desc bool) {
+	name = strings.TrimSpace(s)
+	if i := strings.LastIndexByte(name, ' '); i > 0 {
+		switch word := strings.ToLower(name[i+1:]); word {
+		case "asc", "desc":
+			name, desc = strings.TrimSpace(name[:i]), word == "desc"
+		}
+	}
+	if n := len(name); n > 2 && name[0] == '"' && name[n-1] == '"' {
+		name = strings.ReplaceAll(name[1:n-1], `""`, `"`)
+	}
+	return name, desc
+}
