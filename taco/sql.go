@@ -27,16 +27,21 @@ func (d *Dataset) SQLTables() []string {
 	for k := range d.Levels() {
 		names = append(names, fmt.Sprintf("l%d", k))
 	}
+	if d.chunker() != nil {
+		names = append(names, "chunks")
+	}
 	return names
 }
 
 // SQLTable returns a table by its name, without regard to case. data, level1, … have the rows and
 // columns that are stored, padding included; level0 is data. lK has a row for each row of level K,
-// with the columns of it and of its parents, named "l0:id", "l1:id", …
+// with the columns of it and of its parents, named "l0:id", "l1:id", … A streaming TACO has chunks too.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*table.Table, error) {
 	switch low := strings.ToLower(name); {
 	case low == "data":
 		return d.Level(ctx, 0)
+	case low == "chunks" && d.chunker() != nil:
+		return d.chunker().Chunks(ctx)
 	case strings.HasPrefix(low, "level"):
 		if k, ok := d.levelNumber(low[len("level"):]); ok {
 			return d.Level(ctx, k)

@@ -22,8 +22,8 @@ func newInfo(s streams) *cobra.Command {
 		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
 compression, predictor, nodata, georeferencing, and in what the file differs from the TOG profile),
 rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet tables (rows
-and columns), CSV files, folders (counts), TACO containers (levels with their rows and columns). With
---json: one line of JSON a path.`,
+and columns), CSV files, folders (counts), TACO containers and Tortillas (levels with their rows and
+columns, classes, sensor and bands). With --json: one line of JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
