@@ -108,6 +108,10 @@ func (i *containerInfo) collection(doc json.RawMessage) {
 			_ = json.Unmarshal(raw, to) // a hint for people
 		}
 	}
+	var task string // TACO 0.2 has one
+	if raw, ok := fields["task"]; ok && json.Unmarshal(raw, &task) == nil && task != "" {
+		i.Tasks = append(i.Tasks, task)
+	}
 }
 
 func printContainer(w io.Writer, c *containerInfo) error {

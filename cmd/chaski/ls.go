@@ -162,9 +162,10 @@ func newLs(s streams) *cobra.Command {
 		Use:   "ls [flags] CONTAINER...",
 		Short: "List the samples of containers",
 		Long: `List the rows of a level of TACO containers (ZIP, folder, __TACOCAT__, .tacocat,
-TACOLLECTION.json, .taco) and Tortillas, or with --leaves every sample that has bytes, with its path and byte range.
-Several containers are listed one after the other. Of a Tortilla in parts, all parts are
-named, or one, or the whole as data.tortilla for data.0000.part.tortilla and so on.
+TACOLLECTION.json, .taco) and Tortillas, or with --leaves every sample that has bytes, with
+its path and byte range. Several containers are listed one after the other. Of a Tortilla in
+parts, all parts are named, or one, or the whole as data.tortilla for data.0000.part.tortilla
+and so on.
 
 With --format json: one line of JSON a row, with all columns that are stored, or a leaf:
 {"path","offset","size"} and with --sha256 "sha256"; the offset is null where a sample is a file.`,
