@@ -3,10 +3,13 @@ package taco
 import (
 	"context"
 	"errors"
+	"slices"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
@@ -44,20 +47,72 @@ func chunkIndex(x *chunk.Index, k int) int {
 // chunkHeader is the header and directory of openChunk; the chunk's bytes follow.
 func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
 	x := im.Index
-	bad := func(kind fault.Kind, format string, args ...any) ([]byte, error) {
-		return nil, fault.WithFile(fault.New(kind, "chunk "+e.Path, e.Offset, format, args...), e.URI)
+	i, err := ownChunk(x, e)
+	if err != nil {
+		return nil, err
+	}
+	if x.BigEndian {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset, "a chunk of a big-endian TIFF is not read by itself"), e.URI)
+	}
+	return ifdOf(im, i, e.Size), nil
+}
+
+// ownChunk returns the number of a chunk in its sample's own index, which must have it at the same place.
+func ownChunk(x *chunk.Index, e Entry) (int, error) {
+	bad := func(format string, args ...any) (int, error) {
+		return 0, fault.WithFile(fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)
 	}
 	if e.Number >= len(x.Ranges) {
-		return bad(fault.Corrupt, "the sample has chunks 0 to %d", len(x.Ranges)-1)
+		return bad("the sample has chunks 0 to %d", len(x.Ranges)-1)
 	}
 	i := chunkIndex(x, e.Number)
 	if at := x.Ranges[i]; at.Len != e.Size || at.Len > 0 && at.Off != e.Offset-e.Of.Offset {
-		return bad(fault.Corrupt, "%d bytes, the sample's own index has %d at %d", e.Size, at.Len, e.Of.Offset+at.Off)
+		return bad("%d bytes, the sample's own index has %d at %d", e.Size, at.Len, e.Of.Offset+at.Off)
 	}
-	if x.BigEndian {
-		return bad(fault.Unsupported, "a chunk of a big-endian TIFF is not read by itself")
+	return i, nil
+}
+
+// verifyChunks checks the rows of the chunks against the samples' own indexes. Samples that are no TIFF,
+// or one that is not read here, have none to compare with.
+func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
+	if !slices.ContainsFunc(d.parts, func(p model.Container) bool { _, ok := p.(model.Chunker); return ok }) {
+		return nil
 	}
-	return ifdOf(im, i, e.Size), nil
+	missing := 0
+	for e, err := range d.Leaves(ctx, false) {
+		if err != nil {
+			return err
+		}
+		c, ok := d.parts[e.Part].(model.Chunker)
+		if !ok {
+			continue
+		}
+		im, err := openSample(ctx, d.opener, e)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				return err
+			}
+			continue
+		}
+		for k := range im.Index.Ranges {
+			ce, err := c.Chunk(ctx, e.Level, e.Row, strconv.Itoa(k))
+			if fault.KindOf(err) == fault.NotFound {
+				missing++
+				continue
+			}
+			if err == nil {
+				ce.Path = e.Path + Separator + strconv.Itoa(k)
+				_, err = ownChunk(im.Index, ce)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if missing > 0 {
+		r.Note("%d chunks of samples have no row", missing)
+	}
+	return nil
 }
 
 // TIFF tags.

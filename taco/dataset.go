@@ -389,5 +389,5 @@ func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 			return r, err
 		}
 	}
-	return r, nil
+	return r, d.verifyChunks(ctx, r)
 }

@@ -261,6 +261,42 @@ func TestChunkRequests(t *testing.T) {
 	}
 }
 
+// TestMovedChunk: a chunk that its sample has elsewhere than its row says is neither read nor verified.
+func TestMovedChunk(t *testing.T) {
+	b, err := os.ReadFile(testdata(t, streamed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "moved.taco")
+	const name = "roi_1/t0/t0-img::15"
+	e, err := mustOpen(t, testdata(t, streamed)).Resolve(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := binary.LittleEndian.AppendUint64(nil, uint64(e.Offset-e.Of.Offset))
+	at := bytes.Index(b[e.Of.Offset:e.Of.Offset+4096], own)
+	if at < 0 {
+		t.Fatal("the sample's header does not have the chunk")
+	}
+	b[int(e.Of.Offset)+at]++
+	if err := os.WriteFile(path, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	d := mustOpen(t, path)
+	e.URI, e.Of.URI = path, path
+	if _, err := d.ReadChunk(t.Context(), e); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+	files := &source.Files{}
+	defer files.Close()
+	if _, err := (&taco.Opener{Base: files}).Open(t.Context(), path+"::"+name); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+	if _, err := d.Verify(t.Context()); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+}
+
 // plainNested is a nested TACO without a chain: a streaming one, whose pointer has another name. Its
 // nested samples are complete Tortillas too.
 func plainNested(t *testing.T) string {

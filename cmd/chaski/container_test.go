@@ -80,6 +80,8 @@ func TestContainerCommands(t *testing.T) {
 		{"cat --b sentinel2msi[B99] " + stream + "::roi_1/t0/t0-img", 1, "", `no band "B99"`},
 		{"cat --b B02 " + zip, 2, "", "--b"},
 		{"info " + stream, 0, "chunks         104", ""},
+		{"info " + stream + "::roi_1/t0/t0-img::15", 0, "1 × 64 × 64 uint16", ""},
+		{"info " + zip + "::roi_qs1/image", 0, "4 × 64 × 64", ""},
 		{"info --json " + flat, 0, `"kind":"Tortilla 0.5"`, ""},
 		{"verify " + stream + " " + flat, 0, `"containers":2`, ""},
 		{"verify " + container(t, "tortilla"), 0, `"containers":4`, ""},

@@ -23,7 +23,8 @@ func newInfo(s streams) *cobra.Command {
 compression, predictor, nodata, georeferencing, and in what the file differs from the TOG profile),
 rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet tables (rows
 and columns), CSV files, folders (counts), TACO containers and Tortillas (levels with their rows and
-columns, classes, sensor and bands). With --json: one line of JSON a path.`,
+columns, classes, sensor and bands), and what a path in one leads to. With --json: one line of
+JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
@@ -48,7 +49,7 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 }
 
 // infoOf describes one path.
-func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
+func infoOf(ctx context.Context, s streams, files *source.Files, path string, asJSON bool) error {
 	if taco.Is(ctx, files, path) {
 		c, err := inspectContainer(ctx, files, path)
 		if err != nil {
@@ -59,7 +60,7 @@ func infoOf(ctx context.Context, s streams, files source.Opener, path string, as
 		}
 		return printContainer(s.out, c)
 	}
-	f, err := loader.Inspect(ctx, path, loader.Options{})
+	f, err := loader.Inspect(ctx, path, loader.Options{Opener: inContainers(files)})
 	if err != nil {
 		return err
 	}
