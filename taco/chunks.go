@@ -155,34 +155,38 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	const dir = 16
 	at := max(ifd.End(dir, fields), readAhead)
 	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(at))
-	head := ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
-	return append(head, make([]byte, at-int64(len(head)))...)
+	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 }
 
 // readAhead is what readers of TIFF read of a file's beginning at once. The chunk lies behind, so that it
 // is read by itself, and once.
 const readAhead = 64 << 10
 
-// headed is a reader whose first bytes are in memory.
+// behind is where the chunk lies in a TIFF with such a header; there is nothing between the two.
+func behind(head []byte) int64 { return max(int64(len(head)), readAhead) }
+
+// headed is a reader of a chunk with a header before it, and zeros between them.
 type headed struct {
 	source.Reader
 	head []byte
 }
 
-func (h *headed) Size() int64 { return int64(len(h.head)) + h.Reader.Size() }
+func (h *headed) Size() int64 { return behind(h.head) + h.Reader.Size() }
 
 func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > h.Size() || int64(len(p)) > h.Size()-off {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the chunk's %d", len(p), h.Size())
 	}
-	if off < int64(len(h.head)) {
-		n := copy(p, h.head[off:])
-		p, off = p[n:], off+int64(n)
+	at := behind(h.head)
+	if off < at {
+		before := p[:min(int64(len(p)), at-off)]
+		clear(before[copy(before, h.head[min(off, int64(len(h.head))):]):])
+		p, off = p[len(before):], at
 	}
 	if len(p) == 0 {
 		return ctx.Err()
 	}
-	return h.Reader.ReadAt(ctx, p, off-int64(len(h.head)))
+	return h.Reader.ReadAt(ctx, p, off-at)
 }
 
 // Chunk is one decoded chunk of a raster: the part of the image that it covers, without the padding

@@ -1,8 +1,10 @@
 package taco
 
 import (
+	"context"
 	"slices"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -46,11 +48,28 @@ func (d *Dataset) Partitions() int {
 	return 0
 }
 
-// chunker returns the container whose chunks can be named, nil where there is none, or are several.
-func (d *Dataset) chunker() model.Chunker {
-	if len(d.parts) != 1 {
-		return nil
+// chunks returns the chunks of all containers, of which hasChunks is true, one after the other.
+func (d *Dataset) chunks(ctx context.Context) (*table.Table, error) {
+	tables := make([]*table.Table, len(d.parts))
+	for i, p := range d.parts {
+		var err error
+		if tables[i], err = p.(model.Chunker).Chunks(ctx); err != nil {
+			return nil, err
+		}
 	}
-	c, _ := d.parts[0].(model.Chunker)
-	return c
+	if len(tables) == 1 {
+		return tables[0], nil
+	}
+	t, _, err := table.Concat(tables, d.mode)
+	return t, fault.WithFile(fault.WithPart(err, "chunks", fault.NoOffset), d.name())
+}
+
+// hasChunks reports whether all containers have chunks that can be named.
+func (d *Dataset) hasChunks() bool {
+	for _, p := range d.parts {
+		if _, ok := p.(model.Chunker); !ok {
+			return false
+		}
+	}
+	return len(d.parts) > 0
 }

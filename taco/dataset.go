@@ -130,7 +130,8 @@ func (d *Dataset) IDColumn() string {
 	return d.parts[0].IDColumn()
 }
 
-// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
+// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened. Of
+// nested Tortillas it is that of the first samples until the table of a deeper level was asked for.
 func (d *Dataset) Levels() int {
 	if len(d.parts) == 0 {
 		return 0

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -94,7 +95,7 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled, keep func(row int) bool) (stats.FieldReport, error) {
 	f := stats.FieldReport{DType: d.dtypeOf(ctx, component)}
 	counts, lo, hi, err := d.Histogram(ctx, component, keep)
-	if err != nil && fault.KindOf(err) != fault.NotFound {
+	if k := fault.KindOf(err); err != nil && k != fault.NotFound && k != fault.Unsupported {
 		return f, err
 	}
 	for b := range p.Mean {
@@ -368,7 +369,7 @@ func (d *Dataset) dtypeOf(ctx context.Context, component string) chunk.DType {
 		if err != nil {
 			break
 		}
-		if component != "*" && e.ID != component {
+		if component != "*" && e.ID != component || strings.HasPrefix(e.Path, histogramID+"/") {
 			continue
 		}
 		if im, err := openSample(ctx, d.opener, e); err == nil {

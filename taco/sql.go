@@ -27,7 +27,7 @@ func (d *Dataset) SQLTables() []string {
 	for k := range d.Levels() {
 		names = append(names, fmt.Sprintf("l%d", k))
 	}
-	if d.chunker() != nil {
+	if d.hasChunks() {
 		names = append(names, "chunks")
 	}
 	return names
@@ -40,8 +40,8 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*table.Table, erro
 	switch low := strings.ToLower(name); {
 	case low == "data":
 		return d.Level(ctx, 0)
-	case low == "chunks" && d.chunker() != nil:
-		return d.chunker().Chunks(ctx)
+	case low == "chunks" && d.hasChunks():
+		return d.chunks(ctx)
 	case strings.HasPrefix(low, "level"):
 		if k, ok := d.levelNumber(low[len("level"):]); ok {
 			return d.Level(ctx, k)

@@ -29,6 +29,7 @@ type stream struct {
 	index map[string]int32
 	same  []int32 // the next chunk with the same root and id, -1; made with index
 	asked int     // chunks that were looked for without an index
+	owned *owners
 }
 
 var (
@@ -397,7 +398,7 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
-	of, err := owners.of(ctx, int(rows[0]))
+	of, err := owners.of(int(rows[0]))
 	if err != nil {
 		return model.Entry{}, c.fail(err)
 	}
@@ -461,6 +462,9 @@ type owners struct {
 
 // owners makes the table of samples by the names of their chunks. c.mu is held.
 func (c *stream) owners(ctx context.Context) (*owners, error) {
+	if c.owned != nil {
+		return c.owned, nil
+	}
 	o := &owners{c: c, samples: map[[2]string][]model.Entry{}}
 	budget := c.pathBudget()
 	for k, t := range c.levels {
@@ -485,11 +489,12 @@ func (c *stream) owners(ctx context.Context) (*owners, error) {
 			}
 		}
 	}
+	c.owned = o
 	return o, nil
 }
 
 // of returns the sample whose chunk a row is.
-func (o *owners) of(_ context.Context, row int) (model.Entry, error) {
+func (o *owners) of(row int) (model.Entry, error) {
 	t := o.c.chunks
 	part := "chunk row " + strconv.Itoa(row)
 	if t.ids.Null(row) || t.roots.Null(row) {
@@ -580,7 +585,7 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 	type key struct{ root, id string }
 	seen := make(map[key]bool, c.chunks.len())
 	for i := range c.chunks.len() {
-		if _, err := o.of(ctx, i); err != nil {
+		if _, err := o.of(i); err != nil {
 			return err
 		}
 		k := key{c.chunks.roots.Text(i), c.chunks.ids.Text(i)}

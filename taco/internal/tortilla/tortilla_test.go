@@ -432,6 +432,19 @@ func seeds(t testing.TB) map[string][]byte {
 	if len(files) < 10 {
 		t.Fatalf("%d files", len(files))
 	}
+	for _, c := range corpus.Containers(t) { // more of them where the corpus is
+		for _, name := range c.At() {
+			ext := filepath.Ext(name)
+			if st, err := os.Stat(name); err != nil || ext != ".taco" && ext != ".tortilla" || st.Size() > 100000 {
+				continue
+			}
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files[c.Path[0]] = b
+		}
+	}
 	for _, byTop := range []bool{false, true} {
 		levels, data := levelsOf(tree(), byTop)
 		files[fmt.Sprint("stream", byTop)] = buildStream(t, append(slices.Clone(levels), chunksOf(levels)), data, nil)
@@ -505,6 +518,53 @@ func FuzzPointer(f *testing.F) {
 		}
 		if again, _, err := parsePointer(fmt.Sprintf("OFFSETLENGTH(%d, %d)", s.off, s.size)); err != nil || again != s {
 			t.Fatalf("%q: %v, again %v, %v", text, s, again, err)
+		}
+	})
+}
+
+// FuzzChain: whatever the pointers say, the chain ends, and its tables lie in the file, apart from each
+// other.
+func FuzzChain(f *testing.F) {
+	levels, data := levelsOf(tree(), false)
+	tables := append(levels, chunksOf(levels))
+	for i := range 3 {
+		p := []string{"", "", ""} // as they are built
+		p[i] = "OFFSETLENGTH(500, 900)"
+		f.Add(p[0], p[1], p[2])
+		p[i] = "NULL"
+		f.Add(p[0], p[1], p[2])
+	}
+	f.Add("", "", "")
+	f.Fuzz(func(t *testing.T, a, b, c string) {
+		texts := []string{c, b, a} // the last table is built first
+		file := buildStream(t, tables, data, func(off, size int) string {
+			text := ""
+			if len(texts) > 0 {
+				text, texts = texts[0], texts[1:]
+			}
+			if text == "" {
+				text = fmt.Sprintf("OFFSETLENGTH(%d, %d)", off, size)
+			}
+			return text
+		})
+		container, _, err := openBytes(t.Context(), file)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatal(err)
+			}
+			return
+		}
+		defer container.Close()
+		s, ok := container.(*stream)
+		if !ok {
+			t.Fatalf("a %T", container)
+		}
+		for i, at := range s.chain {
+			for _, o := range s.chain[:i] {
+				if at.off < o.end() && o.off < at.end() || !at.in(headerSize, int64(len(file))) {
+					t.Fatalf("chain %v of %d bytes", s.chain, len(file))
+				}
+			}
 		}
 	})
 }
