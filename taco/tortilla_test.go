@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
@@ -741,5 +743,91 @@ func TestClasses(t *testing.T) {
 		if slices.Contains(got, "stac-tortilla") != stac || slices.Contains(got, "rai-tortilla") != rai {
 			t.Errorf("%s: %q", c.Path[0], got)
 		}
+	}
+}
+
+// uneven writes a Tortilla of two: the first holds files, the second is nested twice more.
+func uneven(t *testing.T) string {
+	t.Helper()
+	type row struct {
+		ID     string `parquet:"tortilla:id"`
+		Format string `parquet:"tortilla:file_format"`
+		Offset int64  `parquet:"tortilla:offset"`
+		Length int64  `parquet:"tortilla:length"`
+	}
+	b := make([]byte, 200)
+	var rows []row
+	for id, path := range map[string]string{"a": testdata(t, "tortilla/compiled_bytes.tortilla"), "b": plainNested(t)} {
+		inner, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows = append(rows, row{id, "TORTILLA", int64(len(b)), int64(len(inner))})
+		b = append(b, inner...)
+	}
+	slices.SortFunc(rows, func(x, y row) int { return strings.Compare(x.ID, y.ID) })
+	var footer bytes.Buffer
+	w := parquet.NewGenericWriter[row](&footer)
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	copy(b, "#y")
+	for i, v := range []int{len(b), footer.Len(), 1} {
+		binary.LittleEndian.PutUint64(b[2+8*i:], uint64(v))
+	}
+	path := filepath.Join(t.TempDir(), "uneven.tortilla")
+	if err := os.WriteFile(path, append(b, footer.Bytes()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// TestDeepLevels: a level that is not known when a nested Tortilla is opened can be asked for in every
+// way.
+func TestDeepLevels(t *testing.T) {
+	path := uneven(t)
+	if n := mustOpen(t, path).Levels(); n != 2 {
+		t.Fatalf("%d levels are known", n)
+	}
+	for _, sql := range []string{"SELECT count(*) FROM level3", `SELECT count(DISTINCT "l3:tortilla:offset") FROM l3`} {
+		tab, err := mustOpen(t, path).SQL(t.Context(), sql)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := tab.At(t.Context(), 0); err != nil || v.Int(0) == 0 {
+			t.Errorf("%s: %v, %v", sql, v, err)
+		}
+	}
+	for _, bad := range []string{"level4", "l4", "level03", "l-1", "level", "chunks"} {
+		if _, err := mustOpen(t, path).SQLTable(t.Context(), bad); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: %v", bad, err)
+		}
+	}
+	times, err := taco.ParseTimes("2020-01-01/2021-01-01")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mustOpen(t, path).Filter(t.Context(), taco.Filter{Times: &times, Level: 4}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "levels 0 to 3") {
+		t.Error(err)
+	}
+	d := mustOpen(t, path)
+	if e, err := d.Entry(t.Context(), 3, 3); err != nil || e.Path != "b/roi_1/t1/img" {
+		t.Error(e.Path, err)
+	}
+	n := 0
+	for _, err := range mustOpen(t, path).Leaves(t.Context(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		n++
+	}
+	if n != 4+4 {
+		t.Errorf("%d leaves", n)
+	}
+	if _, err := mustOpen(t, path).Verify(t.Context()); err != nil {
+		t.Error(err)
 	}
 }

@@ -43,7 +43,7 @@ type rows struct {
 	tbl              *table.Table
 	ids, formats     *table.Vector
 	offsets, lengths *table.Vector
-	roots            *table.Vector // nil where the table has none
+	roots            *table.Vector // nil where the table has none of text
 }
 
 func (t *rows) len() int { return t.tbl.Len() }
@@ -70,7 +70,7 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 		{&t.ids, colID, table.Text, false}, {&t.formats, colFormat, table.Text, false},
 		{&t.offsets, colOffset, table.Int64, false}, {&t.lengths, colLength, table.Int64, false}, {&t.roots, colRoot, table.Text, true},
 	} {
-		if c.optional && tbl.Index(c.name) < 0 {
+		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
 			continue
 		}
 		if *c.to, err = column(ctx, tbl, c.name, c.kind); err != nil {

@@ -69,7 +69,7 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			return nil, err
 		}
 		if t.roots == nil {
-			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off, "is not there")
+			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off, "is not there, or is no text")
 		}
 		if pointer, ok = t.tbl.Meta(pointerKey); !ok {
 			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is not there; a chain ends with NULL")
