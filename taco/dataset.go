@@ -52,9 +52,19 @@ func (d *Dataset) Close() error {
 type hierarchy interface{ PIT() *taco2.PIT }
 
 // sameHierarchy refuses containers whose trees differ: their rows mean different things.
-func (d *Dataset) sameHierarchy() error {
+func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, p := range d.parts {
 		first := d.parts[0]
+		if l, ok := p.(model.Lazy); ok && p.Levels() < first.Levels() {
+			if err := l.Deepen(ctx); err != nil {
+				return err
+			}
+		}
+		if l, ok := first.(model.Lazy); ok && first.Levels() < p.Levels() {
+			if err := l.Deepen(ctx); err != nil {
+				return err
+			}
+		}
 		same := p.Levels() == first.Levels() && p.IDColumn() == first.IDColumn()
 		a, isA := first.(hierarchy)
 		b, isB := p.(hierarchy)
@@ -120,7 +130,8 @@ func (d *Dataset) IDColumn() string {
 	return d.parts[0].IDColumn()
 }
 
-// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
+// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened. Of
+// nested Tortillas it is that of the first samples until the table of a deeper level was asked for.
 func (d *Dataset) Levels() int {
 	if len(d.parts) == 0 {
 		return 0
@@ -152,13 +163,16 @@ func (d *Dataset) level(ctx context.Context, k int) (*table.Table, []int, error)
 	if len(d.parts) == 0 {
 		return table.FromVectors(nil, nil), []int{0}, nil
 	}
+	if err := d.deepen(ctx, k); err != nil {
+		return nil, nil, err
+	}
 	if k < 0 || k >= d.Levels() {
 		return nil, nil, d.noLevel(k)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.levels == nil {
-		d.levels, d.bases = make([]*table.Table, d.Levels()), make([][]int, d.Levels())
+	for len(d.levels) <= k {
+		d.levels, d.bases = append(d.levels, nil), append(d.bases, nil)
 	}
 	if d.levels[k] == nil {
 		if err := d.concat(ctx, k); err != nil {
@@ -166,6 +180,18 @@ func (d *Dataset) level(ctx context.Context, k int) (*table.Table, []int, error)
 		}
 	}
 	return d.levels[k], d.bases[k], nil
+}
+
+// deepen finds out whether there is a level, where that is not known.
+func (d *Dataset) deepen(ctx context.Context, k int) error {
+	for _, p := range d.parts {
+		if l, ok := p.(model.Lazy); ok && k >= p.Levels() {
+			if err := l.Deepen(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (d *Dataset) concat(ctx context.Context, k int) error {
@@ -295,7 +321,13 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return bases[e.Part] + e.Row, nil
+	row := e.Row
+	if l, ok := d.parts[e.Part].(model.Lazy); ok {
+		if row, err = l.Settled(ctx, e.Level, row); err != nil {
+			return 0, err
+		}
+	}
+	return bases[e.Part] + row, nil
 }
 
 // Entry returns the sample of a row of a level, with its path.
@@ -358,5 +390,5 @@ func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 			return r, err
 		}
 	}
-	return r, nil
+	return r, d.verifyChunks(ctx, r)
 }

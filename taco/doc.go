@@ -3,13 +3,14 @@
 // next level. A sample is found by the path of its ids, and by conditions on its columns.
 //
 // Read are TACO 2 (the TACO specification 2.0.0, and what its writers of both generations make): ZIP,
-// FOLDER, __TACOCAT__ and .tacocat, TACOLLECTION.json, and lists of these. Not read yet: Tortilla and
-// TACO 0.2. Remote containers come through the source.Opener that is passed.
+// FOLDER, __TACOCAT__ and .tacocat, TACOLLECTION.json; Tortilla 0.5.0 and TACO 0.2.0, streaming ones too,
+// whole or in parts; and lists of these. Remote containers come through the source.Opener that is passed.
 //
 //	ds, err := taco.Open(ctx, &source.Files{}, []string{"data.tacozip"}, taco.Options{})
 //	rows, err := ds.Filter(ctx, taco.Filter{Box: &box})
 //	e, err := ds.Resolve(ctx, "roi_1/image")   // e.URI, e.Offset, e.Size
 //
 // Rows of a level are counted from 0 in the order they are stored, in the order of the files.
+// Of a streaming TACO, the chunks of a raster have paths too, "img1/lrf::2".
 // Placeholders ("padding", __TACOPAD__N) count as rows, but are not visible: no path leads to them.
 package taco

@@ -57,6 +57,9 @@ func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
+	if err := d.deepen(ctx, f.Level); err != nil {
+		return nil, err
+	}
 	if f.Level < 0 || f.Level >= d.Levels() {
 		return nil, d.noLevel(f.Level)
 	}

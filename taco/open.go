@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -66,7 +67,7 @@ const (
 	tacocatFolder
 	folderFormat
 	tacollection
-	tortilla
+	tortillaFormat
 )
 
 // headBytes is what is read to tell formats apart, and what their headers fit in.
@@ -96,7 +97,7 @@ func tellBytes(head []byte) format {
 	case bytes.HasPrefix(head, []byte("TACOCAT\x00")):
 		return tacocatFile
 	case bytes.HasPrefix(head, []byte("#y")), bytes.HasPrefix(head, []byte("WX")):
-		return tortilla
+		return tortillaFormat
 	case bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")):
 		return tacollection
 	}
@@ -153,7 +154,10 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 		return nil, err
 	}
 	d.parts = parts
-	if err := d.sameHierarchy(); err != nil {
+	if err = d.sameHierarchy(ctx); err == nil {
+		err = d.wholeSets()
+	}
+	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	for k := 0; o.Mode == table.Strict && len(parts) > 1 && k < d.Levels(); k++ {
@@ -207,6 +211,9 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		if in := catalogIn(ctx, d.opener, uri); in != "" {
 			return d.openOne(ctx, in, o, listed)
 		}
+		if set := partsOf(ctx, d.opener, uri); set != nil {
+			return d.open(ctx, set, o, listed)
+		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported {
 			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is no container: neither COLLECTION.json nor METADATA is in it")
 		}
@@ -232,7 +239,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		}
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is named by another one")
 		err = errors.Join(fault.WithFile(err, uri), r.Close())
-	case tortilla:
+	case tortillaFormat:
 		c, err = openTortilla(ctx, d.opener, uri, r, head, o.Limits)
 	default:
 		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of none"), uri), r.Close())
@@ -271,9 +278,8 @@ func notFound(err error) error {
 }
 
 // openTortilla opens a Tortilla, or a TACO of version 0.2. It closes r where it fails.
-func openTortilla(_ context.Context, _ source.Opener, uri string, r source.Reader, _ []byte, _ Limits) (model.Container, error) {
-	err := fault.New(fault.Unsupported, "header", 0, "Tortilla and TACO before version 2 are not read yet")
-	return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+func openTortilla(ctx context.Context, _ source.Opener, uri string, r source.Reader, head []byte, l Limits) (model.Container, error) {
+	return tortilla.Open(ctx, uri, r, head, l)
 }
 
 // parent returns the folder that a path lies in.

@@ -18,14 +18,21 @@ const Separator = "::"
 func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
 
 // Opener opens samples of containers beside what its base opens: names with Separator are taken apart,
-// and the reader is of the sample's bytes alone. The zero value of Options is ready. It is safe for
-// concurrent use.
+// and the reader is of the sample's bytes alone. A chunk ("data.taco::img1/lrf::2") is opened as a TIFF of
+// its own, whose bytes but for the header are the chunk's: reading it takes one range. The zero value of
+// Options is ready. It is safe for concurrent use.
 type Opener struct {
 	Base    source.Opener
 	Options Options
 
 	mu    sync.Mutex
-	found map[string]Entry // by name; no more than maxFound
+	found map[string]found // by name; no more than maxFound
+}
+
+// found is where a sample is, and of a chunk the header that is put before it.
+type found struct {
+	Entry
+	head []byte
 }
 
 // maxFound bounds the places of samples that an Opener remembers.
@@ -48,27 +55,35 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 		}
 		o.mu.Lock()
 		if o.found == nil || len(o.found) >= maxFound {
-			o.found = map[string]Entry{}
+			o.found = map[string]found{}
 		}
 		o.found[uri] = e
 		o.mu.Unlock()
 	}
-	return Section(ctx, o.Base, e)
+	r, err := Section(ctx, o.Base, e.Entry)
+	if err == nil && e.head != nil {
+		r = &headed{r, e.head}
+	}
+	return r, err
 }
 
-func (o *Opener) find(ctx context.Context, container, path string) (Entry, error) {
+func (o *Opener) find(ctx context.Context, container, path string) (found, error) {
 	d, err := Open(ctx, o.Base, []string{container}, o.Options)
 	if err != nil {
-		return Entry{}, err
+		return found{}, err
 	}
 	e, err := d.Resolve(ctx, path)
 	if err = errors.Join(err, d.Close()); err != nil {
-		return Entry{}, err
+		return found{}, err
+	}
+	if e.Of != nil {
+		head, err := openChunk(ctx, o.Base, e)
+		return found{e, head}, err
 	}
 	if e.Kind == Folder {
-		return Entry{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and has no bytes"), container)
+		return found{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and has no bytes"), container)
 	}
-	return e, nil
+	return found{Entry: e}, nil
 }
 
 // Section opens a sample's bytes: a reader whose offset 0 is their first.

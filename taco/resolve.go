@@ -168,8 +168,8 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 		for more := true; more; {
 			n, rest, err := d.step(ctx, groups, key)
 			if err != nil {
-				if c, cerr := d.chunk(ctx, groups, e.Path, key); cerr == nil {
-					return c, nil
+				if c, ok, cerr := d.chunk(ctx, groups, e.Path, key); ok {
+					return c, cerr
 				}
 				return Entry{}, fault.WithFile(fault.WithPart(err, partName(e.Path), fault.NoOffset), d.name())
 			}
@@ -231,6 +231,9 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	if s.n == 0 {
 		return node{}, false, nil
 	}
+	if l, ok := p.(model.Lazy); ok && s.rows != nil {
+		return d.findLazy(ctx, s, l, id)
+	}
 	t, err := p.Table(ctx, s.of.level+1)
 	if err != nil {
 		return node{}, false, err
@@ -260,6 +263,21 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	n := s.node(at)
 	pad, err := p.Padding(ctx, n.level, n.row)
 	return n, !pad && err == nil, err
+}
+
+// findLazy is find where the table of the level may not be read yet.
+func (d *Dataset) findLazy(ctx context.Context, s *siblings, l model.Lazy, id string) (node, bool, error) {
+	for i := range s.n {
+		n := s.node(i)
+		have, err := l.ID(ctx, n.level, n.row)
+		if err != nil {
+			return node{}, false, err
+		}
+		if string(have) == id {
+			return n, true, nil
+		}
+	}
+	return node{}, false, nil
 }
 
 // indexOf returns the positions of the ids of siblings, of equal ones the first; nil where it does not
@@ -334,24 +352,42 @@ func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) e
 	return fault.New(fault.NotFound, "", fault.NoOffset, "no id %q; there are %s", key, strings.Join(ids, ", "))
 }
 
-// chunk returns the chunk that the end of a key names, "lrf::3", of the sample before it.
-func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key string) (Entry, error) {
-	id, name, ok := cutLast(key, "::")
-	if !ok {
-		return Entry{}, fault.NotFound
+// chunk returns the chunk that the end of a key names, "lrf::3": of the sample before it, or of the root
+// that the folder is by its path. ok is false where the key names none.
+func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key string) (e Entry, ok bool, err error) {
+	id, name, ok := cutLast(key, Separator)
+	if !ok || len(groups) == 0 {
+		return e, false, nil
 	}
+	part := groups[0].of.part
 	n, rest, err := d.step(ctx, groups, id)
-	if err != nil || rest != "" {
-		return Entry{}, fault.NotFound
+	if err == nil && rest == "" {
+		part = n.part
 	}
-	c, ok := d.parts[n.part].(model.Chunker)
+	c, ok := d.parts[part].(model.Chunker)
 	if !ok {
-		return Entry{}, fault.NotFound
+		return e, false, nil
 	}
-	e, err := c.Chunk(ctx, n.level, n.row, name)
-	e.Part = n.part
-	e.Path = strings.TrimPrefix(folder+"/"+key, "/")
-	return e, err
+	if err == nil && rest == "" {
+		e, err = c.Chunk(ctx, n.level, n.row, name)
+	} else {
+		e, err = c.NamedChunk(ctx, folder, key)
+		if fault.KindOf(err) == fault.NotFound {
+			return e, false, nil
+		}
+	}
+	if err != nil {
+		return e, true, err
+	}
+	e.Part, e.Path = part, strings.TrimPrefix(folder+"/"+key, "/")
+	of := node{part, e.Of.Level, e.Of.Row}
+	above, err := d.pathAbove(ctx, of)
+	if err != nil {
+		return e, true, err
+	}
+	sample, err := d.entry(ctx, of, above)
+	e.Of = &sample
+	return e, true, err
 }
 
 func cutLast(s, sep string) (before, after string, ok bool) {

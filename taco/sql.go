@@ -27,31 +27,38 @@ func (d *Dataset) SQLTables() []string {
 	for k := range d.Levels() {
 		names = append(names, fmt.Sprintf("l%d", k))
 	}
+	if d.hasChunks() {
+		names = append(names, "chunks")
+	}
 	return names
 }
 
 // SQLTable returns a table by its name, without regard to case. data, level1, … have the rows and
 // columns that are stored, padding included; level0 is data. lK has a row for each row of level K,
-// with the columns of it and of its parents, named "l0:id", "l1:id", …
+// with the columns of it and of its parents, named "l0:id", "l1:id", … A streaming TACO has chunks too.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*table.Table, error) {
 	switch low := strings.ToLower(name); {
 	case low == "data":
 		return d.Level(ctx, 0)
-	case strings.HasPrefix(low, "level"):
-		if k, ok := d.levelNumber(low[len("level"):]); ok {
-			return d.Level(ctx, k)
-		}
+	case low == "chunks" && d.hasChunks():
+		return d.chunks(ctx)
 	case strings.HasPrefix(low, "l"):
-		if k, ok := d.levelNumber(low[1:]); ok {
-			return d.withParents(ctx, k)
+		get, digits := d.withParents, low[1:]
+		if rest, ok := strings.CutPrefix(low, "level"); ok {
+			get, digits = d.Level, rest
+		}
+		k, err := strconv.Atoi(digits)
+		if err != nil || digits != strconv.Itoa(k) || k < 0 {
+			break
+		}
+		if err := d.deepen(ctx, k); err != nil {
+			return nil, err
+		}
+		if k < max(d.Levels(), 1) {
+			return get(ctx, k)
 		}
 	}
 	return nil, query.NoTable(name, d.SQLTables())
-}
-
-func (d *Dataset) levelNumber(s string) (int, bool) {
-	k, err := strconv.Atoi(s)
-	return k, err == nil && k >= 0 && k < max(d.Levels(), 1) && s == strconv.Itoa(k)
 }
 
 // withParents returns a level's rows, each behind the rows of the levels above that it belongs to.

@@ -17,6 +17,8 @@ type Pooled struct {
 	Max  []float64 `json:"max"`
 	// Samples is the number of rows with statistics.
 	Samples int `json:"samples"`
+
+	pixels float64 // of one band
 }
 
 // statsColumns are the columns of the STATS extension, and those that may hold the shape
@@ -180,7 +182,7 @@ func numbers(v *table.Vector, row int) (list []float64, ok bool) {
 }
 
 func (p *pool) pooled() *Pooled {
-	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n}
+	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n, pixels: p.weight}
 	for b := range p.sum {
 		mean := p.sum[b] / p.weight
 		out.Mean = append(out.Mean, mean)

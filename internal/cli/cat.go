@@ -46,7 +46,10 @@ A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x
 "b y x", "(y x) b", "n (b y x)", or two-sided, "b (y p) (x q) -> (y x) (b p q)" with --size p=8
 --size q=8. Axes that it leaves out must have length 1.
 
-A path may point into a container: data.tacozip::roi_1/image.
+A path may point into a container, data.tacozip::roi_1/image, and of a streaming TACO to a chunk,
+data.taco::roi_1/lrf::2: the part of the image that the chunk covers. Bands can then be picked by
+the names that the container's collection has, --b B04,B03,B02; of any file by those of a sensor
+whose bands it has all, --b "sentinel2msi[B04, B03, B02]".
 
 Formats: sha256 prints one line of JSON with shape, dtype and the hash of the little-endian bytes
 in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
@@ -73,12 +76,22 @@ in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
 }
 
 func (f *catFlags) run(ctx context.Context, s streams, paths []string) error {
+	files := &source.Files{}
+	defer files.Close()
+	bands, err := namedBands(ctx, files, f.b, paths)
+	if err != nil {
+		return err
+	}
+	if bands != nil {
+		f.b = ""
+	}
 	o, err := f.options(paths)
 	if err != nil {
 		return err
 	}
-	files := &source.Files{}
-	defer files.Close()
+	if bands != nil {
+		o.B = loader.Selection{List: bands}
+	}
 	o.Options.Opener = inContainers(files)
 	a, err := loader.Read(ctx, paths, o)
 	if err != nil {

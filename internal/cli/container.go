@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
@@ -20,7 +22,13 @@ type containerInfo struct {
 	Title   string      `json:"title,omitempty"`
 	Tasks   []string    `json:"tasks,omitempty"`
 	Extent  *extentInfo `json:"extent,omitempty"`
-	Levels  []levelInfo `json:"levels"`
+	// Partitions is the number of files that a Tortilla says it is split into.
+	Partitions int         `json:"partitions,omitempty"`
+	Classes    []string    `json:"classes,omitempty"` // of level 0
+	Sensor     string      `json:"sensor,omitempty"`
+	Bands      []string    `json:"bands,omitempty"`
+	Chunks     int         `json:"chunks,omitempty"` // that have a row of their own
+	Levels     []levelInfo `json:"levels"`
 }
 
 type extentInfo struct {
@@ -31,6 +39,7 @@ type extentInfo struct {
 type levelInfo struct {
 	Rows    int          `json:"rows"`
 	Padding int          `json:"padding"`
+	Classes []string     `json:"classes,omitempty"`
 	Columns []columnInfo `json:"columns"`
 }
 
@@ -51,7 +60,23 @@ func inspectContainer(ctx context.Context, files source.Opener, path string) (*c
 		i.Files = parts
 	}
 	i.collection(d.Collection())
-	for k := range d.Levels() {
+	i.Partitions = d.Partitions()
+	if sensor, ok, err := d.Sensor(); err != nil {
+		return nil, err
+	} else if ok {
+		i.Sensor = sensor.Name
+		for _, b := range sensor.Bands {
+			i.Bands = append(i.Bands, b.Name)
+		}
+	}
+	if slices.Contains(d.SQLTables(), "chunks") {
+		t, err := d.SQLTable(ctx, "chunks")
+		if err != nil {
+			return nil, err
+		}
+		i.Chunks = t.Len()
+	}
+	for k := 0; k < d.Levels(); k++ { // the levels of a nested Tortilla may turn out to be more
 		t, err := d.Level(ctx, k)
 		if err != nil {
 			return nil, err
@@ -60,7 +85,10 @@ func inspectContainer(ctx context.Context, files source.Opener, path string) (*c
 		if err != nil {
 			return nil, err
 		}
-		l := levelInfo{Rows: t.Len(), Padding: t.Len() - len(visible)}
+		l := levelInfo{Rows: t.Len(), Padding: t.Len() - len(visible), Classes: taco.Classes(t)}
+		if k == 0 {
+			i.Classes = l.Classes
+		}
 		for _, c := range t.Columns() {
 			l.Columns = append(l.Columns, columnInfo{c.Name, c.Type.String()})
 		}
@@ -80,6 +108,10 @@ func (i *containerInfo) collection(doc json.RawMessage) {
 			_ = json.Unmarshal(raw, to) // a hint for people
 		}
 	}
+	var task string // TACO 0.2 has one
+	if raw, ok := fields["task"]; ok && json.Unmarshal(raw, &task) == nil && task != "" {
+		i.Tasks = append(i.Tasks, task)
+	}
 }
 
 func printContainer(w io.Writer, c *containerInfo) error {
@@ -96,6 +128,15 @@ func printContainer(w io.Writer, c *containerInfo) error {
 		if x.Temporal != nil {
 			s.line("times", "%s", clean(fmt.Sprint(x.Temporal)))
 		}
+	}
+	if c.Partitions > 1 {
+		s.line("parts", "%d files", c.Partitions)
+	}
+	s.line("class", "%s", strings.Join(c.Classes, ", "))
+	s.line("sensor", "%s", clean(c.Sensor))
+	s.line("bands", "%s", clean(strings.Join(c.Bands, ", ")))
+	if c.Chunks > 0 {
+		s.line("chunks", "%d", c.Chunks)
 	}
 	for _, f := range c.Files {
 		s.line("file", "%s", clean(f))

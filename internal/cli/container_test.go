@@ -18,6 +18,7 @@ func container(t *testing.T, path string) string {
 func TestContainerCommands(t *testing.T) {
 	zip := container(t, "taco-v2/spec200/codec_snappy.tacozip")
 	a, b, c := container(t, "taco-v2/spec200/concat_a.tacozip"), container(t, "taco-v2/spec200/concat_b.tacozip"), container(t, "taco-v2/current/three_level.tacozip")
+	flat, stream := container(t, "tortilla/flat_bytes.tortilla"), container(t, "taco-v1/stream_n2_top.taco")
 	for _, x := range []struct {
 		args string
 		code int
@@ -59,6 +60,35 @@ func TestContainerCommands(t *testing.T) {
 		{"verify " + container(t, "bad/zip_slip.tacozip"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata " + zip, 1, "", "stats:mean"},
 		{"stats --component x " + zip, 2, "", "--from-metadata"},
+		{"stats --where id='a' " + zip, 2, "", "--from-metadata"},
+		{"ls " + flat, 0, "lima-0\tFILE", ""},
+		{"ls --where \"tortilla:data_split\"='train' --format json " + flat, 0, `"tortilla:id":"ñandú-1"`, ""},
+		{"ls --level 1 " + flat, 1, "", "level1: levels 0 to 0 are there: not found"},
+		{"ls " + flat + " " + stream, 1, "", "hierarchy"},
+		{"ls --level 2 " + stream, 0, "roi_1/t1/t1-img\tFILE", ""},
+		{"sql SELECT\tcount(*)\tFROM\tchunks " + stream, 0, "104", ""},
+		{"sql SELECT\tcount(*)\tFROM\tchunks " + flat, 1, "", "not found"},
+		{"locate --format json " + stream + " roi_1 t0", 0, `"ids":["t0-img"]`, ""},
+		{"locate " + stream + " roi_1 t1-img::4", 0, "/vsisubfile/205456_1486,", ""},
+		{"locate " + stream + " roi_1/t1/t1-img::4", 0, "/vsisubfile/205456_1486,", ""},
+		{"locate " + stream + " roi_1 t1-img::64", 1, "", "not found"},
+		{"cat " + stream + "::roi_1/t0/t0-img::15", 0, `"shape":[1,64,64],"dtype":"uint16"`, ""},
+		{"cat " + stream + "::roi_1/t0/t0-img::99", 1, "", "not found"},
+		{"cat --b B02,B01 " + stream + "::roi_1/t0/t0-img", 1, "", "names no sensor"},
+		{"cat --b sentinel2msi[B03,B01] " + stream + "::roi_1/t0/t0-img", 0, `"shape":[2,128,128]`, ""},
+		{"cat --b nosensor[B03] " + stream + "::roi_1/t0/t0-img", 2, "", "no sensor"},
+		{"cat --b sentinel2msi[B99] " + stream + "::roi_1/t0/t0-img", 1, "", `no band "B99"`},
+		{"cat --b B02 " + zip, 2, "", "--b"},
+		{"info " + stream, 0, "chunks         104", ""},
+		{"info " + stream + "::roi_1/t0/t0-img::15", 0, "1 × 64 × 64 uint16", ""},
+		{"info " + zip + "::roi_qs1/image", 0, "4 × 64 × 64", ""},
+		{"info --json " + flat, 0, `"kind":"Tortilla 0.5"`, ""},
+		{"verify " + stream + " " + flat, 0, `"containers":2`, ""},
+		{"verify " + container(t, "tortilla"), 0, `"containers":4`, ""},
+		{"verify " + container(t, "bad/stream_cycle_two.taco"), 1, `"faulty":1`, "corrupt"},
+		{"stats --from-metadata --component t0-img " + stream, 0, `"fields":{"t0-img":`, ""},
+		{"stats --from-metadata --component nope " + stream, 1, "", "not found"},
+		{"stats --from-metadata --where \"tortilla:id\"='none' " + stream, 1, "", "not found"},
 	} {
 		r := chaski(t.Context(), strings.Split(x.args, " ")...)
 		if r.code != x.code || !strings.Contains(r.out, x.out) || !strings.Contains(r.err, x.err) {
@@ -93,5 +123,39 @@ func TestLeavesOfChosenSamples(t *testing.T) {
 	}
 	if !slices.Equal(got, want) {
 		t.Errorf("%q, want %q", got, want)
+	}
+}
+
+// TestStatisticsOfMetadata: what --from-metadata prints is taken by normalisers, and is of the samples
+// that are chosen.
+func TestStatisticsOfMetadata(t *testing.T) {
+	path := container(t, "taco-v1/stream_n2_top.taco")
+	var all, one struct {
+		Samples int
+		Mean    []float64
+		Fields  map[string]struct {
+			DType string
+			Bands []struct {
+				Count uint64
+				Mean  float64
+			}
+		}
+	}
+	for where, to := range map[string]any{"": &all, `"tortilla:id" = 'roi_1'`: &one} {
+		r := chaski(t.Context(), "stats", "--from-metadata", "--component", "t0-img", "--where", where, path)
+		if r.code != 0 {
+			t.Fatal(r.err)
+		}
+		if err := json.Unmarshal([]byte(r.out), to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// Shapes are (4, 64, 128) and (4, 128, 128).
+	a, b := all.Fields["t0-img"], one.Fields["t0-img"]
+	if all.Samples != 2 || one.Samples != 1 || a.DType != "uint16" || a.Bands[0].Count != 3*64*128 || b.Bands[0].Count != 128*128 || len(a.Bands) != 4 {
+		t.Errorf("%+v\n%+v", all, one)
+	}
+	if all.Mean[0] != a.Bands[0].Mean || all.Mean[0] == one.Mean[0] {
+		t.Errorf("%v, %v", all.Mean, one.Mean)
 	}
 }

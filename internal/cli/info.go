@@ -26,8 +26,9 @@ func newInfo(s streams) *cobra.Command {
 		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
 compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
 profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
-tables (rows and columns), CSV files, folders (counts), TACO containers (levels with their rows and
-columns), TileDB arrays (schema and fragments). With --json: one line of JSON a path.`,
+tables (rows and columns), CSV files, folders (counts), TACO containers and Tortillas (levels with
+their rows and columns, classes, sensor and bands), and what a path in one leads to, TileDB arrays
+(schema and fragments). With --json: one line of JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
@@ -52,7 +53,7 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 }
 
 // infoOf describes one path.
-func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
+func infoOf(ctx context.Context, s streams, files *source.Files, path string, asJSON bool) error {
 	if tiledb.IsArray(path) {
 		return infoArray(ctx, s, path, asJSON)
 	}
@@ -66,7 +67,7 @@ func infoOf(ctx context.Context, s streams, files source.Opener, path string, as
 		}
 		return printContainer(s.out, c)
 	}
-	f, err := loader.Inspect(ctx, path, loader.Options{})
+	f, err := loader.Inspect(ctx, path, loader.Options{Opener: inContainers(files)})
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,8 @@ func newLocate(s streams) *cobra.Command {
 		Use:   "locate [flags] CONTAINER KEY...",
 		Short: "Tell where a sample's bytes are, or what a folder holds",
 		Long: `Follow keys from level 0 of a container down: ids, or #N for a position among the visible
-siblings, counted from 0. A key that is no id is taken as a path of ids.
+siblings, counted from 0. A key that is no id is taken as a path of ids. A chunk of a streaming
+TACO is the last key, as lrf::2.
 
 Of a file, its byte range is told as GDAL's path, /vsisubfile/OFFSET_SIZE,FILE, or the file's own
 path; of a folder, the ids of its children and the columns they have. With --format json:

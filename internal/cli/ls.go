@@ -84,16 +84,21 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.where, "where", "", "`CONDITION` on the columns, in SQL")
+	f.addFilters(fl)
 	fl.StringVar(&f.orderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
+	fl.IntVar(&f.limit, "limit", -1, "most rows (default: all)")
+	fl.IntVar(&f.offsetRows, "offset", 0, "rows passed over")
+}
+
+// addFilters adds the flags that say which samples there are, not in which order or number.
+func (f *filterFlags) addFilters(fl *pflag.FlagSet) {
+	fl.StringVar(&f.where, "where", "", "`CONDITION` on the columns, in SQL")
 	fl.StringVar(&f.bbox, "bbox", "", "`W,S,E,N`: samples whose geometry intersects the box")
 	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry does not leave the box")
 	fl.StringVar(&f.geometry, "geometry-col", "", "column of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
 	fl.StringVar(&f.datetime, "datetime", "", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
 	fl.StringVar(&f.timeCol, "time-col", "", "column of times (default: istac:time_start or stac:time_start)")
 	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime look at; samples of level 0 above them are chosen")
-	fl.IntVar(&f.limit, "limit", -1, "most rows (default: all)")
-	fl.IntVar(&f.offsetRows, "offset", 0, "rows passed over")
 }
 
 // filter returns the filter that the flags describe, nil if none does.
@@ -157,8 +162,10 @@ func newLs(s streams) *cobra.Command {
 		Use:   "ls [flags] CONTAINER...",
 		Short: "List the samples of containers",
 		Long: `List the rows of a level of TACO containers (ZIP, folder, __TACOCAT__, .tacocat,
-TACOLLECTION.json), or with --leaves every sample that has bytes, with its path and byte range.
-Several containers are listed one after the other.
+TACOLLECTION.json, .taco) and Tortillas, or with --leaves every sample that has bytes, with
+its path and byte range. Several containers are listed one after the other. Of a Tortilla in
+parts, all parts are named, or one, or the whole as data.tortilla for data.0000.part.tortilla
+and so on.
 
 With --format json: one line of JSON a row, with all columns that are stored, or a leaf:
 {"path","offset","size"} and with --sha256 "sha256"; the offset is null where a sample is a file.`,

@@ -28,7 +28,8 @@ func newSQL(s streams) *cobra.Command {
 		Short: "Run a SELECT over the tables of containers",
 		Long: `Run one SELECT over the tables of TACO containers: data, level1, … have the columns that are
 stored; l0, l1, … have a row for each row of that level, with the columns of all levels up to it,
-named "l0:id", "l1:id", … A plain scan keeps the order in the file.
+named "l0:id", "l1:id", … A streaming TACO has chunks too. A plain scan keeps the order in the
+file.
 
 This command runs the usual SELECT: WHERE, JOIN … ON, GROUP BY, HAVING, ORDER BY, LIMIT, with the
 meaning that it has in DuckDB. The command chaski-full has DuckDB itself for everything else.

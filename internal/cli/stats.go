@@ -6,8 +6,10 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/taco"
 )
 
@@ -21,6 +23,7 @@ type statsFlags struct {
 	component string
 	format    string
 	base      string
+	filter    filterFlags // of samples of level 0, for --from-metadata
 }
 
 func newStats(s streams) *cobra.Command {
@@ -34,7 +37,10 @@ greatest value, percentiles and histogram of the samples that are not nodata. Py
 and 'chaski bench' take the file with --stats.
 
 With --from-metadata the dataset is a container whose rows hold statistics (stats:mean, ...): those of
-the deepest level are pooled band by band, each row by its number of pixels.`,
+the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
+the container's histograms, where it has them. --where, --bbox and --datetime choose samples of level 0
+as for 'chaski ls'. Besides "mean", "std", "min" and "max" of all components together, the JSON has
+"fields", one a component, as without --from-metadata.`,
 		Example: `  chaski stats -o stats.json chips/
   chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/`,
 		Args: exactlyOne("DATASET"),
@@ -42,8 +48,8 @@ the deepest level are pooled band by band, each row by its number of pixels.`,
 			if f.metadata {
 				return f.pooled(cmd.Context(), s, args[0])
 			}
-			if f.component != "*" {
-				return usagef("--component goes with --from-metadata")
+			if f.component != "*" || f.filter.where != "" || f.filter.bbox != "" || f.filter.datetime != "" {
+				return usagef("--component, --where, --bbox and --datetime go with --from-metadata")
 			}
 			return f.run(cmd.Context(), s, args[0])
 		},
@@ -56,6 +62,7 @@ the deepest level are pooled band by band, each row by its number of pixels.`,
 	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics that a container's rows hold, and read no pixel")
 	fl.StringVar(&f.component, "component", "*", "with --from-metadata: `ID` of the samples of the deepest level that count (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
+	f.filter.addFilters(fl)
 	fl.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
 	return cmd
 }
@@ -72,11 +79,56 @@ func (f *statsFlags) pooled(ctx context.Context, s streams, path string) error {
 		return err
 	}
 	defer d.Close()
-	p, err := d.Pool(ctx, f.component, nil)
+	keep, err := f.keep(ctx, d)
 	if err != nil {
 		return err
 	}
-	return writeFile(f.out, s.out, func(w io.Writer) error { return printJSON(w, p) })
+	r, err := d.Report(ctx, f.component, keep)
+	if err != nil {
+		return err
+	}
+	out := pooledReport{Report: r, Samples: r.Samples}
+	// Components of other numbers of bands have no statistics in common.
+	if out.Pooled, err = d.Pool(ctx, f.component, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
+		return err
+	}
+	return writeFile(f.out, s.out, func(w io.Writer) error { return printJSON(w, out) })
+}
+
+// pooledReport is what --from-metadata prints: a report, and the numbers of all components together.
+type pooledReport struct {
+	*stats.Report
+	*taco.Pooled
+	Samples int64 `json:"samples"`
+}
+
+// keep returns which samples of level 0 the flags choose; nil: all.
+func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) bool, error) {
+	only, err := f.filter.filter()
+	if err != nil || only == nil && f.filter.where == "" {
+		return nil, err
+	}
+	var rows []int
+	if only != nil {
+		rows, err = d.Filter(ctx, *only)
+	} else {
+		rows, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	t, err := d.Level(ctx, 0)
+	if err == nil {
+		rows, err = chooseRows(ctx, t, rows, f.filter.where, "")
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, d.Parts()[0])
+	}
+	chosen := make(map[int]bool, len(rows))
+	for _, row := range rows {
+		chosen[row] = true
+	}
+	return func(row int) bool { return chosen[row] }, nil
 }
 
 func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {

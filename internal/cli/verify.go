@@ -16,9 +16,10 @@ func newVerify(s streams) *cobra.Command {
 		Short: "Check files wholly",
 		Long: `Check files wholly: structure, every tile, strip or frame decoded, every checksum verified.
 Of a catalog every row's file is checked, and that the row's index is the file's. Of a TACO container
-ids, tree, tables and the place of every sample are checked, pixels are not. Of a TileDB array every
-tile of every fragment is decoded (the key of encrypted ones: see 'chaski array'). Folders are walked
-for .tif, .tiff, .rumi, .zl, .parquet and .tacozip files and for arrays.
+or Tortilla ids, tree, tables and the place of every sample are checked, pixels are not. Of a TileDB
+array every tile of every fragment is decoded (the key of encrypted ones: see 'chaski array').
+Folders are walked for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
+for arrays.
 
 One line of JSON tells how many files, rows of catalogs, chunks and decoded bytes were checked, and
 lists the fault of every file that has one. The exit code is 1 if there is any; stderr then has the

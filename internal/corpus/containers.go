@@ -37,6 +37,15 @@ type Container struct {
 	Keys                     []any
 	VSI                      string
 	FrameIDs                 []string `json:"frame_ids"`
+	// Of pooled statistics, of a chunk, of a decoded sample.
+	Component           string
+	Mean, Std, Min, Max []float64
+	Root, ID            string
+	Offset, Size        int64
+	Bytes               string `json:"sha256"`
+	Pixels              string `json:"sha256_le_bands_rows_cols"` // little-endian, (bands, rows, columns)
+	Shape               []int
+	DType               string
 
 	// Of type bad.
 	Base, Wrong, Expect string

@@ -512,9 +512,11 @@ func (p *footerParser) keyValue() {
 			p.skip(typ)
 		}
 	})
-	if p.kept += 64 + len(k) + len(v); p.kept > maxKeyValue || p.err != nil {
-		return
+	size := 64 + len(k) + len(v)
+	if p.err != nil || size > maxKeyValue-p.kept {
+		return // a large one does not keep the small ones out
 	}
+	p.kept += size
 	if p.f.Meta == nil {
 		p.f.Meta = map[string]string{}
 	}

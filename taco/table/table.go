@@ -51,6 +51,15 @@ func FromVectors(names []string, vectors []*Vector) *Table {
 // Len returns the number of rows.
 func (t *Table) Len() int { return t.n }
 
+// Meta returns an entry of the key-value metadata of the Parquet object that the table was read from.
+func (t *Table) Meta(key string) (value string, ok bool) {
+	if t.pages == nil {
+		return "", false
+	}
+	value, ok = t.pages.f.Meta[key]
+	return value, ok
+}
+
 // Columns returns the columns. The slice must not be changed.
 func (t *Table) Columns() []Column { return t.cols }
 

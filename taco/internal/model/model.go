@@ -46,6 +46,10 @@ type Entry struct {
 	// Part is the number of the container in a dataset of several; Level and Row are the place of the
 	// sample's row in that container's tables.
 	Part, Level, Row int
+	// Of is the sample that a chunk is of, nil for what is no chunk, and Number the chunk's number in the
+	// order of the sample's own index.
+	Of     *Entry
+	Number int
 }
 
 // Container is one opened container. Rows of a level are counted from 0 in the order they are stored,
@@ -83,6 +87,22 @@ type Chunker interface {
 	// Chunk returns the chunk of a name below a sample ("10" of "roi_0::10"), or fault.NotFound. The
 	// entry's bytes are the compressed chunk.
 	Chunk(ctx context.Context, level, row int, name string) (Entry, error)
+	// NamedChunk returns the chunk that the container stores under a root and an id ("roi_0/t0" and
+	// "lrf::3"), or fault.NotFound.
+	NamedChunk(ctx context.Context, root, id string) (Entry, error)
+	// Chunks returns the table of the chunks.
+	Chunks(ctx context.Context) (*table.Table, error)
+}
+
+// Lazy is a container that reads the children of one sample without those of the others. The rows that
+// its Children returns may then be provisional: they are good for calls of this container alone.
+type Lazy interface {
+	// ID returns the id of a row, provisional or not.
+	ID(ctx context.Context, level, row int) ([]byte, error)
+	// Settled returns the row of the level's table for a provisional one.
+	Settled(ctx context.Context, level, row int) (int, error)
+	// Deepen finds out how many levels there are, if that is not known. Levels may grow.
+	Deepen(ctx context.Context) error
 }
 
 // Limits bound what one container may cost.

@@ -167,7 +167,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 
 func known(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
-	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip":
+	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
 		return true
 	}
 	return false
