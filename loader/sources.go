@@ -225,13 +225,13 @@ func compacted(m json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// Places returns the places of all that a spec reads, which are not part of the spec hash: of one source its
-// path.
+// Places returns the places of all that a spec reads, and what its sources are called: what the spec hash does
+// not cover and an engine needs. Of one source it is its path.
 func (s Spec) Places() string {
 	var b strings.Builder
 	_ = s.walk(func(src Source, depth int) error {
 		if depth > 0 {
-			b.WriteByte(0)
+			b.WriteString("\x00" + src.Name + "\x00")
 		}
 		b.WriteString(src.Source)
 		if src.Sampler != nil && src.Sampler.Weights != "" {

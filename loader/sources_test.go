@@ -516,3 +516,33 @@ func TestFilledSpecsGoRound(t *testing.T) {
 		}
 	}
 }
+
+// TestGroups: tickets have one group if and only if their first positions are in one pool.
+func TestGroups(t *testing.T) {
+	tabs := sampledTables()
+	e := openMixed(t, fixedSpecs()["tiles"], tabs, 1)
+	spec, pools := e.Spec(), map[int64]shuffle.Pool{}
+	for epoch := range uint64(3) {
+		for step := range e.Steps() {
+			tk := shuffle.StepTicket(epoch, step, 5, 0, 1)
+			pool, ok := e.Plan().PoolOf(epoch, tk.First)
+			g := spec.Group(tk)
+			if !ok || g < 0 || g != int64(pool.Key()>>1) {
+				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
+			}
+			if other, seen := pools[g]; seen && other != pool {
+				t.Fatalf("pools %+v and %+v have group %d", pool, other, g)
+			}
+			pools[g] = pool
+		}
+	}
+	if len(pools) < 6 {
+		t.Errorf("%d pools in three epochs", len(pools))
+	}
+	for _, name := range []string{"mixed", "resized"} {
+		s := openMixed(t, fixedSpecs()[name], tabs, 1).Spec()
+		if g := s.Group(shuffle.StepTicket(0, 0, 5, 0, 1)); g != -1 {
+			t.Errorf("%s: group %d", name, g)
+		}
+	}
+}

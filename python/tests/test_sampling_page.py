@@ -41,7 +41,7 @@ def data(tmp_path: Path) -> Path:
 
 def test_blocks(data, binary, monkeypatch):
     monkeypatch.chdir(data)
-    assert COMMAND is not None and len(BLOCKS) == 5
+    assert COMMAND is not None and len(BLOCKS) == 6
     subprocess.run([binary, *COMMAND[1].split()], check=True, capture_output=True)
     calls = 0
 
@@ -50,7 +50,11 @@ def test_blocks(data, binary, monkeypatch):
         calls += 1
         assert len({len(t) for t in tensors}) == 1
 
-    names = {"step": step}
+    def model(image):
+        step(image)
+        return image[:, :1]
+
+    names = {"step": step, "model": model}
     for block in BLOCKS:
         calls = 0
         exec(block, names)

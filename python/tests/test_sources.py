@@ -390,3 +390,31 @@ def test_arguments():
     assert spec["source"] == "" and spec["temperature"] == 2
     assert spec["sources"][1]["sources"][0] == {"name": "c", "source": "y", "weight": 1.0}
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
+
+
+@pytest.mark.parametrize("blend", ["linear", "mean"])
+@pytest.mark.parametrize("pad", [False, True])
+def test_paste(data, tmp_path, blend, pad):
+    """What a model that does nothing predicts is the scene again, where it lay."""
+    _, images, _ = data
+    scene, out = tmp_path / "scene.tif", tmp_path / "out.tif"
+    options = {"driver": "GTiff", "count": 2, "height": H, "width": W, "dtype": "uint16"}
+    place = rasterio.transform.from_origin(5e5, 4e6, 10, 10)
+    with rasterio.open(scene, "w", crs="EPSG:32618", transform=place, **options) as f:
+        f.write(images[0])
+    grid = chaski.Grid((40, 32), overlap=(16, 8), pad=pad)
+    with chaski.load(scene, sampler=grid, batch_size=5, pad=pad, seed=3) as loader:
+        parts = [(b["sample"].copy(), b["image"].copy()) for b in loader]
+        chaski.paste(parts, scene, out, grid=grid, blend=blend)
+        with rasterio.open(out) as f:
+            assert f.transform == place and f.crs.to_epsg() == 32618
+            assert np.allclose(f.read(), images[0], rtol=1e-6)
+        scores = ((s, np.concatenate([i, i + 5 * (i < 100)], 1)[:, ::2]) for s, i in parts)
+        chaski.paste(scores, scene, out, grid=grid, blend=blend, argmax=True)
+        with rasterio.open(out) as f:
+            assert f.dtypes == ("uint8",)
+            assert np.array_equal(f.read(1), (images[0, 0] < 100).astype(np.uint8))
+    with pytest.raises(chaski.SpecError, match="are missing"):
+        chaski.paste(parts[1:], scene, out, grid=grid)
+    with pytest.raises(chaski.SpecError, match="twice"):
+        chaski.paste(parts + parts[:1], scene, out, grid=grid)

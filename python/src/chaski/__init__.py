@@ -15,6 +15,7 @@ comes when.
 from chaski import order
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
+from chaski._paste import paste
 from chaski._payload import BadRow
 from chaski._read import info, read
 from chaski._rpc import FieldInfo
@@ -85,6 +86,7 @@ __all__ = [
     "info",
     "load",
     "order",
+    "paste",
     "read",
     "stats",
 ]

@@ -156,7 +156,7 @@ class Loader:
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
-        self._limit = _bad_limit(d.spec, self.samples, world_size)
+        self._limit = _bad_limit(spec, self.samples, world_size)
         self._counted = (0, 0, 0)  # epoch, steps of it that were counted, and their bad rows
         self._epoch = 0
         self._step = 0
