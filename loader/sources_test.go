@@ -546,3 +546,41 @@ func TestGroups(t *testing.T) {
 		}
 	}
 }
+
+// TestRootsOfSources: every source and file of weights has to lie below a root.
+func TestRootsOfSources(t *testing.T) {
+	inside, outside := t.TempDir(), t.TempDir()
+	chip, err := os.ReadFile(filepath.Join("..", "testdata", "raster", "tog", "tog-series-0.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{inside, outside} {
+		if err := os.WriteFile(filepath.Join(dir, "a.tif"), chip, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := Weights(context.Background(), &b, Spec{Source: dir}, Options{}, WeightOptions{Cell: 16}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "weights"), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mixed := func(second string) Spec {
+		return Spec{BatchSize: 1, Mixture: Mixture{Sources: []Source{{Source: inside}, {Source: second}}}}
+	}
+	weighted := func(dir string) Spec {
+		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: WeightedWindow, Height: 8, Width: 8, Weights: filepath.Join(dir, "weights")}}
+	}
+	for i, spec := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
+		e, err := Open(context.Background(), spec, Options{Roots: []string{inside}})
+		if (err == nil) != (i < 2) || err != nil && fault.KindOf(err) != fault.NotFound {
+			t.Errorf("spec %d: %v", i, err)
+		}
+		if e != nil {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
