@@ -418,3 +418,43 @@ def test_paste(data, tmp_path, blend, pad):
         chaski.paste(parts[1:], scene, out, grid=grid)
     with pytest.raises(chaski.SpecError, match="twice"):
         chaski.paste(parts + parts[:1], scene, out, grid=grid)
+
+
+def test_catalog(data, binary, tmp_path):
+    """A catalog has sizes and bounds: grids of assets of many sizes, and splits by cell."""
+    r = np.random.default_rng(2)
+    images, bounds = [], []
+    for i in range(10):
+        h, w = int(r.integers(30, 90)), int(r.integers(30, 90))
+        images.append(r.integers(8, 4000, (1, h, w), dtype=np.uint16))
+        x, y = 5e5 + 400 * (i % 5), 4e6 + 3000 * (i // 5)
+        options = {"driver": "GTiff", "count": 1, "height": h, "width": w, "dtype": "uint16"}
+        place = rasterio.transform.from_origin(x, y, 10, 10)
+        with rasterio.open(
+            tmp_path / f"{i}.tif", "w", crs="EPSG:32618", transform=place, **options
+        ) as f:
+            f.write(images[-1])
+        bounds.append((x, y - 10 * h, x + 10 * w, y))
+    out = tmp_path / "catalog.parquet"
+    command = [binary, "index", "--format", "parquet", "-o", out, *tmp_path.glob("*.tif")]
+    subprocess.run(command, check=True, capture_output=True)
+    grid = sampling.Grid(24, 24, 20, 20)
+    counts = [grid.count(*x.shape[1:]) for x in images]
+    plan = Plan(0, Dataset(10, sampling.Grid(24, 24, 20, 20, runs=Runs(counts))))
+    for source in (out, tmp_path / "*.tif"):
+        with chaski.load(source, batch_size=8, sampler=chaski.Grid(24, overlap=4)) as loader:
+            assert loader.samples == sum(counts)
+            for b in loader:
+                for k in np.flatnonzero(b["valid"]):
+                    d = plan.at(0, int(b["position"][k]))
+                    box, _ = plan.window(d, *images[d.row].shape[1:])
+                    assert np.array_equal(b["image"][k], crop(images[d.row], box).astype("f4"))
+    parts = {"a": 1.0, "b": 1.0}
+    split = chaski.Split.by_cell(1000, parts, seed=4)
+    shares = sampling.apportion(1 << 32, [1.0, 1.0])
+    for part, use in enumerate(parts):
+        want = [i for i in range(10) if sampling.share_of_cell(4, shares, bounds[i], 1000) == part]
+        with chaski.load(
+            out, batch_size=1, split=split, use=use, sampler=chaski.RandomWindow(8), shuffle=False
+        ) as loader:
+            assert loader.samples == len(want) > 0
