@@ -88,6 +88,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	}
 	r := &Report{Workload: "load: batches in this process", Machine: ThisMachine()}
 	describeSpec(r, e.Spec(), e.Len())
+	describeShuffle(r, e)
 	r.set("workers", "%d", o.Options.Workers)
 	r.set("prefetch", "%d", o.Prefetch)
 	r.set("rounds", "%d of %v", o.Rounds, o.Time)
@@ -133,6 +134,17 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 		r.set("field "+f.Name, "%s %q normalised %t", f.DType, f.Layout, f.Normalize != nil)
 	}
 	r.set("shuffle", "%t", s.Shuffle)
+}
+
+// describeShuffle notes how well the begin of an epoch is shuffled, and beside it in brackets what a
+// uniform permutation is expected to give.
+func describeShuffle(r *Report, e *loader.Engine) {
+	const most = 200_000
+	q := e.Plan().Measure(0, 0, most, e.Spec().BatchSize)
+	r.set("shuffle: displacement", "%.3f (1) over %d positions", q.Displacement, q.Positions)
+	r.set("shuffle: assets a batch", "%.1f (%.1f)", q.RowsABatch, q.RowsExpected)
+	r.set("shuffle: neighbours of one asset", "%.4f (%.4f)", q.SameRow, q.SameRowExpected)
+	r.set("shuffle: repeats", "%d (0)", q.Repeats)
 }
 
 type loadRounds struct {
@@ -245,10 +257,10 @@ func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
 		groups = float64(len(distinct))
 	}
 	h, w := s.Height, s.Width
-	if s.Kind != loader.RandomWindow || h >= x.Height {
+	if s.Kind == loader.WholeChip || h >= x.Height {
 		h = x.Height
 	}
-	if s.Kind != loader.RandomWindow || w >= x.Width {
+	if s.Kind == loader.WholeChip || w >= x.Width {
 		w = x.Width
 	}
 	return groups * touches(x.Height, h, x.ChunkH) * touches(x.Width, w, x.ChunkW)

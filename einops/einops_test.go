@@ -997,8 +997,10 @@ func TestScatterNoAlloc(t *testing.T) {
 				cv := mustConverter(t, Convert{From: from, To: to, NoData: &nodata, Fill: 1, FillNoData: true})
 				dst := Target{Data: make([]byte, plan.Len()*to.Size()), Mask: make([]byte, plan.Len())}
 				blk := Block{make([]byte, 3*32*32*from.Size()), from, 1024, 32, 1, 0}
+				turned := Block{blk.Data, from, 1024, -1, 32, 31}
 				if n := testing.AllocsPerRun(3, func() {
 					plan.Scatter(dst, cv, Box{N: 1, B1: 3, Y1: 32, X1: 32}, blk)
+					plan.Scatter(dst, cv, Box{N: 1, B1: 3, Y1: 32, X1: 32}, turned)
 					plan.FillBox(dst, cv, Box{B1: 3, Y1: 32, X1: 32})
 				}); n != 0 {
 					t.Errorf("%q %s to %s: %v allocations", pattern, from, to, n)
@@ -1159,4 +1161,34 @@ func Example() {
 	// Output:
 	// [n (h w) (p q b)] [32 256 1536]
 	// pattern "n (b y x" column 3: this parenthesis is not closed
+}
+
+// BenchmarkTurned is the cost of flips and turns of a chunk of 512 by 512 pixels.
+func BenchmarkTurned(b *testing.B) {
+	const side = 512
+	for name, blk := range map[string]Block{
+		"identity":  {StrideY: side, StrideX: 1},
+		"flip x":    {StrideY: side, StrideX: -1, First: side - 1},
+		"flip y":    {StrideY: -side, StrideX: 1, First: side * (side - 1)},
+		"transpose": {StrideY: 1, StrideX: side},
+		"turn":      {StrideY: -1, StrideX: side, First: side - 1},
+	} {
+		for _, to := range []chunk.DType{chunk.Float32, chunk.Uint16} {
+			c := Convert{From: chunk.Uint16, To: to}
+			if to == chunk.Float32 {
+				c.Scale = []float32{1e-4}
+			}
+			b.Run(name+" "+to.String(), func(b *testing.B) {
+				plan := mustPlan(b, "b y x", []Axis{{"b", 1}, {"y", side}, {"x", side}}, nil)
+				dst := Target{Data: make([]byte, plan.Len()*to.Size())}
+				blk := blk
+				blk.Data, blk.DType = make([]byte, 2*side*side), chunk.Uint16
+				cv := mustConverter(b, c)
+				for b.Loop() {
+					plan.Scatter(dst, cv, Box{B1: 1, Y1: side, X1: side}, blk)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
+			})
+		}
+	}
 }

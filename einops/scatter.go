@@ -1,8 +1,6 @@
 package einops
 
 import (
-	"slices"
-
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/kernel"
 	"github.com/chaski-eo/chaski/internal/view"
@@ -48,7 +46,7 @@ type job struct {
 	floats  []float32 // dst.Data, where elements are float32 and can be seen as such; else nil
 	stream  bool      // floats are written past the caches
 	src     []byte
-	strideX int // of src, in samples; negative where columns are mirrored
+	strideX int // of src, in samples
 	x0, w   int
 	runs    runs
 	f       [piece]float32
@@ -90,21 +88,43 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
 	base += j.mergeBands(&b)
 	base += j.mergeRows(&y)
-	if step := abs(j.strideX); y.n == 1 || step <= abs(y.stride) {
-		return j.box(b, y, base, blk.First)
+	if j.strideX < 0 || y.n > 1 && j.strideX > abs(y.stride) {
+		return j.turned(b, y, base, blk.First)
 	}
-	// Columns of the tensor are rows of the block: some at a time, so that what one row of the tensor brings
-	// into the cache serves the next.
-	x0, w := j.x0, j.w
-	for done := 0; done < w; done += acrossAtOnce {
-		j.x0, j.w = x0+done, min(acrossAtOnce, w-done)
-		nodata += j.box(b, y, base, blk.First+done*j.strideX)
+	return j.box(b, y, base, blk.First)
+}
+
+// turned is box for a block whose rows do not lie as the tensor's do: some rows of it at a time are put in
+// order in memory of the cache, and go on from there as those of any block.
+func (j *job) turned(b, y loop, base, first int) (nodata int) {
+	var tmp struct {
+		_ [0]uint64 // aligned
+		b [kernel.TurnedBytes]byte
+	}
+	size := j.cv.fromSize
+	rows, pitch := kernel.TurnedRows, min(kernel.TurnedCols, len(tmp.b)/kernel.TurnedRows/size)
+	if abs(y.stride) >= abs(j.strideX) { // mirrored only
+		rows, pitch = 1, len(tmp.b)/size
+	}
+	src, step, x0, w := j.src, j.strideX, j.x0, j.w
+	in := *j // whose block is tmp: stored in *j itself, tmp would have to be on the heap
+	in.src, in.strideX = tmp.b[:], 1
+	for kb := range b.n {
+		a, c := j.cv.band(b.first + kb)
+		off := base + b.axis.offset(b.first+kb)
+		for at := 0; at < y.n; at += rows {
+			n := min(rows, y.n-at)
+			for x := 0; x < w; x += pitch {
+				in.x0, in.w = x0+x, min(pitch, w-x)
+				kernel.Turn(tmp.b[:], src, first+kb*b.stride+at*y.stride+x*step, y.stride, step, n, in.w, pitch, size)
+				for k := range n {
+					nodata += in.row(off+y.axis.offset(y.first+at+k), k*pitch, a, c)
+				}
+			}
+		}
 	}
 	return nodata
 }
-
-// acrossAtOnce is how many columns of a turned block are written row by row.
-const acrossAtOnce = 32
 
 // box converts all rows; base is the offset of the tensor's first element, first the block's first sample.
 func (j *job) box(b, y loop, base, first int) (nodata int) {
@@ -204,34 +224,25 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 	for done := 0; done < j.w; {
 		at, n := j.runs.at(j.x0 + done)
 		n = min(n, j.w-done)
+		s := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
 		case cv.copies:
 			n = j.limit(n)
-			nodata += j.copyRun(off+at, j.samples(src, done, n), n)
+			nodata += j.copyRun(off+at, s, n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
 			n = j.limit(n)
-			bad := j.convert(j.floats[off+at:off+at+n], j.samples(src, done, n), a, c, j.stream)
+			bad := j.convert(j.floats[off+at:off+at+n], s, a, c, j.stream)
 			j.mask(off+at, 0, n, bad)
 			nodata += bad
 		default:
 			n = min(piece, j.w-done)
-			bad := j.convert(j.f[:n], j.samples(src, done, n), a, c, false)
+			bad := j.convert(j.f[:n], s, a, c, false)
 			j.store(off, j.x0+done, n, bad)
 			nodata += bad
 		}
 		done += n
 	}
 	return nodata
-}
-
-// samples returns the block from the first of n samples on, in the order of memory: of a mirrored block
-// that is the last one.
-func (j *job) samples(src, done, n int) []byte {
-	at := src + done*j.strideX
-	if j.strideX < 0 {
-		at += (n - 1) * j.strideX
-	}
-	return j.src[at*j.cv.fromSize:]
 }
 
 // limit bounds a run by what valid can hold, if that is needed.
@@ -247,21 +258,15 @@ func (j *job) limit(n int) int {
 func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int) {
 	cv := j.cv
 	if cv.noData {
-		bad = cv.valid(j.valid[:len(f)], s, abs(j.strideX))
+		bad = cv.valid(j.valid[:len(f)], s, j.strideX)
 	}
 	if stream {
 		kernel.StreamAffine(f, s, cv.fromNum, a, c)
 	} else {
-		cv.load(f, s, abs(j.strideX), a, c)
+		cv.load(f, s, j.strideX, a, c)
 	}
 	if bad > 0 && cv.fillNoData {
 		kernel.Patch(f, j.valid[:len(f)], cv.fillFloat)
-	}
-	if j.strideX < 0 {
-		slices.Reverse(f)
-		if bad > 0 {
-			slices.Reverse(j.valid[:len(f)])
-		}
 	}
 	return bad
 }
@@ -297,16 +302,9 @@ func (j *job) mask(at, i, n, bad int) {
 func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	cv := j.cv
 	if cv.noData {
-		bad = cv.valid(j.valid[:n], s, abs(j.strideX))
+		bad = cv.valid(j.valid[:n], s, j.strideX)
 	}
-	if j.strideX < 0 {
-		kernel.CopyBack(j.dst.Data[at*cv.toSize:], j.runs.stride, s, -j.strideX, n, cv.toSize)
-		if bad > 0 {
-			slices.Reverse(j.valid[:n])
-		}
-	} else {
-		kernel.Copy(j.dst.Data[at*cv.toSize:], j.runs.stride, s, j.strideX, n, cv.toSize)
-	}
+	kernel.Copy(j.dst.Data[at*cv.toSize:], j.runs.stride, s, j.strideX, n, cv.toSize)
 	if bad > 0 && cv.fillNoData {
 		for i, ok := range j.valid[:n] {
 			if ok == 0 {

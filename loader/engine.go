@@ -263,7 +263,7 @@ func (e *Engine) setHash() error {
 // placeless returns the spec without what changes no byte of a batch.
 func (s Spec) placeless() Spec {
 	s.Source, s.BadLimit = "", nil
-	s.Sampler.Weights, s.Sampler.PoolBytes = "", 0
+	s.Sampler = s.Sampler.placeless()
 	var strip func(list []Source) []Source
 	strip = func(list []Source) []Source {
 		list = slices.Clone(list)
@@ -271,8 +271,7 @@ func (s Spec) placeless() Spec {
 			c := &list[i]
 			c.Name, c.Source = "", ""
 			if c.Sampler != nil {
-				f := *c.Sampler
-				f.Weights, f.PoolBytes = "", 0
+				f := c.Sampler.placeless()
 				c.Sampler = &f
 			}
 			c.Sources = strip(c.Sources)
@@ -280,6 +279,15 @@ func (s Spec) placeless() Spec {
 		return list
 	}
 	s.Sources = strip(s.Sources)
+	return s
+}
+
+// placeless returns the sampler without the place of its weights, and the quota that its pool was made of.
+func (s Sampler) placeless() Sampler {
+	s.Weights = ""
+	if s.Pool > 0 {
+		s.PoolBytes = 0
+	}
 	return s
 }
 

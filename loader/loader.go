@@ -7,6 +7,7 @@ import (
 	"io"
 	"iter"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -35,6 +36,7 @@ type Loader struct {
 	ahead   []*Pending
 	cancel  context.CancelFunc
 	ctx     context.Context
+	bad     BadCounter
 }
 
 // cursor is a step of an epoch.
@@ -64,7 +66,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1; int64(o.Prefetch) > fit {
 		o.Prefetch = int(max(fit, 1))
 	}
-	l := &Loader{engine: e, options: o}
+	l := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.World)}
 	l.state = shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: e.spec.Seed}
 	if o.State != nil {
 		step, err := CheckState(*o.State, e.Hash(), e.Len(), e.spec)
@@ -92,7 +94,8 @@ func CheckState(s shuffle.State, hash string, n int64, spec Spec) (int64, error)
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
 // caller's until Release. If ctx ends first, the work goes on and the next call has its result;
-// after any other error, the same step is tried again.
+// after any other error, the same step is tried again. Once more samples of an epoch were bad than
+// Spec.BadLimit allows, it is an error of kind limit.
 func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 	at, ok := l.skip(cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, l.engine.spec.BatchSize, false)})
 	if !ok {
@@ -114,6 +117,12 @@ func (l *Loader) Next(ctx context.Context) (*Batch, error) {
 		return nil, err
 	}
 	l.ahead = append(l.ahead[:0], l.ahead[1:]...)
+	if err := l.bad.Note(b); err != nil {
+		b.Release()
+		l.drop()
+		l.next = at
+		return nil, err
+	}
 	l.state.Epoch = at.epoch
 	l.state.Samples = min((at.step+1)*int64(l.engine.spec.BatchSize), l.engine.Len())
 	return b, nil
@@ -154,6 +163,55 @@ func (l *Loader) State() shuffle.State { return l.state }
 // All iterates over the remaining batches. Each is released when the loop body ends; a body that
 // keeps one must copy it. The iteration ends after the first error.
 func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(ctx, l.Next) }
+
+// BadCounter holds the bad rows that one loader meets in an epoch to the spec's BadLimit.
+type BadCounter struct {
+	limit int64 // -1: none
+	epoch uint64
+	count int64
+	first int64 // position after the last one that was counted
+}
+
+// NewBadCounter returns the counter of one of world loaders that share epochs of n samples. Each counts its own
+// rows: the rate is held against the rows that it gets of an epoch, the count is the same for all.
+func NewBadCounter(s Spec, n int64, world int) BadCounter {
+	c := BadCounter{limit: -1}
+	if s.BadLimit == nil {
+		return c
+	}
+	if s.BadLimit.Count != nil {
+		c.limit = *s.BadLimit.Count
+	}
+	if s.BadLimit.Rate != nil {
+		most := int64(*s.BadLimit.Rate * float64((n-1)/int64(world)+1))
+		if c.limit < 0 || most < c.limit {
+			c.limit = most
+		}
+	}
+	return c
+}
+
+// Note counts the bad rows of a batch, the next one of the loader. It returns an error of kind limit once there
+// are more than allowed in the batch's epoch, those before a resume not counted. A batch that is given again
+// is counted once.
+func (c *BadCounter) Note(b *Batch) error {
+	if c.limit < 0 {
+		return nil
+	}
+	if b.Epoch != c.epoch {
+		c.epoch, c.count, c.first = b.Epoch, 0, 0
+	}
+	if b.First >= c.first {
+		c.first = b.First + 1
+		c.count += int64(len(b.Bad))
+	}
+	if c.count <= c.limit || len(b.Bad) == 0 {
+		return nil
+	}
+	last := b.Bad[len(b.Bad)-1]
+	return fault.New(fault.Limit, "bad samples", fault.NoOffset, "%d in epoch %d, over the limit of %d; the last one, at position %d: %v",
+		c.count, b.Epoch, c.limit, last.Position, last.Err)
+}
 
 // All iterates over what next returns until io.EOF, as Loader.All does: for other sources of batches.
 func All(ctx context.Context, next func(context.Context) (*Batch, error)) iter.Seq2[*Batch, error] {

@@ -126,9 +126,16 @@ func (s *resampler) resample(from, to *rasterField, size int) {
 	n := len(from.bands) * to.h * to.w
 	s.out, s.outValid = grown(s.out, n*size), grown(s.outValid, n)
 	at := 0
+	samples, seen := view.Of[float32](s.in)
+	out, _ := view.Of[float32](s.out)
 	for b := range from.bands {
 		plane := b * from.h * from.w
 		for _, y := range s.y {
+			if seen && to.blends {
+				s.blendRow(out[at:at+to.w], s.outValid[at:at+to.w], samples, plane, from.w, &y)
+				at += to.w
+				continue
+			}
 			for _, x := range s.x {
 				near := plane + y.near*from.w + x.near
 				s.outValid[at] = s.inValid[near]
@@ -140,6 +147,24 @@ func (s *resampler) resample(from, to *rasterField, size int) {
 				at++
 			}
 		}
+	}
+}
+
+// blendRow is blend for a row of samples that can be seen as numbers.
+func (s *resampler) blendRow(out []float32, valid []byte, samples []float32, plane, w int, y *tap) {
+	a, b := samples[plane+y.a*w:][:w], samples[plane+y.b*w:][:w]
+	va, vb := s.inValid[plane+y.a*w:][:w], s.inValid[plane+y.b*w:][:w]
+	near := plane + y.near*w
+	for i := range s.x {
+		x := &s.x[i]
+		valid[i] = s.inValid[near+x.near]
+		if va[x.a]&va[x.b]&vb[x.a]&vb[x.b] == 0 { // each is 0 or 1
+			out[i] = s.blend(plane, w, near+x.near, y, x)
+			continue
+		}
+		top := between(a[x.a], a[x.b], x.weight)
+		bottom := between(b[x.a], b[x.b], x.weight)
+		out[i] = between(top, bottom, y.weight)
 	}
 }
 

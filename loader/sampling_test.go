@@ -542,3 +542,21 @@ func TestNativeSampled(t *testing.T) {
 		native.Release()
 	}
 }
+
+func BenchmarkResample(b *testing.B) {
+	const side = 256
+	from := &rasterField{bands: []int{0}, h: 300, w: 280}
+	for name, to := range map[string]*rasterField{"bilinear": {h: side, w: side, blends: true}, "nearest": {h: side, w: side}} {
+		b.Run(name, func(b *testing.B) {
+			s := &resampler{in: make([]byte, 4*300*280), inValid: make([]byte, 300*280)}
+			for i := range s.inValid {
+				s.inValid[i] = 1
+				binary.LittleEndian.PutUint32(s.in[4*i:], math.Float32bits(float32(i%1000)))
+			}
+			for b.Loop() {
+				s.resample(from, to, 4)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
+		})
+	}
+}

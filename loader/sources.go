@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -222,6 +223,26 @@ func compacted(m json.RawMessage) json.RawMessage {
 		return m
 	}
 	return b.Bytes()
+}
+
+// Places returns the places of all that a spec reads, and what its sources are called: what the spec hash does
+// not cover and an engine needs. Of one source it is its path.
+func (s Spec) Places() string {
+	var b strings.Builder
+	_ = s.walk(func(src Source, depth int) error {
+		if depth > 0 {
+			b.WriteString("\x00" + src.Name + "\x00")
+		}
+		b.WriteString(src.Source)
+		if src.Sampler != nil && src.Sampler.Weights != "" {
+			b.WriteString("\x00" + src.Sampler.Weights)
+		}
+		return nil
+	})
+	if s.Sampler.Weights != "" {
+		b.WriteString("\x00" + s.Sampler.Weights)
+	}
+	return b.String()
 }
 
 // source is the outermost source of a spec.
@@ -499,4 +520,15 @@ func (s *Subset) columns() (names []string) {
 		names = append(names, s.Time.Key, s.Time.Order)
 	}
 	return names
+}
+
+// Group names the tickets that are best served by one server, because their windows share decoded tiles, or is
+// -1 where a ticket shares nothing. The spec is one with its defaults filled in by an engine. Of a mixture it
+// is not known without the data: -1.
+func (s *Spec) Group(t shuffle.Ticket) int64 {
+	if s.Sampler.Kind != TileWindow || len(s.Sources) > 0 || s.Strata != nil || s.Sampler.Pool < 1 {
+		return -1
+	}
+	pool := t.First / (int64(s.Sampler.PerVisit) * int64(s.Sampler.Pool))
+	return int64(shuffle.Pool{Epoch: t.Epoch, Index: pool}.Key() >> 1)
 }

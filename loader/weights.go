@@ -141,10 +141,10 @@ func (w *weights) size(row int64) (height, width int) {
 
 // of returns the weights of a row's asset, which has height by width pixels.
 func (w *weights) of(row int64, height, width int) (*shuffle.Weights, error) {
-	if h, x := w.size(row); h != height || x != width {
-		if h == 0 && x == 0 {
-			return nil, nil // it could not be read then
-		}
+	switch h, x := w.size(row); {
+	case h == 0 || x == 0:
+		return nil, nil // it could not be read then
+	case h != height || x != width:
 		return nil, fault.New(fault.Corrupt, "window", fault.NoOffset, "the asset has %d by %d pixels, and its weights are of one of %d by %d", height, width, h, x)
 	}
 	first := int64(0)
@@ -227,7 +227,8 @@ func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), p.spec.Source)
 	}
 	for i := range d.fields { // casts do not matter here
-		d.fields[i].Normalize, d.fields[i].DType, d.fields[i].Layout, d.fields[i].Bands = nil, "native", "n b y x", nil
+		f := &d.fields[i]
+		*f = Field{Name: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, DType: "native", Layout: "n b y x"}
 	}
 	if err := d.compileFields(ctx, p.spec.BadSamples, nil); err != nil {
 		return err

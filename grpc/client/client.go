@@ -211,6 +211,7 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	if err := r.fill(replies[first]); err != nil {
 		return nil, c.peers[first].failed(err)
 	}
+	r.spec.BadLimit = spec.BadLimit // which is no part of the hash: a server may know the spec with another
 	for i, d := range replies {
 		if d == nil {
 			continue

@@ -38,6 +38,7 @@ type Loader struct {
 	session *session
 	free    chan []byte // memory of released batches
 	closed  bool
+	bad     loader.BadCounter
 }
 
 // cursor is a step of an epoch.
@@ -60,7 +61,7 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch of %d", r.samples, r.spec.BatchSize)
 	}
-	l := &Loader{run: r, options: o, free: make(chan []byte, o.Prefetch+1)}
+	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.World), free: make(chan []byte, o.Prefetch+1)}
 	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed}
 	if o.State != nil {
 		if _, err := loader.CheckState(*o.State, r.hash, r.samples, r.spec); err != nil {
@@ -95,6 +96,11 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 		if r.err != nil {
 			l.drop()
 			return nil, r.err
+		}
+		if err := l.bad.Note(r.batch); err != nil {
+			r.batch.Release()
+			l.drop()
+			return nil, err
 		}
 		l.session.ask(1)
 		l.state.Epoch = at.epoch

@@ -89,7 +89,8 @@ func (s *session) ask(n int) {
 		}
 		o := &s.loader.options
 		s.last++
-		r := &request{id: s.last, group: -1, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World)}
+		r := &request{id: s.last, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World)}
+		r.group = s.run.spec.Group(r.ticket)
 		s.open, s.waiting = append(s.open, r), append(s.waiting, r)
 		s.next = cursor{c.epoch, c.step + 1}
 	}

@@ -56,7 +56,7 @@ func newEngines(o Options) *engines {
 // handleOf names a spec on its data in its place: two places may hold data of equal names and sizes,
 // and so equal spec hashes.
 func handleOf(e Engine) string {
-	return fmt.Sprintf("%s-%016x", e.Hash(), xxh3.HashString(e.Spec().Source))
+	return fmt.Sprintf("%s-%016x", e.Hash(), xxh3.HashString(e.Spec().Places()))
 }
 
 // get returns the dataset with a handle. It is the caller's until put.

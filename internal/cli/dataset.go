@@ -27,6 +27,12 @@ type datasetFlags struct {
 	shuffle   bool
 	seed      uint64
 	bad       string
+	sampler   string
+	stride    string
+	weights   string
+	perVisit  int
+	pool      int64
+	augment   string
 }
 
 func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
@@ -34,10 +40,16 @@ func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
 	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
 	fl.IntVar(&f.batch, "batch", batch, "samples a batch")
 	fl.StringVar(&f.window, "window", "", "`HxW`: random windows of so many pixels (default: the whole chip)")
-	fl.IntVar(&f.perAsset, "per-asset", 1, "windows an epoch takes from each asset")
+	fl.IntVar(&f.perAsset, "per-asset", 0, "windows (tile_window: visits) an epoch takes from each asset (default 1; tile_window: its tiles)")
+	fl.StringVar(&f.sampler, "sampler", "", "which windows: random_window, grid, resized_window, weighted_window or tile_window (default: random_window, with --window)")
+	fl.StringVar(&f.stride, "stride", "", "`HxW`: steps of a grid (default: the window)")
+	fl.StringVar(&f.weights, "weights", "", "`FILE` of 'chaski stats --sampling', for weighted_window")
+	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that a visit of tile_window takes of its tile (default 16)")
+	fl.Int64Var(&f.pool, "pool-bytes", 0, "memory for the decoded tiles of a pool of tile_window (default 64 MiB)")
+	fl.StringVar(&f.augment, "augment", "", "flip_x, flip_y, flips, rotations or d4")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of order and windows")
-	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
+	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error, skip, replace or fill")
 }
 
 // addArithmetic adds the flags that say what becomes of the samples.
@@ -62,7 +74,10 @@ func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
 		}
 		s.Sampler = loader.Sampler{Kind: loader.RandomWindow, Height: h, Width: w}
 	}
-	s.Sampler.PerAsset = f.perAsset
+	if err := f.addSampler(&s.Sampler); err != nil {
+		return s, err
+	}
+	s.Augment = f.augment
 	if len(s.Fields) == 0 {
 		s.Fields = []loader.Field{{Name: "image"}}
 	}
@@ -84,6 +99,23 @@ func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
 		return s, usageError{err}
 	}
 	return s, nil
+}
+
+// addSampler takes over the flags of samplers.
+func (f *datasetFlags) addSampler(s *loader.Sampler) error {
+	if f.sampler != "" {
+		s.Kind = f.sampler
+	}
+	s.PerAsset, s.Weights, s.PerVisit, s.PoolBytes = f.perAsset, f.weights, f.perVisit, f.pool
+	if f.stride == "" {
+		return nil
+	}
+	h, w, err := parsePair(f.stride)
+	if err != nil {
+		return usagef("--stride: %w", err)
+	}
+	s.StrideY, s.StrideX = h, w
+	return nil
 }
 
 // parseFields reads NAME, NAME=COLUMN and NAME=PATTERN.

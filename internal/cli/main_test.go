@@ -20,6 +20,8 @@ import (
 	"github.com/spf13/pflag"
 	"go.uber.org/goleak"
 
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cli/internal/npy"
 	"github.com/chaski-eo/chaski/internal/corpus"
 )
 
@@ -369,10 +371,20 @@ func workplace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	scene, err := os.ReadFile(testdata(t, "demo", "coast.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, err := npy.Header(chunk.Float32, []int{9, 2, 256, 256}) // of 640 by 640 pixels, at every 192
+	if err != nil {
+		t.Fatal(err)
+	}
+	windows := append(head, make([]byte, 9*2*256*256*4)...)
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
 		"chip.tif": chip, "first.tif": chip, "second.tif": chip, "chips/a.tif": chip, "chips/b.tif": chip, "chips/sub/c.tif": chip,
 		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip,
+		"scene.tif": scene, "predictions.npy": windows, "scores.npy": windows,
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 	} {
 		p := filepath.Join(dir, name)
@@ -489,7 +501,7 @@ func TestExamplesRun(t *testing.T) {
 	if n < 15 {
 		t.Errorf("only %d examples", n)
 	}
-	for _, f := range []string{"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet", "labelled.parquet", "stats.json"} {
+	for _, f := range []string{"quick.png", "sheet.png", "batch.png", "train.parquet", "all.parquet", "labelled.parquet", "stats.json", "fields.weights", "probability.tif", "classes.tif"} {
 		if st, err := os.Stat(f); err != nil || st.Size() < 100 {
 			t.Errorf("%s: %v", f, err)
 		}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"io"
 
@@ -24,6 +25,8 @@ type statsFlags struct {
 	format    string
 	base      string
 	filter    filterFlags // of samples of level 0, for --from-metadata
+	sampling  bool
+	weights   loader.WeightOptions
 }
 
 func newStats(s streams) *cobra.Command {
@@ -40,9 +43,14 @@ With --from-metadata the dataset is a container whose rows hold statistics (stat
 the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
 the container's histograms, where it has them. --where, --bbox and --datetime choose samples of level 0
 as for 'chaski ls'. Besides "mean", "std", "min" and "max" of all components together, the JSON has
-"fields", one a component, as without --from-metadata.`,
+"fields", one a component, as without --from-metadata.
+
+With --sampling it writes another file instead: how many valid pixels, or pixels of some classes of a
+field, every cell of every asset has. Python's chaski.WeightedWindow takes it, to draw windows where
+there is something to see.`,
 		Example: `  chaski stats -o stats.json chips/
-  chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/`,
+  chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
+  chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: exactlyOne("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.metadata {
@@ -64,6 +72,10 @@ as for 'chaski ls'. Besides "mean", "std", "min" and "max" of all components tog
 	fl.StringVar(&f.format, "format", "json", "json")
 	f.filter.addFilters(fl)
 	fl.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
+	fl.BoolVar(&f.sampling, "sampling", false, "write weights for the sampler weighted_window")
+	fl.StringVar(&f.weights.Field, "count", "", "with --sampling, the `FIELD` whose pixels are counted (default: the last)")
+	fl.Float64SliceVar(&f.weights.Classes, "classes", nil, "with --sampling, the values of its first band that count (default: all that are valid)")
+	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling, the side of a cell in pixels of the first field")
 	return cmd
 }
 
@@ -143,6 +155,9 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	if err := spec.Validate(); err != nil {
 		return usageError{err}
 	}
+	if f.sampling {
+		return f.writeWeights(ctx, s, spec)
+	}
 	bar := newProgress(s.err, "reading", -1)
 	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers}, bar.set)
 	bar.done()
@@ -150,4 +165,19 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 		return usage(err)
 	}
 	return writeFile(f.out, s.out, func(w io.Writer) error { return printJSON(w, r) })
+}
+
+// writeWeights writes the file that the sampler weighted_window takes.
+func (f *statsFlags) writeWeights(ctx context.Context, s streams, spec loader.Spec) error {
+	bar := newProgress(s.err, "reading", -1)
+	var b bytes.Buffer
+	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers}, f.weights, bar.set)
+	bar.done()
+	if err != nil {
+		return usage(err)
+	}
+	return writeFile(f.out, s.out, func(w io.Writer) error {
+		_, err := b.WriteTo(w)
+		return err
+	})
 }

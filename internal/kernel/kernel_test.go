@@ -683,3 +683,38 @@ func BenchmarkTile(b *testing.B) {
 	bench("nodata/valid", func() { Valid(tmp[:n], src[:2*n], 2, 1, &m) })
 	bench("clip", func() { Clip(dst, -1, 1) })
 }
+
+// TestTurn compares with one element after the other.
+func TestTurn(t *testing.T) {
+	r := rand.New(rand.NewPCG(6, 7))
+	for range 400 {
+		size := []int{1, 2, 4, 8, 16}[r.IntN(5)]
+		rows, cols, pitch := 1+r.IntN(TurnedRows), 1+r.IntN(TurnedCols), TurnedCols
+		if r.IntN(2) == 0 {
+			rows = TurnedRows
+		}
+		if size == 16 {
+			pitch, cols = 128, min(cols, 128)
+		}
+		sy, sx := []int{1, -1, cols + 3, -cols}[r.IntN(4)], []int{-1, 1, rows + 1, -rows, 40, -40}[r.IntN(6)]
+		first, last := 0, 0
+		for _, s := range []int{(rows - 1) * sy, (cols - 1) * sx} {
+			first, last = first-min(s, 0), last+max(s, 0)
+		}
+		offset := r.IntN(2) * r.IntN(4)
+		src := make([]byte, (first+last+1)*size+offset)[offset:]
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		dst := make([]byte, TurnedBytes)
+		Turn(dst, src, first, sy, sx, rows, cols, pitch, size)
+		for y := range rows {
+			for x := range cols {
+				got, want := dst[(y*pitch+x)*size:][:size], src[(first+y*sy+x*sx)*size:][:size]
+				if string(got) != string(want) {
+					t.Fatalf("%d by %d of %d bytes, strides %d and %d: (%d, %d) is %x, want %x", rows, cols, size, sy, sx, y, x, got, want)
+				}
+			}
+		}
+	}
+}

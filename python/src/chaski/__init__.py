@@ -15,9 +15,23 @@ comes when.
 from chaski import order
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
+from chaski._paste import paste
 from chaski._payload import BadRow
 from chaski._read import info, read
 from chaski._rpc import FieldInfo
+from chaski._sources import (
+    Grid,
+    Mixture,
+    RandomWindow,
+    ResizedWindow,
+    Source,
+    Split,
+    Strata,
+    TileWindow,
+    Time,
+    WeightedWindow,
+    WholeChip,
+)
 from chaski._spec import Field, Normalize
 from chaski._stats import Stats, stats
 from chaski.errors import (
@@ -46,21 +60,33 @@ __all__ = [
     "Error",
     "Field",
     "FieldInfo",
+    "Grid",
     "LimitError",
     "Loader",
+    "Mixture",
     "Normalize",
     "NotFoundError",
     "PayloadError",
     "Ragged",
+    "RandomWindow",
+    "ResizedWindow",
+    "Source",
     "SpecError",
+    "Split",
     "StateError",
     "Stats",
+    "Strata",
+    "TileWindow",
+    "Time",
     "UnavailableError",
     "UnsupportedError",
+    "WeightedWindow",
+    "WholeChip",
     "connect",
     "info",
     "load",
     "order",
+    "paste",
     "read",
     "stats",
 ]

@@ -17,10 +17,22 @@ from chaski._assemble import Batch, Pool, only_row
 from chaski._payload import BadRow
 from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server, Transport
-from chaski._spec import FieldLike, NormalizeLike, StatsLike, build_spec
+from chaski._sources import (
+    Augment,
+    Condition,
+    Mixture,
+    Sampler,
+    Source,
+    SourceLike,
+    Split,
+    Strata,
+    Time,
+    WeightedWindow,
+)
+from chaski._spec import BadSamples, FieldLike, NormalizeLike, StatsLike, build_spec
 from chaski._stream import Job
-from chaski.errors import Error, SpecError, StateError
-from chaski.order import VERSION, State, Ticket, local_rows, steps
+from chaski.errors import Error, LimitError, SpecError, StateError
+from chaski.order import VERSION, State, Ticket, hash_words, local_rows, steps
 
 if TYPE_CHECKING:
     import grpc
@@ -144,6 +156,8 @@ class Loader:
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
+        self._limit = _bad_limit(spec, self.samples, world_size)
+        self._counted = (0, 0, 0)  # epoch, steps of it that were counted, and their bad rows
         self._epoch = 0
         self._step = 0
         self._begun = False  # an iteration gave a batch of this epoch, and did not end in an error
@@ -190,7 +204,8 @@ class Loader:
         """Returns one sample, to look at: a dict of arrays without the axis n.
 
         It is sample i in the order of the dataset, whatever the shuffling, rank and epoch of this
-        loader: what "sample" of a batch tells. Its window, if there are any, is that of epoch 0
+        loader: what "sample" of a batch tells. Of a mixture it is what stands at position i of its
+        first epoch, without shuffling. Its window, if there are any, is that of epoch 0
         without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the array
         is that of a batch of one. The iteration that is going on is not disturbed.
 
@@ -232,7 +247,16 @@ class Loader:
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
             ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            yield Job(s - step + 1, s, ticket)
+            yield Job(s - step + 1, s, ticket, self._group(ticket))
+
+    def _group(self, ticket: Ticket) -> int:
+        """Returns what names the tickets whose windows share decoded tiles, or -1."""
+        sampler = self.spec.get("sampler", {})
+        mixed = self.spec.get("sources") or self.spec.get("strata")
+        if sampler.get("kind") != "tile_window" or mixed or not sampler.get("pool"):
+            return -1
+        pool = ticket.first // (sampler["per_visit"] * sampler["pool"])
+        return hash_words(0, 0, ticket.epoch, pool) >> 1
 
     def _start(self) -> Run:
         return Run(
@@ -248,6 +272,22 @@ class Loader:
         self._run = None
         if run is not None:
             run.close()
+
+    def _check_bad(self, batch: Batch) -> None:
+        """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
+        if self._limit is None:
+            return
+        epoch, steps_seen, count = self._counted
+        if epoch != batch.epoch:
+            epoch, steps_seen, count = batch.epoch, 0, 0
+        if batch.step >= steps_seen:
+            steps_seen, count = batch.step + 1, count + len(batch.bad)
+        self._counted = epoch, steps_seen, count
+        if batch.bad and count > self._limit:
+            raise LimitError(
+                f"{count} bad samples in epoch {epoch}, over the limit of {self._limit}; the last "
+                f"one, at position {batch.bad[-1].position}: {batch.bad[-1].message}"
+            )
 
     def _yielded(self, batch: Batch) -> None:
         self._step, self._begun = batch.step + 1, True
@@ -298,7 +338,7 @@ class Loader:
         elif s.spec != self.spec_hash:
             differs.append(
                 f"spec hash (state {s.spec}, here {self.spec_hash}): the samples of the dataset, "
-                "the fields, or batch_size, window, shuffle, drop_last or bad_samples"
+                "the fields, the sampler, or batch_size, shuffle, drop_last or bad_samples"
             )
         if differs:
             raise StateError("the state is of another run; it differs in " + ", ".join(differs))
@@ -322,6 +362,17 @@ class Loader:
     def __exit__(self, *_: object) -> None:
         """Closes."""
         self.close()
+
+
+def _bad_limit(spec: Mapping[str, Any], samples: int, world_size: int) -> int | None:
+    """Returns the bad rows of an epoch that a rank may meet."""
+    limit = spec.get("bad_limit") or {}
+    bounds = []
+    if "count" in limit:
+        bounds.append(int(limit["count"]))
+    if "rate" in limit:
+        bounds.append(int(float(limit["rate"]) * ((samples - 1) // world_size + 1)))
+    return min(bounds, default=None)
 
 
 def _describe(
@@ -382,6 +433,8 @@ class _Epoch(Iterator[Batch]):
             raise StopIteration
         try:
             batch = self._run.next()
+            if batch is not None:
+                loader._check_bad(batch)
         except BaseException:
             loader._failed()
             self.close()
@@ -404,12 +457,12 @@ class _Epoch(Iterator[Batch]):
 
 
 def load(
-    source: str | os.PathLike[str],
+    source: SourceLike,
     *,
     batch_size: int,
     fields: Mapping[str, FieldLike] | None = None,
     bands: Sequence[int] | None = None,
-    layout: str = "n b y x",
+    layout: str | None = None,
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float32",
     normalize: NormalizeLike = None,
@@ -421,8 +474,17 @@ def load(
     seed: int = 0,
     window: tuple[int, int] | None = None,
     windows_per_asset: int = 1,
+    sampler: Sampler | None = None,
+    augment: Augment | None = None,
+    where: Sequence[Condition] = (),
+    split: Split | None = None,
+    use: str | None = None,
+    strata: Strata | str | None = None,
+    time: Time | None = None,
     drop_last: bool = False,
-    bad_samples: Literal["error", "skip"] = "error",
+    bad_samples: BadSamples = "error",
+    max_bad: int | None = None,
+    max_bad_rate: float | None = None,
     rank: int = 0,
     world_size: int = 1,
     prefetch: int = 3,
@@ -445,12 +507,13 @@ def load(
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob or a
-            file.
+            file; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
         fields: members of a sample by name: a `Field`, a dict of its members, or a str: a pattern
             if it contains "{id}", else a column. Default: one raster "image".
         bands: bands of "image" by zero-based index; only without `fields`.
-        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)".
+        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
+            over n t b y x. Default: the axes as they are named here.
         sizes: lengths of the layout's names that are no axes.
         dtype: "float32", "float16", "bfloat16", "uint8", or "native" for that of the files.
         normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
@@ -463,9 +526,23 @@ def load(
         seed: of the order and the windows, in [0, 2**64).
         window: (height, width) in pixels of a random window; default: the whole chip.
         windows_per_asset: samples that an epoch takes from each asset, with `window`.
+        sampler: which windows, in place of `window`: a `RandomWindow`, `Grid`, `ResizedWindow`,
+            `WeightedWindow` or `TileWindow`.
+        augment: every sample is mirrored or turned, all its fields alike, by one of a set:
+            "flip_x", "flip_y", "flips", "rotations", or "d4" for all eight.
+        where: conditions (column, operator, value) that rows have to meet, such as
+            ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list.
+        split: gives rows to named parts; see `Split`.
+        use: the part of the split that counts.
+        strata: draws from the rows of every value of a column in fixed proportions: a `Strata`, or
+            the name of the column to balance.
+        time: makes sequences of rows the samples; see `Time`.
         drop_last: leave out the last, short global batch of an epoch.
         bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
-            valid.
+            valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
+            everywhere. What was met is in `Loader.bad`.
+        max_bad: bad samples of an epoch after which an error is raised; every rank counts its own.
+        max_bad_rate: the same, as a share of the rank's samples of an epoch.
         rank: gets rows rank, rank + world_size, ... of every global batch.
         world_size: number of ranks.
         prefetch: batches asked for ahead.
@@ -493,7 +570,7 @@ def load(
         Error: the source cannot be opened; of the kind that fits.
     """
     spec = build_spec(
-        os.path.abspath(source) if _is_local(source) else source,
+        _absolute(source),
         batch_size=batch_size,
         fields=fields,
         bands=bands,
@@ -509,8 +586,17 @@ def load(
         seed=seed,
         window=window,
         windows_per_asset=windows_per_asset,
+        sampler=_absolute_weights(sampler),
+        augment=augment,
+        where=where,
+        split=split,
+        use=use,
+        strata=strata,
+        time=time,
         drop_last=drop_last,
         bad_samples=bad_samples,
+        max_bad=max_bad,
+        max_bad_rate=max_bad_rate,
     )
     engine = _engine.acquire(workers, memory)
     return Loader(
@@ -526,12 +612,12 @@ def load(
 
 def connect(
     target: str | Sequence[str],
-    source: str | os.PathLike[str],
+    source: SourceLike,
     *,
     batch_size: int,
     fields: Mapping[str, FieldLike] | None = None,
     bands: Sequence[int] | None = None,
-    layout: str = "n b y x",
+    layout: str | None = None,
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float32",
     normalize: NormalizeLike = None,
@@ -543,8 +629,17 @@ def connect(
     seed: int = 0,
     window: tuple[int, int] | None = None,
     windows_per_asset: int = 1,
+    sampler: Sampler | None = None,
+    augment: Augment | None = None,
+    where: Sequence[Condition] = (),
+    split: Split | None = None,
+    use: str | None = None,
+    strata: Strata | str | None = None,
+    time: Time | None = None,
     drop_last: bool = False,
-    bad_samples: Literal["error", "skip"] = "error",
+    bad_samples: BadSamples = "error",
+    max_bad: int | None = None,
+    max_bad_rate: float | None = None,
     rank: int = 0,
     world_size: int = 1,
     prefetch: int = 3,
@@ -584,8 +679,17 @@ def connect(
         seed: see `load`.
         window: see `load`.
         windows_per_asset: see `load`.
+        sampler: see `load`; files of weights lie at the server.
+        augment: see `load`.
+        where: see `load`.
+        split: see `load`.
+        use: see `load`.
+        strata: see `load`.
+        time: see `load`.
         drop_last: see `load`.
         bad_samples: see `load`.
+        max_bad: see `load`.
+        max_bad_rate: see `load`.
         rank: see `load`.
         world_size: see `load`.
         prefetch: see `load`.
@@ -622,8 +726,17 @@ def connect(
         seed=seed,
         window=window,
         windows_per_asset=windows_per_asset,
+        sampler=sampler,
+        augment=augment,
+        where=where,
+        split=split,
+        use=use,
+        strata=strata,
+        time=time,
         drop_last=drop_last,
         bad_samples=bad_samples,
+        max_bad=max_bad,
+        max_bad_rate=max_bad_rate,
     )
     connections = [Connection(t, credentials=credentials) for t in addresses(target)]
 
@@ -656,6 +769,27 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
     if wire not in ("native", "final"):
         raise SpecError(f"wire is {wire!r}, none of 'auto', 'native', 'final'")
     return wire == "native"
+
+
+def _absolute(source: SourceLike) -> SourceLike:
+    """Returns a source with absolute paths: the engine has a folder of its own."""
+    if isinstance(source, Mixture):
+        sources: dict[str, Source | Mixture | str | os.PathLike[str]] = {}
+        for name, s in source.sources.items():
+            if isinstance(s, Source):
+                path = _absolute(s.source)
+                assert not isinstance(path, Mixture)
+                sources[name] = replace(s, source=path, sampler=_absolute_weights(s.sampler))
+            else:
+                sources[name] = _absolute(s)
+        return replace(source, sources=sources)
+    return os.path.abspath(source) if _is_local(source) else source
+
+
+def _absolute_weights(s: Sampler | None) -> Sampler | None:
+    if isinstance(s, WeightedWindow) and _is_local(s.weights):
+        return replace(s, weights=os.path.abspath(s.weights))
+    return s
 
 
 def _is_local(source: str | os.PathLike[str]) -> bool:

@@ -10,9 +10,26 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+from chaski._sources import (
+    Augment,
+    Condition,
+    Mixture,
+    RandomWindow,
+    Sampler,
+    Source,
+    SourceLike,
+    Split,
+    Strata,
+    Time,
+    WholeChip,
+    pair,
+    subset_json,
+    until_json,
+)
 from chaski.errors import SpecError
 
 VERSION = 1
+BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
 RESERVED = ("valid", "position", "sample")
 
 
@@ -56,6 +73,8 @@ class Field:
         pad: a window may reach past the edge of the asset, filled.
         validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid, 0
             where it is nodata, masked or padding.
+        resample: how windows that are resampled come to their size. Default: bilinear where the
+            dtype is a float, else nearest.
     """
 
     column: str | None = None
@@ -69,18 +88,19 @@ class Field:
     fill: float | None = None
     pad: bool | None = None
     validity: str | None = None
+    resample: Literal["nearest", "bilinear"] | None = None
 
 
 FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
 
 
 def build_spec(
-    source: str | os.PathLike[str],
+    source: SourceLike,
     *,
     batch_size: int,
     fields: Mapping[str, FieldLike] | None = None,
     bands: Sequence[int] | None = None,
-    layout: str = "n b y x",
+    layout: str | None = None,
     sizes: Mapping[str, int] | None = None,
     dtype: str = "float32",
     normalize: NormalizeLike = None,
@@ -92,8 +112,17 @@ def build_spec(
     seed: int = 0,
     window: tuple[int, int] | None = None,
     windows_per_asset: int = 1,
+    sampler: Sampler | None = None,
+    augment: Augment | None = None,
+    where: Sequence[Condition] = (),
+    split: Split | None = None,
+    use: str | None = None,
+    strata: Strata | str | None = None,
+    time: Time | None = None,
     drop_last: bool = False,
-    bad_samples: Literal["error", "skip"] = "error",
+    bad_samples: BadSamples = "error",
+    max_bad: int | None = None,
+    max_bad_rate: float | None = None,
 ) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds.
 
@@ -112,20 +141,30 @@ def build_spec(
         named = {name: build_field(name, f) for name, f in fields.items()}
         if not named:
             raise SpecError("fields is empty")
+    if layout is None:
+        layout = "n b y x" if time is None and not _in_time(source) else "n t b y x"
     default = Field(
         layout=layout, sizes=sizes, dtype=dtype, normalize=normalize, fill=fill, pad=pad
     )
     table = None if stats is None else _load_stats(stats)
     spec: dict[str, Any] = {
         "version": VERSION,
-        "source": os.fspath(source),
+        "source": "" if isinstance(source, Mixture) else os.fspath(source),
         "fields": [_member(name, f, default, table) for name, f in named.items()],
         "batch_size": batch_size,
         "shuffle": bool(shuffle),
         "seed": seed,
-        "sampler": _sampler(window, windows_per_asset),
+        "sampler": _sampler(sampler, window, windows_per_asset),
         "bad_samples": bad_samples,
+        **subset_json(where, split, use, strata, time),
     }
+    if augment is not None:
+        spec["augment"] = augment
+    if max_bad is not None or max_bad_rate is not None:
+        limits = {"count": max_bad, "rate": max_bad_rate}
+        spec["bad_limit"] = {k: v for k, v in limits.items() if v is not None}
+    if isinstance(source, Mixture):
+        spec |= _mixture(source, table)
     if drop_last:
         spec["drop_last"] = True
     return spec
@@ -150,16 +189,71 @@ def build_field(name: str, f: FieldLike) -> Field:
     raise SpecError(f"field {name!r} is {f!r}, not a Field, str or dict")
 
 
-def _sampler(window: tuple[int, int] | None, per_asset: int) -> dict[str, Any]:
+def _sampler(
+    sampler: Sampler | None, window: tuple[int, int] | None, per_asset: int
+) -> dict[str, Any]:
+    if sampler is not None:
+        if window is not None or per_asset != 1:
+            raise SpecError("give a sampler, or window and windows_per_asset, not both")
+        if not hasattr(sampler, "to_json"):
+            raise SpecError(f"sampler is {sampler!r}, none of those of chaski")
+        return sampler.to_json()
     if window is None:
         if per_asset != 1:
             raise SpecError("windows_per_asset needs a window")
-        return {"kind": "chip"}
-    try:
-        height, width = (int(n) for n in window)
-    except (TypeError, ValueError):
-        raise SpecError(f"window is {window!r}, not (height, width) in pixels") from None
-    return {"kind": "random_window", "height": height, "width": width, "per_asset": int(per_asset)}
+        return WholeChip().to_json()
+    if isinstance(window, int):
+        raise SpecError(f"window is {window!r}, not (height, width) in pixels")
+    return RandomWindow(pair("window", window), per_asset).to_json()
+
+
+def _in_time(source: SourceLike | Source) -> bool:
+    """Reports whether the sources of a mixture are sequences."""
+    if isinstance(source, Mixture):
+        return any(_in_time(s) for s in source.sources.values())
+    return isinstance(source, Source) and source.time is not None
+
+
+def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns a mixture's members."""
+    if not m.sources:
+        raise SpecError("a Mixture of no sources")
+    out: dict[str, Any] = {
+        "sources": [_source(name, s, stats) for name, s in m.sources.items()],
+        **until_json(m.until),
+    }
+    if m.temperature is not None:
+        out["temperature"] = float(m.temperature)
+    return out
+
+
+def _source(
+    name: str, s: Source | Mixture | str | os.PathLike[str], stats: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Returns the JSON of a source of a mixture."""
+    if isinstance(s, Mixture):
+        return {"name": name, "weight": float(s.weight), **_mixture(s, stats)}
+    if not isinstance(s, Source):
+        s = Source(s)
+    out: dict[str, Any] = {
+        "name": name,
+        "source": os.fspath(s.source),
+        "weight": float(s.weight),
+        **subset_json(s.where, s.split, s.use, s.strata, s.time),
+    }
+    if s.sampler is not None:
+        out["sampler"] = s.sampler.to_json()
+    if s.fields:
+        out["fields"] = [_override(n, build_field(n, f), stats) for n, f in s.fields.items()]
+    return out
+
+
+def _override(name: str, f: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
+    """Returns the JSON of what a source's field has of its own."""
+    for key in ("dtype", "layout", "sizes", "validity"):
+        if getattr(f, key) is not None:
+            raise SpecError(f"field {name!r}: {key} is that of all sources")
+    return _member(name, f, Field(), stats)
 
 
 def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -177,7 +271,7 @@ def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None
         pad=default.pad if f.pad is None else f.pad,
     )
     out: dict[str, Any] = {"name": name}
-    for key in ("column", "blob", "pattern", "dtype", "layout", "validity"):
+    for key in ("column", "blob", "pattern", "dtype", "layout", "validity", "resample"):
         if getattr(f, key):
             out[key] = str(getattr(f, key))
     if f.bands is not None:

@@ -122,7 +122,7 @@ def stats(
     if fields is not None and not fields:
         raise SpecError("fields is empty")
     command += ["--", name]
-    return _parse(command[0], _run(command, timeout))
+    return _parse(command[0], run_command(command, timeout))
 
 
 def _where(name: str, f: Field) -> str:
@@ -137,13 +137,18 @@ def _where(name: str, f: Field) -> str:
     return f"{name}={where}" if where else name
 
 
-def _run(command: list[str], timeout: float | None) -> bytes:
+def run_command(command: list[str], timeout: float | None) -> bytes:
+    """Runs a command of the engine and returns what it printed.
+
+    Raises:
+        Error: it failed; of the kind that fits.
+    """
     try:
         done = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
         )
     except subprocess.TimeoutExpired:
-        raise DeadlineError(f"stats of {command[-1]}: no end within {timeout} s") from None
+        raise DeadlineError(f"{command[1]} of {command[-1]}: no end within {timeout} s") from None
     except OSError as e:
         raise EngineError(f"the engine {command[0]} does not run: {e}") from None
     if done.returncode == 0:

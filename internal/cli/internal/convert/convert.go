@@ -82,7 +82,7 @@ func File(ctx context.Context, w io.Writer, path string, o Options) error {
 	if err := o.Check(); err != nil {
 		return err
 	}
-	m, err := readMeta(ctx, path, o.Opener)
+	m, err := ReadMeta(ctx, path, o.Opener)
 	if err != nil {
 		return err
 	}
@@ -102,7 +102,8 @@ func File(ctx context.Context, w io.Writer, path string, o Options) error {
 	return o.rumi(ctx, w, a.Data, shape, a.DType, &m)
 }
 
-func readMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
+// ReadMeta reads what a raster says about its image: where it lies, its bands.
+func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
 	r, err := opener.Open(ctx, path)
 	if err != nil {
 		return tiff.Meta{}, err

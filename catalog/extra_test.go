@@ -1,0 +1,93 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// columnOf reads a column of a table, a text a row.
+func columnOf(t *testing.T, tab *Table, name string) (out []string) {
+	t.Helper()
+	var values []Value
+	k, err := tab.Scan(t.Context(), name, func(row int64, v Value) error {
+		if row != int64(len(values)) {
+			t.Errorf("row %d after %d", row, len(values))
+		}
+		values = append(values, v)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range values {
+		out = append(out, map[Kind]string{Int: fmt.Sprint(v.Int), Float: fmt.Sprint(v.Float), Text: v.Text}[k])
+	}
+	return out
+}
+
+// TestScanAndSizes: columns, ids and sizes are those of the samples, also where pairs leave rows out.
+func TestScanAndSizes(t *testing.T) {
+	dir := tree(t, "images/b.tif", "masks/b.tif", "images/a.tif", "masks/a.tif", "other.tif",
+		"t.csv=uri,cloud,site\nimages/a.tif,1,x\nimages/b.tif,2,y\nmasks/a.tif,3,\nmasks/b.tif,4,\nother.tif,5,z\n")
+	file := filepath.Join(dir, "catalog.parquet")
+	index(t, file, WriteOptions{Join: &Join{Table: filepath.Join(dir, "t.csv"), On: "uri"}}, filepath.Join(dir, "images"), filepath.Join(dir, "masks"), filepath.Join(dir, "other.tif"))
+	all := open(t, file, Options{})
+	paired := open(t, file, Options{}, Source{Field: "image", Pattern: "images/{id}.tif"}, Source{Field: "mask", Pattern: "masks/{id}.tif"})
+	for _, c := range []struct {
+		tab          *Table
+		clouds, site []string
+	}{{all, []string{"1", "2", "3", "4", "5"}, []string{"x", "y", "", "", "z"}}, {paired, []string{"1", "2"}, []string{"x", "y"}}} {
+		if got := columnOf(t, c.tab, "cloud"); !slices.Equal(got, c.clouds) {
+			t.Errorf("clouds %v, want %v", got, c.clouds)
+		}
+		if got := columnOf(t, c.tab, "site"); !slices.Equal(got, c.site) {
+			t.Errorf("sites %v, want %v", got, c.site)
+		}
+		var scanned []string
+		if err := c.tab.ScanIDs(t.Context(), func(_ int64, id string) error { scanned = append(scanned, id); return nil }); err != nil {
+			t.Fatal(err)
+		}
+		if want := ids(t, c.tab); !slices.Equal(scanned, want) {
+			t.Errorf("ids %v, want %v", scanned, want)
+		}
+		for field := range len(c.tab.fields) {
+			sizes, err := c.tab.Sizes(t.Context(), field)
+			if err != nil || int64(len(sizes)) != c.tab.Len() {
+				t.Fatalf("%d sizes, %v", len(sizes), err)
+			}
+			for row, s := range sizes {
+				a, err := c.tab.Asset(t.Context(), field, int64(row))
+				if err != nil || int(s.Height) != a.Index.Height || int(s.Width) != a.Index.Width {
+					t.Errorf("field %d row %d is %+v, its asset %d by %d, %v", field, row, s, a.Index.Height, a.Index.Width, err)
+				}
+			}
+		}
+	}
+	if _, err := all.Scan(t.Context(), "none", nil); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a column that is not there: %v", err)
+	}
+	stop := fmt.Errorf("stop")
+	if _, err := all.Scan(t.Context(), "cloud", func(int64, Value) error { return stop }); err != stop {
+		t.Errorf("a visit that ends it: %v", err)
+	}
+
+	folder := open(t, filepath.Join(dir, "images"), Options{})
+	if sizes, err := folder.Sizes(t.Context(), 0); sizes != nil || err != nil {
+		t.Errorf("sizes of a folder: %v, %v", sizes, err)
+	}
+	if _, err := folder.Scan(t.Context(), "cloud", nil); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a column of a folder: %v", err)
+	}
+	table := open(t, filepath.Join(dir, "t.csv"), Options{Columns: []string{"cloud"}}, Source{Field: "image", Column: "uri"})
+	if got := columnOf(t, table, "cloud"); len(got) != 5 || got[4] != "5" {
+		t.Errorf("clouds of a CSV: %v", got)
+	}
+	if _, err := Open(context.Background(), filepath.Join(dir, "t.csv"), []Source{{Field: "image", Column: "uri"}}, Options{Columns: []string{"none"}}); err != nil {
+		t.Errorf("a column that nobody has scanned yet: %v", err)
+	}
+}

@@ -1,0 +1,107 @@
+package kernel
+
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/internal/view"
+)
+
+// Blocks are turned so many rows and columns of the result at a time, which lie in TurnedBytes bytes.
+const (
+	TurnedRows  = 16
+	TurnedCols  = 256
+	TurnedBytes = TurnedRows * TurnedCols * 8
+)
+
+// Turn copies rows of cols elements of size bytes (1, 2, 4, 8 or 16): element (r, c) of dst, whose rows are
+// pitch elements apart, is element first + r*strideY + c*strideX of src. Strides may be negative.
+func Turn(dst, src []byte, first, strideY, strideX, rows, cols, pitch, size int) {
+	if strideX == -1 {
+		for r := range rows {
+			last := first + r*strideY
+			reverse(dst[r*pitch*size:(r*pitch+cols)*size], src[(last-cols+1)*size:(last+1)*size], size)
+		}
+		return
+	}
+	if rows == TurnedRows && pitch == TurnedCols && (strideY == 1 || strideY == -1) {
+		switch size {
+		case 1:
+			if turn[uint8](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		case 2:
+			if turn[uint16](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		case 4:
+			if turn[uint32](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		case 8:
+			if turn[uint64](dst, src, first, strideY, strideX, cols) {
+				return
+			}
+		}
+	}
+	for r := range rows {
+		from := (first + r*strideY) * size
+		for c := range cols {
+			copy(dst[(r*pitch+c)*size:(r*pitch+c+1)*size], src[from+c*strideX*size:])
+		}
+	}
+}
+
+// reverse copies elements in reverse: src has as many as dst.
+func reverse(dst, src []byte, size int) {
+	at := len(src)
+	switch size {
+	case 1:
+		for ; len(dst) >= 8; dst = dst[8:] {
+			at -= 8
+			le.PutUint64(dst, bits.ReverseBytes64(le.Uint64(src[at:])))
+		}
+	case 2:
+		for ; len(dst) >= 8; dst = dst[8:] {
+			at -= 8
+			v := bits.RotateLeft64(le.Uint64(src[at:]), 32)
+			le.PutUint64(dst, v>>16&0x0000ffff0000ffff|v&0x0000ffff0000ffff<<16)
+		}
+	case 4:
+		for ; len(dst) >= 8; dst = dst[8:] {
+			at -= 8
+			le.PutUint64(dst, bits.RotateLeft64(le.Uint64(src[at:]), 32))
+		}
+	}
+	for ; len(dst) > 0; dst = dst[size:] {
+		at -= size
+		copy(dst[:size], src[at:])
+	}
+}
+
+// turn is Turn for TurnedRows rows of TurnedCols elements, of which cols are wanted, where rows of the result
+// are columns of src that lie beside each other. It reports whether the bytes can be seen as numbers.
+func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, strideY, strideX, cols int) bool {
+	dst, ok1 := view.Of[T](dstBytes)
+	src, ok2 := view.Of[T](srcBytes)
+	if !ok1 || !ok2 {
+		return false
+	}
+	d := (*[TurnedRows * TurnedCols]T)(dst)
+	if strideY < 0 {
+		first -= TurnedRows - 1
+	}
+	for i := range cols {
+		c := uint8(i)
+		s := (*[TurnedRows]T)(src[first+i*strideX:])
+		if strideY < 0 {
+			for k := range s {
+				d[(TurnedRows-1-k)*TurnedCols+int(c)] = s[k]
+			}
+			continue
+		}
+		for k := range s {
+			d[k*TurnedCols+int(c)] = s[k]
+		}
+	}
+	return true
+}

@@ -1,0 +1,586 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// selected returns the rows of the only source of a spec, in the order of the dataset.
+func selected(t *testing.T, s Subset, tab *fakeTable) []int64 {
+	t.Helper()
+	e, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: s}, map[string]*fakeTable{"a": tab}, 1)
+	if err != nil {
+		if !errors.Is(err, fault.NotFound) {
+			t.Fatal(err)
+		}
+		return nil
+	}
+	defer func() { _ = e.Close() }()
+	var rows []int64
+	for p := range e.Len() {
+		rows = append(rows, e.Plan().At(0, p).Row)
+	}
+	return rows
+}
+
+// TestWhere compares every operator over every kind of column with Go's.
+func TestWhere(t *testing.T) {
+	tab := chips(3, 12)
+	tab.kinds = tab.kinds[:4]
+	tab.ints("int", func(r int64) int64 { return r - 4 })
+	tab.texts("text", func(r int64) string { return strings.Repeat("b", int(r%4)) })
+	f := fakeColumn{kind: catalog.Float}
+	for r := range tab.rows {
+		v := catalog.Value{Float: float64(r) / 2}
+		if r == 3 {
+			v.Float = math.NaN()
+		}
+		if r == 4 {
+			v = catalog.Value{Null: true}
+		}
+		f.values = append(f.values, v)
+	}
+	tab.put("float", f)
+	for _, c := range []struct {
+		column, op, value string
+		want              func(r int64) bool
+	}{
+		{"int", "<", "2", func(r int64) bool { return r-4 < 2 }},
+		{"int", ">=", "1.5", func(r int64) bool { return float64(r-4) >= 1.5 }},
+		{"int", "!=", "0", func(r int64) bool { return r != 4 }},
+		{"int", "in", "[-4, 7, 100, 2.0]", func(r int64) bool { return r == 0 || r == 11 || r == 6 }},
+		{"float", "<=", "2.5", func(r int64) bool { return r <= 5 && r != 3 && r != 4 }},
+		{"float", "!=", "1", func(r int64) bool { return r != 2 && r != 4 }}, // NaN differs from everything, a null is nothing
+		{"float", "==", "3", func(r int64) bool { return r == 6 }},
+		{"text", ">", `"b"`, func(r int64) bool { return r%4 > 1 }},
+		{"text", "==", `"b"`, func(r int64) bool { return r%4 == 1 }},
+		{"text", "in", `["bbb", "b"]`, func(r int64) bool { return r%4 == 1 || r%4 == 3 }},
+	} {
+		var want []int64
+		for r := range tab.rows {
+			if c.want(r) {
+				want = append(want, r)
+			}
+		}
+		got := selected(t, Subset{Where: []Condition{{c.column, c.op, json.RawMessage(c.value)}}}, tab)
+		if !slices.Equal(got, want) {
+			t.Errorf("%s %s %s: rows %v, want %v", c.column, c.op, c.value, got, want)
+		}
+	}
+	for _, c := range []Condition{
+		{"int", "<", json.RawMessage(`"2"`)}, {"text", "<", json.RawMessage(`2`)}, {"none", "<", json.RawMessage(`2`)},
+		{"int", "~", json.RawMessage(`2`)}, {"int", "in", json.RawMessage(`2`)}, {"int", "<", json.RawMessage(`{}`)},
+		{"int", ">", json.RawMessage(`1000`)},
+	} {
+		_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1)
+		if err == nil {
+			t.Errorf("%+v was accepted", c)
+		}
+	}
+}
+
+// TestSplitsArePartitions: every row is in exactly one part, rows that belong together stay so, and more
+// rows move none.
+func TestSplitsArePartitions(t *testing.T) {
+	few, many := chips(3, 30), chips(3, 40)
+	for _, tab := range []*fakeTable{few, many} {
+		tab.kinds = tab.kinds[:4]
+		tab.texts("scene", func(r int64) string { return fmt.Sprint("s", r/3) })
+		for i, name := range []string{"minx", "miny", "maxx", "maxy"} {
+			tab.ints(name, func(r int64) int64 { return r/4*10 + int64(i/2)*2 })
+		}
+	}
+	shares := []Share{{Name: "train", Weight: 2}, {Name: "val", Weight: 1}, {Name: "test", Weight: 1}}
+	for _, c := range []struct {
+		split    Split
+		together int64
+	}{{Split{By: "hash", Shares: shares}, 1}, {Split{By: "column", Column: "scene", Shares: shares}, 3}, {Split{By: "cell", Size: 10, Shares: shares}, 4}} {
+		part := map[int64]string{}
+		for _, h := range shares {
+			for _, r := range selected(t, Subset{Split: &c.split, Use: h.Name}, few) {
+				if part[r] != "" {
+					t.Errorf("by %s: row %d is in %s and %s", c.split.By, r, part[r], h.Name)
+				}
+				part[r] = h.Name
+			}
+			for _, r := range selected(t, Subset{Split: &c.split, Use: h.Name}, many) {
+				if r < few.rows && part[r] != h.Name {
+					t.Errorf("by %s: row %d moved from %s to %s", c.split.By, r, part[r], h.Name)
+				}
+			}
+		}
+		if int64(len(part)) != few.rows {
+			t.Errorf("by %s: %d of %d rows are in a part", c.split.By, len(part), few.rows)
+		}
+		for r := range few.rows {
+			if first := r / c.together * c.together; part[r] != part[first] {
+				t.Errorf("by %s: row %d is in %s, its neighbour in %s", c.split.By, r, part[r], part[first])
+			}
+		}
+	}
+}
+
+// TestWeightsAgainstCounting counts the pixels of cells one by one, and draws windows by them.
+func TestWeightsAgainstCounting(t *testing.T) {
+	tab := chips(9, 6)
+	tab.kinds = tab.kinds[:4]
+	dir := t.TempDir()
+	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
+		p := &weighing{options: Options{Opener: tab, Workers: 3}.withDefaults(), table: tab, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+		if err := p.run(context.Background(), WeightOptions{Field: "mask", Classes: classes, Cell: 5}); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := p.write(&b); err != nil {
+			t.Fatal(err)
+		}
+		w, err := parseWeights(b.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if w.CellHeight != 6 || w.CellWidth != 6 { // whole in the mask of half the resolution
+			t.Fatalf("cells of %d by %d", w.CellHeight, w.CellWidth)
+		}
+		for row := range tab.rows {
+			a := tab.assets[[2]int64{1, row}]
+			got, err := w.of(row, 20, 24)
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum := uint64(0)
+			for i, s := range got.Sums {
+				for y := i / 4 * 3; y < min(i/4*3+3, a.h); y++ {
+					for x := i % 4 * 3; x < min(i%4*3+3, a.w); x++ {
+						if a.valid(0, y, x) && (classes == nil || slices.Contains(classes, float64(a.at(0, y, x)))) {
+							sum++
+						}
+					}
+				}
+				if s != sum {
+					t.Fatalf("row %d cell %d: %d pixels up to it, want %d", row, i, s, sum)
+				}
+			}
+			if _, err := w.of(row, 21, 24); err == nil {
+				t.Error("an asset of another size was accepted")
+			}
+		}
+		path := filepath.Join(dir, "weights")
+		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		spec := Spec{Source: "memory", Fields: sampledFields, BatchSize: 4, Sampler: Sampler{Kind: WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
+		tab.objects[path] = b.Bytes()
+		e := openFake(t, spec, tab, 2)
+		for step := range e.Steps() {
+			tk := shuffle.StepTicket(0, step, 4, 0, 1)
+			batch := wait(t, e.Start(context.Background(), tk, false))
+			checkSampled(t, e, map[string]*fakeTable{"memory": tab}, tk, batch)
+			batch.Release()
+		}
+		spec.Fields = sampledFields[:1]
+		if h := openFake(t, spec, tab, 1).Hash(); classes == nil {
+			other := bytes.Clone(b.Bytes())
+			other[len(other)-1]++
+			tab.objects[path] = other
+			if openFake(t, spec, tab, 1).Hash() == h {
+				t.Error("the hash does not cover the weights")
+			}
+		}
+	}
+}
+
+func FuzzWeights(f *testing.F) {
+	p := &weighing{head: WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}, rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
+	var b bytes.Buffer
+	if err := p.write(&b); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Add(b.Bytes()[:20])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w, err := parseWeights(b)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("%v has no kind", err)
+			}
+			return
+		}
+		for row := range w.Rows {
+			h, x := w.size(row)
+			if _, err := w.of(row, h, x); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// counting counts the bytes that are read of each object.
+type counting struct {
+	*fakeTable
+	mu    sync.Mutex
+	reads map[string]int
+}
+
+type countedReader struct {
+	source.Reader
+	c   *counting
+	uri string
+}
+
+func (c *counting) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := c.fakeTable.Open(ctx, uri)
+	return countedReader{r, c, uri}, err
+}
+
+func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	r.c.mu.Lock()
+	r.c.reads[fmt.Sprint(r.uri, " ", off, " ", len(p))]++
+	r.c.mu.Unlock()
+	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestTilesOfAPoolAreReadOnce: with room for a pool, an epoch of pools that cover the dataset reads no chunk
+// twice, however many workers want it; with hardly any room the batches are the same.
+func TestTilesOfAPoolAreReadOnce(t *testing.T) {
+	r := rand.New(rand.NewPCG(4, 5))
+	tab := &fakeTable{rows: 3, kinds: []catalog.Kind{catalog.Raster}}
+	for row := range tab.rows {
+		a, o := newFakeAsset(r, 2, 40, 48, 8, true, row == 1)
+		tab.add(0, row, a, o)
+	}
+	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 16, Shuffle: true, Sampler: Sampler{Kind: TileWindow, Height: 8, Width: 8, PerVisit: 16, Pool: 1000}}.WithDefaults()
+	var want [][]byte
+	for _, memory := range []int64{64 << 20, 40_000} {
+		c := &counting{fakeTable: tab, reads: map[string]int{}}
+		e, err := newEngine(context.Background(), spec, Options{Workers: 7, Opener: c, MemoryBytes: memory}.withDefaults(), tab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, _ := collect(t, e, LoaderOptions{Epochs: 1})
+		if e.tiles.held > e.tiles.bound || e.tiles.used.Len() != len(e.tiles.by) {
+			t.Errorf("%d bytes of tiles, at most %d; %d of %d are held", e.tiles.held, e.tiles.bound, len(e.tiles.by)-e.tiles.used.Len(), len(e.tiles.by))
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+		if e.tiles.held != 0 || len(e.tiles.by) != 0 {
+			t.Errorf("%d bytes of tiles after Close", e.tiles.held)
+		}
+		if want == nil {
+			want = got
+			for what, n := range c.reads {
+				if n > 1 {
+					t.Errorf("%s was read %d times", what, n)
+				}
+			}
+			continue
+		}
+		sameRun(t, "with little memory", got, want)
+	}
+}
+
+// TestTilesThatFailAreTriedByOthers: whoever waits for a chunk does not get another's error.
+func TestTilesThatFail(t *testing.T) {
+	c := newTiles(1000)
+	a, mine := c.get(tileKey{chunk: 1}, 100)
+	b, others := c.get(tileKey{chunk: 1}, 100)
+	if !mine || others || a != b {
+		t.Fatal("a chunk was given out twice")
+	}
+	c.finish(a, true)
+	c.put(a)
+	if again, mine := c.get(tileKey{chunk: 1}, 100); !mine || again == a {
+		t.Error("a chunk that failed is still there")
+	}
+	c.put(b)
+	if c.held != 100 {
+		t.Errorf("%d bytes are held", c.held)
+	}
+	if big, _ := c.get(tileKey{chunk: 2}, 901); big != nil {
+		t.Error("more was given out than there is room for")
+	}
+}
+
+func TestBadLimit(t *testing.T) {
+	tab := chips(5, 20)
+	gone := fault.New(fault.Corrupt, "tile 1", 99, "broken")
+	tab.broken = map[int64]error{3: gone, 7: gone, 15: gone}
+	run := func(limit *BadLimit, world int) (batches int, err error) {
+		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: limit}, tab, 2)
+		l, err := NewLoader(e, LoaderOptions{Epochs: 2, World: world})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		for b, err := range l.All(context.Background()) {
+			if err != nil {
+				return batches, err
+			}
+			_ = b
+			batches++
+		}
+		return batches, nil
+	}
+	count, rate := func(n int64) *BadLimit { return &BadLimit{Count: &n} }, func(r float64) *BadLimit { return &BadLimit{Rate: &r} }
+	for _, c := range []struct {
+		limit *BadLimit
+		want  int
+	}{{nil, 8}, {count(3), 8}, {count(2), 3}, {count(1), 1}, {count(0), 0}, {rate(0.15), 8}, {rate(0.1), 3}} {
+		n, err := run(c.limit, 1)
+		if n != c.want || (err == nil) != (c.want == 8) || err != nil && !errors.Is(err, fault.Limit) {
+			t.Errorf("limit %+v: %d batches, %v; want %d", c.limit, n, err, c.want)
+		}
+	}
+	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip}, tab, 1)
+	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(3)}, tab, 1); limited.Hash() != base.Hash() {
+		t.Error("a limit, which changes no batch, changes the hash")
+	}
+}
+
+// TestExplain holds what is explained to what a batch reads.
+func TestExplain(t *testing.T) {
+	tabs := sampledTables()
+	for name, spec := range fixedSpecs() {
+		if name == "tiles" {
+			continue // which reads less than is explained
+		}
+		e := openMixed(t, spec, tabs, 2)
+		var read atomic.Int64
+		for step := range min(e.Steps(), 4) {
+			tk := shuffle.StepTicket(0, step, 5, 0, 1)
+			rows, err := e.Explain(context.Background(), tk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := wait(t, e.Start(context.Background(), tk, false))
+			for k, r := range rows {
+				if r.Row != k || r.Position != b.Positions[k] {
+					t.Fatalf("%s: row %d is explained as %d at %d", name, k, r.Row, r.Position)
+				}
+				bad := slices.ContainsFunc(b.Bad, func(x Bad) bool { return x.Row == k })
+				if (r.Err != nil) != bad {
+					t.Fatalf("%s row %d: explained error %v, bad %v", name, k, r.Err, bad)
+				}
+				if r.Position < 0 || bad {
+					continue
+				}
+				if r.Draw.Sample != b.Samples[k] || len(r.Assets) != 2*max(e.sets[0].steps, 1) {
+					t.Fatalf("%s row %d: %+v, sample %d", name, k, r.Draw, b.Samples[k])
+				}
+				for _, a := range r.Assets {
+					for _, c := range a.Chunks {
+						if !slices.ContainsFunc(a.Runs, func(x RangePlan) bool { return c.Off >= x.Off && c.Off+c.Len <= x.Off+x.Len }) && c.Len > 0 {
+							t.Fatalf("%s row %d: chunk %+v in no run of %+v", name, k, c, a.Runs)
+						}
+						read.Add(c.Len)
+					}
+				}
+			}
+			b.Release()
+		}
+		if read.Load() == 0 {
+			t.Errorf("%s: nothing is explained to be read", name)
+		}
+	}
+}
+
+// TestSourceErrors: errors name the source.
+func TestSourceErrors(t *testing.T) {
+	tabs := sampledTables()
+	small := chips(1, 3)
+	small.kinds = small.kinds[:4]
+	for row := range small.rows {
+		a, o := newFakeAsset(rand.New(rand.NewPCG(1, uint64(row))), 2, 20, 24, 8, false, false)
+		small.add(0, row, a, o)
+	}
+	tabs["two bands"] = small
+	mixed := func(sources ...Source) Spec {
+		return Spec{Fields: slices.Clone(sampledFields), BatchSize: 2, Mixture: Mixture{Sources: sources}}
+	}
+	for want, spec := range map[string]Spec{
+		`source "b": no table "missing"`:             mixed(Source{Source: "a"}, Source{Name: "b", Source: "missing"}),
+		`source "1": field "image": normalize has 3`: mixed(Source{Source: "a"}, Source{Source: "two bands"}),
+		`source "1": field "image" is (3, 20, 24) float32, and in the first source (2, 20, 24)`: mixed(
+			Source{Source: "two bands", Fields: []Field{{Name: "image", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}}}, Source{Source: "a"}),
+		`source "deep": source "0": where: `: mixed(Source{Source: "a"}, Source{Name: "deep", Mixture: Mixture{Sources: []Source{
+			{Source: "b", Subset: Subset{Where: []Condition{{"none", "<", json.RawMessage("1")}}}}}}}),
+		`source "0": source is empty`: mixed(Source{}),
+	} {
+		_, err := tryMixed(spec, tabs, 1)
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v, want one with %s", err, want)
+		}
+	}
+	spec := mixed(Source{Source: "a"}, Source{Name: "other", Source: "b"})
+	spec.BadSamples = BadError
+	e := openMixed(t, spec, tabs, 2)
+	found := map[bool]int{}
+	for step := range e.Steps() {
+		b, err := e.Start(context.Background(), shuffle.StepTicket(0, step, 2, 0, 1), false).Wait(context.Background())
+		if err == nil {
+			b.Release()
+			continue
+		}
+		found[strings.Contains(err.Error(), `source "other"`)]++
+		if !strings.Contains(err.Error(), "source ") {
+			t.Errorf("%v names no source", err)
+		}
+	}
+	if len(found) == 0 {
+		t.Error("no broken sample was met")
+	}
+}
+
+// TestSpecsThatCannotBe are refused when they are parsed or opened.
+func TestSpecsThatCannotBe(t *testing.T) {
+	tabs := sampledTables()
+	base := func() Spec { return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 2} }
+	for name, change := range map[string]func(*Spec){
+		"d4 of oblong chips":        func(s *Spec) { s.Augment = "d4" },
+		"unknown augment":           func(s *Spec) { s.Augment = "shear" },
+		"grid without size":         func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow} },
+		"stride of a random window": func(s *Spec) { s.Sampler = Sampler{Kind: RandomWindow, Height: 4, Width: 4, StrideY: 2} },
+		"odd stride":                func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow, Height: 4, Width: 4, StrideY: 3} },
+		"grid that pads alone":      func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow, Height: 4, Width: 4, Pad: true} },
+		"weights without file":      func(s *Spec) { s.Sampler = Sampler{Kind: WeightedWindow, Height: 4, Width: 4} },
+		"odd tile":                  func(s *Spec) { s.Sampler = Sampler{Kind: TileWindow, Height: 4, Width: 4, TileHeight: 5, TileWidth: 4} },
+		"scale of nothing":          func(s *Spec) { s.Sampler = Sampler{Kind: ResizedWindow, Height: 4, Width: 4, ScaleMin: 2, ScaleMax: 1} },
+		"use without split":         func(s *Spec) { s.Use = "train" },
+		"split without use":         func(s *Spec) { s.Split = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}}} },
+		"no such part": func(s *Spec) {
+			s.Split, s.Use = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}}}, "b"
+		},
+		"time without order": func(s *Spec) { s.Time = &Time{Key: "site", Length: 2} },
+		"time and strata": func(s *Spec) {
+			s.Time, s.Strata = &Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
+		},
+		"layout without t":   func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"length by shortest": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Length = 4 },
+		"both":               func(s *Spec) { s.Sources = []Source{{Source: "a"}} },
+		"rows of a mixture": func(s *Spec) {
+			s.Source = ""
+			s.Sources = []Source{{Source: "a"}}
+			s.Where = []Condition{{"cloud", "<", json.RawMessage("1")}}
+		},
+		"field called source": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Fields[2].Name = "source" },
+		"unknown field of a source": func(s *Spec) {
+			s.Source = ""
+			s.Sources = []Source{{Source: "a", Fields: []Field{{Name: "elsewhere"}}}}
+		},
+		"bad limit":        func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
+		"resample":         func(s *Spec) { s.Fields[0].Resample = "cubic" },
+		"bilinear of ints": func(s *Spec) { s.Fields[1].Resample = Bilinear },
+		"empty selection":  func(s *Spec) { s.Where = []Condition{{"cloud", ">", json.RawMessage("100")}} },
+	} {
+		s := base()
+		change(&s)
+		if e, err := tryMixed(s, tabs, 1); err == nil {
+			t.Errorf("%s was accepted", name)
+			_ = e.Close()
+		}
+	}
+}
+
+// TestFilledSpecsGoRound: the spec that an engine fills in, parsed again, is the same run.
+func TestFilledSpecsGoRound(t *testing.T) {
+	tabs := sampledTables()
+	for name, spec := range fixedSpecs() {
+		e := openMixed(t, spec, tabs, 1)
+		b, err := json.Marshal(e.Spec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseSpec(b)
+		if err != nil {
+			t.Fatalf("%s: %v in %s", name, err, b)
+		}
+		if o := openMixed(t, again, tabs, 1); o.Hash() != e.Hash() || o.Len() != e.Len() {
+			t.Errorf("%s: hash %s, and %s when it is parsed again", name, e.Hash(), o.Hash())
+		}
+	}
+}
+
+// TestGroups: tickets have one group if and only if their first positions are in one pool.
+func TestGroups(t *testing.T) {
+	tabs := sampledTables()
+	e := openMixed(t, fixedSpecs()["tiles"], tabs, 1)
+	spec, pools := e.Spec(), map[int64]shuffle.Pool{}
+	for epoch := range uint64(3) {
+		for step := range e.Steps() {
+			tk := shuffle.StepTicket(epoch, step, 5, 0, 1)
+			pool, ok := e.Plan().PoolOf(epoch, tk.First)
+			g := spec.Group(tk)
+			if !ok || g < 0 || g != int64(pool.Key()>>1) {
+				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
+			}
+			if other, seen := pools[g]; seen && other != pool {
+				t.Fatalf("pools %+v and %+v have group %d", pool, other, g)
+			}
+			pools[g] = pool
+		}
+	}
+	if len(pools) < 6 {
+		t.Errorf("%d pools in three epochs", len(pools))
+	}
+	for _, name := range []string{"mixed", "resized"} {
+		s := openMixed(t, fixedSpecs()[name], tabs, 1).Spec()
+		if g := s.Group(shuffle.StepTicket(0, 0, 5, 0, 1)); g != -1 {
+			t.Errorf("%s: group %d", name, g)
+		}
+	}
+}
+
+// TestRootsOfSources: every source and file of weights has to lie below a root.
+func TestRootsOfSources(t *testing.T) {
+	inside, outside := t.TempDir(), t.TempDir()
+	chip, err := os.ReadFile(filepath.Join("..", "testdata", "raster", "tog", "tog-series-0.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{inside, outside} {
+		if err := os.WriteFile(filepath.Join(dir, "a.tif"), chip, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := Weights(context.Background(), &b, Spec{Source: dir}, Options{}, WeightOptions{Cell: 16}, nil); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "weights"), b.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	mixed := func(second string) Spec {
+		return Spec{BatchSize: 1, Mixture: Mixture{Sources: []Source{{Source: inside}, {Source: second}}}}
+	}
+	weighted := func(dir string) Spec {
+		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: WeightedWindow, Height: 8, Width: 8, Weights: filepath.Join(dir, "weights")}}
+	}
+	for i, spec := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
+		e, err := Open(context.Background(), spec, Options{Roots: []string{inside}})
+		if (err == nil) != (i < 2) || err != nil && fault.KindOf(err) != fault.NotFound {
+			t.Errorf("spec %d: %v", i, err)
+		}
+		if e != nil {
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}

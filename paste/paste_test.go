@@ -1,0 +1,196 @@
+package paste
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+func options(h, w, wh, ww, sy, sx int, pad bool) Options {
+	return Options{Bands: 2, Height: h, Width: w, Blend: Linear, MaxBytes: 1 << 24, Grid: shuffle.Grid{H: wh, W: ww, StrideY: sy, StrideX: sx, AlignY: 1, AlignX: 1, Pad: pad}}
+}
+
+func at(b []byte, i int) float64 {
+	return float64(math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:])))
+}
+
+// TestAnImageComesBack: windows that are cut out of an image, whatever the blend, give the image.
+func TestAnImageComesBack(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	for _, o := range []Options{options(30, 41, 8, 8, 8, 8, false), options(30, 41, 8, 10, 3, 7, false), options(30, 41, 8, 10, 5, 10, true), options(5, 6, 8, 10, 5, 10, true), options(8, 8, 8, 8, 1, 1, false)} {
+		for _, blend := range []Blend{Linear, Mean} {
+			o.Blend = blend
+			image := make([]float32, 2*o.Height*o.Width)
+			for i := range image {
+				image[i] = r.Float32()
+			}
+			got, err := Image(o, func(j int64, dst []float32) error {
+				b := o.Grid.At(j, o.Height, o.Width)
+				for i := range dst {
+					k, y, x := i/b.W/b.H, i/b.W%b.H+b.Y, i%b.W+b.X
+					dst[i] = -99 // past the edge
+					if y < o.Height && x < o.Width {
+						dst[i] = image[(k*o.Height+y)*o.Width+x]
+					}
+				}
+				return nil
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, want := range image {
+				if math.Abs(at(got, i)-float64(want)) > 1e-6 {
+					t.Fatalf("%+v: sample %d is %v, was %v", o, i, at(got, i), want)
+				}
+			}
+		}
+	}
+}
+
+// TestBlends compares every pixel with the weighted mean over all windows that have it, in float64.
+func TestBlends(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	for _, blend := range []Blend{Linear, Mean} {
+		o := options(23, 31, 10, 8, 4, 3, false)
+		o.Blend = blend
+		windows := make([][]float32, o.Grid.Count(o.Height, o.Width))
+		for j := range windows {
+			windows[j] = make([]float32, 2*10*8)
+			for i := range windows[j] {
+				windows[j][i] = r.Float32()
+			}
+		}
+		read := func(j int64, dst []float32) error { copy(dst, windows[j]); return nil }
+		got, err := Image(o, read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.Argmax = true
+		classes, err := Image(o, read)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for y := range o.Height {
+			for x := range o.Width {
+				var mean [2]float64
+				for k := range 2 {
+					sum, weights := 0.0, 0.0
+					for j := range windows {
+						b := o.Grid.At(int64(j), o.Height, o.Width)
+						dy, dx := y-b.Y, x-b.X
+						if dy < 0 || dx < 0 || dy >= 10 || dx >= 8 {
+							continue
+						}
+						w := 1.0
+						if blend == Linear {
+							w = float64(min(dy+1, 10-dy) * min(dx+1, 8-dx))
+						}
+						sum, weights = sum+w*float64(windows[j][(k*10+dy)*8+dx]), weights+w
+					}
+					mean[k] = sum / weights
+					if v := at(got, (k*o.Height+y)*o.Width+x); math.Abs(v-mean[k]) > 1e-5 {
+						t.Fatalf("%s (%d, %d, %d): %v, want %v", blend, k, y, x, v, mean[k])
+					}
+				}
+				if want := mean[1] > mean[0]; (classes[y*o.Width+x] == 1) != want && math.Abs(mean[1]-mean[0]) > 1e-5 {
+					t.Fatalf("%s (%d, %d): class %d of %v", blend, y, x, classes[y*o.Width+x], mean)
+				}
+			}
+		}
+	}
+}
+
+// TestWriteTOG reads what was written.
+func TestWriteTOG(t *testing.T) {
+	o := options(20, 30, 10, 10, 5, 5, false)
+	image, err := Image(o, func(j int64, dst []float32) error {
+		for i := range dst {
+			dst[i] = float32(i / 100)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := WriteTOG(&b, image, o, tiff.Geo{EPSG: 32618, HasTransform: true, Transform: [6]float64{5e5, 10, 0, 4e6, 0, -10}}, 1); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "out.tif")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{})
+	if err != nil || !bytes.Equal(a.Data, image) {
+		t.Errorf("the file has another image, %v", err)
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	none := func(int64, []float32) error { return nil }
+	for name, o := range map[string]Options{
+		"gaps":          options(20, 20, 5, 5, 6, 5, false),
+		"small image":   options(4, 20, 5, 5, 5, 5, false),
+		"no blend":      {Bands: 1, Height: 9, Width: 9, MaxBytes: 1 << 20, Grid: options(9, 9, 3, 3, 3, 3, false).Grid},
+		"many classes":  {Bands: 300, Height: 9, Width: 9, Argmax: true, Blend: Mean, MaxBytes: 1 << 20, Grid: options(9, 9, 3, 3, 3, 3, false).Grid},
+		"large image":   options(2000, 2000, 5, 5, 5, 5, false),
+		"image of none": options(0, 20, 5, 5, 5, 5, true),
+	} {
+		if _, err := Image(o, none); err == nil {
+			t.Errorf("%s was accepted", name)
+		}
+	}
+}
+
+func npyFile(head string, data []byte) []byte {
+	b := append([]byte("\x93NUMPY\x01\x00"), byte(len(head)), byte(len(head)>>8))
+	return append(append(b, head...), data...)
+}
+
+func TestWindows(t *testing.T) {
+	data := make([]byte, 0, 4*24)
+	for i := range 24 {
+		data = binary.LittleEndian.AppendUint32(data, math.Float32bits(float32(i)))
+	}
+	w, err := NewWindows(bytes.NewReader(npyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, 4), }   \n", data)))
+	if err != nil || w.N != 2 || w.Bands != 1 || w.H != 3 || w.W != 4 {
+		t.Fatalf("%+v, %v", w, err)
+	}
+	dst := make([]float32, 12)
+	for j := range int64(2) {
+		if err := w.Read(j, dst); err != nil || dst[0] != float32(12*j) || dst[11] != float32(12*j+11) {
+			t.Fatalf("window %d: %v, %v", j, dst, err)
+		}
+	}
+	if err := w.Read(2, dst); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("a window past the end: %v", err)
+	}
+}
+
+func FuzzWindows(f *testing.F) {
+	f.Add(npyFile("{'descr': '<f4', 'fortran_order': False, 'shape': (2, 1, 3, 4), }   \n", make([]byte, 96)))
+	f.Add(npyFile("{'descr': '<f8', 'fortran_order': True, 'shape': (2,), }\n", nil))
+	f.Add([]byte("\x93NUMPY\x02\x00\xff\xff\xff\xff"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		w, err := NewWindows(bytes.NewReader(b))
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("%v has no kind", err)
+			}
+			return
+		}
+		if n := w.Bands * w.H * w.W; n < 1<<16 {
+			_ = w.Read(0, make([]float32, n))
+		}
+	})
+}

@@ -1,0 +1,102 @@
+"""Predictions for the windows of a scene, put together to a raster."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski import _engine, sampling
+from chaski._read import info
+from chaski._sources import Grid
+from chaski._stats import run_command
+from chaski.errors import SpecError
+
+Part: TypeAlias = "tuple[npt.ArrayLike, npt.ArrayLike]"
+
+
+def paste(
+    predictions: npt.NDArray[Any] | Iterable[Part],
+    scene: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    grid: Grid,
+    blend: Literal["linear", "mean"] = "linear",
+    argmax: bool = False,
+    timeout: float | None = 3600.0,
+) -> None:
+    """Writes predictions for the windows of a scene as one raster, a TOG that lies where it does.
+
+        grid = chaski.Grid(256, overlap=64)
+        with chaski.load(scene, sampler=grid, shuffle=False, batch_size=16) as loader:
+            parts = ((b["sample"], model(b["image"])) for b in loader)
+            chaski.paste(parts, scene, "probability.tif", grid=grid)
+
+    It is the command `chaski paste`, run as a child process on a temporary file.
+
+    Args:
+        predictions: an array (windows, bands, height, width), in the order of the samples; or pairs
+            of a batch's "sample" and an array of as many rows, in any order. Rows of sample -1 are
+            padding and left out. All are taken as float32.
+        scene: the raster that the windows were cut from.
+        out: the file to write; one that exists is replaced.
+        grid: the sampler that cut the windows.
+        blend: windows that overlap are weighted by the distance to their edges ("linear"), or
+            alike ("mean").
+        argmax: write the number of the greatest band as uint8, after blending.
+        timeout: seconds for the command; None waits for as long as it takes.
+
+    Raises:
+        SpecError: an argument is wrong, a window is missing, or one comes twice.
+        Error: the scene cannot be opened; of the kind that fits.
+    """
+    g = grid.to_json()
+    h, w = g["height"], g["width"]
+    _, height, width = info(scene)["raster"]["shape"]
+    cells = sampling.Grid(h, w, g["stride_y"], g["stride_x"], pad=bool(g.get("pad")))
+    n = cells.count(height, width)
+    binary = _engine.find_binary()
+    with tempfile.TemporaryDirectory(prefix="chaski-paste-") as folder:
+        path = os.path.join(folder, "windows.npy")
+        _write(path, predictions, n, h, w)
+        command = [binary, "paste", "--like", os.path.abspath(scene), "--window", f"{h}x{w}"]
+        command += ["--stride", f"{g['stride_y']}x{g['stride_x']}", "--blend", blend]
+        command += ["--pad"] * bool(g.get("pad")) + ["--argmax"] * argmax
+        command += ["-o", os.path.abspath(out), path]
+        run_command(command, timeout)
+
+
+def _write(
+    path: str, predictions: npt.NDArray[Any] | Iterable[Part], n: int, h: int, w: int
+) -> None:
+    """Writes the windows as one array, in order."""
+    if isinstance(predictions, np.ndarray):
+        predictions = [(np.arange(len(predictions)), predictions)]
+    to: np.memmap[Any, np.dtype[np.float32]] | None = None
+    seen = np.zeros(n, bool)
+    for samples, part in predictions:
+        index, values = np.asarray(samples), np.asarray(part)
+        if values.ndim != 4 or len(values) != len(index) or values.shape[2:] != (h, w):
+            raise SpecError(
+                f"predictions are {values.shape} for {len(index)} samples, not (n, bands, {h}, {w})"
+            )
+        if to is None:
+            size = (n, values.shape[1], h, w)
+            open_memmap: Any = np.lib.format.open_memmap
+            to = open_memmap(path, "w+", np.dtype("<f4"), size)
+        assert to is not None
+        rows = np.flatnonzero(index >= 0)
+        picked = index[rows]
+        if len(picked) and (picked.max() >= n or values.shape[1] != to.shape[1]):
+            raise SpecError(f"the grid has {n} windows of {to.shape[1]} bands in this scene")
+        if seen[picked].any() or len(np.unique(picked)) != len(picked):
+            raise SpecError("a window comes twice")
+        seen[picked] = True
+        to[picked] = values[rows]
+    if to is None or not seen.all():
+        raise SpecError(f"{n - int(seen.sum())} of {n} windows are missing")
+    to.flush()

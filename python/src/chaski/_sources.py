@@ -1,0 +1,441 @@
+"""What a run samples: windows, subsets of rows, sequences, mixtures. All of it becomes JSON."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+from chaski.errors import SpecError
+
+if TYPE_CHECKING:
+    from chaski._spec import FieldLike
+
+Size: TypeAlias = "int | tuple[int, int]"
+Until: TypeAlias = 'Literal["shortest", "longest"] | int'
+Path: TypeAlias = "str | os.PathLike[str]"
+Condition: TypeAlias = "tuple[str, str, Any]"
+Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
+
+
+def pair(name: str, v: Size) -> tuple[int, int]:
+    """Returns (height, width) of a size, or of the side of a square.
+
+    Raises:
+        SpecError: it is neither.
+    """
+    try:
+        if isinstance(v, int):
+            return v, v
+        height, width = (int(n) for n in v)
+    except (TypeError, ValueError):
+        raise SpecError(f"{name} is {v!r}, not (height, width) in pixels") from None
+    return height, width
+
+
+def _without_none(d: Mapping[str, Any]) -> dict[str, Any]:
+    return {k: v for k, v in d.items() if v is not None and v is not False}
+
+
+@dataclass(frozen=True)
+class WholeChip:
+    """The whole asset: one sample each.
+
+    Attributes:
+        size: (height, width) of the batch's tensors; assets that are smaller are padded, if the
+            field pads. Default: the size of the first asset.
+    """
+
+    size: Size | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        if self.size is None:
+            return {"kind": "chip"}
+        height, width = pair("size", self.size)
+        return {"kind": "chip", "height": height, "width": width}
+
+
+@dataclass(frozen=True)
+class RandomWindow:
+    """Windows at corners that are all as likely.
+
+    Attributes:
+        size: (height, width) in pixels of the first raster field, or the side of a square.
+        per_asset: samples that an epoch takes from each asset.
+    """
+
+    size: Size
+    per_asset: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        height, width = pair("window", self.size)
+        return {
+            "kind": "random_window",
+            "height": height,
+            "width": width,
+            "per_asset": int(self.per_asset),
+        }
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Windows side by side, or overlapping, which together cover every asset.
+
+    Attributes:
+        size: (height, width) in pixels of the first raster field, or the side of a square.
+        stride: steps from window to window. Default: `size` less `overlap`.
+        overlap: pixels that neighbours share, in place of `stride`.
+        pad: the last windows pass the edge (fields must pad); otherwise they are moved inside.
+    """
+
+    size: Size
+    stride: Size | None = None
+    overlap: Size = 0
+    pad: bool = False
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds.
+
+        Raises:
+            SpecError: both stride and overlap are given, or the overlap is as large as the window.
+        """
+        height, width = pair("size", self.size)
+        oy, ox = pair("overlap", self.overlap)
+        if self.stride is not None and (oy or ox):
+            raise SpecError("a Grid has a stride or an overlap, not both")
+        sy, sx = (height - oy, width - ox) if self.stride is None else pair("stride", self.stride)
+        if sy < 1 or sx < 1:
+            raise SpecError(f"a Grid of windows {self.size} has steps of {sy} by {sx} pixels")
+        out = {"kind": "grid", "height": height, "width": width, "stride_y": sy, "stride_x": sx}
+        return {**out, "pad": True} if self.pad else out
+
+
+@dataclass(frozen=True)
+class ResizedWindow:
+    """Windows of random area and aspect, resampled to one size: bilinearly to floats, else nearest.
+
+    Attributes:
+        size: (height, width) of the result, or the side of a square.
+        scale: least and greatest area, relative to `size` or, with `of_asset`, to the asset.
+            Default: (0.5, 2), and (0.08, 1) of the asset.
+        ratio: the aspect is between 1 / ratio and ratio times that of `size`.
+        of_asset: `scale` is relative to the asset.
+        per_asset: samples that an epoch takes from each asset.
+    """
+
+    size: Size
+    scale: tuple[float, float] | None = None
+    ratio: float = 4 / 3
+    of_asset: bool = False
+    per_asset: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        height, width = pair("size", self.size)
+        out = {
+            "kind": "resized_window",
+            "height": height,
+            "width": width,
+            "ratio": float(self.ratio),
+            "per_asset": int(self.per_asset),
+        }
+        if self.scale is not None:
+            out["scale_min"], out["scale_max"] = (float(v) for v in self.scale)
+        return {**out, "of_asset": True} if self.of_asset else out
+
+
+@dataclass(frozen=True)
+class WeightedWindow:
+    """Windows about pixels that count: valid ones, or those of a class of a mask.
+
+    Attributes:
+        size: (height, width) in pixels of the first raster field, or the side of a square.
+        weights: file that `chaski stats --sampling` wrote.
+        per_asset: samples that an epoch takes from each asset.
+    """
+
+    size: Size
+    weights: Path
+    per_asset: int = 1
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        out = RandomWindow(self.size, self.per_asset).to_json()
+        return {**out, "kind": "weighted_window", "weights": os.fspath(self.weights)}
+
+
+@dataclass(frozen=True)
+class TileWindow:
+    """Random windows in an order in which a tile is decoded once for many of them.
+
+    A visit of a tile takes `per_visit` windows whose corners lie in it; the windows of a pool of
+    visits are shuffled together. Every corner is as likely as with `RandomWindow`.
+
+    Attributes:
+        size: (height, width) in pixels of the first raster field, or the side of a square.
+        per_visit: windows that a visit takes.
+        visits: of each asset in an epoch. Default: as many as it has tiles.
+        tile: (height, width) of a tile. Default: the chunks of the first asset.
+        pool: visits that are shuffled together. Default: as many as `pool_bytes` has room for.
+        pool_bytes: memory for the decoded tiles of a pool. Default: 64 MiB.
+    """
+
+    size: Size
+    per_visit: int = 16
+    visits: int | None = None
+    tile: Size | None = None
+    pool: int | None = None
+    pool_bytes: int | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        height, width = pair("size", self.size)
+        th, tw = (None, None) if self.tile is None else pair("tile", self.tile)
+        return _without_none(
+            {
+                "kind": "tile_window",
+                "height": height,
+                "width": width,
+                "per_asset": self.visits,
+                "tile_height": th,
+                "tile_width": tw,
+                "per_visit": int(self.per_visit),
+                "pool": self.pool,
+                "pool_bytes": self.pool_bytes,
+            }
+        )
+
+
+Sampler: TypeAlias = "WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow"
+
+
+@dataclass(frozen=True)
+class Split:
+    """Gives every row to one of several parts, the same in every run; make it with a `by_` method.
+
+    A row that is added or taken away later moves no other.
+    """
+
+    by: str
+    parts: Mapping[str, Any]
+    column: str | None = None
+    seed: int = 0
+    size: float | None = None
+    columns: Sequence[str] | None = None
+
+    @staticmethod
+    def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
+        """Splits by the samples' ids: their paths, as the dataset has them.
+
+        Args:
+            shares: weights of the parts by name, such as {"train": 0.8, "val": 0.2}.
+            seed: gives another split.
+        """
+        return Split("hash", shares, seed=seed)
+
+    @staticmethod
+    def by_column(column: str, shares: Mapping[str, float], seed: int = 0) -> Split:
+        """Splits by the value of a column: rows with the same scene or site stay together.
+
+        Args:
+            column: of the table.
+            shares: weights of the parts by name.
+            seed: gives another split.
+        """
+        return Split("column", shares, column=column, seed=seed)
+
+    @staticmethod
+    def by_cell(
+        size: float,
+        shares: Mapping[str, float],
+        seed: int = 0,
+        columns: Sequence[str] = ("minx", "miny", "maxx", "maxy"),
+    ) -> Split:
+        """Splits by place: all rows whose centre lies in one square cell stay together.
+
+        Args:
+            size: side of a cell, in units of the bounds (degrees or metres).
+            shares: weights of the parts by name.
+            seed: gives another split.
+            columns: least x, least y, greatest x, greatest y; catalogs have the default.
+        """
+        return Split("cell", shares, seed=seed, size=size, columns=list(columns))
+
+    @staticmethod
+    def by_date(column: str, ranges: Mapping[str, tuple[Any, Any]]) -> Split:
+        """Splits by time.
+
+        Args:
+            column: numbers, or texts in the order of time, such as ISO 8601 dates.
+            ranges: (from, to) of the parts by name; `to` is not in the part, None is no bound.
+        """
+        return Split("date", ranges, column=column)
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        out: dict[str, Any] = {"by": self.by, "column": self.column, "size": self.size}
+        out["columns"] = None if self.columns is None else list(self.columns)
+        out["seed"] = int(self.seed) or None
+        if self.by == "date":
+            out["ranges"] = [
+                _without_none({"name": name, "from": _plain(low), "to": _plain(high)})
+                for name, (low, high) in self.parts.items()
+            ]
+        else:
+            out["shares"] = [{"name": n, "weight": float(w)} for n, w in self.parts.items()]
+        return _without_none(out)
+
+
+def _plain(v: Any) -> Any:
+    """Returns a number, text or date as JSON has it."""
+    if v is None or isinstance(v, (int, float, str)):
+        return v
+    if hasattr(v, "isoformat"):
+        return v.isoformat()
+    if hasattr(v, "item"):
+        return v.item()
+    raise SpecError(f"{v!r} is neither a number nor a text")
+
+
+@dataclass(frozen=True)
+class Strata:
+    """Draws from the rows of every value of a column in fixed proportions.
+
+    Attributes:
+        column: of the table.
+        temperature: None gives every value the same share (class-balanced); 1 its share of the
+            samples, and what is between evens them out.
+        until: "shortest" or "longest" of the values' rows, or samples of an epoch. Default: as
+            many as all rows have.
+    """
+
+    column: str
+    temperature: float | None = None
+    until: Until | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        out: dict[str, Any] = {"column": self.column, "temperature": self.temperature}
+        return _without_none({**out, **until_json(self.until)})
+
+
+def until_json(until: Until | None) -> dict[str, Any]:
+    """Returns the members of a mixture that say when an epoch ends."""
+    if isinstance(until, int):
+        return {"until": "length", "length": until}
+    return {} if until is None else {"until": until}
+
+
+@dataclass(frozen=True)
+class Time:
+    """Makes sequences of rows the samples: an axis t in layouts such as "n t b y x".
+
+    Attributes:
+        key: column whose value the rows of a series share: a site, a tile.
+        order: column that orders them: numbers, or texts such as ISO 8601 dates.
+        length: steps of a sample.
+        stride: steps from the begin of a sample to that of the next. Default: `length`.
+        cut: leave out the end of a series that does not fill a sample, instead of padding it.
+        validity: name of the uint8 tensor (n t) that is 1 for steps that exist.
+    """
+
+    key: str
+    order: str
+    length: int
+    stride: int | None = None
+    cut: bool = False
+    validity: str = "steps"
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds."""
+        return _without_none({f.name: getattr(self, f.name) for f in fields(self)})
+
+
+@dataclass(frozen=True)
+class Source:
+    """One of the datasets of a `Mixture`.
+
+    Attributes:
+        source: as `load` takes it.
+        weight: its share, relative to that of the others.
+        fields: how its fields differ from those of `load` with the same name: where they are found,
+            `bands`, `normalize`, `fill`, `pad`.
+        sampler: in place of that of `load`; windows must come out at the same size.
+        where: conditions, as for `load`.
+        split: as for `load`, with `use`.
+        use: the part that counts.
+        strata: as for `load`.
+        time: as for `load`.
+    """
+
+    source: Path
+    weight: float = 1.0
+    fields: Mapping[str, FieldLike] | None = None
+    sampler: Sampler | None = None
+    where: Sequence[Condition] = ()
+    split: Split | None = None
+    use: str | None = None
+    strata: Strata | str | None = None
+    time: Time | None = None
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """Draws samples from several sources in fixed proportions: in place of a source of `load`.
+
+    Batches have a tensor "source": the number of a row's dataset, from 0 in the order of the
+    sources (nested ones in their places), and -1 for padding.
+
+    Attributes:
+        sources: by name: a `Source`, a path, or a `Mixture` again.
+        temperature: None draws by the weights; 1 in proportion to the samples of the sources,
+            more evenly above.
+        until: an epoch ends when the "shortest" source would begin again, when the "longest" has
+            given every sample, or after a number of samples.
+        weight: its share in a mixture around it.
+    """
+
+    sources: Mapping[str, Source | Mixture | str | os.PathLike[str]]
+    temperature: float | None = None
+    until: Until = "shortest"
+    weight: float = field(default=1.0, kw_only=True)
+
+
+SourceLike: TypeAlias = "Path | Mixture"
+
+
+def subset_json(
+    where: Sequence[Condition],
+    split: Split | None,
+    use: str | None,
+    strata: Strata | str | None,
+    time: Time | None,
+) -> dict[str, Any]:
+    """Returns the members that say which rows count and how they are grouped.
+
+    Raises:
+        SpecError: a condition is none.
+    """
+    conditions = []
+    for c in where:
+        try:
+            column, op, value = c
+        except (TypeError, ValueError):
+            raise SpecError(f"where has {c!r}, not (column, operator, value)") from None
+        listed = isinstance(value, (list, tuple, set, frozenset))
+        value = [_plain(v) for v in value] if listed else _plain(value)
+        conditions.append({"column": column, "op": op, "value": value})
+    if isinstance(strata, str):
+        strata = Strata(strata)
+    return _without_none(
+        {
+            "where": conditions or None,
+            "split": None if split is None else split.to_json(),
+            "use": use,
+            "strata": None if strata is None else strata.to_json(),
+            "time": None if time is None else time.to_json(),
+        }
+    )

@@ -1,0 +1,61 @@
+"""The blocks of docs/sampling.md run."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "sampling.md").read_text()
+BLOCKS = re.findall(r"```python\n(.*?)```\n", PAGE, re.DOTALL)
+COMMAND = re.search(r"```\nchaski (stats .*?)\n```", PAGE)
+SIDE = 96
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    """The folder that the page speaks of."""
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    r = np.random.default_rng(1)
+    lines = ["image,mask,site,date,cloud,class"]
+    for sub in ("images", "masks"):
+        (tmp_path / sub).mkdir()
+    for i in range(24):
+        names = f"images/{i:02}.tif", f"masks/{i:02}.tif"
+        image = r.integers(1, 3000, (3, SIDE, SIDE), dtype=np.uint16)
+        for name, x in zip(names, (image, (image[:1] > 2900).astype(np.uint8) * 3), strict=True):
+            tiles = {"tiled": True, "blockxsize": 32, "blockysize": 32, "compress": "zstd"}
+            with rasterio.open(
+                tmp_path / name, "w", count=len(x), height=SIDE, width=SIDE, dtype=x.dtype, **tiles
+            ) as f:
+                f.write(x)
+        kind = ("forest", "water", "city")[i % 3]
+        site = ("valley", "coast", "hill")[i // 8]
+        lines.append(f"{names[0]},{names[1]},{site},2024-{i % 8 + 1:02}-03,{i * 7 % 60},{kind}")
+    (tmp_path / "chips.csv").write_text("\n".join(lines) + "\n")
+    return tmp_path
+
+
+def test_blocks(data, binary, monkeypatch):
+    monkeypatch.chdir(data)
+    assert COMMAND is not None and len(BLOCKS) == 6
+    subprocess.run([binary, *COMMAND[1].split()], check=True, capture_output=True)
+    calls = 0
+
+    def step(*tensors):
+        nonlocal calls
+        calls += 1
+        assert len({len(t) for t in tensors}) == 1
+
+    def model(image):
+        step(image)
+        return image[:, :1]
+
+    names = {"step": step, "model": model}
+    for block in BLOCKS:
+        calls = 0
+        exec(block, names)
+        assert calls > 0, block

@@ -1,0 +1,460 @@
+"""Samplers, subsets, mixtures and sequences of the real engine, against numpy."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import rasterio
+
+import chaski
+from chaski import sampling
+from chaski._spec import build_spec
+from chaski.sampling import Dataset, Plan, Runs
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+N, H, W, NODATA, TILE = 12, 96, 112, 7, 32
+HOW = [{"transport": "grpc", "wire": "native"}, {"transport": "grpc", "wire": "final"}, {}]
+
+
+def write(path: Path, x: np.ndarray) -> None:
+    options = {"driver": "GTiff", "compress": "zstd", "tiled": True, "nodata": NODATA}
+    count, height, width = x.shape
+    with rasterio.open(
+        path,
+        "w",
+        count=count,
+        height=height,
+        width=width,
+        dtype=x.dtype,
+        blockxsize=TILE,
+        blockysize=TILE,
+        **options,
+    ) as f:
+        f.write(x)
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory) -> tuple[Path, np.ndarray, np.ndarray]:
+    """A folder of images and masks, and a table of them; the pixels of both."""
+    folder = tmp_path_factory.mktemp("sampled")
+    r = np.random.default_rng(5)
+    images = r.integers(8, 4000, (N, 2, H, W), dtype=np.uint16)
+    images[r.random(images.shape) < 0.05] = NODATA
+    masks = (r.random((N, 1, H, W)) < 0.02).astype(np.uint8) * 3
+    masks[:, :, : H // 2] = 0
+    lines = ["image,mask,site,date,cloud,scene"]
+    for i in range(N):
+        write(folder / f"image{i:02}.tif", images[i])
+        write(folder / f"mask{i:02}.tif", masks[i])
+        day = f"2024-{(i * 5) % 12 + 1:02}-01"
+        lines.append(f"image{i:02}.tif,mask{i:02}.tif,{i % 3},{day},{i * 7 % 10},s{i // 2}")
+    (folder / "table.csv").write_text("\n".join(lines) + "\n")
+    return folder / "table.csv", images, masks
+
+
+FIELDS = {
+    "image": chaski.Field(column="image", dtype="float32", fill=-1.0),
+    "mask": chaski.Field(column="mask", dtype="native"),
+}
+
+
+def dihedral(a: np.ndarray, g: int) -> np.ndarray:
+    """Applies an element to the last two axes, in numpy's words."""
+    if g & 1:
+        a = a[..., :, ::-1]
+    if g & 2:
+        a = a[..., ::-1, :]
+    return a.swapaxes(-1, -2) if g & 4 else a
+
+
+def crop(a: np.ndarray, box: sampling.Box) -> np.ndarray:
+    return a[..., box.y : box.y + box.h, box.x : box.x + box.w]
+
+
+def filled(x: np.ndarray) -> np.ndarray:
+    return np.where(x == NODATA, np.float32(-1), x.astype(np.float32))
+
+
+def check(loader, plan, images, masks, *, weights=None, epochs=1):
+    """Compares epochs with what the plan says, window by window."""
+    assert loader.samples == len(plan)
+    n = 0
+    for epoch in range(epochs):
+        for b in loader:
+            assert b.epoch == epoch
+            for k in np.flatnonzero(b["valid"]):
+                d = plan.at(epoch, int(b["position"][k]))
+                assert b["sample"][k] == d.sample
+                w = None if weights is None else weights[d.row]
+                box, _ = plan.window(d, H, W, w)
+                want = dihedral(filled(crop(images[d.row], box)), d.transform)
+                assert np.array_equal(b["image"][k], want)
+                mask = dihedral(crop(masks[d.row], box), d.transform)
+                assert np.array_equal(b["mask"][k], mask)
+                n += 1
+    assert n == epochs * len(plan)
+
+
+D4 = tuple(range(8))
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_random_windows_turned(data, how):
+    table, images, masks = data
+    sampler = chaski.RandomWindow(40, per_asset=3)
+    options = {"batch_size": 7, "seed": 9, "fields": FIELDS, "augment": "d4", "sampler": sampler}
+    plan = Plan(9, Dataset(N, sampling.RandomWindow(40, 40, per_item=3), transforms=D4))
+    with chaski.load(table, **options, **how) as loader:
+        check(loader, plan, images, masks, epochs=2)
+
+
+@pytest.mark.parametrize(("shape", "augment"), [((48, 32), "flips"), ((48, 48), None)])
+def test_grid(data, shape, augment):
+    table, images, masks = data
+    g = chaski.Grid(shape, overlap=16)
+    grid = sampling.Grid(*shape, shape[0] - 16, shape[1] - 16)
+    runs = Runs([grid.count(H, W)] * N)
+    grid = sampling.Grid(*shape, shape[0] - 16, shape[1] - 16, runs=runs)
+    plan = Plan(0, Dataset(N, grid, transforms=(0, 1, 2, 3) if augment else ()), shuffle=False)
+    options = {"batch_size": 8, "fields": FIELDS, "augment": augment, "shuffle": False}
+    with chaski.load(table, sampler=g, **options) as loader:
+        check(loader, plan, images, masks)
+
+
+@pytest.mark.parametrize("how", HOW, ids=str)
+def test_tiles(data, how):
+    table, images, masks = data
+    v = sampling.Visits(40, 40, TILE, TILE, per_visit=4, pool=5, runs=Runs([1]))
+    v = sampling.Visits(40, 40, TILE, TILE, per_visit=4, pool=5, runs=Runs([v.tiles(H, W)] * N))
+    plan = Plan(2, Dataset(N, v, transforms=D4))
+    sampler = chaski.TileWindow(40, per_visit=4, pool=5)
+    options = {"batch_size": 16, "seed": 2, "fields": FIELDS, "augment": "d4", "sampler": sampler}
+    with chaski.load(table, **options, **how) as loader:
+        assert loader.spec["sampler"]["tile_height"] == TILE
+        groups = [j.group for j in loader._jobs(0, 0)]
+        assert len(set(groups)) == len({16 * s // 20 for s in range(18)}) and min(groups) >= 0
+        check(loader, plan, images, masks, epochs=2)
+
+
+@pytest.mark.parametrize("classes", [None, "3"])
+def test_weights(data, binary, tmp_path, classes):
+    table, images, masks = data
+    out = tmp_path / "weights"
+    counted = ["--count", "mask", "--classes", classes] if classes else ["--count", "image"]
+    fields = ["--field", "image=image", "--field", "mask=mask"]
+    command = [binary, "stats", "--sampling", *fields, *counted, "--cell", "20", "-o", out, table]
+    subprocess.run(command, check=True, capture_output=True)
+    there = masks[:, 0] == 3 if classes else images[:, 0] != NODATA
+    weights = []
+    for t in there:
+        cells = [
+            int(t[y : y + 20, x : x + 20].sum()) for y in range(0, H, 20) for x in range(0, W, 20)
+        ]
+        weights.append(sampling.Weights(cells, 20, 20, W))
+    plan = Plan(1, Dataset(N, sampling.Weighted(24, 24, per_item=4)))
+    sampler = chaski.WeightedWindow(24, out, per_asset=4)
+    options = {"batch_size": 5, "seed": 1, "fields": FIELDS, "sampler": sampler}
+    with chaski.load(table, **options) as loader:
+        check(loader, plan, images, masks, weights=weights)
+        if classes:
+            share = np.mean([(b["mask"] == 3).any((1, 2, 3)).mean() for b in loader])
+            assert share > 0.95
+
+
+def places(m: int, n: int) -> list[tuple[int, int, int, np.float32]]:
+    out = []
+    for i in range(n):
+        at = Fraction((2 * i + 1) * m, 2 * n)
+        low = (at - Fraction(1, 2)).__floor__()
+        w = np.float32(float(at - Fraction(1, 2) - low))
+        out.append((min(max(low, 0), m - 1), min(max(low + 1, 0), m - 1), int(at), w))
+    return out
+
+
+def between(a: np.ndarray, b: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return np.where((w == 0) | (a == b), a, a + w * (b - a))
+
+
+def resized(x: np.ndarray, h: int, w: int) -> np.ndarray:
+    """Resamples (b, y, x) bilinearly as docs/order.md says, nodata filled with -1."""
+    ya, yb, yn, wy = (np.array(v) for v in zip(*places(x.shape[1], h), strict=True))
+    xa, xb, xn, wx = (np.array(v) for v in zip(*places(x.shape[2], w), strict=True))
+    wy = wy.astype(np.float32)[:, None]
+    wx = wx.astype(np.float32)
+    near = x[:, yn[:, None], xn]
+
+    def at(y, c):
+        v = x[:, y[:, None], c]
+        return np.where(v == NODATA, near, v).astype(np.float32)
+
+    v = between(between(at(ya, xa), at(ya, xb), wx), between(at(yb, xa), at(yb, xb), wx), wy)
+    assert v.dtype == np.float32
+    return np.where(near == NODATA, np.float32(-1), v)
+
+
+@pytest.mark.parametrize("of_asset", [False, True])
+def test_resized_windows(data, of_asset):
+    table, images, masks = data
+    r = sampling.Resized(
+        32, 32, *((0.08, 1) if of_asset else (0.5, 2)), 4 / 3, of_asset, per_item=2
+    )
+    plan = Plan(4, Dataset(N, r, transforms=D4))
+    sampler = chaski.ResizedWindow(32, of_asset=of_asset, per_asset=2)
+    options = {"batch_size": 6, "seed": 4, "fields": FIELDS, "augment": "d4", "sampler": sampler}
+    with chaski.load(table, **options) as loader:
+        assert loader.samples == 2 * N
+        for b in loader:
+            for k in range(6):
+                d = plan.at(0, int(b["position"][k]))
+                box, _ = plan.window(d, H, W)
+                image = dihedral(resized(crop(images[d.row], box), 32, 32), d.transform)
+                assert np.array_equal(b["image"][k], image)
+                ny = [p[2] for p in places(box.h, 32)]
+                nx = [p[2] for p in places(box.w, 32)]
+                near = crop(masks[d.row], box)[:, np.array(ny)[:, None], nx]
+                assert np.array_equal(b["mask"][k], dihedral(near, d.transform))
+
+
+def samples(loader) -> list[int]:
+    return sorted(int(s) for b in loader for s in b["sample"][b["valid"]])
+
+
+def test_where_and_splits(data):
+    table, images, _ = data
+    kept = [i for i in range(N) if i * 7 % 10 < 6 and i % 3 in (0, 2)]
+    where = [("cloud", "<", 6), ("site", "in", [0, 2])]
+    options = {"batch_size": 4, "fields": FIELDS, "shuffle": False}
+    with chaski.load(table, where=where, **options) as loader:
+        assert loader.samples == len(kept)
+        got = np.concatenate([b["image"][b["valid"]].copy() for b in loader])
+        assert np.array_equal(got, filled(images[kept]))
+    parts = {"train": 2.0, "val": 1.0}
+    shares = sampling.apportion(1 << 32, list(parts.values()))
+    for split, key in (
+        (chaski.Split.by_hash(parts, seed=3), lambda i: f"image{i:02}.tif"),
+        (chaski.Split.by_column("scene", parts, seed=3), lambda i: f"s{i // 2}"),
+    ):
+        for part, use in enumerate(parts):
+            want = [i for i in range(N) if sampling.share_of_text(3, shares, key(i)) == part]
+            with chaski.load(table, split=split, use=use, **options) as loader:
+                got = np.concatenate([b["image"][b["valid"]].copy() for b in loader])
+                assert np.array_equal(got, filled(images[want]))
+    dates = chaski.Split.by_date("date", {"old": (None, "2024-06-01"), "new": ("2024-06-01", None)})
+    for use in ("old", "new"):
+        want = [i for i in range(N) if ((i * 5) % 12 + 1 < 6) == (use == "old")]
+        with chaski.load(table, split=dates, use=use, **options) as loader:
+            assert loader.samples == len(want)
+    with pytest.raises(chaski.SpecError, match="no part"):
+        chaski.load(table, split=dates, use="never", **options)
+    with pytest.raises(chaski.NotFoundError, match="cloudy"):
+        chaski.load(table, where=[("cloudy", "<", 1)], **options)
+
+
+def test_mixture(data):
+    table, images, masks = data
+    mix = chaski.Mixture(
+        {
+            "clear": chaski.Source(table, weight=3, where=[("cloud", "<", 6)]),
+            "all": chaski.Source(
+                table, fields={"image": chaski.Field(column="image", bands=[1, 0])}
+            ),
+        },
+        until="longest",
+    )
+    clear = [i for i in range(N) if i * 7 % 10 < 6]
+    w = sampling.RandomWindow(24, 24)
+    parts = [Dataset(N, w, rows=clear), Dataset(N, w)]
+    plan = Plan(6, sampling.Mixture(parts, [7500, 2500], "longest"))
+    options = {"batch_size": 9, "seed": 6, "fields": FIELDS, "window": (24, 24)}
+    with chaski.load(mix, **options) as loader:
+        assert loader.samples == len(plan)
+        assert [s["count"] for s in loader.spec["sources"]] == [7500, 2500]
+        for epoch in range(2):
+            for b in loader:
+                for k, p in enumerate(b["position"]):
+                    if p < 0:
+                        assert b["source"][k] == -1
+                        continue
+                    d = plan.at(epoch, int(p))
+                    assert (b["source"][k], b["sample"][k]) == (d.dataset, d.sample)
+                    box, _ = plan.window(d, H, W)
+                    x = images[d.row] if d.dataset == 0 else images[d.row][::-1]
+                    assert np.array_equal(b["image"][k], filled(crop(x, box)))
+    with pytest.raises(chaski.NotFoundError, match="nowhere"):
+        chaski.load(chaski.Mixture({"a": table, "b": table.parent / "nowhere.csv"}), **options)
+
+
+def test_balanced(data):
+    table, _, _ = data
+    with chaski.load(table, strata="site", batch_size=3, fields=FIELDS, seed=1) as loader:
+        assert loader.samples == N
+
+
+def test_time(data):
+    table, images, _ = data
+    order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
+    series = [[i for i in order if i % 3 == site] for site in range(3)]
+    fields = {"image": FIELDS["image"], "cloud": "cloud"}
+    for layout in (None, "(n t) b y x"):
+        with chaski.load(
+            table,
+            time=chaski.Time(key="site", order="date", length=3),
+            fields=fields,
+            batch_size=2,
+            shuffle=False,
+            layout=layout,
+        ) as loader:
+            assert loader.samples == 6
+            for b in loader:
+                image = b["image"].reshape(2, 3, 2, H, W)
+                for k, s in enumerate(b["sample"]):
+                    rows = series[s // 2][s % 2 * 3 :][:3]
+                    assert b["steps"][k].tolist() == [1] * len(rows) + [0] * (3 - len(rows))
+                    assert np.array_equal(image[k][: len(rows)], filled(images[rows]))
+                    assert (image[k][len(rows) :] == -1).all()
+                    assert b["cloud"][k][: len(rows)].tolist() == [i * 7 % 10 for i in rows]
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace", "fill"])
+def test_bad_samples(data, tmp_path, policy):
+    table, images, _ = data
+    for i in range(N):
+        write(tmp_path / f"{i:02}.tif", images[i])
+    whole = (tmp_path / "05.tif").read_bytes()
+    (tmp_path / "05.tif").write_bytes(whole[: len(whole) // 2])
+    options = {"batch_size": 4, "fill": -1.0, "bad_samples": policy, "seed": 8}
+    plan = Plan(8, Dataset(N))
+    with chaski.load(tmp_path, **options) as loader:
+        for b in loader:
+            for k, p in enumerate(b["position"]):
+                d = plan.at(0, int(p))
+                if d.row != 5:
+                    assert np.array_equal(b["image"][k], filled(images[d.row]))
+                    continue
+                assert [r.row for r in b.bad] == [k] and b["valid"][k] == (policy != "skip")
+                if policy == "replace":
+                    d = next(s for s in (plan.substitute(d, a) for a in range(1, 17)) if s.row != 5)
+                    assert np.array_equal(b["image"][k], filled(images[d.row]))
+                    assert b["sample"][k] == d.sample
+                else:
+                    assert (b["image"][k] == -1).all()
+        assert loader.bad.count == 1
+    with (
+        chaski.load(tmp_path, max_bad=0, **options) as loader,
+        pytest.raises(chaski.LimitError, match="1 bad samples in epoch 0"),
+    ):
+        list(loader)
+    with chaski.load(tmp_path, max_bad_rate=0.1, **options) as loader:
+        assert len(list(loader)) == 3
+
+
+def test_resume_of_everything(data):
+    table, _, _ = data
+    mix = chaski.Mixture({"a": chaski.Source(table, where=[("cloud", "<", 6)]), "b": table})
+    options = {
+        "batch_size": 5,
+        "fields": FIELDS,
+        "sampler": chaski.TileWindow(32, per_visit=4, pool=3, visits=2),
+        "augment": "d4",
+    }
+    with chaski.load(mix, **options) as loader:
+        states, want = [], []
+        for b in loader:
+            states.append(json.loads(json.dumps(loader.state_dict())))
+            want.append(b["image"].copy())
+    for at in (0, len(want) // 2, len(want) - 2):
+        with chaski.load(mix, **options) as loader:
+            loader.load_state_dict(states[at])
+            for b, w in zip(loader, want[at + 1 :], strict=True):
+                assert np.array_equal(b["image"], w)
+
+
+def test_arguments():
+    with pytest.raises(chaski.SpecError, match="not both"):
+        build_spec("x", batch_size=1, window=(2, 2), sampler=chaski.Grid(4))
+    with pytest.raises(chaski.SpecError, match="not both"):
+        build_spec("x", batch_size=1, sampler=chaski.Grid(4, stride=2, overlap=2))
+    with pytest.raises(chaski.SpecError, match="that of all sources"):
+        bad = chaski.Source("x", fields={"image": chaski.Field(dtype="uint8")})
+        build_spec(chaski.Mixture({"a": bad}), batch_size=1)
+    with pytest.raises(chaski.SpecError, match="where has"):
+        build_spec("x", batch_size=1, where=["cloud < 3"])
+    nested = chaski.Mixture({"a": "x", "b": chaski.Mixture({"c": "y"}, until=100)}, temperature=2)
+    spec = build_spec(nested, batch_size=1)
+    assert spec["source"] == "" and spec["temperature"] == 2
+    assert spec["sources"][1]["sources"][0] == {"name": "c", "source": "y", "weight": 1.0}
+    assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
+
+
+@pytest.mark.parametrize("blend", ["linear", "mean"])
+@pytest.mark.parametrize("pad", [False, True])
+def test_paste(data, tmp_path, blend, pad):
+    """What a model that does nothing predicts is the scene again, where it lay."""
+    _, images, _ = data
+    scene, out = tmp_path / "scene.tif", tmp_path / "out.tif"
+    options = {"driver": "GTiff", "count": 2, "height": H, "width": W, "dtype": "uint16"}
+    place = rasterio.transform.from_origin(5e5, 4e6, 10, 10)
+    with rasterio.open(scene, "w", crs="EPSG:32618", transform=place, **options) as f:
+        f.write(images[0])
+    grid = chaski.Grid((40, 32), overlap=(16, 8), pad=pad)
+    with chaski.load(scene, sampler=grid, batch_size=5, pad=pad, seed=3) as loader:
+        parts = [(b["sample"].copy(), b["image"].copy()) for b in loader]
+        chaski.paste(parts, scene, out, grid=grid, blend=blend)
+        with rasterio.open(out) as f:
+            assert f.transform == place and f.crs.to_epsg() == 32618
+            assert np.allclose(f.read(), images[0], rtol=1e-6)
+        scores = ((s, np.concatenate([i, i + 5 * (i < 100)], 1)[:, ::2]) for s, i in parts)
+        chaski.paste(scores, scene, out, grid=grid, blend=blend, argmax=True)
+        with rasterio.open(out) as f:
+            assert f.dtypes == ("uint8",)
+            assert np.array_equal(f.read(1), (images[0, 0] < 100).astype(np.uint8))
+    with pytest.raises(chaski.SpecError, match="are missing"):
+        chaski.paste(parts[1:], scene, out, grid=grid)
+    with pytest.raises(chaski.SpecError, match="twice"):
+        chaski.paste(parts + parts[:1], scene, out, grid=grid)
+
+
+def test_catalog(data, binary, tmp_path):
+    """A catalog has sizes and bounds: grids of assets of many sizes, and splits by cell."""
+    r = np.random.default_rng(2)
+    images, bounds = [], []
+    for i in range(10):
+        h, w = int(r.integers(30, 90)), int(r.integers(30, 90))
+        images.append(r.integers(8, 4000, (1, h, w), dtype=np.uint16))
+        x, y = 5e5 + 400 * (i % 5), 4e6 + 3000 * (i // 5)
+        options = {"driver": "GTiff", "count": 1, "height": h, "width": w, "dtype": "uint16"}
+        place = rasterio.transform.from_origin(x, y, 10, 10)
+        with rasterio.open(
+            tmp_path / f"{i}.tif", "w", crs="EPSG:32618", transform=place, **options
+        ) as f:
+            f.write(images[-1])
+        bounds.append((x, y - 10 * h, x + 10 * w, y))
+    out = tmp_path / "catalog.parquet"
+    command = [binary, "index", "--format", "parquet", "-o", out, *tmp_path.glob("*.tif")]
+    subprocess.run(command, check=True, capture_output=True)
+    grid = sampling.Grid(24, 24, 20, 20)
+    counts = [grid.count(*x.shape[1:]) for x in images]
+    plan = Plan(0, Dataset(10, sampling.Grid(24, 24, 20, 20, runs=Runs(counts))))
+    for source in (out, tmp_path / "*.tif"):
+        with chaski.load(source, batch_size=8, sampler=chaski.Grid(24, overlap=4)) as loader:
+            assert loader.samples == sum(counts)
+            for b in loader:
+                for k in np.flatnonzero(b["valid"]):
+                    d = plan.at(0, int(b["position"][k]))
+                    box, _ = plan.window(d, *images[d.row].shape[1:])
+                    assert np.array_equal(b["image"][k], crop(images[d.row], box).astype("f4"))
+    parts = {"a": 1.0, "b": 1.0}
+    split = chaski.Split.by_cell(1000, parts, seed=4)
+    shares = sampling.apportion(1 << 32, [1.0, 1.0])
+    for part, use in enumerate(parts):
+        want = [i for i in range(10) if sampling.share_of_cell(4, shares, bounds[i], 1000) == part]
+        with chaski.load(
+            out, batch_size=1, split=split, use=use, sampler=chaski.RandomWindow(8), shuffle=False
+        ) as loader:
+            assert loader.samples == len(want) > 0
