@@ -16,12 +16,10 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Reads are joined over gaps of up to maxGap bytes: cheaper to read than a second call. A run of
-// chunks has at most maxRun bytes, so that a worker's memory does not follow the window.
-const (
-	maxGap = 32 << 10
-	maxRun = 4 << 20
-)
+// maxRun bounds a run of chunks that is read at once, in bytes, so that a worker's memory does not follow the
+// window. Reads are joined over gaps that are cheaper to read than another call; how large those are the source
+// says.
+const maxRun = 4 << 20
 
 // codecs returns the decompressors of all formats that the loader reads.
 func codecs() chunk.Codecs {
@@ -92,7 +90,7 @@ func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, 
 }
 
 func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
-	f, err := r.opener.Open(ctx, a.URI)
+	f, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
 	if err != nil {
 		return err
 	}
@@ -125,7 +123,7 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
 		r.samples = view.Aligned(n)
 	}
-	r.plan.Reset(x, box, bands, maxGap, maxRun)
+	r.plan.Reset(x, box, bands, source.Gap(f), maxRun)
 	if r.share.tiles != nil {
 		if err := r.fromTiles(ctx, f, x, box, to); err != nil {
 			return err

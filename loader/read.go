@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -311,7 +312,7 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 
 // present checks the byte ranges of an asset against the size of its file.
 func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
-	f, err := q.options.Opener.Open(ctx, a.URI)
+	f, err := source.OpenKnown(ctx, q.options.Opener, a.URI, a.Known())
 	if err != nil {
 		return err
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/cli/internal/npy"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/source"
 )
 
 type catFlags struct {
@@ -37,7 +36,8 @@ func newCat(s streams) *cobra.Command {
 		Use:   "cat [flags] PATH...",
 		Short: "Decode pixels and print them, or their hash",
 		Long: `Decode a window of a file, lay it out, and write it to standard output. Several files of one
-shape and dtype stack along n, in the order named.
+shape and dtype stack along n, in the order named. A PATH may be a URI: http://, https://, s3://, gs://,
+az://, or hf://datasets/OWNER/NAME@REVISION/PATH; of such a file only what the window needs is read.
 
 A selection SEL is "start:stop" (zero-based, stop not included) or, for n and b, a list "i,j,k" in
 any order, repeats allowed. Without one the whole axis is taken.
@@ -77,7 +77,7 @@ func (f *catFlags) run(ctx context.Context, s streams, paths []string) error {
 	if err != nil {
 		return err
 	}
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	o.Options.Opener = inContainers(files)
 	a, err := loader.Read(ctx, paths, o)

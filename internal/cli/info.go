@@ -38,7 +38,7 @@ columns), TileDB arrays (schema and fragments). With --json: one line of JSON a 
 }
 
 func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	for i, p := range paths {
 		if i > 0 && !asJSON {

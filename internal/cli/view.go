@@ -147,7 +147,7 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view.Options) ([]*image.NRGBA, error) {
 	bar := newProgress(s.err, "reading", int64(len(paths)))
 	defer bar.done()
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	var pictures []*image.NRGBA
 	for i, p := range paths {
@@ -162,7 +162,7 @@ func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view
 }
 
 // file reads the bands that are shown, and only those.
-func (f *viewFlags) file(ctx context.Context, files *source.Files, path string, o view.Options) (*image.NRGBA, error) {
+func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o view.Options) (*image.NRGBA, error) {
 	a, _, err := catalog.OpenAsset(ctx, files, path, loader.DefaultMaxChunkBytes)
 	if err != nil {
 		return nil, err

@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"testing"
 	"time"
 
-	"github.com/johannesboyne/gofakes3"
-	"github.com/johannesboyne/gofakes3/backend/s3mem"
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
@@ -25,35 +22,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// store is an S3 server in this process.
-type store struct {
-	*httptest.Server
-	backend  *s3mem.Backend
-	requests atomic.Int64
-	answer   atomic.Pointer[func(w http.ResponseWriter, r *http.Request, n int64) bool] // true: it answered itself
-}
+type store struct{ *fakes3.Store }
 
-func newStore(t *testing.T) *store {
+func newStore(t *testing.T) store {
 	t.Helper()
-	s := &store{backend: s3mem.New()}
-	fake := gofakes3.New(s.backend).Server()
-	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		n := s.requests.Add(1)
-		if f := s.answer.Load(); f != nil && (*f)(w, r, n) {
-			return
-		}
-		fake.ServeHTTP(w, r)
-	}))
-	t.Cleanup(s.Server.Close)
-	if err := s.backend.CreateBucket("chips"); err != nil {
+	s, err := fakes3.New("chips")
+	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	t.Cleanup(s.Close)
+	return store{s}
 }
 
-func (s *store) put(t *testing.T, key string, b []byte) {
+func (s store) put(t *testing.T, key string, b []byte) {
 	t.Helper()
-	if _, err := s.backend.PutObject("chips", key, nil, bytes.NewReader(b), int64(len(b)), nil); err != nil {
+	if err := s.Put(key, b); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -62,11 +45,11 @@ var quick = remote.Options{
 	Attempts: 3, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 2 * time.Second, HedgeShare: -1, Block: 1024,
 }
 
-func (s *store) open(t *testing.T) *remote.Opener {
+func (s store) open(t *testing.T) *remote.Opener {
 	t.Helper()
-	t.Setenv("AWS_ACCESS_KEY_ID", "key")
-	t.Setenv("AWS_SECRET_ACCESS_KEY", "secret")
-	t.Setenv("AWS_EC2_METADATA_DISABLED", "true")
+	for k, v := range fakes3.Credentials() {
+		t.Setenv(k, v)
+	}
 	o, err := blobsource.New(New(Options{Endpoint: s.URL, Region: "us-east-1"}), quick)
 	if err != nil {
 		t.Fatal(err)
@@ -134,7 +117,7 @@ func TestRequests(t *testing.T) {
 	s := newStore(t)
 	o := s.open(t)
 	s.put(t, "a", noise(50_000))
-	before := s.requests.Load()
+	before := s.Requests()
 	r, err := o.Open(context.Background(), "s3://chips/a")
 	if err != nil {
 		t.Fatal(err)
@@ -142,19 +125,19 @@ func TestRequests(t *testing.T) {
 	if _, err := readAt(r, 20_000, 10_000); err != nil {
 		t.Fatal(err)
 	}
-	if n := s.requests.Load() - before; n != 2 {
+	if n := s.Requests() - before; n != 2 {
 		t.Errorf("%d requests, want 2", n)
 	}
 	unavailable := func(w http.ResponseWriter, _ *http.Request, _ int64) bool {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		return true
 	}
-	s.answer.Store(&unavailable)
-	before = s.requests.Load()
+	s.Answer(unavailable)
+	before = s.Requests()
 	if _, err := readAt(r, 30_000, 10_000); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "3 attempts") {
 		t.Error(err)
 	}
-	if n := s.requests.Load() - before; n != 3 {
+	if n := s.Requests() - before; n != 3 {
 		t.Errorf("%d requests, want 3 attempts", n)
 	}
 }
@@ -196,13 +179,13 @@ func TestFaults(t *testing.T) {
 		{"a redirect", reply(307, map[string]string{"Location": "http://127.0.0.1:1/"}, nil), 0},
 		{"not XML", reply(500, nil, []byte("\x00\x01")), 0},
 	} {
-		s.answer.Store(&c.reply)
+		s.Answer(c.reply)
 		got, err := readAt(r, 20_000, 10_000)
 		if err == nil || fault.KindOf(err) != c.kind {
 			t.Errorf("%s: %v", c.name, err)
 		}
 		_ = got
-		s.answer.Store(nil)
+		s.Answer(nil)
 		if got, err := readAt(r, 20_000, 10_000); err != nil || !bytes.Equal(got, part) {
 			t.Errorf("after %s: %v", c.name, err)
 		}
