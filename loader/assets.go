@@ -36,6 +36,7 @@ type assetReader struct {
 	clock    *Clock // nil: nobody asks
 	plan     chunk.RunPlan
 	fresh    freshness
+	turns    turns
 	stored   []byte // bytes of a run
 	samples  []byte // one decoded chunk
 	resample resampler
@@ -44,7 +45,7 @@ type assetReader struct {
 }
 
 func newAssetReader(o Options) *assetReader {
-	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, decoder: chunk.NewDecoder(codecs())}
+	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, turns: o.turns, decoder: chunk.NewDecoder(codecs())}
 }
 
 // time sets the clock that is told what the reader does.
@@ -61,12 +62,12 @@ var idleReaders = sync.Pool{New: func() any { return &assetReader{decoder: chunk
 // borrowReader returns an assetReader that is given back once it is not used any more.
 func borrowReader(o Options) *assetReader {
 	r := idleReaders.Get().(*assetReader)
-	r.opener, r.maxChunk = o.Opener, o.MaxChunkBytes
+	r.opener, r.maxChunk, r.turns = o.Opener, o.MaxChunkBytes, o.turns
 	return r
 }
 
 func (r *assetReader) giveBack() {
-	r.opener, r.fresh, r.share = nil, freshness{}, shared{}
+	r.opener, r.turns, r.fresh, r.share = nil, nil, freshness{}, shared{}
 	r.clock, r.decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -148,6 +149,8 @@ func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, 
 	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
+	defer r.turns.take()()
+	r.clock.Lap(StageOther)
 	for _, i := range run.Chunks {
 		p := x.Place(i)
 		if err := r.chunk(r.stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {

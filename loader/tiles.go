@@ -162,11 +162,10 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 				return err
 			}
 		}
-		for ; from < end; from++ {
-			if err := r.own(x, &wants[from], run.Off, box.Y1, to); err != nil {
-				return err
-			}
+		if err := r.ownAll(x, wants[from:end], run.Off, box.Y1, to); err != nil {
+			return err
 		}
+		from = end
 	}
 	for _, w := range wants {
 		if w.t == nil || w.mine {
@@ -185,6 +184,17 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 		p := x.Place(w.i)
 		run := chunk.Run{Off: p.Off, Len: p.Len, Chunks: []int{w.i}}
 		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownAll is own for the chunks of a run.
+func (r *assetReader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to sink) error {
+	defer r.turns.take()()
+	for i := range wants {
+		if err := r.own(x, &wants[i], off, y1, to); err != nil {
 			return err
 		}
 	}

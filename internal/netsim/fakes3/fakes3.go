@@ -3,6 +3,8 @@ package fakes3
 
 import (
 	"bytes"
+	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -32,13 +34,15 @@ func New(bucket string) (*Store, error) {
 		return nil, err
 	}
 	fake := gofakes3.New(s.backend).Server()
-	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n := s.requests.Add(1)
 		if f := s.answer.Load(); f != nil && (*f)(w, r, n) {
 			return
 		}
 		fake.ServeHTTP(w, r)
 	}))
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that went away
+	s.http.Start()
 	s.URL = s.http.URL
 	return s, nil
 }
