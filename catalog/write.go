@@ -75,7 +75,8 @@ type WriteOptions struct {
 	Base string
 	// Absolute writes absolute paths instead.
 	Absolute bool
-	// Workers read files at the same time. Default: the number of processors, at least 4.
+	// Workers read files at the same time. Default: the number of processors, at least 4, and 32 where some are
+	// remote.
 	Workers int
 	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
 	MaxChunk int
@@ -126,9 +127,6 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 		defer func() { err = errors.Join(err, files.Close()) }()
 		o.Opener = files
 	}
-	if o.Workers <= 0 {
-		o.Workers = max(4, runtime.GOMAXPROCS(0))
-	}
 	if o.Counts == nil {
 		o.Counts = &Counts{}
 	}
@@ -139,6 +137,12 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	}
 	if len(files) == 0 {
 		return 0, noRasters(paths)
+	}
+	if o.Workers <= 0 {
+		o.Workers = max(4, runtime.GOMAXPROCS(0))
+		if slices.ContainsFunc(files, func(f namedFile) bool { return source.IsRemote(f.path) }) {
+			o.Workers = max(o.Workers, remoteWorkers)
+		}
 	}
 	x := &indexing{o: o, files: files}
 	defer func() { err = errors.Join(err, x.close()) }()
@@ -154,6 +158,9 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	}
 	return n, err
 }
+
+// remoteWorkers is how many remote files are indexed at the same time: they wait, mostly.
+const remoteWorkers = 32
 
 func noRasters(paths []string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -292,7 +293,7 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		defer close(pieces)
 		return q.cut(ctx, pieces)
 	})
-	for range q.threads {
+	for range q.readers() {
 		g.Go(func() error {
 			r := borrowReader(q.options)
 			defer r.giveBack()
@@ -308,6 +309,16 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		return nil, err
 	}
 	return q.out, nil
+}
+
+// readers returns how many goroutines read; of those for remote files only some decode at a time.
+func (q *readPlan) readers() int {
+	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	if !remote || q.options.Fetchers <= q.threads {
+		return q.threads
+	}
+	q.options.turns = make(turns, q.threads)
+	return q.options.Fetchers
 }
 
 // present checks the byte ranges of an asset against the size of its file.

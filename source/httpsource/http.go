@@ -77,6 +77,7 @@ type backend struct {
 	client *http.Client
 	own    *http.Transport
 	hub    *url.URL
+	places places // of files of the hub
 }
 
 // Close closes the connections that are idle.
@@ -117,30 +118,48 @@ func (b *backend) parse(uri string) (*url.URL, error) {
 // onHub is the key of a request's context that says that it is of hf.
 type onHub struct{}
 
-// Get implements remote.Backend.
+// Get implements remote.Backend. A file of the hub is asked for where the hub last led, for a while.
 func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remote.Tag) (*remote.Answer, error) {
 	u, err := b.parse(uri)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	hub := strings.HasPrefix(uri, "hf://")
-	if hub {
-		ctx = context.WithValue(ctx, onHub{}, true)
+	if !strings.HasPrefix(uri, "hf://") {
+		a, _, err := b.get(ctx, u, r, tag.Strong(), "")
+		return a, err
 	}
+	ctx = context.WithValue(ctx, onHub{}, true)
+	// The tags of answers are those of the hub's stores; the hub itself would compare its own with If-Match.
+	if at := b.places.get(uri); at != nil {
+		a, _, err := b.get(ctx, at, r, "", "")
+		var f *remote.Failure
+		if !errors.As(err, &f) || f.Class != remote.Denied && f.Class != remote.Missing && f.Class != remote.Refused {
+			return a, err
+		}
+		b.places.drop(uri) // its signature is over
+	}
+	a, at, err := b.get(ctx, u, r, "", b.o.HubToken)
+	if err == nil && at.Host != b.hub.Host {
+		b.places.put(uri, at)
+	}
+	return a, err
+}
+
+// get makes a request. match is for If-Match and token for Authorization, if they are not empty. It returns also the
+// URL that answered, after redirects.
+func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match, token string) (*remote.Answer, *url.URL, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, remote.Fail(remote.Refused, err)
+		return nil, nil, remote.Fail(remote.Refused, err)
 	}
 	req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", r.Off, r.Off+r.Len-1))
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "chaski")
-	if hub && b.o.HubToken != "" {
-		req.Header.Set("Authorization", "Bearer "+b.o.HubToken)
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
 	}
-	// Behind a redirect of the hub is a store with tags of its own, which are those that answers bring: the hub must
-	// not compare them with its own.
-	if e := tag.Strong(); e != "" && !hub {
-		req.Header.Set("If-Match", e)
+	if match != "" {
+		req.Header.Set("If-Match", match)
 	}
 	resp, err := b.client.Do(req)
 	if err != nil {
@@ -148,14 +167,14 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 		if errors.As(err, &ue) {
 			err = ue.Err // the URL may hold the signature of a redirect
 		}
-		return nil, err
+		return nil, nil, err
 	}
 	a, err := answer(r, resp)
 	if err != nil {
 		_ = resp.Body.Close()
-		return nil, err
+		return nil, nil, err
 	}
-	return a, nil
+	return a, resp.Request.URL, nil
 }
 
 // answer checks a response's headers.

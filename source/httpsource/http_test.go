@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -366,6 +367,31 @@ func TestHub(t *testing.T) {
 	defer free.Close()
 	plain.Always(netsim.None)
 	open(t, free, "hf://datasets/owner/name/c")
+	before := len(hub.Requests())
+	k, err := free.OpenKnown(context.Background(), "hf://datasets/owner/name/c", source.Known{Size: 3000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range 10 { // the hub is not asked again where the file is
+		if got, err := readAt(k, int64(i), 500); err != nil || !bytes.Equal(got, b[i:i+500]) {
+			t.Error(err)
+		}
+	}
+	if n := len(hub.Requests()) - before; n != 0 {
+		t.Errorf("%d requests to the hub", n)
+	}
+	plain.OnRequest(func(n int, _ *http.Request) netsim.Fault { // until the signature is over
+		if n == 0 {
+			return netsim.Forbidden
+		}
+		return netsim.None
+	})
+	if got, err := readAt(k, 7, 500); err != nil || !bytes.Equal(got, b[7:507]) {
+		t.Error(err)
+	}
+	if n := len(hub.Requests()) - before; n != 1 {
+		t.Errorf("%d requests to the hub for a new signature", n)
+	}
 	for _, r := range plain.Requests() {
 		if r.Header.Get("Authorization") != "" {
 			t.Error("the token went to another host")
@@ -476,4 +502,35 @@ func TestCacheIsBounded(t *testing.T) {
 	if n := o.CachedBytes(); n > 10<<10 {
 		t.Errorf("%d bytes are kept", n)
 	}
+}
+
+// FuzzHub: a URI of the hub leads to the hub, and to a file below a dataset, or is refused.
+func FuzzHub(f *testing.F) {
+	for _, s := range []string{
+		"datasets/o/n/a.tif", "datasets/o/n@main/a/b.tif", "datasets/o/n@refs/pr/1/a", "datasets/o/n@refs%2Fconvert%2Fparquet/x",
+		"datasets/o/n@%zz/a", "datasets/o/../a/b", "datasets/o/n@a@b/c", "datasets/o/n?x=1/c", "datasets/o/n/#x", "x",
+	} {
+		f.Add(s)
+	}
+	hub := &url.URL{Scheme: "https", Host: "hub.example"}
+	f.Fuzz(func(t *testing.T, s string) {
+		u, err := hubURL(hub, "hf://"+s)
+		if err != nil {
+			return
+		}
+		again, err := url.Parse(u.String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		parts := strings.Split(again.EscapedPath(), "/")
+		if again.Host != hub.Host || again.Scheme != "https" || again.RawQuery != "" || again.Fragment != "" ||
+			len(parts) < 7 || parts[1] != "datasets" || parts[4] != "resolve" {
+			t.Errorf("%q: %s", s, u)
+		}
+		for _, p := range parts[1:] {
+			if p == "" || p == "." || p == ".." {
+				t.Errorf("%q: %s", s, u)
+			}
+		}
+	})
 }

@@ -7,6 +7,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
+	"time"
 )
 
 // DefaultHubURL is the Hugging Face hub.
@@ -73,4 +75,46 @@ func (b *backend) storesHub(u *url.URL) bool {
 	host := u.Hostname()
 	return u.Host == b.hub.Host || u.Scheme == "https" &&
 		(strings.HasSuffix(host, ".huggingface.co") || strings.HasSuffix(host, ".hf.co"))
+}
+
+// The hub signs where it leads for about an hour.
+const (
+	placeKept = 5 * time.Minute
+	maxPlaces = 1 << 14
+)
+
+// places remembers where the hub keeps files, so that not every range costs it a request: it counts them.
+type places struct {
+	mu sync.Mutex
+	by map[string]hubPlace
+}
+
+type hubPlace struct {
+	url   *url.URL
+	until time.Time
+}
+
+func (p *places) get(uri string) *url.URL {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	at, ok := p.by[uri]
+	if !ok || time.Now().After(at.until) {
+		return nil
+	}
+	return at.url
+}
+
+func (p *places) put(uri string, u *url.URL) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.by == nil || len(p.by) >= maxPlaces { // they are found again soon enough
+		p.by = map[string]hubPlace{}
+	}
+	p.by[uri] = hubPlace{u, time.Now().Add(placeKept)}
+}
+
+func (p *places) drop(uri string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.by, uri)
 }
