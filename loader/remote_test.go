@@ -15,12 +15,14 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/netsim"
 	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
+	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
@@ -169,6 +171,97 @@ func TestFetchersReadAheadOfDecoders(t *testing.T) {
 	}
 	if string(one) != string(many) {
 		t.Error("other batches")
+	}
+}
+
+// TestFaultsNeverChangeBatches streams over HTTP from a server where one answer in five goes wrong, in every way: the
+// batches are those of one without faults, and a chip that is gone is a bad sample, whatever the policy makes of it.
+func TestFaultsNeverChangeBatches(t *testing.T) {
+	s := netsim.NewServer(false)
+	web, err := httpsource.New(httpsource.Options{Options: remote.Options{
+		Attempts: 8, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 300 * time.Millisecond, MinRate: 1 << 30, RetryBurst: 1000,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		s.Close()
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	opener := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}
+	var uris []string
+	for i := range 24 {
+		s.Put(fmt.Sprintf("/%02d.tif", i), netsim.Chip(uint64(i), 2, 64, 32))
+		uris = append(uris, fmt.Sprintf("%s/%02d.tif", s.URL, i))
+	}
+	var table strings.Builder
+	if _, err := catalog.WriteParquet(t.Context(), &table, uris, catalog.WriteOptions{Opener: opener}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "chips.parquet")
+	if err := writeFile(name, table.String()); err != nil {
+		t.Fatal(err)
+	}
+	epoch := func(bad string) (all []byte, invalid int, err error) {
+		e, err := loader.Open(t.Context(), loader.Spec{
+			Source: name, BatchSize: 6, Shuffle: true, BadSamples: bad, Fields: []loader.Field{{Name: "image", DType: "float32"}},
+		}, loader.Options{Opener: opener, Workers: 2})
+		if err != nil {
+			return nil, 0, err
+		}
+		defer e.Close()
+		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+		if err != nil {
+			return nil, 0, err
+		}
+		defer l.Close()
+		for b, err := range l.All(t.Context()) {
+			if err != nil {
+				return nil, 0, err
+			}
+			all = append(all, b.Tensors[0].Data...)
+			invalid += len(b.Bad)
+		}
+		return all, invalid, nil
+	}
+	want, _, err := epoch(loader.BadError)
+	if err != nil || len(want) == 0 {
+		t.Fatal(err)
+	}
+	faults := []netsim.Fault{
+		netsim.Unavailable, netsim.TooMany, netsim.ShortBody, netsim.ShortRange, netsim.WrongRange, netsim.StallBody, netsim.Stall, netsim.Reset, netsim.Garbage, netsim.Extra,
+	}
+	s.OnRequest(func(n int, _ *http.Request) netsim.Fault {
+		if n%5 == 2 {
+			return faults[n/5%len(faults)]
+		}
+		return netsim.None
+	})
+	for range 3 {
+		if got, _, err := epoch(loader.BadError); err != nil || string(got) != string(want) {
+			t.Errorf("other batches: %v", err)
+		}
+	}
+	gone := func(f netsim.Fault) {
+		s.OnRequest(func(_ int, r *http.Request) netsim.Fault {
+			if r.URL.Path == "/07.tif" {
+				return f
+			}
+			return netsim.None
+		})
+	}
+	gone(netsim.NotFound)
+	if _, _, err := epoch(loader.BadError); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a chip that is gone: %v", err)
+	}
+	if _, n, err := epoch(loader.BadSkip); n != 1 || err != nil {
+		t.Errorf("a chip that is gone, skipped: %d, %v", n, err)
+	}
+	gone(netsim.Unavailable) // says nothing about the sample
+	if _, _, err := epoch(loader.BadSkip); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "/07.tif: byte range at") {
+		t.Errorf("a server that does not answer: %v", err)
 	}
 }
 

@@ -150,8 +150,10 @@ func (b *backend) failure(err error) error {
 // libraries put in front of it says no more.
 func brief(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
-	if i := strings.LastIndex(text, "api error "); i >= 0 {
-		text = text[i+len("api error "):]
+	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: "} {
+		if i := strings.LastIndex(text, before); i >= 0 {
+			text = text[i+len(before):]
+		}
 	}
 	const most = 300
 	if len(text) > most {

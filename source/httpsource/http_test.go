@@ -478,6 +478,49 @@ func TestConcurrencyIsLimited(t *testing.T) {
 	}
 }
 
+// TestOpenedOnce: many who open one object at the same time make one request, and one of them who gives up holds
+// nobody up.
+func TestOpenedOnce(t *testing.T) {
+	p := quick
+	p.Timeout = time.Minute
+	s, o := serve(t, p)
+	s.Put("/a", noise(5000))
+	s.OnRequest(func(n int, _ *http.Request) netsim.Fault {
+		if n == 0 {
+			return netsim.Stall
+		}
+		return netsim.None
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	first := make(chan error)
+	go func() {
+		_, err := o.Open(ctx, s.URL+"/a")
+		first <- err
+	}()
+	for len(s.Requests()) == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	others := make(chan error)
+	for range 8 {
+		go func() {
+			_, err := o.Open(context.Background(), s.URL+"/a")
+			others <- err
+		}()
+	}
+	cancel()
+	if err := <-first; !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+	for range 8 {
+		if err := <-others; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := len(s.Requests()); n != 2 {
+		t.Errorf("%d requests", n)
+	}
+}
+
 func TestNoListing(t *testing.T) {
 	_, o := serve(t, quick)
 	err := o.List(context.Background(), "https://host/a", func(source.Entry) error { return nil })

@@ -20,6 +20,7 @@ type Opener struct {
 	hosts    hosts
 	cache    cache
 	counters counters
+	opening  opening
 	running  sync.WaitGroup // requests that were given up
 }
 
@@ -44,6 +45,11 @@ func (o *Opener) Close() error {
 // Open implements source.Opener. It costs one request, which brings the head of the object; none if the object was
 // opened a moment ago.
 func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	done, err := o.opening.wait(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
 	if x := o.cache.get(uri, o.options.Fresh); x != nil {
 		return &reader{o: o, x: x}, nil
 	}
@@ -53,6 +59,39 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	}
 	o.cache.add(x)
 	return &reader{o: o, x: x}, nil
+}
+
+// opening lets one caller at a time open an object; the others then find it in the cache.
+type opening struct {
+	mu sync.Mutex
+	by map[string]chan struct{} // closed by the one who opens
+}
+
+func (p *opening) wait(ctx context.Context, uri string) (done func(), err error) {
+	for {
+		p.mu.Lock()
+		other := p.by[uri]
+		if other == nil {
+			if p.by == nil {
+				p.by = map[string]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			p.by[uri] = mine
+			p.mu.Unlock()
+			return func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				delete(p.by, uri)
+				close(mine)
+			}, nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
 }
 
 // head makes the request that opens an object.

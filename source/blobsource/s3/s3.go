@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/config"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
 
@@ -83,6 +84,7 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	})
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(build),
+		config.WithLogger(logging.Nop{}),                                   // what matters is in the errors
 		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // ours are counted
 	}
 	if d.o.Region != "" {
