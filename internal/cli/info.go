@@ -66,7 +66,7 @@ func infoOf(ctx context.Context, s streams, files source.Opener, path string, as
 		}
 		return printContainer(s.out, c)
 	}
-	f, err := loader.Inspect(ctx, path, loader.Options{})
+	f, err := loader.Inspect(ctx, path, loader.Options{Opener: files})
 	if err != nil {
 		return err
 	}

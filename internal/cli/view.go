@@ -126,7 +126,9 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	var pictures []*image.NRGBA
 	columns := f.columns
-	first, err := loader.Inspect(ctx, paths[0], loader.Options{})
+	opener := newOpener(true)
+	defer opener.Close()
+	first, err := loader.Inspect(ctx, paths[0], loader.Options{Opener: opener})
 	switch {
 	case err != nil:
 		return err
@@ -198,7 +200,9 @@ func (f *viewFlags) batch(ctx context.Context, dataset string, o view.Options, c
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes})
+	opener := newOpener(true)
+	defer opener.Close()
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, Opener: opener})
 	if err != nil {
 		return nil, usage(err)
 	}
