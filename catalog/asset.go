@@ -29,7 +29,13 @@ type Asset struct {
 	// MTime is when the file had last been modified when its index was made, zero if that is not known. A
 	// file that has another time now may be a copy, or another file of the same size: SameIndex tells.
 	MTime time.Time
+	// ETag is that of the object when its index was made, "" if that is not known. An object with another one
+	// is not the one that the index is of.
+	ETag string
 }
+
+// Known returns what is known of the file, to open it by.
+func (a *Asset) Known() source.Known { return source.Known{Size: a.Size, ETag: a.ETag} }
 
 // Formats of raster files.
 const (
@@ -75,7 +81,7 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
 	a, m, err := readAsset(ctx, r, maxChunk)
-	a.URI = uri
+	a.URI, a.ETag = uri, source.ETag(r)
 	if t, ok := r.(source.Timed); ok {
 		a.MTime = t.ModTime()
 	}

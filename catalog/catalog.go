@@ -79,6 +79,7 @@ type field struct {
 	mtime column   // of a raster's file, RFC 3339, or nil
 
 	height, width column // of a raster in pixels, or nil
+	etag          column // of a raster's object, or nil
 }
 
 type assetKey struct {
@@ -115,13 +116,13 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 }
 
 func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
-	switch ext := strings.ToLower(filepath.Ext(t.src)); {
+	switch ext := extension(t.src); {
 	case ext == ".parquet" || ext == ".pq" || ext == ".geoparquet":
 		return t.openParquet(ctx, fields, o)
-	case (ext == ".csv" || ext == ".tsv") && !hasMeta(t.src):
+	case (ext == ".csv" || ext == ".tsv") && (isURL(t.src) || !hasMeta(t.src)):
 		return t.openCSV(ctx, fields, ext == ".tsv", o.Columns)
 	}
-	l, err := listFiles(ctx, t.src, t.roots)
+	l, err := listFiles(ctx, t.src, t.roots, t.opener)
 	if err != nil {
 		return err
 	}
@@ -290,6 +291,9 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 				f.mtime = nil
 			}
 			f.height, f.width = intColumn(tab, colHeight), intColumn(tab, colWidth)
+			if f.etag, err = tab.column(colETag); err != nil || f.etag.kind() != Text {
+				f.etag = nil
+			}
 		}
 	}
 	return f, nil
@@ -415,6 +419,9 @@ func (f *field) pick(at []int64) {
 	}
 	if f.height != nil && f.width != nil {
 		f.height, f.width = picked{f.height, at}, picked{f.width, at}
+	}
+	if f.etag != nil {
+		f.etag = picked{f.etag, at}
 	}
 }
 
@@ -565,6 +572,13 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 			if at, err := time.Parse(time.RFC3339Nano, string(c.text)); err == nil { // else it is not known
 				a.MTime = at
 			}
+		}
+		if f.etag != nil {
+			c, err := f.etag.cell(ctx, row)
+			if err != nil {
+				return Asset{}, fault.WithFile(err, t.src)
+			}
+			a.ETag = string(c.text)
 		}
 		return a, nil
 	}

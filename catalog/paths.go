@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // listing is files below a folder, in the order of their paths' bytes.
@@ -18,6 +19,7 @@ type listing struct {
 	base  string // the folder, as the user wrote it
 	paths []string
 	sizes []int64
+	etags []string // nil for local files
 }
 
 // isRaster reports whether a path ends like a file this package reads.
@@ -34,7 +36,10 @@ func isRaster(p string) bool {
 }
 
 // listFiles lists a directory, a glob or one file.
-func listFiles(ctx context.Context, src string, r *roots) (*listing, error) {
+func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*listing, error) {
+	if source.IsRemote(src) {
+		return listRemote(ctx, src, r, o)
+	}
 	src = localPath(src)
 	// Before anything else, so that a refusal does not tell what exists outside of the roots.
 	if err := r.check(unglobbed(src)); err != nil {
@@ -148,6 +153,13 @@ func (l *listing) sort() {
 		paths[i], sizes[i] = l.paths[o], l.sizes[o]
 	}
 	l.paths, l.sizes = paths, sizes
+	if l.etags != nil {
+		etags := make([]string, len(order))
+		for i, o := range order {
+			etags[i] = l.etags[o]
+		}
+		l.etags = etags
+	}
 }
 
 func hasMeta(s string) bool { return strings.ContainsAny(s, "*?[") }
@@ -168,10 +180,8 @@ func glob(ctx context.Context, pattern string, r *roots) (*listing, error) {
 			base = "/"
 		}
 	}
-	for _, p := range parts[fixed:] {
-		if _, err := path.Match(p, ""); err != nil {
-			return nil, fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", p)
-		}
+	if err := checkPattern(parts[fixed:]); err != nil {
+		return nil, err
 	}
 	l := &listing{base: filepath.FromSlash(base)}
 	err := l.walk(ctx, l.base, r, func(rel string) bool {
@@ -181,6 +191,15 @@ func glob(ctx context.Context, pattern string, r *roots) (*listing, error) {
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
 	return l, err
+}
+
+func checkPattern(parts []string) error {
+	for _, p := range parts {
+		if _, err := path.Match(p, ""); err != nil {
+			return fault.New(fault.NotFound, "glob", fault.NoOffset, "%q is not a pattern", p)
+		}
+	}
+	return nil
 }
 
 // matchParts matches a path with a pattern, part by part. Its time is at most the product of the
@@ -259,19 +278,7 @@ func (p *idPattern) match(s string) (string, bool) {
 // path puts an id in.
 func (p *idPattern) path(id string) string { return strings.Join(p.lits, id) }
 
-// scheme returns the scheme of a URI in lower case, or "" for a path.
-func scheme(uri string) string {
-	i := strings.Index(uri, "://")
-	if i < 1 {
-		return ""
-	}
-	for _, c := range []byte(uri[:i]) {
-		if !('a' <= c|32 && c|32 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.') {
-			return ""
-		}
-	}
-	return strings.ToLower(uri[:i])
-}
+func scheme(uri string) string { return source.Scheme(uri) }
 
 // localPath takes "file://" off.
 func localPath(uri string) string {
@@ -284,6 +291,9 @@ func localPath(uri string) string {
 // folder returns the folder of a URI or path.
 func folder(uri string) string {
 	if s := scheme(uri); s != "" && s != "file" {
+		if isURL(uri) {
+			uri, _, _ = strings.Cut(uri, "?")
+		}
 		if i := strings.LastIndexByte(uri, '/'); i > len(s)+2 {
 			return uri[:i]
 		}
@@ -345,11 +355,14 @@ func (r *roots) allow(p string) (string, error) {
 	}
 	outside := fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "outside of the served folders"), p)
 	if s := scheme(p); s != "" && s != "file" {
+		if slices.Contains(r.dirs, s+":/") { // everything of it
+			return p, nil
+		}
 		if strings.Contains(p, "/..") || strings.ContainsAny(p, "%\\") {
 			return "", outside
 		}
 		for _, d := range r.dirs {
-			if strings.HasPrefix(p, d+"/") {
+			if p == d || strings.HasPrefix(p, d+"/") {
 				return p, nil
 			}
 		}

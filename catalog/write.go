@@ -31,6 +31,7 @@ const (
 	colHeader = "rumi:header"
 	colSize   = "size"
 	colMTime  = "mtime"
+	colETag   = "etag"
 
 	metaVersion = "chaski:catalog"
 	metaMasks   = "chaski:masks" // indexes of TIFFs have their masks; older catalogs lack it
@@ -74,7 +75,8 @@ type WriteOptions struct {
 	Base string
 	// Absolute writes absolute paths instead.
 	Absolute bool
-	// Workers read files at the same time. Default: the number of processors, at least 4.
+	// Workers read files at the same time. Default: the number of processors, at least 4, and 32 where some are
+	// remote.
 	Workers int
 	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
 	MaxChunk int
@@ -84,8 +86,9 @@ type WriteOptions struct {
 	Progress func(done, total int)
 	// Previous are catalogs in Base whose rows are used again for files that have not changed: a row
 	// with the same URI, size and time of modification, and an index that is sound (of a TIFF, one made
-	// since indexes have masks). Those that do not
-	// exist are passed over, and files that are not local are always read. Earlier ones come first.
+	// since indexes have masks). Those that do not exist are passed over. Of an object that was listed the tag
+	// counts in the place of the time; remote files that were named one by one are always read. Earlier ones come
+	// first.
 	Previous []string
 	// Skipped, if not nil, is told of the files that cannot be indexed, in order, and they are left
 	// out. An error without a kind, such as one of the system, still ends everything.
@@ -124,9 +127,6 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 		defer func() { err = errors.Join(err, files.Close()) }()
 		o.Opener = files
 	}
-	if o.Workers <= 0 {
-		o.Workers = max(4, runtime.GOMAXPROCS(0))
-	}
 	if o.Counts == nil {
 		o.Counts = &Counts{}
 	}
@@ -137,6 +137,12 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	}
 	if len(files) == 0 {
 		return 0, noRasters(paths)
+	}
+	if o.Workers <= 0 {
+		o.Workers = max(4, runtime.GOMAXPROCS(0))
+		if slices.ContainsFunc(files, func(f namedFile) bool { return source.IsRemote(f.path) }) {
+			o.Workers = max(o.Workers, remoteWorkers)
+		}
 	}
 	x := &indexing{o: o, files: files}
 	defer func() { err = errors.Join(err, x.close()) }()
@@ -152,6 +158,9 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	}
 	return n, err
 }
+
+// remoteWorkers is how many remote files are indexed at the same time: they wait, mostly.
+const remoteWorkers = 32
 
 func noRasters(paths []string) error {
 	return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no rasters"), strings.Join(paths, ", "))
@@ -211,7 +220,7 @@ func (x *indexing) row(ctx context.Context, i int) (row, error) {
 	f := x.files[i]
 	// Before the file is read: one that changes meanwhile then has another time than its row.
 	mtime := mtimeOf(f.path)
-	if r, ok := x.known[f.uri]; ok && mtime != nil && r.MTime != nil && *r.MTime == *mtime && x.sound(&r, f) {
+	if r, ok := x.known[f.uri]; ok && f.unchanged(&r, mtime) && x.sound(&r) {
 		x.reused.Add(1)
 		return r, nil
 	}
@@ -220,13 +229,20 @@ func (x *indexing) row(ctx context.Context, i int) (row, error) {
 	return r, err
 }
 
-// sound reports whether a previous row is of a file as large as it is now and has an index that can
-// be used.
-func (x *indexing) sound(r *row, f namedFile) bool {
-	st, err := os.Stat(localPath(f.path))
-	if err != nil || st.Size() != r.Size {
+// unchanged reports whether a previous row is of the file as it is now, by its size and time, or its tag.
+func (f *namedFile) unchanged(r *row, mtime *string) bool {
+	if f.etag != "" {
+		return r.ETag != nil && *r.ETag == f.etag && r.Size == f.size
+	}
+	if mtime == nil || r.MTime == nil || *r.MTime != *mtime {
 		return false
 	}
+	st, err := os.Stat(localPath(f.path))
+	return err == nil && st.Size() == r.Size
+}
+
+// sound reports whether a previous row has an index that can be used.
+func (x *indexing) sound(r *row) bool {
 	blob := r.Index
 	if len(blob) == 0 {
 		blob = r.Header
@@ -248,7 +264,11 @@ func mtimeOf(path string) *string {
 	return &t
 }
 
-type namedFile struct{ uri, path string }
+type namedFile struct {
+	uri, path string
+	size      int64  // of an object that was listed
+	etag      string // likewise
+}
 
 // expand lists the files, with the URI each gets in the catalog, in order.
 func expand(ctx context.Context, paths []string, o WriteOptions) ([]namedFile, error) {
@@ -258,15 +278,20 @@ func expand(ctx context.Context, paths []string, o WriteOptions) ([]namedFile, e
 	}
 	var files []namedFile
 	for _, p := range paths {
-		if s := scheme(p); s != "" && s != "file" {
-			files = append(files, namedFile{p, p})
+		if source.IsRemote(p) && !remoteGlob(p) && isRaster(extension(p)) {
+			files = append(files, namedFile{uri: p, path: p})
 			continue
 		}
-		l, err := listFiles(ctx, p, nil)
+		l, err := listFiles(ctx, p, nil, o.Opener)
 		if err != nil {
 			return nil, err
 		}
-		for _, rel := range l.paths {
+		for i, rel := range l.paths {
+			if l.etags != nil {
+				uri := resolve(l.base, rel)
+				files = append(files, namedFile{uri, uri, l.sizes[i], l.etags[i]})
+				continue
+			}
 			f := namedFile{path: filepath.Join(l.base, filepath.FromSlash(rel))}
 			if f.uri, err = uriOf(base, f.path, o.Absolute); err != nil {
 				return nil, err
@@ -302,8 +327,8 @@ func readRow(ctx context.Context, f namedFile, o WriteOptions) (row, error) {
 		URI: f.uri, Bands: int32(x.Bands), Height: int32(x.Height), Width: int32(x.Width), DType: x.DType.String(),
 		NoData: x.NoData, Size: m.Size,
 	}
-	if m.ETag != "" {
-		r.ETag = &m.ETag
+	if a.ETag != "" {
+		r.ETag = &a.ETag
 	}
 	if m.Format == FormatRumi {
 		r.Header = m.Blob

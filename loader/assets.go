@@ -16,12 +16,10 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Reads are joined over gaps of up to maxGap bytes: cheaper to read than a second call. A run of
-// chunks has at most maxRun bytes, so that a worker's memory does not follow the window.
-const (
-	maxGap = 32 << 10
-	maxRun = 4 << 20
-)
+// maxRun bounds a run of chunks that is read at once, in bytes, so that a worker's memory does not follow the
+// window. Reads are joined over gaps that are cheaper to read than another call; how large those are the source
+// says.
+const maxRun = 4 << 20
 
 // codecs returns the decompressors of all formats that the loader reads.
 func codecs() chunk.Codecs {
@@ -38,6 +36,7 @@ type assetReader struct {
 	clock    *Clock // nil: nobody asks
 	plan     chunk.RunPlan
 	fresh    freshness
+	turns    turns
 	stored   []byte // bytes of a run
 	samples  []byte // one decoded chunk
 	resample resampler
@@ -46,7 +45,7 @@ type assetReader struct {
 }
 
 func newAssetReader(o Options) *assetReader {
-	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, decoder: chunk.NewDecoder(codecs())}
+	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, turns: o.turns, decoder: chunk.NewDecoder(codecs())}
 }
 
 // time sets the clock that is told what the reader does.
@@ -63,12 +62,12 @@ var idleReaders = sync.Pool{New: func() any { return &assetReader{decoder: chunk
 // borrowReader returns an assetReader that is given back once it is not used any more.
 func borrowReader(o Options) *assetReader {
 	r := idleReaders.Get().(*assetReader)
-	r.opener, r.maxChunk = o.Opener, o.MaxChunkBytes
+	r.opener, r.maxChunk, r.turns = o.Opener, o.MaxChunkBytes, o.turns
 	return r
 }
 
 func (r *assetReader) giveBack() {
-	r.opener, r.fresh, r.share = nil, freshness{}, shared{}
+	r.opener, r.turns, r.fresh, r.share = nil, nil, freshness{}, shared{}
 	r.clock, r.decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -92,7 +91,7 @@ func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, 
 }
 
 func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
-	f, err := r.opener.Open(ctx, a.URI)
+	f, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
 	if err != nil {
 		return err
 	}
@@ -125,7 +124,7 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
 		r.samples = view.Aligned(n)
 	}
-	r.plan.Reset(x, box, bands, maxGap, maxRun)
+	r.plan.Reset(x, box, bands, source.Gap(f), maxRun)
 	if r.share.tiles != nil {
 		if err := r.fromTiles(ctx, f, x, box, to); err != nil {
 			return err
@@ -150,6 +149,8 @@ func (r *assetReader) run(ctx context.Context, f source.Reader, x *chunk.Index, 
 	if err := r.fetch(ctx, f, run); err != nil {
 		return err
 	}
+	defer r.turns.take()()
+	r.clock.Lap(StageOther)
 	for _, i := range run.Chunks {
 		p := x.Place(i)
 		if err := r.chunk(r.stored[p.Off-run.Off:][:p.Len], x, i, y1, to); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // dataset is one source of a spec that is no mixture: an open table, and the fields compiled for it.
@@ -30,6 +31,7 @@ type dataset struct {
 	alignY  int
 	alignX  int
 	steps   int            // of a sequence; 0 without time
+	remote  bool           // some of its files are not local
 	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
 	weights *weights
 	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
@@ -320,6 +322,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	var first *chunk.Index
 	for k, i := range columns {
 		f, a := d.fields[i], assets[k]
+		d.remote = d.remote || source.IsRemote(a.URI)
 		r, err := newRasterField(f, i, a.Index)
 		if err != nil {
 			return fault.WithFile(inField(f.Name, err), a.URI)

@@ -3,9 +3,11 @@ package loader
 import (
 	"context"
 
+	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // RowPlan says what a row of a batch is made of.
@@ -124,17 +126,34 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = shuffle.Box{Y: win.y, X: win.x, H: win.h, W: win.w}
 	in := win.inside(a.Index.Height, a.Index.Width)
-	p.add(a.Index, in, f.bands, plan, false)
+	gap, err := e.gap(ctx, a)
+	if err != nil {
+		return err
+	}
+	p.add(a.Index, in, f.bands, plan, gap, false)
 	if m := a.Index.Mask; m != nil && f.final.nodata {
 		in.B0, in.B1 = 0, 1
-		p.add(m, in, nil, plan, true)
+		p.add(m, in, nil, plan, gap, true)
 	}
 	return nil
 }
 
+// gap returns the gap over which the ranges of a file are read as one. Remote files say it; that costs no request for
+// those whose size a catalog knows.
+func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
+	if !source.IsRemote(a.URI) {
+		return source.DefaultGap, nil
+	}
+	f, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
+	if err != nil {
+		return 0, err
+	}
+	return source.Gap(f), f.Close()
+}
+
 // add notes the chunks of an index that a box needs.
-func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
-	plan.Reset(x, box, bands, maxGap, maxRun)
+func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, gap int64, mask bool) {
+	plan.Reset(x, box, bands, gap, maxRun)
 	for _, run := range plan.Runs {
 		p.Runs = append(p.Runs, RangePlan{run.Off, run.Len})
 		for _, i := range run.Chunks {

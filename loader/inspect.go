@@ -131,7 +131,7 @@ func Inspect(ctx context.Context, path string, o Options) (*FileInfo, error) {
 		return nil, err
 	}
 	info := &FileInfo{Path: path}
-	if st, serr := os.Stat(real); serr == nil && st.IsDir() {
+	if st, serr := os.Stat(real); !source.IsRemote(real) && serr == nil && st.IsDir() {
 		err = info.folder(ctx, real)
 	} else {
 		err = info.file(ctx, real, o)

@@ -10,6 +10,7 @@ import (
 
 // Defaults of Options.
 const (
+	DefaultFetchers      = 32
 	DefaultMemoryBytes   = 256 << 20
 	DefaultMaxChunkBytes = 64 << 20
 	DefaultCacheBytes    = 64 << 20
@@ -19,6 +20,10 @@ const (
 type Options struct {
 	// Workers decode in parallel. Default: GOMAXPROCS; in the command built with libzstd, the processors.
 	Workers int
+	// Fetchers read remote files at the same time, where that is more than Workers: samples that are under way. Each
+	// holds the bytes of one run of chunks (at most 4 MiB, or one chunk) and one decoded chunk. Default
+	// DefaultFetchers.
+	Fetchers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
 	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit. Batches
 	// that are kept hold back further ones: an engine needs room for one batch of every loader and
@@ -41,6 +46,7 @@ type Options struct {
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
 
+	turns turns         // of those that decode
 	files *source.Files // the default opener, closed by whoever made it
 }
 
@@ -55,6 +61,9 @@ func (o Options) closeOpener() {
 func (o Options) withDefaults() Options {
 	if o.Workers == 0 {
 		o.Workers = procs.Workers()
+	}
+	if o.Fetchers == 0 {
+		o.Fetchers = DefaultFetchers
 	}
 	if o.MemoryBytes == 0 {
 		o.MemoryBytes = DefaultMemoryBytes
@@ -82,6 +91,8 @@ func (o Options) validate() error {
 	switch {
 	case o.Workers < 1 || o.Workers > 4096:
 		return fmt.Errorf("options: %d workers", o.Workers)
+	case o.Fetchers < 1 || o.Fetchers > 4096:
+		return fmt.Errorf("options: %d fetchers", o.Fetchers)
 	case o.MemoryBytes < 1:
 		return fmt.Errorf("options: %d bytes of memory", o.MemoryBytes)
 	case o.MaxChunkBytes < 1:

@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -291,7 +293,7 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 		defer close(pieces)
 		return q.cut(ctx, pieces)
 	})
-	for range q.threads {
+	for range q.readers() {
 		g.Go(func() error {
 			r := borrowReader(q.options)
 			defer r.giveBack()
@@ -309,9 +311,19 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	return q.out, nil
 }
 
+// readers returns how many goroutines read; of those for remote files only some decode at a time.
+func (q *readPlan) readers() int {
+	remote := slices.ContainsFunc(q.assets, func(a catalog.Asset) bool { return source.IsRemote(a.URI) })
+	if !remote || q.options.Fetchers <= q.threads {
+		return q.threads
+	}
+	q.options.turns = make(turns, q.threads)
+	return q.options.Fetchers
+}
+
 // present checks the byte ranges of an asset against the size of its file.
 func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
-	f, err := q.options.Opener.Open(ctx, a.URI)
+	f, err := source.OpenKnown(ctx, q.options.Opener, a.URI, a.Known())
 	if err != nil {
 		return err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 )
 
@@ -53,6 +54,7 @@ type pass struct {
 	columns  []int // of the raster fields
 	next     atomic.Int64
 	skipped  atomic.Int64
+	remote   bool       // some files are not local
 	mu       sync.Mutex // guards what follows
 	done     int64
 	total    []*stats.Field
@@ -74,7 +76,7 @@ func measure(ctx context.Context, spec Spec, o Options, t table, progress func(d
 		return nil, err
 	}
 	g, ctx := errgroup.WithContext(ctx)
-	for range o.Workers {
+	for range p.options.readers(o.Workers, p.remote) {
 		g.Go(func() error { return p.work(ctx) })
 	}
 	if err := g.Wait(); err != nil {
@@ -96,6 +98,7 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	}
 	for k, i := range p.columns {
 		a := first[k]
+		p.remote = p.remote || source.IsRemote(a.URI)
 		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
 			return nil, fault.WithFile(inField(p.spec.Fields[i].Name, err), a.URI)
 		}

@@ -156,17 +156,16 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 		}
 	}()
 	for from := 0; from < len(wants); {
-		run, end := nextRun(x, wants, from)
+		run, end := nextRun(x, wants, from, source.Gap(f))
 		if len(run.Chunks) > 0 {
 			if err := r.fetch(ctx, f, run); err != nil {
 				return err
 			}
 		}
-		for ; from < end; from++ {
-			if err := r.own(x, &wants[from], run.Off, box.Y1, to); err != nil {
-				return err
-			}
+		if err := r.ownAll(x, wants[from:end], run.Off, box.Y1, to); err != nil {
+			return err
 		}
+		from = end
 	}
 	for _, w := range wants {
 		if w.t == nil || w.mine {
@@ -185,6 +184,17 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 		p := x.Place(w.i)
 		run := chunk.Run{Off: p.Off, Len: p.Len, Chunks: []int{w.i}}
 		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ownAll is own for the chunks of a run.
+func (r *assetReader) ownAll(x *chunk.Index, wants []want, off int64, y1 int, to sink) error {
+	defer r.turns.take()()
+	for i := range wants {
+		if err := r.own(x, &wants[i], off, y1, to); err != nil {
 			return err
 		}
 	}
@@ -212,7 +222,7 @@ func (r *assetReader) own(x *chunk.Index, w *want, off int64, y1 int, to sink) e
 
 // nextRun returns the bytes of the chunks from wants[from] on that are to be decoded here and lie near each other,
 // and the first want behind them.
-func nextRun(x *chunk.Index, wants []want, from int) (run chunk.Run, end int) {
+func nextRun(x *chunk.Index, wants []want, from int, gap int64) (run chunk.Run, end int) {
 	for end = from; end < len(wants); end++ {
 		w := wants[end]
 		if w.t != nil && !w.mine {
@@ -224,7 +234,7 @@ func nextRun(x *chunk.Index, wants []want, from int) (run chunk.Run, end int) {
 			continue
 		}
 		last := max(run.Off+run.Len, p.Off+p.Len)
-		if p.Off < run.Off || p.Off-(run.Off+run.Len) > maxGap || last-run.Off > maxRun {
+		if p.Off < run.Off || p.Off-(run.Off+run.Len) > gap || last-run.Off > maxRun {
 			return run, end
 		}
 		run.Len = last - run.Off

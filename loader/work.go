@@ -152,7 +152,7 @@ func (e *Engine) start() {
 	e.stop = stop
 	e.queue.more = make(chan struct{}, 1)
 	e.done.Go(func() { e.dispatch(ctx) })
-	for range e.options.Workers {
+	for range e.fetchers() {
 		e.done.Go(func() { e.work(ctx) })
 	}
 }

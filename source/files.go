@@ -41,8 +41,12 @@ type file struct {
 }
 
 // Open implements Opener. What is not a regular file is fault.Unsupported. A failure of the system
-// (too many open files, no permission) is an error without a kind: it says nothing about the file.
+// (too many open files, no permission) is an error without a kind: it says nothing about the file. A URI of
+// another scheme is fault.Unsupported.
 func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
+	if IsRemote(uri) {
+		return nil, noDriver(uri)
+	}
 	path := strings.TrimPrefix(uri, "file://")
 	if f := s.take(path); f != nil {
 		if f.unchanged() {

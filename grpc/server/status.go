@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // invalid marks an error in what the client asked for that is not about a file.
@@ -31,6 +32,8 @@ func code(err error) codes.Code {
 	switch {
 	case errors.As(err, new(invalid)):
 		return codes.InvalidArgument
+	case errors.As(err, new(*source.RequestError)): // the fault of a third party
+		return codes.Unknown
 	case errors.Is(err, errStopping):
 		return codes.Unavailable
 	case errors.Is(err, context.Canceled):

@@ -175,8 +175,10 @@ the steady state, the consumer's waits for a batch, and the most memory that was
 				return err
 			}
 			p, progress := f.bar(s)
+			opener := newOpener(true)
+			defer opener.Close()
 			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
-				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory}, Prefetch: prefetch,
+				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener}, Prefetch: prefetch,
 				Rounds: f.rounds, Time: f.time(), Progress: progress,
 			})
 			p.done()

@@ -18,7 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/cli/internal/npy"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/source"
 )
 
 type catFlags struct {
@@ -37,7 +36,8 @@ func newCat(s streams) *cobra.Command {
 		Use:   "cat [flags] PATH...",
 		Short: "Decode pixels and print them, or their hash",
 		Long: `Decode a window of a file, lay it out, and write it to standard output. Several files of one
-shape and dtype stack along n, in the order named.
+shape and dtype stack along n, in the order named. A PATH may be a URI: http://, https://, s3://, gs://,
+az://, or hf://datasets/OWNER/NAME@REVISION/PATH; of such a file only what the window needs is read.
 
 A selection SEL is "start:stop" (zero-based, stop not included) or, for n and b, a list "i,j,k" in
 any order, repeats allowed. Without one the whole axis is taken.
@@ -76,7 +76,7 @@ in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
 }
 
 func (f *catFlags) run(ctx context.Context, s streams, paths []string) error {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	bands, err := namedBands(ctx, files, f.b, paths)
 	if err != nil {

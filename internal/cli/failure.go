@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Exit codes.
@@ -33,7 +34,7 @@ func usagef(format string, args ...any) error { return usageError{fmt.Errorf(for
 // usage marks an error without a kind as one of usage: the packages give every fault of a file a
 // kind, and none to an option that makes no sense.
 func usage(err error) error {
-	if err == nil || fault.KindOf(err) != 0 || errors.Is(err, context.Canceled) || systemKind(err) != 0 {
+	if err == nil || fault.KindOf(err) != 0 || errors.Is(err, context.Canceled) || systemKind(err) != 0 || errors.As(err, new(*source.RequestError)) {
 		return err
 	}
 	return usageError{err}
@@ -70,10 +71,17 @@ func report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 func failure(err error, command string) string {
 	f := &fault.Error{Kind: systemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
 	var e *fault.Error
+	var re *source.RequestError
 	switch {
 	case errors.As(err, &e):
 		c := *e
 		f = &c
+	case errors.As(err, &re):
+		f.File = re.URI
+		f.Msg = strings.TrimPrefix(re.Error(), re.URI+": ")
+		if f.Kind == 0 {
+			f.Kind = fault.Unsupported
+		}
 	case f.Kind == 0:
 		f.Kind, f.Msg = kindIn(f.Msg)
 	}

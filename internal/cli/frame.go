@@ -10,7 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/geozl"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/openzl"
-	"github.com/chaski-eo/chaski/source"
 )
 
 type frameFlags struct {
@@ -85,7 +84,7 @@ func (f *frameFlags) run(ctx context.Context, s streams, path string) error {
 const maxWhole = 1 << 31
 
 func readWhole(ctx context.Context, path string) ([]byte, error) {
-	var files source.Files
+	files := newOpener(true)
 	defer files.Close()
 	r, err := files.Open(ctx, path)
 	if err != nil {

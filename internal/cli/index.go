@@ -40,13 +40,15 @@ first.
 Formats: hex prints one line a file, in the order named: the header blob of a rumi file, or the
 chunk index blob of a TIFF, in hexadecimal ('chaski cat --header' takes either). parquet writes a
 catalog with one row a file (path, blob, shape, dtype, nodata, EPSG, transform, bounds, size), which
-is the fastest way to open a dataset; there PATH may be a folder, which is walked, or a glob. Paths
-are stored relative to the catalog's folder unless --absolute is given.
+is the fastest way to open a dataset; there PATH may be a folder, which is walked, or a glob, also of
+an object store (s3://bucket/chips/*.tif). Paths of local files are stored relative to the catalog's
+folder unless --absolute is given.
 
 --resume reads only files that are new or changed: rows of the output file, if it exists, are used
-again where path, size and time of modification are the same (files that are not local are always
-read). If the command is interrupted or ends with an error, the rows that are done stay in
-OUTPUT.partial, and the next --resume goes on from there.
+again where path, size and time of modification are the same (of objects found in a remote folder,
+path, size and ETag; remote files named one by one are always read). If the command is interrupted or
+ends with an error, the rows that are done stay in OUTPUT.partial, and the next --resume goes on from
+there.
 
 The first file that cannot be indexed is an error. With --skip-bad such files are left out, listed on
 stderr, one line each and their number in the end, and the exit code is 0.
@@ -98,7 +100,7 @@ func (f *indexFlags) run(ctx context.Context, s streams, paths []string) error {
 	if err := f.check(); err != nil {
 		return err
 	}
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	if f.format == "hex" {
 		return writeFile(f.out, s.out, func(w io.Writer) error { return f.hex(ctx, w, files, paths) })
@@ -196,7 +198,7 @@ func rowsIn(name string) int64 {
 	return sum.Rows
 }
 
-func (f *indexFlags) hex(ctx context.Context, w io.Writer, files *source.Files, paths []string) error {
+func (f *indexFlags) hex(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
 	for _, p := range paths {
 		_, m, err := catalog.OpenAsset(ctx, files, p, f.maxChunk)
 		if err != nil {

@@ -39,7 +39,7 @@ their rows and columns, classes, sensor and bands), and what a path in one leads
 }
 
 func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	for i, p := range paths {
 		if i > 0 && !asJSON {
@@ -53,7 +53,7 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 }
 
 // infoOf describes one path.
-func infoOf(ctx context.Context, s streams, files *source.Files, path string, asJSON bool) error {
+func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
 	if tiledb.IsArray(path) {
 		return infoArray(ctx, s, path, asJSON)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -53,7 +52,7 @@ type located struct {
 }
 
 func (f *containerFlags) locate(ctx context.Context, s streams, path string, keys []string, format string) error {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	d, err := f.open(ctx, files, []string{path}, nil)
 	if err != nil {

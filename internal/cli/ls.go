@@ -58,12 +58,12 @@ func (f *containerFlags) told(s streams, err error) error {
 
 // inContainers returns an opener that follows paths into containers too. A file whose own name has the
 // separator in it is a file.
-func inContainers(files *source.Files) source.Opener {
+func inContainers(files source.Opener) source.Opener {
 	return &pathOpener{files: files, in: taco.Opener{Base: files}}
 }
 
 type pathOpener struct {
-	files *source.Files
+	files source.Opener
 	in    taco.Opener
 }
 
@@ -73,6 +73,19 @@ func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error
 		return o.in.Open(ctx, uri)
 	}
 	return r, err
+}
+
+// OpenKnown implements source.KnownOpener. What lies in a container is opened by its path.
+func (o *pathOpener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
+	if _, _, ok := taco.Split(uri); ok {
+		return o.Open(ctx, uri)
+	}
+	return source.OpenKnown(ctx, o.files, uri, k)
+}
+
+// List implements source.Lister.
+func (o *pathOpener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
+	return source.List(ctx, o.files, folder, each)
 }
 
 // filterFlags choose samples.
@@ -197,7 +210,7 @@ func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
 	if err != nil {
 		return err
 	}
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	d, err := f.open(ctx, files, paths, only)
 	if err != nil {

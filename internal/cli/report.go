@@ -70,7 +70,9 @@ func (f *viewFlags) histograms(ctx context.Context, s streams, dataset string, f
 		return usageError{err}
 	}
 	bar := newProgress(s.err, "measuring", -1)
-	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{}, bar.set)
+	opener := newOpener(true)
+	defer opener.Close()
+	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{Opener: opener}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

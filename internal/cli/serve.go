@@ -27,6 +27,7 @@ import (
 type serveFlags struct {
 	listen    string
 	roots     []string
+	redirects bool
 	workers   int
 	memory    int64
 	cache     int64
@@ -46,7 +47,8 @@ func newServe(s streams) *cobra.Command {
 		Use:   "serve [flags]",
 		Short: "Serve batches over gRPC",
 		Long: `Serve batches, windows and file information over gRPC to Python and Go clients. Only files below
-the folders given with --root are served, symbolic links followed; none is by default.
+the folders given with --root are served, symbolic links followed, and remote objects whose URI begins with
+one; none is by default.
 
 There is no authentication and no encryption: listen on a Unix socket (only this user can connect)
 or on a loopback address, or leave access to the network in front.
@@ -56,13 +58,15 @@ When the server is ready, one line of JSON on standard output says where it list
 streams end after the batch being sent, for at most --grace; a second signal kills.`,
 		Example: `  chaski serve --root chips
   chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
+  chaski serve --root s3://bucket/chips
   chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS`: host:port (port 0: any free one), unix:PATH, or unix-abstract:NAME (Linux: only this user can\nconnect, and no file is left behind)")
-	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served; repeatable (default: none, so nothing is served)")
+	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served, or the prefix of remote URIs that are, such as s3://bucket/chips; repeatable\n(default: none, so nothing is served)")
+	fl.BoolVar(&f.redirects, "allow-redirects", false, "follow redirects of http:// and https:// to other hosts, also to those of no --root (default: on the same host only)")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	fl.Int64Var(&f.memory, "memory", loader.DefaultMemoryBytes, "memory of all batches of a dataset together, in bytes")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
@@ -100,8 +104,8 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 		return err
 	}
 	for _, r := range f.roots {
-		if st, err := os.Stat(r); err != nil || !st.IsDir() {
-			return fault.WithFile(fault.New(fault.NotFound, "root", fault.NoOffset, "no such folder"), r)
+		if err := checkRoot(r); err != nil {
+			return err
 		}
 	}
 	if f.stages == "" {
@@ -115,13 +119,15 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	opener := newOpener(f.redirects)
+	defer opener.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	srv, err := server.New(server.Options{
 		Roots: f.roots,
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log,
-			Stages: stages,
+			Stages: stages, Opener: opener,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
 	})

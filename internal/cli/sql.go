@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/query"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -57,7 +56,7 @@ infinities are texts.`,
 }
 
 func runSQL(ctx context.Context, s streams, f *containerFlags, format, sql string, paths []string) error {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	d, err := f.open(ctx, files, paths, nil)
 	if err != nil {

@@ -9,7 +9,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/taco"
 )
@@ -84,7 +83,7 @@ func (f *statsFlags) pooled(ctx context.Context, s streams, path string) error {
 	if err := oneOf("format", f.format, "json"); err != nil {
 		return err
 	}
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	d, err := taco.Open(ctx, files, []string{path}, taco.Options{BasePath: f.base})
 	if err != nil {
@@ -159,7 +158,9 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 		return f.writeWeights(ctx, s, spec)
 	}
 	bar := newProgress(s.err, "reading", -1)
-	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers}, bar.set)
+	opener := newOpener(true)
+	defer opener.Close()
+	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, Opener: opener}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

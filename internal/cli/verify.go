@@ -46,6 +46,9 @@ func runVerify(ctx context.Context, s streams, paths []string, o verify.Options)
 	}
 	bar := newProgress(s.err, "verifying", -1)
 	o.Progress = func(done, total int) { bar.set(int64(done), int64(total)) }
+	opener := newOpener(true)
+	defer opener.Close()
+	o.Opener = opener
 	r, err := verify.Paths(ctx, paths, o)
 	bar.done()
 	if err != nil {

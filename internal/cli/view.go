@@ -126,7 +126,9 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	var pictures []*image.NRGBA
 	columns := f.columns
-	first, err := loader.Inspect(ctx, paths[0], loader.Options{})
+	opener := newOpener(true)
+	defer opener.Close()
+	first, err := loader.Inspect(ctx, paths[0], loader.Options{Opener: opener})
 	switch {
 	case err != nil:
 		return err
@@ -147,7 +149,7 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view.Options) ([]*image.NRGBA, error) {
 	bar := newProgress(s.err, "reading", int64(len(paths)))
 	defer bar.done()
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	var pictures []*image.NRGBA
 	for i, p := range paths {
@@ -162,7 +164,7 @@ func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view
 }
 
 // file reads the bands that are shown, and only those.
-func (f *viewFlags) file(ctx context.Context, files *source.Files, path string, o view.Options) (*image.NRGBA, error) {
+func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o view.Options) (*image.NRGBA, error) {
 	a, _, err := catalog.OpenAsset(ctx, files, path, loader.DefaultMaxChunkBytes)
 	if err != nil {
 		return nil, err
@@ -198,7 +200,9 @@ func (f *viewFlags) batch(ctx context.Context, dataset string, o view.Options, c
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes})
+	opener := newOpener(true)
+	defer opener.Close()
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, Opener: opener})
 	if err != nil {
 		return nil, usage(err)
 	}

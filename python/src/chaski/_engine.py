@@ -96,7 +96,10 @@ class Engine:
         else:
             self._folder = _make_folder()
             listen = f"unix:{os.path.join(self._folder[0], 's')}"
-        command = [binary, "serve", "--listen", listen, "--root", "/", "--stop-on-eof"]
+        # It serves this process alone, which may read what its user may.
+        command = [binary, "serve", "--listen", listen, "--stop-on-eof", "--allow-redirects"]
+        for root in ("/", "http://", "https://", "hf://", "s3://", "gs://", "az://"):
+            command += ["--root", root]
         command += ["--log-level", "warn"]
         for flag, value in (("--workers", workers), ("--memory", memory)):
             if value is not None:

@@ -40,6 +40,8 @@ type Options struct {
 	Key []byte
 	// MaxFaults bounds the faults that are kept. Default 1000.
 	MaxFaults int
+	// Opener opens the files. Default: local files.
+	Opener source.Opener
 	// Progress is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 }
@@ -86,8 +88,12 @@ func (r *Report) Err() error { return r.first }
 // ctx is done).
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	o = o.withDefaults()
-	v := &verifier{o: o, files: &source.Files{}, arrays: &tiledb.Files{}}
-	defer v.files.Close()
+	if o.Opener == nil {
+		own := &source.Files{}
+		defer own.Close()
+		o.Opener = own
+	}
+	v := &verifier{o: o, files: o.Opener, arrays: &tiledb.Files{}}
 	defer v.arrays.Close()
 	files, err := expand(ctx, v.files, paths)
 	if err != nil {
@@ -128,6 +134,14 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
 	var files []string
 	for _, p := range paths {
+		if source.IsRemote(p) {
+			some, err := expandRemote(ctx, p, open)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, some...)
+			continue
+		}
 		st, err := os.Stat(p)
 		if err != nil {
 			kind := fault.Unsupported
@@ -165,6 +179,26 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 	return files, nil
 }
 
+// expandRemote lists the files of a remote folder; a URI that ends like a file, and each one of HTTP, is one itself.
+func expandRemote(ctx context.Context, uri string, o source.Opener) ([]string, error) {
+	if s := source.Scheme(uri); known(uri) || s == "http" || s == "https" {
+		return []string{uri}, nil
+	}
+	folder := strings.TrimRight(uri, "/")
+	var files []string
+	err := source.List(ctx, o, folder, func(e source.Entry) error {
+		if known(e.Path) && !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
+			files = append(files, folder+"/"+e.Path)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no files that can be verified"), uri)
+	}
+	slices.Sort(files)
+	return files, err
+}
+
 func known(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
@@ -176,7 +210,7 @@ func known(name string) bool {
 // verifier gathers what the workers find.
 type verifier struct {
 	o     Options
-	files *source.Files
+	files source.Opener
 	// arrays is a store of its own: the files of arrays push no others out of the ones that are kept open.
 	arrays *tiledb.Files
 	total  int

@@ -1,0 +1,231 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/netsim"
+	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// remotes puts files, by their paths, onto a web server and into a bucket. It returns what their URIs begin with.
+func remotes(t *testing.T, files map[string][]byte) (web *netsim.Server, store *fakes3.Store, bases []string) {
+	t.Helper()
+	web = netsim.NewServer(false)
+	store, err := fakes3.New("bucket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { web.Close(); store.Close() })
+	for k, v := range fakes3.Credentials() {
+		t.Setenv(k, v)
+	}
+	t.Setenv("AWS_ENDPOINT_URL", store.URL)
+	for name, b := range files {
+		web.Put("/data/"+name, b)
+		if err := store.Put("data/"+name, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return web, store, []string{web.URL + "/data/", "s3://bucket/data/"}
+}
+
+// TestRemoteFilesReadAsLocalOnes: what the original readers gave for a file is also what it is over HTTP and from S3.
+func TestRemoteFilesReadAsLocalOnes(t *testing.T) {
+	files := map[string][]byte{}
+	list := small(t)
+	for _, f := range list {
+		b, err := os.ReadFile(filepath.Join(f.Dir, f.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[f.Path] = b
+	}
+	_, _, bases := remotes(t, files)
+	for _, base := range bases {
+		n := 0
+		for _, f := range list {
+			local := filepath.Join(f.Dir, f.Path)
+			if f.Kind != "tiff" && f.Kind != "rumi" && f.Kind != "rumi-new" || f.MayRefuse() {
+				// What is wrong with a file is the same everywhere.
+				a, b := chaski(t.Context(), "cat", local), chaski(t.Context(), "cat", base+f.Path)
+				if a.code != b.code || a.out != b.out || strings.TrimPrefix(a.err, "chaski: "+local) != strings.TrimPrefix(b.err, "chaski: "+base+f.Path) {
+					t.Errorf("%s: %+v, local %+v", base+f.Path, b, a)
+				}
+				continue
+			}
+			n++
+			sameSum(t, f.Path, chaski(t.Context(), "cat", base+f.Path), f.Shape, f.DType, f.SHA256)
+			if n > 10 {
+				continue
+			}
+			info, want := chaski(t.Context(), "info", base+f.Path), chaski(t.Context(), "info", local)
+			if info.code != 0 || strings.TrimPrefix(info.out, base+f.Path) != strings.TrimPrefix(want.out, local) {
+				t.Errorf("info %s: %+v", f.Path, info)
+			}
+			if a, b := chaski(t.Context(), "index", base+f.Path), chaski(t.Context(), "index", local); a.out != b.out || a.code != 0 {
+				t.Errorf("index %s: %+v", f.Path, a)
+			}
+		}
+		if n < 20 {
+			t.Errorf("%d files", n)
+		}
+	}
+}
+
+// chips returns some TOGs of one shape.
+func chips() map[string][]byte {
+	files := map[string][]byte{}
+	for i := range 5 {
+		files[fmt.Sprintf("%d.tif", i)] = netsim.Chip(uint64(i), 2, 96, 32)
+	}
+	return files
+}
+
+// batches returns the tensors of an epoch.
+func batches(t *testing.T, source string, roots []string) ([]byte, string, error) {
+	t.Helper()
+	opener := newOpener(true)
+	defer opener.Close()
+	ctx := context.Background()
+	e, err := loader.Open(ctx, loader.Spec{Source: source, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}}}, loader.Options{Opener: opener, Roots: roots})
+	if err != nil {
+		return nil, "", err
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+	if err != nil {
+		return nil, "", err
+	}
+	defer l.Close()
+	var all []byte
+	for {
+		b, err := l.Next(ctx)
+		if errors.Is(err, io.EOF) {
+			return all, e.Fingerprint(), nil
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		all = append(all, b.Tensors[0].Data...)
+		b.Release()
+	}
+}
+
+// TestRemoteDatasets: a folder, a glob and a catalog of a bucket are the same dataset as the folder on disk.
+func TestRemoteDatasets(t *testing.T) {
+	files := chips()
+	_, store, bases := remotes(t, files)
+	dir := t.TempDir()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, print, err := batches(t, dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	catalog := filepath.Join(t.TempDir(), "train.parquet")
+	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", catalog, "s3://bucket/data/*.tif"); r.code != 0 {
+		t.Fatalf("%+v", r)
+	}
+	b, err := os.ReadFile(catalog)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Put("data/train.parquet", b); err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range []string{"s3://bucket/data", "s3://bucket/data/", "s3://bucket/d*/*.tif", "s3://bucket/**/*.tif", catalog, "s3://bucket/data/train.parquet"} {
+		for _, roots := range [][]string{nil, {"s3://bucket", filepath.Dir(catalog)}, {"s3://bucket/", "/"}, {"s3://", "/"}} {
+			got, p, err := batches(t, src, roots)
+			if err != nil || !bytes.Equal(got, want) {
+				t.Errorf("%s below %v: %d bytes, want %d: %v", src, roots, len(got), len(want), err)
+			}
+			if p != print && !strings.Contains(src, "train") && !strings.Contains(src, "**") {
+				t.Errorf("%s: fingerprint %s, on disk %s", src, p, print)
+			}
+		}
+		for _, roots := range [][]string{{}, {"/"}, {"s3://buck"}, {"s3://bucket/dat"}, {"s3://other"}, {"https://bucket"}, {"gs://"}} {
+			if _, _, err := batches(t, src, roots); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "outside") {
+				t.Errorf("%s below %v: %v", src, roots, err)
+			}
+		}
+	}
+	// Every request was one that the dataset needs: with a catalog one a chip, as it has one run of chunks.
+	before := store.Requests()
+	if _, _, err := batches(t, catalog, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := store.Requests() - before; n != int64(len(files)) {
+		t.Errorf("%d requests for %d chips", n, len(files))
+	}
+	if r := chaski(t.Context(), "index", "--format", "parquet", "--resume", "-o", catalog, "s3://bucket/data/*.tif"); r.code != 0 {
+		t.Errorf("%+v", r)
+	}
+	if n := store.Requests() - before; n != int64(len(files))+1 {
+		t.Errorf("indexed again with %d requests, want one of the listing", n-int64(len(files)))
+	}
+	for _, src := range []string{"s3://bucket/data", catalog, bases[0] + "x.parquet"} {
+		r := chaski(t.Context(), "verify", src)
+		var got struct{ Files, Rows, Faulty int64 }
+		_ = json.Unmarshal([]byte(r.out), &got)
+		if missing := strings.HasPrefix(src, "http"); missing != (r.code == 1) || missing && !strings.HasSuffix(r.err, "not found\n") || !missing && got.Faulty != 0 {
+			t.Errorf("verify %s: %+v", src, r)
+		}
+	}
+	for name := range files { // one byte of a chip changes, its size does not
+		other := bytes.Clone(files[name])
+		other[len(other)-1]++
+		if err := store.Put("data/"+name, other); err != nil {
+			t.Fatal(err)
+		}
+		break
+	}
+	if _, _, err := batches(t, catalog, nil); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "another one now") {
+		t.Errorf("a chip that changed under its catalog: %v", err)
+	}
+}
+
+// TestRemoteFailures end in one line that names the URI.
+func TestRemoteFailures(t *testing.T) {
+	web, store, _ := remotes(t, nil)
+	web.Always(netsim.Forbidden)
+	for _, c := range []struct{ uri, kind string }{
+		{web.URL + "/a.tif", "unsupported"}, {"s3://bucket/none.tif", "not found"}, {"s3://nobucket/none.tif", "not found"},
+		{"ftp://host/a.tif", "unsupported"}, {"hf://datasets/x", "unsupported"}, {"s3://bucket", "unsupported"},
+	} {
+		for _, command := range []string{"cat", "info", "index"} {
+			r := chaski(t.Context(), command, c.uri)
+			if r.code != 1 || !errorLine.MatchString(r.err) || !strings.HasPrefix(r.err, "chaski: "+c.uri+": ") || !strings.HasSuffix(r.err, ": "+c.kind+"\n") {
+				t.Errorf("%s %s: %+v", command, c.uri, r)
+			}
+		}
+	}
+	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", filepath.Join(t.TempDir(), "x.parquet"), web.URL+"/folder"); !strings.Contains(r.err, "no listing") {
+		t.Errorf("%+v", r)
+	}
+	_ = store
+}
+
+func TestServeRoots(t *testing.T) {
+	for root, code := range map[string]int{
+		"ftp://host": 2, "S3://bucket": 2, "s3://bucket/../x": 2, "s3://bucket/*.tif": 2, "s3://bucket/%2e": 2, "/no/such/folder": 1,
+	} {
+		if r := chaski(t.Context(), "serve", "--root", root); r.code != code {
+			t.Errorf("%s: %+v", root, r)
+		}
+	}
+	checkServe(t, []string{"serve", "--root", "s3://bucket/chips", "--root", "https://", "--stop-on-eof"})
+}

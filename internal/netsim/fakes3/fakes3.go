@@ -1,0 +1,76 @@
+// Package fakes3 is an S3 server in this process, for tests.
+package fakes3
+
+import (
+	"bytes"
+	"io"
+	"log"
+	"net/http"
+	"net/http/httptest"
+	"sync/atomic"
+
+	"github.com/johannesboyne/gofakes3"
+	"github.com/johannesboyne/gofakes3/backend/s3mem"
+)
+
+// Store is a server with one bucket.
+type Store struct {
+	URL    string
+	Bucket string
+
+	http     *httptest.Server
+	backend  *s3mem.Backend
+	requests atomic.Int64
+	answer   atomic.Pointer[Handler]
+}
+
+// Handler answers the n-th request, counted from 1, itself and returns true, or leaves it to the store.
+type Handler func(w http.ResponseWriter, r *http.Request, n int64) bool
+
+// New starts a store. Close it.
+func New(bucket string) (*Store, error) {
+	s := &Store{Bucket: bucket, backend: s3mem.New()}
+	if err := s.backend.CreateBucket(bucket); err != nil {
+		return nil, err
+	}
+	fake := gofakes3.New(s.backend).Server()
+	s.http = httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := s.requests.Add(1)
+		if f := s.answer.Load(); f != nil && (*f)(w, r, n) {
+			return
+		}
+		fake.ServeHTTP(w, r)
+	}))
+	s.http.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that went away
+	s.http.Start()
+	s.URL = s.http.URL
+	return s, nil
+}
+
+// Close stops the server.
+func (s *Store) Close() { s.http.Close() }
+
+// Put stores an object.
+func (s *Store) Put(key string, b []byte) error {
+	_, err := s.backend.PutObject(s.Bucket, key, nil, bytes.NewReader(b), int64(len(b)), nil)
+	return err
+}
+
+// Requests returns how many there were.
+func (s *Store) Requests() int64 { return s.requests.Load() }
+
+// Answer sets what sees every request first; nil for nothing.
+func (s *Store) Answer(h Handler) {
+	if h == nil {
+		s.answer.Store(nil)
+		return
+	}
+	s.answer.Store(&h)
+}
+
+// Credentials are what the SDK needs in its environment to sign requests.
+func Credentials() map[string]string {
+	return map[string]string{
+		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
+	}
+}

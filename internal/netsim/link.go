@@ -1,0 +1,132 @@
+package netsim
+
+import (
+	"errors"
+	"io"
+	"net"
+	"sync"
+	"time"
+)
+
+// Link passes TCP connections on to a server, with the delay and the rate of a network in between.
+type Link struct {
+	Addr string // to connect to, on 127.0.0.1
+
+	to       string
+	delay    time.Duration // one way
+	rate     float64       // bytes a second towards the client, of all connections together
+	listener net.Listener
+	done     sync.WaitGroup
+
+	mu    sync.Mutex
+	free  time.Time // when the link has sent what it has
+	conns map[net.Conn]bool
+	over  bool
+}
+
+// NewLink starts a link to an address with a round trip time and a rate in bytes a second. Close it.
+func NewLink(to string, roundTrip time.Duration, rate float64) (*Link, error) {
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	l := &Link{Addr: ln.Addr().String(), to: to, delay: roundTrip / 2, rate: rate, listener: ln, conns: map[net.Conn]bool{}}
+	l.done.Go(l.accept)
+	return l, nil
+}
+
+// Close cuts all connections.
+func (l *Link) Close() {
+	_ = l.listener.Close()
+	l.mu.Lock()
+	l.over = true
+	for c := range l.conns {
+		_ = c.Close()
+	}
+	l.mu.Unlock()
+	l.done.Wait()
+}
+
+func (l *Link) accept() {
+	for {
+		c, err := l.listener.Accept()
+		if err != nil {
+			return
+		}
+		s, err := net.Dial("tcp", l.to)
+		if err != nil || !l.keep(c, s) {
+			_ = c.Close()
+			if err == nil {
+				_ = s.Close()
+			}
+			continue
+		}
+		l.done.Go(func() { l.pass(s, c, false) })
+		l.done.Go(func() { l.pass(c, s, true) })
+	}
+}
+
+func (l *Link) keep(conns ...net.Conn) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, c := range conns {
+		if l.over {
+			return false
+		}
+		l.conns[c] = true
+	}
+	return true
+}
+
+// packet is bytes on their way.
+type packet struct {
+	b   []byte
+	due time.Time
+}
+
+var packets = sync.Pool{New: func() any { b := make([]byte, 64<<10); return &b }}
+
+// pass copies from one connection to the other until one ends.
+func (l *Link) pass(to, from net.Conn, shaped bool) {
+	way := make(chan packet, 64) // what a connection may have on its way: 4 MiB
+	l.done.Go(func() {
+		defer to.Close()
+		for p := range way {
+			time.Sleep(time.Until(p.due))
+			if _, err := to.Write(p.b); err != nil {
+				_ = from.Close()
+			}
+			b := p.b[:cap(p.b)]
+			packets.Put(&b)
+		}
+	})
+	defer close(way)
+	for {
+		b := *packets.Get().(*[]byte)
+		n, err := from.Read(b)
+		if n > 0 {
+			way <- packet{b[:n], l.due(n, shaped)}
+		}
+		if err != nil {
+			if !errors.Is(err, io.EOF) {
+				_ = to.Close()
+			}
+			return
+		}
+	}
+}
+
+// due returns when n bytes have arrived that are sent now.
+func (l *Link) due(n int, shaped bool) time.Time {
+	now := time.Now()
+	if !shaped {
+		return now.Add(l.delay)
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.free.Before(now) {
+		l.free = now
+	}
+	l.free = l.free.Add(time.Duration(float64(n) / l.rate * float64(time.Second)))
+	return l.free.Add(l.delay)
+}

@@ -1,0 +1,296 @@
+package loader_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/netsim"
+	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/blobsource/s3"
+	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// bucket is chips in a store that is reached over a link, and a catalog of them on disk.
+type bucket struct {
+	store   *fakes3.Store
+	opener  *remote.Opener // over the link
+	catalog string
+	bytes   int64 // of all chips
+}
+
+func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Duration, rate float64) *bucket {
+	tb.Helper()
+	b := &bucket{}
+	fatal := func(err error) {
+		tb.Helper()
+		if err != nil {
+			tb.Fatal(err)
+		}
+	}
+	var err error
+	b.store, err = fakes3.New("chips")
+	fatal(err)
+	tb.Cleanup(b.store.Close)
+	for k, v := range fakes3.Credentials() {
+		tb.Setenv(k, v)
+	}
+	for i := range chips {
+		chip := netsim.Chip(uint64(i), bands, side, tile)
+		b.bytes += int64(len(chip))
+		fatal(b.store.Put(fmt.Sprintf("c/%04d.tif", i), chip))
+	}
+	open := func(url string) *remote.Opener {
+		o, err := blobsource.New(s3.New(s3.Options{Endpoint: url}), remote.Options{})
+		fatal(err)
+		return o
+	}
+	near := open(b.store.URL)
+	var table strings.Builder
+	_, err = catalog.WriteParquet(context.Background(), &table, []string{"s3://chips/c"}, catalog.WriteOptions{Opener: near})
+	fatal(err)
+	fatal(near.Close())
+	b.catalog = filepath.Join(tb.TempDir(), "chips.parquet")
+	fatal(writeFile(b.catalog, table.String()))
+	link, err := netsim.NewLink(strings.TrimPrefix(b.store.URL, "http://"), roundTrip, rate)
+	fatal(err)
+	b.opener = open("http://" + link.Addr)
+	tb.Cleanup(func() {
+		if err := b.opener.Close(); err != nil {
+			tb.Error(err)
+		}
+		link.Close()
+	})
+	return b
+}
+
+// stream reads epochs until some bytes are there, and returns the time from the first batch on and the bytes since.
+func (b *bucket) stream(tb testing.TB, o loader.Options, batch int, atLeast int64) (time.Duration, int64) {
+	tb.Helper()
+	ctx := context.Background()
+	o.Opener = &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}}
+	e, err := loader.Open(ctx, loader.Spec{
+		Source: b.catalog, BatchSize: batch, Shuffle: true, DropLast: true, Fields: []loader.Field{{Name: "image", DType: "native"}},
+	}, o)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	defer l.Close()
+	var start time.Time
+	var first, n int64
+	for n-first < atLeast || start.IsZero() {
+		x, err := l.Next(ctx)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		x.Release()
+		if n = b.opener.Stats().Bytes; start.IsZero() {
+			start, first = time.Now(), n
+		}
+	}
+	return time.Since(start), n - first
+}
+
+// TestFetchersReadAheadOfDecoders: requests overlap, decoding does not go past its workers, and the batches are
+// those of one worker.
+func TestFetchersReadAheadOfDecoders(t *testing.T) {
+	b := newBucket(t, 24, 1, 64, 64, 0, 1e9)
+	var now, most atomic.Int64
+	b.store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		select { // long enough for others to come
+		case <-time.After(20 * time.Millisecond):
+		case <-r.Context().Done():
+		}
+		return false
+	})
+	read := func(workers, fetchers int) (all []byte) {
+		ctx := context.Background()
+		e, err := loader.Open(ctx, loader.Spec{
+			Source: b.catalog, BatchSize: 8, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "native"}},
+		}, loader.Options{
+			Workers: workers, Fetchers: fetchers,
+			Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"s3": b.opener}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		most.Store(0)
+		for {
+			x, err := l.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				return all
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			all = append(all, x.Tensors[0].Data...)
+			x.Release()
+		}
+	}
+	before := b.store.Requests()
+	one := read(1, 1)
+	if n := most.Load(); n != 1 {
+		t.Errorf("%d requests at a time with one worker", n)
+	}
+	if n := b.store.Requests() - before; n != 24 {
+		t.Errorf("%d requests for 24 chips", n)
+	}
+	many := read(1, 12)
+	if n := most.Load(); n < 6 || n > 12 {
+		t.Errorf("%d requests at a time with 12 fetchers", n)
+	}
+	if string(one) != string(many) {
+		t.Error("other batches")
+	}
+}
+
+// TestFaultsNeverChangeBatches streams over HTTP from a server where one answer in five goes wrong, in every way: the
+// batches are those of one without faults, and a chip that is gone is a bad sample, whatever the policy makes of it.
+func TestFaultsNeverChangeBatches(t *testing.T) {
+	s := netsim.NewServer(false)
+	web, err := httpsource.New(httpsource.Options{Options: remote.Options{
+		Attempts: 8, Backoff: time.Millisecond, MaxBackoff: 5 * time.Millisecond, Timeout: 300 * time.Millisecond, MinRate: 1 << 30, RetryBurst: 1000,
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		s.Close()
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	opener := &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}
+	var uris []string
+	for i := range 24 {
+		s.Put(fmt.Sprintf("/%02d.tif", i), netsim.Chip(uint64(i), 2, 64, 32))
+		uris = append(uris, fmt.Sprintf("%s/%02d.tif", s.URL, i))
+	}
+	var table strings.Builder
+	if _, err := catalog.WriteParquet(t.Context(), &table, uris, catalog.WriteOptions{Opener: opener}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "chips.parquet")
+	if err := writeFile(name, table.String()); err != nil {
+		t.Fatal(err)
+	}
+	epoch := func(bad string) (all []byte, invalid int, err error) {
+		e, err := loader.Open(t.Context(), loader.Spec{
+			Source: name, BatchSize: 6, Shuffle: true, BadSamples: bad, Fields: []loader.Field{{Name: "image", DType: "float32"}},
+		}, loader.Options{Opener: opener, Workers: 2})
+		if err != nil {
+			return nil, 0, err
+		}
+		defer e.Close()
+		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+		if err != nil {
+			return nil, 0, err
+		}
+		defer l.Close()
+		for b, err := range l.All(t.Context()) {
+			if err != nil {
+				return nil, 0, err
+			}
+			all = append(all, b.Tensors[0].Data...)
+			invalid += len(b.Bad)
+		}
+		return all, invalid, nil
+	}
+	want, _, err := epoch(loader.BadError)
+	if err != nil || len(want) == 0 {
+		t.Fatal(err)
+	}
+	faults := []netsim.Fault{
+		netsim.Unavailable, netsim.TooMany, netsim.ShortBody, netsim.ShortRange, netsim.WrongRange, netsim.StallBody, netsim.Stall, netsim.Reset, netsim.Garbage, netsim.Extra,
+	}
+	s.OnRequest(func(n int, _ *http.Request) netsim.Fault {
+		if n%5 == 2 {
+			return faults[n/5%len(faults)]
+		}
+		return netsim.None
+	})
+	for range 3 {
+		if got, _, err := epoch(loader.BadError); err != nil || string(got) != string(want) {
+			t.Errorf("other batches: %v", err)
+		}
+	}
+	gone := func(f netsim.Fault) {
+		s.OnRequest(func(_ int, r *http.Request) netsim.Fault {
+			if r.URL.Path == "/07.tif" {
+				return f
+			}
+			return netsim.None
+		})
+	}
+	gone(netsim.NotFound)
+	if _, _, err := epoch(loader.BadError); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("a chip that is gone: %v", err)
+	}
+	if _, n, err := epoch(loader.BadSkip); n != 1 || err != nil {
+		t.Errorf("a chip that is gone, skipped: %d, %v", n, err)
+	}
+	gone(netsim.Unavailable) // says nothing about the sample
+	if _, _, err := epoch(loader.BadSkip); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "/07.tif: byte range at") {
+		t.Errorf("a server that does not answer: %v", err)
+	}
+}
+
+// BenchmarkRemoteStream streams TOG chips from S3 over a link of 30 ms and 100 MB/s. link% is the share of the
+// link's rate that arrives as chips; heap-MB what the process holds more than before, its server's answers in it.
+func BenchmarkRemoteStream(b *testing.B) {
+	const rate = 100e6
+	s := newBucket(b, 160, 3, 256, 256, 30*time.Millisecond, rate)
+	for _, fetchers := range []int{1, 16, 32, 64} {
+		b.Run(fmt.Sprintf("fetchers=%d", fetchers), func(b *testing.B) {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			start := s.opener.Stats()
+			total, spent := int64(0), time.Duration(0)
+			for b.Loop() {
+				d, n := s.stream(b, loader.Options{Fetchers: fetchers}, 16, 2*s.bytes)
+				total, spent = total+n, spent+d
+			}
+			runtime.ReadMemStats(&after)
+			end := s.opener.Stats()
+			b.SetBytes(0)
+			b.ReportMetric(float64(total)/1e6/spent.Seconds(), "MB/s")
+			b.ReportMetric(100*float64(total)/spent.Seconds()/rate, "link%")
+			b.ReportMetric((float64(after.HeapInuse)-float64(before.HeapInuse))/1e6, "heap-MB")
+			b.ReportMetric(float64(end.Bytes-start.Bytes)/float64(end.Requests-start.Requests), "B/request")
+			b.ReportMetric(float64(end.Hedges-start.Hedges), "hedges")
+		})
+	}
+}
+
+func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }

@@ -1,0 +1,207 @@
+// Package blobsource reads byte ranges of objects in object stores, and lists them, through gocloud.dev/blob:
+// s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY.
+//
+// The drivers are the packages s3, gcs and azure below this one. A program passes New those that it imports, and
+// compiles the SDK of no other. Keys stand in a URI as they are, without escapes.
+package blobsource
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+
+	"gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// Driver is what differs from store to store. It is safe for concurrent use.
+type Driver interface {
+	// Bucket opens a bucket, which is closed with the opener.
+	Bucket(ctx context.Context, name string) (*blob.Bucket, error)
+	// Condition puts the tag that an object must have into a request; see blob.ReaderOptions.BeforeRead. It also
+	// switches off what the SDK would repeat by itself.
+	Condition(as func(any) bool, tag remote.Tag) error
+	// Answer says what the headers of an answer to the request of a range say, without the body.
+	Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error)
+	// ETag returns the tag of an object of a listing, as answers would give it.
+	ETag(o *blob.ListObject) string
+	// Status returns the HTTP status of an error and the headers it came with, or 0.
+	Status(err error) (int, http.Header)
+	// Close closes connections that are idle.
+	Close() error
+}
+
+// New returns an opener for the URIs of a driver. Close it when it is not needed any more.
+func New(d Driver, o remote.Options) (*remote.Opener, error) {
+	return remote.New(&backend{driver: d, buckets: map[string]*bucket{}}, o)
+}
+
+type backend struct {
+	driver  Driver
+	mu      sync.Mutex
+	buckets map[string]*bucket
+}
+
+type bucket struct {
+	once sync.Mutex // held while it is opened
+	b    *blob.Bucket
+}
+
+// maxBuckets bounds the buckets that are open.
+const maxBuckets = 256
+
+// split returns the bucket and the key of a URI.
+func split(uri string) (name, key string) {
+	_, rest, _ := strings.Cut(uri, "://")
+	name, key, _ = strings.Cut(rest, "/")
+	return name, key
+}
+
+// Host implements remote.Backend.
+func (b *backend) Host(uri string) string {
+	name, _ := split(uri)
+	return name
+}
+
+func (b *backend) bucket(ctx context.Context, name string) (*blob.Bucket, error) {
+	if name == "" {
+		return nil, remote.Fail(remote.Refused, errors.New("no bucket is named"))
+	}
+	b.mu.Lock()
+	at := b.buckets[name]
+	if at == nil {
+		if len(b.buckets) == maxBuckets {
+			b.mu.Unlock()
+			return nil, remote.Fail(remote.Denied, fmt.Errorf("more than %d buckets", maxBuckets))
+		}
+		at = &bucket{}
+		b.buckets[name] = at
+	}
+	b.mu.Unlock()
+	at.once.Lock()
+	defer at.once.Unlock()
+	if at.b == nil {
+		var err error
+		if at.b, err = b.driver.Bucket(ctx, name); err != nil {
+			return nil, b.failure(err)
+		}
+	}
+	return at.b, nil
+}
+
+// Get implements remote.Backend.
+func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remote.Tag) (a *remote.Answer, err error) {
+	name, key := split(uri)
+	if key == "" {
+		return nil, remote.Fail(remote.Refused, errors.New("no object is named"))
+	}
+	bk, err := b.bucket(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if p := recover(); p != nil { // a driver that trusts the server's headers
+			a, err = nil, remote.Fail(remote.Transient, fmt.Errorf("the driver failed: %v", p))
+		}
+	}()
+	body, err := bk.NewRangeReader(ctx, key, r.Off, r.Len, &blob.ReaderOptions{BeforeRead: func(as func(any) bool) error {
+		return b.driver.Condition(as, tag)
+	}})
+	if err != nil {
+		return nil, b.failure(err)
+	}
+	if a, err = b.driver.Answer(body, r); err != nil {
+		_ = body.Close()
+		return nil, err
+	}
+	a.Body = body
+	return a, nil
+}
+
+// failure says what follows from an error of a driver.
+func (b *backend) failure(err error) error {
+	var f *remote.Failure
+	if errors.As(err, &f) {
+		return f
+	}
+	if code, h := b.driver.Status(err); code >= 300 {
+		f = remote.Status(code, h)
+		f.Err = brief(err)
+		return f
+	}
+	switch gcerrors.Code(err) {
+	case gcerrors.NotFound:
+		return remote.Fail(remote.Missing, brief(err))
+	case gcerrors.FailedPrecondition:
+		return remote.Fail(remote.Changed, brief(err))
+	case gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.Unimplemented:
+		return remote.Fail(remote.Denied, brief(err))
+	}
+	return err
+}
+
+// brief returns the last part of an error's text on one line, without the identifiers of requests: what the
+// libraries put in front of it says no more.
+func brief(err error) error {
+	text := strings.Join(strings.Fields(err.Error()), " ")
+	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: "} {
+		if i := strings.LastIndex(text, before); i >= 0 {
+			text = text[i+len(before):]
+		}
+	}
+	const most = 300
+	if len(text) > most {
+		text = text[:most] + "…"
+	}
+	return errors.New(text)
+}
+
+// pageSize is the number of objects asked for at once.
+const pageSize = 1000
+
+// ListPage implements remote.Lister.
+func (b *backend) ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte, err error) {
+	name, prefix := split(folder)
+	bk, err := b.bucket(ctx, name)
+	if err != nil {
+		return nil, nil, err
+	}
+	if prefix = strings.TrimSuffix(prefix, "/"); prefix != "" {
+		prefix += "/"
+	}
+	if token == nil {
+		token = blob.FirstPageToken
+	}
+	objects, next, err := bk.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: prefix})
+	if err != nil {
+		return nil, nil, b.failure(err)
+	}
+	for _, o := range objects {
+		path := strings.TrimPrefix(o.Key, prefix)
+		if o.IsDir || path == "" || strings.HasSuffix(path, "/") {
+			continue
+		}
+		page = append(page, source.Entry{Path: path, Size: o.Size, ETag: b.driver.ETag(o)})
+	}
+	return page, next, nil
+}
+
+// Close implements io.Closer.
+func (b *backend) Close() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var errs []error
+	for _, at := range b.buckets {
+		if at.b != nil {
+			errs = append(errs, at.b.Close())
+		}
+	}
+	clear(b.buckets)
+	return errors.Join(append(errs, b.driver.Close())...)
+}

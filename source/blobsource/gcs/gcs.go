@@ -1,0 +1,125 @@
+// Package gcs is the driver of package blobsource for Google Cloud Storage. Tags are the generations of objects.
+package gcs
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+
+	"cloud.google.com/go/storage"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/gcsblob"
+	"gocloud.dev/gcp"
+	"google.golang.org/api/googleapi"
+
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// Options of New. Credentials are those of the environment ("application default").
+type Options struct {
+	// Anonymous sends no credentials, as public buckets allow. Also with GS_NO_SIGN_REQUEST=YES, and where
+	// STORAGE_EMULATOR_HOST is set.
+	Anonymous bool
+	// Connections is how many idle ones are kept. Default remote.DefaultConcurrency.
+	Connections int
+}
+
+// New returns the driver.
+func New(o Options) blobsource.Driver {
+	switch strings.ToUpper(os.Getenv("GS_NO_SIGN_REQUEST")) {
+	case "YES", "TRUE", "1":
+		o.Anonymous = true
+	}
+	if os.Getenv("STORAGE_EMULATOR_HOST") != "" {
+		o.Anonymous = true
+	}
+	if o.Connections == 0 {
+		o.Connections = remote.DefaultConcurrency
+	}
+	t := http.DefaultTransport.(*http.Transport).Clone()
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*o.Connections, o.Connections, true
+	return &driver{o: o, transport: t}
+}
+
+type driver struct {
+	o         Options
+	transport *http.Transport
+}
+
+// Bucket implements blobsource.Driver.
+func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
+	client := gcp.NewAnonymousHTTPClient(d.transport)
+	if !d.o.Anonymous {
+		creds, err := gcp.DefaultCredentials(ctx)
+		if err != nil {
+			return nil, remote.Fail(remote.Denied, err)
+		}
+		if client, err = gcp.NewHTTPClient(d.transport, gcp.CredentialsTokenSource(creds)); err != nil {
+			return nil, remote.Fail(remote.Denied, err)
+		}
+	}
+	return gcsblob.OpenBucket(ctx, client, name, nil)
+}
+
+// Condition implements blobsource.Driver.
+func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
+	var h **storage.ObjectHandle
+	if !as(&h) {
+		return nil
+	}
+	*h = (*h).Retryer(storage.WithPolicy(storage.RetryNever)) // ours are counted
+	if g, err := strconv.ParseInt(tag.ETag, 10, 64); err == nil && g > 0 {
+		*h = (*h).If(storage.Conditions{GenerationMatch: g})
+	}
+	return nil
+}
+
+// Answer implements blobsource.Driver.
+func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
+	var out *storage.Reader
+	if !r.As(&out) {
+		return nil, remote.Fail(remote.Refused, errors.New("no answer of GCS"))
+	}
+	at := out.Attrs
+	if at.Decompressed || at.ContentEncoding == "gzip" {
+		return nil, remote.Fail(remote.Refused, errors.New("the object is stored as gzip: it has no ranges"))
+	}
+	n := out.Remain()
+	if at.StartOffset != asked.Off || n > asked.Len {
+		return nil, remote.Fail(remote.Transient, errors.New("another range than the one asked for"))
+	}
+	a := &remote.Answer{Range: remote.Range{Off: at.StartOffset, Len: n}, Size: at.Size}
+	a.Tag.Modified = at.LastModified
+	if at.Generation > 0 {
+		a.Tag.ETag = strconv.FormatInt(at.Generation, 10)
+	}
+	return a, nil
+}
+
+// ETag implements blobsource.Driver.
+func (d *driver) ETag(o *blob.ListObject) string {
+	var x storage.ObjectAttrs
+	if !o.As(&x) || x.Generation <= 0 {
+		return ""
+	}
+	return strconv.FormatInt(x.Generation, 10)
+}
+
+// Status implements blobsource.Driver.
+func (d *driver) Status(err error) (int, http.Header) {
+	var ge *googleapi.Error
+	if errors.As(err, &ge) {
+		return ge.Code, ge.Header
+	}
+	return 0, nil
+}
+
+// Close implements blobsource.Driver.
+func (d *driver) Close() error {
+	d.transport.CloseIdleConnections()
+	return nil
+}

@@ -1,0 +1,183 @@
+// Package s3 is the driver of package blobsource for S3 and stores with its interface.
+package s3
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/aws/aws-sdk-go-v2/aws"
+	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
+	"github.com/aws/aws-sdk-go-v2/config"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go/logging"
+	"gocloud.dev/blob"
+	"gocloud.dev/blob/s3blob"
+
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// Options of New. What is empty is taken from the environment and the files of the AWS SDK: AWS_REGION,
+// AWS_PROFILE, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL and so on.
+type Options struct {
+	// Endpoint is the URL of a store that is not AWS. Buckets are then part of paths, not of host names.
+	Endpoint string
+	Region   string
+	// Anonymous sends no signature, as public buckets need it. Also with AWS_NO_SIGN_REQUEST=YES.
+	Anonymous bool
+	// Connections is how many idle ones are kept. Default remote.DefaultConcurrency.
+	Connections int
+}
+
+// New returns the driver.
+func New(o Options) blobsource.Driver {
+	if o.Endpoint == "" {
+		if o.Endpoint = os.Getenv("AWS_ENDPOINT_URL_S3"); o.Endpoint == "" {
+			o.Endpoint = os.Getenv("AWS_ENDPOINT_URL")
+		}
+	}
+	switch strings.ToUpper(os.Getenv("AWS_NO_SIGN_REQUEST")) {
+	case "YES", "TRUE", "1":
+		o.Anonymous = true
+	}
+	if o.Connections == 0 {
+		o.Connections = remote.DefaultConcurrency
+	}
+	return &driver{o: o}
+}
+
+type driver struct {
+	o Options
+
+	mu     sync.Mutex
+	client *s3.Client
+	http   *http.Client // of client
+}
+
+// defaultRegion is used where none is named: most public data lies in another one, and says so.
+const defaultRegion = "us-east-1"
+
+// Bucket implements blobsource.Driver.
+func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) {
+	c, err := d.connect(ctx)
+	if err != nil {
+		return nil, remote.Fail(remote.Denied, err)
+	}
+	return s3blob.OpenBucket(ctx, c, name, nil)
+}
+
+// connect makes the client that all buckets share.
+func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.client != nil {
+		return d.client, nil
+	}
+	build := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
+		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*d.o.Connections, d.o.Connections, true
+		t.ReadBufferSize = 32 << 10
+	})
+	load := []func(*config.LoadOptions) error{
+		config.WithHTTPClient(build),
+		config.WithLogger(logging.Nop{}),                                   // what matters is in the errors
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // ours are counted
+	}
+	if d.o.Region != "" {
+		load = append(load, config.WithRegion(d.o.Region))
+	}
+	if d.o.Anonymous {
+		load = append(load, config.WithCredentialsProvider(aws.AnonymousCredentials{}))
+	}
+	c, err := config.LoadDefaultConfig(ctx, load...)
+	if err != nil {
+		return nil, err
+	}
+	if c.Region == "" {
+		c.Region = defaultRegion
+	}
+	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok { // ours, perhaps with certificates of the environment
+		build = b
+	}
+	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error {
+		return http.ErrUseLastResponse // a store has no business elsewhere
+	}}
+	d.client = s3.NewFromConfig(c, func(so *s3.Options) {
+		so.HTTPClient = d.http
+		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have none
+		so.DisableLogOutputChecksumValidationSkipped = true
+		if d.o.Endpoint != "" {
+			so.BaseEndpoint, so.UsePathStyle = aws.String(d.o.Endpoint), true
+		}
+	})
+	return d.client, nil
+}
+
+// Condition implements blobsource.Driver.
+func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
+	var in *s3.GetObjectInput
+	if e := tag.Strong(); e != "" && as(&in) {
+		in.IfMatch = aws.String(e)
+	}
+	return nil
+}
+
+// Answer implements blobsource.Driver.
+func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
+	var out s3.GetObjectOutput
+	if !r.As(&out) {
+		return nil, remote.Fail(remote.Refused, errors.New("no answer of S3"))
+	}
+	if e := aws.ToString(out.ContentEncoding); strings.Contains(e, "aws-chunked") {
+		return nil, remote.Fail(remote.Refused, errors.New("the body is aws-chunked"))
+	}
+	length := int64(-1)
+	if out.ContentLength != nil {
+		length = *out.ContentLength
+	}
+	a, err := remote.Check(asked, 0, aws.ToString(out.ContentRange), length)
+	if err != nil {
+		return nil, err
+	}
+	a.Tag = remote.Tag{ETag: aws.ToString(out.ETag), Modified: aws.ToTime(out.LastModified)}
+	return a, nil
+}
+
+// ETag implements blobsource.Driver.
+func (d *driver) ETag(o *blob.ListObject) string {
+	var x types.Object
+	if !o.As(&x) {
+		return ""
+	}
+	return aws.ToString(x.ETag)
+}
+
+// Status implements blobsource.Driver.
+func (d *driver) Status(err error) (int, http.Header) {
+	var re *awshttp.ResponseError
+	switch {
+	case errors.As(err, &re):
+		var h http.Header
+		if resp := re.HTTPResponse(); resp != nil {
+			h = resp.Header
+		}
+		return re.HTTPStatusCode(), h
+	case strings.Contains(err.Error(), "get credentials"): // none are there: not worth another attempt
+		return http.StatusUnauthorized, nil
+	}
+	return 0, nil
+}
+
+// Close implements blobsource.Driver.
+func (d *driver) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.http != nil {
+		d.http.CloseIdleConnections()
+	}
+	return nil
+}

@@ -1,0 +1,30 @@
+package source
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestNoSDKUnasked: what reads files, and what loads batches of them, compiles no cloud SDK and no HTTP client of ours.
+func TestNoSDKUnasked(t *testing.T) {
+	const module = "github.com/chaski-eo/chaski/"
+	out, err := exec.Command("go", "list", "-deps", module+"source", module+"tiff", module+"rumi", module+"catalog", module+"loader").Output()
+	if err != nil {
+		t.Skip("needs the go command: ", err)
+	}
+	deps := strings.Fields(string(out))
+	if len(deps) < 20 {
+		t.Fatalf("%d packages", len(deps))
+	}
+	for _, d := range deps {
+		for _, not := range []string{
+			"gocloud.dev", "github.com/aws/", "github.com/Azure/", "cloud.google.com/", "google.golang.org/api",
+			"go.opentelemetry.io", module + "source/httpsource", module + "source/blobsource",
+		} {
+			if strings.HasPrefix(d, not) {
+				t.Errorf("%s is compiled in", d)
+			}
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package source
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Scheme returns the scheme of a URI in lower case, or "" for a path.
+func Scheme(uri string) string {
+	i := strings.Index(uri, "://")
+	if i < 1 {
+		return ""
+	}
+	for _, c := range []byte(uri[:i]) {
+		if !('a' <= c|32 && c|32 <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '-' || c == '.') {
+			return ""
+		}
+	}
+	return strings.ToLower(uri[:i])
+}
+
+// IsRemote reports whether a URI is none of a local file.
+func IsRemote(uri string) bool {
+	s := Scheme(uri)
+	return s != "" && s != "file"
+}
+
+// Mux opens every URI with the opener of its scheme.
+type Mux struct {
+	// Files opens paths and file:// URIs.
+	Files Opener
+	// Schemes are the openers of the other URIs, by scheme in lower case.
+	Schemes map[string]Opener
+}
+
+// opener returns the opener of a URI. A scheme without one is fault.Unsupported.
+func (m *Mux) opener(uri string) (Opener, error) {
+	if !IsRemote(uri) {
+		return m.Files, nil
+	}
+	if o := m.Schemes[Scheme(uri)]; o != nil {
+		return o, nil
+	}
+	return nil, noDriver(uri)
+}
+
+func noDriver(uri string) error {
+	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset, "nothing here reads %s://", Scheme(uri)), uri)
+}
+
+// Open implements Opener.
+func (m *Mux) Open(ctx context.Context, uri string) (Reader, error) {
+	o, err := m.opener(uri)
+	if err != nil {
+		return nil, err
+	}
+	return o.Open(ctx, uri)
+}
+
+// OpenKnown implements KnownOpener.
+func (m *Mux) OpenKnown(ctx context.Context, uri string, k Known) (Reader, error) {
+	o, err := m.opener(uri)
+	if err != nil {
+		return nil, err
+	}
+	return OpenKnown(ctx, o, uri, k)
+}
+
+// List implements Lister.
+func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) error {
+	o, err := m.opener(folder)
+	if err != nil {
+		return err
+	}
+	return List(ctx, o, folder, each)
+}
+
+// Close closes those of the openers that can be.
+func (m *Mux) Close() error {
+	all := []Opener{m.Files}
+	for _, o := range m.Schemes {
+		if !slices.Contains(all, o) { // one opener may serve two schemes
+			all = append(all, o)
+		}
+	}
+	var errs []error
+	for _, o := range all {
+		if c, ok := o.(io.Closer); ok {
+			errs = append(errs, c.Close())
+		}
+	}
+	return errors.Join(errs...)
+}

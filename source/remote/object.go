@@ -1,0 +1,223 @@
+package remote
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// object is one version of what a URI names, and some blocks of it.
+type object struct {
+	uri    string
+	size   int64
+	opened time.Time
+
+	mu    sync.Mutex
+	tag   Tag
+	spans []span // the head first
+}
+
+type span struct {
+	off int64
+	b   []byte
+}
+
+// maxSpans bounds the blocks kept of an object.
+const maxSpans = 8
+
+// copy fills p from a block, if one holds all of it.
+func (x *object) copy(p []byte, off int64) bool {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	for _, s := range x.spans {
+		if at := off - s.off; at >= 0 && at+int64(len(p)) <= int64(len(s.b)) {
+			copy(p, s.b[at:])
+			return true
+		}
+	}
+	return false
+}
+
+// add keeps a block in the place of the one after the head that is the oldest, and returns by how many bytes the
+// object has grown.
+func (x *object) add(s span) int64 {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	grown := int64(len(s.b))
+	if len(x.spans) == maxSpans {
+		grown -= int64(len(x.spans[1].b))
+		x.spans = append(x.spans[:1], x.spans[2:]...)
+	}
+	x.spans = append(x.spans, s)
+	return grown
+}
+
+func (x *object) currentTag() Tag {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	return x.tag
+}
+
+// check holds an answer to the object's size and tag. What is not known of the tag is taken from the answer.
+func (x *object) check(a *Answer) error {
+	if a.Size >= 0 && a.Size != x.size {
+		return Fail(Changed, fmt.Errorf("it has %d bytes, not %d", a.Size, x.size))
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if !x.tag.Same(a.Tag) {
+		return Fail(Changed, fmt.Errorf("its tag is %s, not %s", a.Tag, x.tag))
+	}
+	if x.tag.ETag == "" {
+		x.tag.ETag = a.Tag.ETag
+	}
+	if x.tag.Modified.IsZero() {
+		x.tag.Modified = a.Tag.Modified
+	}
+	return nil
+}
+
+// String is for messages.
+func (t Tag) String() string {
+	if t.ETag != "" {
+		return t.ETag
+	}
+	return t.Modified.UTC().Format(time.RFC3339)
+}
+
+// reader reads an object.
+type reader struct {
+	o     *Opener
+	x     *object
+	exact bool // nothing is read but what is asked for
+}
+
+func (r *reader) Size() int64  { return r.x.size }
+func (r *reader) Close() error { return nil }
+func (r *reader) Gap() int64   { return r.o.options.Gap }
+
+// ETag implements source.Tagged.
+func (r *reader) ETag() string { return r.x.currentTag().ETag }
+
+// ReadAt implements source.Reader. A range that lies in a block read before costs no request, any other one does.
+func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	size := r.x.size
+	if off < 0 || off > size || int64(len(p)) > size-off {
+		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the object's %d", len(p), size), r.x.uri)
+	}
+	block := int64(r.o.options.Block)
+	if len(p) == 0 || !r.exact && int64(len(p)) <= block && r.x.copy(p, off) {
+		return ctx.Err()
+	}
+	if r.exact || int64(len(p)) >= block {
+		return r.fill(ctx, p, off)
+	}
+	// Near the end, the whole tail: footers are read from the end towards the front.
+	s := span{off: min(off, max(size-block, 0))}
+	s.b = make([]byte, min(block, size-s.off))
+	if err := r.fill(ctx, s.b, s.off); err != nil {
+		return err
+	}
+	copy(p, s.b[off-s.off:])
+	r.o.cache.grow(r.x, r.x.add(s))
+	return nil
+}
+
+// fill reads a range in one request.
+func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
+	err := r.o.get(ctx, r.x.uri, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
+		if err := r.x.check(a); err != nil {
+			return err
+		}
+		return r.o.readBody(a, p)
+	})
+	if fault.KindOf(err) != 0 {
+		r.o.cache.drop(r.x)
+	}
+	return err
+}
+
+// cache keeps the objects used last, within a bound on the bytes of their blocks.
+type cache struct {
+	mu    sync.Mutex
+	bound int64
+	bytes int64
+	by    map[string]*list.Element // the values are *cached
+	lru   list.List                // used least recently first
+}
+
+type cached struct {
+	x     *object
+	bytes int64
+}
+
+// objectBytes is about what an object takes beside its blocks.
+const objectBytes = 512
+
+func (c *cache) get(uri string, fresh time.Duration) *object {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.by[uri]
+	if e == nil {
+		return nil
+	}
+	if x := e.Value.(*cached).x; time.Since(x.opened) < fresh {
+		c.lru.MoveToBack(e)
+		return x
+	}
+	c.remove(e)
+	return nil
+}
+
+func (c *cache) add(x *object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if old := c.by[x.uri]; old != nil {
+		c.remove(old)
+	}
+	if c.by == nil {
+		c.by = map[string]*list.Element{}
+	}
+	e := &cached{x, objectBytes + int64(len(x.uri))}
+	for _, s := range x.spans {
+		e.bytes += int64(len(s.b))
+	}
+	c.by[x.uri] = c.lru.PushBack(e)
+	c.bytes += e.bytes
+	c.trim()
+}
+
+// grow notes that an object has so many bytes more.
+func (c *cache) grow(x *object, n int64) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.by[x.uri]; e != nil && e.Value.(*cached).x == x {
+		e.Value.(*cached).bytes += n
+		c.bytes += n
+		c.trim()
+	}
+}
+
+func (c *cache) drop(x *object) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.by[x.uri]; e != nil {
+		c.remove(e)
+	}
+}
+
+func (c *cache) trim() {
+	for c.bytes > c.bound && c.lru.Len() > 0 {
+		c.remove(c.lru.Front())
+	}
+}
+
+func (c *cache) remove(e *list.Element) {
+	v := c.lru.Remove(e).(*cached)
+	delete(c.by, v.x.uri)
+	c.bytes -= v.bytes
+}

@@ -1,0 +1,176 @@
+package remote
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Opener opens the objects of a Backend. It is a source.KnownOpener and a source.Lister, and safe for concurrent
+// use. Close it when it is not needed any more.
+type Opener struct {
+	backend  Backend
+	options  Options
+	hosts    hosts
+	cache    cache
+	counters counters
+	opening  opening
+	running  sync.WaitGroup // requests that were given up
+}
+
+// New returns an opener. The backend is closed with it, if it is an io.Closer.
+func New(b Backend, o Options) (*Opener, error) {
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes}}, nil
+}
+
+// Close waits for requests that were given up to end, and closes the backend. Readers are not used afterwards.
+func (o *Opener) Close() error {
+	o.running.Wait()
+	if c, ok := o.backend.(io.Closer); ok {
+		return c.Close()
+	}
+	return nil
+}
+
+// Open implements source.Opener. It costs one request, which brings the head of the object; none if the object was
+// opened a moment ago.
+func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	done, err := o.opening.wait(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	defer done()
+	if x := o.cache.get(uri, o.options.Fresh); x != nil {
+		return &reader{o: o, x: x}, nil
+	}
+	x, err := o.head(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	o.cache.add(x)
+	return &reader{o: o, x: x}, nil
+}
+
+// opening lets one caller at a time open an object; the others then find it in the cache.
+type opening struct {
+	mu sync.Mutex
+	by map[string]chan struct{} // closed by the one who opens
+}
+
+func (p *opening) wait(ctx context.Context, uri string) (done func(), err error) {
+	for {
+		p.mu.Lock()
+		other := p.by[uri]
+		if other == nil {
+			if p.by == nil {
+				p.by = map[string]chan struct{}{}
+			}
+			mine := make(chan struct{})
+			p.by[uri] = mine
+			p.mu.Unlock()
+			return func() {
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				delete(p.by, uri)
+				close(mine)
+			}, nil
+		}
+		p.mu.Unlock()
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// head makes the request that opens an object.
+func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
+	x := &object{uri: uri, opened: time.Now()}
+	ask := Range{0, int64(o.options.Block)}
+	err := o.get(ctx, uri, ask, Tag{}, func(a *Answer) error {
+		if a.Size < 0 {
+			return Fail(Refused, errors.New("the server does not say how large the object is"))
+		}
+		if a.Off != 0 || a.Len != min(a.Size, ask.Len) {
+			return Fail(Transient, fmt.Errorf("asked for the first %d bytes, got %d bytes at %d of %d", ask.Len, a.Len, a.Off, a.Size))
+		}
+		b := make([]byte, a.Len) // at most a block
+		if err := o.readBody(a, b); err != nil {
+			return err
+		}
+		x.size, x.tag, x.spans = a.Size, a.Tag, []span{{0, b}}
+		return nil
+	})
+	var f *Failure
+	if errors.As(err, &f) && f.Class == PastEnd { // an empty object has no range to give
+		return x, nil
+	}
+	return x, err
+}
+
+// OpenKnown implements source.KnownOpener.
+func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
+	if k.Size > 0 {
+		return &reader{o: o, x: &object{uri: uri, size: k.Size, tag: Tag{ETag: k.ETag}}, exact: true}, nil
+	}
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	if is := source.ETag(r); !(Tag{ETag: is}).Same(Tag{ETag: k.ETag}) {
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset, "its tag is %s, not %s", is, k.ETag), uri)
+	}
+	return r, nil
+}
+
+// List implements source.Lister, where the backend does.
+func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
+	l, ok := o.backend.(Lister)
+	if !ok {
+		return source.List(ctx, noLister{}, folder, each)
+	}
+	h := o.hosts.get(o.backend.Host(folder), &o.options)
+	var token []byte
+	for {
+		var page []source.Entry
+		var next []byte
+		err := o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
+			o.counters.requests.Add(1)
+			page, next, err = l.ListPage(ctx, folder, token)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, e := range page {
+			if err := each(e); err != nil {
+				return err
+			}
+		}
+		if len(next) == 0 {
+			return nil
+		}
+		token = next
+	}
+}
+
+// noLister is an opener that is not a source.Lister.
+type noLister struct{ source.Opener }
+
+// CachedBytes returns the memory of the blocks that are kept, in bytes.
+func (o *Opener) CachedBytes() int64 {
+	o.cache.mu.Lock()
+	defer o.cache.mu.Unlock()
+	return o.cache.bytes
+}

@@ -1,0 +1,100 @@
+package remote
+
+import (
+	"fmt"
+	"time"
+)
+
+// Defaults of Options.
+const (
+	DefaultAttempts    = 5
+	DefaultBackoff     = 100 * time.Millisecond
+	DefaultMaxBackoff  = 5 * time.Second
+	DefaultTimeout     = 10 * time.Second
+	DefaultMinRate     = 256 << 10
+	DefaultConcurrency = 64
+	DefaultRetryBurst  = 32
+	DefaultRetryShare  = 0.1
+	DefaultHedgeShare  = 0.05
+	DefaultHedgeAfter  = 0.95
+	DefaultHedgeMin    = 20 * time.Millisecond
+	DefaultBlock       = 64 << 10
+	DefaultCacheBytes  = 32 << 20
+	DefaultFresh       = time.Minute
+	DefaultGap         = 512 << 10
+)
+
+// Options are the policy of an Opener. The zero value is the default. They change no byte that is read.
+type Options struct {
+	// Attempts bounds the requests for one range, hedges not counted. Default DefaultAttempts.
+	Attempts int
+	// Backoff is the longest wait before the second attempt; it doubles with each one, up to MaxBackoff. The
+	// wait is chosen at random between none and that. Defaults DefaultBackoff, DefaultMaxBackoff.
+	Backoff, MaxBackoff time.Duration
+	// Timeout is how long one attempt may take, and MinRate the bytes a second by which that grows with the range.
+	// Defaults DefaultTimeout, DefaultMinRate.
+	Timeout time.Duration
+	MinRate int64
+	// Concurrency bounds the requests at a time to one host. Default DefaultConcurrency.
+	Concurrency int
+	// RetryBurst and RetryShare bound the attempts after the first ones, of a host: RetryBurst of them, and then
+	// RetryShare for each request that worked. So an outage is not made worse. Defaults DefaultRetryBurst,
+	// DefaultRetryShare.
+	RetryBurst int
+	RetryShare float64
+	// HedgeAfter is the quantile of a host's recent times to the first byte after which a request is made a
+	// second time, to take the answer that is first; but not before HedgeMin, and for no more than HedgeShare of
+	// the requests. HedgeShare below 0: never. Defaults DefaultHedgeAfter, DefaultHedgeMin, DefaultHedgeShare.
+	HedgeAfter float64
+	HedgeMin   time.Duration
+	HedgeShare float64
+	// Block is how much is read at once where little is asked for, in bytes: the head of an object when it is
+	// opened, its tail, or what follows. Default DefaultBlock.
+	Block int
+	// CacheBytes bounds the memory of such blocks that are kept after use, Fresh how long they stand for an
+	// object without asking for it again. Defaults DefaultCacheBytes, DefaultFresh.
+	CacheBytes int64
+	Fresh      time.Duration
+	// Gap is what readers say of it; see source.Gapped. Default DefaultGap.
+	Gap int64
+}
+
+func def[T comparable](v *T, d T) {
+	var zero T
+	if *v == zero {
+		*v = d
+	}
+}
+
+func (o Options) withDefaults() Options {
+	def(&o.Attempts, DefaultAttempts)
+	def(&o.Backoff, DefaultBackoff)
+	def(&o.MaxBackoff, DefaultMaxBackoff)
+	def(&o.Timeout, DefaultTimeout)
+	def(&o.MinRate, DefaultMinRate)
+	def(&o.Concurrency, DefaultConcurrency)
+	def(&o.RetryBurst, DefaultRetryBurst)
+	def(&o.RetryShare, DefaultRetryShare)
+	def(&o.HedgeAfter, DefaultHedgeAfter)
+	def(&o.HedgeMin, DefaultHedgeMin)
+	def(&o.HedgeShare, DefaultHedgeShare)
+	def(&o.Block, DefaultBlock)
+	def(&o.CacheBytes, DefaultCacheBytes)
+	def(&o.Fresh, DefaultFresh)
+	def(&o.Gap, DefaultGap)
+	return o
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.Attempts < 1 || o.Concurrency < 1 || o.RetryBurst < 0 || o.RetryShare < 0:
+		return fmt.Errorf("remote: %d attempts, %d at a time, %d and %v tried again", o.Attempts, o.Concurrency, o.RetryBurst, o.RetryShare)
+	case o.Backoff < 0 || o.MaxBackoff < 0 || o.Timeout <= 0 || o.MinRate < 1 || o.HedgeMin < 0 || o.Fresh < 0:
+		return fmt.Errorf("remote: a time or rate below 0, or no timeout")
+	case o.HedgeAfter < 0 || o.HedgeAfter > 1:
+		return fmt.Errorf("remote: quantile %v", o.HedgeAfter)
+	case o.Block < 1 || o.Block > 1<<30 || o.CacheBytes < 0 || o.Gap < 0:
+		return fmt.Errorf("remote: blocks of %d bytes, %d kept, gaps of %d", o.Block, o.CacheBytes, o.Gap)
+	}
+	return nil
+}

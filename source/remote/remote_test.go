@@ -1,0 +1,122 @@
+package remote
+
+import (
+	"errors"
+	"math/big"
+	"regexp"
+	"testing"
+	"time"
+)
+
+// contentRange is the grammar of RFC 9110, 14.4, for bytes.
+var contentRange = regexp.MustCompile(`^bytes ([0-9]+)-([0-9]+)/([0-9]+|\*)$`)
+
+// FuzzContentRange compares with the grammar and unbounded numbers.
+func FuzzContentRange(f *testing.F) {
+	for _, s := range []string{
+		"bytes 0-0/1", "bytes 5-9/10", "bytes 5-9/*", "bytes 9-5/10", "bytes 0-9/5", "bytes */10", "bytes 0-1", "items 0-1/2",
+		"bytes 0-9223372036854775807/9223372036854775808", "bytes 00-01/02", "bytes +0-1/2", "bytes 0-1/2 ", "",
+	} {
+		f.Add(s)
+	}
+	most := big.NewInt(1 << 62)
+	f.Fuzz(func(t *testing.T, s string) {
+		r, size, err := ContentRange(s)
+		m := contentRange.FindStringSubmatch(s)
+		valid := m != nil
+		if valid {
+			a, _ := new(big.Int).SetString(m[1], 10)
+			b, _ := new(big.Int).SetString(m[2], 10)
+			n := new(big.Int).Set(most)
+			if m[3] != "*" {
+				n.SetString(m[3], 10)
+			}
+			valid = a.Cmp(b) <= 0 && b.Cmp(n) < 0 && n.Cmp(most) <= 0
+			if m[3] != "*" {
+				valid = valid && n.Cmp(most) < 0
+			}
+			if valid && err == nil && (a.Int64() != r.Off || b.Int64()-a.Int64()+1 != r.Len || m[3] != "*" && n.Int64() != size) {
+				t.Errorf("%q: %v of %d", s, r, size)
+			}
+		}
+		if valid != (err == nil) {
+			t.Errorf("%q: %v", s, err)
+		}
+		if err == nil && (r.Off < 0 || r.Len < 1 || r.Off+r.Len < 0 || size >= 0 && r.Off+r.Len > size) {
+			t.Errorf("%q: %v of %d", s, r, size)
+		}
+	})
+}
+
+func TestTags(t *testing.T) {
+	day := time.Unix(1e9, 0)
+	for _, c := range []struct {
+		a, b Tag
+		same bool
+	}{
+		{Tag{}, Tag{}, true},
+		{Tag{ETag: `"a"`}, Tag{ETag: `"a"`}, true},
+		{Tag{ETag: `"a"`}, Tag{ETag: `W/"a"`}, true},
+		{Tag{ETag: `"a"`}, Tag{ETag: `"b"`}, false},
+		{Tag{ETag: `"a"`, Modified: day}, Tag{ETag: `"a"`, Modified: day.Add(1e9)}, true},
+		{Tag{Modified: day}, Tag{Modified: day.Add(1e9)}, false},
+		{Tag{ETag: `"a"`, Modified: day}, Tag{Modified: day}, true},
+		{Tag{ETag: `"a"`, Modified: day}, Tag{Modified: day.Add(1e9)}, false},
+	} {
+		if c.a.Same(c.b) != c.same || c.b.Same(c.a) != c.same {
+			t.Errorf("%v and %v", c.a, c.b)
+		}
+	}
+	if (Tag{ETag: `W/"a"`}).Strong() != "" || (Tag{ETag: `"a"`}).Strong() != `"a"` {
+		t.Error("what is strong")
+	}
+}
+
+// TestHedgeDelay is the quantile of the times that were, and not below the least one.
+func TestHedgeDelay(t *testing.T) {
+	o := Options{HedgeShare: 1}.withDefaults()
+	h := newHost(&o)
+	for i := range 256 {
+		if d := h.hedgeDelay(); i < minTimes && d != 0 {
+			t.Fatalf("%v after %d times", d, i)
+		}
+		h.answered(time.Duration(i%128)*time.Millisecond, &o)
+	}
+	if d := h.hedgeDelay(); d != 121*time.Millisecond { // of 0, 1, ..., 127 the one at 95 %
+		t.Errorf("%v", d)
+	}
+	for range 128 {
+		h.answered(time.Microsecond, &o)
+	}
+	if d := h.hedgeDelay(); d != DefaultHedgeMin {
+		t.Errorf("%v", d)
+	}
+}
+
+func TestOptions(t *testing.T) {
+	for _, o := range []Options{
+		{Attempts: -1}, {Concurrency: -1}, {RetryBurst: -1}, {RetryShare: -1}, {Timeout: -1}, {MinRate: -1}, {HedgeAfter: 2}, {Block: -1},
+		{Block: 1 << 31}, {CacheBytes: -1}, {Gap: -1}, {Backoff: -1}, {MaxBackoff: -1}, {Fresh: -1}, {HedgeMin: -1},
+	} {
+		if _, err := New(nil, o); err == nil {
+			t.Errorf("%+v", o)
+		}
+	}
+	o, err := New(nil, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for n := range 70 {
+		for range 10 {
+			if d := o.backoff(n+1, 0); d < 0 || d > DefaultMaxBackoff || n == 0 && d > DefaultBackoff {
+				t.Fatalf("waits %v after %d attempts", d, n+1)
+			}
+		}
+	}
+	if d := o.backoff(1, time.Second); d != time.Second {
+		t.Errorf("waits %v where the server asks for a second", d)
+	}
+	if f := Classify(errors.New("x")); f.Class != Transient {
+		t.Error(f)
+	}
+}

@@ -1,0 +1,209 @@
+package remote
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"sync/atomic"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Stats counts what an Opener did.
+type Stats struct {
+	Requests  int64 // made, repeated and hedged ones among them
+	Retries   int64
+	Hedges    int64
+	HedgesWon int64 // the second request was answered first
+	Bytes     int64 // read, and of use
+}
+
+type counters struct{ requests, retries, hedges, hedgesWon, bytes atomic.Int64 }
+
+// Stats returns the counts so far.
+func (o *Opener) Stats() Stats {
+	c := &o.counters
+	return Stats{c.requests.Load(), c.retries.Load(), c.hedges.Load(), c.hedgesWon.Load(), c.bytes.Load()}
+}
+
+// get asks for the bytes r of an object until use has read an answer. use may be called again after it failed.
+// Errors are of package fault, a *source.RequestError, or ctx's.
+func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func(*Answer) error) error {
+	h := o.hosts.get(o.backend.Host(uri), &o.options)
+	place := place{uri, "byte range", r.Off}
+	return o.try(ctx, h, place, r.Len, func(ctx context.Context) error {
+		a, err := o.answer(ctx, h, func(ctx context.Context) (*Answer, error) {
+			o.counters.requests.Add(1)
+			return o.backend.Get(ctx, uri, r, tag)
+		})
+		if err != nil {
+			return err
+		}
+		defer a.Body.Close()
+		return use(a)
+	})
+}
+
+// place is what a request was for, for errors.
+type place struct {
+	uri, part string
+	off       int64
+}
+
+// try makes attempts at a request until one works, within the limits. n is the number of bytes it should bring.
+func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(context.Context) error) error {
+	for tries := 1; ; tries++ {
+		err := o.attempt(ctx, h, n, once)
+		if err == nil {
+			h.worked(&o.options)
+			return nil
+		}
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		f := Classify(err)
+		if f.Class != Transient || tries == o.options.Attempts {
+			return at.fault(f, tries)
+		}
+		if !h.mayRetry() {
+			return at.fault(Fail(Transient, fmt.Errorf("%w (not tried again: too many requests of this host fail)", f.Err)), tries)
+		}
+		o.counters.retries.Add(1)
+		if err := sleep(ctx, o.backoff(tries, f.After)); err != nil {
+			return err
+		}
+	}
+}
+
+// fault makes the error of a failure that is not tried again.
+func (p place) fault(f *Failure, attempts int) error {
+	e := &fault.Error{File: p.uri, Part: p.part, Off: p.off, Msg: f.Error(), Err: f}
+	switch f.Class {
+	case Missing:
+		e.Kind, e.Part, e.Off, e.Msg = fault.NotFound, "object", fault.NoOffset, "no such object ("+e.Msg+")"
+	case Changed:
+		e.Kind, e.Msg = fault.Corrupt, "the object is another one now: "+e.Msg
+	case PastEnd:
+		e.Kind, e.Msg = fault.Corrupt, "the object has become shorter: "+e.Msg
+	case Refused:
+		e.Kind = fault.Unsupported
+	default:
+		return &source.RequestError{URI: p.uri, Part: p.part, Off: p.off, Attempts: attempts, Err: f.Err}
+	}
+	return e
+}
+
+// backoff returns the wait after n attempts: anything up to a bound that doubles ("full jitter"), or what the server
+// asks for, within MaxBackoff.
+func (o *Opener) backoff(n int, after time.Duration) time.Duration {
+	bound := min(o.options.Backoff<<min(n-1, 20), o.options.MaxBackoff)
+	return min(max(after, rand.N(bound+1)), o.options.MaxBackoff)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// attempt makes one request, within the limits on how many there are and how long each takes.
+func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(context.Context) error) error {
+	if err := h.slots.Acquire(ctx, 1); err != nil {
+		return err
+	}
+	defer h.slots.Release(1)
+	limit := o.options.Timeout + time.Duration(float64(n)/float64(o.options.MinRate)*float64(time.Second))
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	return once(ctx)
+}
+
+// answer returns the first answer: of the request, or of a second one that is made if the first takes unusually
+// long. The other one is given up.
+func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) (*Answer, error)) (*Answer, error) {
+	start := time.Now()
+	delay := h.hedgeDelay()
+	if delay == 0 {
+		a, err := ask(ctx)
+		if err == nil {
+			h.answered(time.Since(start), &o.options)
+		}
+		return a, err
+	}
+	type result struct {
+		a     *Answer
+		err   error
+		which int
+	}
+	results := make(chan result, 2)
+	var cancels [2]context.CancelFunc
+	run := func(which int, done func()) {
+		var ctx2 context.Context
+		ctx2, cancels[which] = context.WithCancel(ctx)
+		o.running.Go(func() {
+			defer done()
+			a, err := ask(ctx2)
+			results <- result{a, err, which}
+		})
+	}
+	run(0, func() {})
+	asked := 1
+	timer := time.NewTimer(delay)
+	defer timer.Stop()
+	for {
+		select {
+		case <-timer.C:
+			if h.mayHedge() {
+				o.counters.hedges.Add(1)
+				run(1, func() { h.slots.Release(1) })
+				asked++
+			}
+			continue
+		case got := <-results:
+			asked--
+			if got.err != nil && asked > 0 {
+				continue // the other may still be answered
+			}
+			if asked > 0 {
+				cancels[1-got.which]()
+				o.running.Go(func() {
+					if late := <-results; late.a != nil {
+						_ = late.a.Body.Close()
+					}
+				})
+			}
+			if got.err == nil {
+				h.answered(time.Since(start), &o.options)
+				o.counters.hedgesWon.Add(int64(got.which))
+			}
+			return got.a, got.err
+		}
+	}
+}
+
+// readBody fills p from an answer that should hold exactly that.
+func (o *Opener) readBody(a *Answer, p []byte) error {
+	if a.Len != int64(len(p)) {
+		return Fail(Transient, fmt.Errorf("asked for %d bytes at %d, got %d", len(p), a.Off, a.Len))
+	}
+	if n, err := io.ReadFull(a.Body, p); err != nil {
+		if f := Classify(err); f.Err == errTimeout {
+			return Fail(Transient, fmt.Errorf("%d of %d bytes in time", n, len(p)))
+		}
+		return Fail(Transient, fmt.Errorf("the answer ends after %d of %d bytes: %w", n, len(p), err))
+	}
+	var more [1]byte // reading to the end also lets the connection be used again
+	if n, _ := a.Body.Read(more[:]); n > 0 {
+		return Fail(Transient, fmt.Errorf("more than the %d bytes asked for", len(p)))
+	}
+	o.counters.bytes.Add(int64(len(p)))
+	return nil
+}
