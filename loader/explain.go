@@ -54,6 +54,8 @@ type ChunkPlan struct {
 	Off     int64 `json:"off"`
 	Len     int64 `json:"len"`     // 0 for a sparse chunk
 	Decoded int   `json:"decoded"` // bytes
+
+	sparse bool
 }
 
 // Explain returns what the rows of a ticket are made of, without reading a pixel. What is wrong with a sample
@@ -95,17 +97,47 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 	if r.ID, err = d.table.ID(ctx, draw.Row); err != nil {
 		return fail(err)
 	}
+	// As the run does: all of a sample is read whatever of it fails, but of a substitute nothing after that.
 	var plan chunk.RunPlan
+	note := func(err error) (stop bool, _ error) {
+		if fault.KindOf(err) == 0 {
+			return true, err
+		}
+		if r.Err == nil || r.Err.Error() > err.Error() {
+			r.Err, r.Error = err, fault.Line(err)
+		}
+		return draw.Attempt > 0, nil
+	}
 	for step := range max(d.steps, 1) {
 		at := e.rowOf(&draw, step)
 		for i, f := range d.rasters {
 			p := AssetPlan{Field: f.Name, Step: step, Row: at}
 			if at >= 0 {
 				if err := e.explainAsset(ctx, d, &draw, i, &p, &plan); err != nil {
-					return fail(err)
+					if stop, err := note(err); stop {
+						return r, err
+					}
+					continue
 				}
 			}
 			r.Assets = append(r.Assets, p)
+		}
+	}
+	for _, v := range d.values {
+		for step := range max(d.steps, 1) {
+			at := e.rowOf(&draw, step)
+			if at < 0 {
+				continue
+			}
+			val, err := d.table.Value(ctx, v.column, at)
+			if err == nil {
+				err = v.check(val)
+			}
+			if err != nil {
+				if stop, err := note(err); stop {
+					return r, err
+				}
+			}
 		}
 	}
 	return r, nil
@@ -139,11 +171,11 @@ func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.
 		p.Runs = append(p.Runs, RangePlan{run.Off, run.Len})
 		for _, i := range run.Chunks {
 			at := x.Place(i)
-			p.Chunks = append(p.Chunks, ChunkPlan{i, mask, at.Off, at.Len, x.StoredBytes(i)})
+			p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len, Decoded: x.StoredBytes(i)})
 		}
 	}
 	for _, i := range plan.Sparse {
-		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
+		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i), sparse: true})
 	}
 }
 
