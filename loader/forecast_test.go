@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -20,11 +25,11 @@ type counting struct {
 }
 
 func (c *counting) Open(ctx context.Context, uri string) (source.Reader, error) {
-	c.opens.Add(1)
 	r, err := c.Opener.Open(ctx, uri)
-	if err != nil {
-		return nil, err
+	if err != nil || strings.HasSuffix(uri, ".parquet") {
+		return r, err
 	}
+	c.opens.Add(1)
 	return countingReader{r, c}, nil
 }
 
@@ -210,6 +215,61 @@ func TestForecastOfSomeSteps(t *testing.T) {
 			if near := float64(pair[0]) / float64(pair[1]); near < 0.8 || near > 1.25 {
 				t.Errorf("%s: %+v of some, %+v of all", name, some.Total, all.Total)
 				break
+			}
+		}
+	}
+}
+
+// TestForecastOfFiles: the same of real files in a catalog; what a folder costs more are the headers.
+func TestForecastOfFiles(t *testing.T) {
+	chip, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-series-0.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	var paths []string
+	for i := range 4 {
+		paths = append(paths, filepath.Join(folder, fmt.Sprintf("%d.tif", i)))
+		if err := os.WriteFile(paths[i], chip, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "train.parquet")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &source.Files{}
+	defer files.Close()
+	if _, err := catalog.WriteParquet(t.Context(), f, paths, catalog.WriteOptions{Opener: files}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []Sampler{
+		{}, {Kind: RandomWindow, Height: 50, Width: 70, PerAsset: 5}, {Kind: GridWindow, Height: 64, Width: 64, StrideY: 40},
+		{Kind: TileWindow, Height: 32, Width: 32, PerVisit: 8, Pool: 3, PerAsset: 6},
+	} {
+		for _, from := range []string{name, folder} {
+			c := &counting{Opener: files}
+			e, err := Open(t.Context(), Spec{Source: from, BatchSize: 4, Shuffle: true, Seed: 2, Sampler: s}, Options{Workers: 1, Opener: c, Stages: &Stages{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			fc, err := e.Forecast(t.Context(), ForecastOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := counted{opens: c.opens.Load(), requests: c.requests.Load(), bytes: c.bytes.Load()}
+			if from == name && before != (counted{}) {
+				t.Errorf("the forecast of a catalog read files: %+v", before)
+			}
+			got := epochOf(t, e, c, LoaderOptions{})
+			got.opens, got.requests, got.bytes = got.opens-before.opens, got.requests-before.requests, got.bytes-before.bytes
+			if got != fc.Total.counted() || !fc.Exact() {
+				t.Errorf("%q of %s: the run did %+v, the forecast was %+v", s.Kind, from, got, fc.Total)
 			}
 		}
 	}
