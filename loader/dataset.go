@@ -32,6 +32,7 @@ type dataset struct {
 	steps   int            // of a sequence; 0 without time
 	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
 	weights *weights
+	rows    []uint32    // that count; nil for all
 	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
 	chosen  bool        // digest has something
 }
@@ -158,6 +159,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 			return none, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", d.table.Len()), d.source.Source)
 		}
 	}
+	d.rows = rows
 	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
 		return none, err
 	}

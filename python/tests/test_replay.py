@@ -1,4 +1,4 @@
-"""`chaski replay` writes the batch that the client got, and `chaski plan` takes the client's spec."""
+"""`chaski replay` writes the batch that the client got; `chaski plan` takes the client's spec."""
 
 from __future__ import annotations
 
