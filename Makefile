@@ -4,12 +4,14 @@
 #            has PyTorch saves a large download. Not given: the .venv that is there, else python3.
 #            `make interop` makes its environments from it and needs 3.12 or newer.
 # FUZZTIME   time of each fuzz target, e.g. 1m
-# SOAKTIME   time of the soak test
+# SOAKTIME   time of the first part of the soak test
+# SOAKFLAGS  further flags of it, such as --only histories (see scripts/soak.py --help)
 
 PYTHON ?=
 GO ?= go
 FUZZTIME ?= 5s
 SOAKTIME ?= 10m
+SOAKFLAGS ?=
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -98,9 +100,9 @@ govulncheck: ## known vulnerabilities in what the code calls (asks the Go vulner
 	$(GOVULNCHECK) ./...
 
 .PHONY: soak
-soak: build-default env ## SOAKTIME of training runs over servers that are killed and restarted
+soak: build-default env ## training runs over trainers and servers that are killed; 100,000 steps that leave nothing behind
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
-	$(PY) scripts/soak.py --time $(SOAKTIME)
+	$(PY) scripts/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
 .PHONY: conformance
 conformance: build-default ## bin/chaski against the conformance corpus, where it lies beside the checkout
