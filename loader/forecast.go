@@ -4,6 +4,7 @@ import (
 	"container/list"
 	"context"
 	"fmt"
+	"slices"
 	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
@@ -115,7 +116,7 @@ type Forecast struct {
 	// Evicted counts the tiles that had to make room for others: where there are any, it depends on the order in
 	// which workers come to them what is decoded again, and the figures are those of one worker.
 	Evicted int64 `json:"evicted"`
-	// Total is the work of the epoch; Mean and Most are those of a step.
+	// Total is the work of the epoch; Mean and Most are those of a step, Most of one that was looked at.
 	Total   Work         `json:"total"`
 	Mean    Work         `json:"mean"`
 	Most    Work         `json:"most"`
@@ -156,6 +157,9 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 	if err := p.memory(); err != nil {
 		return nil, err
 	}
+	if e.tiles != nil {
+		p.cache = newTileForecast(e.tiles.bound)
+	}
 	for _, b := range p.blocks() {
 		if err := p.block(ctx, b); err != nil {
 			return nil, err
@@ -174,37 +178,33 @@ type prophet struct {
 	done    int64
 	total   int64
 	worker  int64 // most bytes that a worker holds
+
+	early        Work // of the first three quarters
+	earlySources []SourceWork
 }
 
-// stretch is some steps in a row; those before count are looked at to know what is shared, and not counted.
-type stretch struct{ from, count, end int64 }
+// stretch is some steps in a row.
+type stretch struct{ from, end int64 }
 
-// blocks returns the steps to look at.
+// blocks returns the steps to look at: all, or stretches of at least two pools, spread evenly.
 func (p *prophet) blocks() []stretch {
 	e, steps := p.engine, p.out.Steps
 	g := int64(e.spec.BatchSize)
-	warm := int64(0)
-	for _, d := range e.sets {
-		if d.sampler.Kind == TileWindow {
-			warm = max(warm, (int64(d.sampler.Pool)*int64(d.sampler.PerVisit)+g-1)/g)
-		}
-	}
-	out := []stretch{{0, 0, steps}}
+	out := []stretch{{0, steps}}
 	if p.options.Samples >= 0 && (p.options.Samples+g-1)/g < steps {
 		n := max(p.options.Samples/g, 1)
 		blocks := int64(forecastBlocks)
-		if warm > 0 {
-			blocks = n / (2 * warm)
+		for _, d := range e.sets {
+			if d.sampler.Kind == TileWindow {
+				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + g - 1) / g
+				blocks = min(blocks, n/(2*pool))
+			}
 		}
 		blocks = min(max(blocks, 1), n)
 		out = out[:0]
 		for i := range blocks {
 			at := i * (steps / blocks)
-			end := min(at+max(n/blocks, 1), steps)
-			if warm > 0 {
-				end = min(max(end-warm, at+warm), steps)
-			}
-			out = append(out, stretch{max(at-warm, 0), at, end})
+			out = append(out, stretch{at, min(at+n/blocks, steps)})
 		}
 	}
 	for _, b := range out {
@@ -242,9 +242,6 @@ type stepPlan struct {
 
 // block looks at some steps: looked up in parallel, and counted in their order.
 func (p *prophet) block(ctx context.Context, b stretch) error {
-	if p.engine.tiles != nil {
-		p.cache = newTileForecast(p.engine.tiles.bound)
-	}
 	g, ctx := errgroup.WithContext(ctx)
 	workers := p.engine.options.Workers
 	ordered := make(chan *stepPlan, 2*workers)
@@ -283,7 +280,7 @@ func (p *prophet) block(ctx context.Context, b stretch) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			p.step(sp, sp.step >= b.count)
+			p.step(sp)
 		}
 		return nil
 	})
@@ -313,7 +310,7 @@ func (p *prophet) look(ctx context.Context, step int64) ([]RowPlan, error) {
 }
 
 // step counts a step.
-func (p *prophet) step(s *stepPlan, counts bool) {
+func (p *prophet) step(s *stepPlan) {
 	var all Work
 	for i := range s.rows {
 		r := &s.rows[i]
@@ -321,9 +318,6 @@ func (p *prophet) step(s *stepPlan, counts bool) {
 			continue
 		}
 		w := p.row(r)
-		if !counts {
-			continue
-		}
 		all.add(w)
 		if r.Err != nil && p.out.FirstBad == "" {
 			p.out.FirstBad = r.Error
@@ -331,10 +325,12 @@ func (p *prophet) step(s *stepPlan, counts bool) {
 		p.out.Sources[p.engine.leaves[r.Draw.Dataset].number].add(w)
 	}
 	p.done++
-	if counts {
-		p.out.Examined++
-		p.out.Total.add(all)
-		p.out.Most.max(all)
+	p.out.Examined++
+	p.out.Total.add(all)
+	p.out.Most.max(all)
+	if p.done == p.total-p.total/4 {
+		p.early = p.out.Total
+		p.earlySources = slices.Clone(p.out.Sources)
 	}
 	if p.options.Progress != nil {
 		p.options.Progress(p.done, p.total)
@@ -392,15 +388,28 @@ func (p *prophet) holds(a *AssetPlan) {
 func (p *prophet) finish() {
 	f := &p.out
 	f.Memory.Worker = p.worker
-	f.Mean = f.Total.times(1 / float64(max(f.Examined, 1)))
-	if f.Examined == f.Steps {
-		return
+	if f.Examined < f.Steps {
+		factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
+		for i := range f.Sources {
+			f.Sources[i].Work = p.scaled(f.Sources[i].Work, p.earlySources[i].Work, factor)
+		}
+		f.Total = p.scaled(f.Total, p.early, factor)
 	}
-	factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
-	f.Total = f.Total.times(factor)
-	for i := range f.Sources {
-		f.Sources[i].Work = f.Sources[i].times(factor)
+	f.Mean = f.Total.times(1 / float64(f.Steps))
+}
+
+// scaled returns the work of an epoch that has so many times the rows. At first no tile is there: what is read and decoded
+// goes on like in the last quarter.
+func (p *prophet) scaled(all, early Work, factor float64) Work {
+	out := all.times(factor)
+	if p.cache == nil || all.Rows == early.Rows {
+		return out
 	}
+	more := float64(all.Rows) * (factor - 1) / float64(all.Rows-early.Rows)
+	on := func(all, early int64) int64 { return all + int64(more*float64(all-early)+0.5) }
+	out.Requests, out.Bytes = on(all.Requests, early.Requests), on(all.Bytes, early.Bytes)
+	out.Chunks, out.Decoded = on(all.Chunks, early.Chunks), on(all.Decoded, early.Decoded)
+	return out
 }
 
 // rows returns the rows of the rank in an epoch.

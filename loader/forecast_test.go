@@ -139,6 +139,9 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 				if got := epochOf(t, e, c, ranks); got != f.Total.counted() {
 					t.Errorf("the run did %+v, the forecast was %+v", got, f.Total.counted())
 				}
+				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 || e.tiles != nil && e.tiles.held > m.Tiles {
+					t.Errorf("the run took %d bytes, the forecast was %+v", e.memory.taken, m)
+				}
 				if f.Total.Requests == 0 || f.Total.Chunks == 0 || f.Examined != f.Steps {
 					t.Errorf("a forecast of %+v", f)
 				}
@@ -216,6 +219,28 @@ func TestForecastOfSomeSteps(t *testing.T) {
 				t.Errorf("%s: %+v of some, %+v of all", name, some.Total, all.Total)
 				break
 			}
+		}
+	}
+}
+
+// TestForecastOfTilesFromAPart: tiles that are there after the first steps are not counted again for the steps that stand for
+// others, and those that have to make room are.
+func TestForecastOfTilesFromAPart(t *testing.T) {
+	spec := fixedSpecs()["tiles"]
+	spec.BadSamples, spec.Sampler.PerAsset, spec.Sampler.Pool = BadSkip, 200, 8
+	for _, bound := range []int64{0, 20_000, 1 << 30} {
+		e, _ := openCounted(t, spec, sampledTables(), Options{Workers: 2})
+		e.tiles.bound = bound
+		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if near := float64(some.Total.Chunks) / float64(all.Total.Chunks); near < 0.75 || near > 1.33 || some.Examined > all.Steps/4 {
+			t.Errorf("bound %d: %d steps say %+v, %d say %+v", bound, some.Examined, some.Total, all.Examined, all.Total)
 		}
 	}
 }

@@ -39,8 +39,8 @@ headers that a catalog does not hold is not counted.
 
 The figures are exact where all steps were looked at and no sample is bad. With shared tiles they are
 for the first epoch of an engine: requests and bytes are exact for one worker, and decoded chunks for any
-number as long as no tile has to make room. Of an epoch of more than --sample samples some stretches stand
-for all. With --world N, one rank of N that has an engine for itself is counted.`,
+number as long as no tile has to make room. Of an epoch of more than --sample samples some stretches
+stand for all. With --world N, one rank of N that has an engine for itself is counted.`,
 		Example: `  chaski plan --batch 2 --window 64x64 --per-asset 4 chips/
   chaski plan --json spec.json`,
 		Args: exactlyOne("SPEC.json or DATASET"),
