@@ -5,7 +5,8 @@
 #            `make interop` and `make soak-frames` make their environments from it and need
 #            3.12 or newer.
 # FUZZTIME   time of each fuzz target, e.g. 1m
-# SOAKTIME   time of the training runs of `make soak`
+# SOAKTIME   time of the first part of the training soak
+# SOAKFLAGS  further flags of it, such as --only histories (see scripts/soak.py --help)
 # SOAKCOUNT  damaged frames of `make soak`
 
 PYTHON ?=
@@ -13,6 +14,7 @@ GO ?= go
 FUZZTIME ?= 5s
 SOAKTIME ?= 10m
 SOAKCOUNT ?= 5000000
+SOAKFLAGS ?=
 
 SHELL := bash
 .SHELLFLAGS := -eu -o pipefail -c
@@ -110,9 +112,9 @@ govulncheck: ## known vulnerabilities in what the code calls (asks the Go vulner
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
 	$(or $(PYTHON),python3) scripts/interop.py --soak $(SOAKCOUNT)
-soak-training: build-default env ## SOAKTIME of training runs over servers that are killed and restarted
+soak-training: build-default env ## training runs over trainers and servers that are killed; 100,000 steps that leave nothing behind
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
-	$(PY) scripts/soak.py --time $(SOAKTIME)
+	$(PY) scripts/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
 .PHONY: conformance
 conformance: build-default ## bin/chaski against the conformance corpus, where it lies beside the checkout

@@ -197,6 +197,7 @@ func (r *assetReader) decode(samples, stored []byte, x *chunk.Index, i, y1 int) 
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
 	r.clock.Lap(StagePredictor)
+	r.clock.decoded(len(samples))
 	return nil
 }
 

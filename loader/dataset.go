@@ -34,6 +34,7 @@ type dataset struct {
 	remote  bool           // some of its files are not local
 	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
 	weights *weights
+	rows    []uint32    // that count; nil for all
 	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
 	chosen  bool        // digest has something
 }
@@ -160,6 +161,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 			return none, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", d.table.Len()), d.source.Source)
 		}
 	}
+	d.rows = rows
 	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {
 		return none, err
 	}

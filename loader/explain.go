@@ -41,6 +41,8 @@ type AssetPlan struct {
 	// are decoded. Those of the asset's mask follow.
 	Runs   []RangePlan `json:"runs"`
 	Chunks []ChunkPlan `json:"chunks"`
+
+	gap int64 // over which ranges of the file are read as one
 }
 
 // RangePlan is a range of a file's bytes.
@@ -56,6 +58,8 @@ type ChunkPlan struct {
 	Off     int64 `json:"off"`
 	Len     int64 `json:"len"`     // 0 for a sparse chunk
 	Decoded int   `json:"decoded"` // bytes
+
+	sparse bool
 }
 
 // Explain returns what the rows of a ticket are made of, without reading a pixel. What is wrong with a sample
@@ -97,17 +101,47 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 	if r.ID, err = d.table.ID(ctx, draw.Row); err != nil {
 		return fail(err)
 	}
+	// As the run does: all of a sample is read whatever of it fails, but of a substitute nothing after that.
 	var plan chunk.RunPlan
+	note := func(err error) (stop bool, _ error) {
+		if fault.KindOf(err) == 0 {
+			return true, err
+		}
+		if r.Err == nil || r.Err.Error() > err.Error() {
+			r.Err, r.Error = err, fault.Line(err)
+		}
+		return draw.Attempt > 0, nil
+	}
 	for step := range max(d.steps, 1) {
 		at := e.rowOf(&draw, step)
 		for i, f := range d.rasters {
 			p := AssetPlan{Field: f.Name, Step: step, Row: at}
 			if at >= 0 {
 				if err := e.explainAsset(ctx, d, &draw, i, &p, &plan); err != nil {
-					return fail(err)
+					if stop, err := note(err); stop {
+						return r, err
+					}
+					continue
 				}
 			}
 			r.Assets = append(r.Assets, p)
+		}
+	}
+	for _, v := range d.values {
+		for step := range max(d.steps, 1) {
+			at := e.rowOf(&draw, step)
+			if at < 0 {
+				continue
+			}
+			val, err := d.table.Value(ctx, v.column, at)
+			if err == nil {
+				err = v.check(val)
+			}
+			if err != nil {
+				if stop, err := note(err); stop {
+					return r, err
+				}
+			}
 		}
 	}
 	return r, nil
@@ -126,14 +160,13 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = shuffle.Box{Y: win.y, X: win.x, H: win.h, W: win.w}
 	in := win.inside(a.Index.Height, a.Index.Width)
-	gap, err := e.gap(ctx, a)
-	if err != nil {
+	if p.gap, err = e.gap(ctx, a); err != nil {
 		return err
 	}
-	p.add(a.Index, in, f.bands, plan, gap, false)
+	p.add(a.Index, in, f.bands, plan, false)
 	if m := a.Index.Mask; m != nil && f.final.nodata {
 		in.B0, in.B1 = 0, 1
-		p.add(m, in, nil, plan, gap, true)
+		p.add(m, in, nil, plan, true)
 	}
 	return nil
 }
@@ -152,17 +185,17 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 }
 
 // add notes the chunks of an index that a box needs.
-func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, gap int64, mask bool) {
-	plan.Reset(x, box, bands, gap, maxRun)
+func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
+	plan.Reset(x, box, bands, p.gap, maxRun)
 	for _, run := range plan.Runs {
 		p.Runs = append(p.Runs, RangePlan{run.Off, run.Len})
 		for _, i := range run.Chunks {
 			at := x.Place(i)
-			p.Chunks = append(p.Chunks, ChunkPlan{i, mask, at.Off, at.Len, x.StoredBytes(i)})
+			p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len, Decoded: x.StoredBytes(i)})
 		}
 	}
 	for _, i := range plan.Sparse {
-		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
+		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i), sparse: true})
 	}
 }
 

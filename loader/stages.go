@@ -39,6 +39,8 @@ type Stages struct {
 	total atomic.Int64            // ns, of the clocks that have stopped
 	sent  atomic.Int64            // ns
 	rows  atomic.Int64
+
+	decodes decodedChunks
 }
 
 // Spent returns the time of all workers in a stage, without what they are in the middle of.

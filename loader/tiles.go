@@ -176,8 +176,10 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 		case <-ctx.Done():
 			return ctx.Err()
 		}
+		r.clock.Lap(StageWait)
 		if !w.t.failed {
 			to.put(x, w.i, w.t.samples)
+			r.clock.Lap(StageScatter)
 			continue
 		}
 		// Whoever had it failed, perhaps for reasons of its own.
@@ -217,6 +219,7 @@ func (r *assetReader) own(x *chunk.Index, w *want, off int64, y1 int, to sink) e
 	r.share.tiles.finish(w.t, false)
 	w.open = false
 	to.put(x, w.i, w.t.samples)
+	r.clock.Lap(StageScatter)
 	return nil
 }
 

@@ -358,7 +358,11 @@ func (p *Pending) settle(r *assetReader) error {
 
 // atRow says of which sample an error is.
 func (p *Pending) atRow(k int, err error) error {
-	return fmt.Errorf("%ssample %d at position %d of epoch %d: %w", p.engine.sourceOf(&p.draws[k]), p.batch.Samples[k], p.batch.Positions[k], p.ticket.Epoch, err)
+	d := p.draws[k]
+	return &SampleError{
+		Source: p.engine.leaves[d.Dataset].name, Draw: d, Epoch: p.ticket.Epoch, Position: p.batch.Positions[k], Err: err,
+		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), p.batch.Samples[k], p.batch.Positions[k], p.ticket.Epoch, err),
+	}
 }
 
 // sourceOf returns "source NAME: " where there are several.

@@ -88,6 +88,9 @@ type Options struct {
 	DrainTimeout time.Duration
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
+	// Bad, if it is not nil, gets every batch with bad rows before it is sent, or else the *loader.SampleError
+	// that a ticket ended with. It is called from several goroutines.
+	Bad func(e Engine, b *loader.Batch, err *loader.SampleError)
 	// Metrics gets the server's metrics. Default: none.
 	Metrics prometheus.Registerer
 }

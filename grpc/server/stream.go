@@ -208,6 +208,7 @@ func (s *stream) answer(o *order) error {
 		start := time.Now()
 		b, o.err = s.wait(o)
 		s.server.metrics.wait.Observe(time.Since(start).Seconds())
+		s.tellBad(o, b)
 	}
 	switch {
 	case s.ctx.Err() != nil:
@@ -226,6 +227,21 @@ func (s *stream) answer(o *order) error {
 		s.server.options.Logger.Warn("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
 	}
 	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
+}
+
+// tellBad tells of bad samples.
+func (s *stream) tellBad(o *order, b *loader.Batch) {
+	tell := s.server.options.Bad
+	if tell == nil {
+		return
+	}
+	var bad *loader.SampleError
+	switch {
+	case b != nil && len(b.Bad) > 0:
+		tell(o.entry.engine, b, nil)
+	case errors.As(o.err, &bad):
+		tell(o.entry.engine, nil, bad)
+	}
 }
 
 // wait waits for a batch, or until the call or the server ends.

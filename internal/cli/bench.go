@@ -157,9 +157,10 @@ func newBenchLoad(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load [flags] DATASET",
 		Short: "Measure batches in this process",
-		Long: `Measure the batches of a dataset (a catalog, table, folder, glob or file) in this process, as a Go
-program gets them: samples and MB of tensors a second, CPU time and allocations a sample (and a chunk) in
-the steady state, the consumer's waits for a batch, and the most memory that was resident.`,
+		Long: `Measure the batches of a dataset (a catalog, table, folder, glob or file; or SPEC.json, as Python's
+loader.spec gives it) in this process, as a Go program gets them: samples and MB of tensors a second,
+CPU time and allocations a sample (and a chunk) in the steady state, the consumer's waits for a batch,
+and the most memory that was resident.`,
 		Example: `  chaski bench load --batch 4 --rounds 2 --seconds 0.1 chips/
   chaski bench load --batch 4 --window 32x32 --normalize mean_std --stats stats.json --rounds 2 --seconds 0.1 --json chips/`,
 		Args: exactlyOne("DATASET"),
@@ -170,7 +171,7 @@ the steady state, the consumer's waits for a batch, and the most memory that was
 			if prefetch < 1 || memory < 1 {
 				return usagef("--prefetch and --memory are at least 1")
 			}
-			spec, err := d.spec(args[0])
+			spec, err := d.specOf(args[0])
 			if err != nil {
 				return err
 			}
@@ -210,7 +211,7 @@ have the package chaski; --python-path puts a folder with it before its PYTHONPA
 				return err
 			}
 			var err error
-			if o.Spec, err = d.spec(args[0]); err != nil {
+			if o.Spec, err = d.specOf(args[0]); err != nil {
 				return err
 			}
 			if o.Engine == "" {

@@ -1,14 +1,17 @@
 package cli
 
 import (
+	"context"
 	"fmt"
 	"math"
+	"path/filepath"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/bench"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/stats"
 )
@@ -33,9 +36,12 @@ type datasetFlags struct {
 	perVisit  int
 	pool      int64
 	augment   string
+
+	set *pflag.FlagSet // that the flags are in
 }
 
 func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
+	f.set = fl
 	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
 	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
 	fl.IntVar(&f.batch, "batch", batch, "samples a batch")
@@ -58,6 +64,31 @@ func (f *datasetFlags) addArithmetic(fl *pflag.FlagSet) {
 	fl.StringVar(&f.dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16 or uint8")
 	fl.StringVar(&f.normalize, "normalize", "", "mean_std, min_max or percentile, from --stats (default: none)")
 	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with lists \"mean\" and \"std\"")
+}
+
+// datasetNames are the flags that a spec in a file leaves no room for.
+var datasetNames = []string{"field", "bands", "batch", "window", "per-asset", "shuffle", "seed", "bad-samples", "layout", "dtype", "normalize", "stats"}
+
+// specOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
+// the flags.
+func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
+	if !strings.EqualFold(filepath.Ext(path), ".json") {
+		return f.spec(path)
+	}
+	for _, name := range datasetNames {
+		if f.set.Changed(name) {
+			return loader.Spec{}, usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
+		}
+	}
+	b, err := readWhole(context.Background(), path)
+	if err != nil {
+		return loader.Spec{}, fault.WithFile(err, path)
+	}
+	s, err := loader.ParseSpec(b)
+	if err != nil {
+		return s, fault.WithFile(fault.Wrap(fault.Corrupt, "spec", fault.NoOffset, err), path)
+	}
+	return s, nil
 }
 
 // spec makes the spec of a run. Its errors are of usage, or of the file of statistics.

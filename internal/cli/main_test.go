@@ -386,6 +386,7 @@ func workplace(t *testing.T) string {
 		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip,
 		"scene.tif": scene, "predictions.npy": windows, "scores.npy": windows,
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
+		"spec.json":  []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5, "fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),
 	} {
 		p := filepath.Join(dir, name)
 		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
@@ -404,7 +405,30 @@ func workplace(t *testing.T) string {
 	if r := chaski(t.Context(), "index", "--format", "parquet", "-o", "train.parquet", "chips"); r.code != 0 {
 		t.Fatal(r.err)
 	}
+	writeState(t, "spec.json", "state.json", 2)
 	return dir
+}
+
+// writeState writes the state of a run of a spec after some samples of its second epoch.
+func writeState(t *testing.T, spec, name string, samples int64) {
+	t.Helper()
+	r := chaski(t.Context(), "plan", "--json", spec)
+	var p struct{ Spec string }
+	if r.code != 0 || json.Unmarshal([]byte(r.out), &p) != nil {
+		t.Fatal(r)
+	}
+	b, err := os.ReadFile(spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var s struct{ Seed uint64 }
+	if err := json.Unmarshal(b, &s); err != nil {
+		t.Fatal(err)
+	}
+	state := fmt.Sprintf(`{"version": 1, "spec": %q, "seed": %d, "epoch": 1, "samples": %d}`, p.Spec, s.Seed, samples)
+	if err := os.WriteFile(name, []byte(state), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // commands are all commands, the built-in ones left out.

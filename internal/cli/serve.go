@@ -39,6 +39,7 @@ type serveFlags struct {
 	grace     time.Duration
 	logLevel  string
 	stages    string
+	bad       string // the list of bad samples
 }
 
 func newServe(s streams) *cobra.Command {
@@ -59,7 +60,8 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 		Example: `  chaski serve --root chips
   chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
   chaski serve --root s3://bucket/chips
-  chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447`,
+  chaski serve --listen 127.0.0.1:0 --root chips --metrics 127.0.0.1:9447
+  chaski serve --listen 127.0.0.1:0 --root chips --quarantine bad.jsonl`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), s) },
 	}
@@ -77,6 +79,7 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes: the parent process is gone")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	fl.StringVar(&f.bad, "quarantine", "", "`FILE` that bad samples are appended to, as lines of JSON: see 'chaski quarantine' (default: none)")
 	fl.StringVar(&f.stages, "stages", "", "`FILE` that gets, as JSON, where the workers' time went, when the server has stopped (default: what\n"+bench.StagesVariable+" names, or off)")
 	return cmd
 }
@@ -119,6 +122,11 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 
+	bad, err := openQuarantine(f.bad, log)
+	if err != nil {
+		return err
+	}
+	defer bad.close()
 	opener := newOpener(f.redirects)
 	defer opener.Close()
 	registry := prometheus.NewRegistry()
@@ -130,6 +138,7 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 			Stages: stages, Opener: opener,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
+		Bad: bad.hook(),
 	})
 	if err != nil {
 		return usage(err)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
 from chaski._payload import BadRow
+from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server, Transport
 from chaski._sources import (
@@ -116,6 +117,7 @@ class Loader:
         options: RunOptions,
         reuse: bool,
         release: Callable[[], None],
+        quarantine: str | os.PathLike[str] | None = None,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
         self._pid = os.getpid()
@@ -147,6 +149,10 @@ class Loader:
                 raise SpecError(
                     f"an epoch of {d.samples} samples has no whole batch of {self.batch_size}"
                 )
+            self._list: Quarantine | None = None
+            if quarantine is not None:
+                self._list = Quarantine(quarantine, d.fingerprint)
+                self._close_list = weakref.finalize(self, self._list.close)
         except BaseException:
             self._close()
             raise
@@ -292,12 +298,17 @@ class Loader:
     def _yielded(self, batch: Batch) -> None:
         self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
+        if self._list is not None and batch.bad:
+            replaced = self.spec.get("bad_samples") == "replace"
+            self._list.rows(batch.bad, batch["sample"], replaced)
 
     def _finished(self) -> None:
         self._epoch, self._step, self._begun = self._epoch + 1, 0, False
 
-    def _failed(self) -> None:
+    def _failed(self, e: BaseException) -> None:
         self._begun = False
+        if self._list is not None and isinstance(e, Error):
+            self._list.error(e)
 
     def set_epoch(self, epoch: int) -> None:
         """Makes `epoch` the next one to be iterated, from its start.
@@ -353,6 +364,8 @@ class Loader:
     def close(self) -> None:
         """Ends the iteration and gives the engine back. Batches that were received stay valid."""
         self._end_run()
+        if self._list is not None:
+            self._close_list()
         self._close()
 
     def __enter__(self) -> Loader:
@@ -435,8 +448,8 @@ class _Epoch(Iterator[Batch]):
             batch = self._run.next()
             if batch is not None:
                 loader._check_bad(batch)
-        except BaseException:
-            loader._failed()
+        except BaseException as e:
+            loader._failed(e)
             self.close()
             raise
         if batch is None:
@@ -485,6 +498,7 @@ def load(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
     prefetch: int = 3,
@@ -543,6 +557,8 @@ def load(
             everywhere. What was met is in `Loader.bad`.
         max_bad: bad samples of an epoch after which an error is raised; every rank counts its own.
         max_bad_rate: the same, as a share of the rank's samples of an epoch.
+        quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
+            --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.
         world_size: number of ranks.
         prefetch: batches asked for ahead.
@@ -606,6 +622,7 @@ def load(
         world_size=world_size,
         options=RunOptions(prefetch, timeout, 0, _native(wire, spec), max_batch_bytes, transport),
         reuse=reuse,
+        quarantine=quarantine,
         release=lambda: _engine.release(engine),
     )
 
@@ -640,6 +657,7 @@ def connect(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
     prefetch: int = 3,
@@ -690,6 +708,7 @@ def connect(
         bad_samples: see `load`.
         max_bad: see `load`.
         max_bad_rate: see `load`.
+        quarantine: see `load`.
         rank: see `load`.
         world_size: see `load`.
         prefetch: see `load`.
@@ -753,6 +772,7 @@ def connect(
             prefetch, timeout, retries, _native(wire, spec), max_batch_bytes, transport, hedge
         ),
         reuse=reuse,
+        quarantine=quarantine,
         release=close,
     )
 

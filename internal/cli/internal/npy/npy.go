@@ -32,6 +32,11 @@ func Header(d chunk.DType, shape []int) ([]byte, error) {
 	if !ok {
 		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset, "NumPy has no dtype for %s; --format raw writes its bytes", d)
 	}
+	return HeaderOf(name, shape)
+}
+
+// HeaderOf is Header for a type by its name in NumPy's array protocol, such as "|b1" or "<U12".
+func HeaderOf(name string, shape []int) ([]byte, error) {
 	var dims strings.Builder
 	for _, n := range shape {
 		fmt.Fprintf(&dims, "%d, ", n)

@@ -1,0 +1,86 @@
+package npy
+
+import (
+	"archive/zip"
+	"encoding/binary"
+	"fmt"
+	"io"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Zip writes an .npz file: a ZIP archive of stored .npy files, as numpy.savez makes it. The same members
+// make the same bytes.
+type Zip struct{ zip *zip.Writer }
+
+// NewZip begins a file.
+func NewZip(w io.Writer) *Zip { return &Zip{zip.NewWriter(w)} }
+
+// Array adds an array of little-endian elements in C order. Elements that NumPy has no type for, but a size, such
+// as those of bfloat16, are written as so many bytes ("|V2").
+func (z *Zip) Array(name string, d chunk.DType, shape []int, data []byte) error {
+	head, err := Header(d, shape)
+	if fault.KindOf(err) == fault.Unsupported && d.Size() > 0 {
+		head, err = HeaderOf(fmt.Sprintf("|V%d", d.Size()), shape)
+	}
+	return z.member(name, head, data, err)
+}
+
+// Bools adds an array of booleans.
+func (z *Zip) Bools(name string, v []bool) error {
+	data := make([]byte, len(v))
+	for i, b := range v {
+		if b {
+			data[i] = 1
+		}
+	}
+	head, err := HeaderOf("|b1", []int{len(v)})
+	return z.member(name, head, data, err)
+}
+
+// maxTexts bounds an array of texts in bytes: NumPy pads them all to the longest.
+const maxTexts = 1 << 30
+
+// Texts adds an array of texts ("<U"). Bytes that are no UTF-8 become U+FFFD.
+func (z *Zip) Texts(name string, shape []int, v []string) error {
+	longest := 1
+	for _, s := range v {
+		longest = max(longest, utf8.RuneCountInString(s))
+	}
+	if int64(longest)*4*int64(len(v)) > maxTexts {
+		return fault.New(fault.Limit, "npz "+name, fault.NoOffset, "%d texts of up to %d characters are over %d bytes", len(v), longest, maxTexts)
+	}
+	data := make([]byte, 4*longest*len(v))
+	for i, s := range v {
+		at := data[4*longest*i:]
+		for _, r := range s {
+			binary.LittleEndian.PutUint32(at, uint32(r))
+			at = at[4:]
+		}
+	}
+	head, err := HeaderOf(fmt.Sprintf("<U%d", longest), shape)
+	return z.member(name, head, data, err)
+}
+
+func (z *Zip) member(name string, head, data []byte, err error) error {
+	if err != nil {
+		return err
+	}
+	return z.File(name+".npy", head, data)
+}
+
+// File adds a member of any kind.
+func (z *Zip) File(name string, parts ...[]byte) error {
+	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
+	for _, p := range parts {
+		if err == nil {
+			_, err = w.Write(p)
+		}
+	}
+	return err
+}
+
+// Close ends the file. The writer below stays open.
+func (z *Zip) Close() error { return z.zip.Close() }

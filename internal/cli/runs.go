@@ -1,0 +1,163 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"os"
+	"strings"
+	"text/tabwriter"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// runFlags describe a run, for the commands that look at one: its spec and the engine's settings.
+type runFlags struct {
+	data     datasetFlags
+	workers  int
+	memory   int64
+	cache    int64
+	maxChunk int
+	json     bool
+}
+
+func (f *runFlags) add(cmd *cobra.Command) {
+	fl := cmd.Flags()
+	f.data.add(fl, 32, true)
+	f.data.addArithmetic(fl)
+	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
+	fl.Int64Var(&f.memory, "memory", loader.DefaultMemoryBytes, "memory of all batches together, in bytes")
+	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept, in bytes")
+	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+}
+
+func (f *runFlags) addJSON(fl *pflag.FlagSet, what string) {
+	fl.BoolVar(&f.json, "json", false, what)
+}
+
+// options are those of the engine.
+func (f *runFlags) options() (loader.Options, error) {
+	if f.workers < 0 || f.workers > 4096 || f.memory < 1 || f.cache < 1 || f.maxChunk < 1 {
+		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory, --cache and --max-chunk are at least 1 byte")
+	}
+	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk}, nil
+}
+
+// open opens the dataset of a run.
+func (f *runFlags) open(ctx context.Context, path string, change func(*loader.Spec, *loader.Options)) (*loader.Engine, error) {
+	o, err := f.options()
+	if err != nil {
+		return nil, err
+	}
+	spec, err := f.data.specOf(path)
+	if err != nil {
+		return nil, err
+	}
+	if change != nil {
+		change(&spec, &o)
+	}
+	e, err := loader.Open(ctx, spec, o)
+	return e, usage(err)
+}
+
+// stepFlags name a step of a run and a rank.
+type stepFlags struct {
+	state       string
+	epoch       uint64
+	step, back  int64
+	rank, world int
+}
+
+func (f *stepFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: the step is the one that follows it")
+	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, in place of a state")
+	fl.Int64Var(&f.step, "step", 0, "the step of the epoch, from 0, in place of a state")
+	fl.Int64Var(&f.back, "back", 0, "so many steps before: 1 is the last step that a state counts")
+	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows are taken")
+	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: all of its rows)")
+}
+
+// stepAt is a step of a run.
+type stepAt struct {
+	Epoch  uint64         `json:"epoch"`
+	Step   int64          `json:"step"`
+	Rank   int            `json:"rank"`
+	World  int            `json:"world"`
+	Ticket shuffle.Ticket `json:"ticket"`
+}
+
+// at returns the step that the flags name.
+func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
+	spec, steps := e.Spec(), e.Steps()
+	s := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
+	named := fl.Changed("epoch") || fl.Changed("step")
+	switch {
+	case f.world < 1 || f.rank < 0 || f.rank >= f.world:
+		return s, usagef("--rank %d of --world %d", f.rank, f.world)
+	case steps == 0:
+		return s, usagef("an epoch of %d samples has no whole batch of %d", e.Len(), spec.BatchSize)
+	case f.back < 0 || f.step < 0:
+		return s, usagef("--step and --back are at least 0")
+	case f.state != "" && named:
+		return s, usagef("--state and --epoch or --step exclude each other")
+	case f.state != "":
+		b, err := os.ReadFile(f.state)
+		if err != nil {
+			return s, fileError(f.state, err)
+		}
+		state, err := shuffle.ParseState(b)
+		if err == nil {
+			s.Epoch = state.Epoch
+			s.Step, err = loader.CheckState(state, e.Hash(), e.Len(), spec)
+		}
+		if err != nil {
+			return s, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
+		}
+		if s.Step >= steps && f.back == 0 { // the end of an epoch is the begin of the next
+			s.Epoch, s.Step = s.Epoch+1, 0
+		}
+	}
+	for ; f.back > s.Step && s.Epoch > 0; s.Epoch-- {
+		if f.back-s.Step > 1<<40 {
+			break
+		}
+		s.Step += steps
+	}
+	if s.Step -= f.back; s.Step < 0 || s.Step >= steps {
+		return s, usagef("there is no step %d: an epoch has %d", s.Step, steps)
+	}
+	s.Ticket = shuffle.StepTicket(s.Epoch, s.Step, spec.BatchSize, f.rank, f.world)
+	return s, nil
+}
+
+// byteSize writes a number of bytes for people.
+func byteSize(n int64) string {
+	const units = "kMGTPE"
+	if n < 1000 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, i := float64(n)/1000, 0
+	for ; math.Round(v*10) >= 10000 && i < len(units)-1; i++ {
+		v /= 1000
+	}
+	return fmt.Sprintf("%.1f %cB", v, units[i])
+}
+
+// writeTable writes lines of cells in columns, the first one to the left and the others to the right.
+func writeTable(s streams, rows [][]string) error {
+	w := tabwriter.NewWriter(s.out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	width := 0
+	for _, r := range rows {
+		width = max(width, utf8.RuneCountInString(r[0]))
+	}
+	for _, r := range rows {
+		fmt.Fprintf(w, "%-*s\t%s\t\n", width, r[0], strings.Join(r[1:], "\t"))
+	}
+	return w.Flush()
+}

@@ -1,0 +1,261 @@
+package cli
+
+import (
+	"archive/zip"
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// specFile writes a spec of the folder chips, with windows, a mask of validity and a text that rides along.
+func specFile(t *testing.T, name, bad string) loader.Spec {
+	t.Helper()
+	text := fmt.Sprintf(`{"version": 1, "source": "labelled.csv", "batch_size": 5, "shuffle": true, "seed": 8, "bad_samples": %q, "augment": "flips",
+		"fields": [{"name": "image", "column": "path", "dtype": "float32", "normalize": {"scale": [0.5], "offset": [1]}, "validity": "there"},
+			{"name": "half", "column": "path", "dtype": "bfloat16"}, {"name": "label", "column": "label"}, {"name": "what", "column": "what"}],
+		"sampler": {"kind": "random_window", "height": 40, "width": 24, "per_asset": 5}}`, bad)
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile("labelled.csv", []byte("path,label,what\nchips/a.tif,3,wáter\nchips/b.tif,4,\nchips/sub/c.tif,9,forest and more\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	spec, err := loader.ParseSpec([]byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return spec
+}
+
+// members returns the members of a ZIP archive.
+func members(t *testing.T, b []byte) map[string][]byte {
+	t.Helper()
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string][]byte{}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if out[f.Name], err = io.ReadAll(r); err != nil {
+			t.Fatal(err)
+		}
+		r.Close()
+	}
+	return out
+}
+
+// content returns the bytes behind the header of an .npy file.
+func content(npy []byte) []byte {
+	if len(npy) < 10 {
+		return nil
+	}
+	return npy[10+int(binary.LittleEndian.Uint16(npy[8:])):]
+}
+
+// TestReplayIsWhatTheRunGave: for every step of two epochs and any rank of 1 and 3, named by the state in front of it, by the
+// one behind it, and by its number, the file holds the bytes of a loader's batch.
+func TestReplayIsWhatTheRunGave(t *testing.T) {
+	workplace(t)
+	spec := specFile(t, "windows.json", loader.BadSkip)
+	if err := os.WriteFile("chips/b.tif", []byte("no TIFF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := loader.Open(t.Context(), spec, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for _, world := range []int{1, 3} {
+		rank := world - 1
+		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 2, Rank: rank, World: world})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer l.Close()
+		bad := 0
+		for n := int64(0); ; n++ {
+			before := l.State()
+			b, err := l.Next(t.Context())
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			bad += len(b.Bad)
+			for _, named := range [][]string{
+				stateArgs(t, "before.json", before), append(stateArgs(t, "after.json", l.State()), "--back", "1"),
+				{"--epoch", fmt.Sprint(n / e.Steps()), "--step", fmt.Sprint(n % e.Steps())},
+			} {
+				args := append([]string{"replay", "-o", "-", "--rank", fmt.Sprint(rank), "--world", fmt.Sprint(world)}, named...)
+				r := chaski(t.Context(), append(args, "windows.json")...)
+				if r.code != 0 {
+					t.Fatalf("%q: %s", args, r.err)
+				}
+				sameBatch(t, b, members(t, []byte(r.out)))
+			}
+			b.Release()
+		}
+		if bad == 0 {
+			t.Error("no bad row was met")
+		}
+	}
+}
+
+func stateArgs(t *testing.T, name string, s shuffle.State) []string {
+	t.Helper()
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(name, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return []string{"--state", name}
+}
+
+func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
+	t.Helper()
+	for _, x := range b.Tensors {
+		if data := content(got[x.Name+".npy"]); x.Kind == loader.Dense && !bytes.Equal(data, x.Data) {
+			t.Errorf("%s: %d bytes, want %d", x.Name, len(data), len(x.Data))
+		}
+	}
+	text := b.Tensor("what")
+	what := strings.ReplaceAll(string(content(got["what.npy"])), "\x00", "")
+	if want := strings.ReplaceAll(string(text.Data), "á", "\xe1"); what != want {
+		t.Errorf("texts: %q, want %q", what, want)
+	}
+	for name, v := range map[string][]int64{"position": b.Positions, "sample": b.Samples} {
+		for i, n := range v {
+			if data := content(got[name+".npy"]); len(data) != 8*len(v) || int64(binary.LittleEndian.Uint64(data[8*i:])) != n {
+				t.Errorf("%s: % x, want %v", name, data, v)
+			}
+		}
+	}
+	for i, ok := range b.Valid {
+		if data := content(got["valid.npy"]); len(data) != len(b.Valid) || data[i] == 1 != ok {
+			t.Errorf("valid: %v, want %v", data, b.Valid)
+		}
+	}
+	var note replayed
+	if err := json.Unmarshal(got["step.json"], &note); err != nil || len(note.Bad) != len(b.Bad) || note.Epoch != b.Epoch || note.Ticket.First != b.First {
+		t.Errorf("step.json: %s, %v", got["step.json"], err)
+	}
+}
+
+// TestExplainIsTheStep: rows are those of the batch, and bytes and chunks those that reading it took.
+func TestExplainIsTheStep(t *testing.T) {
+	workplace(t)
+	spec := specFile(t, "windows.json", loader.BadReplace)
+	if err := os.WriteFile("chips/b.tif", []byte("no TIFF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	e, err := loader.Open(t.Context(), spec, loader.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	for step := range e.Steps() {
+		r := chaski(t.Context(), "explain", "--json", "--time", "--epoch", "1", "--step", fmt.Sprint(step), "windows.json")
+		var got explainReport
+		if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 {
+			t.Fatal(r, err)
+		}
+		b, err := e.Start(t.Context(), shuffle.StepTicket(1, step, 5, 0, 1), false).Wait(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunks := int64(0)
+		for i, row := range got.Rows {
+			last := row.RowPlan
+			for _, a := range last.Assets {
+				chunks += int64(len(a.Chunks))
+			}
+			for _, sub := range row.Instead {
+				last = sub
+				for _, a := range sub.Assets {
+					chunks += int64(len(a.Chunks))
+				}
+			}
+			if row.Position != b.Positions[i] || row.Position >= 0 && last.Draw.Sample != b.Samples[i] {
+				t.Errorf("step %d row %d: %+v", step, i, last)
+			}
+		}
+		if got.Time == nil || got.Time.Chunks != chunks || len(got.Time.Bad) != len(b.Bad) {
+			t.Errorf("step %d: %d chunks, %+v; %d bad", step, chunks, got.Time, len(b.Bad))
+		}
+		b.Release()
+	}
+	text := chaski(t.Context(), "explain", "--time", "--epoch", "1", "--step", "1", "windows.json")
+	for _, want := range []string{"epoch 1, step 1: positions from 5, 5 rows", "row 4: position 9", "image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode "} {
+		if !strings.Contains(text.out, want) {
+			t.Errorf("no %q in\n%s", want, text.out)
+		}
+	}
+}
+
+// TestSpecAndFlagsAreOne: a spec in a file and the flags that say the same are the same run.
+func TestSpecAndFlagsAreOne(t *testing.T) {
+	workplace(t)
+	text := `{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 4, "bad_samples": "skip",
+		"fields": [{"name": "image", "dtype": "float32"}], "sampler": {"kind": "random_window", "height": 20, "width": 30, "per_asset": 2}}`
+	if err := os.WriteFile("same.json", []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a := chaski(t.Context(), "plan", "same.json")
+	b := chaski(t.Context(), "plan", "--batch", "2", "--seed", "4", "--bad-samples", "skip", "--window", "20x30", "--per-asset", "2", "chips")
+	if a.code != 0 || a != b {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+	for _, want := range []string{"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was looked at"} {
+		if !strings.Contains(a.out, want) {
+			t.Errorf("no %q in\n%s", want, a.out)
+		}
+	}
+}
+
+func TestRunsUsage(t *testing.T) {
+	workplace(t)
+	for _, c := range []struct {
+		args string
+		code int
+		says string
+	}{
+		{"plan --batch 2 spec.json", 2, "--batch is for a dataset"},
+		{"plan none.json", 1, "none.json"},
+		{"plan stats.json", 1, "stats.json: spec: "},
+		{"plan --world 2 --rank 2 chips", 2, "--rank"},
+		{"plan", 2, "no SPEC.json or DATASET"},
+		{"explain --state state.json --step 1 spec.json", 2, "exclude each other"},
+		{"explain --step 99 spec.json", 2, "no step 99"},
+		{"explain --back 1 spec.json", 2, "no step -1"},
+		{"explain --state state.json chips", 1, "state.json: state: the state is of another run"},
+		{"explain --state spec.json spec.json", 1, "spec.json: state: "},
+		{"replay --state none.json spec.json", 1, "none.json"},
+		{"replay --workers -1 chips", 2, "--workers"},
+	} {
+		r := chaski(t.Context(), strings.Fields(c.args)...)
+		if r.code != c.code || !strings.Contains(r.err, c.says) {
+			t.Errorf("%s: exit %d, %s", c.args, r.code, r.err)
+		}
+	}
+	if left, _ := filepath.Glob("*.tmp"); slices.Contains(left, "step.npz") || len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -1,0 +1,192 @@
+package loader
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// SampleError is the error of a ticket that a sample ends: by the policy "error", or since no policy covers what is
+// wrong with it.
+type SampleError struct {
+	Source   string // its name; empty where there is one
+	Draw     shuffle.Draw
+	Epoch    uint64
+	Position int64
+	Err      error
+
+	text string
+}
+
+// Error says of which sample the error is.
+func (e *SampleError) Error() string { return e.text }
+
+// Unwrap returns Err.
+func (e *SampleError) Unwrap() error { return e.Err }
+
+// BadSample is a row of a dataset that cannot be read.
+type BadSample struct {
+	Source  string // the source's name; empty where there is one
+	Dataset string // where its table lies
+	Row     int64  // of the table
+	ID      string // see catalog.Table.ID
+	Err     error
+}
+
+// CheckOptions say how Check works.
+type CheckOptions struct {
+	// MaxBad bounds the bad samples that are listed. Default DefaultMaxBad.
+	MaxBad int
+	// Progress is called after every sample, from one goroutine at a time.
+	Progress func(done, total int64)
+}
+
+// DefaultMaxBad is the default of CheckOptions.MaxBad.
+const DefaultMaxBad = 100_000
+
+// CheckReport is what Check found.
+type CheckReport struct {
+	Samples int64       // rows that were read
+	Bad     int64       // those of them that cannot be
+	List    []BadSample // the first of those, by source and row
+}
+
+// Check reads every row that the spec uses, once and wholly, whatever windows a run takes of it: in the picked bands,
+// with masks and what rides along. Other rows are not looked at. An error is one that says nothing about a sample.
+func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
+	if o.MaxBad == 0 {
+		o.MaxBad = DefaultMaxBad
+	}
+	c := &check{engine: e, options: o}
+	for _, d := range e.sets {
+		n := d.table.Len()
+		if d.rows != nil {
+			n = int64(len(d.rows))
+		}
+		c.total += n
+		c.ends = append(c.ends, c.total)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	for range e.options.Workers {
+		g.Go(func() error { return c.work(ctx) })
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(c.list, func(a, b checked) int { return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.Row, b.Row)) })
+	r := &CheckReport{Samples: c.total, Bad: int64(c.bad)}
+	for _, b := range c.list[:min(len(c.list), o.MaxBad)] {
+		r.List = append(r.List, b.BadSample)
+	}
+	return r, nil
+}
+
+// check is a Check in progress.
+type check struct {
+	engine  *Engine
+	options CheckOptions
+	ends    []int64 // by set: the number of rows up to its end
+	total   int64
+	next    atomic.Int64
+
+	mu   sync.Mutex
+	done int64
+	bad  int
+	list []checked
+}
+
+type checked struct {
+	set int
+	BadSample
+}
+
+// work checks rows until there are none left.
+func (c *check) work(ctx context.Context) error {
+	r := newAssetReader(c.engine.options)
+	for {
+		i := c.next.Add(1) - 1
+		if i >= c.total {
+			return nil
+		}
+		set, _ := slices.BinarySearch(c.ends, i+1)
+		d := c.engine.sets[set]
+		if set > 0 {
+			i -= c.ends[set-1]
+		}
+		if d.rows != nil {
+			i = int64(d.rows[i])
+		}
+		err := c.row(ctx, r, d, i)
+		if err != nil && fault.KindOf(err) == 0 {
+			return err
+		}
+		c.note(ctx, set, i, err)
+	}
+}
+
+// note counts a row, and lists it if it is bad. Of more than are listed the first are kept, about.
+func (c *check) note(ctx context.Context, set int, row int64, err error) {
+	d, id := c.engine.sets[set], ""
+	if err != nil {
+		id, _ = d.table.ID(ctx, row) // a row without an id is told by its number
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		if c.bad++; len(c.list) < c.options.MaxBad {
+			c.list = append(c.list, checked{set, BadSample{d.name, d.source.Source, row, id, err}})
+		}
+	}
+	if c.done++; c.options.Progress != nil {
+		c.options.Progress(c.done, c.total)
+	}
+}
+
+// row reads a row wholly. Of several things that are wrong it returns the one that a run would.
+func (c *check) row(ctx context.Context, r *assetReader, d *dataset, row int64) error {
+	var worst error
+	note := func(err error) (goOn bool) {
+		if err != nil && (worst == nil || fault.KindOf(err) == 0 || worst.Error() > err.Error()) {
+			worst = err
+		}
+		return err == nil || fault.KindOf(err) != 0
+	}
+	draw := shuffle.Draw{Dataset: slices.Index(c.engine.leaves, d), Row: row}
+	for i := range d.rasters {
+		if !note(c.asset(ctx, r, d, &draw, i)) {
+			return worst
+		}
+	}
+	for _, v := range d.values {
+		val, err := d.table.Value(ctx, v.column, row)
+		if err == nil {
+			err = v.check(val)
+		}
+		if !note(err) {
+			return worst
+		}
+	}
+	return worst
+}
+
+// asset reads an asset of a row wholly.
+func (c *check) asset(ctx context.Context, r *assetReader, d *dataset, draw *shuffle.Draw, field int) error {
+	f := d.rasters[field]
+	a, err := d.table.Asset(ctx, f.column, draw.Row)
+	if err != nil {
+		return err
+	}
+	if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
+		return fault.WithFile(err, a.URI)
+	}
+	all := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
+	return r.read(ctx, a, all, f.bands, nowhere{}, nowhere{})
+}

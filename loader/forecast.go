@@ -1,0 +1,539 @@
+package loader
+
+import (
+	"container/list"
+	"context"
+	"fmt"
+	"slices"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// DefaultForecastSamples is how many samples a forecast looks at.
+const DefaultForecastSamples = 1 << 17
+
+// forecastBlocks is the number of stretches of an epoch that stand for all of it.
+const forecastBlocks = 16
+
+// ForecastOptions say for which run a forecast is.
+type ForecastOptions struct {
+	// Epoch is the one that is looked at.
+	Epoch uint64
+	// Rank of World has an engine for itself. Default: one engine has all rows of every step, in the order
+	// in which a single rank asks for them.
+	Rank, World int
+	// Prefetch is what LoaderOptions.Prefetch is. Default DefaultPrefetch.
+	Prefetch int
+	// Samples bounds the samples that are looked at; in an epoch of more, some steps stand for all. Default
+	// DefaultForecastSamples; below 0 there is no bound.
+	Samples int64
+	// Progress is called after every step, from one goroutine.
+	Progress func(done, total int64)
+}
+
+// Work is what batches cost.
+type Work struct {
+	// Rows are samples, without padding. Bad are those of them of which headers and tables say that they
+	// cannot be read; what takes their place counts, and they themselves only as far as they can be read.
+	Rows int64 `json:"rows"`
+	Bad  int64 `json:"bad"`
+	// Opens are assets opened, once for every window; Requests reads of pixels, after neighbouring chunks are joined,
+	// and Bytes what they read, with the gaps between them.
+	Opens    int64 `json:"opens"`
+	Requests int64 `json:"requests"`
+	Bytes    int64 `json:"bytes"`
+	// Needed are the chunks that windows touch, each for every window. Chunks are those that are decoded: fewer, where
+	// windows share decoded tiles. Decoded is the size of those in bytes; of the last rows of a chunk that no
+	// window needs some codecs leave out the work.
+	Needed  int64 `json:"needed"`
+	Chunks  int64 `json:"chunks"`
+	Decoded int64 `json:"decoded"`
+}
+
+func (w *Work) add(o Work) {
+	w.Rows += o.Rows
+	w.Bad += o.Bad
+	w.Opens += o.Opens
+	w.Requests += o.Requests
+	w.Bytes += o.Bytes
+	w.Needed += o.Needed
+	w.Chunks += o.Chunks
+	w.Decoded += o.Decoded
+}
+
+// max takes the greater of every figure.
+func (w *Work) max(o Work) {
+	w.Rows, w.Bad, w.Opens = max(w.Rows, o.Rows), max(w.Bad, o.Bad), max(w.Opens, o.Opens)
+	w.Requests, w.Bytes = max(w.Requests, o.Requests), max(w.Bytes, o.Bytes)
+	w.Needed, w.Chunks, w.Decoded = max(w.Needed, o.Needed), max(w.Chunks, o.Chunks), max(w.Decoded, o.Decoded)
+}
+
+// times returns the work by a factor.
+func (w Work) times(f float64) Work {
+	by := func(n int64) int64 { return int64(float64(n)*f + 0.5) }
+	return Work{by(w.Rows), by(w.Bad), by(w.Opens), by(w.Requests), by(w.Bytes), by(w.Needed), by(w.Chunks), by(w.Decoded)}
+}
+
+// SourceWork is the work for the samples of one source.
+type SourceWork struct {
+	Name   string `json:"name,omitempty"`
+	Source string `json:"source"`
+	Work
+}
+
+// MemoryNeed is the memory of a run in bytes.
+type MemoryNeed struct {
+	// Batch is one batch, and Batches how many there are at once: those in the making, as many as there is room
+	// for, and the one that the caller has.
+	Batch   int64 `json:"batch"`
+	Batches int   `json:"batches"`
+	// Tiles bounds the decoded tiles that windows share.
+	Tiles int64 `json:"tiles"`
+	// Worker is what one of Workers holds at most: the bytes of a run of chunks, and a decoded chunk.
+	Worker  int64 `json:"worker"`
+	Workers int   `json:"workers"`
+	// Catalog bounds the parsed headers and pages of tables.
+	Catalog int64 `json:"catalog"`
+}
+
+// Total returns the sum.
+func (m MemoryNeed) Total() int64 {
+	return m.Batch*int64(m.Batches) + m.Tiles + m.Worker*int64(m.Workers) + m.Catalog
+}
+
+// Forecast is what an epoch will cost.
+type Forecast struct {
+	Epoch   uint64 `json:"epoch"`
+	Samples int64  `json:"samples"` // of an epoch
+	Steps   int64  `json:"steps"`
+	Rank    int    `json:"rank"`
+	World   int    `json:"world"`
+	// Examined is the number of steps that were looked at. Total is scaled up where they are not all.
+	Examined int64 `json:"examined"`
+	// Evicted counts the tiles that had to make room for others: where there are any, it depends on the order in
+	// which workers come to them what is decoded again, and the figures are those of one worker.
+	Evicted int64 `json:"evicted"`
+	// Total is the work of the epoch; Mean and Most are those of a step, Most of one that was looked at.
+	Total   Work         `json:"total"`
+	Mean    Work         `json:"mean"`
+	Most    Work         `json:"most"`
+	Sources []SourceWork `json:"sources"`
+	Memory  MemoryNeed   `json:"memory"`
+	// FirstBad is why the first bad sample is one.
+	FirstBad string `json:"first_bad,omitempty"`
+}
+
+// Exact reports whether a run has exactly the requests, bytes and chunks of the forecast: all steps were looked at, and
+// no sample is bad. Of samples that share decoded tiles the chunks are exact where Evicted is 0, the rest
+// with one worker besides; and it holds for the first epoch that an engine gives, since the next begins with tiles that are there.
+func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 }
+
+// Forecast returns what an epoch costs, from headers, tables and the order alone: no pixel is read. Headers that the
+// catalog does not hold are read as a run would read them, and not counted.
+func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, error) {
+	if o.World == 0 {
+		o.World = 1
+	}
+	if o.Prefetch == 0 {
+		o.Prefetch = DefaultPrefetch
+	}
+	if o.Samples == 0 {
+		o.Samples = DefaultForecastSamples
+	}
+	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 {
+		return nil, fmt.Errorf("loader: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
+	}
+	p := &prophet{engine: e, options: o}
+	p.out = Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
+	for _, s := range e.Sources() {
+		p.out.Sources = append(p.out.Sources, SourceWork{Name: s.Name, Source: s.Source})
+	}
+	if p.out.Steps == 0 {
+		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch of %d", e.samples, e.spec.BatchSize)
+	}
+	if err := p.memory(); err != nil {
+		return nil, err
+	}
+	if e.tiles != nil {
+		p.cache = newTileForecast(e.tiles.bound)
+	}
+	for _, b := range p.blocks() {
+		if err := p.block(ctx, b); err != nil {
+			return nil, err
+		}
+	}
+	p.finish()
+	return &p.out, nil
+}
+
+// prophet makes a forecast.
+type prophet struct {
+	engine  *Engine
+	options ForecastOptions
+	out     Forecast
+	cache   *tileForecast // nil where nothing is shared
+	done    int64
+	total   int64
+	worker  int64 // most bytes that a worker holds
+
+	early        Work // of the first three quarters
+	earlySources []SourceWork
+}
+
+// stretch is some steps in a row.
+type stretch struct{ from, end int64 }
+
+// blocks returns the steps to look at: all, or stretches of at least two pools, spread evenly.
+func (p *prophet) blocks() []stretch {
+	e, steps := p.engine, p.out.Steps
+	g := int64(e.spec.BatchSize)
+	out := []stretch{{0, steps}}
+	if p.options.Samples >= 0 && (p.options.Samples+g-1)/g < steps {
+		n := max(p.options.Samples/g, 1)
+		blocks := int64(forecastBlocks)
+		for _, d := range e.sets {
+			if d.sampler.Kind == TileWindow {
+				pool := (int64(d.sampler.Pool)*int64(d.sampler.PerVisit) + g - 1) / g
+				blocks = min(blocks, n/(2*pool))
+			}
+		}
+		blocks = min(max(blocks, 1), n)
+		out = out[:0]
+		for i := range blocks {
+			at := i * (steps / blocks)
+			out = append(out, stretch{at, min(at+n/blocks, steps)})
+		}
+	}
+	for _, b := range out {
+		p.total += b.end - b.from
+	}
+	return out
+}
+
+// memory says what memory a run has.
+func (p *prophet) memory() error {
+	e, m := p.engine, &p.out.Memory
+	one, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, p.options.World)})
+	if err != nil {
+		return err
+	}
+	fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1
+	m.Batch, m.Batches = int64(one.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
+	if most := e.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > most {
+		m.Batches = int(max(most, 1))
+	}
+	if e.tiles != nil {
+		m.Tiles = e.tiles.bound
+	}
+	m.Workers = e.options.Workers
+	m.Catalog = e.options.CacheBytes * int64(len(e.sets))
+	return nil
+}
+
+// stepPlan is a step on its way from those who look it up to the one who counts.
+type stepPlan struct {
+	step int64
+	rows []RowPlan
+	done chan struct{}
+}
+
+// block looks at some steps: looked up in parallel, and counted in their order.
+func (p *prophet) block(ctx context.Context, b stretch) error {
+	g, ctx := errgroup.WithContext(ctx)
+	workers := p.engine.options.Workers
+	ordered := make(chan *stepPlan, 2*workers)
+	jobs := make(chan *stepPlan)
+	g.Go(func() error {
+		defer close(jobs)
+		defer close(ordered)
+		for s := b.from; s < b.end; s++ {
+			sp := &stepPlan{step: s, done: make(chan struct{})}
+			for _, to := range []chan *stepPlan{ordered, jobs} {
+				select {
+				case to <- sp:
+				case <-ctx.Done():
+					return ctx.Err()
+				}
+			}
+		}
+		return nil
+	})
+	for range workers {
+		g.Go(func() error {
+			for sp := range jobs {
+				var err error
+				if sp.rows, err = p.look(ctx, sp.step); err != nil {
+					return err
+				}
+				close(sp.done)
+			}
+			return nil
+		})
+	}
+	g.Go(func() error {
+		for sp := range ordered {
+			select {
+			case <-sp.done:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			p.step(sp)
+		}
+		return nil
+	})
+	return g.Wait()
+}
+
+// look returns what is read for a step, substitutes of bad samples included.
+func (p *prophet) look(ctx context.Context, step int64) ([]RowPlan, error) {
+	e, o := p.engine, p.options
+	rows, err := e.Explain(ctx, shuffle.StepTicket(o.Epoch, step, e.spec.BatchSize, o.Rank, o.World))
+	if err != nil || e.spec.BadSamples != BadReplace {
+		return rows, err
+	}
+	for _, r := range rows {
+		for attempt := 1; r.Err != nil && attempt <= shuffle.MaxAttempts; attempt++ {
+			s, err := e.ExplainDraw(ctx, e.plan.Substitute(r.Draw, attempt))
+			if err != nil {
+				return nil, err
+			}
+			rows = append(rows, s)
+			if s.Err == nil {
+				break
+			}
+		}
+	}
+	return rows, nil
+}
+
+// step counts a step.
+func (p *prophet) step(s *stepPlan) {
+	var all Work
+	for i := range s.rows {
+		r := &s.rows[i]
+		if r.Position < 0 {
+			continue
+		}
+		w := p.row(r)
+		all.add(w)
+		if r.Err != nil && p.out.FirstBad == "" {
+			p.out.FirstBad = r.Error
+		}
+		p.out.Sources[p.engine.leaves[r.Draw.Dataset].number].add(w)
+	}
+	p.done++
+	p.out.Examined++
+	p.out.Total.add(all)
+	p.out.Most.max(all)
+	if p.done == p.total-p.total/4 {
+		p.early = p.out.Total
+		p.earlySources = slices.Clone(p.out.Sources)
+	}
+	if p.options.Progress != nil {
+		p.options.Progress(p.done, p.total)
+	}
+}
+
+// row counts a row.
+func (p *prophet) row(r *RowPlan) (w Work) {
+	if r.Draw.Attempt == 0 {
+		w.Rows = 1
+		if r.Err != nil {
+			w.Bad = 1
+		}
+	}
+	d := p.engine.leaves[r.Draw.Dataset]
+	for i := range r.Assets {
+		a := &r.Assets[i]
+		if a.Row < 0 {
+			continue
+		}
+		w.Opens++
+		w.Needed += int64(len(a.Chunks))
+		p.holds(a)
+		if p.cache != nil && d.sampler.Kind == TileWindow {
+			key := tileKey{set: d.number, column: d.rasters[i%len(d.rasters)].column, row: a.Row}
+			p.cache.asset(a, key, &w)
+			p.out.Evicted = p.cache.evicted
+			continue
+		}
+		w.Requests += int64(len(a.Runs))
+		for _, run := range a.Runs {
+			w.Bytes += run.Len
+		}
+		for _, c := range a.Chunks {
+			w.Chunks++
+			w.Decoded += int64(c.Decoded)
+		}
+	}
+	return w
+}
+
+// holds notes what a worker holds for an asset.
+func (p *prophet) holds(a *AssetPlan) {
+	run, chunk := int64(0), 0
+	for _, r := range a.Runs {
+		run = max(run, r.Len)
+	}
+	for _, c := range a.Chunks {
+		chunk = max(chunk, c.Decoded)
+	}
+	p.worker = max(p.worker, run+int64(chunk))
+}
+
+// finish scales the sums up to the epoch.
+func (p *prophet) finish() {
+	f := &p.out
+	f.Memory.Worker = p.worker
+	if f.Examined < f.Steps {
+		factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
+		for i := range f.Sources {
+			f.Sources[i].Work = p.scaled(f.Sources[i].Work, p.earlySources[i].Work, factor)
+		}
+		f.Total = p.scaled(f.Total, p.early, factor)
+	}
+	f.Mean = f.Total.times(1 / float64(f.Steps))
+}
+
+// scaled returns the work of an epoch that has so many times the rows. At first no tile is there: what is read and decoded
+// goes on like in the last quarter.
+func (p *prophet) scaled(all, early Work, factor float64) Work {
+	out := all.times(factor)
+	if p.cache == nil || all.Rows == early.Rows {
+		return out
+	}
+	more := float64(all.Rows) * (factor - 1) / float64(all.Rows-early.Rows)
+	on := func(all, early int64) int64 { return all + int64(more*float64(all-early)+0.5) }
+	out.Requests, out.Bytes = on(all.Requests, early.Requests), on(all.Bytes, early.Bytes)
+	out.Chunks, out.Decoded = on(all.Chunks, early.Chunks), on(all.Decoded, early.Decoded)
+	return out
+}
+
+// rows returns the rows of the rank in an epoch.
+func (p *prophet) rows() int64 {
+	g, w, r := int64(p.engine.spec.BatchSize), int64(p.options.World), int64(p.options.Rank)
+	in := func(n int64) int64 { return (n - r + w - 1) / w } // rows r, r+w, ... below n
+	n := p.out.Samples / g * in(g)
+	if rest := p.out.Samples % g; rest > r && !p.engine.spec.DropLast {
+		n += in(rest)
+	}
+	return n
+}
+
+// tileForecast is what tiles does for one worker, without the tiles.
+type tileForecast struct {
+	bound, held, evicted int64
+	by                   map[tileKey]*foreseen
+	used                 list.List // of *foreseen
+}
+
+// foreseen is a tile that would be there.
+type foreseen struct {
+	key     tileKey
+	bytes   int64
+	holders int
+	place   *list.Element
+}
+
+func newTileForecast(bound int64) *tileForecast {
+	return &tileForecast{bound: bound, by: map[tileKey]*foreseen{}}
+}
+
+// asset counts the reading of an asset by assetReader.fromTiles, its mask after it.
+func (c *tileForecast) asset(a *AssetPlan, key tileKey, w *Work) {
+	from := 0
+	for from < len(a.Chunks) {
+		end := from
+		for end < len(a.Chunks) && a.Chunks[end].Mask == a.Chunks[from].Mask {
+			end++
+		}
+		key.mask = a.Chunks[from].Mask
+		c.plane(a.Chunks[from:end], key, a.gap, w)
+		from = end
+	}
+}
+
+func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work) {
+	var got []*foreseen
+	var mine []ChunkPlan
+	for _, p := range chunks {
+		if p.sparse {
+			w.Chunks++
+			w.Decoded += int64(p.Decoded)
+			continue
+		}
+		key.chunk = p.Chunk
+		t, there := c.get(key, int64(p.Decoded))
+		if t != nil {
+			got = append(got, t)
+		}
+		if !there {
+			mine = append(mine, p)
+			w.Chunks++
+			w.Decoded += int64(p.Decoded)
+		}
+	}
+	for _, t := range got {
+		if t.holders--; t.holders == 0 {
+			t.place = c.used.PushFront(t)
+		}
+	}
+	// As nextRun joins them.
+	for i := 0; i < len(mine); {
+		off, end := mine[i].Off, mine[i].Off+mine[i].Len
+		for i++; i < len(mine); i++ {
+			last := max(end, mine[i].Off+mine[i].Len)
+			if mine[i].Off < off || mine[i].Off-end > gap || last-off > maxRun {
+				break
+			}
+			end = last
+		}
+		w.Requests++
+		w.Bytes += end - off
+	}
+}
+
+// get is tiles.get: nil is no room.
+func (c *tileForecast) get(key tileKey, n int64) (t *foreseen, there bool) {
+	if t = c.by[key]; t != nil {
+		if t.holders++; t.place != nil {
+			c.used.Remove(t.place)
+			t.place = nil
+		}
+		return t, true
+	}
+	for c.held+n > c.bound {
+		last := c.used.Back()
+		if last == nil {
+			c.evicted++
+			return nil, false
+		}
+		old := c.used.Remove(last).(*foreseen)
+		delete(c.by, old.key)
+		c.held -= old.bytes
+		c.evicted++
+	}
+	t = &foreseen{key: key, bytes: n, holders: 1}
+	c.by[key] = t
+	c.held += n
+	return t, false
+}
+
+// decodedChunks counts what workers decode: for Stages.
+type decodedChunks struct{ chunks, bytes atomic.Int64 }
+
+// decoded says that a chunk of n bytes was decoded.
+func (c *Clock) decoded(n int) {
+	if c != nil {
+		c.stages.decodes.chunks.Add(1)
+		c.stages.decodes.bytes.Add(int64(n))
+	}
+}
+
+// Decoded returns how many chunks were decoded, and their size in bytes.
+func (s *Stages) Decoded() (chunks, bytes int64) {
+	return s.decodes.chunks.Load(), s.decodes.bytes.Load()
+}

@@ -1,0 +1,301 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// meter counts what is asked of an opener.
+type meter struct {
+	source.Opener
+	opens, requests, bytes atomic.Int64
+}
+
+func (c *meter) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := c.Opener.Open(ctx, uri)
+	if err != nil || strings.HasSuffix(uri, ".parquet") {
+		return r, err
+	}
+	c.opens.Add(1)
+	return meterReader{r, c}, nil
+}
+
+type meterReader struct {
+	source.Reader
+	of *meter
+}
+
+func (r meterReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	r.of.requests.Add(1)
+	r.of.bytes.Add(int64(len(p)))
+	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// counted is what a run did.
+type counted struct{ opens, requests, bytes, chunks, decoded int64 }
+
+func (w Work) counted() counted { return counted{w.Opens, w.Requests, w.Bytes, w.Chunks, w.Decoded} }
+
+// openCounted compiles a spec on tables behind an opener that counts.
+func openCounted(t *testing.T, spec Spec, tabs map[string]*fakeTable, o Options) (*Engine, *meter) {
+	t.Helper()
+	all := &fakeTable{objects: map[string][]byte{}}
+	for name, tab := range tabs {
+		for uri, b := range tab.objects {
+			all.objects[name+":"+uri] = b
+		}
+	}
+	c := &meter{Opener: all}
+	spec = spec.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		t.Fatal(err)
+	}
+	o.Opener, o.Stages = c, &Stages{}
+	e, err := openEngine(t.Context(), spec, o.withDefaults(), func(_ context.Context, src Source, _ []Field) (table, error) {
+		return &placed{tabs[src.Source], src.Source}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return e, c
+}
+
+// epochOf runs epoch 0 and returns what the opener and the workers counted, and the largest step's requests.
+func epochOf(t *testing.T, e *Engine, c *meter, o LoaderOptions) counted {
+	t.Helper()
+	o.Epochs = 1
+	l, err := NewLoader(e, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	for {
+		b, err := l.Next(t.Context())
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+	}
+	chunks, decoded := e.options.Stages.Decoded()
+	return counted{c.opens.Load(), c.requests.Load(), c.bytes.Load(), chunks, decoded}
+}
+
+// forecastSpecs are specs of every sampler, with masks, sparse chunks, several fields and bad samples.
+func forecastSpecs() map[string]Spec {
+	all := fixedSpecs()
+	base := func(s Sampler) Spec {
+		return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 5, Seed: 9, Shuffle: true, Sampler: s, BadSamples: BadSkip}
+	}
+	all["chip"] = base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
+	all["random"] = base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3})
+	all["grid"] = base(Sampler{Kind: GridWindow, Height: 8, Width: 8, StrideY: 6, StrideX: 4})
+	all["dropped"] = base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	dropped := all["dropped"]
+	dropped.DropLast = true
+	all["dropped"] = dropped
+	return all
+}
+
+// TestForecastIsWhatARunDoes: opens, requests, bytes, chunks and decoded bytes of an epoch are exactly those that an opener
+// and the workers count, for every sampler and for a rank of several; of tiles with one worker.
+func TestForecastIsWhatARunDoes(t *testing.T) {
+	specs := forecastSpecs()
+	for _, name := range slices.Sorted(maps.Keys(specs)) {
+		for _, ranks := range []LoaderOptions{{}, {Rank: 1, World: 3}} {
+			t.Run(fmt.Sprintf("%s/%d", name, ranks.World), func(t *testing.T) {
+				workers := 4
+				if name == "tiles" {
+					workers = 1
+				}
+				e, c := openCounted(t, specs[name], sampledTables(), Options{Workers: workers})
+				f, err := e.Forecast(t.Context(), ForecastOptions{Rank: ranks.Rank, World: ranks.World})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if before := c.opens.Load(); before != 0 {
+					t.Errorf("the forecast opened %d files", before)
+				}
+				if got := epochOf(t, e, c, ranks); got != f.Total.counted() {
+					t.Errorf("the run did %+v, the forecast was %+v", got, f.Total.counted())
+				}
+				if m := f.Memory; e.memory.taken > m.Batch*int64(m.Batches) || e.memory.taken%m.Batch != 0 || e.tiles != nil && e.tiles.held > m.Tiles {
+					t.Errorf("the run took %d bytes, the forecast was %+v", e.memory.taken, m)
+				}
+				if f.Total.Requests == 0 || f.Total.Chunks == 0 || f.Examined != f.Steps {
+					t.Errorf("a forecast of %+v", f)
+				}
+				if f.Total.Chunks > f.Total.Needed || name != "tiles" && f.Total.Chunks != f.Total.Needed {
+					t.Errorf("%d chunks decoded of %d needed", f.Total.Chunks, f.Total.Needed)
+				}
+			})
+		}
+	}
+}
+
+// TestForecastOfTiles: with several workers the decoded chunks stay exact as long as no tile has to make room; with room for
+// few tiles the figures are exact for one worker, and more is decoded than with room for all, never more than without sharing.
+func TestForecastOfTiles(t *testing.T) {
+	spec := fixedSpecs()["tiles"]
+	spec.BadSamples, spec.Sampler.Pool = BadSkip, 4
+	roomy, c := openCounted(t, spec, sampledTables(), Options{Workers: 4})
+	all, err := roomy.Forecast(t.Context(), ForecastOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if all.Evicted != 0 {
+		roomy.tiles.bound = 1 << 30
+		if all, err = roomy.Forecast(t.Context(), ForecastOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := epochOf(t, roomy, c, LoaderOptions{}); got.chunks != all.Total.Chunks || got.decoded != all.Total.Decoded || all.Evicted != 0 {
+		t.Errorf("the run decoded %d chunks, the forecast was %+v", got.chunks, all)
+	}
+	for _, bound := range []int64{0, 300, 1500, 5000} {
+		tight, c := openCounted(t, spec, sampledTables(), Options{Workers: 1})
+		tight.tiles.bound = bound
+		f, err := tight.Forecast(t.Context(), ForecastOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := epochOf(t, tight, c, LoaderOptions{}); got != f.Total.counted() {
+			t.Errorf("bound %d: the run did %+v, the forecast was %+v", bound, got, f.Total.counted())
+		}
+		if f.Total.Chunks < all.Total.Chunks || f.Total.Chunks > f.Total.Needed || bound < 5000 && f.Evicted == 0 {
+			t.Errorf("bound %d: %+v; with room %+v", bound, f.Total, all.Total)
+		}
+	}
+}
+
+// TestForecastOfSomeSteps: where only some steps are looked at, the sums come near those of all.
+func TestForecastOfSomeSteps(t *testing.T) {
+	for name, spec := range forecastSpecs() {
+		spec.Sampler.PerAsset = max(spec.Sampler.PerAsset, 1)
+		if spec.Sampler.Kind != RandomWindow && spec.Sampler.Kind != ResizedWindow && spec.Sampler.Kind != TileWindow {
+			continue
+		}
+		spec.Sampler.PerAsset = 40
+		e, _ := openCounted(t, spec, sampledTables(), Options{Workers: 2})
+		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		last := int64(0)
+		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 2, Progress: func(done, total int64) {
+			if done != last+1 || done > total {
+				t.Errorf("progress %d of %d after %d", done, total, last)
+			}
+			last = done
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if some.Examined >= all.Steps || some.Examined == 0 || some.Exact() {
+			t.Errorf("%s: %d of %d steps", name, some.Examined, all.Steps)
+		}
+		for _, pair := range [][2]int64{{some.Total.Rows, all.Total.Rows}, {some.Total.Requests, all.Total.Requests}, {some.Total.Chunks, all.Total.Chunks}} {
+			if near := float64(pair[0]) / float64(pair[1]); near < 0.8 || near > 1.25 {
+				t.Errorf("%s: %+v of some, %+v of all", name, some.Total, all.Total)
+				break
+			}
+		}
+	}
+}
+
+// TestForecastOfTilesFromAPart: tiles that are there after the first steps are not counted again for the steps that stand for
+// others, and those that have to make room are.
+func TestForecastOfTilesFromAPart(t *testing.T) {
+	spec := fixedSpecs()["tiles"]
+	spec.BadSamples, spec.Sampler.PerAsset, spec.Sampler.Pool = BadSkip, 200, 8
+	for _, bound := range []int64{0, 20_000, 1 << 30} {
+		e, _ := openCounted(t, spec, sampledTables(), Options{Workers: 2})
+		e.tiles.bound = bound
+		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 5})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if near := float64(some.Total.Chunks) / float64(all.Total.Chunks); near < 0.75 || near > 1.33 || some.Examined > all.Steps/4 {
+			t.Errorf("bound %d: %d steps say %+v, %d say %+v", bound, some.Examined, some.Total, all.Examined, all.Total)
+		}
+	}
+}
+
+// TestForecastOfFiles: the same of real files in a catalog; what a folder costs more are the headers.
+func TestForecastOfFiles(t *testing.T) {
+	chip, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "raster", "tog", "tog-series-0.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	var paths []string
+	for i := range 4 {
+		paths = append(paths, filepath.Join(folder, fmt.Sprintf("%d.tif", i)))
+		if err := os.WriteFile(paths[i], chip, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name := filepath.Join(t.TempDir(), "train.parquet")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := &source.Files{}
+	defer files.Close()
+	if _, err := catalog.WriteParquet(t.Context(), f, paths, catalog.WriteOptions{Opener: files}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range []Sampler{
+		{}, {Kind: RandomWindow, Height: 50, Width: 70, PerAsset: 5}, {Kind: GridWindow, Height: 64, Width: 64, StrideY: 40},
+		{Kind: TileWindow, Height: 32, Width: 32, PerVisit: 8, Pool: 3, PerAsset: 6},
+	} {
+		for _, from := range []string{name, folder} {
+			c := &meter{Opener: files}
+			e, err := Open(t.Context(), Spec{Source: from, BatchSize: 4, Shuffle: true, Seed: 2, Sampler: s}, Options{Workers: 1, Opener: c, Stages: &Stages{}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			fc, err := e.Forecast(t.Context(), ForecastOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			before := counted{opens: c.opens.Load(), requests: c.requests.Load(), bytes: c.bytes.Load()}
+			if from == name && before != (counted{}) {
+				t.Errorf("the forecast of a catalog read files: %+v", before)
+			}
+			got := epochOf(t, e, c, LoaderOptions{})
+			got.opens, got.requests, got.bytes = got.opens-before.opens, got.requests-before.requests, got.bytes-before.bytes
+			if got != fc.Total.counted() || !fc.Exact() {
+				t.Errorf("%q of %s: the run did %+v, the forecast was %+v", s.Kind, from, got, fc.Total)
+			}
+		}
+	}
+}

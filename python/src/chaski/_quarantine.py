@@ -1,0 +1,128 @@
+"""The list of bad samples that a loader appends to: lines of JSON, read by `chaski quarantine`.
+
+A line is about one thing that is wrong, and says how often it was met since the line before: the
+first time and then every doubling is written, so the list grows with what is wrong, and not with
+how often that is met. Lines are appended by one write each, so several processes may share a list.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from chaski._payload import BadRow
+from chaski.errors import Error
+
+MAX_KNOWN = 10_000
+"""Things that one loader tells apart."""
+MAX_BYTES = 64 << 20
+"""Size of a list that is appended to."""
+
+_LINE = re.compile(
+    r"(?P<uri>[^:]*[/.].*?): (?:(?P<part>.*?)(?: at (?P<offset>\d+))?: )?.*"
+    r": (?P<kind>corrupt|unsupported|limit|not found)"
+)
+_KIND = re.compile(r".*: (corrupt|unsupported|limit|not found)")
+_SAMPLE = re.compile(
+    r'(?:source "(?P<source>.*?)": )?'
+    r"sample (?P<sample>\d+) at position \d+ of epoch \d+: (?P<message>.*)",
+    re.DOTALL,
+)
+
+
+@dataclass(slots=True)
+class _Tally:
+    record: dict[str, Any]
+    met: int = 0
+    written: int = 0
+
+
+class Quarantine:
+    """A list that is appended to. For one thread."""
+
+    def __init__(self, path: str | os.PathLike[str], dataset: str) -> None:
+        """Opens the list, or begins one.
+
+        Args:
+            path: of the list.
+            dataset: the fingerprint of what is read.
+
+        Raises:
+            OSError: it cannot be written.
+        """
+        self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._dataset = dataset
+        self._known: dict[tuple[str, int], _Tally] = {}
+
+    def rows(self, bad: tuple[BadRow, ...], samples: Any, replaced: bool) -> None:
+        """Notes the bad rows of a batch; `samples` are those of its rows.
+
+        Where a substitute took the place of a bad sample, the batch does not say which that was.
+        """
+        for row in bad:
+            self._met(row.message, None if replaced else int(samples[row.row]))
+
+    def error(self, e: Error) -> None:
+        """Notes the error that ended an epoch, if it is one of a sample."""
+        m = _SAMPLE.fullmatch(str(e))
+        if m is not None and _KIND.fullmatch(m["message"]):
+            self._met(m["message"], int(m["sample"]), m["source"] or "")
+
+    def _met(self, message: str, sample: int | None, source: str = "") -> None:
+        m = _LINE.fullmatch(message)
+        key = (message, -1 if m or sample is None else sample)
+        t = self._known.get(key)
+        if t is None:
+            if len(self._known) >= MAX_KNOWN:
+                return
+            t = self._known[key] = _Tally(self._record(message, m, sample, source))
+        t.met += 1
+        if t.met & (t.met - 1) == 0:
+            self._write(t)
+
+    def _record(
+        self, message: str, m: re.Match[str] | None, sample: int | None, source: str
+    ) -> dict[str, Any]:
+        kind = _KIND.fullmatch(message)
+        out: dict[str, Any] = {"dataset": self._dataset}
+        if source:
+            out["source"] = source
+        if sample is not None:
+            out["sample"] = sample
+        if m is not None:
+            out["uri"] = m["uri"]
+            if m["part"]:
+                out["part"] = m["part"]
+            if m["offset"]:
+                out["offset"] = int(m["offset"])
+        out["kind"] = kind[1] if kind is not None else ""
+        out["message"] = message
+        now = datetime.now(timezone.utc).replace(microsecond=0, tzinfo=None)
+        out["first_seen"] = now.isoformat() + "Z"
+        return out
+
+    def _write(self, t: _Tally) -> None:
+        """Writes what was met since the last time, unless the list is full.
+
+        A list that cannot be written is no reason to stop training.
+        """
+        line = json.dumps({**t.record, "count": t.met - t.written}, ensure_ascii=False) + "\n"
+        t.written = t.met
+        try:
+            if os.fstat(self._file).st_size <= MAX_BYTES:
+                os.write(self._file, line.encode("utf-8", "replace"))
+        except OSError:
+            pass
+
+    def close(self) -> None:
+        """Writes the counts and closes the list."""
+        if self._file >= 0:
+            for t in self._known.values():
+                if t.met > t.written:
+                    self._write(t)
+            os.close(self._file)
+            self._file = -1

@@ -1,0 +1,92 @@
+"""A run goes on with another number of ranks: real processes, one a rank, and a state in a file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaski
+
+SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
+WINDOWS, BATCH, EPOCHS = 44, 13, 2
+
+# What a rank does: some steps from the state that there is. It says what it saw, and the state after.
+RANK = """
+import hashlib, json, os, sys
+import chaski
+
+scene, state, out, steps, options = sys.argv[1:]
+steps = int(steps)
+rank, world = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
+seen = []
+with chaski.load(scene, rank=rank, world_size=world, workers=1, **json.loads(options)) as loader:
+    if os.path.exists(state):
+        loader.load_state_dict(json.load(open(state)))
+    while steps and loader.epoch < 2:
+        for batch in loader:
+            for k in range(len(batch["valid"])):
+                if batch["position"][k] >= 0:
+                    seen.append([
+                        batch.epoch, batch.step, int(batch["position"][k]), int(batch["sample"][k]),
+                        hashlib.sha256(batch["image"][k].tobytes()).hexdigest(),
+                    ])
+            steps -= 1
+            if not steps:
+                break
+    after = loader.state_dict()
+json.dump({"seen": seen, "state": after, "shape": list(batch["image"].shape)}, open(out, "w"))
+"""
+
+
+def generation(script: Path, state: Path, world: int, steps: int, options: str) -> list[Any]:
+    """Runs all ranks of a world, and returns what they saw."""
+    running, outs = [], [state.with_name(f"{r}-of-{world}.json") for r in range(world)]
+    for r in range(world):
+        env = {**os.environ, "RANK": str(r), "WORLD_SIZE": str(world)}
+        env["PYTHONPATH"] = os.pathsep.join([str(Path(chaski.__file__).parents[1]), *sys.path])
+        args = [sys.executable, script, SCENE, state, outs[r], steps, options]
+        running.append(subprocess.Popen(list(map(str, args)), env=env))
+    try:
+        assert [p.wait(100) for p in running] == [0] * world
+    finally:
+        for p in running:
+            p.kill()
+            p.wait()
+    return [json.loads(o.read_text()) for o in outs]
+
+
+@pytest.mark.parametrize("sizes", [[(8, 3), (3, 100)], [(2, 5), (5, 100)]])
+@pytest.mark.timeout(240)
+def test_world_size_changes(binary: str, tmp_path: Path, sizes: list[tuple[int, int]]) -> None:
+    """State from W = 8 continues at W = 3: nothing is lost or comes twice, bit for bit."""
+    options = {"batch_size": BATCH, "window": [48, 32], "windows_per_asset": WINDOWS, "seed": 7}
+    want: list[list[Any]] = []
+    with chaski.load(SCENE, **options) as loader:
+        for _ in range(EPOCHS):
+            for b in loader:
+                for k in range(len(b["valid"])):
+                    if b["position"][k] >= 0:
+                        digest = hashlib.sha256(b["image"][k].tobytes()).hexdigest()
+                        at = (int(b["position"][k]), int(b["sample"][k]))
+                        want.append([b.epoch, b.step, *at, digest])
+        assert len(want) == EPOCHS * WINDOWS
+    script, state = tmp_path / "rank.py", tmp_path / "state.json"
+    script.write_text(RANK)
+    got: list[list[Any]] = []
+    for world, steps in sizes:
+        answers = generation(script, state, world, steps, json.dumps(options))
+        states = [a["state"] for a in answers]
+        assert states == states[:1] * world, "the state is that of every rank"
+        assert {tuple(a["shape"]) for a in answers} == {(-(-BATCH // world), 6, 48, 32)}
+        for r, a in enumerate(answers):
+            assert all(row[2] % BATCH % world == r for row in a["seen"])
+        got += sorted(row for a in answers for row in a["seen"])
+        state.write_text(json.dumps(states[0]))
+    assert got == want, "every position once, in order, and the same bytes"

@@ -1,0 +1,105 @@
+"""Bad samples that a run met, and those that a check of the dataset finds, are one list."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import chaski
+
+CHIP = Path(__file__).resolve().parents[2] / "testdata" / "raster" / "tog" / "tog-series-0.tif"
+
+
+def broken(folder: Path) -> Path:
+    """Eight chips; one is no TIFF, one ends early, and one is not there any more."""
+    chips = folder / "chips"
+    chips.mkdir()
+    for i in range(8):
+        shutil.copy(CHIP, chips / f"{i}.tif")
+    (chips / "3.tif").write_bytes(b"no TIFF")
+    (chips / "5.tif").write_bytes(CHIP.read_bytes()[:-100])
+    return chips
+
+
+def report(binary: str, *args: object) -> dict[str, Any]:
+    out = subprocess.run(
+        [binary, "quarantine", "--json", *map(str, args)], check=True, capture_output=True
+    ).stdout
+    return dict(json.loads(out))
+
+
+def files(bad: list[dict[str, Any]]) -> list[tuple[str, int]]:
+    return sorted((Path(b["uri"]).name, b["count"]) for b in bad)
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace", "fill"])
+@pytest.mark.timeout(60)
+def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
+    chips, met = broken(tmp_path), tmp_path / "met.jsonl"
+    options: dict[str, Any] = {"batch_size": 3, "bad_samples": policy, "quarantine": met}
+    for rank in range(2):  # two trainers share a list
+        with chaski.load(chips, **options, rank=rank, world_size=2) as loader:
+            for _ in range(3):
+                for _ in loader:
+                    pass
+            spec = tmp_path / "spec.json"
+            spec.write_text(json.dumps(loader.spec))
+    run = report(binary, "--met", met)
+    assert files(run["bad"]) == [("3.tif", 3), ("5.tif", 3)]
+    found = report(binary, spec)
+    assert (found["checked"], found["found"]) == (8, 2)
+    assert [b["message"] for b in found["bad"]] == sorted(b["message"] for b in run["bad"])
+    assert [b["id"] for b in found["bad"]] == ["3.tif", "5.tif"]
+    both = report(binary, "--met", met, "-o", tmp_path / "all.jsonl", spec)
+    assert files(both["bad"]) == [("3.tif", 4), ("5.tif", 4)], "of one thing there is one record"
+    again = report(binary, "--met", tmp_path / "all.jsonl")
+    assert again["bad"] == both["bad"]
+    for b in found["bad"]:
+        same = next(r for r in run["bad"] if r["message"] == b["message"])
+        for key in ("dataset", "uri", "part", "offset", "kind"):
+            assert same.get(key) == b.get(key), key
+
+
+@pytest.mark.parametrize("policy", ["skip", "replace", "error"])
+@pytest.mark.timeout(60)
+def test_what_a_server_met(binary, tmp_path, policy):
+    chips, of_server, of_loader = broken(tmp_path), tmp_path / "server", tmp_path / "loader"
+    server = subprocess.Popen(
+        [
+            *(binary, "serve", "--listen", f"unix:{tmp_path / 's'}", "--root", str(chips)),
+            *("--quarantine", str(of_server), "--log-level", "error"),
+        ],
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert server.stdout is not None
+        target = json.loads(server.stdout.readline())["listen"]
+        options: dict[str, Any] = {"bad_samples": policy, "quarantine": of_loader}
+        with chaski.connect(target, chips, batch_size=2, **options) as loader:
+            it = 0
+            while it < 2:
+                try:
+                    for _ in loader:
+                        pass
+                    it += 1
+                except chaski.Error as e:
+                    assert policy == "error" and e.kind == "corrupt"
+                    break
+    finally:
+        server.terminate()
+        assert server.wait(20) == 0
+    bad, own = report(binary, "--met", of_server)["bad"], report(binary, "--met", of_loader)["bad"]
+    names = files(bad)
+    if policy == "error":  # the batches in the making behind the one that failed count, too
+        assert files(own)[0] in [(n, 1) for n, _ in names]
+    else:
+        assert names == files(own) == [("3.tif", 2), ("5.tif", 2)]
+    for b in bad:
+        assert b["id"] == Path(b["uri"]).name and b["row"] == int(b["id"][0])
+    both = report(binary, "--met", of_server, "--met", of_loader)["bad"]
+    assert len(both) == len(bad), "both tell the same of the same"
