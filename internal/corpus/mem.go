@@ -2,6 +2,7 @@ package corpus
 
 import (
 	"context"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -11,12 +12,16 @@ type Mem struct {
 	B     []byte
 	Reads int   // calls of ReadAt
 	Bytes int64 // asked for
+
+	mu sync.Mutex // of both counts
 }
 
 // ReadAt implements source.Reader.
 func (m *Mem) ReadAt(_ context.Context, p []byte, off int64) error {
+	m.mu.Lock()
 	m.Reads++
 	m.Bytes += int64(len(p))
+	m.mu.Unlock()
 	if off < 0 || off > int64(len(m.B)) || int64(len(p)) > int64(len(m.B))-off {
 		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the file's %d", len(p), len(m.B))
 	}
