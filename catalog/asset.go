@@ -29,6 +29,25 @@ type Asset struct {
 	// MTime is when the file had last been modified when its index was made, zero if that is not known. A
 	// file that has another time now may be a copy, or another file of the same size: SameIndex tells.
 	MTime time.Time
+
+	// Member is the path of the raster in the container that the file is, "" where it is a file of its own.
+	// A member lies in Length bytes from Offset on. The places in Index are those in the file, whose Size
+	// and MTime the two above are.
+	Member         string
+	Offset, Length int64
+}
+
+// Fault says of an error that it is one of the asset.
+func (a *Asset) Fault(err error) error {
+	if a.Member != "" {
+		base := int64(fault.NoOffset)
+		var e *fault.Error
+		if errors.As(err, &e) && e.Off >= 0 {
+			base = 0
+		}
+		err = fault.WithPart(err, "sample "+a.Member, base)
+	}
+	return fault.WithFile(err, a.URI)
 }
 
 // Formats of raster files.

@@ -278,7 +278,7 @@ type piece struct {
 func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	for _, a := range q.assets {
 		if err := q.present(ctx, a); err != nil {
-			return nil, fault.WithFile(err, a.URI)
+			return nil, a.Fault(err)
 		}
 	}
 	q.out.Data = view.Aligned(q.plan.Len() * q.out.DType.Size())
