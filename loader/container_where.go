@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -182,13 +183,13 @@ func (c *container) member(ctx context.Context, f Field) (member, error) {
 	if f.Pattern != "" {
 		return member{}, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a container has paths of ids")
 	}
-	if f.Column == "" {
-		return c.ownMember(ctx, f)
-	}
-	if c.level0.Index(f.Column) >= 0 && f.Blob == "" {
-		m, err := c.valueMember(ctx, f.Column)
+	if name := cmp.Or(f.Column, f.Name); c.level0.Index(name) >= 0 && f.Blob == "" {
+		m, err := c.valueMember(ctx, name)
 		m.name = f.Name
 		return m, err
+	}
+	if f.Column == "" {
+		return c.ownMember(ctx, f)
 	}
 	level, rows, err := c.below(ctx, f.Column)
 	if err == nil {
@@ -202,8 +203,8 @@ func (c *container) member(ctx context.Context, f Field) (member, error) {
 	return member{}, err
 }
 
-// ownMember resolves a field that says no place: the sample itself if it is a file, else what lies below
-// it under the field's name.
+// ownMember resolves a field that says no place and is no column: the sample itself if it is a file, else
+// what lies below it under the field's name.
 func (c *container) ownMember(ctx context.Context, f Field) (member, error) {
 	e, err := c.set.Entry(ctx, 0, int(c.rows[0]))
 	if err != nil {

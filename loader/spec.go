@@ -66,7 +66,8 @@ type Field struct {
 	// Column is the table's column that holds the raster's path, or the value that rides along. Of a
 	// container it is a column of level 0 or, of a raster, the path of ids below the sample ("s2/image");
 	// "PATH@COLUMN" is a column of what lies at a path. Default for a catalog, directory or glob: its
-	// assets; for a container: the sample itself, or what lies below it under the field's name.
+	// assets; for a container: the column of the field's name, or the sample itself, or what lies below it
+	// under that name.
 	Column string `json:"column,omitempty"`
 	// Blob is the column that holds the raster's header blob (rumi or chunk index), if any.
 	Blob string `json:"blob,omitempty"`
