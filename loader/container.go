@@ -381,6 +381,35 @@ func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (
 	return a.Index, nil
 }
 
+// Alone returns an opener that opens an asset, by whatever name, as a file of its own: its offset 0 is where
+// the raster begins.
+func Alone(o source.Opener, a catalog.Asset) source.Opener {
+	e := taco.Entry{Path: a.Member, URI: a.URI, Offset: taco.Whole, Size: taco.Whole}
+	if a.Member != "" {
+		e.Offset, e.Size = a.Offset, a.Length
+	}
+	return sectionOpener{o, e}
+}
+
+// memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image".
+func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error) {
+	uri, path, ok := taco.Split(name)
+	if !ok {
+		return catalog.Asset{}, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+	}
+	c := &container{src: &Source{Source: uri}, options: o, opener: rooted(o), files: map[string]*containerFile{}}
+	var err error
+	if c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{}); err != nil {
+		return catalog.Asset{}, err
+	}
+	defer c.Close() //nolint:errcheck // it was only read
+	e, err := c.set.Resolve(ctx, path)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	return c.place(ctx, e, nil)
+}
+
 // bare takes the file's name off an error, as it is to be named with the sample.
 func bare(err error) error {
 	var e *fault.Error

@@ -44,15 +44,59 @@ type Engine struct {
 	closeErr error
 }
 
-// table is what the engine needs of a dataset. *catalog.Table is one, *container another.
-type table interface {
+// Table is an open dataset: N samples of some fields. *catalog.Table is one. It is safe for concurrent
+// use.
+type Table interface {
+	// Len returns N. Fields are numbered in the order of the spec, rows from 0.
 	Len() int64
+	// Kind returns what a field is.
 	Kind(field int) catalog.Kind
+	// Asset returns the raster of a sample's raster field.
 	Asset(ctx context.Context, field int, row int64) (catalog.Asset, error)
+	// Value returns what rides along; of a raster field where it lies, as the dataset has it.
 	Value(ctx context.Context, field int, row int64) (catalog.Value, error)
+	// ID names a sample in errors and reports.
 	ID(ctx context.Context, row int64) (string, error)
+	// Fingerprint depends on what the samples are called and how large they are.
 	Fingerprint() string
+	// Close closes the dataset. Assets that it gave stay valid.
 	Close() error
+}
+
+type table = Table
+
+// OpenTable opens the dataset of a spec of one source: a catalog, a table, a container, a folder, a glob or
+// a file. The subset of a container is applied; of other datasets all rows are there.
+func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
+	spec = spec.WithDefaults()
+	spec.BatchSize = max(spec.BatchSize, 1)
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	if len(spec.Sources) > 0 {
+		return nil, errors.New("spec: a mixture has several datasets")
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	t, err := openTable(ctx, spec.source(), spec.Fields, o)
+	if err != nil {
+		o.closeOpener()
+		return nil, err
+	}
+	return &ownTable{t, o}, nil
+}
+
+// ownTable is a table that closes its opener, if that is its own.
+type ownTable struct {
+	Table
+	o Options
+}
+
+func (t *ownTable) Close() error {
+	defer t.o.closeOpener()
+	return t.Table.Close()
 }
 
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.

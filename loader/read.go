@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/taco"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -195,7 +196,17 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 	return nil
 }
 
+// openOne opens a file, or what a path in a container names. A file whose own name looks like one is a
+// file.
 func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
+	a, err := openFile(ctx, o, path, hasHeader, header)
+	if _, _, in := taco.Split(path); in && !hasHeader && fault.KindOf(err) == fault.NotFound {
+		return memberOf(ctx, o, path)
+	}
+	return a, err
+}
+
+func openFile(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
 	if o.Roots != nil {
 		resolved, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
