@@ -32,8 +32,10 @@ type container struct {
 	options  Options
 	opener   source.Opener // of what lies below the roots
 	level0   *tables.Table
-	rows     []int32 // of level 0, by sample
-	selected bool    // the subset is applied
+	rows     []int32       // of level 0, by sample
+	data     *tables.Table // the result of the last query among the conditions, or nil
+	at       []int32       // of level 0, by row of data
+	selected bool          // the subset is applied
 	fields   []member
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
@@ -124,6 +126,10 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 func (c *container) open(ctx context.Context, fields []Field) error {
 	if err := c.selectSamples(ctx); err != nil {
 		return err
+	}
+	c.data, c.at = nil, nil // the rows are what counts
+	if len(c.rows) == 0 && c.level0 != nil {
+		return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d samples is selected", c.level0.Len())
 	}
 	if len(c.rows) > 0 {
 		for _, f := range fields {
@@ -511,11 +517,11 @@ func (c *container) hash(ctx context.Context) error {
 			case at < 0:
 				h.number(math.MaxUint64)
 			case m.kind == catalog.Raster:
-				size, err := c.set.Size(ctx, m.level, int(at))
+				e, err := c.set.EntryAt(ctx, m.level, int(at))
 				if err != nil {
 					return err
 				}
-				h.number(uint64(size)) // Whole is 2^64-1
+				h.number(uint64(e.Size)) // Whole is 2^64-1
 			default:
 				h.value(m.kind, valueOf(m.value, int(at)))
 			}
@@ -609,9 +615,6 @@ func (c *container) selectSamples(ctx context.Context) error {
 		}
 	}
 	c.selected = true
-	if len(c.rows) == 0 {
-		return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d samples is selected", len(visible))
-	}
 	return nil
 }
 
@@ -630,7 +633,23 @@ func (c *container) narrow(ctx context.Context, by func(*selector) error) error 
 		rows[i] = c.rows[k]
 	}
 	c.rows = rows
+	c.follow()
 	return ctx.Err()
+}
+
+// follow drops the rows of data whose samples were dropped.
+func (c *container) follow() {
+	if c.data == nil {
+		return
+	}
+	var keep []int
+	var at []int32
+	for i, row := range c.at {
+		if _, ok := slices.BinarySearch(c.rows, row); ok {
+			keep, at = append(keep, i), append(at, row)
+		}
+	}
+	c.data, c.at = c.data.Take(keep), at
 }
 
 // intersect keeps the samples whose rows are among some, which ascend.
@@ -642,4 +661,5 @@ func (c *container) intersect(rows []int) {
 		}
 		return next == len(rows) || rows[next] != int(row)
 	})
+	c.follow()
 }

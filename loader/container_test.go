@@ -245,6 +245,8 @@ func TestContainerConditions(t *testing.T) {
 				return ks[:3]
 			}()},
 		{"query of a query", loader.Subset{Where: []loader.Condition{{SQL: "rank >= 4"}, {Select: "SELECT id FROM data ORDER BY rank LIMIT 2"}}}, []int{4, 5}},
+		{"query of the columns of a query", loader.Subset{Where: []loader.Condition{{Select: "SELECT *, cloud_cover * 2 AS double FROM data"}, {SQL: "double > 50"},
+			{Datetime: "2020-05-01/.."}, {Select: "SELECT id, double FROM data ORDER BY double DESC LIMIT 1"}}}, []int{4}},
 		{"query of levels", loader.Subset{Where: []loader.Condition{{Select: `SELECT "l0:id" AS id FROM l2 WHERE "l2:haze" < 0.3`}}}, []int{0, 1, 2}},
 	} {
 		for _, src := range []string{"coast.tacozip", "parts"} {

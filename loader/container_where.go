@@ -75,12 +75,7 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 	case w.compares():
 		return c.narrow(ctx, func(s *selector) error { return s.where(ctx, *w) })
 	case w.SQL != "":
-		rows, err := query.Where(ctx, c.level0, w.SQL)
-		if err != nil {
-			return err
-		}
-		c.intersect(rows)
-		return nil
+		return c.sql(ctx, w.SQL)
 	case w.Select != "":
 		return c.query(ctx, w.Select)
 	}
@@ -94,6 +89,36 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 	}
 	c.intersect(rows)
 	return nil
+}
+
+// sql keeps the samples that meet a condition on the columns of data.
+func (c *container) sql(ctx context.Context, condition string) error {
+	if c.data == nil {
+		rows, err := query.Where(ctx, c.level0, condition)
+		if err == nil {
+			c.intersect(rows)
+		}
+		return err
+	}
+	rows, err := query.Where(ctx, c.data, condition)
+	if err != nil {
+		return err
+	}
+	c.data = c.data.Take(rows)
+	at := make([]int32, len(rows))
+	for i, row := range rows {
+		at[i] = c.at[row]
+	}
+	c.at = at
+	c.rows = distinct(at)
+	return nil
+}
+
+// distinct returns rows in order, each once.
+func distinct(rows []int32) []int32 {
+	out := slices.Clone(rows)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // filter returns the rows of level 0 that match. Where level 0 has neither place nor time, and no column
@@ -117,14 +142,33 @@ func (c *container) filter(ctx context.Context, f taco.Filter) ([]int, error) {
 // rowColumn has the number of a row of level 0 in the table that a query sees.
 const rowColumn = "chaski:row"
 
-// query keeps the samples that the result of a SELECT has the rows or else the ids of.
-func (c *container) query(ctx context.Context, sql string) error {
-	rows, numbers := make([]int, len(c.rows)), make([]int64, len(c.rows))
+// table returns what a query sees as data, and the row of level 0 of each of its rows.
+func (c *container) table() (*tables.Table, []int32) {
+	switch {
+	case c.data != nil:
+		return c.data, c.at
+	case c.level0 == nil:
+		return tables.FromVectors(nil, nil), nil
+	case len(c.rows) == c.level0.Len():
+		return c.level0, c.rows
+	}
+	rows := make([]int, len(c.rows))
 	for i, row := range c.rows {
-		rows[i], numbers[i] = int(row), int64(row)
+		rows[i] = int(row)
+	}
+	return c.level0.Take(rows), c.rows
+}
+
+// query keeps the samples that the result of a SELECT has the rows or else the ids of. Conditions that
+// follow see the result as data.
+func (c *container) query(ctx context.Context, sql string) error {
+	data, at := c.table()
+	numbers := make([]int64, len(at))
+	for i, row := range at {
+		numbers[i] = int64(row)
 	}
 	number := tables.FromVectors([]string{rowColumn}, []*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, numbers, nil)})
-	data := tables.Join(c.level0.Take(rows), number)
+	data = tables.Join(data, number)
 	t, err := query.Run(ctx, sql, func(ctx context.Context, name string) (*tables.Table, error) {
 		if low := strings.ToLower(name); low == "data" || low == "level0" {
 			return data, nil
@@ -134,48 +178,102 @@ func (c *container) query(ctx context.Context, sql string) error {
 	if err != nil {
 		return err
 	}
+	if c.at, err = c.rowsOf(ctx, t); err != nil {
+		return err
+	}
+	var plain []int // the columns but for that of the rows
+	for i, col := range t.Columns() {
+		if col.Name != rowColumn {
+			plain = append(plain, i)
+		}
+	}
+	c.data, c.rows = t.Select(plain), distinct(c.at)
+	return nil
+}
+
+// rowsOf returns the rows of level 0 that the rows of a query's result are of, which must be among those
+// that were left.
+func (c *container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
+	at := make([]int32, t.Len())
 	if t.Index(rowColumn) >= 0 {
 		v, err := t.Column(ctx, rowColumn)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		found := make([]int, 0, v.Len())
-		for i := range v.Len() {
-			if !v.Null(i) {
-				found = append(found, int(v.Int(i)))
+		for i := range at {
+			row := int64(-1)
+			if v.Kind() == tables.Int64 && !v.Null(i) {
+				row = v.Int(i)
 			}
+			if _, ok := slices.BinarySearch(c.rows, int32(row)); !ok || row != int64(int32(row)) {
+				return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no row of a sample in %q", i, rowColumn)
+			}
+			at[i] = int32(row)
 		}
-		slices.Sort(found)
-		c.intersect(found)
-		return nil
+		return at, nil
 	}
-	return c.withIDs(ctx, t)
-}
-
-// withIDs keeps the samples whose ids a table has.
-func (c *container) withIDs(ctx context.Context, t *tables.Table) error {
-	if t.Index(c.set.IDColumn()) < 0 {
-		return fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by", c.set.IDColumn())
+	name := c.set.IDColumn()
+	if t.Index(name) < 0 {
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by", name)
 	}
-	v, err := t.Column(ctx, c.set.IDColumn())
+	v, err := t.Column(ctx, name)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if v.Kind() != tables.Text {
-		return fault.New(fault.Unsupported, "select", fault.NoOffset, "the column %q of its result has type %v, not text", c.set.IDColumn(), v.Type())
-	}
-	wanted := make(map[string]bool, v.Len())
-	for i := range v.Len() {
-		if !v.Null(i) {
-			wanted[v.Text(i)] = true
-		}
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "the column %q of its result has type %v, not text", name, v.Type())
 	}
 	ids, err := c.ids(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	c.rows = slices.DeleteFunc(c.rows, func(row int32) bool { return !wanted[string(ids.Bytes(int(row)))] })
-	return nil
+	rows := make(map[string]int32, len(c.rows))
+	for _, row := range c.rows {
+		id := ids.Text(int(row))
+		if _, twice := rows[id]; twice {
+			row = -1
+		}
+		rows[id] = row
+	}
+	for i := range at {
+		row, ok := rows[v.Text(i)]
+		if !ok || v.Null(i) {
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no id of a sample", i)
+		}
+		if row < 0 {
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "several samples have the id %q: select the column %q too", v.Text(i), rowColumn)
+		}
+		at[i] = row
+	}
+	return at, nil
+}
+
+// Samples are the samples of a container that a subset leaves.
+type Samples struct {
+	// Data is the table of level 0 or, after a condition with a SELECT, its result.
+	Data *tables.Table
+	// Rows are the rows of level 0 that the rows of Data are of.
+	Rows []int32
+}
+
+// SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which
+// must stay open as long as the result is used.
+func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset) (*Samples, error) {
+	s = s.withDefaults()
+	if err := s.validate(); err != nil {
+		return nil, err
+	}
+	src := &Source{Subset: s}
+	if parts := set.Parts(); len(parts) > 0 {
+		src.Source = parts[0]
+	}
+	c := &container{set: set, src: src}
+	if err := c.selectSamples(ctx); err != nil {
+		return nil, fault.WithFile(err, src.Source)
+	}
+	out := &Samples{}
+	out.Data, out.Rows = c.table()
+	return out, nil
 }
 
 // member resolves a field.

@@ -348,19 +348,19 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 	return d.entry(ctx, n, prefix)
 }
 
-// Size returns the size in bytes of the sample of a row of a level, or Whole where it is a file of its
-// own. It is Entry for those who look at many.
-func (d *Dataset) Size(ctx context.Context, k, row int) (int64, error) {
+// EntryAt is Entry without the path: for those who look at many.
+func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
-		return 0, err
+		return Entry{}, err
+	}
+	if row < 0 || row >= bases[len(d.parts)] {
+		return Entry{}, d.noRow(k, row, bases)
 	}
 	i, _ := slices.BinarySearch(bases, row+1)
-	if row < 0 || i > len(d.parts) {
-		return 0, d.noRow(k, row, bases)
-	}
 	e, err := d.parts[i-1].Entry(ctx, k, row-bases[i-1])
-	return e.Size, err
+	e.Part = i - 1
+	return e, err
 }
 
 func (d *Dataset) noRow(k, row int, bases []int) error {

@@ -95,7 +95,7 @@ signal kills at once.`,
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{started: ""} }
 	root.AddCommand(newCat(s), newIndex(s), newInfo(s), newFrame(s), newStats(s), newServe(s),
-		newBench(s), newView(s), newVerify(s), newConvert(s), newLs(s), newLocate(s), newSQL(s), newArray(s), newPaste(s))
+		newBench(s), newView(s), newVerify(s), newConvert(s), newLs(s), newEntries(s), newLocate(s), newSQL(s), newArray(s), newPaste(s))
 	return root
 }
 
