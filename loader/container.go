@@ -9,6 +9,7 @@ import (
 	"math"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -397,13 +398,23 @@ func Alone(o source.Opener, a catalog.Asset) source.Opener {
 	return sectionOpener{o, e}
 }
 
-// memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image".
+// inContainer reports whether a name is one that memberOf takes.
+func inContainer(name string) bool {
+	_, _, in := taco.Split(name)
+	return in || strings.HasPrefix(name, subfile)
+}
+
+// memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
+// taco.VSI names it, "/vsisubfile/OFFSET_SIZE,FILE".
 func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error) {
+	c := &container{src: &Source{}, options: o, opener: rooted(o), files: map[string]*containerFile{}}
+	if e, ok := subfileOf(name); ok {
+		return c.place(ctx, e, nil)
+	}
 	uri, path, ok := taco.Split(name)
 	if !ok {
 		return catalog.Asset{}, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
 	}
-	c := &container{src: &Source{Source: uri}, options: o, opener: rooted(o), files: map[string]*containerFile{}}
 	var err error
 	if c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{}); err != nil {
 		return catalog.Asset{}, err
@@ -414,6 +425,22 @@ func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error
 		return catalog.Asset{}, err
 	}
 	return c.place(ctx, e, nil)
+}
+
+const subfile = "/vsisubfile/"
+
+// subfileOf reads "/vsisubfile/OFFSET_SIZE,FILE".
+func subfileOf(name string) (e taco.Entry, ok bool) {
+	span, uri, ok := strings.Cut(strings.TrimPrefix(name, subfile), ",")
+	off, size, two := strings.Cut(span, "_")
+	if !ok || !two || !strings.HasPrefix(name, subfile) {
+		return e, false
+	}
+	var err1, err2 error
+	e.URI, e.Path = uri, "at "+off
+	e.Offset, err1 = strconv.ParseInt(off, 10, 64)
+	e.Size, err2 = strconv.ParseInt(size, 10, 64)
+	return e, err1 == nil && err2 == nil && e.Offset >= 0 && e.Size >= 0
 }
 
 // bare takes the file's name off an error, as it is to be named with the sample.

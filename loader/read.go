@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
-	"github.com/chaski-eo/chaski/taco"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -200,7 +199,7 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 // file.
 func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
 	a, err := openFile(ctx, o, path, hasHeader, header)
-	if _, _, in := taco.Split(path); in && !hasHeader && fault.KindOf(err) == fault.NotFound {
+	if fault.KindOf(err) == fault.NotFound && !hasHeader && inContainer(path) {
 		return memberOf(ctx, o, path)
 	}
 	return a, err
