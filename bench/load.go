@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/source"
 )
 
 // LoadOptions of Load.
@@ -219,16 +218,7 @@ var touched atomic.Uint64
 // chunksPerSample returns how many chunks a sample's windows touch: exactly for whole chips, on
 // average over all corners for random windows, going by the first sample.
 func chunksPerSample(ctx context.Context, s loader.Spec, o loader.Options) (float64, error) {
-	fields := make([]catalog.Source, len(s.Fields))
-	for i, f := range s.Fields {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
-	}
-	if o.Opener == nil {
-		files := &source.Files{}
-		defer files.Close()
-		o.Opener = files
-	}
-	t, err := catalog.Open(ctx, s.Source, fields, catalog.Options{Opener: o.Opener, MaxChunk: o.MaxChunkBytes, Roots: o.Roots})
+	t, err := loader.OpenTable(ctx, s, o)
 	if err != nil {
 		return 0, err
 	}

@@ -32,6 +32,25 @@ type Asset struct {
 	// ETag is that of the object when its index was made, "" if that is not known. An object with another one
 	// is not the one that the index is of.
 	ETag string
+
+	// Member is the path of the raster in the container that the file is, "" where it is a file of its own.
+	// A member lies in Length bytes from Offset on. The places in Index are those in the file, whose Size
+	// and MTime the two above are.
+	Member         string
+	Offset, Length int64
+}
+
+// Fault says of an error that it is one of the asset.
+func (a *Asset) Fault(err error) error {
+	if a.Member != "" {
+		base := int64(fault.NoOffset)
+		var e *fault.Error
+		if errors.As(err, &e) && e.Off >= 0 {
+			base = 0
+		}
+		err = fault.WithPart(err, "sample "+a.Member, base)
+	}
+	return fault.WithFile(err, a.URI)
 }
 
 // Known returns what is known of the file, to open it by.

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -63,7 +64,7 @@ type Table struct {
 	roots       *roots
 	opener      source.Opener
 	maxChunk    int
-	assets      *lru[assetKey, Asset]
+	assets      *lru.Cache[assetKey, Asset]
 	table       table     // nil: a listing
 	own         io.Closer // the opener, where the caller gave none
 	fingerprint string
@@ -102,7 +103,7 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 	}
 	t := &Table{
 		src: src, roots: newRoots(o.Roots), opener: o.Opener, maxChunk: o.MaxChunk,
-		assets: newLRU[assetKey, Asset](o.CacheBytes / 2), own: own,
+		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: own,
 	}
 	err := t.open(ctx, fields, o)
 	if err == nil {
@@ -521,14 +522,14 @@ func (t *Table) Asset(ctx context.Context, field int, row int64) (Asset, error) 
 		return Asset{}, errNoRaster
 	}
 	key := assetKey{field, row}
-	if a, ok := t.assets.get(key); ok {
+	if a, ok := t.assets.Get(key); ok {
 		return a, nil
 	}
 	a, err := t.asset(ctx, f, row)
 	if err != nil {
 		return Asset{}, err
 	}
-	t.assets.add(key, a, indexCost(a))
+	t.assets.Add(key, a, indexCost(a))
 	return a, nil
 }
 

@@ -515,7 +515,7 @@ func TestConcurrentReads(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if used := tab.assets.used + tab.table.(*pqTable).cache.used; used > cacheBytes {
+		if used := tab.assets.Used() + tab.table.(*pqTable).cache.Used(); used > cacheBytes {
 			t.Errorf("the caches hold %d bytes of %d", used, cacheBytes)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/internal/pq"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -15,7 +16,7 @@ import (
 type pqTable struct {
 	f     *pq.File
 	r     source.Reader
-	cache *lru[pageKey, *pq.Values]
+	cache *lru.Cache[pageKey, *pq.Values]
 
 	mu    sync.Mutex
 	pages map[pageKey]*pq.Pages // page 0 of the key; positions are kept for good
@@ -31,7 +32,7 @@ func openParquet(ctx context.Context, r source.Reader, cacheBytes int64) (*pqTab
 	if err != nil {
 		return nil, err
 	}
-	return &pqTable{f: f, r: r, cache: newLRU[pageKey, *pq.Values](cacheBytes), pages: map[pageKey]*pq.Pages{}}, nil
+	return &pqTable{f: f, r: r, cache: lru.New[pageKey, *pq.Values](cacheBytes), pages: map[pageKey]*pq.Pages{}}, nil
 }
 
 func (t *pqTable) rows() int64  { return t.f.Rows }
@@ -171,10 +172,10 @@ func (t *pqTable) pagesOf(ctx context.Context, column, group int) (*pq.Pages, er
 // the dictionary is always let go of after its pages, and its memory is counted as long as it is held.
 func (t *pqTable) values(ctx context.Context, key pageKey, pages *pq.Pages) (*pq.Values, error) {
 	dk := pageKey{key.column, key.group, dictPage}
-	v, ok := t.cache.get(key)
+	v, ok := t.cache.Get(key)
 	if ok {
 		if pages.Dict.Off != 0 {
-			t.cache.get(dk)
+			t.cache.Get(dk)
 		}
 		return v, nil
 	}
@@ -182,13 +183,13 @@ func (t *pqTable) values(ctx context.Context, key pageKey, pages *pq.Pages) (*pq
 	cost := int64(0)
 	if pages.Dict.Off != 0 {
 		var err error
-		if dict, ok = t.cache.get(dk); !ok {
+		if dict, ok = t.cache.Get(dk); !ok {
 			if dict, err = t.f.Dictionary(ctx, key.group, key.column, pages); err != nil {
 				return nil, err
 			}
-			t.cache.add(dk, dict, int64(dict.Cost()))
+			t.cache.Add(dk, dict, int64(dict.Cost()))
 		}
-		if int64(dict.Cost()) > t.cache.max/8 { // too large to be sure that it is kept
+		if int64(dict.Cost()) > t.cache.Bound()/8 { // too large to be sure that it is kept
 			cost = int64(dict.Cost())
 		}
 	}
@@ -196,7 +197,7 @@ func (t *pqTable) values(ctx context.Context, key pageKey, pages *pq.Pages) (*pq
 	if err != nil {
 		return nil, err
 	}
-	t.cache.add(key, v, cost+int64(v.Cost()))
-	t.cache.get(dk)
+	t.cache.Add(key, v, cost+int64(v.Cost()))
+	t.cache.Get(dk)
 	return v, nil
 }

@@ -223,6 +223,27 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	return nil
 }
 
+// Shift returns the index of the same image with all places by bytes further on: of an image that begins
+// there in its file. The places must stay in int64, as those of an index do that is valid for the image's
+// own bytes.
+func (x *Index) Shift(by int64) *Index {
+	if by == 0 {
+		return x
+	}
+	s := *x
+	s.Ranges = make([]Range, len(x.Ranges))
+	for i, r := range x.Ranges {
+		if r.Len > 0 { // a sparse chunk lies nowhere
+			r.Off += by
+		}
+		s.Ranges[i] = r
+	}
+	if x.Mask != nil {
+		s.Mask = x.Mask.Shift(by)
+	}
+	return &s
+}
+
 // ChunkFits reports whether the largest decoded chunk has at most limit bytes. It multiplies step
 // by step so that nothing overflows.
 func (x *Index) ChunkFits(limit int) bool {

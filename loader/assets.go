@@ -85,7 +85,7 @@ type sink interface {
 func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
 	err := r.readAsset(ctx, a, box, bands, to, masked)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 		spec := Spec{
 			Fields: slices.Clone(sampledFields), BatchSize: 4, BadSamples: BadError, Sampler: Sampler{Kind: WholeChip, Height: 20, Width: 24},
 			Mixture: Mixture{Until: UntilLongest, Sources: []Source{
-				{Name: "x", Source: "a", Subset: Subset{Where: []Condition{{"class", "!=", json.RawMessage(`"water"`)}}}}, {Name: "y", Source: "b"},
+				{Name: "x", Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "!=", Value: json.RawMessage(`"water"`)}}}}, {Name: "y", Source: "b"},
 			}},
 		}
 		e := openMixed(t, spec, tabs, workers)

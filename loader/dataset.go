@@ -327,13 +327,13 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 		d.remote = d.remote || source.IsRemote(a.URI)
 		r, err := newRasterField(f, i, a.Index)
 		if err != nil {
-			return fault.WithFile(inField(f.Name, err), a.URI)
+			return a.Fault(inField(f.Name, err))
 		}
 		if first == nil {
 			first = a.Index
 		}
 		if r.ratio, err = newRatio(first, a.Index); err != nil {
-			return fault.WithFile(inField(f.Name, err), a.URI)
+			return a.Fault(inField(f.Name, err))
 		}
 		r.steps = 0
 		if d.source.Time != nil {

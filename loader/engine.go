@@ -44,15 +44,59 @@ type Engine struct {
 	closeErr error
 }
 
-// table is what the engine needs of a dataset. *catalog.Table is one.
-type table interface {
+// Table is an open dataset: N samples of some fields. *catalog.Table is one. It is safe for concurrent
+// use.
+type Table interface {
+	// Len returns N. Fields are numbered in the order of the spec, rows from 0.
 	Len() int64
+	// Kind returns what a field is.
 	Kind(field int) catalog.Kind
+	// Asset returns the raster of a sample's raster field.
 	Asset(ctx context.Context, field int, row int64) (catalog.Asset, error)
+	// Value returns what rides along; of a raster field where it lies, as the dataset has it.
 	Value(ctx context.Context, field int, row int64) (catalog.Value, error)
+	// ID names a sample in errors and reports.
 	ID(ctx context.Context, row int64) (string, error)
+	// Fingerprint depends on what the samples are called and how large they are.
 	Fingerprint() string
+	// Close closes the dataset. Assets that it gave stay valid.
 	Close() error
+}
+
+type table = Table
+
+// OpenTable opens the dataset of a spec of one source: a catalog, a table, a container, a folder, a glob or
+// a file. The subset of a container is applied; of other datasets all rows are there.
+func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
+	spec = spec.WithDefaults()
+	spec.BatchSize = max(spec.BatchSize, 1)
+	if err := spec.Validate(); err != nil {
+		return nil, err
+	}
+	if len(spec.Sources) > 0 {
+		return nil, errors.New("spec: a mixture has several datasets")
+	}
+	o = o.withDefaults()
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	t, err := openTable(ctx, spec.source(), spec.Fields, o)
+	if err != nil {
+		o.closeOpener()
+		return nil, err
+	}
+	return &ownTable{t, o}, nil
+}
+
+// ownTable is a table that closes its opener, if that is its own.
+type ownTable struct {
+	Table
+	o Options
+}
+
+func (t *ownTable) Close() error {
+	defer t.o.closeOpener()
+	return t.Table.Close()
 }
 
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.
@@ -85,14 +129,25 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 }
 
 // openTable opens the dataset of a source.
-func openTable(ctx context.Context, src Source, from []Field, o Options) (*catalog.Table, error) {
+func openTable(ctx context.Context, src Source, from []Field, o Options) (table, error) {
+	is, err := isContainer(ctx, &src, o)
+	if err != nil {
+		return nil, err
+	}
+	if is {
+		return openContainer(ctx, &src, from, o)
+	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
 		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
 	}
-	return catalog.Open(ctx, src.Source, fields, catalog.Options{
+	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(),
 	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // newEngine compiles a spec for a table, which it owns once it returns without an error.
@@ -262,14 +317,14 @@ func (e *Engine) setHash() error {
 
 // placeless returns the spec without what changes no byte of a batch.
 func (s Spec) placeless() Spec {
-	s.Source, s.BadLimit = "", nil
+	s.Source, s.Container, s.BadLimit = "", Container{}, nil
 	s.Sampler = s.Sampler.placeless()
 	var strip func(list []Source) []Source
 	strip = func(list []Source) []Source {
 		list = slices.Clone(list)
 		for i := range list {
 			c := &list[i]
-			c.Name, c.Source = "", ""
+			c.Name, c.Source, c.Container = "", "", Container{}
 			if c.Sampler != nil {
 				f := c.Sampler.placeless()
 				c.Sampler = &f

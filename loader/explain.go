@@ -155,7 +155,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	}
 	win, err := e.windowOf(ctx, d, draw, field, p.Row, a)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
 	p.Window = shuffle.Box{Y: win.y, X: win.x, H: win.h, W: win.w}

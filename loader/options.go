@@ -16,6 +16,9 @@ const (
 	DefaultCacheBytes    = 64 << 20
 )
 
+// NoIndexCache is the Options.IndexCache of an engine that keeps no indexes on disk.
+const NoIndexCache = "none"
+
 // Options say how an engine works. They change no byte of any batch.
 type Options struct {
 	// Workers decode in parallel. Default: GOMAXPROCS; in the command built with libzstd, the processors.
@@ -38,6 +41,9 @@ type Options struct {
 	Roots []string
 	// Opener opens files. Default: source.Files.
 	Opener source.Opener
+	// IndexCache is the folder in which the chunk indexes of rasters in containers are kept from run to run.
+	// Default: chaski/indexes in the user's folder for caches; NoIndexCache for none.
+	IndexCache string
 	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
 	// collector.
 	Alloc func(n int) Buffer

@@ -197,7 +197,17 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 	return nil
 }
 
+// openOne opens a file, or what a path in a container names. A file whose own name looks like one is a
+// file.
 func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
+	a, err := openFile(ctx, o, path, hasHeader, header)
+	if fault.KindOf(err) == fault.NotFound && !hasHeader && inContainer(path) {
+		return memberOf(ctx, o, path)
+	}
+	return a, err
+}
+
+func openFile(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
 	if o.Roots != nil {
 		resolved, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
@@ -280,7 +290,7 @@ type piece struct {
 func (q *readPlan) run(ctx context.Context) (*Array, error) {
 	for _, a := range q.assets {
 		if err := q.present(ctx, a); err != nil {
-			return nil, fault.WithFile(err, a.URI)
+			return nil, a.Fault(err)
 		}
 	}
 	q.out.Data = view.Aligned(q.plan.Len() * q.out.DType.Size())

@@ -84,11 +84,11 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 	}
 	one := bytesOf(int64(limit), win.h, win.w, size+1)
 	if one < 0 {
-		return fault.WithFile(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit), a.URI)
+		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit))
 	}
 	cv, err := f.raw.get(x)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	k := max(1, int(int64(limit)/max(one, 1)))
 	for b := 0; b < len(f.bands); b += k {

@@ -343,7 +343,7 @@ func drawSpec(rt *rapid.T) Spec {
 	s.Augment = rapid.SampledFrom(sets).Draw(rt, "augment")
 	subset := func() (u Subset) {
 		if rapid.Bool().Draw(rt, "where") {
-			u.Where = []Condition{{"cloud", "<", json.RawMessage("7")}}
+			u.Where = []Condition{{Column: "cloud", Op: "<", Value: json.RawMessage("7")}}
 		}
 		if rapid.Bool().Draw(rt, "split") {
 			u.Split, u.Use = &Split{By: "hash", Shares: []Share{{Name: "train", Weight: 3}, {Name: "val", Weight: 1}}}, "train"
@@ -450,7 +450,7 @@ func fixedSpecs() map[string]Spec {
 	resized.Augment = "rotations"
 	mixed := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
 	mixed.Source, mixed.Until, mixed.BadSamples = "", UntilLongest, BadFill
-	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{"class", "==", json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
+	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "==", Value: json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
 	inTime := base(Sampler{Kind: GridWindow, Height: 12, Width: 12, StrideY: 6})
 	inTime.BadSamples = BadSkip
 	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"

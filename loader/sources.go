@@ -37,6 +37,7 @@ type Source struct {
 	Name string `json:"name,omitempty"`
 	// Source is what Spec.Source is.
 	Source string `json:"source,omitempty"`
+	Container
 	// Fields say in what this source's fields differ from the spec's of the same name: where they are found,
 	// their bands, normalisation, fill and padding.
 	Fields []Field `json:"fields,omitempty"`
@@ -63,21 +64,52 @@ type Subset struct {
 	Time *Time `json:"time,omitempty"`
 }
 
-// Condition compares a column with a value. A null meets none.
+// Condition is one of: a comparison of a column with a value (Column, Op, Value), which a null does not
+// meet; and of a container, a condition in SQL (SQL), the result of a query (Select), a place (BBox) or a time
+// (Datetime).
 type Condition struct {
-	Column string `json:"column"`
+	// Column is what Value is compared with. With BBox it is the column of geometries, with Datetime that of
+	// times, where not the usual ones are meant.
+	Column string `json:"column,omitempty"`
 	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
-	Op string `json:"op"`
+	Op string `json:"op,omitempty"`
 	// Value is a number or a text, as the column has; with "in" a list of them.
-	Value json.RawMessage `json:"value"`
+	Value json.RawMessage `json:"value,omitempty"`
+
+	// SQL is what stands behind WHERE, on the columns of level 0: see package taco/query.
+	SQL string `json:"sql,omitempty"`
+	// Select is a SELECT whose result has the column of ids: the samples with these ids count. In it the
+	// table data has the rows that the conditions before it leave.
+	Select string `json:"select,omitempty"`
+	// BBox is the box (west, south, east, north) that the geometry of a sample has a point in common with
+	// or, with Within, does not leave.
+	BBox   *[4]float64 `json:"bbox,omitempty"`
+	Within bool        `json:"within,omitempty"`
+	// Datetime is a range "A/B" that a sample begins in: dates, which are whole days in UTC, or instants.
+	Datetime string `json:"datetime,omitempty"`
+	// Level is the one whose geometry or time is meant: a sample counts if a row of it below the sample does.
+	// Default: the first that has such a column.
+	Level int `json:"level,omitempty"`
+}
+
+// Container is what a source may have beside its path where it is a container (package taco).
+type Container struct {
+	// Parts are further containers: their samples follow in order. Like Source, they are not part of the spec
+	// hash.
+	Parts []string `json:"parts,omitempty"`
+	// BasePath is the folder of the containers of a catalog (TACOCAT, TACOLLECTION.json), where they are not
+	// beside it.
+	BasePath string `json:"base_path,omitempty"`
 }
 
 // Split gives rows to named parts. Rows that are added or taken away later move no others.
 type Split struct {
 	// By is "hash" (of the row's id), "column" (of its value: equal values stay together), "date" (ranges of
-	// a column) or "cell" (of its place on the ground: neighbours stay together).
-	By     string `json:"by"`
-	Column string `json:"column,omitempty"` // with "column" and "date"
+	// a column), "cell" (of its place on the ground: neighbours stay together) or "given" (a column says of
+	// each row which part it belongs to).
+	By string `json:"by"`
+	// Column with "column", "date" and "given"; of the last the default is SplitColumns.
+	Column string `json:"column,omitempty"`
 	// Seed of the hash. It is not the spec's: a split stays what it is from run to run.
 	Seed uint64 `json:"seed,omitempty"`
 	// Shares are the parts in order, but with "date".
@@ -90,6 +122,10 @@ type Split struct {
 	// maxy, which catalogs have.
 	Columns []string `json:"columns,omitempty"`
 }
+
+// SplitColumns are the names of columns that say which part of the data a row belongs to; the first that is
+// there counts.
+var SplitColumns = []string{"split", "tortilla:data_split", "ml:split"}
 
 // Share is a part of a split: its weight relative to the others, or, filled in, its parts of 2^32.
 type Share struct {
@@ -247,7 +283,7 @@ func (s Spec) Places() string {
 
 // source is the outermost source of a spec.
 func (s *Spec) source() Source {
-	return Source{Source: s.Source, Subset: s.Subset, Mixture: s.Mixture}
+	return Source{Source: s.Source, Container: s.Container, Subset: s.Subset, Mixture: s.Mixture}
 }
 
 // inTime reports whether samples are sequences.
@@ -333,7 +369,7 @@ func (s *Spec) validateSources() error {
 func (s *Source) validate(depth int, fields map[string]bool) error {
 	mixed := len(s.Sources) > 0
 	switch {
-	case mixed && s.Source != "":
+	case mixed && (s.Source != "" || s.Parts != nil || s.BasePath != ""):
 		return errors.New("both source and sources are given")
 	case !mixed && s.Source == "":
 		return errors.New("source is empty")
@@ -384,11 +420,8 @@ func (s *Subset) validate() error {
 		return fmt.Errorf("where: %d conditions", len(s.Where))
 	}
 	for _, c := range s.Where {
-		if c.Column == "" || !slices.Contains(operators, c.Op) {
-			return fmt.Errorf("where: column %q, operator %q is none of %q", c.Column, c.Op, operators)
-		}
-		if _, err := c.operands(); err != nil {
-			return fmt.Errorf("where: column %q: %w", c.Column, err)
+		if err := c.validate(); err != nil {
+			return fmt.Errorf("where: %w", err)
 		}
 	}
 	if (s.Split == nil) != (s.Use == "") {
@@ -420,9 +453,53 @@ func (s *Subset) validate() error {
 	return nil
 }
 
+// validate checks that a condition is of one kind, and what can be checked of it without the data.
+func (c *Condition) validate() error {
+	kinds := 0
+	for _, is := range []bool{c.Op != "" || c.Value != nil, c.SQL != "", c.Select != "", c.BBox != nil, c.Datetime != ""} {
+		if is {
+			kinds++
+		}
+	}
+	switch {
+	case kinds > 1:
+		return errors.New("a condition is one of column with op and value, sql, select, bbox and datetime")
+	case c.SQL != "" || c.Select != "":
+		if c.Column != "" || c.Level != 0 || c.Within {
+			return errors.New("sql and select take no column, level or within")
+		}
+		return nil
+	case c.BBox != nil:
+		_, err := c.filter()
+		return err
+	case c.Datetime != "":
+		if c.Within {
+			return errors.New("within is for bbox")
+		}
+		_, err := c.filter()
+		return err
+	case c.Column == "" || !slices.Contains(operators, c.Op):
+		return fmt.Errorf("column %q, operator %q is none of %q", c.Column, c.Op, operators)
+	case c.Level != 0 || c.Within:
+		return errors.New("level and within are for bbox and datetime")
+	}
+	if _, err := c.operands(); err != nil {
+		return fmt.Errorf("column %q: %w", c.Column, err)
+	}
+	return nil
+}
+
+// compares reports whether a condition is one on a column, which every table can answer.
+func (c *Condition) compares() bool { return c.Op != "" }
+
 func (s *Split) validate(use string) error {
 	var names []string
 	switch s.By {
+	case "given":
+		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 || s.Columns != nil {
+			return errors.New("by \"given\" takes a column, and nothing else")
+		}
+		return nil
 	case "hash", "column", "cell":
 		h := s.hash()
 		if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
@@ -450,7 +527,7 @@ func (s *Split) validate(use string) error {
 			names = append(names, r.Name)
 		}
 	default:
-		return fmt.Errorf("by %q is none of \"hash\", \"column\", \"date\", \"cell\"", s.By)
+		return fmt.Errorf("by %q is none of \"hash\", \"column\", \"date\", \"cell\", \"given\"", s.By)
 	}
 	switch {
 	case (s.By == "column" || s.By == "date") != (s.Column != ""):
@@ -505,11 +582,15 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 // columns are the columns of its table that a subset is made by.
 func (s *Subset) columns() (names []string) {
 	for _, c := range s.Where {
-		names = append(names, c.Column)
+		if c.compares() {
+			names = append(names, c.Column)
+		}
 	}
 	if s.Split != nil {
 		if s.Split.Column != "" {
 			names = append(names, s.Split.Column)
+		} else if s.Split.By == "given" {
+			names = append(names, SplitColumns...)
 		}
 		names = append(names, s.Split.Columns...)
 	}

@@ -22,9 +22,10 @@ const SpecVersion = 1
 type Spec struct {
 	// Version is SpecVersion.
 	Version int `json:"version"`
-	// Source is a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob, or
-	// one file. It is not part of the spec hash: data may move.
+	// Source is a catalog (.parquet), a table of samples (.csv, .parquet), a container (package taco), a
+	// directory, a glob, or one file. It is not part of the spec hash: data may move.
 	Source string `json:"source"`
+	Container
 	// Fields of a sample, in the order of the batch. Default: one raster field "image".
 	Fields []Field `json:"fields"`
 	// BatchSize is G, the samples of a global batch, over all ranks.
@@ -62,8 +63,11 @@ type BadLimit struct {
 // Field is one named member of a sample.
 type Field struct {
 	Name string `json:"name"`
-	// Column is the table's column that holds the raster's path, or the value that rides along.
-	// Default for a catalog, directory or glob: its assets.
+	// Column is the table's column that holds the raster's path, or the value that rides along. Of a
+	// container it is a column of level 0 or, of a raster, the path of ids below the sample ("s2/image");
+	// "PATH@COLUMN" is a column of what lies at a path. Default for a catalog, directory or glob: its
+	// assets; for a container: the column of the field's name, or the sample itself, or what lies below it
+	// under that name.
 	Column string `json:"column,omitempty"`
 	// Blob is the column that holds the raster's header blob (rumi or chunk index), if any.
 	Blob string `json:"blob,omitempty"`

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
 )
 
 // freshness remembers which files were found to have their index although their time has changed: copies
@@ -32,12 +33,12 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 	if s.seen == nil {
 		s.seen = make([]uint64, freshPlaces)
 	}
-	key := xxh3.HashStringSeed(a.URI, uint64(t.ModTime().UnixNano())) ^ uint64(a.MTime.UnixNano())
+	key := xxh3.HashStringSeed(a.URI, uint64(t.ModTime().UnixNano())^uint64(a.Offset)) ^ uint64(a.MTime.UnixNano())
 	place := &s.seen[key%freshPlaces]
 	if *place == key {
 		return nil
 	}
-	same, err := catalog.SameIndex(ctx, f, a.Index, maxChunk)
+	same, err := sameIndex(ctx, a, f, maxChunk)
 	if err != nil {
 		return err
 	}
@@ -46,4 +47,16 @@ func (s *freshness) check(ctx context.Context, a *catalog.Asset, f source.Reader
 	}
 	*place = key
 	return nil
+}
+
+// sameIndex reads the directory of an asset again and reports whether its index is still that.
+func sameIndex(ctx context.Context, a *catalog.Asset, f source.Reader, maxChunk int) (bool, error) {
+	if a.Member == "" {
+		return catalog.SameIndex(ctx, f, a.Index, maxChunk)
+	}
+	part, err := taco.SectionOf(f, a.Offset, a.Length)
+	if err != nil {
+		return false, err
+	}
+	return catalog.SameIndex(ctx, part, a.Index.Shift(-a.Offset), maxChunk)
 }

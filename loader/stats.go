@@ -100,7 +100,7 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 		a := first[k]
 		p.remote = p.remote || source.IsRemote(a.URI)
 		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
-			return nil, fault.WithFile(inField(p.spec.Fields[i].Name, err), a.URI)
+			return nil, a.Fault(inField(p.spec.Fields[i].Name, err))
 		}
 	}
 	return out, nil
@@ -168,8 +168,8 @@ func (p *pass) read(ctx context.Context, r *assetReader, row int64, fields []*st
 		}
 		x := a.Index
 		if f := fields[k]; x.DType != f.DType() || x.Bands != f.Bands() {
-			return fault.WithFile(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands of %s; the field %q has %d of %s",
-				x.Bands, x.DType, p.spec.Fields[i].Name, f.Bands(), f.DType()), a.URI)
+			return a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands of %s; the field %q has %d of %s",
+				x.Bands, x.DType, p.spec.Fields[i].Name, f.Bands(), f.DType()))
 		}
 		fields[k].NoData(x.NoData, x.NoDataBits)
 		if err := p.whole(ctx, r, a, to(k)); err != nil {
@@ -190,7 +190,7 @@ func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to ta
 	}
 	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
 	if bytesOf(int64(p.options.MaxChunkBytes), int(rows), x.Width) < 0 {
-		return fault.WithFile(fault.New(fault.Limit, "mask", fault.NoOffset, "%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes), a.URI)
+		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset, "%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))
 	}
 	mask := a
 	mask.Index = x.Mask

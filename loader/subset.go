@@ -210,6 +210,8 @@ func (s *selector) split(ctx context.Context, p *Split, use string) error {
 			s.keep[row] = s.keep[row] && h.OfText(id) == share
 			return nil
 		})
+	case "given":
+		return s.given(ctx, p.Column, use)
 	case "column":
 		return s.scan(ctx, p.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
 			s.keep[row] = s.keep[row] && !v.Null && h.OfText(textOf(k, v)) == share
@@ -233,6 +235,29 @@ func (s *selector) split(ctx context.Context, p *Split, use string) error {
 		s.keep[row] = s.keep[row] && h.OfCell(b, p.Size) == share
 	}
 	return nil
+}
+
+// given drops the rows that a column says to be of another part. Without a name, it is the first of
+// SplitColumns that is there.
+func (s *selector) given(ctx context.Context, column, use string) error {
+	names := SplitColumns
+	if column != "" {
+		names = []string{column}
+	}
+	var first error
+	for _, name := range names {
+		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
+			s.keep[row] = s.keep[row] && !v.Null && textOf(k, v) == use
+			return nil
+		})
+		if fault.KindOf(err) != fault.NotFound {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
 }
 
 // number returns a value as float64, NaN for a null.
@@ -305,8 +330,15 @@ func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
 
 // selectRows returns the rows of a subset, nil for all.
 func selectRows(ctx context.Context, t table, s *Subset) ([]uint32, error) {
+	if c, ok := t.(*container); ok && c.selected { // its rows are those that count already
+		return nil, nil
+	}
 	sel := selector{table: t}
 	for _, c := range s.Where {
+		if !c.compares() {
+			return nil, fault.New(fault.Unsupported, "where", fault.NoOffset,
+				"sql, select, bbox and datetime are conditions on containers; of a table, compare a column with a value")
+		}
 		if err := sel.where(ctx, c); err != nil {
 			return nil, fmt.Errorf("where: %w", err)
 		}
@@ -316,14 +348,19 @@ func selectRows(ctx context.Context, t table, s *Subset) ([]uint32, error) {
 			return nil, fmt.Errorf("split: %w", err)
 		}
 	}
-	if sel.keep == nil {
+	return sel.rows()
+}
+
+// rows returns the rows that are left, nil for all.
+func (s *selector) rows() ([]uint32, error) {
+	if s.keep == nil {
 		return nil, nil
 	}
-	if int64(len(sel.keep)) > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, of which a part cannot be taken", len(sel.keep))
+	if int64(len(s.keep)) > math.MaxUint32 {
+		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, of which a part cannot be taken", len(s.keep))
 	}
 	rows := []uint32{}
-	for i, k := range sel.keep {
+	for i, k := range s.keep {
 		if k {
 			rows = append(rows, uint32(i))
 		}

@@ -293,10 +293,10 @@ func (p *weighing) weigh(ctx context.Context, r *assetReader, at int64) (w weigh
 	}
 	x := a.Index
 	if err := f.fits(x); err != nil {
-		return w, fault.WithFile(err, a.URI)
+		return w, a.Fault(err)
 	}
 	if !f.ratio.holds(lead.Index, x) {
-		return w, fault.WithFile(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d by %d pixels do not share a grid with the first field's", x.Height, x.Width), a.URI)
+		return w, a.Fault(fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d by %d pixels do not share a grid with the first field's", x.Height, x.Width))
 	}
 	h, wd := lead.Index.Height, lead.Index.Width
 	across := up(wd, p.head.CellWidth) / p.head.CellWidth
@@ -312,7 +312,7 @@ func (p *weighing) weigh(ctx context.Context, r *assetReader, at int64) (w weigh
 	convs := &converters{base: einops.Convert{From: f.native, To: chunk.Float32}, nodata: true}
 	cv, err := convs.get(x)
 	if err != nil {
-		return w, fault.WithFile(err, a.URI)
+		return w, a.Fault(err)
 	}
 	s := &r.resample
 	s.in, s.inValid = grown(s.in, 4*plan.Len()), grown(s.inValid, plan.Len())

@@ -418,11 +418,11 @@ func (u unit) do(r *assetReader) error {
 	}
 	win, err := e.windowOf(p.ctx, d, draw, u.field, at, a)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	to, err := p.row(u, a.Index, win)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	r.share = shared{}
 	if d.sampler.Kind == TileWindow {

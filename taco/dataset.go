@@ -337,8 +337,7 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 		return Entry{}, err
 	}
 	if row < 0 || row >= bases[len(d.parts)] {
-		return Entry{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
-			"no row %d, there are %d", row, bases[len(d.parts)]), d.name())
+		return Entry{}, d.noRow(k, row, bases)
 	}
 	i, _ := slices.BinarySearch(bases, row+1)
 	n := node{i - 1, k, row - bases[i-1]}
@@ -347,6 +346,26 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 		return Entry{}, err
 	}
 	return d.entry(ctx, n, prefix)
+}
+
+// EntryAt is Entry without the path: for those who look at many.
+func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return Entry{}, err
+	}
+	if row < 0 || row >= bases[len(d.parts)] {
+		return Entry{}, d.noRow(k, row, bases)
+	}
+	i, _ := slices.BinarySearch(bases, row+1)
+	e, err := d.parts[i-1].Entry(ctx, k, row-bases[i-1])
+	e.Part = i - 1
+	return e, err
+}
+
+func (d *Dataset) noRow(k, row int, bases []int) error {
+	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
+		"no row %d, there are %d", row, bases[len(d.parts)]), d.name())
 }
 
 // pathAbove returns the path of the folder that a node lies in.

@@ -133,9 +133,12 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	}
 	f, r, _, err := tell(ctx, o, uri)
 	if r != nil {
-		err = errors.Join(err, r.Close())
+		return errors.Join(err, r.Close()) == nil && f != none && f != tacollection
 	}
-	return err == nil && f != none && f != tacollection
+	if err != nil {
+		return ctx.Err() == nil && catalogIn(ctx, o, uri) != ""
+	}
+	return f != none
 }
 
 // Open opens containers as one dataset: their rows one after the other. Of a folder that holds a

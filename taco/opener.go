@@ -92,11 +92,21 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 	if err != nil || e.Offset == Whole {
 		return r, err
 	}
-	if e.Offset < 0 || e.Size < 0 || e.Offset > r.Size() || e.Size > r.Size()-e.Offset {
-		err := fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, r.Size())
-		return nil, errors.Join(fault.WithFile(err, e.URI), r.Close())
+	s, err := SectionOf(r, e.Offset, e.Size)
+	if err != nil {
+		err = fault.WithFile(fault.WithPart(err, "sample "+e.Path, 0), e.URI)
+		return nil, errors.Join(err, r.Close())
 	}
-	return &section{r, e.Offset, e.Size}, nil
+	return s, nil
+}
+
+// SectionOf returns a reader of size bytes of r from offset off on, which is closed with it. Bytes that r
+// does not have are fault.Corrupt.
+func SectionOf(r source.Reader, off, size int64) (source.Reader, error) {
+	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
+		return nil, fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
+	}
+	return &section{r, off, size}, nil
 }
 
 // section is a range of a reader.

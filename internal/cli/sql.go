@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/arrow"
 	"github.com/chaski-eo/chaski/taco/query"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -21,6 +22,7 @@ var fullSQL func(ctx context.Context, sql string, names []string, tables query.T
 
 func newSQL(s streams) *cobra.Command {
 	var f containerFlags
+	var given givenFlags
 	var format string
 	cmd := &cobra.Command{
 		Use:   "sql [flags] QUERY CONTAINER...",
@@ -34,7 +36,8 @@ This command runs the usual SELECT: WHERE, JOIN … ON, GROUP BY, HAVING, ORDER 
 meaning that it has in DuckDB. The command chaski-full has DuckDB itself for everything else.
 
 With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
-infinities are texts.`,
+infinities are texts. With --format arrow: a stream of Arrow IPC. With --given, data has only the
+samples that meet its conditions.`,
 		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
   chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -44,18 +47,19 @@ infinities are texts.`,
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if err := oneOf("format", format, "text", "json"); err != nil {
+			if err := oneOf("format", format, "text", "json", "arrow"); err != nil {
 				return err
 			}
-			return f.told(s, runSQL(cmd.Context(), s, &f, format, args[0], args[1:]))
+			return f.told(s, runSQL(cmd.Context(), s, &f, &given, format, args[0], args[1:]))
 		},
 	}
 	f.add(cmd.Flags())
-	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
+	given.add(cmd.Flags())
 	return cmd
 }
 
-func runSQL(ctx context.Context, s streams, f *containerFlags, format, sql string, paths []string) error {
+func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) error {
 	files := newOpener(true)
 	defer files.Close()
 	d, err := f.open(ctx, files, paths, nil)
@@ -63,15 +67,22 @@ func runSQL(ctx context.Context, s streams, f *containerFlags, format, sql strin
 		return err
 	}
 	defer d.Close()
-	t, err := query.Run(ctx, sql, d.SQLTable)
+	tables, err := given.tables(ctx, d)
+	if err != nil {
+		return err
+	}
+	t, err := query.Run(ctx, sql, tables)
 	if fault.KindOf(err) == fault.Unsupported && fullSQL != nil {
-		t, err = fullSQL(ctx, sql, d.SQLTables(), d.SQLTable)
+		t, err = fullSQL(ctx, sql, d.SQLTables(), tables)
 	}
 	if err == nil {
 		w := bufio.NewWriterSize(s.out, 1<<16)
 		write := writeSQLText
-		if format == "json" {
+		switch format {
+		case "json":
 			write = writeSQLJSON
+		case "arrow":
+			write = func(ctx context.Context, w io.Writer, t *table.Table) error { return arrow.Write(ctx, w, t) }
 		}
 		err = firstError(write(ctx, w, t), w.Flush())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/view"
 )
 
@@ -126,15 +127,15 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	var pictures []*image.NRGBA
 	columns := f.columns
-	opener := newOpener(true)
-	defer opener.Close()
-	first, err := loader.Inspect(ctx, paths[0], loader.Options{Opener: opener})
-	switch {
-	case err != nil:
-		return err
-	case len(paths) == 1 && first.Raster == nil && first.TIFF == nil:
+	dataset := false
+	if len(paths) == 1 {
+		if dataset, err = isDataset(ctx, paths[0]); err != nil {
+			return err
+		}
+	}
+	if dataset {
 		pictures, err = f.batch(ctx, paths[0], o, &columns)
-	default:
+	} else {
 		pictures, err = f.files(ctx, s, paths, o)
 	}
 	if err != nil {
@@ -145,12 +146,25 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	return writeFile(f.out, s.out, func(w io.Writer) error { return png.Encode(w, sheet) })
 }
 
+// isDataset reports whether a path is one of samples, and not a raster.
+func isDataset(ctx context.Context, path string) (bool, error) {
+	disk := newOpener(true)
+	defer disk.Close()
+	files := inContainers(disk)
+	if taco.Is(ctx, files, path) {
+		return true, nil
+	}
+	first, err := loader.Inspect(ctx, path, loader.Options{Opener: files})
+	return err == nil && first.Raster == nil && first.TIFF == nil, err
+}
+
 // files makes a picture of each file.
 func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view.Options) ([]*image.NRGBA, error) {
 	bar := newProgress(s.err, "reading", int64(len(paths)))
 	defer bar.done()
-	files := newOpener(true)
-	defer files.Close()
+	disk := newOpener(true)
+	defer disk.Close()
+	files := inContainers(disk)
 	var pictures []*image.NRGBA
 	for i, p := range paths {
 		img, err := f.file(ctx, files, p, o)

@@ -54,7 +54,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) error {
 	}
 	f, x := &m.Report.Fields[i], a.Index
 	if f.first == nil {
-		f.first, f.firstURI = x, a.URI
+		f.first, f.firstAsset = x, a
 	}
 	f.Assets++
 	f.Shapes.add(fmt.Sprintf("%d × %d × %d %s", x.Bands, x.Height, x.Width, x.DType))
@@ -96,10 +96,12 @@ func noData(x *chunk.Index) string {
 func (m *maker) names(ctx context.Context) error {
 	for i := range m.Report.Fields {
 		f := &m.Report.Fields[i]
-		if f.firstURI == "" {
+		if f.firstAsset.URI == "" {
 			continue
 		}
-		info, err := loader.Inspect(ctx, f.firstURI, m.Loader)
+		alone := m.Loader
+		alone.Opener = loader.Alone(alone.Opener, f.firstAsset)
+		info, err := loader.Inspect(ctx, f.firstAsset.URI, alone)
 		if err == nil && info.TIFF != nil {
 			f.BandNames = info.TIFF.BandNames
 		}

@@ -6,6 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/view"
 )
 
@@ -44,23 +45,26 @@ func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress fu
 
 // bandNames returns the names that the first asset of each field has for its bands.
 func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [][]string, err error) {
-	fields := make([]catalog.Source, len(spec.Fields))
-	for i, f := range spec.Fields {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer files.Close() //nolint:errcheck // they were only read
+		o.Opener = files
 	}
-	t, err := catalog.Open(ctx, spec.Source, fields, catalog.Options{Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots})
+	t, err := loader.OpenTable(ctx, spec, o)
 	if err != nil {
 		return nil, err
 	}
 	defer t.Close() //nolint:errcheck // it was only read
-	for i := range fields {
+	for i := range spec.Fields {
 		var list []string
 		if t.Kind(i) == catalog.Raster {
 			a, err := t.Asset(ctx, i, 0)
 			if err != nil {
 				return nil, err
 			}
-			if info, err := loader.Inspect(ctx, a.URI, o); err == nil && info.TIFF != nil {
+			alone := o
+			alone.Opener = loader.Alone(o.Opener, a)
+			if info, err := loader.Inspect(ctx, a.URI, alone); err == nil && info.TIFF != nil {
 				list = info.TIFF.BandNames
 			}
 		}

@@ -126,21 +126,21 @@ type Field struct {
 	Kind catalog.Kind
 
 	// Of a raster:
-	BandNames []string // of the first asset
-	Shapes    Tally    // "bands × height × width dtype"
-	CRS       Tally
-	NoData    Tally
-	Codecs    Tally
-	Assets    int64 // that could be opened
-	Bytes     int64 // of their files; of files whose size is not known, of their pixels
-	Stored    int64 // bytes of pixels as they are in the files
-	Decoded   int64 // bytes of pixels
-	Sizes     Sizes
-	Stats     *stats.FieldReport    // nil: not measured
-	Classes   []Class               // of an integer field of one band with few values; by value
-	colours   map[int64]color.NRGBA // of the classes
-	first     *chunk.Index
-	firstURI  string
+	BandNames  []string // of the first asset
+	Shapes     Tally    // "bands × height × width dtype"
+	CRS        Tally
+	NoData     Tally
+	Codecs     Tally
+	Assets     int64 // that could be opened
+	Bytes      int64 // of their files; of files whose size is not known, of their pixels
+	Stored     int64 // bytes of pixels as they are in the files
+	Decoded    int64 // bytes of pixels
+	Sizes      Sizes
+	Stats      *stats.FieldReport    // nil: not measured
+	Classes    []Class               // of an integer field of one band with few values; by value
+	colours    map[int64]color.NRGBA // of the classes
+	first      *chunk.Index
+	firstAsset catalog.Asset
 
 	// Of values:
 	Values Values
@@ -203,7 +203,7 @@ func (t *Tally) Counts() []Count {
 type maker struct {
 	Options
 	*Report
-	table *catalog.Table
+	table loader.Table
 	bad   map[int64]string // the first samples that cannot be read, and why
 	nBad  int64
 	last  int64 // the last sample that was counted as bad
@@ -225,13 +225,7 @@ func Make(ctx context.Context, o Options) (*Report, error) {
 	if o.Loader.MaxChunkBytes == 0 {
 		o.Loader.MaxChunkBytes = loader.DefaultMaxChunkBytes
 	}
-	fields := make([]catalog.Source, len(o.Fields))
-	for i, f := range o.Fields {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
-	}
-	t, err := catalog.Open(ctx, o.Source, fields, catalog.Options{
-		Opener: o.Loader.Opener, MaxChunk: o.Loader.MaxChunkBytes, CacheBytes: o.Loader.CacheBytes, Roots: o.Loader.Roots,
-	})
+	t, err := loader.OpenTable(ctx, loader.Spec{Source: o.Source, Fields: o.Fields}, o.Loader)
 	if err != nil {
 		return nil, err
 	}

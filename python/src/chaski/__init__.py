@@ -12,7 +12,7 @@ normalisation needs; `chaski.torch` has datasets for PyTorch, `chaski.order` tel
 comes when.
 """
 
-from chaski import order
+from chaski import order, taco
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._paste import paste
@@ -89,4 +89,5 @@ __all__ = [
     "paste",
     "read",
     "stats",
+    "taco",
 ]

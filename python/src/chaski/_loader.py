@@ -20,8 +20,9 @@ from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server, Transport
 from chaski._sources import (
     Augment,
-    Condition,
+    BBox,
     Mixture,
+    Path,
     Sampler,
     Source,
     SourceLike,
@@ -29,6 +30,7 @@ from chaski._sources import (
     Strata,
     Time,
     WeightedWindow,
+    Where,
 )
 from chaski._spec import BadSamples, FieldLike, NormalizeLike, StatsLike, build_spec
 from chaski._stream import Job
@@ -473,6 +475,7 @@ def load(
     source: SourceLike,
     *,
     batch_size: int,
+    base_path: str | os.PathLike[str] | None = None,
     fields: Mapping[str, FieldLike] | None = None,
     bands: Sequence[int] | None = None,
     layout: str | None = None,
@@ -489,8 +492,10 @@ def load(
     windows_per_asset: int = 1,
     sampler: Sampler | None = None,
     augment: Augment | None = None,
-    where: Sequence[Condition] = (),
-    split: Split | None = None,
+    where: Where = (),
+    bbox: BBox | None = None,
+    datetime: str | None = None,
+    split: Split | str | None = None,
     use: str | None = None,
     strata: Strata | str | None = None,
     time: Time | None = None,
@@ -520,9 +525,10 @@ def load(
     overrides them. They mean nothing for values that ride along.
 
     Args:
-        source: a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob or a
-            file; or a `Mixture` of several.
+        source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
+            Tortilla) or a list of them, a directory, a glob or a file; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
+        base_path: folder of the containers of a catalog (TACOCAT), where they are not beside it.
         fields: members of a sample by name: a `Field`, a dict of its members, or a str: a pattern
             if it contains "{id}", else a column. Default: one raster "image".
         bands: bands of "image" by zero-based index; only without `fields`.
@@ -545,8 +551,12 @@ def load(
         augment: every sample is mirrored or turned, all its fields alike, by one of a set:
             "flip_x", "flip_y", "flips", "rotations", or "d4" for all eight.
         where: conditions (column, operator, value) that rows have to meet, such as
-            ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list.
-        split: gives rows to named parts; see `Split`.
+            ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list. Of a container
+            also SQL, as a text: "cloud < 10 AND country = 'PE'".
+        bbox: (west, south, east, north): samples of a container whose geometry meets it.
+        datetime: "A/B": samples of a container that begin in a range of days or instants.
+        split: gives rows to named parts; see `Split`. A text is the part that counts, where a
+            column says of each row which part it belongs to.
         use: the part of the split that counts.
         strata: draws from the rows of every value of a column in fixed proportions: a `Strata`, or
             the name of the column to balance.
@@ -588,6 +598,7 @@ def load(
     spec = build_spec(
         _absolute(source),
         batch_size=batch_size,
+        base_path=_absolute_path(base_path),
         fields=fields,
         bands=bands,
         layout=layout,
@@ -605,6 +616,8 @@ def load(
         sampler=_absolute_weights(sampler),
         augment=augment,
         where=where,
+        bbox=bbox,
+        datetime=datetime,
         split=split,
         use=use,
         strata=strata,
@@ -632,6 +645,7 @@ def connect(
     source: SourceLike,
     *,
     batch_size: int,
+    base_path: str | os.PathLike[str] | None = None,
     fields: Mapping[str, FieldLike] | None = None,
     bands: Sequence[int] | None = None,
     layout: str | None = None,
@@ -648,8 +662,10 @@ def connect(
     windows_per_asset: int = 1,
     sampler: Sampler | None = None,
     augment: Augment | None = None,
-    where: Sequence[Condition] = (),
-    split: Split | None = None,
+    where: Where = (),
+    bbox: BBox | None = None,
+    datetime: str | None = None,
+    split: Split | str | None = None,
     use: str | None = None,
     strata: Strata | str | None = None,
     time: Time | None = None,
@@ -683,6 +699,7 @@ def connect(
             has now.
         source: as for `load`, in the words of the server: a path below one of its roots.
         batch_size: this and all else as for `load`.
+        base_path: see `load`; at the server.
         fields: see `load`.
         bands: see `load`.
         layout: see `load`.
@@ -700,6 +717,8 @@ def connect(
         sampler: see `load`; files of weights lie at the server.
         augment: see `load`.
         where: see `load`.
+        bbox: see `load`.
+        datetime: see `load`.
         split: see `load`.
         use: see `load`.
         strata: see `load`.
@@ -731,6 +750,7 @@ def connect(
     spec = build_spec(
         source,
         batch_size=batch_size,
+        base_path=base_path,
         fields=fields,
         bands=bands,
         layout=layout,
@@ -748,6 +768,8 @@ def connect(
         sampler=sampler,
         augment=augment,
         where=where,
+        bbox=bbox,
+        datetime=datetime,
         split=split,
         use=use,
         strata=strata,
@@ -793,17 +815,34 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
 
 def _absolute(source: SourceLike) -> SourceLike:
     """Returns a source with absolute paths: the engine has a folder of its own."""
-    if isinstance(source, Mixture):
-        sources: dict[str, Source | Mixture | str | os.PathLike[str]] = {}
-        for name, s in source.sources.items():
-            if isinstance(s, Source):
-                path = _absolute(s.source)
-                assert not isinstance(path, Mixture)
-                sources[name] = replace(s, source=path, sampler=_absolute_weights(s.sampler))
-            else:
-                sources[name] = _absolute(s)
-        return replace(source, sources=sources)
-    return os.path.abspath(source) if _is_local(source) else source
+    if not isinstance(source, Mixture):
+        return _absolute_paths(source)
+    sources: dict[str, Source | Mixture | str | os.PathLike[str]] = {}
+    for name, s in source.sources.items():
+        if isinstance(s, Source):
+            sources[name] = replace(
+                s,
+                source=_absolute_paths(s.source),
+                base_path=_absolute_path(s.base_path),
+                sampler=_absolute_weights(s.sampler),
+            )
+        elif isinstance(s, Mixture):
+            nested = _absolute(s)
+            assert isinstance(nested, Mixture)
+            sources[name] = nested
+        else:
+            sources[name] = os.path.abspath(s) if _is_local(s) else s
+    return replace(source, sources=sources)
+
+
+def _absolute_paths(source: Path | Sequence[Path]) -> Path | Sequence[Path]:
+    if isinstance(source, (str, os.PathLike)):
+        return os.path.abspath(source) if _is_local(source) else source
+    return [os.path.abspath(p) if _is_local(p) else p for p in source]
+
+
+def _absolute_path(path: Path | None) -> Path | None:
+    return os.path.abspath(path) if path is not None and _is_local(path) else path
 
 
 def _absolute_weights(s: Sampler | None) -> Sampler | None:

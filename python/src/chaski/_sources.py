@@ -15,7 +15,9 @@ if TYPE_CHECKING:
 Size: TypeAlias = "int | tuple[int, int]"
 Until: TypeAlias = 'Literal["shortest", "longest"] | int'
 Path: TypeAlias = "str | os.PathLike[str]"
-Condition: TypeAlias = "tuple[str, str, Any]"
+Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
+Where: TypeAlias = "str | Sequence[Condition]"
+BBox: TypeAlias = "tuple[float, float, float, float]"
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 
 
@@ -265,6 +267,15 @@ class Split:
         return Split("cell", shares, seed=seed, size=size, columns=list(columns))
 
     @staticmethod
+    def given(column: str | None = None) -> Split:
+        """Splits as a column says.
+
+        Args:
+            column: of the table. Default: "split", or what containers call it.
+        """
+        return Split("given", {}, column=column)
+
+    @staticmethod
     def by_date(column: str, ranges: Mapping[str, tuple[Any, Any]]) -> Split:
         """Splits by time.
 
@@ -279,7 +290,9 @@ class Split:
         out: dict[str, Any] = {"by": self.by, "column": self.column, "size": self.size}
         out["columns"] = None if self.columns is None else list(self.columns)
         out["seed"] = int(self.seed) or None
-        if self.by == "date":
+        if self.by == "given":
+            pass
+        elif self.by == "date":
             out["ranges"] = [
                 _without_none({"name": name, "from": _plain(low), "to": _plain(high)})
                 for name, (low, high) in self.parts.items()
@@ -360,26 +373,32 @@ class Source:
 
     Attributes:
         source: as `load` takes it.
+        base_path: as for `load`.
         weight: its share, relative to that of the others.
         fields: how its fields differ from those of `load` with the same name: where they are found,
             `bands`, `normalize`, `fill`, `pad`.
         sampler: in place of that of `load`; windows must come out at the same size.
         where: conditions, as for `load`.
+        bbox: as for `load`.
+        datetime: as for `load`.
         split: as for `load`, with `use`.
         use: the part that counts.
         strata: as for `load`.
         time: as for `load`.
     """
 
-    source: Path
+    source: Path | Sequence[Path]
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
     sampler: Sampler | None = None
-    where: Sequence[Condition] = ()
-    split: Split | None = None
+    where: Where = ()
+    split: Split | str | None = None
     use: str | None = None
     strata: Strata | str | None = None
     time: Time | None = None
+    bbox: BBox | None = None
+    datetime: str | None = None
+    base_path: Path | None = None
 
 
 @dataclass(frozen=True)
@@ -404,32 +423,80 @@ class Mixture:
     weight: float = field(default=1.0, kw_only=True)
 
 
-SourceLike: TypeAlias = "Path | Mixture"
+SourceLike: TypeAlias = "Path | Sequence[Path] | Mixture"
+
+
+def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[str, Any]:
+    """Returns the members that say where a source lies: one path, or several containers.
+
+    Raises:
+        SpecError: it is no path.
+    """
+    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
+        raise SpecError(f"source is {source!r}, neither a path nor paths")
+    out: dict[str, Any] = {"source": os.fspath(paths[0])}
+    if len(paths) > 1:
+        out["parts"] = [os.fspath(p) for p in paths[1:]]
+    if base_path is not None:
+        out["base_path"] = os.fspath(base_path)
+    return out
+
+
+def _condition(c: Condition) -> dict[str, Any]:
+    """Returns a condition's JSON."""
+    if isinstance(c, str):
+        return {"sql": c}
+    if isinstance(c, Mapping):
+        return dict(c)
+    try:
+        column, op, value = c
+    except (TypeError, ValueError):
+        raise SpecError(f"where has {c!r}, neither (column, operator, value) nor SQL") from None
+    listed = isinstance(value, (list, tuple, set, frozenset))
+    value = [_plain(v) for v in value] if listed else _plain(value)
+    return {"column": column, "op": op, "value": value}
+
+
+def bbox_json(bbox: BBox) -> list[float]:
+    """Returns (west, south, east, north) as JSON has it.
+
+    Raises:
+        SpecError: it is none.
+    """
+    try:
+        west, south, east, north = (float(v) for v in bbox)
+    except (TypeError, ValueError):
+        raise SpecError(f"bbox is {bbox!r}, not (west, south, east, north)") from None
+    return [west, south, east, north]
 
 
 def subset_json(
-    where: Sequence[Condition],
-    split: Split | None,
+    where: Where,
+    split: Split | str | None,
     use: str | None,
     strata: Strata | str | None,
     time: Time | None,
+    bbox: BBox | None = None,
+    datetime: str | None = None,
 ) -> dict[str, Any]:
     """Returns the members that say which rows count and how they are grouped.
 
     Raises:
         SpecError: a condition is none.
     """
-    conditions = []
-    for c in where:
-        try:
-            column, op, value = c
-        except (TypeError, ValueError):
-            raise SpecError(f"where has {c!r}, not (column, operator, value)") from None
-        listed = isinstance(value, (list, tuple, set, frozenset))
-        value = [_plain(v) for v in value] if listed else _plain(value)
-        conditions.append({"column": column, "op": op, "value": value})
+    conditions = [_condition(c) for c in ([where] if isinstance(where, str) else where)]
+    if bbox is not None:
+        conditions.append({"bbox": bbox_json(bbox)})
+    if datetime is not None:
+        conditions.append({"datetime": str(datetime)})
     if isinstance(strata, str):
         strata = Strata(strata)
+    if isinstance(split, str):
+        if use is not None:
+            raise SpecError("use goes with a Split; split is the name of a part already")
+        use = split
+        split = Split.given()
     return _without_none(
         {
             "where": conditions or None,

@@ -12,7 +12,7 @@ from typing import Any, Literal, TypeAlias
 
 from chaski._sources import (
     Augment,
-    Condition,
+    BBox,
     Mixture,
     RandomWindow,
     Sampler,
@@ -21,8 +21,10 @@ from chaski._sources import (
     Split,
     Strata,
     Time,
+    Where,
     WholeChip,
     pair,
+    place_json,
     subset_json,
     until_json,
 )
@@ -58,7 +60,8 @@ class Field:
     """One named member of a sample. What is None comes from the arguments of `load`.
 
     Attributes:
-        column: column of the table that holds the raster's path, or the value that rides along.
+        column: column of the table that holds the raster's path, or the value that rides along; of
+            a container also a path of ids ("s2/img.tif"), or "PATH@COLUMN".
         pattern: pairs files by what {id} stands for in their paths below the source:
             "masks/{id}.tif".
         blob: column that holds the raster's header blob, if any.
@@ -98,6 +101,7 @@ def build_spec(
     source: SourceLike,
     *,
     batch_size: int,
+    base_path: str | os.PathLike[str] | None = None,
     fields: Mapping[str, FieldLike] | None = None,
     bands: Sequence[int] | None = None,
     layout: str | None = None,
@@ -114,8 +118,10 @@ def build_spec(
     windows_per_asset: int = 1,
     sampler: Sampler | None = None,
     augment: Augment | None = None,
-    where: Sequence[Condition] = (),
-    split: Split | None = None,
+    where: Where = (),
+    bbox: BBox | None = None,
+    datetime: str | None = None,
+    split: Split | str | None = None,
     use: str | None = None,
     strata: Strata | str | None = None,
     time: Time | None = None,
@@ -149,14 +155,14 @@ def build_spec(
     table = None if stats is None else _load_stats(stats)
     spec: dict[str, Any] = {
         "version": VERSION,
-        "source": "" if isinstance(source, Mixture) else os.fspath(source),
+        **({"source": ""} if isinstance(source, Mixture) else place_json(source, base_path)),
         "fields": [_member(name, f, default, table) for name, f in named.items()],
         "batch_size": batch_size,
         "shuffle": bool(shuffle),
         "seed": seed,
         "sampler": _sampler(sampler, window, windows_per_asset),
         "bad_samples": bad_samples,
-        **subset_json(where, split, use, strata, time),
+        **subset_json(where, split, use, strata, time, bbox, datetime),
     }
     if augment is not None:
         spec["augment"] = augment
@@ -207,7 +213,7 @@ def _sampler(
     return RandomWindow(pair("window", window), per_asset).to_json()
 
 
-def _in_time(source: SourceLike | Source) -> bool:
+def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
     """Reports whether the sources of a mixture are sequences."""
     if isinstance(source, Mixture):
         return any(_in_time(s) for s in source.sources.values())
@@ -237,9 +243,9 @@ def _source(
         s = Source(s)
     out: dict[str, Any] = {
         "name": name,
-        "source": os.fspath(s.source),
+        **place_json(s.source, s.base_path),
         "weight": float(s.weight),
-        **subset_json(s.where, s.split, s.use, s.strata, s.time),
+        **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime),
     }
     if s.sampler is not None:
         out["sampler"] = s.sampler.to_json()

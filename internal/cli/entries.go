@@ -1,0 +1,232 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cli/internal/npy"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/taco/query"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// givenFlags choose samples by the conditions that a spec has.
+type givenFlags struct{ text string }
+
+func (f *givenFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them")
+}
+
+// samples returns the samples that the conditions leave.
+func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
+	var s loader.Subset
+	if f.text != "" {
+		dec := json.NewDecoder(strings.NewReader(f.text))
+		dec.DisallowUnknownFields()
+		if err := dec.Decode(&s.Where); err != nil {
+			return nil, usagef("--given: %w", err)
+		}
+	}
+	found, err := loader.SelectSamples(ctx, d, s)
+	return found, usage(err)
+}
+
+// tables returns the tables that a query sees.
+func (f *givenFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables, error) {
+	if f.text == "" {
+		return d.SQLTable, nil
+	}
+	found, err := f.samples(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	return func(ctx context.Context, name string) (*table.Table, error) {
+		if low := strings.ToLower(name); low == "data" || low == "level0" {
+			return found.Data, nil
+		}
+		return d.SQLTable(ctx, name)
+	}, nil
+}
+
+type entriesFlags struct {
+	containerFlags
+	givenFlags
+	level  int
+	format string
+}
+
+func newEntries(s streams) *cobra.Command {
+	var f entriesFlags
+	cmd := &cobra.Command{
+		Use:   "entries [flags] CONTAINER...",
+		Short: "List where all samples of a level are, for programs",
+		Long: `List the samples of a level of containers by column, for programs: the Python package asks so.
+
+With --format npy: NumPy arrays, one after the other. Of every sample that is no placeholder, or at
+level 0 of those that --given leaves, in its order: row (int64, in the table of its level), parent
+(int64, the row of the level above, or -1), folder (uint8, 1 where it has children), file (int32,
+number of the file that holds it), offset and size (int64, bytes; both -1 where the file is all of
+it). Then the ids and the names of the files: of each the ends (int64) of the texts, and their bytes
+(uint8, UTF-8).
+
+With --format json: {"format", "levels", "id_column", "parts", "collection"} of the dataset.`,
+		Example: `  chaski entries --format json data.tacozip
+  chaski entries --level 1 data.tacozip > level1.npys`,
+		Args: atLeastOne("CONTAINER"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if err := oneOf("format", f.format, "npy", "json"); err != nil {
+				return err
+			}
+			if f.level < 0 || f.level > 0 && f.text != "" {
+				return usagef("--level is at least 0, and --given is about level 0")
+			}
+			return f.told(s, f.run(cmd.Context(), s, paths))
+		},
+	}
+	fl := cmd.Flags()
+	f.containerFlags.add(fl)
+	f.givenFlags.add(fl)
+	fl.IntVar(&f.level, "level", 0, "level to list")
+	fl.StringVar(&f.format, "format", "npy", "npy or json")
+	return cmd
+}
+
+// datasetInfo is what --format json tells.
+type datasetInfo struct {
+	Format     string          `json:"format"`
+	Levels     int             `json:"levels"`
+	IDColumn   string          `json:"id_column"`
+	Parts      []string        `json:"parts"`
+	Collection json.RawMessage `json:"collection"`
+}
+
+func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) error {
+	files := &source.Files{}
+	defer files.Close()
+	d, err := f.open(ctx, files, paths, nil)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	if f.format == "json" {
+		return printJSON(s.out, datasetInfo{d.Format(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()})
+	}
+	rows, err := f.rows(ctx, d)
+	if err != nil {
+		return err
+	}
+	e := &entryArrays{files: map[string]int32{}}
+	if err := e.fill(ctx, d, f.level, rows); err != nil {
+		return err
+	}
+	w := bufio.NewWriterSize(s.out, 1<<16)
+	return firstError(e.write(w), w.Flush())
+}
+
+// rows returns the rows of the level that are listed.
+func (f *entriesFlags) rows(ctx context.Context, d *taco.Dataset) ([]int, error) {
+	if f.level > 0 {
+		return d.Visible(ctx, f.level)
+	}
+	found, err := f.samples(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]int, len(found.Rows))
+	for i, row := range found.Rows {
+		rows[i] = int(row)
+	}
+	return rows, nil
+}
+
+// entryArrays are the columns of entries.
+type entryArrays struct {
+	row, parent, offset, size []int64
+	folder                    []byte
+	file                      []int32
+	ids, names                packedTexts
+	files                     map[string]int32
+}
+
+// packedTexts are texts one after the other.
+type packedTexts struct {
+	ends []int64
+	data []byte
+}
+
+func (p *packedTexts) add(s string) {
+	p.data = append(p.data, s...)
+	p.ends = append(p.ends, int64(len(p.data)))
+}
+
+func (e *entryArrays) fill(ctx context.Context, d *taco.Dataset, level int, rows []int) error {
+	parents, err := d.Parents(ctx, level)
+	if err != nil {
+		return err
+	}
+	for _, row := range rows {
+		x, err := d.EntryAt(ctx, level, row)
+		if err != nil {
+			return err
+		}
+		up := int64(-1)
+		if parents != nil {
+			up = int64(parents[row])
+		}
+		at, ok := e.files[x.URI]
+		if !ok {
+			at = int32(len(e.files))
+			e.files[x.URI] = at
+			e.names.add(x.URI)
+		}
+		folder := byte(0)
+		if x.Kind == taco.Folder {
+			folder = 1
+		}
+		e.row, e.parent, e.folder = append(e.row, int64(row)), append(e.parent, up), append(e.folder, folder)
+		e.file, e.offset, e.size = append(e.file, at), append(e.offset, x.Offset), append(e.size, x.Size)
+		e.ids.add(x.ID)
+	}
+	return nil
+}
+
+func (e *entryArrays) write(w io.Writer) error {
+	for _, a := range []any{e.row, e.parent, e.folder, e.file, e.offset, e.size, e.ids.ends, e.ids.data, e.names.ends, e.names.data} {
+		if err := writeColumn(w, a); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeColumn writes an array of one axis.
+func writeColumn(w io.Writer, a any) error {
+	var d chunk.DType
+	n := 0
+	switch a := a.(type) {
+	case []int64:
+		d, n = chunk.Int64, len(a)
+	case []int32:
+		d, n = chunk.Int32, len(a)
+	case []byte:
+		d, n = chunk.Uint8, len(a)
+	}
+	head, err := npy.Header(d, []int{n})
+	if err != nil {
+		return err
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	return binary.Write(w, binary.LittleEndian, a)
+}

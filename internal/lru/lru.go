@@ -1,0 +1,79 @@
+// Package lru keeps values within a bound of memory.
+package lru
+
+import (
+	"container/list"
+	"sync"
+)
+
+// Cache keeps values until their costs together pass a bound; then the least recently used go. A
+// value that alone costs more than the bound is not kept. It is safe for concurrent use.
+type Cache[K comparable, V any] struct {
+	mu    sync.Mutex
+	max   int64
+	used  int64
+	order list.List // of *entry, most recently used first
+	at    map[K]*list.Element
+}
+
+type entry[K comparable, V any] struct {
+	key  K
+	val  V
+	cost int64
+}
+
+// New returns a cache of values whose costs together are at most max bytes.
+func New[K comparable, V any](max int64) *Cache[K, V] {
+	return &Cache[K, V]{max: max, at: map[K]*list.Element{}}
+}
+
+// Bound returns the most that all values may cost together.
+func (c *Cache[K, V]) Bound() int64 { return c.max }
+
+// Used returns what the values that are kept cost together.
+func (c *Cache[K, V]) Used() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.used
+}
+
+// Get returns the value of a key, if it is there.
+func (c *Cache[K, V]) Get(k K) (v V, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := c.at[k]
+	if e == nil {
+		return v, false
+	}
+	c.order.MoveToFront(e)
+	return e.Value.(*entry[K, V]).val, true
+}
+
+// Add keeps v, whose memory is cost bytes, and lets go of what that makes too much. Overhead is added
+// for the entry itself.
+func (c *Cache[K, V]) Add(k K, v V, cost int64) {
+	cost += Overhead
+	if cost > c.max {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.at[k]; e != nil { // another worker was first
+		c.drop(e)
+	}
+	c.at[k] = c.order.PushFront(&entry[K, V]{k, v, cost})
+	c.used += cost
+	for c.used > c.max {
+		c.drop(c.order.Back())
+	}
+}
+
+func (c *Cache[K, V]) drop(e *list.Element) {
+	x := c.order.Remove(e).(*entry[K, V])
+	delete(c.at, x.key)
+	c.used -= x.cost
+}
+
+// Overhead is about what an entry takes beside its value: the list element, the entry, its place in
+// the map.
+const Overhead = 256

@@ -1,0 +1,692 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"math"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/zeebo/xxh3"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+	tables "github.com/chaski-eo/chaski/taco/table"
+)
+
+// container is a dataset of the samples of level 0 of containers, those that a subset leaves. It is safe
+// for concurrent use.
+type container struct {
+	set      *taco.Dataset
+	src      *Source
+	options  Options
+	opener   source.Opener // of what lies below the roots
+	level0   *tables.Table
+	rows     []int32       // of level 0, by sample
+	data     *tables.Table // the result of the last query among the conditions, or nil
+	at       []int32       // of level 0, by row of data
+	selected bool          // the subset is applied
+	fields   []member
+	assets   *lru.Cache[memberKey, catalog.Asset]
+	store    *indexStore
+	print    string
+
+	mu    sync.Mutex
+	files map[string]*containerFile
+}
+
+type memberKey struct {
+	field int
+	row   int64
+}
+
+// member is where a field's part of each sample is found.
+type member struct {
+	name  string
+	kind  catalog.Kind
+	level int
+	rows  []int32          // of that level, by sample; -1 where a sample has none
+	value *tables.Vector   // of what rides along
+	blobs []*tables.Vector // of a raster: the first that is not null has its index
+}
+
+// containerFile is a file that rasters lie in.
+type containerFile struct {
+	once  sync.Once
+	err   error
+	path  string // to open it by
+	size  int64
+	mtime time.Time
+	cache *indexFile
+}
+
+// isContainer reports whether a source is one.
+func isContainer(ctx context.Context, src *Source, o Options) (bool, error) {
+	if len(src.Parts) > 0 || src.BasePath != "" {
+		return true, nil
+	}
+	switch strings.ToLower(filepath.Ext(src.Source)) {
+	case ".parquet", ".pq", ".geoparquet", ".csv", ".tsv", ".tif", ".tiff", ".rumi":
+		return false, nil
+	}
+	return taco.Is(ctx, rooted(o), src.Source), ctx.Err()
+}
+
+// rooted returns an opener of what lies below the roots.
+func rooted(o Options) source.Opener {
+	if o.Roots == nil {
+		return o.Opener
+	}
+	return &rootedOpener{o}
+}
+
+type rootedOpener struct{ o Options }
+
+// Open implements source.Opener.
+func (r *rootedOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	path, err := catalog.Resolve(uri, r.o.Roots)
+	if err != nil {
+		return nil, err
+	}
+	return r.o.Opener.Open(ctx, path)
+}
+
+// openContainer opens the containers of a source, and takes its subset of the samples.
+func openContainer(ctx context.Context, src *Source, fields []Field, o Options) (*container, error) {
+	c := &container{
+		src: src, options: o, opener: rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
+		store: newIndexStore(o.IndexCache), files: map[string]*containerFile{},
+	}
+	only, err := src.only()
+	if err != nil {
+		return nil, err
+	}
+	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
+		BasePath: src.BasePath, Only: only, Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
+	})
+	if err != nil {
+		return nil, fault.WithFile(err, src.Source)
+	}
+	if err := c.open(ctx, fields); err != nil {
+		return nil, errors.Join(fault.WithFile(err, src.Source), c.Close())
+	}
+	return c, nil
+}
+
+func (c *container) open(ctx context.Context, fields []Field) error {
+	if err := c.selectSamples(ctx); err != nil {
+		return err
+	}
+	c.data, c.at = nil, nil // the rows are what counts
+	if len(c.rows) == 0 && c.level0 != nil {
+		return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d samples is selected", c.level0.Len())
+	}
+	if len(c.rows) > 0 {
+		for _, f := range fields {
+			m, err := c.member(ctx, f)
+			if err != nil {
+				return partly(err, fmt.Sprintf("field %q", f.Name))
+			}
+			c.fields = append(c.fields, m)
+		}
+	}
+	return c.hash(ctx)
+}
+
+// partly puts a part before that of an error, whose offset stays what it is.
+func partly(err error, part string) error {
+	base := int64(fault.NoOffset)
+	var e *fault.Error
+	if errors.As(err, &e) && e.Off >= 0 {
+		base = 0
+	}
+	if fault.KindOf(err) == 0 {
+		return fmt.Errorf("%s: %w", part, err)
+	}
+	return fault.WithPart(err, part, base)
+}
+
+// Len implements table.
+func (c *container) Len() int64 { return int64(len(c.rows)) }
+
+// Kind implements table.
+func (c *container) Kind(field int) catalog.Kind { return c.fields[field].kind }
+
+// Fingerprint implements table.
+func (c *container) Fingerprint() string { return c.print }
+
+// Close implements table. Indexes that were made are kept for the next time.
+func (c *container) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, f := range c.files {
+		if f.cache != nil {
+			if err := f.cache.close(); err != nil {
+				c.options.Logger.Warn("chunk indexes are not kept", "error", err)
+			}
+		}
+	}
+	return c.set.Close()
+}
+
+// ID implements table: the sample's id.
+func (c *container) ID(ctx context.Context, row int64) (string, error) {
+	ids, err := c.ids(ctx)
+	if err != nil {
+		return "", err
+	}
+	return ids.Text(int(c.rows[row])), nil
+}
+
+func (c *container) ids(ctx context.Context) (*tables.Vector, error) {
+	ids, err := c.level0.Column(ctx, c.set.IDColumn())
+	if err == nil && ids.Kind() != tables.Text {
+		err = fault.New(fault.Corrupt, "column "+c.set.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type())
+	}
+	return ids, fault.WithFile(err, c.src.Source)
+}
+
+// Value implements table. Of a raster field it is the path of the sample that has it.
+func (c *container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
+	m := &c.fields[field]
+	at := m.rows[row]
+	switch {
+	case at < 0:
+		return catalog.Value{Null: true}, nil
+	case m.kind == catalog.Raster:
+		e, err := c.set.Entry(ctx, m.level, int(at))
+		return catalog.Value{Text: e.Path}, err
+	}
+	return valueOf(m.value, int(at)), nil
+}
+
+// kindOf returns what the values of a column are for a loader.
+func kindOf(name string, t tables.Type) (catalog.Kind, error) {
+	switch t.Kind {
+	case tables.Bool, tables.Int64, tables.Uint64, tables.Timestamp, tables.Date, tables.Time:
+		return catalog.Int, nil
+	case tables.Float64:
+		return catalog.Float, nil
+	case tables.Text:
+		return catalog.Text, nil
+	}
+	return 0, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, which do not ride along", t)
+}
+
+// valueOf returns a value of a column: times are microseconds since 1970, dates days.
+func valueOf(v *tables.Vector, i int) catalog.Value {
+	if v.Null(i) {
+		return catalog.Value{Null: true}
+	}
+	switch v.Kind() {
+	case tables.Float64:
+		return catalog.Value{Float: v.Float(i)}
+	case tables.Text:
+		return catalog.Value{Text: v.Text(i)}
+	}
+	return catalog.Value{Int: v.Int(i)}
+}
+
+// Scan implements columns: a column of level 0, or "PATH@COLUMN" of what lies below.
+func (c *container) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
+	m, err := c.valueMember(ctx, column)
+	if err != nil {
+		return 0, fault.WithFile(err, c.src.Source)
+	}
+	for row, at := range m.rows {
+		v := catalog.Value{Null: true}
+		if at >= 0 {
+			v = valueOf(m.value, int(at))
+		}
+		if err := visit(int64(row), v); err != nil {
+			return m.kind, err
+		}
+		if row%4096 == 0 && ctx.Err() != nil {
+			return m.kind, ctx.Err()
+		}
+	}
+	return m.kind, nil
+}
+
+// ScanIDs implements columns.
+func (c *container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	ids, err := c.ids(ctx)
+	if err != nil {
+		return err
+	}
+	for row, at := range c.rows {
+		if err := visit(int64(row), ids.Text(int(at))); err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// Asset implements table.
+func (c *container) Asset(ctx context.Context, field int, row int64) (catalog.Asset, error) {
+	key := memberKey{field, row}
+	if a, ok := c.assets.Get(key); ok {
+		return a, nil
+	}
+	a, err := c.asset(ctx, &c.fields[field], row)
+	if err != nil {
+		return catalog.Asset{}, fault.WithFile(err, c.src.Source)
+	}
+	c.assets.Add(key, a, assetCost(a))
+	return a, nil
+}
+
+// assetCost is about the memory of an asset in bytes.
+func assetCost(a catalog.Asset) int64 {
+	n := 512 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)+len(a.Member))
+	if m := a.Index.Mask; m != nil {
+		n += 256 + int64(cap(m.Ranges))*16
+	}
+	return n
+}
+
+var errNoRaster = errors.New("loader: the field is no raster")
+
+func (c *container) asset(ctx context.Context, m *member, row int64) (catalog.Asset, error) {
+	if m.kind != catalog.Raster {
+		return catalog.Asset{}, errNoRaster
+	}
+	at := m.rows[row]
+	if at < 0 {
+		id, err := c.ID(ctx, row)
+		if err == nil {
+			err = fault.New(fault.NotFound, "sample "+id, fault.NoOffset, "has nothing for the field %q", m.name)
+		}
+		return catalog.Asset{}, err
+	}
+	e, err := c.set.Entry(ctx, m.level, int(at))
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	var x *chunk.Index
+	for _, v := range m.blobs {
+		if v.Null(int(at)) || len(v.Bytes(int(at))) == 0 {
+			continue
+		}
+		if x, err = catalog.ParseIndex(v.Bytes(int(at)), c.options.MaxChunkBytes); err != nil {
+			return catalog.Asset{}, partly(err, "sample "+e.Path)
+		}
+		break
+	}
+	return c.place(ctx, e, x)
+}
+
+// place makes the asset of an entry. x is its index, or nil where it is still to be read.
+func (c *container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
+	if e.Kind == taco.Folder {
+		return catalog.Asset{}, fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and no raster")
+	}
+	if e.Offset == taco.Whole {
+		return c.file(ctx, e, x)
+	}
+	f, err := c.fileOf(ctx, e.URI)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	a := catalog.Asset{URI: f.path, Size: f.size, MTime: f.mtime, Member: e.Path, Offset: e.Offset, Length: e.Size}
+	if e.Offset < 0 || e.Size < 0 || e.Offset > f.size || e.Size > f.size-e.Offset {
+		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, f.size), e.URI)
+	}
+	if x == nil {
+		if x, err = c.index(ctx, f, e); err != nil {
+			return a, a.Fault(err)
+		}
+	}
+	// A raster has no part in what lies around it.
+	if err := x.Validate(e.Size, c.options.MaxChunkBytes); err != nil {
+		return a, a.Fault(err)
+	}
+	a.Index = x.Shift(e.Offset)
+	return a, nil
+}
+
+// file is place for an entry that is a file of its own.
+func (c *container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (catalog.Asset, error) {
+	path, err := catalog.Resolve(e.URI, c.options.Roots)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	if x != nil {
+		return catalog.Asset{URI: path, Index: x}, nil
+	}
+	a, _, err := catalog.OpenAsset(ctx, c.options.Opener, path, c.options.MaxChunkBytes)
+	return a, err
+}
+
+// index reads the index of an entry, or takes it from the cache.
+func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (*chunk.Index, error) {
+	if blob := f.cache.get(e.Offset, e.Size); blob != nil {
+		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
+		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
+			return x, nil
+		}
+	}
+	e.URI = f.path
+	a, meta, err := catalog.OpenAsset(ctx, sectionOpener{c.options.Opener, e}, f.path, c.options.MaxChunkBytes)
+	if err != nil {
+		return nil, bare(err)
+	}
+	if err := f.cache.put(e.Offset, e.Size, meta.Blob); err != nil {
+		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
+	}
+	return a.Index, nil
+}
+
+// Alone returns an opener that opens an asset, by whatever name, as a file of its own: its offset 0 is where
+// the raster begins.
+func Alone(o source.Opener, a catalog.Asset) source.Opener {
+	e := taco.Entry{Path: a.Member, URI: a.URI, Offset: taco.Whole, Size: taco.Whole}
+	if a.Member != "" {
+		e.Offset, e.Size = a.Offset, a.Length
+	}
+	return sectionOpener{o, e}
+}
+
+// inContainer reports whether a name is one that memberOf takes.
+func inContainer(name string) bool {
+	_, _, in := taco.Split(name)
+	return in || strings.HasPrefix(name, subfile)
+}
+
+// memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
+// taco.VSI names it, "/vsisubfile/OFFSET_SIZE,FILE".
+func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error) {
+	c := &container{src: &Source{}, options: o, opener: rooted(o), files: map[string]*containerFile{}}
+	if e, ok := subfileOf(name); ok {
+		return c.place(ctx, e, nil)
+	}
+	uri, path, ok := taco.Split(name)
+	if !ok {
+		return catalog.Asset{}, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+	}
+	var err error
+	if c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{}); err != nil {
+		return catalog.Asset{}, err
+	}
+	defer c.Close() //nolint:errcheck // it was only read
+	e, err := c.set.Resolve(ctx, path)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	return c.place(ctx, e, nil)
+}
+
+const subfile = "/vsisubfile/"
+
+// subfileOf reads "/vsisubfile/OFFSET_SIZE,FILE".
+func subfileOf(name string) (e taco.Entry, ok bool) {
+	span, uri, ok := strings.Cut(strings.TrimPrefix(name, subfile), ",")
+	off, size, two := strings.Cut(span, "_")
+	if !ok || !two || !strings.HasPrefix(name, subfile) {
+		return e, false
+	}
+	var err1, err2 error
+	e.URI, e.Path = uri, "at "+off
+	e.Offset, err1 = strconv.ParseInt(off, 10, 64)
+	e.Size, err2 = strconv.ParseInt(size, 10, 64)
+	return e, err1 == nil && err2 == nil && e.Offset >= 0 && e.Size >= 0
+}
+
+// bare takes the file's name off an error, as it is to be named with the sample.
+func bare(err error) error {
+	var e *fault.Error
+	if !errors.As(err, &e) {
+		return err
+	}
+	f := *e
+	f.File = ""
+	return &f
+}
+
+// sectionOpener opens an entry, by whatever name.
+type sectionOpener struct {
+	opener source.Opener
+	entry  taco.Entry
+}
+
+// Open implements source.Opener.
+func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
+	return taco.Section(ctx, s.opener, s.entry)
+}
+
+// fileOf returns a file that rasters lie in, by the name that the container has for it.
+func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, error) {
+	c.mu.Lock()
+	f := c.files[uri]
+	if f == nil {
+		f = &containerFile{}
+		c.files[uri] = f
+	}
+	c.mu.Unlock()
+	f.once.Do(func() { f.err = c.look(ctx, f, uri) })
+	if f.err != nil && ctx.Err() != nil { // that of a caller who gave up
+		return nil, ctx.Err()
+	}
+	return f, f.err
+}
+
+// look opens a file to learn its size and time.
+func (c *container) look(ctx context.Context, f *containerFile, uri string) error {
+	path, err := catalog.Resolve(uri, c.options.Roots)
+	if err != nil {
+		return err
+	}
+	r, err := c.options.Opener.Open(ctx, path)
+	if err != nil {
+		return fault.WithFile(err, path)
+	}
+	f.path, f.size = path, r.Size()
+	version := ""
+	if t, ok := r.(source.Timed); ok {
+		f.mtime = t.ModTime()
+		version = f.mtime.UTC().Format(time.RFC3339Nano)
+	}
+	if t, ok := r.(interface{ ETag() string }); ok && t.ETag() != "" {
+		version = t.ETag()
+	}
+	if version != "" {
+		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.size, version))
+	}
+	return r.Close()
+}
+
+// absolute makes a local path one that does not depend on the current folder.
+func absolute(path string) string {
+	if strings.Contains(path, "://") {
+		return path
+	}
+	if abs, err := filepath.Abs(path); err == nil {
+		return abs
+	}
+	return path
+}
+
+// hash sets the fingerprint: the XXH3-128 of
+//
+//	"chaski container 1\n", N, the number of fields, the ids of the samples,
+//	and for each field its kind as one byte and, of a raster, the size of each sample's in bytes, 2^64-1
+//	where it is a file of its own or missing, or the values of what rides along
+//
+// as package catalog writes numbers, records and values.
+func (c *container) hash(ctx context.Context) error {
+	var h digester
+	h.text("chaski container 1\n")
+	h.number(uint64(len(c.rows)))
+	h.number(uint64(len(c.fields)))
+	err := c.ScanIDs(ctx, func(_ int64, id string) error {
+		h.record(id)
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	for i := range c.fields {
+		m := &c.fields[i]
+		h.text(string(rune(m.kind)))
+		for row, at := range m.rows {
+			switch {
+			case at < 0:
+				h.number(math.MaxUint64)
+			case m.kind == catalog.Raster:
+				e, err := c.set.EntryAt(ctx, m.level, int(at))
+				if err != nil {
+					return err
+				}
+				h.number(uint64(e.Size)) // Whole is 2^64-1
+			default:
+				h.value(m.kind, valueOf(m.value, int(at)))
+			}
+			if row%4096 == 0 && ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
+	}
+	c.print = h.sum()
+	return nil
+}
+
+// digester hashes numbers and texts. A Write for each would be slow.
+type digester struct {
+	h   xxh3.Hasher
+	buf []byte
+}
+
+func (d *digester) text(s string) {
+	d.buf = append(d.buf, s...)
+	d.flush(1 << 13)
+}
+
+func (d *digester) number(n uint64) {
+	d.buf = binary.LittleEndian.AppendUint64(d.buf, n)
+	d.flush(1 << 13)
+}
+
+func (d *digester) record(s string) {
+	d.number(uint64(len(s)))
+	d.text(s)
+}
+
+func (d *digester) value(k catalog.Kind, v catalog.Value) {
+	switch {
+	case v.Null:
+		d.number(math.MaxUint64)
+	case k == catalog.Int:
+		d.number(8)
+		d.number(uint64(v.Int))
+	case k == catalog.Float:
+		d.number(8)
+		d.number(math.Float64bits(v.Float))
+	default:
+		d.record(v.Text)
+	}
+}
+
+func (d *digester) flush(full int) {
+	if len(d.buf) >= full {
+		_, _ = d.h.Write(d.buf)
+		d.buf = d.buf[:0]
+	}
+}
+
+func (d *digester) sum() string {
+	d.flush(0)
+	b := d.h.Sum128().Bytes()
+	return hex.EncodeToString(b[:])
+}
+
+// selectSamples finds the samples that the subset leaves, in the order of the rows.
+func (c *container) selectSamples(ctx context.Context) error {
+	visible, err := c.set.Visible(ctx, 0)
+	if err != nil {
+		return err
+	}
+	if len(visible) > math.MaxInt32 {
+		return fault.New(fault.Limit, "level0", fault.NoOffset, "%d rows", len(visible))
+	}
+	c.rows = make([]int32, len(visible))
+	for i, row := range visible {
+		c.rows[i] = int32(row)
+	}
+	if len(c.rows) == 0 {
+		c.selected = true
+		return nil
+	}
+	if c.level0, err = c.set.Level(ctx, 0); err != nil {
+		return err
+	}
+	s := &c.src.Subset
+	for i := range s.Where {
+		if err := c.where(ctx, &s.Where[i]); err != nil {
+			return fmt.Errorf("where: %w", err)
+		}
+	}
+	if s.Split != nil {
+		if err := c.narrow(ctx, func(sel *selector) error { return sel.split(ctx, s.Split, s.Use) }); err != nil {
+			return fmt.Errorf("split: %w", err)
+		}
+	}
+	c.selected = true
+	return nil
+}
+
+// narrow drops the samples that a selection drops.
+func (c *container) narrow(ctx context.Context, by func(*selector) error) error {
+	sel := selector{table: c}
+	if err := by(&sel); err != nil {
+		return err
+	}
+	keep, err := sel.rows()
+	if err != nil || keep == nil {
+		return err
+	}
+	rows := make([]int32, len(keep))
+	for i, k := range keep {
+		rows[i] = c.rows[k]
+	}
+	c.rows = rows
+	c.follow()
+	return ctx.Err()
+}
+
+// follow drops the rows of data whose samples were dropped.
+func (c *container) follow() {
+	if c.data == nil {
+		return
+	}
+	var keep []int
+	var at []int32
+	for i, row := range c.at {
+		if _, ok := slices.BinarySearch(c.rows, row); ok {
+			keep, at = append(keep, i), append(at, row)
+		}
+	}
+	c.data, c.at = c.data.Take(keep), at
+}
+
+// intersect keeps the samples whose rows are among some, which ascend.
+func (c *container) intersect(rows []int) {
+	next := 0
+	c.rows = slices.DeleteFunc(c.rows, func(row int32) bool {
+		for next < len(rows) && rows[next] < int(row) {
+			next++
+		}
+		return next == len(rows) || rows[next] != int(row)
+	})
+	c.follow()
+}

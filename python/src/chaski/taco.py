@@ -1,0 +1,591 @@
+"""TACO containers and Tortillas: samples by id, place, time and SQL, and loaders of them.
+
+    import chaski
+
+    ds = chaski.taco.load("data.tacozip")
+    ds = ds.filter_bbox(-80, -20, -60, 0).sql("SELECT * FROM data WHERE cloud_cover < 10")
+    ds.data                                   # a pyarrow.Table
+    ds.read(0).read("s2/img.tif").array()     # pixels of the first sample's image
+    with ds.loader(fields={"image": "s2/img.tif", "mask": "label.tif"}, batch_size=32) as loader:
+        for batch in loader:
+            ...
+
+A dataset is a list of containers and of conditions; nothing is opened before something is asked of
+it. It is the engine that reads and filters, as a child process; see `chaski help sql`.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from chaski import _engine
+from chaski._loader import Loader
+from chaski._loader import load as _load
+from chaski._read import read as _read
+from chaski._sources import Condition, Path, Where, bbox_json
+from chaski._spec import FieldLike
+from chaski._stats import run_command
+from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
+
+__all__ = ["Asset", "Dataset", "Folder", "concat", "load"]
+
+Mode: TypeAlias = Literal["intersection", "fill_missing", "strict"]
+Instant: TypeAlias = "str | date | datetime"
+
+
+def load(
+    path: Path | Sequence[Path],
+    base_path: Path | None = None,
+    *,
+    column_mode: Mode = "intersection",
+    timeout: float | None = 600.0,
+) -> Dataset:
+    """Returns the samples of a container, or of several one after the other.
+
+    Args:
+        path: TACO (ZIP, folder, `__TACOCAT__`, `.tacocat`, `TACOLLECTION.json`, `.taco`), Tortilla;
+            or several of one hierarchy.
+        base_path: folder of the containers of a catalog, where they are not beside it.
+        column_mode: what becomes of columns that not all of several containers have: they are left
+            out, filled with null, or an error.
+        timeout: seconds for each question to the engine; None waits for as long as it takes.
+
+    Raises:
+        SpecError: an argument is wrong. What is wrong with the containers is said when something
+            is asked of the dataset.
+    """
+    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
+    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
+        raise SpecError(f"path is {path!r}, neither a path nor paths")
+    if column_mode not in ("intersection", "fill_missing", "strict"):
+        raise SpecError(f"column_mode is {column_mode!r}")
+    return Dataset(_Source([_place(p) for p in paths], base_path, column_mode, timeout), ())
+
+
+def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
+    """Returns the samples of several datasets, one after the other.
+
+    Args:
+        datasets: two or more, of one hierarchy and without conditions.
+        column_mode: see `load`.
+
+    Raises:
+        SpecError: there are fewer than two, or one has conditions: filter what is concatenated.
+    """
+    if len(datasets) < 2:
+        raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}")
+    if any(d._steps for d in datasets):
+        raise SpecError("concat takes datasets without conditions; filter its result")
+    bases = {d._source.base_path for d in datasets}
+    if len(bases) > 1:
+        raise SpecError(f"concat of datasets with several base paths: {sorted(map(str, bases))}")
+    paths = [p for d in datasets for p in d._source.paths]
+    return load(paths, bases.pop(), column_mode=column_mode, timeout=datasets[0]._source.timeout)
+
+
+def _place(path: Path) -> str:
+    p = os.fspath(path)
+    return p if "://" in p else os.path.abspath(p)
+
+
+class _Source:
+    """Containers, and what was learnt of them: shared by all datasets that are made of it."""
+
+    def __init__(
+        self, paths: list[str], base_path: Path | None, mode: str, timeout: float | None
+    ) -> None:
+        self.paths = paths
+        self.base_path = None if base_path is None else _place(base_path)
+        self.mode = mode
+        self.timeout = timeout
+        self._info: dict[str, Any] | None = None
+        self._children: dict[int, _Children] = {}
+        self._tables: dict[int, pyarrow.Table] = {}
+
+    def ask(self, command: str, flags: Sequence[str], *args: str) -> bytes:
+        """Runs a command of the engine on the containers, which stand behind its arguments."""
+        flags = [*flags, f"--columns-mode={self.mode}"]
+        if self.base_path is not None:
+            flags.append(f"--base-path={self.base_path}")
+        binary = _engine.find_binary()
+        return run_command([binary, command, *flags, "--", *args, *self.paths], self.timeout)
+
+    @property
+    def info(self) -> dict[str, Any]:
+        if self._info is None:
+            self._info = json.loads(self.ask("entries", ["--format=json"]))
+        return self._info
+
+    def query(self, sql: str, given: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+        """Returns the result of a query over the samples that conditions leave."""
+        pa = _pyarrow()
+        out = self.ask("sql", ["--format=arrow", f"--given={json.dumps(list(given))}"], sql)
+        with pa.ipc.open_stream(out) as stream:
+            return stream.read_all()
+
+    def entries(self, level: int, given: Sequence[Mapping[str, Any]]) -> _Entries:
+        flags = ["--format=npy", f"--level={level}"]
+        if level == 0:
+            flags.append(f"--given={json.dumps(list(given))}")
+        return _Entries.parse(self.ask("entries", flags))
+
+    def children(self, level: int) -> _Children:
+        """Returns the samples of a level, by their parents."""
+        if level not in self._children:
+            self._children[level] = _Children(self.entries(level, ()))
+        return self._children[level]
+
+    def table(self, level: int) -> pyarrow.Table:
+        """Returns the table of a level, placeholders included."""
+        if level not in self._tables:
+            pa = _pyarrow()
+            sql = "SELECT * FROM " + ("data" if level == 0 else f"level{level}")
+            with pa.ipc.open_stream(self.ask("sql", ["--format=arrow"], sql)) as stream:
+                self._tables[level] = stream.read_all()
+        return self._tables[level]
+
+
+def _pyarrow() -> Any:
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError:
+        raise ImportError(
+            "tables of samples need pyarrow (pip install pyarrow); ids, read and loader do without"
+        ) from None
+    return pyarrow
+
+
+@dataclass(frozen=True)
+class _Entries:
+    """Where the samples of a level are, by column: what `chaski entries` prints."""
+
+    row: npt.NDArray[np.int64]
+    parent: npt.NDArray[np.int64]
+    folder: npt.NDArray[np.uint8]
+    file: npt.NDArray[np.int32]
+    offset: npt.NDArray[np.int64]
+    size: npt.NDArray[np.int64]
+    ends: npt.NDArray[np.int64]
+    text: bytes
+    files: list[str]
+
+    @staticmethod
+    def parse(data: bytes) -> _Entries:
+        stream = io.BytesIO(data)
+        try:
+            a: list[Any] = [np.load(stream, allow_pickle=False) for _ in range(10)]
+        except ValueError as e:
+            raise EngineError(f"the engine's list of entries is none: {e}") from None
+        names, ends = a[9].tobytes(), [0, *a[8].tolist()]
+        files = [names[i:j].decode() for i, j in zip(ends, ends[1:], strict=False)]
+        return _Entries(a[0], a[1], a[2], a[3], a[4], a[5], a[6], a[7].tobytes(), files)
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    def id(self, i: int) -> str:
+        return self.text[self.ends[i - 1] if i else 0 : self.ends[i]].decode()
+
+    def ids(self) -> list[str]:
+        ends = [0, *self.ends.tolist()]
+        return [self.text[i:j].decode() for i, j in zip(ends, ends[1:], strict=False)]
+
+
+class _Children:
+    """The samples of a level in the order of their parents."""
+
+    def __init__(self, entries: _Entries) -> None:
+        self.entries = entries
+        self.order = np.argsort(entries.parent, kind="stable")
+        self.parents = entries.parent[self.order]
+
+    def of(self, row: int) -> npt.NDArray[np.int64]:
+        lo, hi = np.searchsorted(self.parents, [row, row + 1])
+        out: npt.NDArray[np.int64] = self.order[lo:hi]
+        return out
+
+
+@dataclass(frozen=True)
+class Asset:
+    """A sample with bytes.
+
+    Attributes:
+        id: its id.
+        path: the ids from level 0 down, joined by "/".
+        uri: the file that holds it.
+        offset: of its first byte in the file; 0 if it is the whole file.
+        size: in bytes; None if it is the whole file.
+    """
+
+    id: str
+    path: str
+    uri: str
+    offset: int
+    size: int | None
+
+    @property
+    def name(self) -> str:
+        """What `chaski.read` and GDAL open it by: the file, or /vsisubfile/OFFSET_SIZE,FILE."""
+        return (
+            self.uri if self.size is None else f"/vsisubfile/{self.offset}_{self.size},{self.uri}"
+        )
+
+    def array(self, **window: Any) -> npt.NDArray[Any]:
+        """Returns pixels, or a window of them: arguments as for `chaski.read`.
+
+        Raises:
+            Error: it is no raster, or cannot be read; of the kind that fits.
+        """
+        return _read(self.name, **window)
+
+    def bytes(self) -> bytes:
+        """Returns its bytes, of a local file.
+
+        Raises:
+            UnsupportedError: the file is not local.
+            OSError: it cannot be read.
+        """
+        if "://" in self.uri:
+            raise UnsupportedError(f"{self.uri} is not local", kind="unsupported")
+        with open(self.uri, "rb") as f:
+            f.seek(self.offset)
+            return f.read() if self.size is None else f.read(self.size)
+
+
+class _Node:
+    """Samples that can be read by id, path or position."""
+
+    _source: _Source
+    _path: str
+    _level: int
+
+    def _list(self) -> tuple[_Entries, Sequence[int]]:
+        """Returns the entries of the level, and which of them are here."""
+        raise NotImplementedError
+
+    def _find(self, entries: _Entries, here: Sequence[int], id: str) -> int | None:
+        want = id.encode()
+        for i in here:
+            start = entries.ends[i - 1] if i else 0
+            if entries.text[start : entries.ends[i]] == want:
+                return int(i)
+        return None
+
+    @property
+    def ids(self) -> list[str]:
+        """The ids of the samples, in order."""
+        entries, here = self._list()
+        return [entries.id(i) for i in here]
+
+    def __len__(self) -> int:
+        """Returns the number of samples."""
+        return len(self._list()[1])
+
+    def __iter__(self) -> Iterator[Asset | Folder]:
+        """Yields all samples."""
+        entries, here = self._list()
+        return (self._sample(entries, int(i)) for i in here)
+
+    def __getitem__(self, key: int | str) -> Asset | Folder:
+        """Is `read`."""
+        return self.read(key)
+
+    def read(self, key: int | str) -> Asset | Folder:
+        """Returns a sample, or what lies below one.
+
+        Args:
+            key: position from 0 (negative ones count from the end); an id; or a path of ids, such
+                as "roi_1/s2/img.tif".
+
+        Returns:
+            An `Asset` of a sample with bytes, else a `Folder`.
+
+        Raises:
+            IndexError: there is no such position.
+            NotFoundError: there is no such id; the text lists those that there are.
+        """
+        entries, here = self._list()
+        if not isinstance(key, str):
+            try:
+                return self._sample(entries, int(here[key]))
+            except IndexError:
+                raise IndexError(f"sample {key} of {len(here)}") from None
+        end = len(key)
+        while end > 0:  # the longest id that fits, as ids of old formats may hold "/"
+            i = self._find(entries, here, key[:end])
+            if i is not None:
+                found = self._sample(entries, i)
+                if end == len(key):
+                    return found
+                if isinstance(found, Folder):
+                    return found.read(key[end + 1 :])
+            end = key.rfind("/", 0, end)
+        some = ", ".join([entries.id(i) for i in here[:10]] + ["…"] * (len(here) > 10))
+        where = f"{self._path}: " if self._path else ""
+        raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}", kind="not found")
+
+    def _sample(self, entries: _Entries, i: int) -> Asset | Folder:
+        id = entries.id(i)
+        path = f"{self._path}/{id}" if self._path else id
+        if entries.folder[i]:
+            return Folder(self._source, id, path, self._level, int(entries.row[i]))
+        uri, size = entries.files[entries.file[i]], int(entries.size[i])
+        if size < 0:
+            return Asset(id, path, uri, 0, None)
+        return Asset(id, path, uri, int(entries.offset[i]), size)
+
+
+class Folder(_Node):
+    """A sample that holds samples.
+
+    Attributes:
+        id: its id.
+        path: the ids from level 0 down, joined by "/".
+    """
+
+    def __init__(self, source: _Source, id: str, path: str, level: int, row: int) -> None:
+        """Made by `Dataset.read`."""
+        self._source, self._path, self._level, self._row = source, path, level + 1, row
+        self.id, self.path = id, path
+
+    def _list(self) -> tuple[_Entries, Sequence[int]]:
+        below = self._source.children(self._level)
+        return below.entries, below.of(self._row)  # type: ignore[return-value]
+
+    @property
+    def data(self) -> pyarrow.Table:
+        """The rows of its samples: a `pyarrow.Table` with all columns that are stored.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        entries, here = self._list()
+        return self._source.table(self._level).take(entries.row[here])
+
+    def __repr__(self) -> str:
+        """Returns the path and the ids."""
+        return f"<Folder {self.path}: {', '.join(self.ids)}>"
+
+
+class Dataset(_Node):
+    """The samples of containers that some conditions leave; `load` makes it.
+
+    Every condition gives a new dataset. Errors come when something is asked of one.
+    """
+
+    def __init__(self, source: _Source, steps: tuple[dict[str, Any], ...]) -> None:
+        """Use `load`."""
+        self._source, self._steps = source, steps
+        self._path, self._level = "", 0
+        self._entries: _Entries | None = None
+        self._positions: dict[str, int] | None = None
+        self._data: pyarrow.Table | None = None
+
+    def _with(self, step: dict[str, Any]) -> Dataset:
+        return Dataset(self._source, (*self._steps, step))
+
+    def sql(self, query: str) -> Dataset:
+        """Returns the samples that the result of a SELECT has.
+
+        The table "data" has the samples of this dataset, or its result if it is one of `sql`;
+        level1, … and l0, l1, … are those of all its containers. `data` of the dataset that is
+        returned is the result as it is, so also that of COUNT or GROUP BY. For all else it must
+        have the column of the ids.
+
+        Args:
+            query: one SELECT.
+        """
+        return self._with({"select": str(query)})
+
+    def where(self, condition: str) -> Dataset:
+        """Returns the samples that meet a condition: what stands behind WHERE in SQL."""
+        return self._with({"sql": str(condition)})
+
+    def filter_bbox(
+        self,
+        minx: float,
+        miny: float,
+        maxx: float,
+        maxy: float,
+        geometry_col: str = "auto",
+        level: int = 0,
+        *,
+        within: bool = False,
+    ) -> Dataset:
+        """Returns the samples whose geometry has a point in common with a box.
+
+        Args:
+            minx: west, in the coordinates of the geometries.
+            miny: south.
+            maxx: east.
+            maxy: north.
+            geometry_col: column of geometries. Default: istac:geometry, stac:centroid or
+                istac:centroid.
+            level: whose rows are looked at: a sample matches if one below it does. Default: 0, or
+                the first level that has such a column.
+            within: the geometry may not leave the box.
+        """
+        step: dict[str, Any] = {"bbox": bbox_json((minx, miny, maxx, maxy))}
+        return self._with({**step, **_columns(geometry_col, level), **_set("within", within)})
+
+    def filter_datetime(
+        self,
+        datetime_range: Instant | tuple[Instant, Instant],
+        time_col: str = "auto",
+        level: int = 0,
+    ) -> Dataset:
+        """Returns the samples that begin in a range of time.
+
+        Args:
+            datetime_range: "A/B", one day or instant, or two; days are whole ones, in UTC.
+            time_col: column of times. Default: istac:time_start or stac:time_start.
+            level: see `filter_bbox`.
+        """
+        if isinstance(datetime_range, (tuple, list)):
+            text = "/".join(_instant(t) for t in datetime_range)
+        else:
+            text = _instant(datetime_range)
+        return self._with({"datetime": text, **_columns(time_col, level)})
+
+    def concat(
+        self, *others: Dataset | Sequence[Dataset], column_mode: Mode = "intersection"
+    ) -> Dataset:
+        """Returns the samples of this dataset and of others; see `chaski.taco.concat`."""
+        all = [self]
+        for o in others:
+            all += [o] if isinstance(o, Dataset) else list(o)
+        return concat(all, column_mode)
+
+    @property
+    def data(self) -> pyarrow.Table:
+        """The rows of the samples, without placeholders: a `pyarrow.Table`.
+
+        It has all columns that are stored, or those of the last `sql`.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+        """
+        if self._data is None:
+            if self._steps and "select" in self._steps[-1]:
+                self._data = self._source.query(self._steps[-1]["select"], self._steps[:-1])
+            else:
+                self._data = self._source.query("SELECT * FROM data", self._steps)
+        return self._data
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Returns `data` for pandas."""
+        return self.data.to_pandas()
+
+    def to_polars(self) -> polars.DataFrame:
+        """Returns `data` for polars."""
+        import polars
+
+        out = polars.from_arrow(self.data)
+        assert isinstance(out, polars.DataFrame)
+        return out
+
+    def _list(self) -> tuple[_Entries, Sequence[int]]:
+        if self._entries is None:
+            self._entries = self._source.entries(0, self._steps)
+        return self._entries, range(len(self._entries))
+
+    def _find(self, entries: _Entries, here: Sequence[int], id: str) -> int | None:
+        if self._positions is None:
+            self._positions = {}
+            for i, name in enumerate(entries.ids()):
+                self._positions.setdefault(name, i)
+        return self._positions.get(id)
+
+    @property
+    def format(self) -> str:
+        """What the containers are: "TACO 2 (ZIP)"."""
+        return str(self._source.info["format"])
+
+    @property
+    def levels(self) -> int:
+        """The number of levels."""
+        return int(self._source.info["levels"])
+
+    @property
+    def files(self) -> list[str]:
+        """The containers that were opened."""
+        return list(self._source.info["parts"])
+
+    @property
+    def collection(self) -> dict[str, Any]:
+        """The document about the dataset, as JSON has it; {} if there is none."""
+        return self._source.info["collection"] or {}
+
+    @property
+    def pit_schema(self) -> dict[str, Any] | None:
+        """The hierarchy that the containers declare, or None."""
+        return self.collection.get("taco:pit_schema")
+
+    @property
+    def field_schema(self) -> dict[str, Any] | None:
+        """The columns that the containers declare, by level, or None."""
+        return self.collection.get("taco:field_schema")
+
+    def loader(
+        self,
+        *,
+        batch_size: int,
+        fields: Mapping[str, FieldLike] | None = None,
+        where: Where = (),
+        **options: Any,
+    ) -> Loader:
+        """Returns a loader of the samples.
+
+        Args:
+            batch_size: samples of a global batch, over all ranks.
+            fields: members of a sample by name: a column, or the path of ids below a sample that
+                leads to a raster, such as "s2/img.tif".
+            where: further conditions.
+            options: all else of `chaski.load`.
+
+        Raises:
+            Error: as for `chaski.load`.
+        """
+        more: list[Condition] = [where] if isinstance(where, str) else list(where)
+        return _load(
+            self._source.paths,
+            base_path=self._source.base_path,
+            batch_size=batch_size,
+            fields=fields,
+            where=[*self._steps, *more],
+            **options,
+        )
+
+    def __repr__(self) -> str:
+        """Returns the containers and the conditions."""
+        steps = "".join(f", {step}" for step in self._steps)
+        return f"<Dataset {', '.join(self._source.paths)}{steps}>"
+
+
+def _columns(column: str, level: int) -> dict[str, Any]:
+    return {**_set("column", None if column == "auto" else column), **_set("level", int(level))}
+
+
+def _set(key: str, value: Any) -> dict[str, Any]:
+    return {key: value} if value else {}
+
+
+def _instant(t: Instant) -> str:
+    if isinstance(t, datetime):
+        return t.isoformat(timespec="microseconds")
+    return t.isoformat() if isinstance(t, date) else str(t)
