@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -152,6 +153,29 @@ def test_a_stalled_server_is_given_up_after_the_timeout():
     two[0].answer = stalls(80)
     with running(*two) as (_, targets), connect(targets, timeout=0.5, hedge=None) as loader:
         assert firsts(loader) == ALL
+
+
+def test_one_is_stuck_from_the_beginning():
+    one = engines(1)
+    with socket.socket() as stuck, running(*one) as (_, targets):
+        stuck.bind(("127.0.0.1", 0))
+        stuck.listen(8)
+        targets = [f"127.0.0.1:{stuck.getsockname()[1]}", *targets]
+        start = time.monotonic()
+        with connect(targets, timeout=60) as loader:
+            assert time.monotonic() - start < 30, "long before the timeout"
+            assert firsts(loader) == ALL
+            assert loader.sample(3)
+    assert time.monotonic() - start < 30
+
+
+def test_all_are_stuck_from_the_beginning():
+    with socket.socket() as stuck:
+        stuck.bind(("127.0.0.1", 0))
+        stuck.listen(8)
+        port = stuck.getsockname()[1]
+        with pytest.raises(chaski.Error, match=f"{port}: describe"):
+            connect([f"127.0.0.1:{port}", f"localhost:{port}"], timeout=0.3)
 
 
 def test_all_stall():
