@@ -108,10 +108,12 @@ func testFrame(types []Type, sizes []int, nodes []testNode, stored ...[]byte) []
 
 // Ids that the tests use.
 const (
-	idSplitByStruct = 41
-	idConstant      = 44
-	idConcatSerial  = 55
-	idDedup         = 56
+	idTranspose       = 2
+	idTransposeSplit2 = 30 // and for 4 and 8 streams
+	idSplitByStruct   = 41
+	idConstant        = 44
+	idConcatSerial    = 55
+	idDedup           = 56
 )
 
 // TestGraphs promises that graphs which do not fit together are refused as corrupt, with the node
@@ -277,19 +279,57 @@ func TestBombs(t *testing.T) {
 // TestSplitByStruct promises that structures come together from their fields. The original's
 // Python bindings do not write this codec, but its decoder is asked where it is there.
 func TestSplitByStruct(t *testing.T) {
-	toStruct := func(width byte, dist int) testNode {
-		return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{dist}}
-	}
 	// Streams: 0 and 1 are taken by the conversions, 2 and 3 are the fields, last one first.
-	frame := testFrame([]Type{Serial}, []int{9},
+	askBoth(t, "aA1bB2cC3", testFrame([]Type{Serial}, []int{9},
 		[]testNode{toStruct(2, 2), toStruct(1, 0), {id: idSplitByStruct, vars: 2, distances: []int{0}}},
-		[]byte("aAbBcC"), []byte("123"))
+		[]byte("aAbBcC"), []byte("123")))
+}
+
+// TestTransposes promises the same of the transposes that the original does not write any more.
+func TestTransposes(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		width  int // of the elements that are transposed
+		stored string
+	}{
+		{"adgjbehkcfil", 3, "abcdefghijkl"}, {"abc", 3, "abc"}, {"abc", 1, "abc"}, {"aceg" + "bdfh", 2, "abcdefgh"},
+	} {
+		askBoth(t, c.want, testFrame([]Type{Struct}, []int{len(c.want)},
+			[]testNode{toStruct(byte(c.width), 0), {id: idTranspose, distances: []int{0}}}, []byte(c.stored)))
+	}
+	for i, planes := range [][]string{{"ace", "bdf"}, {"ae", "bf", "cg", "dh"}, {"ai", "bj", "ck", "dl", "em", "fn", "go", "hp"}} {
+		var stored [][]byte
+		want := ""
+		for _, p := range planes {
+			stored = append([][]byte{[]byte(p)}, stored...) // the last one first
+		}
+		for k := range planes[0] {
+			for _, p := range planes {
+				want += p[k : k+1]
+			}
+		}
+		node := testNode{id: idTransposeSplit2 + i, distances: []int{0}}
+		askBoth(t, want, testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...))
+		stored[0] = stored[0][1:]
+		if _, err := NewDecoder(Options{}).Decode(testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...)); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("planes of two lengths: %v", err)
+		}
+	}
+}
+
+func toStruct(width byte, distance int) testNode {
+	return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{distance}}
+}
+
+// askBoth checks what a frame of one output decodes to, here and by the original where that is there.
+func askBoth(t *testing.T, want string, frame []byte) {
+	t.Helper()
 	outs, err := NewDecoder(Options{}).Decode(frame)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%q: %v", want, err)
 	}
-	if got := string(outs[0].Data); got != "aA1bB2cC3" {
-		t.Errorf("got %q", got)
+	if got := string(outs[0].Data); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {
@@ -302,7 +342,7 @@ func TestSplitByStruct(t *testing.T) {
 	out, err := exec.Command(python, "-c", `
 import sys, openzl.ext as zl
 sys.stdout.buffer.write(zl.DCtx().decompress(open(sys.argv[1], "rb").read())[0].content.as_bytes())`, p).CombinedOutput()
-	if err != nil || !bytes.Equal(out, outs[0].Data) {
-		t.Errorf("the original gives %q, %v", out, err)
+	if err != nil || string(out) != want {
+		t.Errorf("the original gives %q, %v, want %q", out, err, want)
 	}
 }
