@@ -317,6 +317,66 @@ func TestTransposes(t *testing.T) {
 	}
 }
 
+// TestComments promises that a frame with a comment decodes, and that Inspect tells the comment. The
+// original is asked whether there can be one.
+func TestComments(t *testing.T) {
+	plain := testFrame([]Type{Serial}, []int{3}, nil, []byte("abc"))
+	const begin = 4 + 1 + 1 + 1 // magic number, flags, type, size
+	with := func(comment string) []byte {
+		b := binary.AppendUvarint(bytes.Clone(plain[:begin]), uint64(len(comment)))
+		b[4] |= 4
+		return append(append(b, comment...), plain[begin:]...)
+	}
+	for _, n := range []int{1, 127, 128, maxComment} {
+		comment := strings.Repeat("c", n)
+		askBoth(t, "abc", with(comment))
+		if info, err := Inspect(with(comment)); err != nil || string(info.Comment) != comment {
+			t.Errorf("a comment of %d bytes is %d bytes, %v", n, len(info.Comment), err)
+		}
+	}
+	for _, comment := range []string{"", strings.Repeat("c", maxComment+1)} {
+		if _, err := NewDecoder(Options{}).Decode(with(comment)); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("a comment of %d bytes: %v", len(comment), err)
+		}
+	}
+	if _, err := NewDecoder(Options{}).Decode(with("comment")[:begin+4]); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a comment that is cut: %v", err)
+	}
+}
+
+// TestChecksumsMayBeSkipped promises that a wrong checksum is a refusal, and is not looked at where that was
+// asked for.
+func TestChecksumsMayBeSkipped(t *testing.T) {
+	dir, entries := own(t)
+	tried := 0
+	for _, e := range entries {
+		if !e.Checksums.Content && !e.Checksums.Compressed || e.FormatVersion < chunkVersion {
+			continue
+		}
+		frame, err := os.ReadFile(filepath.Join(dir, e.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := NewDecoder(Options{}).Decode(frame)
+		if err != nil {
+			continue // one that is to be refused anyway
+		}
+		tried++
+		wrong := bytes.Clone(frame)
+		wrong[len(wrong)-2] ^= 1 // in the last checksum, in front of the end mark
+		if _, err := NewDecoder(Options{}).Decode(wrong); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: a wrong checksum: %v", e.Path, err)
+		}
+		got, err := NewDecoder(Options{SkipChecksums: true}).Decode(wrong)
+		if err != nil || !bytes.Equal(got[0].Data, want[0].Data) {
+			t.Errorf("%s: skipped: %v", e.Path, err)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d frames have checksums", tried)
+	}
+}
+
 func toStruct(width byte, distance int) testNode {
 	return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{distance}}
 }
