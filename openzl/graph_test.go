@@ -233,6 +233,30 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("error %q, want %q", err, want)
 		}
 	}
+	// Flags and the id of a bundle, one numeric output of 3 bytes, one node with a header and dictionary 0.
+	dict := append(binary.LittleEndian.AppendUint32(nil, magicBase+25),
+		8, 1, 0x77, 1|byte(Numeric-Serial)<<4, 4, 2, 1, 0, idNumToSerial, 1, 0, 0, 0, 1, 1, 0, 0, 3, 0, 'a', 'b', 'c', 0)
+	if _, err := NewDecoder(Options{}).Decode(dict); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "openzl dictionary of codec convert_num_to_serial_le") {
+		t.Errorf("a dictionary: %v", err)
+	}
+	dict[17] = 0 // nobody uses it, and nothing is said of indices
+	if outs, err := NewDecoder(Options{}).Decode(append(dict[:18:18], dict[20:]...)); err != nil || string(outs[0].Data) != "abc" {
+		t.Errorf("a bundle that no node uses: %v", err)
+	}
+	gone := 0
+	for id, c := range standard { // codecs that there are in other versions only
+		if c.decode == nil || (c.max == 0 || c.max >= 24) && c.min <= 24 {
+			continue
+		}
+		gone++
+		frame := testFrame([]Type{c.out[0]}, []int{3}, []testNode{{id: id, distances: []int{0}}}, []byte("abc"))
+		if _, err := NewDecoder(Options{}).Decode(frame); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.name+" in format version 24") {
+			t.Errorf("%s in a frame of version 24: %v", c.name, err)
+		}
+	}
+	if gone != 5 {
+		t.Errorf("%d codecs are of other versions than 24", gone)
+	}
 	for v, want := range map[uint32]string{7: "openzl format version 7", 28: "openzl format version 28"} {
 		_, err := NewDecoder(Options{}).Decode(binary.LittleEndian.AppendUint32(nil, magicBase+v))
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
