@@ -324,6 +324,14 @@ echo '{"stages": [{"stage": "read", "seconds": 3, "share": 1, "ms_per_sample": 1
 	if len(r.Stages) != 1 || r.Stages[0].Seconds != 3 || r.Send == nil || r.Send.Seconds != 0.25 {
 		t.Errorf("%+v, send %+v", r.Stages, r.Send)
 	}
+	o.Python = script(t, `: > $CHASKI_STAGES # an engine that was killed
+echo '{"python": "3.12.1", "package": "0.1.0", "total": 3, "first": 0.25}'
+echo '{"samples": 100, "bytes": 4000000, "seconds": 2}'
+echo '{"samples": 300, "bytes": 8000000, "seconds": 2}'
+`)
+	if r, err := Stream(t.Context(), o); err != nil || r.Stages != nil {
+		t.Errorf("an engine that was killed: %v", err)
+	}
 	for text, want := range map[string]string{
 		"echo 'Traceback' >&2; echo 'boom: corrupt' >&2; exit 1": "boom", "echo nonsense": "output", "true": "0 of 2 rounds",
 	} {

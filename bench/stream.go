@@ -113,7 +113,7 @@ func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 // readStages adds what the engine has left; an engine of another version may have left nothing.
 func (r *Report) readStages(path string) error {
 	b, err := os.ReadFile(path)
-	if errors.Is(err, os.ErrNotExist) {
+	if errors.Is(err, os.ErrNotExist) || err == nil && len(b) == 0 { // empty until it has stopped in good order
 		return nil
 	}
 	if err != nil {

@@ -77,6 +77,7 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		panic("chunk: the chunk has not so many rows")
 	}
 	n := len(dst)
+	dst = dst[:n:min(cap(dst), n+Spare)] // a decompressor may use all that it can see
 	if b == 1 || x.Inner == YXB {
 		n = rows * (n / h) // predictors work row by row
 	}
@@ -89,6 +90,9 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		bits := dst[len(dst)-h*packed:]
 		if err := d.decompress(bits, src, x, rows*packed); err != nil {
 			return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
+		}
+		if d.Decompressed != nil {
+			d.Decompressed()
 		}
 		unpackBits(dst[:n], bits, w)
 		return nil

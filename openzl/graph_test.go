@@ -108,10 +108,12 @@ func testFrame(types []Type, sizes []int, nodes []testNode, stored ...[]byte) []
 
 // Ids that the tests use.
 const (
-	idSplitByStruct = 41
-	idConstant      = 44
-	idConcatSerial  = 55
-	idDedup         = 56
+	idTranspose       = 2
+	idTransposeSplit2 = 30 // and for 4 and 8 streams
+	idSplitByStruct   = 41
+	idConstant        = 44
+	idConcatSerial    = 55
+	idDedup           = 56
 )
 
 // TestGraphs promises that graphs which do not fit together are refused as corrupt, with the node
@@ -231,6 +233,30 @@ func TestUnsupported(t *testing.T) {
 			t.Errorf("error %q, want %q", err, want)
 		}
 	}
+	// Flags and the id of a bundle, one numeric output of 3 bytes, one node with a header and dictionary 0.
+	dict := append(binary.LittleEndian.AppendUint32(nil, magicBase+25),
+		8, 1, 0x77, 1|byte(Numeric-Serial)<<4, 4, 2, 1, 0, idNumToSerial, 1, 0, 0, 0, 1, 1, 0, 0, 3, 0, 'a', 'b', 'c', 0)
+	if _, err := NewDecoder(Options{}).Decode(dict); !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), "openzl dictionary of codec convert_num_to_serial_le") {
+		t.Errorf("a dictionary: %v", err)
+	}
+	dict[17] = 0 // nobody uses it, and nothing is said of indices
+	if outs, err := NewDecoder(Options{}).Decode(append(dict[:18:18], dict[20:]...)); err != nil || string(outs[0].Data) != "abc" {
+		t.Errorf("a bundle that no node uses: %v", err)
+	}
+	gone := 0
+	for id, c := range standard { // codecs that there are in other versions only
+		if c.decode == nil || (c.max == 0 || c.max >= 24) && c.min <= 24 {
+			continue
+		}
+		gone++
+		frame := testFrame([]Type{c.out[0]}, []int{3}, []testNode{{id: id, distances: []int{0}}}, []byte("abc"))
+		if _, err := NewDecoder(Options{}).Decode(frame); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.name+" in format version 24") {
+			t.Errorf("%s in a frame of version 24: %v", c.name, err)
+		}
+	}
+	if gone != 5 {
+		t.Errorf("%d codecs are of other versions than 24", gone)
+	}
 	for v, want := range map[uint32]string{7: "openzl format version 7", 28: "openzl format version 28"} {
 		_, err := NewDecoder(Options{}).Decode(binary.LittleEndian.AppendUint32(nil, magicBase+v))
 		if !errors.Is(err, fault.Unsupported) || !strings.Contains(err.Error(), want) {
@@ -277,19 +303,117 @@ func TestBombs(t *testing.T) {
 // TestSplitByStruct promises that structures come together from their fields. The original's
 // Python bindings do not write this codec, but its decoder is asked where it is there.
 func TestSplitByStruct(t *testing.T) {
-	toStruct := func(width byte, dist int) testNode {
-		return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{dist}}
-	}
 	// Streams: 0 and 1 are taken by the conversions, 2 and 3 are the fields, last one first.
-	frame := testFrame([]Type{Serial}, []int{9},
+	askBoth(t, "aA1bB2cC3", testFrame([]Type{Serial}, []int{9},
 		[]testNode{toStruct(2, 2), toStruct(1, 0), {id: idSplitByStruct, vars: 2, distances: []int{0}}},
-		[]byte("aAbBcC"), []byte("123"))
+		[]byte("aAbBcC"), []byte("123")))
+}
+
+// TestTransposes promises the same of the transposes that the original does not write any more.
+func TestTransposes(t *testing.T) {
+	for _, c := range []struct {
+		want   string
+		width  int // of the elements that are transposed
+		stored string
+	}{
+		{"adgjbehkcfil", 3, "abcdefghijkl"}, {"abc", 3, "abc"}, {"abc", 1, "abc"}, {"aceg" + "bdfh", 2, "abcdefgh"},
+	} {
+		askBoth(t, c.want, testFrame([]Type{Struct}, []int{len(c.want)},
+			[]testNode{toStruct(byte(c.width), 0), {id: idTranspose, distances: []int{0}}}, []byte(c.stored)))
+	}
+	for i, planes := range [][]string{{"ace", "bdf"}, {"ae", "bf", "cg", "dh"}, {"ai", "bj", "ck", "dl", "em", "fn", "go", "hp"}} {
+		var stored [][]byte
+		want := ""
+		for _, p := range planes {
+			stored = append([][]byte{[]byte(p)}, stored...) // the last one first
+		}
+		for k := range planes[0] {
+			for _, p := range planes {
+				want += p[k : k+1]
+			}
+		}
+		node := testNode{id: idTransposeSplit2 + i, distances: []int{0}}
+		askBoth(t, want, testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...))
+		stored[0] = stored[0][1:]
+		if _, err := NewDecoder(Options{}).Decode(testFrame([]Type{Struct}, []int{len(want)}, []testNode{node}, stored...)); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("planes of two lengths: %v", err)
+		}
+	}
+}
+
+// TestComments promises that a frame with a comment decodes, and that Inspect tells the comment. The
+// original is asked whether there can be one.
+func TestComments(t *testing.T) {
+	plain := testFrame([]Type{Serial}, []int{3}, nil, []byte("abc"))
+	const begin = 4 + 1 + 1 + 1 // magic number, flags, type, size
+	with := func(comment string) []byte {
+		b := binary.AppendUvarint(bytes.Clone(plain[:begin]), uint64(len(comment)))
+		b[4] |= 4
+		return append(append(b, comment...), plain[begin:]...)
+	}
+	for _, n := range []int{1, 127, 128, maxComment} {
+		comment := strings.Repeat("c", n)
+		askBoth(t, "abc", with(comment))
+		if info, err := Inspect(with(comment)); err != nil || string(info.Comment) != comment {
+			t.Errorf("a comment of %d bytes is %d bytes, %v", n, len(info.Comment), err)
+		}
+	}
+	for _, comment := range []string{"", strings.Repeat("c", maxComment+1)} {
+		if _, err := NewDecoder(Options{}).Decode(with(comment)); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("a comment of %d bytes: %v", len(comment), err)
+		}
+	}
+	if _, err := NewDecoder(Options{}).Decode(with("comment")[:begin+4]); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("a comment that is cut: %v", err)
+	}
+}
+
+// TestChecksumsMayBeSkipped promises that a wrong checksum is a refusal, and is not looked at where that was
+// asked for.
+func TestChecksumsMayBeSkipped(t *testing.T) {
+	dir, entries := own(t)
+	tried := 0
+	for _, e := range entries {
+		if !e.Checksums.Content && !e.Checksums.Compressed || e.FormatVersion < chunkVersion {
+			continue
+		}
+		frame, err := os.ReadFile(filepath.Join(dir, e.Path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := NewDecoder(Options{}).Decode(frame)
+		if err != nil {
+			continue // one that is to be refused anyway
+		}
+		tried++
+		wrong := bytes.Clone(frame)
+		wrong[len(wrong)-2] ^= 1 // in the last checksum, in front of the end mark
+		if _, err := NewDecoder(Options{}).Decode(wrong); !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: a wrong checksum: %v", e.Path, err)
+		}
+		got, err := NewDecoder(Options{SkipChecksums: true}).Decode(wrong)
+		if err != nil || !bytes.Equal(got[0].Data, want[0].Data) {
+			t.Errorf("%s: skipped: %v", e.Path, err)
+		}
+	}
+	if tried < 10 {
+		t.Errorf("%d frames have checksums", tried)
+	}
+}
+
+func toStruct(width byte, distance int) testNode {
+	return testNode{id: idSerialToStruct, header: []byte{width}, distances: []int{distance}}
+}
+
+// askBoth checks what a frame of one output decodes to, here and by the original where that is there.
+func askBoth(t *testing.T, want string, frame []byte) {
+	t.Helper()
 	outs, err := NewDecoder(Options{}).Decode(frame)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%q: %v", want, err)
 	}
-	if got := string(outs[0].Data); got != "aA1bB2cC3" {
-		t.Errorf("got %q", got)
+	if got := string(outs[0].Data); got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 	python := os.Getenv("CHASKI_ORACLE_PYTHON")
 	if python == "" {
@@ -302,7 +426,7 @@ func TestSplitByStruct(t *testing.T) {
 	out, err := exec.Command(python, "-c", `
 import sys, openzl.ext as zl
 sys.stdout.buffer.write(zl.DCtx().decompress(open(sys.argv[1], "rb").read())[0].content.as_bytes())`, p).CombinedOutput()
-	if err != nil || !bytes.Equal(out, outs[0].Data) {
-		t.Errorf("the original gives %q, %v", out, err)
+	if err != nil || string(out) != want {
+		t.Errorf("the original gives %q, %v, want %q", out, err, want)
 	}
 }

@@ -103,7 +103,7 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.Backoff < 0 || o.Hedge >= 1 {
+	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.Backoff < 0 || !(o.Hedge < 1) {
 		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v, hedge %g",
 			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff, o.Hedge)
 	}
@@ -224,12 +224,31 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	return r, nil
 }
 
-// describe asks all servers at the same time. The error is that of the first, where none answers.
+// Of several servers, those that do not describe a spec within graceLeast, and graceFactor times as long as
+// the fastest needed, are left to the loader, which asks them again.
+const (
+	graceLeast  = time.Second
+	graceFactor = 3
+)
+
+// describe asks all servers at the same time; one that is stuck holds nobody up as long as another answers.
+// The error is that of the first, where none answers.
 func (c *Client) describe(ctx context.Context, spec []byte) ([]*chaskiv1.DescribeReply, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	replies, errs := make([]*chaskiv1.DescribeReply, len(c.peers)), make([]error, len(c.peers))
 	var group sync.WaitGroup
+	begun := time.Now()
+	var first sync.Once
 	for i, p := range c.peers {
-		group.Go(func() { replies[i], errs[i] = p.describe(ctx, spec) })
+		group.Go(func() {
+			if replies[i], errs[i] = p.describe(ctx, spec); errs[i] == nil {
+				first.Do(func() {
+					late := time.AfterFunc(graceLeast+graceFactor*time.Since(begun), cancel)
+					context.AfterFunc(ctx, func() { late.Stop() })
+				})
+			}
+		})
 	}
 	group.Wait()
 	if slices.Contains(errs, nil) {

@@ -35,6 +35,7 @@ type peer struct {
 	door    *side  // nil if there is none
 	refused string // token for which noDoor holds
 	noDoor  error  // why there is none
+	closed  bool   // no door is opened any more
 }
 
 func dialPeer(target string, o Options) (*peer, error) {
@@ -63,6 +64,7 @@ func dialPeer(target string, o Options) (*peer, error) {
 func (p *peer) close() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.closed = true
 	if p.door != nil {
 		p.door.close()
 		p.door = nil

@@ -32,6 +32,7 @@ type host struct {
 	hash atomic.Pointer[string]
 	// stall, if it returns true for a position, has the stream say nothing from there on.
 	stall   func(first int64) bool
+	silent  atomic.Bool // descriptions do not come
 	fault   func(first int64) *chaskiv1.Fault
 	tickets atomic.Int64
 
@@ -77,7 +78,11 @@ func (h *host) stop() {
 	<-h.done
 }
 
-func (h *host) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+func (h *host) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+	if h.silent.Load() {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	hash := *h.hash.Load()
 	return &chaskiv1.DescribeReply{SpecHash: hash, Handle: hash, Samples: 100, Spec: r.GetSpec()}, nil
 }
@@ -237,6 +242,54 @@ func TestStalledServer(t *testing.T) {
 				t.Errorf("it took %v", d)
 			}
 		})
+	}
+}
+
+// TestSilentDescription has one server not describe the spec, or be stuck from the beginning: the run begins
+// with the other, long before the timeout, and the first one takes part once it answers.
+func TestSilentDescription(t *testing.T) {
+	two, target := hosts(t, 2)
+	two[0].silent.Store(true)
+	start := time.Now()
+	err := steps(t, target, client.Options{Timeout: time.Minute}, 3, func(step int) {
+		if step == 0 && time.Since(start) > 30*time.Second {
+			t.Errorf("the run began after %v", time.Since(start))
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := two[0].tickets.Load(); n != 0 {
+		t.Errorf("%d tickets for a server that has not described the run", n)
+	}
+	two[1].silent.Store(true)
+	if err := steps(t, target, client.Options{Timeout: 100 * time.Millisecond, Attempts: 2}, 1, nil); err == nil {
+		t.Error("a run that nobody describes")
+	}
+}
+
+// TestClosedClient: a loader that outlives its client fails, and leaves nothing behind.
+func TestClosedClient(t *testing.T) {
+	_, target := hosts(t, 2)
+	c, err := client.Dial(target, client.Options{Attempts: 2, Backoff: time.Millisecond, Logger: quiet})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := c.Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.Loader(client.LoaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	if err := c.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := l.Next(t.Context()); err == nil {
+		b.Release()
+		t.Error("a batch from a closed client")
 	}
 }
 

@@ -114,6 +114,9 @@ func (s *session) poke() {
 
 // assign gives what waits to the lanes, as far as any is up. It needs the lock.
 func (s *session) assign() {
+	if s.wanted {
+		s.poke() // what Next waits for may get a server, or another one
+	}
 	for len(s.waiting) > 0 {
 		l := s.choose(s.waiting[0], nil)
 		if l == nil {

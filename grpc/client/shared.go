@@ -295,6 +295,9 @@ func (p *peer) side(d *chaskiv1.Shared) (*side, error) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.closed {
+		return nil, fmt.Errorf("%w: the client is closed", errFinal)
+	}
 	if p.door != nil && p.door.usable(d.GetToken()) {
 		return p.door, nil
 	}

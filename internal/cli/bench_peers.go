@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/bench/peers"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/view"
 )
 
@@ -98,6 +100,9 @@ func (f *peersFlags) run(cmd *cobra.Command, s streams) error {
 	}
 	o, err := f.options()
 	if err != nil {
+		return err
+	}
+	if err := f.ready(); err != nil {
 		return err
 	}
 	if o.Environment, err = f.environment(cmd, s, o.Peers); err != nil {
@@ -200,6 +205,22 @@ func checkout(command string) string {
 func isFile(path string) bool {
 	st, err := os.Stat(path)
 	return err == nil && st.Mode().IsRegular()
+}
+
+// ready finds out what cannot work before gigabytes are downloaded, and measured for an hour.
+func (f *peersFlags) ready() error {
+	for _, p := range f.pythons {
+		p = strings.TrimPrefix(p, "rumi1=")
+		if _, err := exec.LookPath(p); err != nil {
+			return fault.WithFile(fault.New(fault.NotFound, "interpreter", fault.NoOffset, "no such program"), p)
+		}
+	}
+	for _, dir := range f.imagery {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return fault.WithFile(fault.New(fault.NotFound, "imagery", fault.NoOffset, "no such folder"), dir)
+		}
+	}
+	return os.MkdirAll(f.out, 0o755)
 }
 
 // environment finds or makes the interpreters.

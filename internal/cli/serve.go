@@ -117,6 +117,9 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	var stages *loader.Stages
 	if f.stages != "" {
 		stages = new(loader.Stages)
+		if err := os.WriteFile(f.stages, nil, 0o600); err != nil { // now, not after a day's work
+			return err
+		}
 	}
 	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
 	ctx, cancel := context.WithCancel(ctx)

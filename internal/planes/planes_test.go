@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/chaski-eo/chaski/internal/guard"
 )
 
 // TestJoinAgainstByteByByte: every size, lengths around the blocks of the loops, nothing written outside.
@@ -38,5 +40,19 @@ func BenchmarkJoin2(b *testing.B) {
 	b.SetBytes(int64(len(src)))
 	for b.Loop() {
 		Join(dst, src, 2)
+	}
+}
+
+// TestNothingOutsideIsTouched: no loop reads or writes in front of its arguments or behind them.
+func TestNothingOutsideIsTouched(t *testing.T) {
+	guard.Faults(t)
+	from, to := guard.New(t, 301*8), guard.New(t, 301*8)
+	for _, back := range []bool{false, true} {
+		for n := range 301 {
+			for _, size := range []int{1, 2, 3, 4, 5, 8} {
+				Join(to.At(back, n*size), from.At(back, n*size), size)
+				Split(to.At(back, n*size), from.At(back, n*size), size)
+			}
+		}
 	}
 }

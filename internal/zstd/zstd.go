@@ -12,19 +12,20 @@ func (d *Decoder) Decompress(dst, src []byte) error {
 	return result(n, len(dst), err)
 }
 
-// Spare is how many bytes past its content DecompressSpare may write.
+// Spare is how many bytes of capacity past its length DecompressSpare needs of dst.
 const Spare = 16
 
 // DecompressSpare is Decompress for a dst whose capacity is at least Spare bytes more than its
-// length. They may be written to: copies that need not be exact are faster.
+// length. All of the capacity may be written to, however much it is: copies that need not be exact are
+// faster, and libzstd keeps literals there.
 func (d *Decoder) DecompressSpare(dst, src []byte) error {
 	n, err := d.intoSpare(dst, src)
 	return result(n, len(dst), err)
 }
 
 // DecompressPrefix fills dst[:n] with the first n bytes of the content of the frames in src. len(dst)
-// is the size of the whole content; the rest of dst, and Spare bytes of capacity behind it where there
-// are as many, may be overwritten with anything. What Decompress accepts is accepted; what is wrong
+// is the size of the whole content; the rest of dst, and its capacity where that is at least Spare bytes
+// more, may be overwritten with anything. What Decompress accepts is accepted; what is wrong
 // behind the first n bytes, a checksum among it, may go unseen.
 func (d *Decoder) DecompressPrefix(dst, src []byte, n int) error {
 	if n+blockMax <= len(dst) && d.prefix(dst, src, n) {

@@ -13,14 +13,14 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-const guard = 0xa5
+const filler = 0xa5
 
 // decompress runs one of the decoder's two methods into n bytes and holds it to what both promise:
 // an error is Corrupt, and no byte is written past dst and what was granted behind it.
 func decompress(t testing.TB, d *zstd.Decoder, src []byte, n, spare int) ([]byte, error) {
 	t.Helper()
 	const behind = 64
-	buf := bytes.Repeat([]byte{guard}, n+spare+behind)
+	buf := bytes.Repeat([]byte{filler}, n+spare+behind)
 	in := bytes.Clone(src)
 	var err error
 	if spare > 0 {
@@ -31,7 +31,7 @@ func decompress(t testing.TB, d *zstd.Decoder, src []byte, n, spare int) ([]byte
 	if err != nil && !errors.Is(err, fault.Corrupt) {
 		t.Fatalf("an error of kind %v: %v", fault.KindOf(err), err)
 	}
-	if tail := buf[n+spare:]; bytes.Count(tail, []byte{guard}) != behind {
+	if tail := buf[n+spare:]; bytes.Count(tail, []byte{filler}) != behind {
 		t.Fatalf("wrote past %d bytes, %d granted behind: %x", n, spare, tail)
 	}
 	if !bytes.Equal(in, src) {
@@ -178,11 +178,11 @@ func TestPrefix(t *testing.T) {
 				if n < 0 || n > len(c.want) {
 					continue
 				}
-				buf := bytes.Repeat([]byte{guard}, len(c.want)+spare+8)
+				buf := bytes.Repeat([]byte{filler}, len(c.want)+spare+8)
 				if err := d.DecompressPrefix(buf[:len(c.want):len(c.want)+spare], c.src, n); err != nil || !bytes.Equal(buf[:n], c.want[:n]) {
 					t.Errorf("%s: %d of %d bytes: %v", c.name, n, len(c.want), err)
 				}
-				if bytes.Count(buf[len(c.want)+spare:], []byte{guard}) != 8 {
+				if bytes.Count(buf[len(c.want)+spare:], []byte{filler}) != 8 {
 					t.Errorf("%s: %d of %d bytes: wrote past the end", c.name, n, len(c.want))
 				}
 			}

@@ -400,6 +400,15 @@ def test_fork_is_refused(fake):
                 iter(loader)
         finally:
             loader._pid = pid
+        batches = iter(loader)
+        assert next(batches) is not None
+        try:
+            loader._pid = -1
+            with pytest.raises(RuntimeError, match="fork"):  # the parent's iterator, in the child
+                next(batches)
+        finally:
+            loader._pid = pid
+        assert next(batches, None) is not None, "the parent goes on"
 
 
 def test_wrong_arguments(fake):

@@ -6,6 +6,7 @@ import hashlib
 import json
 import random
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -103,6 +104,37 @@ def test_a_server_dies_and_comes_back():
         assert again[0].tickets, "it is used again"
 
 
+def test_a_server_comes_back_without_what_is_needed(monkeypatch):
+    two = engines(2)
+    for e in two:
+        e.answer = lambda t, e: time.sleep(0.02) or image_batch(t, e.samples)
+    lost: set[str] = set()
+    refused = []
+
+    def side(self, lane, d):
+        if lane.target in lost:
+            refused.append(lane.target)
+            raise chaski.UnavailableError(f"{lane.target}: no shared memory")
+        return None
+
+    monkeypatch.setattr("chaski._run.Run._side", side)
+    with running(*two) as (servers, targets), connect(targets) as loader:
+        seen = []
+        for batch in loader:
+            seen += firsts([batch])
+            if len(seen) == 5:
+                servers[0].stop(0).wait()
+                lost.add(targets[0])
+                servers[0] = serve(FakeEngine(samples=4 * STEPS), int(targets[0].split(":")[1]))[0]
+        assert seen == ALL, "the other one goes on"
+        assert refused
+        assert firsts(loader) == ALL, "and does the next epoch alone"
+        lost.update(targets)
+        with pytest.raises(chaski.UnavailableError, match="no shared memory"):
+            list(loader)
+        assert not [t for t in threading.enumerate() if t.name == "chaski-receive"]
+
+
 def test_one_is_not_there_from_the_beginning():
     (one,) = engines(1)
     with running(*engines(1)) as (servers, gone):
@@ -152,6 +184,29 @@ def test_a_stalled_server_is_given_up_after_the_timeout():
     two[0].answer = stalls(80)
     with running(*two) as (_, targets), connect(targets, timeout=0.5, hedge=None) as loader:
         assert firsts(loader) == ALL
+
+
+def test_one_is_stuck_from_the_beginning():
+    one = engines(1)
+    with socket.socket() as stuck, running(*one) as (_, targets):
+        stuck.bind(("127.0.0.1", 0))
+        stuck.listen(8)
+        targets = [f"127.0.0.1:{stuck.getsockname()[1]}", *targets]
+        start = time.monotonic()
+        with connect(targets, timeout=60) as loader:
+            assert time.monotonic() - start < 30, "long before the timeout"
+            assert firsts(loader) == ALL
+            assert loader.sample(3)
+    assert time.monotonic() - start < 30
+
+
+def test_all_are_stuck_from_the_beginning():
+    with socket.socket() as stuck:
+        stuck.bind(("127.0.0.1", 0))
+        stuck.listen(8)
+        port = stuck.getsockname()[1]
+        with pytest.raises(chaski.Error, match=f"{port}: describe"):
+            connect([f"127.0.0.1:{port}", f"localhost:{port}"], timeout=0.3)
 
 
 def test_all_stall():

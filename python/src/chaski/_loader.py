@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
 import operator
 import os
+import queue
 import sys
+import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent import futures
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -34,7 +37,7 @@ from chaski._sources import (
 )
 from chaski._spec import BadSamples, FieldLike, NormalizeLike, StatsLike, build_spec
 from chaski._stream import Job
-from chaski.errors import Error, LimitError, SpecError, StateError
+from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import VERSION, State, Ticket, hash_words, local_rows, steps
 
 if TYPE_CHECKING:
@@ -199,12 +202,15 @@ class Loader:
         self._run = weakref.ref(run)
         return run
 
-    def _check_usable(self) -> None:
-        refuse_worker()
+    def _check_process(self) -> None:
         if os.getpid() != self._pid:
             raise RuntimeError(
                 "a chaski.Loader does not work in a fork of the process that made it"
             )
+
+    def _check_usable(self) -> None:
+        refuse_worker()
+        self._check_process()
         if not self._close.alive:
             raise RuntimeError("this chaski.Loader is closed")
 
@@ -411,11 +417,7 @@ def _describe(
         except Error as e:
             return e
 
-    if len(connections) == 1:
-        answers = [ask(connections[0])]
-    else:
-        with futures.ThreadPoolExecutor(len(connections)) as pool:
-            answers = list(pool.map(ask, connections))
+    answers = [ask(connections[0])] if len(connections) == 1 else _ask_all(ask, connections)
     servers = []
     first: Description | None = None
     for c, a in zip(connections, answers, strict=True):
@@ -435,6 +437,52 @@ def _describe(
     return servers, first
 
 
+_GRACE_SECONDS = 1.0
+_GRACE_FACTOR = 3.0
+"""A server that takes longer than this many times what the fastest took, and `_GRACE_SECONDS`, is
+left to the runs, which ask it again."""
+
+
+def _ask_all(
+    ask: Callable[[Connection], Description | Error], connections: Sequence[Connection]
+) -> list[Description | Error]:
+    """Asks all servers at the same time; one that is stuck holds nobody up if another answers.
+
+    The threads are daemons: neither Ctrl-C nor the end of the process waits for one that is stuck.
+    """
+    came: queue.SimpleQueue[tuple[int, Description | Error | BaseException]] = queue.SimpleQueue()
+
+    def run(i: int, c: Connection) -> None:
+        try:
+            came.put((i, ask(c)))
+        except BaseException as e:
+            came.put((i, e))
+
+    for i, c in enumerate(connections):
+        threading.Thread(target=run, args=(i, c), name="chaski-describe", daemon=True).start()
+    answers: list[Description | Error] = [
+        UnavailableError(f"{c.target}: describe: no answer yet") for c in connections
+    ]
+    begun, until = time.monotonic(), math.inf
+    for _ in connections:
+        while (left := until - time.monotonic()) > 0:
+            try:
+                i, answer = came.get(timeout=min(left, 0.5))  # a signal may come just before
+                break
+            except queue.Empty:
+                continue
+        else:
+            break
+        if isinstance(answer, Description | Error):
+            answers[i] = answer
+        else:
+            raise answer
+        if isinstance(answer, Description) and until == math.inf:
+            now = time.monotonic()
+            until = now + _GRACE_SECONDS + _GRACE_FACTOR * (now - begun)
+    return answers
+
+
 class _Epoch(Iterator[Batch]):
     """An iteration over the rest of an epoch. Closes itself when it is dropped."""
 
@@ -446,6 +494,7 @@ class _Epoch(Iterator[Batch]):
         loader = self._loader
         if loader is None:
             raise StopIteration
+        loader._check_process()
         try:
             batch = self._run.next()
             if batch is not None:

@@ -149,11 +149,16 @@ class Run:
         self._times: deque[float] = deque(maxlen=_HEDGE_KEPT)
         self._asked = 0.0  # when the user began to wait
         self._take()
-        if self._open:
+        if not self._open:
+            return
+        try:
             for lane in self._lanes:
                 if lane.server.description is not None:
-                    self._connect(lane)
+                    self._open_lane(lane)
             self._assign()
+        except BaseException:
+            self.close()
+            raise
 
     def _take(self) -> None:
         """Takes jobs until `prefetch` are open."""
@@ -204,6 +209,13 @@ class Run:
             scratch=self._scratch,
             limit=self._options.limit,
         )
+
+    def _open_lane(self, lane: _Lane) -> None:
+        """Connects, or goes on without a server that has lost its shared memory."""
+        try:
+            self._connect(lane)
+        except UnavailableError as e:
+            self._broken(lane, e)
 
     def _side(self, lane: _Lane, d: Description) -> Side | None:
         if self._options.transport == "grpc":
@@ -373,7 +385,7 @@ class Run:
                 f"run has spec hash {self._spec_hash}, the server {d.spec_hash}"
             )
         lane.server.description = d
-        self._connect(lane)
+        self._open_lane(lane)
         self._assign()
 
     def _slow(self) -> float | None:

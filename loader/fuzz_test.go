@@ -1,0 +1,76 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// FuzzSpec: specs come from other machines. Any bytes are refused, or a spec that says the same after it was
+// written and read again; an engine for it is refused, or gives the batches of its first and last step within the
+// memory that it may take.
+func FuzzSpec(f *testing.F) {
+	for _, s := range []string{
+		`{"source":"s","batch_size":4}`,
+		`{"source":"s","batch_size":3,"shuffle":true,"seed":7,"bad_samples":"replace","drop_last":true,"sampler":{"kind":"random_window","height":8,"width":6,"per_asset":2}}`,
+		`{"source":"s","batch_size":2,"sampler":{"kind":"grid","height":8,"width":8}}`,
+		`{"source":"s","batch_size":2,"shuffle":true,"sampler":{"kind":"tile_window","height":8,"width":8,"tile_height":10,"tile_width":10,"per_visit":4,"pool":3}}`,
+		`{"source":"s","batch_size":2,"sampler":{"kind":"resized_window","height":7,"width":9}}`,
+		`{"sources":[{"name":"a","source":"s"},{"name":"b","source":"t","weight":3}],"batch_size":5,"shuffle":true}`,
+		`{"source":"s","batch_size":2,"fields":[{"name":"image","bands":[2,0],"dtype":"float32","layout":"n (y x) b","normalize":{"scale":[0.5],"offset":[1]},"fill":-1,"pad":true,"validity":"ok"},{"name":"mask"}]}`,
+		`{"source":"s","batch_size":2,"augment":"d4","subset":{"size":0.5}}`,
+		`{"source":"s","batch_size":3,"shuffle":true,"mixture":{"until":"shortest"},"sources":[{"name":"a","source":"s","count":3},{"name":"b","sources":[{"name":"c","source":"t"}]}]}`,
+	} {
+		f.Add([]byte(s))
+	}
+	tab := chips(3, 6)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		s, err := ParseSpec(b)
+		if err != nil {
+			return
+		}
+		written, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseSpec(written)
+		if err != nil {
+			t.Fatalf("%s is refused: %v", written, err)
+		}
+		if w, err := json.Marshal(again); err != nil || !bytes.Equal(w, written) {
+			t.Fatalf("%s becomes %s", written, w)
+		}
+		if len(s.Fields) > len(tab.kinds) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+		defer cancel()
+		const memory = 1 << 20
+		taken := 0
+		o := Options{Workers: 1, Opener: tab, MemoryBytes: memory, Alloc: func(n int) Buffer { taken = max(taken, n); return NewHeap(n) }}
+		e, err := newEngine(ctx, s, o.withDefaults(), tab)
+		if err != nil {
+			return
+		}
+		defer e.Close()
+		for _, step := range []int64{0, e.Steps() - 1} {
+			if step < 0 {
+				continue
+			}
+			batch, err := e.Start(ctx, shuffle.StepTicket(0, step, s.BatchSize, 0, 1), false).Wait(ctx)
+			if ctx.Err() != nil {
+				t.Fatalf("%s: step %d takes too long", written, step)
+			}
+			if err == nil {
+				batch.Release()
+			}
+		}
+		if taken > memory {
+			t.Fatalf("%s: a batch of %d bytes", written, taken)
+		}
+	})
+}
