@@ -36,7 +36,7 @@ def fake_binary(tmp_path, monkeypatch):
     monkeypatch.setenv("CHASKI_BIN", str(path))
     monkeypatch.setenv("FAKE_CHASKI_LOG", str(log))
     monkeypatch.setattr(tempfile, "tempdir", str(sockets))
-    # An engine that an earlier test left running, as chaski.read keeps one, is none of these tests'.
+    # An engine that another test left running, as chaski.read keeps one, is not to be found.
     monkeypatch.setattr(_engine, "_running", {})
     monkeypatch.setattr(_read, "_kept", None)
     yield lambda: [(int(p), *rest) for p, *rest in map(str.split, log.read_text().splitlines())]
