@@ -56,7 +56,9 @@ def eventually(f, seconds: float = 20.0) -> bool:
 
 
 def engine_of(loader: chaski.Loader) -> _engine.Engine:
-    return next(e for e in _engine._running.values() if e.connection is loader._servers[0].connection)
+    return next(
+        e for e in _engine._running.values() if e.connection is loader._servers[0].connection
+    )
 
 
 def lease_of(a: np.ndarray) -> _shared.Lease | None:
