@@ -4,14 +4,14 @@
 #            has PyTorch saves a large download. Not given: the .venv that is there, else python3.
 #            `make interop` and `make soak-frames` make their environments from it and need
 #            3.12 or newer.
-# FUZZTIME   time of each fuzz target, e.g. 1m
+# FUZZTIME   time of each fuzz target, e.g. 1m; not given: four minutes for all of them
 # SOAKTIME   time of the first part of the training soak
 # SOAKFLAGS  further flags of it, such as --only histories (see scripts/soak.py --help)
 # SOAKCOUNT  damaged frames of `make soak`
 
 PYTHON ?=
 GO ?= go
-FUZZTIME ?= 5s
+FUZZTIME ?=
 SOAKTIME ?= 10m
 SOAKCOUNT ?= 5000000
 SOAKFLAGS ?=
@@ -22,8 +22,10 @@ MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/v\1/p' python/src/chaski/__init__.py)
 LDFLAGS := -s -w -X github.com/chaski-eo/chaski/internal/cli.version=$(VERSION)
-# Present where a C compiler is: the race detector and the second command need one.
+# Present where a C compiler is: the race detector and the decoder in C need one. The second command
+# needs one of C++ as well, for its library.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
+CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/null))
 RACE := $(if $(CC_FOUND),-race,)
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
@@ -33,18 +35,18 @@ PY := $(VENV)/bin/python
 SCRIPTS := bench/peers examples scripts
 
 export CHASKI_BIN := $(CURDIR)/bin/chaski
-export FUZZTIME GO RACE PYTHON
+export FUZZTIME GO RACE CXX_FOUND PYTHON
 
 .PHONY: help
 help: ## what there is to make
 	@awk -F':.*## ' '/^[a-z-]+:.*## / {printf "  make %-16s %s\n", $$1, $$2}' Makefile
 
 .PHONY: build build-default
-build: build-default ## bin/chaski, and bin/chaski-full where a C compiler is present
-ifneq ($(CC_FOUND),)
+build: build-default ## bin/chaski, and bin/chaski-full where compilers of C and C++ are present
+ifneq ($(CXX_FOUND),)
 	CGO_ENABLED=1 $(GO) build -C duckdb -trimpath -tags 'datadog duckdb' -ldflags '$(LDFLAGS)' -o ../bin/chaski-full ./chaski-full
 else
-	@echo "no C compiler: bin/chaski-full is not built"
+	@echo "no C and C++ compilers: bin/chaski-full is not built"
 endif
 build-default:
 	@mkdir -p bin
@@ -70,19 +72,19 @@ test: ## all tests: Go (race detector), short fuzzing, Python with real PyTorch 
 .PHONY: test-go test-variants test-python
 test-go: ## Go tests
 	CGO_ENABLED=$(if $(CC_FOUND),1,0) $(GO) test $(RACE) ./...
-ifneq ($(CC_FOUND),)
+ifneq ($(CXX_FOUND),)
 	CGO_ENABLED=1 $(GO) test -C duckdb -tags 'datadog duckdb' ./...
 endif
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
-	$(GO) test -tags purego ./chunk/... ./einops/... ./geozl/... ./internal/... ./openzl/... ./rumi/... ./tiff/... ./tiledb/...
+	$(GO) test -tags purego ./chunk/... ./einops/... ./geozl/... ./grpc/... ./internal/... ./loader/... ./openzl/... ./rumi/... ./stats/... ./tiff/... ./tiledb/...
 ifneq ($(CC_FOUND),)
-	CGO_ENABLED=1 $(GO) test -tags datadog ./chunk/... ./geozl/... ./internal/zstd/... ./openzl/... ./rumi/... ./tiff/... ./tiledb/...
+	CGO_ENABLED=1 $(GO) test -tags datadog ./chunk/... ./geozl/... ./internal/pq/... ./internal/zstd/... ./openzl/... ./rumi/... ./tiff/... ./tiledb/...
 endif
 test-python: build-default env ## Python tests
 	$(PY) -m pytest -q python/tests
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for FUZZTIME
+fuzz: ## every fuzz target for FUZZTIME, or four minutes in all
 	@scripts/fuzz.sh $(FUZZTIME)
 
 .PHONY: check check-go check-python check-generated
@@ -92,10 +94,13 @@ check-go:
 	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
 	$(GO) vet ./...
 	$(GO) vet -tags purego ./...
-ifneq ($(CC_FOUND),)
-	$(GO) vet -C duckdb ./...
-endif
 	$(STATICCHECK) ./...
+ifneq ($(CXX_FOUND),)
+	$(GO) vet -C duckdb ./...
+	cd duckdb && $(STATICCHECK) ./...
+endif
+	$(GO) mod tidy -diff
+	$(GO) -C duckdb mod tidy -diff
 check-python: env
 	cd python && ../$(PY) -m ruff format --check . && ../$(PY) -m ruff check . && ../$(PY) -m mypy
 	$(PY) -m ruff format --check $(SCRIPTS)

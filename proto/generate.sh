@@ -32,7 +32,7 @@ if [ ! -x "$venv/bin/python" ]; then
   python3 -m venv "$venv"
 fi
 if ! cmp -s proto/requirements.txt "$venv/chaski-requirements.txt"; then
-  "$venv/bin/python" -m pip install --quiet -r proto/requirements.txt
+  "$venv/bin/python" -m pip install --disable-pip-version-check --quiet -r proto/requirements.txt
   cp proto/requirements.txt "$venv/chaski-requirements.txt"
 fi
 

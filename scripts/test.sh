@@ -37,6 +37,7 @@ done
 printf '\n'
 printf 'test: %s\n' "${summary[@]}"
 [ -n "$newer" ] || echo "test: without the comparison with the original packages (make interop), which needs Python 3.12"
+[ -n "${CXX_FOUND-}" ] || echo "test: without chaski-full and DuckDB, which need compilers of C and C++"
 [ -n "${RACE-}" ] || echo "test: without the race detector, which needs a C compiler"
 python=$(.venv/bin/python -c 'import platform, torch
 print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"

@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -56,11 +57,16 @@ var conversions = map[string][]string{
 	"plane": {"--to", "rumi2", "--tile", "70", "--unit", "cell", "--graph", "planar>zigzag>transpose>entropy", "--level", "3"},
 }
 
-// Every raster converts to every format with its samples, its place, and in a TOG its labels.
+// Every raster converts to every format with its samples, its place, and in a TOG its labels. The race
+// detector, under which encoding takes twenty times as long, sees two formats of each raster, by turns.
 func TestConvertKeeps(t *testing.T) {
 	dir := t.TempDir()
-	for name, flags := range conversions {
+	for k, name := range slices.Sorted(maps.Keys(conversions)) {
+		flags := conversions[name]
 		for i, f := range rasters(t) {
+			if turn := (k + i) % len(conversions); raceDetector && turn > 1 {
+				continue
+			}
 			src, dst := filepath.Join(f.Dir, f.Path), filepath.Join(dir, fmt.Sprintf("%s-%d.out", name, i))
 			r := chaski(t.Context(), slices.Concat([]string{"convert"}, flags, []string{src, "-o", dst})...)
 			if r.code != 0 || r.out != "" || r.err != "" {

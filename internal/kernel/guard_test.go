@@ -56,9 +56,6 @@ func TestNothingOutsideIsTouched(t *testing.T) {
 					}
 				}
 				Copy(to.At(back, n*size), 1, from.At(back, n*size), 1, n, size)
-				if n > 0 {
-					CopyBack(to.At(back, n*size), 1, from.At(back, n*size), 1, n, size)
-				}
 				Repeat(to.At(back, n*size), 1, make([]byte, size), n)
 			}
 		}

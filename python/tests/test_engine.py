@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 import chaski
-from chaski import _engine
+from chaski import _engine, _read
 
 TESTS = Path(__file__).parent
 SRC = TESTS.parent / "src"
@@ -36,6 +36,9 @@ def fake_binary(tmp_path, monkeypatch):
     monkeypatch.setenv("CHASKI_BIN", str(path))
     monkeypatch.setenv("FAKE_CHASKI_LOG", str(log))
     monkeypatch.setattr(tempfile, "tempdir", str(sockets))
+    # An engine that another test left running, as chaski.read keeps one, is not to be found.
+    monkeypatch.setattr(_engine, "_running", {})
+    monkeypatch.setattr(_read, "_kept", None)
     yield lambda: [(int(p), *rest) for p, *rest in map(str.split, log.read_text().splitlines())]
     assert list(sockets.iterdir()) == []
 
@@ -171,9 +174,7 @@ def test_fork(fake_binary):
         assert len(list(loader)) == 10
 
 
-def test_read_and_info(fake_binary, monkeypatch):
-    from chaski import _read
-
+def test_read_and_info(fake_binary):
     assert chaski.read("a.tif", b=[0], y=(0, 2)).tolist() == [[0, 1, 2], [3, 4, 5]]
     assert chaski.info("/x/a.tif") == {"path": "/x/a.tif"}
     with pytest.raises(chaski.NotFoundError, match="no such file"):
@@ -181,7 +182,6 @@ def test_read_and_info(fake_binary, monkeypatch):
     assert len(fake_binary()) == 1
     assert _read._kept is not None
     _engine.release(_read._kept)
-    monkeypatch.setattr(_read, "_kept", None)
 
 
 def test_finding_the_binary(tmp_path, monkeypatch):
