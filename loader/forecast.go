@@ -92,7 +92,8 @@ type MemoryNeed struct {
 	Batches int   `json:"batches"`
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
-	// Worker is what one of Workers holds at most: the bytes of a run of chunks, and a decoded chunk.
+	// Worker is what one of Workers (of remote files: Options.Fetchers) holds at most: the bytes of a run of chunks, and
+	// a decoded chunk.
 	Worker  int64 `json:"worker"`
 	Workers int   `json:"workers"`
 	// Catalog bounds the parsed headers and pages of tables.
@@ -229,6 +230,9 @@ func (p *prophet) memory() error {
 		m.Tiles = e.tiles.bound
 	}
 	m.Workers = e.options.Workers
+	if slices.ContainsFunc(e.sets, func(d *dataset) bool { return d.remote }) {
+		m.Workers = max(m.Workers, e.options.Fetchers)
+	}
 	m.Catalog = e.options.CacheBytes * int64(len(e.sets))
 	return nil
 }

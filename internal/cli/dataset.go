@@ -67,7 +67,8 @@ func (f *datasetFlags) addArithmetic(fl *pflag.FlagSet) {
 }
 
 // datasetNames are the flags that a spec in a file leaves no room for.
-var datasetNames = []string{"field", "bands", "batch", "window", "per-asset", "shuffle", "seed", "bad-samples", "layout", "dtype", "normalize", "stats"}
+var datasetNames = []string{"field", "bands", "batch", "window", "per-asset", "shuffle", "seed", "bad-samples", "layout", "dtype", "normalize", "stats",
+	"sampler", "stride", "weights", "per-visit", "pool-bytes", "augment"}
 
 // specOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
 // the flags.

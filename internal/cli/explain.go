@@ -92,7 +92,7 @@ func badRows(b *loader.Batch) []badRow {
 func (f *explainFlags) do(cmd *cobra.Command, s streams, path string) error {
 	ctx := cmd.Context()
 	var stages *loader.Stages
-	e, err := f.run.open(ctx, path, func(_ *loader.Spec, o *loader.Options) {
+	e, closeAll, err := f.run.open(ctx, path, func(_ *loader.Spec, o *loader.Options) {
 		if f.time {
 			stages = &loader.Stages{}
 			o.Stages = stages
@@ -101,7 +101,7 @@ func (f *explainFlags) do(cmd *cobra.Command, s streams, path string) error {
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer closeAll()
 	r := explainReport{Spec: e.Hash(), Dataset: e.Fingerprint()}
 	if r.stepAt, err = f.step.at(cmd.Flags(), e); err != nil {
 		return err

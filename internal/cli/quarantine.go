@@ -119,13 +119,13 @@ func readList(l *quarantine.List, name string) error {
 
 // check reads the samples of a dataset.
 func (f *quarantineFlags) check(ctx context.Context, s streams, path string, list *quarantine.List, r *quarantineReport) error {
-	e, err := f.run.open(ctx, path, func(spec *loader.Spec, _ *loader.Options) {
+	e, closeAll, err := f.run.open(ctx, path, func(spec *loader.Spec, _ *loader.Options) {
 		spec.BadSamples = loader.BadSkip // or a bad first sample would end this
 	})
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer closeAll()
 	bar := newProgress(s.err, "reading", -1)
 	found, err := e.Check(ctx, loader.CheckOptions{MaxBad: f.max, Progress: bar.set})
 	bar.done()

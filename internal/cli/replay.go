@@ -55,11 +55,11 @@ type replayed struct {
 
 func (f *replayFlags) do(cmd *cobra.Command, s streams, path string) error {
 	ctx := cmd.Context()
-	e, err := f.run.open(ctx, path, nil)
+	e, closeAll, err := f.run.open(ctx, path, nil)
 	if err != nil {
 		return err
 	}
-	defer e.Close()
+	defer closeAll()
 	at, err := f.step.at(cmd.Flags(), e)
 	if err != nil {
 		return err

@@ -49,21 +49,29 @@ func (f *runFlags) options() (loader.Options, error) {
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk}, nil
 }
 
-// open opens the dataset of a run.
-func (f *runFlags) open(ctx context.Context, path string, change func(*loader.Spec, *loader.Options)) (*loader.Engine, error) {
+// open opens the dataset of a run. closeAll ends it, and the files behind it.
+func (f *runFlags) open(ctx context.Context, path string, change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
 	o, err := f.options()
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	spec, err := f.data.specOf(path)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if change != nil {
 		change(&spec, &o)
 	}
-	e, err := loader.Open(ctx, spec, o)
-	return e, usage(err)
+	opener := newOpener(true)
+	o.Opener = opener
+	if e, err = loader.Open(ctx, spec, o); err != nil {
+		opener.Close()
+		return nil, nil, usage(err)
+	}
+	return e, func() {
+		e.Close()
+		opener.Close()
+	}, nil
 }
 
 // stepFlags name a step of a run and a rank.

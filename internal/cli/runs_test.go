@@ -238,6 +238,8 @@ func TestRunsUsage(t *testing.T) {
 		says string
 	}{
 		{"plan --batch 2 spec.json", 2, "--batch is for a dataset"},
+		{"plan --augment d4 spec.json", 2, "--augment is for a dataset"},
+		{"plan --sampler grid spec.json", 2, "--sampler is for a dataset"},
 		{"plan none.json", 1, "none.json"},
 		{"plan stats.json", 1, "stats.json: spec: "},
 		{"plan --world 2 --rank 2 chips", 2, "--rank"},

@@ -17,8 +17,7 @@ import chaski
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 WINDOWS, BATCH, EPOCHS = 44, 13, 2
 
-# What a rank does: some steps from the state that there is. It says what it saw, and the state
-# after.
+# What a rank does: some steps from the state that there is. It says what it saw, and the state.
 RANK = """
 import hashlib, json, os, sys
 import chaski

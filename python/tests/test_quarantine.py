@@ -103,3 +103,13 @@ def test_what_a_server_met(binary, tmp_path, policy):
         assert b["id"] == Path(b["uri"]).name and b["row"] == int(b["id"][0])
     both = report(binary, "--met", of_server, "--met", of_loader)["bad"]
     assert len(both) == len(bad), "both tell the same of the same"
+
+
+@pytest.mark.timeout(60)
+def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
+    chips, met = broken(tmp_path), tmp_path / "met.jsonl"
+    options: dict[str, Any] = {"batch_size": 8, "bad_samples": "skip", "max_bad": 1}
+    with chaski.load(chips, **options, quarantine=met) as loader:
+        with pytest.raises(chaski.LimitError, match="2 bad samples"):
+            list(loader)
+    assert files(report(binary, "--met", met)["bad"]) == [("3.tif", 1), ("5.tif", 1)]

@@ -287,6 +287,11 @@ class Loader:
         if run is not None:
             run.close()
 
+    def _list_bad(self, batch: Batch) -> None:
+        if self._list is not None and batch.bad:
+            replaced = self.spec.get("bad_samples") == "replace"
+            self._list.rows(batch.bad, batch["sample"], replaced)
+
     def _check_bad(self, batch: Batch) -> None:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
         if self._limit is None:
@@ -306,9 +311,6 @@ class Loader:
     def _yielded(self, batch: Batch) -> None:
         self._step, self._begun = batch.step + 1, True
         self.bad._note(batch)
-        if self._list is not None and batch.bad:
-            replaced = self.spec.get("bad_samples") == "replace"
-            self._list.rows(batch.bad, batch["sample"], replaced)
 
     def _finished(self) -> None:
         self._epoch, self._step, self._begun = self._epoch + 1, 0, False
@@ -498,6 +500,7 @@ class _Epoch(Iterator[Batch]):
         try:
             batch = self._run.next()
             if batch is not None:
+                loader._list_bad(batch)
                 loader._check_bad(batch)
         except BaseException as e:
             loader._failed(e)
