@@ -79,15 +79,15 @@ func TestWhere(t *testing.T) {
 				want = append(want, r)
 			}
 		}
-		got := selected(t, Subset{Where: []Condition{{c.column, c.op, json.RawMessage(c.value)}}}, tab)
+		got := selected(t, Subset{Where: []Condition{{Column: c.column, Op: c.op, Value: json.RawMessage(c.value)}}}, tab)
 		if !slices.Equal(got, want) {
 			t.Errorf("%s %s %s: rows %v, want %v", c.column, c.op, c.value, got, want)
 		}
 	}
 	for _, c := range []Condition{
-		{"int", "<", json.RawMessage(`"2"`)}, {"text", "<", json.RawMessage(`2`)}, {"none", "<", json.RawMessage(`2`)},
-		{"int", "~", json.RawMessage(`2`)}, {"int", "in", json.RawMessage(`2`)}, {"int", "<", json.RawMessage(`{}`)},
-		{"int", ">", json.RawMessage(`1000`)},
+		{Column: "int", Op: "<", Value: json.RawMessage(`"2"`)}, {Column: "text", Op: "<", Value: json.RawMessage(`2`)}, {Column: "none", Op: "<", Value: json.RawMessage(`2`)},
+		{Column: "int", Op: "~", Value: json.RawMessage(`2`)}, {Column: "int", Op: "in", Value: json.RawMessage(`2`)}, {Column: "int", Op: "<", Value: json.RawMessage(`{}`)},
+		{Column: "int", Op: ">", Value: json.RawMessage(`1000`)},
 	} {
 		_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1)
 		if err == nil {
@@ -420,7 +420,7 @@ func TestSourceErrors(t *testing.T) {
 		`source "1": field "image" is (3, 20, 24) float32, and in the first source (2, 20, 24)`: mixed(
 			Source{Source: "two bands", Fields: []Field{{Name: "image", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}}}, Source{Source: "a"}),
 		`source "deep": source "0": where: `: mixed(Source{Source: "a"}, Source{Name: "deep", Mixture: Mixture{Sources: []Source{
-			{Source: "b", Subset: Subset{Where: []Condition{{"none", "<", json.RawMessage("1")}}}}}}}),
+			{Source: "b", Subset: Subset{Where: []Condition{{Column: "none", Op: "<", Value: json.RawMessage("1")}}}}}}}),
 		`source "0": source is empty`: mixed(Source{}),
 	} {
 		_, err := tryMixed(spec, tabs, 1)
@@ -477,7 +477,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"rows of a mixture": func(s *Spec) {
 			s.Source = ""
 			s.Sources = []Source{{Source: "a"}}
-			s.Where = []Condition{{"cloud", "<", json.RawMessage("1")}}
+			s.Where = []Condition{{Column: "cloud", Op: "<", Value: json.RawMessage("1")}}
 		},
 		"field called source": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Fields[2].Name = "source" },
 		"unknown field of a source": func(s *Spec) {
@@ -487,7 +487,7 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"bad limit":        func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
 		"resample":         func(s *Spec) { s.Fields[0].Resample = "cubic" },
 		"bilinear of ints": func(s *Spec) { s.Fields[1].Resample = Bilinear },
-		"empty selection":  func(s *Spec) { s.Where = []Condition{{"cloud", ">", json.RawMessage("100")}} },
+		"empty selection":  func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
 	} {
 		s := base()
 		change(&s)
