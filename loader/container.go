@@ -424,7 +424,28 @@ func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error
 	if err != nil {
 		return catalog.Asset{}, err
 	}
+	if e.Of != nil {
+		return c.chunk(ctx, e, name)
+	}
 	return c.place(ctx, e, nil)
+}
+
+// chunk makes the asset of a chunk that has a name of its own: an image of that chunk alone.
+func (c *container) chunk(ctx context.Context, e taco.Entry, name string) (catalog.Asset, error) {
+	f, err := c.fileOf(ctx, e.URI)
+	if err != nil {
+		return catalog.Asset{}, err
+	}
+	a, _, err := catalog.OpenAsset(ctx, &taco.Opener{Base: c.opener}, name, c.options.MaxChunkBytes)
+	if err != nil {
+		return a, err
+	}
+	if len(a.Index.Ranges) != 1 {
+		return a, fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, "is an image of %d chunks", len(a.Index.Ranges))
+	}
+	// What stands before it in that image is a header that is not in the file.
+	x := a.Index.Shift(e.Offset - a.Index.Ranges[0].Off)
+	return catalog.Asset{URI: f.path, Size: f.size, Index: x}, nil
 }
 
 const subfile = "/vsisubfile/"

@@ -270,6 +270,12 @@ func (s Spec) Places() string {
 			b.WriteString("\x00" + src.Name + "\x00")
 		}
 		b.WriteString(src.Source)
+		for _, p := range src.Parts {
+			b.WriteString("\x00" + p)
+		}
+		if src.BasePath != "" {
+			b.WriteString("\x00at " + src.BasePath)
+		}
 		if src.Sampler != nil && src.Sampler.Weights != "" {
 			b.WriteString("\x00" + src.Sampler.Weights)
 		}

@@ -16,6 +16,7 @@ func container(t *testing.T, path string) string {
 
 // TestContainerCommands: exit code, and what is printed on either stream.
 func TestContainerCommands(t *testing.T) {
+	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
 	zip := container(t, "taco-v2/spec200/codec_snappy.tacozip")
 	a, b, c := container(t, "taco-v2/spec200/concat_a.tacozip"), container(t, "taco-v2/spec200/concat_b.tacozip"), container(t, "taco-v2/current/three_level.tacozip")
 	flat, stream := container(t, "tortilla/flat_bytes.tortilla"), container(t, "taco-v1/stream_n2_top.taco")
@@ -60,7 +61,17 @@ func TestContainerCommands(t *testing.T) {
 		{"verify " + container(t, "bad/zip_slip.tacozip"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata " + zip, 1, "", "stats:mean"},
 		{"stats --component x " + zip, 2, "", "--from-metadata"},
-		{"stats --where id='a' " + zip, 2, "", "--from-metadata"},
+		{"stats --where id='a' " + zip, 1, "", "none of its 4 samples is selected"},
+		{"stats --field image=image --where id='roi_qs0' " + zip, 0, `"samples":1`, ""},
+		{"stats --field image=image --split train " + zip, 1, "", "no column \"split\""},
+		{`sql --given [{"sql":"score<0.5"}] SELECT` + "\tcount(*)\tFROM\tdata " + zip, 0, "2", ""},
+		{"sql --given [{}] SELECT*FROM\tdata " + zip, 2, "", "column"},
+		{"sql --given nothing SELECT*FROM\tdata " + zip, 2, "", "--given"},
+		{"sql --format arrow SELECT\tid\tFROM\tdata " + zip, 0, "roi_qs0roi_qs1roi_qs2roi_qs3", ""},
+		{"entries --level 1 " + zip, 0, "imagelabelextraimage", ""},
+		{"entries --format json " + zip, 0, `"id_column":"id"`, ""},
+		{"entries --level 1 --given [] " + zip, 2, "", "--given"},
+		{"entries --level 7 " + zip, 1, "", "levels 0 to 1"},
 		{"ls " + flat, 0, "lima-0\tFILE", ""},
 		{"ls --where \"tortilla:data_split\"='train' --format json " + flat, 0, `"tortilla:id":"ñandú-1"`, ""},
 		{"ls --level 1 " + flat, 1, "", "level1: levels 0 to 0 are there: not found"},

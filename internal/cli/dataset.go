@@ -36,6 +36,8 @@ type datasetFlags struct {
 	perVisit  int
 	pool      int64
 	augment   string
+	filter    filterFlags
+	split     splitFlag
 
 	set *pflag.FlagSet // that the flags are in
 }
@@ -55,6 +57,8 @@ func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
 	fl.StringVar(&f.augment, "augment", "", "flip_x, flip_y, flips, rotations or d4")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of order and windows")
+	f.filter.addFilters(fl)
+	f.split.add(fl)
 	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error, skip, replace or fill")
 }
 
@@ -99,6 +103,10 @@ func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
 	if s.Fields, err = parseFields(f.fields); err != nil {
 		return s, err
 	}
+	if s.Where, err = f.filter.conditions(); err != nil {
+		return s, err
+	}
+	f.split.into(&s.Subset)
 	if f.window != "" {
 		h, w, err := parsePair(f.window)
 		if err != nil {

@@ -23,7 +23,8 @@ type statsFlags struct {
 	component string
 	format    string
 	base      string
-	filter    filterFlags // of samples of level 0, for --from-metadata
+	filter    filterFlags // of samples of level 0
+	split     splitFlag
 	sampling  bool
 	weights   loader.WeightOptions
 }
@@ -33,30 +34,34 @@ func newStats(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [flags] DATASET",
 		Short: "Count means, deviations and percentiles of a dataset",
-		Long: `Read every raster of a dataset (a catalog, table, folder, glob or file) once, and print what
+		Long: `Read every raster of a dataset (a catalog, table, container, folder, glob or file) once, and print what
 normalisation needs as JSON: for every field and band the count, mean, standard deviation, least and
 greatest value, percentiles and histogram of the samples that are not nodata. Python's chaski.load
-and 'chaski bench' take the file with --stats.
+and 'chaski bench' take the file with --stats. Of a container, --where, --bbox and --datetime choose
+samples of level 0 as for 'chaski ls', and a --field is a path of ids below a sample, or a column.
 
 With --from-metadata the dataset is a container whose rows hold statistics (stats:mean, ...): those of
 the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
-the container's histograms, where it has them. --where, --bbox and --datetime choose samples of level 0
-as for 'chaski ls'. Besides "mean", "std", "min" and "max" of all components together, the JSON has
-"fields", one a component, as without --from-metadata.
+the container's histograms, where it has them. Besides "mean", "std", "min" and "max" of all
+components together, the JSON has "fields", one a component, as without --from-metadata.
 
 With --sampling it writes another file instead: how many valid pixels, or pixels of some classes of a
 field, every cell of every asset has. Python's chaski.WeightedWindow takes it, to draw windows where
 there is something to see.`,
 		Example: `  chaski stats -o stats.json chips/
   chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
+  chaski stats --field image=s2/img.tif --where "cloud_cover < 10" --split train coast.tacozip
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: exactlyOne("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.metadata {
+				if f.split.use != "" {
+					return usagef("--split reads pixels: it does not go with --from-metadata")
+				}
 				return f.pooled(cmd.Context(), s, args[0])
 			}
-			if f.component != "*" || f.filter.where != "" || f.filter.bbox != "" || f.filter.datetime != "" {
-				return usagef("--component, --where, --bbox and --datetime go with --from-metadata")
+			if f.component != "*" {
+				return usagef("--component goes with --from-metadata")
 			}
 			return f.run(cmd.Context(), s, args[0])
 		},
@@ -70,6 +75,7 @@ there is something to see.`,
 	fl.StringVar(&f.component, "component", "*", "with --from-metadata: `ID` of the samples of the deepest level that count (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
 	f.filter.addFilters(fl)
+	f.split.add(fl)
 	fl.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
 	fl.BoolVar(&f.sampling, "sampling", false, "write weights for the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "", "with --sampling, the `FIELD` whose pixels are counted (default: the last)")
@@ -150,7 +156,13 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	if err != nil {
 		return err
 	}
-	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.bad}.WithDefaults()
+	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.bad}
+	spec.BasePath = f.base
+	if spec.Where, err = f.filter.conditions(); err != nil {
+		return err
+	}
+	f.split.into(&spec.Subset)
+	spec = spec.WithDefaults()
 	if err := spec.Validate(); err != nil {
 		return usageError{err}
 	}

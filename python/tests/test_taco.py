@@ -294,6 +294,35 @@ def test_answers_of_the_original_reader():
     assert tried > 20
 
 
+def test_tortillas_and_streaming_tacos(binary):
+    """Through the same door: rows, assets, and chunks that are read by themselves."""
+    flat = taco.load(DATA / "containers/tortilla/flat_bytes.tortilla")
+    assert (flat.format, flat.levels) == ("Tortilla 0.5", 1)
+    assert flat.ids[:2] == ["lima-0", "ñandú-1"]
+    train = flat.where("\"tortilla:data_split\" = 'train'")
+    assert set(train.ids) < set(flat.ids)
+    assert ranks_of_split(flat) == train.ids
+    stream = taco.load(DATA / "containers/taco-v1/stream_n2_top.taco")
+    assert stream.read("roi_1").ids == ["t0", "t1"]
+    image = stream.read("roi_1/t0/t0-img")
+    whole = image.array()
+    assert whole.shape == (4, 128, 128)
+    for k in range(16):  # tiles of 64, four a band
+        chunk = chaski.read(f"{stream.files[0]}::{image.path}::{k}")
+        y, x = 64 * (k % 4 // 2), 64 * (k % 2)
+        assert np.array_equal(chunk[0], whole[k // 4, y : y + 64, x : x + 64])
+    loader = stream.loader(fields={"image": "t0/t0-img"}, batch_size=1, window=(32, 64))
+    with loader:
+        assert [b["image"].shape for b in loader] == [(1, 4, 32, 64)] * 2
+
+
+def ranks_of_split(ds: taco.Dataset) -> list[str]:
+    """The ids of a loader's samples of the part "train"."""
+    fields = {"id": "tortilla:id"}
+    with ds.loader(fields=fields, batch_size=1, split="train", shuffle=False) as loader:
+        return [str(b["id"][0]) for b in loader]
+
+
 def test_image_and_mask_of_a_container_train(binary):
     """A few steps of PyTorch learn the labels of a TACO ZIP, through the path of make demo."""
     torch = pytest.importorskip("torch")
