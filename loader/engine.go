@@ -44,7 +44,7 @@ type Engine struct {
 	closeErr error
 }
 
-// table is what the engine needs of a dataset. *catalog.Table is one.
+// table is what the engine needs of a dataset. *catalog.Table is one, *cube another.
 type table interface {
 	Len() int64
 	Kind(field int) catalog.Kind
@@ -85,14 +85,25 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 }
 
 // openTable opens the dataset of a source.
-func openTable(ctx context.Context, src Source, from []Field, o Options) (*catalog.Table, error) {
+func openTable(ctx context.Context, src Source, from []Field, o Options) (table, error) {
+	if isCube(&src) {
+		c, err := openCube(ctx, &src, from, o)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
+	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
 		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
 	}
-	return catalog.Open(ctx, src.Source, fields, catalog.Options{
+	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(),
 	})
+	if err != nil {
+		return nil, err
+	}
+	return t, nil
 }
 
 // newEngine compiles a spec for a table, which it owns once it returns without an error.

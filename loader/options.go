@@ -38,6 +38,9 @@ type Options struct {
 	Roots []string
 	// Opener opens files. Default: source.Files.
 	Opener source.Opener
+	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: that of the environment
+	// (tiledb.KeyFromEnv).
+	ArrayKey []byte
 	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
 	// collector.
 	Alloc func(n int) Buffer

@@ -22,9 +22,12 @@ const SpecVersion = 1
 type Spec struct {
 	// Version is SpecVersion.
 	Version int `json:"version"`
-	// Source is a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob, or
-	// one file. It is not part of the spec hash: data may move.
+	// Source is a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob, one
+	// file, or the folder of a TileDB array. It is not part of the spec hash: data may move.
 	Source string `json:"source"`
+	// Dims says what each dimension of an array is, in their order: n, b, y or x, of which n and b may be
+	// missing. Default: the dimensions' own names.
+	Dims string `json:"dims,omitempty"`
 	// Fields of a sample, in the order of the batch. Default: one raster field "image".
 	Fields []Field `json:"fields"`
 	// BatchSize is G, the samples of a global batch, over all ranks.
@@ -62,8 +65,9 @@ type BadLimit struct {
 // Field is one named member of a sample.
 type Field struct {
 	Name string `json:"name"`
-	// Column is the table's column that holds the raster's path, or the value that rides along.
-	// Default for a catalog, directory or glob: its assets.
+	// Column is the table's column that holds the raster's path, or the value that rides along; of an
+	// array the attribute. Default for a catalog, directory or glob: its assets; for an array the attribute of
+	// the field's name, or its only one.
 	Column string `json:"column,omitempty"`
 	// Blob is the column that holds the raster's header blob (rumi or chunk index), if any.
 	Blob string `json:"blob,omitempty"`

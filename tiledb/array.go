@@ -3,8 +3,12 @@ package tiledb
 import (
 	"context"
 	"crypto/cipher"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiledb/filter"
@@ -164,6 +168,36 @@ func (a *Array) NonEmpty() Box {
 		}
 	}
 	return b
+}
+
+// Fingerprint returns 32 hexadecimal digits that depend on the schema, and on the names and sizes of the fragments
+// that count and what they cover; not on where the array lies. It is the XXH3-128 of
+//
+//	"chaski array 1\n", the length of the schema's content and the content, the number of fragments,
+//	and for each its name, with its length in front, the bounds of what it covers, and the bytes of each of
+//	its files
+//
+// where numbers are 8 bytes, little-endian, and coordinates in their own type. What an encrypted array adds to
+// pipelines is left out.
+func (a *Array) Fingerprint() string {
+	b := []byte("chaski array 1\n")
+	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
+	s := a.Schema.append(nil)
+	number(uint64(len(s)))
+	b = append(b, s...)
+	number(uint64(len(a.Fragments)))
+	for _, f := range a.Fragments {
+		number(uint64(len(f.Name)))
+		b = append(b, f.Name...)
+		for _, i := range f.NonEmpty {
+			b = a.Schema.DimType.store(a.Schema.DimType.store(b, i.Lo), i.Hi)
+		}
+		for _, n := range slices.Concat(f.foot.sizes, f.foot.varSizes) {
+			number(n)
+		}
+	}
+	h := xxh3.Hash128(b)
+	return fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
 }
 
 // ParseBox reads "lo..hi,lo..hi", one interval a dimension, both ends included. Text of another form is an

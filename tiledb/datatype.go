@@ -147,6 +147,25 @@ func (t Datatype) CoordOf(v int64) Coord {
 	return Coord(uint64(v) ^ signBit)
 }
 
+// Int returns the integer of a coordinate, of integer or datetime type. One over the largest int64 wraps.
+func (t Datatype) Int(c Coord) int64 {
+	if t.unsigned() {
+		return int64(c)
+	}
+	return int64(uint64(c) ^ signBit)
+}
+
+// Float returns the number of a coordinate of any type.
+func (t Datatype) Float(c Coord) float64 {
+	switch {
+	case t.real():
+		return c.float()
+	case t.unsigned():
+		return float64(uint64(c))
+	}
+	return float64(t.Int(c))
+}
+
 // CoordOfFloat returns the coordinate of a number, for dimensions of floating-point type.
 func (t Datatype) CoordOfFloat(v float64) Coord {
 	if t == Float32 {

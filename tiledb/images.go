@@ -50,7 +50,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	}
 	m := &Images{a: a, attr: attr, dim: [4]int{-1, -1, -1, -1}}
 	for d, name := range names {
-		k := slices.Index([]string{"n", "b", "y", "x"}, name)
+		k := slices.Index(imageAxes, name)
 		if k < 0 || m.dim[k] >= 0 {
 			return bad("%q: dimensions are called n, b, y and x, each once", strings.Join(names, " "))
 		}
@@ -121,6 +121,56 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	}
 	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
 }
+
+// Index returns image i as an index whose chunks are read in blocks: what Grid is, with Blocks.
+func (m *Images) Index(i int64) *chunk.Index {
+	one := &struct {
+		x chunk.Index
+		b chunk.Blocks
+	}{m.grid, chunk.Blocks{Array: m, Image: i}}
+	one.x.Blocks = &one.b
+	return &one.x
+}
+
+// Open implements chunk.BlockArray.
+func (m *Images) Open() chunk.BlockReader { return &imageReader{m, m.a.NewReader()} }
+
+// imageReader reads images for one worker.
+type imageReader struct {
+	m *Images
+	r *Reader
+}
+
+// ReadBox implements chunk.BlockReader.
+func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
+	return r.m.Read(ctx, r.r, dst, image, b)
+}
+
+// Written returns the images that hold what was written: those from lo up to hi. Of an array without n it is the
+// one image, if anything was written.
+func (m *Images) Written() (lo, hi int64) {
+	box := m.a.NonEmpty()
+	switch d := m.dim[0]; {
+	case box == nil:
+		return 0, 0
+	case d < 0:
+		return 0, 1
+	default:
+		from := m.a.Schema.Dims[d].Domain.Lo
+		return int64(box[d].Lo - from), int64(box[d].Hi-from) + 1
+	}
+}
+
+// Axis returns the dimension that is n, b, y or x, or -1.
+func (m *Images) Axis(name string) int {
+	if k := slices.Index(imageAxes, name); k >= 0 {
+		return m.dim[k]
+	}
+	return -1
+}
+
+// imageAxes are the axes of images.
+var imageAxes = []string{"n", "b", "y", "x"}
 
 // chunkType returns the sample type of numbers, chunk.Invalid of others.
 func (t Datatype) chunkType() chunk.DType {
