@@ -61,7 +61,7 @@ func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) 
 	return s.local.Folders(ctx, uri)
 }
 
-// openArray opens the array at a place of a spec.
+// openArrayAt opens the array at a place of a spec.
 func openArrayAt(ctx context.Context, path string, o Options) (*tiledb.Array, error) {
 	if o.Roots != nil {
 		real, err := catalog.Resolve(path, o.Roots)
@@ -78,7 +78,7 @@ func openArrayAt(ctx context.Context, path string, o Options) (*tiledb.Array, er
 		}
 	}
 	st := &arrayStore{Opener: o.Opener, roots: o.Roots}
-	a, err := tiledb.Open(ctx, st, path, tiledb.Options{Key: key, MaxTile: int64(o.MaxChunkBytes)})
+	a, err := tiledb.Open(ctx, st, path, tiledb.Options{Key: key, MaxTile: int64(o.MaxChunkBytes), MaxResult: int64(o.MaxChunkBytes)})
 	return a, fault.WithFile(err, path)
 }
 
@@ -163,6 +163,16 @@ func (c *cube) id(row int64) string {
 	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.lo+row))
 }
 
+// coordinate returns a row's coordinate along n, 0 without n.
+func (c *cube) coordinate(row int64) int64 {
+	d := c.images[0].Axis("n")
+	if d < 0 {
+		return 0
+	}
+	s := c.array.Schema
+	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.lo + row
+}
+
 // ScanIDs visits the ids of all rows.
 func (c *cube) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	return c.each(ctx, func(row int64) error { return visit(row, c.id(row)) })
@@ -174,8 +184,7 @@ func (c *cube) Scan(ctx context.Context, column string, visit func(row int64, v 
 	if d < 0 || column != "n" && column != s.Dims[d].Name {
 		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset, "an array has only the coordinate along n"), c.array.URI())
 	}
-	first := s.DimType.Int(s.Dims[d].Domain.Lo) + c.lo
-	return catalog.Int, c.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: first + row}) })
+	return catalog.Int, c.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: c.coordinate(row)}) })
 }
 
 func (c *cube) each(ctx context.Context, visit func(row int64) error) error {

@@ -58,7 +58,7 @@ type table interface {
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
-	Kind  string      `json:"kind"` // "raster", "int", "float", "text" or "mask"
+	Kind  string      `json:"kind"` // "raster", "int", "float", "text", "mask" or "points"
 	DType chunk.DType `json:"dtype"`
 	Shape []int64     `json:"shape"`
 	Axes  []string    `json:"axes"`
@@ -86,6 +86,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 
 // openTable opens the dataset of a source.
 func openTable(ctx context.Context, src Source, from []Field, o Options) (table, error) {
+	from = rowFields(from)
 	if isCube(&src) {
 		c, err := openCube(ctx, &src, from, o)
 		if err != nil {
@@ -185,7 +186,7 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	}
 	e.samples = e.plan.Len()
 	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
-	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); len(e.values) > 0 {
+	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.rides() {
 		e.perRow++
 	}
 	e.native = make([]bool, len(e.rasters))
@@ -197,6 +198,9 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	}
 	return nil
 }
+
+// rides reports whether anything but rasters comes with a row.
+func (e *Engine) rides() bool { return len(e.values) > 0 || len(e.sets[0].points) > 0 }
 
 // unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
 // wake the goroutine that hands them out.
@@ -274,6 +278,7 @@ func (e *Engine) setHash() error {
 // placeless returns the spec without what changes no byte of a batch.
 func (s Spec) placeless() Spec {
 	s.Source, s.BadLimit = "", nil
+	s.Fields = placelessFields(s.Fields)
 	s.Sampler = s.Sampler.placeless()
 	var strip func(list []Source) []Source
 	strip = func(list []Source) []Source {
@@ -281,6 +286,7 @@ func (s Spec) placeless() Spec {
 		for i := range list {
 			c := &list[i]
 			c.Name, c.Source = "", ""
+			c.Fields = placelessFields(c.Fields)
 			if c.Sampler != nil {
 				f := c.Sampler.placeless()
 				c.Sampler = &f
@@ -300,6 +306,19 @@ func (s Sampler) placeless() Sampler {
 		s.PoolBytes = 0
 	}
 	return s
+}
+
+// placelessFields returns fields without where the arrays of points lie.
+func placelessFields(fields []Field) []Field {
+	fields = slices.Clone(fields)
+	for i := range fields {
+		if p := fields[i].Points; p != nil {
+			q := *p
+			q.Array = ""
+			fields[i].Points = &q
+		}
+	}
+	return fields
 }
 
 // digest names what of the data the order depends on beside the fingerprints, or is empty.
@@ -412,7 +431,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	}
 	l := &layout{}
 	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
-	if l.bytes = key.rows * (rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1)); int64(l.bytes) > e.options.MemoryBytes {
+	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
+	if l.bytes = key.rows * beside; bytesOf(e.options.MemoryBytes, key.rows, beside) < 0 {
 		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory", key.rows, e.options.MemoryBytes)
 	}
 	l.bytes = align64(l.bytes)
@@ -487,6 +507,7 @@ func (e *Engine) describe(one *layout) {
 		shape, axes := e.valueShape(1)
 		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.dtype(), Shape: shape, Axes: axes})
 	})
+	e.infos = append(e.infos, e.pointInfos()...)
 	if len(e.spec.Sources) > 0 {
 		e.infos = append(e.infos, FieldInfo{Name: SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
 	}
@@ -507,7 +528,7 @@ func (e *Engine) valueShape(rows int) ([]int64, []string) {
 // inOrder visits raster and value fields in the order of the spec.
 func (e *Engine) inOrder(raster, value func(i int)) {
 	r, v := 0, 0
-	for i := range e.spec.Fields {
+	for i := range rowFields(e.spec.Fields) {
 		if v < len(e.values) && e.values[v].column == i {
 			value(v)
 			v++

@@ -500,6 +500,9 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 			if o.Fill != nil {
 				f.Fill = o.Fill
 			}
+			if o.Points != nil {
+				f.Points = o.Points
+			}
 			f.Pad = f.Pad || o.Pad
 			if o.Resample != "" {
 				f.Resample = o.Resample

@@ -97,6 +97,8 @@ type Field struct {
 	// Resample says how windows of a sampler that resamples come to their size: "nearest" or "bilinear".
 	// Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
 	Resample string `json:"resample,omitempty"`
+	// Points makes the field one of points, with Name alone besides. Such fields come last in a batch.
+	Points *Points `json:"points,omitempty"`
 }
 
 // Normalize is y = f32(f32(x*Scale) + Offset), then clipped. Scale and Offset have one value a
@@ -215,7 +217,8 @@ func (s Spec) WithDefaults() Spec {
 		s.Fields = []Field{{Name: "image"}}
 	}
 	s.Fields = slices.Clone(s.Fields)
-	for i := range s.Fields {
+	pointsLast(s.Fields)
+	for i := range rowFields(s.Fields) {
 		f := &s.Fields[i]
 		if f.DType == "" {
 			f.DType = "native"
@@ -265,11 +268,14 @@ func (s Spec) Validate() error {
 		}
 		names[n] = true
 	}
+	if n := len(rowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime()) {
+		return errors.New("spec: points lie in the windows of a raster field, and sequences have none")
+	}
 	for _, f := range s.Fields {
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("spec: field %q: %w", f.Name, err)
 		}
-		for _, n := range []string{f.Name, f.Validity} {
+		for _, n := range f.members() {
 			if n != "" && names[n] {
 				return fmt.Errorf("spec: two members of a batch are called %q", n)
 			}
@@ -390,10 +396,20 @@ func (b *BadLimit) validate() error {
 	return nil
 }
 
+// members are the names of a field's tensors, some of which may be empty.
+func (f *Field) members() []string {
+	if f.Points != nil {
+		return []string{f.Name, f.Name + pointValues, f.Name + pointCount}
+	}
+	return []string{f.Name, f.Validity}
+}
+
 func (f Field) validate() error {
 	switch {
 	case f.Name == "":
 		return errors.New("has no name")
+	case f.Points != nil:
+		return f.Points.validate(&f)
 	case f.Column != "" && f.Pattern != "":
 		return errors.New("both column and pattern are given")
 	case len(f.Bands) > chunk.MaxBands:

@@ -98,7 +98,9 @@ func (t Datatype) kind() filter.Kind { return datatypes[t].kind }
 // dimension reports whether coordinates can have the type.
 func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char }
 
-// real reports whether values are floating-point numbers.
+// Real reports whether values are floating-point numbers.
+func (t Datatype) Real() bool { return t.real() }
+
 func (t Datatype) real() bool { return t.Valid() && t.kind() == filter.Float }
 
 func (t Datatype) unsigned() bool { return t.kind() == filter.Unsigned }
@@ -192,6 +194,9 @@ func (c Coord) float() float64 {
 	}
 	return math.Float64frombits(^uint64(c))
 }
+
+// Coord reads the coordinate at the front of b, little-endian.
+func (t Datatype) Coord(b []byte) Coord { return t.load(b) }
 
 // load reads the coordinate at the front of b.
 func (t Datatype) load(b []byte) Coord {

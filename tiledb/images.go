@@ -36,7 +36,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	switch {
 	case !s.Dense:
 		return bad("the array is sparse: it has points, not images")
-	case at.Values != 1 || at.Type.chunkType() == chunk.Invalid:
+	case at.Values != 1 || at.Type.Sample() == chunk.Invalid:
 		return bad("attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
 	}
 	names := strings.Fields(dims)
@@ -88,7 +88,7 @@ func (m *Images) measure() error {
 	}
 	m.n = size[0]
 	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1, ChunkH: side[2], ChunkW: side[3],
-		DType: s.Attrs[m.attr].Type.chunkType(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
+		DType: s.Attrs[m.attr].Type.Sample(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
 	}
@@ -172,8 +172,8 @@ func (m *Images) Axis(name string) int {
 // imageAxes are the axes of images.
 var imageAxes = []string{"n", "b", "y", "x"}
 
-// chunkType returns the sample type of numbers, chunk.Invalid of others.
-func (t Datatype) chunkType() chunk.DType {
+// Sample returns the sample type of a type of numbers, chunk.Invalid of others.
+func (t Datatype) Sample() chunk.DType {
 	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16, Int32: chunk.Int32,
 		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64}
 	return types[t]

@@ -94,7 +94,7 @@ func TestImagesRefuses(t *testing.T) {
 // TestNoDataIsTheFillValue: a sparse chunk of a grid would be filled as the array's unwritten cells are.
 func TestNoDataIsTheFillValue(t *testing.T) {
 	for typ := range numDatatypes {
-		d := typ.chunkType()
+		d := typ.Sample()
 		if d == chunk.Invalid {
 			continue
 		}
