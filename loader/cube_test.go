@@ -249,7 +249,7 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *RowPlan) 
 	if bands != k.size[1] {
 		t.Fatalf("%d bands, want %d", bands, k.size[1])
 	}
-	g := e.sets[0].table.(*cube).images[attr].Grid()
+	g := e.sets[0].table.(*cube).images[attr].Index(e.sets[0].table.(*cube).lo + p.Draw.Row)
 	for band := range bands {
 		for y := range h {
 			for x := range w {
@@ -269,7 +269,7 @@ func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *RowPlan) 
 				if got := data.Data[i*a.size:][:a.size]; string(got) != string(want) {
 					t.Fatalf("%s as %q, attribute %s, row %d at %d, %d, %d of window %+v: %x, want %x", k.path, k.dims, a.name, p.Draw.Row, band, y, x, win, got, want)
 				}
-				if there := valid.Data[i] == 1; there == isFill(want, g.DType) {
+				if there := valid.Data[i] == 1; there == (g.NoData != nil && isFill(want, g.DType)) {
 					t.Fatalf("%s, attribute %s, %x: valid is %v", k.path, a.name, want, there)
 				}
 			}
@@ -345,6 +345,46 @@ func TestStatsOfAnArray(t *testing.T) {
 		}
 		if got.Count != n || got.NoData != missing || math.Abs(*got.Mean-sum/float64(n)) > 1e-9*sum {
 			t.Errorf("band %d: %d samples, %d missing, mean %v; want %d, %d, %v", b, got.Count, got.NoData, *got.Mean, n, missing, sum/float64(n))
+		}
+	}
+}
+
+// TestFillValuesThatWereWritten: the fill value is a number like any other in an image that was written as a whole, in
+// one piece or several, and stands for what is missing in others.
+func TestFillValuesThatWereWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	s := cubeSchema("n y x", map[string]int{"n": 4, "y": 8, "x": 8}, map[string]int{"n": 2, "y": 4, "x": 4}, 0, tiledb.Uint8)
+	if err := tiledb.Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	write := func(n0, n1, y0, y1, x0, x1 int64) {
+		box := tiledb.Box{}
+		for _, r := range [][2]int64{{n0, n1}, {y0, y1}, {x0, x1}} {
+			box = append(box, tiledb.Interval{Lo: s.DimType.CoordOf(r[0]), Hi: s.DimType.CoordOf(r[1] - 1)})
+		}
+		data := bytes.Repeat([]byte{255}, int((n1-n0)*(y1-y0)*(x1-x0)))
+		if err := openWritten(t, path).WriteDense(t.Context(), box, []tiledb.Values{{Data: data}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0, 1, 0, 8, 0, 8) // 0 as a whole
+	write(1, 2, 0, 5, 0, 8) // 1 in three pieces
+	write(1, 2, 4, 8, 2, 8)
+	write(1, 3, 5, 8, 0, 3) // and a part of 2
+	write(2, 3, 0, 5, 0, 8)
+	write(3, 4, 0, 8, 0, 3) // 3 but for a column
+	write(3, 4, 0, 8, 4, 8)
+	e, err := Open(t.Context(), Spec{Source: path, BatchSize: 4, Fields: []Field{{Name: "image", Validity: "valid_image"}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 4, RowStride: 1}, false))
+	defer b.Release()
+	valid := b.Tensor("valid_image").Data
+	for r, want := range []int{64, 64, 0, 0} {
+		if got := bytes.Count(valid[64*r:64*(r+1)], []byte{1}); got != want {
+			t.Errorf("image %d has %d valid pixels, want %d", r, got, want)
 		}
 	}
 }

@@ -170,6 +170,51 @@ func (a *Array) NonEmpty() Box {
 	return b
 }
 
+// maxCovers bounds the pieces that Covers looks at.
+const maxCovers = 256
+
+// Covers reports whether every cell of a box was written, as far as dense fragments say so: it may miss it where
+// the box is pieced together of very many.
+func (a *Array) Covers(b Box) bool {
+	left := maxCovers
+	return a.covers(b, len(a.Fragments), &left)
+}
+
+// covers is Covers for the first n fragments.
+func (a *Array) covers(b Box, n int, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	for n--; n >= 0; n-- {
+		f := a.Fragments[n]
+		if !f.Dense || !f.NonEmpty.intersects(b) {
+			continue
+		}
+		// What sticks out on each side is for the others.
+		rest := append(Box{}, b...)
+		for d, i := range f.NonEmpty {
+			if rest[d].Lo < i.Lo {
+				out := append(Box{}, rest...)
+				out[d].Hi = i.Lo - 1
+				if !a.covers(out, n, left) {
+					return false
+				}
+				rest[d].Lo = i.Lo
+			}
+			if rest[d].Hi > i.Hi {
+				out := append(Box{}, rest...)
+				out[d].Lo = i.Hi + 1
+				if !a.covers(out, n, left) {
+					return false
+				}
+				rest[d].Hi = i.Hi
+			}
+		}
+		return true
+	}
+	return false
+}
+
 // Fingerprint returns 32 hexadecimal digits that depend on the schema, and on the names and sizes of the fragments
 // that count and what they cover; not on where the array lies. It is the XXH3-128 of
 //

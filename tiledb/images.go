@@ -20,6 +20,7 @@ type Images struct {
 	axes []int  // dimensions as n, b, y, x
 	n    int64
 	grid chunk.Index
+	full bool // no image that was written has a cell that was not
 }
 
 const imagesPart = "dimensions"
@@ -67,6 +68,9 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	if err := m.measure(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
+	if lo, hi := m.Written(); lo < hi {
+		m.full = a.Covers(m.box(lo, hi))
+	}
 	return m, nil
 }
 
@@ -101,7 +105,7 @@ func (m *Images) Len() int64 { return m.n }
 
 // Grid returns what the images are, and how the array's tiles cut each of them: an index without byte ranges, of
 // chunks that hold the bands of a tile if it has all of them, and one band otherwise. Cells that were
-// never written are its nodata.
+// never written are its nodata. See Index for one image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
 // Read fills dst with a box of image i, (b, y, x) in C order, little-endian; len(dst) is the box's size. The box
@@ -122,14 +126,27 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
 }
 
-// Index returns image i as an index whose chunks are read in blocks: what Grid is, with Blocks.
+// Index returns image i as an index whose chunks are read in blocks: what Grid is, with Blocks. An image of which
+// every cell was written (Array.Covers) has no nodata: there the fill value is a number like any other.
 func (m *Images) Index(i int64) *chunk.Index {
 	one := &struct {
 		x chunk.Index
 		b chunk.Blocks
 	}{m.grid, chunk.Blocks{Array: m, Image: i}}
 	one.x.Blocks = &one.b
+	if m.full || m.a.Covers(m.box(i, i+1)) {
+		one.x.NoData, one.x.NoDataBits = nil, nil
+	}
 	return &one.x
+}
+
+// box returns the cells of images lo up to hi.
+func (m *Images) box(lo, hi int64) Box {
+	b := m.a.Schema.Domain()
+	if d := m.dim[0]; d >= 0 {
+		b[d] = Interval{b[d].Lo + Coord(lo), b[d].Lo + Coord(hi-1)}
+	}
+	return b
 }
 
 // Open implements chunk.BlockArray.
