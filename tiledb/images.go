@@ -163,6 +163,25 @@ func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b ch
 	return r.m.Read(ctx, r.r, dst, image, b)
 }
 
+// Array returns the array that the images are of.
+func (m *Images) Array() *Array { return m.a }
+
+// ID names an image by its coordinate along n, in as many digits as the last one that was written has; it is "0"
+// without n.
+func (m *Images) ID(i int64) string {
+	d := m.dim[0]
+	if d < 0 {
+		return "0"
+	}
+	s := m.a.Schema
+	_, hi := m.Written()
+	name, last := s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(i)), s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(hi-1))
+	if n := len(last) - len(name); n > 0 && name[0] != '-' {
+		name = strings.Repeat("0", n) + name
+	}
+	return name
+}
+
 // Written returns the images that hold what was written: those from lo up to hi. Of an array without n it is the
 // one image, if anything was written.
 func (m *Images) Written() (lo, hi int64) {
