@@ -30,7 +30,14 @@ from chaski._sources import (
     Time,
     WeightedWindow,
 )
-from chaski._spec import BadSamples, FieldLike, NormalizeLike, StatsLike, build_spec
+from chaski._spec import (
+    BadSamples,
+    FieldLike,
+    NormalizeLike,
+    StatsLike,
+    absolute_points,
+    build_spec,
+)
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError
 from chaski.order import VERSION, State, Ticket, hash_words, local_rows, steps
@@ -498,6 +505,7 @@ def load(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    dims: str | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -520,8 +528,9 @@ def load(
     overrides them. They mean nothing for values that ride along.
 
     Args:
-        source: a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob or a
-            file; or a `Mixture` of several.
+        source: a catalog (.parquet), a table of samples (.csv, .parquet), a directory, a glob, a
+            file, or the folder of a dense TileDB array, whose attributes are the fields' columns;
+            or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
         fields: members of a sample by name: a `Field`, a dict of its members, or a str: a pattern
             if it contains "{id}", else a column. Default: one raster "image".
@@ -557,6 +566,8 @@ def load(
             everywhere. What was met is in `Loader.bad`.
         max_bad: bad samples of an epoch after which an error is raised; every rank counts its own.
         max_bad_rate: the same, as a share of the rank's samples of an epoch.
+        dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
+            be missing. Default: their names.
         quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
             --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.
@@ -588,7 +599,7 @@ def load(
     spec = build_spec(
         _absolute(source),
         batch_size=batch_size,
-        fields=fields,
+        fields=absolute_points(fields, _absolute_path),
         bands=bands,
         layout=layout,
         sizes=sizes,
@@ -613,6 +624,7 @@ def load(
         bad_samples=bad_samples,
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
+        dims=dims,
     )
     engine = _engine.acquire(workers, memory)
     return Loader(
@@ -657,6 +669,7 @@ def connect(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    dims: str | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -708,6 +721,7 @@ def connect(
         bad_samples: see `load`.
         max_bad: see `load`.
         max_bad_rate: see `load`.
+        dims: see `load`.
         quarantine: see `load`.
         rank: see `load`.
         world_size: see `load`.
@@ -756,6 +770,7 @@ def connect(
         bad_samples=bad_samples,
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
+        dims=dims,
     )
     connections = [Connection(t, credentials=credentials) for t in addresses(target)]
 
@@ -785,7 +800,7 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
     it. To float16 and bfloat16 numpy converts at 1 and 2 GB/s; the engine is faster.
     """
     if wire == "auto":
-        return any(f["dtype"] == "float32" for f in spec["fields"])
+        return any(f.get("dtype") == "float32" for f in spec["fields"])
     if wire not in ("native", "final"):
         raise SpecError(f"wire is {wire!r}, none of 'auto', 'native', 'final'")
     return wire == "native"
@@ -799,11 +814,20 @@ def _absolute(source: SourceLike) -> SourceLike:
             if isinstance(s, Source):
                 path = _absolute(s.source)
                 assert not isinstance(path, Mixture)
-                sources[name] = replace(s, source=path, sampler=_absolute_weights(s.sampler))
+                sources[name] = replace(
+                    s,
+                    source=path,
+                    sampler=_absolute_weights(s.sampler),
+                    fields=absolute_points(s.fields, _absolute_path),
+                )
             else:
                 sources[name] = _absolute(s)
         return replace(source, sources=sources)
     return os.path.abspath(source) if _is_local(source) else source
+
+
+def _absolute_path(path: str) -> str:
+    return os.path.abspath(path) if _is_local(path) else path
 
 
 def _absolute_weights(s: Sampler | None) -> Sampler | None:

@@ -362,13 +362,14 @@ class Source:
         source: as `load` takes it.
         weight: its share, relative to that of the others.
         fields: how its fields differ from those of `load` with the same name: where they are found,
-            `bands`, `normalize`, `fill`, `pad`.
+            `bands`, `normalize`, `fill`, `pad`, `points`.
         sampler: in place of that of `load`; windows must come out at the same size.
         where: conditions, as for `load`.
         split: as for `load`, with `use`.
         use: the part that counts.
         strata: as for `load`.
         time: as for `load`.
+        dims: as for `load`.
     """
 
     source: Path
@@ -380,6 +381,7 @@ class Source:
     use: str | None = None
     strata: Strata | str | None = None
     time: Time | None = None
+    dims: str | None = None
 
 
 @dataclass(frozen=True)
