@@ -30,7 +30,8 @@ type Options struct {
 	// stream that uses it, and for all that are kept.
 	MemoryBytes int64
 	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
-	// at most twice that. Default DefaultMaxChunkBytes.
+	// at most twice that, and as much again for each of the last four arrays that it read. Default
+	// DefaultMaxChunkBytes.
 	MaxChunkBytes int
 	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64

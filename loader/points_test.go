@@ -374,6 +374,156 @@ func TestMorePointsThanRoom(t *testing.T) {
 	}
 }
 
+// TestPointsOfBadSamples: a sample whose points cannot be read is bad like any other, its row is padding, and a
+// substitute brings its own.
+func TestPointsOfBadSamples(t *testing.T) {
+	const n, h, w, most = 4, 20, 20, 60
+	cube, path := numbered(t, n, h, w), filepath.Join(t.TempDir(), "points")
+	labels := labelsOf(n, h, w)
+	for i := range labels {
+		labels[i].n += 10
+	}
+	writePoints(t, path, "n y x", tiledb.Int32, 0, 100, labels)
+	files, _ := filepath.Glob(filepath.Join(path, "__*", "class.tdb"))
+	slices.Sort(files)
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[0] = 0xff // the first tile, which has points of the first images, says it has more chunks
+	if err := os.WriteFile(files[0], b, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, policy := range []string{BadError, BadSkip, BadReplace} {
+		spec := Spec{Source: cube, BatchSize: n, BadSamples: policy, Fields: []Field{{Name: "image"}, {Name: "p", Points: &Points{Array: path, Most: most}}}}
+		e, err := Open(t.Context(), spec, Options{Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		batch, err := e.Start(t.Context(), shuffle.Ticket{Count: n, RowStride: 1}, false).Wait(t.Context())
+		if policy == BadError {
+			if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "class.tdb") {
+				t.Errorf("%v", err)
+			}
+			e.Close()
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(batch.Bad) == 0 || len(batch.Bad) == n {
+			t.Errorf("%s: bad %+v", policy, batch.Bad)
+		}
+		for _, bad := range batch.Bad {
+			count := binary.LittleEndian.Uint64(batch.Tensor("p_count").Data[8*bad.Row:])
+			place := float32Of(batch.Tensor("p"), bad.Row*most*2)
+			image := batch.Tensor("image").Data[bad.Row*h*w*4:][:4]
+			of := int64(binary.LittleEndian.Uint32(image)) / (h * w)
+			want := 0
+			for _, l := range labels {
+				if l.n == 10+of {
+					want++
+				}
+			}
+			switch {
+			case policy == BadSkip && (count != 0 || place != -1 || batch.Valid[bad.Row]):
+				t.Errorf("skipped: %d points, the first at %v", count, place)
+			case policy == BadReplace && batch.Valid[bad.Row] && (int(count) != want || batch.Samples[bad.Row] != of):
+				t.Errorf("replaced by %d: %d points, want %d", of, count, want)
+			}
+		}
+		batch.Release()
+		e.Close()
+	}
+}
+
+// TestArraysMix: sources of a mixture are arrays, each with its own dimensions, fields and points.
+func TestArraysMix(t *testing.T) {
+	const h, w = 20, 31
+	dir := t.TempDir()
+	a, b := numbered(t, 3, h, w), numbered(t, 5, h, w)
+	for i, name := range []string{"pa", "pb"} {
+		writePoints(t, filepath.Join(dir, name), "y x", tiledb.Int32, 0, 100, labelsOf(1, h-i, w)[:20+10*i])
+	}
+	points := func(name string) *Points { return &Points{Array: filepath.Join(dir, name), Most: 100} }
+	spec := Spec{BatchSize: 2, Shuffle: true, Fields: []Field{{Name: "image"}, {Name: "p", Points: points("pa")}},
+		Mixture: Mixture{Until: UntilLongest, Sources: []Source{{Name: "a", Source: a}, {Name: "b", Source: b, Dims: "n y x", Fields: []Field{{Name: "p", Points: points("pb")}}}}}}
+	e, err := Open(t.Context(), spec, Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	seen := map[uint64]int{}
+	for step := range e.Steps() {
+		batch := wait(t, e.Start(t.Context(), shuffle.Ticket{First: 2 * step, Count: 2, RowStride: 1}, false))
+		for r := range 2 {
+			if !batch.Valid[r] {
+				continue
+			}
+			source := binary.LittleEndian.Uint64(batch.Tensor(SourceColumn).Data[8*r:])
+			seen[source]++
+			if count := binary.LittleEndian.Uint64(batch.Tensor("p_count").Data[8*r:]); count != 20+10*source {
+				t.Errorf("source %d: %d points", source, count)
+			}
+		}
+		batch.Release()
+	}
+	if seen[0] < 5 || seen[1] < 5 {
+		t.Errorf("%v", seen)
+	}
+	for _, f := range []Field{{Name: "p", Bands: []int{0}}, {Name: "image", Points: points("pb")}} {
+		other := spec
+		other.Sources = []Source{spec.Sources[0], {Source: b, Fields: []Field{f}}}
+		if _, err := Open(t.Context(), other, Options{}); err == nil || !strings.Contains(err.Error(), "not in both") {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+	spec.Sources[1].Fields[0].Points.Most = 7
+	if _, err := Open(t.Context(), spec, Options{}); err == nil || !strings.Contains(err.Error(), "up to 7 points") {
+		t.Errorf("sources with room for different numbers: %v", err)
+	}
+}
+
+// TestEncryptedArray needs its key, and takes it from the options or the environment.
+func TestEncryptedArray(t *testing.T) {
+	path, key := filepath.Join(t.TempDir(), "a"), []byte("0123456789abcdef0123456789abcdef")
+	s := cubeSchema("n y x", map[string]int{"n": 2, "y": 4, "x": 4}, map[string]int{"n": 1, "y": 4, "x": 4}, 0, tiledb.Uint8)
+	if err := tiledb.Create(path, s, key); err != nil {
+		t.Fatal(err)
+	}
+	var files tiledb.Files
+	defer files.Close()
+	a, err := tiledb.Open(t.Context(), &files, path, tiledb.Options{Key: key})
+	if err != nil {
+		t.Fatal(err)
+	}
+	data := []byte("the cells of two images of 4 x 4")
+	if err := a.WriteDense(t.Context(), s.Domain(), []tiledb.Values{{Data: data}}); err != nil {
+		t.Fatal(err)
+	}
+	spec := Spec{Source: path, BatchSize: 2}
+	t.Setenv(tiledb.KeyVar, "")
+	if _, err := Open(t.Context(), spec, Options{}); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "key") {
+		t.Errorf("without a key: %v", err)
+	}
+	for name, o := range map[string]Options{"options": {ArrayKey: key}, "environment": {}} {
+		if o.ArrayKey == nil {
+			t.Setenv(tiledb.KeyVar, string(key))
+		}
+		e, err := Open(t.Context(), spec, o)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 2, RowStride: 1}, false))
+		if !bytes.Equal(b.Tensor("image").Data, data) {
+			t.Errorf("%s: %q", name, b.Tensor("image").Data)
+		}
+		b.Release()
+		e.Close()
+		t.Setenv(tiledb.KeyVar, "")
+	}
+}
+
 // TestPointsThatCannotBe: each is refused, and says why.
 func TestPointsThatCannotBe(t *testing.T) {
 	cube, dir := numbered(t, 1, 9, 9), t.TempDir()

@@ -322,6 +322,13 @@ func (s *Spec) validateSources() error {
 		if err := src.validate(depth, fields); err != nil {
 			return err
 		}
+		for _, o := range src.Fields {
+			for _, f := range s.Fields {
+				if o.Name == f.Name && (o.Points != nil) != (f.Points != nil) {
+					return fmt.Errorf("field %q is one of points in the spec or in the source, not in both", o.Name)
+				}
+			}
+		}
 		if len(src.Sources) > 0 {
 			return nil
 		}
@@ -358,7 +365,9 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		if f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
 			return fmt.Errorf("field %q: layout, sizes, dtype and validity are the spec's", f.Name)
 		}
-		f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
+		if f.Points == nil {
+			f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
+		}
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
