@@ -3,6 +3,7 @@ package loader
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -50,15 +51,19 @@ func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error
 	return s.Opener.Open(ctx, real.(string))
 }
 
-// Folders implements tiledb.Store.
+// Folders implements tiledb.Store. In an object store a folder is what names have in front of a slash.
 func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) {
-	if o, ok := s.Opener.(tiledb.Store); ok {
-		return o.Folders(ctx, uri)
+	if !source.IsRemote(uri) {
+		return s.local.Folders(ctx, uri)
 	}
-	if strings.Contains(uri, "://") && !strings.HasPrefix(uri, "file://") {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "arrays are read from local folders"), uri)
-	}
-	return s.local.Folders(ctx, uri)
+	seen := map[string]bool{}
+	err := source.List(ctx, s.Opener, uri, func(e source.Entry) error {
+		if name, _, in := strings.Cut(e.Path, "/"); in && name != "" {
+			seen[name] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(seen)), err
 }
 
 // openArrayAt opens the array at a place of a spec.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"fmt"
+	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
 	"github.com/chaski-eo/chaski/tiledb/filter"
 )
@@ -525,6 +527,59 @@ func TestArraysBelowRoots(t *testing.T) {
 	if e, err := Open(t.Context(), spec, Options{Roots: []string{in}}); err == nil {
 		e.Close()
 		t.Error("links lead out of the roots")
+	}
+}
+
+// bucket is an object store of the files of a folder.
+type bucket struct {
+	source.Files
+	dir string
+}
+
+func (b *bucket) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return b.Files.Open(ctx, filepath.Join(b.dir, strings.TrimPrefix(uri, "s3://bucket/")))
+}
+
+func (b *bucket) List(_ context.Context, folder string, each func(source.Entry) error) error {
+	root := filepath.Join(b.dir, strings.TrimPrefix(folder, "s3://bucket"))
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		return each(source.Entry{Path: filepath.ToSlash(rel)})
+	})
+}
+
+// TestArrayInAStore: an array of an object store, which has names and no folders, gives the samples of the same array
+// in a folder.
+func TestArrayInAStore(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	k := writeCube(t, filepath.Join(dir, "data", "a"), "n b y x", 3, 2, 9, 9, [4]int{1, 1, 4, 4})
+	store := &bucket{dir: dir}
+	defer store.Close()
+	var hash string
+	for _, at := range []string{k.path, "s3://bucket/data/a/"} {
+		o := Options{Workers: 2}
+		spec := k.spec(Sampler{}, "")
+		if spec.Source, spec.Dims = at, "n b y x"; at != k.path {
+			o.Opener = store
+		}
+		e, err := Open(t.Context(), spec, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.check(t, e) != 3 || hash != "" && e.Hash() != hash {
+			t.Errorf("%s: other rows or another hash", at)
+		}
+		hash = e.Hash()
+		e.Close()
 	}
 }
 

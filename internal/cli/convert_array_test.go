@@ -17,8 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
-// chips writes TOGs of random uint16 samples of a shape, and returns their pixels in the order of their names.
-func chips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte) {
+// writeChips writes TOGs of random uint16 samples of a shape, and returns their pixels in the order of their names.
+func writeChips(t *testing.T, dir string, n int, shape [3]int) (pixels [][]byte) {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(uint64(n), uint64(shape[1])))
 	for i := range n {
@@ -49,7 +49,7 @@ func TestConvertToAnArrayAndBack(t *testing.T) {
 		{"n b y x", "n=3 y=16 x=16", 2}, {"b y x n", "y=20,x=20", 2}, {"n y x", "", 1}, {"y n x", "n=7", 1},
 	} {
 		src, dir := t.TempDir(), t.TempDir()
-		pixels := chips(t, src, n, [3]int{c.bands, h, w})
+		pixels := writeChips(t, src, n, [3]int{c.bands, h, w})
 		cube := filepath.Join(dir, "deep", "cube")
 		args := []string{"convert", "--to", "tiledb", "--dims", c.dims, "--extent", c.extent, "--attr", "dn", "--level", "1", src, "-o", cube}
 		if r := chaski(t.Context(), args...); r.code != 0 || r.out != "" || r.err != "" {
@@ -136,12 +136,12 @@ func TestConvertOriginalArrays(t *testing.T) {
 // TestConvertArraysThatDoNotFit is refused, and nothing is left.
 func TestConvertArraysThatDoNotFit(t *testing.T) {
 	src, dir := t.TempDir(), t.TempDir()
-	chips(t, src, 2, [3]int{2, 20, 20})
+	writeChips(t, src, 2, [3]int{2, 20, 20})
 	other := filepath.Join(t.TempDir(), "z")
 	if err := os.Mkdir(other, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	chips(t, other, 1, [3]int{2, 20, 21})
+	writeChips(t, other, 1, [3]int{2, 20, 21})
 	cube := filepath.Join(dir, "cube")
 	for _, c := range []struct {
 		args []string
@@ -185,7 +185,7 @@ func TestTileDBReadsWhatIsConverted(t *testing.T) {
 		t.Skip("CHASKI_ORACLE_PYTHON_TILEDB names no Python with tiledb")
 	}
 	src, cube := t.TempDir(), filepath.Join(t.TempDir(), "cube")
-	pixels := chips(t, src, 5, [3]int{3, 40, 50})
+	pixels := writeChips(t, src, 5, [3]int{3, 40, 50})
 	if r := chaski(t.Context(), "convert", "--to", "tiledb", "--attr", "dn", "--extent", "n=2 y=16 x=16", src, "-o", cube); r.code != 0 {
 		t.Fatalf("%+v", r)
 	}
