@@ -68,8 +68,12 @@ const (
 func maxBlobChunks(n int) int64 { return 8 * int64(n) }
 
 // AppendBlob appends the index as bytes to dst. The index must be valid (Validate); offsets of
-// sparse chunks are not kept. The format is described at the top of blob.go.
+// sparse chunks are not kept. It panics for an index with Blocks, which no bytes stand for. The format is
+// described at the top of blob.go.
 func (x *Index) AppendBlob(dst []byte) []byte {
+	if x.Blocks != nil {
+		panic("chunk: an index that is read in blocks has no blob")
+	}
 	dst = append(dst, blobMagic...)
 	if x.Mask == nil {
 		return x.appendBody(append(dst, blobVersion))

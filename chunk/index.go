@@ -8,6 +8,7 @@
 package chunk
 
 import (
+	"context"
 	"math"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -90,6 +91,32 @@ type Index struct {
 	// Bits is for masks: a chunk stores one bit a pixel, the most significant bit of a byte first, its
 	// rows padded to whole bytes. It decodes to a byte a pixel like any other, 0 or 1.
 	Bits bool
+
+	// Blocks reads the chunks where they are no byte ranges of a file; Ranges is empty then. Such an index has
+	// no mask and no blob.
+	Blocks *Blocks
+}
+
+// Blocks is one image of an array of many, that has its own ways to its samples.
+type Blocks struct {
+	Array BlockArray
+	Image int64
+}
+
+// BlockArray is an array of images of one shape. It is safe for concurrent use, and comparable: equal ones
+// are the same array.
+type BlockArray interface {
+	// Open returns a reader for one worker, which needs no closing.
+	Open() BlockReader
+}
+
+// BlockReader reads boxes of the images of an array. It keeps its memory between reads, and is not safe for
+// concurrent use.
+type BlockReader interface {
+	// ReadBox fills dst with a box of an image, (bands, rows, columns) in C order, little-endian; len(dst) is the
+	// box's size in bytes. The box is not empty and lies in the image; one that lies in a chunk needs no
+	// other chunk. Errors name the file and its part.
+	ReadBox(ctx context.Context, dst []byte, image int64, b Box) error
 }
 
 // Limits of what an index may say. They bound arithmetic, not memory: every product below fits in int64.
@@ -157,7 +184,7 @@ func (x *Index) MaxStoredBytes() int {
 // one range a chunk, ranges within a file of fileSize bytes (or not checked, if fileSize is negative),
 // decoded chunks of at most maxChunk bytes. A compressed chunk may take at most twice the bytes of
 // the largest decoded one and 64 KiB, so that maxChunk bounds what is read for it too. A mask is held
-// to the same, and to its image's size. It allocates nothing.
+// to the same, and to its image's size. An index with Blocks has no ranges to check. It allocates nothing.
 func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
 		return err
@@ -199,6 +226,12 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	}
 	if !x.ChunkFits(maxChunk) {
 		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)
+	}
+	if x.Blocks != nil {
+		if len(x.Ranges) > 0 || x.Mask != nil {
+			return bad(fault.Corrupt, "%d byte ranges, or a mask, of an image that is read in blocks", len(x.Ranges))
+		}
+		return nil
 	}
 	positions := int64(x.Across()) * int64(x.Down())
 	if positions > int64(len(x.Ranges)) || positions*int64(x.Groups()) != int64(len(x.Ranges)) {

@@ -13,11 +13,11 @@ type Run struct {
 }
 
 // RunPlan says what to read for a window of an image. It is reused: Reset keeps its memory, and in
-// the steady state allocates nothing. The zero value is ready. Runs and Sparse are valid until
-// the next Reset.
+// the steady state allocates nothing. The zero value is ready. Its lists are valid until the next Reset.
 type RunPlan struct {
 	Runs   []Run // by offset; no chunk is in two of them
 	Sparse []int // chunks of the window that have no bytes
+	Blocks []int // all chunks of the window, and nothing in Runs and Sparse, of an index with Blocks
 
 	chunks []int
 	groups []bool // groups asked for, by number
@@ -46,7 +46,7 @@ func (x *Index) Place(i int) Range {
 // than maxRun bytes; a chunk of more is a run of its own. Chunks that overlap in the file (a writer
 // may store equal chunks once) share a run under the same rule.
 func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
-	p.Runs, p.Sparse, p.chunks = p.Runs[:0], p.Sparse[:0], p.chunks[:0]
+	p.Runs, p.Sparse, p.Blocks, p.chunks = p.Runs[:0], p.Sparse[:0], p.Blocks[:0], p.chunks[:0]
 	g0, g1 := p.selectGroups(x, box, bands)
 	y0, y1 := max(box.Y0, 0), min(box.Y1, x.Height)
 	x0, x1 := max(box.X0, 0), min(box.X1, x.Width)
@@ -60,6 +60,8 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 			for g := g0; g < g1; g++ {
 				switch {
 				case len(p.groups) > 0 && !p.groups[g]:
+				case x.Blocks != nil:
+					p.Blocks = append(p.Blocks, first+g)
 				case x.Ranges[first+g].Len == 0:
 					p.Sparse = append(p.Sparse, first+g)
 				default:

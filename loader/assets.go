@@ -42,6 +42,8 @@ type assetReader struct {
 	resample resampler
 	share    shared // of the asset that is read
 	wants    []want
+	planned  []int       // chunks, for wants
+	arrays   []openArray // the last used in front
 }
 
 func newAssetReader(o Options) *assetReader {
@@ -67,7 +69,7 @@ func borrowReader(o Options) *assetReader {
 }
 
 func (r *assetReader) giveBack() {
-	r.opener, r.turns, r.fresh, r.share = nil, nil, freshness{}, shared{}
+	r.opener, r.turns, r.fresh, r.share, r.arrays = nil, nil, freshness{}, shared{}, nil
 	r.clock, r.decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -91,6 +93,10 @@ func (r *assetReader) read(ctx context.Context, a catalog.Asset, box chunk.Box, 
 }
 
 func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.Box, bands []int, to, masked sink) error {
+	if a.Index.Blocks != nil {
+		r.share.key.mask = false
+		return r.chunks(ctx, nil, a.Index, box, bands, to)
+	}
 	f, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
 	if err != nil {
 		return err
@@ -116,13 +122,17 @@ func inMask(err error) error {
 	return fault.Wrap(0, "mask", fault.NoOffset, err)
 }
 
-// chunks is read for one index of a file that is open.
+// chunks is read for one index of a file that is open, or of an array, which is no file.
 func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to sink) error {
 	if !x.ChunkFits(r.maxChunk) {
 		return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk decodes to more than %d bytes", r.maxChunk)
 	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
 		r.samples = view.Aligned(n)
+	}
+	if x.Blocks != nil {
+		r.plan.Reset(x, box, bands, 0, 0)
+		return r.blocks(ctx, x, box, to)
 	}
 	r.plan.Reset(x, box, bands, source.Gap(f), maxRun)
 	if r.share.tiles != nil {

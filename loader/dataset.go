@@ -28,6 +28,7 @@ type dataset struct {
 	table   table
 	rasters []*rasterField
 	values  []valueField
+	points  []*pointsField
 	alignY  int
 	alignX  int
 	steps   int            // of a sequence; 0 without time
@@ -118,6 +119,8 @@ func lengths(sources []shuffle.Source) ([]int64, error) {
 // addDataset opens a source that is no mixture.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.fieldsOf(src)}
+	all := d.fields
+	d.fields = rowFields(all)
 	if src.Sampler != nil {
 		d.sampler = *src.Sampler
 	}
@@ -128,6 +131,9 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	e.sets = append(e.sets, d)
 	if d.table.Len() == 0 {
 		return shuffle.Source{}, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), src.Source)
+	}
+	if err := d.openPoints(ctx, all[len(d.fields):], e.options); err != nil {
+		return shuffle.Source{}, err
 	}
 	out, err := d.compile(ctx, e)
 	if err != nil {
@@ -140,6 +146,19 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 		e.spec.Sampler = d.fill(e.spec.Sampler) // and so for the sources that follow
 	}
 	return out, d.agrees(e.sets[0])
+}
+
+// openPoints opens the arrays of the fields of points.
+func (d *dataset) openPoints(ctx context.Context, fields []Field, o Options) error {
+	for _, f := range fields {
+		p, err := openPoints(ctx, f, d.table, o)
+		if err != nil {
+			return inField(f.Name, err)
+		}
+		d.points = append(d.points, p)
+		d.note(p.array.Fingerprint(), nil)
+	}
+	return nil
 }
 
 // fill notes in a spec's sampler what follows from the data.
@@ -348,6 +367,9 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 func (d *dataset) compileSize(first *chunk.Index) error {
 	d.alignY, d.alignX = 1, 1
 	if first == nil {
+		if len(d.points) > 0 {
+			return errors.New("spec: points lie in the windows of a raster, and there is none")
+		}
 		if d.sampler.Kind != WholeChip && d.sampler.Kind != RandomWindow {
 			return fmt.Errorf("spec: sampler: kind %q needs a raster", d.sampler.Kind)
 		}
@@ -527,6 +549,11 @@ func (d *dataset) agrees(first *dataset) error {
 	for i, f := range d.fields {
 		if d.table.Kind(i) != first.table.Kind(i) {
 			return fmt.Errorf("field %q is of kind %s, and in the first source %s", f.Name, d.table.Kind(i), first.table.Kind(i))
+		}
+	}
+	for i, p := range d.points {
+		if o := first.points[i]; p.most != o.most || p.dtype != o.dtype {
+			return fmt.Errorf("field %q has up to %d points of %s, and in the first source %d of %s", p.name, p.most, p.dtype, o.most, o.dtype)
 		}
 	}
 	for i, r := range d.rasters {

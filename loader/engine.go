@@ -44,8 +44,8 @@ type Engine struct {
 	closeErr error
 }
 
-// Table is an open dataset: N samples of some fields. *catalog.Table is one. It is safe for concurrent
-// use.
+// Table is an open dataset: N samples of some fields. *catalog.Table is one, *cube another. It
+// is safe for concurrent use.
 type Table interface {
 	// Len returns N. Fields are numbered in the order of the spec, rows from 0.
 	Len() int64
@@ -102,7 +102,7 @@ func (t *ownTable) Close() error {
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
-	Kind  string      `json:"kind"` // "raster", "int", "float", "text" or "mask"
+	Kind  string      `json:"kind"` // "raster", "int", "float", "text", "mask" or "points"
 	DType chunk.DType `json:"dtype"`
 	Shape []int64     `json:"shape"`
 	Axes  []string    `json:"axes"`
@@ -135,7 +135,15 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 		return nil, err
 	}
 	if is {
-		return openContainer(ctx, &src, from, o)
+		return openContainer(ctx, &src, rowFields(from), o)
+	}
+	from = rowFields(from)
+	if isCube(&src) {
+		c, err := openCube(ctx, &src, from, o)
+		if err != nil {
+			return nil, err
+		}
+		return c, nil
 	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
@@ -229,7 +237,7 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	}
 	e.samples = e.plan.Len()
 	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
-	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); len(e.values) > 0 {
+	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.rides() {
 		e.perRow++
 	}
 	e.native = make([]bool, len(e.rasters))
@@ -241,6 +249,9 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	}
 	return nil
 }
+
+// rides reports whether anything but rasters comes with a row.
+func (e *Engine) rides() bool { return len(e.values) > 0 || len(e.sets[0].points) > 0 }
 
 // unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
 // wake the goroutine that hands them out.
@@ -318,6 +329,7 @@ func (e *Engine) setHash() error {
 // placeless returns the spec without what changes no byte of a batch.
 func (s Spec) placeless() Spec {
 	s.Source, s.Container, s.BadLimit = "", Container{}, nil
+	s.Fields = placelessFields(s.Fields)
 	s.Sampler = s.Sampler.placeless()
 	var strip func(list []Source) []Source
 	strip = func(list []Source) []Source {
@@ -325,6 +337,7 @@ func (s Spec) placeless() Spec {
 		for i := range list {
 			c := &list[i]
 			c.Name, c.Source, c.Container = "", "", Container{}
+			c.Fields = placelessFields(c.Fields)
 			if c.Sampler != nil {
 				f := c.Sampler.placeless()
 				c.Sampler = &f
@@ -344,6 +357,19 @@ func (s Sampler) placeless() Sampler {
 		s.PoolBytes = 0
 	}
 	return s
+}
+
+// placelessFields returns fields without where the arrays of points lie.
+func placelessFields(fields []Field) []Field {
+	fields = slices.Clone(fields)
+	for i := range fields {
+		if p := fields[i].Points; p != nil {
+			q := *p
+			q.Array = ""
+			fields[i].Points = &q
+		}
+	}
+	return fields
 }
 
 // digest names what of the data the order depends on beside the fingerprints, or is empty.
@@ -456,7 +482,8 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	}
 	l := &layout{}
 	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
-	if l.bytes = key.rows * (rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1)); int64(l.bytes) > e.options.MemoryBytes {
+	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
+	if l.bytes = key.rows * beside; bytesOf(e.options.MemoryBytes, key.rows, beside) < 0 {
 		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory", key.rows, e.options.MemoryBytes)
 	}
 	l.bytes = align64(l.bytes)
@@ -531,6 +558,7 @@ func (e *Engine) describe(one *layout) {
 		shape, axes := e.valueShape(1)
 		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.dtype(), Shape: shape, Axes: axes})
 	})
+	e.infos = append(e.infos, e.pointInfos()...)
 	if len(e.spec.Sources) > 0 {
 		e.infos = append(e.infos, FieldInfo{Name: SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
 	}
@@ -551,7 +579,7 @@ func (e *Engine) valueShape(rows int) ([]int64, []string) {
 // inOrder visits raster and value fields in the order of the spec.
 func (e *Engine) inOrder(raster, value func(i int)) {
 	r, v := 0, 0
-	for i := range e.spec.Fields {
+	for i := range rowFields(e.spec.Fields) {
 		if v < len(e.values) && e.values[v].column == i {
 			value(v)
 			v++

@@ -38,7 +38,7 @@ type AssetPlan struct {
 	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
 	Window shuffle.Box `json:"window"` // in its own pixels, before the row's transform
 	// Runs are the stretches of the file that are read, Chunks what lies in them, in the order in which they
-	// are decoded. Those of the asset's mask follow.
+	// are decoded. Those of the asset's mask follow. A chunk of an array has no bytes of its own here.
 	Runs   []RangePlan `json:"runs"`
 	Chunks []ChunkPlan `json:"chunks"`
 
@@ -174,7 +174,7 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 // gap returns the gap over which the ranges of a file are read as one. Remote files say it; that costs no request for
 // those whose size a catalog knows.
 func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
-	if !source.IsRemote(a.URI) {
+	if a.Index.Blocks != nil || !source.IsRemote(a.URI) {
 		return source.DefaultGap, nil
 	}
 	f, err := source.OpenKnown(ctx, e.options.Opener, a.URI, a.Known())
@@ -196,6 +196,9 @@ func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.
 	}
 	for _, i := range plan.Sparse {
 		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i), sparse: true})
+	}
+	for _, i := range plan.Blocks {
+		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
 	}
 }
 

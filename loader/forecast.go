@@ -487,6 +487,10 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work
 	}
 	// As nextRun joins them.
 	for i := 0; i < len(mine); {
+		if mine[i].Len == 0 { // of an array, whose files are not looked into
+			i++
+			continue
+		}
 		off, end := mine[i].Off, mine[i].Off+mine[i].Len
 		for i++; i < len(mine); i++ {
 			last := max(end, mine[i].Off+mine[i].Len)

@@ -33,7 +33,8 @@ type Options struct {
 	// stream that uses it, and for all that are kept.
 	MemoryBytes int64
 	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
-	// at most twice that. Default DefaultMaxChunkBytes.
+	// at most twice that, and as much again for each of the last four arrays that it read. Default
+	// DefaultMaxChunkBytes.
 	MaxChunkBytes int
 	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64
@@ -44,6 +45,9 @@ type Options struct {
 	// IndexCache is the folder in which the chunk indexes of rasters in containers are kept from run to run.
 	// Default: chaski/indexes in the user's folder for caches; NoIndexCache for none.
 	IndexCache string
+	// ArrayKey is the key of encrypted TileDB arrays, 32 bytes. Default: that of the environment
+	// (tiledb.KeyFromEnv).
+	ArrayKey []byte
 	// Alloc makes the memory of batches, of n bytes with any content. Default: memory of the garbage
 	// collector.
 	Alloc func(n int) Buffer

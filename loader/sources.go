@@ -38,6 +38,8 @@ type Source struct {
 	// Source is what Spec.Source is.
 	Source string `json:"source,omitempty"`
 	Container
+	// Dims is what Spec.Dims is.
+	Dims string `json:"dims,omitempty"`
 	// Fields say in what this source's fields differ from the spec's of the same name: where they are found,
 	// their bands, normalisation, fill and padding.
 	Fields []Field `json:"fields,omitempty"`
@@ -265,6 +267,14 @@ func compacted(m json.RawMessage) json.RawMessage {
 // not cover and an engine needs. Of one source it is its path.
 func (s Spec) Places() string {
 	var b strings.Builder
+	points := func(fields []Field) {
+		for _, f := range fields {
+			if f.Points != nil {
+				b.WriteString("\x00" + f.Points.Array)
+			}
+		}
+	}
+	points(s.Fields)
 	_ = s.walk(func(src Source, depth int) error {
 		if depth > 0 {
 			b.WriteString("\x00" + src.Name + "\x00")
@@ -279,6 +289,7 @@ func (s Spec) Places() string {
 		if src.Sampler != nil && src.Sampler.Weights != "" {
 			b.WriteString("\x00" + src.Sampler.Weights)
 		}
+		points(src.Fields)
 		return nil
 	})
 	if s.Sampler.Weights != "" {
@@ -289,7 +300,7 @@ func (s Spec) Places() string {
 
 // source is the outermost source of a spec.
 func (s *Spec) source() Source {
-	return Source{Source: s.Source, Container: s.Container, Subset: s.Subset, Mixture: s.Mixture}
+	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Subset: s.Subset, Mixture: s.Mixture}
 }
 
 // inTime reports whether samples are sequences.
@@ -362,6 +373,13 @@ func (s *Spec) validateSources() error {
 		if err := src.validate(depth, fields); err != nil {
 			return err
 		}
+		for _, o := range src.Fields {
+			for _, f := range s.Fields {
+				if o.Name == f.Name && (o.Points != nil) != (f.Points != nil) {
+					return fmt.Errorf("field %q is one of points in the spec or in the source, not in both", o.Name)
+				}
+			}
+		}
 		if len(src.Sources) > 0 {
 			return nil
 		}
@@ -383,8 +401,13 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("temperature, until and length are members of a mixture")
 	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
+	case mixed && s.Dims != "":
+		return errors.New("dims belongs to the sources of a mixture")
 	case s.Weight < 0 || s.Count < 0:
 		return fmt.Errorf("weight %v", s.Weight)
+	}
+	if err := checkDims(s.Dims); err != nil {
+		return err
 	}
 	for _, f := range s.Fields {
 		if !fields[f.Name] {
@@ -393,7 +416,9 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		if f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
 			return fmt.Errorf("field %q: layout, sizes, dtype and validity are the spec's", f.Name)
 		}
-		f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
+		if f.Points == nil {
+			f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
+		}
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
@@ -575,6 +600,9 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 			}
 			if o.Fill != nil {
 				f.Fill = o.Fill
+			}
+			if o.Points != nil {
+				f.Points = o.Points
 			}
 			f.Pad = f.Pad || o.Pad
 			if o.Resample != "" {

@@ -23,9 +23,13 @@ type Spec struct {
 	// Version is SpecVersion.
 	Version int `json:"version"`
 	// Source is a catalog (.parquet), a table of samples (.csv, .parquet), a container (package taco), a
-	// directory, a glob, or one file. It is not part of the spec hash: data may move.
+	// directory, a glob, one file, or the folder of a TileDB array. It is not part of the spec hash: data
+	// may move.
 	Source string `json:"source"`
 	Container
+	// Dims says what each dimension of an array is, in their order: n, b, y or x, of which n and b may be
+	// missing. Default: the dimensions' own names.
+	Dims string `json:"dims,omitempty"`
 	// Fields of a sample, in the order of the batch. Default: one raster field "image".
 	Fields []Field `json:"fields"`
 	// BatchSize is G, the samples of a global batch, over all ranks.
@@ -65,9 +69,9 @@ type Field struct {
 	Name string `json:"name"`
 	// Column is the table's column that holds the raster's path, or the value that rides along. Of a
 	// container it is a column of level 0 or, of a raster, the path of ids below the sample ("s2/image");
-	// "PATH@COLUMN" is a column of what lies at a path. Default for a catalog, directory or glob: its
-	// assets; for a container: the column of the field's name, or the sample itself, or what lies below it
-	// under that name.
+	// "PATH@COLUMN" is a column of what lies at a path. Of an array it is the attribute. Default for a catalog,
+	// directory or glob: its assets; for a container: the column of the field's name, or the sample itself,
+	// or what lies below it under that name; for an array: the attribute of the field's name, or its only one.
 	Column string `json:"column,omitempty"`
 	// Blob is the column that holds the raster's header blob (rumi or chunk index), if any.
 	Blob string `json:"blob,omitempty"`
@@ -97,6 +101,8 @@ type Field struct {
 	// Resample says how windows of a sampler that resamples come to their size: "nearest" or "bilinear".
 	// Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
 	Resample string `json:"resample,omitempty"`
+	// Points makes the field one of points, with Name alone besides. Such fields come last in a batch.
+	Points *Points `json:"points,omitempty"`
 }
 
 // Normalize is y = f32(f32(x*Scale) + Offset), then clipped. Scale and Offset have one value a
@@ -215,7 +221,8 @@ func (s Spec) WithDefaults() Spec {
 		s.Fields = []Field{{Name: "image"}}
 	}
 	s.Fields = slices.Clone(s.Fields)
-	for i := range s.Fields {
+	pointsLast(s.Fields)
+	for i := range rowFields(s.Fields) {
 		f := &s.Fields[i]
 		if f.DType == "" {
 			f.DType = "native"
@@ -265,11 +272,14 @@ func (s Spec) Validate() error {
 		}
 		names[n] = true
 	}
+	if n := len(rowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime()) {
+		return errors.New("spec: points lie in the windows of a raster field, and sequences have none")
+	}
 	for _, f := range s.Fields {
 		if err := f.validate(); err != nil {
 			return fmt.Errorf("spec: field %q: %w", f.Name, err)
 		}
-		for _, n := range []string{f.Name, f.Validity} {
+		for _, n := range f.members() {
 			if n != "" && names[n] {
 				return fmt.Errorf("spec: two members of a batch are called %q", n)
 			}
@@ -390,10 +400,20 @@ func (b *BadLimit) validate() error {
 	return nil
 }
 
+// members are the names of a field's tensors, some of which may be empty.
+func (f *Field) members() []string {
+	if f.Points != nil {
+		return []string{f.Name, f.Name + pointValues, f.Name + pointCount}
+	}
+	return []string{f.Name, f.Validity}
+}
+
 func (f Field) validate() error {
 	switch {
 	case f.Name == "":
 		return errors.New("has no name")
+	case f.Points != nil:
+		return f.Points.validate(&f)
 	case f.Column != "" && f.Pattern != "":
 		return errors.New("both column and pattern are given")
 	case len(f.Bands) > chunk.MaxBands:

@@ -66,7 +66,7 @@ func measure(ctx context.Context, spec Spec, o Options, t table, progress func(d
 	if t.Len() == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), spec.Source)
 	}
-	for i := range spec.Fields {
+	for i := range rowFields(spec.Fields) {
 		if t.Kind(i) == catalog.Raster {
 			p.columns = append(p.columns, i)
 		}

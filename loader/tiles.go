@@ -135,26 +135,12 @@ type want struct {
 // fromTiles hands the chunks of the reader's plan to the sink: those that are there, those that it decodes for all, and
 // then those that others decode. It waits for nobody before it has finished its own.
 func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, to sink) error {
-	c, key := r.share.tiles, r.share.key
-	wants := r.wants[:0]
+	r.planned = r.planned[:0]
 	for _, run := range r.plan.Runs {
-		for _, i := range run.Chunks {
-			key.chunk = i
-			t, mine := c.get(key, x.StoredBytes(i))
-			wants = append(wants, want{t, i, mine, mine})
-		}
+		r.planned = append(r.planned, run.Chunks...)
 	}
-	r.wants = wants
-	defer func() {
-		for _, w := range wants {
-			if w.open {
-				c.finish(w.t, true)
-			}
-			if w.t != nil {
-				c.put(w.t)
-			}
-		}
-	}()
+	wants, done := r.want(x, r.planned)
+	defer done()
 	for from := 0; from < len(wants); {
 		run, end := nextRun(x, wants, from, source.Gap(f))
 		if len(run.Chunks) > 0 {
@@ -167,6 +153,37 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 		}
 		from = end
 	}
+	return r.others(ctx, wants, x, to, func(i int) error {
+		p := x.Place(i)
+		return r.run(ctx, f, x, chunk.Run{Off: p.Off, Len: p.Len, Chunks: []int{i}}, box.Y1, to)
+	})
+}
+
+// want takes the shared places of chunks. done gives them back.
+func (r *assetReader) want(x *chunk.Index, chunks []int) (wants []want, done func()) {
+	c, key := r.share.tiles, r.share.key
+	wants = r.wants[:0]
+	for _, i := range chunks {
+		key.chunk = i
+		t, mine := c.get(key, x.StoredBytes(i))
+		wants = append(wants, want{t, i, mine, mine})
+	}
+	r.wants = wants
+	return wants, func() {
+		for _, w := range wants {
+			if w.open {
+				c.finish(w.t, true)
+			}
+			if w.t != nil {
+				c.put(w.t)
+			}
+		}
+	}
+}
+
+// others hands on the chunks that others decode. Whoever had one may have failed for reasons of its own: then
+// again reads it.
+func (r *assetReader) others(ctx context.Context, wants []want, x *chunk.Index, to sink, again func(i int) error) error {
 	for _, w := range wants {
 		if w.t == nil || w.mine {
 			continue
@@ -182,10 +199,7 @@ func (r *assetReader) fromTiles(ctx context.Context, f source.Reader, x *chunk.I
 			r.clock.Lap(StageScatter)
 			continue
 		}
-		// Whoever had it failed, perhaps for reasons of its own.
-		p := x.Place(w.i)
-		run := chunk.Run{Off: p.Off, Len: p.Len, Chunks: []int{w.i}}
-		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {
+		if err := again(w.i); err != nil {
 			return err
 		}
 	}

@@ -222,7 +222,7 @@ type weighed struct {
 }
 
 func (p *weighing) run(ctx context.Context, c WeightOptions) error {
-	d := &dataset{fields: p.spec.Fields, table: p.table, source: p.spec.source(), sampler: Sampler{Kind: WholeChip}}
+	d := &dataset{fields: rowFields(p.spec.Fields), table: p.table, source: p.spec.source(), sampler: Sampler{Kind: WholeChip}}
 	if p.table.Len() == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), p.spec.Source)
 	}

@@ -42,6 +42,7 @@ type Pending struct {
 	batch  *Batch
 	draws  []shuffle.Draw    // by row: what stands there
 	values [][]catalog.Value // by value field, then row and step
+	points []pointRows       // by field of points
 	masks  []sync.Once       // by raster field: the mask was set to ones
 	masked []atomic.Bool     // by raster field: the mask has zeros
 	errs   []error           // by row
@@ -60,7 +61,7 @@ const (
 )
 
 // unit is the smallest piece of work: one field of one row, or of one step of it where samples are
-// sequences. Field -1 is the row's values, of all steps.
+// sequences. Field -1 is the row's values, of all steps, and its points.
 type unit struct {
 	p                *Pending
 	row, field, step int
@@ -239,6 +240,9 @@ func (p *Pending) prepare(closing context.Context) error {
 	}
 	p.errs = make([]error, rows)
 	p.masks, p.masked = make([]sync.Once, len(e.rasters)), make([]atomic.Bool, len(e.rasters))
+	for _, f := range e.sets[0].points {
+		p.points = append(p.points, f.make(rows))
+	}
 	p.values = make([][]catalog.Value, len(e.values))
 	for i := range p.values {
 		p.values[i] = make([]catalog.Value, rows*max(e.sets[0].steps, 1))
@@ -273,7 +277,7 @@ func (p *Pending) units(k int, visit func(unit) bool) {
 			}
 		}
 	}
-	if len(e.values) > 0 {
+	if e.rides() {
 		visit(unit{p, k, -1, 0})
 	}
 }
@@ -352,6 +356,7 @@ func (p *Pending) settle(r *assetReader) error {
 		p.batch.Valid[k] = policy == BadFill
 		p.clearRow(k)
 		p.clearValues(k)
+		p.clearPoints(k)
 	}
 	return nil
 }
@@ -404,7 +409,10 @@ func (u unit) do(r *assetReader) error {
 	draw := &p.draws[u.row]
 	d := e.leaves[draw.Dataset]
 	if u.field < 0 {
-		return u.values(d, draw)
+		if err := u.values(d, draw); err != nil {
+			return err
+		}
+		return u.points(r, d, draw)
 	}
 	at := e.rowOf(draw, u.step)
 	if at < 0 { // padding of a sequence
@@ -595,7 +603,7 @@ func (p *Pending) tensors() error {
 		text += int64(len(t.Data))
 		b.Tensors = append(b.Tensors, t)
 	})
-	b.Tensors = append(b.Tensors, p.extras()...)
+	b.Tensors = append(append(b.Tensors, p.pointTensors()...), p.extras()...)
 	if text > e.options.MemoryBytes {
 		return fault.New(fault.Limit, "batch", fault.NoOffset, "values of %d bytes, over the %d bytes of batch memory", text, e.options.MemoryBytes)
 	}

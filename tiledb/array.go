@@ -3,8 +3,12 @@ package tiledb
 import (
 	"context"
 	"crypto/cipher"
+	"encoding/binary"
 	"fmt"
+	"slices"
 	"strings"
+
+	"github.com/zeebo/xxh3"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiledb/filter"
@@ -164,6 +168,81 @@ func (a *Array) NonEmpty() Box {
 		}
 	}
 	return b
+}
+
+// maxCovers bounds the pieces that Covers looks at.
+const maxCovers = 256
+
+// Covers reports whether every cell of a box was written, as far as dense fragments say so: it may miss it where
+// the box is pieced together of very many.
+func (a *Array) Covers(b Box) bool {
+	left := maxCovers
+	return a.covers(b, len(a.Fragments), &left)
+}
+
+// covers is Covers for the first n fragments.
+func (a *Array) covers(b Box, n int, left *int) bool {
+	if *left--; *left < 0 {
+		return false
+	}
+	for n--; n >= 0; n-- {
+		f := a.Fragments[n]
+		if !f.Dense || !f.NonEmpty.intersects(b) {
+			continue
+		}
+		// What sticks out on each side is for the others.
+		rest := append(Box{}, b...)
+		for d, i := range f.NonEmpty {
+			if rest[d].Lo < i.Lo {
+				out := append(Box{}, rest...)
+				out[d].Hi = i.Lo - 1
+				if !a.covers(out, n, left) {
+					return false
+				}
+				rest[d].Lo = i.Lo
+			}
+			if rest[d].Hi > i.Hi {
+				out := append(Box{}, rest...)
+				out[d].Lo = i.Hi + 1
+				if !a.covers(out, n, left) {
+					return false
+				}
+				rest[d].Hi = i.Hi
+			}
+		}
+		return true
+	}
+	return false
+}
+
+// Fingerprint returns 32 hexadecimal digits that depend on the schema, and on the names and sizes of the fragments
+// that count and what they cover; not on where the array lies. It is the XXH3-128 of
+//
+//	"chaski array 1\n", the length of the schema's content and the content, the number of fragments,
+//	and for each its name, with its length in front, the bounds of what it covers, and the bytes of each of
+//	its files
+//
+// where numbers are 8 bytes, little-endian, and coordinates in their own type. What an encrypted array adds to
+// pipelines is left out.
+func (a *Array) Fingerprint() string {
+	b := []byte("chaski array 1\n")
+	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
+	s := a.Schema.append(nil)
+	number(uint64(len(s)))
+	b = append(b, s...)
+	number(uint64(len(a.Fragments)))
+	for _, f := range a.Fragments {
+		number(uint64(len(f.Name)))
+		b = append(b, f.Name...)
+		for _, i := range f.NonEmpty {
+			b = a.Schema.DimType.store(a.Schema.DimType.store(b, i.Lo), i.Hi)
+		}
+		for _, n := range slices.Concat(f.foot.sizes, f.foot.varSizes) {
+			number(n)
+		}
+	}
+	h := xxh3.Hash128(b)
+	return fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
 }
 
 // ParseBox reads "lo..hi,lo..hi", one interval a dimension, both ends included. Text of another form is an

@@ -98,7 +98,9 @@ func (t Datatype) kind() filter.Kind { return datatypes[t].kind }
 // dimension reports whether coordinates can have the type.
 func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char }
 
-// real reports whether values are floating-point numbers.
+// Real reports whether values are floating-point numbers.
+func (t Datatype) Real() bool { return t.real() }
+
 func (t Datatype) real() bool { return t.Valid() && t.kind() == filter.Float }
 
 func (t Datatype) unsigned() bool { return t.kind() == filter.Unsigned }
@@ -147,6 +149,25 @@ func (t Datatype) CoordOf(v int64) Coord {
 	return Coord(uint64(v) ^ signBit)
 }
 
+// Int returns the integer of a coordinate, of integer or datetime type. One over the largest int64 wraps.
+func (t Datatype) Int(c Coord) int64 {
+	if t.unsigned() {
+		return int64(c)
+	}
+	return int64(uint64(c) ^ signBit)
+}
+
+// Float returns the number of a coordinate of any type.
+func (t Datatype) Float(c Coord) float64 {
+	switch {
+	case t.real():
+		return c.float()
+	case t.unsigned():
+		return float64(uint64(c))
+	}
+	return float64(t.Int(c))
+}
+
 // CoordOfFloat returns the coordinate of a number, for dimensions of floating-point type.
 func (t Datatype) CoordOfFloat(v float64) Coord {
 	if t == Float32 {
@@ -173,6 +194,9 @@ func (c Coord) float() float64 {
 	}
 	return math.Float64frombits(^uint64(c))
 }
+
+// Coord reads the coordinate at the front of b, little-endian.
+func (t Datatype) Coord(b []byte) Coord { return t.load(b) }
 
 // load reads the coordinate at the front of b.
 func (t Datatype) load(b []byte) Coord {

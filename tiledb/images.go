@@ -20,6 +20,7 @@ type Images struct {
 	axes []int  // dimensions as n, b, y, x
 	n    int64
 	grid chunk.Index
+	full bool // no image that was written has a cell that was not
 }
 
 const imagesPart = "dimensions"
@@ -36,7 +37,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	switch {
 	case !s.Dense:
 		return bad("the array is sparse: it has points, not images")
-	case at.Values != 1 || at.Type.chunkType() == chunk.Invalid:
+	case at.Values != 1 || at.Type.Sample() == chunk.Invalid:
 		return bad("attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
 	}
 	names := strings.Fields(dims)
@@ -50,7 +51,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	}
 	m := &Images{a: a, attr: attr, dim: [4]int{-1, -1, -1, -1}}
 	for d, name := range names {
-		k := slices.Index([]string{"n", "b", "y", "x"}, name)
+		k := slices.Index(imageAxes, name)
 		if k < 0 || m.dim[k] >= 0 {
 			return bad("%q: dimensions are called n, b, y and x, each once", strings.Join(names, " "))
 		}
@@ -66,6 +67,9 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	}
 	if err := m.measure(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
+	}
+	if lo, hi := m.Written(); lo < hi {
+		m.full = a.Covers(m.box(lo, hi))
 	}
 	return m, nil
 }
@@ -88,7 +92,7 @@ func (m *Images) measure() error {
 	}
 	m.n = size[0]
 	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1, ChunkH: side[2], ChunkW: side[3],
-		DType: s.Attrs[m.attr].Type.chunkType(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
+		DType: s.Attrs[m.attr].Type.Sample(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	if side[1] >= m.grid.Bands {
 		m.grid.ChunkB = m.grid.Bands
 	}
@@ -101,7 +105,7 @@ func (m *Images) Len() int64 { return m.n }
 
 // Grid returns what the images are, and how the array's tiles cut each of them: an index without byte ranges, of
 // chunks that hold the bands of a tile if it has all of them, and one band otherwise. Cells that were
-// never written are its nodata.
+// never written are its nodata. See Index for one image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
 // Read fills dst with a box of image i, (b, y, x) in C order, little-endian; len(dst) is the box's size. The box
@@ -122,8 +126,90 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
 }
 
-// chunkType returns the sample type of numbers, chunk.Invalid of others.
-func (t Datatype) chunkType() chunk.DType {
+// Index returns image i as an index whose chunks are read in blocks: what Grid is, with Blocks. An image of which
+// every cell was written (Array.Covers) has no nodata: there the fill value is a number like any other.
+func (m *Images) Index(i int64) *chunk.Index {
+	one := &struct {
+		x chunk.Index
+		b chunk.Blocks
+	}{m.grid, chunk.Blocks{Array: m, Image: i}}
+	one.x.Blocks = &one.b
+	if m.full || m.a.Covers(m.box(i, i+1)) {
+		one.x.NoData, one.x.NoDataBits = nil, nil
+	}
+	return &one.x
+}
+
+// box returns the cells of images lo up to hi.
+func (m *Images) box(lo, hi int64) Box {
+	b := m.a.Schema.Domain()
+	if d := m.dim[0]; d >= 0 {
+		b[d] = Interval{b[d].Lo + Coord(lo), b[d].Lo + Coord(hi-1)}
+	}
+	return b
+}
+
+// Open implements chunk.BlockArray.
+func (m *Images) Open() chunk.BlockReader { return &imageReader{m, m.a.NewReader()} }
+
+// imageReader reads images for one worker.
+type imageReader struct {
+	m *Images
+	r *Reader
+}
+
+// ReadBox implements chunk.BlockReader.
+func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
+	return r.m.Read(ctx, r.r, dst, image, b)
+}
+
+// Array returns the array that the images are of.
+func (m *Images) Array() *Array { return m.a }
+
+// ID names an image by its coordinate along n, in as many digits as the last one that was written has; it is "0"
+// without n.
+func (m *Images) ID(i int64) string {
+	d := m.dim[0]
+	if d < 0 {
+		return "0"
+	}
+	s := m.a.Schema
+	_, hi := m.Written()
+	name, last := s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(i)), s.DimType.FormatCoord(s.Dims[d].Domain.Lo+Coord(hi-1))
+	if n := len(last) - len(name); n > 0 && name[0] != '-' {
+		name = strings.Repeat("0", n) + name
+	}
+	return name
+}
+
+// Written returns the images that hold what was written: those from lo up to hi. Of an array without n it is the
+// one image, if anything was written.
+func (m *Images) Written() (lo, hi int64) {
+	box := m.a.NonEmpty()
+	switch d := m.dim[0]; {
+	case box == nil:
+		return 0, 0
+	case d < 0:
+		return 0, 1
+	default:
+		from := m.a.Schema.Dims[d].Domain.Lo
+		return int64(box[d].Lo - from), int64(box[d].Hi-from) + 1
+	}
+}
+
+// Axis returns the dimension that is n, b, y or x, or -1.
+func (m *Images) Axis(name string) int {
+	if k := slices.Index(imageAxes, name); k >= 0 {
+		return m.dim[k]
+	}
+	return -1
+}
+
+// imageAxes are the axes of images.
+var imageAxes = []string{"n", "b", "y", "x"}
+
+// Sample returns the sample type of a type of numbers, chunk.Invalid of others.
+func (t Datatype) Sample() chunk.DType {
 	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16, Int32: chunk.Int32,
 		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64}
 	return types[t]

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -94,7 +95,7 @@ func TestImagesRefuses(t *testing.T) {
 // TestNoDataIsTheFillValue: a sparse chunk of a grid would be filled as the array's unwritten cells are.
 func TestNoDataIsTheFillValue(t *testing.T) {
 	for typ := range numDatatypes {
-		d := typ.chunkType()
+		d := typ.Sample()
 		if d == chunk.Invalid {
 			continue
 		}
@@ -110,5 +111,38 @@ func TestNoDataIsTheFillValue(t *testing.T) {
 			}
 			t.Errorf("%v: %x, want %x", typ, got, typ.fill())
 		}
+	}
+}
+
+// TestCovers compares with cells that are counted one by one.
+func TestCovers(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	t32 := Int32
+	span := func(n int64) Interval {
+		lo := rnd.Int64N(n)
+		return Interval{t32.CoordOf(lo - 2), t32.CoordOf(lo - 2 + rnd.Int64N(n-lo))}
+	}
+	whole := 0
+	for range 3000 {
+		a := &Array{}
+		for range rnd.IntN(7) {
+			a.Fragments = append(a.Fragments, &Fragment{Dense: rnd.IntN(8) > 0, NonEmpty: Box{span(5), span(5)}})
+		}
+		b := Box{span(5), span(5)}
+		want := true
+		for y := b[0].Lo; y <= b[0].Hi; y++ {
+			for x := b[1].Lo; x <= b[1].Hi; x++ {
+				want = want && slices.ContainsFunc(a.Fragments, func(f *Fragment) bool { return f.Dense && f.NonEmpty[0].has(y) && f.NonEmpty[1].has(x) })
+			}
+		}
+		if got := a.Covers(b); got != want {
+			t.Fatalf("%v of %v: %v", b, a.Fragments, got)
+		}
+		if want {
+			whole++
+		}
+	}
+	if whole < 100 {
+		t.Errorf("only %d boxes were covered", whole)
 	}
 }

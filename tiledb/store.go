@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -48,6 +49,43 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Environment variables that have the key of encrypted arrays, 32 bytes, or the name of a file that holds it.
+const (
+	KeyVar     = "CHASKI_TILEDB_KEY"
+	KeyFileVar = "CHASKI_TILEDB_KEY_FILE"
+)
+
+// maxKeyFile bounds what is read of a file with a key.
+const maxKeyFile = 1 << 10
+
+// KeyFromEnv returns the key of encrypted arrays that the environment has, nil where it has none. A key file may
+// end its key like a line of text.
+func KeyFromEnv() ([]byte, error) {
+	if k := os.Getenv(KeyVar); k != "" {
+		return []byte(k), nil
+	}
+	name := os.Getenv(KeyFileVar)
+	if name == "" {
+		return nil, nil
+	}
+	f, err := os.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
+	}
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
+	if err != nil {
+		return nil, fault.WithFile(err, name)
+	}
+	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
+		b = b[:len(b)-1]
+	}
+	return b, nil
 }
 
 // IsArray reports whether a local folder holds an array.

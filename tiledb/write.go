@@ -373,12 +373,17 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 func emptyTree(s *Schema) []byte { return appendTree(nil, s, nil) }
 
 func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data []byte) (err error) {
-	a := &w.s.Attrs[attr]
 	t, err := w.create(attr, false)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
+	return w.fixedTiles(ctx, t, walk, attr, data)
+}
+
+// fixedTiles appends the tiles of a walk, whose cells are data.
+func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr int, data []byte) (err error) {
+	a := &w.s.Attrs[attr]
 	size := a.CellSize()
 	tile := make([]byte, int(w.s.tileCells)*size)
 	for more := true; more; more = walk.next() {

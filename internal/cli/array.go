@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
-	"os"
 	"strconv"
 	"strings"
 
@@ -15,13 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiledb"
 	"github.com/chaski-eo/chaski/tiledb/filter"
-)
-
-// tiledbKey is the environment variable with the key of encrypted arrays, tiledbKeyFile that with the
-// name of a file that holds it.
-const (
-	tiledbKey     = "CHASKI_TILEDB_KEY"
-	tiledbKeyFile = "CHASKI_TILEDB_KEY_FILE"
 )
 
 type arrayFlags struct {
@@ -44,8 +36,8 @@ hash of their coordinates, cell by cell, sorted by them; then the hash of the va
 attribute in that order (row-major for dense arrays), of a var-length attribute those of its offsets
 (uint64) and its values. Cells that were never written have the fill value of their type.
 
-Encrypted arrays want their key, 32 bytes, in ` + tiledbKey + `, or in a file that
-` + tiledbKeyFile + ` names.`,
+Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a file that
+` + tiledb.KeyFileVar + ` names.`,
 		Example: `  chaski array --sub 0..1,4..19,8..23 cube
   chaski array --sub=-50..73 --attr v profile`,
 		Args: exactlyOne("ARRAY"),
@@ -76,28 +68,9 @@ type arrayRead struct {
 	Attrs  map[string]arrayValues `json:"attrs"`
 }
 
-// arrayKey returns the key of encrypted arrays, nil where none is given.
-func arrayKey() ([]byte, error) {
-	if k := os.Getenv(tiledbKey); k != "" {
-		return []byte(k), nil
-	}
-	name := os.Getenv(tiledbKeyFile)
-	if name == "" {
-		return nil, nil
-	}
-	b, err := readWhole(context.Background(), name)
-	if err != nil {
-		return nil, fault.WithFile(err, name)
-	}
-	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') { // the end of a line of text
-		b = b[:len(b)-1]
-	}
-	return b, nil
-}
-
 func openArray(ctx context.Context, st tiledb.Store, path string, o tiledb.Options) (*tiledb.Array, error) {
 	var err error
-	if o.Key, err = arrayKey(); err != nil {
+	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return nil, err
 	}
 	a, err := tiledb.Open(ctx, st, path, o)

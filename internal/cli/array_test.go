@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // tiledbLine is a line of the manifest of arrays.
@@ -58,7 +60,7 @@ func TestArrayAgreesWithTheOriginalLibrary(t *testing.T) {
 		if l.Encryption != nil {
 			key = l.Encryption.Key
 		}
-		t.Setenv(tiledbKey, key)
+		t.Setenv(tiledb.KeyVar, key)
 		for _, want := range l.Reads {
 			r := chaski(t.Context(), "array", "--format", "sha256", "--sub="+subText(want.Subarray), l.Path)
 			var got struct {
@@ -96,8 +98,8 @@ func TestArrayKeyFile(t *testing.T) {
 		if l.Encryption == nil {
 			continue
 		}
-		t.Setenv(tiledbKey, "")
-		t.Setenv(tiledbKeyFile, "")
+		t.Setenv(tiledb.KeyVar, "")
+		t.Setenv(tiledb.KeyFileVar, "")
 		args := []string{"array", "--sub", subText(l.Reads[0].Subarray), l.Path}
 		if r := chaski(t.Context(), args...); r.code != 1 || !strings.Contains(r.err, "key") || !errorLine.MatchString(r.err) {
 			t.Errorf("without a key: exit %d %q", r.code, r.err)
@@ -107,7 +109,7 @@ func TestArrayKeyFile(t *testing.T) {
 			if err := os.WriteFile(file, []byte(l.Encryption.Key+end), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			t.Setenv(tiledbKeyFile, file)
+			t.Setenv(tiledb.KeyFileVar, file)
 			if r := chaski(t.Context(), args...); r.code != 0 {
 				t.Errorf("with a key file: exit %d %q", r.code, r.err)
 			}
@@ -140,7 +142,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	lines := tiledbLines(t)
 	for _, l := range lines {
 		if l.Encryption != nil {
-			t.Setenv(tiledbKey, l.Encryption.Key)
+			t.Setenv(tiledb.KeyVar, l.Encryption.Key)
 		}
 	}
 	for _, l := range lines {

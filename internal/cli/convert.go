@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 type convertFlags struct {
@@ -27,6 +27,8 @@ type convertFlags struct {
 	overwrite bool
 	workers   int
 	o         convert.Options
+
+	dims, extents, attr string // of arrays
 }
 
 func newConvert(s streams) *cobra.Command {
@@ -40,14 +42,24 @@ if it exists as a folder or ends in a slash, it is a folder, which is made if ne
 have the names of their sources (below a SRC that is a folder, their paths) with .tif, or .rumi for
 rumi2.
 
+A SRC that is a TileDB array becomes a file for each image along n that was written, named by its
+coordinate; those of several attributes are in folders with their names. --dims says what its dimensions
+are (default: their names) and --attr which attribute is meant (default: all). With --to tiledb all SRC
+become one dense array, the folder DST: n counts them in the order named, below folders by path. They need
+one shape and dtype.
+
 Formats: tog is what GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles of a
 multiple of 16 pixels, predictors, no overviews. rumi is generation 1 of rumi, a BigTIFF of OpenZL
 frames. rumi2 is generation 2 (.rumi); with --unit cell a frame holds all bands of a tile's place.
+tiledb is a TileDB array of format version 3 with byteshuffle and zstd, encrypted if a key is given as
+for 'chaski array'.
 Without --to it is rumi2 for a DST that ends in .rumi, else tog.
 
 The samples are kept bit for bit. A TOG keeps the georeferencing, the nodata value and the names of
 bands; rumi the georeferencing; rumi2 a transform together with an EPSG code, and a raster that is
-placed in another way is refused. Overviews, masks and further images of a file are left out.
+placed in another way is refused. An array has none of these; the fill value is the nodata value of what
+comes from one, but for images that were written as a whole. Overviews, masks and further images of a
+file are left out.
 
 Graphs of OpenZL, for rumi and rumi2, are named by what is done in turn:
 [delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack or constant. planar is for
@@ -60,13 +72,18 @@ command; files that were complete stay.`,
 		Example: `  chaski convert chip.tif -o chip.rumi
   chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
   chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
-  chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/`,
+  chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/
+  chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
+  chaski convert --to rumi chips-cube -o chips-again/`,
 		Args: atLeastOne("SRC"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a folder; - for standard output")
-	fl.StringVar(&f.to, "to", "", "format: tog, rumi or rumi2")
+	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
+	fl.StringVar(&f.dims, "dims", "", "dimensions of an array, in their order, of n, b, y and x")
+	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: tiles of an array (default: n=1 b=1, and --tile)")
+	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all that SRC has; of DST image)")
 	fl.IntVar(&f.o.Tile, "tile", 512, "edge of a tile, in pixels")
 	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
 	fl.IntVar(&f.o.Level, "level", 13, "zstd level, 1 to 22")
@@ -77,20 +94,27 @@ command; files that were complete stay.`,
 	return cmd
 }
 
-// conversion is one file to convert.
-type conversion struct{ src, dst string }
+// conversion is one file to convert, or one image of an array.
+type conversion struct {
+	src, dst string
+	images   *tiledb.Images // nil: a file
+	image    int64
+}
 
 func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error {
 	if err := f.resolve(); err != nil {
 		return err
 	}
-	jobs, err := f.jobs(ctx, paths)
+	files := &tiledb.Files{}
+	defer files.Close()
+	f.o.Opener = files
+	jobs, err := f.jobs(ctx, files, paths)
 	if err != nil {
 		return err
 	}
-	files := &source.Files{}
-	defer files.Close()
-	f.o.Opener = files
+	if f.to == convert.TileDB {
+		return f.array(ctx, s, jobs)
+	}
 	// Files first: they need not wait for each other's slowest tile.
 	atOnce := min(f.workers, len(jobs))
 	f.o.Workers = max(1, f.workers/max(atOnce, 1))
@@ -137,7 +161,7 @@ func (f *convertFlags) resolve() error {
 			f.to = convert.Rumi2
 		}
 	}
-	if err := oneOf("to", f.to, convert.TOG, convert.Rumi, convert.Rumi2); err != nil {
+	if err := oneOf("to", f.to, convert.TOG, convert.Rumi, convert.Rumi2, convert.TileDB); err != nil {
 		return err
 	}
 	if err := oneOf("unit", f.unit, "tile", "cell"); err != nil {
@@ -157,7 +181,7 @@ func (f *convertFlags) resolve() error {
 }
 
 // jobs pairs each raster with the file that it becomes.
-func (f *convertFlags) jobs(ctx context.Context, paths []string) ([]conversion, error) {
+func (f *convertFlags) jobs(ctx context.Context, files *tiledb.Files, paths []string) ([]conversion, error) {
 	st, err := os.Stat(f.out)
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
 	var jobs []conversion
@@ -166,10 +190,16 @@ func (f *convertFlags) jobs(ctx context.Context, paths []string) ([]conversion, 
 		switch {
 		case err != nil:
 			return nil, fileError(p, err)
+		case tiledb.IsArray(p):
+			if jobs, err = f.images(ctx, files, jobs, p); err != nil {
+				return nil, err
+			}
+		case f.to == convert.TileDB && !st.IsDir():
+			jobs = append(jobs, conversion{src: p})
 		case !st.IsDir() && !folder:
-			jobs = append(jobs, conversion{p, f.out})
+			jobs = append(jobs, conversion{src: p, dst: f.out})
 		case !st.IsDir():
-			jobs = append(jobs, conversion{p, f.inFolder(filepath.Base(p))})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(filepath.Base(p))})
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {
 				return nil, err
@@ -178,6 +208,12 @@ func (f *convertFlags) jobs(ctx context.Context, paths []string) ([]conversion, 
 	}
 	if len(jobs) == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no raster below it"), paths[0])
+	}
+	if f.to == convert.TileDB {
+		return jobs, nil
+	}
+	if len(jobs) == 1 && jobs[0].images != nil && !folder {
+		jobs[0].dst = f.out
 	}
 	return jobs, f.apart(jobs)
 }
@@ -238,7 +274,7 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 			if err != nil {
 				return err
 			}
-			jobs = append(jobs, conversion{p, f.inFolder(rel)})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(rel)})
 		}
 		return nil
 	})
@@ -252,7 +288,11 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversi
 	}
 	return writeFile(j.dst, stdout, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<20)
-		if err := convert.File(ctx, b, j.src, f.o); err != nil {
+		write := func() error { return convert.File(ctx, b, j.src, f.o) }
+		if j.images != nil {
+			write = func() error { return convert.Image(ctx, b, j.images.Array().NewReader(), j.images, j.image, f.o) }
+		}
+		if err := write(); err != nil {
 			if systemKind(err) != 0 { // of the destination: those of a source have a kind
 				return err
 			}

@@ -15,6 +15,7 @@ import (
 
 type statsFlags struct {
 	fields  []string
+	dims    string
 	out     string
 	workers int
 	bad     string
@@ -34,7 +35,7 @@ func newStats(s streams) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stats [flags] DATASET",
 		Short: "Count means, deviations and percentiles of a dataset",
-		Long: `Read every raster of a dataset (a catalog, table, container, folder, glob or file) once, and print what
+		Long: `Read every raster of a dataset (a catalog, table, container, folder, glob, file or array) once, and print what
 normalisation needs as JSON: for every field and band the count, mean, standard deviation, least and
 greatest value, percentiles and histogram of the samples that are not nodata. Python's chaski.load
 and 'chaski bench' take the file with --stats. Of a container, --where, --bbox and --datetime choose
@@ -67,7 +68,8 @@ there is something to see.`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field, WHERE being a column of the table or a pattern with {id}; repeatable (default: one raster \"image\")")
+	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field, WHERE being a column of the table, an attribute of the array or a pattern with {id}; repeatable (default: one raster \"image\")")
+	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
@@ -156,7 +158,7 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	if err != nil {
 		return err
 	}
-	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.bad}
+	spec := loader.Spec{Source: dataset, Dims: f.dims, Fields: fields, BatchSize: 1, BadSamples: f.bad}
 	spec.BasePath = f.base
 	if spec.Where, err = f.filter.conditions(); err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/cli/internal/verify"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 func newVerify(s streams) *cobra.Command {
@@ -41,7 +42,7 @@ func runVerify(ctx context.Context, s streams, paths []string, o verify.Options)
 		return usagef("--workers is at least 0, --max-chunk and --max-faults at least 1")
 	}
 	var err error
-	if o.Key, err = arrayKey(); err != nil {
+	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return err
 	}
 	bar := newProgress(s.err, "verifying", -1)

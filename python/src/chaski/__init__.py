@@ -32,7 +32,7 @@ from chaski._sources import (
     WeightedWindow,
     WholeChip,
 )
-from chaski._spec import Field, Normalize
+from chaski._spec import Field, Normalize, Points
 from chaski._stats import Stats, stats
 from chaski.errors import (
     CorruptError,
@@ -67,6 +67,7 @@ __all__ = [
     "Normalize",
     "NotFoundError",
     "PayloadError",
+    "Points",
     "Ragged",
     "RandomWindow",
     "ResizedWindow",

@@ -35,7 +35,14 @@ from chaski._sources import (
     WeightedWindow,
     Where,
 )
-from chaski._spec import BadSamples, FieldLike, NormalizeLike, StatsLike, build_spec
+from chaski._spec import (
+    BadSamples,
+    FieldLike,
+    NormalizeLike,
+    StatsLike,
+    absolute_points,
+    build_spec,
+)
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import VERSION, State, Ticket, hash_words, local_rows, steps
@@ -555,6 +562,7 @@ def load(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    dims: str | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -578,7 +586,8 @@ def load(
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
-            Tortilla) or a list of them, a directory, a glob or a file; or a `Mixture` of several.
+            Tortilla) or a list of them, a directory, a glob, a file, or the folder of a dense
+            TileDB array, whose attributes are the fields' columns; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
         base_path: folder of the containers of a catalog (TACOCAT), where they are not beside it.
         fields: members of a sample by name: a `Field`, a dict of its members, or a str: a pattern
@@ -619,6 +628,8 @@ def load(
             everywhere. What was met is in `Loader.bad`.
         max_bad: bad samples of an epoch after which an error is raised; every rank counts its own.
         max_bad_rate: the same, as a share of the rank's samples of an epoch.
+        dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
+            be missing. Default: their names.
         quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
             --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.
@@ -650,8 +661,8 @@ def load(
     spec = build_spec(
         _absolute(source),
         batch_size=batch_size,
-        base_path=_absolute_path(base_path),
-        fields=fields,
+        base_path=None if base_path is None else _absolute_path(os.fspath(base_path)),
+        fields=absolute_points(fields, _absolute_path),
         bands=bands,
         layout=layout,
         sizes=sizes,
@@ -678,6 +689,7 @@ def load(
         bad_samples=bad_samples,
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
+        dims=dims,
     )
     engine = _engine.acquire(workers, memory)
     return Loader(
@@ -725,6 +737,7 @@ def connect(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    dims: str | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -779,6 +792,7 @@ def connect(
         bad_samples: see `load`.
         max_bad: see `load`.
         max_bad_rate: see `load`.
+        dims: see `load`.
         quarantine: see `load`.
         rank: see `load`.
         world_size: see `load`.
@@ -830,6 +844,7 @@ def connect(
         bad_samples=bad_samples,
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
+        dims=dims,
     )
     connections = [Connection(t, credentials=credentials) for t in addresses(target)]
 
@@ -859,7 +874,7 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
     it. To float16 and bfloat16 numpy converts at 1 and 2 GB/s; the engine is faster.
     """
     if wire == "auto":
-        return any(f["dtype"] == "float32" for f in spec["fields"])
+        return any(f.get("dtype") == "float32" for f in spec["fields"])
     if wire not in ("native", "final"):
         raise SpecError(f"wire is {wire!r}, none of 'auto', 'native', 'final'")
     return wire == "native"
@@ -875,8 +890,9 @@ def _absolute(source: SourceLike) -> SourceLike:
             sources[name] = replace(
                 s,
                 source=_absolute_paths(s.source),
-                base_path=_absolute_path(s.base_path),
+                base_path=None if s.base_path is None else _absolute_path(os.fspath(s.base_path)),
                 sampler=_absolute_weights(s.sampler),
+                fields=absolute_points(s.fields, _absolute_path),
             )
         elif isinstance(s, Mixture):
             nested = _absolute(s)
@@ -893,8 +909,8 @@ def _absolute_paths(source: Path | Sequence[Path]) -> Path | Sequence[Path]:
     return [os.path.abspath(p) if _is_local(p) else p for p in source]
 
 
-def _absolute_path(path: Path | None) -> Path | None:
-    return os.path.abspath(path) if path is not None and _is_local(path) else path
+def _absolute_path(path: str) -> str:
+    return os.path.abspath(path) if _is_local(path) else path
 
 
 def _absolute_weights(s: Sampler | None) -> Sampler | None:

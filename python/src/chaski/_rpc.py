@@ -53,7 +53,7 @@ class FieldInfo:
 
     Attributes:
         name: its key in the batch.
-        kind: "raster", "int", "float", "text" or "mask" (the validity of another field).
+        kind: "raster", "int", "float", "text", "mask" (the validity of another field) or "points".
         dtype: dtype as chaski calls it; "" for text.
         shape: shape for a batch of one row.
         axes: names of the axes: "n", "b", "(h w)", ...

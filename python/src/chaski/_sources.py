@@ -376,7 +376,7 @@ class Source:
         base_path: as for `load`.
         weight: its share, relative to that of the others.
         fields: how its fields differ from those of `load` with the same name: where they are found,
-            `bands`, `normalize`, `fill`, `pad`.
+            `bands`, `normalize`, `fill`, `pad`, `points`.
         sampler: in place of that of `load`; windows must come out at the same size.
         where: conditions, as for `load`.
         bbox: as for `load`.
@@ -385,6 +385,7 @@ class Source:
         use: the part that counts.
         strata: as for `load`.
         time: as for `load`.
+        dims: as for `load`.
     """
 
     source: Path | Sequence[Path]
@@ -399,6 +400,7 @@ class Source:
     bbox: BBox | None = None
     datetime: str | None = None
     base_path: Path | None = None
+    dims: str | None = None
 
 
 @dataclass(frozen=True)

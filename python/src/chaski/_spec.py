@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -56,12 +56,43 @@ NormalizeLike: TypeAlias = "Normalize | Method | Mapping[str, Any] | Literal[Fal
 
 
 @dataclass(frozen=True)
+class Points:
+    """Labelled points of a sparse TileDB array: those that lie in a sample's window.
+
+    A field of them gives three members of a batch: its name, float32 (n, k, 2), y and x in pixels
+    of the window from its upper left corner, -1 for padding; its name and "_values", (n, k), in the
+    dtype of the attribute, 0 for padding; its name and "_count", int64 (n,), how many points the
+    window has. That may be more than `most`: the first ones are there then. A pixel's centre lies
+    at .5, and int(y), int(x) is the pixel; points are turned with the pixels.
+
+    Attributes:
+        array: folder of the array.
+        most: k, the points that a row has room for.
+        dims: what the array's dimensions are, in their order: "y x", or with n where every sample
+            has points of its own. Default: their names.
+        values: attribute that labels the points. Default: the only one.
+        space: "pixel" for rows and columns of the raster, whole numbers being pixels, or "world"
+            for places on the ground.
+        transform: with "world", the six numbers of GDAL's geotransform, for all samples. Default:
+            those of each file.
+    """
+
+    array: str | os.PathLike[str]
+    most: int
+    dims: str | None = None
+    values: str | None = None
+    space: Literal["pixel", "world"] = "pixel"
+    transform: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
 class Field:
     """One named member of a sample. What is None comes from the arguments of `load`.
 
     Attributes:
         column: column of the table that holds the raster's path, or the value that rides along; of
-            a container also a path of ids ("s2/img.tif"), or "PATH@COLUMN".
+            a container also a path of ids ("s2/img.tif"), or "PATH@COLUMN"; of an array the
+            attribute.
         pattern: pairs files by what {id} stands for in their paths below the source:
             "masks/{id}.tif".
         blob: column that holds the raster's header blob, if any.
@@ -78,6 +109,7 @@ class Field:
             where it is nodata, masked or padding.
         resample: how windows that are resampled come to their size. Default: bilinear where the
             dtype is a float, else nearest.
+        points: makes the field one of points, and is alone then.
     """
 
     column: str | None = None
@@ -92,6 +124,7 @@ class Field:
     pad: bool | None = None
     validity: str | None = None
     resample: Literal["nearest", "bilinear"] | None = None
+    points: Points | Mapping[str, Any] | None = None
 
 
 FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
@@ -129,6 +162,7 @@ def build_spec(
     bad_samples: BadSamples = "error",
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
+    dims: str | None = None,
 ) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds.
 
@@ -173,6 +207,8 @@ def build_spec(
         spec |= _mixture(source, table)
     if drop_last:
         spec["drop_last"] = True
+    if dims is not None:
+        spec["dims"] = str(dims)
     return spec
 
 
@@ -247,6 +283,8 @@ def _source(
         "weight": float(s.weight),
         **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime),
     }
+    if s.dims is not None:
+        out["dims"] = str(s.dims)
     if s.sampler is not None:
         out["sampler"] = s.sampler.to_json()
     if s.fields:
@@ -266,6 +304,8 @@ def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None
     """Returns a field's JSON."""
     if name in RESERVED:
         raise SpecError(f"a field cannot be called {name!r}: batches have a member of that name")
+    if f.points is not None:
+        return _points(name, f)
     inherited = f.normalize is None
     how = default.normalize if inherited else f.normalize
     f = replace(
@@ -294,6 +334,58 @@ def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None
         n = _normalize(name, how, f.bands, stats, inherited)
         if n is not None:
             out["normalize"] = n
+    return out
+
+
+def _points(name: str, f: Field) -> dict[str, Any]:
+    """Returns the JSON of a field of points."""
+    if f != Field(points=f.points):
+        raise SpecError(f"field {name!r}: points go with no other members")
+    p = build_points(name, f.points)
+    out: dict[str, Any] = {"array": os.fspath(p.array), "most": int(p.most)}
+    if p.dims is not None:
+        out["dims"] = str(p.dims)
+    if p.values is not None:
+        out["values"] = str(p.values)
+    if p.space != "pixel":
+        out["in"] = p.space
+    if p.transform is not None:
+        out["transform"] = [float(v) for v in p.transform]
+        if len(out["transform"]) != 6 or not all(math.isfinite(v) for v in out["transform"]):
+            raise SpecError(f"field {name!r}: a transform has six numbers")
+    return {"name": name, "points": out}
+
+
+def build_points(name: str, p: Points | Mapping[str, Any] | None) -> Points:
+    """Returns points, however they were given.
+
+    Raises:
+        SpecError: they are none.
+    """
+    if isinstance(p, Points):
+        return p
+    if not isinstance(p, Mapping):
+        raise SpecError(f"field {name!r}: points are {p!r}, not Points or a dict")
+    try:
+        return Points(**p)
+    except TypeError as e:
+        raise SpecError(f"field {name!r}: points: {e}") from None
+
+
+def absolute_points(
+    named: Mapping[str, FieldLike] | None, absolute: Callable[[str], str]
+) -> Mapping[str, FieldLike] | None:
+    """Returns fields whose arrays of points have absolute paths."""
+    if named is None:
+        return None
+    out: dict[str, FieldLike] = {}
+    for name, given in named.items():
+        f = build_field(name, given)
+        if f.points is None:
+            out[name] = given
+            continue
+        p = build_points(name, f.points)
+        out[name] = replace(f, points=replace(p, array=absolute(os.fspath(p.array))))
     return out
 
 

@@ -81,6 +81,7 @@ def stats(
     *,
     fields: Mapping[str, FieldLike] | None = None,
     bad_samples: Literal["error", "skip"] = "error",
+    dims: str | None = None,
     workers: int | None = None,
     timeout: float | None = 3600.0,
 ) -> Stats:
@@ -99,6 +100,7 @@ def stats(
             left out.
         bad_samples: "error" raises for a sample that cannot be read; "skip" leaves it out, and
             counts it in "skipped".
+        dims: as for `load`.
         workers: threads that decode; default: one a core.
         timeout: seconds for all of it; None waits for as long as it takes.
 
@@ -115,10 +117,14 @@ def stats(
     name = os.fspath(source)
     name = name if "://" in name else os.path.abspath(name)
     command = [_engine.find_binary(), "stats", "--bad-samples", bad_samples]
+    if dims is not None:
+        command += ["--dims", str(dims)]
     if workers is not None:
         command += ["--workers", str(int(workers))]
     for key, f in (fields or {}).items():
-        command += ["--field", _where(key, build_field(key, f))]
+        field = build_field(key, f)
+        if field.points is None:
+            command += ["--field", _where(key, field)]
     if fields is not None and not fields:
         raise SpecError("fields is empty")
     command += ["--", name]

@@ -1,4 +1,4 @@
-// Package convert writes any raster that is read as a TOG or as a rumi file.
+// Package convert writes any raster that is read as a TOG or as a rumi file, and arrays as rasters and back.
 package convert
 
 import (
@@ -56,7 +56,7 @@ func (o *Options) encoder() (*openzl.Encoder, error) {
 // Check checks the options; its errors are those of a caller, not of a file.
 func (o *Options) Check() error {
 	switch {
-	case o.Format != TOG && o.Format != Rumi && o.Format != Rumi2:
+	case o.Format != TOG && o.Format != Rumi && o.Format != Rumi2 && o.Format != TileDB:
 		return fmt.Errorf("format %q", o.Format)
 	case o.Tile < 1 || o.Tile > math.MaxUint16:
 		return fmt.Errorf("tiles of %d pixels, not 1 to 65535", o.Tile)
@@ -68,7 +68,7 @@ func (o *Options) Check() error {
 		return fmt.Errorf("cells in a %s file", o.Format)
 	case o.Workers < 1 || o.MaxBytes < 1:
 		return fmt.Errorf("%d workers, %d bytes", o.Workers, o.MaxBytes)
-	case o.Format != TOG:
+	case o.Format != TOG && o.Format != TileDB:
 		_, err := o.encoder()
 		return err
 	}

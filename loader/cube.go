@@ -1,0 +1,223 @@
+package loader
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiledb"
+)
+
+// cube is a dense TileDB array as a dataset: its rows are the images along n that hold what was written, its
+// fields are attributes.
+type cube struct {
+	array  *tiledb.Array
+	images []*tiledb.Images // by field
+	lo     int64            // image of row 0
+	n      int64
+}
+
+// isCube reports whether a source is to be opened as an array.
+func isCube(src *Source) bool { return src.Dims != "" || tiledb.IsArray(src.Source) }
+
+// arrayStore is the store of arrays that lie below a spec's roots.
+type arrayStore struct {
+	source.Opener
+	roots []string // nil: anywhere
+	local tiledb.Files
+	known sync.Map // where files are that were looked for below the roots
+}
+
+// Open implements source.Opener.
+func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if s.roots == nil {
+		return s.Opener.Open(ctx, uri)
+	}
+	real, ok := s.known.Load(uri)
+	if !ok {
+		found, err := catalog.Resolve(uri, s.roots)
+		if err != nil {
+			return nil, err
+		}
+		s.known.Store(uri, found)
+		real = found
+	}
+	return s.Opener.Open(ctx, real.(string))
+}
+
+// Folders implements tiledb.Store. In an object store a folder is what names have in front of a slash.
+func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) {
+	if !source.IsRemote(uri) {
+		return s.local.Folders(ctx, uri)
+	}
+	seen := map[string]bool{}
+	err := source.List(ctx, s.Opener, uri, func(e source.Entry) error {
+		if name, _, in := strings.Cut(e.Path, "/"); in && name != "" {
+			seen[name] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(seen)), err
+}
+
+// openArrayAt opens the array at a place of a spec.
+func openArrayAt(ctx context.Context, path string, o Options) (*tiledb.Array, error) {
+	if o.Roots != nil {
+		real, err := catalog.Resolve(path, o.Roots)
+		if err != nil {
+			return nil, err
+		}
+		path = real
+	}
+	key := o.ArrayKey
+	if key == nil {
+		var err error
+		if key, err = tiledb.KeyFromEnv(); err != nil {
+			return nil, err
+		}
+	}
+	st := &arrayStore{Opener: o.Opener, roots: o.Roots}
+	a, err := tiledb.Open(ctx, st, path, tiledb.Options{Key: key, MaxTile: int64(o.MaxChunkBytes), MaxResult: int64(o.MaxChunkBytes)})
+	return a, fault.WithFile(err, path)
+}
+
+// openCube opens an array as a dataset.
+func openCube(ctx context.Context, src *Source, fields []Field, o Options) (*cube, error) {
+	a, err := openArrayAt(ctx, src.Source, o)
+	if err != nil {
+		return nil, err
+	}
+	c := &cube{array: a}
+	for i := range fields {
+		m, err := c.field(&fields[i], src.Dims)
+		if err != nil {
+			return nil, fault.WithFile(inField(fields[i].Name, err), src.Source)
+		}
+		c.images = append(c.images, m)
+	}
+	if len(c.images) > 0 {
+		lo, hi := c.images[0].Written()
+		c.lo, c.n = lo, hi-lo
+	}
+	if c.n > maxCubeRows {
+		return nil, fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, at most %d", c.n, int64(maxCubeRows)), src.Source)
+	}
+	return c, nil
+}
+
+// maxCubeRows bounds the rows of a dataset, as it does those of tables.
+const maxCubeRows = 1 << 32
+
+// field sees the attribute of a field as images.
+func (c *cube) field(f *Field, dims string) (*tiledb.Images, error) {
+	s := c.array.Schema
+	if f.Pattern != "" || f.Blob != "" {
+		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "an array has attributes, not files: name one as column")
+	}
+	at := s.Attr(f.Column)
+	switch {
+	case f.Column != "":
+	case s.Attr(f.Name) >= 0:
+		at = s.Attr(f.Name)
+	case len(s.Attrs) == 1:
+		at = 0
+	}
+	if at < 0 {
+		names := make([]string, len(s.Attrs))
+		for i := range s.Attrs {
+			names[i] = s.Attrs[i].Name
+		}
+		if f.Column != "" {
+			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "no attribute %q; there are %q", f.Column, names)
+		}
+		return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "name the attribute as column; there are %q", names)
+	}
+	return c.array.Images(at, dims)
+}
+
+func (c *cube) Len() int64            { return c.n }
+func (c *cube) Kind(int) catalog.Kind { return catalog.Raster }
+func (c *cube) Close() error          { return nil }
+
+// Fingerprint implements table. The fields and what dimensions are is part of the spec.
+func (c *cube) Fingerprint() string { return c.array.Fingerprint() }
+
+func (c *cube) Asset(_ context.Context, field int, row int64) (catalog.Asset, error) {
+	return catalog.Asset{URI: c.array.URI(), Index: c.images[field].Index(c.lo + row)}, nil
+}
+
+func (c *cube) Value(context.Context, int, int64) (catalog.Value, error) {
+	return catalog.Value{}, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "an array has no values that ride along"), c.array.URI())
+}
+
+// ID is the coordinate along n.
+func (c *cube) ID(_ context.Context, row int64) (string, error) { return c.id(row), nil }
+
+func (c *cube) id(row int64) string {
+	d := c.images[0].Axis("n")
+	if d < 0 {
+		return "0"
+	}
+	s := c.array.Schema
+	return s.DimType.FormatCoord(s.Dims[d].Domain.Lo + tiledb.Coord(c.lo+row))
+}
+
+// coordinate returns a row's coordinate along n, 0 without n.
+func (c *cube) coordinate(row int64) int64 {
+	d := c.images[0].Axis("n")
+	if d < 0 {
+		return 0
+	}
+	s := c.array.Schema
+	return s.DimType.Int(s.Dims[d].Domain.Lo) + c.lo + row
+}
+
+// ScanIDs visits the ids of all rows.
+func (c *cube) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
+	return c.each(ctx, func(row int64) error { return visit(row, c.id(row)) })
+}
+
+// Scan visits the one column that an array has: the coordinates along n, as "n" or under the dimension's name.
+func (c *cube) Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error) {
+	s, d := c.array.Schema, c.images[0].Axis("n")
+	if d < 0 || column != "n" && column != s.Dims[d].Name {
+		return 0, fault.WithFile(fault.New(fault.NotFound, "column "+column, fault.NoOffset, "an array has only the coordinate along n"), c.array.URI())
+	}
+	return catalog.Int, c.each(ctx, func(row int64) error { return visit(row, catalog.Value{Int: c.coordinate(row)}) })
+}
+
+func (c *cube) each(ctx context.Context, visit func(row int64) error) error {
+	for row := range c.n {
+		if row%4096 == 0 && ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err := visit(row); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Sizes returns the sizes of all images, which are those of the first.
+func (c *cube) Sizes(_ context.Context, field int) ([]catalog.Size, error) {
+	g := c.images[field].Grid()
+	return slices.Repeat([]catalog.Size{{Height: int32(g.Height), Width: int32(g.Width)}}, int(c.n)), nil
+}
+
+// checkDims checks what dimensions are said to be.
+func checkDims(dims string) error {
+	seen := map[string]bool{}
+	for _, name := range strings.Fields(dims) {
+		if seen[name] || !slices.Contains([]string{"n", "b", "y", "x"}, name) {
+			return fmt.Errorf("dims %q: dimensions are called n, b, y and x, each once", dims)
+		}
+		seen[name] = true
+	}
+	return nil
+}

@@ -1,0 +1,87 @@
+package loader
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tiledb"
+)
+
+// peer reads the same with the tiledb package on one core, and prints megabytes a second of processor time.
+const peer = `
+import sys, time, numpy, tiledb
+one = tiledb.Ctx({"sm.compute_concurrency_level": "1", "sm.io_concurrency_level": "1"})
+with tiledb.open(sys.argv[1], ctx=one) as a:
+    n, b, h, w = a.shape
+    side, rng = 256, numpy.random.default_rng(1)
+    def read():
+        i = rng.integers(n)
+        if sys.argv[2] == "chips":
+            return a[i]
+        y, x = rng.integers(h - side + 1), rng.integers(w - side + 1)
+        return a[i, :, y : y + side, x : x + side]
+    size = lambda v: next(iter(v.values())).nbytes if isinstance(v, dict) else v.nbytes
+    read()
+    began, end, done = time.process_time(), time.monotonic() + 1, 0
+    while time.monotonic() < end:
+        done += size(read())
+    print(done / 1e6 / (time.process_time() - began))
+`
+
+// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tiledb's benchmarks make it) through an engine of
+// one worker: whole chips, and windows of 256 by 256 pixels at random places. Where CHASKI_ORACLE_PYTHON_TILEDB names
+// a Python with the tiledb package, that reads the same in between.
+func BenchmarkArray(b *testing.B) {
+	path := os.Getenv("CHASKI_TILEDB_BENCH")
+	if !tiledb.IsArray(path) {
+		b.Skip("no array in CHASKI_TILEDB_BENCH")
+	}
+	for name, s := range map[string]Sampler{"chips": {}, "windows": {Kind: RandomWindow, Height: 256, Width: 256, PerAsset: 8}} {
+		b.Run(name, func(b *testing.B) {
+			e, err := Open(context.Background(), Spec{Source: path, BatchSize: 4, Sampler: s, Shuffle: s.Kind != ""}, Options{Workers: 1})
+			if err != nil {
+				b.Fatal(err)
+			}
+			defer e.Close()
+			bytes, step, began := 0, int64(0), processorTime(b)
+			for b.Loop() {
+				p := e.Start(context.Background(), shuffle.Ticket{Epoch: uint64(step / e.Steps()), First: 4 * (step % e.Steps()), Count: 4, RowStride: 1}, false)
+				batch, err := p.Wait(context.Background())
+				if err != nil {
+					b.Fatal(err)
+				}
+				bytes += len(batch.Tensors[0].Data)
+				batch.Release()
+				step++
+			}
+			b.SetBytes(int64(bytes) / int64(b.N))
+			b.ReportMetric(float64(bytes)/1e6/(processorTime(b)-began), "MB/cpu-s")
+			if python := os.Getenv("CHASKI_ORACLE_PYTHON_TILEDB"); python != "" {
+				out, err := exec.Command(python, "-c", peer, path, name).Output()
+				if err != nil {
+					b.Fatal(err)
+				}
+				rate, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+				if err != nil {
+					b.Fatal(err)
+				}
+				b.ReportMetric(rate, "tiledb-MB/cpu-s")
+			}
+		})
+	}
+}
+
+// processorTime returns the seconds that this process has run on processors: what does not depend on who else does.
+func processorTime(b *testing.B) float64 {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		b.Fatal(err)
+	}
+	return float64(u.Utime.Sec+u.Stime.Sec) + float64(u.Utime.Usec+u.Stime.Usec)/1e6
+}

@@ -1,0 +1,618 @@
+package loader
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"fmt"
+	"io/fs"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/tiledb/filter"
+)
+
+// known is an array whose cells are known: what its samples have to be.
+type known struct {
+	path  string
+	dims  string
+	size  [4]int // n, b, y, x
+	attrs []knownAttr
+}
+
+// knownAttr holds the samples of an attribute in the order n b y x.
+type knownAttr struct {
+	name string
+	size int // of a sample, in bytes
+	data []byte
+}
+
+// at returns a sample.
+func (k *known) at(attr, n, b, y, x int) []byte {
+	a := &k.attrs[attr]
+	i := ((n*k.size[1]+b)*k.size[2]+y)*k.size[3] + x
+	return a.data[i*a.size:][:a.size]
+}
+
+// cubeSchema is a dense schema of dimensions in an order, with lower bounds and tile extents.
+func cubeSchema(dims string, size, extent map[string]int, lo int64, types ...tiledb.Datatype) *tiledb.Schema {
+	t := tiledb.Int32
+	s := &tiledb.Schema{Dense: true, Capacity: 100, DimType: t, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters()}
+	for _, name := range strings.Fields(dims) {
+		s.Dims = append(s.Dims, tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: t.CoordOf(lo), Hi: t.CoordOf(lo + int64(size[name]) - 1)}, Extent: uint64(extent[name])})
+	}
+	for i, typ := range types {
+		s.Attrs = append(s.Attrs, tiledb.Attr{Name: string(rune('a' + i)), Type: typ, Values: 1,
+			Pipeline: filter.Pipeline{MaxChunk: 300, Filters: []filter.Filter{{ID: filter.ByteShuffle}, {ID: filter.Zstd, Level: 1}}}})
+	}
+	return s
+}
+
+func openWritten(t testing.TB, path string) *tiledb.Array {
+	t.Helper()
+	files := &tiledb.Files{}
+	t.Cleanup(func() { files.Close() })
+	a, err := tiledb.Open(context.Background(), files, path, tiledb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return a
+}
+
+// writeCube makes an array of random samples in two fragments, the second over a part of the first; some rows
+// of pixels at the end are never written.
+func writeCube(t testing.TB, path, dims string, n, b, h, w int, extents [4]int) *known {
+	t.Helper()
+	rnd := rand.New(rand.NewPCG(uint64(n*b), uint64(h*w)))
+	const lo = -3
+	axes := []string{"n", "b", "y", "x"}
+	size, extent := map[string]int{}, map[string]int{}
+	for i, v := range [4]int{n, b, h, w} {
+		size[axes[i]], extent[axes[i]] = v, extents[i]
+	}
+	s := cubeSchema(dims, size, extent, lo, tiledb.Uint16, tiledb.Float32)
+	if err := tiledb.Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	k := &known{path: path, size: [4]int{n, b, h, w}, attrs: []knownAttr{{name: "a", size: 2}, {name: "b", size: 4}}}
+	for i := range k.attrs {
+		a := &k.attrs[i]
+		a.data = make([]byte, n*b*h*w*a.size)
+		for at := 0; at < len(a.data); at += a.size {
+			if a.size == 2 {
+				binary.LittleEndian.PutUint16(a.data[at:], math.MaxUint16)
+			} else {
+				binary.LittleEndian.PutUint32(a.data[at:], 0x7fc00000)
+			}
+		}
+	}
+	write := func(y0, y1, x0, x1 int) {
+		from := map[string][2]int{"n": {0, n}, "b": {0, b}, "y": {y0, y1}, "x": {x0, x1}}
+		names := strings.Fields(dims)
+		box := make(tiledb.Box, len(names))
+		cells := 1
+		for d, name := range names {
+			r := from[name]
+			box[d] = tiledb.Interval{Lo: s.DimType.CoordOf(lo + int64(r[0])), Hi: s.DimType.CoordOf(lo + int64(r[1]) - 1)}
+			cells *= r[1] - r[0]
+		}
+		values := []tiledb.Values{{Data: make([]byte, 2*cells)}, {Data: make([]byte, 4*cells)}}
+		for c := range cells {
+			at, left := map[string]int{}, c
+			for d := len(names) - 1; d >= 0; d-- {
+				r := from[names[d]]
+				at[names[d]] = r[0] + left%(r[1]-r[0])
+				left /= r[1] - r[0]
+			}
+			binary.LittleEndian.PutUint16(values[0].Data[2*c:], uint16(rnd.UintN(5000)))
+			binary.LittleEndian.PutUint32(values[1].Data[4*c:], math.Float32bits(float32(rnd.NormFloat64())))
+			for i := range k.attrs {
+				z := k.attrs[i].size
+				copy(k.at(i, at["n"], at["b"], at["y"], at["x"]), values[i].Data[c*z:(c+1)*z])
+			}
+		}
+		if err := openWritten(t, path).WriteDense(context.Background(), box, values); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0, h-2, 0, w)
+	write(h/3, h-3, w/4, w-1)
+	return k
+}
+
+// cubes are arrays that we write, with their dimensions in many orders.
+func cubes(t testing.TB) (list []*known) {
+	dir := t.TempDir()
+	for i, dims := range []string{"n b y x", "x y b n", "b n x y", "n y x", "y x b", "y x"} {
+		n, b := 5, 3
+		if !strings.Contains(dims, "n") {
+			n = 1
+		}
+		if !strings.Contains(dims, "b") {
+			b = 1
+		}
+		for j, extents := range [][4]int{{1, 1, 8, 8}, {2, 3, 16, 5}} {
+			k := writeCube(t, filepath.Join(dir, fmt.Sprint(i, j)), dims, n, b, 20, 30, extents)
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// arrayCorpus returns where arrays by the original library lie.
+func arrayCorpus(t testing.TB) string {
+	dir := os.Getenv("CHASKI_CORPUS")
+	if dir == "" {
+		dir = filepath.Join(corpus.Root(t), "..", "shared", "corpus")
+	}
+	if _, err := os.Stat(filepath.Join(dir, "tiledb", "arrays")); err != nil {
+		dir = corpus.Testdata(t)
+	}
+	return filepath.Join(dir, "tiledb", "arrays")
+}
+
+// original is a corpus array: its cells as package tiledb reads them, which its own tests hold to the original
+// library.
+func original(t testing.TB, path, dims string, attrs ...string) *known {
+	t.Helper()
+	a := openWritten(t, path)
+	k := &known{path: path, dims: dims, size: [4]int{1, 1, 1, 1}}
+	box, axes := a.Schema.Domain(), make([]int, 0, 4)
+	for i, name := range []string{"n", "b", "y", "x"} {
+		for d, is := range strings.Fields(dims) {
+			if is == name {
+				if name == "n" {
+					box[d] = a.NonEmpty()[d]
+				}
+				k.size[i] = int(box[d].Hi-box[d].Lo) + 1
+				axes = append(axes, d)
+			}
+		}
+	}
+	for _, name := range attrs {
+		at := a.Schema.Attr(name)
+		size := a.Schema.Attrs[at].CellSize()
+		data := make([]byte, k.size[0]*k.size[1]*k.size[2]*k.size[3]*size)
+		if err := a.NewReader().DenseInto(context.Background(), data, at, box, axes); err != nil {
+			t.Fatal(err)
+		}
+		k.attrs = append(k.attrs, knownAttr{name, size, data})
+	}
+	return k
+}
+
+func allCubes(t testing.TB) []*known {
+	list := cubes(t)
+	dir := arrayCorpus(t)
+	for _, c := range []struct{ name, dims, attrs string }{
+		{"chips_s2_nbyx", "n b y x", "dn"}, {"chips_s2_one_fragment_each", "n b y x", "dn ok"}, {"chips_l8_byx", "b y x", "dn"},
+		{"dense_3d_byx", "b y x", "dn"}, {"dense_3d_mixed_order", "b y x", "v"}, {"dense_3d_mixed_order", "y n x", "v"},
+		{"dense_2d_order_rc", "x y", "v w"}, {"dense_2d_order_cc", "y x", "w"}, {"dense_with_sparse_fragment", "y x", "a b"},
+		{"dense_consolidated_leftovers", "y x", "a"}, {"dense_odd_names", "x y", "höhe"}, {"pipelines", "y x", "p0_uint16"},
+	} {
+		path := filepath.Join(dir, c.name)
+		if !tiledb.IsArray(path) { // the small corpus has some
+			continue
+		}
+		list = append(list, original(t, path, c.dims, strings.Fields(c.attrs)...))
+	}
+	return list
+}
+
+// spec is one of all attributes of an array, each in its own dtype with a mask of what is missing.
+func (k *known) spec(s Sampler, augment string) Spec {
+	spec := Spec{Source: k.path, Dims: k.dims, BatchSize: 3, Shuffle: true, Seed: 5, Sampler: s, Augment: augment}
+	for _, a := range k.attrs {
+		spec.Fields = append(spec.Fields, Field{Name: "f_" + a.name, Column: a.name, Validity: "v_" + a.name})
+	}
+	return spec
+}
+
+// check compares all batches of an epoch sample by sample.
+func (k *known) check(t *testing.T, e *Engine) (rows int) {
+	t.Helper()
+	for step := range e.Steps() {
+		tk := shuffle.Ticket{Epoch: 1, First: step * int64(e.Spec().BatchSize), Count: e.Spec().BatchSize, RowStride: 1}
+		plan, err := e.Explain(context.Background(), tk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := wait(t, e.Start(context.Background(), tk, false))
+		for r, p := range plan {
+			if p.Position < 0 {
+				continue
+			}
+			rows++
+			for i := range k.attrs {
+				k.row(t, e, b, r, i, &p)
+			}
+		}
+		b.Release()
+	}
+	return rows
+}
+
+// row compares one row of one field: where the plan says that its window lies, turned as it says.
+func (k *known) row(t *testing.T, e *Engine, b *Batch, r, attr int, p *RowPlan) {
+	t.Helper()
+	a, win := &k.attrs[attr], p.Assets[attr].Window
+	data, valid := b.Tensor("f_"+a.name), b.Tensor("v_"+a.name)
+	bands, h, w := int(data.Shape[1]), int(data.Shape[2]), int(data.Shape[3])
+	if bands != k.size[1] {
+		t.Fatalf("%d bands, want %d", bands, k.size[1])
+	}
+	g := e.sets[0].table.(*cube).images[attr].Index(e.sets[0].table.(*cube).lo + p.Draw.Row)
+	for band := range bands {
+		for y := range h {
+			for x := range w {
+				// The place in the window of what stands at (y, x): the transform's steps, backwards.
+				wy, wx := y, x
+				if p.Draw.Transform&shuffle.Transpose != 0 {
+					wy, wx = wx, wy
+				}
+				if p.Draw.Transform&shuffle.FlipY != 0 {
+					wy = win.H - 1 - wy
+				}
+				if p.Draw.Transform&shuffle.FlipX != 0 {
+					wx = win.W - 1 - wx
+				}
+				i := ((r*bands+band)*h+y)*w + x
+				want := k.at(attr, int(p.Draw.Row), band, win.Y+wy, win.X+wx)
+				if got := data.Data[i*a.size:][:a.size]; string(got) != string(want) {
+					t.Fatalf("%s as %q, attribute %s, row %d at %d, %d, %d of window %+v: %x, want %x", k.path, k.dims, a.name, p.Draw.Row, band, y, x, win, got, want)
+				}
+				if there := valid.Data[i] == 1; there == (g.NoData != nil && isFill(want, g.DType)) {
+					t.Fatalf("%s, attribute %s, %x: valid is %v", k.path, a.name, want, there)
+				}
+			}
+		}
+	}
+}
+
+// isFill reports whether a sample is what TileDB gives for cells that were never written.
+func isFill(b []byte, d chunk.DType) bool {
+	switch d {
+	case chunk.Float32:
+		v := math.Float32frombits(binary.LittleEndian.Uint32(b))
+		return v != v
+	case chunk.Float64:
+		v := math.Float64frombits(binary.LittleEndian.Uint64(b))
+		return v != v
+	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Uint64:
+		return bytes.Equal(b, bytes.Repeat([]byte{0xff}, len(b)))
+	}
+	return b[len(b)-1] == 0x80 && bytes.Equal(b[:len(b)-1], make([]byte, len(b)-1))
+}
+
+// TestArraysIndexByIndex: every sample of every batch of an array is its cell, through all samplers that do not
+// resample.
+func TestArraysIndexByIndex(t *testing.T) {
+	for _, k := range allCubes(t) {
+		side := min(8, k.size[2], k.size[3])
+		for _, s := range []Sampler{
+			{}, {Kind: RandomWindow, Height: side, Width: side, PerAsset: 3}, {Kind: GridWindow, Height: side, Width: side},
+			{Kind: TileWindow, Height: side/2 + 1, Width: side/2 + 1, PerVisit: 5},
+		} {
+			augment := ""
+			if s.Kind != "" {
+				augment = "d4"
+			}
+			e, err := Open(t.Context(), k.spec(s, augment), Options{Workers: 3})
+			if err != nil {
+				t.Fatalf("%s as %q, %+v: %v", k.path, k.dims, s, err)
+			}
+			if rows := k.check(t, e); rows < k.size[0] {
+				t.Errorf("%s, %q: %d rows of %d images", k.path, s.Kind, rows, k.size[0])
+			}
+			if err := e.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
+// TestStatsOfAnArray counts by hand.
+func TestStatsOfAnArray(t *testing.T) {
+	k := writeCube(t, filepath.Join(t.TempDir(), "a"), "y b n x", 4, 2, 11, 13, [4]int{3, 1, 4, 5})
+	r, err := Stats(t.Context(), Spec{Source: k.path, Fields: []Field{{Name: "image", Column: "a"}}}, Options{Workers: 3}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Samples != 4 || len(r.Fields["image"].Bands) != 2 {
+		t.Fatalf("%d samples, %d bands", r.Samples, len(r.Fields["image"].Bands))
+	}
+	for b, got := range r.Fields["image"].Bands {
+		sum, n, missing := 0., uint64(0), uint64(0)
+		for i := range 4 {
+			for y := range 11 {
+				for x := range 13 {
+					v := binary.LittleEndian.Uint16(k.at(0, i, b, y, x))
+					if v == math.MaxUint16 {
+						missing++
+						continue
+					}
+					n, sum = n+1, sum+float64(v)
+				}
+			}
+		}
+		if got.Count != n || got.NoData != missing || math.Abs(*got.Mean-sum/float64(n)) > 1e-9*sum {
+			t.Errorf("band %d: %d samples, %d missing, mean %v; want %d, %d, %v", b, got.Count, got.NoData, *got.Mean, n, missing, sum/float64(n))
+		}
+	}
+}
+
+// TestFillValuesThatWereWritten: the fill value is a number like any other in an image that was written as a whole, in
+// one piece or several, and stands for what is missing in others.
+func TestFillValuesThatWereWritten(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	s := cubeSchema("n y x", map[string]int{"n": 4, "y": 8, "x": 8}, map[string]int{"n": 2, "y": 4, "x": 4}, 0, tiledb.Uint8)
+	if err := tiledb.Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	write := func(n0, n1, y0, y1, x0, x1 int64) {
+		box := tiledb.Box{}
+		for _, r := range [][2]int64{{n0, n1}, {y0, y1}, {x0, x1}} {
+			box = append(box, tiledb.Interval{Lo: s.DimType.CoordOf(r[0]), Hi: s.DimType.CoordOf(r[1] - 1)})
+		}
+		data := bytes.Repeat([]byte{255}, int((n1-n0)*(y1-y0)*(x1-x0)))
+		if err := openWritten(t, path).WriteDense(t.Context(), box, []tiledb.Values{{Data: data}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(0, 1, 0, 8, 0, 8) // 0 as a whole
+	write(1, 2, 0, 5, 0, 8) // 1 in three pieces
+	write(1, 2, 4, 8, 2, 8)
+	write(1, 3, 5, 8, 0, 3) // and a part of 2
+	write(2, 3, 0, 5, 0, 8)
+	write(3, 4, 0, 8, 0, 3) // 3 but for a column
+	write(3, 4, 0, 8, 4, 8)
+	e, err := Open(t.Context(), Spec{Source: path, BatchSize: 4, Fields: []Field{{Name: "image", Validity: "valid_image"}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 4, RowStride: 1}, false))
+	defer b.Release()
+	valid := b.Tensor("valid_image").Data
+	for r, want := range []int{64, 64, 0, 0} {
+		if got := bytes.Count(valid[64*r:64*(r+1)], []byte{1}); got != want {
+			t.Errorf("image %d has %d valid pixels, want %d", r, got, want)
+		}
+	}
+}
+
+// TestFingerprintOfAnArray: it stays when the array moves, and changes with a write, and the spec hash with it.
+func TestFingerprintOfAnArray(t *testing.T) {
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 2, 1, 9, 9, [4]int{1, 1, 4, 4})
+	hash := func(path, dims string) string {
+		e, err := Open(t.Context(), Spec{Source: path, Dims: dims, BatchSize: 1, Fields: []Field{{Name: "a"}}}, Options{Workers: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer e.Close()
+		return e.Hash()
+	}
+	was := hash(k.path, "")
+	moved := filepath.Join(dir, "elsewhere")
+	if err := os.Rename(k.path, moved); err != nil {
+		t.Fatal(err)
+	}
+	if is := hash(moved, ""); is != was {
+		t.Error("another hash in another place")
+	}
+	if is := hash(moved, "b n y x"); is == was {
+		t.Error("the same hash with other dimensions")
+	}
+	a := openWritten(t, moved)
+	one := make(tiledb.Box, 4)
+	for d := range one {
+		one[d] = tiledb.Interval{Lo: a.Schema.Dims[d].Domain.Lo, Hi: a.Schema.Dims[d].Domain.Lo}
+	}
+	if err := a.WriteDense(t.Context(), one, []tiledb.Values{{Data: make([]byte, 2)}, {Data: make([]byte, 4)}}); err != nil {
+		t.Fatal(err)
+	}
+	if is := hash(moved, ""); is == was {
+		t.Error("the same hash after a write")
+	}
+}
+
+// TestRowsOfAnArray: what was never written along n are no rows, and the coordinate along n is a column and the id.
+func TestRowsOfAnArray(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	s := cubeSchema("n y x", map[string]int{"n": 1000, "y": 4, "x": 4}, map[string]int{"n": 7, "y": 4, "x": 4}, 100, tiledb.Uint8)
+	if err := tiledb.Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Open(t.Context(), Spec{Source: path, BatchSize: 1}, Options{}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("an empty array: %v", err)
+	}
+	box := s.Domain()
+	box[0] = tiledb.Interval{Lo: s.DimType.CoordOf(340), Hi: s.DimType.CoordOf(349)}
+	data := make([]byte, 160)
+	for i := range data {
+		data[i] = byte(i / 16)
+	}
+	if err := openWritten(t, path).WriteDense(t.Context(), box, []tiledb.Values{{Data: data}}); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), Spec{Source: path, BatchSize: 5, Subset: Subset{Where: []Condition{{Column: "n", Op: ">=", Value: []byte("345")}}}}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if e.Len() != 5 {
+		t.Fatalf("%d samples", e.Len())
+	}
+	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 5, RowStride: 1}, false))
+	defer b.Release()
+	for r := range 5 {
+		if got := b.Tensor("image").Data[16*r]; got != byte(5+r) {
+			t.Errorf("row %d is image %d", r, got)
+		}
+		if id, err := e.ID(t.Context(), 0, b.Samples[r]); err != nil || id != fmt.Sprint(345+r) && id != fmt.Sprint(340+b.Samples[r]) {
+			t.Errorf("row %d is called %q (%v)", r, id, err)
+		}
+	}
+}
+
+// TestArraysThatAreNoCubes: what cannot be seen as images is refused, and says why.
+func TestArraysThatAreNoCubes(t *testing.T) {
+	dir := arrayCorpus(t)
+	cube := writeCube(t, filepath.Join(t.TempDir(), "a"), "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4}).path
+	field := func(name, column string) []Field { return []Field{{Name: name, Column: column}} }
+	for _, c := range []struct {
+		path, dims string
+		fields     []Field
+		kind       fault.Kind
+		says       string
+	}{
+		{filepath.Join(dir, "sparse_2d"), "y x", field("i", "a"), fault.Unsupported, "sparse"},
+		{filepath.Join(dir, "dense_2d_order_rc"), "", field("i", "v"), fault.Unsupported, "n, b, y and x"},
+		{cube, "y x", field("i", "a"), fault.Unsupported, "3"},
+		{cube, "", field("i", "z"), fault.NotFound, `no attribute "z"; there are ["a" "b"]`},
+		{cube, "", field("i", ""), fault.NotFound, "name the attribute"},
+		{cube, "", []Field{{Name: "i", Pattern: "{id}.tif"}}, fault.NotFound, "attributes"},
+		{t.TempDir(), "y x", nil, fault.NotFound, "__array_schema.tdb"},
+	} {
+		_, err := Open(t.Context(), Spec{Source: c.path, Dims: c.dims, Fields: c.fields, BatchSize: 1}, Options{})
+		if fault.KindOf(err) != c.kind || !strings.Contains(fmt.Sprint(err), c.says) {
+			t.Errorf("%s as %q, %v: %v", c.path, c.dims, c.fields, err)
+		}
+	}
+	if _, err := Open(t.Context(), Spec{Source: cube, Dims: "n y y", BatchSize: 1}, Options{}); err == nil || fault.KindOf(err) != 0 {
+		t.Errorf("dims twice: %v", err)
+	}
+}
+
+// TestArraysBelowRoots: a link inside of an array leads nowhere outside of the roots.
+func TestArraysBelowRoots(t *testing.T) {
+	dir := t.TempDir()
+	in, out := filepath.Join(dir, "in"), filepath.Join(dir, "out")
+	k := writeCube(t, out, "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4})
+	spec := Spec{Source: in, Fields: []Field{{Name: "a"}}, BatchSize: 1}
+	if err := os.CopyFS(in, os.DirFS(out)); err != nil {
+		t.Fatal(err)
+	}
+	e, err := Open(t.Context(), spec, Options{Roots: []string{in}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 1, RowStride: 1}, false)).Release()
+	e.Close()
+	spec.Source = k.path
+	if _, err := Open(t.Context(), spec, Options{Roots: []string{in}}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("outside of the roots: %v", err)
+	}
+	spec.Source = in
+	fragments, _ := filepath.Glob(filepath.Join(in, "__*_*"))
+	for _, f := range fragments {
+		if err := os.RemoveAll(f); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.Join(out, filepath.Base(f)), f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if e, err := Open(t.Context(), spec, Options{Roots: []string{in}}); err == nil {
+		e.Close()
+		t.Error("links lead out of the roots")
+	}
+}
+
+// bucket is an object store of the files of a folder.
+type bucket struct {
+	source.Files
+	dir string
+}
+
+func (b *bucket) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return b.Files.Open(ctx, filepath.Join(b.dir, strings.TrimPrefix(uri, "s3://bucket/")))
+}
+
+func (b *bucket) List(_ context.Context, folder string, each func(source.Entry) error) error {
+	root := filepath.Join(b.dir, strings.TrimPrefix(folder, "s3://bucket"))
+	return filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		if err != nil {
+			return err
+		}
+		return each(source.Entry{Path: filepath.ToSlash(rel)})
+	})
+}
+
+// TestArrayInAStore: an array of an object store, which has names and no folders, gives the samples of the same array
+// in a folder.
+func TestArrayInAStore(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "data"), 0o777); err != nil {
+		t.Fatal(err)
+	}
+	k := writeCube(t, filepath.Join(dir, "data", "a"), "n b y x", 3, 2, 9, 9, [4]int{1, 1, 4, 4})
+	store := &bucket{dir: dir}
+	defer store.Close()
+	var hash string
+	for _, at := range []string{k.path, "s3://bucket/data/a/"} {
+		o := Options{Workers: 2}
+		spec := k.spec(Sampler{}, "")
+		if spec.Source, spec.Dims = at, "n b y x"; at != k.path {
+			o.Opener = store
+		}
+		e, err := Open(t.Context(), spec, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k.check(t, e) != 3 || hash != "" && e.Hash() != hash {
+			t.Errorf("%s: other rows or another hash", at)
+		}
+		hash = e.Hash()
+		e.Close()
+	}
+}
+
+// TestDamagedArray: a tile that cannot be decoded is a bad sample like any other.
+func TestDamagedArray(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	k := writeCube(t, path, "n b y x", 4, 1, 8, 8, [4]int{1, 1, 8, 8})
+	files, _ := filepath.Glob(filepath.Join(path, "__*", "a.tdb"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 20; i < 40; i++ { // in the first tile
+			b[i] ^= 0x55
+		}
+		if err := os.WriteFile(f, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	spec := Spec{Source: k.path, Fields: []Field{{Name: "a"}}, BatchSize: 4, BadSamples: BadSkip}
+	e, err := Open(t.Context(), spec, Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: 4, RowStride: 1}, false))
+	defer b.Release()
+	if len(b.Bad) != 1 || b.Bad[0].Row != 0 || fault.KindOf(b.Bad[0].Err) != fault.Corrupt || !strings.Contains(b.Bad[0].Err.Error(), "a.tdb") {
+		t.Errorf("%+v", b.Bad)
+	}
+}
+
+var _ table = (*cube)(nil)
+var _ columns = (*cube)(nil)
+var _ sized = (*cube)(nil)

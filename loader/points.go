@@ -1,0 +1,498 @@
+package loader
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tiledb"
+)
+
+// Points makes labelled points a field: of a sparse TileDB array those that lie in the sample's window. A batch
+// gets three tensors, NAME being that of the field and k being Most:
+//
+//	NAME         (n k 2) float32   y and x in pixels of the window, from its upper left corner; -1 is padding
+//	NAME_values  (n k)             the attribute Values in its own dtype; 0 is padding
+//	NAME_count   (n) int64         how many points the window has, which may be more than Most
+//
+// Coordinates go from 0 to the window's sides: the whole part is the pixel's number, and a pixel's centre lies at
+// .5. They are turned and resampled with the window's pixels; after a flip a point on the first edge lies
+// on the last. Of more than Most points the first in the array's order, by its first dimension, then the
+// second, are there, and Engine.LeftOut counts the others.
+type Points struct {
+	// Array is the folder of the array. It is not part of the spec hash, the array's fingerprint is.
+	Array string `json:"array"`
+	// Dims says what the dimensions are, in their order: y, x and, where every sample has points of its own, n:
+	// the row, or of a sample from an array its coordinate along n. Default: their names.
+	Dims string `json:"dims,omitempty"`
+	// Values is the attribute that labels the points. Default: the only one.
+	Values string `json:"values,omitempty"`
+	// In says what coordinates are: PixelPoints (default) or WorldPoints.
+	In string `json:"in,omitempty"`
+	// Transform takes pixel corners to WorldPoints as GDAL's geotransform does, for all samples. Default: that of
+	// each file.
+	Transform *[6]float64 `json:"transform,omitempty"`
+	// Most is k, the points that a row has room for.
+	Most int `json:"most"`
+}
+
+// What the coordinates of points are.
+const (
+	// PixelPoints are rows and columns of the first raster field's assets: whole numbers are pixels, and stand for
+	// their centres, others places from the upper left corner of the image.
+	PixelPoints = "pixel"
+	// WorldPoints are places on the ground in the CRS of the assets.
+	WorldPoints = "world"
+)
+
+// maxPoints bounds the points of a row.
+const maxPoints = 1 << 20
+
+// Names of the tensors of points beside that of their places.
+const (
+	pointValues = "_values"
+	pointCount  = "_count"
+)
+
+func (p *Points) validate(f *Field) error {
+	switch {
+	case f.Column != "" || f.Blob != "" || f.Pattern != "" || f.Bands != nil || f.Normalize != nil || f.Fill != nil || f.Pad || f.Validity != "" || f.Resample != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
+		return errors.New("points have no members of rasters")
+	case p.Array == "":
+		return errors.New("points: no array")
+	case p.In != "" && p.In != PixelPoints && p.In != WorldPoints:
+		return fmt.Errorf("points: in %q is neither %q nor %q", p.In, PixelPoints, WorldPoints)
+	case p.Transform != nil && p.In != WorldPoints:
+		return fmt.Errorf("points: a transform is for points in %q", WorldPoints)
+	case p.Most < 1 || p.Most > maxPoints:
+		return fmt.Errorf("points: most is %d, not in 1..%d", p.Most, maxPoints)
+	}
+	return nil
+}
+
+// rowFields are the fields that the rows of a table have: all but points, which come last.
+func rowFields(fields []Field) []Field {
+	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Points != nil }); i >= 0 {
+		return fields[:i]
+	}
+	return fields
+}
+
+// pointsLast brings fields into the order that rowFields needs.
+func pointsLast(fields []Field) {
+	slices.SortStableFunc(fields, func(a, b Field) int { return pointRank(a) - pointRank(b) })
+}
+
+func pointRank(f Field) int {
+	if f.Points != nil {
+		return 1
+	}
+	return 0
+}
+
+// pointsField is a field of points, compiled.
+type pointsField struct {
+	name    string
+	most    int
+	dtype   chunk.DType // of the values
+	world   bool
+	given   *affine // for all samples
+	array   *tiledb.Array
+	attr    int
+	n, y, x int // dimensions; n may be -1
+	leftOut atomic.Int64
+	opener  Options
+	known   transforms
+}
+
+// openPoints opens the array of a field.
+func openPoints(ctx context.Context, f Field, t table, o Options) (*pointsField, error) {
+	q := f.Points
+	a, err := openArrayAt(ctx, q.Array, o)
+	if err != nil {
+		return nil, err
+	}
+	p := &pointsField{name: f.Name, most: q.Most, world: q.In == WorldPoints, array: a, n: -1, y: -1, x: -1, opener: o}
+	if err := p.resolve(q, t); err != nil {
+		return nil, fault.WithFile(err, q.Array)
+	}
+	return p, nil
+}
+
+func (p *pointsField) resolve(q *Points, t table) error {
+	s := p.array.Schema
+	bad := func(k fault.Kind, format string, args ...any) error {
+		return fault.New(k, "array schema", fault.NoOffset, format, args...)
+	}
+	if s.Dense {
+		return bad(fault.Unsupported, "the array is dense: points come from sparse ones")
+	}
+	names := strings.Fields(q.Dims)
+	if len(names) == 0 {
+		for i := range s.Dims {
+			names = append(names, s.Dims[i].Name)
+		}
+	}
+	if len(names) != len(s.Dims) {
+		return bad(fault.Unsupported, "%q names %d dimensions, the array has %d", q.Dims, len(names), len(s.Dims))
+	}
+	for d, name := range names {
+		at, ok := map[string]*int{"n": &p.n, "y": &p.y, "x": &p.x}[name]
+		if !ok || *at >= 0 {
+			return bad(fault.Unsupported, "%q: dimensions of points are called n, y and x, each once", strings.Join(names, " "))
+		}
+		*at = d
+	}
+	if p.y < 0 || p.x < 0 {
+		return bad(fault.Unsupported, "%q: y and x are needed", strings.Join(names, " "))
+	}
+	p.attr = s.Attr(q.Values)
+	if q.Values == "" && len(s.Attrs) == 1 {
+		p.attr = 0
+	}
+	if p.attr < 0 {
+		all := make([]string, len(s.Attrs))
+		for i := range s.Attrs {
+			all[i] = s.Attrs[i].Name
+		}
+		return bad(fault.NotFound, "no attribute %q for values; there are %q", q.Values, all)
+	}
+	at := &s.Attrs[p.attr]
+	if p.dtype = at.Type.Sample(); at.Values != 1 || p.dtype == chunk.Invalid {
+		return bad(fault.Unsupported, "attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
+	}
+	if q.Transform != nil {
+		var err error
+		if p.given, err = newAffine(*q.Transform); err != nil {
+			return err
+		}
+	}
+	if _, cube := t.(*cube); cube && p.world && p.given == nil {
+		return bad(fault.Unsupported, "arrays have no transform: name one for points in %q", WorldPoints)
+	}
+	return nil
+}
+
+// affine is a transform and its inverse.
+type affine struct{ t, back [6]float64 }
+
+func newAffine(t [6]float64) (*affine, error) {
+	det := t[1]*t[5] - t[2]*t[4]
+	if all := det + t[0] + t[3]; det == 0 || all != all || math.IsInf(all, 0) {
+		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", t)
+	}
+	return &affine{t, [6]float64{t[0], t[5] / det, -t[2] / det, t[3], -t[4] / det, t[1] / det}}, nil
+}
+
+// ground returns the place of a pixel corner.
+func (a *affine) ground(col, row float64) (x, y float64) {
+	return a.t[0] + col*a.t[1] + row*a.t[2], a.t[3] + col*a.t[4] + row*a.t[5]
+}
+
+// pixel is the inverse of ground.
+func (a *affine) pixel(x, y float64) (col, row float64) {
+	x, y = x-a.back[0], y-a.back[3]
+	return x*a.back[1] + y*a.back[2], x*a.back[4] + y*a.back[5]
+}
+
+// transforms remembers those of files.
+type transforms struct {
+	mu sync.Mutex
+	by map[string]*affine
+}
+
+// maxTransforms bounds the transforms kept.
+const maxTransforms = 1 << 14
+
+// affine returns the transform of an asset: the given one, or that in its file's header.
+func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, error) {
+	if p.given != nil {
+		return p.given, nil
+	}
+	p.known.mu.Lock()
+	t := p.known.by[a.URI]
+	p.known.mu.Unlock()
+	if t != nil {
+		return t, nil
+	}
+	_, m, err := catalog.OpenAsset(ctx, p.opener.Opener, a.URI, p.opener.MaxChunkBytes)
+	if err != nil {
+		return nil, err
+	}
+	if m.Transform == nil {
+		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "the file says not where it lies, which points in %q need", WorldPoints)
+	}
+	if t, err = newAffine(*m.Transform); err != nil {
+		return nil, err
+	}
+	p.known.mu.Lock()
+	defer p.known.mu.Unlock()
+	if p.known.by == nil || len(p.known.by) >= maxTransforms {
+		p.known.by = map[string]*affine{}
+	}
+	p.known.by[a.URI] = t
+	return t, nil
+}
+
+// box returns the box of cells that may lie in a window, false where there is none.
+func (p *pointsField) box(w window, t *affine, n int64) (tiledb.Box, bool) {
+	s := p.array.Schema
+	b := s.Domain()
+	y0, y1, x0, x1 := float64(w.y), float64(w.y+w.h), float64(w.x), float64(w.x+w.w)
+	if p.world {
+		var xs, ys [4]float64
+		for i, c := range [4][2]float64{{x0, y0}, {x1, y0}, {x0, y1}, {x1, y1}} {
+			xs[i], ys[i] = t.ground(c[0], c[1])
+		}
+		// A little wider, as the inverse is rounded too.
+		x0, x1 = wider(slices.Min(xs[:]), slices.Max(xs[:]))
+		y0, y1 = wider(slices.Min(ys[:]), slices.Max(ys[:]))
+	}
+	ok := p.cut(b, p.y, y0, y1) && p.cut(b, p.x, x0, x1)
+	if p.n >= 0 {
+		ok = ok && p.cut(b, p.n, float64(n), float64(n))
+	}
+	return b, ok
+}
+
+func wider(lo, hi float64) (float64, float64) {
+	e := (math.Abs(lo) + math.Abs(hi)) * 1e-12
+	return lo - e, hi + e
+}
+
+// cut narrows a dimension of b down to what lies in [lo, hi], and reports whether anything does.
+func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
+	t, i := p.array.Schema.DimType, &b[d]
+	from, to := t.Float(i.Lo), t.Float(i.Hi)
+	if !(lo <= to && hi >= from) {
+		return false
+	}
+	// A bound inside of the domain is a number of its type, or next to one: float32 is rounded outwards.
+	at := func(v, out float64) tiledb.Coord {
+		if t.Real() {
+			c := t.CoordOfFloat(v)
+			if f := t.Float(c); f != v && (f > v) == (out > 0) {
+				return c
+			}
+			if t == tiledb.Float32 {
+				return t.CoordOfFloat(float64(math.Nextafter32(float32(v), float32(out))))
+			}
+			return c
+		}
+		switch { // the box is only what is searched: it may be wider
+		case math.Abs(v) >= 1<<62:
+			if out > 0 {
+				return i.Hi
+			}
+			return i.Lo
+		case out > 0:
+			return t.CoordOf(int64(math.Ceil(v)))
+		}
+		return t.CoordOf(int64(math.Floor(v)))
+	}
+	if lo > from {
+		i.Lo = max(i.Lo, at(lo, math.Inf(-1)))
+	}
+	if hi < to {
+		i.Hi = min(i.Hi, at(hi, math.Inf(1)))
+	}
+	return i.Lo <= i.Hi
+}
+
+// pointRows are the points of a batch.
+type pointRows struct {
+	places []byte // (n k 2) float32
+	values []byte // (n k)
+	counts []byte // (n) int64
+}
+
+// rowBytes returns the bytes of a row of the field's tensors.
+func (p *pointsField) rowBytes() int { return p.most*(8+p.dtype.Size()) + 8 }
+
+func (p *pointsField) make(rows int) pointRows {
+	r := pointRows{make([]byte, rows*p.most*8), make([]byte, rows*p.most*p.dtype.Size()), make([]byte, rows*8)}
+	for k := range rows {
+		p.clear(&r, k)
+	}
+	return r
+}
+
+// clear makes padding of a row.
+func (p *pointsField) clear(r *pointRows, k int) {
+	places, z := r.places[k*p.most*8:(k+1)*p.most*8], p.most*p.dtype.Size()
+	for i := 0; i < len(places); i += 4 {
+		binary.LittleEndian.PutUint32(places[i:], math.Float32bits(-1))
+	}
+	clear(r.values[k*z : (k+1)*z])
+	clear(r.counts[k*8 : (k+1)*8])
+}
+
+// read puts the points of a window into row k. height and width are the tensor's window, n the coordinate along n.
+func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows, k int, win window, t *affine, n int64, height, width int, turn shuffle.Element) (left int64, err error) {
+	p.clear(to, k)
+	b, ok := p.box(win, t, n)
+	if !ok {
+		return 0, nil
+	}
+	cells, err := r.Sparse(ctx, []int{p.attr}, b)
+	if err != nil {
+		return 0, err
+	}
+	s := p.array.Schema
+	dim, size := s.DimType.Size(), p.dtype.Size()
+	cell := dim * len(s.Dims)
+	count := 0
+	for i := range cells.N {
+		at := cells.Coords[i*cell:]
+		y, x := s.DimType.Float(s.DimType.Coord(at[p.y*dim:])), s.DimType.Float(s.DimType.Coord(at[p.x*dim:]))
+		switch {
+		case p.world:
+			x, y = t.pixel(x, y)
+		case !s.DimType.Real():
+			y, x = y+0.5, x+0.5
+		}
+		y, x = y-float64(win.y), x-float64(win.x)
+		if !(y >= 0 && y < float64(win.h) && x >= 0 && x < float64(win.w)) {
+			continue
+		}
+		if count < p.most {
+			y, x = y*float64(height)/float64(win.h), x*float64(width)/float64(win.w)
+			y, x = turnPoint(turn, y, x, float64(height), float64(width))
+			o := (k*p.most + count) * 8
+			binary.LittleEndian.PutUint32(to.places[o:], math.Float32bits(float32(y)))
+			binary.LittleEndian.PutUint32(to.places[o+4:], math.Float32bits(float32(x)))
+			copy(to.values[(k*p.most+count)*size:][:size], cells.Values[0].Data[i*size:])
+		}
+		count++
+	}
+	binary.LittleEndian.PutUint64(to.counts[8*k:], uint64(count))
+	return int64(max(count-p.most, 0)), nil
+}
+
+// turnPoint moves a point as row.turned moves pixels of a window of h by w.
+func turnPoint(turn shuffle.Element, y, x, h, w float64) (float64, float64) {
+	if turn&shuffle.FlipX != 0 {
+		x = w - x
+	}
+	if turn&shuffle.FlipY != 0 {
+		y = h - y
+	}
+	if turn&shuffle.Transpose != 0 {
+		y, x = x, y
+	}
+	return y, x
+}
+
+// points reads the points of a row, of all fields.
+func (u unit) points(r *assetReader, d *dataset, draw *shuffle.Draw) error {
+	if len(d.points) == 0 {
+		return nil
+	}
+	p, e := u.p, u.p.engine
+	a, err := d.table.Asset(p.ctx, d.rasters[0].column, draw.Row)
+	if err != nil {
+		return err
+	}
+	win, err := e.windowOf(p.ctx, d, draw, 0, draw.Row, a)
+	if err != nil {
+		return fault.WithFile(err, a.URI)
+	}
+	n := draw.Row
+	if c, ok := d.table.(*cube); ok {
+		n = c.coordinate(draw.Row)
+	}
+	for i, f := range d.points {
+		var t *affine
+		if f.world {
+			if t, err = f.affine(p.ctx, a); err != nil {
+				return fault.WithFile(err, a.URI)
+			}
+		}
+		left, err := f.read(p.ctx, r.pointReader(f.array), &p.points[i], u.row, win, t, n, d.sampler.Height, d.sampler.Width, draw.Transform)
+		if err != nil {
+			return fault.WithFile(inField(f.name, err), f.array.URI())
+		}
+		if left > 0 && e.sets[0].points[i].leftOut.Add(left) == left {
+			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field", f.name, "most", f.most, "points", int64(f.most)+left)
+		}
+	}
+	return nil
+}
+
+// pointReader returns this worker's reader of an array of points.
+func (r *assetReader) pointReader(a *tiledb.Array) *tiledb.Reader {
+	return r.reader(pointArray{a}).(pointReader).Reader
+}
+
+// pointArray makes a worker's readers of points ones of its arrays.
+type pointArray struct{ a *tiledb.Array }
+
+func (p pointArray) Open() chunk.BlockReader { return pointReader{p.a.NewReader()} }
+
+type pointReader struct{ *tiledb.Reader }
+
+// ReadBox implements chunk.BlockReader: there are no images.
+func (pointReader) ReadBox(context.Context, []byte, int64, chunk.Box) error {
+	return fault.New(fault.Unsupported, "array", fault.NoOffset, "points are no image")
+}
+
+// pointTensors are the tensors of the fields of points.
+func (p *Pending) pointTensors() (out []Tensor) {
+	n := int64(p.batch.Rows)
+	for i, f := range p.engine.sets[0].points {
+		k, r := int64(f.most), p.points[i]
+		out = append(out,
+			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2}, Data: r.places},
+			Tensor{Name: f.name + pointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k}, Data: r.values},
+			Tensor{Name: f.name + pointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n}, Data: r.counts})
+	}
+	return out
+}
+
+// clearPoints makes padding of the points of a row.
+func (p *Pending) clearPoints(k int) {
+	for i, f := range p.engine.sets[0].points {
+		f.clear(&p.points[i], k)
+	}
+}
+
+// pointInfos are what pointTensors gives for a batch of one row.
+func (e *Engine) pointInfos() (out []FieldInfo) {
+	for _, f := range e.sets[0].points {
+		k := int64(f.most)
+		out = append(out,
+			FieldInfo{f.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}},
+			FieldInfo{f.name + pointValues, "points", f.dtype, []int64{1, k}, []string{"n", "k"}},
+			FieldInfo{f.name + pointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}})
+	}
+	return out
+}
+
+// LeftOut returns how many points of a field had no room in their rows (Points.Most) since the engine was opened;
+// 0 for other fields. Rows that were read again count again.
+func (e *Engine) LeftOut(field string) int64 {
+	for _, f := range e.sets[0].points {
+		if f.name == field {
+			return f.leftOut.Load()
+		}
+	}
+	return 0
+}
+
+// pointBytes returns the bytes of all points of a row.
+func (e *Engine) pointBytes() (n int) {
+	for _, f := range e.sets[0].points {
+		n += f.rowBytes()
+	}
+	return n
+}

@@ -1,0 +1,151 @@
+"""Arrays of TileDB through the real engine, against numpy."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chaski
+from chaski import _engine
+
+rasterio = pytest.importorskip("rasterio")
+
+ARRAYS = Path(__file__).resolve().parents[2] / "testdata" / "tiledb" / "arrays"
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+N, BANDS, H, W = 6, 3, 40, 52
+
+
+def run(*args: object) -> str:
+    command = [_engine.find_binary(), *(str(a) for a in args)]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout
+
+
+@pytest.fixture(scope="module")
+def cube(tmp_path_factory: pytest.TempPathFactory, binary: str) -> tuple[Path, np.ndarray]:
+    """An array (b, n, y, x) that the command makes of files by rasterio."""
+    folder = tmp_path_factory.mktemp("cube")
+    pixels = np.random.default_rng(1).integers(0, 4000, (N, BANDS, H, W), dtype=np.uint16)
+    (folder / "chips").mkdir()
+    for i, chip in enumerate(pixels):
+        with rasterio.open(
+            folder / "chips" / f"{i}.tif", "w", "GTiff", W, H, BANDS, dtype="uint16"
+        ) as f:
+            f.write(chip)
+    made = folder / "array"
+    run(
+        *("convert", "--to", "tiledb", "--dims", "b n y x", "--extent", "n=2 y=16 x=16"),
+        *("--attr", "dn", folder / "chips", "-o", made),
+    )
+    return made, pixels
+
+
+def test_chips(cube):
+    path, pixels = cube
+    with chaski.load(path, batch_size=4, shuffle=False, dtype="native") as loader:
+        assert loader.samples == N
+        got = np.concatenate([b["image"][b["valid"]] for b in loader])
+    assert np.array_equal(got, pixels)
+
+
+def test_dims_and_layout(cube):
+    path, pixels = cube
+    fields = {"a": {"column": "dn", "dtype": "native", "layout": "n y x b"}}
+    with chaski.load(
+        path, batch_size=3, shuffle=False, dims="n b y x", fields=fields, transport="grpc"
+    ) as loader:
+        got = next(iter(loader))["a"]
+    assert np.array_equal(got, pixels.transpose(1, 2, 3, 0))
+
+
+def test_normalised_windows(cube):
+    path, pixels = cube
+    s = chaski.stats(path, fields={"image": "dn"}, dims="b n y x")
+    mean, std = pixels.mean((0, 2, 3)), pixels.std((0, 2, 3))
+    assert np.allclose(s.mean(), mean) and np.allclose(s.std(), std)
+    unused = {int(v) for v in pixels[:, 0].ravel()}
+    with chaski.load(
+        path, batch_size=4, window=(16, 16), windows_per_asset=3, normalize="mean_std", stats=s
+    ) as loader:
+        for batch in loader:
+            image = batch["image"] * std[:, None, None] + mean[:, None, None]
+            for row in np.flatnonzero(batch["valid"]):
+                chip = pixels[batch["sample"][row] // 3, 0]
+                windows = np.lib.stride_tricks.sliding_window_view(chip, (16, 16))
+                wanted = np.rint(image[row, 0]).astype(np.int64)
+                assert (windows == wanted).all((2, 3)).any()
+                assert {int(v) for v in wanted.ravel()} <= unused
+
+
+def test_torch(cube):
+    torch = pytest.importorskip("torch")
+    from chaski.torch import IterableDataset
+
+    path, pixels = cube
+    with chaski.load(path, batch_size=2, shuffle=False, dtype="float32") as loader:
+        batches = list(torch.utils.data.DataLoader(IterableDataset(loader), batch_size=None))
+    got = torch.cat([b["image"] for b in batches])
+    assert got.dtype == torch.float32 and torch.equal(got, torch.from_numpy(pixels).float())
+
+
+def test_points_stand_on_their_pixels(tmp_path: Path):
+    """The points of an array by the original library, on a raster whose pixels have numbers."""
+    side = 500
+    numbers = np.arange(side * side, dtype=np.int32).reshape(1, side, side)
+    with rasterio.open(tmp_path / "numbers.tif", "w", "GTiff", side, side, 1, dtype="int32") as f:
+        f.write(numbers)
+    points = {"array": ARRAYS / "sparse_2d", "values": "a", "most": 300}
+    every = chaski.load(
+        tmp_path, batch_size=1, fields={"p": {"points": points | {"most": 5000}}, "image": {}}
+    )
+    with every as loader:
+        batch = next(iter(loader))
+        count = int(batch["p_count"][0])
+        assert [f.kind for f in loader.fields][1:] == ["points", "points", "int"]
+        assert 100 < count <= 5000 and (batch["p"][0, count:] == -1).all()
+        y, x = np.floor(batch["p"][0, :count]).astype(int).T
+        labels = dict(zip(y * side + x, batch["p_values"][0, :count], strict=True))
+    seen = 0
+    with chaski.load(
+        str(tmp_path),
+        batch_size=5,
+        window=(64, 80),
+        windows_per_asset=40,
+        dtype="native",
+        fields={"image": {}, "p": chaski.Field(points=chaski.Points(**points))},
+    ) as loader:
+        for batch in loader:
+            for row in range(5):
+                count = int(batch["p_count"][row])
+                y, x = np.floor(batch["p"][row, :count]).astype(int).T
+                at = batch["image"][row, 0, y, x]
+                assert [labels[int(i)] for i in at] == list(batch["p_values"][row, :count])
+                inside = np.isin(list(labels), batch["image"][row])
+                assert inside.sum() == count
+                seen += count
+    assert seen > 100
+
+
+@pytest.mark.parametrize(
+    "points, says",
+    [
+        ({"array": "a"}, "most"),
+        ({"array": "a", "most": 1, "other": 2}, "other"),
+        ("a", "not Points"),
+        ({"array": "a", "most": 1, "space": "world", "transform": [1, 2]}, "six"),
+    ],
+)
+def test_points_that_are_wrong(points, says):
+    with pytest.raises(chaski.Error, match=says):
+        chaski.load("x", batch_size=1, fields={"image": {}, "p": {"points": points}})
+
+
+def test_what_is_no_cube(cube):
+    with pytest.raises(chaski.UnsupportedError, match="dimensions"):
+        chaski.load(cube[0], batch_size=1, dims="y x")
+    with pytest.raises(chaski.NotFoundError, match="attribute"):
+        chaski.load(cube[0], batch_size=1, fields={"image": "nothing"})
