@@ -68,6 +68,7 @@ type containerFile struct {
 	path  string // to open it by
 	size  int64
 	mtime time.Time
+	etag  string
 	cache *indexFile
 }
 
@@ -339,7 +340,7 @@ func (c *container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	a := catalog.Asset{URI: f.path, Size: f.size, MTime: f.mtime, Member: e.Path, Offset: e.Offset, Length: e.Size}
+	a := catalog.Asset{URI: f.path, Size: f.size, MTime: f.mtime, ETag: f.etag, Member: e.Path, Offset: e.Offset, Length: e.Size}
 	if e.Offset < 0 || e.Size < 0 || e.Offset > f.size || e.Size > f.size-e.Offset {
 		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, f.size), e.URI)
 	}
@@ -445,7 +446,7 @@ func (c *container) chunk(ctx context.Context, e taco.Entry, name string) (catal
 	}
 	// What stands before it in that image is a header that is not in the file.
 	x := a.Index.Shift(e.Offset - a.Index.Ranges[0].Off)
-	return catalog.Asset{URI: f.path, Size: f.size, Index: x}, nil
+	return catalog.Asset{URI: f.path, Size: f.size, ETag: f.etag, Index: x}, nil
 }
 
 const subfile = "/vsisubfile/"
@@ -518,8 +519,8 @@ func (c *container) look(ctx context.Context, f *containerFile, uri string) erro
 		f.mtime = t.ModTime()
 		version = f.mtime.UTC().Format(time.RFC3339Nano)
 	}
-	if t, ok := r.(interface{ ETag() string }); ok && t.ETag() != "" {
-		version = t.ETag()
+	if f.etag = source.ETag(r); f.etag != "" {
+		version = f.etag
 	}
 	if version != "" {
 		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.size, version))

@@ -384,7 +384,7 @@ def test_arguments():
         bad = chaski.Source("x", fields={"image": chaski.Field(dtype="uint8")})
         build_spec(chaski.Mixture({"a": bad}), batch_size=1)
     with pytest.raises(chaski.SpecError, match="where has"):
-        build_spec("x", batch_size=1, where=["cloud < 3"])
+        build_spec("x", batch_size=1, where=[("cloud", "<")])
     nested = chaski.Mixture({"a": "x", "b": chaski.Mixture({"c": "y"}, until=100)}, temperature=2)
     spec = build_spec(nested, batch_size=1)
     assert spec["source"] == "" and spec["temperature"] == 2
