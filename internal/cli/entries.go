@@ -14,7 +14,6 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/internal/cli/internal/npy"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/taco/query"
 	"github.com/chaski-eo/chaski/taco/table"
@@ -111,7 +110,7 @@ type datasetInfo struct {
 }
 
 func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) error {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	d, err := f.open(ctx, files, paths, nil)
 	if err != nil {

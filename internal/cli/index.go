@@ -184,7 +184,7 @@ func (f *indexFlags) resumed(ctx context.Context, paths []string, o catalog.Writ
 
 // rowsIn returns the number of rows of a catalog, 0 if there is none.
 func rowsIn(name string) int64 {
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	r, err := files.Open(context.Background(), name)
 	if err != nil {

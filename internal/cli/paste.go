@@ -13,7 +13,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
 	"github.com/chaski-eo/chaski/paste"
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/source"
 )
 
 type pasteFlags struct {
@@ -55,7 +54,7 @@ func (f *pasteFlags) run(ctx context.Context, s streams, name string) error {
 	if err != nil {
 		return err
 	}
-	files := &source.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	a, _, err := catalog.OpenAsset(ctx, files, f.like, 0)
 	if err != nil {
