@@ -3,7 +3,6 @@ package loader
 import (
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -30,7 +29,6 @@ func isCube(src *Source) bool { return src.Dims != "" || tiledb.IsArray(src.Sour
 type arrayStore struct {
 	source.Opener
 	roots []string // nil: anywhere
-	local tiledb.Files
 	known sync.Map // where files are that were looked for below the roots
 }
 
@@ -51,19 +49,9 @@ func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error
 	return s.Opener.Open(ctx, real.(string))
 }
 
-// Folders implements tiledb.Store. In an object store a folder is what names have in front of a slash.
+// Folders implements tiledb.Store.
 func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) {
-	if !source.IsRemote(uri) {
-		return s.local.Folders(ctx, uri)
-	}
-	seen := map[string]bool{}
-	err := source.List(ctx, s.Opener, uri, func(e source.Entry) error {
-		if name, _, in := strings.Cut(e.Path, "/"); in && name != "" {
-			seen[name] = true
-		}
-		return nil
-	})
-	return slices.Sorted(maps.Keys(seen)), err
+	return tiledb.Over{Opener: s.Opener}.Folders(ctx, uri)
 }
 
 // openArrayAt opens the array at a place of a spec.

@@ -5,8 +5,10 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -49,6 +51,38 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 		}
 	}
 	return names, nil
+}
+
+// Over is the Store of what an opener opens: local folders, and object stores that can be listed, where a folder
+// is what names have in front of a slash.
+type Over struct{ source.Opener }
+
+// Folders implements Store.
+func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
+	if !source.IsRemote(uri) {
+		var f Files
+		return f.Folders(ctx, uri)
+	}
+	seen := map[string]bool{}
+	err := source.List(ctx, o.Opener, uri, func(e source.Entry) error {
+		if name, _, in := strings.Cut(e.Path, "/"); in && name != "" {
+			seen[name] = true
+		}
+		return nil
+	})
+	return slices.Sorted(maps.Keys(seen)), err
+}
+
+// Is reports whether an array lies at a URI. For a remote one the schema is opened.
+func Is(ctx context.Context, o source.Opener, uri string) bool {
+	if !source.IsRemote(uri) {
+		return IsArray(uri)
+	}
+	r, err := o.Open(ctx, strings.TrimSuffix(uri, "/")+"/"+schemaName)
+	if err != nil {
+		return false
+	}
+	return r.Close() == nil
 }
 
 // Environment variables that have the key of encrypted arrays, 32 bytes, or the name of a file that holds it.

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
 	"github.com/chaski-eo/chaski/tiledb/filter"
 )
@@ -84,9 +85,9 @@ func (f *arrayFlags) run(ctx context.Context, s streams, path string) error {
 	if f.maxTile < 1 || f.maxResult < 1 {
 		return usagef("--max-tile and --max-result are at least 1")
 	}
-	var files tiledb.Files
+	files := newOpener(true)
 	defer files.Close()
-	a, err := openArray(ctx, &files, path, tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult})
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult})
 	if err != nil {
 		return err
 	}
@@ -213,10 +214,8 @@ func (n arrayNumber) MarshalJSON() ([]byte, error) {
 // arrayInterval is the two ends of an interval.
 type arrayInterval [2]arrayNumber
 
-func infoArray(ctx context.Context, s streams, path string, asJSON bool) error {
-	var files tiledb.Files
-	defer files.Close()
-	a, err := openArray(ctx, &files, path, tiledb.Options{})
+func infoArray(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{})
 	if err != nil {
 		return err
 	}

@@ -54,8 +54,8 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 
 // infoOf describes one path.
 func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
-	if tiledb.IsArray(path) {
-		return infoArray(ctx, s, path, asJSON)
+	if tiledb.Is(ctx, files, path) {
+		return infoArray(ctx, s, files, path, asJSON)
 	}
 	if taco.Is(ctx, files, path) {
 		c, err := inspectContainer(ctx, files, path)

@@ -229,3 +229,39 @@ func TestServeRoots(t *testing.T) {
 	}
 	checkServe(t, []string{"serve", "--root", "s3://bucket/chips", "--root", "https://", "--stop-on-eof"})
 }
+
+// TestArraysInABucket: what an array is, holds and is checked for is the same in a bucket. The web has no folders.
+func TestArraysInABucket(t *testing.T) {
+	root := testdata(t, "tiledb", "arrays")
+	arrays, err := os.ReadDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string][]byte{}
+	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(root, path)
+		if err == nil {
+			files[filepath.ToSlash(name)], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil || len(arrays) == 0 {
+		t.Fatalf("%d arrays, %v", len(arrays), err)
+	}
+	_, _, bases := remotes(t, files)
+	for _, a := range arrays {
+		local, there := filepath.Join(root, a.Name()), bases[1]+a.Name()
+		for _, command := range []string{"array", "info", "verify"} {
+			want, got := chaski(t.Context(), command, local), chaski(t.Context(), command, there)
+			if got.code != want.code || strings.ReplaceAll(got.out, there, local) != want.out || strings.ReplaceAll(got.err, there, local) != want.err {
+				t.Errorf("%s %s: %+v, local %+v", command, there, got, want)
+			}
+		}
+	}
+	if r := chaski(t.Context(), "array", bases[0]+arrays[0].Name()); r.code != 1 || !strings.Contains(r.err, "unsupported") {
+		t.Errorf("array over HTTP: %+v", r)
+	}
+}

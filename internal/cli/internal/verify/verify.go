@@ -93,8 +93,7 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 		defer own.Close()
 		o.Opener = own
 	}
-	v := &verifier{o: o, files: o.Opener, arrays: &tiledb.Files{}}
-	defer v.arrays.Close()
+	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
 	files, err := expand(ctx, v.files, paths)
 	if err != nil {
 		return nil, err
@@ -134,6 +133,10 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
 	var files []string
 	for _, p := range paths {
+		if source.IsRemote(p) && tiledb.Is(ctx, open, p) {
+			files = append(files, p)
+			continue
+		}
 		if source.IsRemote(p) {
 			some, err := expandRemote(ctx, p, open)
 			if err != nil {
@@ -212,7 +215,7 @@ type verifier struct {
 	o     Options
 	files source.Opener
 	// arrays is a store of its own: the files of arrays push no others out of the ones that are kept open.
-	arrays *tiledb.Files
+	arrays tiledb.Store
 	total  int
 
 	mu     sync.Mutex
@@ -306,7 +309,7 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 }
 
 func (w *worker) check(ctx context.Context, i int, path string) error {
-	if tiledb.IsArray(path) {
+	if tiledb.Is(ctx, w.v.files, path) {
 		return w.array(ctx, path)
 	}
 	if taco.Is(ctx, w.v.files, path) {
