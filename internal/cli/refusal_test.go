@@ -79,6 +79,9 @@ func TestRefusalsAreCheap(t *testing.T) {
 	if _, err := os.Stat(binary); binary == "" || err != nil {
 		t.Skip("CHASKI_BIN names no built command")
 	}
+	if raceDetector {
+		t.Skip("the race detector's memory would count; without it this runs among the variants")
+	}
 	dir, tmp := filepath.Join(corpus.Dir(t), "raster"), t.TempDir()
 	// What a process had before exec counts as its resident memory, and this one may be large after
 	// other tests: one of its own does the measuring.
