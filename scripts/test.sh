@@ -26,7 +26,7 @@ step python make test-python
 step fuzz make fuzz
 # The original packages come as wheels for Python 3.12 and newer.
 newer=
-for python in ${PYTHON-} python3.14 python3.13 python3.12 python3; do
+for python in ${PYTHON-} python3.14 python3.13 python3.12 python3 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[2-9].*/bin/python; do
   if "$python" -c 'import sys; sys.exit(sys.version_info < (3, 12))' 2>/dev/null; then
     newer=$python
     break
