@@ -529,7 +529,7 @@ func synthetic(t testing.TB, n int) ([]byte, []row) {
 	for i := range rows {
 		rows[i] = syntheticRow(i)
 	}
-	_, err := write(context.Background(), &buf, n, WriteOptions{Workers: 2}, func(_ context.Context, i int) (row, error) { return rows[i], nil })
+	_, err := writeRows(context.Background(), &buf, n, WriteOptions{Workers: 2}, rowSource{make: func(_ context.Context, i int) (row, error) { return rows[i], nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

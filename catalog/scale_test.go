@@ -54,7 +54,7 @@ func TestScale(t *testing.T) {
 			t.Fatal(err)
 		}
 		start := time.Now()
-		if _, err := write(context.Background(), f, n, WriteOptions{Workers: 2}, func(_ context.Context, i int) (row, error) { return syntheticRow(i), nil }); err != nil {
+		if _, err := writeRows(context.Background(), f, n, WriteOptions{Workers: 2}, rowSource{make: func(_ context.Context, i int) (row, error) { return syntheticRow(i), nil }}); err != nil {
 			t.Fatal(err)
 		}
 		st, _ := f.Stat()

@@ -367,11 +367,7 @@ type rowSource struct {
 	path  func(i int) string // of file i; needed where files are skipped
 }
 
-// write makes n rows in parallel, a block at a time, and writes them in order.
-func write(ctx context.Context, w io.Writer, n int, o WriteOptions, makeRow func(context.Context, int) (row, error)) (int, error) {
-	return writeRows(ctx, w, n, o, rowSource{make: makeRow})
-}
-
+// writeRows makes n rows in parallel, a block at a time, and writes them in order.
 func writeRows(ctx context.Context, w io.Writer, n int, o WriteOptions, src rowSource) (rows int, err error) {
 	defer func() {
 		if p := recover(); p != nil { // a library's panic on odd input is no reason to go down

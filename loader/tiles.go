@@ -178,6 +178,7 @@ func (r *assetReader) want(x *chunk.Index, chunks []int) (wants []want, done fun
 				c.put(w.t)
 			}
 		}
+		clear(wants) // the reader keeps the slice, and would keep what is in it alive
 	}
 }
 

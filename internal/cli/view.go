@@ -125,18 +125,20 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	if f.histogram || f.report {
 		return f.page(ctx, s, paths, o)
 	}
+	opener := newOpener(true)
+	defer opener.Close()
 	var pictures []*image.NRGBA
 	columns := f.columns
 	dataset := false
 	if len(paths) == 1 {
-		if dataset, err = isDataset(ctx, paths[0]); err != nil {
+		if dataset, err = isDataset(ctx, inContainers(opener), paths[0]); err != nil {
 			return err
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, paths[0], o, &columns)
+		pictures, err = f.batch(ctx, opener, paths[0], o, &columns)
 	} else {
-		pictures, err = f.files(ctx, s, paths, o)
+		pictures, err = f.files(ctx, s, inContainers(opener), paths, o)
 	}
 	if err != nil {
 		return err
@@ -147,10 +149,7 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 }
 
 // isDataset reports whether a path is one of samples, and not a raster.
-func isDataset(ctx context.Context, path string) (bool, error) {
-	disk := newOpener(true)
-	defer disk.Close()
-	files := inContainers(disk)
+func isDataset(ctx context.Context, files source.Opener, path string) (bool, error) {
 	if taco.Is(ctx, files, path) {
 		return true, nil
 	}
@@ -159,12 +158,9 @@ func isDataset(ctx context.Context, path string) (bool, error) {
 }
 
 // files makes a picture of each file.
-func (f *viewFlags) files(ctx context.Context, s streams, paths []string, o view.Options) ([]*image.NRGBA, error) {
+func (f *viewFlags) files(ctx context.Context, s streams, files source.Opener, paths []string, o view.Options) ([]*image.NRGBA, error) {
 	bar := newProgress(s.err, "reading", int64(len(paths)))
 	defer bar.done()
-	disk := newOpener(true)
-	defer disk.Close()
-	files := inContainers(disk)
 	var pictures []*image.NRGBA
 	for i, p := range paths {
 		img, err := f.file(ctx, files, p, o)
@@ -205,7 +201,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 
 // batch makes a picture of every row of one batch, field by field. It sets the columns to the rows
 // of the batch where there are several fields, unless they are given.
-func (f *viewFlags) batch(ctx context.Context, dataset string, o view.Options, columns *int) ([]*image.NRGBA, error) {
+func (f *viewFlags) batch(ctx context.Context, opener source.Opener, dataset string, o view.Options, columns *int) ([]*image.NRGBA, error) {
 	f.data.dtype, f.data.layout = "native", "n b y x"
 	spec, err := f.data.spec(dataset)
 	if err != nil {
@@ -214,8 +210,6 @@ func (f *viewFlags) batch(ctx context.Context, dataset string, o view.Options, c
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	opener := newOpener(true)
-	defer opener.Close()
 	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, Opener: opener})
 	if err != nil {
 		return nil, usage(err)
