@@ -429,6 +429,11 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		}
 	}
 	if mixed {
+		for i := range s.Sources {
+			if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
+				return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.named(i))
+			}
+		}
 		return validUntil(s.Until, s.Length, s.Temperature)
 	}
 	return s.Subset.validate()

@@ -471,7 +471,10 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"time and strata": func(s *Spec) {
 			s.Time, s.Strata = &Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
 		},
-		"layout without t":   func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"layout without t": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"weight and temperature": func(s *Spec) {
+			s.Source, s.Temperature, s.Sources = "", 2, []Source{{Source: "a"}, {Source: "a", Weight: 2}}
+		},
 		"length by shortest": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Length = 4 },
 		"both":               func(s *Spec) { s.Sources = []Source{{Source: "a"}} },
 		"rows of a mixture": func(s *Spec) {

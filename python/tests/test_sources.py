@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 from fractions import Fraction
 from pathlib import Path
@@ -390,6 +391,79 @@ def test_arguments():
     assert spec["source"] == "" and spec["temperature"] == 2
     assert spec["sources"][1]["sources"][0] == {"name": "c", "source": "y", "weight": 1.0}
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
+
+
+MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
+
+
+@pytest.mark.parametrize(
+    "args,match",
+    [
+        # What the spec's JSON would take for the default, or for another number.
+        ({"sampler": chaski.WholeChip(0)}, "size is 0"),
+        ({"sampler": chaski.RandomWindow(8, 0)}, "per_asset is 0"),
+        ({"sampler": chaski.RandomWindow(8, 2.5)}, "per_asset is 2.5"),
+        ({"sampler": chaski.RandomWindow((8.5, 8))}, "window is"),
+        ({"sampler": chaski.TileWindow(8, per_visit=0)}, "per_visit is 0"),
+        ({"sampler": chaski.TileWindow(8, visits=0)}, "visits is 0"),
+        ({"sampler": chaski.TileWindow(8, pool=0)}, "pool is 0"),
+        ({"sampler": chaski.TileWindow(8, tile=0)}, "tile is 0"),
+        ({"sampler": chaski.ResizedWindow(8, scale=(0, 0))}, "scale is 0"),
+        ({"sampler": chaski.ResizedWindow(8, scale=2)}, "scale is 2"),
+        ({"sampler": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),
+        ({"sampler": chaski.ResizedWindow(8, ratio=math.nan)}, "ratio is nan"),
+        ({"sampler": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
+        ({"sampler": chaski.Grid}, "none of those"),
+        ({"time": chaski.Time("k", "t", 0)}, "length of time is 0"),
+        ({"time": chaski.Time("k", "t", 3, stride=0)}, "stride of time is 0"),
+        ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),
+        ({"strata": chaski.Strata("c", until=0)}, "until is 0"),
+        ({"strata": chaski.Strata("c", until=10.0)}, "until is 10.0"),
+        ({"where": [("c", "<", math.nan)]}, "nan is no number"),
+        ({"split": chaski.Split.by_hash({"a": 1, "b": 0})}, "share 'b' is 0"),
+        ({"split": chaski.Split.by_hash(["a", "b"])}, "shares are"),
+        ({"split": chaski.Split.by_hash({"a": 1}, seed=-1)}, "seed is -1"),
+        ({"split": chaski.Split.by_date("c", {"a": "2024"})}, "range 'a'"),
+        ({"split": chaski.Split.by_cell(0, {"a": 1})}, "size of a cell is 0"),
+        ({"source": chaski.Mixture({})}, "sources by name"),
+        ({"source": chaski.Mixture(["x"])}, "sources by name"),
+        (
+            {"source": chaski.Mixture({"a": chaski.Source("x", weight=0)})},
+            "weight of source 'a' is 0",
+        ),
+        (
+            {"source": chaski.Mixture({"a": chaski.Mixture({"b": "x"}, weight=0)})},
+            "source 'a' is 0",
+        ),
+        ({"source": chaski.Mixture(MIXED, temperature=0)}, "temperature is 0"),
+        (
+            {"source": chaski.Mixture(MIXED, temperature=2)},
+            "'b' has a weight, and the mixture a temp",
+        ),
+        ({"source": chaski.Mixture(MIXED, until=0)}, "until is 0"),
+        ({"source": {"a": "x"}}, "a Mixture"),
+        ({"source": chaski.Source("x")}, "part of a Mixture"),
+        ({"source": [chaski.Source("x")]}, "neither a path nor paths"),
+    ],
+)
+def test_wrong_sampling(args, match):
+    args = {"source": "x", "batch_size": 1, "window": None, **args}
+    with pytest.raises(chaski.SpecError, match=match):
+        build_spec(args.pop("source"), **args)
+
+
+def test_what_json_cannot_hold(data):
+    with pytest.raises(chaski.SpecError, match="nan"):
+        chaski.load(data[0], fields=FIELDS, batch_size=1, bad_samples="skip", max_bad_rate=math.nan)
+
+
+def test_lists_of_containers_are_sources():
+    mixed = chaski.Mixture({"a": ["x.tacozip", "y.tacozip"], "b": "z"})
+    a, b = build_spec(mixed, batch_size=1)["sources"]
+    assert a == {"name": "a", "source": "x.tacozip", "parts": ["y.tacozip"], "weight": 1.0}
+    assert b == {"name": "b", "source": "z", "weight": 1.0}
+    with pytest.raises(chaski.NotFoundError, match=r'source "a".*/x.tacozip'):
+        chaski.load(mixed, batch_size=1)
 
 
 @pytest.mark.parametrize("blend", ["linear", "mean"])
