@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
@@ -92,6 +93,62 @@ func TestWhere(t *testing.T) {
 		_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1)
 		if err == nil {
 			t.Errorf("%+v was accepted", c)
+		}
+	}
+}
+
+// TestWhereOfTimes: a column of dates or instants is compared with dates and instants as a text, to the fraction
+// of a second, whatever it counts in.
+func TestWhereOfTimes(t *testing.T) {
+	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
+	tab := chips(3, 12)
+	tab.kinds = tab.kinds[:4]
+	at := map[string]func(r int64) time.Time{}
+	for name, unit := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond} {
+		step := 12 * time.Hour
+		if name == "day" {
+			step *= 2
+		}
+		at[name] = func(r int64) time.Time { return begin.Add(time.Duration(r) * step) }
+		tab.ints(name, func(r int64) int64 { return int64(at[name](r).Sub(time.Unix(0, 0)) / unit) })
+		c := tab.columns[name]
+		c.unit = unit
+		tab.columns[name] = c
+	}
+	texts := map[string]time.Time{
+		"1969-12-30": time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC), "1970-01-01T12:00": time.Date(1970, 1, 1, 12, 0, 0, 0, time.UTC),
+		"1969-12-31T12:00:00.0000001Z": time.Date(1969, 12, 31, 12, 0, 0, 100, time.UTC), "1970-01-01 01:00:00+01:00": time.Unix(0, 0),
+		"1970": time.Unix(0, 0), "1970-01": time.Unix(0, 0), "0001-01-01": {}, "9999-12-31": time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+		"1969-12-29T23:59:59.999999999": time.Date(1969, 12, 29, 23, 59, 59, 999999999, time.UTC),
+	}
+	for column, when := range at {
+		for text, bound := range texts {
+			for op, want := range map[string]func(c int) bool{
+				"<": func(c int) bool { return c < 0 }, "<=": func(c int) bool { return c <= 0 }, "==": func(c int) bool { return c == 0 },
+				"!=": func(c int) bool { return c != 0 }, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 },
+			} {
+				var rows []int64
+				for r := range tab.rows {
+					if want(when(r).Compare(bound)) {
+						rows = append(rows, r)
+					}
+				}
+				value, _ := json.Marshal(text)
+				if got := selected(t, Subset{Where: []Condition{{Column: column, Op: op, Value: value}}}, tab); !slices.Equal(got, rows) {
+					t.Errorf("%s %s %s: rows %v, want %v", column, op, text, got, rows)
+				}
+			}
+		}
+		split := &Split{By: "date", Column: column, Ranges: []Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)}, {Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
+		a, b := selected(t, Subset{Split: split, Use: "a"}, tab), selected(t, Subset{Split: split, Use: "b"}, tab)
+		if !slices.Equal(append(slices.Clone(a), b...), selected(t, Subset{}, tab)) || len(b) == 0 || when(b[0]).Before(time.Unix(0, 0)) || !when(a[len(a)-1]).Before(time.Unix(0, 0)) {
+			t.Errorf("%s: split into %v and %v", column, a, b)
+		}
+	}
+	for _, text := range []string{`"2"`, `"yesterday"`, `"2024-13-01"`} {
+		c := Condition{Column: "ns", Op: "<", Value: json.RawMessage(text)}
+		if _, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1); err == nil {
+			t.Errorf("%s was accepted", text)
 		}
 	}
 }

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+from datetime import date, datetime, timezone
 from fractions import Fraction
 from pathlib import Path
 
@@ -391,6 +392,26 @@ def test_arguments():
     assert spec["source"] == "" and spec["temperature"] == 2
     assert spec["sources"][1]["sources"][0] == {"name": "c", "source": "y", "weight": 1.0}
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
+
+
+@pytest.mark.parametrize(
+    "value,want",
+    [
+        (True, 1),
+        (np.bool_(False), 0),
+        (np.int16(3), 3),
+        (np.float32(0.5), 0.5),
+        (date(2024, 3, 1), "2024-03-01"),
+        (datetime(2024, 3, 1, 12, tzinfo=timezone.utc), "2024-03-01T12:00:00+00:00"),
+        (np.datetime64("2024-03-01"), "2024-03-01"),
+        (np.datetime64("2024-03-01T00:00:00.000000001"), "2024-03-01T00:00:00.000000001"),
+    ],
+)
+def test_values_of_conditions(value, want):
+    (got,) = build_spec("x", batch_size=1, where=[("c", "==", value)])["where"]
+    assert got["value"] == want and type(got["value"]) is type(want)
+    (listed,) = build_spec("x", batch_size=1, where=[("c", "in", {value})])["where"]
+    assert listed["value"] == [want]
 
 
 MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}

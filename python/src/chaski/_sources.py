@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+import numpy as np
+
 from chaski.errors import SpecError
 
 if TYPE_CHECKING:
@@ -332,7 +334,7 @@ class Split:
         """Splits by time.
 
         Args:
-            column: numbers, or texts in the order of time, such as ISO 8601 dates.
+            column: dates, instants, numbers, or texts in the order of time, such as ISO 8601 dates.
             ranges: (from, to) of the parts by name; `to` is not in the part, None is no bound.
         """
         return Split("date", ranges, column=column)
@@ -373,12 +375,16 @@ def _plain(v: Any) -> Any:
     """Returns a number, text or date as JSON has it."""
     if isinstance(v, float) and not math.isfinite(v):
         raise SpecError(f"{v!r} is no number to compare with")
+    if isinstance(v, bool):
+        return int(v)  # as the columns of tables have them
     if v is None or isinstance(v, (int, float, str)):
         return v
     if hasattr(v, "isoformat"):
         return v.isoformat()
+    if isinstance(v, np.datetime64):
+        return str(v)
     if hasattr(v, "item"):
-        return v.item()
+        return _plain(v.item())
     raise SpecError(f"{v!r} is neither a number nor a text")
 
 
