@@ -558,6 +558,26 @@ func TestSpecsThatCannotBe(t *testing.T) {
 	}
 }
 
+// TestSizesOfRowsThatCount: only rows that count are looked at for their sizes, however they are grouped.
+func TestSizesOfRowsThatCount(t *testing.T) {
+	tabs := sampledTables()
+	for name, change := range map[string]func(*Spec){
+		"rows":   func(*Spec) {},
+		"series": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2} },
+		"strata": func(s *Spec) { s.Strata = &Strata{Column: "class"} },
+	} {
+		s := Spec{Source: "a", Fields: slices.Clone(sampledFields[:1]), BatchSize: 2, Sampler: Sampler{Kind: GridWindow, Height: 8, Width: 6}}
+		s.Where = []Condition{{Column: "cloud", Op: "in", Value: json.RawMessage("[0, 2, 3, 4, 5, 7, 8, 9]")}} // not rows 3 and 8, which are broken
+		change(&s)
+		e, err := tryMixed(s, tabs, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = e.Close()
+	}
+}
+
 // TestFilledSpecsGoRound: the spec that an engine fills in, parsed again, is the same run.
 func TestFilledSpecsGoRound(t *testing.T) {
 	tabs := sampledTables()
