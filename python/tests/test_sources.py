@@ -513,6 +513,35 @@ def test_paste(data, tmp_path, blend, pad):
         chaski.paste(parts[1:], scene, out, grid=grid)
     with pytest.raises(chaski.SpecError, match="twice"):
         chaski.paste(parts + parts[:1], scene, out, grid=grid)
+    for wrong, match in (
+        ([i for _, i in parts], "neither an array nor pairs"),
+        ([(s, 1j * i) for s, i in parts], "complex64, not real"),
+        ([(s * 1.0, i) for s, i in parts], "not the numbers of windows"),
+    ):
+        with pytest.raises(chaski.SpecError, match=match):
+            chaski.paste(wrong, scene, out, grid=grid)
+    for other in (None, chaski.RandomWindow(40)):
+        with pytest.raises(chaski.SpecError, match="not the Grid"):
+            chaski.paste(parts, scene, out, grid=other)
+
+
+def test_paste_of_tensors(data, tmp_path):
+    """What a model of torch gives needs no conversion, whatever it was computed in."""
+    torch = pytest.importorskip("torch")
+    scene, want, out = (tmp_path / name for name in ("scene.tif", "want.tif", "out.tif"))
+    options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
+    with rasterio.open(scene, "w", **options) as f:
+        f.write(np.zeros((1, 40, 48), np.uint8))
+    r = np.random.default_rng(2).integers(0, 255, (4, 2, 32, 32)).astype(np.float32)
+    grid = chaski.Grid(32)
+    chaski.paste(r, scene, want, grid=grid)
+    x = torch.from_numpy(r)
+    for values in (x.clone().requires_grad_(), x.bfloat16(), x.half(), x.double(), x.byte()):
+        pairs = [(torch.arange(4), values)]
+        for predictions in (values, pairs):
+            chaski.paste(predictions, scene, out, grid=grid)
+            with rasterio.open(out) as f, rasterio.open(want) as g:
+                assert np.array_equal(f.read(), g.read())
 
 
 def test_catalog(data, binary, tmp_path):
