@@ -442,7 +442,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	}
 	to.Kind = shuffle.WeightedWindow
 	var err error
-	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table.Len()); err != nil {
+	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table); err != nil {
 		return err
 	}
 	d.chosen = true

@@ -263,6 +263,61 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	}
 }
 
+// renamed is a fakeTable whose rows have other ids.
+type renamed struct {
+	*fakeTable
+	ids []string
+}
+
+func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) error {
+	for row, id := range t.ids {
+		if err := visit(int64(row), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestWeightsAreOfTheirSamples: weights go by the number of a row, so rows in another order, or other ones, are
+// refused; data that moved are the same.
+func TestWeightsAreOfTheirSamples(t *testing.T) {
+	tab := chips(9, 4)
+	tab.kinds = tab.kinds[:4]
+	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.withDefaults()
+	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
+	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+	if err := p.run(ctx, WeightOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	tab.objects["weights"] = b.Bytes()
+	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"}, {"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
+		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
+			t.Errorf("%q: %v", ids, err)
+		}
+	}
+	for _, ids := range [][]string{
+		{"a/b/2.tif", "a/b/1.tif", "a/bc/3.tif", "a/4.tif"}, {"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/5.tif"}, {"", "", "", ""},
+		{"a/b/1.tif", "a/b/2.tif", "a/b/c3.tif", "a/4.tif"}, {"/", "//", "/", "x"},
+	} {
+		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%q: %v, want a fault of kind unsupported", ids, err)
+		}
+	}
+	p.head.Samples = "" // as files were before
+	b.Reset()
+	if err := p.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	tab.objects["weights"] = b.Bytes()
+	if _, err := openWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
+		t.Errorf("a file that names no samples: %v", err)
+	}
+}
+
 func FuzzWeights(f *testing.F) {
 	p := &weighing{head: WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}, rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
 	var b bytes.Buffer
