@@ -260,6 +260,21 @@ func (c *container) Scan(ctx context.Context, column string, visit func(row int6
 	return m.kind, nil
 }
 
+// TimeUnit implements timed.
+func (c *container) TimeUnit(ctx context.Context, column string) time.Duration {
+	m, err := c.valueMember(ctx, column)
+	if err != nil || m.value == nil {
+		return 0
+	}
+	switch m.value.Kind() {
+	case tables.Date:
+		return 24 * time.Hour
+	case tables.Timestamp:
+		return time.Microsecond
+	}
+	return 0
+}
+
 // ScanIDs implements columns.
 func (c *container) ScanIDs(ctx context.Context, visit func(row int64, id string) error) error {
 	ids, err := c.ids(ctx)

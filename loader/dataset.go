@@ -419,7 +419,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		if s.StrideY%d.alignY != 0 || s.StrideX%d.alignX != 0 {
 			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d", s.StrideY, s.StrideX, d.alignY, d.alignX)
 		}
-		return d.measure(ctx, e, one)
+		return d.measure(ctx, e)
 	case TileWindow:
 		to.Kind = shuffle.VisitWindow
 		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit, Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
@@ -434,7 +434,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		if s.PerAsset > 0 {
 			return nil
 		}
-		return d.measure(ctx, e, one)
+		return d.measure(ctx, e)
 	case ResizedWindow:
 		to.Kind = shuffle.ResizedWindow
 		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
@@ -442,7 +442,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	}
 	to.Kind = shuffle.WeightedWindow
 	var err error
-	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table.Len()); err != nil {
+	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table); err != nil {
 		return err
 	}
 	d.chosen = true
@@ -477,7 +477,7 @@ type sized interface {
 
 // measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
 // the files' headers.
-func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
+func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].column
 	if t, ok := d.table.(sized); ok {
 		var err error
@@ -486,7 +486,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) 
 		}
 	}
 	if d.sizes == nil {
-		if err := d.measureFiles(ctx, e, one, column); err != nil {
+		if err := d.measureFiles(ctx, e, column); err != nil {
 			return err
 		}
 	}
@@ -497,16 +497,16 @@ func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) 
 // maxMeasured bounds the files whose headers are read to learn their sizes.
 const maxMeasured = 10_000_000
 
-func (d *dataset) measureFiles(ctx context.Context, e *Engine, one *shuffle.Dataset, column int) error {
+func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
 	n := d.table.Len()
 	if n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
 	d.sizes = make([]catalog.Size, n)
-	rows := one.Rows
+	rows := d.rows
 	each := func(i int64) int64 { return i }
-	if one.Rows != nil {
+	if rows != nil {
 		n, each = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
 	}
 	g, ctx := errgroup.WithContext(ctx)

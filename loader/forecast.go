@@ -192,7 +192,7 @@ func (p *prophet) blocks() []stretch {
 	e, steps := p.engine, p.out.Steps
 	g := int64(e.spec.BatchSize)
 	out := []stretch{{0, steps}}
-	if p.options.Samples >= 0 && (p.options.Samples+g-1)/g < steps {
+	if p.options.Samples >= 0 && (p.options.Samples-1)/g+1 < steps {
 		n := max(p.options.Samples/g, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range e.sets {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -200,6 +201,9 @@ func TestForecastOfSomeSteps(t *testing.T) {
 		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if more, err := e.Forecast(t.Context(), ForecastOptions{Samples: math.MaxInt64}); err != nil || more.Total != all.Total || more.Examined != all.Examined {
+			t.Errorf("%s: %+v of more samples than there are, %+v of all; %v", name, more.Total, all.Total, err)
 		}
 		last := int64(0)
 		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 2, Progress: func(done, total int64) {

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
@@ -23,6 +24,7 @@ import (
 type fakeColumn struct {
 	kind   catalog.Kind
 	values []catalog.Value
+	unit   time.Duration
 }
 
 func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catalog.Value) error) (catalog.Kind, error) {
@@ -36,6 +38,10 @@ func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catal
 		}
 	}
 	return c.kind, nil
+}
+
+func (t *fakeTable) TimeUnit(_ context.Context, name string) time.Duration {
+	return t.columns[name].unit
 }
 
 func (t *fakeTable) ScanIDs(ctx context.Context, visit func(int64, string) error) error {

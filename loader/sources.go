@@ -75,7 +75,8 @@ type Condition struct {
 	Column string `json:"column,omitempty"`
 	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
 	Op string `json:"op,omitempty"`
-	// Value is a number or a text, as the column has; with "in" a list of them.
+	// Value is a number or a text, as the column has; with "in" a list of them. Of a column of dates or
+	// instants it may be a text in ISO 8601: a day is its first moment, in UTC.
 	Value json.RawMessage `json:"value,omitempty"`
 
 	// SQL is what stands behind WHERE, on the columns of level 0: see package taco/query.
@@ -136,8 +137,8 @@ type Share struct {
 	Parts  int64   `json:"parts,omitempty"`
 }
 
-// Range is the rows of From <= value < To of a column: numbers, or texts in the order of their bytes, as
-// ISO 8601 dates are. Nothing stands for no bound.
+// Range is the rows of From <= value < To of a column: numbers, dates and instants (see Condition), or texts in
+// the order of their bytes, as ISO 8601 dates are. Nothing stands for no bound.
 type Range struct {
 	Name string          `json:"name"`
 	From json.RawMessage `json:"from,omitempty"`
@@ -429,6 +430,11 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		}
 	}
 	if mixed {
+		for i := range s.Sources {
+			if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
+				return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.named(i))
+			}
+		}
 		return validUntil(s.Until, s.Length, s.Temperature)
 	}
 	return s.Subset.validate()

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
@@ -92,6 +93,62 @@ func TestWhere(t *testing.T) {
 		_, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1)
 		if err == nil {
 			t.Errorf("%+v was accepted", c)
+		}
+	}
+}
+
+// TestWhereOfTimes: a column of dates or instants is compared with dates and instants as a text, to the fraction
+// of a second, whatever it counts in.
+func TestWhereOfTimes(t *testing.T) {
+	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
+	tab := chips(3, 12)
+	tab.kinds = tab.kinds[:4]
+	at := map[string]func(r int64) time.Time{}
+	for name, unit := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond} {
+		step := 12 * time.Hour
+		if name == "day" {
+			step *= 2
+		}
+		at[name] = func(r int64) time.Time { return begin.Add(time.Duration(r) * step) }
+		tab.ints(name, func(r int64) int64 { return int64(at[name](r).Sub(time.Unix(0, 0)) / unit) })
+		c := tab.columns[name]
+		c.unit = unit
+		tab.columns[name] = c
+	}
+	texts := map[string]time.Time{
+		"1969-12-30": time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC), "1970-01-01T12:00": time.Date(1970, 1, 1, 12, 0, 0, 0, time.UTC),
+		"1969-12-31T12:00:00.0000001Z": time.Date(1969, 12, 31, 12, 0, 0, 100, time.UTC), "1970-01-01 01:00:00+01:00": time.Unix(0, 0),
+		"1970": time.Unix(0, 0), "1970-01": time.Unix(0, 0), "0001-01-01": {}, "9999-12-31": time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+		"1969-12-29T23:59:59.999999999": time.Date(1969, 12, 29, 23, 59, 59, 999999999, time.UTC),
+	}
+	for column, when := range at {
+		for text, bound := range texts {
+			for op, want := range map[string]func(c int) bool{
+				"<": func(c int) bool { return c < 0 }, "<=": func(c int) bool { return c <= 0 }, "==": func(c int) bool { return c == 0 },
+				"!=": func(c int) bool { return c != 0 }, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 },
+			} {
+				var rows []int64
+				for r := range tab.rows {
+					if want(when(r).Compare(bound)) {
+						rows = append(rows, r)
+					}
+				}
+				value, _ := json.Marshal(text)
+				if got := selected(t, Subset{Where: []Condition{{Column: column, Op: op, Value: value}}}, tab); !slices.Equal(got, rows) {
+					t.Errorf("%s %s %s: rows %v, want %v", column, op, text, got, rows)
+				}
+			}
+		}
+		split := &Split{By: "date", Column: column, Ranges: []Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)}, {Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
+		a, b := selected(t, Subset{Split: split, Use: "a"}, tab), selected(t, Subset{Split: split, Use: "b"}, tab)
+		if !slices.Equal(append(slices.Clone(a), b...), selected(t, Subset{}, tab)) || len(b) == 0 || when(b[0]).Before(time.Unix(0, 0)) || !when(a[len(a)-1]).Before(time.Unix(0, 0)) {
+			t.Errorf("%s: split into %v and %v", column, a, b)
+		}
+	}
+	for _, text := range []string{`"2"`, `"yesterday"`, `"2024-13-01"`} {
+		c := Condition{Column: "ns", Op: "<", Value: json.RawMessage(text)}
+		if _, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1); err == nil {
+			t.Errorf("%s was accepted", text)
 		}
 	}
 }
@@ -203,6 +260,61 @@ func TestWeightsAgainstCounting(t *testing.T) {
 				t.Error("the hash does not cover the weights")
 			}
 		}
+	}
+}
+
+// renamed is a fakeTable whose rows have other ids.
+type renamed struct {
+	*fakeTable
+	ids []string
+}
+
+func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) error {
+	for row, id := range t.ids {
+		if err := visit(int64(row), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestWeightsAreOfTheirSamples: weights go by the number of a row, so rows in another order, or other ones, are
+// refused; data that moved are the same.
+func TestWeightsAreOfTheirSamples(t *testing.T) {
+	tab := chips(9, 4)
+	tab.kinds = tab.kinds[:4]
+	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.withDefaults()
+	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
+	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+	if err := p.run(ctx, WeightOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	tab.objects["weights"] = b.Bytes()
+	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"}, {"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
+		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
+			t.Errorf("%q: %v", ids, err)
+		}
+	}
+	for _, ids := range [][]string{
+		{"a/b/2.tif", "a/b/1.tif", "a/bc/3.tif", "a/4.tif"}, {"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/5.tif"}, {"", "", "", ""},
+		{"a/b/1.tif", "a/b/2.tif", "a/b/c3.tif", "a/4.tif"}, {"/", "//", "/", "x"},
+	} {
+		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%q: %v, want a fault of kind unsupported", ids, err)
+		}
+	}
+	p.head.Samples = "" // as files were before
+	b.Reset()
+	if err := p.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	tab.objects["weights"] = b.Bytes()
+	if _, err := openWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
+		t.Errorf("a file that names no samples: %v", err)
 	}
 }
 
@@ -471,7 +583,10 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"time and strata": func(s *Spec) {
 			s.Time, s.Strata = &Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
 		},
-		"layout without t":   func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"layout without t": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"weight and temperature": func(s *Spec) {
+			s.Source, s.Temperature, s.Sources = "", 2, []Source{{Source: "a"}, {Source: "a", Weight: 2}}
+		},
 		"length by shortest": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Length = 4 },
 		"both":               func(s *Spec) { s.Sources = []Source{{Source: "a"}} },
 		"rows of a mixture": func(s *Spec) {
@@ -495,6 +610,26 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 			_ = e.Close()
 		}
+	}
+}
+
+// TestSizesOfRowsThatCount: only rows that count are looked at for their sizes, however they are grouped.
+func TestSizesOfRowsThatCount(t *testing.T) {
+	tabs := sampledTables()
+	for name, change := range map[string]func(*Spec){
+		"rows":   func(*Spec) {},
+		"series": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2} },
+		"strata": func(s *Spec) { s.Strata = &Strata{Column: "class"} },
+	} {
+		s := Spec{Source: "a", Fields: slices.Clone(sampledFields[:1]), BatchSize: 2, Sampler: Sampler{Kind: GridWindow, Height: 8, Width: 6}}
+		s.Where = []Condition{{Column: "cloud", Op: "in", Value: json.RawMessage("[0, 2, 3, 4, 5, 7, 8, 9]")}} // not rows 3 and 8, which are broken
+		change(&s)
+		e, err := tryMixed(s, tabs, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = e.Close()
 	}
 }
 

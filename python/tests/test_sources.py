@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
+from datetime import date, datetime, timezone
 from fractions import Fraction
 from pathlib import Path
 
@@ -392,6 +394,99 @@ def test_arguments():
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
 
 
+@pytest.mark.parametrize(
+    "value,want",
+    [
+        (True, 1),
+        (np.bool_(False), 0),
+        (np.int16(3), 3),
+        (np.float32(0.5), 0.5),
+        (date(2024, 3, 1), "2024-03-01"),
+        (datetime(2024, 3, 1, 12, tzinfo=timezone.utc), "2024-03-01T12:00:00+00:00"),
+        (np.datetime64("2024-03-01"), "2024-03-01"),
+        (np.datetime64("2024-03-01T00:00:00.000000001"), "2024-03-01T00:00:00.000000001"),
+    ],
+)
+def test_values_of_conditions(value, want):
+    (got,) = build_spec("x", batch_size=1, where=[("c", "==", value)])["where"]
+    assert got["value"] == want and type(got["value"]) is type(want)
+    (listed,) = build_spec("x", batch_size=1, where=[("c", "in", {value})])["where"]
+    assert listed["value"] == [want]
+
+
+MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
+
+
+@pytest.mark.parametrize(
+    "args,match",
+    [
+        # What the spec's JSON would take for the default, or for another number.
+        ({"sampler": chaski.WholeChip(0)}, "size is 0"),
+        ({"sampler": chaski.RandomWindow(8, 0)}, "per_asset is 0"),
+        ({"sampler": chaski.RandomWindow(8, 2.5)}, "per_asset is 2.5"),
+        ({"sampler": chaski.RandomWindow((8.5, 8))}, "window is"),
+        ({"sampler": chaski.TileWindow(8, per_visit=0)}, "per_visit is 0"),
+        ({"sampler": chaski.TileWindow(8, visits=0)}, "visits is 0"),
+        ({"sampler": chaski.TileWindow(8, pool=0)}, "pool is 0"),
+        ({"sampler": chaski.TileWindow(8, tile=0)}, "tile is 0"),
+        ({"sampler": chaski.ResizedWindow(8, scale=(0, 0))}, "scale is 0"),
+        ({"sampler": chaski.ResizedWindow(8, scale=2)}, "scale is 2"),
+        ({"sampler": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),
+        ({"sampler": chaski.ResizedWindow(8, ratio=math.nan)}, "ratio is nan"),
+        ({"sampler": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
+        ({"sampler": chaski.Grid}, "none of those"),
+        ({"time": chaski.Time("k", "t", 0)}, "length of time is 0"),
+        ({"time": chaski.Time("k", "t", 3, stride=0)}, "stride of time is 0"),
+        ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),
+        ({"strata": chaski.Strata("c", until=0)}, "until is 0"),
+        ({"strata": chaski.Strata("c", until=10.0)}, "until is 10.0"),
+        ({"where": [("c", "<", math.nan)]}, "nan is no number"),
+        ({"split": chaski.Split.by_hash({"a": 1, "b": 0})}, "share 'b' is 0"),
+        ({"split": chaski.Split.by_hash(["a", "b"])}, "shares are"),
+        ({"split": chaski.Split.by_hash({"a": 1}, seed=-1)}, "seed is -1"),
+        ({"split": chaski.Split.by_date("c", {"a": "2024"})}, "range 'a'"),
+        ({"split": chaski.Split.by_cell(0, {"a": 1})}, "size of a cell is 0"),
+        ({"source": chaski.Mixture({})}, "sources by name"),
+        ({"source": chaski.Mixture(["x"])}, "sources by name"),
+        (
+            {"source": chaski.Mixture({"a": chaski.Source("x", weight=0)})},
+            "weight of source 'a' is 0",
+        ),
+        (
+            {"source": chaski.Mixture({"a": chaski.Mixture({"b": "x"}, weight=0)})},
+            "source 'a' is 0",
+        ),
+        ({"source": chaski.Mixture(MIXED, temperature=0)}, "temperature is 0"),
+        (
+            {"source": chaski.Mixture(MIXED, temperature=2)},
+            "'b' has a weight, and the mixture a temp",
+        ),
+        ({"source": chaski.Mixture(MIXED, until=0)}, "until is 0"),
+        ({"source": {"a": "x"}}, "a Mixture"),
+        ({"source": chaski.Source("x")}, "part of a Mixture"),
+        ({"source": [chaski.Source("x")]}, "neither a path nor paths"),
+    ],
+)
+def test_wrong_sampling(args, match):
+    args = {"source": "x", "batch_size": 1, "window": None, **args}
+    with pytest.raises(chaski.SpecError, match=match):
+        build_spec(args.pop("source"), **args)
+
+
+def test_what_json_cannot_hold(data):
+    with pytest.raises(chaski.SpecError, match="nan"):
+        chaski.load(data[0], fields=FIELDS, batch_size=1, bad_samples="skip", max_bad_rate=math.nan)
+
+
+def test_lists_of_containers_are_sources():
+    mixed = chaski.Mixture({"a": ["x.tacozip", "y.tacozip"], "b": "z"})
+    a, b = build_spec(mixed, batch_size=1)["sources"]
+    assert a == {"name": "a", "source": "x.tacozip", "parts": ["y.tacozip"], "weight": 1.0}
+    assert b == {"name": "b", "source": "z", "weight": 1.0}
+    with pytest.raises(chaski.NotFoundError, match=r'source "a".*/x.tacozip'):
+        chaski.load(mixed, batch_size=1)
+
+
 @pytest.mark.parametrize("blend", ["linear", "mean"])
 @pytest.mark.parametrize("pad", [False, True])
 def test_paste(data, tmp_path, blend, pad):
@@ -418,6 +513,35 @@ def test_paste(data, tmp_path, blend, pad):
         chaski.paste(parts[1:], scene, out, grid=grid)
     with pytest.raises(chaski.SpecError, match="twice"):
         chaski.paste(parts + parts[:1], scene, out, grid=grid)
+    for wrong, match in (
+        ([i for _, i in parts], "neither an array nor pairs"),
+        ([(s, 1j * i) for s, i in parts], "complex64, not real"),
+        ([(s * 1.0, i) for s, i in parts], "not the numbers of windows"),
+    ):
+        with pytest.raises(chaski.SpecError, match=match):
+            chaski.paste(wrong, scene, out, grid=grid)
+    for other in (None, chaski.RandomWindow(40)):
+        with pytest.raises(chaski.SpecError, match="not the Grid"):
+            chaski.paste(parts, scene, out, grid=other)
+
+
+def test_paste_of_tensors(data, tmp_path):
+    """What a model of torch gives needs no conversion, whatever it was computed in."""
+    torch = pytest.importorskip("torch")
+    scene, want, out = (tmp_path / name for name in ("scene.tif", "want.tif", "out.tif"))
+    options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
+    with rasterio.open(scene, "w", **options) as f:
+        f.write(np.zeros((1, 40, 48), np.uint8))
+    r = np.random.default_rng(2).integers(0, 255, (4, 2, 32, 32)).astype(np.float32)
+    grid = chaski.Grid(32)
+    chaski.paste(r, scene, want, grid=grid)
+    x = torch.from_numpy(r)
+    for values in (x.clone().requires_grad_(), x.bfloat16(), x.half(), x.double(), x.byte()):
+        pairs = [(torch.arange(4), values)]
+        for predictions in (values, pairs):
+            chaski.paste(predictions, scene, out, grid=grid)
+            with rasterio.open(out) as f, rasterio.open(want) as g:
+                assert np.array_equal(f.read(), g.read())
 
 
 def test_catalog(data, binary, tmp_path):

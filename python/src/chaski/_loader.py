@@ -34,6 +34,7 @@ from chaski._sources import (
     Time,
     WeightedWindow,
     Where,
+    check_source,
 )
 from chaski._spec import (
     BadSamples,
@@ -882,9 +883,10 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
 
 def _absolute(source: SourceLike) -> SourceLike:
     """Returns a source with absolute paths: the engine has a folder of its own."""
+    check_source(source)
     if not isinstance(source, Mixture):
         return _absolute_paths(source)
-    sources: dict[str, Source | Mixture | str | os.PathLike[str]] = {}
+    sources: dict[str, Source | SourceLike] = {}
     for name, s in source.sources.items():
         if isinstance(s, Source):
             sources[name] = replace(
@@ -899,11 +901,12 @@ def _absolute(source: SourceLike) -> SourceLike:
             assert isinstance(nested, Mixture)
             sources[name] = nested
         else:
-            sources[name] = os.path.abspath(s) if _is_local(s) else s
+            sources[name] = _absolute_paths(s)
     return replace(source, sources=sources)
 
 
 def _absolute_paths(source: Path | Sequence[Path]) -> Path | Sequence[Path]:
+    check_source(source)
     if isinstance(source, (str, os.PathLike)):
         return os.path.abspath(source) if _is_local(source) else source
     return [os.path.abspath(p) if _is_local(p) else p for p in source]

@@ -227,7 +227,11 @@ class Connection:
         Raises:
             Error: of the kind that fits.
         """
-        request = pb.DescribeRequest(spec=json.dumps(spec, allow_nan=False).encode())
+        try:
+            text = json.dumps(spec, allow_nan=False)
+        except (TypeError, ValueError) as e:  # NaN, an infinity, or what JSON does not know
+            raise SpecError(f"spec: {e}") from None
+        request = pb.DescribeRequest(spec=text.encode())
         try:
             r = self._describe(request, timeout=timeout)
         except grpc.RpcError as e:

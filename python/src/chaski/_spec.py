@@ -23,8 +23,10 @@ from chaski._sources import (
     Time,
     Where,
     WholeChip,
+    check_source,
     pair,
     place_json,
+    positive,
     subset_json,
     until_json,
 )
@@ -169,6 +171,7 @@ def build_spec(
     Raises:
         SpecError: an argument is wrong; the engine checks what this does not.
     """
+    check_source(source)
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise SpecError(f"batch_size is {batch_size!r}, not a positive int")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
@@ -237,7 +240,7 @@ def _sampler(
     if sampler is not None:
         if window is not None or per_asset != 1:
             raise SpecError("give a sampler, or window and windows_per_asset, not both")
-        if not hasattr(sampler, "to_json"):
+        if isinstance(sampler, type) or not hasattr(sampler, "to_json"):
             raise SpecError(f"sampler is {sampler!r}, none of those of chaski")
         return sampler.to_json()
     if window is None:
@@ -252,35 +255,40 @@ def _sampler(
 def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
     """Reports whether the sources of a mixture are sequences."""
     if isinstance(source, Mixture):
+        check_source(source)
         return any(_in_time(s) for s in source.sources.values())
     return isinstance(source, Source) and source.time is not None
 
 
 def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns a mixture's members."""
-    if not m.sources:
-        raise SpecError("a Mixture of no sources")
+    check_source(m)
     out: dict[str, Any] = {
         "sources": [_source(name, s, stats) for name, s in m.sources.items()],
         **until_json(m.until),
     }
     if m.temperature is not None:
-        out["temperature"] = float(m.temperature)
+        out["temperature"] = positive("temperature", m.temperature)
+        for name, s in m.sources.items():
+            if isinstance(s, (Source, Mixture)) and s.weight != 1:
+                raise SpecError(
+                    f"source {name!r} has a weight, and the mixture a temperature, which weights "
+                    "sources by their sizes"
+                )
     return out
 
 
-def _source(
-    name: str, s: Source | Mixture | str | os.PathLike[str], stats: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
     if isinstance(s, Mixture):
-        return {"name": name, "weight": float(s.weight), **_mixture(s, stats)}
+        weight = positive(f"weight of source {name!r}", s.weight)
+        return {"name": name, "weight": weight, **_mixture(s, stats)}
     if not isinstance(s, Source):
         s = Source(s)
     out: dict[str, Any] = {
         "name": name,
         **place_json(s.source, s.base_path),
-        "weight": float(s.weight),
+        "weight": positive(f"weight of source {name!r}", s.weight),
         **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime),
     }
     if s.dims is not None:
