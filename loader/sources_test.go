@@ -521,12 +521,13 @@ func TestFilledSpecsGoRound(t *testing.T) {
 func TestGroups(t *testing.T) {
 	tabs := sampledTables()
 	e := openMixed(t, fixedSpecs()["tiles"], tabs, 1)
-	spec, pools := e.Spec(), map[int64]shuffle.Pool{}
+	groups, _ := e.Plan().Groups()
+	pools := map[int64]shuffle.Pool{}
 	for epoch := range uint64(3) {
 		for step := range e.Steps() {
 			tk := shuffle.StepTicket(epoch, step, 5, 0, 1)
 			pool, ok := e.Plan().PoolOf(epoch, tk.First)
-			g := spec.Group(tk)
+			g := groups.Of(tk)
 			if !ok || g < 0 || g != int64(pool.Key()>>1) {
 				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
 			}
@@ -539,11 +540,8 @@ func TestGroups(t *testing.T) {
 	if len(pools) < 6 {
 		t.Errorf("%d pools in three epochs", len(pools))
 	}
-	for _, name := range []string{"mixed", "resized"} {
-		s := openMixed(t, fixedSpecs()[name], tabs, 1).Spec()
-		if g := s.Group(shuffle.StepTicket(0, 0, 5, 0, 1)); g != -1 {
-			t.Errorf("%s: group %d", name, g)
-		}
+	if g, ok := openMixed(t, fixedSpecs()["resized"], tabs, 1).Plan().Groups(); ok {
+		t.Errorf("resized: groups %+v", g)
 	}
 }
 

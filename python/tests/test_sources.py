@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -139,6 +140,7 @@ def test_tiles(data, how):
         assert loader.spec["sampler"]["tile_height"] == TILE
         groups = [j.group for j in loader._jobs(0, 0)]
         assert len(set(groups)) == len({16 * s // 20 for s in range(18)}) and min(groups) >= 0
+        assert loader._groups == plan.groups()
         check(loader, plan, images, masks, epochs=2)
 
 
@@ -363,7 +365,13 @@ def test_resume_of_everything(data):
         "sampler": chaski.TileWindow(32, per_visit=4, pool=3, visits=2),
         "augment": "d4",
     }
+    v = sampling.Visits(32, 32, TILE, TILE, per_visit=4, pool=3, runs=Runs([1]))
+    clear = [i for i in range(N) if i * 7 % 10 < 6]
+    parts = [
+        Dataset(len(rows), replace(v, runs=Runs([2] * len(rows)))) for rows in (clear, range(N))
+    ]
     with chaski.load(mix, **options) as loader:
+        assert loader._groups == Plan(0, sampling.Mixture(parts, [5000, 5000])).groups()
         states, want = [], []
         for b in loader:
             states.append(json.loads(json.dumps(loader.state_dict())))
