@@ -46,6 +46,16 @@ type Bad struct {
 	Row      int
 	Position int64
 	Err      error
+	Source   string     // of a mixture, the name of the sample's source
+	Sample   *SampleRef // the bad one; nil where an older server does not say
+	Instead  *SampleRef // what stands in its place; nil where nothing does
+}
+
+// SampleRef says which sample one is.
+type SampleRef struct {
+	Index int64  `json:"sample"` // in its dataset
+	Row   int64  `json:"row"`    // of the table; of a sequence its first
+	ID    string `json:"id"`     // see Table.ID; empty where it cannot be read
 }
 
 // Batch is the rows of one ticket. It is the caller's until Release.

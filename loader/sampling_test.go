@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -203,11 +204,15 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			if good == bad {
 				t.Fatalf("row %d: bad %v, of a sample that is good: %v", k, bad, good)
 			}
+			first := draw
 			for a := 1; !good && e.spec.BadSamples == BadReplace && a <= shuffle.MaxAttempts; a++ {
 				s := e.Plan().Substitute(e.Plan().At(tk.Epoch, pos), a)
 				if good = rowsGood(e, tab, &s); good {
 					draw = s
 				}
+			}
+			if bad {
+				checkBad(t, e, tab, b, k, &first, &draw)
 			}
 			valid := good || e.spec.BadSamples == BadFill
 			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
@@ -237,6 +242,26 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 				t.Fatalf("row %d step %d: values %d %v of row %d, there: %v", k, i, label, measure, rows[i], there)
 			}
 		}
+	}
+}
+
+// checkBad holds what a batch says of a bad row to the sample that was drawn and the one in its place.
+func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, last *shuffle.Draw) {
+	t.Helper()
+	ref := func(d *shuffle.Draw) *SampleRef {
+		id, _ := tab.ID(context.Background(), d.Row)
+		return &SampleRef{Index: d.Sample, Row: d.Row, ID: id}
+	}
+	want := Bad{Row: k, Position: b.Positions[k], Sample: ref(first)}
+	if len(e.Sources()) > 1 {
+		want.Source = e.Sources()[sourceOf(e, first.Dataset)].Name
+	}
+	if last.Attempt > 0 {
+		want.Instead = ref(last)
+	}
+	got := b.Bad[slices.IndexFunc(b.Bad, func(x Bad) bool { return x.Row == k })]
+	if got.Err = nil; !reflect.DeepEqual(got, want) {
+		t.Fatalf("row %d: %+v of %+v in place of %+v, want %+v of %+v in place of %+v", k, got, got.Instead, got.Sample, want, want.Instead, want.Sample)
 	}
 }
 

@@ -28,6 +28,15 @@ const (
 	badIndex = iota
 	badPosition
 	badMessage
+	badSource
+	badSample
+	badInstead
+)
+
+const (
+	refID = iota
+	refIndex
+	refRow
 )
 
 const (
@@ -134,7 +143,19 @@ func (d *decoder) bad(t table) loader.Bad {
 	if row < 0 || int(row) >= d.rows {
 		d.fail(t.part, t.pos, "row %d of %d", row, d.rows)
 	}
-	return loader.Bad{Row: int(row), Position: int64(t.uint64(badPosition)), Err: errors.New(t.string(badMessage))}
+	return loader.Bad{
+		Row: int(row), Position: int64(t.uint64(badPosition)), Err: errors.New(t.string(badMessage)),
+		Source: t.string(badSource), Sample: sampleRefOf(t, badSample), Instead: sampleRefOf(t, badInstead),
+	}
+}
+
+// sampleRefOf returns nil where there is none.
+func sampleRefOf(t table, id int) *loader.SampleRef {
+	s, ok := t.sub(id, "sample")
+	if !ok {
+		return nil
+	}
+	return &loader.SampleRef{Index: s.int64(refIndex, -1), Row: s.int64(refRow, -1), ID: s.string(refID)}
 }
 
 func (d *decoder) tensor(t table) loader.Tensor {

@@ -30,7 +30,10 @@ func sample() *loader.Batch {
 		Valid:     []bool{true, false, true},
 		Positions: []int64{64, 66, -1},
 		Samples:   []int64{12, 1 << 40, -1},
-		Bad:       []loader.Bad{{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")}},
+		Bad: []loader.Bad{
+			{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")},
+			{Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast", Sample: &loader.SampleRef{Index: 7, Row: 3, ID: "é.tif"}, Instead: &loader.SampleRef{Index: -1, Row: 0}},
+		},
 		Tensors: []loader.Tensor{
 			{Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"}, Shape: []int64{3, 2, 5}, Data: image,
 				Convert: &loader.Convert{To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1}, BandAxis: 1,
@@ -108,6 +111,19 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 		var bad fbs.Bad
 		m.Bad(&bad, i)
 		check("bad row", fmt.Sprint(bad.Row(), bad.Position(), fault.Line(errors.New(string(bad.Message())))), fmt.Sprint(want.Row, want.Position, fault.Line(want.Err)))
+	}
+	for i, want := range b.Bad {
+		var bad fbs.Bad
+		m.Bad(&bad, i)
+		check("source", string(bad.Source()), want.Source)
+		for _, ref := range []struct {
+			got  *fbs.SampleRef
+			want *loader.SampleRef
+		}{{bad.Sample(nil), want.Sample}, {bad.Instead(nil), want.Instead}} {
+			if check("a sample", ref.got == nil, ref.want == nil); ref.got != nil && ref.want != nil {
+				check("sample", loader.SampleRef{Index: ref.got.Index(), Row: ref.got.Row(), ID: string(ref.got.Id())}, *ref.want)
+			}
+		}
 	}
 	check("tensors", m.TensorsLength(), len(b.Tensors))
 	for i := range b.Tensors {

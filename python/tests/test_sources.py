@@ -339,12 +339,16 @@ def test_bad_samples(data, tmp_path, policy):
                 if d.row != 5:
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     continue
-                assert [r.row for r in b.bad] == [k] and b["valid"][k] == (policy != "skip")
+                (bad,) = b.bad
+                assert bad.row == k and b["valid"][k] == (policy != "skip")
+                assert bad.sample == chaski.SampleRef(d.sample, 5, "05.tif") and bad.source == ""
                 if policy == "replace":
                     d = next(s for s in (plan.substitute(d, a) for a in range(1, 17)) if s.row != 5)
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     assert b["sample"][k] == d.sample
+                    assert bad.instead == chaski.SampleRef(d.sample, d.row, f"{d.row:02}.tif")
                 else:
+                    assert bad.instead is None
                     assert (b["image"][k] == -1).all()
         assert loader.bad.count == 1
     with (

@@ -289,8 +289,7 @@ class Loader:
 
     def _list_bad(self, batch: Batch) -> None:
         if self._list is not None and batch.bad:
-            replaced = self.spec.get("bad_samples") == "replace"
-            self._list.rows(batch.bad, batch["sample"], replaced)
+            self._list.rows(batch.bad)
 
     def _check_bad(self, batch: Batch) -> None:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
