@@ -330,9 +330,6 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	for i, f := range d.fields {
 		kind := d.table.Kind(i)
 		if kind != catalog.Raster {
-			if kind == catalog.Text && d.source.Time != nil {
-				return fmt.Errorf("field %q: sequences have no texts riding along, only numbers", f.Name)
-			}
 			d.values = append(d.values, valueField{name: f.Name, column: i, kind: kind})
 			continue
 		}

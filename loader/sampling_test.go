@@ -130,7 +130,7 @@ func (p *placed) Asset(ctx context.Context, f int, row int64) (catalog.Asset, er
 var sampledFields = []Field{
 	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Fill: fillOf(-9), Validity: "image_valid"},
 	{Name: "mask", Layout: "n y x"},
-	{Name: "label"}, {Name: "measure"},
+	{Name: "label"}, {Name: "measure"}, {Name: "name"},
 }
 
 func fillOf(v float64) *Float { f := Float(v); return &f }
@@ -238,6 +238,13 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			checkStep(t, e, tab, &draw, rows, i, there, k*steps+i, h, w, img, val, mask)
 			label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*(k*steps+i):]))
 			measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*(k*steps+i):]))
+			name := ""
+			if there {
+				name = fmt.Sprintf("chip %d", rows[i])
+			}
+			if got := b.Tensor("name").Texts(); len(got) != tk.Rows()*steps || got[k*steps+i] != name {
+				t.Fatalf("row %d step %d: the names are %q, want %q", k, i, got, name)
+			}
 			if there && (label != rows[i]*10 || measure != float64(rows[i])/4) || !there && (label != 0 || !math.IsNaN(measure)) {
 				t.Fatalf("row %d step %d: values %d %v of row %d, there: %v", k, i, label, measure, rows[i], there)
 			}
@@ -413,7 +420,6 @@ func drawSpec(rt *rapid.T) Spec {
 func sampledTables() map[string]*fakeTable {
 	tabs := map[string]*fakeTable{"a": chips(7, 17), "b": chips(8, 9)}
 	for _, tab := range tabs {
-		tab.kinds = tab.kinds[:4]
 		tab.ints("cloud", func(r int64) int64 { return r * 7 % 10 })
 		tab.ints("site", func(r int64) int64 { return r % 4 })
 		tab.texts("date", func(r int64) string { return fmt.Sprintf("2024-%02d-01", (r*5)%12+1) })

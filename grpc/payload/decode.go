@@ -203,7 +203,20 @@ func (d *decoder) dense(t table, out *loader.Tensor) {
 	}
 }
 
-// ragged checks that the offsets are rows+1, begin at 0, never fall and end with the values.
+// cells returns how many texts or runs of values a tensor has: one a row, or of text in time one a row and step.
+func (d *decoder) cells(t table, out *loader.Tensor) int {
+	if out.Kind != loader.Text || len(out.Shape) < 2 {
+		return d.rows
+	}
+	n, ok := elements(out.Shape)
+	if !ok || len(out.Shape) != 2 || out.Shape[0] != int64(d.rows) || len(out.Axes) != 2 || n > uint64(len(d.p)+len(d.memory)) {
+		d.fail(t.part, t.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
+		return 0
+	}
+	return int(n)
+}
+
+// ragged checks that the offsets are one more than the cells, begin at 0, never fall and end with the values.
 func (d *decoder) ragged(t table, out *loader.Tensor) {
 	size := 1
 	switch {
@@ -214,11 +227,12 @@ func (d *decoder) ragged(t table, out *loader.Tensor) {
 		return
 	}
 	out.Offsets, _ = d.span(t, tensorOffsets)
+	cells := d.cells(t, out)
 	if d.err != nil {
 		return
 	}
-	if len(out.Offsets)%8 != 0 || len(out.Offsets)/8 != d.rows+1 {
-		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", len(out.Offsets), d.rows)
+	if len(out.Offsets)%8 != 0 || len(out.Offsets)/8 != cells+1 {
+		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", len(out.Offsets), cells)
 		return
 	}
 	last := uint64(0)

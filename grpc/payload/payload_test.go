@@ -197,6 +197,25 @@ func TestDecodeGivesWhatWasEncoded(t *testing.T) {
 	}
 }
 
+// timed gives the text of a batch another shape.
+func timed(b *loader.Batch, shape ...int64) {
+	b.Tensors[3].Shape, b.Tensors[3].Axes = shape, []string{"n", "t", "x"}[:len(shape)]
+}
+
+// TestTextsInTime: texts may have two axes, and then have a text a step.
+func TestTextsInTime(t *testing.T) {
+	b := sample()
+	timed(b, 3, 2)
+	b.Tensors[3].Data, b.Tensors[3].Offsets = []byte("éabc"), offsetsOf(0, 2, 2, 3, 3, 3, 5)
+	got, err := Decode(encode(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := got.Tensors[3]; !slices.Equal(x.Shape, []int64{3, 2}) || !slices.Equal(x.Texts(), []string{"é", "", "a", "", "", "bc"}) {
+		t.Errorf("%v of %v", x.Texts(), x.Shape)
+	}
+}
+
 func TestDecodeEmptyBatch(t *testing.T) {
 	p := encode(t, &loader.Batch{})
 	b, err := Decode(p)
@@ -217,6 +236,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"unknown kind":           func(b *loader.Batch) { b.Tensors[0].Kind = 3 },
 		"unknown dtype":          func(b *loader.Batch) { b.Tensors[0].DType = 99 },
 		"dtype of dense missing": func(b *loader.Batch) { b.Tensors[0].DType = 0 },
+		"texts of other rows":    func(b *loader.Batch) { timed(b, 2, 2) },
+		"texts of other steps":   func(b *loader.Batch) { timed(b, 3, 2) },
+		"texts of three axes":    func(b *loader.Batch) { timed(b, 3, 1, 1) },
+		"texts overflow":         func(b *loader.Batch) { timed(b, 3, 1<<62) },
+		"texts of few axes":      func(b *loader.Batch) { timed(b, 3, 1); b.Tensors[3].Axes = []string{"n"} },
 		"text with dtype":        func(b *loader.Batch) { b.Tensors[3].DType = chunk.Uint8 },
 		"ragged without dtype":   func(b *loader.Batch) { b.Tensors[4].DType = 0 },
 		"axes and shape":         func(b *loader.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },

@@ -302,7 +302,7 @@ def test_time(data):
     table, images, _ = data
     order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
     series = [[i for i in order if i % 3 == site] for site in range(3)]
-    fields = {"image": FIELDS["image"], "cloud": "cloud"}
+    fields = {"image": FIELDS["image"], "cloud": "cloud", "date": "date"}
     for layout in (None, "(n t) b y x"):
         with chaski.load(
             table,
@@ -321,6 +321,8 @@ def test_time(data):
                     assert np.array_equal(image[k][: len(rows)], filled(images[rows]))
                     assert (image[k][len(rows) :] == -1).all()
                     assert b["cloud"][k][: len(rows)].tolist() == [i * 7 % 10 for i in rows]
+                    dates = [f"2024-{(i * 5) % 12 + 1:02}-01" for i in rows] + [""] * 3
+                    assert b["date"][k].tolist() == dates[:3]
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "fill"])

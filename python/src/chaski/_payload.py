@@ -249,7 +249,10 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
         if data[1] % size:
             raise _bad(f"{what}: {data[1]} bytes of values of {size} bytes")
         offsets = _span(f"{what}: offsets", t.span(6), start, total)
-        if offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
+        if kind == TEXT and len(shape) > 1:
+            if len(shape) != 2 or len(axes) != 2 or offsets[1] != 8 * (math.prod(shape) + 1):
+                raise _bad(f"{what}: {offsets[1]} bytes of offsets for shape {shape}")
+        elif offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
             raise _bad(f"{what}: {offsets[1]} bytes of offsets")
     convert = None
     c = t.table(7)
