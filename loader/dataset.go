@@ -32,6 +32,7 @@ type dataset struct {
 	alignY  int
 	alignX  int
 	steps   int            // of a sequence; 0 without time
+	leaves  int            // datasets of the plan: as many as there are strata, or one
 	remote  bool           // some of its files are not local
 	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
 	weights *weights
@@ -216,6 +217,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 			d.note(s.Key, s.Rows)
 		}
 	}
+	d.leaves = len(groups)
 	if err := d.compileSampler(ctx, e, &one); err != nil {
 		return none, err
 	}
@@ -328,9 +330,6 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	for i, f := range d.fields {
 		kind := d.table.Kind(i)
 		if kind != catalog.Raster {
-			if kind == catalog.Text && d.source.Time != nil {
-				return fmt.Errorf("field %q: sequences have no texts riding along, only numbers", f.Name)
-			}
 			d.values = append(d.values, valueField{name: f.Name, column: i, kind: kind})
 			continue
 		}

@@ -201,7 +201,7 @@ func (e *Engine) makeTiles() {
 	need := int64(0)
 	for _, d := range e.sets {
 		if d.sampler.Kind == TileWindow {
-			need += 2 * d.poolBytes()
+			need += 2 * d.poolBytes() * int64(d.leaves)
 		}
 	}
 	if need == 0 {

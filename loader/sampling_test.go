@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -135,7 +136,7 @@ func (p *placed) Asset(ctx context.Context, f int, row int64) (catalog.Asset, er
 var sampledFields = []Field{
 	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Fill: fillOf(-9), Validity: "image_valid"},
 	{Name: "mask", Layout: "n y x"},
-	{Name: "label"}, {Name: "measure"},
+	{Name: "label"}, {Name: "measure"}, {Name: "name"},
 }
 
 func fillOf(v float64) *Float { f := Float(v); return &f }
@@ -209,11 +210,15 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			if good == bad {
 				t.Fatalf("row %d: bad %v, of a sample that is good: %v", k, bad, good)
 			}
+			first := draw
 			for a := 1; !good && e.spec.BadSamples == BadReplace && a <= shuffle.MaxAttempts; a++ {
 				s := e.Plan().Substitute(e.Plan().At(tk.Epoch, pos), a)
 				if good = rowsGood(e, tab, &s); good {
 					draw = s
 				}
+			}
+			if bad {
+				checkBad(t, e, tab, b, k, &first, &draw)
 			}
 			valid := good || e.spec.BadSamples == BadFill
 			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
@@ -239,10 +244,37 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			checkStep(t, e, tab, &draw, rows, i, there, k*steps+i, h, w, img, val, mask)
 			label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*(k*steps+i):]))
 			measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*(k*steps+i):]))
+			name := ""
+			if there {
+				name = fmt.Sprintf("chip %d", rows[i])
+			}
+			if got := b.Tensor("name").Texts(); len(got) != tk.Rows()*steps || got[k*steps+i] != name {
+				t.Fatalf("row %d step %d: the names are %q, want %q", k, i, got, name)
+			}
 			if there && (label != rows[i]*10 || measure != float64(rows[i])/4) || !there && (label != 0 || !math.IsNaN(measure)) {
 				t.Fatalf("row %d step %d: values %d %v of row %d, there: %v", k, i, label, measure, rows[i], there)
 			}
 		}
+	}
+}
+
+// checkBad holds what a batch says of a bad row to the sample that was drawn and the one in its place.
+func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, last *shuffle.Draw) {
+	t.Helper()
+	ref := func(d *shuffle.Draw) *SampleRef {
+		id, _ := tab.ID(context.Background(), d.Row)
+		return &SampleRef{Index: d.Sample, Row: d.Row, ID: id}
+	}
+	want := Bad{Row: k, Position: b.Positions[k], Sample: ref(first)}
+	if len(e.Sources()) > 1 {
+		want.Source = e.Sources()[sourceOf(e, first.Dataset)].Name
+	}
+	if last.Attempt > 0 {
+		want.Instead = ref(last)
+	}
+	got := b.Bad[slices.IndexFunc(b.Bad, func(x Bad) bool { return x.Row == k })]
+	if got.Err = nil; !reflect.DeepEqual(got, want) {
+		t.Fatalf("row %d: %+v of %+v in place of %+v, want %+v of %+v in place of %+v", k, got, got.Instead, got.Sample, want, want.Instead, want.Sample)
 	}
 }
 
@@ -394,7 +426,6 @@ func drawSpec(rt *rapid.T) Spec {
 func sampledTables() map[string]*fakeTable {
 	tabs := map[string]*fakeTable{"a": chips(7, 17), "b": chips(8, 9)}
 	for _, tab := range tabs {
-		tab.kinds = tab.kinds[:4]
 		tab.ints("cloud", func(r int64) int64 { return r * 7 % 10 })
 		tab.ints("site", func(r int64) int64 { return r % 4 })
 		tab.texts("date", func(r int64) string { return fmt.Sprintf("2024-%02d-01", (r*5)%12+1) })

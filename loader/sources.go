@@ -642,14 +642,3 @@ func (s *Subset) columns() (names []string) {
 	}
 	return names
 }
-
-// Group names the tickets that are best served by one server, because their windows share decoded tiles, or is
-// -1 where a ticket shares nothing. The spec is one with its defaults filled in by an engine. Of a mixture it
-// is not known without the data: -1.
-func (s *Spec) Group(t shuffle.Ticket) int64 {
-	if s.Sampler.Kind != TileWindow || len(s.Sources) > 0 || s.Strata != nil || s.Sampler.Pool < 1 {
-		return -1
-	}
-	pool := t.First / (int64(s.Sampler.PerVisit) * int64(s.Sampler.Pool))
-	return int64(shuffle.Pool{Epoch: t.Epoch, Index: pool}.Key() >> 1)
-}

@@ -44,7 +44,6 @@ func selected(t *testing.T, s Subset, tab *fakeTable) []int64 {
 // TestWhere compares every operator over every kind of column with Go's.
 func TestWhere(t *testing.T) {
 	tab := chips(3, 12)
-	tab.kinds = tab.kinds[:4]
 	tab.ints("int", func(r int64) int64 { return r - 4 })
 	tab.texts("text", func(r int64) string { return strings.Repeat("b", int(r%4)) })
 	f := fakeColumn{kind: catalog.Float}
@@ -158,7 +157,6 @@ func TestWhereOfTimes(t *testing.T) {
 func TestSplitsArePartitions(t *testing.T) {
 	few, many := chips(3, 30), chips(3, 40)
 	for _, tab := range []*fakeTable{few, many} {
-		tab.kinds = tab.kinds[:4]
 		tab.texts("scene", func(r int64) string { return fmt.Sprint("s", r/3) })
 		for i, name := range []string{"minx", "miny", "maxx", "maxy"} {
 			tab.ints(name, func(r int64) int64 { return r/4*10 + int64(i/2)*2 })
@@ -197,7 +195,6 @@ func TestSplitsArePartitions(t *testing.T) {
 // TestWeightsAgainstCounting counts the pixels of cells one by one, and draws windows by them.
 func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
-	tab.kinds = tab.kinds[:4]
 	dir := t.TempDir()
 	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
 		p := &weighing{options: Options{Opener: tab, Workers: 3}.withDefaults(), table: tab, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
@@ -517,7 +514,6 @@ func TestExplain(t *testing.T) {
 func TestSourceErrors(t *testing.T) {
 	tabs := sampledTables()
 	small := chips(1, 3)
-	small.kinds = small.kinds[:4]
 	for row := range small.rows {
 		a, o := newFakeAsset(rand.New(rand.NewPCG(1, uint64(row))), 2, 20, 24, 8, false, false)
 		small.add(0, row, a, o)
@@ -656,12 +652,13 @@ func TestFilledSpecsGoRound(t *testing.T) {
 func TestGroups(t *testing.T) {
 	tabs := sampledTables()
 	e := openMixed(t, fixedSpecs()["tiles"], tabs, 1)
-	spec, pools := e.Spec(), map[int64]shuffle.Pool{}
+	groups, _ := e.Plan().Groups()
+	pools := map[int64]shuffle.Pool{}
 	for epoch := range uint64(3) {
 		for step := range e.Steps() {
 			tk := shuffle.StepTicket(epoch, step, 5, 0, 1)
 			pool, ok := e.Plan().PoolOf(epoch, tk.First)
-			g := spec.Group(tk)
+			g := groups.Of(tk)
 			if !ok || g < 0 || g != int64(pool.Key()>>1) {
 				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
 			}
@@ -674,11 +671,8 @@ func TestGroups(t *testing.T) {
 	if len(pools) < 6 {
 		t.Errorf("%d pools in three epochs", len(pools))
 	}
-	for _, name := range []string{"mixed", "resized"} {
-		s := openMixed(t, fixedSpecs()[name], tabs, 1).Spec()
-		if g := s.Group(shuffle.StepTicket(0, 0, 5, 0, 1)); g != -1 {
-			t.Errorf("%s: group %d", name, g)
-		}
+	if g, ok := openMixed(t, fixedSpecs()["resized"], tabs, 1).Plan().Groups(); ok {
+		t.Errorf("resized: groups %+v", g)
 	}
 }
 

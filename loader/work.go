@@ -340,7 +340,8 @@ func (p *Pending) settle(r *assetReader) error {
 		if policy == BadError || fault.KindOf(err) == 0 {
 			return p.atRow(k, err)
 		}
-		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err})
+		bad := Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.ref(k)}
+		p.batch.Bad = append(p.batch.Bad, bad)
 		if policy == BadReplace {
 			if r == nil {
 				r = newAssetReader(p.engine.options)
@@ -350,6 +351,7 @@ func (p *Pending) settle(r *assetReader) error {
 				return p.atRow(k, err)
 			}
 			if good {
+				p.batch.Bad[len(p.batch.Bad)-1].Instead = p.ref(k)
 				continue
 			}
 		}
@@ -359,6 +361,19 @@ func (p *Pending) settle(r *assetReader) error {
 		p.clearPoints(k)
 	}
 	return nil
+}
+
+// maxID bounds what a sample is called in a batch, in bytes.
+const maxID = 4096
+
+// ref says which sample stands in a row.
+func (p *Pending) ref(k int) *SampleRef {
+	d := &p.draws[k]
+	id, err := p.engine.ID(p.ctx, d.Dataset, d.Row)
+	if err != nil {
+		id = "" // the row says which it is
+	}
+	return &SampleRef{d.Sample, d.Row, id[:min(len(id), maxID)]}
 }
 
 // atRow says of which sample an error is.

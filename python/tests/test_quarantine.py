@@ -51,6 +51,12 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
             spec.write_text(json.dumps(loader.spec))
     run = report(binary, "--met", met)
     assert files(run["bad"]) == [("3.tif", 3), ("5.tif", 3)]
+    for b in run["bad"]:
+        assert (b["id"], b["row"], b["sample"]) == (Path(b["uri"]).name, int(b["id"][0]), b["row"])
+        assert ("instead" in b) == (policy == "replace")
+        if policy == "replace":
+            other = b["instead"]
+            assert other["id"] == f"{other['row']}.tif" and other["row"] not in (3, 5)
     found = report(binary, spec)
     assert (found["checked"], found["found"]) == (8, 2)
     assert [b["message"] for b in found["bad"]] == sorted(b["message"] for b in run["bad"])
@@ -101,6 +107,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
         assert names == files(own) == [("3.tif", 2), ("5.tif", 2)]
     for b in bad:
         assert b["id"] == Path(b["uri"]).name and b["row"] == int(b["id"][0])
+        assert ("instead" in b) == (policy == "replace")
     both = report(binary, "--met", of_server, "--met", of_loader)["bad"]
     assert len(both) == len(bad), "both tell the same of the same"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import subprocess
+from dataclasses import replace
 from datetime import date, datetime, timezone
 from fractions import Fraction
 from pathlib import Path
@@ -141,6 +142,7 @@ def test_tiles(data, how):
         assert loader.spec["sampler"]["tile_height"] == TILE
         groups = [j.group for j in loader._jobs(0, 0)]
         assert len(set(groups)) == len({16 * s // 20 for s in range(18)}) and min(groups) >= 0
+        assert loader._groups == plan.groups()
         check(loader, plan, images, masks, epochs=2)
 
 
@@ -302,7 +304,7 @@ def test_time(data):
     table, images, _ = data
     order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
     series = [[i for i in order if i % 3 == site] for site in range(3)]
-    fields = {"image": FIELDS["image"], "cloud": "cloud"}
+    fields = {"image": FIELDS["image"], "cloud": "cloud", "date": "date"}
     for layout in (None, "(n t) b y x"):
         with chaski.load(
             table,
@@ -321,6 +323,8 @@ def test_time(data):
                     assert np.array_equal(image[k][: len(rows)], filled(images[rows]))
                     assert (image[k][len(rows) :] == -1).all()
                     assert b["cloud"][k][: len(rows)].tolist() == [i * 7 % 10 for i in rows]
+                    dates = [f"2024-{(i * 5) % 12 + 1:02}-01" for i in rows] + [""] * 3
+                    assert b["date"][k].tolist() == dates[:3]
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "fill"])
@@ -339,12 +343,16 @@ def test_bad_samples(data, tmp_path, policy):
                 if d.row != 5:
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     continue
-                assert [r.row for r in b.bad] == [k] and b["valid"][k] == (policy != "skip")
+                (bad,) = b.bad
+                assert bad.row == k and b["valid"][k] == (policy != "skip")
+                assert bad.sample == chaski.SampleRef(d.sample, 5, "05.tif") and bad.source == ""
                 if policy == "replace":
                     d = next(s for s in (plan.substitute(d, a) for a in range(1, 17)) if s.row != 5)
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     assert b["sample"][k] == d.sample
+                    assert bad.instead == chaski.SampleRef(d.sample, d.row, f"{d.row:02}.tif")
                 else:
+                    assert bad.instead is None
                     assert (b["image"][k] == -1).all()
         assert loader.bad.count == 1
     with (
@@ -365,7 +373,13 @@ def test_resume_of_everything(data):
         "sampler": chaski.TileWindow(32, per_visit=4, pool=3, visits=2),
         "augment": "d4",
     }
+    v = sampling.Visits(32, 32, TILE, TILE, per_visit=4, pool=3, runs=Runs([1]))
+    clear = [i for i in range(N) if i * 7 % 10 < 6]
+    parts = [
+        Dataset(len(rows), replace(v, runs=Runs([2] * len(rows)))) for rows in (clear, range(N))
+    ]
     with chaski.load(mix, **options) as loader:
+        assert loader._groups == Plan(0, sampling.Mixture(parts, [5000, 5000])).groups()
         states, want = [], []
         for b in loader:
             states.append(json.loads(json.dumps(loader.state_dict())))

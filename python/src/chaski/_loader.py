@@ -46,7 +46,7 @@ from chaski._spec import (
 )
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
-from chaski.order import VERSION, State, Ticket, hash_words, local_rows, steps
+from chaski.order import VERSION, State, Ticket, local_rows, steps
 
 if TYPE_CHECKING:
     import grpc
@@ -155,6 +155,7 @@ class Loader:
             self.world_size = world_size
             self.samples = d.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
+            self._groups = d.groups
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.spec_hash
             self._steps = steps(d.samples, self.batch_size, bool(spec.get("drop_last")))
@@ -269,16 +270,8 @@ class Loader:
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
             ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            yield Job(s - step + 1, s, ticket, self._group(ticket))
-
-    def _group(self, ticket: Ticket) -> int:
-        """Returns what names the tickets whose windows share decoded tiles, or -1."""
-        sampler = self.spec.get("sampler", {})
-        mixed = self.spec.get("sources") or self.spec.get("strata")
-        if sampler.get("kind") != "tile_window" or mixed or not sampler.get("pool"):
-            return -1
-        pool = ticket.first // (sampler["per_visit"] * sampler["pool"])
-        return hash_words(0, 0, ticket.epoch, pool) >> 1
+            group = -1 if self._groups is None else self._groups.of(ticket)
+            yield Job(s - step + 1, s, ticket, group)
 
     def _start(self) -> Run:
         return Run(
@@ -297,8 +290,7 @@ class Loader:
 
     def _list_bad(self, batch: Batch) -> None:
         if self._list is not None and batch.bad:
-            replaced = self.spec.get("bad_samples") == "replace"
-            self._list.rows(batch.bad, batch["sample"], replaced)
+            self._list.rows(batch.bad)
 
     def _check_bad(self, batch: Batch) -> None:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
