@@ -103,6 +103,15 @@ func (r *rootedOpener) Open(ctx context.Context, uri string) (source.Reader, err
 	return r.o.Opener.Open(ctx, path)
 }
 
+// OpenKnown implements source.KnownOpener.
+func (r *rootedOpener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
+	path, err := catalog.Resolve(uri, r.o.Roots)
+	if err != nil {
+		return nil, err
+	}
+	return source.OpenKnown(ctx, r.o.Opener, path, k)
+}
+
 // openContainer opens the containers of a source, and takes its subset of the samples.
 func openContainer(ctx context.Context, src *Source, fields []Field, o Options) (*container, error) {
 	c := &container{
@@ -378,7 +387,8 @@ func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (
 			return x, nil
 		}
 	}
-	e.URI = f.path
+	// Not of the size that is known: headers that lie near each other are then one request.
+	e.URI, e.Object = f.path, source.Known{ETag: f.etag}
 	a, meta, err := catalog.OpenAsset(ctx, sectionOpener{c.options.Opener, e}, f.path, c.options.MaxChunkBytes)
 	if err != nil {
 		return nil, bare(err)
