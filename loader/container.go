@@ -436,26 +436,24 @@ func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error
 		return catalog.Asset{}, err
 	}
 	if e.Of != nil {
-		return c.chunk(ctx, e, name)
+		return c.chunk(ctx, e)
 	}
 	return c.place(ctx, e, nil)
 }
 
 // chunk makes the asset of a chunk that has a name of its own: an image of that chunk alone.
-func (c *container) chunk(ctx context.Context, e taco.Entry, name string) (catalog.Asset, error) {
+func (c *container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, error) {
 	f, err := c.fileOf(ctx, e.URI)
 	if err != nil {
 		return catalog.Asset{}, err
 	}
-	a, _, err := catalog.OpenAsset(ctx, &taco.Opener{Base: c.opener}, name, c.options.MaxChunkBytes)
+	x, err := c.set.ChunkIndex(ctx, e)
 	if err != nil {
-		return a, err
+		return catalog.Asset{}, err
 	}
-	if len(a.Index.Ranges) != 1 {
-		return a, fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, "is an image of %d chunks", len(a.Index.Ranges))
+	if err := x.Validate(f.size, c.options.MaxChunkBytes); err != nil {
+		return catalog.Asset{}, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, 0), e.URI)
 	}
-	// What stands before it in that image is a header that is not in the file.
-	x := a.Index.Shift(e.Offset - a.Index.Ranges[0].Off)
 	return catalog.Asset{URI: f.path, Size: f.size, ETag: f.etag, Index: x}, nil
 }
 
