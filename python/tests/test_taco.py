@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import datetime
-import http.server
 import json
 import sys
-import threading
-import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import web
 
 import chaski
 from chaski import taco
@@ -364,44 +360,6 @@ def test_image_and_mask_of_a_container_train(binary):
     assert losses[-1] < losses[0] / 2
     assert right / total > 0.95
     assert total == 3 * SIDE * SIDE
-
-
-@contextmanager
-def web(folder: Path) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
-    """Serves byte ranges of a folder's files; gives its URL and the ranges that were asked for."""
-    asked = []
-
-    class Handler(http.server.BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
-        def do_GET(self) -> None:
-            try:
-                body = (folder / self.path.lstrip("/")).read_bytes()
-            except FileNotFoundError:
-                self.send_error(404)
-                return
-            lo, hi = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
-            part = body[lo : hi + 1]
-            asked.append((self.path, lo, len(part)))
-            self.send_response(206)
-            self.send_header("Content-Range", f"bytes {lo}-{lo + len(part) - 1}/{len(body)}")
-            self.send_header("Content-Length", str(len(part)))
-            self.send_header("ETag", f'"{zlib.crc32(body):08x}"')
-            self.end_headers()
-            self.wfile.write(part)
-
-        def log_message(self, *args: object) -> None:
-            pass
-
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
