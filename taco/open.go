@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Options of Open. The zero value is ready.
@@ -148,7 +150,10 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // at once where Options.Mode is strict about the columns of several.
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
-	d := &Dataset{opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}}
+	d := &Dataset{
+		opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{},
+		images: lru.New[node, *tiff.Image](imageBytes),
+	}
 	if d.warn == nil {
 		d.warn = func(string) {}
 	}

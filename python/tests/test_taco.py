@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import web
 
 import chaski
 from chaski import taco
@@ -359,3 +360,56 @@ def test_image_and_mask_of_a_container_train(binary):
     assert losses[-1] < losses[0] / 2
     assert right / total > 0.95
     assert total == 3 * SIDE * SIDE
+
+
+def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
+    """PyTorch learns from windows of a streaming TACO that is never downloaded as a whole."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    name = "stream_n2_top.taco"
+    folder = DATA / "containers/taco-v1"
+    options = dict(
+        fields={"image": "t1/t1-img"}, batch_size=4, window=(32, 32), windows_per_asset=8
+    )
+    options |= dict(shuffle=True, seed=3)
+    with taco.load(folder / name).loader(**options) as loader:
+        local = [b["image"].copy() for b in loader]
+    with web(folder) as (url, asked):
+        ds = taco.load(f"{url}/{name}")
+        assert ds.format == "TACO 0.2 (streaming)"
+        assert ds.ids == ["roi_0", "roi_1"]
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(4, 2, 1), torch.nn.ReLU(), torch.nn.Conv2d(2, 4, 1)
+        )
+        torch.manual_seed(0)
+        for layer in (net[0], net[2]):
+            torch.nn.init.normal_(layer.weight, std=0.5)
+        step = torch.optim.Adam(net.parameters(), 0.03)
+        losses = []
+        with ds.loader(**options) as loader:
+            for epoch in range(12):
+                for i, batch in enumerate(loader):
+                    if epoch == 0:
+                        assert np.array_equal(batch["image"], local[i])
+                    x = torch.from_numpy(batch["image"].astype(np.float32))
+                    x = (x - x.mean((0, 2, 3), True)) / (x.std((0, 2, 3), keepdim=True) + 1)
+                    loss = torch.nn.functional.mse_loss(net(x), x)
+                    step.zero_grad()
+                    loss.backward()
+                    step.step()
+                    losses.append(float(loss.detach()))
+        assert sum(losses[-4:]) < sum(losses[:4]) / 2
+        assert len(losses) == 12 * len(local)
+        size = (folder / name).stat().st_size
+        assert asked
+        assert max(n for _, _, n in asked) < size
+        image = ds.read("roi_1").read("t1").read("t1-img")
+        assert isinstance(image, taco.Asset)
+        whole = image.array()
+        chunk = ds.read("roi_1").read("t1").read("t1-img::4")
+        assert isinstance(chunk, taco.Chunk)
+        assert chunk.name == f"{url}/{name}::roi_1/t1/t1-img::4"
+        pixels = chunk.array()
+        assert np.array_equal(pixels[0], whole[0, 32:64, :32])  # tiles of 32, 16 a band
+        with pytest.raises(chaski.NotFoundError):
+            ds.read("roi_1/t1/t1-img::99").array()

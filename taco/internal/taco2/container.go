@@ -65,6 +65,8 @@ type Container struct {
 	places []place
 	// behind is the end of COLLECTION.json in a ZIP.
 	behind int64
+	// object is what is known of a ZIP.
+	object source.Known
 
 	mu      sync.Mutex
 	levels  []*level
@@ -95,10 +97,10 @@ type level struct {
 // OpenZIP opens a ZIP, whose first bytes (zipDataAt at least, if there are as many) are in head.
 func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
 	c := newContainer(o, zipFile, uri, l)
-	c.readers[uri] = r
+	c.readers[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
 	levels, coll, err := parseHeader(head, r.Size())
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+		c.coll, c.readers[uri], err = readCollectionAhead(ctx, r, coll)
 	}
 	if err != nil {
 		return nil, c.fail(err)
