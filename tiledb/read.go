@@ -43,6 +43,9 @@ type Values struct {
 // maxBatch is how many stored bytes of consecutive tiles are read at once.
 const maxBatch = 4 << 20
 
+// smallFile is the size in bytes up to which a remote file is read as a whole when it is opened.
+const smallFile = 64 << 10
+
 // tileFile is a file of tiles that is being read.
 type tileFile struct {
 	uri     string
@@ -65,7 +68,11 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 		return nil, err
 	}
 	uri := f.file(r.a.Schema, attr, variable)
-	src, err := r.a.store.Open(ctx, uri)
+	known := source.Known{}
+	if size > smallFile {
+		known.Size = int64(size) // then a remote file needs no request to be opened
+	}
+	src, err := source.OpenKnown(ctx, r.a.store, uri, known)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -16,11 +17,11 @@ import (
 const maxImages = 10_000_000
 
 // images appends the images of an array.
-func (f *convertFlags) images(ctx context.Context, files *tiledb.Files, jobs []conversion, path string) ([]conversion, error) {
+func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion, path string) ([]conversion, error) {
 	if f.to == convert.TileDB {
 		return nil, usagef("%s is an array: it becomes tog, rumi or rumi2", path)
 	}
-	a, err := openArray(ctx, files, path, tiledb.Options{MaxResult: f.o.MaxBytes})
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{MaxResult: f.o.MaxBytes})
 	if err != nil {
 		return nil, err
 	}
