@@ -208,7 +208,13 @@ func (a *affine) pixel(x, y float64) (col, row float64) {
 // transforms remembers those of files.
 type transforms struct {
 	mu sync.Mutex
-	by map[string]*affine
+	by map[rasterPlace]*affine
+}
+
+// rasterPlace tells the rasters of one file apart.
+type rasterPlace struct {
+	uri    string
+	offset int64
 }
 
 // maxTransforms bounds the transforms kept.
@@ -219,13 +225,14 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if p.given != nil {
 		return p.given, nil
 	}
+	place := rasterPlace{a.URI, a.Offset}
 	p.known.mu.Lock()
-	t := p.known.by[a.URI]
+	t := p.known.by[place]
 	p.known.mu.Unlock()
 	if t != nil {
 		return t, nil
 	}
-	_, m, err := catalog.OpenAsset(ctx, p.opener.Opener, a.URI, p.opener.MaxChunkBytes)
+	_, m, err := catalog.OpenAsset(ctx, Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -238,9 +245,9 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	p.known.mu.Lock()
 	defer p.known.mu.Unlock()
 	if p.known.by == nil || len(p.known.by) >= maxTransforms {
-		p.known.by = map[string]*affine{}
+		p.known.by = map[rasterPlace]*affine{}
 	}
-	p.known.by[a.URI] = t
+	p.known.by[place] = t
 	return t, nil
 }
 
@@ -411,7 +418,7 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 	}
 	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, a)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	return d.eachPoints(ctx, a, draw.Row, win, do)
 }
@@ -427,7 +434,7 @@ func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, wi
 		if f.world {
 			var err error
 			if at.t, err = f.affine(ctx, a); err != nil {
-				return fault.WithFile(err, a.URI)
+				return a.Fault(err)
 			}
 		}
 		if err := do(i, f, at); err != nil {
