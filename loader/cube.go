@@ -34,8 +34,13 @@ type arrayStore struct {
 
 // Open implements source.Opener.
 func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return s.OpenKnown(ctx, uri, source.Known{})
+}
+
+// OpenKnown implements source.KnownOpener.
+func (s *arrayStore) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if s.roots == nil {
-		return s.Opener.Open(ctx, uri)
+		return source.OpenKnown(ctx, s.Opener, uri, k)
 	}
 	real, ok := s.known.Load(uri)
 	if !ok {
@@ -46,7 +51,7 @@ func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error
 		s.known.Store(uri, found)
 		real = found
 	}
-	return s.Opener.Open(ctx, real.(string))
+	return source.OpenKnown(ctx, s.Opener, real.(string), k)
 }
 
 // Folders implements tiledb.Store.

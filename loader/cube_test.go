@@ -9,6 +9,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -580,6 +581,69 @@ func TestArrayInAStore(t *testing.T) {
 		}
 		hash = e.Hash()
 		e.Close()
+	}
+}
+
+// tileReads says of every read of a tile that it was made.
+type tileReads struct {
+	*bucket
+	made chan string
+}
+
+func (s *tileReads) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := s.bucket.Open(ctx, uri)
+	if err != nil || strings.HasPrefix(path.Base(uri), "__") {
+		return r, err
+	}
+	return toldReader{r, s, uri}, nil
+}
+
+type toldReader struct {
+	source.Reader
+	to  *tileReads
+	uri string
+}
+
+func (r toldReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	err := r.Reader.ReadAt(ctx, p, off)
+	r.to.made <- fmt.Sprint(r.uri, off)
+	return err
+}
+
+// TestArraysWaitForTheirTurn: of a remote array more tiles are read than there are workers to decode them, and none is decoded
+// while others have the turns.
+func TestArraysWaitForTheirTurn(t *testing.T) {
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 6, 1, 8, 8, [4]int{1, 1, 8, 8})
+	store := &tileReads{&bucket{dir: dir}, make(chan string, 1000)}
+	defer store.Close()
+	spec := k.spec(Sampler{}, "")
+	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/a", "n b y x", 6
+	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &Stages{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	done := e.options.turns.take()
+	p := e.Start(t.Context(), shuffle.StepTicket(0, 0, 6, 0, 1), false)
+	seen := map[string]bool{}
+	for len(seen) < 4 {
+		seen[<-store.made] = true
+	}
+	if chunks, _ := e.options.Stages.Decoded(); chunks != 0 {
+		t.Errorf("%d chunks decoded without a turn", chunks)
+	}
+	select {
+	case at := <-store.made:
+		t.Errorf("%s was read by a fifth of four", at)
+	case <-p.done:
+		t.Error("a batch without a turn")
+	default:
+	}
+	done()
+	wait(t, p).Release()
+	if k.check(t, e) != 6 {
+		t.Error("other rows")
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -40,7 +41,7 @@ func newConvert(s streams) *cobra.Command {
 .tif, .tiff and .rumi files are looked for. DST is a file for one SRC that is a file; otherwise, or
 if it exists as a folder or ends in a slash, it is a folder, which is made if need be. In it files
 have the names of their sources (below a SRC that is a folder, their paths) with .tif, or .rumi for
-rumi2.
+rumi2. A SRC may be remote (s3://, gs://, az://, https://), but for folders of rasters.
 
 A SRC that is a TileDB array becomes a file for each image along n that was written, named by its
 coordinate; those of several attributes are in folders with their names. --dims says what its dimensions
@@ -105,7 +106,7 @@ func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error
 	if err := f.resolve(); err != nil {
 		return err
 	}
-	files := &tiledb.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	f.o.Opener = files
 	jobs, err := f.jobs(ctx, files, paths)
@@ -181,24 +182,31 @@ func (f *convertFlags) resolve() error {
 }
 
 // jobs pairs each raster with the file that it becomes.
-func (f *convertFlags) jobs(ctx context.Context, files *tiledb.Files, paths []string) ([]conversion, error) {
+func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []string) ([]conversion, error) {
 	st, err := os.Stat(f.out)
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
 	var jobs []conversion
 	for _, p := range paths {
-		st, err := os.Stat(p)
-		switch {
-		case err != nil:
-			return nil, fileError(p, err)
-		case tiledb.IsArray(p):
+		if tiledb.Is(ctx, files, p) {
 			if jobs, err = f.images(ctx, files, jobs, p); err != nil {
 				return nil, err
 			}
-		case f.to == convert.TileDB && !st.IsDir():
+			continue
+		}
+		dir := false
+		if !source.IsRemote(p) {
+			st, err := os.Stat(p)
+			if err != nil {
+				return nil, fileError(p, err)
+			}
+			dir = st.IsDir()
+		}
+		switch {
+		case f.to == convert.TileDB && !dir:
 			jobs = append(jobs, conversion{src: p})
-		case !st.IsDir() && !folder:
+		case !dir && !folder:
 			jobs = append(jobs, conversion{src: p, dst: f.out})
-		case !st.IsDir():
+		case !dir:
 			jobs = append(jobs, conversion{src: p, dst: f.inFolder(filepath.Base(p))})
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {

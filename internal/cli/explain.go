@@ -209,6 +209,27 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 	for i := range r.Assets {
 		printAsset(w, &r.Assets[i])
 	}
+	for _, p := range r.Points {
+		fmt.Fprintf(w, "  %s: points of %s\n", p.Field, p.Array)
+		printRuns(w, p.Runs)
+		if !p.Exact {
+			fmt.Fprint(w, ", at most")
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// printRuns prints ranges, those of an array with their files.
+func printRuns(w io.Writer, runs []loader.RangePlan) {
+	fmt.Fprint(w, "    bytes")
+	file := ""
+	for _, r := range runs {
+		if r.File != file {
+			file = r.File
+			fmt.Fprintf(w, " %s", file)
+		}
+		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
+	}
 }
 
 func printAsset(w io.Writer, a *loader.AssetPlan) {
@@ -217,10 +238,7 @@ func printAsset(w io.Writer, a *loader.AssetPlan) {
 		return
 	}
 	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", a.Field, a.URI, a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
-	fmt.Fprint(w, "    bytes")
-	for _, r := range a.Runs {
-		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
-	}
+	printRuns(w, a.Runs)
 	fmt.Fprint(w, "\n    chunks")
 	decoded := int64(0)
 	for _, c := range a.Chunks {
