@@ -101,7 +101,6 @@ func TestWhere(t *testing.T) {
 func TestWhereOfTimes(t *testing.T) {
 	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
 	tab := chips(3, 12)
-	tab.kinds = tab.kinds[:4]
 	at := map[string]func(r int64) time.Time{}
 	for name, unit := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond} {
 		step := 12 * time.Hour
@@ -279,7 +278,6 @@ func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) er
 // refused; data that moved are the same.
 func TestWeightsAreOfTheirSamples(t *testing.T) {
 	tab := chips(9, 4)
-	tab.kinds = tab.kinds[:4]
 	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.withDefaults()
 	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
 	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
