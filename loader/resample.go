@@ -27,6 +27,7 @@ type resampler struct {
 	in, out           []byte
 	inValid, outValid []byte
 	y, x              []tap
+	smooth            smoother
 }
 
 // tap says which of m samples on a side make sample i of n, and with which weight the second one counts.
@@ -57,9 +58,13 @@ func taps(t []tap, m, n int) []tap {
 func (r *rasterField) setResample() error {
 	real := r.native.Components() == 1
 	blends := r.to == chunk.Float32 || r.to == chunk.Float16 || r.to == chunk.BFloat16
-	r.blends = real && (r.Resample == Bilinear || r.Resample == "" && blends)
-	if r.Resample == Bilinear && !r.blends {
+	r.smooths = real && blends && r.Resample == Antialias
+	r.blends = r.smooths || real && (r.Resample == Bilinear || r.Resample == "" && blends)
+	switch {
+	case r.Resample == Bilinear && !r.blends:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.native)
+	case r.Resample == Antialias && !r.smooths:
+		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "antialias of %s to %s: only to float32, float16 and bfloat16", r.native, r.to)
 	}
 	r.raw.base = einops.Convert{From: r.native, To: r.native}
 	r.raw.nodata = r.final.nodata
@@ -89,6 +94,11 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 	cv, err := f.raw.get(x)
 	if err != nil {
 		return a.Fault(err)
+	}
+	if f.smooths {
+		if err := r.resample.smooth.prepare(win.h, win.w, f.h, f.w, int64(limit)); err != nil {
+			return a.Fault(err)
+		}
 	}
 	k := max(1, int(int64(limit)/max(one, 1)))
 	for b := 0; b < len(f.bands); b += k {
@@ -120,11 +130,15 @@ func grown(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// resample fills out from in.
+// resample fills out from in. With antialiasing, smooth is prepared.
 func (s *resampler) resample(from, to *rasterField, size int) {
-	s.y, s.x = taps(s.y, from.h, to.h), taps(s.x, from.w, to.w)
 	n := len(from.bands) * to.h * to.w
 	s.out, s.outValid = grown(s.out, n*size), grown(s.outValid, n)
+	if to.smooths {
+		s.antialias(len(from.bands), from.w)
+		return
+	}
+	s.y, s.x = taps(s.y, from.h, to.h), taps(s.x, from.w, to.w)
 	at := 0
 	samples, seen := view.Of[float32](s.in)
 	out, _ := view.Of[float32](s.out)
