@@ -169,17 +169,18 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 	return sum, weight
 }
 
-// antialias fills out from in, as prepare was told.
-func (s *resampler) antialias(bands, w int) {
+// antialias fills out from in, as smooth was prepared.
+func (s *resampler) antialias(from, to *rasterField) {
+	bands, plane, result := len(from.bands), from.h*from.w, to.h*to.w
+	s.out, s.outValid = grown(s.out, 4*bands*result), grown(s.outValid, bands*result)
 	in, seen := view.Of[float32](s.in)
 	out, _ := view.Of[float32](s.out)
 	if !seen {
 		in, out = floatsOf(s.in), make([]float32, len(s.out)/4)
 	}
-	h, n := len(s.smooth.y.spans), len(s.smooth.x.spans)
-	plane := len(s.inValid) / bands
 	for b := range bands {
-		s.smooth.plane(in[b*plane:][:plane], s.inValid[b*plane:][:plane], w, out[b*h*n:][:h*n], s.outValid[b*h*n:][:h*n])
+		i, o := b*plane, b*result
+		s.smooth.plane(in[i:][:plane], s.inValid[i:][:plane], from.w, out[o:][:result], s.outValid[o:][:result])
 	}
 	if !seen {
 		for i, v := range out {

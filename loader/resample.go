@@ -116,7 +116,11 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		if err := r.read(ctx, a, in, sub.bands, from, from.masked(&f.raw, in)); err != nil {
 			return err
 		}
-		s.resample(sub, f, size)
+		if f.smooths {
+			s.antialias(sub, f)
+		} else {
+			s.resample(sub, f, size)
+		}
 		to.whole(b, len(sub.bands), s, size)
 	}
 	return nil
@@ -130,15 +134,11 @@ func grown(b []byte, n int) []byte {
 	return b[:n]
 }
 
-// resample fills out from in. With antialiasing, smooth is prepared.
+// resample fills out from in.
 func (s *resampler) resample(from, to *rasterField, size int) {
+	s.y, s.x = taps(s.y, from.h, to.h), taps(s.x, from.w, to.w)
 	n := len(from.bands) * to.h * to.w
 	s.out, s.outValid = grown(s.out, n*size), grown(s.outValid, n)
-	if to.smooths {
-		s.antialias(len(from.bands), from.w)
-		return
-	}
-	s.y, s.x = taps(s.y, from.h, to.h), taps(s.x, from.w, to.w)
 	at := 0
 	samples, seen := view.Of[float32](s.in)
 	out, _ := view.Of[float32](s.out)

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -624,7 +625,7 @@ func TestNativeSampled(t *testing.T) {
 func BenchmarkResample(b *testing.B) {
 	const side = 256
 	from := &rasterField{bands: []int{0}, h: 300, w: 280}
-	for name, to := range map[string]*rasterField{"bilinear": {h: side, w: side, blends: true}, "nearest": {h: side, w: side}, "antialias": {h: side, w: side, blends: true, smooths: true}} {
+	for name, to := range map[string]*rasterField{"bilinear": {h: side, w: side, blends: true}, "nearest": {h: side, w: side}} {
 		b.Run(name, func(b *testing.B) {
 			s := &resampler{in: make([]byte, 4*300*280), inValid: make([]byte, 300*280)}
 			for i := range s.inValid {
@@ -632,12 +633,37 @@ func BenchmarkResample(b *testing.B) {
 				binary.LittleEndian.PutUint32(s.in[4*i:], math.Float32bits(float32(i%1000)))
 			}
 			for b.Loop() {
-				if to.smooths {
-					if err := s.smooth.prepare(from.h, from.w, side, side, 1<<30); err != nil {
-						b.Fatal(err)
-					}
-				}
 				s.resample(from, to, 4)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
+		})
+	}
+}
+
+// TestAntialiasIsBounded: rows that are kept for a result far wider than its window count against the limit.
+func TestAntialiasIsBounded(t *testing.T) {
+	var s smoother
+	for _, size := range [][4]int{{4096, 1, 1, 65536}, {1, 1 << 20, 1, 1}} {
+		if err := s.prepare(size[0], size[1], size[2], size[3], 16<<20); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%v: %v", size, err)
+		}
+	}
+	if err := s.prepare(4096, 64, 4, 4, 16<<20); err != nil || cap(s.rows) > 1<<20 {
+		t.Errorf("%v, %d sums", err, cap(s.rows))
+	}
+}
+
+func BenchmarkAntialias(b *testing.B) {
+	const side = 256
+	for _, m := range []int{300, 1024} {
+		b.Run(fmt.Sprint(m, " to ", side), func(b *testing.B) {
+			s := &resampler{in: make([]byte, 4*m*m), inValid: bytes.Repeat([]byte{1}, m*m)}
+			from, to := &rasterField{bands: []int{0}, h: m, w: m}, &rasterField{h: side, w: side}
+			for b.Loop() {
+				if err := s.smooth.prepare(m, m, side, side, 1<<30); err != nil {
+					b.Fatal(err)
+				}
+				s.antialias(from, to)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
 		})
