@@ -27,6 +27,7 @@ type resampler struct {
 	in, out           []byte
 	inValid, outValid []byte
 	y, x              []tap
+	smooth            smoother
 }
 
 // tap says which of m samples on a side make sample i of n, and with which weight the second one counts.
@@ -57,9 +58,13 @@ func taps(t []tap, m, n int) []tap {
 func (r *rasterField) setResample() error {
 	real := r.native.Components() == 1
 	blends := r.to == chunk.Float32 || r.to == chunk.Float16 || r.to == chunk.BFloat16
-	r.blends = real && (r.Resample == Bilinear || r.Resample == "" && blends)
-	if r.Resample == Bilinear && !r.blends {
+	r.smooths = real && blends && r.Resample == Antialias
+	r.blends = r.smooths || real && (r.Resample == Bilinear || r.Resample == "" && blends)
+	switch {
+	case r.Resample == Bilinear && !r.blends:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.native)
+	case r.Resample == Antialias && !r.smooths:
+		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "antialias of %s to %s: only to float32, float16 and bfloat16", r.native, r.to)
 	}
 	r.raw.base = einops.Convert{From: r.native, To: r.native}
 	r.raw.nodata = r.final.nodata
@@ -90,6 +95,11 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 	if err != nil {
 		return a.Fault(err)
 	}
+	if f.smooths {
+		if err := r.resample.smooth.prepare(win.h, win.w, f.h, f.w, int64(limit)); err != nil {
+			return a.Fault(err)
+		}
+	}
 	k := max(1, int(int64(limit)/max(one, 1)))
 	for b := 0; b < len(f.bands); b += k {
 		sub := &rasterField{bands: f.bands[b:min(b+k, len(f.bands))], h: win.h, w: win.w}
@@ -106,7 +116,11 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		if err := r.read(ctx, a, in, sub.bands, from, from.masked(&f.raw, in)); err != nil {
 			return err
 		}
-		s.resample(sub, f, size)
+		if f.smooths {
+			s.antialias(sub, f)
+		} else {
+			s.resample(sub, f, size)
+		}
 		to.whole(b, len(sub.bands), s, size)
 	}
 	return nil

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -166,6 +167,49 @@ func lerp(a, b, w float32) float32 {
 	return a + p
 }
 
+// tentOf is the weight of sample j of m in sample i of n, in exact fractions: 1 - |distance of the centres| in samples
+// of the coarser side, in units that make it whole.
+func tentOf(i, j, m, n int) float64 {
+	centre := big.NewRat(int64((2*i+1)*m), int64(2*n))
+	d := new(big.Rat).Sub(big.NewRat(int64(2*j+1), 2), centre)
+	d.Abs(d)
+	coarse := max(m, n)
+	d.Mul(d, big.NewRat(int64(n), int64(coarse))) // in samples of the result where it is the coarser one
+	w := new(big.Rat).Sub(big.NewRat(1, 1), d)
+	if w.Mul(w, big.NewRat(int64(2*coarse), 1)); w.Sign() < 0 {
+		return 0
+	}
+	if !w.IsInt() {
+		panic("a weight is not whole")
+	}
+	f, _ := w.Float64()
+	return f
+}
+
+// antialiased is expected with antialiasing.
+func antialiased(a *fakeAsset, b shuffle.Box, c, y, x, h, w int) (v float32, there bool) {
+	var sum, weight, all float64
+	for r := range b.H {
+		var s, ws, wa float64
+		for q := range b.W {
+			k := tentOf(x, q, b.W, w)
+			wa += k
+			if u, ok := pixel(a, c, b.Y+r, b.X+q); ok && k > 0 {
+				p := k * float64(u)
+				s += p
+				ws += k
+			}
+		}
+		k := tentOf(y, r, b.H, h)
+		ps, pw, pa := k*s, k*ws, k*wa
+		sum, weight, all = sum+ps, weight+pw, all+pa
+	}
+	if 2*weight < all {
+		return 0, false
+	}
+	return float32(sum / weight), true
+}
+
 // expected returns the element (c, y, x) of a field before its transform: a sample of a (h, w) tensor whose
 // window is b; there says whether it is.
 func expected(a *fakeAsset, b shuffle.Box, c, y, x, h, w int, blend bool) (v float32, there bool) {
@@ -315,6 +359,9 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 				ty, tx := draw.Transform.Apply(y, x, h, w)
 				for c := range 3 {
 					v, ok := expected(a, box, c, y, x, h, w, resized)
+					if e.spec.Fields[0].Resample == Antialias && resized {
+						v, ok = antialiased(a, box, c, y, x, h, w)
+					}
 					if ok {
 						p := v * float32(n.Scale[c])
 						want[(c*h+ty)*w+tx], valid[(c*h+ty)*w+tx] = p+float32(n.Offset[c]), 1
@@ -374,6 +421,7 @@ func drawSpec(rt *rapid.T) Spec {
 		BadSamples: rapid.SampledFrom([]string{BadSkip, BadReplace, BadFill}).Draw(rt, "policy"),
 	}
 	s.Fields[0].Pad, s.Fields[1].Pad = true, true
+	s.Fields[0].Resample = rapid.SampledFrom([]string{"", Bilinear, Antialias}).Draw(rt, "resample")
 	sets := []string{"", "flip_x", "flip_y", "flips"}
 	if s.Sampler.Height == s.Sampler.Width && s.Sampler.Height > 0 {
 		sets = append(sets, "rotations", "d4", "d4")
@@ -592,6 +640,36 @@ func BenchmarkResample(b *testing.B) {
 			}
 			for b.Loop() {
 				s.resample(from, to, 4)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
+		})
+	}
+}
+
+// TestAntialiasIsBounded: rows that are kept for a result far wider than its window count against the limit.
+func TestAntialiasIsBounded(t *testing.T) {
+	var s smoother
+	for _, size := range [][4]int{{4096, 1, 1, 65536}, {1, 1 << 20, 1, 1}} {
+		if err := s.prepare(size[0], size[1], size[2], size[3], 16<<20); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%v: %v", size, err)
+		}
+	}
+	if err := s.prepare(4096, 64, 4, 4, 16<<20); err != nil || cap(s.rows) > 1<<20 {
+		t.Errorf("%v, %d sums", err, cap(s.rows))
+	}
+}
+
+func BenchmarkAntialias(b *testing.B) {
+	const side = 256
+	for _, m := range []int{300, 1024} {
+		b.Run(fmt.Sprint(m, " to ", side), func(b *testing.B) {
+			s := &resampler{in: make([]byte, 4*m*m), inValid: bytes.Repeat([]byte{1}, m*m)}
+			from, to := &rasterField{bands: []int{0}, h: m, w: m}, &rasterField{h: side, w: side}
+			for b.Loop() {
+				if err := s.smooth.prepare(m, m, side, side, 1<<30); err != nil {
+					b.Fatal(err)
+				}
+				s.antialias(from, to)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
 		})

@@ -593,10 +593,11 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			s.Source = ""
 			s.Sources = []Source{{Source: "a", Fields: []Field{{Name: "elsewhere"}}}}
 		},
-		"bad limit":        func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
-		"resample":         func(s *Spec) { s.Fields[0].Resample = "cubic" },
-		"bilinear of ints": func(s *Spec) { s.Fields[1].Resample = Bilinear },
-		"empty selection":  func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
+		"bad limit":         func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
+		"resample":          func(s *Spec) { s.Fields[0].Resample = "cubic" },
+		"antialias of ints": func(s *Spec) { s.Fields[1].Resample = Antialias },
+		"bilinear of ints":  func(s *Spec) { s.Fields[1].Resample = Bilinear },
+		"empty selection":   func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
 	} {
 		s := base()
 		change(&s)

@@ -98,8 +98,8 @@ type Field struct {
 	// Validity names a further uint8 tensor of the same layout: 1 where a sample is valid, 0 where it
 	// is nodata, masked or padding.
 	Validity string `json:"validity,omitempty"`
-	// Resample says how windows of a sampler that resamples come to their size: "nearest" or "bilinear".
-	// Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
+	// Resample says how windows of a sampler that resamples come to their size: "nearest", "bilinear" or
+	// "antialias". Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
 	Resample string `json:"resample,omitempty"`
 	// Points makes the field one of points, with Name alone besides. Such fields come last in a batch.
 	Points *Points `json:"points,omitempty"`
@@ -432,8 +432,8 @@ func (f Field) validate() error {
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && f.DType == "uint8" {
 		return errors.New("fill NaN does not exist in uint8")
 	}
-	if f.Resample != "" && f.Resample != Nearest && f.Resample != Bilinear {
-		return fmt.Errorf("resample %q is neither %q nor %q", f.Resample, Nearest, Bilinear)
+	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
+		return fmt.Errorf("resample %q is none of %q, %q, %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
 	return f.Normalize.validate(f.DType)
 }
@@ -442,6 +442,9 @@ func (f Field) validate() error {
 const (
 	Nearest  = "nearest"
 	Bilinear = "bilinear"
+	// Antialias is Bilinear with a filter that widens as windows shrink, to floats only: as Pillow has it, and
+	// torchvision with antialias=True.
+	Antialias = "antialias"
 )
 
 func (n *Normalize) validate(dtype string) error {

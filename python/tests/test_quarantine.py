@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import chaski
@@ -120,3 +121,15 @@ def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
         with pytest.raises(chaski.LimitError, match="2 bad samples"):
             list(loader)
     assert files(report(binary, "--met", met)["bad"]) == [("3.tif", 1), ("5.tif", 1)]
+
+
+def test_a_step_that_is_replayed_tells_it_too(binary, tmp_path):
+    chips, out = broken(tmp_path), tmp_path / "step.npz"
+    command = [binary, "replay", "--bad-samples", "replace", "--batch", "8", "--step", "0"]
+    subprocess.run([*command, "-o", out, chips], check=True, capture_output=True)
+    with np.load(out) as z:
+        bad, samples = json.loads(z["step.json"])["bad"], z["sample"]
+    assert sorted(b["sample"]["id"] for b in bad) == ["3.tif", "5.tif"]
+    for b in bad:
+        assert b["instead"]["sample"] == b["instead"]["row"] == samples[b["row"]]
+        assert b["instead"]["id"] == f"{samples[b['row']]}.tif"

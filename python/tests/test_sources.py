@@ -225,6 +225,81 @@ def test_resized_windows(data, of_asset):
                 assert np.array_equal(b["mask"][k], dihedral(near, d.transform))
 
 
+def tents(m: int, n: int) -> np.ndarray:
+    """The weights (n, m) of docs/order.md: triangles, as whole numbers."""
+    i, j = np.arange(n)[:, None], np.arange(m)
+    w = 2 * max(m, n) - np.abs((2 * j + 1) * n - (2 * i + 1) * m)
+    return np.maximum(w, 0).astype(np.float64)
+
+
+def antialiased(x: np.ndarray, h: int, w: int) -> np.ndarray:
+    """Resamples (b, y, x) with antialiasing, sample by sample, nodata filled with -1."""
+    ky, kx = tents(x.shape[1], h), tents(x.shape[2], w)
+    there = (x != NODATA).astype(np.float64)
+    values = np.where(there, x, 0).astype(np.float64)
+
+    def weigh(a: np.ndarray) -> np.ndarray:
+        rows = np.zeros((*a.shape[:2], w))
+        for c in range(a.shape[2]):
+            rows += kx[:, c] * a[:, :, c, None]
+        out = np.zeros((a.shape[0], h, w))
+        for r in range(a.shape[1]):
+            out += ky[:, r, None] * rows[:, None, r]
+        return out
+
+    s, weight = weigh(values), weigh(there)
+    missing = 2 * weight < ky.sum(1)[:, None] * kx.sum(1)
+    v = (s / np.where(missing, 1, weight)).astype(np.float32)
+    return np.where(missing, np.float32(-1), v)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["with nodata", "against torch"])
+def test_antialiasing(data, tmp_path, whole):
+    """Windows that shrink, and some that grow: as the page says, and nearly as torch does it."""
+    table, images, _ = data
+    if whole:
+        images = np.maximum(images, NODATA + 1)
+        for i in range(N):
+            write(tmp_path / f"{i:02}.tif", images[i])
+        table = tmp_path
+    interpolate = pytest.importorskip("torch").nn.functional.interpolate
+    from_numpy = pytest.importorskip("torch").from_numpy
+    field = chaski.Field(
+        column=None if whole else "image",
+        dtype="float32",
+        fill=-1.0,
+        resample="antialias",
+        validity="there",
+    )
+    lo, hi = 0.3, 20
+    r = sampling.Resized(10, 12, lo, hi, 2, per_item=6)
+    plan = Plan(4, Dataset(N, r))
+    sampler = chaski.ResizedWindow((10, 12), scale=(lo, hi), ratio=2, per_asset=6)
+    options = {"batch_size": 6, "seed": 4, "fields": {"image": field}, "sampler": sampler}
+    shrunk = grown = missing = 0
+    with chaski.load(table, **options) as loader:
+        for b in loader:
+            for k in range(6):
+                d = plan.at(0, int(b["position"][k]))
+                box, _ = plan.window(d, H, W)
+                x = crop(images[d.row], box)
+                want = antialiased(x, 10, 12)
+                assert np.array_equal(b["image"][k], want)
+                assert np.array_equal(b["there"][k], want != -1)
+                shrunk, grown = shrunk + (box.h > 25), grown + (box.h < 10 or box.w < 12)
+                missing += (want == -1).sum()
+                if whole:
+                    t = from_numpy(x.astype(np.float32))[None]
+                    t = interpolate(t, (10, 12), mode="bilinear", antialias=True)[0].numpy()
+                    assert np.allclose(b["image"][k], t, rtol=1e-5)
+    assert shrunk > 10 and grown > 0 and (missing > 0) == (not whole)
+    with (
+        pytest.raises(chaski.UnsupportedError, match="antialias of uint16 to uint16"),
+        chaski.load(table, **options | {"fields": {"image": replace(field, dtype="native")}}),
+    ):
+        pass
+
+
 def samples(loader) -> list[int]:
     return sorted(int(s) for b in loader for s in b["sample"][b["valid"]])
 

@@ -110,7 +110,8 @@ class Field:
         validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid, 0
             where it is nodata, masked or padding.
         resample: how windows that are resampled come to their size. Default: bilinear where the
-            dtype is a float, else nearest.
+            dtype is a float, else nearest. "antialias", for floats, is bilinear with a filter that
+            widens as windows shrink.
         points: makes the field one of points, and is alone then.
     """
 
@@ -125,7 +126,7 @@ class Field:
     fill: float | None = None
     pad: bool | None = None
     validity: str | None = None
-    resample: Literal["nearest", "bilinear"] | None = None
+    resample: Literal["nearest", "bilinear", "antialias"] | None = None
     points: Points | Mapping[str, Any] | None = None
 
 
