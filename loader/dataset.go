@@ -210,6 +210,9 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 		if len(found) == 0 {
 			return none, fault.WithFile(fault.New(fault.NotFound, "column "+d.source.Strata.Column, fault.NoOffset, "no row has a value"), d.source.Source)
 		}
+		if len(found) > shuffle.WordLen {
+			return none, fault.WithFile(fault.New(fault.Limit, "column "+d.source.Strata.Column, fault.NoOffset, "%d values, at most %d can be balanced", len(found), shuffle.WordLen), d.source.Source)
+		}
 		groups = groups[:0]
 		for _, s := range found {
 			groups = append(groups, s.Rows)
