@@ -604,5 +604,10 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	return window{b.Y, b.X, b.H, b.W}, nil
 }
 
+// raster returns the raster field of a name.
+func (d *dataset) raster(name string) *rasterField {
+	return d.rasters[slices.IndexFunc(d.rasters, func(r *rasterField) bool { return r.Name == name })]
+}
+
 // resamples reports whether windows of a raster field come to the tensor at another size.
 func (d *dataset) resamples(int) bool { return d.sampler.Kind == ResizedWindow }

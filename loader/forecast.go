@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -93,7 +94,7 @@ type MemoryNeed struct {
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
 	// Worker is what one of Workers (of remote files: Options.Fetchers) holds at most: the bytes of a run of chunks, and
-	// a decoded chunk.
+	// a decoded chunk, and of a window that is resampled its pixels before and after.
 	Worker  int64 `json:"worker"`
 	Workers int   `json:"workers"`
 	// Catalog bounds the parsed headers and pages of tables.
@@ -178,7 +179,8 @@ type prophet struct {
 	cache   *tileForecast // nil where nothing is shared
 	done    int64
 	total   int64
-	worker  int64 // most bytes that a worker holds
+	// The most bytes that a worker holds of a run of chunks, of a decoded one, and of a window to resample.
+	run, chunk, resampled int64
 
 	early        Work // of the first three quarters
 	earlySources []SourceWork
@@ -357,9 +359,10 @@ func (p *prophet) row(r *RowPlan) (w Work) {
 		}
 		w.Opens++
 		w.Needed += int64(len(a.Chunks))
-		p.holds(a)
+		f := d.raster(a.Field)
+		p.holds(a, d, f)
 		if p.cache != nil && d.sampler.Kind == TileWindow {
-			key := tileKey{set: d.number, column: d.rasters[i%len(d.rasters)].column, row: a.Row}
+			key := tileKey{set: d.number, column: f.column, row: a.Row}
 			p.cache.asset(a, key, &w)
 			p.out.Evicted = p.cache.evicted
 			continue
@@ -376,22 +379,23 @@ func (p *prophet) row(r *RowPlan) (w Work) {
 	return w
 }
 
-// holds notes what a worker holds for an asset.
-func (p *prophet) holds(a *AssetPlan) {
-	run, chunk := int64(0), 0
+// holds notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
+func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
 	for _, r := range a.Runs {
-		run = max(run, r.Len)
+		p.run = max(p.run, r.Len)
 	}
 	for _, c := range a.Chunks {
-		chunk = max(chunk, c.Decoded)
+		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
 	}
-	p.worker = max(p.worker, run+int64(chunk))
+	if d.sampler.Kind == ResizedWindow {
+		p.resampled = max(p.resampled, f.resampledBytes(window{h: a.Window.H, w: a.Window.W}, p.engine.options.MaxChunkBytes))
+	}
 }
 
 // finish scales the sums up to the epoch.
 func (p *prophet) finish() {
 	f := &p.out
-	f.Memory.Worker = p.worker
+	f.Memory.Worker = p.run + p.chunk + p.resampled
 	if f.Examined < f.Steps {
 		factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
 		for i := range f.Sources {

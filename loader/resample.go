@@ -78,19 +78,14 @@ func (r *rasterField) setResample() error {
 // bands at once as limit has room for.
 func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window, to *row, limit int) error {
 	f, x := to.field, a.Index
-	size := f.native.Size()
-	if f.blends {
-		size = 4
-	}
-	one := bytesOf(int64(limit), win.h, win.w, size+1)
-	if one < 0 {
+	size, k := f.resampledAtOnce(win, limit)
+	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit))
 	}
 	cv, err := f.raw.get(x)
 	if err != nil {
 		return a.Fault(err)
 	}
-	k := max(1, int(int64(limit)/max(one, 1)))
 	for b := 0; b < len(f.bands); b += k {
 		sub := &rasterField{bands: f.bands[b:min(b+k, len(f.bands))], h: win.h, w: win.w}
 		sub.placeBands()
@@ -110,6 +105,26 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		to.whole(b, len(sub.bands), s, size)
 	}
 	return nil
+}
+
+// resampledAtOnce returns the size of a sample that is resampled, and how many bands of a window are at once: 0 if
+// limit has no room for one.
+func (r *rasterField) resampledAtOnce(win window, limit int) (size, bands int) {
+	size = r.native.Size()
+	if r.blends {
+		size = 4
+	}
+	one := bytesOf(int64(limit), win.h, win.w, size+1)
+	if one < 0 {
+		return size, 0
+	}
+	return size, min(len(r.bands), max(1, int(int64(limit)/max(one, 1))))
+}
+
+// resampledBytes returns the memory in which a window is resampled.
+func (r *rasterField) resampledBytes(win window, limit int) int64 {
+	size, bands := r.resampledAtOnce(win, limit)
+	return int64(bands) * int64(size+1) * (int64(win.h)*int64(win.w) + int64(r.h)*int64(r.w))
 }
 
 // grown returns a slice of n bytes, of b if that has room.
