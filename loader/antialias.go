@@ -65,6 +65,11 @@ type smoother struct {
 	sums  []float64 // the same of an output row
 }
 
+// smootherBytes bounds the memory of a smoother of windows of m by w pixels that become h by n.
+func smootherBytes(m, w, h, n int) int64 {
+	return 16*int64(min(widest(m, h), m)+1)*int64(n) + 32*(int64(m)+int64(w)+int64(h)+int64(n)) + 8*int64(widest(m, h))*int64(h) + 8*int64(widest(w, n))*int64(n)
+}
+
 // prepare makes room for windows of m by w pixels that become h by n.
 func (s *smoother) prepare(m, w, h, n int, limit int64) error {
 	s.kept = min(widest(m, h), m)

@@ -154,7 +154,7 @@ func (c *check) note(ctx context.Context, set int, row int64, err error) {
 func (c *check) row(ctx context.Context, r *assetReader, d *dataset, row int64) error {
 	var worst error
 	note := func(err error) (goOn bool) {
-		if err != nil && (worst == nil || fault.KindOf(err) == 0 || worst.Error() > err.Error()) {
+		if err != nil && weighs(err, worst) {
 			worst = err
 		}
 		return err == nil || fault.KindOf(err) != 0

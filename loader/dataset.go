@@ -211,6 +211,9 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 		if len(found) == 0 {
 			return none, fault.WithFile(fault.New(fault.NotFound, "column "+d.source.Strata.Column, fault.NoOffset, "no row has a value"), d.source.Source)
 		}
+		if len(found) > shuffle.WordLen {
+			return none, fault.WithFile(fault.New(fault.Limit, "column "+d.source.Strata.Column, fault.NoOffset, "%d values, at most %d can be balanced", len(found), shuffle.WordLen), d.source.Source)
+		}
 		groups = groups[:0]
 		for _, s := range found {
 			groups = append(groups, s.Rows)
@@ -598,6 +601,11 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	}
 	b, _ := p.Window(draw, height, width, weights)
 	return window{b.Y, b.X, b.H, b.W}, nil
+}
+
+// raster returns the raster field of a name.
+func (d *dataset) raster(name string) *rasterField {
+	return d.rasters[slices.IndexFunc(d.rasters, func(r *rasterField) bool { return r.Name == name })]
 }
 
 // resamples reports whether windows of a raster field come to the tensor at another size.

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -93,7 +94,7 @@ type MemoryNeed struct {
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
 	// Worker is what one of Workers (of remote files: Options.Fetchers) holds at most: the bytes of a run of chunks, and
-	// a decoded chunk; and what its readers of arrays hold.
+	// a decoded chunk, of a window that is resampled its pixels before and after, and what its readers of arrays hold.
 	Worker  int64 `json:"worker"`
 	Workers int   `json:"workers"`
 	// Catalog bounds the parsed headers and pages of tables.
@@ -182,7 +183,8 @@ type prophet struct {
 	arrays  *foresight
 	done    int64
 	total   int64
-	worker  int64 // most bytes that a worker holds
+	// The most bytes that a worker holds of a run of chunks, of a decoded one, and of a window to resample.
+	run, chunk, resampled int64
 
 	early        Work // of the first three quarters
 	earlySources []SourceWork
@@ -367,9 +369,10 @@ func (p *prophet) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 		}
 		w.Opens++
 		w.Needed += int64(len(a.Chunks))
-		p.holds(a)
+		f := d.raster(a.Field)
+		p.holds(a, d, f)
 		if p.cache != nil && d.sampler.Kind == TileWindow {
-			key := tileKey{set: d.number, column: d.rasters[i%len(d.rasters)].column, row: a.Row}
+			key := tileKey{set: d.number, column: f.column, row: a.Row}
 			mine := p.cache.asset(a, key, &w)
 			p.out.Evicted = p.cache.evicted
 			if err := p.arrayReads(ctx, a, mine, &w); err != nil {
@@ -417,24 +420,25 @@ func (p *prophet) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPl
 	return err
 }
 
-// holds notes what a worker holds for an asset.
-func (p *prophet) holds(a *AssetPlan) {
-	run, chunk := int64(0), 0
+// holds notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
+func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
 	for _, r := range a.Runs {
 		if a.blocks == nil { // readers of arrays have memory of their own
-			run = max(run, r.Len)
+			p.run = max(p.run, r.Len)
 		}
 	}
 	for _, c := range a.Chunks {
-		chunk = max(chunk, c.Decoded)
+		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
 	}
-	p.worker = max(p.worker, run+int64(chunk))
+	if d.sampler.Kind == ResizedWindow {
+		p.resampled = max(p.resampled, f.resampledBytes(window{h: a.Window.H, w: a.Window.W}, p.engine.options.MaxChunkBytes))
+	}
 }
 
 // finish scales the sums up to the epoch.
 func (p *prophet) finish() {
 	f := &p.out
-	f.Memory.Worker = p.worker + p.arrays.held
+	f.Memory.Worker = p.run + p.chunk + p.resampled + p.arrays.held
 	if f.Examined < f.Steps {
 		factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
 		for i := range f.Sources {

@@ -156,6 +156,46 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 	}
 }
 
+// TestForecastOfAWorker: no worker holds more than the forecast says, nor much less; windows that are resampled
+// count.
+func TestForecastOfAWorker(t *testing.T) {
+	for _, s := range []Sampler{
+		{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: ResizedWindow, Height: 4, Width: 4, PerAsset: 3, ScaleMin: 1, ScaleMax: 20},
+		{Kind: ResizedWindow, Height: 64, Width: 64, ScaleMin: 0.01, ScaleMax: 0.02},
+	} {
+		tabs := sampledTables()
+		tabs["a"].broken = nil
+		e, c := openCounted(t, Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 17, Sampler: s}, tabs, Options{Workers: 1})
+		f, err := e.Forecast(t.Context(), ForecastOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, held := newAssetReader(e.options), 0
+		for step := range e.Steps() {
+			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context()}
+			if err := p.prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for k := range p.batch.Valid {
+				if p.batch.Valid[k] {
+					p.units(k, func(u unit) bool {
+						if err := u.do(r); err != nil {
+							t.Fatal(err)
+						}
+						q := &r.resample
+						held = max(held, len(r.stored)+len(r.samples)+len(q.in)+len(q.inValid)+len(q.out)+len(q.outValid))
+						return true
+					})
+				}
+			}
+			p.batch.Release()
+		}
+		if m := f.Memory.Worker; int64(held) > m || 2*int64(held) < m || c.requests.Load() == 0 {
+			t.Errorf("%s of %d by %d: a worker held %d bytes, the forecast was %d", s.Kind, s.Height, s.Width, held, m)
+		}
+	}
+}
+
 // TestForecastOfTiles: with several workers the decoded chunks stay exact as long as no tile has to make room; with room for
 // few tiles the figures are exact for one worker, and more is decoded than with room for all, never more than without sharing.
 func TestForecastOfTiles(t *testing.T) {

@@ -83,12 +83,8 @@ func (r *rasterField) setResample() error {
 // bands at once as limit has room for.
 func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window, to *row, limit int) error {
 	f, x := to.field, a.Index
-	size := f.native.Size()
-	if f.blends {
-		size = 4
-	}
-	one := bytesOf(int64(limit), win.h, win.w, size+1)
-	if one < 0 {
+	size, k := f.resampledAtOnce(win, limit)
+	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit))
 	}
 	cv, err := f.raw.get(x)
@@ -100,7 +96,6 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 			return a.Fault(err)
 		}
 	}
-	k := max(1, int(int64(limit)/max(one, 1)))
 	for b := 0; b < len(f.bands); b += k {
 		sub := &rasterField{bands: f.bands[b:min(b+k, len(f.bands))], h: win.h, w: win.w}
 		sub.placeBands()
@@ -124,6 +119,30 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		to.whole(b, len(sub.bands), s, size)
 	}
 	return nil
+}
+
+// resampledAtOnce returns the size of a sample that is resampled, and how many bands of a window are at once: 0 if
+// limit has no room for one.
+func (r *rasterField) resampledAtOnce(win window, limit int) (size, bands int) {
+	size = r.native.Size()
+	if r.blends {
+		size = 4
+	}
+	one := bytesOf(int64(limit), win.h, win.w, size+1)
+	if one < 0 {
+		return size, 0
+	}
+	return size, min(len(r.bands), max(1, int(int64(limit)/max(one, 1))))
+}
+
+// resampledBytes returns the memory in which a window is resampled.
+func (r *rasterField) resampledBytes(win window, limit int) int64 {
+	size, bands := r.resampledAtOnce(win, limit)
+	n := int64(bands) * int64(size+1) * (int64(win.h)*int64(win.w) + int64(r.h)*int64(r.w))
+	if r.smooths {
+		n += smootherBytes(win.h, win.w, r.h, r.w)
+	}
+	return n
 }
 
 // grown returns a slice of n bytes, of b if that has room.

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -361,6 +362,29 @@ func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	r.c.reads[fmt.Sprint(r.uri, " ", off, " ", len(p))]++
 	r.c.mu.Unlock()
 	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestTilesHoldNoMoreThanTheirBound: whatever sizes tiles have that make room for each other, their memory is what
+// is counted.
+func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
+	c := newTiles(1 << 20)
+	for round, n := range []int{1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 17} {
+		for i := range 2 * int(c.bound) / n {
+			got, mine := c.get(tileKey{chunk: i, row: int64(round)}, n)
+			if got == nil || !mine {
+				t.Fatalf("tile %d of %d bytes: %v, %v", i, n, got, mine)
+			}
+			c.finish(got, false)
+			c.put(got)
+		}
+		real := int64(0)
+		for _, tile := range c.by {
+			real += int64(cap(tile.samples) - chunk.Spare)
+		}
+		if real > c.bound || c.held > c.bound || c.held != real {
+			t.Errorf("tiles of %d bytes: %d are held and %d counted, of %d", n, real, c.held, c.bound)
+		}
+	}
 }
 
 // TestTilesOfAPoolAreReadOnce: with room for a pool, an epoch of pools that cover the dataset reads no chunk

@@ -311,9 +311,21 @@ var failMu sync.Mutex
 func (p *Pending) fail(k int, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
-	if p.errs[k] == nil || p.errs[k].Error() > err.Error() { // the same one, whichever field was first
+	if weighs(err, p.errs[k]) {
 		p.errs[k] = err
 	}
+}
+
+// weighs reports whether of two errors of a row the first is the one to tell, whichever came first: one that is
+// not the sample's fault, which no policy covers, and else that of the lesser text.
+func weighs(err, other error) bool {
+	if other == nil {
+		return true
+	}
+	if system := fault.KindOf(err) == 0; system != (fault.KindOf(other) == 0) {
+		return system
+	}
+	return err.Error() < other.Error()
 }
 
 // complete counts one unit as done. The last one finishes the batch, with the worker's reader or, where

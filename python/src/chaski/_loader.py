@@ -227,10 +227,10 @@ class Loader:
         """Returns one sample, to look at: a dict of arrays without the axis n.
 
         It is sample i in the order of the dataset, whatever the shuffling, rank and epoch of this
-        loader: what "sample" of a batch tells. Of a mixture it is what stands at position i of its
-        first epoch, without shuffling. Its window, if there are any, is that of epoch 0
-        without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the array
-        is that of a batch of one. The iteration that is going on is not disturbed.
+        loader: what "sample" of a batch tells. Of a mixture, and with strata, it is what stands at
+        position i of the first epoch, without shuffling. Its window, if there are any, is that of
+        epoch 0 without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the
+        array is that of a batch of one. The iteration that is going on is not disturbed.
 
         Every call asks the engine on its own, and waits: this is not for training.
 
