@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -187,6 +188,31 @@ func TestHostile(t *testing.T) {
 		}
 		if err != nil && len(err.Error()) > 1000 {
 			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+		}
+	}
+}
+
+// A query's literals take memory as the query does, not as many batches of rows.
+func TestManyLiteralsTakeLittle(t *testing.T) {
+	many := func(format, sep string) string {
+		var terms []string
+		for i := range 20_000 {
+			terms = append(terms, fmt.Sprintf(format, i))
+		}
+		return strings.Join(terms, sep)
+	}
+	for name, sql := range map[string]string{
+		"in": "select id from data where name in (" + many("'a%d'", ",") + ")",
+		"or": "select id from data where " + many("name = 'a%d'", " or "),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := run1(t, sql); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 200<<20 {
+			t.Errorf("%s: %d MiB allocated", name, n>>20)
 		}
 	}
 }
