@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -470,6 +471,8 @@ def bbox_json(bbox: BBox) -> list[float]:
         west, south, east, north = (float(v) for v in bbox)
     except (TypeError, ValueError):
         raise SpecError(f"bbox is {bbox!r}, not (west, south, east, north)") from None
+    if not all(map(math.isfinite, (west, south, east, north))):
+        raise SpecError(f"bbox is {bbox!r}: its sides are finite numbers")
     return [west, south, east, north]
 
 
