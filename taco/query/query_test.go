@@ -65,6 +65,7 @@ func TestMeaning(t *testing.T) {
 		"select NAME, Data.ID from DATA limit 1":                                     `Name,id | "ana" 0`,
 		"select id i, age+1, -age, count_star() from data group by all order by 1,2": `i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`,
 		"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3":                                `(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`,
+		"select upper('straße ñÿ'), lower('ẞÑ')":                                     `upper('straße ñÿ'),lower('ẞÑ') | "STRAẞE ÑŸ" "ßñ"`,
 		"select max(score), min(score), sum(age), avg(age) from data":                `max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`,
 		"select sum(big), count(distinct age) from data":                             `sum(big),count(DISTINCT age) | 27670116110564327426 3`,
 		"select id from data order by score, id":                                     `id | 2 | 0 | 4 | 1 | 3`,
