@@ -383,3 +383,32 @@ func TestArraysOnWebServers(t *testing.T) {
 		})
 	}
 }
+
+// TestSamplesBehindSignedURLs: cat and info take the path of a sample behind a URL with a query, and ask for nothing but
+// the container on the way.
+func TestSamplesBehindSignedURLs(t *testing.T) {
+	b, err := os.ReadFile("../../testdata/coast/coast.tacozip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, _, _ := remotes(t, map[string][]byte{"coast.tacozip": b})
+	want := chaski(t.Context(), "cat", "../../testdata/coast/coast.tacozip::tile_03/s2/img.tif")
+	for _, uri := range []string{web.URL + "/data/coast.tacozip", web.URL + "/data/coast.tacozip?signature=a/b"} {
+		for _, x := range []struct {
+			args []string
+			code int
+			text string
+		}{
+			{[]string{"cat", uri + "::tile_03/s2/img.tif"}, 0, want.out},
+			{[]string{"info", uri + "::tile_03/s2/img.tif"}, 0, "3 × 24 × 24 uint16"},
+			{[]string{"info", uri}, 0, "TACO 2 (ZIP)"},
+			{[]string{"cat", uri + "::tile_03/none"}, 1, `no id "none"; there are s2, ref: not found`},
+			{[]string{"info", uri + "::tile_03"}, 1, "is a folder"},
+		} {
+			r := chaski(t.Context(), x.args...)
+			if r.code != x.code || !strings.Contains(r.out+r.err, x.text) {
+				t.Errorf("%q: exit %d\n%s%s", x.args, r.code, r.out, r.err)
+			}
+		}
+	}
+}

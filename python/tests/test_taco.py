@@ -162,6 +162,8 @@ def test_conditions_chain():
     assert best.where("c2 > 20").filter_datetime("2020-09-01/..").ids == ["tile_11", "tile_08"]
     assert best.ids[0] == "tile_11"
     assert len(ds) == 12
+    many = "id IN ('tile_07', " + ", ".join(f"'roi_{k:06d}'" for k in range(20000)) + ")"
+    assert ds.where(many).sql(f"SELECT * FROM data WHERE {many}").ids == ["tile_07"]
     fields = {"rank": "rank"}
     assert ranks(best.loader(fields=fields, batch_size=4, shuffle=False, where="c2 < 20")) == [9]
 
@@ -181,6 +183,8 @@ def test_errors_come_with_the_question():
         len(ds.filter_datetime("2021-01-01/2020-01-01"))
     with pytest.raises(chaski.SpecError):
         ds.filter_bbox("west", 0, 1, 1)
+    with pytest.raises(chaski.SpecError, match="finite"):
+        ds.filter_bbox(float("nan"), 0, 1, 1)
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
     with pytest.raises(chaski.SpecError, match="without conditions"):

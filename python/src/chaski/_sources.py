@@ -573,6 +573,8 @@ def bbox_json(bbox: BBox) -> list[float]:
         west, south, east, north = (float(v) for v in bbox)
     except (TypeError, ValueError):
         raise SpecError(f"bbox is {bbox!r}, not (west, south, east, north)") from None
+    if not all(map(math.isfinite, (west, south, east, north))):
+        raise SpecError(f"bbox is {bbox!r}: its sides are finite numbers")
     return [west, south, east, north]
 
 

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -188,12 +189,24 @@ func (c *Container) fail(err error) error {
 	return errors.Join(fault.WithFile(err, c.uri), c.Close())
 }
 
-// Join appends a relative path to a folder, which is a path or a URI.
+// Join appends a relative path to a folder, which is a path or a URI. In a URL of HTTP the path is escaped,
+// and put before the query, which may be a signature for all of the folder.
 func Join(folder, path string) string {
 	if folder == "" {
 		return path
 	}
-	return strings.TrimRight(folder, "/") + "/" + path
+	query := ""
+	if s := source.Scheme(folder); s == "http" || s == "https" {
+		if i := strings.IndexByte(folder, '?'); i >= 0 {
+			folder, query = folder[:i], folder[i:]
+		}
+		parts := strings.Split(path, "/")
+		for i, p := range parts {
+			parts[i] = url.PathEscape(p)
+		}
+		path = strings.Join(parts, "/")
+	}
+	return strings.TrimRight(folder, "/") + "/" + path + query
 }
 
 // reader returns an open reader of an object; the container closes it.
