@@ -150,9 +150,28 @@ func (a *Array) readFragments(ctx context.Context) error {
 		if f.From, f.To, err = parseName(name); err != nil {
 			return fault.WithFile(err, uri)
 		}
+		if !f.Dense && a.Schema.beforeEpoch() {
+			if err := a.trust(ctx, f); err != nil {
+				return err
+			}
+		}
 		all = append(all, f)
 	}
 	a.Fragments, a.Hidden = hide(all)
+	return nil
+}
+
+// trust widens the non-empty domain of a sparse fragment where its tree shows that it says nothing: see cursor.bounds.
+func (a *Array) trust(ctx context.Context, f *Fragment) error {
+	tree, err := a.rtree(ctx, f)
+	if err != nil {
+		return err
+	}
+	for d, wide := range tree.wide {
+		if wide {
+			f.NonEmpty[d] = a.Schema.Dims[d].Domain
+		}
+	}
 	return nil
 }
 

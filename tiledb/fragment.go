@@ -137,7 +137,17 @@ func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) e
 	if null == 1 {
 		c.fail(5, "its non-empty domain is null")
 	}
-	f.NonEmpty = c.box(s.DimType, len(s.Dims), "non-empty domain")
+	const what = "non-empty domain"
+	if f.Dense {
+		f.NonEmpty = c.box(s.DimType, len(s.Dims), what)
+	} else if b := c.bounds(s.DimType, len(s.Dims), what); b != nil {
+		for d, i := range b {
+			if s.DimType.everything(i) {
+				b[d] = s.Dims[d].Domain
+			}
+		}
+		f.NonEmpty = b
+	}
 	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
 	n := uint64(len(s.Attrs))
 	f.foot = footer{start: start}
