@@ -69,12 +69,17 @@ const (
 	varTileSizes
 )
 
-// parseName reads "__t1_t2_uuid".
+// parseName reads "__t1_t2_uuid". Behind that later format versions write their number.
 func parseName(name string) (from, to uint64, err error) {
 	bad := func(what string) (uint64, uint64, error) {
 		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
+	if len(parts) == 4 && len(parts[2]) == 32 {
+		if v, err := strconv.ParseUint(parts[3], 10, 32); err == nil && v > Version {
+			return 0, 0, fault.New(fault.Unsupported, "fragment name", fault.NoOffset, "format version %d", v)
+		}
+	}
 	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {
 		return bad("it is not __TIME_TIME_UUID")
 	}
