@@ -90,6 +90,11 @@ func (a *Array) URI() string { return a.uri }
 
 func (a *Array) readSchema(ctx context.Context) error {
 	r, err := a.store.Open(ctx, a.uri+"/"+schemaName)
+	if fault.KindOf(err) == fault.NotFound {
+		if names, err := a.store.Folders(ctx, a.uri); err == nil && slices.Contains(names, laterSchemas) {
+			return a.later(ctx, a.uri+"/"+laterSchemas, laterSchemas)
+		}
+	}
 	if err != nil {
 		return err
 	}
@@ -140,19 +145,76 @@ func (a *Array) readFragments(ctx context.Context) error {
 			continue
 		}
 		uri := a.uri + "/" + name
+		if err := a.later(ctx, uri, name); err != nil {
+			return err
+		}
 		f, err := openFragment(ctx, a.store, uri, name, a.Schema)
 		if fault.KindOf(err) == fault.NotFound {
 			continue // a folder without metadata is no fragment: a write that did not end
 		}
+		from, to, err2 := parseName(name)
+		if fault.KindOf(err2) == fault.Unsupported {
+			return fault.WithFile(err2, uri) // rather than what looks wrong in its metadata
+		}
 		if err != nil {
 			return err
 		}
-		if f.From, f.To, err = parseName(name); err != nil {
-			return fault.WithFile(err, uri)
+		if f.From, f.To = from, to; err2 != nil {
+			return fault.WithFile(err2, uri)
+		}
+		if !f.Dense && a.Schema.beforeEpoch() {
+			if err := a.trust(ctx, f); err != nil {
+				return err
+			}
 		}
 		all = append(all, f)
 	}
 	a.Fragments, a.Hidden = hide(all)
+	return nil
+}
+
+// Folders in which TileDB 2 keeps what it adds to an array of any format version.
+const (
+	laterFragments = "__fragments"
+	laterSchemas   = "__schema"
+)
+
+// later refuses what TileDB 2 added to the array: without it what is read is not what the array holds.
+func (a *Array) later(ctx context.Context, uri, name string) error {
+	switch name {
+	case laterSchemas:
+		return fault.WithFile(fault.New(fault.Unsupported, schemaPart, fault.NoOffset, "it has a later format version than %d", Version), uri)
+	case laterFragments:
+		names, err := a.store.Folders(ctx, uri)
+		if err != nil {
+			return err
+		}
+		for _, name := range names {
+			file := uri + "/" + name + "/" + metadataName
+			switch r, err := a.store.Open(ctx, file); {
+			case fault.KindOf(err) == fault.NotFound: // a write that did not end
+			case err != nil:
+				return fault.WithFile(err, file)
+			default:
+				r.Close()
+				return fault.WithFile(fault.New(fault.Unsupported, "fragment", fault.NoOffset, "it has a later format version than %d", Version), file)
+			}
+		}
+	}
+	return nil
+}
+
+// trust widens the non-empty domain of a sparse fragment where its tree shows that it says nothing: see cursor.bounds.
+func (a *Array) trust(ctx context.Context, f *Fragment) error {
+	tree, err := a.rtree(ctx, f)
+	if err != nil {
+		return err
+	}
+	for d, wide := range tree.wide {
+		if wide {
+			f.NonEmpty[d] = a.Schema.Dims[d].Domain
+		}
+	}
 	return nil
 }
 

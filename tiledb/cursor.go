@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiledb/filter"
 )
 
 // cursor reads little-endian fields from the front of b. After the first field that does not fit it
@@ -84,7 +85,16 @@ func (c *cursor) u64s(n uint64, what string) []uint64 {
 }
 
 // box reads one interval a dimension and checks that no end is above the other.
-func (c *cursor) box(t Datatype, dims int, what string) Box {
+func (c *cursor) box(t Datatype, dims int, what string) Box { return c.boxOf(t, dims, what, false) }
+
+// bounds is box for what a writer of sparse fragments found to bound coordinates. TileDB 1.6 compares datetimes as
+// unsigned numbers: dates before 1970 come after all others, and bounds from a later to an earlier one say
+// nothing. They are read as those of the type.
+func (c *cursor) bounds(t Datatype, dims int, what string) Box {
+	return c.boxOf(t, dims, what, t.kind() == filter.Time)
+}
+
+func (c *cursor) boxOf(t Datatype, dims int, what string, unsigned bool) Box {
 	from := c.off
 	p := c.take(2*uint64(dims)*uint64(t.Size()), what)
 	if p == nil {
@@ -93,12 +103,20 @@ func (c *cursor) box(t Datatype, dims int, what string) Box {
 	b := make(Box, dims)
 	for d := range b {
 		b[d] = Interval{t.load(p[2*d*t.Size():]), t.load(p[(2*d+1)*t.Size():])}
+		if unsigned && b[d].Lo >= t.CoordOf(0) && b[d].Hi < t.CoordOf(0) {
+			b[d] = Interval{0, t.largest()}
+		}
 		if b[d].Lo > b[d].Hi || nan(t, b[d].Lo) || nan(t, b[d].Hi) {
 			c.fail(from+2*d*t.Size(), "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
 			return nil
 		}
 	}
 	return b
+}
+
+// everything reports whether i is what bounds makes of an interval that says nothing.
+func (t Datatype) everything(i Interval) bool {
+	return t.kind() == filter.Time && i == Interval{0, t.largest()}
 }
 
 func nan(t Datatype, c Coord) bool { return t.real() && c.float() != c.float() }

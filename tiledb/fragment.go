@@ -70,12 +70,17 @@ const (
 	varTileSizes
 )
 
-// parseName reads "__t1_t2_uuid".
+// parseName reads "__t1_t2_uuid". Behind that later format versions write their number.
 func parseName(name string) (from, to uint64, err error) {
 	bad := func(what string) (uint64, uint64, error) {
 		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
 	}
 	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
+	if len(parts) == 4 && len(parts[2]) == 32 {
+		if v, err := strconv.ParseUint(parts[3], 10, 32); err == nil && v > Version {
+			return 0, 0, fault.New(fault.Unsupported, "fragment name", fault.NoOffset, "format version %d", v)
+		}
+	}
 	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {
 		return bad("it is not __TIME_TIME_UUID")
 	}
@@ -138,7 +143,17 @@ func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) e
 	if null == 1 {
 		c.fail(5, "its non-empty domain is null")
 	}
-	f.NonEmpty = c.box(s.DimType, len(s.Dims), "non-empty domain")
+	const what = "non-empty domain"
+	if f.Dense {
+		f.NonEmpty = c.box(s.DimType, len(s.Dims), what)
+	} else if b := c.bounds(s.DimType, len(s.Dims), what); b != nil {
+		for d, i := range b {
+			if s.DimType.everything(i) {
+				b[d] = s.Dims[d].Domain
+			}
+		}
+		f.NonEmpty = b
+	}
 	tiles, last := c.u64("number of sparse tiles"), c.u64("cells of the last tile")
 	n := uint64(len(s.Attrs))
 	f.foot = footer{start: start}

@@ -11,6 +11,7 @@ import (
 type rtree struct {
 	fanout int
 	levels [][]Box
+	wide   []bool // dimensions along which the boxes say nothing
 }
 
 const rtreePart = "R-tree"
@@ -49,28 +50,21 @@ func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 	case uint64(levels)*8 > uint64(c.left()):
 		return nil, c.fault(fault.Corrupt, 9, "%d levels in %d bytes", levels, c.left())
 	}
-	tree := &rtree{fanout: int(fanout)}
-	for l := range levels {
-		from := c.off
-		n := c.u64("number of boxes")
-		if c.bad == nil && n > uint64(c.left()/(2*dims*t.Size())) {
-			c.fail(from, "%d boxes in %d bytes", n, c.left())
-		}
-		if c.bad != nil {
-			return nil, c.bad
-		}
-		boxes := make([]Box, n)
-		for i := range boxes {
-			if boxes[i] = c.box(t, dims, "box"); c.bad != nil {
-				return nil, c.bad
-			}
-		}
-		if l > 0 {
-			if err := tree.below(c, from, boxes); err != nil {
-				return nil, err
-			}
+	tree := &rtree{fanout: int(fanout), wide: make([]bool, dims)}
+	at := make([]int, 0, min(levels, 64))
+	for range levels {
+		at = append(at, c.off)
+		boxes, err := tree.level(c, t, dims)
+		if err != nil {
+			return nil, err
 		}
 		tree.levels = append(tree.levels, boxes)
+	}
+	tree.widen(t)
+	for l := 1; l < len(at); l++ {
+		if err := tree.below(c, at[l], l); err != nil {
+			return nil, err
+		}
 	}
 	if err := c.end(); err != nil {
 		return nil, err
@@ -84,9 +78,42 @@ func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 	return tree, nil
 }
 
+// level reads the boxes of one level.
+func (r *rtree) level(c *cursor, t Datatype, dims int) ([]Box, error) {
+	from := c.off
+	n := c.u64("number of boxes")
+	if c.bad == nil && n > uint64(c.left()/(2*dims*t.Size())) {
+		c.fail(from, "%d boxes in %d bytes", n, c.left())
+	}
+	if c.bad != nil {
+		return nil, c.bad
+	}
+	boxes := make([]Box, n)
+	for i := range boxes {
+		if boxes[i] = c.bounds(t, dims, "box"); c.bad != nil {
+			return nil, c.bad
+		}
+		for d, b := range boxes[i] {
+			r.wide[d] = r.wide[d] || t.everything(b)
+		}
+	}
+	return boxes, nil
+}
+
+// widen makes all boxes endless along the wide dimensions: where some bounds say nothing, those above them do not either.
+func (r *rtree) widen(t Datatype) {
+	for d, wide := range r.wide {
+		for _, boxes := range r.levels {
+			for i := 0; wide && i < len(boxes); i++ {
+				boxes[i][d] = Interval{0, t.largest()}
+			}
+		}
+	}
+}
+
 // below checks that the boxes of a level are those that the level before it bounds.
-func (r *rtree) below(c *cursor, at int, boxes []Box) error {
-	up := r.levels[len(r.levels)-1]
+func (r *rtree) below(c *cursor, at, level int) error {
+	up, boxes := r.levels[level-1], r.levels[level]
 	if (len(boxes)+r.fanout-1)/r.fanout != len(up) {
 		return c.fault(fault.Corrupt, at, "%d boxes below %d, with fanout %d", len(boxes), len(up), r.fanout)
 	}

@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"math"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -88,6 +89,12 @@ func (s *Schema) Domain() Box {
 		b[d] = s.Dims[d].Domain
 	}
 	return b
+}
+
+// beforeEpoch reports whether a dimension has datetimes on both sides of 1970.
+func (s *Schema) beforeEpoch() bool {
+	zero := s.DimType.CoordOf(0)
+	return s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool { return d.Domain.Lo < zero && d.Domain.Hi >= zero })
 }
 
 // Attr returns the number of an attribute, or -1.

@@ -132,8 +132,12 @@ func KeyFromEnv() ([]byte, error) {
 	return b, nil
 }
 
-// IsArray reports whether a local folder holds an array.
+// IsArray reports whether a local folder holds an array, of this format version or a later one, which Open refuses.
 func IsArray(path string) bool {
-	st, err := os.Stat(filepath.Join(strings.TrimPrefix(path, "file://"), schemaName))
-	return err == nil && st.Mode().IsRegular()
+	path = strings.TrimPrefix(path, "file://")
+	if st, err := os.Stat(filepath.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
+		return true
+	}
+	st, err := os.Stat(filepath.Join(path, laterSchemas))
+	return err == nil && st.IsDir()
 }

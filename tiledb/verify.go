@@ -119,7 +119,7 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 	if err != nil {
 		return err
 	}
-	if root := union(tree.levels[0]); !f.NonEmpty.covers(root) {
+	if root := union(tree.levels[0]); !root.intersects(s.Domain()) || !f.NonEmpty.covers(root.cut(s.Domain())) {
 		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset, "it reaches past the non-empty domain"), f.uri+"/"+metadataName)
 	}
 	return v.r.eachTile(ctx, f, s.Domain(), func(c *tileCells) error {
