@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
+from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
 from chaski._sources import Condition, Path, Where, bbox_json
 from chaski._spec import FieldLike
-from chaski._stats import run_command
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ class _Source:
         flags = [*flags, f"--columns-mode={self.mode}"]
         if self.base_path is not None:
             flags.append(f"--base-path={self.base_path}")
-        binary = _engine.find_binary()
-        return run_command([binary, command, *flags, "--", *args, *self.paths], self.timeout)
+        question = [command, *flags, "--", *args, *self.paths]
+        return _ask(_engine.find_binary(), question, self.timeout)
 
     @property
     def info(self) -> dict[str, Any]:
