@@ -146,6 +146,10 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			continue
 		}
 		st, err := os.Stat(p)
+		if os.IsNotExist(err) && taco.IsSet(ctx, open, p) {
+			files = append(files, p)
+			continue
+		}
 		if err != nil {
 			kind := fault.Unsupported
 			if os.IsNotExist(err) {
