@@ -81,6 +81,8 @@ type field struct {
 
 	height, width column // of a raster in pixels, or nil
 	etag          column // of a raster's object, or nil
+
+	offset, length column // of a raster in a container, or nil
 }
 
 type assetKey struct {
@@ -292,6 +294,9 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 				f.mtime = nil
 			}
 			f.height, f.width = intColumn(tab, colHeight), intColumn(tab, colWidth)
+			if f.offset, f.length = intColumn(tab, colOffset), intColumn(tab, colLength); f.length == nil {
+				f.offset = nil
+			}
 			if f.etag, err = tab.column(colETag); err != nil || f.etag.kind() != Text {
 				f.etag = nil
 			}
@@ -424,6 +429,9 @@ func (f *field) pick(at []int64) {
 	if f.etag != nil {
 		f.etag = picked{f.etag, at}
 	}
+	if f.offset != nil {
+		f.offset, f.length = picked{f.offset, at}, picked{f.length, at}
+	}
 }
 
 // missingPartners checks that every id has a file in every field with a pattern.
@@ -541,7 +549,11 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if c.null || len(c.text) == 0 {
 		return Asset{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset, "no path"), t.src)
 	}
-	uri, err := t.roots.allow(resolve(t.base, string(c.text)))
+	text, member, err := t.member(ctx, f, row, string(c.text))
+	if err != nil {
+		return Asset{}, fault.WithFile(err, t.src)
+	}
+	uri, err := t.roots.allow(resolve(t.base, text))
 	if err != nil {
 		return Asset{}, err
 	}
@@ -581,7 +593,13 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 			}
 			a.ETag = string(c.text)
 		}
-		return a, nil
+		if member == nil {
+			return a, nil
+		}
+		return member.asset(a, t.maxChunk)
+	}
+	if member != nil {
+		return Asset{}, fault.WithFile(fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset, "a member of a container without an index"), t.src)
 	}
 	a, _, err := OpenAsset(ctx, t.opener, uri, t.maxChunk)
 	return a, err

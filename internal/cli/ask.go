@@ -28,7 +28,7 @@ the Python package asks so. Containers stay open in between, and columns of thei
 A question is a line of JSON, a list of texts: the command line of 'entries' or 'sql'. Its answer is
 parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what the command printed,
 "e" what it said on standard error, and at last "x", its exit code as text.`,
-		Example: `  echo '["entries", "--format", "json", "data.tacozip"]' | chaski ask`,
+		Example: `  chaski ask < questions.jsonl`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return answerAll(cmd.Context(), s)
