@@ -43,6 +43,8 @@ type Options struct {
 	Roots []string
 	// Columns are further columns of a CSV table that Scan will read; of a Parquet file it reads any.
 	Columns []string
+	// AllColumns reads all columns of a CSV table, for Data.
+	AllColumns bool
 }
 
 func (o Options) withDefaults() Options {
@@ -123,7 +125,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case ext == ".parquet" || ext == ".pq" || ext == ".geoparquet":
 		return t.openParquet(ctx, fields, o)
 	case (ext == ".csv" || ext == ".tsv") && (isURL(t.src) || !hasMeta(t.src)):
-		return t.openCSV(ctx, fields, ext == ".tsv", o.Columns)
+		return t.openCSV(ctx, fields, ext == ".tsv", o)
 	}
 	l, err := listFiles(ctx, t.src, t.roots, t.opener)
 	if err != nil {
@@ -168,18 +170,21 @@ func noField(s Source, k fault.Kind, format string, args ...any) error {
 	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
 }
 
-func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, more []string) error {
+func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Options) error {
 	r, err := t.reader(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	want := slices.Clone(more)
+	want := slices.Clone(o.Columns)
 	for _, s := range fields {
 		if s.Column == "" {
 			s.Column = s.Field
 		}
 		want = append(want, s.Column, s.Blob)
+	}
+	if o.AllColumns {
+		want = nil
 	}
 	comma := ','
 	if tabs {
