@@ -150,7 +150,7 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(),
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(), AllColumns: src.queries(),
 	})
 	if err != nil {
 		return nil, err

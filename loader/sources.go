@@ -619,6 +619,11 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 	return out
 }
 
+// queries reports whether a condition is more than a comparison: what columns it needs, its text says.
+func (s *Subset) queries() bool {
+	return slices.ContainsFunc(s.Where, func(c Condition) bool { return !c.compares() })
+}
+
 // columns are the columns of its table that a subset is made by.
 func (s *Subset) columns() (names []string) {
 	for _, c := range s.Where {

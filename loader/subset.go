@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	tables "github.com/chaski-eo/chaski/taco/table"
 )
 
 // columns is what selecting rows needs of a dataset. *catalog.Table has it.
@@ -193,7 +194,8 @@ func (c *Condition) meets(k catalog.Kind, v catalog.Value, with []operand) bool 
 // selector narrows the rows of a dataset down.
 type selector struct {
 	table table
-	keep  []bool // nil: all
+	keep  []bool        // nil: all
+	data  *tables.Table // what queries see
 }
 
 // columns returns the dataset's columns, or an error if it has none that can be read so.
@@ -399,11 +401,11 @@ func selectRows(ctx context.Context, t table, s *Subset) ([]uint32, error) {
 	}
 	sel := selector{table: t}
 	for _, c := range s.Where {
+		by := sel.where
 		if !c.compares() {
-			return nil, fault.New(fault.Unsupported, "where", fault.NoOffset,
-				"sql, select, bbox and datetime are conditions on containers; of a table, compare a column with a value")
+			by = func(ctx context.Context, c Condition) error { return sel.query(ctx, &c) }
 		}
-		if err := sel.where(ctx, c); err != nil {
+		if err := by(ctx, c); err != nil {
 			return nil, fmt.Errorf("where: %w", err)
 		}
 	}

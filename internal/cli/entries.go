@@ -128,14 +128,12 @@ type datasetInfo struct {
 	Collection json.RawMessage `json:"collection"`
 }
 
-func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) error {
-	files := newOpener(true)
-	defer files.Close()
-	d, err := f.open(ctx, files, paths, nil)
+func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) (err error) {
+	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { done(err) }()
 	if f.format == "json" {
 		return printJSON(s.out, datasetInfo{d.Format(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()})
 	}

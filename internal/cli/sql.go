@@ -63,14 +63,12 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.`
 	return cmd
 }
 
-func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) error {
-	files := newOpener(true)
-	defer files.Close()
-	d, err := f.open(ctx, files, paths, nil)
+func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) (err error) {
+	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { done(err) }()
 	tables, err := given.tables(ctx, d)
 	if err != nil {
 		return err

@@ -73,7 +73,7 @@ def test_example(data, binary):
 
 
 def test_commands(data, binary):
-    assert len(COMMANDS) == 5
+    assert len(COMMANDS) == 6
     for command in COMMANDS:
         subprocess.run([binary, *shlex.split(command)], check=True, capture_output=True)
     assert (data / "stats.json").exists() and (data / "batch.png").exists()

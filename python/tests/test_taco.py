@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import datetime
 import json
+import multiprocessing
+import os
+import signal
 import sys
+from concurrent import futures
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +16,7 @@ import pytest
 from helpers import web
 
 import chaski
-from chaski import taco
+from chaski import _ask, taco
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "testdata"
@@ -417,3 +421,45 @@ def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
         assert np.array_equal(pixels[0], whole[0, 32:64, :32])  # tiles of 32, 16 a band
         with pytest.raises(chaski.NotFoundError):
             ds.read("roi_1/t1/t1-img::99").array()
+
+
+def test_questions_have_one_process(binary, tmp_path):
+    """Containers stay open in one child, which is replaced when it is gone, or stuck."""
+    ds = taco.load(COAST / "coast.tacozip")
+    assert len(ds) == 12
+    first = _ask._asker
+    assert first is not None
+    pid = first._process.pid
+    with pytest.raises(chaski.NotFoundError):
+        len(ds.where("nothing < 1"))
+    with pytest.raises(chaski.Error):
+        len(taco.load(tmp_path / "none.tacozip"))
+    assert len(ds.where("cloud_cover < 9")) == 4
+    assert _ask._asker is first
+    first._process.kill()
+    first._process.wait()
+    assert ds.where("cloud_cover < 9").ids == [f"tile_{k:02}" for k in range(12) if 7 * k % 30 < 9]
+    assert _ask._asker is not None
+    assert _ask._asker._process.pid != pid
+    os.kill(_ask._asker._process.pid, signal.SIGSTOP)
+    slow = taco.load(COAST / "coast.tacozip", timeout=0.2)
+    with pytest.raises(chaski.DeadlineError):
+        len(slow)
+    assert len(taco.load(COAST / "flat.tacozip")) == 3
+    _ask.close()
+    assert len(taco.load(COAST / "flat.tacozip").where("rank = 1")) == 1
+
+
+def test_questions_of_threads_and_forks(binary):
+    """Threads ask at the same time, and a forked process has a child of its own."""
+    ds = taco.load(COAST / "coast.tacozip")
+    with futures.ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(lambda k: len(ds.where(f"rank >= {k}")), range(12)))
+    assert counts == [12 - k for k in range(12)]
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(_count, (3,)) == 3
+    assert len(ds.where("rank < 5")) == 5
+
+
+def _count(k: int) -> int:
+    return len(taco.load(COAST / "coast.tacozip").where(f"rank < {k}"))

@@ -157,18 +157,25 @@ def run_command(command: list[str], timeout: float | None) -> bytes:
         raise DeadlineError(f"{command[1]} of {command[-1]}: no end within {timeout} s") from None
     except OSError as e:
         raise EngineError(f"the engine {command[0]} does not run: {e}") from None
-    if done.returncode == 0:
-        return done.stdout
-    said = done.stderr.decode("utf-8", "replace").strip()
+    return answer(command, done.returncode, done.stdout, done.stderr)
+
+
+def answer(command: list[str], code: int, out: bytes, err: bytes) -> bytes:
+    """Returns what a command of the engine printed, if that is how it ended.
+
+    Raises:
+        Error: it failed; of the kind that fits.
+    """
+    if code == 0:
+        return out
+    said = err.decode("utf-8", "replace").strip()
     lines = [s.removeprefix("chaski: ") for s in said.splitlines() if s.startswith("chaski: ")]
     last = lines[-1] if lines else said
-    if done.returncode == 1 and lines:
+    if code == 1 and lines:
         raise _error(last, command[-1])
-    if done.returncode == 2 and lines:
+    if code == 2 and lines:
         raise SpecError(last)
-    raise EngineError(
-        f"the engine {command[0]} ended (exit status {done.returncode}); it said: {said}"
-    )
+    raise EngineError(f"the engine {command[0]} ended (exit status {code}); it said: {said}")
 
 
 def _error(line: str, source: str) -> Error:

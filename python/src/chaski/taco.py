@@ -19,7 +19,6 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -29,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
+from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
 from chaski._sources import Condition, Path, Where, bbox_json
 from chaski._spec import FieldLike
-from chaski._stats import run_command
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -103,21 +102,6 @@ def _place(path: Path) -> str:
     return p if "://" in p else os.path.abspath(p)
 
 
-_MAX_ARGUMENT = 1 << 16
-"""Most bytes of an argument that is not put into a file; Linux takes twice as many."""
-
-
-def _argument(arg: str, folder: str, number: int) -> str:
-    """Returns an argument, or the name of a file that holds it: @FILE or --flag=@FILE."""
-    if len(arg) * 4 <= _MAX_ARGUMENT:
-        return arg
-    flag, value = arg.split("=", 1) if arg.startswith("--") else ("", arg)
-    path = os.path.join(folder, str(number))
-    with open(path, "w", encoding="utf-8", errors="surrogateescape", newline="") as f:
-        f.write(value)
-    return f"{flag}=@{path}" if flag else f"@{path}"
-
-
 class _Source:
     """Containers, and what was learnt of them: shared by all datasets that are made of it."""
 
@@ -137,12 +121,8 @@ class _Source:
         flags = [*flags, f"--columns-mode={self.mode}"]
         if self.base_path is not None:
             flags.append(f"--base-path={self.base_path}")
-        binary = _engine.find_binary()
-        with tempfile.TemporaryDirectory(prefix="chaski-") as folder:
-            # A list of many ids is longer than an argument of a program may be.
-            flags = [_argument(f, folder, i) for i, f in enumerate(flags)]
-            args = tuple(_argument(a, folder, len(flags) + i) for i, a in enumerate(args))
-            return run_command([binary, command, *flags, "--", *args, *self.paths], self.timeout)
+        question = [command, *flags, "--", *args, *self.paths]
+        return _ask(_engine.find_binary(), question, self.timeout)
 
     @property
     def info(self) -> dict[str, Any]:
