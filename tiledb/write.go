@@ -180,6 +180,9 @@ type writer struct {
 
 // startFragment makes the folder.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
+	if a.o.Since != 0 || a.o.Until != 0 {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "nothing is written to an array that was opened at a time"), a.uri)
+	}
 	root := strings.TrimPrefix(a.uri, "file://")
 	dir, err := os.MkdirTemp(root, ".fragment-")
 	if err != nil {

@@ -20,6 +20,7 @@ import (
 type arrayFlags struct {
 	sub, format string
 	attrs       []string
+	at          timestampFlag
 	maxTile     int64
 	maxResult   int64
 }
@@ -41,6 +42,7 @@ attribute in that order (row-major for dense arrays), of a var-length attribute 
 Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a file that
 ` + tiledb.KeyFileVar + ` names.`,
 		Example: `  chaski array --sub 0..1,4..19,8..23 cube
+  chaski array --timestamp 2026-11-20T12:00:00Z cube
   chaski array --sub=-50..73 --attr v profile`,
 		Args: exactlyOne("ARRAY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
@@ -48,6 +50,7 @@ Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a fil
 	fl := cmd.Flags()
 	fl.StringVar(&f.sub, "sub", "", "the box: LO..HI,LO..HI, one interval a dimension (default: all of the domain)")
 	fl.StringVar(&f.format, "format", "sha256", "sha256")
+	f.at.add(fl)
 	fl.StringSliceVar(&f.attrs, "attr", nil, "attributes to read (default: all)")
 	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "largest decoded tile, in bytes")
 	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "largest result of an attribute, in bytes")
@@ -88,7 +91,7 @@ func (f *arrayFlags) run(ctx context.Context, s streams, path string) error {
 	}
 	files := newOpener(true)
 	defer files.Close()
-	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult})
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, f.at.options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ type convertFlags struct {
 	o         convert.Options
 
 	dims, extents, attr string // of arrays
+	at                  timestampFlag
 }
 
 func newConvert(s streams) *cobra.Command {
@@ -82,6 +83,7 @@ command; files that were complete stay.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a folder; - for standard output")
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
+	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of an array, in their order, of n, b, y and x")
 	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: tiles of an array (default: n=1 b=1, and --tile)")
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all that SRC has; of DST image)")
