@@ -278,6 +278,16 @@ func sameArrays(t *testing.T, root string, names []string, base string) {
 		if dims == "" {
 			continue
 		}
+		var sums [2]struct{ Fields json.RawMessage }
+		for i, from := range []string{local, there} {
+			r := chaski(t.Context(), "stats", "--dims", dims, "--field", "a="+map[bool]string{true: "v", false: "a"}[name == "dense_3d_mixed_order" || name == "dense_2d_order_rc"], from)
+			if err := json.Unmarshal([]byte(r.out), &sums[i]); err != nil {
+				t.Errorf("stats %s: %+v", from, r)
+			}
+		}
+		if len(sums[0].Fields) == 0 || !bytes.Equal(sums[0].Fields, sums[1].Fields) {
+			t.Errorf("stats %s: %s, local %s", there, sums[1].Fields, sums[0].Fields)
+		}
 		for _, to := range []string{"tog", "rumi"} {
 			outs := [2]string{filepath.Join(t.TempDir(), "a") + "/", filepath.Join(t.TempDir(), "b") + "/"}
 			for i, from := range []string{local, there} {
