@@ -737,6 +737,10 @@ func TestArraysAtATime(t *testing.T) {
 	if prints[0] == prints[1] || prints[1] != prints[2] || hashes[0] == hashes[1] || hashes[1] == hashes[2] {
 		t.Errorf("fingerprints %q, hashes %q", prints, hashes)
 	}
+	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("a container at a time: %v", err)
+	}
 	for _, bad := range []*Timestamp{{5, 4}, {0, 0}} {
 		spec := k.spec(Sampler{}, "").WithDefaults()
 		spec.Timestamp = bad

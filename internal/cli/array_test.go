@@ -221,6 +221,15 @@ func TestTimestamps(t *testing.T) {
 			t.Errorf("converted at %s: other files", at)
 		}
 	}
+	const from, to = "2026-11-20T03:28:16.659Z", "2026-11-20T03:28:16.665Z"
+	if r := chaski(t.Context(), "info", now); !strings.Contains(r.out, from+" to "+to) {
+		t.Errorf("info does not say when it was written: %s", r.out)
+	}
+	for _, at := range []string{from, to} {
+		if r := chaski(t.Context(), "array", "--timestamp", at, now); r.code != 0 || (r.out == want.out) != (at == from) {
+			t.Errorf("at %s, which info says: %+v", at, r)
+		}
+	}
 	plans := map[string]bool{}
 	for _, args := range [][]string{{"--timestamp", "1795145296659", now}, {then}, {now}} {
 		r := chaski(t.Context(), append([]string{"plan", "--json", "--batch", "1", "--dims", "y x", "--field", "a"}, args...)...)

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -209,7 +211,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		case !dir && !folder:
 			jobs = append(jobs, conversion{src: p, dst: f.out})
 		case !dir:
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(filepath.Base(p))})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p))})
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {
 				return nil, err
@@ -226,6 +228,16 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		jobs[0].dst = f.out
 	}
 	return jobs, f.apart(jobs)
+}
+
+// baseName returns the name of a file, of a remote one without the query of its URL.
+func baseName(p string) string {
+	if source.IsRemote(p) {
+		if u, err := url.Parse(p); err == nil {
+			return path.Base(u.Path)
+		}
+	}
+	return filepath.Base(p)
 }
 
 // apart checks that no two rasters become one file, and that none exists unless it may be replaced.

@@ -203,6 +203,48 @@ func TestRemoteDatasets(t *testing.T) {
 	}
 }
 
+// TestConvertRemoteRasters: rasters become the same files, and the same array, wherever they are read from.
+func TestConvertRemoteRasters(t *testing.T) {
+	files := chips()
+	_, _, bases := remotes(t, files)
+	dir := t.TempDir()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cells string
+	for _, to := range []string{"rumi2", "tiledb"} {
+		var want map[string][]byte
+		for _, base := range append([]string{dir + "/"}, bases...) {
+			out := filepath.Join(t.TempDir(), "out")
+			if r := chaski(t.Context(), "convert", "--to", to, "--tile", "32", base+"1.tif", base+"3.tif", "-o", out); r.code != 0 {
+				t.Fatalf("%s to %s: %+v", base, to, r)
+			}
+			if to == "tiledb" {
+				r := chaski(t.Context(), "array", out)
+				if cells == "" {
+					cells = r.out
+				}
+				if r.code != 0 || r.out != cells {
+					t.Errorf("%s to %s: %+v, want %s", base, to, r, cells)
+				}
+				continue
+			}
+			got := contents(t, out)
+			if want == nil {
+				want = got
+			}
+			if len(got) != 2 || !maps.EqualFunc(got, want, bytes.Equal) {
+				t.Errorf("%s to %s: %d files, or other ones", base, to, len(got))
+			}
+		}
+	}
+	if r := chaski(t.Context(), "convert", bases[1]+"none.tif", "-o", filepath.Join(t.TempDir(), "x.rumi")); r.code != 1 || !strings.HasSuffix(r.err, ": not found\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestRemoteFailures end in one line that names the URI.
 func TestRemoteFailures(t *testing.T) {
 	web, store, _ := remotes(t, nil)
