@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
@@ -680,3 +681,71 @@ func TestDamagedArray(t *testing.T) {
 var _ table = (*cube)(nil)
 var _ columns = (*cube)(nil)
 var _ sized = (*cube)(nil)
+
+// TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from before, and so do points. The time
+// is part of the spec hash, and no other array's fingerprint comes out.
+func TestArraysAtATime(t *testing.T) {
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})
+	points := filepath.Join(dir, "points")
+	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, 9, 9))
+	early := func(path string) (string, *Timestamp) {
+		a, then := openWritten(t, path), path+"-then"
+		if err := os.Mkdir(then, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"__array_schema.tdb", a.Fragments[0].Name} {
+			if err := os.Symlink(filepath.Join(path, name), filepath.Join(then, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return then, &Timestamp{0, a.Fragments[0].To}
+	}
+	cubeThen, at := early(k.path)
+	pointsThen, pointsAt := early(points)
+	var batches [3][]byte
+	var hashes, prints [3]string
+	for i, c := range []struct {
+		cube, points string
+		at, pointsAt *Timestamp
+	}{{k.path, points, nil, nil}, {k.path, points, at, pointsAt}, {cubeThen, pointsThen, nil, nil}} {
+		spec := k.spec(Sampler{}, "")
+		spec.Source, spec.Timestamp, spec.BatchSize = c.cube, c.at, 3
+		spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: c.points, Most: 90, Timestamp: c.pointsAt}})
+		b, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec, err = ParseSpec(b); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Open(t.Context(), spec, Options{Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 3, 0, 1), false))
+		for _, tensor := range x.Tensors {
+			batches[i] = append(batches[i], tensor.Data...)
+		}
+		x.Release()
+		hashes[i], prints[i] = e.Hash(), e.Fingerprint()
+		e.Close()
+	}
+	if !bytes.Equal(batches[1], batches[2]) || bytes.Equal(batches[0], batches[1]) {
+		t.Error("the samples at a time are not those of the fragments of then")
+	}
+	if prints[0] == prints[1] || prints[1] != prints[2] || hashes[0] == hashes[1] || hashes[1] == hashes[2] {
+		t.Errorf("fingerprints %q, hashes %q", prints, hashes)
+	}
+	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("a container at a time: %v", err)
+	}
+	for _, bad := range []*Timestamp{{5, 4}, {0, 0}} {
+		spec := k.spec(Sampler{}, "").WithDefaults()
+		spec.Timestamp = bad
+		if err := spec.Validate(); err == nil {
+			t.Errorf("%v is a time", bad)
+		}
+	}
+}

@@ -184,7 +184,9 @@ func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Dr
 			p.box = box
 		}
 		err := newForesight().points(ctx, &p, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
-		out = append(out, p)
+		if err == nil {
+			out = append(out, p)
+		}
 		return err
 	})
 	return out, err

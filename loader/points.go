@@ -35,6 +35,8 @@ type Points struct {
 	// Dims says what the dimensions are, in their order: y, x and, where every sample has points of its own, n:
 	// the row, or of a sample from an array its coordinate along n. Default: their names.
 	Dims string `json:"dims,omitempty"`
+	// Timestamp is what Spec.Timestamp is, of this array.
+	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Values is the attribute that labels the points. Default: the only one.
 	Values string `json:"values,omitempty"`
 	// In says what coordinates are: PixelPoints (default) or WorldPoints.
@@ -77,7 +79,7 @@ func (p *Points) validate(f *Field) error {
 	case p.Most < 1 || p.Most > maxPoints:
 		return fmt.Errorf("points: most is %d, not in 1..%d", p.Most, maxPoints)
 	}
-	return nil
+	return p.Timestamp.validate()
 }
 
 // rowFields are the fields that the rows of a table have: all but points, which come last.
@@ -118,7 +120,7 @@ type pointsField struct {
 // openPoints opens the array of a field.
 func openPoints(ctx context.Context, f Field, t table, o Options) (*pointsField, error) {
 	q := f.Points
-	a, err := openArrayAt(ctx, q.Array, o)
+	a, err := openArrayAt(ctx, q.Array, q.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,8 @@ type Source struct {
 	Container
 	// Dims is what Spec.Dims is.
 	Dims string `json:"dims,omitempty"`
+	// Timestamp is what Spec.Timestamp is.
+	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields say in what this source's fields differ from the spec's of the same name: where they are found,
 	// their bands, normalisation, fill and padding.
 	Fields []Field `json:"fields,omitempty"`
@@ -301,7 +303,7 @@ func (s Spec) Places() string {
 
 // source is the outermost source of a spec.
 func (s *Spec) source() Source {
-	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Subset: s.Subset, Mixture: s.Mixture}
+	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Timestamp: s.Timestamp, Subset: s.Subset, Mixture: s.Mixture}
 }
 
 // inTime reports whether samples are sequences.
@@ -402,12 +404,15 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("temperature, until and length are members of a mixture")
 	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
-	case mixed && s.Dims != "":
-		return errors.New("dims belongs to the sources of a mixture")
+	case mixed && (s.Dims != "" || s.Timestamp != nil):
+		return errors.New("dims and timestamp belong to the sources of a mixture")
 	case s.Weight < 0 || s.Count < 0:
 		return fmt.Errorf("weight %v", s.Weight)
 	}
 	if err := checkDims(s.Dims); err != nil {
+		return err
+	}
+	if err := s.Timestamp.validate(); err != nil {
 		return err
 	}
 	for _, f := range s.Fields {

@@ -30,6 +30,9 @@ type Spec struct {
 	// Dims says what each dimension of an array is, in their order: n, b, y or x, of which n and b may be
 	// missing. Default: the dimensions' own names.
 	Dims string `json:"dims,omitempty"`
+	// Timestamp opens an array at a time: the fragments that were written from the first to the second, in milliseconds
+	// since 1970, both included, are those that there are. Default: all.
+	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields of a sample, in the order of the batch. Default: one raster field "image".
 	Fields []Field `json:"fields"`
 	// BatchSize is G, the samples of a global batch, over all ranks.
@@ -54,6 +57,16 @@ type Spec struct {
 	Subset
 	// Mixture draws from several sources in place of Source.
 	Mixture
+}
+
+// Timestamp is a range of time in milliseconds since 1970, both ends included.
+type Timestamp [2]uint64
+
+func (t *Timestamp) validate() error {
+	if t != nil && (t[0] > t[1] || t[1] == 0) {
+		return fmt.Errorf("timestamp: from %d to %d", t[0], t[1])
+	}
+	return nil
 }
 
 // BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next.

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -30,6 +32,7 @@ type convertFlags struct {
 	o         convert.Options
 
 	dims, extents, attr string // of arrays
+	at                  timestampFlag
 }
 
 func newConvert(s streams) *cobra.Command {
@@ -82,6 +85,7 @@ command; files that were complete stay.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a folder; - for standard output")
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
+	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of an array, in their order, of n, b, y and x")
 	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: tiles of an array (default: n=1 b=1, and --tile)")
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all that SRC has; of DST image)")
@@ -207,7 +211,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		case !dir && !folder:
 			jobs = append(jobs, conversion{src: p, dst: f.out})
 		case !dir:
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(filepath.Base(p))})
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p))})
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {
 				return nil, err
@@ -224,6 +228,16 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		jobs[0].dst = f.out
 	}
 	return jobs, f.apart(jobs)
+}
+
+// baseName returns the name of a file, of a remote one without the query of its URL.
+func baseName(p string) string {
+	if source.IsRemote(p) {
+		if u, err := url.Parse(p); err == nil {
+			return path.Base(u.Path)
+		}
+	}
+	return filepath.Base(p)
 }
 
 // apart checks that no two rasters become one file, and that none exists unless it may be replaced.

@@ -21,7 +21,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 	if f.to == convert.TileDB {
 		return nil, usagef("%s is an array: it becomes tog, rumi or rumi2", path)
 	}
-	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{MaxResult: f.o.MaxBytes})
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, f.at.options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -214,7 +215,7 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 	}
 	for _, p := range r.Points {
 		fmt.Fprintf(w, "  %s: points of %s\n", p.Field, p.Array)
-		printRuns(w, p.Runs)
+		printRuns(w, p.Array, p.Runs)
 		if !p.Exact {
 			fmt.Fprint(w, ", at most")
 		}
@@ -222,14 +223,14 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 	}
 }
 
-// printRuns prints ranges, those of an array with their files.
-func printRuns(w io.Writer, runs []loader.RangePlan) {
+// printRuns prints ranges, those of an array with their files in it.
+func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
 	fmt.Fprint(w, "    bytes")
 	file := ""
 	for _, r := range runs {
 		if r.File != file {
 			file = r.File
-			fmt.Fprintf(w, " %s", file)
+			fmt.Fprintf(w, " %s:", strings.TrimPrefix(strings.TrimPrefix(file, strings.TrimRight(array, "/")), "/"))
 		}
 		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
 	}
@@ -241,7 +242,7 @@ func printAsset(w io.Writer, a *loader.AssetPlan) {
 		return
 	}
 	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", a.Field, a.URI, a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
-	printRuns(w, a.Runs)
+	printRuns(w, a.URI, a.Runs)
 	fmt.Fprint(w, "\n    chunks")
 	decoded := int64(0)
 	for _, c := range a.Chunks {

@@ -175,7 +175,7 @@ func (r *planReport) notes() (out []string) {
 		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the figures are those of one worker, and more memory saves decoding", r.Evicted))
 	}
 	if r.Loose {
-		out = append(out, "which values of points are read depends on their coordinates: requests are estimated, and bytes those at most")
+		out = append(out, "which values of points, or of sparse fragments, are read depends on their coordinates: requests are estimated, and bytes those at most")
 	}
 	if r.FirstBad != "" {
 		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))

@@ -203,6 +203,48 @@ func TestRemoteDatasets(t *testing.T) {
 	}
 }
 
+// TestConvertRemoteRasters: rasters become the same files, and the same array, wherever they are read from.
+func TestConvertRemoteRasters(t *testing.T) {
+	files := chips()
+	_, _, bases := remotes(t, files)
+	dir := t.TempDir()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cells string
+	for _, to := range []string{"rumi2", "tiledb"} {
+		var want map[string][]byte
+		for _, base := range append([]string{dir + "/"}, bases...) {
+			out := filepath.Join(t.TempDir(), "out")
+			if r := chaski(t.Context(), "convert", "--to", to, "--tile", "32", base+"1.tif", base+"3.tif", "-o", out); r.code != 0 {
+				t.Fatalf("%s to %s: %+v", base, to, r)
+			}
+			if to == "tiledb" {
+				r := chaski(t.Context(), "array", out)
+				if cells == "" {
+					cells = r.out
+				}
+				if r.code != 0 || r.out != cells {
+					t.Errorf("%s to %s: %+v, want %s", base, to, r, cells)
+				}
+				continue
+			}
+			got := contents(t, out)
+			if want == nil {
+				want = got
+			}
+			if len(got) != 2 || !maps.EqualFunc(got, want, bytes.Equal) {
+				t.Errorf("%s to %s: %d files, or other ones", base, to, len(got))
+			}
+		}
+	}
+	if r := chaski(t.Context(), "convert", bases[1]+"none.tif", "-o", filepath.Join(t.TempDir(), "x.rumi")); r.code != 1 || !strings.HasSuffix(r.err, ": not found\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestRemoteFailures end in one line that names the URI.
 func TestRemoteFailures(t *testing.T) {
 	web, store, _ := remotes(t, nil)
@@ -277,6 +319,16 @@ func sameArrays(t *testing.T, root string, names []string, base string) {
 		dims := map[string]string{"dense_3d_mixed_order": "b y x", "dense_2d_order_rc": "y x", "dense_with_sparse_fragment": "y x"}[name]
 		if dims == "" {
 			continue
+		}
+		var sums [2]struct{ Fields json.RawMessage }
+		for i, from := range []string{local, there} {
+			r := chaski(t.Context(), "stats", "--dims", dims, "--field", "a="+map[bool]string{true: "v", false: "a"}[name == "dense_3d_mixed_order" || name == "dense_2d_order_rc"], from)
+			if err := json.Unmarshal([]byte(r.out), &sums[i]); err != nil {
+				t.Errorf("stats %s: %+v", from, r)
+			}
+		}
+		if len(sums[0].Fields) == 0 || !bytes.Equal(sums[0].Fields, sums[1].Fields) {
+			t.Errorf("stats %s: %s, local %s", there, sums[1].Fields, sums[0].Fields)
 		}
 		for _, to := range []string{"tog", "rumi"} {
 			outs := [2]string{filepath.Join(t.TempDir(), "a") + "/", filepath.Join(t.TempDir(), "b") + "/"}

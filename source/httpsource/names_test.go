@@ -119,22 +119,24 @@ func TestNoNames(t *testing.T) {
 		kind   fault.Kind
 		says   string
 	}{
-		"403":       {answer(403, "text/html", pythonPage), fault.Unsupported, "index.html"},
-		"404":       {answer(404, "text/html", pythonPage), fault.Unsupported, "index.html"},
-		"500":       {answer(500, "text/html", pythonPage), 0, "500"},
-		"text":      {answer(200, "text/plain", pythonPage), fault.Unsupported, "text/plain"},
-		"base":      {answer(200, "text/html", `<base href="/e/">`+pythonPage), fault.Unsupported, "base"},
-		"object":    {answer(200, "application/json", `{"name":"f"}`), fault.Unsupported, "JSON"},
-		"path":      {answer(200, "application/json", `[{"name":"../f"}]`), fault.Unsupported, "../f"},
-		"nothing":   {answer(200, "application/json", `[{"size":1}]`), fault.Unsupported, "entry"},
-		"large":     {answer(200, "text/html", strings.Repeat("<p>", maxPage)), fault.Unsupported, "page of over"},
-		"elsewhere": {func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://other.invalid/", 302) }, fault.Unsupported, "another host"},
+		"403":     {answer(403, "text/html", pythonPage), fault.Unsupported, "index.html"},
+		"404":     {answer(404, "text/html", pythonPage), fault.Unsupported, "index.html"},
+		"500":     {answer(500, "text/html", pythonPage), 0, "500"},
+		"text":    {answer(200, "text/plain", pythonPage), fault.Unsupported, "text/plain"},
+		"base":    {answer(200, "text/html", `<base href="/e/">`+pythonPage), fault.Unsupported, "base"},
+		"object":  {answer(200, "application/json", `{"name":"f"}`), fault.Unsupported, "JSON"},
+		"path":    {answer(200, "application/json", `[{"name":"../f"}]`), fault.Unsupported, "../f"},
+		"nothing": {answer(200, "application/json", `[{"size":1}]`), fault.Unsupported, "entry"},
+		"large":   {answer(200, "text/html", strings.Repeat("<p>", maxPage)), fault.Unsupported, "page of over"},
+		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://other.invalid/", http.StatusFound)
+		}, fault.Unsupported, "another host"},
 		"login": {func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path == "/login" {
 				answer(200, "text/html", pythonPage)(w, r)
 				return
 			}
-			http.Redirect(w, r, "/login", 302)
+			http.Redirect(w, r, "/login", http.StatusFound)
 		}, fault.Unsupported, "no folder's"},
 		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
 			c, b, _ := w.(http.Hijacker).Hijack()

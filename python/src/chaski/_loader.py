@@ -32,6 +32,7 @@ from chaski._sources import (
     Split,
     Strata,
     Time,
+    Timestamp,
     WeightedWindow,
     Where,
     check_source,
@@ -556,6 +557,7 @@ def load(
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -623,6 +625,8 @@ def load(
         max_bad_rate: the same, as a share of the rank's samples of an epoch.
         dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
             be missing. Default: their names.
+        timestamp: opens an array as it was then, or with what was written from the first to the
+            second of two times: milliseconds since 1970, or datetimes with a time zone.
         quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
             --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.
@@ -683,6 +687,7 @@ def load(
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
         dims=dims,
+        timestamp=timestamp,
     )
     engine = _engine.acquire(workers, memory)
     return Loader(
@@ -731,6 +736,7 @@ def connect(
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -786,6 +792,7 @@ def connect(
         max_bad: see `load`.
         max_bad_rate: see `load`.
         dims: see `load`.
+        timestamp: see `load`.
         quarantine: see `load`.
         rank: see `load`.
         world_size: see `load`.
@@ -838,6 +845,7 @@ def connect(
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
         dims=dims,
+        timestamp=timestamp,
     )
     connections = [Connection(t, credentials=credentials) for t in addresses(target)]
 

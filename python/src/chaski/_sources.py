@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import math
 import operator
 import os
@@ -22,6 +23,7 @@ Path: TypeAlias = "str | os.PathLike[str]"
 Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
 Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
+Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 
 
@@ -79,6 +81,29 @@ def _names(what: str, v: Any) -> Mapping[str, Any]:
     if not isinstance(v, Mapping) or not v:
         raise SpecError(f"{what} are {v!r}, not a dict by name")
     return v
+
+
+def timestamp_json(t: Timestamp) -> list[int]:
+    """Returns the first and the last millisecond since 1970 of a time at which an array is opened.
+
+    Raises:
+        SpecError: it is none.
+    """
+    first, last = t if isinstance(t, (tuple, list)) and len(t) == 2 else (0, t)
+    out = [_milliseconds(first), _milliseconds(last)]
+    if not 0 <= out[0] <= out[1] < 1 << 64 or out[1] == 0:
+        raise SpecError(f"timestamp is {t!r}, from {out[0]} to {out[1]} milliseconds since 1970")
+    return out
+
+
+def _milliseconds(t: Any) -> int:
+    if isinstance(t, dt.datetime) and t.tzinfo is not None:
+        return (t - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
+    if isinstance(t, bool) or isinstance(t, dt.datetime) or not hasattr(t, "__index__"):
+        raise SpecError(
+            f"timestamp: {t!r} is neither milliseconds since 1970 nor a datetime with a time zone"
+        )
+    return operator.index(t)
 
 
 def _without_none(d: Mapping[str, Any]) -> dict[str, Any]:
@@ -469,6 +494,7 @@ class Source:
         strata: as for `load`.
         time: as for `load`.
         dims: as for `load`.
+        timestamp: as for `load`.
     """
 
     source: Path | Sequence[Path]
@@ -484,6 +510,7 @@ class Source:
     datetime: str | None = None
     base_path: Path | None = None
     dims: str | None = None
+    timestamp: Timestamp | None = None
 
 
 @dataclass(frozen=True)

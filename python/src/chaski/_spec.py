@@ -21,6 +21,7 @@ from chaski._sources import (
     Split,
     Strata,
     Time,
+    Timestamp,
     Where,
     WholeChip,
     check_source,
@@ -28,6 +29,7 @@ from chaski._sources import (
     place_json,
     positive,
     subset_json,
+    timestamp_json,
     until_json,
 )
 from chaski.errors import SpecError
@@ -72,6 +74,7 @@ class Points:
         most: k, the points that a row has room for.
         dims: what the array's dimensions are, in their order: "y x", or with n where every sample
             has points of its own. Default: their names.
+        timestamp: as for `load`, of this array.
         values: attribute that labels the points. Default: the only one.
         space: "pixel" for rows and columns of the raster, whole numbers being pixels, or "world"
             for places on the ground.
@@ -82,6 +85,7 @@ class Points:
     array: str | os.PathLike[str]
     most: int
     dims: str | None = None
+    timestamp: Timestamp | None = None
     values: str | None = None
     space: Literal["pixel", "world"] = "pixel"
     transform: Sequence[float] | None = None
@@ -166,6 +170,7 @@ def build_spec(
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
 ) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds.
 
@@ -213,6 +218,8 @@ def build_spec(
         spec["drop_last"] = True
     if dims is not None:
         spec["dims"] = str(dims)
+    if timestamp is not None:
+        spec["timestamp"] = timestamp_json(timestamp)
     return spec
 
 
@@ -294,6 +301,8 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
     }
     if s.dims is not None:
         out["dims"] = str(s.dims)
+    if s.timestamp is not None:
+        out["timestamp"] = timestamp_json(s.timestamp)
     if s.sampler is not None:
         out["sampler"] = s.sampler.to_json()
     if s.fields:
@@ -354,6 +363,8 @@ def _points(name: str, f: Field) -> dict[str, Any]:
     out: dict[str, Any] = {"array": os.fspath(p.array), "most": int(p.most)}
     if p.dims is not None:
         out["dims"] = str(p.dims)
+    if p.timestamp is not None:
+        out["timestamp"] = timestamp_json(p.timestamp)
     if p.values is not None:
         out["values"] = str(p.values)
     if p.space != "pixel":

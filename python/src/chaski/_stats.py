@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
+from chaski._sources import Timestamp, timestamp_json
 from chaski._spec import Field, FieldLike, build_field
 from chaski.errors import DeadlineError, EngineError, Error, NotFoundError, SpecError, of_kind
 
@@ -82,6 +83,7 @@ def stats(
     fields: Mapping[str, FieldLike] | None = None,
     bad_samples: Literal["error", "skip"] = "error",
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
     workers: int | None = None,
     timeout: float | None = 3600.0,
 ) -> Stats:
@@ -101,6 +103,7 @@ def stats(
         bad_samples: "error" raises for a sample that cannot be read; "skip" leaves it out, and
             counts it in "skipped".
         dims: as for `load`.
+        timestamp: as for `load`.
         workers: threads that decode; default: one a core.
         timeout: seconds for all of it; None waits for as long as it takes.
 
@@ -119,6 +122,9 @@ def stats(
     command = [_engine.find_binary(), "stats", "--bad-samples", bad_samples]
     if dims is not None:
         command += ["--dims", str(dims)]
+    if timestamp is not None:
+        first, last = timestamp_json(timestamp)
+        command += ["--timestamp", f"{first}..{last}"]
     if workers is not None:
         command += ["--workers", str(int(workers))]
     for key, f in (fields or {}).items():
