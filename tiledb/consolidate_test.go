@@ -227,3 +227,31 @@ func TestConsolidateDamaged(t *testing.T) {
 		t.Errorf("only %d of the damaged arrays were refused", refused)
 	}
 }
+
+// TestConsolidateBefore1970: dates before 1970, which TileDB 1.6 bounds wrongly, are consolidated with bounds that are right.
+func TestConsolidateBefore1970(t *testing.T) {
+	ctx := context.Background()
+	files := &Files{}
+	defer files.Close()
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.CopyFS(path, os.DirFS(filepath.Join("testdata", "before_1970"))); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(ctx, files, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := everything(t, a)
+	if err := a.Consolidate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+		t.Fatalf("%d fragments, %v, or other cells", len(a.Fragments), err)
+	}
+	if i, day := a.Fragments[0].NonEmpty[0], a.Schema.DimType; i != (Interval{day.CoordOf(-4000), day.CoordOf(19000)}) {
+		t.Errorf("written from %s to %s", day.FormatCoord(i.Lo), day.FormatCoord(i.Hi))
+	}
+	if _, err := a.Verify(ctx); err != nil {
+		t.Error(err)
+	}
+}
