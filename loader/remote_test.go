@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -24,6 +26,7 @@ import (
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // bucket is chips in a store that is reached over a link, and a catalog of them on disk.
@@ -294,3 +297,86 @@ func BenchmarkRemoteStream(b *testing.B) {
 }
 
 func writeFile(name, text string) error { return os.WriteFile(name, []byte(text), 0o600) }
+
+// TestForecastOverAServer: an epoch of an array on a web server costs the requests and the bytes of tiles that its forecast has, as the
+// server counts them: no request opens a file of tiles.
+func TestForecastOverAServer(t *testing.T) {
+	dir, ctx := t.TempDir(), t.Context()
+	at := tiledb.Int32.CoordOf
+	dim := func(name string, n, extent int64) tiledb.Dim {
+		return tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: at(0), Hi: at(n - 1)}, Extent: uint64(extent)}
+	}
+	s := &tiledb.Schema{Dense: true, Capacity: 1, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
+		Dims:  []tiledb.Dim{dim("n", 4, 1), dim("b", 2, 1), dim("y", 200, 64), dim("x", 180, 64)},
+		Attrs: []tiledb.Attr{{Name: "dn", Type: tiledb.Uint16, Values: 1, Pipeline: tiledb.DefaultFilters()}}}
+	if err := tiledb.Create(filepath.Join(dir, "cube"), s, nil); err != nil {
+		t.Fatal(err)
+	}
+	files := &tiledb.Files{}
+	defer files.Close()
+	a, err := tiledb.Open(ctx, files, filepath.Join(dir, "cube"), tiledb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	noise := make([]byte, 2*4*2*200*180)
+	rnd := rand.New(rand.NewPCG(8, 9))
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	if err := a.WriteDense(ctx, s.Domain(), []tiledb.Values{{Data: noise}}); err != nil {
+		t.Fatal(err)
+	}
+	var requests, bytes atomic.Int64
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, "/dn.tdb") {
+			var first, last int64
+			if n, err := fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last); n != 2 {
+				t.Errorf("Range %q: %v", r.Header.Get("Range"), err)
+			}
+			requests.Add(1)
+			bytes.Add(last - first + 1)
+		}
+		http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
+	}))
+	defer server.Close()
+	for _, sampler := range []loader.Sampler{{}, {Kind: loader.RandomWindow, Height: 100, Width: 90, PerAsset: 4}, {Kind: loader.GridWindow, Height: 64, Width: 64, StrideY: 40}} {
+		web, err := httpsource.New(httpsource.Options{Options: remote.Options{HedgeShare: -1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := loader.Open(ctx, loader.Spec{Source: server.URL + "/cube", Dims: "n b y x", BatchSize: 3, Shuffle: true, Sampler: sampler},
+			loader.Options{Workers: 1, Fetchers: 1, Opener: &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{"http": web}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := e.Forecast(ctx, loader.ForecastOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if requests.Load() != 0 {
+			t.Errorf("%q: the forecast read tiles", sampler.Kind)
+		}
+		l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for {
+			b, err := l.Next(ctx)
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Release()
+		}
+		l.Close()
+		if n, size := requests.Swap(0), bytes.Swap(0); n != f.Total.Requests || size != f.Total.Bytes || n == 0 || !f.Exact() {
+			t.Errorf("%q: the server had %d requests for %d bytes, the forecast was %+v", sampler.Kind, n, size, f.Total)
+		}
+		e.Close()
+		if err := web.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}

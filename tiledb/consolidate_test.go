@@ -178,3 +178,80 @@ func TestConsolidateFarApart(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestConsolidateDamaged: whatever is wrong with a byte of a fragment, consolidation says so in an error with a kind and leaves the
+// fragments, or makes one.
+func TestConsolidateDamaged(t *testing.T) {
+	ctx, rnd := context.Background(), rand.New(rand.NewPCG(5, 6))
+	files := &Files{}
+	defer files.Close()
+	refused := 0
+	for _, dense := range []bool{true, false} {
+		whole := filepath.Join(t.TempDir(), "whole")
+		timed(t, whole, dense)
+		for range 25 {
+			path := filepath.Join(t.TempDir(), "a")
+			if err := os.CopyFS(path, os.DirFS(whole)); err != nil {
+				t.Fatal(err)
+			}
+			list, _ := filepath.Glob(filepath.Join(path, "__*", "*.tdb"))
+			name := list[rnd.IntN(len(list))]
+			b, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b[rnd.IntN(len(b))] ^= byte(1 + rnd.IntN(255))
+			if err := os.WriteFile(name, b, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			a, err := Open(ctx, files, path, small)
+			before, _ := filepath.Glob(filepath.Join(path, "*"))
+			if err == nil {
+				err = a.Consolidate(ctx)
+			}
+			after, _ := filepath.Glob(filepath.Join(path, "*"))
+			hidden, _ := filepath.Glob(filepath.Join(path, ".*"))
+			switch {
+			case len(hidden) > 0:
+				t.Errorf("%s: %q is left", name, hidden)
+			case err == nil && len(after) >= len(before):
+				t.Errorf("%s: %q after consolidation", name, after)
+			case err != nil && (fault.KindOf(err) == 0 || !reflect.DeepEqual(before, after)):
+				t.Errorf("%s: %v; %q, before %q", name, err, after, before)
+			case err != nil:
+				refused++
+			}
+		}
+	}
+	if refused < 8 {
+		t.Errorf("only %d of the damaged arrays were refused", refused)
+	}
+}
+
+// TestConsolidateBefore1970: dates before 1970, which TileDB 1.6 bounds wrongly, are consolidated with bounds that are right.
+func TestConsolidateBefore1970(t *testing.T) {
+	ctx := context.Background()
+	files := &Files{}
+	defer files.Close()
+	path := filepath.Join(t.TempDir(), "a")
+	if err := os.CopyFS(path, os.DirFS(filepath.Join("testdata", "before_1970"))); err != nil {
+		t.Fatal(err)
+	}
+	a, err := Open(ctx, files, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := everything(t, a)
+	if err := a.Consolidate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+		t.Fatalf("%d fragments, %v, or other cells", len(a.Fragments), err)
+	}
+	if i, day := a.Fragments[0].NonEmpty[0], a.Schema.DimType; i != (Interval{day.CoordOf(-4000), day.CoordOf(19000)}) {
+		t.Errorf("written from %s to %s", day.FormatCoord(i.Lo), day.FormatCoord(i.Hi))
+	}
+	if _, err := a.Verify(ctx); err != nil {
+		t.Error(err)
+	}
+}
