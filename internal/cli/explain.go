@@ -192,9 +192,9 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 		fmt.Fprintf(w, "\nrow %d: padding\n", r.Row)
 		return
 	}
-	fmt.Fprintf(w, "\nrow %d: position %d, sample %d, %s", r.Row, r.Position, r.Draw.Sample, r.ID)
+	fmt.Fprintf(w, "\nrow %d: position %d, sample %d, %s", r.Row, r.Position, r.Draw.Sample, line(r.ID))
 	if r.Source != "" {
-		fmt.Fprintf(w, " of source %s", r.Source)
+		fmt.Fprintf(w, " of source %s", line(r.Source))
 	}
 	if r.Draw.Attempt > 0 {
 		fmt.Fprintf(w, " (in its place, attempt %d)", r.Draw.Attempt)
@@ -213,10 +213,10 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 
 func printAsset(w io.Writer, a *loader.AssetPlan) {
 	if a.Row < 0 {
-		fmt.Fprintf(w, "  %s, step %d: padding\n", a.Field, a.Step)
+		fmt.Fprintf(w, "  %s, step %d: padding\n", line(a.Field), a.Step)
 		return
 	}
-	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", a.Field, a.URI, a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
+	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", line(a.Field), line(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
 	fmt.Fprint(w, "    bytes")
 	for _, r := range a.Runs {
 		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)

@@ -152,12 +152,12 @@ func (r *quarantineReport) print(w io.Writer, checked bool) {
 		b := &r.Bad[i]
 		fmt.Fprintf(w, "%s %6dx  ", b.FirstSeen.Format(time.DateTime), b.Count)
 		if b.Source != "" {
-			fmt.Fprintf(w, "[%s] ", b.Source)
+			fmt.Fprintf(w, "[%s] ", line(b.Source))
 		}
 		if b.ID != "" {
-			fmt.Fprintf(w, "%s  ", b.ID)
+			fmt.Fprintf(w, "%s  ", line(b.ID))
 		}
-		fmt.Fprintln(w, b.Message)
+		fmt.Fprintln(w, line(b.Message))
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(w, "%d lines of the lists are no records\n", r.Skipped)
