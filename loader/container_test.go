@@ -232,6 +232,8 @@ func TestContainerConditions(t *testing.T) {
 		{"within", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63.1, 38, -61.8, 38.6}, Within: true}}}, []int{4}},
 		{"time", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05/2020-05-05"}}}, []int{2, 3, 4}},
 		{"time to the minute", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05T10:01/2020-05-05T10:00"}}}, []int{3, 4}},
+		{"a column of times", loader.Subset{Where: []loader.Condition{condition("istac:time_start", ">=", `"2020-03-05T10:00:00.5"`), condition("istac:time_start", "<", `"2020-06"`)}}, []int{3, 4}},
+		{"dates", loader.Subset{Use: "late", Split: &loader.Split{By: "date", Column: "istac:time_start", Ranges: []loader.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}}}}, []int{10, 11}},
 		{"place and time", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63, 38, -61.8, 38.4}}, {Datetime: "2020-06-01/.."}}}, []int{5}},
 		{"given split", loader.Subset{Split: &loader.Split{By: "given"}, Use: "test"}, []int{2, 6, 10}},
 		{"given by another column", loader.Subset{Split: &loader.Split{By: "given", Column: "region"}, Use: "south"}, []int{8, 9, 10, 11}},

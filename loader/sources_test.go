@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -629,6 +630,31 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 			_ = e.Close()
 		}
+	}
+}
+
+// TestLongSequences: the memory that a sequence takes grows with its steps, and not with their square.
+func TestLongSequences(t *testing.T) {
+	const steps = 1 << 13
+	tab := sampledTables()["b"]
+	tab.broken = nil
+	s := Spec{Source: "b", Fields: slices.Clone(sampledFields[:1]), BatchSize: 1, Sampler: Sampler{Kind: RandomWindow, Height: 2, Width: 2}}
+	s.Time = &Time{Key: "site", Order: "date", Length: steps}
+	e, err := tryMixed(s, map[string]*fakeTable{"b": tab}, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = e.Close() }()
+	read := func() uint64 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release()
+		runtime.ReadMemStats(&after)
+		return after.TotalAlloc - before.TotalAlloc
+	}
+	read()
+	if n := read(); n > 1000*steps {
+		t.Errorf("%d bytes are allocated for %d steps", n, steps)
 	}
 }
 

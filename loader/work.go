@@ -478,9 +478,7 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 	if d.steps == 0 {
 		return draw.Row
 	}
-	rows := make([]int64, d.steps)
-	e.plan.Rows(draw, rows)
-	return rows[step]
+	return e.plan.Row(draw, step)
 }
 
 // windowOf returns the window of a draw in the pixels of a raster field, whose asset of the table's row at

@@ -417,6 +417,14 @@ func (pl *Plan) Rows(d *Draw, dst []int64) {
 	dst[0] = d.Row
 }
 
+// Row returns row number step, below Length(dataset), of a draw: what Rows has there.
+func (pl *Plan) Row(d *Draw, step int) int64 {
+	if s := pl.leaves[d.Dataset].Series; s != nil {
+		return s.Row(d.Item, step)
+	}
+	return d.Row
+}
+
 // Length returns the rows of a sample of a dataset: 1, or the length of its sequences.
 func (pl *Plan) Length(dataset int) int {
 	if s := pl.leaves[dataset].Series; s != nil {

@@ -124,6 +124,15 @@ func (s *Series) Rows(i int64, dst []int64) {
 	}
 }
 
+// Row returns row number k, below Length(), of sequence i, or -1 for padding.
+func (s *Series) Row(i int64, k int) int64 {
+	at, end := s.span(i)
+	if at += int64(k); at < end {
+		return int64(s.rows[at])
+	}
+	return -1
+}
+
 // span returns where in rows a sequence begins, and where its group ends.
 func (s *Series) span(i int64) (at, end int64) {
 	g, j := s.runs.At(i)

@@ -310,6 +310,11 @@ func TestSeriesVectors(t *testing.T) {
 			if s.Rows(int64(i), got); !slices.Equal(got, want) {
 				t.Errorf("%+v: sequence %d is %v", v, i, got)
 			}
+			for k := range want {
+				if row := s.Row(int64(i), k); row != want[k] {
+					t.Errorf("%+v: sequence %d has row %d at %d", v, i, row, k)
+				}
+			}
 		}
 	}
 }

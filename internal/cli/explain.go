@@ -196,9 +196,9 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 		fmt.Fprintf(w, "\nrow %d: padding\n", r.Row)
 		return
 	}
-	fmt.Fprintf(w, "\nrow %d: position %d, sample %d, %s", r.Row, r.Position, r.Draw.Sample, r.ID)
+	fmt.Fprintf(w, "\nrow %d: position %d, sample %d, %s", r.Row, r.Position, r.Draw.Sample, line(r.ID))
 	if r.Source != "" {
-		fmt.Fprintf(w, " of source %s", r.Source)
+		fmt.Fprintf(w, " of source %s", line(r.Source))
 	}
 	if r.Draw.Attempt > 0 {
 		fmt.Fprintf(w, " (in its place, attempt %d)", r.Draw.Attempt)
@@ -208,13 +208,13 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 	}
 	fmt.Fprintln(w)
 	if r.Error != "" {
-		fmt.Fprintf(w, "  bad: %s\n", r.Error)
+		fmt.Fprintf(w, "  bad: %s\n", line(r.Error))
 	}
 	for i := range r.Assets {
 		printAsset(w, &r.Assets[i])
 	}
 	for _, p := range r.Points {
-		fmt.Fprintf(w, "  %s: points of %s\n", p.Field, p.Array)
+		fmt.Fprintf(w, "  %s: points of %s\n", line(p.Field), line(p.Array))
 		printRuns(w, p.Array, p.Runs)
 		if !p.Exact {
 			fmt.Fprint(w, ", at most")
@@ -230,7 +230,7 @@ func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
 	for _, r := range runs {
 		if r.File != file {
 			file = r.File
-			fmt.Fprintf(w, " %s:", strings.TrimPrefix(strings.TrimPrefix(file, strings.TrimRight(array, "/")), "/"))
+			fmt.Fprintf(w, " %s:", line(strings.TrimPrefix(strings.TrimPrefix(file, strings.TrimRight(array, "/")), "/")))
 		}
 		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
 	}
@@ -238,10 +238,10 @@ func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
 
 func printAsset(w io.Writer, a *loader.AssetPlan) {
 	if a.Row < 0 {
-		fmt.Fprintf(w, "  %s, step %d: padding\n", a.Field, a.Step)
+		fmt.Fprintf(w, "  %s, step %d: padding\n", line(a.Field), a.Step)
 		return
 	}
-	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", a.Field, a.URI, a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
+	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", line(a.Field), line(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
 	printRuns(w, a.URI, a.Runs)
 	fmt.Fprint(w, "\n    chunks")
 	decoded := int64(0)

@@ -148,3 +148,6 @@ func oneOf(flag, value string, choices ...string) error {
 	}
 	return usagef("--%s %q is none of %s", flag, value, strings.Join(choices, ", "))
 }
+
+// line returns a text that data or a list has, as a terminal can have it: see fault.Line.
+func line(text string) string { return fault.Line(errors.New(text)) }

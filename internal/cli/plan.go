@@ -144,7 +144,7 @@ func (r *planReport) sources() [][]string {
 	rows := [][]string{{"source", "samples", "bad", "requests", "read", "chunks decoded", "decoded"}}
 	for i := range r.Sources {
 		w := &r.Sources[i]
-		rows = append(rows, []string{w.Name, fmt.Sprint(w.Rows), fmt.Sprint(w.Bad), fmt.Sprint(w.Requests), byteSize(w.Bytes), fmt.Sprint(w.Chunks), byteSize(w.Decoded)})
+		rows = append(rows, []string{line(w.Name), fmt.Sprint(w.Rows), fmt.Sprint(w.Bad), fmt.Sprint(w.Requests), byteSize(w.Bytes), fmt.Sprint(w.Chunks), byteSize(w.Decoded)})
 	}
 	return rows
 }

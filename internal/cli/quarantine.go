@@ -154,14 +154,14 @@ func (r *quarantineReport) print(w io.Writer, checked bool) {
 		b := &r.Bad[i]
 		fmt.Fprintf(w, "%s %6dx  ", b.FirstSeen.Format(time.DateTime), b.Count)
 		if b.Source != "" {
-			fmt.Fprintf(w, "[%s] ", b.Source)
+			fmt.Fprintf(w, "[%s] ", line(b.Source))
 		}
 		if b.ID != "" {
-			fmt.Fprintf(w, "%s  ", b.ID)
+			fmt.Fprintf(w, "%s  ", line(b.ID))
 		}
-		fmt.Fprint(w, b.Message)
+		fmt.Fprint(w, line(b.Message))
 		if b.Instead != nil {
-			fmt.Fprintf(w, "  (in its place: %s)", cmp.Or(b.Instead.ID, fmt.Sprint("row ", b.Instead.Row)))
+			fmt.Fprintf(w, "  (in its place: %s)", cmp.Or(line(b.Instead.ID), fmt.Sprint("row ", b.Instead.Row)))
 		}
 		fmt.Fprintln(w)
 	}

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -206,6 +207,38 @@ func TestExplainIsTheStep(t *testing.T) {
 	for _, want := range []string{"epoch 1, step 1: positions from 5, 5 rows", "row 4: position 9", "image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode "} {
 		if !strings.Contains(text.out, want) {
 			t.Errorf("no %q in\n%s", want, text.out)
+		}
+	}
+}
+
+// TestNamesDriveNoTerminal: names that come from data, or from a list, are told without what a terminal obeys.
+func TestNamesDriveNoTerminal(t *testing.T) {
+	workplace(t)
+	name := "chips/\x1b]0;title\x07\u202efit.tif"
+	chip, err := os.ReadFile("chips/a.tif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	record := `{"dataset": "d", "source": "s\u001b[1m", "id": "x\u001b[31m\n\u0007", "kind": "corrupt", "message": "m\u001b[2J\nmore", "first_seen": "2026-01-01T00:00:00Z", "count": 3}`
+	if err := errors.Join(os.WriteFile(name, chip, 0o600), os.WriteFile("met.jsonl", []byte(record+"\n"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	good := chaski(t.Context(), "explain", "--batch", "8", "chips")
+	if err := os.WriteFile(name, []byte("no TIFF"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []result{
+		good, chaski(t.Context(), "explain", "--batch", "8", "--bad-samples", "skip", "chips"), chaski(t.Context(), "plan", "--batch", "8", "--bad-samples", "skip", "chips"),
+		chaski(t.Context(), "quarantine", "--met", "met.jsonl", "chips"), chaski(t.Context(), "quarantine", "--met", "met.jsonl"),
+	} {
+		for i, c := range r.out {
+			if c != '\n' && !unicode.IsPrint(c) {
+				t.Errorf("%q at %d of %q", c, i, r.out)
+				break
+			}
+		}
+		if r.code != 0 || !strings.Contains(r.out, "title") && !strings.Contains(r.out, "x [31m") {
+			t.Errorf("%+v", r)
 		}
 	}
 }
