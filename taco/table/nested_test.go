@@ -14,6 +14,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	pqgo "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
@@ -358,5 +362,36 @@ func TestForgedFooters(t *testing.T) {
 		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4*len(b)+2<<20); got > most {
 			t.Errorf("%s: %d bytes for a file of %d: %v", name, got, len(b), err)
 		}
+	}
+}
+
+// INT96 is an instant: nanoseconds of the day and the number of the Julian day, of which 2451545 is 2000-01-01.
+func TestInt96(t *testing.T) {
+	type row struct {
+		At *deprecated.Int96 `parquet:"at,optional"`
+	}
+	at := func(day int32, ns uint64) row {
+		return row{&deprecated.Int96{uint32(ns), uint32(ns >> 32), uint32(day)}}
+	}
+	noon := uint64(12 * time.Hour)
+	var b bytes.Buffer
+	if err := pqgo.Write(&b, []row{at(2451545, noon), at(2440588, 1999), at(2440587, uint64(24*time.Hour)-1), {}, at(math.MaxInt32, 0), at(math.MinInt32, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := tab.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`"2000-01-01T12:00:00"`, `"1970-01-01T00:00:00.000001"`, `"1969-12-31T23:59:59.999999"`, "null"} {
+		if got := string(v.AppendJSON(nil, i)); got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	if v.Int(4) < v.Int(0) || v.Int(5) > v.Int(0) {
+		t.Errorf("the furthest days are %d and %d", v.Int(5), v.Int(4))
 	}
 }
