@@ -225,6 +225,63 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// A column without any value, as that of structs that are all null, has values as others do: it can be joined
+// and taken from.
+func TestNoValueAtAll(t *testing.T) {
+	types := []Type{{Kind: Bool}, {Kind: Int64, Bits: 32}, {Kind: Float64, Bits: 64}, {Kind: Decimal, Precision: 5, Scale: 2}, {Kind: Text}, {Kind: Date},
+		{Kind: List, Elem: &Type{Kind: Int64, Bits: 64}}, {Kind: Struct, Fields: []Column{{Name: "a", Type: Type{Kind: Float64, Bits: 64}}}}}
+	for _, typ := range types {
+		none := (&Vector{typ: typ, offs: []uint32{0}, children: NewNulls(typ, 0).children}).Take([]int{-1, -1})
+		if n := len(none.Ints()) + len(none.Floats()); typ.Kind != Text && typ.Kind != List && typ.Kind != Struct && n != 2 {
+			t.Errorf("%v: %d values", typ, n)
+		}
+		both, err := Append(typ, none, NewNulls(typ, 1), none.Take([]int{1, 0}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			if got := string(both.AppendJSON(nil, i)); got != "null" {
+				t.Errorf("%v: row %d is %s", typ, i, got)
+			}
+		}
+	}
+}
+
+// Structs that are all null in one table do not move the values of the next.
+func TestNullStructsJoined(t *testing.T) {
+	type inner struct {
+		A float64 `parquet:"a"`
+		B int32   `parquet:"b"`
+	}
+	type row struct {
+		S *inner `parquet:"s,optional"`
+	}
+	open := func(rows ...row) *Table {
+		var b bytes.Buffer
+		if err := pqgo.Write(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tab
+	}
+	tab, _, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, Strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := tab.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"null", "null", `{"a":1.5,"b":7}`, "null", `{"a":2.5,"b":8}`} {
+		if got := string(v.AppendJSON(nil, i)); got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+}
+
 // Integers and floats of one column are joined as pandas' writers make them, when every integer is held.
 func TestConcatIntegersWithFloats(t *testing.T) {
 	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
