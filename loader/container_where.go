@@ -273,6 +273,13 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset) (*Samples, 
 	}
 	out := &Samples{}
 	out.Data, out.Rows = c.table()
+	if c.level0 == nil && len(set.Parts()) > 0 { // of no rows, but with their columns
+		level0, err := set.Level(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		out.Data = level0.Take(nil)
+	}
 	return out, nil
 }
 

@@ -1,10 +1,14 @@
 package cli
 
 import (
+	"bytes"
+	"encoding/binary"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/parquet-go/parquet-go"
 )
 
 // sql, and conditions of ls: what is printed, and the exit codes of what is not there, what is wrong and
@@ -44,6 +48,35 @@ func TestSQLCommand(t *testing.T) {
 		}
 		if x.code == 1 && !errorLine.MatchString(r.err) {
 			t.Errorf("%q: %q is not one line", x.args, r.err)
+		}
+	}
+}
+
+// TestNoRows: a container without samples has its columns, whether conditions are given or not.
+func TestNoRows(t *testing.T) {
+	var footer bytes.Buffer
+	if err := parquet.Write(&footer, []struct {
+		ID     string  `parquet:"tortilla:id"`
+		Format string  `parquet:"tortilla:file_format"`
+		Offset int64   `parquet:"tortilla:offset"`
+		Length int64   `parquet:"tortilla:length"`
+		Cloud  float64 `parquet:"cloud"`
+	}{}); err != nil {
+		t.Fatal(err)
+	}
+	file := make([]byte, 200, 200+footer.Len())
+	copy(file, "#y")
+	binary.LittleEndian.PutUint64(file[2:], 200)
+	binary.LittleEndian.PutUint64(file[10:], uint64(footer.Len()))
+	binary.LittleEndian.PutUint64(file[18:], 1)
+	path := filepath.Join(t.TempDir(), "none.tortilla")
+	if err := os.WriteFile(path, append(file, footer.Bytes()...), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"columns":["tortilla:id","cloud"],"rows":[]}` + "\n"
+	for _, given := range []string{"", "[]", `[{"sql":"cloud < 10"}]`} {
+		if r := chaski(t.Context(), "sql", "--format", "json", "--given", given, `SELECT "tortilla:id", cloud FROM data`, path); r.code != 0 || r.out != want {
+			t.Errorf("--given %q: exit %d\n%s%s", given, r.code, r.out, r.err)
 		}
 	}
 }

@@ -5,7 +5,8 @@
 // pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
 // DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
 // uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes, column indexes, statistics.
-// Not read: INT96, encryption, columns in other files, the old LZ4 codec, BIT_PACKED levels.
+// INT96 is taken for an instant, which is what its writers mean. Not read: encryption, columns in
+// other files, the old LZ4 codec, BIT_PACKED levels.
 //
 // Files are not trusted. No count of a file sizes an allocation before it is checked against the
 // bytes that are there or one of the limits below; nesting is bounded; everything runs on the

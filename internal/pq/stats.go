@@ -119,11 +119,8 @@ func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]B
 
 // readable refuses what cannot be read at all.
 func (f *File) readable(c *columnChunk, col *Column) error {
-	switch {
-	case c.foreign:
+	if c.foreign {
 		return fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is encrypted or lies in another file")
-	case col.Type == Int96:
-		return fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is of type INT96")
 	}
 	return nil
 }

@@ -51,6 +51,8 @@ func (c *Column) size() int {
 		return 4
 	case Int64, Double:
 		return 8
+	case Int96:
+		return 12
 	case FixedLenByteArray:
 		return c.width
 	}
@@ -82,7 +84,21 @@ func (v *Values) Raw(i int) []byte {
 	return v.data[o+4 : o+4+le32(v.data[o:])]
 }
 
-// Int returns row i's value of a column of booleans or integers. ok is false where an unsigned
+// instant returns the microseconds since 1970, rounded down, of an INT96: nanoseconds of a day, then the number of
+// the Julian day that begins at noon of it. Days further off than 64 bits of microseconds hold are the furthest.
+func instant(b []byte) int64 {
+	const epoch, furthest = 2440588, 100_000_000 // epoch is the Julian day of 1970-01-01
+	ns, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
+	day = min(max(day, -furthest), furthest)
+	us := ns / 1000
+	if ns%1000 < 0 {
+		us--
+	}
+	return day*86_400_000_000 + us
+}
+
+// Int returns row i's value of a column of booleans or integers; of INT96, of which only instants are made, the
+// microseconds since 1970. ok is false where an unsigned
 // number is above the largest int64.
 func (v *Values) Int(i int) (n int64, ok bool) {
 	b := v.Raw(i)
@@ -94,6 +110,8 @@ func (v *Values) Int(i int) (n int64, ok bool) {
 			return int64(le32(b)), true
 		}
 		return int64(int32(le32(b))), true
+	case 12:
+		return instant(b), true
 	}
 	u := binary.LittleEndian.Uint64(b)
 	return int64(u), v.logical != Unsigned || u <= math.MaxInt64
@@ -147,6 +165,8 @@ func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
 		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(le32(b[4*k:])) })
 	case v.width == 4:
 		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(int32(le32(b[4*k:]))) })
+	case v.width == 12:
+		return scatter(v, dst, lo, hi, func(k int) int64 { return instant(b[12*k:]) })
 	case v.at == nil:
 		at := len(dst)
 		dst = append(dst, make([]int64, hi-lo)...)

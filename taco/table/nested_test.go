@@ -14,6 +14,10 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
+
+	pqgo "github.com/parquet-go/parquet-go"
+	"github.com/parquet-go/parquet-go/deprecated"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
@@ -221,6 +225,63 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+// A column without any value, as that of structs that are all null, has values as others do: it can be joined
+// and taken from.
+func TestNoValueAtAll(t *testing.T) {
+	types := []Type{{Kind: Bool}, {Kind: Int64, Bits: 32}, {Kind: Float64, Bits: 64}, {Kind: Decimal, Precision: 5, Scale: 2}, {Kind: Text}, {Kind: Date},
+		{Kind: List, Elem: &Type{Kind: Int64, Bits: 64}}, {Kind: Struct, Fields: []Column{{Name: "a", Type: Type{Kind: Float64, Bits: 64}}}}}
+	for _, typ := range types {
+		none := (&Vector{typ: typ, offs: []uint32{0}, children: NewNulls(typ, 0).children}).Take([]int{-1, -1})
+		if n := len(none.Ints()) + len(none.Floats()); typ.Kind != Text && typ.Kind != List && typ.Kind != Struct && n != 2 {
+			t.Errorf("%v: %d values", typ, n)
+		}
+		both, err := Append(typ, none, NewNulls(typ, 1), none.Take([]int{1, 0}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range 5 {
+			if got := string(both.AppendJSON(nil, i)); got != "null" {
+				t.Errorf("%v: row %d is %s", typ, i, got)
+			}
+		}
+	}
+}
+
+// Structs that are all null in one table do not move the values of the next.
+func TestNullStructsJoined(t *testing.T) {
+	type inner struct {
+		A float64 `parquet:"a"`
+		B int32   `parquet:"b"`
+	}
+	type row struct {
+		S *inner `parquet:"s,optional"`
+	}
+	open := func(rows ...row) *Table {
+		var b bytes.Buffer
+		if err := pqgo.Write(&b, rows); err != nil {
+			t.Fatal(err)
+		}
+		tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return tab
+	}
+	tab, _, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, Strict)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := tab.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{"null", "null", `{"a":1.5,"b":7}`, "null", `{"a":2.5,"b":8}`} {
+		if got := string(v.AppendJSON(nil, i)); got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+}
+
 // Integers and floats of one column are joined as pandas' writers make them, when every integer is held.
 func TestConcatIntegersWithFloats(t *testing.T) {
 	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
@@ -358,5 +419,36 @@ func TestForgedFooters(t *testing.T) {
 		if got, most := after.TotalAlloc-before.TotalAlloc, uint64(4*len(b)+2<<20); got > most {
 			t.Errorf("%s: %d bytes for a file of %d: %v", name, got, len(b), err)
 		}
+	}
+}
+
+// INT96 is an instant: nanoseconds of the day and the number of the Julian day, of which 2451545 is 2000-01-01.
+func TestInt96(t *testing.T) {
+	type row struct {
+		At *deprecated.Int96 `parquet:"at,optional"`
+	}
+	at := func(day int32, ns uint64) row {
+		return row{&deprecated.Int96{uint32(ns), uint32(ns >> 32), uint32(day)}}
+	}
+	noon := uint64(12 * time.Hour)
+	var b bytes.Buffer
+	if err := pqgo.Write(&b, []row{at(2451545, noon), at(2440588, 1999), at(2440587, uint64(24*time.Hour)-1), {}, at(math.MaxInt32, 0), at(math.MinInt32, 0)}); err != nil {
+		t.Fatal(err)
+	}
+	tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := tab.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`"2000-01-01T12:00:00"`, `"1970-01-01T00:00:00.000001"`, `"1969-12-31T23:59:59.999999"`, "null"} {
+		if got := string(v.AppendJSON(nil, i)); got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	if v.Int(4) < v.Int(0) || v.Int(5) > v.Int(0) {
+		t.Errorf("the furthest days are %d and %d", v.Int(5), v.Int(4))
 	}
 }

@@ -236,6 +236,8 @@ func leafType(c *pq.Column) Type {
 		return Type{Kind: Date}
 	case n.Kind == pq.Time:
 		return Type{Kind: Time}
+	case c.Type == pq.Int96:
+		return Type{Kind: Timestamp}
 	case n.Kind == pq.Timestamp && c.Type == pq.Int64:
 		return Type{Kind: Timestamp, UTC: n.UTC}
 	}
@@ -264,7 +266,7 @@ type builder struct {
 func newBuilder(p *parquet, leaf int) *builder {
 	c := &p.f.Columns[leaf]
 	b := &builder{p: p, name: c.Name, unit: 6, v: Vector{typ: leafType(c)}}
-	if c.Note.Kind == pq.Timestamp || c.Note.Kind == pq.Time {
+	if (c.Note.Kind == pq.Timestamp || c.Note.Kind == pq.Time) && c.Type != pq.Int96 {
 		b.unit = c.Note.Unit
 	}
 	if k := b.v.typ.Kind; k == Text || k == Binary {

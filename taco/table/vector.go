@@ -235,6 +235,14 @@ func (v *Vector) Take(rows []int) *Vector {
 	}
 	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
 	switch v.typ.Kind {
+	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
+		if v.ints == nil { // of no rows only nulls can be taken
+			out.ints = make([]int64, len(rows))
+		}
+	case Float64:
+		if v.floats == nil {
+			out.floats = make([]float64, len(rows))
+		}
 	case Text, Binary:
 		out.takeBytes(v, rows)
 	case List:
