@@ -133,6 +133,10 @@ interop: build-default ## both directions of compatibility with the original Pyt
 peers: build ## side by side with other loaders, into .peers/report; hours, see docs/benchmarks.md
 	bin/chaski bench peers --work .peers/work -o .peers/report $(if $(PYTHON),--python $(PYTHON))
 
+.PHONY: bench-arrays
+bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, in about a minute
+	@$(or $(PYTHON),python3) scripts/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
+
 .PHONY: clean
 clean: ## removes what was built, but for .venv
 	rm -rf bin dist .demo .peers

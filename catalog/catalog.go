@@ -43,6 +43,8 @@ type Options struct {
 	Roots []string
 	// Columns are further columns of a CSV table that Scan will read; of a Parquet file it reads any.
 	Columns []string
+	// AllColumns reads all columns of a CSV table, for Data.
+	AllColumns bool
 }
 
 func (o Options) withDefaults() Options {
@@ -81,6 +83,8 @@ type field struct {
 
 	height, width column // of a raster in pixels, or nil
 	etag          column // of a raster's object, or nil
+
+	offset, length column // of a raster in a container, or nil
 }
 
 type assetKey struct {
@@ -121,7 +125,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 	case ext == ".parquet" || ext == ".pq" || ext == ".geoparquet":
 		return t.openParquet(ctx, fields, o)
 	case (ext == ".csv" || ext == ".tsv") && (isURL(t.src) || !hasMeta(t.src)):
-		return t.openCSV(ctx, fields, ext == ".tsv", o.Columns)
+		return t.openCSV(ctx, fields, ext == ".tsv", o)
 	}
 	l, err := listFiles(ctx, t.src, t.roots, t.opener)
 	if err != nil {
@@ -166,18 +170,21 @@ func noField(s Source, k fault.Kind, format string, args ...any) error {
 	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
 }
 
-func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, more []string) error {
+func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Options) error {
 	r, err := t.reader(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { _ = r.Close() }()
-	want := slices.Clone(more)
+	want := slices.Clone(o.Columns)
 	for _, s := range fields {
 		if s.Column == "" {
 			s.Column = s.Field
 		}
 		want = append(want, s.Column, s.Blob)
+	}
+	if o.AllColumns {
+		want = nil
 	}
 	comma := ','
 	if tabs {
@@ -292,6 +299,9 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 				f.mtime = nil
 			}
 			f.height, f.width = intColumn(tab, colHeight), intColumn(tab, colWidth)
+			if f.offset, f.length = intColumn(tab, colOffset), intColumn(tab, colLength); f.length == nil {
+				f.offset = nil
+			}
 			if f.etag, err = tab.column(colETag); err != nil || f.etag.kind() != Text {
 				f.etag = nil
 			}
@@ -424,6 +434,9 @@ func (f *field) pick(at []int64) {
 	if f.etag != nil {
 		f.etag = picked{f.etag, at}
 	}
+	if f.offset != nil {
+		f.offset, f.length = picked{f.offset, at}, picked{f.length, at}
+	}
 }
 
 // missingPartners checks that every id has a file in every field with a pattern.
@@ -541,7 +554,11 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	if c.null || len(c.text) == 0 {
 		return Asset{}, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset, "no path"), t.src)
 	}
-	uri, err := t.roots.allow(resolve(t.base, string(c.text)))
+	text, member, err := t.member(ctx, f, row, string(c.text))
+	if err != nil {
+		return Asset{}, fault.WithFile(err, t.src)
+	}
+	uri, err := t.roots.allow(resolve(t.base, text))
 	if err != nil {
 		return Asset{}, err
 	}
@@ -581,7 +598,13 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 			}
 			a.ETag = string(c.text)
 		}
-		return a, nil
+		if member == nil {
+			return a, nil
+		}
+		return member.asset(a, t.maxChunk)
+	}
+	if member != nil {
+		return Asset{}, fault.WithFile(fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset, "a member of a container without an index"), t.src)
 	}
 	a, _, err := OpenAsset(ctx, t.opener, uri, t.maxChunk)
 	return a, err

@@ -4,7 +4,8 @@
 //
 //   - a catalog: a Parquet file with one row an asset, written by WriteParquet, whose blob columns
 //     hold what is needed to read each asset without opening its file first, and which may have
-//     further columns, joined in from a table;
+//     further columns, joined in from a table; an asset may be a member of a container, a byte range of a
+//     file that its URI, CONTAINER::PATH, and two columns tell;
 //   - a table of samples: any Parquet (flat columns, see internal/pq) or CSV file with a header line
 //     (RFC 4180; ".tsv" is tab-separated), whose columns hold paths of rasters, index blobs of
 //     rasters, numbers and texts;

@@ -3,6 +3,7 @@ package catalog
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -30,6 +31,19 @@ func (t *Table) Scan(ctx context.Context, name string, visit func(row int64, v V
 	}
 	err = c.scan(ctx, func(row int64, c cell) error { return visit(row, c.value()) })
 	return k, fault.WithFile(err, t.src)
+}
+
+// TimeUnit returns what a number of a column of dates or instants stands for: they are counted from
+// 1970-01-01T00:00:00Z, those without a zone too. It is 0 where the table says nothing of the kind.
+func (t *Table) TimeUnit(_ context.Context, name string) time.Duration {
+	if t.table == nil {
+		return 0
+	}
+	c, err := t.table.column(name)
+	if p, ok := c.(*pqColumn); ok && err == nil {
+		return p.unit
+	}
+	return 0
 }
 
 // ScanIDs visits what ID returns, of all samples in order.

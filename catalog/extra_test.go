@@ -6,6 +6,9 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -89,5 +92,34 @@ func TestScanAndSizes(t *testing.T) {
 	}
 	if _, err := Open(context.Background(), filepath.Join(dir, "t.csv"), []Source{{Field: "image", Column: "uri"}}, Options{Columns: []string{"none"}}); err != nil {
 		t.Errorf("a column that nobody has scanned yet: %v", err)
+	}
+}
+
+// TestTimeUnits: what numbers of a Parquet file's dates and instants count is known, also of a catalog that they
+// were joined to.
+func TestTimeUnits(t *testing.T) {
+	type entry struct {
+		ID  string `parquet:"id"`
+		Day int32  `parquet:"day,date"`
+		MS  int64  `parquet:"ms,timestamp(millisecond)"`
+		US  int64  `parquet:"us,timestamp(microsecond)"`
+		NS  int64  `parquet:"ns,timestamp(nanosecond)"`
+		N   int64  `parquet:"n"`
+	}
+	file := filepath.Join(tree(t, "a.tif"), "t.parquet")
+	if err := parquet.WriteFile(file, []entry{{ID: "a.tif", Day: 3, N: 1}}); err != nil {
+		t.Fatal(err)
+	}
+	joined := filepath.Join(filepath.Dir(file), "catalog.parquet")
+	index(t, joined, WriteOptions{Join: &Join{Table: file, On: "id"}}, filepath.Join(filepath.Dir(file), "a.tif"))
+	for _, tab := range []*Table{open(t, file, Options{}, Source{Field: "image", Column: "id"}), open(t, joined, Options{})} {
+		for name, want := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond, "n": 0, "id": 0, "none": 0} {
+			if got := tab.TimeUnit(t.Context(), name); got != want {
+				t.Errorf("column %s counts %v, want %v", name, got, want)
+			}
+		}
+		if got := columnOf(t, tab, "day"); !slices.Equal(got, []string{"3"}) {
+			t.Errorf("days %v, want 3", got)
+		}
 	}
 }

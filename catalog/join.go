@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -137,7 +138,7 @@ func (j *joined) columns(names []string, on string) error {
 		}
 		fields = append(fields, reflect.StructField{
 			Name: "Joined" + strconv.Itoa(len(j.cols)), Type: goType(c),
-			Tag: reflect.StructTag(`parquet:"` + name + `,optional,plain,zstd"`),
+			Tag: reflect.StructTag(`parquet:"` + name + `,optional,plain,zstd` + timeTag(c) + `"`),
 		})
 		j.cols = append(j.cols, c)
 	}
@@ -145,8 +146,22 @@ func (j *joined) columns(names []string, on string) error {
 	return nil
 }
 
+// timeTag returns the annotation of a column of dates or instants, for a tag.
+func timeTag(c column) string {
+	p, ok := c.(*pqColumn)
+	if !ok {
+		return ""
+	}
+	return map[time.Duration]string{
+		day: ",date", time.Millisecond: ",timestamp(millisecond)", time.Microsecond: ",timestamp(microsecond)", time.Nanosecond: ",timestamp(nanosecond)",
+	}[p.unit]
+}
+
 // goType returns the type whose nil is a null of the column.
 func goType(c column) reflect.Type {
+	if p, ok := c.(*pqColumn); ok && p.unit == day {
+		return reflect.TypeFor[*int32]()
+	}
 	switch c.kind() {
 	case Int:
 		return reflect.TypeFor[*int64]()
@@ -249,6 +264,9 @@ func (j *joined) extend(r *row, i int) (any, int, error) {
 
 func valueOf(x cell, t reflect.Type) reflect.Value {
 	switch t {
+	case reflect.TypeFor[*int32](): // a date, which has no more bits
+		n := int32(x.int)
+		return reflect.ValueOf(&n)
 	case reflect.TypeFor[*int64]():
 		return reflect.ValueOf(&x.int)
 	case reflect.TypeFor[*float64]():

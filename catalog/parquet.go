@@ -5,6 +5,7 @@ import (
 	"sort"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
@@ -65,16 +66,30 @@ func (t *pqTable) column(name string) (column, error) {
 	case c.Type == pq.Float || c.Type == pq.Double:
 		col.k = Float
 	default:
-		col.k = Int
+		col.k, col.unit = Int, unitOf(c.Note, c.Type)
 	}
 	return col, nil
+}
+
+const day = 24 * time.Hour
+
+// unitOf returns what a whole number of a column of dates or instants stands for, or 0.
+func unitOf(n pq.Note, t pq.Physical) time.Duration {
+	switch {
+	case n.Kind == pq.Date && t == pq.Int32:
+		return day
+	case n.Kind != pq.Timestamp || t != pq.Int64:
+		return 0
+	}
+	return map[uint8]time.Duration{3: time.Millisecond, 6: time.Microsecond, 9: time.Nanosecond}[n.Unit]
 }
 
 type pqColumn struct {
 	t      *pqTable
 	i      int
 	k      Kind
-	opaque bool // bytes that are no text
+	opaque bool          // bytes that are no text
+	unit   time.Duration // of a number, where it is a date or an instant
 }
 
 func (c *pqColumn) kind() Kind { return c.k }

@@ -32,6 +32,8 @@ const (
 	colSize   = "size"
 	colMTime  = "mtime"
 	colETag   = "etag"
+	colOffset = "chaski:offset"
+	colLength = "chaski:length"
 
 	metaVersion = "chaski:catalog"
 	metaMasks   = "chaski:masks" // indexes of TIFFs have their masks; older catalogs lack it
@@ -59,6 +61,8 @@ type row struct {
 	Size        int64     `parquet:"size,plain,zstd"`
 	MTime       *string   `parquet:"mtime,optional,plain,zstd"`
 	ETag        *string   `parquet:"etag,optional,plain,zstd"`
+	Offset      *int64    `parquet:"chaski:offset,optional,plain,zstd"`
+	Length      *int64    `parquet:"chaski:length,optional,plain,zstd"`
 }
 
 // Page and row group sizes of a catalog.
@@ -93,6 +97,8 @@ type WriteOptions struct {
 	// Skipped, if not nil, is told of the files that cannot be indexed, in order, and they are left
 	// out. An error without a kind, such as one of the system, still ends everything.
 	Skipped func(path string, err error)
+	// Members, if not nil, returns the rasters that lie in a container, and nil of a path that is none.
+	Members func(ctx context.Context, path string) ([]Member, error)
 	// Join adds the columns of a table.
 	Join *Join
 	// Partial makes what was written a sound catalog of the files done so far if an error, or the end
@@ -101,6 +107,21 @@ type WriteOptions struct {
 	// Counts, if not nil, is filled in.
 	Counts *Counts
 }
+
+// Member is a raster that lies in a container.
+type Member struct {
+	// File is the file that holds it, Path where it is in the container.
+	File, Path string
+	// Offset and Length are its bytes in the file; both are -1 of one that is a file of its own.
+	Offset, Length int64
+	// Known is what is known of the file.
+	Known source.Known
+	// Open opens its bytes alone.
+	Open func(ctx context.Context) (source.Reader, error)
+}
+
+// separator stands between the URI of a container and the path of a member in it.
+const separator = "::"
 
 // Counts says what became of the files of a catalog.
 type Counts struct {
@@ -119,7 +140,8 @@ type Counts struct {
 // Columns: uri; chaski:index (chunk index blob) of TIFFs, rumi:header of rumi files; bands, height,
 // width; dtype (numpy's name); nodata, and nodata_exact (decimal) of 64-bit integers; epsg; transform (6
 // numbers in GDAL's order); minx, miny, maxx, maxy in the CRS; size in bytes; mtime (RFC 3339, UTC)
-// of local files; etag of objects in a store that gives one; those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
+// of local files; etag of objects in a store that gives one; chaski:offset and chaski:length of a member of a
+// container, whose uri is CONTAINER::PATH, and whose size, mtime and etag are the container's; those of a joined table. What a file does not say is null, or an empty transform. Memory is that of
 // the list of paths and one row group, and with Join of the table's keys (of a CSV file, all of it).
 func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptions) (n int, err error) {
 	if o.Opener == nil {
@@ -231,6 +253,9 @@ func (x *indexing) row(ctx context.Context, i int) (row, error) {
 
 // unchanged reports whether a previous row is of the file as it is now, by its size and time, or its tag.
 func (f *namedFile) unchanged(r *row, mtime *string) bool {
+	if m := f.member; m != nil && (r.Offset == nil || r.Length == nil || *r.Offset != m.Offset || *r.Length != m.Length) {
+		return false
+	}
 	if f.etag != "" {
 		return r.ETag != nil && *r.ETag == f.etag && r.Size == f.size
 	}
@@ -268,6 +293,7 @@ type namedFile struct {
 	uri, path string
 	size      int64  // of an object that was listed
 	etag      string // likewise
+	member    *Member
 }
 
 // expand lists the files, with the URI each gets in the catalog, in order.
@@ -278,6 +304,20 @@ func expand(ctx context.Context, paths []string, o WriteOptions) ([]namedFile, e
 	}
 	var files []namedFile
 	for _, p := range paths {
+		members, err := o.members(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		if members != nil {
+			for i := range members {
+				f, err := members[i].named(base, o.Absolute)
+				if err != nil {
+					return nil, err
+				}
+				files = append(files, f)
+			}
+			continue
+		}
 		if source.IsRemote(p) && !remoteGlob(p) && isRaster(extension(p)) {
 			files = append(files, namedFile{uri: p, path: p})
 			continue
@@ -289,7 +329,7 @@ func expand(ctx context.Context, paths []string, o WriteOptions) ([]namedFile, e
 		for i, rel := range l.paths {
 			if l.etags != nil {
 				uri := resolve(l.base, rel)
-				files = append(files, namedFile{uri, uri, l.sizes[i], l.etags[i]})
+				files = append(files, namedFile{uri: uri, path: uri, size: l.sizes[i], etag: l.etags[i]})
 				continue
 			}
 			f := namedFile{path: filepath.Join(l.base, filepath.FromSlash(rel))}
@@ -301,6 +341,36 @@ func expand(ctx context.Context, paths []string, o WriteOptions) ([]namedFile, e
 	}
 	slices.SortFunc(files, func(a, b namedFile) int { return strings.Compare(a.uri, b.uri) })
 	return slices.CompactFunc(files, func(a, b namedFile) bool { return a.uri == b.uri }), nil
+}
+
+func (o *WriteOptions) members(ctx context.Context, path string) ([]Member, error) {
+	if o.Members == nil {
+		return nil, nil
+	}
+	return o.Members(ctx, path)
+}
+
+// named returns a member as a file of the catalog.
+func (m *Member) named(base string, absolute bool) (f namedFile, err error) {
+	f = namedFile{uri: m.File, path: m.File, size: m.Known.Size, etag: m.Known.ETag}
+	if !source.IsRemote(m.File) {
+		if f.uri, err = uriOf(base, m.File, absolute); err != nil {
+			return f, err
+		}
+	}
+	if m.Offset >= 0 {
+		f.member = m
+		f.uri += separator + m.Path
+	}
+	return f, nil
+}
+
+// memberOpener opens a member, by whatever name.
+type memberOpener struct{ m *Member }
+
+// Open implements source.Opener.
+func (o memberOpener) Open(ctx context.Context, _ string) (source.Reader, error) {
+	return o.m.Open(ctx)
 }
 
 func uriOf(base, path string, absolute bool) (string, error) {
@@ -318,14 +388,27 @@ func uriOf(base, path string, absolute bool) (string, error) {
 
 // readRow makes the row of one file, but for its time.
 func readRow(ctx context.Context, f namedFile, o WriteOptions) (row, error) {
-	a, m, err := OpenAsset(ctx, o.Opener, f.path, o.MaxChunk)
+	open, name := o.Opener, f.path
+	if f.member != nil {
+		open, name = memberOpener{f.member}, f.path+separator+f.member.Path
+	}
+	a, m, err := OpenAsset(ctx, open, name, o.MaxChunk)
 	if err != nil {
 		return row{}, err
 	}
 	x := a.Index
+	if f.member != nil {
+		if err := x.Validate(m.Size, o.MaxChunk); err != nil {
+			return row{}, fault.WithFile(err, name)
+		}
+		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag
+	}
 	r := row{
 		URI: f.uri, Bands: int32(x.Bands), Height: int32(x.Height), Width: int32(x.Width), DType: x.DType.String(),
 		NoData: x.NoData, Size: m.Size,
+	}
+	if f.member != nil {
+		r.Offset, r.Length = &f.member.Offset, &f.member.Length
 	}
 	if a.ETag != "" {
 		r.ETag = &a.ETag

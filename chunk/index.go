@@ -119,6 +119,29 @@ type BlockReader interface {
 	ReadBox(ctx context.Context, dst []byte, image int64, b Box) error
 }
 
+// TurnTaker is a BlockReader that lets others wait, or waits itself, between reading bytes and decoding them: turn is
+// called before it decodes, and what it returns afterwards. nil is none.
+type TurnTaker interface {
+	BlockReader
+	SetTurn(turn func() (done func()))
+}
+
+// BlockPlanner is a BlockArray that can foresee which reads of files its readers make.
+type BlockPlanner interface {
+	BlockArray
+	// Plan returns what foresees the reads of a new reader.
+	Plan() BlockPlan
+}
+
+// BlockPlan foresees the reads of one reader. It is not safe for concurrent use.
+type BlockPlan interface {
+	// PlanBox calls read for every range of a file that ReadBox of the same box reads, after the boxes that were planned
+	// before. Where that depends on what is read, it is an estimate, and not exact. No sample is read.
+	PlanBox(ctx context.Context, image int64, b Box, read func(file string, off, n int64)) (exact bool, err error)
+	// Held returns the memory that the reader then has at most, in bytes.
+	Held() int64
+}
+
 // Limits of what an index may say. They bound arithmetic, not memory: every product below fits in int64.
 const (
 	MaxSide  = math.MaxInt32

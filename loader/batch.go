@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"encoding/binary"
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -24,10 +25,22 @@ type Tensor struct {
 	Axes  []string    // "n", "b", "(h w)", ...
 	Shape []int64
 	Data  []byte // little-endian elements in C order, 64-byte aligned; or the values of ragged and text
-	// Offsets are rows+1 little-endian uint64 offsets into the values, in elements (ragged, text).
+	// Offsets are little-endian uint64 offsets into the values, in elements: of ragged one more than rows, of text
+	// one more than the elements of its shape, (n) or, in time, (n, t).
 	Offsets []byte
 	// Convert is the arithmetic left to the receiver; nil where the data are final.
 	Convert *Convert
+}
+
+// Texts returns the texts of a Text tensor, as many as its shape has elements, in C order. A text that is missing is
+// empty: a null, padding, a sample that was skipped.
+func (t *Tensor) Texts() []string {
+	out := make([]string, max(len(t.Offsets)/8-1, 0))
+	for i := range out {
+		from, to := binary.LittleEndian.Uint64(t.Offsets[8*i:]), binary.LittleEndian.Uint64(t.Offsets[8*i+8:])
+		out[i] = string(t.Data[from:to])
+	}
+	return out
 }
 
 // Convert is arithmetic left to the receiver of a tensor in its native dtype.
@@ -46,6 +59,16 @@ type Bad struct {
 	Row      int
 	Position int64
 	Err      error
+	Source   string     // of a mixture, the name of the sample's source
+	Sample   *SampleRef // the bad one; nil where an older server does not say
+	Instead  *SampleRef // what stands in its place; nil where nothing does
+}
+
+// SampleRef says which sample one is.
+type SampleRef struct {
+	Index int64  `json:"sample"` // in its dataset
+	Row   int64  `json:"row"`    // of the table; of a sequence its first
+	ID    string `json:"id"`     // see Table.ID; empty where it cannot be read
 }
 
 // Batch is the rows of one ticket. It is the caller's until Release.

@@ -28,8 +28,23 @@ func (r *assetReader) reader(a chunk.BlockArray) chunk.BlockReader {
 	if len(r.arrays) == maxArrays {
 		r.arrays = r.arrays[:maxArrays-1]
 	}
-	r.arrays = slices.Insert(r.arrays, 0, openArray{a, a.Open()})
-	return r.arrays[0].reader
+	from := a.Open()
+	if t, ok := from.(chunk.TurnTaker); ok {
+		t.SetTurn(r.turn)
+	}
+	r.arrays = slices.Insert(r.arrays, 0, openArray{a, from})
+	return from
+}
+
+// turn is what readers of arrays call before they decode.
+func (r *assetReader) turn() (done func()) {
+	r.clock.Lap(StageRead)
+	over := r.turns.take()
+	r.clock.Lap(StageWait)
+	return func() {
+		r.clock.Lap(StageDecode)
+		over()
+	}
 }
 
 // blocks is chunks for an index with Blocks, once the plan is made.
@@ -50,21 +65,30 @@ func (r *assetReader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box,
 func (r *assetReader) block(ctx context.Context, from chunk.BlockReader, x *chunk.Index, i int, box chunk.Box, to sink) error {
 	samples, part := r.samples[:x.StoredBytes(i)], x.Box(i)
 	dst := samples
-	if part.B1-part.B0 == 1 {
+	if cut := rowsIn(part, box); cut != part {
 		line := (part.X1 - part.X0) * x.DType.Size()
-		y0 := part.Y0
-		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
-		dst = samples[(part.Y0-y0)*line : (part.Y1-y0)*line]
+		dst = samples[(cut.Y0-part.Y0)*line : (cut.Y1-part.Y0)*line]
+		part = cut
 	}
 	if err := r.readBox(ctx, from, dst, x, part); err != nil {
 		return err
 	}
+	r.clock.decoded(len(samples))
 	to.put(x, i, samples)
 	r.clock.Lap(StageScatter)
 	return nil
 }
 
-// readBox reads a box, bytes and decoding together: the time is that of decoding.
+// rowsIn returns what is read of a chunk for a box: its rows that the box has, where those follow each other in memory.
+func rowsIn(part, box chunk.Box) chunk.Box {
+	if part.B1-part.B0 == 1 {
+		part.Y0, part.Y1 = max(part.Y0, box.Y0), min(part.Y1, box.Y1)
+	}
+	return part
+}
+
+// readBox reads a box. What is neither reading nor decoding tiles, such as gathering samples from them, is put down to
+// decoding too.
 func (r *assetReader) readBox(ctx context.Context, from chunk.BlockReader, dst []byte, x *chunk.Index, b chunk.Box) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -92,6 +116,7 @@ func (r *assetReader) sharedBlocks(ctx context.Context, from chunk.BlockReader, 
 			}
 			r.share.tiles.finish(w.t, false)
 			w.open = false
+			r.clock.decoded(len(w.t.samples))
 			to.put(x, w.i, w.t.samples)
 		}
 	}

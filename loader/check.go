@@ -60,7 +60,7 @@ type CheckReport struct {
 }
 
 // Check reads every row that the spec uses, once and wholly, whatever windows a run takes of it: in the picked bands,
-// with masks and what rides along. Other rows are not looked at. An error is one that says nothing about a sample.
+// with masks, what rides along and the points that lie on it. Other rows are not looked at. An error is one that says nothing about a sample.
 func (e *Engine) Check(ctx context.Context, o CheckOptions) (*CheckReport, error) {
 	if o.MaxBad == 0 {
 		o.MaxBad = DefaultMaxBad
@@ -154,7 +154,7 @@ func (c *check) note(ctx context.Context, set int, row int64, err error) {
 func (c *check) row(ctx context.Context, r *assetReader, d *dataset, row int64) error {
 	var worst error
 	note := func(err error) (goOn bool) {
-		if err != nil && (worst == nil || fault.KindOf(err) == 0 || worst.Error() > err.Error()) {
+		if err != nil && weighs(err, worst) {
 			worst = err
 		}
 		return err == nil || fault.KindOf(err) != 0
@@ -174,7 +174,29 @@ func (c *check) row(ctx context.Context, r *assetReader, d *dataset, row int64) 
 			return worst
 		}
 	}
+	if len(d.points) > 0 {
+		note(c.points(ctx, r, d, row))
+	}
 	return worst
+}
+
+// points reads all points on the first raster of a row.
+func (c *check) points(ctx context.Context, r *assetReader, d *dataset, row int64) error {
+	a, err := d.table.Asset(ctx, d.rasters[0].column, row)
+	if err != nil {
+		return err
+	}
+	return d.eachPoints(ctx, a, row, window{h: a.Index.Height, w: a.Index.Width}, func(_ int, f *pointsField, at pointWindow) error {
+		box, ok := f.box(at.win, at.t, at.n)
+		if !ok {
+			return nil
+		}
+		_, err := r.pointReader(f.array).Sparse(ctx, []int{f.attr}, box)
+		if err != nil {
+			return fault.WithFile(inField(f.name, err), f.array.URI())
+		}
+		return nil
+	})
 }
 
 // asset reads an asset of a row wholly.

@@ -23,7 +23,9 @@ type cube struct {
 }
 
 // isCube reports whether a source is to be opened as an array.
-func isCube(src *Source) bool { return src.Dims != "" || tiledb.IsArray(src.Source) }
+func isCube(src *Source) bool {
+	return src.Dims != "" || src.Timestamp != nil || tiledb.IsArray(src.Source)
+}
 
 // arrayStore is the store of arrays that lie below a spec's roots.
 type arrayStore struct {
@@ -34,8 +36,13 @@ type arrayStore struct {
 
 // Open implements source.Opener.
 func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return s.OpenKnown(ctx, uri, source.Known{})
+}
+
+// OpenKnown implements source.KnownOpener.
+func (s *arrayStore) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if s.roots == nil {
-		return s.Opener.Open(ctx, uri)
+		return source.OpenKnown(ctx, s.Opener, uri, k)
 	}
 	real, ok := s.known.Load(uri)
 	if !ok {
@@ -46,7 +53,7 @@ func (s *arrayStore) Open(ctx context.Context, uri string) (source.Reader, error
 		s.known.Store(uri, found)
 		real = found
 	}
-	return s.Opener.Open(ctx, real.(string))
+	return source.OpenKnown(ctx, s.Opener, real.(string), k)
 }
 
 // Folders implements tiledb.Store.
@@ -54,8 +61,8 @@ func (s *arrayStore) Folders(ctx context.Context, uri string) ([]string, error) 
 	return tiledb.Over{Opener: s.Opener}.Folders(ctx, uri)
 }
 
-// openArrayAt opens the array at a place of a spec.
-func openArrayAt(ctx context.Context, path string, o Options) (*tiledb.Array, error) {
+// openArrayAt opens the array at a place of a spec, as it was at a time.
+func openArrayAt(ctx context.Context, path string, at *Timestamp, o Options) (*tiledb.Array, error) {
 	if o.Roots != nil {
 		real, err := catalog.Resolve(path, o.Roots)
 		if err != nil {
@@ -71,13 +78,17 @@ func openArrayAt(ctx context.Context, path string, o Options) (*tiledb.Array, er
 		}
 	}
 	st := &arrayStore{Opener: o.Opener, roots: o.Roots}
-	a, err := tiledb.Open(ctx, st, path, tiledb.Options{Key: key, MaxTile: int64(o.MaxChunkBytes), MaxResult: int64(o.MaxChunkBytes)})
+	opened := tiledb.Options{Key: key, MaxTile: int64(o.MaxChunkBytes), MaxResult: int64(o.MaxChunkBytes)}
+	if at != nil {
+		opened.Since, opened.Until = at[0], at[1]
+	}
+	a, err := tiledb.Open(ctx, st, path, opened)
 	return a, fault.WithFile(err, path)
 }
 
 // openCube opens an array as a dataset.
 func openCube(ctx context.Context, src *Source, fields []Field, o Options) (*cube, error) {
-	a, err := openArrayAt(ctx, src.Source, o)
+	a, err := openArrayAt(ctx, src.Source, src.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}

@@ -21,6 +21,8 @@ with tiledb.open(sys.argv[1], ctx=one) as a:
     n, b, h, w = a.shape
     side, rng = 256, numpy.random.default_rng(1)
     def read():
+        if sys.argv[2] == "all":
+            return a[:]
         i = rng.integers(n)
         if sys.argv[2] == "chips":
             return a[i]
@@ -34,8 +36,8 @@ with tiledb.open(sys.argv[1], ctx=one) as a:
     print(done / 1e6 / (time.process_time() - began))
 `
 
-// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tiledb's benchmarks make it) through an engine of
-// one worker: whole chips, and windows of 256 by 256 pixels at random places. Where CHASKI_ORACLE_PYTHON_TILEDB names
+// BenchmarkArray reads the array that CHASKI_TILEDB_BENCH names (tiledb's benchmarks make it): all of it at once with a
+// tiledb.Reader; and through an engine of one worker whole chips, and windows of 256 by 256 pixels at random places. Where CHASKI_ORACLE_PYTHON_TILEDB names
 // a Python with the tiledb package, that reads the same in between.
 func BenchmarkArray(b *testing.B) {
 	path := os.Getenv("CHASKI_TILEDB_BENCH")
@@ -62,19 +64,44 @@ func BenchmarkArray(b *testing.B) {
 			}
 			b.SetBytes(int64(bytes) / int64(b.N))
 			b.ReportMetric(float64(bytes)/1e6/(processorTime(b)-began), "MB/cpu-s")
-			if python := os.Getenv("CHASKI_ORACLE_PYTHON_TILEDB"); python != "" {
-				out, err := exec.Command(python, "-c", peer, path, name).Output()
-				if err != nil {
-					b.Fatal(err)
-				}
-				rate, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
-				if err != nil {
-					b.Fatal(err)
-				}
-				b.ReportMetric(rate, "tiledb-MB/cpu-s")
-			}
+			besides(b, path, name)
 		})
 	}
+	b.Run("all", func(b *testing.B) {
+		a := openWritten(b, path)
+		_, cells, err := a.Shape(a.Schema.Domain())
+		if err != nil {
+			b.Fatal(err)
+		}
+		dst, r := make([]byte, cells*a.Schema.Attrs[0].CellSize()), a.NewReader()
+		b.SetBytes(int64(len(dst)))
+		began := processorTime(b)
+		for b.Loop() {
+			if err := r.DenseInto(context.Background(), dst, 0, a.Schema.Domain(), nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		b.ReportMetric(float64(len(dst))*float64(b.N)/1e6/(processorTime(b)-began), "MB/cpu-s")
+		besides(b, path, "all")
+	})
+}
+
+// besides reports how fast the tiledb package reads the same.
+func besides(b *testing.B, path, what string) {
+	b.Helper()
+	python := os.Getenv("CHASKI_ORACLE_PYTHON_TILEDB")
+	if python == "" {
+		return
+	}
+	out, err := exec.Command(python, "-c", peer, path, what).Output()
+	if err != nil {
+		b.Fatal(err)
+	}
+	rate, err := strconv.ParseFloat(strings.TrimSpace(string(out)), 64)
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.ReportMetric(rate, "tiledb-MB/cpu-s")
 }
 
 // processorTime returns the seconds that this process has run on processors: what does not depend on who else does.

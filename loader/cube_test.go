@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
+	"encoding/json"
 	"fmt"
 	"io/fs"
 	"math"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -583,6 +585,69 @@ func TestArrayInAStore(t *testing.T) {
 	}
 }
 
+// tileReads says of every read of a tile that it was made.
+type tileReads struct {
+	*bucket
+	made chan string
+}
+
+func (s *tileReads) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := s.bucket.Open(ctx, uri)
+	if err != nil || strings.HasPrefix(path.Base(uri), "__") {
+		return r, err
+	}
+	return toldReader{r, s, uri}, nil
+}
+
+type toldReader struct {
+	source.Reader
+	to  *tileReads
+	uri string
+}
+
+func (r toldReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	err := r.Reader.ReadAt(ctx, p, off)
+	r.to.made <- fmt.Sprint(r.uri, off)
+	return err
+}
+
+// TestArraysWaitForTheirTurn: of a remote array more tiles are read than there are workers to decode them, and none is decoded
+// while others have the turns.
+func TestArraysWaitForTheirTurn(t *testing.T) {
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "a"), "n b y x", 6, 1, 8, 8, [4]int{1, 1, 8, 8})
+	store := &tileReads{&bucket{dir: dir}, make(chan string, 1000)}
+	defer store.Close()
+	spec := k.spec(Sampler{}, "")
+	spec.Source, spec.Dims, spec.BatchSize = "s3://bucket/a", "n b y x", 6
+	e, err := Open(t.Context(), spec, Options{Workers: 1, Fetchers: 4, Opener: store, Stages: &Stages{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	done := e.options.turns.take()
+	p := e.Start(t.Context(), shuffle.StepTicket(0, 0, 6, 0, 1), false)
+	seen := map[string]bool{}
+	for len(seen) < 4 {
+		seen[<-store.made] = true
+	}
+	if chunks, _ := e.options.Stages.Decoded(); chunks != 0 {
+		t.Errorf("%d chunks decoded without a turn", chunks)
+	}
+	select {
+	case at := <-store.made:
+		t.Errorf("%s was read by a fifth of four", at)
+	case <-p.done:
+		t.Error("a batch without a turn")
+	default:
+	}
+	done()
+	wait(t, p).Release()
+	if k.check(t, e) != 6 {
+		t.Error("other rows")
+	}
+}
+
 // TestDamagedArray: a tile that cannot be decoded is a bad sample like any other.
 func TestDamagedArray(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "a")
@@ -616,3 +681,71 @@ func TestDamagedArray(t *testing.T) {
 var _ table = (*cube)(nil)
 var _ columns = (*cube)(nil)
 var _ sized = (*cube)(nil)
+
+// TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from before, and so do points. The time
+// is part of the spec hash, and no other array's fingerprint comes out.
+func TestArraysAtATime(t *testing.T) {
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "now"), "n b y x", 3, 1, 9, 9, [4]int{1, 1, 4, 4})
+	points := filepath.Join(dir, "points")
+	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, 9, 9))
+	early := func(path string) (string, *Timestamp) {
+		a, then := openWritten(t, path), path+"-then"
+		if err := os.Mkdir(then, 0o777); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"__array_schema.tdb", a.Fragments[0].Name} {
+			if err := os.Symlink(filepath.Join(path, name), filepath.Join(then, name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return then, &Timestamp{0, a.Fragments[0].To}
+	}
+	cubeThen, at := early(k.path)
+	pointsThen, pointsAt := early(points)
+	var batches [3][]byte
+	var hashes, prints [3]string
+	for i, c := range []struct {
+		cube, points string
+		at, pointsAt *Timestamp
+	}{{k.path, points, nil, nil}, {k.path, points, at, pointsAt}, {cubeThen, pointsThen, nil, nil}} {
+		spec := k.spec(Sampler{}, "")
+		spec.Source, spec.Timestamp, spec.BatchSize = c.cube, c.at, 3
+		spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: c.points, Most: 90, Timestamp: c.pointsAt}})
+		b, err := json.Marshal(spec)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spec, err = ParseSpec(b); err != nil {
+			t.Fatal(err)
+		}
+		e, err := Open(t.Context(), spec, Options{Workers: 2})
+		if err != nil {
+			t.Fatal(err)
+		}
+		x := wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 3, 0, 1), false))
+		for _, tensor := range x.Tensors {
+			batches[i] = append(batches[i], tensor.Data...)
+		}
+		x.Release()
+		hashes[i], prints[i] = e.Hash(), e.Fingerprint()
+		e.Close()
+	}
+	if !bytes.Equal(batches[1], batches[2]) || bytes.Equal(batches[0], batches[1]) {
+		t.Error("the samples at a time are not those of the fragments of then")
+	}
+	if prints[0] == prints[1] || prints[1] != prints[2] || hashes[0] == hashes[1] || hashes[1] == hashes[2] {
+		t.Errorf("fingerprints %q, hashes %q", prints, hashes)
+	}
+	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("a container at a time: %v", err)
+	}
+	for _, bad := range []*Timestamp{{5, 4}, {0, 0}} {
+		spec := k.spec(Sampler{}, "").WithDefaults()
+		spec.Timestamp = bad
+		if err := spec.Validate(); err == nil {
+			t.Errorf("%v is a time", bad)
+		}
+	}
+}

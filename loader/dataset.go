@@ -32,6 +32,7 @@ type dataset struct {
 	alignY  int
 	alignX  int
 	steps   int            // of a sequence; 0 without time
+	leaves  int            // datasets of the plan: as many as there are strata, or one
 	remote  bool           // some of its files are not local
 	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
 	weights *weights
@@ -210,12 +211,16 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 		if len(found) == 0 {
 			return none, fault.WithFile(fault.New(fault.NotFound, "column "+d.source.Strata.Column, fault.NoOffset, "no row has a value"), d.source.Source)
 		}
+		if len(found) > shuffle.WordLen {
+			return none, fault.WithFile(fault.New(fault.Limit, "column "+d.source.Strata.Column, fault.NoOffset, "%d values, at most %d can be balanced", len(found), shuffle.WordLen), d.source.Source)
+		}
 		groups = groups[:0]
 		for _, s := range found {
 			groups = append(groups, s.Rows)
 			d.note(s.Key, s.Rows)
 		}
 	}
+	d.leaves = len(groups)
 	if err := d.compileSampler(ctx, e, &one); err != nil {
 		return none, err
 	}
@@ -328,9 +333,6 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	for i, f := range d.fields {
 		kind := d.table.Kind(i)
 		if kind != catalog.Raster {
-			if kind == catalog.Text && d.source.Time != nil {
-				return fmt.Errorf("field %q: sequences have no texts riding along, only numbers", f.Name)
-			}
 			d.values = append(d.values, valueField{name: f.Name, column: i, kind: kind})
 			continue
 		}
@@ -419,7 +421,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		if s.StrideY%d.alignY != 0 || s.StrideX%d.alignX != 0 {
 			return fmt.Errorf("spec: sampler: strides of %d by %d pixels must be multiples of %d by %d", s.StrideY, s.StrideX, d.alignY, d.alignX)
 		}
-		return d.measure(ctx, e, one)
+		return d.measure(ctx, e)
 	case TileWindow:
 		to.Kind = shuffle.VisitWindow
 		v := shuffle.Visits{H: s.Height, W: s.Width, TileH: s.TileHeight, TileW: s.TileWidth, PerVisit: s.PerVisit, Pool: s.Pool, AlignY: d.alignY, AlignX: d.alignX}
@@ -434,7 +436,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 		if s.PerAsset > 0 {
 			return nil
 		}
-		return d.measure(ctx, e, one)
+		return d.measure(ctx, e)
 	case ResizedWindow:
 		to.Kind = shuffle.ResizedWindow
 		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
@@ -442,7 +444,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	}
 	to.Kind = shuffle.WeightedWindow
 	var err error
-	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table.Len()); err != nil {
+	if d.weights, err = openWeights(ctx, s.Weights, e.options, d.table); err != nil {
 		return err
 	}
 	d.chosen = true
@@ -477,7 +479,7 @@ type sized interface {
 
 // measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
 // the files' headers.
-func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) error {
+func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].column
 	if t, ok := d.table.(sized); ok {
 		var err error
@@ -486,7 +488,7 @@ func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) 
 		}
 	}
 	if d.sizes == nil {
-		if err := d.measureFiles(ctx, e, one, column); err != nil {
+		if err := d.measureFiles(ctx, e, column); err != nil {
 			return err
 		}
 	}
@@ -497,16 +499,16 @@ func (d *dataset) measure(ctx context.Context, e *Engine, one *shuffle.Dataset) 
 // maxMeasured bounds the files whose headers are read to learn their sizes.
 const maxMeasured = 10_000_000
 
-func (d *dataset) measureFiles(ctx context.Context, e *Engine, one *shuffle.Dataset, column int) error {
+func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error {
 	n := d.table.Len()
 	if n > maxMeasured {
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
 	d.sizes = make([]catalog.Size, n)
-	rows := one.Rows
+	rows := d.rows
 	each := func(i int64) int64 { return i }
-	if one.Rows != nil {
+	if rows != nil {
 		n, each = int64(len(rows)), func(i int64) int64 { return int64(rows[i]) }
 	}
 	g, ctx := errgroup.WithContext(ctx)
@@ -599,6 +601,11 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 	}
 	b, _ := p.Window(draw, height, width, weights)
 	return window{b.Y, b.X, b.H, b.W}, nil
+}
+
+// raster returns the raster field of a name.
+func (d *dataset) raster(name string) *rasterField {
+	return d.rasters[slices.IndexFunc(d.rasters, func(r *rasterField) bool { return r.Name == name })]
 }
 
 // resamples reports whether windows of a raster field come to the tensor at another size.

@@ -134,6 +134,9 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 	if err != nil {
 		return nil, err
 	}
+	if is && src.Timestamp != nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no times: timestamp is for arrays"), src.Source)
+	}
 	if is {
 		return openContainer(ctx, &src, rowFields(from), o)
 	}
@@ -150,7 +153,7 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(),
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(), AllColumns: src.queries(),
 	})
 	if err != nil {
 		return nil, err
@@ -201,7 +204,7 @@ func (e *Engine) makeTiles() {
 	need := int64(0)
 	for _, d := range e.sets {
 		if d.sampler.Kind == TileWindow {
-			need += 2 * d.poolBytes()
+			need += 2 * d.poolBytes() * int64(d.leaves)
 		}
 	}
 	if need == 0 {

@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // RowPlan says what a row of a batch is made of.
@@ -22,6 +23,8 @@ type RowPlan struct {
 	// ID names the sample: see catalog.Table.ID.
 	ID     string      `json:"id"`
 	Assets []AssetPlan `json:"assets"`
+	// Points are those of the fields of points.
+	Points []PointsPlan `json:"points,omitempty"`
 	// Err is why the sample is bad, as far as that shows without reading pixels; nil if it does not.
 	Err error `json:"-"`
 	// Error is Err on one line.
@@ -38,17 +41,33 @@ type AssetPlan struct {
 	Size   shuffle.Box `json:"size"`   // of the asset, at 0, 0
 	Window shuffle.Box `json:"window"` // in its own pixels, before the row's transform
 	// Runs are the stretches of the file that are read, Chunks what lies in them, in the order in which they
-	// are decoded. Those of the asset's mask follow. A chunk of an array has no bytes of its own here.
+	// are decoded. Those of the asset's mask follow. A chunk of an array has no bytes of its own here: its runs lie in
+	// the array's files, and are those of a worker that has not read of the array before.
 	Runs   []RangePlan `json:"runs"`
 	Chunks []ChunkPlan `json:"chunks"`
 
-	gap int64 // over which ranges of the file are read as one
+	gap    int64         // over which ranges of the file are read as one
+	blocks *chunk.Blocks // of an array
+}
+
+// PointsPlan says what is read of a field of points.
+type PointsPlan struct {
+	Field string `json:"field"`
+	Array string `json:"array"`
+	// Runs are the stretches of the array's files that are read, by a worker that has not read of it before. Which
+	// values are read depends on the coordinates where Exact is false: then they are those that may be.
+	Runs  []RangePlan `json:"runs"`
+	Exact bool        `json:"exact"`
+
+	field *pointsField
+	box   tiledb.Box // nil where no point can lie in the window
 }
 
 // RangePlan is a range of a file's bytes.
 type RangePlan struct {
-	Off int64 `json:"off"`
-	Len int64 `json:"len"`
+	File string `json:"file,omitempty"` // of an array
+	Off  int64  `json:"off"`
+	Len  int64  `json:"len"`
 }
 
 // ChunkPlan is a chunk that is decoded.
@@ -60,6 +79,7 @@ type ChunkPlan struct {
 	Decoded int   `json:"decoded"` // bytes
 
 	sparse bool
+	box    chunk.Box // of an array: what is read
 }
 
 // Explain returns what the rows of a ticket are made of, without reading a pixel. What is wrong with a sample
@@ -144,7 +164,32 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 			}
 		}
 	}
+	if len(d.points) > 0 {
+		points, err := e.explainPoints(ctx, d, &draw)
+		if r.Points = points; err != nil {
+			if _, err := note(err); err != nil {
+				return r, err
+			}
+		}
+	}
 	return r, nil
+}
+
+// explainPoints says what is read of the points of a draw.
+func (e *Engine) explainPoints(ctx context.Context, d *dataset, draw *shuffle.Draw) ([]PointsPlan, error) {
+	var out []PointsPlan
+	err := e.eachPoints(ctx, d, draw, func(_ int, f *pointsField, at pointWindow) error {
+		p := PointsPlan{Field: f.name, Array: f.array.URI(), field: f, Exact: true}
+		if box, ok := f.box(at.win, at.t, at.n); ok {
+			p.box = box
+		}
+		err := newForesight().points(ctx, &p, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
+		if err == nil {
+			out = append(out, p)
+		}
+		return err
+	})
+	return out, err
 }
 
 func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, p *AssetPlan, plan *chunk.RunPlan) error {
@@ -163,7 +208,9 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	if p.gap, err = e.gap(ctx, a); err != nil {
 		return err
 	}
-	p.add(a.Index, in, f.bands, plan, false)
+	if p.add(a.Index, in, f.bands, plan, false); a.Index.Blocks != nil {
+		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == TileWindow)
+	}
 	if m := a.Index.Mask; m != nil && f.final.nodata {
 		in.B0, in.B1 = 0, 1
 		p.add(m, in, nil, plan, true)
@@ -188,7 +235,7 @@ func (e *Engine) gap(ctx context.Context, a catalog.Asset) (int64, error) {
 func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.RunPlan, mask bool) {
 	plan.Reset(x, box, bands, p.gap, maxRun)
 	for _, run := range plan.Runs {
-		p.Runs = append(p.Runs, RangePlan{run.Off, run.Len})
+		p.Runs = append(p.Runs, RangePlan{Off: run.Off, Len: run.Len})
 		for _, i := range run.Chunks {
 			at := x.Place(i)
 			p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Off: at.Off, Len: at.Len, Decoded: x.StoredBytes(i)})
@@ -200,6 +247,20 @@ func (p *AssetPlan) add(x *chunk.Index, box chunk.Box, bands []int, plan *chunk.
 	for _, i := range plan.Blocks {
 		p.Chunks = append(p.Chunks, ChunkPlan{Chunk: i, Mask: mask, Decoded: x.StoredBytes(i)})
 	}
+}
+
+// addBlocks notes what is read for the chunks of an array that a box needs: with whole, all of each of them.
+func (p *AssetPlan) addBlocks(ctx context.Context, x *chunk.Index, box chunk.Box, whole bool) error {
+	p.blocks = x.Blocks
+	for k := range p.Chunks {
+		c := &p.Chunks[k]
+		c.box = x.Box(c.Chunk)
+		if !whole {
+			c.box = rowsIn(c.box, box)
+		}
+	}
+	_, err := newForesight().blocks(ctx, p.blocks, p.Chunks, func(file string, off, n int64) { p.Runs = append(p.Runs, RangePlan{file, off, n}) })
+	return err
 }
 
 // SourceInfo is a source of a spec that is no mixture.

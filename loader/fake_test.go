@@ -24,6 +24,7 @@ type fakeTable struct {
 	kinds   []catalog.Kind
 	assets  map[[2]int64]*fakeAsset // by field and row
 	broken  map[int64]error         // rows whose first raster cannot be read
+	second  map[int64]error         // rows whose second raster cannot be read
 	objects map[string][]byte
 	columns map[string]fakeColumn // beside the fields
 }
@@ -145,6 +146,9 @@ func (t *fakeTable) ID(_ context.Context, row int64) (string, error) { return fm
 
 func (t *fakeTable) Asset(_ context.Context, f int, row int64) (catalog.Asset, error) {
 	if err := t.broken[row]; err != nil && f == 0 {
+		return catalog.Asset{}, err
+	}
+	if err := t.second[row]; err != nil && f == 1 {
 		return catalog.Asset{}, err
 	}
 	return catalog.Asset{URI: fmt.Sprintf("%d/%d", f, row), Index: t.assets[[2]int64{int64(f), row}].index}, nil

@@ -35,6 +35,7 @@ type rasterField struct {
 	final, wire converters
 
 	blends  bool              // resampled bilinearly, else to the nearest
+	smooths bool              // and with antialiasing
 	raw     converters        // to what is resampled: native, or float32
 	blended *einops.Converter // from resampled float32
 }

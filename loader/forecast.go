@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -93,7 +94,7 @@ type MemoryNeed struct {
 	// Tiles bounds the decoded tiles that windows share.
 	Tiles int64 `json:"tiles"`
 	// Worker is what one of Workers (of remote files: Options.Fetchers) holds at most: the bytes of a run of chunks, and
-	// a decoded chunk.
+	// a decoded chunk, of a window that is resampled its pixels before and after, and what its readers of arrays hold.
 	Worker  int64 `json:"worker"`
 	Workers int   `json:"workers"`
 	// Catalog bounds the parsed headers and pages of tables.
@@ -123,14 +124,17 @@ type Forecast struct {
 	Most    Work         `json:"most"`
 	Sources []SourceWork `json:"sources"`
 	Memory  MemoryNeed   `json:"memory"`
+	// Loose says that what is read depends on coordinates that no header has: of points, and of the sparse fragments of
+	// dense arrays. Requests is an estimate then, and Bytes those of all tiles that may be read.
+	Loose bool `json:"loose,omitempty"`
 	// FirstBad is why the first bad sample is one.
 	FirstBad string `json:"first_bad,omitempty"`
 }
 
 // Exact reports whether a run has exactly the requests, bytes and chunks of the forecast: all steps were looked at, and
-// no sample is bad. Of samples that share decoded tiles the chunks are exact where Evicted is 0, the rest
+// no sample is bad. Of arrays, whose readers keep the last tile, and of samples that share decoded tiles the chunks are exact where Evicted is 0, the rest
 // with one worker besides; and it holds for the first epoch that an engine gives, since the next begins with tiles that are there.
-func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 }
+func (f *Forecast) Exact() bool { return f.Examined == f.Steps && f.Total.Bad == 0 && !f.Loose }
 
 // Forecast returns what an epoch costs, from headers, tables and the order alone: no pixel is read. Headers that the
 // catalog does not hold are read as a run would read them, and not counted.
@@ -147,7 +151,7 @@ func (e *Engine) Forecast(ctx context.Context, o ForecastOptions) (*Forecast, er
 	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 {
 		return nil, fmt.Errorf("loader: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
 	}
-	p := &prophet{engine: e, options: o}
+	p := &prophet{engine: e, options: o, arrays: newForesight()}
 	p.out = Forecast{Epoch: o.Epoch, Samples: e.samples, Steps: e.Steps(), Rank: o.Rank, World: o.World}
 	for _, s := range e.Sources() {
 		p.out.Sources = append(p.out.Sources, SourceWork{Name: s.Name, Source: s.Source})
@@ -176,9 +180,11 @@ type prophet struct {
 	options ForecastOptions
 	out     Forecast
 	cache   *tileForecast // nil where nothing is shared
+	arrays  *foresight
 	done    int64
 	total   int64
-	worker  int64 // most bytes that a worker holds
+	// The most bytes that a worker holds of a run of chunks, of a decoded one, and of a window to resample.
+	run, chunk, resampled int64
 
 	early        Work // of the first three quarters
 	earlySources []SourceWork
@@ -192,7 +198,7 @@ func (p *prophet) blocks() []stretch {
 	e, steps := p.engine, p.out.Steps
 	g := int64(e.spec.BatchSize)
 	out := []stretch{{0, steps}}
-	if p.options.Samples >= 0 && (p.options.Samples+g-1)/g < steps {
+	if p.options.Samples >= 0 && (p.options.Samples-1)/g+1 < steps {
 		n := max(p.options.Samples/g, 1)
 		blocks := int64(forecastBlocks)
 		for _, d := range e.sets {
@@ -284,7 +290,9 @@ func (p *prophet) block(ctx context.Context, b stretch) error {
 			case <-ctx.Done():
 				return ctx.Err()
 			}
-			p.step(sp)
+			if err := p.step(ctx, sp); err != nil {
+				return err
+			}
 		}
 		return nil
 	})
@@ -314,14 +322,17 @@ func (p *prophet) look(ctx context.Context, step int64) ([]RowPlan, error) {
 }
 
 // step counts a step.
-func (p *prophet) step(s *stepPlan) {
+func (p *prophet) step(ctx context.Context, s *stepPlan) error {
 	var all Work
 	for i := range s.rows {
 		r := &s.rows[i]
 		if r.Position < 0 {
 			continue
 		}
-		w := p.row(r)
+		w, err := p.row(ctx, r)
+		if err != nil {
+			return err
+		}
 		all.add(w)
 		if r.Err != nil && p.out.FirstBad == "" {
 			p.out.FirstBad = r.Error
@@ -339,10 +350,11 @@ func (p *prophet) step(s *stepPlan) {
 	if p.options.Progress != nil {
 		p.options.Progress(p.done, p.total)
 	}
+	return nil
 }
 
 // row counts a row.
-func (p *prophet) row(r *RowPlan) (w Work) {
+func (p *prophet) row(ctx context.Context, r *RowPlan) (w Work, err error) {
 	if r.Draw.Attempt == 0 {
 		w.Rows = 1
 		if r.Err != nil {
@@ -357,41 +369,76 @@ func (p *prophet) row(r *RowPlan) (w Work) {
 		}
 		w.Opens++
 		w.Needed += int64(len(a.Chunks))
-		p.holds(a)
+		f := d.raster(a.Field)
+		p.holds(a, d, f)
 		if p.cache != nil && d.sampler.Kind == TileWindow {
-			key := tileKey{set: d.number, column: d.rasters[i%len(d.rasters)].column, row: a.Row}
-			p.cache.asset(a, key, &w)
+			key := tileKey{set: d.number, column: f.column, row: a.Row}
+			mine := p.cache.asset(a, key, &w)
 			p.out.Evicted = p.cache.evicted
+			if err := p.arrayReads(ctx, a, mine, &w); err != nil {
+				return w, err
+			}
 			continue
 		}
-		w.Requests += int64(len(a.Runs))
+		if err := p.arrayReads(ctx, a, a.Chunks, &w); err != nil {
+			return w, err
+		}
 		for _, run := range a.Runs {
-			w.Bytes += run.Len
+			if a.blocks == nil {
+				w.Requests++
+				w.Bytes += run.Len
+			}
 		}
 		for _, c := range a.Chunks {
 			w.Chunks++
 			w.Decoded += int64(c.Decoded)
 		}
 	}
-	return w
+	for i := range r.Points {
+		q := r.Points[i]
+		if err := p.arrays.points(ctx, &q, w.read); err != nil {
+			return w, err
+		}
+		p.out.Loose = p.out.Loose || !q.Exact
+	}
+	return w, nil
 }
 
-// holds notes what a worker holds for an asset.
-func (p *prophet) holds(a *AssetPlan) {
-	run, chunk := int64(0), 0
+// read counts a read.
+func (w *Work) read(_ string, _, n int64) {
+	w.Requests++
+	w.Bytes += n
+}
+
+// arrayReads counts the reads for some chunks of an array.
+func (p *prophet) arrayReads(ctx context.Context, a *AssetPlan, chunks []ChunkPlan, w *Work) error {
+	if a.blocks == nil {
+		return nil
+	}
+	exact, err := p.arrays.blocks(ctx, a.blocks, chunks, w.read)
+	p.out.Loose = p.out.Loose || !exact
+	return err
+}
+
+// holds notes what a worker holds for an asset: buffers, each as large as the largest that it was used for.
+func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
 	for _, r := range a.Runs {
-		run = max(run, r.Len)
+		if a.blocks == nil { // readers of arrays have memory of their own
+			p.run = max(p.run, r.Len)
+		}
 	}
 	for _, c := range a.Chunks {
-		chunk = max(chunk, c.Decoded)
+		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
 	}
-	p.worker = max(p.worker, run+int64(chunk))
+	if d.sampler.Kind == ResizedWindow {
+		p.resampled = max(p.resampled, f.resampledBytes(window{h: a.Window.H, w: a.Window.W}, p.engine.options.MaxChunkBytes))
+	}
 }
 
 // finish scales the sums up to the epoch.
 func (p *prophet) finish() {
 	f := &p.out
-	f.Memory.Worker = p.worker
+	f.Memory.Worker = p.run + p.chunk + p.resampled + p.arrays.held
 	if f.Examined < f.Steps {
 		factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
 		for i := range f.Sources {
@@ -446,8 +493,8 @@ func newTileForecast(bound int64) *tileForecast {
 	return &tileForecast{bound: bound, by: map[tileKey]*foreseen{}}
 }
 
-// asset counts the reading of an asset by assetReader.fromTiles, its mask after it.
-func (c *tileForecast) asset(a *AssetPlan, key tileKey, w *Work) {
+// asset counts the reading of an asset by assetReader.fromTiles, its mask after it, and returns the chunks that are decoded.
+func (c *tileForecast) asset(a *AssetPlan, key tileKey, w *Work) (mine []ChunkPlan) {
 	from := 0
 	for from < len(a.Chunks) {
 		end := from
@@ -455,12 +502,13 @@ func (c *tileForecast) asset(a *AssetPlan, key tileKey, w *Work) {
 			end++
 		}
 		key.mask = a.Chunks[from].Mask
-		c.plane(a.Chunks[from:end], key, a.gap, w)
+		mine = append(mine, c.plane(a.Chunks[from:end], key, a.gap, w)...)
 		from = end
 	}
+	return mine
 }
 
-func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work) {
+func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work) []ChunkPlan {
 	var got []*foreseen
 	var mine []ChunkPlan
 	for _, p := range chunks {
@@ -487,7 +535,7 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work
 	}
 	// As nextRun joins them.
 	for i := 0; i < len(mine); {
-		if mine[i].Len == 0 { // of an array, whose files are not looked into
+		if mine[i].Len == 0 { // of an array, which counts its reads itself
 			i++
 			continue
 		}
@@ -502,6 +550,7 @@ func (c *tileForecast) plane(chunks []ChunkPlan, key tileKey, gap int64, w *Work
 		w.Requests++
 		w.Bytes += end - off
 	}
+	return mine
 }
 
 // get is tiles.get: nil is no room.

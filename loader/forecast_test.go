@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,7 +16,9 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // meter counts what is asked of an opener.
@@ -153,6 +156,46 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 	}
 }
 
+// TestForecastOfAWorker: no worker holds more than the forecast says, nor much less; windows that are resampled
+// count.
+func TestForecastOfAWorker(t *testing.T) {
+	for _, s := range []Sampler{
+		{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: ResizedWindow, Height: 4, Width: 4, PerAsset: 3, ScaleMin: 1, ScaleMax: 20},
+		{Kind: ResizedWindow, Height: 64, Width: 64, ScaleMin: 0.01, ScaleMax: 0.02},
+	} {
+		tabs := sampledTables()
+		tabs["a"].broken = nil
+		e, c := openCounted(t, Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 17, Sampler: s}, tabs, Options{Workers: 1})
+		f, err := e.Forecast(t.Context(), ForecastOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, held := newAssetReader(e.options), 0
+		for step := range e.Steps() {
+			p := &Pending{engine: e, ticket: shuffle.StepTicket(0, step, 17, 0, 1), ctx: t.Context()}
+			if err := p.prepare(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			for k := range p.batch.Valid {
+				if p.batch.Valid[k] {
+					p.units(k, func(u unit) bool {
+						if err := u.do(r); err != nil {
+							t.Fatal(err)
+						}
+						q := &r.resample
+						held = max(held, len(r.stored)+len(r.samples)+len(q.in)+len(q.inValid)+len(q.out)+len(q.outValid))
+						return true
+					})
+				}
+			}
+			p.batch.Release()
+		}
+		if m := f.Memory.Worker; int64(held) > m || 2*int64(held) < m || c.requests.Load() == 0 {
+			t.Errorf("%s of %d by %d: a worker held %d bytes, the forecast was %d", s.Kind, s.Height, s.Width, held, m)
+		}
+	}
+}
+
 // TestForecastOfTiles: with several workers the decoded chunks stay exact as long as no tile has to make room; with room for
 // few tiles the figures are exact for one worker, and more is decoded than with room for all, never more than without sharing.
 func TestForecastOfTiles(t *testing.T) {
@@ -200,6 +243,9 @@ func TestForecastOfSomeSteps(t *testing.T) {
 		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
 		if err != nil {
 			t.Fatal(err)
+		}
+		if more, err := e.Forecast(t.Context(), ForecastOptions{Samples: math.MaxInt64}); err != nil || more.Total != all.Total || more.Examined != all.Examined {
+			t.Errorf("%s: %+v of more samples than there are, %+v of all; %v", name, more.Total, all.Total, err)
 		}
 		last := int64(0)
 		some, err := e.Forecast(t.Context(), ForecastOptions{Samples: all.Samples / 2, Progress: func(done, total int64) {
@@ -297,5 +343,145 @@ func TestForecastOfFiles(t *testing.T) {
 				t.Errorf("%q of %s: the run did %+v, the forecast was %+v", s.Kind, from, got, fc.Total)
 			}
 		}
+	}
+}
+
+// TestForecastOfArrays: requests, bytes and chunks of an epoch of arrays, and of points in their windows, are those that an
+// opener and a worker count; where it depends on coordinates, no fewer bytes.
+func TestForecastOfArrays(t *testing.T) {
+	const n, h, w = 3, 40, 44
+	dir := t.TempDir()
+	all := allCubes(t)
+	all = append(all, writeCube(t, filepath.Join(dir, "wide"), "n b y x", 4, 3, 300, 280, [4]int{2, 1, 128, 128}))
+	points := filepath.Join(dir, "points")
+	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, h, w))
+	loose := 0
+	for _, k := range all {
+		for _, s := range []Sampler{
+			{}, {Kind: RandomWindow, Height: 7, Width: 5, PerAsset: 3}, {Kind: GridWindow, Height: 6, Width: 6, StrideY: max(4, k.size[2]/7), StrideX: max(5, k.size[3]/7)},
+			{Kind: ResizedWindow, Height: 6, Width: 6, PerAsset: 3}, {Kind: TileWindow, Height: 4, Width: 4, TileHeight: 6, TileWidth: 6, PerVisit: 4, Pool: 3, PerAsset: 5},
+		} {
+			for _, with := range []string{"", points} {
+				if k.size[2] < 8 || k.size[3] < 8 {
+					continue
+				}
+				spec := k.spec(s, "")
+				if with != "" {
+					spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: with, Most: 5}})
+				}
+				files := &source.Files{}
+				defer files.Close()
+				c := &meter{Opener: files}
+				e, err := Open(t.Context(), spec, Options{Workers: 1, Opener: c, Stages: &Stages{}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer e.Close()
+				fc, err := e.Forecast(t.Context(), ForecastOptions{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				before := counted{requests: c.requests.Load(), bytes: c.bytes.Load()}
+				got, want := epochOf(t, e, c, LoaderOptions{}), fc.Total.counted()
+				got.requests, got.bytes, got.opens, want.opens = got.requests-before.requests, got.bytes-before.bytes, 0, 0
+				if fc.Loose {
+					loose++
+					if got.bytes > want.bytes || got.bytes == 0 {
+						t.Errorf("%q of %s %q: the run did %+v, the forecast was %+v", s.Kind, k.path, with, got, want)
+					}
+					continue
+				}
+				if got != want || !fc.Exact() || got.requests == 0 {
+					t.Errorf("%q of %s %q: the run did %+v, the forecast was %+v", s.Kind, k.path, with, got, want)
+				}
+			}
+		}
+	}
+	if loose == 0 {
+		t.Error("nothing depended on coordinates")
+	}
+}
+
+// TestExplainedPoints: of every row the points that are read are explained, and a window without any has none to read.
+func TestExplainedPoints(t *testing.T) {
+	const h, w = 40, 44
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "cube"), "y x", 1, 1, h, w, [4]int{1, 1, 8, 8})
+	path := filepath.Join(dir, "points")
+	writePoints(t, path, "y x", tiledb.Int32, -100, 400, []label{{y: 3, x: 4, v: 1}, {y: 5, x: 5, v: 2}})
+	spec := k.spec(Sampler{Kind: GridWindow, Height: 10, Width: 11}, "")
+	spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: path, Most: 5}})
+	e, err := Open(t.Context(), spec, Options{Workers: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	seen := 0
+	for step := range e.Steps() {
+		tk := shuffle.StepTicket(0, step, spec.BatchSize, 0, 1)
+		rows, err := e.Explain(t.Context(), tk)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range rows {
+			if r.Position < 0 {
+				continue
+			}
+			if len(r.Points) != 1 || r.Points[0].Field != "p" || r.Points[0].Array != path {
+				t.Fatalf("%+v", r.Points)
+			}
+			for _, run := range r.Assets[0].Runs {
+				if filepath.Dir(filepath.Dir(run.File)) != k.path || run.Len <= 0 {
+					t.Errorf("%+v", run)
+				}
+			}
+			if win := r.Assets[0].Window; win.Y == 0 && win.X == 0 {
+				seen++
+				if len(r.Points[0].Runs) == 0 {
+					t.Error("nothing is read for the window with the points")
+				}
+			} else if len(r.Points[0].Runs) > 0 {
+				t.Errorf("%+v for a window without points", r.Points[0])
+			}
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d first windows", seen)
+	}
+}
+
+// TestCheckFindsBrokenPoints: points that cannot be decoded make the samples bad that they lie on.
+func TestCheckFindsBrokenPoints(t *testing.T) {
+	const h, w = 20, 20
+	dir := t.TempDir()
+	k := writeCube(t, filepath.Join(dir, "cube"), "n y x", 4, 1, h, w, [4]int{1, 1, 8, 8})
+	path := filepath.Join(dir, "points")
+	writePoints(t, path, "n y x", tiledb.Int32, -100, 400, []label{{n: -2, y: 3, x: 4, v: 1}})
+	spec := k.spec(Sampler{}, "")
+	spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: path, Most: 5}})
+	e, err := Open(t.Context(), spec, Options{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	if r, err := e.Check(t.Context(), CheckOptions{}); err != nil || r.Bad != 0 || r.Samples != 4 {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	files, _ := filepath.Glob(filepath.Join(path, "__*", "class.tdb"))
+	for _, f := range files {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := range b {
+			b[i] = 0xFF
+		}
+		if err := os.WriteFile(f, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	r, err := e.Check(t.Context(), CheckOptions{})
+	if err != nil || r.Bad != 1 || r.List[0].ID != "-2" || !strings.Contains(r.List[0].Err.Error(), "class.tdb") {
+		t.Errorf("%+v, %v", r, err)
 	}
 }

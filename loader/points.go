@@ -35,6 +35,8 @@ type Points struct {
 	// Dims says what the dimensions are, in their order: y, x and, where every sample has points of its own, n:
 	// the row, or of a sample from an array its coordinate along n. Default: their names.
 	Dims string `json:"dims,omitempty"`
+	// Timestamp is what Spec.Timestamp is, of this array.
+	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Values is the attribute that labels the points. Default: the only one.
 	Values string `json:"values,omitempty"`
 	// In says what coordinates are: PixelPoints (default) or WorldPoints.
@@ -77,7 +79,7 @@ func (p *Points) validate(f *Field) error {
 	case p.Most < 1 || p.Most > maxPoints:
 		return fmt.Errorf("points: most is %d, not in 1..%d", p.Most, maxPoints)
 	}
-	return nil
+	return p.Timestamp.validate()
 }
 
 // rowFields are the fields that the rows of a table have: all but points, which come last.
@@ -118,7 +120,7 @@ type pointsField struct {
 // openPoints opens the array of a field.
 func openPoints(ctx context.Context, f Field, t table, o Options) (*pointsField, error) {
 	q := f.Points
-	a, err := openArrayAt(ctx, q.Array, o)
+	a, err := openArrayAt(ctx, q.Array, q.Timestamp, o)
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +210,13 @@ func (a *affine) pixel(x, y float64) (col, row float64) {
 // transforms remembers those of files.
 type transforms struct {
 	mu sync.Mutex
-	by map[string]*affine
+	by map[rasterPlace]*affine
+}
+
+// rasterPlace tells the rasters of one file apart.
+type rasterPlace struct {
+	uri    string
+	offset int64
 }
 
 // maxTransforms bounds the transforms kept.
@@ -219,13 +227,14 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	if p.given != nil {
 		return p.given, nil
 	}
+	place := rasterPlace{a.URI, a.Offset}
 	p.known.mu.Lock()
-	t := p.known.by[a.URI]
+	t := p.known.by[place]
 	p.known.mu.Unlock()
 	if t != nil {
 		return t, nil
 	}
-	_, m, err := catalog.OpenAsset(ctx, p.opener.Opener, a.URI, p.opener.MaxChunkBytes)
+	_, m, err := catalog.OpenAsset(ctx, Alone(p.opener.Opener, a), a.URI, p.opener.MaxChunkBytes)
 	if err != nil {
 		return nil, err
 	}
@@ -238,9 +247,9 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 	p.known.mu.Lock()
 	defer p.known.mu.Unlock()
 	if p.known.by == nil || len(p.known.by) >= maxTransforms {
-		p.known.by = map[string]*affine{}
+		p.known.by = map[rasterPlace]*affine{}
 	}
-	p.known.by[a.URI] = t
+	p.known.by[place] = t
 	return t, nil
 }
 
@@ -393,40 +402,63 @@ func turnPoint(turn shuffle.Element, y, x, h, w float64) (float64, float64) {
 	return y, x
 }
 
-// points reads the points of a row, of all fields.
-func (u unit) points(r *assetReader, d *dataset, draw *shuffle.Draw) error {
+// pointWindow is where the points of a row lie.
+type pointWindow struct {
+	win window
+	t   *affine // of WorldPoints
+	n   int64   // the coordinate along n
+}
+
+// eachPoints calls do for every field of points with the window of a draw.
+func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw, do func(i int, f *pointsField, at pointWindow) error) error {
 	if len(d.points) == 0 {
 		return nil
 	}
-	p, e := u.p, u.p.engine
-	a, err := d.table.Asset(p.ctx, d.rasters[0].column, draw.Row)
+	a, err := d.table.Asset(ctx, d.rasters[0].column, draw.Row)
 	if err != nil {
 		return err
 	}
-	win, err := e.windowOf(p.ctx, d, draw, 0, draw.Row, a)
+	win, err := e.windowOf(ctx, d, draw, 0, draw.Row, a)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
-	n := draw.Row
+	return d.eachPoints(ctx, a, draw.Row, win, do)
+}
+
+// eachPoints is Engine.eachPoints for a window of the asset of a row.
+func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win window, do func(i int, f *pointsField, at pointWindow) error) error {
+	at := pointWindow{win: win, n: row}
 	if c, ok := d.table.(*cube); ok {
-		n = c.coordinate(draw.Row)
+		at.n = c.coordinate(row)
 	}
 	for i, f := range d.points {
-		var t *affine
+		at.t = nil
 		if f.world {
-			if t, err = f.affine(p.ctx, a); err != nil {
-				return fault.WithFile(err, a.URI)
+			var err error
+			if at.t, err = f.affine(ctx, a); err != nil {
+				return a.Fault(err)
 			}
 		}
-		left, err := f.read(p.ctx, r.pointReader(f.array), &p.points[i], u.row, win, t, n, d.sampler.Height, d.sampler.Width, draw.Transform)
+		if err := do(i, f, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// points reads the points of a row, of all fields.
+func (u unit) points(r *assetReader, d *dataset, draw *shuffle.Draw) error {
+	p, e := u.p, u.p.engine
+	return e.eachPoints(p.ctx, d, draw, func(i int, f *pointsField, at pointWindow) error {
+		left, err := f.read(p.ctx, r.pointReader(f.array), &p.points[i], u.row, at.win, at.t, at.n, d.sampler.Height, d.sampler.Width, draw.Transform)
 		if err != nil {
 			return fault.WithFile(inField(f.name, err), f.array.URI())
 		}
 		if left > 0 && e.sets[0].points[i].leftOut.Add(left) == left {
 			e.options.Logger.Warn("a window has more points than there is room for; LeftOut counts them", "field", f.name, "most", f.most, "points", int64(f.most)+left)
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // pointReader returns this worker's reader of an array of points.
@@ -439,7 +471,21 @@ type pointArray struct{ a *tiledb.Array }
 
 func (p pointArray) Open() chunk.BlockReader { return pointReader{p.a.NewReader()} }
 
+// Plan implements chunk.BlockPlanner.
+func (p pointArray) Plan() chunk.BlockPlan { return pointPlan{p.a.Foresee()} }
+
+// pointPlan foresees what a pointReader reads.
+type pointPlan struct{ *tiledb.Foresight }
+
+// PlanBox implements chunk.BlockPlan: there are no images.
+func (pointPlan) PlanBox(context.Context, int64, chunk.Box, func(string, int64, int64)) (bool, error) {
+	return false, fault.New(fault.Unsupported, "array", fault.NoOffset, "points are no image")
+}
+
 type pointReader struct{ *tiledb.Reader }
+
+// SetTurn implements chunk.TurnTaker.
+func (r pointReader) SetTurn(turn func() (done func())) { r.Turn = turn }
 
 // ReadBox implements chunk.BlockReader: there are no images.
 func (pointReader) ReadBox(context.Context, []byte, int64, chunk.Box) error {

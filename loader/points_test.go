@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiledb"
@@ -579,3 +580,45 @@ func TestPointsThatCannotBe(t *testing.T) {
 }
 
 var _ chunk.BlockArray = pointArray{}
+
+// TestPointsInContainers: rasters in a container lie on the ground where their own headers say, not where the file does, which is
+// that of all of them. The chips lie side by side (read with GDAL): 24 pixels of 20 m each, 640 m apart.
+func TestPointsInContainers(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "points")
+	var labels []label
+	for k := range 3 {
+		for i := range k + 1 {
+			labels = append(labels, label{x: 500000 + 640*float64(k) + 20*(float64(i)+0.5), y: 4400000 - 20*7.25, v: int16(10*k + i)})
+		}
+	}
+	writePoints(t, path, "y x", tiledb.Float64, -1e7, 1e7, labels)
+	coast := filepath.Join(corpus.Testdata(t), "coast")
+	for _, src := range []string{filepath.Join(coast, "coast.tacozip"), filepath.Join(coast, "parts", ".tacocat"), filepath.Join(coast, "coast_dir")} {
+		for _, roots := range [][]string{nil, {coast, filepath.Dir(path)}} {
+			spec := Spec{Source: src, BatchSize: 3, Fields: []Field{{Name: "image", Column: "s2/img.tif"}, {Name: "p", Points: &Points{Array: path, In: WorldPoints, Most: 5}}}}
+			e, err := Open(t.Context(), spec, Options{Workers: 2, IndexCache: NoIndexCache, Roots: roots})
+			if err != nil {
+				t.Fatal(err)
+			}
+			tk := shuffle.StepTicket(0, 0, 3, 0, 1)
+			rows, err := e.Explain(t.Context(), tk)
+			if err != nil {
+				t.Fatal(err)
+			}
+			b := wait(t, e.Start(t.Context(), tk, false))
+			for k := range 3 {
+				if n := int(binary.LittleEndian.Uint64(b.Tensor("p_count").Data[8*k:])); n != k+1 || len(rows[k].Points[0].Runs) == 0 {
+					t.Fatalf("%s: %d points on chip %d, of %+v", src, n, k, rows[k].Points)
+				}
+				for i := range k + 1 {
+					y, x, v := float32Of(b.Tensor("p"), 2*(5*k+i)), float32Of(b.Tensor("p"), 2*(5*k+i)+1), int16(uint16At(b.Tensor("p_values").Data, 5*k+i))
+					if math.Abs(y-7.25) > 1e-3 || math.Abs(x-float64(i)-0.5) > 1e-3 || v != int16(10*k+i) {
+						t.Errorf("%s: point %d of chip %d: %v at %v, %v", src, i, k, v, y, x)
+					}
+				}
+			}
+			b.Release()
+			e.Close()
+		}
+	}
+}

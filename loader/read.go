@@ -198,8 +198,17 @@ func (q *readPlan) open(ctx context.Context, paths []string, picks []int, header
 }
 
 // openOne opens a file, or what a path in a container names. A file whose own name looks like one is a
-// file.
+// file; in a store it is asked for last, as that takes a request.
 func openOne(ctx context.Context, o Options, path string, hasHeader bool, header string) (catalog.Asset, error) {
+	if !hasHeader && source.IsRemote(path) && inContainer(path) {
+		a, err := memberOf(ctx, o, path)
+		if fault.KindOf(err) == fault.NotFound {
+			if f, ferr := openFile(ctx, o, path, false, ""); ferr == nil {
+				return f, nil
+			}
+		}
+		return a, err
+	}
 	a, err := openFile(ctx, o, path, hasHeader, header)
 	if fault.KindOf(err) == fault.NotFound && !hasHeader && inContainer(path) {
 		return memberOf(ctx, o, path)

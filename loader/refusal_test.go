@@ -200,6 +200,15 @@ func TestSystemErrorsAreNotSkipped(t *testing.T) {
 	if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background()); !errors.Is(err, syscall.EMFILE) {
 		t.Errorf("error %v", err)
 	}
+	// Nor is it hidden by what else is wrong with the sample.
+	for _, part := range []string{"a part", "zone"} {
+		tab.second = map[int64]error{2: fault.New(fault.Corrupt, part, 0, "broken")}
+		for range 20 {
+			if _, err := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false).Wait(context.Background()); !errors.Is(err, syscall.EMFILE) {
+				t.Fatalf("error %v beside one in %q", err, part)
+			}
+		}
+	}
 }
 
 // TestFirstErrorIsReported: whichever worker is faster, the error is that of the first row.

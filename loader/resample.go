@@ -27,6 +27,7 @@ type resampler struct {
 	in, out           []byte
 	inValid, outValid []byte
 	y, x              []tap
+	smooth            smoother
 }
 
 // tap says which of m samples on a side make sample i of n, and with which weight the second one counts.
@@ -57,9 +58,13 @@ func taps(t []tap, m, n int) []tap {
 func (r *rasterField) setResample() error {
 	real := r.native.Components() == 1
 	blends := r.to == chunk.Float32 || r.to == chunk.Float16 || r.to == chunk.BFloat16
-	r.blends = real && (r.Resample == Bilinear || r.Resample == "" && blends)
-	if r.Resample == Bilinear && !r.blends {
+	r.smooths = real && blends && r.Resample == Antialias
+	r.blends = r.smooths || real && (r.Resample == Bilinear || r.Resample == "" && blends)
+	switch {
+	case r.Resample == Bilinear && !r.blends:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.native)
+	case r.Resample == Antialias && !r.smooths:
+		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "antialias of %s to %s: only to float32, float16 and bfloat16", r.native, r.to)
 	}
 	r.raw.base = einops.Convert{From: r.native, To: r.native}
 	r.raw.nodata = r.final.nodata
@@ -78,19 +83,19 @@ func (r *rasterField) setResample() error {
 // bands at once as limit has room for.
 func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window, to *row, limit int) error {
 	f, x := to.field, a.Index
-	size := f.native.Size()
-	if f.blends {
-		size = 4
-	}
-	one := bytesOf(int64(limit), win.h, win.w, size+1)
-	if one < 0 {
+	size, k := f.resampledAtOnce(win, limit)
+	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit))
 	}
 	cv, err := f.raw.get(x)
 	if err != nil {
 		return a.Fault(err)
 	}
-	k := max(1, int(int64(limit)/max(one, 1)))
+	if f.smooths {
+		if err := r.resample.smooth.prepare(win.h, win.w, f.h, f.w, int64(limit)); err != nil {
+			return a.Fault(err)
+		}
+	}
 	for b := 0; b < len(f.bands); b += k {
 		sub := &rasterField{bands: f.bands[b:min(b+k, len(f.bands))], h: win.h, w: win.w}
 		sub.placeBands()
@@ -106,10 +111,38 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		if err := r.read(ctx, a, in, sub.bands, from, from.masked(&f.raw, in)); err != nil {
 			return err
 		}
-		s.resample(sub, f, size)
+		if f.smooths {
+			s.antialias(sub, f)
+		} else {
+			s.resample(sub, f, size)
+		}
 		to.whole(b, len(sub.bands), s, size)
 	}
 	return nil
+}
+
+// resampledAtOnce returns the size of a sample that is resampled, and how many bands of a window are at once: 0 if
+// limit has no room for one.
+func (r *rasterField) resampledAtOnce(win window, limit int) (size, bands int) {
+	size = r.native.Size()
+	if r.blends {
+		size = 4
+	}
+	one := bytesOf(int64(limit), win.h, win.w, size+1)
+	if one < 0 {
+		return size, 0
+	}
+	return size, min(len(r.bands), max(1, int(int64(limit)/max(one, 1))))
+}
+
+// resampledBytes returns the memory in which a window is resampled.
+func (r *rasterField) resampledBytes(win window, limit int) int64 {
+	size, bands := r.resampledAtOnce(win, limit)
+	n := int64(bands) * int64(size+1) * (int64(win.h)*int64(win.w) + int64(r.h)*int64(r.w))
+	if r.smooths {
+		n += smootherBytes(win.h, win.w, r.h, r.w)
+	}
+	return n
 }
 
 // grown returns a slice of n bytes, of b if that has room.

@@ -1,15 +1,18 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
 	"math/big"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
@@ -23,6 +26,7 @@ import (
 type fakeColumn struct {
 	kind   catalog.Kind
 	values []catalog.Value
+	unit   time.Duration
 }
 
 func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catalog.Value) error) (catalog.Kind, error) {
@@ -36,6 +40,10 @@ func (t *fakeTable) Scan(_ context.Context, name string, visit func(int64, catal
 		}
 	}
 	return c.kind, nil
+}
+
+func (t *fakeTable) TimeUnit(_ context.Context, name string) time.Duration {
+	return t.columns[name].unit
 }
 
 func (t *fakeTable) ScanIDs(ctx context.Context, visit func(int64, string) error) error {
@@ -129,7 +137,7 @@ func (p *placed) Asset(ctx context.Context, f int, row int64) (catalog.Asset, er
 var sampledFields = []Field{
 	{Name: "image", DType: "float32", Normalize: &Normalize{Scale: []float64{0.5, 0.25, 1e-3}, Offset: []float64{-1, 0, 3}}, Fill: fillOf(-9), Validity: "image_valid"},
 	{Name: "mask", Layout: "n y x"},
-	{Name: "label"}, {Name: "measure"},
+	{Name: "label"}, {Name: "measure"}, {Name: "name"},
 }
 
 func fillOf(v float64) *Float { f := Float(v); return &f }
@@ -157,6 +165,49 @@ func lerp(a, b, w float32) float32 {
 	d := b - a
 	p := w * d
 	return a + p
+}
+
+// tentOf is the weight of sample j of m in sample i of n, in exact fractions: 1 - |distance of the centres| in samples
+// of the coarser side, in units that make it whole.
+func tentOf(i, j, m, n int) float64 {
+	centre := big.NewRat(int64((2*i+1)*m), int64(2*n))
+	d := new(big.Rat).Sub(big.NewRat(int64(2*j+1), 2), centre)
+	d.Abs(d)
+	coarse := max(m, n)
+	d.Mul(d, big.NewRat(int64(n), int64(coarse))) // in samples of the result where it is the coarser one
+	w := new(big.Rat).Sub(big.NewRat(1, 1), d)
+	if w.Mul(w, big.NewRat(int64(2*coarse), 1)); w.Sign() < 0 {
+		return 0
+	}
+	if !w.IsInt() {
+		panic("a weight is not whole")
+	}
+	f, _ := w.Float64()
+	return f
+}
+
+// antialiased is expected with antialiasing.
+func antialiased(a *fakeAsset, b shuffle.Box, c, y, x, h, w int) (v float32, there bool) {
+	var sum, weight, all float64
+	for r := range b.H {
+		var s, ws, wa float64
+		for q := range b.W {
+			k := tentOf(x, q, b.W, w)
+			wa += k
+			if u, ok := pixel(a, c, b.Y+r, b.X+q); ok && k > 0 {
+				p := k * float64(u)
+				s += p
+				ws += k
+			}
+		}
+		k := tentOf(y, r, b.H, h)
+		ps, pw, pa := k*s, k*ws, k*wa
+		sum, weight, all = sum+ps, weight+pw, all+pa
+	}
+	if 2*weight < all {
+		return 0, false
+	}
+	return float32(sum / weight), true
 }
 
 // expected returns the element (c, y, x) of a field before its transform: a sample of a (h, w) tensor whose
@@ -203,11 +254,15 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			if good == bad {
 				t.Fatalf("row %d: bad %v, of a sample that is good: %v", k, bad, good)
 			}
+			first := draw
 			for a := 1; !good && e.spec.BadSamples == BadReplace && a <= shuffle.MaxAttempts; a++ {
 				s := e.Plan().Substitute(e.Plan().At(tk.Epoch, pos), a)
 				if good = rowsGood(e, tab, &s); good {
 					draw = s
 				}
+			}
+			if bad {
+				checkBad(t, e, tab, b, k, &first, &draw)
 			}
 			valid := good || e.spec.BadSamples == BadFill
 			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
@@ -233,10 +288,37 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 			checkStep(t, e, tab, &draw, rows, i, there, k*steps+i, h, w, img, val, mask)
 			label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*(k*steps+i):]))
 			measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*(k*steps+i):]))
+			name := ""
+			if there {
+				name = fmt.Sprintf("chip %d", rows[i])
+			}
+			if got := b.Tensor("name").Texts(); len(got) != tk.Rows()*steps || got[k*steps+i] != name {
+				t.Fatalf("row %d step %d: the names are %q, want %q", k, i, got, name)
+			}
 			if there && (label != rows[i]*10 || measure != float64(rows[i])/4) || !there && (label != 0 || !math.IsNaN(measure)) {
 				t.Fatalf("row %d step %d: values %d %v of row %d, there: %v", k, i, label, measure, rows[i], there)
 			}
 		}
+	}
+}
+
+// checkBad holds what a batch says of a bad row to the sample that was drawn and the one in its place.
+func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, last *shuffle.Draw) {
+	t.Helper()
+	ref := func(d *shuffle.Draw) *SampleRef {
+		id, _ := tab.ID(context.Background(), d.Row)
+		return &SampleRef{Index: d.Sample, Row: d.Row, ID: id}
+	}
+	want := Bad{Row: k, Position: b.Positions[k], Sample: ref(first)}
+	if len(e.Sources()) > 1 {
+		want.Source = e.Sources()[sourceOf(e, first.Dataset)].Name
+	}
+	if last.Attempt > 0 {
+		want.Instead = ref(last)
+	}
+	got := b.Bad[slices.IndexFunc(b.Bad, func(x Bad) bool { return x.Row == k })]
+	if got.Err = nil; !reflect.DeepEqual(got, want) {
+		t.Fatalf("row %d: %+v of %+v in place of %+v, want %+v of %+v in place of %+v", k, got, got.Instead, got.Sample, want, want.Instead, want.Sample)
 	}
 }
 
@@ -277,6 +359,9 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 				ty, tx := draw.Transform.Apply(y, x, h, w)
 				for c := range 3 {
 					v, ok := expected(a, box, c, y, x, h, w, resized)
+					if e.spec.Fields[0].Resample == Antialias && resized {
+						v, ok = antialiased(a, box, c, y, x, h, w)
+					}
 					if ok {
 						p := v * float32(n.Scale[c])
 						want[(c*h+ty)*w+tx], valid[(c*h+ty)*w+tx] = p+float32(n.Offset[c]), 1
@@ -336,6 +421,7 @@ func drawSpec(rt *rapid.T) Spec {
 		BadSamples: rapid.SampledFrom([]string{BadSkip, BadReplace, BadFill}).Draw(rt, "policy"),
 	}
 	s.Fields[0].Pad, s.Fields[1].Pad = true, true
+	s.Fields[0].Resample = rapid.SampledFrom([]string{"", Bilinear, Antialias}).Draw(rt, "resample")
 	sets := []string{"", "flip_x", "flip_y", "flips"}
 	if s.Sampler.Height == s.Sampler.Width && s.Sampler.Height > 0 {
 		sets = append(sets, "rotations", "d4", "d4")
@@ -388,7 +474,6 @@ func drawSpec(rt *rapid.T) Spec {
 func sampledTables() map[string]*fakeTable {
 	tabs := map[string]*fakeTable{"a": chips(7, 17), "b": chips(8, 9)}
 	for _, tab := range tabs {
-		tab.kinds = tab.kinds[:4]
 		tab.ints("cloud", func(r int64) int64 { return r * 7 % 10 })
 		tab.ints("site", func(r int64) int64 { return r % 4 })
 		tab.texts("date", func(r int64) string { return fmt.Sprintf("2024-%02d-01", (r*5)%12+1) })
@@ -555,6 +640,36 @@ func BenchmarkResample(b *testing.B) {
 			}
 			for b.Loop() {
 				s.resample(from, to, 4)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
+		})
+	}
+}
+
+// TestAntialiasIsBounded: rows that are kept for a result far wider than its window count against the limit.
+func TestAntialiasIsBounded(t *testing.T) {
+	var s smoother
+	for _, size := range [][4]int{{4096, 1, 1, 65536}, {1, 1 << 20, 1, 1}} {
+		if err := s.prepare(size[0], size[1], size[2], size[3], 16<<20); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%v: %v", size, err)
+		}
+	}
+	if err := s.prepare(4096, 64, 4, 4, 16<<20); err != nil || cap(s.rows) > 1<<20 {
+		t.Errorf("%v, %d sums", err, cap(s.rows))
+	}
+}
+
+func BenchmarkAntialias(b *testing.B) {
+	const side = 256
+	for _, m := range []int{300, 1024} {
+		b.Run(fmt.Sprint(m, " to ", side), func(b *testing.B) {
+			s := &resampler{in: make([]byte, 4*m*m), inValid: bytes.Repeat([]byte{1}, m*m)}
+			from, to := &rasterField{bands: []int{0}, h: m, w: m}, &rasterField{h: side, w: side}
+			for b.Loop() {
+				if err := s.smooth.prepare(m, m, side, side, 1<<30); err != nil {
+					b.Fatal(err)
+				}
+				s.antialias(from, to)
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/side/side, "ns/pixel")
 		})

@@ -40,6 +40,8 @@ type Source struct {
 	Container
 	// Dims is what Spec.Dims is.
 	Dims string `json:"dims,omitempty"`
+	// Timestamp is what Spec.Timestamp is.
+	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields say in what this source's fields differ from the spec's of the same name: where they are found,
 	// their bands, normalisation, fill and padding.
 	Fields []Field `json:"fields,omitempty"`
@@ -75,7 +77,8 @@ type Condition struct {
 	Column string `json:"column,omitempty"`
 	// Op is "==", "!=", "<", "<=", ">", ">=" or "in".
 	Op string `json:"op,omitempty"`
-	// Value is a number or a text, as the column has; with "in" a list of them.
+	// Value is a number or a text, as the column has; with "in" a list of them. Of a column of dates or
+	// instants it may be a text in ISO 8601: a day is its first moment, in UTC.
 	Value json.RawMessage `json:"value,omitempty"`
 
 	// SQL is what stands behind WHERE, on the columns of level 0: see package taco/query.
@@ -136,8 +139,8 @@ type Share struct {
 	Parts  int64   `json:"parts,omitempty"`
 }
 
-// Range is the rows of From <= value < To of a column: numbers, or texts in the order of their bytes, as
-// ISO 8601 dates are. Nothing stands for no bound.
+// Range is the rows of From <= value < To of a column: numbers, dates and instants (see Condition), or texts in
+// the order of their bytes, as ISO 8601 dates are. Nothing stands for no bound.
 type Range struct {
 	Name string          `json:"name"`
 	From json.RawMessage `json:"from,omitempty"`
@@ -300,7 +303,7 @@ func (s Spec) Places() string {
 
 // source is the outermost source of a spec.
 func (s *Spec) source() Source {
-	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Subset: s.Subset, Mixture: s.Mixture}
+	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Timestamp: s.Timestamp, Subset: s.Subset, Mixture: s.Mixture}
 }
 
 // inTime reports whether samples are sequences.
@@ -401,12 +404,15 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("temperature, until and length are members of a mixture")
 	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
-	case mixed && s.Dims != "":
-		return errors.New("dims belongs to the sources of a mixture")
+	case mixed && (s.Dims != "" || s.Timestamp != nil):
+		return errors.New("dims and timestamp belong to the sources of a mixture")
 	case s.Weight < 0 || s.Count < 0:
 		return fmt.Errorf("weight %v", s.Weight)
 	}
 	if err := checkDims(s.Dims); err != nil {
+		return err
+	}
+	if err := s.Timestamp.validate(); err != nil {
 		return err
 	}
 	for _, f := range s.Fields {
@@ -429,6 +435,11 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		}
 	}
 	if mixed {
+		for i := range s.Sources {
+			if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
+				return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.named(i))
+			}
+		}
 		return validUntil(s.Until, s.Length, s.Temperature)
 	}
 	return s.Subset.validate()
@@ -613,6 +624,11 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 	return out
 }
 
+// queries reports whether a condition is more than a comparison: what columns it needs, its text says.
+func (s *Subset) queries() bool {
+	return slices.ContainsFunc(s.Where, func(c Condition) bool { return !c.compares() })
+}
+
 // columns are the columns of its table that a subset is made by.
 func (s *Subset) columns() (names []string) {
 	for _, c := range s.Where {
@@ -635,15 +651,4 @@ func (s *Subset) columns() (names []string) {
 		names = append(names, s.Time.Key, s.Time.Order)
 	}
 	return names
-}
-
-// Group names the tickets that are best served by one server, because their windows share decoded tiles, or is
-// -1 where a ticket shares nothing. The spec is one with its defaults filled in by an engine. Of a mixture it
-// is not known without the data: -1.
-func (s *Spec) Group(t shuffle.Ticket) int64 {
-	if s.Sampler.Kind != TileWindow || len(s.Sources) > 0 || s.Strata != nil || s.Sampler.Pool < 1 {
-		return -1
-	}
-	pool := t.First / (int64(s.Sampler.PerVisit) * int64(s.Sampler.Pool))
-	return int64(shuffle.Pool{Epoch: t.Epoch, Index: pool}.Key() >> 1)
 }

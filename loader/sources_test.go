@@ -15,8 +15,10 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
@@ -43,7 +45,6 @@ func selected(t *testing.T, s Subset, tab *fakeTable) []int64 {
 // TestWhere compares every operator over every kind of column with Go's.
 func TestWhere(t *testing.T) {
 	tab := chips(3, 12)
-	tab.kinds = tab.kinds[:4]
 	tab.ints("int", func(r int64) int64 { return r - 4 })
 	tab.texts("text", func(r int64) string { return strings.Repeat("b", int(r%4)) })
 	f := fakeColumn{kind: catalog.Float}
@@ -96,12 +97,66 @@ func TestWhere(t *testing.T) {
 	}
 }
 
+// TestWhereOfTimes: a column of dates or instants is compared with dates and instants as a text, to the fraction
+// of a second, whatever it counts in.
+func TestWhereOfTimes(t *testing.T) {
+	begin := time.Date(1969, 12, 28, 0, 0, 0, 0, time.UTC)
+	tab := chips(3, 12)
+	at := map[string]func(r int64) time.Time{}
+	for name, unit := range map[string]time.Duration{"day": 24 * time.Hour, "ms": time.Millisecond, "us": time.Microsecond, "ns": time.Nanosecond} {
+		step := 12 * time.Hour
+		if name == "day" {
+			step *= 2
+		}
+		at[name] = func(r int64) time.Time { return begin.Add(time.Duration(r) * step) }
+		tab.ints(name, func(r int64) int64 { return int64(at[name](r).Sub(time.Unix(0, 0)) / unit) })
+		c := tab.columns[name]
+		c.unit = unit
+		tab.columns[name] = c
+	}
+	texts := map[string]time.Time{
+		"1969-12-30": time.Date(1969, 12, 30, 0, 0, 0, 0, time.UTC), "1970-01-01T12:00": time.Date(1970, 1, 1, 12, 0, 0, 0, time.UTC),
+		"1969-12-31T12:00:00.0000001Z": time.Date(1969, 12, 31, 12, 0, 0, 100, time.UTC), "1970-01-01 01:00:00+01:00": time.Unix(0, 0),
+		"1970": time.Unix(0, 0), "1970-01": time.Unix(0, 0), "0001-01-01": {}, "9999-12-31": time.Date(9999, 12, 31, 0, 0, 0, 0, time.UTC),
+		"1969-12-29T23:59:59.999999999": time.Date(1969, 12, 29, 23, 59, 59, 999999999, time.UTC),
+	}
+	for column, when := range at {
+		for text, bound := range texts {
+			for op, want := range map[string]func(c int) bool{
+				"<": func(c int) bool { return c < 0 }, "<=": func(c int) bool { return c <= 0 }, "==": func(c int) bool { return c == 0 },
+				"!=": func(c int) bool { return c != 0 }, ">": func(c int) bool { return c > 0 }, ">=": func(c int) bool { return c >= 0 },
+			} {
+				var rows []int64
+				for r := range tab.rows {
+					if want(when(r).Compare(bound)) {
+						rows = append(rows, r)
+					}
+				}
+				value, _ := json.Marshal(text)
+				if got := selected(t, Subset{Where: []Condition{{Column: column, Op: op, Value: value}}}, tab); !slices.Equal(got, rows) {
+					t.Errorf("%s %s %s: rows %v, want %v", column, op, text, got, rows)
+				}
+			}
+		}
+		split := &Split{By: "date", Column: column, Ranges: []Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)}, {Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
+		a, b := selected(t, Subset{Split: split, Use: "a"}, tab), selected(t, Subset{Split: split, Use: "b"}, tab)
+		if !slices.Equal(append(slices.Clone(a), b...), selected(t, Subset{}, tab)) || len(b) == 0 || when(b[0]).Before(time.Unix(0, 0)) || !when(a[len(a)-1]).Before(time.Unix(0, 0)) {
+			t.Errorf("%s: split into %v and %v", column, a, b)
+		}
+	}
+	for _, text := range []string{`"2"`, `"yesterday"`, `"2024-13-01"`} {
+		c := Condition{Column: "ns", Op: "<", Value: json.RawMessage(text)}
+		if _, err := tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Where: []Condition{c}}}, map[string]*fakeTable{"a": tab}, 1); err == nil {
+			t.Errorf("%s was accepted", text)
+		}
+	}
+}
+
 // TestSplitsArePartitions: every row is in exactly one part, rows that belong together stay so, and more
 // rows move none.
 func TestSplitsArePartitions(t *testing.T) {
 	few, many := chips(3, 30), chips(3, 40)
 	for _, tab := range []*fakeTable{few, many} {
-		tab.kinds = tab.kinds[:4]
 		tab.texts("scene", func(r int64) string { return fmt.Sprint("s", r/3) })
 		for i, name := range []string{"minx", "miny", "maxx", "maxy"} {
 			tab.ints(name, func(r int64) int64 { return r/4*10 + int64(i/2)*2 })
@@ -140,7 +195,6 @@ func TestSplitsArePartitions(t *testing.T) {
 // TestWeightsAgainstCounting counts the pixels of cells one by one, and draws windows by them.
 func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
-	tab.kinds = tab.kinds[:4]
 	dir := t.TempDir()
 	for _, classes := range [][]float64{nil, {9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 100, 120}} {
 		p := &weighing{options: Options{Opener: tab, Workers: 3}.withDefaults(), table: tab, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
@@ -206,6 +260,60 @@ func TestWeightsAgainstCounting(t *testing.T) {
 	}
 }
 
+// renamed is a fakeTable whose rows have other ids.
+type renamed struct {
+	*fakeTable
+	ids []string
+}
+
+func (t *renamed) ScanIDs(_ context.Context, visit func(int64, string) error) error {
+	for row, id := range t.ids {
+		if err := visit(int64(row), id); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestWeightsAreOfTheirSamples: weights go by the number of a row, so rows in another order, or other ones, are
+// refused; data that moved are the same.
+func TestWeightsAreOfTheirSamples(t *testing.T) {
+	tab := chips(9, 4)
+	ctx, o := context.Background(), Options{Opener: tab, Workers: 1}.withDefaults()
+	counted := &renamed{tab, []string{"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/4.tif"}}
+	p := &weighing{options: o, table: counted, spec: Spec{Source: "x", Fields: slices.Clone(sampledFields), BatchSize: 1}.WithDefaults()}
+	if err := p.run(ctx, WeightOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	if err := p.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	tab.objects["weights"] = b.Bytes()
+	for _, ids := range [][]string{counted.ids, {"/x/a/b/1.tif", "/x/a/b/2.tif", "/x/a/bc/3.tif", "/x/a/4.tif"}, {"b/1.tif", "b/2.tif", "bc/3.tif", "4.tif"}} {
+		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); err != nil {
+			t.Errorf("%q: %v", ids, err)
+		}
+	}
+	for _, ids := range [][]string{
+		{"a/b/2.tif", "a/b/1.tif", "a/bc/3.tif", "a/4.tif"}, {"a/b/1.tif", "a/b/2.tif", "a/bc/3.tif", "a/5.tif"}, {"", "", "", ""},
+		{"a/b/1.tif", "a/b/2.tif", "a/b/c3.tif", "a/4.tif"}, {"/", "//", "/", "x"},
+	} {
+		if _, err := openWeights(ctx, "weights", o, &renamed{tab, ids}); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%q: %v, want a fault of kind unsupported", ids, err)
+		}
+	}
+	p.head.Samples = "" // as files were before
+	b.Reset()
+	if err := p.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	tab.objects["weights"] = b.Bytes()
+	if _, err := openWeights(ctx, "weights", o, &renamed{tab, []string{"1", "2", "3", "4"}}); err != nil {
+		t.Errorf("a file that names no samples: %v", err)
+	}
+}
+
 func FuzzWeights(f *testing.F) {
 	p := &weighing{head: WeightsHeader{Version: 1, Rows: 2, CellHeight: 4, CellWidth: 4, Field: "x"}, rows: []weighed{{5, 4, []uint32{1, 2}}, {}}}
 	var b bytes.Buffer
@@ -254,6 +362,29 @@ func (r countedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	r.c.reads[fmt.Sprint(r.uri, " ", off, " ", len(p))]++
 	r.c.mu.Unlock()
 	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestTilesHoldNoMoreThanTheirBound: whatever sizes tiles have that make room for each other, their memory is what
+// is counted.
+func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
+	c := newTiles(1 << 20)
+	for round, n := range []int{1 << 17, 1 << 16, 1 << 15, 1 << 14, 1 << 13, 1 << 17} {
+		for i := range 2 * int(c.bound) / n {
+			got, mine := c.get(tileKey{chunk: i, row: int64(round)}, n)
+			if got == nil || !mine {
+				t.Fatalf("tile %d of %d bytes: %v, %v", i, n, got, mine)
+			}
+			c.finish(got, false)
+			c.put(got)
+		}
+		real := int64(0)
+		for _, tile := range c.by {
+			real += int64(cap(tile.samples) - chunk.Spare)
+		}
+		if real > c.bound || c.held > c.bound || c.held != real {
+			t.Errorf("tiles of %d bytes: %d are held and %d counted, of %d", n, real, c.held, c.bound)
+		}
+	}
 }
 
 // TestTilesOfAPoolAreReadOnce: with room for a pool, an epoch of pools that cover the dataset reads no chunk
@@ -405,7 +536,6 @@ func TestExplain(t *testing.T) {
 func TestSourceErrors(t *testing.T) {
 	tabs := sampledTables()
 	small := chips(1, 3)
-	small.kinds = small.kinds[:4]
 	for row := range small.rows {
 		a, o := newFakeAsset(rand.New(rand.NewPCG(1, uint64(row))), 2, 20, 24, 8, false, false)
 		small.add(0, row, a, o)
@@ -471,7 +601,10 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"time and strata": func(s *Spec) {
 			s.Time, s.Strata = &Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
 		},
-		"layout without t":   func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"layout without t": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"weight and temperature": func(s *Spec) {
+			s.Source, s.Temperature, s.Sources = "", 2, []Source{{Source: "a"}, {Source: "a", Weight: 2}}
+		},
 		"length by shortest": func(s *Spec) { s.Source = ""; s.Sources = []Source{{Source: "a"}}; s.Length = 4 },
 		"both":               func(s *Spec) { s.Sources = []Source{{Source: "a"}} },
 		"rows of a mixture": func(s *Spec) {
@@ -484,10 +617,11 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			s.Source = ""
 			s.Sources = []Source{{Source: "a", Fields: []Field{{Name: "elsewhere"}}}}
 		},
-		"bad limit":        func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
-		"resample":         func(s *Spec) { s.Fields[0].Resample = "cubic" },
-		"bilinear of ints": func(s *Spec) { s.Fields[1].Resample = Bilinear },
-		"empty selection":  func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
+		"bad limit":         func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
+		"resample":          func(s *Spec) { s.Fields[0].Resample = "cubic" },
+		"antialias of ints": func(s *Spec) { s.Fields[1].Resample = Antialias },
+		"bilinear of ints":  func(s *Spec) { s.Fields[1].Resample = Bilinear },
+		"empty selection":   func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
 	} {
 		s := base()
 		change(&s)
@@ -495,6 +629,26 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			t.Errorf("%s was accepted", name)
 			_ = e.Close()
 		}
+	}
+}
+
+// TestSizesOfRowsThatCount: only rows that count are looked at for their sizes, however they are grouped.
+func TestSizesOfRowsThatCount(t *testing.T) {
+	tabs := sampledTables()
+	for name, change := range map[string]func(*Spec){
+		"rows":   func(*Spec) {},
+		"series": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2} },
+		"strata": func(s *Spec) { s.Strata = &Strata{Column: "class"} },
+	} {
+		s := Spec{Source: "a", Fields: slices.Clone(sampledFields[:1]), BatchSize: 2, Sampler: Sampler{Kind: GridWindow, Height: 8, Width: 6}}
+		s.Where = []Condition{{Column: "cloud", Op: "in", Value: json.RawMessage("[0, 2, 3, 4, 5, 7, 8, 9]")}} // not rows 3 and 8, which are broken
+		change(&s)
+		e, err := tryMixed(s, tabs, 1)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		_ = e.Close()
 	}
 }
 
@@ -521,12 +675,13 @@ func TestFilledSpecsGoRound(t *testing.T) {
 func TestGroups(t *testing.T) {
 	tabs := sampledTables()
 	e := openMixed(t, fixedSpecs()["tiles"], tabs, 1)
-	spec, pools := e.Spec(), map[int64]shuffle.Pool{}
+	groups, _ := e.Plan().Groups()
+	pools := map[int64]shuffle.Pool{}
 	for epoch := range uint64(3) {
 		for step := range e.Steps() {
 			tk := shuffle.StepTicket(epoch, step, 5, 0, 1)
 			pool, ok := e.Plan().PoolOf(epoch, tk.First)
-			g := spec.Group(tk)
+			g := groups.Of(tk)
 			if !ok || g < 0 || g != int64(pool.Key()>>1) {
 				t.Fatalf("step %d: group %d of pool %+v", step, g, pool)
 			}
@@ -539,11 +694,8 @@ func TestGroups(t *testing.T) {
 	if len(pools) < 6 {
 		t.Errorf("%d pools in three epochs", len(pools))
 	}
-	for _, name := range []string{"mixed", "resized"} {
-		s := openMixed(t, fixedSpecs()[name], tabs, 1).Spec()
-		if g := s.Group(shuffle.StepTicket(0, 0, 5, 0, 1)); g != -1 {
-			t.Errorf("%s: group %d", name, g)
-		}
+	if g, ok := openMixed(t, fixedSpecs()["resized"], tabs, 1).Plan().Groups(); ok {
+		t.Errorf("resized: groups %+v", g)
 	}
 }
 

@@ -30,6 +30,9 @@ type Spec struct {
 	// Dims says what each dimension of an array is, in their order: n, b, y or x, of which n and b may be
 	// missing. Default: the dimensions' own names.
 	Dims string `json:"dims,omitempty"`
+	// Timestamp opens an array at a time: the fragments that were written from the first to the second, in milliseconds
+	// since 1970, both included, are those that there are. Default: all.
+	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields of a sample, in the order of the batch. Default: one raster field "image".
 	Fields []Field `json:"fields"`
 	// BatchSize is G, the samples of a global batch, over all ranks.
@@ -54,6 +57,16 @@ type Spec struct {
 	Subset
 	// Mixture draws from several sources in place of Source.
 	Mixture
+}
+
+// Timestamp is a range of time in milliseconds since 1970, both ends included.
+type Timestamp [2]uint64
+
+func (t *Timestamp) validate() error {
+	if t != nil && (t[0] > t[1] || t[1] == 0) {
+		return fmt.Errorf("timestamp: from %d to %d", t[0], t[1])
+	}
+	return nil
 }
 
 // BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next.
@@ -98,8 +111,8 @@ type Field struct {
 	// Validity names a further uint8 tensor of the same layout: 1 where a sample is valid, 0 where it
 	// is nodata, masked or padding.
 	Validity string `json:"validity,omitempty"`
-	// Resample says how windows of a sampler that resamples come to their size: "nearest" or "bilinear".
-	// Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
+	// Resample says how windows of a sampler that resamples come to their size: "nearest", "bilinear" or
+	// "antialias". Default: bilinear where the tensor is of floats, else nearest. See docs/order.md.
 	Resample string `json:"resample,omitempty"`
 	// Points makes the field one of points, with Name alone besides. Such fields come last in a batch.
 	Points *Points `json:"points,omitempty"`
@@ -432,8 +445,8 @@ func (f Field) validate() error {
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && f.DType == "uint8" {
 		return errors.New("fill NaN does not exist in uint8")
 	}
-	if f.Resample != "" && f.Resample != Nearest && f.Resample != Bilinear {
-		return fmt.Errorf("resample %q is neither %q nor %q", f.Resample, Nearest, Bilinear)
+	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
+		return fmt.Errorf("resample %q is none of %q, %q, %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
 	return f.Normalize.validate(f.DType)
 }
@@ -442,6 +455,9 @@ func (f Field) validate() error {
 const (
 	Nearest  = "nearest"
 	Bilinear = "bilinear"
+	// Antialias is Bilinear with a filter that widens as windows shrink, to floats only: as Pillow has it, and
+	// torchvision with antialias=True.
+	Antialias = "antialias"
 )
 
 func (n *Normalize) validate(dtype string) error {

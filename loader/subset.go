@@ -10,16 +10,23 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	tables "github.com/chaski-eo/chaski/taco/table"
 )
 
 // columns is what selecting rows needs of a dataset. *catalog.Table has it.
 type columns interface {
 	Scan(ctx context.Context, column string, visit func(row int64, v catalog.Value) error) (catalog.Kind, error)
 	ScanIDs(ctx context.Context, visit func(row int64, id string) error) error
+}
+
+// timed is what a table tells of columns of dates and instants. *catalog.Table has it.
+type timed interface {
+	TimeUnit(ctx context.Context, column string) time.Duration
 }
 
 // operators of a Condition.
@@ -32,6 +39,7 @@ type operand struct {
 	isFloat bool
 	int     int64
 	float   float64
+	more    bool // a bit more than int
 }
 
 func operandOf(m json.RawMessage) (o operand, err error) {
@@ -83,6 +91,9 @@ func (o *operand) compare(k catalog.Kind, v catalog.Value) (c int, ordered bool)
 	case o.isText:
 		return cmp.Compare(v.Text, o.text), true
 	case k == catalog.Int && !o.isFloat:
+		if o.more && v.Int == o.int {
+			return -1, true
+		}
 		return cmp.Compare(v.Int, o.int), true
 	}
 	f := v.Float
@@ -90,6 +101,52 @@ func (o *operand) compare(k catalog.Kind, v catalog.Value) (c int, ordered bool)
 		f = float64(v.Int)
 	}
 	return cmp.Compare(f, o.float), !math.IsNaN(f)
+}
+
+// clocks are the forms of an instant; without a zone it is one of UTC. Seconds may have a fraction.
+var clocks = []string{
+	"2006", "2006-01", time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+}
+
+// count makes a number of a text that is a year, month or day, which stand for their first moments, or an instant:
+// how many units it is after 1970.
+func (o *operand) count(unit time.Duration) error {
+	for _, form := range clocks {
+		t, err := time.Parse(form, o.text)
+		if err != nil {
+			continue
+		}
+		part := min(unit, time.Second)
+		long, per, ns := int64(unit/part), int64(time.Second/part), time.Duration(t.Nanosecond())
+		whole, rest := t.Unix()/long, t.Unix()%long
+		if rest < 0 {
+			whole--
+		}
+		o.isText, o.int, o.more = false, whole*per+int64(ns/part), rest != 0 || ns%part != 0
+		switch { // before and after all that the column can hold
+		case whole < math.MinInt64/per:
+			o.int = math.MinInt64
+		case whole >= math.MaxInt64/per:
+			o.int, o.more = math.MaxInt64, true
+		}
+		o.float = float64(o.int)
+		return nil
+	}
+	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)", o.text)
+}
+
+// times makes a number of a text where a column is one of dates or instants.
+func (s *selector) times(ctx context.Context, column string, o *operand) error {
+	t, ok := s.table.(timed)
+	if !ok || !o.isText {
+		return nil
+	}
+	if unit := t.TimeUnit(ctx, column); unit > 0 {
+		if err := o.count(unit); err != nil {
+			return fmt.Errorf("column %q: %w", column, err)
+		}
+	}
+	return nil
 }
 
 // suits checks that an operand is of a column's kind.
@@ -137,7 +194,8 @@ func (c *Condition) meets(k catalog.Kind, v catalog.Value, with []operand) bool 
 // selector narrows the rows of a dataset down.
 type selector struct {
 	table table
-	keep  []bool // nil: all
+	keep  []bool        // nil: all
+	data  *tables.Table // what queries see
 }
 
 // columns returns the dataset's columns, or an error if it has none that can be read so.
@@ -180,6 +238,11 @@ func (s *selector) where(ctx context.Context, c Condition) error {
 	with, err := c.operands()
 	if err != nil {
 		return err
+	}
+	for i := range with {
+		if err := s.times(ctx, c.Column, &with[i]); err != nil {
+			return err
+		}
 	}
 	s.init()
 	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
@@ -294,6 +357,9 @@ func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
 				continue
 			}
 			o, err := operandOf(m)
+			if err == nil {
+				err = s.times(ctx, p.Column, &o)
+			}
 			if err != nil {
 				return err
 			}
@@ -335,11 +401,11 @@ func selectRows(ctx context.Context, t table, s *Subset) ([]uint32, error) {
 	}
 	sel := selector{table: t}
 	for _, c := range s.Where {
+		by := sel.where
 		if !c.compares() {
-			return nil, fault.New(fault.Unsupported, "where", fault.NoOffset,
-				"sql, select, bbox and datetime are conditions on containers; of a table, compare a column with a value")
+			by = func(ctx context.Context, c Condition) error { return sel.query(ctx, &c) }
 		}
-		if err := sel.where(ctx, c); err != nil {
+		if err := by(ctx, c); err != nil {
 			return nil, fmt.Errorf("where: %w", err)
 		}
 	}

@@ -60,8 +60,8 @@ func (c *tiles) get(key tileKey, n int) (t *tile, mine bool) {
 		}
 		old := last.Value.(*tile)
 		c.drop(old)
-		if cap(old.samples) >= n+chunk.Spare && len(old.samples) <= 2*n {
-			memory = old.samples[:n]
+		if len(old.samples) == n { // what is larger would be held and not counted
+			memory = old.samples
 		}
 	}
 	if memory == nil {

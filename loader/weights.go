@@ -11,6 +11,7 @@ import (
 	"io"
 	"math"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -40,6 +41,9 @@ type WeightsHeader struct {
 	// Field is what was counted; Classes are the values, none for all that are valid.
 	Field   string    `json:"field"`
 	Classes []float64 `json:"classes,omitempty"`
+	// Samples names the rows that were counted: a digest of the paths of their first raster field, without
+	// the folder that all share, or of their ids. Files without it are taken for rows of any name.
+	Samples string `json:"samples,omitempty"`
 }
 
 // weights is a file of weights in memory.
@@ -54,16 +58,58 @@ type weights struct {
 // maxWeights bounds a file of weights, which is held in memory, in bytes.
 const maxWeights = 2 << 30
 
-// openWeights reads a file of weights for a dataset of some rows.
-func openWeights(ctx context.Context, path string, o Options, rows int64) (*weights, error) {
+// openWeights reads a file of weights for a dataset.
+func openWeights(ctx context.Context, path string, o Options, t table) (*weights, error) {
 	w, err := readWeights(ctx, path, o)
 	if err != nil {
 		return nil, fault.WithFile(err, path)
 	}
-	if w.Rows != rows {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset, "of %d rows; the dataset has %d", w.Rows, rows), path)
+	if w.Rows != t.Len() {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset, "of %d rows; the dataset has %d", w.Rows, t.Len()), path)
+	}
+	if w.Samples == "" {
+		return w, nil
+	}
+	switch samples, err := samplesOf(ctx, t); {
+	case err != nil:
+		return nil, err
+	case samples != "" && samples != w.Samples:
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "weights", fault.NoOffset,
+			"of other samples, or in another order: count them again, with this run's first raster field first"), path)
 	}
 	return w, nil
+}
+
+// samplesOf returns a digest of the ids of a dataset, in their order and without the folder that all share, or
+// nothing where it cannot tell them.
+func samplesOf(ctx context.Context, t table) (string, error) {
+	c, ok := t.(columns)
+	if !ok {
+		return "", nil
+	}
+	folder, first := "", true
+	err := c.ScanIDs(ctx, func(_ int64, id string) error {
+		if first {
+			folder, first = id[:strings.LastIndexByte(id, '/')+1], false
+		}
+		for !strings.HasPrefix(id, folder) {
+			folder = folder[:strings.LastIndexByte(folder[:len(folder)-1], '/')+1]
+		}
+		return nil
+	})
+	if err != nil {
+		return "", err
+	}
+	var h xxh3.Hasher
+	var b []byte
+	err = c.ScanIDs(ctx, func(_ int64, id string) error {
+		id = strings.TrimPrefix(id, folder)
+		b = append(binary.LittleEndian.AppendUint64(b[:0], uint64(len(id))), id...)
+		_, _ = h.Write(b)
+		return nil
+	})
+	sum := h.Sum128()
+	return fmt.Sprintf("%016x%016x", sum.Hi, sum.Lo), err
 }
 
 func readWeights(ctx context.Context, path string, o Options) (*weights, error) {
@@ -247,6 +293,10 @@ func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 	}
 	p.data, p.lead = d, d.rasters[0].column
 	p.head = WeightsHeader{Version: 1, Rows: p.table.Len(), CellHeight: up(cell, d.alignY), CellWidth: up(cell, d.alignX), Field: p.field.Name, Classes: c.Classes}
+	var err error
+	if p.head.Samples, err = samplesOf(ctx, p.table); err != nil {
+		return err
+	}
 	p.rows = make([]weighed, p.head.Rows)
 	g, ctx := errgroup.WithContext(ctx)
 	for range p.options.Workers {

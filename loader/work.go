@@ -311,9 +311,21 @@ var failMu sync.Mutex
 func (p *Pending) fail(k int, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
-	if p.errs[k] == nil || p.errs[k].Error() > err.Error() { // the same one, whichever field was first
+	if weighs(err, p.errs[k]) {
 		p.errs[k] = err
 	}
+}
+
+// weighs reports whether of two errors of a row the first is the one to tell, whichever came first: one that is
+// not the sample's fault, which no policy covers, and else that of the lesser text.
+func weighs(err, other error) bool {
+	if other == nil {
+		return true
+	}
+	if system := fault.KindOf(err) == 0; system != (fault.KindOf(other) == 0) {
+		return system
+	}
+	return err.Error() < other.Error()
 }
 
 // complete counts one unit as done. The last one finishes the batch, with the worker's reader or, where
@@ -340,7 +352,8 @@ func (p *Pending) settle(r *assetReader) error {
 		if policy == BadError || fault.KindOf(err) == 0 {
 			return p.atRow(k, err)
 		}
-		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err})
+		bad := Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.ref(k)}
+		p.batch.Bad = append(p.batch.Bad, bad)
 		if policy == BadReplace {
 			if r == nil {
 				r = newAssetReader(p.engine.options)
@@ -350,6 +363,7 @@ func (p *Pending) settle(r *assetReader) error {
 				return p.atRow(k, err)
 			}
 			if good {
+				p.batch.Bad[len(p.batch.Bad)-1].Instead = p.ref(k)
 				continue
 			}
 		}
@@ -359,6 +373,19 @@ func (p *Pending) settle(r *assetReader) error {
 		p.clearPoints(k)
 	}
 	return nil
+}
+
+// maxID bounds what a sample is called in a batch, in bytes.
+const maxID = 4096
+
+// ref says which sample stands in a row.
+func (p *Pending) ref(k int) *SampleRef {
+	d := &p.draws[k]
+	id, err := p.engine.ID(p.ctx, d.Dataset, d.Row)
+	if err != nil {
+		id = "" // the row says which it is
+	}
+	return &SampleRef{d.Sample, d.Row, id[:min(len(id), maxID)]}
 }
 
 // atRow says of which sample an error is.

@@ -22,3 +22,6 @@ PY
 heading "Two epochs of training on the batches that the engine streams"
 # The engine needs the cores as well: threads of PyTorch that wait do not spin.
 OMP_WAIT_POLICY=passive .venv/bin/python examples/train.py "$data" --stats "$data/stats.json" --sheet "$data/batch.png"
+
+heading "Image and mask from a TACO container, which is not unpacked"
+OMP_WAIT_POLICY=passive .venv/bin/python examples/container.py testdata/coast/coast.tacozip

@@ -406,16 +406,35 @@ class Calm:
         one.end(rude=True)
 
 
+def sampling(r: random.Random, data: Path) -> dict[str, Any]:
+    """Returns a sampler, and of one dataset or of several."""
+    height, width = r.choice([16, 40, 64]), r.choice([24, 64])
+    size = (height, width) if r.random() < 0.5 else (height, height)
+    out: dict[str, Any] = {
+        "source": data,
+        "sampler": r.choice([
+            chaski.RandomWindow(size, r.choice([1, 2, 3])),
+            chaski.Grid(size, stride=(r.choice([90, 120]), 100)),
+            chaski.ResizedWindow(size, per_asset=2),
+            chaski.TileWindow(size, per_visit=r.choice([3, 8]), visits=1, pool=r.choice([2, 5])),
+        ]),
+        "augment": r.choice([None, "flips", "d4" if size[0] == size[1] else "flip_x"]),
+    }  # fmt: skip
+    if r.random() < 0.5:
+        more = chaski.Mixture({"x": data, "y": chaski.Source(data, weight=2)}, until="longest")
+        until = r.choice(["shortest", "longest", 70])
+        out["source"] = chaski.Mixture({"a": data, "b": r.choice([data, more])}, until=until)
+    return out
+
+
 def history(number: int, context: Any, data: Path, folder: Path) -> dict[str, int]:
     """One run with everything that may happen to it."""
     r = random.Random(number)
     options: dict[str, Any] = {
-        "source": data,
-        "batch_size": r.choice([1, 5, 8, 13]),
+        **sampling(r, data),
+        "batch_size": r.choice([3, 8, 13, 29]),
         "seed": r.randrange(1 << 32),
         "shuffle": r.random() < 0.9,
-        "window": (r.choice([16, 40, 64]), r.choice([24, 64])),
-        "windows_per_asset": r.choice([1, 2, 3]),
         "bad_samples": r.choice(["skip", "replace", "fill"]),
         "drop_last": r.random() < 0.3,
         "dtype": r.choice(["native", "float32", "float16"]),

@@ -3,6 +3,7 @@ package shuffle
 import (
 	"encoding/json"
 	"os"
+	"reflect"
 	"slices"
 	"testing"
 )
@@ -143,14 +144,22 @@ func TestVisitVectors(t *testing.T) {
 
 // jsonSource is a source as the vectors write it.
 type jsonSource struct {
-	N       int64        `json:"n"`
-	Counts  []int64      `json:"counts"`
-	Sources []jsonSource `json:"sources"`
-	Until   string       `json:"until"`
-	Length  int64        `json:"length"`
+	N        int64        `json:"n"`
+	Visits   int64        `json:"visits"` // of one item, where there are pools
+	PerVisit int          `json:"per_visit"`
+	Pool     int          `json:"pool"`
+	Counts   []int64      `json:"counts"`
+	Sources  []jsonSource `json:"sources"`
+	Until    string       `json:"until"`
+	Length   int64        `json:"length"`
 }
 
 func (s jsonSource) source() Source {
+	if s.Visits > 0 {
+		v := Visits{H: 1, W: 1, TileH: 1, TileW: 1, AlignY: 1, AlignX: 1, PerVisit: s.PerVisit, Pool: s.Pool}
+		runs, _ := EqualRuns(1, s.Visits)
+		return Source{Dataset: &Dataset{Items: 1, Sampler: Sampler{Kind: VisitWindow, Runs: runs, Visits: v}}}
+	}
 	if s.N > 0 {
 		return Source{Dataset: &Dataset{Items: s.N}}
 	}
@@ -177,6 +186,33 @@ func TestMixtureVectors(t *testing.T) {
 			d := pl.At(uint64(want[0]), want[1])
 			if got := [6]int64{want[0], want[1], int64(d.Dataset), int64(d.Epoch), d.Position, d.Sample}; got != want {
 				t.Errorf("%+v: got %v, want %v", v.Source, got, want)
+			}
+		}
+	}
+}
+
+func TestGroupVectors(t *testing.T) {
+	for _, v := range list[struct {
+		Seed    uint64      `json:"seed"`
+		Source  jsonSource  `json:"source"`
+		N       int64       `json:"n"`
+		Dataset int         `json:"dataset"`
+		Pool    int64       `json:"pool"`
+		Levels  [][2]int64  `json:"levels"`
+		At      [][3]uint64 `json:"at"`
+	}](t, "groups") {
+		g, ok := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source()}).Groups()
+		want := Groups{Dataset: v.Dataset, Pool: v.Pool, Samples: v.N}
+		for _, l := range v.Levels {
+			want.Levels = append(want.Levels, Level{l[0], l[1]})
+		}
+		if !ok || !reflect.DeepEqual(g, want) || g.Check() != nil {
+			t.Errorf("%+v: got %+v, %v, %v", v.Source, g, ok, g.Check())
+			continue
+		}
+		for _, at := range v.At {
+			if got := g.Of(Ticket{Epoch: at[0], First: int64(at[1])}); got != int64(at[2]) {
+				t.Errorf("%+v: epoch %d, position %d is in group %d, want %d", v.Source, at[0], at[1], got, at[2])
 			}
 		}
 	}

@@ -80,6 +80,15 @@ func (m *Mux) List(ctx context.Context, folder string, each func(Entry) error) e
 	return List(ctx, o, folder, each)
 }
 
+// Names implements Namer.
+func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
+	o, err := m.opener(folder)
+	if err != nil {
+		return nil, err
+	}
+	return Names(ctx, o, folder)
+}
+
 // Close closes those of the openers that can be.
 func (m *Mux) Close() error {
 	all := []Opener{m.Files}

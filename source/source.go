@@ -8,6 +8,9 @@ package source
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -113,6 +116,34 @@ func List(ctx context.Context, o Opener, folder string, each func(Entry) error) 
 		return l.List(ctx, folder, each)
 	}
 	return noListing(folder)
+}
+
+// Namer is an Opener that can name what lies in a folder, also where it cannot list all objects below it.
+type Namer interface {
+	Opener
+	// Names returns the names of what lies in a folder itself, in any order; those of folders end in "/". What
+	// cannot be named is fault.Unsupported.
+	Names(ctx context.Context, folder string) ([]string, error)
+}
+
+// Names names what lies in a folder itself, if the opener can do that or list: see Namer.
+func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
+	if n, ok := o.(Namer); ok {
+		return n.Names(ctx, folder)
+	}
+	seen := map[string]bool{}
+	err := List(ctx, o, folder, func(e Entry) error {
+		name := e.Path
+		if i := strings.IndexByte(name, '/'); i >= 0 {
+			name = name[:i+1]
+		}
+		seen[name] = true
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return slices.Sorted(maps.Keys(seen)), nil
 }
 
 func noListing(folder string) error {

@@ -199,13 +199,24 @@ type Chunk struct {
 	Data []byte
 }
 
-// ReadChunk decodes a chunk that Resolve found. It reads the header of the chunk's sample, and the chunk:
-// one range each.
+// ReadChunk decodes a chunk that Resolve found. It reads one range: the chunk's, once the header of its sample was
+// read. The first time that is read too: in the same range, if it is cheaper to read what lies between them than to
+// ask twice (source.Gap), else in one of its own.
 func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
 	if e.Of == nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is no chunk"), e.URI)
 	}
-	im, err := openSample(ctx, d.opener, *e.Of)
+	s, err := Section(ctx, d.opener, *e.Of)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.readChunk(ctx, s, e)
+	return c, errors.Join(err, s.Close())
+}
+
+// readChunk is ReadChunk of a sample that is open.
+func (d *Dataset) readChunk(ctx context.Context, s source.Reader, e Entry) (*Chunk, error) {
+	im, s, err := d.image(ctx, s, e, true)
 	if err != nil {
 		return nil, err
 	}
@@ -213,16 +224,109 @@ func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := Section(ctx, d.opener, e)
-	if err != nil {
-		return nil, err
+	r, err := SectionOf(s, e.Offset-e.Of.Offset, e.Size)
+	var c *Chunk
+	if err == nil {
+		c, err = decodeOnly(ctx, &headed{r, head})
 	}
-	c, err := decodeOnly(ctx, &headed{r, head})
-	if err = errors.Join(err, r.Close()); err != nil {
+	if err != nil {
 		return nil, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
 	}
 	c.Box = im.Index.Box(chunkIndex(im.Index, e.Number))
 	return c, nil
+}
+
+// image returns the header of a chunk's sample, which is open, and the reader to go on with; withChunk, if the chunk
+// is to be read next.
+func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk bool) (*tiff.Image, source.Reader, error) {
+	key := node{e.Of.Part, e.Of.Level, e.Of.Row}
+	if im, ok := d.images.Get(key); ok {
+		return im, s, nil
+	}
+	var im *tiff.Image
+	var err error
+	if withChunk {
+		s, err = ahead(ctx, s, e)
+	}
+	if err == nil {
+		im, err = tiff.Open(ctx, s, tiff.Limits{})
+	}
+	if err != nil {
+		return nil, nil, fault.WithFile(fault.WithPart(err, "sample "+e.Of.Path, e.Of.Offset), e.URI)
+	}
+	d.images.Add(key, im, 1<<10+int64(cap(im.Index.Ranges))*16)
+	return im, s, nil
+}
+
+// ChunkIndex returns the index of an image of one chunk alone, which Resolve found, whose only range is the chunk's in
+// the file. It reads the header of the chunk's sample, once.
+func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
+	if e.Of == nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is no chunk"), e.URI)
+	}
+	s, err := Section(ctx, d.opener, *e.Of)
+	if err != nil {
+		return nil, err
+	}
+	x, err := d.chunkIndex(ctx, s, e)
+	return x, errors.Join(err, s.Close())
+}
+
+func (d *Dataset) chunkIndex(ctx context.Context, s source.Reader, e Entry) (*chunk.Index, error) {
+	im, s, err := d.image(ctx, s, e, false)
+	if err != nil {
+		return nil, err
+	}
+	head, err := chunkHeader(im, e)
+	if err != nil {
+		return nil, err
+	}
+	part := func(err error) error {
+		return fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
+	}
+	r, err := SectionOf(s, e.Offset-e.Of.Offset, e.Size)
+	if err != nil {
+		return nil, part(err)
+	}
+	alone, err := tiff.Open(ctx, &headed{r, head}, tiff.Limits{}) // all of it is in head
+	if err != nil {
+		return nil, part(err)
+	}
+	if len(alone.Index.Ranges) != 1 {
+		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "is an image of %d chunks", len(alone.Index.Ranges)))
+	}
+	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
+}
+
+// imageBytes bounds the memory of the headers of samples that a dataset keeps.
+const imageBytes = 8 << 20
+
+// ahead returns a reader of a sample that has its beginning up to the end of a chunk in memory, if no more than a
+// gap lies between the two.
+func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error) {
+	at := e.Offset - e.Of.Offset
+	if at < 0 || at > readAhead+source.Gap(s) || e.Size > s.Size()-at {
+		return s, nil
+	}
+	b := make([]byte, min(max(at+e.Size, readAhead), s.Size())) // all of which is there
+	if err := s.ReadAt(ctx, b, 0); err != nil {
+		return nil, err
+	}
+	return &begun{s, b}, nil
+}
+
+// begun is a reader whose first bytes are in memory.
+type begun struct {
+	source.Reader
+	b []byte
+}
+
+func (r *begun) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off >= 0 && off <= int64(len(r.b)) && int64(len(p)) <= int64(len(r.b))-off {
+		copy(p, r.b[off:])
+		return ctx.Err()
+	}
+	return r.Reader.ReadAt(ctx, p, off)
 }
 
 // decodeOnly decodes a TIFF of a single chunk.

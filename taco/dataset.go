@@ -13,10 +13,12 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // SourceColumn is the column that says which file a row of several containers comes from.
@@ -37,6 +39,8 @@ type Dataset struct {
 	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
 	index   map[node]map[string]int32
 	lookups map[node]int
+
+	images *lru.Cache[node, *tiff.Image] // headers of samples whose chunks were read
 }
 
 // Close releases what is held open. Tables that were not decoded yet cannot be any more.

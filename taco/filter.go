@@ -83,6 +83,17 @@ func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
 	return rows, nil
 }
 
+// Match returns the rows of a table that match, in order. Level is not looked at. A column that is not there is
+// fault.NotFound.
+func (f Filter) Match(ctx context.Context, t *table.Table) ([]int, error) {
+	return f.rows(ctx, unnamed{}, t)
+}
+
+// unnamed is the container of a table that is none's.
+type unnamed struct{ model.Container }
+
+func (unnamed) URI() string { return "" }
+
 // part returns the visible rows of level 0 of a container that match.
 func (f *Filter) part(ctx context.Context, p model.Container) ([]int, error) {
 	t, err := p.Table(ctx, f.Level)
@@ -205,12 +216,32 @@ func (f *Filter) timeRows(rows []int, v *table.Vector) ([]int, error) {
 			t := math.Round(v.Float(i) * 1e6)
 			return t >= float64(first) && t <= float64(last)
 		}
+	case table.Text:
+		return f.textRows(rows, v)
 	default:
 		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", v.Type())
 	}
 	keep := rows[:0]
 	for _, i := range rows {
 		if !v.Null(i) && in(i) {
+			keep = append(keep, i)
+		}
+	}
+	return keep, nil
+}
+
+// textRows keeps the rows whose time, a day or an instant as text, begins in the range.
+func (f *Filter) textRows(rows []int, v *table.Vector) ([]int, error) {
+	keep := rows[:0]
+	for _, i := range rows {
+		if v.Null(i) {
+			continue
+		}
+		t, err := ParseTimes(v.Text(i))
+		if err != nil {
+			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
+		}
+		if t.First >= f.Times.First && t.First <= f.Times.Last {
 			keep = append(keep, i)
 		}
 	}

@@ -35,11 +35,17 @@ func (p *holder) Open(ctx context.Context, uri string) (source.Reader, error) {
 	if hold {
 		return &heldReader{r, p}, nil
 	}
-	size := r.Size()
+	known := source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	gap := source.Gap(r)
 	if err := r.Close(); err != nil {
 		return nil, err
 	}
-	return &briefReader{p.opener, uri, size}, nil
+	return &briefReader{p.opener, uri, known, gap}, nil
+}
+
+// OpenKnown implements source.KnownOpener. Such readers are not counted: they are closed soon.
+func (p *holder) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
+	return source.OpenKnown(ctx, p.opener, uri, k)
 }
 
 // heldReader is open underneath.
@@ -47,6 +53,10 @@ type heldReader struct {
 	source.Reader
 	p *holder
 }
+
+// Gap implements source.Gapped, ETag source.Tagged.
+func (r *heldReader) Gap() int64   { return source.Gap(r.Reader) }
+func (r *heldReader) ETag() string { return source.ETag(r.Reader) }
 
 func (r *heldReader) Close() error {
 	r.p.mu.Lock()
@@ -59,14 +69,17 @@ func (r *heldReader) Close() error {
 type briefReader struct {
 	opener source.Opener
 	uri    string
-	size   int64
+	known  source.Known
+	gap    int64
 }
 
-func (r *briefReader) Size() int64  { return r.size }
+func (r *briefReader) Size() int64  { return r.known.Size }
+func (r *briefReader) Gap() int64   { return r.gap }
+func (r *briefReader) ETag() string { return r.known.ETag }
 func (r *briefReader) Close() error { return nil }
 
 func (r *briefReader) ReadAt(ctx context.Context, b []byte, off int64) (err error) {
-	f, err := r.opener.Open(ctx, r.uri)
+	f, err := source.OpenKnown(ctx, r.opener, r.uri, r.known)
 	if err != nil {
 		return err
 	}

@@ -12,11 +12,13 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/taco/internal/tortilla"
 	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Options of Open. The zero value is ready.
@@ -76,18 +78,44 @@ const headBytes = 256
 // tell says what a path is. Of a file it returns an open reader and its first bytes.
 func tell(ctx context.Context, o source.Opener, uri string) (f format, r source.Reader, head []byte, err error) {
 	r, err = o.Open(ctx, uri)
-	if err != nil {
-		f, ferr := tellFolder(ctx, o, uri)
-		if f == none {
-			return none, nil, nil, errors.Join(ferr, err)
+	if err == nil {
+		head = make([]byte, min(headBytes, r.Size()))
+		if err := r.ReadAt(ctx, head, 0); err != nil {
+			return none, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
 		}
-		return f, nil, nil, nil
+		if !isPage(uri, head) {
+			return tellBytes(head), r, head, nil
+		}
+		err = errors.Join(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of HTML"), r.Close())
 	}
-	head = make([]byte, min(headBytes, r.Size()))
-	if err := r.ReadAt(ctx, head, 0); err != nil {
-		return none, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
+	if unreachable(err) {
+		return none, nil, nil, err
 	}
-	return tellBytes(head), r, head, nil
+	f, ferr := tellFolder(ctx, o, uri)
+	if f == none {
+		return none, nil, nil, errors.Join(ferr, err)
+	}
+	return f, nil, nil, nil
+}
+
+// isPage reports whether an answer of HTTP is a page, as servers give it for a folder.
+func isPage(uri string, head []byte) bool {
+	s := source.Scheme(uri)
+	return (s == "http" || s == "https") && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
+}
+
+// readsPage reports whether what was opened is one: some servers have a page for every name. It costs no
+// request.
+func readsPage(ctx context.Context, uri string, r source.Reader) bool {
+	head := make([]byte, min(headBytes, r.Size()))
+	return isPage(uri, []byte("<")) && r.ReadAt(ctx, head, 0) == nil && isPage(uri, head)
+}
+
+// unreachable reports whether a request failed again and again: no other one is made to find out what is
+// there, each would take as long.
+func unreachable(err error) bool {
+	var re *source.RequestError
+	return errors.As(err, &re) && re.Attempts > 1
 }
 
 func tellBytes(head []byte) format {
@@ -111,11 +139,16 @@ func tellFolder(ctx context.Context, o source.Opener, uri string) (format, error
 		f    format
 	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder}, {"COLLECTION.json", folderFormat}} {
 		r, err := o.Open(ctx, taco2.Join(uri, c.name))
-		if err == nil {
+		if err == nil && readsPage(ctx, uri, r) {
+			err = r.Close()
+		} else if err == nil {
 			return c.f, r.Close()
 		}
 		if ctx.Err() != nil {
 			return none, ctx.Err()
+		}
+		if unreachable(err) {
+			return none, err
 		}
 	}
 	return none, nil
@@ -136,7 +169,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 		return errors.Join(err, r.Close()) == nil && f != none && f != tacollection
 	}
 	if err != nil {
-		return ctx.Err() == nil && catalogIn(ctx, o, uri) != ""
+		return ctx.Err() == nil && !unreachable(err) && catalogIn(ctx, o, uri) != ""
 	}
 	return f != none
 }
@@ -148,7 +181,10 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // at once where Options.Mode is strict about the columns of several.
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
-	d := &Dataset{opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}}
+	d := &Dataset{
+		opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{},
+		images: lru.New[node, *tiff.Image](imageBytes),
+	}
 	if d.warn == nil {
 		d.warn = func(string) {}
 	}
@@ -210,6 +246,9 @@ func firstOf(errs []error) error {
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
 	f, r, head, err := tell(ctx, d.opener, uri)
+	if unreachable(err) {
+		return nil, fault.WithFile(err, uri)
+	}
 	if err != nil {
 		if in := catalogIn(ctx, d.opener, uri); in != "" {
 			return d.openOne(ctx, in, o, listed)
@@ -217,7 +256,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		if set := partsOf(ctx, d.opener, uri); set != nil {
 			return d.open(ctx, set, o, listed)
 		}
-		if err = notFound(err); fault.KindOf(err) == fault.Unsupported {
+		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
 			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is no container: neither COLLECTION.json nor METADATA is in it")
 		}
 		return nil, fault.WithFile(err, uri)
@@ -257,7 +296,11 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
 		r, err := o.Open(ctx, taco2.Join(uri, name))
-		if err == nil && r.Close() == nil {
+		if err != nil {
+			continue
+		}
+		page := readsPage(ctx, uri, r)
+		if r.Close() == nil && !page {
 			return taco2.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
 		}
 	}
@@ -285,11 +328,17 @@ func openTortilla(ctx context.Context, _ source.Opener, uri string, r source.Rea
 	return tortilla.Open(ctx, uri, r, head, l)
 }
 
-// parent returns the folder that a path lies in.
+// parent returns the folder that a path lies in. That of a URL of HTTP has its query; see taco2.Join.
 func parent(uri string) string {
+	query := ""
+	if s := source.Scheme(uri); s == "http" || s == "https" {
+		if i := strings.IndexByte(uri, '?'); i >= 0 {
+			uri, query = uri[:i], uri[i:]
+		}
+	}
 	uri = strings.TrimRight(uri, "/")
 	if i := strings.LastIndexByte(uri, '/'); i >= 0 {
-		return uri[:i+1]
+		return uri[:i+1] + query
 	}
 	return ""
 }

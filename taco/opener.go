@@ -86,9 +86,10 @@ func (o *Opener) find(ctx context.Context, container, path string) (found, error
 	return found{Entry: e}, nil
 }
 
-// Section opens a sample's bytes: a reader whose offset 0 is their first.
+// Section opens a sample's bytes: a reader whose offset 0 is their first. Of a container whose size is known
+// (Entry.Object) that costs no request, where the opener can do that, and every read one, of exactly its range.
 func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, error) {
-	r, err := o.Open(ctx, e.URI)
+	r, err := source.OpenKnown(ctx, o, e.URI, e.Object)
 	if err != nil || e.Offset == Whole {
 		return r, err
 	}
@@ -116,6 +117,10 @@ type section struct {
 }
 
 func (s *section) Size() int64 { return s.size }
+
+// Gap implements source.Gapped, ETag source.Tagged: they are those of the object.
+func (s *section) Gap() int64   { return source.Gap(s.Reader) }
+func (s *section) ETag() string { return source.ETag(s.Reader) }
 
 func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if off < 0 || off > s.size || int64(len(p)) > s.size-off {

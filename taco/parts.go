@@ -34,6 +34,12 @@ func setMember(whole string, number int) string {
 	return fmt.Sprintf("%s.%04d.part%s", whole[:i], number, whole[i:])
 }
 
+// IsSet reports whether a name that no file has is that of a container that is split into parts, of which the first
+// one is there: Open opens it.
+func IsSet(ctx context.Context, o source.Opener, whole string) bool {
+	return partsOf(ctx, o, whole) != nil
+}
+
 // partsOf returns the names of the parts of a container that is split, by the name of the whole; nil
 // where there are none. They are counted from 0000 (as they are written) or 0001 (as the specification has
 // it).

@@ -296,16 +296,19 @@ def visits():
 class Stream:
     """A source, drawn from one sample after another."""
 
-    def __init__(self, seed, source, datasets):
+    def __init__(self, seed, source, datasets, above=(), share=1.0):
         self.seed, self.source = seed, source
         self.epoch, self.p = 0, 0
+        self.above, self.share = above, share  # the mixtures that it is in, outermost first
         if "n" in source:
             self.n = source["n"]
             self.number = len(datasets)
             datasets.append(self)
             return
+        shares = [share * (c / 10000) for c in source["counts"]]
         self.sources = [
-            Stream(hashed(seed, 7, i), s, datasets) for i, s in enumerate(source["sources"])
+            Stream(hashed(seed, 7, i), s, datasets, (*above, self), shares[i])
+            for i, s in enumerate(source["sources"])
         ]
         labels = [i for i, c in enumerate(source["counts"]) for _ in range(c)]
         assert len(labels) == 10000
@@ -368,6 +371,62 @@ def mixtures():
                 d = datasets[number]
                 at.append([epoch, p, number, e, q, order(d.seed, e, d.n, [q])[0]])
         yield {"seed": seed, "source": source, "n": stream.n, "at": at}
+
+
+def groups():
+    """Ticket groups: who leads, and the groups of the tickets at some positions."""
+
+    def tiles(visits, k, b):
+        return {"n": visits * k, "visits": visits, "per_visit": k, "pool": b}
+
+    three = [tiles(40, 4, 5), tiles(90, 2, 16), tiles(30, 8, 2)]
+    alike = {"counts": [5000, 5000], "sources": [tiles(50, 4, 5), tiles(70, 4, 5)]}
+    nested = {
+        "counts": [6000, 4000], "until": "shortest",
+        "sources": [
+            {"counts": [2500, 7500], "until": "given", "length": 123, "sources": three[:2]},
+            {"n": 300},
+        ],
+    }  # fmt: skip
+    for seed, source, epochs in [
+        (0, tiles(30, 4, 3), 3),
+        (1, alike | {"until": "shortest"}, 4),
+        (2, {"counts": [7000, 1000, 2000], "until": "longest", "sources": three}, 3),
+        (3, {"counts": [9000, 500, 500], "until": "shortest", "sources": three}, 3),
+        (4, {"counts": [9000, 1000], "until": "shortest", "sources": [{"n": 50}, three[1]]}, 5),
+        (M - 1, nested, 4),
+    ]:
+        datasets = []
+        stream = Stream(seed, source, datasets)
+        pools = [d for d in datasets if "visits" in d.source]
+        most = max(d.share for d in pools)
+        length = [min(d.source["per_visit"] * d.source["pool"], d.n) / d.share for d in pools]
+        longest = max(t for d, t in zip(pools, length, strict=True) if 4 * d.share >= most)
+        lead = next(
+            d for d, t in zip(pools, length, strict=True) if 4 * d.share >= most and t == longest
+        )
+        pool = lead.source["per_visit"] * lead.source["pool"]
+        way = [*lead.above, lead]
+        levels = [[drawn(up, down), down.n] for up, down in zip(way, way[1:], strict=False)]
+        at = []
+        for epoch in [*range(epochs), 2**40, M - 1]:
+            for first in range(0, stream.n, max(stream.n // 9, 1)):
+                e, p, n = epoch, first, stream.n
+                for d, samples in levels:
+                    draw = (e * d + int(Fraction(p * d, n))) % M
+                    e, p, n = draw // samples, draw % samples, samples
+                h = hashed(0, datasets.index(lead), e, p // pool)
+                at.append([epoch, first, h // 2])
+        yield {
+            "seed": seed, "source": source, "n": stream.n, "dataset": datasets.index(lead),
+            "pool": pool, "levels": levels, "at": at,
+        }  # fmt: skip
+
+
+def drawn(mixture, source):
+    """How often an epoch of a mixture draws from a source, counted draw by draw."""
+    i = mixture.sources.index(source)
+    return sum(mixture.word[p % 10000] == i for p in range(mixture.n))
 
 
 def text_words(text):
@@ -528,7 +587,7 @@ def main():
         "resized": resized, "weighted": weighted, "visits": visits, "mixtures": mixtures,
         "texts": texts, "cells": cells, "transforms": transforms,
         "drawn_transforms": drawn_transforms, "series": series, "substitutes": substitutes,
-        "apportion": apportion,
+        "apportion": apportion, "groups": groups,
     }  # fmt: skip
     out = []
     for name, vectors in lists.items():

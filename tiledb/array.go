@@ -32,6 +32,15 @@ type Options struct {
 	MaxTile int64
 	// MaxResult is the most that one read gives, in bytes. Default DefaultMaxResult.
 	MaxResult int64
+	// Since and Until open the array at a time: the fragments that were written in between, in milliseconds since 1970, both
+	// included, are those that there are. Of a consolidated one all of its time has to lie in between. Until 0
+	// is no bound. Nothing is written to an array that was opened so.
+	Since, Until uint64
+}
+
+// open reports whether fragments of some time count.
+func (o *Options) open(from, to uint64) bool {
+	return from >= o.Since && (o.Until == 0 || to <= o.Until)
 }
 
 func (o Options) withDefaults() Options {
@@ -148,6 +157,9 @@ func (a *Array) readFragments(ctx context.Context) error {
 	g.SetLimit(maxOpens)
 	for i, name := range names {
 		if !strings.HasPrefix(name, "__") {
+			continue
+		}
+		if from, to, err := parseName(name); err == nil && !a.o.open(from, to) {
 			continue
 		}
 		g.Go(func() error {

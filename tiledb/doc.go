@@ -12,6 +12,5 @@
 // Writing makes arrays in local folders: a schema, fragments that appear when they are complete, and one fragment
 // of many (Consolidate). TileDB 2 reads them.
 //
-// Not supported: other format versions, opening at a time in the past, writing bzip2, consolidating more
-// than fits in memory.
+// Not supported: other format versions, writing bzip2.
 package tiledb

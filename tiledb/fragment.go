@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -233,6 +234,9 @@ func (f *Fragment) file(s *Schema, attr int, variable bool) string {
 	name := coordsName
 	if attr < len(s.Attrs) {
 		name = s.Attrs[attr].Name
+		if k := source.Scheme(f.uri); k == "http" || k == "https" {
+			name = url.PathEscape(name) // a name is not a URL's text
+		}
 	}
 	if variable {
 		return f.uri + "/" + name + varSuffix

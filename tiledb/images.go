@@ -111,10 +111,19 @@ func (m *Images) Grid() chunk.Index { return m.grid }
 // Read fills dst with a box of image i, (b, y, x) in C order, little-endian; len(dst) is the box's size. The box
 // lies inside the image. A box of Grid decodes one tile; other boxes those that they meet.
 func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chunk.Box) error {
+	box, err := m.cells(i, b)
+	if err != nil {
+		return err
+	}
+	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
+}
+
+// cells returns the cells of a box of image i.
+func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	g := &m.grid
 	if i < 0 || i >= m.n || b.B0 < 0 || b.B1 > g.Bands || b.Y0 < 0 || b.Y1 > g.Height || b.X0 < 0 || b.X1 > g.Width ||
 		b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
-		return fault.New(fault.NotFound, "window", fault.NoOffset, "%+v of image %d is not there", b, i)
+		return nil, fault.New(fault.NotFound, "window", fault.NoOffset, "%+v of image %d is not there", b, i)
 	}
 	box := make(Box, len(m.axes))
 	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}} {
@@ -123,7 +132,7 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 			box[d] = Interval{lo + Coord(span[0]), lo + Coord(span[1]-1)}
 		}
 	}
-	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
+	return box, nil
 }
 
 // Index returns image i as an index whose chunks are read in blocks: what Grid is, with Blocks. An image of which
@@ -162,6 +171,30 @@ type imageReader struct {
 func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b chunk.Box) error {
 	return r.m.Read(ctx, r.r, dst, image, b)
 }
+
+// SetTurn implements chunk.TurnTaker.
+func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
+
+// Plan implements chunk.BlockPlanner.
+func (m *Images) Plan() chunk.BlockPlan { return &imagePlan{m, m.a.Foresee()} }
+
+// imagePlan foresees what an imageReader reads.
+type imagePlan struct {
+	m *Images
+	f *Foresight
+}
+
+// PlanBox implements chunk.BlockPlan.
+func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box, read func(file string, off, n int64)) (exact bool, err error) {
+	box, err := p.m.cells(image, b)
+	if err != nil {
+		return false, err
+	}
+	return p.f.Dense(ctx, p.m.attr, box, p.m.axes, read)
+}
+
+// Held implements chunk.BlockPlan.
+func (p *imagePlan) Held() int64 { return p.f.Held() }
 
 // Array returns the array that the images are of.
 func (m *Images) Array() *Array { return m.a }

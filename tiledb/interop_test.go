@@ -27,6 +27,8 @@ type oracleRead struct {
 	Dims  [][2]any     `json:"dims"`
 	Cells int          `json:"cells"`
 	Attrs []oracleAttr `json:"attrs"`
+	Since uint64       `json:"since"`
+	Until uint64       `json:"until"`
 }
 
 type oracleAttr struct {
@@ -266,7 +268,7 @@ func ownBox(t *testing.T, a *Array, key []byte, box Box) (oracleRead, oracleResu
 	t.Helper()
 	ctx := context.Background()
 	s := a.Schema
-	r := oracleRead{Path: a.uri, Dense: s.Dense}
+	r := oracleRead{Path: a.uri, Dense: s.Dense, Since: a.o.Since, Until: a.o.Until}
 	if key != nil {
 		k := string(key)
 		r.Key = &k

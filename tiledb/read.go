@@ -13,6 +13,10 @@ import (
 // Reader reads cells of an array. It keeps its memory between reads and is not safe for concurrent use:
 // each worker has its own.
 type Reader struct {
+	// Turn, if it is not nil, is called once a tile's bytes were read, before they are decoded, and what it returns
+	// afterwards: where fewer may decode at a time than read.
+	Turn func() (done func())
+
 	a    *Array
 	dec  *filter.Decoder
 	file [2]tileFile // of an attribute, and of its var-length data
@@ -43,6 +47,9 @@ type Values struct {
 // maxBatch is how many stored bytes of consecutive tiles are read at once.
 const maxBatch = 4 << 20
 
+// smallFile is the size in bytes up to which a remote file is read as a whole when it is opened.
+const smallFile = 64 << 10
+
 // tileFile is a file of tiles that is being read.
 type tileFile struct {
 	uri     string
@@ -65,7 +72,11 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 		return nil, err
 	}
 	uri := f.file(r.a.Schema, attr, variable)
-	src, err := r.a.store.Open(ctx, uri)
+	known := source.Known{}
+	if size > smallFile {
+		known.Size = int64(size) // then a remote file needs no request to be opened
+	}
+	src, err := source.OpenKnown(ctx, r.a.store, uri, known)
 	if err != nil {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -87,15 +98,22 @@ func (t *tileFile) end(tile int64) uint64 {
 	return t.size
 }
 
+// batch returns how many bytes are read at once from where a tile begins: as many of the tiles up to last as maxBatch has
+// room for, and one at least.
+func (t *tileFile) batch(tile, last int64) uint64 {
+	lo := t.offsets[tile]
+	for tile < last && t.end(tile+1)-lo <= maxBatch {
+		tile++
+	}
+	return t.end(tile) - lo
+}
+
 // stored returns the stored bytes of a tile; what lies between it and the end of tile last is read with
 // it, in part.
 func (t *tileFile) stored(ctx context.Context, tile, last int64) ([]byte, error) {
 	lo, hi := t.offsets[tile], t.end(tile)
 	if lo < t.from || hi > t.from+uint64(len(t.buf)) {
-		for tile < last && t.end(tile+1)-lo <= maxBatch {
-			tile++
-		}
-		n := t.end(tile) - lo
+		n := t.batch(tile, last)
 		t.buf = slices.Grow(t.buf[:0], int(n))[:n] // n is no more than the file has
 		t.from = lo
 		if err := t.r.ReadAt(ctx, t.buf, int64(lo)); err != nil {
@@ -133,6 +151,9 @@ func (r *Reader) decode(ctx context.Context, which int, tile, last int64, n uint
 	}
 	b := r.tile[which][:n]
 	r.tile[which], r.last[which] = b, memo{}
+	if r.Turn != nil {
+		defer r.Turn()()
+	}
 	if err := r.dec.Tile(b, src, p, e, lo, hi); err != nil {
 		return nil, t.fault(tile, err)
 	}

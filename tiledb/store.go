@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -53,9 +52,14 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 	return names, nil
 }
 
-// Over is the Store of what an opener opens: local folders, and object stores that can be listed, where a folder
-// is what names have in front of a slash.
+// Over is the Store of what an opener opens: local folders, object stores that can be listed, where a folder is what
+// names have in front of a slash, and web servers whose page about a folder names what lies in it (source.Namer).
 type Over struct{ source.Opener }
+
+// OpenKnown implements source.KnownOpener.
+func (o Over) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
+	return source.OpenKnown(ctx, o.Opener, uri, k)
+}
 
 // Folders implements Store.
 func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
@@ -63,14 +67,20 @@ func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 		var f Files
 		return f.Folders(ctx, uri)
 	}
-	seen := map[string]bool{}
-	err := source.List(ctx, o.Opener, uri, func(e source.Entry) error {
-		if name, _, in := strings.Cut(e.Path, "/"); in && name != "" {
-			seen[name] = true
+	names, err := source.Names(ctx, o.Opener, uri)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Contains(names, schemaName) {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset, "it is none of the array's folder: %s is not in it", schemaName), uri)
+	}
+	var folders []string
+	for _, name := range names {
+		if name, is := strings.CutSuffix(name, "/"); is {
+			folders = append(folders, name)
 		}
-		return nil
-	})
-	return slices.Sorted(maps.Keys(seen)), err
+	}
+	return folders, nil
 }
 
 // Is reports whether an array lies at a URI. For a remote one the schema is opened.

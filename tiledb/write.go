@@ -176,10 +176,14 @@ type writer struct {
 	lists  [3][][]uint64 // by list, by attribute; the coordinates last
 	varEnd []uint64
 	end    []uint64
+	tile   []byte // the last dense one
 }
 
 // startFragment makes the folder.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
+	if a.o.Since != 0 || a.o.Until != 0 {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "nothing is written to an array that was opened at a time"), a.uri)
+	}
 	root := strings.TrimPrefix(a.uri, "file://")
 	dir, err := os.MkdirTemp(root, ".fragment-")
 	if err != nil {
@@ -385,7 +389,11 @@ func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data
 func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr int, data []byte) (err error) {
 	a := &w.s.Attrs[attr]
 	size := a.CellSize()
-	tile := make([]byte, int(w.s.tileCells)*size)
+	n := int(w.s.tileCells) * size
+	if cap(w.tile) < n {
+		w.tile = make([]byte, n)
+	}
+	tile := w.tile[:n]
 	for more := true; more; more = walk.next() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -410,68 +418,88 @@ func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr
 	return nil
 }
 
-func (w *writer) denseVar(ctx context.Context, walk *denseWalk, attr int, v Values) error {
-	cells := make([]int, w.s.tileCells)
-	return w.varTiles(ctx, attr, v, func() (int64, []int, bool) {
-		for i := range cells {
-			cells[i] = -1
+func (w *writer) denseVar(ctx context.Context, walk *denseWalk, attr int, v Values) (err error) {
+	t, err := w.createVar(attr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	return t.dense(ctx, walk, v)
+}
+
+// varFiles are both files of a var-length attribute that are being written.
+type varFiles struct {
+	w          *writer
+	attr       int
+	offs, data *tiles
+	ob, db     []byte
+	cells      []int
+}
+
+func (w *writer) createVar(attr int) (*varFiles, error) {
+	t := &varFiles{w: w, attr: attr}
+	var err error
+	if t.offs, err = w.create(attr, false); err != nil {
+		return nil, err
+	}
+	if t.data, err = w.create(attr, true); err != nil {
+		return nil, errors.Join(err, t.offs.close())
+	}
+	return t, nil
+}
+
+func (t *varFiles) close() error { return errors.Join(t.offs.close(), t.data.close()) }
+
+// dense appends the tiles of a walk, whose cells are v.
+func (t *varFiles) dense(ctx context.Context, walk *denseWalk, v Values) error {
+	for more := true; more; more = walk.next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.cells = slices.Grow(t.cells[:0], int(t.w.s.tileCells))[:t.w.s.tileCells]
+		for i := range t.cells {
+			t.cells[i] = -1
 		}
 		n := walk.place()
 		_ = walk.plan.each(func(from, to, n, stride int) error {
 			for k := range n {
-				cells[to+k*stride] = from + k
+				t.cells[to+k*stride] = from + k
 			}
 			return nil
 		})
-		return n, cells, walk.next()
-	})
+		if err := t.add(n, t.cells, v); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-// varTiles writes both files of a var-length attribute. next returns the number of a tile, which cells it has
-// (-1 is one that was not written), and whether there are more.
-func (w *writer) varTiles(ctx context.Context, attr int, v Values, next func() (int64, []int, bool)) (err error) {
-	a := &w.s.Attrs[attr]
-	offs, err := w.create(attr, false)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, offs.close()) }()
-	data, err := w.create(attr, true)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, data.close()) }()
+// add appends tile n, of some cells of v; -1 is one that was not written.
+func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
+	w := t.w
+	a := &w.s.Attrs[t.attr]
 	fill := a.Type.fill()
-	var ob, db []byte
-	for more := true; more; {
-		if err := ctx.Err(); err != nil {
-			return err
+	t.ob, t.db = t.ob[:0], t.db[:0]
+	for _, c := range cells {
+		t.ob = binary.LittleEndian.AppendUint64(t.ob, uint64(len(t.db)))
+		if c < 0 {
+			t.db = append(t.db, fill...)
+			continue
 		}
-		var n int64
-		var cells []int
-		n, cells, more = next()
-		ob, db = ob[:0], db[:0]
-		for _, c := range cells {
-			ob = binary.LittleEndian.AppendUint64(ob, uint64(len(db)))
-			if c < 0 {
-				db = append(db, fill...)
-				continue
-			}
-			end := uint64(len(v.Data))
-			if c+1 < len(v.Offsets) {
-				end = v.Offsets[c+1]
-			}
-			db = append(db, v.Data[v.Offsets[c]:end]...)
+		end := uint64(len(v.Data))
+		if c+1 < len(v.Offsets) {
+			end = v.Offsets[c+1]
 		}
-		if w.lists[tileOffsets][attr][n], err = offs.add(ob, w.s.Offsets, Uint64.elem(1), 0); err != nil {
-			return err
-		}
-		if w.lists[varOffsets][attr][n], err = data.add(db, a.Pipeline, a.Type.elem(1), 0); err != nil {
-			return err
-		}
-		w.lists[varTileSizes][attr][n] = uint64(len(db))
+		t.db = append(t.db, v.Data[v.Offsets[c]:end]...)
 	}
-	w.end[attr], w.varEnd[attr] = offs.at, data.at
+	if w.lists[tileOffsets][t.attr][n], err = t.offs.add(t.ob, w.s.Offsets, Uint64.elem(1), 0); err != nil {
+		return err
+	}
+	if w.lists[varOffsets][t.attr][n], err = t.data.add(t.db, a.Pipeline, a.Type.elem(1), 0); err != nil {
+		return err
+	}
+	w.lists[varTileSizes][t.attr][n] = uint64(len(t.db))
+	w.end[t.attr], w.varEnd[t.attr] = t.offs.at, t.data.at
 	return nil
 }
 
@@ -526,11 +554,7 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 	}
 	for i := range s.Attrs {
 		if s.Attrs[i].Var() {
-			t := -1
-			err = w.varTiles(ctx, i, values[i], func() (int64, []int, bool) {
-				t++
-				return int64(t), order[t*capacity : min((t+1)*capacity, n)], t+1 < count
-			})
+			err = w.sparseVar(ctx, i, values[i], order, capacity)
 		} else {
 			err = w.sparseFixed(ctx, i, values[i].Data, order, capacity)
 		}
@@ -699,10 +723,34 @@ func (w *writer) sparseFixed(ctx context.Context, attr int, data []byte, order [
 	return nil
 }
 
+func (w *writer) sparseVar(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
+	t, err := w.createVar(attr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	i := int64(0)
+	for cells := range slices.Chunk(order, capacity) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.add(i, cells, v); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}
+
 // Consolidate writes all that the fragments of an array show as one new fragment and then removes
 // them, and those that were hidden already. A dense fragment bounds all of them: cells in it that were never
 // written are written with the fill value. Arrays of no or one fragment stay as they are. A reader that has
 // the array open may find its files gone.
+//
+// It goes tile by tile. What is in memory is a tile of every attribute, of a sparse array one of every fragment, and for
+// each tile of the new fragment where it lies in each attribute's file (24 bytes) and its box; that is bounded by
+// Options.MaxResult. Fragments whose cells do not lie in the order that the schema says are sorted in memory, all of them,
+// which Options.MaxResult bounds too.
 func (a *Array) Consolidate(ctx context.Context) error {
 	if len(a.Fragments) < 2 {
 		return nil
@@ -734,28 +782,4 @@ func removeFragment(dir string) error {
 		return err
 	}
 	return os.RemoveAll(dir)
-}
-
-func (a *Array) consolidateDense(ctx context.Context, from, to uint64) error {
-	r, box := a.NewReader(), a.NonEmpty()
-	values := make([]Values, len(a.Schema.Attrs))
-	for i := range values {
-		var err error
-		if values[i], err = r.Dense(ctx, i, box); err != nil {
-			return err
-		}
-	}
-	return a.writeDense(ctx, box, values, from, to)
-}
-
-func (a *Array) consolidateSparse(ctx context.Context, from, to uint64) error {
-	attrs := make([]int, len(a.Schema.Attrs))
-	for i := range attrs {
-		attrs[i] = i
-	}
-	c, err := a.NewReader().Sparse(ctx, attrs, a.Schema.Domain())
-	if err != nil {
-		return err
-	}
-	return a.writeSparse(ctx, c.Coords, c.Values, from, to)
 }

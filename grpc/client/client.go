@@ -180,7 +180,8 @@ type Run struct {
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
-	places      []place // by peer
+	groups      *shuffle.Groups // of tickets; nil where they share nothing
+	places      []place         // by peer
 }
 
 // place is a run at one server. Without a handle, the server has not described the spec.
@@ -276,7 +277,24 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		}
 		r.fields = append(r.fields, info)
 	}
-	return nil
+	r.groups, err = groupsOf(d)
+	return err
+}
+
+// groupsOf returns the groups that a server told, or nil.
+func groupsOf(d *chaskiv1.DescribeReply) (*shuffle.Groups, error) {
+	m := d.GetGroups()
+	if m == nil {
+		return nil, nil
+	}
+	g := &shuffle.Groups{Dataset: int(m.GetDataset()), Pool: m.GetPool(), Samples: d.GetSamples()}
+	for _, l := range m.GetLevels() {
+		g.Levels = append(g.Levels, shuffle.Level{Drawn: l.GetDrawn(), Samples: l.GetSamples()})
+	}
+	if err := g.Check(); err != nil {
+		return nil, fmt.Errorf("the server's description: %w", err)
+	}
+	return g, nil
 }
 
 // Spec returns the spec with its defaults filled in.

@@ -90,7 +90,9 @@ func (s *session) ask(n int) {
 		o := &s.loader.options
 		s.last++
 		r := &request{id: s.last, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World)}
-		r.group = s.run.spec.Group(r.ticket)
+		if r.group = -1; s.run.groups != nil {
+			r.group = s.run.groups.Of(r.ticket)
+		}
 		s.open, s.waiting = append(s.open, r), append(s.waiting, r)
 		s.next = cursor{c.epoch, c.step + 1}
 	}

@@ -28,6 +28,15 @@ const (
 	badIndex = iota
 	badPosition
 	badMessage
+	badSource
+	badSample
+	badInstead
+)
+
+const (
+	refID = iota
+	refIndex
+	refRow
 )
 
 const (
@@ -134,7 +143,19 @@ func (d *decoder) bad(t table) loader.Bad {
 	if row < 0 || int(row) >= d.rows {
 		d.fail(t.part, t.pos, "row %d of %d", row, d.rows)
 	}
-	return loader.Bad{Row: int(row), Position: int64(t.uint64(badPosition)), Err: errors.New(t.string(badMessage))}
+	return loader.Bad{
+		Row: int(row), Position: int64(t.uint64(badPosition)), Err: errors.New(t.string(badMessage)),
+		Source: t.string(badSource), Sample: sampleRefOf(t, badSample), Instead: sampleRefOf(t, badInstead),
+	}
+}
+
+// sampleRefOf returns nil where there is none.
+func sampleRefOf(t table, id int) *loader.SampleRef {
+	s, ok := t.sub(id, "sample")
+	if !ok {
+		return nil
+	}
+	return &loader.SampleRef{Index: s.int64(refIndex, -1), Row: s.int64(refRow, -1), ID: s.string(refID)}
 }
 
 func (d *decoder) tensor(t table) loader.Tensor {
@@ -182,7 +203,20 @@ func (d *decoder) dense(t table, out *loader.Tensor) {
 	}
 }
 
-// ragged checks that the offsets are rows+1, begin at 0, never fall and end with the values.
+// cells returns how many texts or runs of values a tensor has: one a row, or of text in time one a row and step.
+func (d *decoder) cells(t table, out *loader.Tensor) int {
+	if out.Kind != loader.Text || len(out.Shape) < 2 {
+		return d.rows
+	}
+	n, ok := elements(out.Shape)
+	if !ok || len(out.Shape) != 2 || out.Shape[0] != int64(d.rows) || len(out.Axes) != 2 || n > uint64(len(d.p)+len(d.memory)) {
+		d.fail(t.part, t.pos, "texts of shape %v over %v for %d rows", out.Shape, out.Axes, d.rows)
+		return 0
+	}
+	return int(n)
+}
+
+// ragged checks that the offsets are one more than the cells, begin at 0, never fall and end with the values.
 func (d *decoder) ragged(t table, out *loader.Tensor) {
 	size := 1
 	switch {
@@ -193,11 +227,12 @@ func (d *decoder) ragged(t table, out *loader.Tensor) {
 		return
 	}
 	out.Offsets, _ = d.span(t, tensorOffsets)
+	cells := d.cells(t, out)
 	if d.err != nil {
 		return
 	}
-	if len(out.Offsets)%8 != 0 || len(out.Offsets)/8 != d.rows+1 {
-		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", len(out.Offsets), d.rows)
+	if len(out.Offsets)%8 != 0 || len(out.Offsets)/8 != cells+1 {
+		d.fail(t.part, t.pos, "%d bytes of offsets for %d rows", len(out.Offsets), cells)
 		return
 	}
 	last := uint64(0)

@@ -100,11 +100,32 @@ func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
 		text = fault.Line(b.Err)
 	}
 	message := f.CreateString(strings.ToValidUTF8(text, "\uFFFD"))
+	var source flatbuffers.UOffsetT
+	if b.Source != "" {
+		source = f.CreateString(strings.ToValidUTF8(b.Source, "\uFFFD"))
+	}
+	sample, instead := sampleRef(f, b.Sample), sampleRef(f, b.Instead)
 	fbs.BadStart(f)
 	fbs.BadAddRow(f, int32(b.Row))
 	fbs.BadAddPosition(f, b.Position)
 	fbs.BadAddMessage(f, message)
+	fbs.BadAddSource(f, source)
+	fbs.BadAddSample(f, sample)
+	fbs.BadAddInstead(f, instead)
 	return fbs.BadEnd(f)
+}
+
+// sampleRef returns 0, which is left out, for nil.
+func sampleRef(f *flatbuffers.Builder, s *loader.SampleRef) flatbuffers.UOffsetT {
+	if s == nil {
+		return 0
+	}
+	id := f.CreateString(strings.ToValidUTF8(s.ID, "\uFFFD"))
+	fbs.SampleRefStart(f)
+	fbs.SampleRefAddIndex(f, s.Index)
+	fbs.SampleRefAddRow(f, s.Row)
+	fbs.SampleRefAddId(f, id)
+	return fbs.SampleRefEnd(f)
 }
 
 func tensor(f *flatbuffers.Builder, t *loader.Tensor, at spans) flatbuffers.UOffsetT {

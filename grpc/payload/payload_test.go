@@ -30,7 +30,10 @@ func sample() *loader.Batch {
 		Valid:     []bool{true, false, true},
 		Positions: []int64{64, 66, -1},
 		Samples:   []int64{12, 1 << 40, -1},
-		Bad:       []loader.Bad{{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")}},
+		Bad: []loader.Bad{
+			{Row: 1, Position: 66, Err: errors.New("tile 3 at 12: bad\nbytes: corrupt")},
+			{Row: 0, Position: 65, Err: errors.New("b: corrupt"), Source: "coast", Sample: &loader.SampleRef{Index: 7, Row: 3, ID: "é.tif"}, Instead: &loader.SampleRef{Index: -1, Row: 0}},
+		},
 		Tensors: []loader.Tensor{
 			{Name: "image", DType: chunk.Uint16, Axes: []string{"n", "b", "(y x)"}, Shape: []int64{3, 2, 5}, Data: image,
 				Convert: &loader.Convert{To: chunk.Float32, Scale: []float32{0.5, 2}, Offset: []float32{1, -1}, BandAxis: 1,
@@ -109,6 +112,19 @@ func same(t testing.TB, p []byte, b *loader.Batch) {
 		m.Bad(&bad, i)
 		check("bad row", fmt.Sprint(bad.Row(), bad.Position(), fault.Line(errors.New(string(bad.Message())))), fmt.Sprint(want.Row, want.Position, fault.Line(want.Err)))
 	}
+	for i, want := range b.Bad {
+		var bad fbs.Bad
+		m.Bad(&bad, i)
+		check("source", string(bad.Source()), want.Source)
+		for _, ref := range []struct {
+			got  *fbs.SampleRef
+			want *loader.SampleRef
+		}{{bad.Sample(nil), want.Sample}, {bad.Instead(nil), want.Instead}} {
+			if check("a sample", ref.got == nil, ref.want == nil); ref.got != nil && ref.want != nil {
+				check("sample", loader.SampleRef{Index: ref.got.Index(), Row: ref.got.Row(), ID: string(ref.got.Id())}, *ref.want)
+			}
+		}
+	}
 	check("tensors", m.TensorsLength(), len(b.Tensors))
 	for i := range b.Tensors {
 		var x fbs.Tensor
@@ -181,6 +197,25 @@ func TestDecodeGivesWhatWasEncoded(t *testing.T) {
 	}
 }
 
+// timed gives the text of a batch another shape.
+func timed(b *loader.Batch, shape ...int64) {
+	b.Tensors[3].Shape, b.Tensors[3].Axes = shape, []string{"n", "t", "x"}[:len(shape)]
+}
+
+// TestTextsInTime: texts may have two axes, and then have a text a step.
+func TestTextsInTime(t *testing.T) {
+	b := sample()
+	timed(b, 3, 2)
+	b.Tensors[3].Data, b.Tensors[3].Offsets = []byte("éabc"), offsetsOf(0, 2, 2, 3, 3, 3, 5)
+	got, err := Decode(encode(t, b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x := got.Tensors[3]; !slices.Equal(x.Shape, []int64{3, 2}) || !slices.Equal(x.Texts(), []string{"é", "", "a", "", "", "bc"}) {
+		t.Errorf("%v of %v", x.Texts(), x.Shape)
+	}
+}
+
 func TestDecodeEmptyBatch(t *testing.T) {
 	p := encode(t, &loader.Batch{})
 	b, err := Decode(p)
@@ -201,6 +236,11 @@ func TestDecodeRefuses(t *testing.T) {
 		"unknown kind":           func(b *loader.Batch) { b.Tensors[0].Kind = 3 },
 		"unknown dtype":          func(b *loader.Batch) { b.Tensors[0].DType = 99 },
 		"dtype of dense missing": func(b *loader.Batch) { b.Tensors[0].DType = 0 },
+		"texts of other rows":    func(b *loader.Batch) { timed(b, 2, 2) },
+		"texts of other steps":   func(b *loader.Batch) { timed(b, 3, 2) },
+		"texts of three axes":    func(b *loader.Batch) { timed(b, 3, 1, 1) },
+		"texts overflow":         func(b *loader.Batch) { timed(b, 3, 1<<62) },
+		"texts of few axes":      func(b *loader.Batch) { timed(b, 3, 1); b.Tensors[3].Axes = []string{"n"} },
 		"text with dtype":        func(b *loader.Batch) { b.Tensors[3].DType = chunk.Uint8 },
 		"ragged without dtype":   func(b *loader.Batch) { b.Tensors[4].DType = 0 },
 		"axes and shape":         func(b *loader.Batch) { b.Tensors[0].Axes = b.Tensors[0].Axes[1:] },

@@ -135,6 +135,13 @@ func (t table) uint64(id int) uint64 {
 	return 0
 }
 
+func (t table) int64(id int, absent int64) int64 {
+	if o := t.field(id, 8); o >= 0 {
+		return int64(binary.LittleEndian.Uint64(t.r.b[o:]))
+	}
+	return absent
+}
+
 func (t table) float32(id int) float32 { return math.Float32frombits(uint32(t.int32(id))) }
 
 func (t table) float64(id int) float64 { return math.Float64frombits(t.uint64(id)) }

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // Server is the service chaski.v1.Chaski. It is safe for concurrent use.
@@ -196,7 +197,25 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	for _, f := range e.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))
 	}
+	reply.Groups = groups(e.engine)
 	return reply, nil
+}
+
+// groups tells which tickets are best served by one server, nil where that is not known or makes no difference.
+func groups(e Engine) *chaskiv1.Groups {
+	p, ok := e.(interface{ Plan() *shuffle.Plan }) // *loader.Engine has one
+	if !ok {
+		return nil
+	}
+	g, ok := p.Plan().Groups()
+	if !ok {
+		return nil
+	}
+	m := &chaskiv1.Groups{Dataset: uint32(g.Dataset), Pool: g.Pool}
+	for _, l := range g.Levels {
+		m.Levels = append(m.Levels, &chaskiv1.Groups_Level{Drawn: l.Drawn, Samples: l.Samples})
+	}
+	return m
 }
 
 func fieldInfo(f loader.FieldInfo) *chaskiv1.FieldInfo {

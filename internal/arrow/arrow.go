@@ -12,8 +12,10 @@ import (
 	"encoding/binary"
 	"io"
 	"math"
+	"runtime"
 
 	flatbuffers "github.com/google/flatbuffers/go"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
@@ -52,12 +54,9 @@ const batchRows = 1 << 17
 // Write writes a table as one stream. It needs memory for the table, and about as much for a batch of
 // 131,072 rows of it. Texts of more than 2 GiB in such a batch are fault.Limit.
 func Write(ctx context.Context, w io.Writer, t *table.Table) error {
-	cols := make([]*table.Vector, len(t.Columns()))
-	for i := range cols {
-		var err error
-		if cols[i], err = t.At(ctx, i); err != nil {
-			return err
-		}
+	cols, err := columns(ctx, t)
+	if err != nil {
+		return err
 	}
 	if err := message(w, schema(t.Columns()), nil); err != nil {
 		return err
@@ -76,8 +75,28 @@ func Write(ctx context.Context, w io.Writer, t *table.Table) error {
 			return err
 		}
 	}
-	_, err := w.Write([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0})
+	_, err = w.Write([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0})
 	return err
+}
+
+// columns returns all columns of a table. Those that are still to be decoded are at the same time.
+func columns(ctx context.Context, t *table.Table) ([]*table.Vector, error) {
+	cols, errs := make([]*table.Vector, len(t.Columns())), make([]error, len(t.Columns()))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i := range cols {
+		g.Go(func() error {
+			cols[i], errs[i] = t.At(ctx, i)
+			return nil
+		})
+	}
+	_ = g.Wait() // what failed is in errs: of several columns the first one, whichever came first in time
+	for _, err := range errs {
+		if err != nil {
+			return nil, err
+		}
+	}
+	return cols, nil
 }
 
 // message writes one message: its length, metadata and body, each padded to 8 bytes.

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -20,6 +22,7 @@ import (
 type arrayFlags struct {
 	sub, format string
 	attrs       []string
+	at          timestampFlag
 	maxTile     int64
 	maxResult   int64
 }
@@ -30,7 +33,8 @@ func newArray(s streams) *cobra.Command {
 		Use:   "array --sub LO..HI,... [flags] ARRAY",
 		Short: "Read a box of cells of a TileDB array",
 		Long: `Read the cells of a box of a TileDB array (format version 3, dense or sparse). --sub names it: one
-interval a dimension, both ends included. The array lies in a folder.
+interval a dimension, both ends included. The array lies in a folder, in an object store or on a web
+server whose page about a folder links to what lies in it.
 
 One line of JSON has, of a dense array, its shape, and of a sparse one the number of cells and the
 hash of their coordinates, cell by cell, sorted by them; then the hash of the values of each
@@ -40,6 +44,7 @@ attribute in that order (row-major for dense arrays), of a var-length attribute 
 Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a file that
 ` + tiledb.KeyFileVar + ` names.`,
 		Example: `  chaski array --sub 0..1,4..19,8..23 cube
+  chaski array --timestamp 2026-11-20T12:00:00Z cube
   chaski array --sub=-50..73 --attr v profile`,
 		Args: exactlyOne("ARRAY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
@@ -47,6 +52,7 @@ Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a fil
 	fl := cmd.Flags()
 	fl.StringVar(&f.sub, "sub", "", "the box: LO..HI,LO..HI, one interval a dimension (default: all of the domain)")
 	fl.StringVar(&f.format, "format", "sha256", "sha256")
+	f.at.add(fl)
 	fl.StringSliceVar(&f.attrs, "attr", nil, "attributes to read (default: all)")
 	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "largest decoded tile, in bytes")
 	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "largest result of an attribute, in bytes")
@@ -87,7 +93,7 @@ func (f *arrayFlags) run(ctx context.Context, s streams, path string) error {
 	}
 	files := newOpener(true)
 	defer files.Close()
-	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult})
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, f.at.options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
 	if err != nil {
 		return err
 	}
@@ -182,6 +188,7 @@ type arrayInfo struct {
 	Attrs         []arrayAttr     `json:"attrs"`
 	Fragments     int             `json:"fragments"`
 	Hidden        int             `json:"hidden_fragments,omitempty"`
+	Times         []uint64        `json:"times,omitempty"`            // when the first and the last of all was written, in milliseconds since 1970
 	Sparse        int             `json:"sparse_fragments,omitempty"` // among those that count, in a dense array
 	Tiles         int64           `json:"tiles"`                      // of an attribute, in all fragments that count
 	NonEmpty      []arrayInterval `json:"non_empty"`                  // null where nothing was written
@@ -256,6 +263,12 @@ func describe(path string, a *tiledb.Array) *arrayInfo {
 			i.Sparse++
 		}
 	}
+	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
+		if i.Times == nil {
+			i.Times = []uint64{f.From, f.To}
+		}
+		i.Times = []uint64{min(i.Times[0], f.From), max(i.Times[1], f.To)}
+	}
 	for _, v := range a.NonEmpty() {
 		i.NonEmpty = append(i.NonEmpty, interval(v))
 	}
@@ -300,8 +313,22 @@ func (i *arrayInfo) text() string {
 	}
 	s.line("coordinates", "filters %s; offsets: filters %s", orNone(i.Coords), orNone(i.Offsets))
 	s.line("fragments", "%d, %d hidden, %d tiles an attribute", i.Fragments, i.Hidden, i.Tiles)
+	if i.Times != nil {
+		s.line("written", "%s to %s", timeText(i.Times[0]), timeText(i.Times[1]))
+	}
 	return s.b.String()
 }
+
+// timeText is a time as --timestamp takes it.
+func timeText(ms uint64) string {
+	if ms > maxMilli {
+		return strconv.FormatUint(ms, 10)
+	}
+	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// maxMilli is the end of the year 9999.
+const maxMilli = 253402300799999
 
 func orNone(names []string) string {
 	if len(names) == 0 {

@@ -2,7 +2,9 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"path/filepath"
 	"strings"
@@ -183,5 +185,66 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	r = chaski(t.Context(), "verify", dir)
 	if err := json.Unmarshal([]byte(r.out), &report); err != nil || r.code != 1 || report.Faulty != 1 || !strings.Contains(r.err, files[0]) {
 		t.Errorf("exit %d %s %s", r.code, r.out, r.err)
+	}
+}
+
+// TestTimestamps: the commands that open arrays do so at a time, given in milliseconds or as a date: then an array is one that has
+// only the fragment of then.
+func TestTimestamps(t *testing.T) {
+	now := testdata(t, "tiledb", "arrays", "dense_with_sparse_fragment")
+	const first, last = "__1795145296659_1795145296659_7e0f4081e64643f4918084733f454203", "1795145296665"
+	then := t.TempDir()
+	for _, name := range []string{"__array_schema.tdb", first} {
+		if err := os.Symlink(filepath.Join(now, name), filepath.Join(then, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	convert := func(args ...string) map[string][]byte {
+		out := t.TempDir()
+		if r := chaski(t.Context(), append([]string{"convert", "--dims", "y x", "--tile", "16", "-o", out + "/"}, args...)...); r.code != 0 {
+			t.Fatalf("%+v", r)
+		}
+		return contents(t, out)
+	}
+	want, files := chaski(t.Context(), "array", then), convert(then)
+	if r := chaski(t.Context(), "array", now); r.code != 0 || r.out == want.out {
+		t.Fatalf("%+v, of then %+v", r, want)
+	}
+	for at, early := range map[string]bool{
+		"1795145296659": true, "0..1795145296664": true, "2026-11-20T03:28:16.66Z": true, "1795145296000..2026-11-20T04:28:16.659+01:00": true,
+		last: false, "1795145296659.." + last: false, "2200-01-01T00:00:00Z": false,
+	} {
+		if r := chaski(t.Context(), "array", "--timestamp", at, now); r.code != 0 || (r.out == want.out) != early {
+			t.Errorf("at %s: %+v", at, r)
+		}
+		if got := convert("--timestamp", at, now); maps.EqualFunc(got, files, bytes.Equal) != early {
+			t.Errorf("converted at %s: other files", at)
+		}
+	}
+	const from, to = "2026-11-20T03:28:16.659Z", "2026-11-20T03:28:16.665Z"
+	if r := chaski(t.Context(), "info", now); !strings.Contains(r.out, from+" to "+to) {
+		t.Errorf("info does not say when it was written: %s", r.out)
+	}
+	for _, at := range []string{from, to} {
+		if r := chaski(t.Context(), "array", "--timestamp", at, now); r.code != 0 || (r.out == want.out) != (at == from) {
+			t.Errorf("at %s, which info says: %+v", at, r)
+		}
+	}
+	plans := map[string]bool{}
+	for _, args := range [][]string{{"--timestamp", "1795145296659", now}, {then}, {now}} {
+		r := chaski(t.Context(), append([]string{"plan", "--json", "--batch", "1", "--dims", "y x", "--field", "a"}, args...)...)
+		var p struct{ Dataset string }
+		if r.code != 0 || json.Unmarshal([]byte(r.out), &p) != nil {
+			t.Fatalf("%+v", r)
+		}
+		plans[p.Dataset] = true
+	}
+	if len(plans) != 2 {
+		t.Errorf("%d datasets of two", len(plans))
+	}
+	for _, wrong := range []string{"", "now", "-1", "5..4", "0", "1..2..3", "2026-11-20"} {
+		if r := chaski(t.Context(), "array", "--timestamp", wrong, now); r.code != 2 {
+			t.Errorf("--timestamp %q: %+v", wrong, r)
+		}
 	}
 }

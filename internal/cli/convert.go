@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -29,6 +32,7 @@ type convertFlags struct {
 	o         convert.Options
 
 	dims, extents, attr string // of arrays
+	at                  timestampFlag
 }
 
 func newConvert(s streams) *cobra.Command {
@@ -40,7 +44,7 @@ func newConvert(s streams) *cobra.Command {
 .tif, .tiff and .rumi files are looked for. DST is a file for one SRC that is a file; otherwise, or
 if it exists as a folder or ends in a slash, it is a folder, which is made if need be. In it files
 have the names of their sources (below a SRC that is a folder, their paths) with .tif, or .rumi for
-rumi2.
+rumi2. A SRC may be remote (s3://, gs://, az://, https://), but for folders of rasters.
 
 A SRC that is a TileDB array becomes a file for each image along n that was written, named by its
 coordinate; those of several attributes are in folders with their names. --dims says what its dimensions
@@ -81,6 +85,7 @@ command; files that were complete stay.`,
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a folder; - for standard output")
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
+	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of an array, in their order, of n, b, y and x")
 	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: tiles of an array (default: n=1 b=1, and --tile)")
 	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all that SRC has; of DST image)")
@@ -105,7 +110,7 @@ func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error
 	if err := f.resolve(); err != nil {
 		return err
 	}
-	files := &tiledb.Files{}
+	files := newOpener(true)
 	defer files.Close()
 	f.o.Opener = files
 	jobs, err := f.jobs(ctx, files, paths)
@@ -181,25 +186,32 @@ func (f *convertFlags) resolve() error {
 }
 
 // jobs pairs each raster with the file that it becomes.
-func (f *convertFlags) jobs(ctx context.Context, files *tiledb.Files, paths []string) ([]conversion, error) {
+func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []string) ([]conversion, error) {
 	st, err := os.Stat(f.out)
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
 	var jobs []conversion
 	for _, p := range paths {
-		st, err := os.Stat(p)
-		switch {
-		case err != nil:
-			return nil, fileError(p, err)
-		case tiledb.IsArray(p):
+		if tiledb.Is(ctx, files, p) {
 			if jobs, err = f.images(ctx, files, jobs, p); err != nil {
 				return nil, err
 			}
-		case f.to == convert.TileDB && !st.IsDir():
+			continue
+		}
+		dir := false
+		if !source.IsRemote(p) {
+			st, err := os.Stat(p)
+			if err != nil {
+				return nil, fileError(p, err)
+			}
+			dir = st.IsDir()
+		}
+		switch {
+		case f.to == convert.TileDB && !dir:
 			jobs = append(jobs, conversion{src: p})
-		case !st.IsDir() && !folder:
+		case !dir && !folder:
 			jobs = append(jobs, conversion{src: p, dst: f.out})
-		case !st.IsDir():
-			jobs = append(jobs, conversion{src: p, dst: f.inFolder(filepath.Base(p))})
+		case !dir:
+			jobs = append(jobs, conversion{src: p, dst: f.inFolder(baseName(p))})
 		default:
 			if jobs, err = f.walk(ctx, jobs, p); err != nil {
 				return nil, err
@@ -216,6 +228,16 @@ func (f *convertFlags) jobs(ctx context.Context, files *tiledb.Files, paths []st
 		jobs[0].dst = f.out
 	}
 	return jobs, f.apart(jobs)
+}
+
+// baseName returns the name of a file, of a remote one without the query of its URL.
+func baseName(p string) string {
+	if source.IsRemote(p) {
+		if u, err := url.Parse(p); err == nil {
+			return path.Base(u.Path)
+		}
+	}
+	return filepath.Base(p)
 }
 
 // apart checks that no two rasters become one file, and that none exists unless it may be replaced.

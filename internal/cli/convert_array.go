@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cli/internal/convert"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -16,11 +17,11 @@ import (
 const maxImages = 10_000_000
 
 // images appends the images of an array.
-func (f *convertFlags) images(ctx context.Context, files *tiledb.Files, jobs []conversion, path string) ([]conversion, error) {
+func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion, path string) ([]conversion, error) {
 	if f.to == convert.TileDB {
 		return nil, usagef("%s is an array: it becomes tog, rumi or rumi2", path)
 	}
-	a, err := openArray(ctx, files, path, tiledb.Options{MaxResult: f.o.MaxBytes})
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, f.at.options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
 		return nil, err
 	}
@@ -92,23 +93,10 @@ func (f *convertFlags) array(ctx context.Context, s streams, jobs []conversion) 
 	for i, j := range jobs {
 		paths[i] = j.src
 	}
-	out, old := filepath.Clean(f.out), ""
-	if _, err := os.Lstat(out); err == nil {
-		if !f.overwrite || !tiledb.IsArray(out) {
-			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "exists; --overwrite replaces an array"), f.out)
-		}
-		// The old array goes when the new one is there.
-		old = out
-		out += ".new"
-	}
+	out := filepath.Clean(f.out)
+	a.Overwrite = f.overwrite
 	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return fileError(filepath.Dir(out), err)
 	}
-	if err := convert.Array(ctx, out, paths, f.o, a); err != nil || old == "" {
-		return fileError(f.out, err)
-	}
-	if err := os.RemoveAll(old); err != nil {
-		return fileError(f.out, err)
-	}
-	return fileError(f.out, os.Rename(out, old))
+	return fileError(f.out, convert.Array(ctx, out, paths, f.o, a))
 }

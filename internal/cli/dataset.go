@@ -20,6 +20,7 @@ import (
 type datasetFlags struct {
 	fields    []string
 	dims      string
+	at        timestampFlag
 	bands     []int
 	layout    string
 	dtype     string
@@ -46,6 +47,7 @@ type datasetFlags struct {
 func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
 	f.set = fl
 	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table, an attribute of the array or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
+	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
 	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
 	fl.IntVar(&f.batch, "batch", batch, "samples a batch")
@@ -73,7 +75,7 @@ func (f *datasetFlags) addArithmetic(fl *pflag.FlagSet) {
 }
 
 // datasetNames are the flags that a spec in a file leaves no room for.
-var datasetNames = []string{"field", "dims", "bands", "batch", "window", "per-asset", "shuffle", "seed", "bad-samples", "layout", "dtype", "normalize", "stats",
+var datasetNames = []string{"field", "dims", "timestamp", "bands", "batch", "window", "per-asset", "shuffle", "seed", "bad-samples", "layout", "dtype", "normalize", "stats",
 	"sampler", "stride", "weights", "per-visit", "pool-bytes", "augment"}
 
 // specOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
@@ -100,7 +102,7 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 
 // spec makes the spec of a run. Its errors are of usage, or of the file of statistics.
 func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
-	s := loader.Spec{Source: dataset, Dims: f.dims, BatchSize: f.batch, Shuffle: f.shuffle, Seed: f.seed, BadSamples: f.bad}
+	s := loader.Spec{Source: dataset, Dims: f.dims, Timestamp: f.at.t, BatchSize: f.batch, Shuffle: f.shuffle, Seed: f.seed, BadSamples: f.bad}
 	var err error
 	if s.Fields, err = parseFields(f.fields); err != nil {
 		return s, err

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -23,14 +24,32 @@ import (
 type givenFlags struct{ text string }
 
 func (f *givenFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them")
+	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them; @FILE: what the file holds")
+}
+
+// fromFile returns what the file holds that "@FILE" names, and any other argument as it is: no argument
+// of a program is longer than 128 KiB, a list of ids may be.
+func fromFile(arg string) (string, error) {
+	name, ok := strings.CutPrefix(arg, "@")
+	if !ok {
+		return arg, nil
+	}
+	b, err := os.ReadFile(name)
+	if err != nil {
+		return "", usagef("%w", err)
+	}
+	return string(b), nil
 }
 
 // samples returns the samples that the conditions leave.
 func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
 	var s loader.Subset
 	if f.text != "" {
-		dec := json.NewDecoder(strings.NewReader(f.text))
+		text, err := fromFile(f.text)
+		if err != nil {
+			return nil, err
+		}
+		dec := json.NewDecoder(strings.NewReader(text))
 		dec.DisallowUnknownFields()
 		if err := dec.Decode(&s.Where); err != nil {
 			return nil, usagef("--given: %w", err)
@@ -109,14 +128,12 @@ type datasetInfo struct {
 	Collection json.RawMessage `json:"collection"`
 }
 
-func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) error {
-	files := newOpener(true)
-	defer files.Close()
-	d, err := f.open(ctx, files, paths, nil)
+func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) (err error) {
+	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { done(err) }()
 	if f.format == "json" {
 		return printJSON(s.out, datasetInfo{d.Format(), d.Levels(), d.IDColumn(), d.Parts(), d.Collection()})
 	}

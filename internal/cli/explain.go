@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -79,12 +80,15 @@ type badRow struct {
 	Row      int    `json:"row"`
 	Position int64  `json:"position"`
 	Error    string `json:"error"`
+	// Sample is the one that is bad; Instead what stands in its place.
+	Sample  *loader.SampleRef `json:"sample,omitempty"`
+	Instead *loader.SampleRef `json:"instead,omitempty"`
 }
 
 func badRows(b *loader.Batch) []badRow {
 	out := make([]badRow, len(b.Bad))
 	for i, bad := range b.Bad {
-		out[i] = badRow{bad.Row, bad.Position, fault.Line(bad.Err)}
+		out[i] = badRow{bad.Row, bad.Position, fault.Line(bad.Err), bad.Sample, bad.Instead}
 	}
 	return out
 }
@@ -209,6 +213,27 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 	for i := range r.Assets {
 		printAsset(w, &r.Assets[i])
 	}
+	for _, p := range r.Points {
+		fmt.Fprintf(w, "  %s: points of %s\n", p.Field, p.Array)
+		printRuns(w, p.Array, p.Runs)
+		if !p.Exact {
+			fmt.Fprint(w, ", at most")
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// printRuns prints ranges, those of an array with their files in it.
+func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
+	fmt.Fprint(w, "    bytes")
+	file := ""
+	for _, r := range runs {
+		if r.File != file {
+			file = r.File
+			fmt.Fprintf(w, " %s:", strings.TrimPrefix(strings.TrimPrefix(file, strings.TrimRight(array, "/")), "/"))
+		}
+		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
+	}
 }
 
 func printAsset(w io.Writer, a *loader.AssetPlan) {
@@ -217,10 +242,7 @@ func printAsset(w io.Writer, a *loader.AssetPlan) {
 		return
 	}
 	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", a.Field, a.URI, a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
-	fmt.Fprint(w, "    bytes")
-	for _, r := range a.Runs {
-		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
-	}
+	printRuns(w, a.URI, a.Runs)
 	fmt.Fprint(w, "\n    chunks")
 	decoded := int64(0)
 	for _, c := range a.Chunks {

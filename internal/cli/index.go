@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
 )
 
 type indexFlags struct {
@@ -41,7 +43,8 @@ Formats: hex prints one line a file, in the order named: the header blob of a ru
 chunk index blob of a TIFF, in hexadecimal ('chaski cat --header' takes either). parquet writes a
 catalog with one row a file (path, blob, shape, dtype, nodata, EPSG, transform, bounds, size), which
 is the fastest way to open a dataset; there PATH may be a folder, which is walked, or a glob, also of
-an object store (s3://bucket/chips/*.tif). Paths of local files are stored relative to the catalog's
+an object store (s3://bucket/chips/*.tif), or a TACO container or Tortilla, whose rasters are files
+CONTAINER::PATH then, and are read where they lie. Paths of local files are stored relative to the catalog's
 folder unless --absolute is given.
 
 --resume reads only files that are new or changed: rows of the output file, if it exists, are used
@@ -60,6 +63,7 @@ Rows of the table that no file belongs to are counted on stderr.`,
 		Example: `  chaski index chip.tif > chip.hex
   chaski index --format parquet -o train.parquet chips/
   chaski index --format parquet -o all.parquet first.tif second.tif
+  chaski index --format parquet -o members.parquet coast.tacozip
   chaski index --format parquet -o train.parquet --resume --skip-bad chips/
   chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
 		Args: atLeastOne("PATH"),
@@ -116,6 +120,7 @@ func (f *indexFlags) parquet(ctx context.Context, s streams, files source.Opener
 	o := catalog.WriteOptions{
 		Base: filepath.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
 		Progress: func(done, total int) { bar.set(int64(done), int64(total)) }, Counts: &counts,
+		Members: func(ctx context.Context, path string) ([]catalog.Member, error) { return rastersIn(ctx, files, path) },
 	}
 	if f.skipBad {
 		o.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
@@ -151,6 +156,63 @@ func (f *indexFlags) parquet(ctx context.Context, s streams, files source.Opener
 		}
 	}
 	return nil
+}
+
+// rastersIn returns the rasters in a container: samples whose ids have another extension than those of rasters are passed
+// over. nil is what is no container; of what is remote the name says it, as looking takes requests.
+func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog.Member, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".tif", ".tiff", ".rumi":
+		return nil, nil
+	case ".tacozip", ".zip", ".taco", ".tortilla", ".tacocat":
+	default:
+		if source.IsRemote(path) {
+			return nil, nil
+		}
+	}
+	if !taco.Is(ctx, files, path) {
+		return nil, ctx.Err()
+	}
+	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all := []catalog.Member{}
+	known := map[string]source.Known{}
+	for e, err := range d.Leaves(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		switch strings.ToLower(filepath.Ext(e.ID)) {
+		case "", ".tif", ".tiff", ".rumi":
+		default:
+			continue
+		}
+		if e.Object.Size == 0 && e.Offset != taco.Whole {
+			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, catalog.Member{
+			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object,
+			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
+		})
+	}
+	return all, nil
+}
+
+// knownOf opens a file to learn what is known of it, once.
+func knownOf(ctx context.Context, files source.Opener, uri string, known map[string]source.Known) (source.Known, error) {
+	if k, ok := known[uri]; ok {
+		return k, nil
+	}
+	r, err := files.Open(ctx, uri)
+	if err != nil {
+		return source.Known{}, fault.WithFile(err, uri)
+	}
+	known[uri] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	return known[uri], r.Close()
 }
 
 // resumed writes the catalog with the rows of the one that is there and of what an earlier run did.

@@ -54,10 +54,13 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 
 // infoOf describes one path.
 func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
-	if tiledb.Is(ctx, files, path) {
+	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
+	_, _, sample := taco.Split(path)
+	sample = sample && source.IsRemote(path)
+	if !sample && !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, files, path) {
 		return infoArray(ctx, s, files, path, asJSON)
 	}
-	if taco.Is(ctx, files, path) {
+	if !sample && taco.Is(ctx, files, path) {
 		c, err := inspectContainer(ctx, files, path)
 		if err != nil {
 			return err

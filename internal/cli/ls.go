@@ -68,11 +68,31 @@ type pathOpener struct {
 }
 
 func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	_, _, ok := taco.Split(uri)
+	switch {
+	case !ok:
+		return o.files.Open(ctx, uri)
+	case source.IsRemote(uri):
+		return o.remote(ctx, uri)
+	}
 	r, err := o.files.Open(ctx, uri)
-	if _, _, ok := taco.Split(uri); ok && fault.KindOf(err) == fault.NotFound {
+	if fault.KindOf(err) == fault.NotFound {
 		return o.in.Open(ctx, uri)
 	}
 	return r, err
+}
+
+// remote opens a URI with the separator in it. Objects are hardly ever called so: the container is asked for first.
+// And where the URI has a query, a server would take the path for a part of that.
+func (o *pathOpener) remote(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := o.in.Open(ctx, uri)
+	if k := fault.KindOf(err); k != fault.NotFound && k != fault.Unsupported || strings.Contains(uri, "?") {
+		return r, err
+	}
+	if file, ferr := o.files.Open(ctx, uri); ferr == nil {
+		return file, nil
+	}
+	return nil, err
 }
 
 // OpenKnown implements source.KnownOpener. What lies in a container is opened by its path.

@@ -486,7 +486,7 @@ func words(line string) (args []string) {
 			any = true
 		}
 	}
-	if i := slices.Index(args, ">"); i >= 0 {
+	if i := slices.IndexFunc(args, func(a string) bool { return a == ">" || a == "<" }); i >= 0 {
 		args = args[:i]
 	}
 	return args

@@ -37,7 +37,8 @@ Of an epoch, of a step in the mean, and of the step with the most:
 and the memory at most: batches, shared tiles, what workers hold, headers and pages of tables. Reading
 headers that a catalog does not hold is not counted.
 
-The figures are exact where all steps were looked at and no sample is bad. With shared tiles they are
+The figures are exact where all steps were looked at and no sample is bad, of arrays for one worker. What is
+read of points is an estimate where tiles of them lie in a window only in part. With shared tiles they are
 for the first epoch of an engine: requests and bytes are exact for one worker, and decoded chunks for any
 number as long as no tile has to make room. Of an epoch of more than --sample samples some stretches
 stand for all. With --world N, one rank of N that has an engine for itself is counted.`,
@@ -172,6 +173,9 @@ func (r *planReport) notes() (out []string) {
 	}
 	if r.Evicted > 0 {
 		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the figures are those of one worker, and more memory saves decoding", r.Evicted))
+	}
+	if r.Loose {
+		out = append(out, "which values of points, or of sparse fragments, are read depends on their coordinates: requests are estimated, and bytes those at most")
 	}
 	if r.FirstBad != "" {
 		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))

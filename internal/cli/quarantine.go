@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,7 +39,8 @@ rides along. With --met FILE the list has what runs met: 'chaski serve --quarant
 load(..., quarantine=FILE) append to such files; several processes may share one.
 
 A list is lines of JSON: dataset (its fingerprint), source (of a mixture), id, row, sample, uri, part,
-offset, kind, message, first_seen, count. -o writes what was found and met as such a list, every thing
+offset, kind, message, first_seen, count; and instead (id, row, sample), what stood in its place when it
+was met first. -o writes what was found and met as such a list, every thing
 once. Bad samples do not make the exit code 1: 'chaski verify' does that.`,
 		Example: `  chaski quarantine chips/
   chaski quarantine -o bad.jsonl spec.json
@@ -157,7 +159,11 @@ func (r *quarantineReport) print(w io.Writer, checked bool) {
 		if b.ID != "" {
 			fmt.Fprintf(w, "%s  ", b.ID)
 		}
-		fmt.Fprintln(w, b.Message)
+		fmt.Fprint(w, b.Message)
+		if b.Instead != nil {
+			fmt.Fprintf(w, "  (in its place: %s)", cmp.Or(b.Instead.ID, fmt.Sprint("row ", b.Instead.Row)))
+		}
+		fmt.Fprintln(w)
 	}
 	if r.Skipped > 0 {
 		fmt.Fprintf(w, "%d lines of the lists are no records\n", r.Skipped)
@@ -184,7 +190,6 @@ func openQuarantine(name string, log *slog.Logger) (*recorder, error) {
 
 // planned is what a recorder needs of an engine. *loader.Engine is one.
 type planned interface {
-	Plan() *shuffle.Plan
 	Sources() []loader.SourceInfo
 	ID(ctx context.Context, dataset int, row int64) (string, error)
 }
@@ -206,7 +211,12 @@ func (r *recorder) hook() func(server.Engine, *loader.Batch, *loader.SampleError
 			return
 		}
 		for _, bad := range b.Bad {
-			r.add(e, p, p.Plan().At(b.Epoch, bad.Position), bad.Err)
+			rec := quarantine.New(e.Fingerprint(), bad.Err)
+			rec.Source, rec.Instead = bad.Source, bad.Instead
+			if s := bad.Sample; s != nil {
+				rec.Row, rec.Sample, rec.ID = &s.Row, &s.Index, s.ID
+			}
+			r.failed(r.list.Add(rec))
 		}
 	}
 }

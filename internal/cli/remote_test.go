@@ -6,7 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html"
 	"io"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
@@ -198,6 +203,48 @@ func TestRemoteDatasets(t *testing.T) {
 	}
 }
 
+// TestConvertRemoteRasters: rasters become the same files, and the same array, wherever they are read from.
+func TestConvertRemoteRasters(t *testing.T) {
+	files := chips()
+	_, _, bases := remotes(t, files)
+	dir := t.TempDir()
+	for name, b := range files {
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var cells string
+	for _, to := range []string{"rumi2", "tiledb"} {
+		var want map[string][]byte
+		for _, base := range append([]string{dir + "/"}, bases...) {
+			out := filepath.Join(t.TempDir(), "out")
+			if r := chaski(t.Context(), "convert", "--to", to, "--tile", "32", base+"1.tif", base+"3.tif", "-o", out); r.code != 0 {
+				t.Fatalf("%s to %s: %+v", base, to, r)
+			}
+			if to == "tiledb" {
+				r := chaski(t.Context(), "array", out)
+				if cells == "" {
+					cells = r.out
+				}
+				if r.code != 0 || r.out != cells {
+					t.Errorf("%s to %s: %+v, want %s", base, to, r, cells)
+				}
+				continue
+			}
+			got := contents(t, out)
+			if want == nil {
+				want = got
+			}
+			if len(got) != 2 || !maps.EqualFunc(got, want, bytes.Equal) {
+				t.Errorf("%s to %s: %d files, or other ones", base, to, len(got))
+			}
+		}
+	}
+	if r := chaski(t.Context(), "convert", bases[1]+"none.tif", "-o", filepath.Join(t.TempDir(), "x.rumi")); r.code != 1 || !strings.HasSuffix(r.err, ": not found\n") {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestRemoteFailures end in one line that names the URI.
 func TestRemoteFailures(t *testing.T) {
 	web, store, _ := remotes(t, nil)
@@ -230,14 +277,18 @@ func TestServeRoots(t *testing.T) {
 	checkServe(t, []string{"serve", "--root", "s3://bucket/chips", "--root", "https://", "--stop-on-eof"})
 }
 
-// TestArraysInABucket: what an array is, holds and is checked for is the same in a bucket. The web has no folders.
-func TestArraysInABucket(t *testing.T) {
-	root := testdata(t, "tiledb", "arrays")
+// arrayFiles returns the files of the arrays by the original library, by their paths, and the names of the arrays.
+func arrayFiles(t *testing.T) (root string, names []string, files map[string][]byte) {
+	t.Helper()
+	root = testdata(t, "tiledb", "arrays")
 	arrays, err := os.ReadDir(root)
 	if err != nil {
 		t.Fatal(err)
 	}
-	files := map[string][]byte{}
+	for _, a := range arrays {
+		names = append(names, a.Name())
+	}
+	files = map[string][]byte{}
 	err = filepath.WalkDir(root, func(path string, d os.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
@@ -251,17 +302,165 @@ func TestArraysInABucket(t *testing.T) {
 	if err != nil || len(arrays) == 0 {
 		t.Fatalf("%d arrays, %v", len(arrays), err)
 	}
-	_, _, bases := remotes(t, files)
-	for _, a := range arrays {
-		local, there := filepath.Join(root, a.Name()), bases[1]+a.Name()
+	return root, names, files
+}
+
+// sameArrays checks that what arrays are, hold, are checked for and become is the same at another place.
+func sameArrays(t *testing.T, root string, names []string, base string) {
+	t.Helper()
+	for _, name := range names {
+		local, there := filepath.Join(root, name), base+name
 		for _, command := range []string{"array", "info", "verify"} {
 			want, got := chaski(t.Context(), command, local), chaski(t.Context(), command, there)
 			if got.code != want.code || strings.ReplaceAll(got.out, there, local) != want.out || strings.ReplaceAll(got.err, there, local) != want.err {
 				t.Errorf("%s %s: %+v, local %+v", command, there, got, want)
 			}
 		}
+		dims := map[string]string{"dense_3d_mixed_order": "b y x", "dense_2d_order_rc": "y x", "dense_with_sparse_fragment": "y x"}[name]
+		if dims == "" {
+			continue
+		}
+		var sums [2]struct{ Fields json.RawMessage }
+		for i, from := range []string{local, there} {
+			r := chaski(t.Context(), "stats", "--dims", dims, "--field", "a="+map[bool]string{true: "v", false: "a"}[name == "dense_3d_mixed_order" || name == "dense_2d_order_rc"], from)
+			if err := json.Unmarshal([]byte(r.out), &sums[i]); err != nil {
+				t.Errorf("stats %s: %+v", from, r)
+			}
+		}
+		if len(sums[0].Fields) == 0 || !bytes.Equal(sums[0].Fields, sums[1].Fields) {
+			t.Errorf("stats %s: %s, local %s", there, sums[1].Fields, sums[0].Fields)
+		}
+		for _, to := range []string{"tog", "rumi"} {
+			outs := [2]string{filepath.Join(t.TempDir(), "a") + "/", filepath.Join(t.TempDir(), "b") + "/"}
+			for i, from := range []string{local, there} {
+				if r := chaski(t.Context(), "convert", "--to", to, "--tile", "16", "--dims", dims, from, "-o", outs[i]); r.code != 0 {
+					t.Errorf("convert %s: %+v", from, r)
+				}
+			}
+			if a, b := contents(t, outs[0]), contents(t, outs[1]); len(a) == 0 || !maps.EqualFunc(a, b, bytes.Equal) {
+				t.Errorf("convert %s: %d files, local %d, not the same", there, len(b), len(a))
+			}
+		}
 	}
-	if r := chaski(t.Context(), "array", bases[0]+arrays[0].Name()); r.code != 1 || !strings.Contains(r.err, "unsupported") {
-		t.Errorf("array over HTTP: %+v", r)
+}
+
+// contents returns the files of a folder by their paths in it.
+func contents(t *testing.T, dir string) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		name, err := filepath.Rel(dir, path)
+		if err == nil {
+			files[name], err = os.ReadFile(path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// TestArraysInABucket: arrays are the same in a bucket. Without a page about its folder there is none on the web.
+func TestArraysInABucket(t *testing.T) {
+	root, names, files := arrayFiles(t)
+	_, _, bases := remotes(t, files)
+	sameArrays(t, root, names, bases[1])
+	for _, command := range []string{"array", "info", "convert"} {
+		args := []string{command, bases[0] + names[0]}
+		if command == "convert" {
+			args = append(args, "-o", t.TempDir())
+		}
+		if r := chaski(t.Context(), args...); r.code != 1 || !strings.HasSuffix(r.err, "unsupported\n") || !strings.Contains(r.err, "listing") {
+			t.Errorf("array without a listing: %+v", r)
+		}
+	}
+}
+
+// webServers are handlers that serve a folder as common servers do.
+func webServers(root string) map[string]http.Handler {
+	// page is a server that describes a folder by what is said of each of its entries.
+	page := func(kind, head, each, between, foot string, ranges bool) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			path := filepath.Join(root, filepath.FromSlash(r.URL.Path))
+			st, err := os.Stat(path)
+			switch {
+			case err != nil:
+				http.NotFound(w, r)
+				return
+			case !st.IsDir() && ranges:
+				http.ServeFile(w, r, path)
+				return
+			case !st.IsDir():
+				b, _ := os.ReadFile(path)
+				w.Header().Set("Content-Length", fmt.Sprint(len(b)))
+				_, _ = w.Write(b)
+				return
+			case !strings.HasSuffix(r.URL.Path, "/"):
+				http.Redirect(w, r, r.URL.Path+"/", http.StatusMovedPermanently)
+				return
+			}
+			list, _ := os.ReadDir(path)
+			var lines []string
+			for _, e := range list {
+				slash, what := "", "file"
+				if e.IsDir() {
+					slash, what = "/", "directory"
+				}
+				lines = append(lines, strings.NewReplacer("HREF", url.PathEscape(e.Name())+slash, "TEXT", html.EscapeString(e.Name())+slash, "NAME", e.Name(), "TYPE", what).Replace(each))
+			}
+			w.Header().Set("Content-Type", kind)
+			fmt.Fprint(w, head+strings.Join(lines, between)+foot)
+		})
+	}
+	return map[string]http.Handler{
+		"python": page("text/html; charset=utf-8", "<!DOCTYPE HTML>\n<html lang=\"en\">\n<body>\n<ul>\n", "<li><a href=\"HREF\">TEXT</a></li>\n", "", "</ul>\n<hr>\n</body>\n</html>\n", false),
+		"nginx":  page("text/html", "<html>\r\n<body>\r\n<pre><a href=\"../\">../</a>\r\n", "<a href=\"HREF\">TEXT</a>   20-Nov-2026 11:38   -\r\n", "", "</pre><hr></body>\r\n</html>\r\n", true),
+		"json":   page("application/json", "[\n", `{ "name":"NAME", "type":"TYPE", "mtime":"Fri, 20 Nov 2026 11:38:00 GMT" }`, ",\n", "\n]", true),
+		"go":     http.FileServer(http.Dir(root)),
+	}
+}
+
+// TestArraysOnWebServers: arrays are the same on web servers that have a page about each folder.
+func TestArraysOnWebServers(t *testing.T) {
+	root, names, _ := arrayFiles(t)
+	for name, h := range webServers(root) {
+		t.Run(name, func(t *testing.T) {
+			s := httptest.NewServer(h)
+			defer s.Close()
+			sameArrays(t, root, names, s.URL+"/")
+		})
+	}
+}
+
+// TestSamplesBehindSignedURLs: cat and info take the path of a sample behind a URL with a query, and ask for nothing but
+// the container on the way.
+func TestSamplesBehindSignedURLs(t *testing.T) {
+	b, err := os.ReadFile("../../testdata/coast/coast.tacozip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	web, _, _ := remotes(t, map[string][]byte{"coast.tacozip": b})
+	want := chaski(t.Context(), "cat", "../../testdata/coast/coast.tacozip::tile_03/s2/img.tif")
+	for _, uri := range []string{web.URL + "/data/coast.tacozip", web.URL + "/data/coast.tacozip?signature=a/b"} {
+		for _, x := range []struct {
+			args []string
+			code int
+			text string
+		}{
+			{[]string{"cat", uri + "::tile_03/s2/img.tif"}, 0, want.out},
+			{[]string{"info", uri + "::tile_03/s2/img.tif"}, 0, "3 × 24 × 24 uint16"},
+			{[]string{"info", uri}, 0, "TACO 2 (ZIP)"},
+			{[]string{"cat", uri + "::tile_03/none"}, 1, `no id "none"; there are s2, ref: not found`},
+			{[]string{"info", uri + "::tile_03"}, 1, "is a folder"},
+		} {
+			r := chaski(t.Context(), x.args...)
+			if r.code != x.code || !strings.Contains(r.out+r.err, x.text) {
+				t.Errorf("%q: exit %d\n%s%s", x.args, r.code, r.out, r.err)
+			}
+		}
 	}
 }

@@ -104,12 +104,7 @@ func writeTensor(z *npy.Zip, t *loader.Tensor) error {
 	case loader.Dense:
 		return z.Array(t.Name, t.DType, shape, t.Data)
 	case loader.Text:
-		texts := make([]string, len(t.Offsets)/8-1)
-		for i := range texts {
-			from, to := binary.LittleEndian.Uint64(t.Offsets[8*i:]), binary.LittleEndian.Uint64(t.Offsets[8*i+8:])
-			texts[i] = string(t.Data[from:to])
-		}
-		return z.Texts(t.Name, shape, texts)
+		return z.Texts(t.Name, shape, t.Texts())
 	}
 	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset, "ragged tensors are not written")
 }

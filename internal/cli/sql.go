@@ -37,7 +37,7 @@ meaning that it has in DuckDB. The command chaski-full has DuckDB itself for eve
 
 With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
 infinities are texts. With --format arrow: a stream of Arrow IPC. With --given, data has only the
-samples that meet its conditions.`,
+samples that meet its conditions. A QUERY that is @FILE is what the file holds.`,
 		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
   chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -50,7 +50,11 @@ samples that meet its conditions.`,
 			if err := oneOf("format", format, "text", "json", "arrow"); err != nil {
 				return err
 			}
-			return f.told(s, runSQL(cmd.Context(), s, &f, &given, format, args[0], args[1:]))
+			sql, err := fromFile(args[0])
+			if err != nil {
+				return err
+			}
+			return f.told(s, runSQL(cmd.Context(), s, &f, &given, format, sql, args[1:]))
 		},
 	}
 	f.add(cmd.Flags())
@@ -59,14 +63,12 @@ samples that meet its conditions.`,
 	return cmd
 }
 
-func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) error {
-	files := newOpener(true)
-	defer files.Close()
-	d, err := f.open(ctx, files, paths, nil)
+func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) (err error) {
+	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err
 	}
-	defer d.Close()
+	defer func() { done(err) }()
 	tables, err := given.tables(ctx, d)
 	if err != nil {
 		return err

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -42,6 +44,30 @@ func TestSQLCommand(t *testing.T) {
 		}
 		if x.code == 1 && !errorLine.MatchString(r.err) {
 			t.Errorf("%q: %q is not one line", x.args, r.err)
+		}
+	}
+}
+
+// TestQueryInAFile: queries and conditions longer than an argument may be are read from files.
+func TestQueryInAFile(t *testing.T) {
+	two := container(t, "taco-v2/spec200/codec_snappy.tacozip")
+	many := "id IN (" + strings.Repeat("'no such id', ", 20000) + "'roi_qs1')"
+	write := func(name, text string) string {
+		path := filepath.Join(t.TempDir(), name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return "@" + path
+	}
+	q, given := write("q", "SELECT id FROM data WHERE "+many), write("given", `[{"sql":"`+many+`"}]`)
+	for _, args := range [][]string{{"sql", q, two}, {"sql", "--given", given, "SELECT id FROM data", two}, {"sql", "--given", given, q, two}} {
+		if r := chaski(t.Context(), args...); r.code != 0 || r.out != "id\nroi_qs1\n" {
+			t.Errorf("%q: exit %d\n%s%s", args, r.code, r.out, r.err)
+		}
+	}
+	for _, args := range [][]string{{"sql", "@" + two + ".none", two}, {"sql", "--given", "@" + t.TempDir(), "SELECT id FROM data", two}} {
+		if r := chaski(t.Context(), args...); r.code != 2 {
+			t.Errorf("%q: exit %d\n%s", args, r.code, r.err)
 		}
 	}
 }

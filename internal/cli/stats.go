@@ -16,6 +16,7 @@ import (
 type statsFlags struct {
 	fields  []string
 	dims    string
+	at      timestampFlag
 	out     string
 	workers int
 	bad     string
@@ -69,6 +70,7 @@ there is something to see.`,
 	}
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field, WHERE being a column of the table, an attribute of the array or a pattern with {id}; repeatable (default: one raster \"image\")")
+	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
@@ -158,7 +160,7 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	if err != nil {
 		return err
 	}
-	spec := loader.Spec{Source: dataset, Dims: f.dims, Fields: fields, BatchSize: 1, BadSamples: f.bad}
+	spec := loader.Spec{Source: dataset, Dims: f.dims, Timestamp: f.at.t, Fields: fields, BatchSize: 1, BadSamples: f.bad}
 	spec.BasePath = f.base
 	if spec.Where, err = f.filter.conditions(); err != nil {
 		return err

@@ -64,7 +64,6 @@ type Server struct {
 	objects  map[string][]byte
 	fault    func(n int, r *http.Request) Fault
 	requests []*http.Request
-	delay    time.Duration
 	away     string
 }
 
@@ -109,13 +108,6 @@ func (s *Server) OnRequest(fault func(n int, r *http.Request) Fault) {
 // Always sets one fault for every request from now on.
 func (s *Server) Always(f Fault) { s.OnRequest(func(int, *http.Request) Fault { return f }) }
 
-// SetDelay makes every answer wait.
-func (s *Server) SetDelay(d time.Duration) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.delay = d
-}
-
 // SetAway sets the URL that RedirectAway leads to.
 func (s *Server) SetAway(url string) {
 	s.mu.Lock()
@@ -141,9 +133,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 		f = s.fault(len(s.requests), r)
 	}
 	s.requests = append(s.requests, r.Clone(r.Context()))
-	delay, away := s.delay, s.away
+	away := s.away
 	s.mu.Unlock()
-	s.wait(r, delay)
 	if s.refuse(w, r, f, away) {
 		return
 	}
@@ -156,9 +147,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 
 // wait returns after d, or when nobody waits any more.
 func (s *Server) wait(r *http.Request, d time.Duration) {
-	if d <= 0 {
-		return
-	}
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {

@@ -134,6 +134,9 @@ func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
 func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
 	if v.dict != nil { // each value of the dictionary is converted once
 		values := v.dict.AppendInts(nil, 0, v.dict.n)
+		if v.at == nil {
+			return gather(dst, values, v.ix[lo:hi])
+		}
 		return scatter(v, dst, lo, hi, func(k int) int64 { return values[v.ix[k]] })
 	}
 	b := v.data
@@ -144,6 +147,13 @@ func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
 		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(le32(b[4*k:])) })
 	case v.width == 4:
 		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(int32(le32(b[4*k:]))) })
+	case v.at == nil:
+		at := len(dst)
+		dst = append(dst, make([]int64, hi-lo)...)
+		for i := range dst[at:] {
+			dst[at+i] = int64(binary.LittleEndian.Uint64(b[8*(lo+i):]))
+		}
+		return dst
 	}
 	return scatter(v, dst, lo, hi, func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) })
 }
@@ -152,6 +162,9 @@ func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
 func (v *Values) AppendFloats(dst []float64, lo, hi int) []float64 {
 	if v.dict != nil {
 		values := v.dict.AppendFloats(nil, 0, v.dict.n)
+		if v.at == nil {
+			return gather(dst, values, v.ix[lo:hi])
+		}
 		return scatter(v, dst, lo, hi, func(k int) float64 { return values[v.ix[k]] })
 	}
 	b := v.data
@@ -163,7 +176,26 @@ func (v *Values) AppendFloats(dst []float64, lo, hi int) []float64 {
 	case 4:
 		return scatter(v, dst, lo, hi, func(k int) float64 { return float64(math.Float32frombits(le32(b[4*k:]))) })
 	}
+	if v.at == nil {
+		at := len(dst)
+		dst = append(dst, make([]float64, hi-lo)...)
+		for i := range dst[at:] {
+			dst[at+i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*(lo+i):]))
+		}
+		return dst
+	}
 	return scatter(v, dst, lo, hi, func(k int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[8*k:])) })
+}
+
+// gather appends the values with some numbers.
+func gather[T any](dst, values []T, numbers []uint32) []T {
+	at := len(dst)
+	dst = append(dst, make([]T, len(numbers))...)
+	out := dst[at:]
+	for i, k := range numbers {
+		out[i] = values[k]
+	}
+	return dst
 }
 
 // scatter appends the values of the rows lo to hi; get returns one by its number.
@@ -185,6 +217,12 @@ func scatter[T any](v *Values, dst []T, lo, hi int, get func(k int) T) []T {
 	return dst
 }
 
+// oneRun reports whether levels begin with a run of n times the same one, which is how pages without nulls have them.
+func oneRun(levels []byte, level, n int) bool {
+	h, k := binary.Uvarint(levels)
+	return k > 0 && k < len(levels) && level < 1<<8 && h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
+}
+
 // nulls fills v.at from the definition levels and returns how many values there are.
 func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, err error) {
 	if defLevel == 0 {
@@ -192,6 +230,9 @@ func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, 
 	}
 	if encoding != encRLE {
 		return 0, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+	}
+	if oneRun(levels, defLevel, v.n) {
+		return v.n, nil
 	}
 	ix, err := hybrid(levels, bits.Len(uint(defLevel)), v.n)
 	if err != nil {

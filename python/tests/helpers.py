@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import http.server
 import json
 import threading
+import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import flatbuffers
@@ -207,6 +211,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
     )
     known: set[str] = field(default_factory=set)
     hash: str = "cafe"
+    groups: pb.Groups | None = None
     describes: list[dict[str, Any]] = field(default_factory=list)
     tickets: list[pb.Ticket] = field(default_factory=list)
     ahead: int = 0  # the most batches sent beyond those credited again
@@ -224,6 +229,7 @@ class FakeEngine(chaski_pb2_grpc.ChaskiServicer):
             samples=self.samples,
             spec=request.spec,
             fields=[pb.FieldInfo(name="image", kind="raster", dtype="float32", shape=[1, 1, 1, 1])],
+            groups=self.groups,
         )
 
     def Stream(self, requests, context):
@@ -295,3 +301,41 @@ def serve(engine: FakeEngine, port: int = 0) -> tuple[grpc.Server, int]:
     port = server.add_insecure_port(f"127.0.0.1:{port}")
     server.start()
     return server, port
+
+
+@contextmanager
+def web(folder: Path) -> Iterator[tuple[str, list[tuple[str, int, int]]]]:
+    """Serves byte ranges of a folder's files; gives its URL and the ranges that were asked for."""
+    asked = []
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_GET(self) -> None:
+            try:
+                body = (folder / self.path.lstrip("/")).read_bytes()
+            except FileNotFoundError:
+                self.send_error(404)
+                return
+            lo, hi = map(int, self.headers["Range"].removeprefix("bytes=").split("-"))
+            part = body[lo : hi + 1]
+            asked.append((self.path, lo, len(part)))
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes {lo}-{lo + len(part) - 1}/{len(body)}")
+            self.send_header("Content-Length", str(len(part)))
+            self.send_header("ETag", f'"{zlib.crc32(body):08x}"')
+            self.end_headers()
+            self.wfile.write(part)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}", asked
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from helpers import web
+
+import chaski
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "containers.md").read_text()
@@ -29,7 +34,7 @@ def data(tmp_path, monkeypatch) -> Path:
 def test_blocks(data, binary):
     calls = []
     names = {"step": lambda *tensors: calls.append([len(t) for t in tensors])}
-    assert len(BLOCKS) == 3
+    assert len(BLOCKS) == 4
     exec(BLOCKS[0], names)
     assert calls and all(sizes == [4, 4, 4] for sizes in calls)
     calls.clear()
@@ -42,8 +47,33 @@ def test_blocks(data, binary):
     assert names["frame"]["n"].tolist() == [4, 4, 4]
 
 
+def test_training_over_a_network(data, binary):
+    pytest.importorskip("torch")
+    calls = []
+    names = {"chaski": chaski, "step": lambda t: calls.append(t.shape)}
+    with web(ROOT / "testdata/containers/taco-v1") as (url, asked):
+        exec(BLOCKS[3].replace("https://data.example.org", url), names)
+    assert calls == [(4, 4, 32, 32)] * 4 + [(1, 32, 32)]
+    assert asked
+
+
+def test_example(data, binary):
+    """The example that `make demo` ends with learns what it can: labels are a threshold."""
+    pytest.importorskip("torch")
+    out = subprocess.run(
+        [sys.executable, ROOT / "examples/container.py", data / "coast.tacozip"],
+        check=True,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "python/src")},
+    ).stdout
+    right = re.search(r"held out +([\d.]+)% of 1728 pixels", out)
+    assert right, out
+    assert float(right[1]) > 95
+
+
 def test_commands(data, binary):
-    assert len(COMMANDS) == 5
+    assert len(COMMANDS) == 6
     for command in COMMANDS:
         subprocess.run([binary, *shlex.split(command)], check=True, capture_output=True)
     assert (data / "stats.json").exists() and (data / "batch.png").exists()

@@ -10,7 +10,7 @@ import pytest
 from helpers import T, parts, payload
 
 from chaski import LimitError, PayloadError, Ragged
-from chaski._assemble import Assembler, Batch, Part, Pool
+from chaski._assemble import Assembler, Batch, Part, Pool, only_row
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import parse_reply
 
@@ -36,6 +36,27 @@ def text(name: str = "id") -> T:
     return T(
         name, b"".join(raw), kind=2, shape=(2,), axes=("n",), offsets=np.cumsum([0, *map(len, raw)])
     )
+
+
+def in_time(*shape: int, rows: int = 2, axes: tuple[str, ...] = ()) -> bytes:
+    raw = [t.encode() for t in (*TEXT, *TEXT)]
+    axes = axes or ("n", "t", "x")[: len(shape)]
+    offsets = np.cumsum([0, *map(len, raw)])
+    text = T("id", b"".join(raw), kind=2, shape=shape, axes=axes, offsets=offsets)
+    return payload([text], rows=rows)
+
+
+def test_text_in_time():
+    """Texts of sequences have an axis of steps, in torch as in numpy, and for one row."""
+    b = assemble(in_time(2, 3))
+    assert b["id"].tolist() == [list(TEXT), list(TEXT)] and b.axes["id"] == ("n", "t")
+    to_tensors = pytest.importorskip("chaski.torch").to_tensors
+    assert to_tensors(b)["id"] == [list(TEXT), list(TEXT)]
+    b = assemble(in_time(1, 6, rows=1))
+    assert only_row(b, b)["id"].tolist() == only_row(b, to_tensors(b))["id"] == [*TEXT, *TEXT]
+    for wrong in (in_time(3, 2), in_time(2, 2), in_time(2, 3, 1), in_time(2, 3, axes=("n",))):
+        with pytest.raises(PayloadError, match="offsets"):
+            assemble(wrong)
 
 
 def mixed(convert: bool) -> bytes:
@@ -86,6 +107,7 @@ def test_parts_of_any_size(size, convert):
     assert b["sample"].tolist() == [2, -1]
     assert (b.epoch, b.rows) == (3, 2)
     assert b.bad[0].message == "a.tif: tile 3: cut short: corrupt"
+    assert b.bad[0].sample is None is b.bad[0].instead, "an older server does not say"
     assert b.axes["image"] == ("n", "b", "y", "x")
 
 

@@ -8,6 +8,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import chaski
@@ -51,6 +52,12 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
             spec.write_text(json.dumps(loader.spec))
     run = report(binary, "--met", met)
     assert files(run["bad"]) == [("3.tif", 3), ("5.tif", 3)]
+    for b in run["bad"]:
+        assert (b["id"], b["row"], b["sample"]) == (Path(b["uri"]).name, int(b["id"][0]), b["row"])
+        assert ("instead" in b) == (policy == "replace")
+        if policy == "replace":
+            other = b["instead"]
+            assert other["id"] == f"{other['row']}.tif" and other["row"] not in (3, 5)
     found = report(binary, spec)
     assert (found["checked"], found["found"]) == (8, 2)
     assert [b["message"] for b in found["bad"]] == sorted(b["message"] for b in run["bad"])
@@ -101,6 +108,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
         assert names == files(own) == [("3.tif", 2), ("5.tif", 2)]
     for b in bad:
         assert b["id"] == Path(b["uri"]).name and b["row"] == int(b["id"][0])
+        assert ("instead" in b) == (policy == "replace")
     both = report(binary, "--met", of_server, "--met", of_loader)["bad"]
     assert len(both) == len(bad), "both tell the same of the same"
 
@@ -113,3 +121,15 @@ def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
         with pytest.raises(chaski.LimitError, match="2 bad samples"):
             list(loader)
     assert files(report(binary, "--met", met)["bad"]) == [("3.tif", 1), ("5.tif", 1)]
+
+
+def test_a_step_that_is_replayed_tells_it_too(binary, tmp_path):
+    chips, out = broken(tmp_path), tmp_path / "step.npz"
+    command = [binary, "replay", "--bad-samples", "replace", "--batch", "8", "--step", "0"]
+    subprocess.run([*command, "-o", out, chips], check=True, capture_output=True)
+    with np.load(out) as z:
+        bad, samples = json.loads(z["step.json"])["bad"], z["sample"]
+    assert sorted(b["sample"]["id"] for b in bad) == ["3.tif", "5.tif"]
+    for b in bad:
+        assert b["instead"]["sample"] == b["instead"]["row"] == samples[b["row"]]
+        assert b["instead"]["id"] == f"{samples[b['row']]}.tif"

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from chaski import sampling
-from chaski.order import Order, window
+from chaski.order import Groups, Order, Ticket, window
 from chaski.sampling import Dataset, Mixture, Plan, Runs, Source
 
 VECTORS = json.loads((Path(__file__).resolve().parents[2] / "testdata" / "order.json").read_text())
@@ -62,6 +62,9 @@ def test_visits():
 
 
 def source(v: dict) -> Source:
+    if "visits" in v:
+        runs = Runs([v["visits"]])
+        return Dataset(1, sampling.Visits(1, 1, 1, 1, v["per_visit"], v["pool"], runs))
     if "n" in v:
         return Dataset(v["n"])
     return Mixture([source(s) for s in v["sources"]], v["counts"], v["until"], v.get("length", 0))
@@ -74,6 +77,20 @@ def test_mixture():
         for epoch, p, *want in v["at"]:
             d = plan.at(epoch, p)
             assert [d.dataset, d.epoch, d.position, d.sample] == want
+
+
+def test_groups():
+    for v in vectors("groups"):
+        levels = tuple((drawn, n) for drawn, n in v["levels"])
+        groups = Plan(v["seed"], source(v["source"])).groups()
+        assert groups == Groups(v["dataset"], v["pool"], v["n"], levels)
+        for epoch, first, want in v["at"]:
+            assert groups.of(Ticket(epoch, first, 1, 0, 1)) == want
+    assert Plan(0, Dataset(10)).groups() is None
+    with pytest.raises(ValueError, match="pool=0"):
+        Groups(0, 0, 10)
+    with pytest.raises(ValueError, match=r"\(11, 3\)"):
+        Groups(0, 5, 10, ((11, 3),))
 
 
 def test_splits():

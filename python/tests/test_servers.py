@@ -21,6 +21,7 @@ from helpers import FakeEngine, image_batch, serve
 import chaski
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import addresses
+from chaski.order import Groups, Ticket
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
 STEPS = 40
@@ -72,6 +73,36 @@ def test_work_is_shared_and_the_order_kept():
     asked = [[t.first for t in e.tickets] for e in three]
     assert sorted(sum(asked, [])) == ALL, "every ticket was asked once"
     assert min(map(len, asked)) >= STEPS // 6
+
+
+@pytest.mark.parametrize("mixed", [False, True])
+def test_groups_stay_together(mixed):
+    """Tickets of one pool are asked of one server, those of a mixture by its leading dataset."""
+    n = 4 * STEPS
+    told = pb.Groups(dataset=1, pool=7, levels=[pb.Groups.Level(drawn=n // 2, samples=50)])
+    if not mixed:
+        told = pb.Groups(pool=16)
+    levels = tuple((v.drawn, v.samples) for v in told.levels)
+    groups = Groups(told.dataset, told.pool, n, levels)
+    three = engines(3, groups=told)
+    with running(*three) as (_, targets), connect(targets, hedge=None) as loader:
+        assert firsts(loader) == firsts(loader) == ALL
+    where: dict[int, set[int]] = {}
+    for i, e in enumerate(three):
+        for t in e.tickets:
+            group = groups.of(Ticket(t.epoch, t.first, t.count, 0, 1))
+            where.setdefault(group, set()).add(i)
+    assert len(where) >= 20 and {len(w) for w in where.values()} == {1}
+    assert set.union(*where.values()) == {0, 1, 2}
+
+
+def test_groups_that_make_no_sense():
+    for told in (pb.Groups(), pb.Groups(pool=4, levels=[pb.Groups.Level(drawn=9999, samples=1)])):
+        with (
+            running(*engines(1, groups=told)) as (_, targets),
+            pytest.raises(chaski.PayloadError, match="describe"),
+        ):
+            connect(targets)
 
 
 @pytest.mark.parametrize("stop", [0, 1, 17, STEPS - 2])

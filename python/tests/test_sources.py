@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
+from dataclasses import replace
+from datetime import date, datetime, timezone
 from fractions import Fraction
 from pathlib import Path
 
@@ -139,6 +142,7 @@ def test_tiles(data, how):
         assert loader.spec["sampler"]["tile_height"] == TILE
         groups = [j.group for j in loader._jobs(0, 0)]
         assert len(set(groups)) == len({16 * s // 20 for s in range(18)}) and min(groups) >= 0
+        assert loader._groups == plan.groups()
         check(loader, plan, images, masks, epochs=2)
 
 
@@ -221,6 +225,81 @@ def test_resized_windows(data, of_asset):
                 assert np.array_equal(b["mask"][k], dihedral(near, d.transform))
 
 
+def tents(m: int, n: int) -> np.ndarray:
+    """The weights (n, m) of docs/order.md: triangles, as whole numbers."""
+    i, j = np.arange(n)[:, None], np.arange(m)
+    w = 2 * max(m, n) - np.abs((2 * j + 1) * n - (2 * i + 1) * m)
+    return np.maximum(w, 0).astype(np.float64)
+
+
+def antialiased(x: np.ndarray, h: int, w: int) -> np.ndarray:
+    """Resamples (b, y, x) with antialiasing, sample by sample, nodata filled with -1."""
+    ky, kx = tents(x.shape[1], h), tents(x.shape[2], w)
+    there = (x != NODATA).astype(np.float64)
+    values = np.where(there, x, 0).astype(np.float64)
+
+    def weigh(a: np.ndarray) -> np.ndarray:
+        rows = np.zeros((*a.shape[:2], w))
+        for c in range(a.shape[2]):
+            rows += kx[:, c] * a[:, :, c, None]
+        out = np.zeros((a.shape[0], h, w))
+        for r in range(a.shape[1]):
+            out += ky[:, r, None] * rows[:, None, r]
+        return out
+
+    s, weight = weigh(values), weigh(there)
+    missing = 2 * weight < ky.sum(1)[:, None] * kx.sum(1)
+    v = (s / np.where(missing, 1, weight)).astype(np.float32)
+    return np.where(missing, np.float32(-1), v)
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["with nodata", "against torch"])
+def test_antialiasing(data, tmp_path, whole):
+    """Windows that shrink, and some that grow: as the page says, and nearly as torch does it."""
+    table, images, _ = data
+    if whole:
+        images = np.maximum(images, NODATA + 1)
+        for i in range(N):
+            write(tmp_path / f"{i:02}.tif", images[i])
+        table = tmp_path
+    interpolate = pytest.importorskip("torch").nn.functional.interpolate
+    from_numpy = pytest.importorskip("torch").from_numpy
+    field = chaski.Field(
+        column=None if whole else "image",
+        dtype="float32",
+        fill=-1.0,
+        resample="antialias",
+        validity="there",
+    )
+    lo, hi = 0.3, 20
+    r = sampling.Resized(10, 12, lo, hi, 2, per_item=6)
+    plan = Plan(4, Dataset(N, r))
+    sampler = chaski.ResizedWindow((10, 12), scale=(lo, hi), ratio=2, per_asset=6)
+    options = {"batch_size": 6, "seed": 4, "fields": {"image": field}, "sampler": sampler}
+    shrunk = grown = missing = 0
+    with chaski.load(table, **options) as loader:
+        for b in loader:
+            for k in range(6):
+                d = plan.at(0, int(b["position"][k]))
+                box, _ = plan.window(d, H, W)
+                x = crop(images[d.row], box)
+                want = antialiased(x, 10, 12)
+                assert np.array_equal(b["image"][k], want)
+                assert np.array_equal(b["there"][k], want != -1)
+                shrunk, grown = shrunk + (box.h > 25), grown + (box.h < 10 or box.w < 12)
+                missing += (want == -1).sum()
+                if whole:
+                    t = from_numpy(x.astype(np.float32))[None]
+                    t = interpolate(t, (10, 12), mode="bilinear", antialias=True)[0].numpy()
+                    assert np.allclose(b["image"][k], t, rtol=1e-5)
+    assert shrunk > 10 and grown > 0 and (missing > 0) == (not whole)
+    with (
+        pytest.raises(chaski.UnsupportedError, match="antialias of uint16 to uint16"),
+        chaski.load(table, **options | {"fields": {"image": replace(field, dtype="native")}}),
+    ):
+        pass
+
+
 def samples(loader) -> list[int]:
     return sorted(int(s) for b in loader for s in b["sample"][b["valid"]])
 
@@ -300,7 +379,7 @@ def test_time(data):
     table, images, _ = data
     order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
     series = [[i for i in order if i % 3 == site] for site in range(3)]
-    fields = {"image": FIELDS["image"], "cloud": "cloud"}
+    fields = {"image": FIELDS["image"], "cloud": "cloud", "date": "date"}
     for layout in (None, "(n t) b y x"):
         with chaski.load(
             table,
@@ -319,6 +398,8 @@ def test_time(data):
                     assert np.array_equal(image[k][: len(rows)], filled(images[rows]))
                     assert (image[k][len(rows) :] == -1).all()
                     assert b["cloud"][k][: len(rows)].tolist() == [i * 7 % 10 for i in rows]
+                    dates = [f"2024-{(i * 5) % 12 + 1:02}-01" for i in rows] + [""] * 3
+                    assert b["date"][k].tolist() == dates[:3]
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "fill"])
@@ -337,12 +418,16 @@ def test_bad_samples(data, tmp_path, policy):
                 if d.row != 5:
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     continue
-                assert [r.row for r in b.bad] == [k] and b["valid"][k] == (policy != "skip")
+                (bad,) = b.bad
+                assert bad.row == k and b["valid"][k] == (policy != "skip")
+                assert bad.sample == chaski.SampleRef(d.sample, 5, "05.tif") and bad.source == ""
                 if policy == "replace":
                     d = next(s for s in (plan.substitute(d, a) for a in range(1, 17)) if s.row != 5)
                     assert np.array_equal(b["image"][k], filled(images[d.row]))
                     assert b["sample"][k] == d.sample
+                    assert bad.instead == chaski.SampleRef(d.sample, d.row, f"{d.row:02}.tif")
                 else:
+                    assert bad.instead is None
                     assert (b["image"][k] == -1).all()
         assert loader.bad.count == 1
     with (
@@ -363,7 +448,13 @@ def test_resume_of_everything(data):
         "sampler": chaski.TileWindow(32, per_visit=4, pool=3, visits=2),
         "augment": "d4",
     }
+    v = sampling.Visits(32, 32, TILE, TILE, per_visit=4, pool=3, runs=Runs([1]))
+    clear = [i for i in range(N) if i * 7 % 10 < 6]
+    parts = [
+        Dataset(len(rows), replace(v, runs=Runs([2] * len(rows)))) for rows in (clear, range(N))
+    ]
     with chaski.load(mix, **options) as loader:
+        assert loader._groups == Plan(0, sampling.Mixture(parts, [5000, 5000])).groups()
         states, want = [], []
         for b in loader:
             states.append(json.loads(json.dumps(loader.state_dict())))
@@ -392,6 +483,99 @@ def test_arguments():
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
 
 
+@pytest.mark.parametrize(
+    "value,want",
+    [
+        (True, 1),
+        (np.bool_(False), 0),
+        (np.int16(3), 3),
+        (np.float32(0.5), 0.5),
+        (date(2024, 3, 1), "2024-03-01"),
+        (datetime(2024, 3, 1, 12, tzinfo=timezone.utc), "2024-03-01T12:00:00+00:00"),
+        (np.datetime64("2024-03-01"), "2024-03-01"),
+        (np.datetime64("2024-03-01T00:00:00.000000001"), "2024-03-01T00:00:00.000000001"),
+    ],
+)
+def test_values_of_conditions(value, want):
+    (got,) = build_spec("x", batch_size=1, where=[("c", "==", value)])["where"]
+    assert got["value"] == want and type(got["value"]) is type(want)
+    (listed,) = build_spec("x", batch_size=1, where=[("c", "in", {value})])["where"]
+    assert listed["value"] == [want]
+
+
+MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
+
+
+@pytest.mark.parametrize(
+    "args,match",
+    [
+        # What the spec's JSON would take for the default, or for another number.
+        ({"sampler": chaski.WholeChip(0)}, "size is 0"),
+        ({"sampler": chaski.RandomWindow(8, 0)}, "per_asset is 0"),
+        ({"sampler": chaski.RandomWindow(8, 2.5)}, "per_asset is 2.5"),
+        ({"sampler": chaski.RandomWindow((8.5, 8))}, "window is"),
+        ({"sampler": chaski.TileWindow(8, per_visit=0)}, "per_visit is 0"),
+        ({"sampler": chaski.TileWindow(8, visits=0)}, "visits is 0"),
+        ({"sampler": chaski.TileWindow(8, pool=0)}, "pool is 0"),
+        ({"sampler": chaski.TileWindow(8, tile=0)}, "tile is 0"),
+        ({"sampler": chaski.ResizedWindow(8, scale=(0, 0))}, "scale is 0"),
+        ({"sampler": chaski.ResizedWindow(8, scale=2)}, "scale is 2"),
+        ({"sampler": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),
+        ({"sampler": chaski.ResizedWindow(8, ratio=math.nan)}, "ratio is nan"),
+        ({"sampler": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
+        ({"sampler": chaski.Grid}, "none of those"),
+        ({"time": chaski.Time("k", "t", 0)}, "length of time is 0"),
+        ({"time": chaski.Time("k", "t", 3, stride=0)}, "stride of time is 0"),
+        ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),
+        ({"strata": chaski.Strata("c", until=0)}, "until is 0"),
+        ({"strata": chaski.Strata("c", until=10.0)}, "until is 10.0"),
+        ({"where": [("c", "<", math.nan)]}, "nan is no number"),
+        ({"split": chaski.Split.by_hash({"a": 1, "b": 0})}, "share 'b' is 0"),
+        ({"split": chaski.Split.by_hash(["a", "b"])}, "shares are"),
+        ({"split": chaski.Split.by_hash({"a": 1}, seed=-1)}, "seed is -1"),
+        ({"split": chaski.Split.by_date("c", {"a": "2024"})}, "range 'a'"),
+        ({"split": chaski.Split.by_cell(0, {"a": 1})}, "size of a cell is 0"),
+        ({"source": chaski.Mixture({})}, "sources by name"),
+        ({"source": chaski.Mixture(["x"])}, "sources by name"),
+        (
+            {"source": chaski.Mixture({"a": chaski.Source("x", weight=0)})},
+            "weight of source 'a' is 0",
+        ),
+        (
+            {"source": chaski.Mixture({"a": chaski.Mixture({"b": "x"}, weight=0)})},
+            "source 'a' is 0",
+        ),
+        ({"source": chaski.Mixture(MIXED, temperature=0)}, "temperature is 0"),
+        (
+            {"source": chaski.Mixture(MIXED, temperature=2)},
+            "'b' has a weight, and the mixture a temp",
+        ),
+        ({"source": chaski.Mixture(MIXED, until=0)}, "until is 0"),
+        ({"source": {"a": "x"}}, "a Mixture"),
+        ({"source": chaski.Source("x")}, "part of a Mixture"),
+        ({"source": [chaski.Source("x")]}, "neither a path nor paths"),
+    ],
+)
+def test_wrong_sampling(args, match):
+    args = {"source": "x", "batch_size": 1, "window": None, **args}
+    with pytest.raises(chaski.SpecError, match=match):
+        build_spec(args.pop("source"), **args)
+
+
+def test_what_json_cannot_hold(data):
+    with pytest.raises(chaski.SpecError, match="nan"):
+        chaski.load(data[0], fields=FIELDS, batch_size=1, bad_samples="skip", max_bad_rate=math.nan)
+
+
+def test_lists_of_containers_are_sources():
+    mixed = chaski.Mixture({"a": ["x.tacozip", "y.tacozip"], "b": "z"})
+    a, b = build_spec(mixed, batch_size=1)["sources"]
+    assert a == {"name": "a", "source": "x.tacozip", "parts": ["y.tacozip"], "weight": 1.0}
+    assert b == {"name": "b", "source": "z", "weight": 1.0}
+    with pytest.raises(chaski.NotFoundError, match=r'source "a".*/x.tacozip'):
+        chaski.load(mixed, batch_size=1)
+
+
 @pytest.mark.parametrize("blend", ["linear", "mean"])
 @pytest.mark.parametrize("pad", [False, True])
 def test_paste(data, tmp_path, blend, pad):
@@ -418,6 +602,35 @@ def test_paste(data, tmp_path, blend, pad):
         chaski.paste(parts[1:], scene, out, grid=grid)
     with pytest.raises(chaski.SpecError, match="twice"):
         chaski.paste(parts + parts[:1], scene, out, grid=grid)
+    for wrong, match in (
+        ([i for _, i in parts], "neither an array nor pairs"),
+        ([(s, 1j * i) for s, i in parts], "complex64, not real"),
+        ([(s * 1.0, i) for s, i in parts], "not the numbers of windows"),
+    ):
+        with pytest.raises(chaski.SpecError, match=match):
+            chaski.paste(wrong, scene, out, grid=grid)
+    for other in (None, chaski.RandomWindow(40)):
+        with pytest.raises(chaski.SpecError, match="not the Grid"):
+            chaski.paste(parts, scene, out, grid=other)
+
+
+def test_paste_of_tensors(data, tmp_path):
+    """What a model of torch gives needs no conversion, whatever it was computed in."""
+    torch = pytest.importorskip("torch")
+    scene, want, out = (tmp_path / name for name in ("scene.tif", "want.tif", "out.tif"))
+    options = {"driver": "GTiff", "count": 1, "height": 40, "width": 48, "dtype": "uint8"}
+    with rasterio.open(scene, "w", **options) as f:
+        f.write(np.zeros((1, 40, 48), np.uint8))
+    r = np.random.default_rng(2).integers(0, 255, (4, 2, 32, 32)).astype(np.float32)
+    grid = chaski.Grid(32)
+    chaski.paste(r, scene, want, grid=grid)
+    x = torch.from_numpy(r)
+    for values in (x.clone().requires_grad_(), x.bfloat16(), x.half(), x.double(), x.byte()):
+        pairs = [(torch.arange(4), values)]
+        for predictions in (values, pairs):
+            chaski.paste(predictions, scene, out, grid=grid)
+            with rasterio.open(out) as f, rasterio.open(want) as g:
+                assert np.array_equal(f.read(), g.read())
 
 
 def test_catalog(data, binary, tmp_path):

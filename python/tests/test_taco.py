@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import datetime
 import json
+import multiprocessing
+import os
+import signal
 import sys
+from concurrent import futures
 from pathlib import Path
 
 import numpy as np
 import pytest
+from helpers import web
 
 import chaski
-from chaski import taco
+from chaski import _ask, taco
 
 ROOT = Path(__file__).resolve().parents[2]
 DATA = ROOT / "testdata"
@@ -161,6 +166,8 @@ def test_conditions_chain():
     assert best.where("c2 > 20").filter_datetime("2020-09-01/..").ids == ["tile_11", "tile_08"]
     assert best.ids[0] == "tile_11"
     assert len(ds) == 12
+    many = "id IN ('tile_07', " + ", ".join(f"'roi_{k:06d}'" for k in range(20000)) + ")"
+    assert ds.where(many).sql(f"SELECT * FROM data WHERE {many}").ids == ["tile_07"]
     fields = {"rank": "rank"}
     assert ranks(best.loader(fields=fields, batch_size=4, shuffle=False, where="c2 < 20")) == [9]
 
@@ -180,6 +187,8 @@ def test_errors_come_with_the_question():
         len(ds.filter_datetime("2021-01-01/2020-01-01"))
     with pytest.raises(chaski.SpecError):
         ds.filter_bbox("west", 0, 1, 1)
+    with pytest.raises(chaski.SpecError, match="finite"):
+        ds.filter_bbox(float("nan"), 0, 1, 1)
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
     with pytest.raises(chaski.SpecError, match="without conditions"):
@@ -359,3 +368,98 @@ def test_image_and_mask_of_a_container_train(binary):
     assert losses[-1] < losses[0] / 2
     assert right / total > 0.95
     assert total == 3 * SIDE * SIDE
+
+
+def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
+    """PyTorch learns from windows of a streaming TACO that is never downloaded as a whole."""
+    torch = pytest.importorskip("torch")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    name = "stream_n2_top.taco"
+    folder = DATA / "containers/taco-v1"
+    options = dict(
+        fields={"image": "t1/t1-img"}, batch_size=4, window=(32, 32), windows_per_asset=8
+    )
+    options |= dict(shuffle=True, seed=3)
+    with taco.load(folder / name).loader(**options) as loader:
+        local = [b["image"].copy() for b in loader]
+    with web(folder) as (url, asked):
+        ds = taco.load(f"{url}/{name}")
+        assert ds.format == "TACO 0.2 (streaming)"
+        assert ds.ids == ["roi_0", "roi_1"]
+        net = torch.nn.Sequential(
+            torch.nn.Conv2d(4, 2, 1), torch.nn.ReLU(), torch.nn.Conv2d(2, 4, 1)
+        )
+        torch.manual_seed(0)
+        for layer in (net[0], net[2]):
+            torch.nn.init.normal_(layer.weight, std=0.5)
+        step = torch.optim.Adam(net.parameters(), 0.03)
+        losses = []
+        with ds.loader(**options) as loader:
+            for epoch in range(12):
+                for i, batch in enumerate(loader):
+                    if epoch == 0:
+                        assert np.array_equal(batch["image"], local[i])
+                    x = torch.from_numpy(batch["image"].astype(np.float32))
+                    x = (x - x.mean((0, 2, 3), True)) / (x.std((0, 2, 3), keepdim=True) + 1)
+                    loss = torch.nn.functional.mse_loss(net(x), x)
+                    step.zero_grad()
+                    loss.backward()
+                    step.step()
+                    losses.append(float(loss.detach()))
+        assert sum(losses[-4:]) < sum(losses[:4]) / 2
+        assert len(losses) == 12 * len(local)
+        size = (folder / name).stat().st_size
+        assert asked
+        assert max(n for _, _, n in asked) < size
+        image = ds.read("roi_1").read("t1").read("t1-img")
+        assert isinstance(image, taco.Asset)
+        whole = image.array()
+        chunk = ds.read("roi_1").read("t1").read("t1-img::4")
+        assert isinstance(chunk, taco.Chunk)
+        assert chunk.name == f"{url}/{name}::roi_1/t1/t1-img::4"
+        pixels = chunk.array()
+        assert np.array_equal(pixels[0], whole[0, 32:64, :32])  # tiles of 32, 16 a band
+        with pytest.raises(chaski.NotFoundError):
+            ds.read("roi_1/t1/t1-img::99").array()
+
+
+def test_questions_have_one_process(binary, tmp_path):
+    """Containers stay open in one child, which is replaced when it is gone, or stuck."""
+    ds = taco.load(COAST / "coast.tacozip")
+    assert len(ds) == 12
+    first = _ask._asker
+    assert first is not None
+    pid = first._process.pid
+    with pytest.raises(chaski.NotFoundError):
+        len(ds.where("nothing < 1"))
+    with pytest.raises(chaski.Error):
+        len(taco.load(tmp_path / "none.tacozip"))
+    assert len(ds.where("cloud_cover < 9")) == 4
+    assert _ask._asker is first
+    first._process.kill()
+    first._process.wait()
+    assert ds.where("cloud_cover < 9").ids == [f"tile_{k:02}" for k in range(12) if 7 * k % 30 < 9]
+    assert _ask._asker is not None
+    assert _ask._asker._process.pid != pid
+    os.kill(_ask._asker._process.pid, signal.SIGSTOP)
+    slow = taco.load(COAST / "coast.tacozip", timeout=0.2)
+    with pytest.raises(chaski.DeadlineError):
+        len(slow)
+    assert len(taco.load(COAST / "flat.tacozip")) == 3
+    _ask.close()
+    assert len(taco.load(COAST / "flat.tacozip").where("rank = 1")) == 1
+
+
+def test_questions_of_threads_and_forks(binary):
+    """Threads ask at the same time, and a forked process has a child of its own."""
+    ds = taco.load(COAST / "coast.tacozip")
+    with futures.ThreadPoolExecutor(4) as pool:
+        counts = list(pool.map(lambda k: len(ds.where(f"rank >= {k}")), range(12)))
+    assert counts == [12 - k for k in range(12)]
+    with multiprocessing.get_context("fork").Pool(1) as pool:
+        assert pool.apply(_count, (3,)) == 3
+    assert len(ds.where("rank < 5")) == 5
+
+
+def _count(k: int) -> int:
+    return len(taco.load(COAST / "coast.tacozip").where(f"rank < {k}"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import subprocess
 from pathlib import Path
 
@@ -149,3 +150,35 @@ def test_what_is_no_cube(cube):
         chaski.load(cube[0], batch_size=1, dims="y x")
     with pytest.raises(chaski.NotFoundError, match="attribute"):
         chaski.load(cube[0], batch_size=1, fields={"image": "nothing"})
+
+
+def test_opening_at_a_time():
+    """The first fragment is from ...659 and has all cells, the second, from ...665, some."""
+    path = ARRAYS / "dense_with_sparse_fragment"
+    first, second = 1795145296659, 1795145296665
+    day = dt.datetime.fromtimestamp(first / 1000, dt.timezone.utc)
+
+    def chip(timestamp):
+        with chaski.load(
+            path, batch_size=1, dims="y x", fields={"a": {"dtype": "native"}}, timestamp=timestamp
+        ) as loader:
+            return next(iter(loader))["a"].tobytes(), loader.spec
+
+    now, then = chip(None)[0], chip(first)[0]
+    assert now != then
+    assert chip(second)[0] == chip((first, second + 1))[0] == now
+    assert chip(day)[0] == chip((day, day))[0] == chip(second - 1)[0] == then
+    assert chip(first)[1]["timestamp"] == [0, first]
+    with pytest.raises(chaski.Error):
+        chip((second + 1, second + 2))  # nothing was written then
+
+    def stats(timestamp):
+        return chaski.stats(path, fields={"a": "a"}, dims="y x", timestamp=timestamp)
+
+    assert stats(first) == stats((1, first)) != stats(None) == stats(second)
+
+
+@pytest.mark.parametrize("wrong", [-1, 0, (5, 4), (1, 2, 3), "now", True, dt.datetime(2026, 1, 1)])
+def test_what_is_no_time(cube, wrong):
+    with pytest.raises(chaski.SpecError, match="timestamp"):
+        chaski.load(cube[0], batch_size=1, timestamp=wrong)

@@ -33,6 +33,12 @@ type Lister interface {
 	ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte, err error)
 }
 
+// Namer is a Backend that names what lies in a folder itself, in one request; see source.Namer.
+type Namer interface {
+	Backend
+	Names(ctx context.Context, folder string) ([]string, error)
+}
+
 // Range is a range of bytes of an object. Both numbers are at least 0, Len at least 1.
 type Range struct{ Off, Len int64 }
 

@@ -165,6 +165,21 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 	}
 }
 
+// Names implements source.Namer, where the backend does or lists.
+func (o *Opener) Names(ctx context.Context, folder string) (names []string, err error) {
+	n, ok := o.backend.(Namer)
+	if !ok {
+		return source.Names(ctx, struct{ source.Lister }{o}, folder)
+	}
+	h := o.hosts.get(o.backend.Host(folder), &o.options)
+	err = o.try(ctx, h, place{folder, "listing", fault.NoOffset}, 0, func(ctx context.Context) (err error) {
+		o.counters.requests.Add(1)
+		names, err = n.Names(ctx, folder)
+		return err
+	})
+	return names, err
+}
+
 // noLister is an opener that is not a source.Lister.
 type noLister struct{ source.Opener }
 

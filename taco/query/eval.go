@@ -323,6 +323,17 @@ func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
 		return ev.isNull(n, b)
 	case opIndex:
 		return ev.index(n, b)
+	case opAnd, opOr: // one at a time: there may be thousands
+		return ev.logic(n, b)
+	case opIn, opLike: // the set and the pattern are the node's
+		x, err := ev.eval(n.args[0], b)
+		if err != nil {
+			return nil, err
+		}
+		if n.op == opIn {
+			return evalIn(n, x), nil
+		}
+		return evalLike(n, x), nil
 	}
 	args, err := ev.args(n, b)
 	if err != nil {
@@ -331,8 +342,6 @@ func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
 	switch n.op {
 	case opNot:
 		return evalNot(n.args[0], args[0]), nil
-	case opAnd, opOr:
-		return evalLogic(n, args, b.n), nil
 	case opIsBool:
 		return evalIsBool(n, args[0]), nil
 	case opCompare, opDistinct:
@@ -345,10 +354,6 @@ func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
 		return evalCast(n, args[0])
 	case opConcat:
 		return evalConcat(args, b.n)
-	case opIn:
-		return evalIn(n, args[0]), nil
-	case opLike:
-		return evalLike(n, args[0]), nil
 	case opCall:
 		if n.fn.eval != nil {
 			return n.fn.eval(ev, n, args, b)
@@ -357,11 +362,17 @@ func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
 	return nil, unsupported("this expression")
 }
 
+// keptConstants is how many literals are kept as vecs of a batch: a query may have thousands.
+const keptConstants = 256
+
 // constant returns a literal's value n times.
 func (ev *evaluator) constant(n *node, size int) *vec {
 	c := ev.consts[n]
 	if c == nil {
-		c = constantVec(n)
+		if len(ev.consts) >= keptConstants {
+			return constantVec(n, size)
+		}
+		c = constantVec(n, batchRows)
 		ev.consts[n] = c
 	}
 	v := *c
@@ -388,11 +399,11 @@ func (ev *evaluator) constant(n *node, size int) *vec {
 	return &v
 }
 
-func constantVec(n *node) *vec {
+func constantVec(n *node, size int) *vec {
 	if n.lit.null || n.typ.Kind == table.Null {
-		return allNull(n.typ, batchRows)
+		return allNull(n.typ, size)
 	}
-	v := &vec{n: batchRows}
+	v := &vec{n: size}
 	switch repOf(n.typ) {
 	case repInt, repUint:
 		x := n.lit.i
@@ -400,20 +411,20 @@ func constantVec(n *node) *vec {
 			x = int64(lowBits(n.lit.rat.Num()))
 		}
 		if n.typ.Kind == table.Bool {
-			v.t = fill(make([]bool, batchRows), x != 0)
+			v.t = fill(make([]bool, size), x != 0)
 		} else {
-			v.i = fill(make([]int64, batchRows), x)
+			v.i = fill(make([]int64, size), x)
 		}
 	case repBig:
 		x := n.lit.rat.Num()
-		v.i = fill(make([]int64, batchRows), int64(lowBits(x)))
-		v.h = fill(make([]int64, batchRows), int64(lowBits(shifted(x))))
+		v.i = fill(make([]int64, size), int64(lowBits(x)))
+		v.h = fill(make([]int64, size), int64(lowBits(shifted(x))))
 	case repFloat:
-		v.f = fill(make([]float64, batchRows), n.lit.f)
+		v.f = fill(make([]float64, size), n.lit.f)
 	case repBytes:
 		v.data = []byte(n.lit.s)
-		v.lo = make([]uint32, batchRows)
-		v.hi = fill(make([]uint32, batchRows), uint32(len(v.data)))
+		v.lo = make([]uint32, size)
+		v.hi = fill(make([]uint32, size), uint32(len(v.data)))
 	}
 	return v
 }

@@ -21,19 +21,23 @@ func evalNot(a *node, x *vec) *vec {
 	return v
 }
 
-// evalLogic computes AND and OR: a false (true) term decides, else a null one.
-func evalLogic(n *node, args []*vec, size int) *vec {
-	v := &vec{n: size, t: make([]bool, size)}
+// logic computes AND and OR: a false (true) term decides, else a null one.
+func (ev *evaluator) logic(n *node, b *batch) (*vec, error) {
+	v := &vec{n: b.n, t: make([]bool, b.n)}
 	decides := n.op == opOr
 	for k := range v.t {
 		v.t[k] = !decides
 	}
-	for i, a := range args {
+	for _, arg := range n.args {
+		a, err := ev.eval(arg, b)
+		if err != nil {
+			return nil, err
+		}
+		if v.nulls == nil && (arg.typ.Kind == table.Null || a.nulls != nil) {
+			v.nulls = make([]bool, b.n)
+		}
 		switch {
-		case n.args[i].typ.Kind == table.Null:
-			if v.nulls == nil {
-				v.nulls = make([]bool, size)
-			}
+		case arg.typ.Kind == table.Null:
 			for k := range v.nulls {
 				v.nulls[k] = true
 			}
@@ -44,9 +48,6 @@ func evalLogic(n *node, args []*vec, size int) *vec {
 				}
 			}
 		default:
-			if v.nulls == nil {
-				v.nulls = make([]bool, size)
-			}
 			for k, t := range a.t {
 				if a.nulls[k] {
 					v.nulls[k] = true
@@ -59,7 +60,7 @@ func evalLogic(n *node, args []*vec, size int) *vec {
 	for k := range v.nulls {
 		v.nulls[k] = v.nulls[k] && v.t[k] != decides
 	}
-	return v
+	return v, nil
 }
 
 func evalIsBool(n *node, x *vec) *vec {

@@ -10,9 +10,10 @@ import (
 
 // Limits of a query.
 const (
-	maxQuery  = 1 << 18 // bytes
+	maxQuery  = 1 << 21 // bytes: a split may be a list of its ids
+	maxName   = 1 << 9  // bytes
 	maxDepth  = 400     // of an expression
-	maxWeight = 1 << 16 // nodes of an expression, after aliases are put in
+	maxWeight = 1 << 18 // nodes of an expression, after aliases are put in
 )
 
 // kind of a token.
@@ -93,6 +94,9 @@ func tokens(q string) ([]token, error) {
 		t, n, err := next(q, at)
 		if err != nil {
 			return nil, err
+		}
+		if (t.kind == tName || t.kind == tQuoted) && len(t.text) > maxName {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d", len(t.text), maxName)
 		}
 		out = append(out, t)
 		at += n

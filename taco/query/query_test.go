@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -64,6 +65,7 @@ func TestMeaning(t *testing.T) {
 		"select NAME, Data.ID from DATA limit 1":                                     `Name,id | "ana" 0`,
 		"select id i, age+1, -age, count_star() from data group by all order by 1,2": `i,(age + 1),-(age),count_star() | 0 31 -30 1 | 1 -3 4 1 | 2 128 -127 1 | 3 31 -30 1 | 4 null null 1`,
 		"select 7//2, -7//2, 7%0, 7/2, 1/0, 0/0, 2*3":                                `(7 // 2),(-7 // 2),(7 % 0),(7 / 2),(1 / 0),(0 / 0),(2 * 3) | 3 -3 null 3.5 "Infinity" "NaN" 6`,
+		"select upper('straße ñÿ'), lower('ẞÑ')":                                     `upper('straße ñÿ'),lower('ẞÑ') | "STRAẞE ÑŸ" "ßñ"`,
 		"select max(score), min(score), sum(age), avg(age) from data":                `max(score),min(score),sum(age),avg(age) | "NaN" -1 183 45.75`,
 		"select sum(big), count(distinct age) from data":                             `sum(big),count(DISTINCT age) | 27670116110564327426 3`,
 		"select id from data order by score, id":                                     `id | 2 | 0 | 4 | 1 | 3`,
@@ -187,6 +189,31 @@ func TestHostile(t *testing.T) {
 		}
 		if err != nil && len(err.Error()) > 1000 {
 			t.Errorf("%s: an error of %d bytes", name, len(err.Error()))
+		}
+	}
+}
+
+// A query's literals take memory as the query does, not as many batches of rows.
+func TestManyLiteralsTakeLittle(t *testing.T) {
+	many := func(format, sep string) string {
+		var terms []string
+		for i := range 20_000 {
+			terms = append(terms, fmt.Sprintf(format, i))
+		}
+		return strings.Join(terms, sep)
+	}
+	for name, sql := range map[string]string{
+		"in": "select id from data where name in (" + many("'a%d'", ",") + ")",
+		"or": "select id from data where " + many("name = 'a%d'", " or "),
+	} {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := run1(t, sql); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		runtime.ReadMemStats(&after)
+		if n := after.TotalAlloc - before.TotalAlloc; n > 200<<20 {
+			t.Errorf("%s: %d MiB allocated", name, n>>20)
 		}
 	}
 }

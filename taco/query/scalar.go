@@ -49,7 +49,7 @@ func init() {
 	add(float(func(x float64) bool { return math.IsInf(x, 0) }), "isinf")
 	add(float(func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }), "isfinite")
 	add(cased(unicode.ToLower), "lower", "lcase")
-	add(cased(unicode.ToUpper), "upper", "ucase")
+	add(cased(toUpper), "upper", "ucase")
 	add(date(func(t time.Time) int64 { return int64(t.Year()) }), "year")
 	add(date(func(t time.Time) int64 { return int64(t.Month()) }), "month")
 	add(date(func(t time.Time) int64 { return int64(t.Day()) }), "day", "dayofmonth")
@@ -439,4 +439,12 @@ func evalCoalesce(_ *evaluator, n *node, args []*vec, b *batch) (*vec, error) {
 	}
 	v.data = out.all.data
 	return v, nil
+}
+
+// toUpper is DuckDB's: it has a capital of ß, which Go's table has not.
+func toUpper(r rune) rune {
+	if r == 'ß' {
+		return 'ẞ'
+	}
+	return unicode.ToUpper(r)
 }

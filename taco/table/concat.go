@@ -32,7 +32,8 @@ func ParseMode(s string) (Mode, error) {
 // Concat returns the rows of several tables one after the other, with the columns that mode says, in
 // the order in which they first appear. Columns are joined by name. The warnings name what was left
 // out or filled. Columns of different types are joined where nothing is lost (integers of several
-// widths, floats, one without values), otherwise they are fault.Unsupported.
+// widths, floats, one without values), otherwise they are fault.Unsupported; integers among floats when
+// the column is loaded, if there is one that a float does not hold.
 func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 	if len(tables) == 0 {
 		return New(0, nil, nil), nil, nil
@@ -80,10 +81,11 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 			if i < 0 {
 				continue
 			}
-			var ok bool
-			if typ, ok = common(typ, t.cols[i].Type); !ok {
+			both, ok := common(typ, t.cols[i].Type)
+			if !ok {
 				return nil, nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, t.cols[i].Type)
 			}
+			typ = both
 		}
 		cols[k] = Column{Name: name, Type: typ}
 	}
@@ -101,7 +103,8 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 				return nil, err
 			}
 		}
-		return Append(cols[k].Type, parts...)
+		v, err := Append(cols[k].Type, parts...)
+		return v, fault.WithPart(err, "column "+cols[k].Name, fault.NoOffset)
 	}), warnings, nil
 }
 
@@ -123,7 +126,8 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case a.Kind == Uint64 && b.Kind == Int64:
 		return common(b, a)
-	case a.Kind == Float64 && (b.Kind == Int64 || b.Kind == Uint64) && b.Bits <= 32:
+	case a.Kind == Float64 && (b.Kind == Int64 || b.Kind == Uint64):
+		// pandas makes floats of integers as soon as one is missing: files of one set differ in that.
 		a.Bits = 64
 		return a, true
 	case b.Kind == Float64 && (a.Kind == Int64 || a.Kind == Uint64):
@@ -151,7 +155,9 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 			}
 		}
 		out.n += p.n
-		out.append(p)
+		if err := out.append(p); err != nil {
+			return nil, err
+		}
 	}
 	if out.nulls != nil {
 		out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls))...)
@@ -163,7 +169,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 }
 
 // append adds p's own values, and a zero for each of its nulls.
-func (v *Vector) append(p *Vector) {
+func (v *Vector) append(p *Vector) error {
 	switch v.typ.Kind {
 	case Bool, Int64, Uint64, Timestamp, Date, Time, Huge, Decimal:
 		if p.typ.Kind == Null {
@@ -186,10 +192,8 @@ func (v *Vector) append(p *Vector) {
 			v.floats = append(v.floats, p.floats...)
 		case Null:
 			v.floats = append(v.floats, make([]float64, p.n)...)
-		default: // integers of at most 32 bits
-			for _, x := range p.ints {
-				v.floats = append(v.floats, float64(x))
-			}
+		default:
+			return v.appendAsFloats(p)
 		}
 	case Text, Binary, List:
 		base := v.offs[len(v.offs)-1]
@@ -202,6 +206,25 @@ func (v *Vector) append(p *Vector) {
 		}
 		v.data = append(v.data, p.data...)
 	}
+	return nil
+}
+
+// appendAsFloats adds integers that floats hold.
+func (v *Vector) appendAsFloats(p *Vector) error {
+	for i, x := range p.ints {
+		f, exact := float64(x), false
+		if p.typ.Kind == Uint64 {
+			f = float64(uint64(x))
+			exact = f < 1<<64 && uint64(f) == uint64(x)
+		} else {
+			exact = f < 1<<63 && int64(f) == x
+		}
+		if !exact {
+			return fault.New(fault.Unsupported, "", fault.NoOffset, "is float64 in one table, which does not hold the %v of another", string(p.AppendJSON(nil, i)))
+		}
+		v.floats = append(v.floats, f)
+	}
+	return nil
 }
 
 func (v *Vector) appendChildren(parts []*Vector) error {

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -216,6 +217,44 @@ func TestConcat(t *testing.T) {
 		t.Error(err)
 	}
 	if _, _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{NewTexts([]string{"1"}, nil)})}, Intersection); fault.KindOf(err) != fault.Unsupported {
+		t.Error(err)
+	}
+}
+
+// Integers and floats of one column are joined as pandas' writers make them, when every integer is held.
+func TestConcatIntegersWithFloats(t *testing.T) {
+	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
+	join := func(v *Vector) (s string, err error) {
+		tab, _, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{v}), FromVectors([]string{"x"}, []*Vector{floats})}, Intersection)
+		if err != nil {
+			return "", err
+		}
+		got, err := tab.At(t.Context(), 0)
+		if err != nil {
+			return "", err
+		}
+		for i := range tab.Len() {
+			s += string(got.AppendJSON(nil, i)) + " "
+		}
+		return s, nil
+	}
+	kinds := func(k Kind, bits uint8, v ...int64) *Vector { return NewInts(Type{Kind: k, Bits: bits}, v, nil) }
+	for want, v := range map[string]*Vector{
+		"1589241600 -9007199254740992 0.5 null ": kinds(Int64, 64, 1589241600, -1<<53),
+		"18446744073709550000 0.5 null ":         kinds(Uint64, 64, -2048),
+		"-9223372036854776000 0.5 null ":         kinds(Int64, 64, math.MinInt64),
+	} {
+		if got, err := join(v); err != nil || got != want {
+			t.Errorf("%q, %v, want %q", got, err, want)
+		}
+	}
+	for _, v := range []*Vector{kinds(Int64, 64, 1<<53+1), kinds(Int64, 64, math.MaxInt64), kinds(Uint64, 64, -1)} {
+		if got, err := join(v); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "column x") {
+			t.Errorf("%q, %v", got, err)
+		}
+	}
+	texts := NewTexts([]string{"a"}, nil)
+	if _, err := join(texts); err == nil || !strings.Contains(err.Error(), "is text in one table and float64 in another") {
 		t.Error(err)
 	}
 }

@@ -301,13 +301,13 @@ func (b *builder) addRange(v *pq.Values, lo, hi int) error {
 	switch w.typ.Kind {
 	case Null:
 	case Float64:
-		w.floats = v.AppendFloats(w.floats, lo, hi)
+		w.floats = v.AppendFloats(roomFor(b, w.floats, n), lo, hi)
 	case Text, Binary:
 		return b.addBytes(v, lo, hi)
 	case Decimal:
 		return b.addDecimals(v, lo, hi)
 	default:
-		w.ints = v.AppendInts(w.ints, lo, hi)
+		w.ints = v.AppendInts(roomFor(b, w.ints, n), lo, hi)
 		return b.scale(from)
 	}
 	return nil
@@ -345,6 +345,15 @@ func (b *builder) reserve(n int) {
 	w.data = grown
 }
 
+// roomFor returns values with room for n more: for all rows of the table, but no more than fourfold.
+func roomFor[T any](b *builder, values []T, n int) []T {
+	need := len(values) + n
+	if need <= cap(values) || b.p.keep != nil {
+		return values
+	}
+	return append(make([]T, 0, max(need, min(4*need, int(b.p.f.Rows)))), values...)
+}
+
 func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
 	w := &b.v
 	size := 0
@@ -357,6 +366,7 @@ func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
 		return b.tooLarge()
 	}
 	b.reserve(size)
+	w.offs = roomFor(b, w.offs, hi-lo+1)
 	for i := lo; i < hi; i++ {
 		if !v.Null(i) {
 			w.data = append(w.data, v.Raw(i)...)

@@ -2,7 +2,7 @@
 
 Standard input has a JSON list of reads: path, key (or null), dense, box (lowest and highest value
 of each dimension, hexadecimal), dims (names and bytes of a value), cells, attrs (name, var, bytes
-of all values). Every read gives a line of JSON: the SHA-256 of the coordinates (sparse; cell by
+of all values), since and until (milliseconds, 0 for none). Every read gives a line of JSON: the SHA-256 of the coordinates (sparse; cell by
 cell, row-major) and of each attribute's values and offsets, or an error.
 """
 
@@ -58,6 +58,9 @@ def read(what):
     x = Context(what["key"])
     array, query, sub = c.c_void_p(), c.c_void_p(), c.c_void_p()
     x.call("tiledb_array_alloc", what["path"].encode(), c.byref(array))
+    if what.get("until"):
+        x.call("tiledb_array_set_open_timestamp_start", array, c.c_uint64(what["since"]))
+        x.call("tiledb_array_set_open_timestamp_end", array, c.c_uint64(what["until"]))
     x.call("tiledb_array_open", array, READ)
     x.call("tiledb_query_alloc", array, READ, c.byref(query))
     x.call("tiledb_query_set_layout", query, ROW_MAJOR)

@@ -84,7 +84,9 @@ type DescribeReply struct {
 	Shared *Shared `protobuf:"bytes,6,opt,name=shared,proto3" json:"shared,omitempty"`
 	// What tickets carry: names this spec, its source and its data. Equal on every server that sees the
 	// same data under the same path.
-	Handle        string `protobuf:"bytes,7,opt,name=handle,proto3" json:"handle,omitempty"`
+	Handle string `protobuf:"bytes,7,opt,name=handle,proto3" json:"handle,omitempty"`
+	// Which tickets are best served by one server; absent where none share anything.
+	Groups        *Groups `protobuf:"bytes,8,opt,name=groups,proto3" json:"groups,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -168,6 +170,77 @@ func (x *DescribeReply) GetHandle() string {
 	return ""
 }
 
+func (x *DescribeReply) GetGroups() *Groups {
+	if x != nil {
+		return x.Groups
+	}
+	return nil
+}
+
+// Groups name the tickets whose windows share decoded tiles (docs/order.md, Ticket groups). One dataset of the spec
+// leads: a group is the tickets that begin in one of its pools.
+type Groups struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Number of the dataset, and the positions of its pools.
+	Dataset uint32 `protobuf:"varint,1,opt,name=dataset,proto3" json:"dataset,omitempty"`
+	Pool    int64  `protobuf:"varint,2,opt,name=pool,proto3" json:"pool,omitempty"`
+	// The way to it from the outermost mixture on; none where there is no mixture.
+	Levels        []*Groups_Level `protobuf:"bytes,3,rep,name=levels,proto3" json:"levels,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Groups) Reset() {
+	*x = Groups{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Groups) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Groups) ProtoMessage() {}
+
+func (x *Groups) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Groups.ProtoReflect.Descriptor instead.
+func (*Groups) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Groups) GetDataset() uint32 {
+	if x != nil {
+		return x.Dataset
+	}
+	return 0
+}
+
+func (x *Groups) GetPool() int64 {
+	if x != nil {
+		return x.Pool
+	}
+	return 0
+}
+
+func (x *Groups) GetLevels() []*Groups_Level {
+	if x != nil {
+		return x.Levels
+	}
+	return nil
+}
+
 // Shared is the side door through which batches pass in shared memory: a SOCK_SEQPACKET Unix socket
 // in Linux's abstract namespace. Both sides check that the other belongs to the same user
 // (SO_PEERCRED). A client that cannot get through it does without: everything goes over gRPC.
@@ -197,7 +270,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -209,7 +282,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -222,7 +295,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *Shared) GetAddress() string {
@@ -255,7 +328,7 @@ type FieldInfo struct {
 
 func (x *FieldInfo) Reset() {
 	*x = FieldInfo{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -267,7 +340,7 @@ func (x *FieldInfo) String() string {
 func (*FieldInfo) ProtoMessage() {}
 
 func (x *FieldInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -280,7 +353,7 @@ func (x *FieldInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldInfo.ProtoReflect.Descriptor instead.
 func (*FieldInfo) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{3}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *FieldInfo) GetName() string {
@@ -332,7 +405,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -344,7 +417,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -357,7 +430,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *StreamRequest) GetKind() isStreamRequest_Kind {
@@ -431,7 +504,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -443,7 +516,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -456,7 +529,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *Attach) GetSecret() []byte {
@@ -493,7 +566,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -505,7 +578,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -518,7 +591,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *Ticket) GetId() uint64 {
@@ -586,7 +659,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -598,7 +671,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -611,7 +684,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Credit) GetBatches() uint32 {
@@ -635,7 +708,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -647,7 +720,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -660,7 +733,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *StreamReply) GetKind() isStreamReply_Kind {
@@ -735,7 +808,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -747,7 +820,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -760,7 +833,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Lease) GetTicket() uint64 {
@@ -806,7 +879,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -818,7 +891,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -831,7 +904,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *Part) GetTicket() uint64 {
@@ -882,7 +955,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -894,7 +967,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -907,7 +980,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Fault) GetTicket() uint64 {
@@ -971,7 +1044,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -983,7 +1056,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -996,7 +1069,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1071,7 +1144,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1083,7 +1156,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1096,7 +1169,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1115,7 +1188,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1127,7 +1200,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1140,7 +1213,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -1150,13 +1223,66 @@ func (x *InfoReply) GetJson() []byte {
 	return nil
 }
 
+type Groups_Level struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// How often an epoch of the mixture draws from the source, and the samples of an epoch of its own.
+	Drawn         int64 `protobuf:"varint,1,opt,name=drawn,proto3" json:"drawn,omitempty"`
+	Samples       int64 `protobuf:"varint,2,opt,name=samples,proto3" json:"samples,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Groups_Level) Reset() {
+	*x = Groups_Level{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Groups_Level) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Groups_Level) ProtoMessage() {}
+
+func (x *Groups_Level) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Groups_Level.ProtoReflect.Descriptor instead.
+func (*Groups_Level) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2, 0}
+}
+
+func (x *Groups_Level) GetDrawn() int64 {
+	if x != nil {
+		return x.Drawn
+	}
+	return 0
+}
+
+func (x *Groups_Level) GetSamples() int64 {
+	if x != nil {
+		return x.Samples
+	}
+	return 0
+}
+
 var File_chaski_v1_chaski_proto protoreflect.FileDescriptor
 
 const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
 	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"%\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
-	"\x04spec\x18\x01 \x01(\fR\x04spec\"\xed\x01\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\"\x98\x02\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -1164,7 +1290,15 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x04spec\x18\x04 \x01(\fR\x04spec\x12,\n" +
 	"\x06fields\x18\x05 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\x12)\n" +
 	"\x06shared\x18\x06 \x01(\v2\x11.chaski.v1.SharedR\x06shared\x12\x16\n" +
-	"\x06handle\x18\a \x01(\tR\x06handle\"8\n" +
+	"\x06handle\x18\a \x01(\tR\x06handle\x12)\n" +
+	"\x06groups\x18\b \x01(\v2\x11.chaski.v1.GroupsR\x06groups\"\xa0\x01\n" +
+	"\x06Groups\x12\x18\n" +
+	"\adataset\x18\x01 \x01(\rR\adataset\x12\x12\n" +
+	"\x04pool\x18\x02 \x01(\x03R\x04pool\x12/\n" +
+	"\x06levels\x18\x03 \x03(\v2\x17.chaski.v1.Groups.LevelR\x06levels\x1a7\n" +
+	"\x05Level\x12\x14\n" +
+	"\x05drawn\x18\x01 \x01(\x03R\x05drawn\x12\x18\n" +
+	"\asamples\x18\x02 \x01(\x03R\asamples\"8\n" +
 	"\x06Shared\x12\x18\n" +
 	"\aaddress\x18\x01 \x01(\tR\aaddress\x12\x14\n" +
 	"\x05token\x18\x02 \x01(\fR\x05token\"s\n" +
@@ -1253,48 +1387,52 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 16)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
 	(*DescribeReply)(nil),   // 1: chaski.v1.DescribeReply
-	(*Shared)(nil),          // 2: chaski.v1.Shared
-	(*FieldInfo)(nil),       // 3: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),   // 4: chaski.v1.StreamRequest
-	(*Attach)(nil),          // 5: chaski.v1.Attach
-	(*Ticket)(nil),          // 6: chaski.v1.Ticket
-	(*Credit)(nil),          // 7: chaski.v1.Credit
-	(*StreamReply)(nil),     // 8: chaski.v1.StreamReply
-	(*Lease)(nil),           // 9: chaski.v1.Lease
-	(*Part)(nil),            // 10: chaski.v1.Part
-	(*Fault)(nil),           // 11: chaski.v1.Fault
-	(*ReadRequest)(nil),     // 12: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),     // 13: chaski.v1.InfoRequest
-	(*InfoReply)(nil),       // 14: chaski.v1.InfoReply
-	nil,                     // 15: chaski.v1.ReadRequest.SizesEntry
+	(*Groups)(nil),          // 2: chaski.v1.Groups
+	(*Shared)(nil),          // 3: chaski.v1.Shared
+	(*FieldInfo)(nil),       // 4: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),   // 5: chaski.v1.StreamRequest
+	(*Attach)(nil),          // 6: chaski.v1.Attach
+	(*Ticket)(nil),          // 7: chaski.v1.Ticket
+	(*Credit)(nil),          // 8: chaski.v1.Credit
+	(*StreamReply)(nil),     // 9: chaski.v1.StreamReply
+	(*Lease)(nil),           // 10: chaski.v1.Lease
+	(*Part)(nil),            // 11: chaski.v1.Part
+	(*Fault)(nil),           // 12: chaski.v1.Fault
+	(*ReadRequest)(nil),     // 13: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),     // 14: chaski.v1.InfoRequest
+	(*InfoReply)(nil),       // 15: chaski.v1.InfoReply
+	(*Groups_Level)(nil),    // 16: chaski.v1.Groups.Level
+	nil,                     // 17: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
-	3,  // 0: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
-	2,  // 1: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
-	6,  // 2: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
-	7,  // 3: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
-	5,  // 4: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
-	10, // 5: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
-	11, // 6: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
-	9,  // 7: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	15, // 8: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	0,  // 9: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	4,  // 10: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	12, // 11: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	13, // 12: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	1,  // 13: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	8,  // 14: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	8,  // 15: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	14, // 16: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	13, // [13:17] is the sub-list for method output_type
-	9,  // [9:13] is the sub-list for method input_type
-	9,  // [9:9] is the sub-list for extension type_name
-	9,  // [9:9] is the sub-list for extension extendee
-	0,  // [0:9] is the sub-list for field type_name
+	4,  // 0: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
+	3,  // 1: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
+	2,  // 2: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
+	16, // 3: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	7,  // 4: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
+	8,  // 5: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
+	6,  // 6: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
+	11, // 7: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
+	12, // 8: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
+	10, // 9: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
+	17, // 10: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	0,  // 11: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	5,  // 12: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	13, // 13: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	14, // 14: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	1,  // 15: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	9,  // 16: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	9,  // 17: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	15, // 18: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	15, // [15:19] is the sub-list for method output_type
+	11, // [11:15] is the sub-list for method input_type
+	11, // [11:11] is the sub-list for extension type_name
+	11, // [11:11] is the sub-list for extension extendee
+	0,  // [0:11] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -1302,12 +1440,12 @@ func file_chaski_v1_chaski_proto_init() {
 	if File_chaski_v1_chaski_proto != nil {
 		return
 	}
-	file_chaski_v1_chaski_proto_msgTypes[4].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[5].OneofWrappers = []any{
 		(*StreamRequest_Ticket)(nil),
 		(*StreamRequest_Credit)(nil),
 		(*StreamRequest_Attach)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[8].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[9].OneofWrappers = []any{
 		(*StreamReply_Part)(nil),
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
@@ -1318,7 +1456,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   16,
+			NumMessages:   18,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -16,7 +16,7 @@ from chaski import order, taco
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
 from chaski._paste import paste
-from chaski._payload import BadRow
+from chaski._payload import BadRow, SampleRef
 from chaski._read import info, read
 from chaski._rpc import FieldInfo
 from chaski._sources import (
@@ -71,6 +71,7 @@ __all__ = [
     "Ragged",
     "RandomWindow",
     "ResizedWindow",
+    "SampleRef",
     "Source",
     "SpecError",
     "Split",

@@ -45,9 +45,9 @@ class Batch(dict[str, Any]):
 
     Besides the fields it holds "valid" (bool, False for padding and skipped samples), "position"
     (int64, position in the epoch, -1 for padding) and "sample" (int64, index in the dataset, -1 for
-    padding), one element a row each. Text fields are arrays of `str` (dtype object); ragged ones
-    are `Ragged`. bfloat16 is held as its bits in uint16, types that numpy lacks (complex_int16) as
-    a structured dtype with "re" and "im".
+    padding), one element a row each. Text fields are arrays of `str` (dtype object), of sequences
+    with the axes n and t; ragged ones are `Ragged`. bfloat16 is held as its bits in uint16, types
+    that numpy lacks (complex_int16) as a structured dtype with "re" and "im".
 
     Attributes:
         epoch: the epoch.
@@ -323,17 +323,24 @@ def _rows(t: Tensor, view: _View, rows: int) -> npt.NDArray[Any] | Ragged:
     assert t.offsets is not None
     offsets = view(t.offsets, np.dtype("<u8")).copy()
     values = view(t.data, t.numpy_dtype).copy()
-    if len(offsets) != rows + 1 or int(offsets[0]) != 0 or int(offsets[-1]) != len(values):
+    shape = t.shape if t.kind == TEXT and len(t.shape) == 2 else (rows,)
+    cells = math.prod(shape)
+    if (
+        shape[0] != rows
+        or len(offsets) != cells + 1
+        or int(offsets[0]) != 0
+        or int(offsets[-1]) != len(values)
+    ):
         raise PayloadError(f"tensor {t.name!r}: offsets do not span {len(values)} values")
     if np.any(offsets[1:] < offsets[:-1]):
         raise PayloadError(f"tensor {t.name!r}: offsets fall")
     if t.kind != TEXT:
         return Ragged(offsets.astype(np.int64), values)
     raw = values.tobytes()
-    out = np.empty(rows, object)
+    out = np.empty(cells, object)
     for k, (a, b) in enumerate(_pairs(offsets)):
         out[k] = raw[a:b].decode("utf-8", "replace")
-    return out
+    return out.reshape(shape)
 
 
 def _too_big(size: int, limit: int) -> LimitError:

@@ -32,8 +32,10 @@ from chaski._sources import (
     Split,
     Strata,
     Time,
+    Timestamp,
     WeightedWindow,
     Where,
+    check_source,
 )
 from chaski._spec import (
     BadSamples,
@@ -45,7 +47,7 @@ from chaski._spec import (
 )
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
-from chaski.order import VERSION, State, Ticket, hash_words, local_rows, steps
+from chaski.order import VERSION, State, Ticket, local_rows, steps
 
 if TYPE_CHECKING:
     import grpc
@@ -154,6 +156,7 @@ class Loader:
             self.world_size = world_size
             self.samples = d.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
+            self._groups = d.groups
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.spec_hash
             self._steps = steps(d.samples, self.batch_size, bool(spec.get("drop_last")))
@@ -225,10 +228,10 @@ class Loader:
         """Returns one sample, to look at: a dict of arrays without the axis n.
 
         It is sample i in the order of the dataset, whatever the shuffling, rank and epoch of this
-        loader: what "sample" of a batch tells. Of a mixture it is what stands at position i of its
-        first epoch, without shuffling. Its window, if there are any, is that of epoch 0
-        without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the array
-        is that of a batch of one. The iteration that is going on is not disturbed.
+        loader: what "sample" of a batch tells. Of a mixture, and with strata, it is what stands at
+        position i of the first epoch, without shuffling. Its window, if there are any, is that of
+        epoch 0 without shuffling. Where the layout merges n with other axes, as in "(n y) x b", the
+        array is that of a batch of one. The iteration that is going on is not disturbed.
 
         Every call asks the engine on its own, and waits: this is not for training.
 
@@ -268,16 +271,8 @@ class Loader:
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
             ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            yield Job(s - step + 1, s, ticket, self._group(ticket))
-
-    def _group(self, ticket: Ticket) -> int:
-        """Returns what names the tickets whose windows share decoded tiles, or -1."""
-        sampler = self.spec.get("sampler", {})
-        mixed = self.spec.get("sources") or self.spec.get("strata")
-        if sampler.get("kind") != "tile_window" or mixed or not sampler.get("pool"):
-            return -1
-        pool = ticket.first // (sampler["per_visit"] * sampler["pool"])
-        return hash_words(0, 0, ticket.epoch, pool) >> 1
+            group = -1 if self._groups is None else self._groups.of(ticket)
+            yield Job(s - step + 1, s, ticket, group)
 
     def _start(self) -> Run:
         return Run(
@@ -296,8 +291,7 @@ class Loader:
 
     def _list_bad(self, batch: Batch) -> None:
         if self._list is not None and batch.bad:
-            replaced = self.spec.get("bad_samples") == "replace"
-            self._list.rows(batch.bad, batch["sample"], replaced)
+            self._list.rows(batch.bad)
 
     def _check_bad(self, batch: Batch) -> None:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
@@ -563,6 +557,7 @@ def load(
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -630,6 +625,8 @@ def load(
         max_bad_rate: the same, as a share of the rank's samples of an epoch.
         dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
             be missing. Default: their names.
+        timestamp: opens an array as it was then, or with what was written from the first to the
+            second of two times: milliseconds since 1970, or datetimes with a time zone.
         quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
             --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.
@@ -690,6 +687,7 @@ def load(
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
         dims=dims,
+        timestamp=timestamp,
     )
     engine = _engine.acquire(workers, memory)
     return Loader(
@@ -738,6 +736,7 @@ def connect(
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
     quarantine: str | os.PathLike[str] | None = None,
     rank: int = 0,
     world_size: int = 1,
@@ -793,6 +792,7 @@ def connect(
         max_bad: see `load`.
         max_bad_rate: see `load`.
         dims: see `load`.
+        timestamp: see `load`.
         quarantine: see `load`.
         rank: see `load`.
         world_size: see `load`.
@@ -845,6 +845,7 @@ def connect(
         max_bad=max_bad,
         max_bad_rate=max_bad_rate,
         dims=dims,
+        timestamp=timestamp,
     )
     connections = [Connection(t, credentials=credentials) for t in addresses(target)]
 
@@ -882,9 +883,10 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
 
 def _absolute(source: SourceLike) -> SourceLike:
     """Returns a source with absolute paths: the engine has a folder of its own."""
+    check_source(source)
     if not isinstance(source, Mixture):
         return _absolute_paths(source)
-    sources: dict[str, Source | Mixture | str | os.PathLike[str]] = {}
+    sources: dict[str, Source | SourceLike] = {}
     for name, s in source.sources.items():
         if isinstance(s, Source):
             sources[name] = replace(
@@ -899,11 +901,12 @@ def _absolute(source: SourceLike) -> SourceLike:
             assert isinstance(nested, Mixture)
             sources[name] = nested
         else:
-            sources[name] = os.path.abspath(s) if _is_local(s) else s
+            sources[name] = _absolute_paths(s)
     return replace(source, sources=sources)
 
 
 def _absolute_paths(source: Path | Sequence[Path]) -> Path | Sequence[Path]:
+    check_source(source)
     if isinstance(source, (str, os.PathLike)):
         return os.path.abspath(source) if _is_local(source) else source
     return [os.path.abspath(p) if _is_local(p) else p for p in source]

@@ -41,7 +41,8 @@ def paste(
     Args:
         predictions: an array (windows, bands, height, width), in the order of the samples; or pairs
             of a batch's "sample" and an array of as many rows, in any order. Rows of sample -1 are
-            padding and left out. All are taken as float32.
+            padding and left out. Tensors of torch may be on a device, and have a gradient. All are
+            taken as float32.
         scene: the raster that the windows were cut from.
         out: the file to write; one that exists is replaced.
         grid: the sampler that cut the windows.
@@ -54,6 +55,8 @@ def paste(
         SpecError: an argument is wrong, a window is missing, or one comes twice.
         Error: the scene cannot be opened; of the kind that fits.
     """
+    if not isinstance(grid, Grid):
+        raise SpecError(f"grid is {grid!r}, not the Grid that cut the windows")
     g = grid.to_json()
     h, w = g["height"], g["width"]
     _, height, width = info(scene)["raster"]["shape"]
@@ -70,16 +73,31 @@ def paste(
         run_command(command, timeout)
 
 
+def _array(x: Any) -> npt.NDArray[Any]:
+    """Returns an array, also of a tensor of torch, as float32 where numpy has no such dtype."""
+    if not hasattr(x, "detach"):
+        return np.asarray(x)
+    x = x.detach().cpu()
+    return np.asarray(x.float() if str(x.dtype) == "torch.bfloat16" else x)
+
+
 def _write(
     path: str, predictions: npt.NDArray[Any] | Iterable[Part], n: int, h: int, w: int
 ) -> None:
     """Writes the windows as one array, in order."""
-    if isinstance(predictions, np.ndarray):
-        predictions = [(np.arange(len(predictions)), predictions)]
+    if isinstance(predictions, np.ndarray) or hasattr(predictions, "detach"):
+        whole = _array(predictions)
+        predictions = [(np.arange(len(whole)), whole)]
     to: np.memmap[Any, np.dtype[np.float32]] | None = None
     seen = np.zeros(n, bool)
-    for samples, part in predictions:
-        index, values = np.asarray(samples), np.asarray(part)
+    for pair in predictions:
+        if not isinstance(pair, (tuple, list)) or len(pair) != 2:
+            raise SpecError("predictions are neither an array nor pairs of samples and an array")
+        index, values = _array(pair[0]), _array(pair[1])
+        if index.ndim != 1 or index.dtype.kind not in "iu":
+            raise SpecError(f"samples are {index.dtype} {index.shape}, not the numbers of windows")
+        if values.dtype.kind not in "biuf":
+            raise SpecError(f"predictions are {values.dtype}, not real numbers")
         if values.ndim != 4 or len(values) != len(index) or values.shape[2:] != (h, w):
             raise SpecError(
                 f"predictions are {values.shape} for {len(index)} samples, not (n, bands, {h}, {w})"

@@ -51,6 +51,21 @@ Span = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
+class SampleRef:
+    """Says which sample one is.
+
+    Attributes:
+        index: its index in its dataset, as "sample" of a batch has it.
+        row: the row of the table that it is made of; of a sequence, its first.
+        id: what that row is called; "" where this cannot be read.
+    """
+
+    index: int
+    row: int
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
 class BadRow:
     """A row that the bad-sample policy touched.
 
@@ -58,11 +73,18 @@ class BadRow:
         row: index of the row in the batch.
         position: position of the sample in the epoch.
         message: what is wrong with the sample, on one line.
+        source: of a mixture, the name of the sample's source.
+        sample: the sample that is bad; None where an older server does not say.
+        instead: the sample that stands in its place, with bad_samples="replace"; None where
+            nothing does.
     """
 
     row: int
     position: int
     message: str
+    source: str = ""
+    sample: SampleRef | None = None
+    instead: SampleRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +139,12 @@ class Header:
     tensors: tuple[Tensor, ...]
 
 
+def _sample_ref(t: Table | None) -> SampleRef | None:
+    if t is None:
+        return None
+    return SampleRef(t.integer(1, "q", -1), t.integer(2, "q", -1), t.text(0, 1 << 16))
+
+
 def _bad(text: str) -> PayloadError:
     return PayloadError(f"batch header: {text}", part="batch header")
 
@@ -155,11 +183,12 @@ def parse_header(buf: bytes, start: int, total: int) -> Header:
     # sums a small payload could ask for much memory.
     bad, text = [], 0
     for b in t.tables(7, rows):
-        row, message = b.integer(0, "i"), b.text(2, 1 << 16)
-        text += len(message)
+        row, message, source = b.integer(0, "i"), b.text(2, 1 << 16), b.text(3, 1 << 16)
+        sample, instead = _sample_ref(b.table(4)), _sample_ref(b.table(5))
+        text += len(message) + len(source) + sum(len(s.id) for s in (sample, instead) if s)
         if not 0 <= row < rows or text > len(buf):
             raise _bad(f"bad row {row} of {rows}, {text} letters")
-        bad.append(BadRow(row, b.integer(1, "q"), message))
+        bad.append(BadRow(row, b.integer(1, "q"), message, source, sample, instead))
     tensors = tuple(_tensor(x, start, total) for x in t.tables(8, MAX_TENSORS))
     if sum(x.bytes for x in tensors) > total:
         raise _bad("tensors overlap")
@@ -220,7 +249,10 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
         if data[1] % size:
             raise _bad(f"{what}: {data[1]} bytes of values of {size} bytes")
         offsets = _span(f"{what}: offsets", t.span(6), start, total)
-        if offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
+        if kind == TEXT and len(shape) > 1:
+            if len(shape) != 2 or len(axes) != 2 or offsets[1] != 8 * (math.prod(shape) + 1):
+                raise _bad(f"{what}: {offsets[1]} bytes of offsets for shape {shape}")
+        elif offsets[1] < 8 or offsets[1] % 8 or offsets[1] > 8 * (MAX_ROWS + 1):
             raise _bad(f"{what}: {offsets[1]} bytes of offsets")
     convert = None
     c = t.table(7)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
-from chaski._payload import BadRow
+from chaski._payload import BadRow, SampleRef
 from chaski.errors import Error
 
 MAX_KNOWN = 10_000
@@ -32,6 +32,12 @@ _SAMPLE = re.compile(
     r"sample (?P<sample>\d+) at position \d+ of epoch \d+: (?P<message>.*)",
     re.DOTALL,
 )
+
+
+def _members(s: SampleRef) -> dict[str, Any]:
+    """Returns what a record says of a sample, as far as it is known."""
+    members = {"id": s.id, "row": s.row, "sample": s.index}
+    return {k: v for k, v in members.items() if v not in ("", -1)}
 
 
 @dataclass(slots=True)
@@ -58,41 +64,46 @@ class Quarantine:
         self._dataset = dataset
         self._known: dict[tuple[str, int], _Tally] = {}
 
-    def rows(self, bad: tuple[BadRow, ...], samples: Any, replaced: bool) -> None:
-        """Notes the bad rows of a batch; `samples` are those of its rows.
-
-        Where a substitute took the place of a bad sample, the batch does not say which that was.
-        """
+    def rows(self, bad: tuple[BadRow, ...]) -> None:
+        """Notes the bad rows of a batch."""
         for row in bad:
-            self._met(row.message, None if replaced else int(samples[row.row]))
+            self._met(row.message, row.sample, row.source, row.instead)
 
     def error(self, e: Error) -> None:
         """Notes the error that ended an epoch, if it is one of a sample."""
         m = _SAMPLE.fullmatch(str(e))
         if m is not None and _KIND.fullmatch(m["message"]):
-            self._met(m["message"], int(m["sample"]), m["source"] or "")
+            self._met(m["message"], SampleRef(int(m["sample"]), -1, ""), m["source"] or "")
 
-    def _met(self, message: str, sample: int | None, source: str = "") -> None:
+    def _met(
+        self,
+        message: str,
+        sample: SampleRef | None,
+        source: str,
+        instead: SampleRef | None = None,
+    ) -> None:
         m = _LINE.fullmatch(message)
-        key = (message, -1 if m or sample is None else sample)
+        key = (message, -1 if m or sample is None else sample.index)
         t = self._known.get(key)
         if t is None:
             if len(self._known) >= MAX_KNOWN:
                 return
             t = self._known[key] = _Tally(self._record(message, m, sample, source))
+            if instead is not None:
+                t.record["instead"] = _members(instead)
         t.met += 1
         if t.met & (t.met - 1) == 0:
             self._write(t)
 
     def _record(
-        self, message: str, m: re.Match[str] | None, sample: int | None, source: str
+        self, message: str, m: re.Match[str] | None, sample: SampleRef | None, source: str
     ) -> dict[str, Any]:
         kind = _KIND.fullmatch(message)
         out: dict[str, Any] = {"dataset": self._dataset}
         if source:
             out["source"] = source
         if sample is not None:
-            out["sample"] = sample
+            out |= _members(sample)
         if m is not None:
             out["uri"] = m["uri"]
             if m["part"]:

@@ -23,6 +23,7 @@ from chaski.errors import (
     UnavailableError,
     of_kind,
 )
+from chaski.order import Groups
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
@@ -78,6 +79,8 @@ class Description:
     fields: tuple[FieldInfo, ...]
     shared: tuple[str, bytes] | None = None
     """Address and token of the side door; None if the engine has none."""
+    groups: Groups | None = None
+    """Which tickets are best served by one server; None if none share anything."""
 
 
 def addresses(target: str | Sequence[str]) -> list[str]:
@@ -227,7 +230,11 @@ class Connection:
         Raises:
             Error: of the kind that fits.
         """
-        request = pb.DescribeRequest(spec=json.dumps(spec, allow_nan=False).encode())
+        try:
+            text = json.dumps(spec, allow_nan=False)
+        except (TypeError, ValueError) as e:  # NaN, an infinity, or what JSON does not know
+            raise SpecError(f"spec: {e}") from None
+        request = pb.DescribeRequest(spec=text.encode())
         try:
             r = self._describe(request, timeout=timeout)
         except grpc.RpcError as e:
@@ -242,7 +249,16 @@ class Connection:
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
         )
         shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
-        return Description(r.spec_hash, r.handle, r.fingerprint, r.samples, filled, fields, shared)
+        groups = None
+        if r.HasField("groups"):
+            levels = tuple((v.drawn, v.samples) for v in r.groups.levels)
+            try:
+                groups = Groups(r.groups.dataset, r.groups.pool, r.samples, levels)
+            except ValueError as e:
+                raise PayloadError(f"{self.target}: describe: {e}") from None
+        return Description(
+            r.spec_hash, r.handle, r.fingerprint, r.samples, filled, fields, shared, groups
+        )
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:
         """Returns what a file is."""

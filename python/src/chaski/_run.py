@@ -80,8 +80,9 @@ class Server:
 class _Lane:
     """The way to one server: its stream if there is one, and the jobs that it owes."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, index: int) -> None:
         self.server = server
+        self.index = index  # among the servers
         self.stream: Stream | None = None
         self.key = 0  # of the stream, or of the attempt to open it
         self.jobs: dict[int, Job] = {}
@@ -134,7 +135,7 @@ class Run:
         scratch: Pool,
     ) -> None:
         """Opens the streams and sends the first tickets."""
-        self._lanes = [_Lane(s) for s in servers]
+        self._lanes = [_Lane(s, i) for i, s in enumerate(servers)]
         described = next(s.description for s in servers if s.description is not None)
         self._spec, self._spec_hash = described.spec, described.spec_hash
         self._jobs = jobs
@@ -184,9 +185,9 @@ class Run:
             return None
         if job.group >= 0:
             # The highest of a hash a server: when one leaves, only its groups move.
-            return max(up, key=lambda lane: hash_words(job.group, self._lanes.index(lane)))
+            return max(up, key=lambda lane: hash_words(job.group, lane.index))
         n = len(self._lanes)
-        return min(up, key=lambda lane: (len(lane.jobs), (self._lanes.index(lane) - job.step) % n))
+        return min(up, key=lambda lane: (len(lane.jobs), (lane.index - job.step) % n))
 
     def _send(self, lane: _Lane, job: Job) -> None:
         assert lane.stream is not None

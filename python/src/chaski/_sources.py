@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import datetime as dt
+import math
+import operator
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+
+import numpy as np
 
 from chaski.errors import SpecError
 
@@ -18,6 +23,7 @@ Path: TypeAlias = "str | os.PathLike[str]"
 Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
 Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
+Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 
 
@@ -30,10 +36,74 @@ def pair(name: str, v: Size) -> tuple[int, int]:
     try:
         if isinstance(v, int):
             return v, v
-        height, width = (int(n) for n in v)
+        height, width = (operator.index(n) for n in v)
     except (TypeError, ValueError):
         raise SpecError(f"{name} is {v!r}, not (height, width) in pixels") from None
     return height, width
+
+
+# In the spec's JSON 0 stands for the default: a 0 of the user is refused here.
+def count(name: str, v: Any, least: int = 1) -> int:
+    """Returns a whole number.
+
+    Raises:
+        SpecError: it is none, or below `least`.
+    """
+    try:
+        n = operator.index(v)
+    except TypeError:
+        n = least - 1
+    if n < least or isinstance(v, bool):
+        raise SpecError(f"{name} is {v!r}, not an int of at least {least}")
+    return n
+
+
+def positive(name: str, v: Any) -> float:
+    """Returns a finite number above 0.
+
+    Raises:
+        SpecError: it is none.
+    """
+    try:
+        f = math.nan if isinstance(v, (str, bytes)) else float(v)
+    except (TypeError, ValueError, OverflowError):
+        f = math.nan
+    if not 0 < f < math.inf:
+        raise SpecError(f"{name} is {v!r}, not a positive number")
+    return f
+
+
+def _if_given(check: Callable[[str, Any], Any], name: str, v: Any) -> Any:
+    return None if v is None else check(name, v)
+
+
+def _names(what: str, v: Any) -> Mapping[str, Any]:
+    if not isinstance(v, Mapping) or not v:
+        raise SpecError(f"{what} are {v!r}, not a dict by name")
+    return v
+
+
+def timestamp_json(t: Timestamp) -> list[int]:
+    """Returns the first and the last millisecond since 1970 of a time at which an array is opened.
+
+    Raises:
+        SpecError: it is none.
+    """
+    first, last = t if isinstance(t, (tuple, list)) and len(t) == 2 else (0, t)
+    out = [_milliseconds(first), _milliseconds(last)]
+    if not 0 <= out[0] <= out[1] < 1 << 64 or out[1] == 0:
+        raise SpecError(f"timestamp is {t!r}, from {out[0]} to {out[1]} milliseconds since 1970")
+    return out
+
+
+def _milliseconds(t: Any) -> int:
+    if isinstance(t, dt.datetime) and t.tzinfo is not None:
+        return (t - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
+    if isinstance(t, bool) or isinstance(t, dt.datetime) or not hasattr(t, "__index__"):
+        raise SpecError(
+            f"timestamp: {t!r} is neither milliseconds since 1970 nor a datetime with a time zone"
+        )
+    return operator.index(t)
 
 
 def _without_none(d: Mapping[str, Any]) -> dict[str, Any]:
@@ -56,7 +126,7 @@ class WholeChip:
         if self.size is None:
             return {"kind": "chip"}
         height, width = pair("size", self.size)
-        return {"kind": "chip", "height": height, "width": width}
+        return {"kind": "chip", "height": count("size", height), "width": count("size", width)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +148,7 @@ class RandomWindow:
             "kind": "random_window",
             "height": height,
             "width": width,
-            "per_asset": int(self.per_asset),
+            "per_asset": count("per_asset", self.per_asset),
         }
 
 
@@ -102,13 +172,18 @@ class Grid:
         """Returns what the spec's JSON holds.
 
         Raises:
-            SpecError: both stride and overlap are given, or the overlap is as large as the window.
+            SpecError: both stride and overlap are given, or the overlap is negative or as large as
+                the window.
         """
         height, width = pair("size", self.size)
         oy, ox = pair("overlap", self.overlap)
         if self.stride is not None and (oy or ox):
             raise SpecError("a Grid has a stride or an overlap, not both")
         sy, sx = (height - oy, width - ox) if self.stride is None else pair("stride", self.stride)
+        if min(oy, ox) < 0:
+            raise SpecError(
+                f"overlap is {self.overlap!r}: with gaps between windows, give a stride"
+            )
         if sy < 1 or sx < 1:
             raise SpecError(f"a Grid of windows {self.size} has steps of {sy} by {sx} pixels")
         out = {"kind": "grid", "height": height, "width": width, "stride_y": sy, "stride_x": sx}
@@ -141,11 +216,15 @@ class ResizedWindow:
             "kind": "resized_window",
             "height": height,
             "width": width,
-            "ratio": float(self.ratio),
-            "per_asset": int(self.per_asset),
+            "ratio": positive("ratio", self.ratio),
+            "per_asset": count("per_asset", self.per_asset),
         }
         if self.scale is not None:
-            out["scale_min"], out["scale_max"] = (float(v) for v in self.scale)
+            try:
+                low, high = self.scale
+            except (TypeError, ValueError):
+                raise SpecError(f"scale is {self.scale!r}, not (least, greatest)") from None
+            out["scale_min"], out["scale_max"] = positive("scale", low), positive("scale", high)
         return {**out, "of_asset": True} if self.of_asset else out
 
 
@@ -201,12 +280,12 @@ class TileWindow:
                 "kind": "tile_window",
                 "height": height,
                 "width": width,
-                "per_asset": self.visits,
-                "tile_height": th,
-                "tile_width": tw,
-                "per_visit": int(self.per_visit),
-                "pool": self.pool,
-                "pool_bytes": self.pool_bytes,
+                "per_asset": _if_given(count, "visits", self.visits),
+                "tile_height": _if_given(count, "tile", th),
+                "tile_width": _if_given(count, "tile", tw),
+                "per_visit": count("per_visit", self.per_visit),
+                "pool": _if_given(count, "pool", self.pool),
+                "pool_bytes": _if_given(count, "pool_bytes", self.pool_bytes),
             }
         )
 
@@ -280,36 +359,57 @@ class Split:
         """Splits by time.
 
         Args:
-            column: numbers, or texts in the order of time, such as ISO 8601 dates.
+            column: dates, instants, numbers, or texts in the order of time, such as ISO 8601 dates.
             ranges: (from, to) of the parts by name; `to` is not in the part, None is no bound.
         """
         return Split("date", ranges, column=column)
 
     def to_json(self) -> dict[str, Any]:
-        """Returns what the spec's JSON holds."""
-        out: dict[str, Any] = {"by": self.by, "column": self.column, "size": self.size}
+        """Returns what the spec's JSON holds.
+
+        Raises:
+            SpecError: a part has no share or range, or the cells no size.
+        """
+        out: dict[str, Any] = {"by": self.by, "column": self.column}
+        out["size"] = _if_given(positive, "size of a cell", self.size)
         out["columns"] = None if self.columns is None else list(self.columns)
-        out["seed"] = int(self.seed) or None
+        out["seed"] = count("seed", self.seed, 0) or None
         if self.by == "given":
             pass
         elif self.by == "date":
             out["ranges"] = [
-                _without_none({"name": name, "from": _plain(low), "to": _plain(high)})
-                for name, (low, high) in self.parts.items()
+                _range(name, bounds) for name, bounds in _names("ranges", self.parts).items()
             ]
         else:
-            out["shares"] = [{"name": n, "weight": float(w)} for n, w in self.parts.items()]
+            out["shares"] = [
+                {"name": n, "weight": positive(f"share {n!r}", w)}
+                for n, w in _names("shares", self.parts).items()
+            ]
         return _without_none(out)
+
+
+def _range(name: str, bounds: Any) -> dict[str, Any]:
+    """Returns a named range of a split as JSON has it."""
+    if isinstance(bounds, (list, tuple)) and len(bounds) == 2:
+        low, high = (_plain(v) for v in bounds)
+        return _without_none({"name": name, "from": low, "to": high})
+    raise SpecError(f"range {name!r} is {bounds!r}, not (from, to)")
 
 
 def _plain(v: Any) -> Any:
     """Returns a number, text or date as JSON has it."""
+    if isinstance(v, float) and not math.isfinite(v):
+        raise SpecError(f"{v!r} is no number to compare with")
+    if isinstance(v, bool):
+        return int(v)  # as the columns of tables have them
     if v is None or isinstance(v, (int, float, str)):
         return v
     if hasattr(v, "isoformat"):
         return v.isoformat()
+    if isinstance(v, np.datetime64):
+        return str(v)
     if hasattr(v, "item"):
-        return v.item()
+        return _plain(v.item())
     raise SpecError(f"{v!r} is neither a number nor a text")
 
 
@@ -331,15 +431,20 @@ class Strata:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds."""
-        out: dict[str, Any] = {"column": self.column, "temperature": self.temperature}
+        out: dict[str, Any] = {"column": self.column}
+        out["temperature"] = _if_given(positive, "temperature", self.temperature)
         return _without_none({**out, **until_json(self.until)})
 
 
 def until_json(until: Until | None) -> dict[str, Any]:
-    """Returns the members of a mixture that say when an epoch ends."""
-    if isinstance(until, int):
-        return {"until": "length", "length": until}
-    return {} if until is None else {"until": until}
+    """Returns the members of a mixture that say when an epoch ends.
+
+    Raises:
+        SpecError: it is none of what `Until` has.
+    """
+    if until is None or isinstance(until, str):
+        return {} if until is None else {"until": until}
+    return {"until": "length", "length": count("until", until)}
 
 
 @dataclass(frozen=True)
@@ -364,7 +469,10 @@ class Time:
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds."""
-        return _without_none({f.name: getattr(self, f.name) for f in fields(self)})
+        out = {f.name: getattr(self, f.name) for f in fields(self)}
+        out["length"] = count("length of time", self.length)
+        out["stride"] = _if_given(count, "stride of time", self.stride)
+        return _without_none(out)
 
 
 @dataclass(frozen=True)
@@ -386,6 +494,7 @@ class Source:
         strata: as for `load`.
         time: as for `load`.
         dims: as for `load`.
+        timestamp: as for `load`.
     """
 
     source: Path | Sequence[Path]
@@ -401,6 +510,7 @@ class Source:
     datetime: str | None = None
     base_path: Path | None = None
     dims: str | None = None
+    timestamp: Timestamp | None = None
 
 
 @dataclass(frozen=True)
@@ -411,7 +521,7 @@ class Mixture:
     sources (nested ones in their places), and -1 for padding.
 
     Attributes:
-        sources: by name: a `Source`, a path, or a `Mixture` again.
+        sources: by name: a `Source`, what `Source.source` is, or a `Mixture` again.
         temperature: None draws by the weights; 1 in proportion to the samples of the sources,
             more evenly above.
         until: an epoch ends when the "shortest" source would begin again, when the "longest" has
@@ -419,7 +529,7 @@ class Mixture:
         weight: its share in a mixture around it.
     """
 
-    sources: Mapping[str, Source | Mixture | str | os.PathLike[str]]
+    sources: Mapping[str, Source | Mixture | Path | Sequence[Path]]
     temperature: float | None = None
     until: Until = "shortest"
     weight: float = field(default=1.0, kw_only=True)
@@ -428,15 +538,35 @@ class Mixture:
 SourceLike: TypeAlias = "Path | Sequence[Path] | Mixture"
 
 
+def check_source(source: object) -> None:
+    """Checks that a source is a path, a sequence of paths, or a mixture of sources by name.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if isinstance(source, Mixture):
+        if not source.sources or not isinstance(source.sources, Mapping):
+            raise SpecError(f"a Mixture has sources by name, not {source.sources!r}")
+        return
+    if isinstance(source, (str, os.PathLike)):
+        return
+    if isinstance(source, Mapping):
+        raise SpecError("source is a dict; several sources are a Mixture")
+    if isinstance(source, Source):
+        raise SpecError("a Source is part of a Mixture; give its members to load")
+    listed = isinstance(source, Sequence) and len(source) > 0
+    if not listed or not all(isinstance(p, (str, os.PathLike)) for p in source):  # type: ignore[attr-defined]
+        raise SpecError(f"source is {source!r}, neither a path nor paths")
+
+
 def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers.
 
     Raises:
         SpecError: it is no path.
     """
+    check_source(source)
     paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise SpecError(f"source is {source!r}, neither a path nor paths")
     out: dict[str, Any] = {"source": os.fspath(paths[0])}
     if len(paths) > 1:
         out["parts"] = [os.fspath(p) for p in paths[1:]]
@@ -470,6 +600,8 @@ def bbox_json(bbox: BBox) -> list[float]:
         west, south, east, north = (float(v) for v in bbox)
     except (TypeError, ValueError):
         raise SpecError(f"bbox is {bbox!r}, not (west, south, east, north)") from None
+    if not all(map(math.isfinite, (west, south, east, north))):
+        raise SpecError(f"bbox is {bbox!r}: its sides are finite numbers")
     return [west, south, east, north]
 
 

@@ -21,11 +21,15 @@ from chaski._sources import (
     Split,
     Strata,
     Time,
+    Timestamp,
     Where,
     WholeChip,
+    check_source,
     pair,
     place_json,
+    positive,
     subset_json,
+    timestamp_json,
     until_json,
 )
 from chaski.errors import SpecError
@@ -70,6 +74,7 @@ class Points:
         most: k, the points that a row has room for.
         dims: what the array's dimensions are, in their order: "y x", or with n where every sample
             has points of its own. Default: their names.
+        timestamp: as for `load`, of this array.
         values: attribute that labels the points. Default: the only one.
         space: "pixel" for rows and columns of the raster, whole numbers being pixels, or "world"
             for places on the ground.
@@ -80,6 +85,7 @@ class Points:
     array: str | os.PathLike[str]
     most: int
     dims: str | None = None
+    timestamp: Timestamp | None = None
     values: str | None = None
     space: Literal["pixel", "world"] = "pixel"
     transform: Sequence[float] | None = None
@@ -108,7 +114,8 @@ class Field:
         validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid, 0
             where it is nodata, masked or padding.
         resample: how windows that are resampled come to their size. Default: bilinear where the
-            dtype is a float, else nearest.
+            dtype is a float, else nearest. "antialias", for floats, is bilinear with a filter that
+            widens as windows shrink.
         points: makes the field one of points, and is alone then.
     """
 
@@ -123,7 +130,7 @@ class Field:
     fill: float | None = None
     pad: bool | None = None
     validity: str | None = None
-    resample: Literal["nearest", "bilinear"] | None = None
+    resample: Literal["nearest", "bilinear", "antialias"] | None = None
     points: Points | Mapping[str, Any] | None = None
 
 
@@ -163,12 +170,14 @@ def build_spec(
     max_bad: int | None = None,
     max_bad_rate: float | None = None,
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
 ) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds.
 
     Raises:
         SpecError: an argument is wrong; the engine checks what this does not.
     """
+    check_source(source)
     if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
         raise SpecError(f"batch_size is {batch_size!r}, not a positive int")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
@@ -209,6 +218,8 @@ def build_spec(
         spec["drop_last"] = True
     if dims is not None:
         spec["dims"] = str(dims)
+    if timestamp is not None:
+        spec["timestamp"] = timestamp_json(timestamp)
     return spec
 
 
@@ -237,7 +248,7 @@ def _sampler(
     if sampler is not None:
         if window is not None or per_asset != 1:
             raise SpecError("give a sampler, or window and windows_per_asset, not both")
-        if not hasattr(sampler, "to_json"):
+        if isinstance(sampler, type) or not hasattr(sampler, "to_json"):
             raise SpecError(f"sampler is {sampler!r}, none of those of chaski")
         return sampler.to_json()
     if window is None:
@@ -252,39 +263,46 @@ def _sampler(
 def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
     """Reports whether the sources of a mixture are sequences."""
     if isinstance(source, Mixture):
+        check_source(source)
         return any(_in_time(s) for s in source.sources.values())
     return isinstance(source, Source) and source.time is not None
 
 
 def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns a mixture's members."""
-    if not m.sources:
-        raise SpecError("a Mixture of no sources")
+    check_source(m)
     out: dict[str, Any] = {
         "sources": [_source(name, s, stats) for name, s in m.sources.items()],
         **until_json(m.until),
     }
     if m.temperature is not None:
-        out["temperature"] = float(m.temperature)
+        out["temperature"] = positive("temperature", m.temperature)
+        for name, s in m.sources.items():
+            if isinstance(s, (Source, Mixture)) and s.weight != 1:
+                raise SpecError(
+                    f"source {name!r} has a weight, and the mixture a temperature, which weights "
+                    "sources by their sizes"
+                )
     return out
 
 
-def _source(
-    name: str, s: Source | Mixture | str | os.PathLike[str], stats: Mapping[str, Any] | None
-) -> dict[str, Any]:
+def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the JSON of a source of a mixture."""
     if isinstance(s, Mixture):
-        return {"name": name, "weight": float(s.weight), **_mixture(s, stats)}
+        weight = positive(f"weight of source {name!r}", s.weight)
+        return {"name": name, "weight": weight, **_mixture(s, stats)}
     if not isinstance(s, Source):
         s = Source(s)
     out: dict[str, Any] = {
         "name": name,
         **place_json(s.source, s.base_path),
-        "weight": float(s.weight),
+        "weight": positive(f"weight of source {name!r}", s.weight),
         **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime),
     }
     if s.dims is not None:
         out["dims"] = str(s.dims)
+    if s.timestamp is not None:
+        out["timestamp"] = timestamp_json(s.timestamp)
     if s.sampler is not None:
         out["sampler"] = s.sampler.to_json()
     if s.fields:
@@ -345,6 +363,8 @@ def _points(name: str, f: Field) -> dict[str, Any]:
     out: dict[str, Any] = {"array": os.fspath(p.array), "most": int(p.most)}
     if p.dims is not None:
         out["dims"] = str(p.dims)
+    if p.timestamp is not None:
+        out["timestamp"] = timestamp_json(p.timestamp)
     if p.values is not None:
         out["values"] = str(p.values)
     if p.space != "pixel":

@@ -15,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
+from chaski._sources import Timestamp, timestamp_json
 from chaski._spec import Field, FieldLike, build_field
 from chaski.errors import DeadlineError, EngineError, Error, NotFoundError, SpecError, of_kind
 
@@ -82,6 +83,7 @@ def stats(
     fields: Mapping[str, FieldLike] | None = None,
     bad_samples: Literal["error", "skip"] = "error",
     dims: str | None = None,
+    timestamp: Timestamp | None = None,
     workers: int | None = None,
     timeout: float | None = 3600.0,
 ) -> Stats:
@@ -101,6 +103,7 @@ def stats(
         bad_samples: "error" raises for a sample that cannot be read; "skip" leaves it out, and
             counts it in "skipped".
         dims: as for `load`.
+        timestamp: as for `load`.
         workers: threads that decode; default: one a core.
         timeout: seconds for all of it; None waits for as long as it takes.
 
@@ -119,6 +122,9 @@ def stats(
     command = [_engine.find_binary(), "stats", "--bad-samples", bad_samples]
     if dims is not None:
         command += ["--dims", str(dims)]
+    if timestamp is not None:
+        first, last = timestamp_json(timestamp)
+        command += ["--timestamp", f"{first}..{last}"]
     if workers is not None:
         command += ["--workers", str(int(workers))]
     for key, f in (fields or {}).items():
@@ -157,18 +163,25 @@ def run_command(command: list[str], timeout: float | None) -> bytes:
         raise DeadlineError(f"{command[1]} of {command[-1]}: no end within {timeout} s") from None
     except OSError as e:
         raise EngineError(f"the engine {command[0]} does not run: {e}") from None
-    if done.returncode == 0:
-        return done.stdout
-    said = done.stderr.decode("utf-8", "replace").strip()
+    return answer(command, done.returncode, done.stdout, done.stderr)
+
+
+def answer(command: list[str], code: int, out: bytes, err: bytes) -> bytes:
+    """Returns what a command of the engine printed, if that is how it ended.
+
+    Raises:
+        Error: it failed; of the kind that fits.
+    """
+    if code == 0:
+        return out
+    said = err.decode("utf-8", "replace").strip()
     lines = [s.removeprefix("chaski: ") for s in said.splitlines() if s.startswith("chaski: ")]
     last = lines[-1] if lines else said
-    if done.returncode == 1 and lines:
+    if code == 1 and lines:
         raise _error(last, command[-1])
-    if done.returncode == 2 and lines:
+    if code == 2 and lines:
         raise SpecError(last)
-    raise EngineError(
-        f"the engine {command[0]} ended (exit status {done.returncode}); it said: {said}"
-    )
+    raise EngineError(f"the engine {command[0]} ended (exit status {code}); it said: {said}")
 
 
 def _error(line: str, source: str) -> Error:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_right
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import accumulate
 from typing import NamedTuple, TypeVar
 
-from chaski.order import Order, below, hash_words, window
+from chaski.order import Groups, Order, below, hash_words, window
 
 __all__ = [
     "D4",
@@ -564,6 +564,11 @@ class Draw:
     attempt: int = 0
 
 
+def _pool_len(s: Sampler) -> int:
+    """The positions of a pool."""
+    return s.per_visit * s.pool if isinstance(s, Visits) else 1
+
+
 class _Leaf:
     """A dataset with its seed and its number of samples."""
 
@@ -684,6 +689,17 @@ class _Node:
         node = self.nodes[i]
         return node.locate(*divmod(draw & _MASK, node.n))
 
+    def leaders(
+        self, share: float = 1.0, levels: tuple[tuple[int, int], ...] = ()
+    ) -> Iterator[tuple[_Leaf, float, tuple[tuple[int, int], ...]]]:
+        """Yields the datasets with pools, their shares of the positions and the ways to them."""
+        if self.leaf is None:
+            for count, drawn, node in zip(self.counts, self.drawn, self.nodes, strict=True):
+                way = (*levels, (drawn, node.n))
+                yield from node.leaders(share * (count / WORD_LEN), way)
+        elif isinstance(self.leaf.d.sampler, Visits) and self.n:
+            yield self.leaf, share, levels
+
 
 class Plan:
     """Which sample stands at any position of any epoch, and which window of it."""
@@ -727,6 +743,23 @@ class Plan:
         if not isinstance(s, Visits):
             return None
         return leaf.number, epoch, p // (s.per_visit * s.pool)
+
+    def groups(self) -> Groups | None:
+        """Returns what names the tickets that are best served together, if any sampler has pools.
+
+        Of the datasets with pools that are drawn at least a quarter as often as the one drawn most
+        often, the one leads whose pools last longest; the first of several.
+        """
+        leaders = list(self._root.leaders())
+        often = [x for x in leaders if 4 * x[1] >= max(share for _, share, _ in leaders)]
+        if not often or not len(self):
+            return None
+
+        def lasts(x: tuple[_Leaf, float, tuple[tuple[int, int], ...]]) -> float:
+            return min(_pool_len(x[0].d.sampler), x[0].n) / x[1]
+
+        leaf, _, levels = max(often, key=lasts)
+        return Groups(leaf.number, _pool_len(leaf.d.sampler), len(self), levels)
 
     def substitute(self, d: Draw, attempt: int) -> Draw:
         """Returns what takes the place of a bad sample at an attempt from 1 to `MAX_ATTEMPTS`."""

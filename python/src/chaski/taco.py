@@ -28,12 +28,12 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
+from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
 from chaski._sources import Condition, Path, Where, bbox_json
 from chaski._spec import FieldLike
-from chaski._stats import run_command
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
-__all__ = ["Asset", "Dataset", "Folder", "concat", "load"]
+__all__ = ["Asset", "Chunk", "Dataset", "Folder", "concat", "load"]
 
 Mode: TypeAlias = Literal["intersection", "fill_missing", "strict"]
 Instant: TypeAlias = "str | date | datetime"
@@ -121,8 +121,8 @@ class _Source:
         flags = [*flags, f"--columns-mode={self.mode}"]
         if self.base_path is not None:
             flags.append(f"--base-path={self.base_path}")
-        binary = _engine.find_binary()
-        return run_command([binary, command, *flags, "--", *args, *self.paths], self.timeout)
+        question = [command, *flags, "--", *args, *self.paths]
+        return _ask(_engine.find_binary(), question, self.timeout)
 
     @property
     def info(self) -> dict[str, Any]:
@@ -267,6 +267,34 @@ class Asset:
             return f.read() if self.size is None else f.read(self.size)
 
 
+@dataclass(frozen=True)
+class Chunk:
+    """A chunk of a sample of a streaming TACO.
+
+    Attributes:
+        id: id of its sample and its number, joined by "::".
+        path: the same with the ids from level 0 down before it.
+        uri: the file that holds it.
+    """
+
+    id: str
+    path: str
+    uri: str
+
+    @property
+    def name(self) -> str:
+        """What `chaski.read` opens it by: FILE::PATH."""
+        return f"{self.uri}::{self.path}"
+
+    def array(self, **window: Any) -> npt.NDArray[Any]:
+        """Returns its pixels, or a window of them: arguments as for `chaski.read`.
+
+        Raises:
+            Error: there is no such chunk, or it cannot be read; of the kind that fits.
+        """
+        return _read(self.name, **window)
+
+
 class _Node:
     """Samples that can be read by id, path or position."""
 
@@ -301,19 +329,19 @@ class _Node:
         entries, here = self._list()
         return (self._sample(entries, int(i)) for i in here)
 
-    def __getitem__(self, key: int | str) -> Asset | Folder:
+    def __getitem__(self, key: int | str) -> Asset | Folder | Chunk:
         """Is `read`."""
         return self.read(key)
 
-    def read(self, key: int | str) -> Asset | Folder:
+    def read(self, key: int | str) -> Asset | Folder | Chunk:
         """Returns a sample, or what lies below one.
 
         Args:
             key: position from 0 (negative ones count from the end); an id; or a path of ids, such
-                as "roi_1/s2/img.tif".
+                as "roi_1/s2/img.tif"; or of a streaming TACO "img.tif::3", a chunk by its number.
 
         Returns:
-            An `Asset` of a sample with bytes, else a `Folder`.
+            An `Asset` of a sample with bytes, a `Chunk` of a chunk, else a `Folder`.
 
         Raises:
             IndexError: there is no such position.
@@ -335,6 +363,11 @@ class _Node:
                 if isinstance(found, Folder):
                     return found.read(key[end + 1 :])
             end = key.rfind("/", 0, end)
+        sample, _, number = key.rpartition("::")
+        if sample and number.isdecimal():
+            of = self.read(sample)
+            if isinstance(of, Asset):
+                return Chunk(f"{of.id}::{number}", f"{of.path}::{number}", of.uri)
         some = ", ".join([entries.id(i) for i in here[:10]] + ["…"] * (len(here) > 10))
         where = f"{self._path}: " if self._path else ""
         raise NotFoundError(f"{where}no id {key!r}; there are {some or 'none'}", kind="not found")

@@ -32,7 +32,8 @@ def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
 def to_tensors(batch: Batch) -> dict[str, Any]:
     """Returns a batch as tensors that share its memory.
 
-    bfloat16 becomes torch.bfloat16, text a list of str, a ragged field a pair of tensors (offsets,
+    bfloat16 becomes torch.bfloat16, text a list of str (in sequences, a
+    list of str for every row), a ragged field a pair of tensors (offsets,
     values), complex integers get a last axis of two.
     """
     out: dict[str, Any] = {}

@@ -32,16 +32,8 @@ type Options struct {
 
 // New returns the driver.
 func New(o Options) blobsource.Driver {
-	switch strings.ToUpper(os.Getenv("AZURE_NO_SIGN_REQUEST")) {
-	case "YES", "TRUE", "1":
-		o.Anonymous = true
-	}
-	if o.Connections == 0 {
-		o.Connections = remote.DefaultConcurrency
-	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*o.Connections, o.Connections, true
-	return &driver{o: o, transport: t}
+	o.Anonymous = o.Anonymous || blobsource.Unsigned("AZURE_NO_SIGN_REQUEST")
+	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
 }
 
 type driver struct {

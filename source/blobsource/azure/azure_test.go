@@ -1,25 +1,19 @@
 package azure
 
 import (
-	"bytes"
-	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"go.uber.org/goleak"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/netsim"
-	"github.com/chaski-eo/chaski/source/blobsource"
-	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/source/blobsource/internal/drivertest"
 )
 
 func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// TestReads reads through the SDK from a server of ranges, with and without faults.
 func TestReads(t *testing.T) {
 	s := netsim.NewServer(false)
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
@@ -27,54 +21,5 @@ func TestReads(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_PROTOCOL", "http")
 	t.Setenv("AZURE_STORAGE_IS_LOCAL_EMULATOR", "true")
 	t.Setenv("AZURE_NO_SIGN_REQUEST", "YES")
-	o, err := blobsource.New(New(Options{}), remote.Options{
-		Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond, MinRate: 1 << 30, Block: 1024,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		s.Close()
-		if err := o.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	b := bytes.Repeat([]byte("0123456789abcdef"), 1000)
-	s.Put("/account/chips/dir/a.tif", b)
-	ctx := context.Background()
-	r, err := o.Open(ctx, "az://chips/dir/a.tif")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.Size() != int64(len(b)) {
-		t.Fatalf("size %d", r.Size())
-	}
-	got := make([]byte, 5000)
-	for _, f := range []netsim.Fault{netsim.None, netsim.Unavailable, netsim.ShortBody, netsim.StallBody, netsim.Reset} {
-		s.OnRequest(func(n int, _ *netsim.Request) netsim.Fault {
-			if n == 0 {
-				return f
-			}
-			return netsim.None
-		})
-		clear(got)
-		if err := r.ReadAt(ctx, got, 7); err != nil || !bytes.Equal(got, b[7:5007]) {
-			t.Errorf("after %q: %v", f, err)
-		}
-		want := 2
-		if f == netsim.None {
-			want = 1
-		}
-		if n := len(s.Requests()); n != want {
-			t.Errorf("%q: %d requests, want %d", f, n, want)
-		}
-	}
-	s.Always(netsim.Unavailable)
-	if err := r.ReadAt(ctx, got, 7); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "3 attempts") {
-		t.Error(err)
-	}
-	s.Always(netsim.None)
-	if _, err := o.Open(ctx, "az://chips/none"); fault.KindOf(err) != fault.NotFound {
-		t.Error(err)
-	}
+	drivertest.Reads(t, s, New(Options{}), "az", "/account/chips/dir/a.tif")
 }

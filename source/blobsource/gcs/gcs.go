@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"os"
 	"strconv"
-	"strings"
 
 	"cloud.google.com/go/storage"
 	"gocloud.dev/blob"
@@ -30,19 +29,11 @@ type Options struct {
 
 // New returns the driver.
 func New(o Options) blobsource.Driver {
-	switch strings.ToUpper(os.Getenv("GS_NO_SIGN_REQUEST")) {
-	case "YES", "TRUE", "1":
-		o.Anonymous = true
-	}
+	o.Anonymous = o.Anonymous || blobsource.Unsigned("GS_NO_SIGN_REQUEST")
 	if os.Getenv("STORAGE_EMULATOR_HOST") != "" {
 		o.Anonymous = true
 	}
-	if o.Connections == 0 {
-		o.Connections = remote.DefaultConcurrency
-	}
-	t := http.DefaultTransport.(*http.Transport).Clone()
-	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*o.Connections, o.Connections, true
-	return &driver{o: o, transport: t}
+	return &driver{o: o, transport: blobsource.Tune(http.DefaultTransport.(*http.Transport).Clone(), o.Connections)}
 }
 
 type driver struct {

@@ -41,13 +41,7 @@ func New(o Options) blobsource.Driver {
 			o.Endpoint = os.Getenv("AWS_ENDPOINT_URL")
 		}
 	}
-	switch strings.ToUpper(os.Getenv("AWS_NO_SIGN_REQUEST")) {
-	case "YES", "TRUE", "1":
-		o.Anonymous = true
-	}
-	if o.Connections == 0 {
-		o.Connections = remote.DefaultConcurrency
-	}
+	o.Anonymous = o.Anonymous || blobsource.Unsigned("AWS_NO_SIGN_REQUEST")
 	return &driver{o: o}
 }
 
@@ -79,7 +73,7 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 		return d.client, nil
 	}
 	build := awshttp.NewBuildableClient().WithTransportOptions(func(t *http.Transport) {
-		t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*d.o.Connections, d.o.Connections, true
+		blobsource.Tune(t, d.o.Connections)
 		t.ReadBufferSize = 32 << 10
 	})
 	load := []func(*config.LoadOptions) error{

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -43,6 +44,9 @@ type Entry struct {
 	// Of a folder it may be its own table of children, or empty.
 	URI          string
 	Offset, Size int64
+	// Object is what is known of the object, to open it by: it is the one that the container's tables were read
+	// from. Zero for another file.
+	Object source.Known
 	// Part is the number of the container in a dataset of several; Level and Row are the place of the
 	// sample's row in that container's tables.
 	Part, Level, Row int

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -65,6 +66,8 @@ type Container struct {
 	places []place
 	// behind is the end of COLLECTION.json in a ZIP.
 	behind int64
+	// object is what is known of a ZIP.
+	object source.Known
 
 	mu      sync.Mutex
 	levels  []*level
@@ -95,10 +98,10 @@ type level struct {
 // OpenZIP opens a ZIP, whose first bytes (zipDataAt at least, if there are as many) are in head.
 func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
 	c := newContainer(o, zipFile, uri, l)
-	c.readers[uri] = r
+	c.readers[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
 	levels, coll, err := parseHeader(head, r.Size())
 	if err == nil {
-		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+		c.coll, c.readers[uri], err = readCollectionAhead(ctx, r, coll)
 	}
 	if err != nil {
 		return nil, c.fail(err)
@@ -186,12 +189,24 @@ func (c *Container) fail(err error) error {
 	return errors.Join(fault.WithFile(err, c.uri), c.Close())
 }
 
-// Join appends a relative path to a folder, which is a path or a URI.
+// Join appends a relative path to a folder, which is a path or a URI. In a URL of HTTP the path is escaped,
+// and put before the query, which may be a signature for all of the folder.
 func Join(folder, path string) string {
 	if folder == "" {
 		return path
 	}
-	return strings.TrimRight(folder, "/") + "/" + path
+	query := ""
+	if s := source.Scheme(folder); s == "http" || s == "https" {
+		if i := strings.IndexByte(folder, '?'); i >= 0 {
+			folder, query = folder[:i], folder[i:]
+		}
+		parts := strings.Split(path, "/")
+		for i, p := range parts {
+			parts[i] = url.PathEscape(p)
+		}
+		path = strings.Join(parts, "/")
+	}
+	return strings.TrimRight(folder, "/") + "/" + path + query
 }
 
 // reader returns an open reader of an object; the container closes it.

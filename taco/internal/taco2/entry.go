@@ -87,11 +87,11 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 		return err
 	}
 	if c.kind == zipFile {
-		if size := c.readers[c.uri].Size(); s.off < int64(zipDataAt) || !s.in(size) {
+		if size := c.object.Size; s.off < int64(zipDataAt) || !s.in(size) {
 			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", s.size, s.off, size)
 		}
 	}
-	e.Offset, e.Size = s.off, s.size
+	e.Offset, e.Size, e.Object = s.off, s.size, c.object
 	return nil
 }
 

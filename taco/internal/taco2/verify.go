@@ -3,7 +3,6 @@ package taco2
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +27,7 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	c.compareSchemas(r)
-	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([][]table.Column, len(c.places)+1)}
+	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]table.Type, len(c.places)+1)}
 	if err := v.readDirectory(ctx); err != nil {
 		return err
 	}
@@ -40,6 +39,9 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	r.Absent += int64(len(v.absent))
 	if v.unlisted > 0 {
 		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs cannot find them", v.unlisted)
+	}
+	if v.uneven > 0 {
+		r.Note("%d folders' tables have no column for what is empty in the folder", v.uneven)
 	}
 	if v.misplaced > 0 {
 		r.Note("%d rows of METADATA below level 0 have the offset or size of another sample; read by the ZIP's directory", v.misplaced)
@@ -236,7 +238,10 @@ type verifier struct {
 	// have where they are.
 	directory map[string]zipEntry
 	unlisted  int64
-	schemas   [][]table.Column // of the tables of children at a level; the first one seen
+	// schemas has the types of the columns that tables of children at a level have, as they are met; uneven
+	// counts the tables without some column of their level.
+	schemas []map[string]table.Type
+	uneven  int64
 	// misplaced counts the rows whose offset in METADATA is another sample's.
 	misplaced int64
 }
@@ -374,7 +379,7 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 	if t.Len() != len(rows) {
 		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "%d, METADATA has %d children", t.Len(), len(rows)))
 	}
-	if err := v.schema(t, e.Level+1); err != nil {
+	if err := v.schema(ctx, t, e.Level+1, rows); err != nil {
 		return bad(err)
 	}
 	if err := v.compare(ctx, t, e.Level+1, rows); err != nil {
@@ -384,31 +389,56 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 	return nil
 }
 
-// schema checks that a table of children has the columns of the others at its level (PIT-2). A column
-// without any value may have lost its type.
-func (v *verifier) schema(t *table.Table, k int) error {
-	first := v.schemas[k]
-	if first == nil {
-		v.schemas[k] = slices.Clone(t.Columns())
-		return nil
+// schema checks that a table of children, of these rows of a level, has the columns of the others at its
+// level, with their types (PIT-2). A column without any value may have lost its type; and writers before
+// tacotoolbox 0.17 leave columns out of a folder's table that have no value in that folder.
+func (v *verifier) schema(ctx context.Context, t *table.Table, k int, rows []int32) error {
+	types := v.schemas[k]
+	if types == nil {
+		types = map[string]table.Type{}
+		v.schemas[k] = types
 	}
-	if len(first) != len(t.Columns()) {
-		return fault.New(fault.Corrupt, "schema", fault.NoOffset, "%d columns, where the first folder has %d (PIT-2)", len(t.Columns()), len(first))
+	for _, col := range t.Columns() {
+		seen, ok := types[col.Name]
+		switch {
+		case !ok || seen.Kind == table.Null:
+			types[col.Name] = col.Type
+		case col.Type.Kind != table.Null && !col.Type.Equal(seen):
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, where another folder of the level has %v (PIT-2)", col.Type, seen)
+		}
 	}
-	for i, col := range first {
-		j := t.Index(col.Name)
-		if j < 0 {
-			return fault.New(fault.Corrupt, "schema", fault.NoOffset, "no column %q, which the first folder has (PIT-2)", col.Name)
+	all, err := v.c.Table(ctx, k)
+	if err != nil {
+		return err
+	}
+	uneven := false
+	for i, col := range all.Columns() {
+		if strings.HasPrefix(col.Name, "internal:") || col.Name == "path" || t.Index(col.Name) >= 0 {
+			continue
 		}
-		switch typ := t.Columns()[j].Type; {
-		case typ.Kind == table.Null || typ.Equal(col.Type):
-		case col.Type.Kind == table.Null:
-			first[i].Type = typ
-		default:
-			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, where the first folder has %v (PIT-2)", typ, col.Type)
+		values, err := all.At(ctx, i)
+		if err != nil {
+			return err
 		}
+		for _, row := range rows {
+			if hasValue(values, int(row)) {
+				return fault.New(fault.Corrupt, "schema", fault.NoOffset, "no column %q, which METADATA has values of (PIT-2)", col.Name)
+			}
+		}
+		uneven = uneven || len(rows) > 0
+	}
+	if uneven {
+		v.uneven++
 	}
 	return nil
+}
+
+// hasValue reports whether a row has more than null or a text that those writers take for it.
+func hasValue(v *table.Vector, row int) bool {
+	if v.Null(row) {
+		return false
+	}
+	return v.Kind() != table.Text || v.Text(row) != "" && v.Text(row) != "None"
 }
 
 // compare checks the rows of a table of children against those of a level.

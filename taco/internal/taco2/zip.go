@@ -109,7 +109,10 @@ const maxTail = 65535 + 22 + 20 + 56
 // What may lie behind the archive (tables put there later) is passed over; where it is too long for
 // that, the directory is looked for at after, the place behind COLLECTION.json.
 func readDirectory(ctx context.Context, r source.Reader, after int64, want func(name []byte) bool) (map[string]zipEntry, error) {
-	where, n, err := findDirectory(ctx, r)
+	where, n, err := findDirectory(ctx, r, after)
+	if err != nil && after > r.Size()-maxTail { // it may stand in front of COLLECTION.json
+		where, n, err = findDirectory(ctx, r, 0)
+	}
 	if err != nil {
 		sig := make([]byte, 4)
 		if fault.KindOf(err) != fault.Corrupt || r.ReadAt(ctx, sig, after) != nil || string(sig) != directorySignature {
@@ -194,9 +197,10 @@ func (e *zipEntry) extend(extra []byte) bool {
 }
 
 // findDirectory looks for the end-of-directory record from the end of the file on, and in front of
-// what was put behind the archive: COLLECTION.json stands right before the directory.
-func findDirectory(ctx context.Context, r source.Reader) (span, uint64, error) {
-	tail := min(int64(maxTail), r.Size())
+// what was put behind the archive: COLLECTION.json stands right before the directory. Nothing before an
+// offset is looked at.
+func findDirectory(ctx context.Context, r source.Reader, from int64) (span, uint64, error) {
+	tail := min(int64(maxTail), r.Size()-min(max(from, 0), r.Size()))
 	base := r.Size() - tail
 	b := make([]byte, tail)
 	if err := r.ReadAt(ctx, b, base); err != nil {

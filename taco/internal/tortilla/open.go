@@ -19,6 +19,7 @@ const maxCollection = 64 << 20
 type file struct {
 	uri        string
 	r          source.Reader
+	object     source.Known // what is known of r
 	header     Header
 	collection json.RawMessage
 	limits     model.Limits
@@ -47,7 +48,7 @@ func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) 
 // reads the footer, of a TACO the collection, and of nested samples the first of each level; then they are
 // mostly one request, since both stand at the end. It closes r where it fails.
 func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
-	f := &file{uri: uri, r: r, limits: l}
+	f := &file{uri: uri, r: r, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
 	c, err := f.open(ctx, head)
 	if err != nil {
 		return nil, errors.Join(fault.WithFile(err, uri), r.Close())

@@ -410,7 +410,7 @@ func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
 func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	e := model.Entry{URI: c.uri, Level: level, Row: row}
+	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
 	b, i, err := c.at(ctx, level, row)
 	if err == nil {
 		err = b.fill(&e, i)

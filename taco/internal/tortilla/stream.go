@@ -158,7 +158,7 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	if row < 0 || row >= t.len() {
 		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there"))
 	}
-	e := model.Entry{URI: c.uri, Level: level, Row: row}
+	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
 	err := t.fill(&e, row)
 	var s span
 	if err == nil {
@@ -364,7 +364,7 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, "%s %q ends in no number", colID, c.chunks.ids.Text(row)))
 	}
 	return model.Entry{
-		ID: c.chunks.ids.Text(row), URI: c.uri, Offset: s.off, Size: s.size,
+		ID: c.chunks.ids.Text(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
 		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
 	}, nil
 }

@@ -4,8 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -31,6 +29,8 @@ type ArrayOptions struct {
 	Extents []int
 	Attr    string // the name of the attribute
 	Key     []byte // of 32 bytes, to encrypt with; nil for none
+	// Overwrite replaces an array that is there once the new one is complete.
+	Overwrite bool
 }
 
 // ParseDims reads "n b y x".
@@ -76,8 +76,9 @@ type toArray struct {
 	next   int // of paths
 }
 
-// Array writes rasters of one shape and dtype, in their order, as a dense array in a folder that must not exist. It
-// appears once it is complete. Where rasters lie on the ground, their nodata values and names of bands have no place
+// Array writes rasters of one shape and dtype, in their order, as a dense array in a folder that must not exist, or with
+// Overwrite be one. It appears once it is complete: whenever a run is broken off there is the array from before it or the new one,
+// and what it leaves besides is hidden, and refused or, with Overwrite, removed by the next. Where rasters lie on the ground, their nodata values and names of bands have no place
 // in an array.
 func Array(ctx context.Context, folder string, paths []string, o Options, a ArrayOptions) (err error) {
 	c := &toArray{o: o, a: a, paths: paths}
@@ -87,12 +88,12 @@ func Array(ctx context.Context, folder string, paths []string, o Options, a Arra
 	if err := c.makeSchema(); err != nil {
 		return err
 	}
-	tmp, err := os.MkdirTemp(filepath.Dir(filepath.Clean(folder)), ".tiledb-")
+	at := placeOf(folder)
+	path, err := at.begin(a.Overwrite)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(tmp)
-	path := filepath.Join(tmp, "array")
+	defer at.abandon()
 	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
 		return fault.WithFile(err, folder)
 	}
@@ -115,10 +116,7 @@ func Array(ctx context.Context, folder string, paths []string, o Options, a Arra
 	if err != nil {
 		return err
 	}
-	if _, err := os.Lstat(folder); err == nil {
-		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "it exists"), folder)
-	}
-	return os.Rename(path, filepath.Clean(folder))
+	return at.put(path, a.Overwrite)
 }
 
 // measure finds the shape of all from that of the first.

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
 )
 
 // Record is one thing that is wrong with a sample.
@@ -29,11 +30,13 @@ type Record struct {
 	ID      string `json:"id,omitempty"`     // of the sample; see catalog.Table.ID
 	Row     *int64 `json:"row,omitempty"`    // of the source's table
 	Sample  *int64 `json:"sample,omitempty"` // of an epoch, in the dataset's order
-	URI     string `json:"uri,omitempty"`
-	Part    string `json:"part,omitempty"`
-	Offset  *int64 `json:"offset,omitempty"`
-	Kind    string `json:"kind"`
-	Message string `json:"message"` // the whole line
+	// Instead is what stood in its place when it was met first, where bad samples are replaced.
+	Instead *loader.SampleRef `json:"instead,omitempty"`
+	URI     string            `json:"uri,omitempty"`
+	Part    string            `json:"part,omitempty"`
+	Offset  *int64            `json:"offset,omitempty"`
+	Kind    string            `json:"kind"`
+	Message string            `json:"message"` // the whole line
 	// FirstSeen is when it was met first; Count how often.
 	FirstSeen time.Time `json:"first_seen"`
 	Count     int64     `json:"count"`
@@ -224,6 +227,7 @@ func (r *Record) merge(o *Record) {
 	}
 	r.Source, r.ID = cmp.Or(r.Source, o.Source), cmp.Or(r.ID, o.ID)
 	r.Part = cmp.Or(r.Part, o.Part)
+	r.Instead = cmp.Or(r.Instead, o.Instead)
 	r.Row, r.Sample, r.Offset = cmp.Or(r.Row, o.Row), cmp.Or(r.Sample, o.Sample), cmp.Or(r.Offset, o.Offset)
 }
 

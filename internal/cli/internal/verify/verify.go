@@ -146,6 +146,10 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			continue
 		}
 		st, err := os.Stat(p)
+		if os.IsNotExist(err) && taco.IsSet(ctx, open, p) {
+			files = append(files, p)
+			continue
+		}
 		if err != nil {
 			kind := fault.Unsupported
 			if os.IsNotExist(err) {
@@ -321,7 +325,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	}
 	switch info.Kind {
 	case loader.KindTIFF, loader.KindRumi:
-		_, err = w.raster(ctx, path)
+		_, err = w.raster(ctx, w.v.files, path)
 		return err
 	case loader.KindFrame:
 		return w.frame(ctx, path)
@@ -347,12 +351,12 @@ func (w *worker) container(ctx context.Context, path string) error {
 }
 
 // raster decodes every chunk of a file, those of its mask among them, and returns its index.
-func (w *worker) raster(ctx context.Context, path string) (*chunk.Index, error) {
-	a, _, err := catalog.OpenAsset(ctx, w.v.files, path, w.v.o.MaxChunk)
+func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*chunk.Index, error) {
+	a, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
 	if err != nil {
 		return nil, err
 	}
-	r, err := w.v.files.Open(ctx, a.URI)
+	r, err := o.Open(ctx, a.URI)
 	if err != nil {
 		return nil, err
 	}
@@ -464,12 +468,16 @@ func (w *worker) row(ctx context.Context, t *catalog.Table, row int64) error {
 	if err != nil {
 		return err
 	}
-	x, err := w.raster(ctx, a.URI)
+	x, err := w.raster(ctx, loader.Alone(w.v.files, a), a.URI)
 	if err != nil {
-		return fault.WithFile(err, a.URI)
+		return a.Fault(err)
 	}
 	w.sum.Files++
-	if string(x.AppendBlob(nil)) != string(a.Index.AppendBlob(nil)) {
+	own := a.Index
+	if a.Member != "" {
+		own = own.Shift(-a.Offset)
+	}
+	if string(x.AppendBlob(nil)) != string(own.AppendBlob(nil)) {
 		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not that of %s", a.URI)
 	}
 	return nil

@@ -13,7 +13,7 @@ class DescribeRequest(_message.Message):
     def __init__(self, spec: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
-    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle")
+    __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups")
     SPEC_HASH_FIELD_NUMBER: _ClassVar[int]
     FINGERPRINT_FIELD_NUMBER: _ClassVar[int]
     SAMPLES_FIELD_NUMBER: _ClassVar[int]
@@ -21,6 +21,7 @@ class DescribeReply(_message.Message):
     FIELDS_FIELD_NUMBER: _ClassVar[int]
     SHARED_FIELD_NUMBER: _ClassVar[int]
     HANDLE_FIELD_NUMBER: _ClassVar[int]
+    GROUPS_FIELD_NUMBER: _ClassVar[int]
     spec_hash: str
     fingerprint: str
     samples: int
@@ -28,7 +29,25 @@ class DescribeReply(_message.Message):
     fields: _containers.RepeatedCompositeFieldContainer[FieldInfo]
     shared: Shared
     handle: str
-    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ...) -> None: ...
+    groups: Groups
+    def __init__(self, spec_hash: _Optional[str] = ..., fingerprint: _Optional[str] = ..., samples: _Optional[int] = ..., spec: _Optional[bytes] = ..., fields: _Optional[_Iterable[_Union[FieldInfo, _Mapping]]] = ..., shared: _Optional[_Union[Shared, _Mapping]] = ..., handle: _Optional[str] = ..., groups: _Optional[_Union[Groups, _Mapping]] = ...) -> None: ...
+
+class Groups(_message.Message):
+    __slots__ = ("dataset", "pool", "levels")
+    class Level(_message.Message):
+        __slots__ = ("drawn", "samples")
+        DRAWN_FIELD_NUMBER: _ClassVar[int]
+        SAMPLES_FIELD_NUMBER: _ClassVar[int]
+        drawn: int
+        samples: int
+        def __init__(self, drawn: _Optional[int] = ..., samples: _Optional[int] = ...) -> None: ...
+    DATASET_FIELD_NUMBER: _ClassVar[int]
+    POOL_FIELD_NUMBER: _ClassVar[int]
+    LEVELS_FIELD_NUMBER: _ClassVar[int]
+    dataset: int
+    pool: int
+    levels: _containers.RepeatedCompositeFieldContainer[Groups.Level]
+    def __init__(self, dataset: _Optional[int] = ..., pool: _Optional[int] = ..., levels: _Optional[_Iterable[_Union[Groups.Level, _Mapping]]] = ...) -> None: ...
 
 class Shared(_message.Message):
     __slots__ = ("address", "token")

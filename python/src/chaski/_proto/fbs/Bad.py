@@ -5,6 +5,7 @@
 import flatbuffers
 from flatbuffers.compat import import_numpy
 from typing import Any
+from chaski._proto.fbs.SampleRef import SampleRef
 from typing import Optional
 np = import_numpy()
 
@@ -47,8 +48,35 @@ class Bad(object):
             return self._tab.String(o + self._tab.Pos)
         return None
 
+    # Bad
+    def Source(self) -> Optional[str]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(10))
+        if o != 0:
+            return self._tab.String(o + self._tab.Pos)
+        return None
+
+    # Bad
+    def Sample(self) -> Optional[SampleRef]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(12))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = SampleRef()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
+    # Bad
+    def Instead(self) -> Optional[SampleRef]:
+        o = flatbuffers.number_types.UOffsetTFlags.py_type(self._tab.Offset(14))
+        if o != 0:
+            x = self._tab.Indirect(o + self._tab.Pos)
+            obj = SampleRef()
+            obj.Init(self._tab.Bytes, x)
+            return obj
+        return None
+
 def BadStart(builder: flatbuffers.Builder):
-    builder.StartObject(3)
+    builder.StartObject(6)
 
 def Start(builder: flatbuffers.Builder):
     BadStart(builder)
@@ -70,6 +98,24 @@ def BadAddMessage(builder: flatbuffers.Builder, message: int):
 
 def AddMessage(builder: flatbuffers.Builder, message: int):
     BadAddMessage(builder, message)
+
+def BadAddSource(builder: flatbuffers.Builder, source: int):
+    builder.PrependUOffsetTRelativeSlot(3, flatbuffers.number_types.UOffsetTFlags.py_type(source), 0)
+
+def AddSource(builder: flatbuffers.Builder, source: int):
+    BadAddSource(builder, source)
+
+def BadAddSample(builder: flatbuffers.Builder, sample: int):
+    builder.PrependUOffsetTRelativeSlot(4, flatbuffers.number_types.UOffsetTFlags.py_type(sample), 0)
+
+def AddSample(builder: flatbuffers.Builder, sample: int):
+    BadAddSample(builder, sample)
+
+def BadAddInstead(builder: flatbuffers.Builder, instead: int):
+    builder.PrependUOffsetTRelativeSlot(5, flatbuffers.number_types.UOffsetTFlags.py_type(instead), 0)
+
+def AddInstead(builder: flatbuffers.Builder, instead: int):
+    BadAddInstead(builder, instead)
 
 def BadEnd(builder: flatbuffers.Builder) -> int:
     return builder.EndObject()

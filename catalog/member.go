@@ -1,0 +1,50 @@
+package catalog
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// memberAt is where a row of a catalog says that a raster lies in a container.
+type memberAt struct {
+	path           string
+	offset, length int64
+}
+
+// member takes the URI of a row apart, if it is that of a member of a container: the container's URI, and the member.
+func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (string, *memberAt, error) {
+	if f.offset == nil {
+		return uri, nil, nil
+	}
+	off, err := f.offset.cell(ctx, row)
+	if err != nil || off.null {
+		return uri, nil, err
+	}
+	n, err := f.length.cell(ctx, row)
+	if err != nil {
+		return uri, nil, err
+	}
+	container, path, ok := strings.Cut(uri, separator)
+	if !ok || n.null || off.int < 0 || n.int < 0 {
+		return uri, nil, fault.New(fault.Corrupt, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset,
+			"%d bytes at %d of %q, which is no CONTAINER%sPATH", n.int, off.int, uri, separator)
+	}
+	return container, &memberAt{path, off.int, n.int}, nil
+}
+
+// asset makes the asset of a member of that of its container, whose index is still that of the member alone. A raster
+// has no part in what lies around it.
+func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
+	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
+	if a.Size > 0 && (m.offset > a.Size || m.length > a.Size-m.offset) {
+		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, a.Size))
+	}
+	if err := a.Index.Validate(m.length, maxChunk); err != nil {
+		return a, a.Fault(err)
+	}
+	a.Index = a.Index.Shift(m.offset)
+	return a, nil
+}

@@ -1,0 +1,119 @@
+package client_test
+
+import (
+	"context"
+	"encoding/csv"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/grpc/client"
+	"github.com/chaski-eo/chaski/grpc/server"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// started is a loader's engine as servers take it, planless the same without its plan: a server of it knows no groups.
+type (
+	started  struct{ *loader.Engine }
+	planless struct{ server.Engine }
+)
+
+func (e started) Start(ctx context.Context, t shuffle.Ticket, native bool) server.Pending {
+	return e.Engine.Start(ctx, t, native)
+}
+
+// decoded runs two epochs over some servers, each with memory of its own, and returns how many chunks they decoded.
+func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool) int64 {
+	t.Helper()
+	var targets []string
+	counts := make([]loader.Stages, servers)
+	for i := range servers {
+		s, err := server.New(server.Options{
+			Roots: []string{"/"}, Logger: quiet, Loader: loader.Options{Stages: &counts[i], Workers: 1},
+			Open: func(ctx context.Context, spec loader.Spec, o loader.Options) (server.Engine, error) {
+				e, err := loader.Open(ctx, spec, o)
+				if err != nil {
+					return nil, err
+				}
+				if grouped {
+					return started{e}, nil
+				}
+				return planless{started{e}}, nil
+			},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		targets = append(targets, run(t, s.Serve))
+	}
+	r, err := dial(t, strings.Join(targets, ","), client.Options{Hedge: -1}).Open(t.Context(), spec)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := r.Loader(client.LoaderOptions{Epochs: 2, Prefetch: 6})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for b, err := range l.All(t.Context()) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		b.Release()
+	}
+	l.Close()
+	sum := int64(0)
+	for i := range counts {
+		n, _ := counts[i].Decoded()
+		sum += n
+	}
+	return sum
+}
+
+// TestGroupsOfMixtures: three servers that share the batches of a mixture of tile by tile windows, or of strata of
+// them, decode far fewer chunks with groups than without.
+func TestGroupsOfMixtures(t *testing.T) {
+	chip, err := filepath.Abs(coast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	chips := table(t, chip)
+	base := loader.Spec{
+		Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
+		Sampler: loader.Sampler{Kind: loader.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 4, PerAsset: 20},
+	}
+	mixture, strata := base, base
+	mixture.Sources = []loader.Source{{Name: "a", Source: chips, Weight: 2}, {Name: "b", Source: chips, Weight: 1}}
+	strata.Source, strata.Strata = chips, &loader.Strata{Column: "class"}
+	for name, spec := range map[string]loader.Spec{"mixture": mixture, "strata": strata} {
+		t.Run(name, func(t *testing.T) {
+			one, none, groups := decoded(t, spec, 1, true), decoded(t, spec, 3, false), decoded(t, spec, 3, true)
+			t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
+			if 10*groups > 7*none {
+				t.Errorf("%d chunks are decoded with groups, %d without", groups, none)
+			}
+		})
+	}
+}
+
+// table writes a table of eight rows of one chip, of two classes.
+func table(t *testing.T, chip string) string {
+	t.Helper()
+	name := filepath.Join(t.TempDir(), "chips.csv")
+	f, err := os.Create(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	w := csv.NewWriter(f)
+	_ = w.Write([]string{"image", "class"})
+	for i := range 8 {
+		_ = w.Write([]string{chip, fmt.Sprint("class ", i%2)})
+	}
+	if w.Flush(); w.Error() != nil {
+		t.Fatal(w.Error())
+	}
+	return name
+}

@@ -1,0 +1,189 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+)
+
+func newAsk(s streams) *cobra.Command {
+	return &cobra.Command{
+		Use:   "ask",
+		Short: "Answer questions about containers one after the other, for programs",
+		Long: `Answer questions about containers one after the other, until standard input ends, for programs:
+the Python package asks so. Containers stay open in between, and columns of their tables in memory.
+
+A question is a line of JSON, a list of texts: the command line of 'entries' or 'sql'. Its answer is
+parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what the command printed,
+"e" what it said on standard error, and at last "x", its exit code as text.`,
+		Example: `  chaski ask < questions.jsonl`,
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return answerAll(cmd.Context(), s)
+		},
+	}
+}
+
+// maxQuestion bounds a question, in bytes: it may hold conditions with many values.
+const maxQuestion = 64 << 20
+
+func answerAll(ctx context.Context, s streams) error {
+	held := &session{files: newOpener(true)}
+	defer held.close()
+	ctx = context.WithValue(ctx, sessionKey{}, held)
+	lines := bufio.NewScanner(s.in)
+	lines.Buffer(nil, maxQuestion)
+	w := bufio.NewWriterSize(s.out, 1<<16)
+	for lines.Scan() && ctx.Err() == nil {
+		var args []string
+		if err := json.Unmarshal(lines.Bytes(), &args); err != nil {
+			return usagef("a question is a list of texts: %w", err)
+		}
+		if err := answer(ctx, w, args); err != nil {
+			return err
+		}
+	}
+	return errors.Join(lines.Err(), ctx.Err())
+}
+
+// answer answers one question.
+func answer(ctx context.Context, w *bufio.Writer, args []string) error {
+	code := 2
+	if len(args) > 0 && (args[0] == "entries" || args[0] == "sql") {
+		code = run(ctx, args, strings.NewReader(""), &parts{w, 'o'}, &parts{w, 'e'})
+	} else {
+		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question is one of entries or sql")
+	}
+	_, err := fmt.Fprint(&parts{w, 'x'}, code)
+	return errors.Join(err, w.Flush())
+}
+
+// parts writes parts of an answer, of one letter.
+type parts struct {
+	w      *bufio.Writer
+	letter byte
+}
+
+func (p *parts) Write(b []byte) (int, error) {
+	if len(b) == 0 {
+		return 0, nil
+	}
+	head := binary.LittleEndian.AppendUint32([]byte{p.letter}, uint32(len(b)))
+	if _, err := p.w.Write(head); err != nil {
+		return 0, err
+	}
+	return p.w.Write(b)
+}
+
+type sessionKey struct{}
+
+// session holds containers open between questions.
+type session struct {
+	files *source.Mux
+
+	mu   sync.Mutex
+	sets []*heldSet // used last at the end
+}
+
+// heldSet is a dataset, and of its paths the state in which they were opened.
+type heldSet struct {
+	key      string
+	state    string
+	d        *taco.Dataset
+	warnings []string
+}
+
+// maxSets bounds the datasets that a session holds open.
+const maxSets = 8
+
+func (h *session) close() {
+	for _, s := range h.sets {
+		_ = s.d.Close() // it was only read
+	}
+	h.files.Close()
+}
+
+// take takes a dataset out of a session, if it has it and the files are as they were.
+func (h *session) take(key, state string) *heldSet {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i, s := range h.sets {
+		if s.key != key {
+			continue
+		}
+		h.sets = append(h.sets[:i], h.sets[i+1:]...)
+		if s.state == state {
+			return s
+		}
+		_ = s.d.Close()
+		return nil
+	}
+	return nil
+}
+
+// give gives a dataset back. One that failed is opened anew the next time, as the container may be another one.
+func (h *session) give(s *heldSet, failed bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if failed {
+		_ = s.d.Close()
+		return
+	}
+	if h.sets = append(h.sets, s); len(h.sets) > maxSets {
+		_ = h.sets[0].d.Close()
+		h.sets = h.sets[1:]
+	}
+}
+
+// stateOf tells whether local files have changed.
+func stateOf(paths []string) string {
+	var b strings.Builder
+	for _, p := range paths {
+		if st, err := os.Stat(p); err == nil {
+			fmt.Fprint(&b, st.Size(), " ", st.ModTime().UnixNano(), "\n")
+		}
+	}
+	return b.String()
+}
+
+// dataset opens containers, or takes them from the session of a command that answers questions. done gives them back;
+// it is called with the command's error.
+func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.Dataset, done func(error), err error) {
+	h, ok := ctx.Value(sessionKey{}).(*session)
+	if !ok {
+		files := newOpener(true)
+		if d, err = f.open(ctx, files, paths, nil); err != nil {
+			files.Close()
+			return nil, nil, err
+		}
+		return d, func(error) {
+			_ = d.Close() // it was only read
+			files.Close()
+		}, nil
+	}
+	key, state := fmt.Sprintf("%q", append([]string{f.base, f.mode}, paths...)), stateOf(paths)
+	s := h.take(key, state)
+	if s == nil {
+		if d, err = f.open(ctx, h.files, paths, nil); err != nil {
+			return nil, nil, err
+		}
+		s = &heldSet{key, state, d, f.warnings}
+	}
+	f.warnings = s.warnings
+	return s.d, func(err error) {
+		k := fault.KindOf(err)
+		h.give(s, err != nil && k != fault.NotFound && k != fault.Unsupported)
+	}, nil
+}

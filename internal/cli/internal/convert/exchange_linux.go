@@ -1,0 +1,20 @@
+package convert
+
+import (
+	"errors"
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// exchange gives each of two folders the other's name, in one step. A file system that cannot is errors.ErrUnsupported.
+func exchange(a, b string) error {
+	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, unix.EINVAL) || errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.ENOTSUP):
+		return errors.ErrUnsupported
+	}
+	return &os.LinkError{Op: "exchange", Old: a, New: b, Err: err}
+}

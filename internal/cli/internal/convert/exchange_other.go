@@ -1,0 +1,8 @@
+//go:build !linux
+
+package convert
+
+import "errors"
+
+// exchange is not there on this system.
+func exchange(_, _ string) error { return errors.ErrUnsupported }

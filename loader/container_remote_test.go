@@ -1,0 +1,135 @@
+package loader_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/chaski-eo/chaski/internal/netsim"
+	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/blobsource/s3"
+	"github.com/chaski-eo/chaski/source/httpsource"
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// farContainer is a file on a web server or in a bucket, read without hedges.
+type farContainer struct {
+	uri      string
+	opener   *remote.Opener
+	requests func() int64 // that the server got so far
+}
+
+func farContainers(t *testing.T, path string) map[string]farContainer {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	name, o := filepath.Base(path), remote.Options{HedgeShare: -1}
+	web := netsim.NewServer(false)
+	web.Put("/"+name, b)
+	web.Always(netsim.None)
+	h, err := httpsource.New(httpsource.Options{Options: o})
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := fakes3.New("bucket")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for k, v := range fakes3.Credentials() {
+		t.Setenv(k, v)
+	}
+	if err := store.Put(name, b); err != nil {
+		t.Fatal(err)
+	}
+	s, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		web.Close()
+		store.Close()
+		for _, o := range []*remote.Opener{h, s} {
+			if err := o.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	return map[string]farContainer{
+		"http": {web.URL + "/" + name, h, func() int64 { return int64(len(web.Requests())) }},
+		"s3":   {"s3://bucket/" + name, s, store.Requests},
+	}
+}
+
+// TestContainersOverANetworkCostWhatThePlanSays: of TOG chips in a TACO that is read over HTTP or from S3, an epoch
+// makes exactly the requests that the plan counts, of as many bytes. Opening it again, with the indexes of its chips
+// kept, is the requests of the tables alone.
+func TestContainersOverANetworkCostWhatThePlanSays(t *testing.T) {
+	stream := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n2_top.taco")
+	for _, c := range []struct {
+		path   string
+		fields []loader.Field
+		opens  int64 // requests to open it, with its tables
+	}{
+		{coast(t, "coast.tacozip"), coastFields, 2 + 3},
+		{coast(t, "flat.tacozip"), []loader.Field{{Name: "image"}}, 1}, // it is smaller than the block that is read first
+		{stream, []loader.Field{{Name: "image", Column: "t1/t1-img"}}, 2},
+	} {
+		for scheme, p := range farContainers(t, c.path) {
+			cache := filepath.Join(t.TempDir(), "cache")
+			for _, s := range []loader.Sampler{
+				{}, {Kind: loader.RandomWindow, Height: 11, Width: 7, PerAsset: 3}, {Kind: loader.GridWindow, Height: 8, Width: 8},
+			} {
+				if c.path == stream && s.Kind == "" {
+					continue // its chips are of several sizes
+				}
+				spec := loader.Spec{Source: p.uri, Fields: c.fields, BatchSize: 4, Shuffle: true, Seed: 3, Sampler: s}
+				o := loader.Options{Opener: p.opener, IndexCache: cache, Workers: 2}
+				first, err := loader.Open(t.Context(), spec, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := first.Forecast(t.Context(), loader.ForecastOptions{Samples: -1}); err != nil {
+					t.Fatal(err)
+				}
+				if err := first.Close(); err != nil {
+					t.Fatal(err)
+				}
+				before := p.requests()
+				e, err := loader.Open(t.Context(), spec, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f, err := e.Forecast(t.Context(), loader.ForecastOptions{Samples: -1})
+				if err != nil || !f.Exact() || f.Total.Requests == 0 {
+					t.Fatalf("%+v, %v", f, err)
+				}
+				if n := p.requests() - before; n > c.opens {
+					t.Errorf("%s opened again and planned by %d requests, want at most %d", p.uri, n, c.opens)
+				}
+				before, bytes := p.requests(), p.opener.Stats().Bytes
+				l, err := loader.NewLoader(e, loader.LoaderOptions{Epochs: 1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, err := range l.All(t.Context()) {
+					if err != nil {
+						t.Fatal(err)
+					}
+				}
+				requests := p.requests() - before
+				if bytes = p.opener.Stats().Bytes - bytes; requests != f.Total.Requests || bytes != f.Total.Bytes {
+					t.Errorf("%s of %s, %q: %d requests of %d bytes, the plan has %d of %d", filepath.Base(c.path), scheme, s.Kind,
+						requests, bytes, f.Total.Requests, f.Total.Bytes)
+				}
+				l.Close()
+				if err := e.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+	}
+}

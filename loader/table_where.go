@@ -1,0 +1,164 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/query"
+	tables "github.com/chaski-eo/chaski/taco/table"
+)
+
+// Conditions in SQL, on place and on time, of catalogs and other tables: the engine for queries reads them as it reads
+// containers.
+
+// queried is a table that queries can see. *catalog.Table is one.
+type queried interface {
+	Data(ctx context.Context) (*tables.Table, error)
+}
+
+var _ queried = (*catalog.Table)(nil)
+
+// Columns of place and time of tables, where a condition names none: those of containers, GeoParquet's and STAC's.
+var (
+	placeColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
+	timeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}
+	// boundsColumns are those that a catalog has of every raster, in its own CRS.
+	boundsColumns = []string{"minx", "miny", "maxx", "maxy"}
+)
+
+// query drops the rows that do not meet a condition that is no comparison.
+func (s *selector) query(ctx context.Context, w *Condition) error {
+	if s.data == nil {
+		q, ok := s.table.(queried)
+		if !ok {
+			return fault.New(fault.Unsupported, "where", fault.NoOffset,
+				"sql, select, bbox and datetime are conditions on containers, catalogs and tables; this dataset has no columns")
+		}
+		var err error
+		if s.data, err = q.Data(ctx); err != nil {
+			return err
+		}
+	}
+	s.init()
+	var rows []int
+	var err error
+	switch {
+	case w.SQL != "":
+		rows, err = query.Where(ctx, s.data, w.SQL)
+	case w.Select != "":
+		rows, err = s.selected(ctx, w.Select)
+	default:
+		rows, err = s.near(ctx, w)
+	}
+	if err != nil {
+		return err
+	}
+	met := make([]bool, len(s.keep))
+	for _, row := range rows {
+		met[row] = true
+	}
+	for i := range s.keep {
+		s.keep[i] = s.keep[i] && met[i]
+	}
+	return nil
+}
+
+// selected returns the rows that the result of a SELECT has in the column chaski:row, which "*" has. It sees the rows
+// that are left.
+func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
+	var left []int
+	var numbers []int64
+	for i, k := range s.keep {
+		if k {
+			left, numbers = append(left, i), append(numbers, int64(i))
+		}
+	}
+	number := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, numbers, nil)
+	data := tables.Join(s.data.Take(left), tables.FromVectors([]string{rowColumn}, []*tables.Vector{number}))
+	t, err := query.Run(ctx, sql, func(_ context.Context, name string) (*tables.Table, error) {
+		if low := strings.ToLower(name); low == "data" || low == "level0" {
+			return data, nil
+		}
+		return nil, query.NoTable(name, []string{"data"})
+	})
+	if err != nil {
+		return nil, err
+	}
+	if t.Index(rowColumn) < 0 {
+		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by; SELECT * has", rowColumn)
+	}
+	v, err := t.Column(ctx, rowColumn)
+	if err != nil {
+		return nil, err
+	}
+	rows := make([]int, t.Len())
+	for i := range rows {
+		row := int64(-1)
+		if v.Kind() == tables.Int64 && !v.Null(i) {
+			row = v.Int(i)
+		}
+		if row < 0 || row >= int64(len(s.keep)) || !s.keep[row] {
+			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no row of a sample in %q", i, rowColumn)
+		}
+		rows[i] = int(row)
+	}
+	return rows, nil
+}
+
+// near returns the rows that match a place or a time.
+func (s *selector) near(ctx context.Context, w *Condition) ([]int, error) {
+	f, err := w.filter()
+	if err != nil {
+		return nil, err
+	}
+	if f.Level != 0 {
+		return nil, errors.New("a table has no levels")
+	}
+	if f.Time == "" {
+		f.Time = s.first(timeColumns)
+	}
+	if f.Box != nil && f.Geometry == "" {
+		if f.Geometry = s.first(placeColumns); f.Geometry == "" && s.all(boundsColumns) {
+			return query.Where(ctx, s.data, within(w))
+		}
+	}
+	return f.Match(ctx, s.data)
+}
+
+// within returns the condition in SQL that bounds meet a box.
+func within(w *Condition) string {
+	f, err := w.filter()
+	if err != nil {
+		return "false"
+	}
+	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	west, south, east, north := num(f.Box.MinX), num(f.Box.MinY), num(f.Box.MaxX), num(f.Box.MaxY)
+	if w.Within {
+		return fmt.Sprintf("minx >= %s AND maxx <= %s AND miny >= %s AND maxy <= %s", west, east, south, north)
+	}
+	return fmt.Sprintf("minx <= %s AND maxx >= %s AND miny <= %s AND maxy >= %s", east, west, north, south)
+}
+
+// first returns the first of some columns that is there, or "".
+func (s *selector) first(names []string) string {
+	for _, name := range names {
+		if s.data.Index(name) >= 0 {
+			return name
+		}
+	}
+	return ""
+}
+
+func (s *selector) all(names []string) bool {
+	for _, name := range names {
+		if s.data.Index(name) < 0 {
+			return false
+		}
+	}
+	return true
+}

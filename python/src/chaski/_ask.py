@@ -1,0 +1,152 @@
+"""Questions about containers: to one `chaski ask`, which stays, a child of this process."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Sequence
+
+from chaski._stats import answer, run_command
+from chaski.errors import DeadlineError, EngineError
+
+
+class Asker:
+    """One running `chaski ask`. It ends when its standard input closes: with this process."""
+
+    def __init__(self, binary: str) -> None:
+        """Starts it.
+
+        Raises:
+            EngineError: it does not start.
+        """
+        self.binary = binary
+        self.pid = os.getpid()
+        self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
+        try:
+            # A session of its own: Ctrl-C in a terminal is for this process to handle.
+            self._process = subprocess.Popen(
+                [binary, "ask"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._said,
+                start_new_session=True,
+            )
+        except OSError as e:
+            raise EngineError(f"the engine {binary} does not run: {e}") from None
+
+    @property
+    def alive(self) -> bool:
+        """Whether it is there to be asked by this process."""
+        return self.pid == os.getpid() and self._process.poll() is None
+
+    def ask(self, args: Sequence[str], timeout: float | None) -> bytes:
+        """Asks one question. Whatever ends it early ends the process too.
+
+        Raises:
+            Error: the command failed; of the kind that fits.
+        """
+        try:
+            code, out, err = self._exchange(args, timeout)
+        except BaseException:
+            self.close()
+            raise
+        return answer([self.binary, *args], code, out, err)
+
+    def _exchange(self, args: Sequence[str], timeout: float | None) -> tuple[int, bytes, bytes]:
+        stdin, stdout = self._process.stdin, self._process.stdout
+        assert stdin is not None
+        assert stdout is not None
+        deadline = None if timeout is None else time.monotonic() + timeout
+        fd, got, parts = stdout.fileno(), bytearray(), {"o": bytearray(), "e": bytearray()}
+        try:
+            stdin.write(json.dumps(list(args)).encode() + b"\n")
+            stdin.flush()
+        except OSError:
+            raise self._ended() from None
+        while True:
+            at = 0
+            while len(got) - at >= 5:
+                end = at + 5 + int.from_bytes(got[at + 1 : at + 5], "little")
+                if len(got) < end:
+                    break
+                letter, part = chr(got[at]), got[at + 5 : end]
+                at = end
+                if letter == "x":
+                    return int(part), bytes(parts["o"]), bytes(parts["e"])
+                parts[letter] += part
+            del got[:at]
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            if not select.select([fd], [], [], left)[0]:
+                raise DeadlineError(f"{args[0]} of {args[-1]}: no end within {timeout} s")
+            more = os.read(fd, 1 << 20)
+            if not more:
+                raise self._ended()
+            got += more
+
+    def _ended(self) -> EngineError:
+        code = self._process.wait()
+        self._said.seek(0)
+        said = self._said.read(1 << 16).decode("utf-8", "replace").strip()
+        return EngineError(f"the engine {self.binary} ended (exit status {code}); it said: {said}")
+
+    def close(self) -> None:
+        """Ends it."""
+        if self.pid != os.getpid():
+            return  # that of the process that this one was forked from
+        self._process.kill()
+        self._process.wait()
+        for f in (self._process.stdin, self._process.stdout, self._said):
+            if f is not None:
+                try:
+                    f.close()
+                except OSError:
+                    pass
+
+
+_lock = threading.Lock()
+_asker: Asker | None = None
+
+
+def ask(binary: str, args: Sequence[str], timeout: float | None) -> bytes:
+    """Runs a command of the engine that asks about containers, and returns what it printed.
+
+    Containers stay open in a process that is kept for it. While that is busy with the question of
+    another thread, a question has a process for itself.
+
+    Raises:
+        Error: it failed; of the kind that fits.
+    """
+    global _asker
+    if not _lock.acquire(blocking=False):
+        return run_command([binary, *args], timeout)
+    try:
+        if _asker is None or _asker.binary != binary or not _asker.alive:
+            if _asker is not None:
+                _asker.close()
+            _asker = Asker(binary)
+        return _asker.ask(args, timeout)
+    finally:
+        _lock.release()
+
+
+def close() -> None:
+    """Ends the process that is kept, if there is one; the next question starts another."""
+    global _asker
+    with _lock:
+        if _asker is not None:
+            _asker.close()
+        _asker = None
+
+
+def _forked() -> None:
+    """Lets a forked process have one of its own: the lock may have been held."""
+    global _lock, _asker
+    _lock, _asker = threading.Lock(), None
+
+
+os.register_at_fork(after_in_child=_forked)

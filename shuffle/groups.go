@@ -1,0 +1,100 @@
+package shuffle
+
+import (
+	"fmt"
+	"math/bits"
+)
+
+// Groups gives tickets whose windows share decoded tiles one name, so that one of several servers answers them.
+// One dataset leads: a group is the tickets that begin in one of its pools, as far as that shows without the
+// mixture's word. It is for speed alone: any server can answer any ticket.
+type Groups struct {
+	// Dataset is the number of the dataset that leads, and Pool the positions of its pools.
+	Dataset int
+	Pool    int64
+	// Samples is N, the positions of an epoch.
+	Samples int64
+	// Levels lead from the outermost mixture to the dataset; empty where there is no mixture.
+	Levels []Level
+}
+
+// Level is a source of a mixture: how often an epoch of the mixture draws from it, and the positions of an epoch of
+// its own.
+type Level struct {
+	Drawn   int64
+	Samples int64
+}
+
+// Check reports what in groups that came from elsewhere makes no sense.
+func (g *Groups) Check() error {
+	if g.Dataset < 0 || g.Pool < 1 || g.Samples < 1 || len(g.Levels) > maxDepth {
+		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples", g.Pool, g.Dataset, len(g.Levels), g.Samples)
+	}
+	n := g.Samples
+	for _, l := range g.Levels {
+		if l.Drawn < 0 || l.Drawn > n || l.Samples < 1 {
+			return fmt.Errorf("groups: %d draws of %d in an epoch of %d", l.Drawn, l.Samples, n)
+		}
+		n = l.Samples
+	}
+	return nil
+}
+
+// Of returns the group of a ticket, 0 or above. It is the same in Python.
+func (g *Groups) Of(t Ticket) int64 {
+	epoch, p, n := t.Epoch, uint64(min(max(t.First, 0), g.Samples)), uint64(g.Samples)
+	for _, l := range g.Levels {
+		hi, lo := bits.Mul64(p, uint64(l.Drawn))
+		before, _ := bits.Div64(hi, lo, n) // p <= n and l.Drawn <= n, so it is at most l.Drawn
+		draw := epoch*uint64(l.Drawn) + before
+		n = uint64(l.Samples)
+		epoch, p = draw/n, draw%n
+	}
+	return int64(Pool{g.Dataset, epoch, int64(p) / g.Pool}.Key() >> 1)
+}
+
+// Groups returns the groups of the plan's tickets, and whether there are any: some dataset has pools. Of those
+// with pools that are drawn at least a quarter as often as the one drawn most often, the one leads whose pools last
+// longest: pools of the others are then cut about once at most.
+func (pl *Plan) Groups() (g Groups, ok bool) {
+	var all []leader
+	pl.leaders(0, leader{share: 1}, &all)
+	most := 0.0
+	for _, l := range all {
+		most = max(most, l.share)
+	}
+	longest := -1.0
+	for _, l := range all {
+		lf := &pl.leaves[l.dataset]
+		pool := lf.Sampler.Visits.PoolLen()
+		lasts := float64(min(pool, lf.n)) / l.share
+		if 4*l.share < most || lasts <= longest {
+			continue
+		}
+		longest = lasts
+		g = Groups{Dataset: l.dataset, Pool: pool, Samples: pl.Len(), Levels: l.levels}
+	}
+	return g, len(all) > 0 && pl.Len() > 0
+}
+
+// leader is a dataset that has pools, its share of the positions, and the way to it.
+type leader struct {
+	dataset int
+	share   float64
+	levels  []Level
+}
+
+// leaders appends the datasets with pools under a node to all.
+func (pl *Plan) leaders(at int, l leader, all *[]leader) {
+	nd := &pl.nodes[at]
+	if nd.word == nil {
+		if l.dataset = nd.leaf; pl.leaves[nd.leaf].Sampler.Kind == VisitWindow && nd.n > 0 {
+			*all = append(*all, l)
+		}
+		return
+	}
+	for i, child := range nd.word.nodes {
+		levels := append(l.levels[:len(l.levels):len(l.levels)], Level{nd.word.drawn[i], pl.nodes[child].n})
+		pl.leaders(child, leader{share: l.share * (float64(nd.word.counts[i]) / WordLen), levels: levels}, all)
+	}
+}

@@ -1,0 +1,64 @@
+package shuffle
+
+import "testing"
+
+// TestGroupsFollowTheLead: nearly all tickets of a mixture are in the group of the pool that the leading dataset is in
+// where they begin, in any epoch; tickets of two groups begin in two pools.
+func TestGroupsFollowTheLead(t *testing.T) {
+	tiles := func(visits int64, k, b int) Source {
+		return jsonSource{Visits: visits, PerVisit: k, Pool: b}.source()
+	}
+	pl := mustPlan(t, Spec{Seed: 5, Shuffle: true, Source: Source{Mixture: &Mixture{
+		Counts: []int64{2000, 5000, 3000},
+		Sources: []Source{
+			{Dataset: &Dataset{Items: 1000}},
+			{Mixture: &Mixture{Counts: []int64{7500, 2500}, Until: Longest, Sources: []Source{tiles(901, 16, 32), tiles(307, 16, 16)}}},
+			tiles(411, 16, 40),
+		},
+		Until: Longest,
+	}}})
+	g, ok := pl.Groups()
+	if !ok || g.Dataset != 3 || len(g.Levels) != 1 {
+		t.Fatalf("dataset %d leads, over %+v; pools of number 3 last longest", g.Dataset, g.Levels)
+	}
+	const batch = 32
+	all, same, found := 0, 0, map[int64]bool{}
+	for epoch := range uint64(3) {
+		for step := range Steps(pl.Len(), batch, true) {
+			tk := StepTicket(epoch, step, batch, 0, 1)
+			for p := tk.First; p < pl.Len(); p++ {
+				if pool, ok := pl.PoolOf(epoch, p); ok && pool.Dataset == g.Dataset {
+					if all++; g.Of(tk) == int64(pool.Key()>>1) {
+						same++
+					}
+					break
+				}
+			}
+			found[g.Of(tk)] = true
+		}
+	}
+	if 100*same < 95*all || len(found) < 10 {
+		t.Errorf("%d of %d tickets are in the group of their pool; %d groups", same, all, len(found))
+	}
+}
+
+// TestGroupsThatMakeNoSense: what came from elsewhere is checked before it is used.
+func TestGroupsThatMakeNoSense(t *testing.T) {
+	good := Groups{Dataset: 1, Pool: 5, Samples: 10, Levels: []Level{{4, 7}, {7, 1}}}
+	if err := good.Check(); err != nil {
+		t.Error(err)
+	}
+	for _, g := range []Groups{
+		{Dataset: -1, Pool: 5, Samples: 10},
+		{Pool: 0, Samples: 10},
+		{Pool: 5, Samples: 0},
+		{Pool: 5, Samples: 10, Levels: []Level{{11, 5}}},
+		{Pool: 5, Samples: 10, Levels: []Level{{5, 0}}},
+		{Pool: 5, Samples: 10, Levels: []Level{{5, 4}, {5, 4}}},
+		{Pool: 5, Samples: 10, Levels: make([]Level, maxDepth+1)},
+	} {
+		if g.Check() == nil {
+			t.Errorf("%+v is taken", g)
+		}
+	}
+}

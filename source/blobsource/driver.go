@@ -1,0 +1,29 @@
+package blobsource
+
+import (
+	"net/http"
+	"os"
+	"strings"
+
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// Unsigned says whether the environment variable, as GDAL names it (AWS_NO_SIGN_REQUEST and its like), asks for
+// requests without credentials.
+func Unsigned(variable string) bool {
+	switch strings.ToUpper(os.Getenv(variable)) {
+	case "YES", "TRUE", "1":
+		return true
+	}
+	return false
+}
+
+// Tune sets up a driver's transport: it keeps as many idle connections as there are requests at a time (0:
+// remote.DefaultConcurrency), and takes bytes as they are stored. It returns t.
+func Tune(t *http.Transport, connections int) *http.Transport {
+	if connections == 0 {
+		connections = remote.DefaultConcurrency
+	}
+	t.MaxIdleConns, t.MaxIdleConnsPerHost, t.DisableCompression = 4*connections, connections, true
+	return t
+}

@@ -1,0 +1,180 @@
+package tiledb
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiledb/filter"
+)
+
+// large writes an array of several fragments that has many times more bytes than small.MaxResult, with attributes of fixed and of
+// any length.
+func large(t *testing.T, path string, dense bool) {
+	t.Helper()
+	ctx, rnd := context.Background(), rand.New(rand.NewPCG(3, 4))
+	at := Int32.CoordOf
+	p := filter.Pipeline{MaxChunk: 1000, Filters: []filter.Filter{{ID: filter.Zstd, Level: 1}}}
+	s := &Schema{Dense: dense, TileOrder: ColMajor, CellOrder: ColMajor, Capacity: 50, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(),
+		Dims:  []Dim{{Name: "y", Domain: Interval{at(-200), at(199)}, Extent: 20}, {Name: "x", Domain: Interval{at(1), at(100)}, Extent: 7}},
+		Attrs: []Attr{{Name: "a", Type: Float64, Values: 1, Pipeline: p}, {Name: "v", Type: Uint16, Values: VarLen, Pipeline: p}, {Name: "c", Type: Uint8, Values: 3, Pipeline: p}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	files := &Files{}
+	defer files.Close()
+	for _, box := range []Box{{{at(-200), at(100)}, {at(1), at(60)}}, {{at(-13), at(190)}, {at(30), at(100)}}, {{at(5), at(44)}, {at(3), at(80)}}} {
+		a, err := Open(ctx, files, path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var coords []byte
+		n := 0
+		walkBox(box, func(at []Coord) {
+			if !dense && rnd.IntN(3) == 0 {
+				return
+			}
+			n++
+			for _, c := range at {
+				coords = s.DimType.store(coords, c)
+			}
+		})
+		if dense {
+			err = a.WriteDense(ctx, box, interopValues(s, n, rnd.IntN(1000)))
+		} else {
+			err = a.WriteSparse(ctx, coords, interopValues(s, n, rnd.IntN(1000)))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// small is far too little for all of a large array, and enough for any of its tiles.
+var small = Options{MaxResult: 52 << 10, MaxTile: 8 << 10}
+
+// TestConsolidateMoreThanMemory: an array that is larger than what may be read at once is consolidated, and holds the same.
+func TestConsolidateMoreThanMemory(t *testing.T) {
+	ctx := context.Background()
+	files := &Files{}
+	defer files.Close()
+	for _, dense := range []bool{true, false} {
+		path := filepath.Join(t.TempDir(), "a")
+		large(t, path, dense)
+		open := func(o Options) *Array {
+			a, err := Open(ctx, files, path, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return a
+		}
+		want := everything(t, open(Options{}))
+		a := open(small)
+		if len(want[0].Data) < 3*int(small.MaxResult) {
+			t.Fatalf("only %d bytes", len(want[0].Data))
+		}
+		var err error
+		if dense {
+			_, err = a.NewReader().Dense(ctx, 0, a.Schema.Domain())
+		} else {
+			_, err = a.NewReader().Sparse(ctx, []int{0}, a.Schema.Domain())
+		}
+		if fault.KindOf(err) != fault.Limit {
+			t.Fatalf("all of it is read at once: %v", err)
+		}
+		if err := a.Consolidate(ctx); err != nil {
+			t.Fatalf("dense %t: %v", dense, err)
+		}
+		a = open(Options{})
+		if len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+			t.Errorf("dense %t: %d fragments, or other cells", dense, len(a.Fragments))
+		}
+		if _, err := a.Verify(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestConsolidateUnordered: fragments whose cells lie in another order than the schema's are consolidated too, as far as memory
+// goes; what is too much is refused and leaves everything as it was.
+func TestConsolidateUnordered(t *testing.T) {
+	ctx := context.Background()
+	files := &Files{}
+	defer files.Close()
+	path := filepath.Join(t.TempDir(), "a")
+	large(t, path, false)
+	a, err := Open(ctx, files, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := *a.Schema
+	other.CellOrder, other.TileOrder = RowMajor, RowMajor
+	a.Schema = &other
+	var coords []byte
+	for i := range 500 {
+		coords = Int32.store(Int32.store(coords, Int32.CoordOf(int64(i%40))), Int32.CoordOf(1+int64(i/40)))
+	}
+	if err := a.WriteSparse(ctx, coords, interopValues(a.Schema, 500, 7)); err != nil {
+		t.Fatal(err)
+	}
+	list := func() string {
+		names, err := os.ReadDir(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return fmt.Sprint(names)
+	}
+	if a, err = Open(ctx, files, path, small); err != nil {
+		t.Fatal(err)
+	}
+	before := list()
+	if err := a.Consolidate(ctx); fault.KindOf(err) != fault.Limit || list() != before {
+		t.Errorf("%v; %s, before %s", err, list(), before)
+	}
+	if a, err = Open(ctx, files, path, Options{}); err != nil {
+		t.Fatal(err)
+	}
+	want := everything(t, a)
+	if err := a.Consolidate(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = Open(ctx, files, path, Options{}); err != nil || len(a.Fragments) != 1 || !reflect.DeepEqual(everything(t, a), want) {
+		t.Errorf("%d fragments, %v, or other cells", len(a.Fragments), err)
+	}
+}
+
+// TestConsolidateFarApart: fragments in corners of a vast domain bound more tiles than there is memory to list.
+func TestConsolidateFarApart(t *testing.T) {
+	ctx := context.Background()
+	files := &Files{}
+	defer files.Close()
+	path := filepath.Join(t.TempDir(), "a")
+	at := Int64.CoordOf
+	s := &Schema{Dense: true, Capacity: 1, DimType: Int64, Coords: DefaultFilters(), Offsets: DefaultFilters(),
+		Dims:  []Dim{{Name: "x", Domain: Interval{at(0), at(1 << 60)}, Extent: 4}},
+		Attrs: []Attr{{Name: "a", Type: Int8, Values: 1, Pipeline: DefaultFilters()}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range []int64{0, 1 << 59} {
+		a, err := Open(ctx, files, path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := a.WriteDense(ctx, Box{{at(x), at(x + 7)}}, []Values{{Data: make([]byte, 8)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := Open(ctx, files, path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.Consolidate(ctx); fault.KindOf(err) != fault.Limit {
+		t.Error(err)
+	}
+}

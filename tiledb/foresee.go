@@ -1,0 +1,168 @@
+package tiledb
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Foresight says which reads of tiles a Reader makes, without making them: footers, R-trees and lists of offsets are read,
+// tiles are not. Like a Reader it goes on from box to box, and is not safe for concurrent use.
+type Foresight struct {
+	a    *Array
+	last memo   // what the Reader has decoded
+	tile uint64 // bytes of the largest tile
+	read uint64 // bytes of the largest read
+}
+
+// Foresee returns what foresees the reads of a new Reader.
+func (a *Array) Foresee() *Foresight { return &Foresight{a: a} }
+
+// Held returns the memory of the Reader in bytes: a decoded tile, and what was read at once.
+func (p *Foresight) Held() int64 { return int64(p.tile + p.read) }
+
+// foreseen is a file of tiles that would be read.
+type foreseen struct {
+	tileFile
+	have uint64 // bytes in memory, at from
+	note func(file string, off, n int64)
+}
+
+func (p *Foresight) open(ctx context.Context, f *Fragment, attr int, note func(file string, off, n int64)) (*foreseen, error) {
+	offsets, err := p.a.list(ctx, f, tileOffsets, attr)
+	if err != nil {
+		return nil, err
+	}
+	return &foreseen{tileFile: tileFile{uri: f.file(p.a.Schema, attr, false), offsets: offsets, size: f.foot.sizes[attr]}, note: note}, nil
+}
+
+// decode is Reader.decode for the first of its files.
+func (p *Foresight) decode(t *foreseen, tile, last int64, n uint64, lo, hi int) {
+	if m := p.last; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi {
+		return
+	}
+	if off := t.offsets[tile]; off < t.from || t.end(tile) > t.from+t.have {
+		t.from, t.have = off, t.batch(tile, last)
+		p.read = max(p.read, t.have)
+		t.note(t.uri, int64(t.from), int64(t.have))
+	}
+	p.last, p.tile = memo{t.uri, tile, lo, hi}, max(p.tile, n)
+}
+
+// Dense calls read for every range of a file that Reader.DenseInto reads of a box. What a sparse fragment of a dense array
+// has in it shows only in the coordinates: then it is not exact.
+func (p *Foresight) Dense(ctx context.Context, attr int, b Box, axes []int, read func(file string, off, n int64)) (exact bool, err error) {
+	shape, _, err := p.a.Shape(b)
+	if err != nil {
+		return false, err
+	}
+	if axes == nil {
+		axes = p.a.axes
+	}
+	to := layout{axes: axes, stride: strides(shape, axes)}
+	exact = true
+	from, _ := p.a.start(b)
+	for i := from; i < len(p.a.Fragments); i++ {
+		f := p.a.Fragments[i]
+		sure := true
+		switch {
+		case !f.NonEmpty.intersects(b):
+		case f.Dense:
+			err = p.dense(ctx, i, attr, b, to, read)
+		default:
+			sure, err = p.sparse(ctx, f, attr, b, read)
+		}
+		if err != nil {
+			return false, fault.WithFile(err, p.a.uri)
+		}
+		exact = exact && sure
+	}
+	return exact, nil
+}
+
+func (p *Foresight) dense(ctx context.Context, i, attr int, b Box, to layout, read func(file string, off, n int64)) error {
+	t, err := p.open(ctx, p.a.Fragments[i], attr, read)
+	if err != nil {
+		return err
+	}
+	size := p.a.Schema.Attrs[attr].CellSize()
+	n := uint64(p.a.Schema.tileCells) * uint64(size)
+	return (&Reader{a: p.a}).tiles(ctx, i, b, to, func(tile, last int64, c *copyPlan) error {
+		p.decode(t, tile, last, n, c.first*size, (c.last+1)*size)
+		return nil
+	})
+}
+
+// Sparse calls read for every range of a file that Reader.Sparse reads of a box for an attribute of fixed length. Which tiles
+// of the attribute that are is certain where their cells lie in the box all of them: else it is not exact, and they
+// are those that may have one.
+func (p *Foresight) Sparse(ctx context.Context, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+	exact, met := true, []*Fragment{}
+	for _, f := range p.a.Fragments {
+		if f.NonEmpty.intersects(b) {
+			met = append(met, f)
+		}
+	}
+	// All coordinates come before the first value; where fragments overlap, later cells may hide a whole tile.
+	exact = len(met) < 2
+	for _, f := range met {
+		sure, err := p.coords(ctx, f, b, read)
+		if err != nil {
+			return false, fault.WithFile(err, p.a.uri)
+		}
+		exact = exact && sure
+	}
+	for _, f := range met {
+		if err := p.values(ctx, f, attr, b, read); err != nil {
+			return false, fault.WithFile(err, p.a.uri)
+		}
+	}
+	return exact, nil
+}
+
+// sparse is a sparse fragment of a dense array.
+func (p *Foresight) sparse(ctx context.Context, f *Fragment, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+	if exact, err = p.coords(ctx, f, b, read); err != nil {
+		return false, err
+	}
+	return exact, p.values(ctx, f, attr, b, read)
+}
+
+// coords notes the coordinates that Reader.eachTile reads. certain says that of each of the tiles all cells are in the box.
+func (p *Foresight) coords(ctx context.Context, f *Fragment, b Box, read func(file string, off, n int64)) (certain bool, err error) {
+	tree, err := p.a.rtree(ctx, f)
+	if err != nil {
+		return false, err
+	}
+	certain = true
+	boxes := tree.levels[len(tree.levels)-1]
+	tree.tiles(b, func(t int64) { certain = certain && b.covers(boxes[t]) })
+	return certain, p.tilesOf(ctx, f, len(p.a.Schema.Attrs), p.a.Schema.DimType.Size()*len(p.a.Schema.Dims), b, read)
+}
+
+// values notes the values that go with the coordinates.
+func (p *Foresight) values(ctx context.Context, f *Fragment, attr int, b Box, read func(file string, off, n int64)) error {
+	return p.tilesOf(ctx, f, attr, p.a.Schema.Attrs[attr].CellSize(), b, read)
+}
+
+// tilesOf notes the tiles of a file of a sparse fragment whose boxes meet b.
+func (p *Foresight) tilesOf(ctx context.Context, f *Fragment, attr, cell int, b Box, read func(file string, off, n int64)) error {
+	tree, err := p.a.rtree(ctx, f)
+	if err != nil {
+		return err
+	}
+	var tiles []int64
+	tree.tiles(b, func(t int64) { tiles = append(tiles, t) })
+	if len(tiles) == 0 {
+		return nil
+	}
+	t, err := p.open(ctx, f, attr, read)
+	if err != nil {
+		return err
+	}
+	for k, tile := range tiles {
+		n := f.cells(p.a.Schema, tile) * uint64(cell)
+		p.decode(t, tile, consecutive(tiles, k), n, 0, int(n))
+	}
+	return nil
+}
