@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/zeebo/xxh3"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tiledb/filter"
@@ -143,46 +144,62 @@ func (s *Schema) encrypt() {
 	}
 }
 
+// maxOpens is how many fragments are opened at the same time: in an object store each takes a round trip or two.
+const maxOpens = 16
+
 func (a *Array) readFragments(ctx context.Context) error {
 	names, err := a.store.Folders(ctx, a.uri)
 	if err != nil {
 		return err
 	}
-	var all []*Fragment
-	for _, name := range names {
+	all, errs := make([]*Fragment, len(names)), make([]error, len(names))
+	var g errgroup.Group
+	g.SetLimit(maxOpens)
+	for i, name := range names {
 		if !strings.HasPrefix(name, "__") {
 			continue
 		}
 		if from, to, err := parseName(name); err == nil && !a.o.open(from, to) {
 			continue
 		}
-		uri := a.uri + "/" + name
-		if err := a.later(ctx, uri, name); err != nil {
-			return err
-		}
-		f, err := openFragment(ctx, a.store, uri, name, a.Schema)
-		if fault.KindOf(err) == fault.NotFound {
-			continue // a folder without metadata is no fragment: a write that did not end
-		}
-		from, to, err2 := parseName(name)
-		if fault.KindOf(err2) == fault.Unsupported {
-			return fault.WithFile(err2, uri) // rather than what looks wrong in its metadata
-		}
+		g.Go(func() error {
+			all[i], errs[i] = a.readFragment(ctx, a.uri+"/"+name, name)
+			return nil
+		})
+	}
+	_ = g.Wait()
+	for _, err := range errs {
 		if err != nil {
 			return err
 		}
-		if f.From, f.To = from, to; err2 != nil {
-			return fault.WithFile(err2, uri)
-		}
-		if !f.Dense && a.Schema.beforeEpoch() {
-			if err := a.trust(ctx, f); err != nil {
-				return err
-			}
-		}
-		all = append(all, f)
 	}
-	a.Fragments, a.Hidden = hide(all)
+	a.Fragments, a.Hidden = hide(slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil }))
 	return nil
+}
+
+// readFragment opens what lies in a folder, nil where that is no fragment.
+func (a *Array) readFragment(ctx context.Context, uri, name string) (*Fragment, error) {
+	if err := a.later(ctx, uri, name); err != nil {
+		return nil, err
+	}
+	f, err := openFragment(ctx, a.store, uri, name, a.Schema)
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, nil // a folder without metadata is no fragment: a write that did not end
+	}
+	from, to, err2 := parseName(name)
+	if fault.KindOf(err2) == fault.Unsupported {
+		return nil, fault.WithFile(err2, uri) // rather than what looks wrong in its metadata
+	}
+	if err != nil {
+		return nil, err
+	}
+	if f.From, f.To = from, to; err2 != nil {
+		return nil, fault.WithFile(err2, uri)
+	}
+	if !f.Dense && a.Schema.beforeEpoch() {
+		return f, a.trust(ctx, f)
+	}
+	return f, nil
 }
 
 // Folders in which TileDB 2 keeps what it adds to an array of any format version.

@@ -225,6 +225,9 @@ func TestKeyNeeded(t *testing.T) {
 			if err == nil || len(key) < 32 && fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), schemaName) {
 				t.Errorf("%s with key %q: %v", l.Path, key, err)
 			}
+			if key == nil && !strings.Contains(err.Error(), KeyVar) {
+				t.Errorf("%s: where the key goes is not said: %v", l.Path, err)
+			}
 		}
 	}
 }

@@ -103,7 +103,7 @@ func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 
 // errNoKey is what reading an encrypted array without a key gives.
 func errNoKey(part string) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, "encrypted with AES-256-GCM: a key of 32 bytes is needed")
+	return fault.New(fault.Unsupported, part, fault.NoOffset, "encrypted with AES-256-GCM: a key of 32 bytes is needed, in %s or in a file that %s names", KeyVar, KeyFileVar)
 }
 
 // openGeneric reads and decodes a generic tile.

@@ -196,9 +196,13 @@ func (p Pipeline) Has(id ID) bool {
 
 // maxData bounds what a chunk of n decoded bytes may hold between two filters, and maxMeta what may
 // be said about it: run lengths of single bytes take three bytes a cell, deltas in windows of one
-// value five bytes of metadata a value.
-func maxData(n int) int64 { return 4*int64(n) + 64<<10 }
-func maxMeta(n int) int64 { return 16*int64(n) + 64<<10 }
+// value five bytes of metadata a value. Of large chunks, far from what writers make, less is let through: a
+// small file must not become many times the tile that was asked for.
+func maxData(n int) int64 { return min(4*int64(n)+64<<10, int64(n)+largeChunk) }
+func maxMeta(n int) int64 { return min(16*int64(n)+64<<10, max(int64(n), largeChunk)) }
+
+// largeChunk is about a thousand times the chunk that TileDB chooses.
+const largeChunk = 64 << 20
 
 // values is the part of b in whole values.
 func values(n, size int) int { return n / size * size }
