@@ -56,6 +56,8 @@ type Options struct {
 	Alloc func(n int) Buffer
 	// Stages, if it is not nil, gets where the time of the workers goes.
 	Stages *Stages
+	// Members, if it is not nil, keeps containers open from one Read to the next. Opener has to be set then.
+	Members *Members
 	// SQL runs a query that package query does not read, of the conditions of a subset, over the tables with the given
 	// names; it sees nothing else. Default: such a query is of kind unsupported.
 	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
