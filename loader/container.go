@@ -432,28 +432,27 @@ func inContainer(name string) bool {
 
 // memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
 // taco.VSI names it, "/vsisubfile/OFFSET_SIZE,FILE".
-func memberOf(ctx context.Context, o Options, name string) (catalog.Asset, error) {
-	c := &container{src: &Source{}, options: o, opener: rooted(o), files: map[string]*containerFile{}}
+func memberOf(ctx context.Context, o Options, name string) (a catalog.Asset, err error) {
 	if e, ok := subfileOf(name); ok {
-		return c.place(ctx, e, nil)
+		return newMemberContainer(o).place(ctx, e, nil)
 	}
 	uri, path, ok := taco.Split(name)
 	if !ok {
-		return catalog.Asset{}, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+		return a, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
 	}
-	var err error
-	if c.set, err = taco.Open(ctx, c.opener, []string{uri}, taco.Options{}); err != nil {
-		return catalog.Asset{}, err
-	}
-	defer c.Close() //nolint:errcheck // it was only read
-	e, err := c.set.Resolve(ctx, path)
-	if err != nil {
-		return catalog.Asset{}, err
-	}
-	if e.Of != nil {
-		return c.chunk(ctx, e)
-	}
-	return c.place(ctx, e, nil)
+	err = o.inContainerOf(ctx, uri, func(c *container) error {
+		e, err := c.set.Resolve(ctx, path)
+		if err != nil {
+			return err
+		}
+		if e.Of != nil {
+			a, err = c.chunk(ctx, e)
+			return err
+		}
+		a, err = c.place(ctx, e, nil)
+		return err
+	})
+	return a, err
 }
 
 // chunk makes the asset of a chunk that has a name of its own: an image of that chunk alone.

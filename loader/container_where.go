@@ -12,7 +12,6 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco"
-	"github.com/chaski-eo/chaski/taco/query"
 	tables "github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -94,13 +93,13 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 // sql keeps the samples that meet a condition on the columns of data.
 func (c *container) sql(ctx context.Context, condition string) error {
 	if c.data == nil {
-		rows, err := query.Where(ctx, c.level0, condition)
+		rows, err := c.options.where(ctx, c.level0, condition)
 		if err == nil {
 			c.intersect(rows)
 		}
 		return err
 	}
-	rows, err := query.Where(ctx, c.data, condition)
+	rows, err := c.options.where(ctx, c.data, condition)
 	if err != nil {
 		return err
 	}
@@ -167,9 +166,8 @@ func (c *container) query(ctx context.Context, sql string) error {
 	for i, row := range at {
 		numbers[i] = int64(row)
 	}
-	number := tables.FromVectors([]string{rowColumn}, []*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, numbers, nil)})
-	data = tables.Join(data, number)
-	t, err := query.Run(ctx, sql, func(ctx context.Context, name string) (*tables.Table, error) {
+	data = withRows(data, numbers)
+	t, err := c.options.query(ctx, sql, c.set.SQLTables(), func(ctx context.Context, name string) (*tables.Table, error) {
 		if low := strings.ToLower(name); low == "data" || low == "level0" {
 			return data, nil
 		}
@@ -196,21 +194,14 @@ func (c *container) query(ctx context.Context, sql string) error {
 func (c *container) rowsOf(ctx context.Context, t *tables.Table) ([]int32, error) {
 	at := make([]int32, t.Len())
 	if t.Index(rowColumn) >= 0 {
-		v, err := t.Column(ctx, rowColumn)
-		if err != nil {
-			return nil, err
-		}
-		for i := range at {
-			row := int64(-1)
-			if v.Kind() == tables.Int64 && !v.Null(i) {
-				row = v.Int(i)
-			}
-			if _, ok := slices.BinarySearch(c.rows, int32(row)); !ok || row != int64(int32(row)) {
-				return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no row of a sample in %q", i, rowColumn)
-			}
+		rows, err := rowNumbers(ctx, t, func(row int64) bool {
+			_, ok := slices.BinarySearch(c.rows, int32(row))
+			return ok && row == int64(int32(row))
+		})
+		for i, row := range rows {
 			at[i] = int32(row)
 		}
-		return at, nil
+		return at, err
 	}
 	name := c.set.IDColumn()
 	if t.Index(name) < 0 {
@@ -257,8 +248,8 @@ type Samples struct {
 }
 
 // SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which
-// must stay open as long as the result is used.
-func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset) (*Samples, error) {
+// must stay open as long as the result is used. Of the options, SQL counts.
+func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset, o Options) (*Samples, error) {
 	s = s.withDefaults()
 	if err := s.validate(); err != nil {
 		return nil, err
@@ -267,7 +258,7 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset) (*Samples, 
 	if parts := set.Parts(); len(parts) > 0 {
 		src.Source = parts[0]
 	}
-	c := &container{set: set, src: src}
+	c := &container{set: set, src: src, options: o}
 	if err := c.selectSamples(ctx); err != nil {
 		return nil, fault.WithFile(err, src.Source)
 	}

@@ -171,7 +171,7 @@ func (d *dataset) fill(s Sampler) Sampler {
 // compile resolves everything that does not change from sample to sample.
 func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error) {
 	var none shuffle.Source
-	rows, err := selectRows(ctx, d.table, &d.source.Subset)
+	rows, err := selectRows(ctx, d.table, &d.source.Subset, e.options)
 	if err != nil {
 		return none, err
 	}

@@ -1,11 +1,14 @@
 package loader
 
 import (
+	"context"
 	"fmt"
 	"log/slog"
 
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/query"
+	tables "github.com/chaski-eo/chaski/taco/table"
 )
 
 // Defaults of Options.
@@ -53,6 +56,11 @@ type Options struct {
 	Alloc func(n int) Buffer
 	// Stages, if it is not nil, gets where the time of the workers goes.
 	Stages *Stages
+	// Members, if it is not nil, keeps containers open from one Read to the next. Opener has to be set then.
+	Members *Members
+	// SQL runs a query that package query does not read, of the conditions of a subset, over the tables with the given
+	// names; it sees nothing else. Default: such a query is of kind unsupported.
+	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
 	// Logger gets what is worth telling. Default: slog.Default.
 	Logger *slog.Logger
 

@@ -193,9 +193,10 @@ func (c *Condition) meets(k catalog.Kind, v catalog.Value, with []operand) bool 
 
 // selector narrows the rows of a dataset down.
 type selector struct {
-	table table
-	keep  []bool        // nil: all
-	data  *tables.Table // what queries see
+	table   table
+	options Options       // what runs queries
+	keep    []bool        // nil: all
+	data    *tables.Table // what queries see
 }
 
 // columns returns the dataset's columns, or an error if it has none that can be read so.
@@ -395,11 +396,11 @@ func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
 }
 
 // selectRows returns the rows of a subset, nil for all.
-func selectRows(ctx context.Context, t table, s *Subset) ([]uint32, error) {
+func selectRows(ctx context.Context, t table, s *Subset, o Options) ([]uint32, error) {
 	if c, ok := t.(*container); ok && c.selected { // its rows are those that count already
 		return nil, nil
 	}
-	sel := selector{table: t}
+	sel := selector{table: t, options: o}
 	for _, c := range s.Where {
 		by := sel.where
 		if !c.compares() {

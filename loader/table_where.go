@@ -49,7 +49,7 @@ func (s *selector) query(ctx context.Context, w *Condition) error {
 	var err error
 	switch {
 	case w.SQL != "":
-		rows, err = query.Where(ctx, s.data, w.SQL)
+		rows, err = s.options.where(ctx, s.data, w.SQL)
 	case w.Select != "":
 		rows, err = s.selected(ctx, w.Select)
 	default:
@@ -78,9 +78,8 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 			left, numbers = append(left, i), append(numbers, int64(i))
 		}
 	}
-	number := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, numbers, nil)
-	data := tables.Join(s.data.Take(left), tables.FromVectors([]string{rowColumn}, []*tables.Vector{number}))
-	t, err := query.Run(ctx, sql, func(_ context.Context, name string) (*tables.Table, error) {
+	data := withRows(s.data.Take(left), numbers)
+	t, err := s.options.query(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
 		if low := strings.ToLower(name); low == "data" || low == "level0" {
 			return data, nil
 		}
@@ -92,22 +91,7 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 	if t.Index(rowColumn) < 0 {
 		return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "its result has no column %q to tell samples by; SELECT * has", rowColumn)
 	}
-	v, err := t.Column(ctx, rowColumn)
-	if err != nil {
-		return nil, err
-	}
-	rows := make([]int, t.Len())
-	for i := range rows {
-		row := int64(-1)
-		if v.Kind() == tables.Int64 && !v.Null(i) {
-			row = v.Int(i)
-		}
-		if row < 0 || row >= int64(len(s.keep)) || !s.keep[row] {
-			return nil, fault.New(fault.Unsupported, "select", fault.NoOffset, "row %d of its result has no row of a sample in %q", i, rowColumn)
-		}
-		rows[i] = int(row)
-	}
-	return rows, nil
+	return rowNumbers(ctx, t, func(row int64) bool { return row >= 0 && row < int64(len(s.keep)) && s.keep[row] })
 }
 
 // near returns the rows that match a place or a time.

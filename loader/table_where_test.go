@@ -1,6 +1,7 @@
 package loader_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -12,6 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/query"
+	tables "github.com/chaski-eo/chaski/taco/table"
 )
 
 // tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a catalog with them joined in.
@@ -177,6 +180,49 @@ func TestBoundsOfCatalogs(t *testing.T) {
 		e, err := open(t, spec, loader.Options{})
 		if met := err == nil && e.Len() == 1; met != c.met || err != nil && fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%v: %v, %v", c.box, met, err)
+		}
+	}
+}
+
+// TestQueriesOfAnotherEngine: a condition that this engine does not read goes to Options.SQL, with the tables, of a
+// container and of a table; what comes back has to be rows of theirs.
+func TestQueriesOfAnotherEngine(t *testing.T) {
+	csv, _ := tablesOfChips(t)
+	// It says what it was asked, and answers rows 2 and 5, or what it is told to.
+	var asked []string
+	answer := []int64{5, 2, 5}
+	other := func(ctx context.Context, sql string, names []string, from query.Tables) (*tables.Table, error) {
+		data, err := from(ctx, "data")
+		if err != nil || !slices.Contains(names, "data") || data.Index("rank") < 0 || data.Index("chaski:row") < 0 {
+			t.Errorf("%v of %v: %v", data, names, err)
+		}
+		asked = append(asked, sql)
+		v := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, answer, nil)
+		return tables.FromVectors([]string{"chaski:row"}, []*tables.Vector{v}), nil
+	}
+	const sel = "WITH a AS (SELECT * FROM data) SELECT * FROM a"
+	const cond = "regexp_matches(region, 'o.*h')"
+	for _, src := range []string{coast(t, "coast.tacozip"), csv} {
+		for _, where := range []loader.Condition{{Select: sel}, {SQL: cond}} {
+			spec := loader.Spec{Source: src, BatchSize: 12, Fields: []loader.Field{{Name: "rank", Column: "rank"}}, Subset: loader.Subset{Where: []loader.Condition{where}}}
+			if src == csv {
+				spec.Fields = append(spec.Fields, loader.Field{Name: "image", Column: "image"})
+			} else {
+				spec.Fields = append(spec.Fields, loader.Field{Name: "image", Column: "s2/img.tif"})
+			}
+			if _, err := open(t, spec, loader.Options{}); fault.KindOf(err) != fault.Unsupported {
+				t.Errorf("%+v of %s without another engine: %v", where, src, err)
+			}
+			asked, answer = nil, []int64{5, 2, 5}
+			e := mustOpen(t, spec, loader.Options{SQL: other})
+			if got := ranks(first(t, e), "rank"); !slices.Equal(got, []int{2, 5}) || len(asked) != 1 || !strings.Contains(asked[0], where.Select+where.SQL) {
+				t.Errorf("%+v of %s: %v, asked %q", where, src, got, asked)
+			}
+			for _, answer = range [][]int64{{12}, {-1}, {1 << 40}} {
+				if _, err := open(t, spec, loader.Options{SQL: other}); fault.KindOf(err) != fault.Unsupported {
+					t.Errorf("row %d of %s: %v", answer, src, err)
+				}
+			}
 		}
 	}
 }

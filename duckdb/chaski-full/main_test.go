@@ -56,3 +56,27 @@ func TestSQL(t *testing.T) {
 		}
 	}
 }
+
+// TestConditions: samples are chosen by what only DuckDB runs, too, and by nothing that leads out of the tables.
+func TestConditions(t *testing.T) {
+	coast := filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip")
+	for _, c := range []struct {
+		given string
+		code  int
+		out   string
+	}{
+		{`[{"select":"WITH a AS (SELECT * FROM data WHERE rank < 6) SELECT * FROM a"},{"sql":"regexp_matches(region, 'mid.*')"}]`, 0, `[["tile_04"],["tile_05"]]`},
+		{`[{"sql":"regexp_matches(region, 'south') -- to the end"},{"select":"WITH a AS (SELECT id FROM data WHERE rank > 9) SELECT * FROM a"}]`, 0, `[["tile_10"],["tile_11"]]`},
+		{`[{"select":"FROM glob('/*')"}]`, 1, ""},
+		{`[{"sql":"regexp_matches(region, 'x') OR EXISTS (FROM glob('/*'))"}]`, 1, ""},
+	} {
+		code, out, errs := command(t, "sql", "--format", "json", "--given", c.given, "SELECT id FROM data", coast)
+		want := c.out
+		if want != "" {
+			want = `{"columns":["id"],"rows":` + want + "}"
+		}
+		if code != c.code || strings.TrimSpace(out) != want {
+			t.Errorf("%s: exit %d, %s%s", c.given, code, out, errs)
+		}
+	}
+}

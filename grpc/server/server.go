@@ -48,6 +48,7 @@ func New(o Options) (*Server, error) {
 		return nil, err
 	}
 	side := openShared(&o)
+	o.Loader.Members = &loader.Members{}
 	s := &Server{
 		options: o,
 		engines: newEngines(o),
@@ -155,6 +156,7 @@ func (s *Server) Close() {
 	s.stopped.Do(func() { close(s.stop) })
 	s.answering.Wait()
 	s.engines.shut()
+	s.options.Loader.Members.Close()
 	s.shared.close()
 }
 

@@ -55,7 +55,7 @@ func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samp
 			return nil, usagef("--given: %w", err)
 		}
 	}
-	found, err := loader.SelectSamples(ctx, d, s)
+	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: fullSQL})
 	return found, usage(err)
 }
 

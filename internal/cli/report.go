@@ -72,7 +72,7 @@ func (f *viewFlags) histograms(ctx context.Context, s streams, dataset string, f
 	bar := newProgress(s.err, "measuring", -1)
 	opener := newOpener(true)
 	defer opener.Close()
-	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{Opener: opener}, bar.set)
+	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{Opener: opener, SQL: fullSQL}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

@@ -46,7 +46,7 @@ func (f *runFlags) options() (loader.Options, error) {
 	if f.workers < 0 || f.workers > 4096 || f.memory < 1 || f.cache < 1 || f.maxChunk < 1 {
 		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory, --cache and --max-chunk are at least 1 byte")
 	}
-	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk}, nil
+	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: fullSQL}, nil
 }
 
 // open opens the dataset of a run. closeAll ends it, and the files behind it.

@@ -138,7 +138,7 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 		Roots: f.roots,
 		Loader: loader.Options{
 			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log,
-			Stages: stages, Opener: opener,
+			Stages: stages, Opener: opener, SQL: fullSQL,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
 		Bad: bad.hook(),

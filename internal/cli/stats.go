@@ -176,7 +176,7 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	bar := newProgress(s.err, "reading", -1)
 	opener := newOpener(true)
 	defer opener.Close()
-	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, Opener: opener}, bar.set)
+	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, Opener: opener, SQL: fullSQL}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)
@@ -188,7 +188,7 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 func (f *statsFlags) writeWeights(ctx context.Context, s streams, spec loader.Spec) error {
 	bar := newProgress(s.err, "reading", -1)
 	var b bytes.Buffer
-	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers}, f.weights, bar.set)
+	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, SQL: fullSQL}, f.weights, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

@@ -210,7 +210,7 @@ func (f *viewFlags) batch(ctx context.Context, opener source.Opener, dataset str
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, Opener: opener})
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, Opener: opener, SQL: fullSQL})
 	if err != nil {
 		return nil, usage(err)
 	}

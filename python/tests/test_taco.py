@@ -419,6 +419,10 @@ def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):
         assert chunk.name == f"{url}/{name}::roi_1/t1/t1-img::4"
         pixels = chunk.array()
         assert np.array_equal(pixels[0], whole[0, 32:64, :32])  # tiles of 32, 16 a band
+        asked.clear()
+        for k in (5, 7):
+            assert ds.read(f"roi_1/t1/t1-img::{k}").array().shape == (1, 32, 32)
+        assert len(asked) == 2  # one range each
         with pytest.raises(chaski.NotFoundError):
             ds.read("roi_1/t1/t1-img::99").array()
 

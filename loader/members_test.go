@@ -1,0 +1,62 @@
+package loader_test
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// TestMembersStayOpen: of a container that is kept open, a chunk or a sample costs its own ranges alone; one that was
+// rewritten is opened anew; and only a few are kept.
+func TestMembersStayOpen(t *testing.T) {
+	stream := filepath.Join(filepath.Dir(coast(t, "")), "containers", "taco-v1", "stream_n2_top.taco")
+	for scheme, p := range farContainers(t, stream) {
+		o := loader.ReadOptions{Options: loader.Options{Opener: p.opener, Members: &loader.Members{}}}
+		for i, k := range []string{"4", "5", "4"} {
+			name := "::roi_1/t1/t1-img::" + k
+			before := p.requests()
+			got, err := loader.Read(t.Context(), []string{p.uri + name}, o)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if n := p.requests() - before; i > 0 && n != 1 {
+				t.Errorf("chunk %s of %s: %d requests", k, scheme, n)
+			}
+			want, err := loader.Read(t.Context(), []string{stream + name}, loader.ReadOptions{})
+			if err != nil || !slices.Equal(got.Shape, want.Shape) || !bytes.Equal(got.Data, want.Data) {
+				t.Errorf("chunk %s of %s is another one, %v", k, scheme, err)
+			}
+		}
+		o.Options.Members.Close()
+	}
+
+	files := &source.Files{}
+	defer files.Close()
+	members := &loader.Members{}
+	defer members.Close()
+	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
+	path := filepath.Join(t.TempDir(), "data.tacozip")
+	const name = "::tile_00/s2/img.tif"
+	for _, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "flat.tacozip", "coast.tacozip"} {
+		b, err := os.ReadFile(coast(t, from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		want, wantErr := loader.Read(t.Context(), []string{coast(t, from) + name}, loader.ReadOptions{})
+		for range 2 {
+			got, err := loader.Read(t.Context(), []string{path + name}, o)
+			if fault.KindOf(err) != fault.KindOf(wantErr) || err == nil && !bytes.Equal(got.Data, want.Data) {
+				t.Errorf("%s: %v, want %v", from, err, wantErr)
+			}
+		}
+	}
+}
