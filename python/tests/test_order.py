@@ -110,3 +110,6 @@ def test_state():
             State.from_dict({**good, **change})
     with pytest.raises(StateError, match="'spec'"):
         State.from_dict({k: v for k, v in good.items() if k != "spec"})
+    for no_dict in (None, [], "{}"):
+        with pytest.raises(StateError, match="not what state_dict returns"):
+            State.from_dict(no_dict)

@@ -336,6 +336,8 @@ class State:
         Raises:
             StateError: a member is missing, unknown or of the wrong type.
         """
+        if not isinstance(d, Mapping):
+            raise StateError(f"the state is {d!r}, not what state_dict returns")
         types = {"version": int, "spec": str, "seed": int, "epoch": int, "samples": int}
         for name, t in types.items():
             if name not in d:
