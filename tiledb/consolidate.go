@@ -125,7 +125,7 @@ func (a *Array) consolidateSparse(ctx context.Context, from, to uint64) error {
 	if err != nil {
 		return err
 	}
-	return a.writeSparse(ctx, c.Coords, c.Values, from, to)
+	return a.writeSparse(ctx, c.Coords, c.Values, from, to, true)
 }
 
 // mergeSparse is errOrder where they do not.
@@ -249,7 +249,7 @@ func (q *queue) Pop() any {
 	return m
 }
 
-// merge writes the cells of all fragments in their order; of equal ones the last.
+// merge writes the cells of all fragments in their order; of equal ones those of the last fragment.
 func (x *sparseFiles) merge(ctx context.Context) error {
 	var q queue
 	for i, f := range x.w.a.Fragments {
@@ -264,10 +264,11 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 	}
 	heap.Init(&q)
 	var done []uint64
+	by := -1
 	for len(q) > 0 {
 		m := q[0]
-		if !slices.Equal(done, m.last) {
-			done = append(done[:0], m.last...)
+		if m.number == by || !slices.Equal(done, m.last) {
+			done, by = append(done[:0], m.last...), m.number
 			if err := x.add(m); err != nil {
 				return err
 			}
@@ -300,7 +301,7 @@ func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error
 		m.row = 0
 	}
 	key := m.key(x.w.s, m.before[:0], m.row)
-	if m.last != nil && slices.Compare(m.last, key) >= 0 {
+	if m.last != nil && slices.Compare(m.last, key) > 0 {
 		return false, errOrder
 	}
 	m.last, m.before = key, m.last

@@ -38,7 +38,8 @@ type found struct {
 }
 
 // Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
-// attributes. Of cells with the same coordinates that of the latest fragment counts.
+// attributes. Of cells with the same coordinates those of the latest fragment count: all of them, where its writer
+// let the same coordinates pass more than once.
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
 	s := r.a.Schema
 	if s.Dense {
@@ -206,10 +207,19 @@ func (f *found) sort(size int) []byte {
 	f.place = make([]int, len(f.hits))
 	cell := f.dims * size
 	out := make([]byte, 0, len(f.raw))
-	for i, k := range order {
-		// Hits were found in the order of the fragments: the last of equals wins.
-		if i+1 < len(order) && k.first == order[i+1].first && slices.Equal(f.at(k.hit), f.at(order[i+1].hit)) {
-			f.place[k.hit] = -1
+	from := f.fragments()
+	latest := 0 // of the hits equal to the one at hand, the fragment of the last: hits were found in the order of fragments
+	for i := len(order) - 1; i >= 0; i-- {
+		h := order[i].hit
+		if i+1 == len(order) || order[i].first != order[i+1].first || !slices.Equal(f.at(h), f.at(order[i+1].hit)) {
+			latest = from(h)
+		}
+		if from(h) != latest {
+			f.place[h] = -1
+		}
+	}
+	for _, k := range order {
+		if f.place[k.hit] < 0 {
 			continue
 		}
 		f.place[k.hit] = f.n
@@ -218,6 +228,26 @@ func (f *found) sort(size int) []byte {
 	}
 	f.raw = nil
 	return out
+}
+
+// fragments returns a function from hits to their fragments.
+func (f *found) fragments() func(hit int) int {
+	var list, first []int // fragments, and the first hits of each
+	for _, v := range f.visits {
+		if len(list) == 0 || list[len(list)-1] != v.fragment {
+			list, first = append(list, v.fragment), append(first, v.first)
+		}
+	}
+	return func(hit int) int {
+		if len(list) == 1 {
+			return list[0]
+		}
+		i, found := slices.BinarySearch(first, hit)
+		if !found {
+			i--
+		}
+		return list[i]
+	}
 }
 
 // needed calls do for the tiles of each fragment from which a hit is left, with the hits; last is the last of

@@ -42,7 +42,7 @@ func timed(t *testing.T, path string, dense bool) {
 					coords = s.DimType.store(coords, c)
 				}
 			})
-			err = a.writeSparse(ctx, coords, interopValues(s, 24, 100*n), at, at)
+			err = a.writeSparse(ctx, coords, interopValues(s, 24, 100*n), at, at, false)
 		}
 		if err != nil {
 			t.Fatal(err)

@@ -508,10 +508,11 @@ func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 // fault.Corrupt. See WriteDense for the rest.
 func (a *Array) WriteSparse(ctx context.Context, coords []byte, values []Values) error {
 	t := a.now()
-	return a.writeSparse(ctx, coords, values, t, t)
+	return a.writeSparse(ctx, coords, values, t, t, false)
 }
 
-func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64) error {
+// writeSparse is WriteSparse for a fragment of some time; again says that coordinates may be there more than once.
+func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64, again bool) error {
 	s := a.Schema
 	dims, size := len(s.Dims), s.DimType.Size()
 	n := len(raw) / (dims * size)
@@ -528,7 +529,7 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside of dimension %q", s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
 		}
 	}
-	order, err := s.globalOrder(coords)
+	order, err := s.globalOrder(coords, again)
 	if err != nil {
 		return err
 	}
@@ -567,7 +568,7 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 
 // globalOrder returns the numbers of the cells in the order of the array's tiles and of the cells in
 // them.
-func (s *Schema) globalOrder(coords []Coord) ([]int, error) {
+func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 	dims := len(s.Dims)
 	n := len(coords) / dims
 	tile := make([]uint64, len(coords))
@@ -594,8 +595,8 @@ func (s *Schema) globalOrder(coords []Coord) ([]int, error) {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortFunc(order, both)
-	for i := 1; i < n; i++ {
+	slices.SortStableFunc(order, both)
+	for i := 1; i < n && !again; i++ {
 		if both(order[i-1], order[i]) == 0 {
 			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "cells %d and %d have the same", order[i-1], order[i])
 		}
