@@ -54,6 +54,11 @@ func TestPlanOfBlocks(t *testing.T) {
 	if want := []int{6, 8, 15, 17}; !slices.Equal(p.Blocks, want) || len(p.Runs)+len(p.Sparse) > 0 {
 		t.Errorf("%v, want %v; runs %v, sparse %v", p.Blocks, want, p.Runs, p.Sparse)
 	}
+	x.Blocks.Order = [3]uint8{0, 2, 1} // bands slowest, rows fastest
+	p.Reset(&x, Box{B0: 0, B1: 3, Y0: 10, Y1: 17, X0: 31, X1: 40}, []int{2, 0}, 0, 1<<20)
+	if want := []int{3, 12, 6, 15, 5, 14, 8, 17}; !slices.Equal(p.Blocks, want) {
+		t.Errorf("%v, want %v", p.Blocks, want)
+	}
 	p.Reset(&x, Box{}, nil, 0, 1<<20)
 	if len(p.Blocks) > 0 {
 		t.Errorf("of nothing: %v", p.Blocks)

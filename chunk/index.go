@@ -101,6 +101,9 @@ type Index struct {
 type Blocks struct {
 	Array BlockArray
 	Image int64
+	// Order is how chunks lie in files: the axes of the image, 0 for bands, 1 for rows, 2 for columns, the one that changes
+	// fastest last. The zero value is that of every other index: rows, columns, bands.
+	Order [3]uint8
 }
 
 // BlockArray is an array of images of one shape. It is safe for concurrent use, and comparable: equal ones
@@ -124,6 +127,13 @@ type BlockReader interface {
 type TurnTaker interface {
 	BlockReader
 	SetTurn(turn func() (done func()))
+}
+
+// Foreteller is a BlockReader that reads less often, and a BlockPlan of one, where it knows what comes: boxes of an image are those
+// for which ReadBox is called next, once for each and in any order, until Ahead is called again. Least is read where they
+// are in Blocks.Order.
+type Foreteller interface {
+	Ahead(ctx context.Context, image int64, boxes []Box) error
 }
 
 // BlockPlanner is a BlockArray that can foresee which reads of files its readers make.

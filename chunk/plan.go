@@ -17,7 +17,7 @@ type Run struct {
 type RunPlan struct {
 	Runs   []Run // by offset; no chunk is in two of them
 	Sparse []int // chunks of the window that have no bytes
-	Blocks []int // all chunks of the window, and nothing in Runs and Sparse, of an index with Blocks
+	Blocks []int // all chunks of the window in Blocks.Order, and nothing in Runs and Sparse, of an index with Blocks
 
 	chunks []int
 	groups []bool // groups asked for, by number
@@ -53,6 +53,10 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 	if g0 >= g1 || y0 >= y1 || x0 >= x1 {
 		return
 	}
+	if x.Blocks != nil {
+		p.blocks(x, [3]int{g0, y0 / x.ChunkH, x0 / x.ChunkW}, [3]int{g1, (y1-1)/x.ChunkH + 1, (x1-1)/x.ChunkW + 1})
+		return
+	}
 	across, groups := x.Across(), x.Groups()
 	for row := y0 / x.ChunkH; row <= (y1-1)/x.ChunkH; row++ {
 		for col := x0 / x.ChunkW; col <= (x1-1)/x.ChunkW; col++ {
@@ -60,8 +64,6 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 			for g := g0; g < g1; g++ {
 				switch {
 				case len(p.groups) > 0 && !p.groups[g]:
-				case x.Blocks != nil:
-					p.Blocks = append(p.Blocks, first+g)
 				case x.Ranges[first+g].Len == 0:
 					p.Sparse = append(p.Sparse, first+g)
 				default:
@@ -72,6 +74,25 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 	}
 	p.sort(x)
 	p.merge(x, maxGap, maxRun)
+}
+
+// blocks lists the chunks with numbers from lo up to hi along bands, rows and columns, in the order in which they lie in files.
+func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
+	o := x.Blocks.Order
+	if o == [3]uint8{} {
+		o = [3]uint8{1, 2, 0}
+	}
+	across, groups := x.Across(), x.Groups()
+	var at [3]int
+	for at[o[0]] = lo[o[0]]; at[o[0]] < hi[o[0]]; at[o[0]]++ {
+		for at[o[1]] = lo[o[1]]; at[o[1]] < hi[o[1]]; at[o[1]]++ {
+			for at[o[2]] = lo[o[2]]; at[o[2]] < hi[o[2]]; at[o[2]]++ {
+				if len(p.groups) == 0 || p.groups[at[0]] {
+					p.Blocks = append(p.Blocks, (at[1]*across+at[2])*groups+at[0])
+				}
+			}
+		}
+	}
 }
 
 // selectGroups returns the range of groups that the bands lie in, and marks those asked for in

@@ -42,6 +42,7 @@ type assetReader struct {
 	resample resampler
 	share    shared // of the asset that is read
 	wants    []want
+	boxes    []chunk.Box // of an array, that are read next
 	planned  []int       // chunks, for wants
 	arrays   []openArray // the last used in front
 }

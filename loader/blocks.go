@@ -53,12 +53,28 @@ func (r *assetReader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box,
 	if r.share.tiles != nil {
 		return r.sharedBlocks(ctx, from, x, to)
 	}
+	r.boxes = r.boxes[:0]
+	for _, i := range r.plan.Blocks {
+		r.boxes = append(r.boxes, rowsIn(x.Box(i), box))
+	}
+	if err := r.ahead(ctx, from, x); err != nil {
+		return err
+	}
 	for _, i := range r.plan.Blocks {
 		if err := r.block(ctx, from, x, i, box, to); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// ahead says which boxes are read next.
+func (r *assetReader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
+	f, ok := from.(chunk.Foreteller)
+	if !ok {
+		return nil
+	}
+	return f.Ahead(ctx, x.Blocks.Image, r.boxes)
 }
 
 // block reads chunk i, or the rows of it that box has where those follow each other in memory.
@@ -103,6 +119,15 @@ func (r *assetReader) readBox(ctx context.Context, from chunk.BlockReader, dst [
 func (r *assetReader) sharedBlocks(ctx context.Context, from chunk.BlockReader, x *chunk.Index, to sink) error {
 	wants, done := r.want(x, r.plan.Blocks)
 	defer done()
+	r.boxes = r.boxes[:0]
+	for _, w := range wants {
+		if w.mine || w.t == nil {
+			r.boxes = append(r.boxes, x.Box(w.i))
+		}
+	}
+	if err := r.ahead(ctx, from, x); err != nil {
+		return err
+	}
 	for k := range wants {
 		w := &wants[k]
 		switch {

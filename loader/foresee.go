@@ -53,6 +53,15 @@ func (f *foresight) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkP
 	}
 	defer f.hold()
 	plan := f.plan(a)
+	if t, ok := plan.(chunk.Foreteller); ok {
+		boxes := make([]chunk.Box, len(chunks))
+		for k, c := range chunks {
+			boxes[k] = c.box
+		}
+		if err := t.Ahead(ctx, b.Image, boxes); err != nil {
+			return false, err
+		}
+	}
 	exact = true
 	for _, c := range chunks {
 		sure, err := plan.PlanBox(ctx, b.Image, c.box, read)

@@ -339,7 +339,8 @@ func TestForecastOverAServer(t *testing.T) {
 		http.FileServer(http.Dir(dir)).ServeHTTP(w, r)
 	}))
 	defer server.Close()
-	for _, sampler := range []loader.Sampler{{}, {Kind: loader.RandomWindow, Height: 100, Width: 90, PerAsset: 4}, {Kind: loader.GridWindow, Height: 64, Width: 64, StrideY: 40}} {
+	for _, sampler := range []loader.Sampler{{}, {Kind: loader.RandomWindow, Height: 100, Width: 90, PerAsset: 4}, {Kind: loader.GridWindow, Height: 64, Width: 64, StrideY: 40},
+		{Kind: loader.TileWindow, Height: 50, Width: 50, TileHeight: 100, TileWidth: 90, PerVisit: 2, Pool: 2}} {
 		web, err := httpsource.New(httpsource.Options{Options: remote.Options{HedgeShare: -1}})
 		if err != nil {
 			t.Fatal(err)
@@ -371,6 +372,9 @@ func TestForecastOverAServer(t *testing.T) {
 			b.Release()
 		}
 		l.Close()
+		if n := requests.Load(); sampler.Kind == "" && n != 4 { // of images, whose 24 tiles lie side by side
+			t.Errorf("%d requests for 4 images", n)
+		}
 		if n, size := requests.Swap(0), bytes.Swap(0); n != f.Total.Requests || size != f.Total.Bytes || n == 0 || !f.Exact() {
 			t.Errorf("%q: the server had %d requests for %d bytes, the forecast was %+v", sampler.Kind, n, size, f.Total)
 		}

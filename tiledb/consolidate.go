@@ -333,7 +333,7 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
 		return err
 	}
 	defer t.close()
-	planes, cells, err := r.coordTile(ctx, m.f, m.tile, m.tile)
+	planes, cells, err := r.coordTile(ctx, m.f, m.tile, following{last: m.tile})
 	if err != nil {
 		return err
 	}
@@ -361,7 +361,7 @@ func (x *sparseFiles) loadValues(ctx context.Context, m *merged, attr int) error
 		if err != nil {
 			return err
 		}
-		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, m.tile, 0, m.cells-1)
+		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, following{last: m.tile}, 0, m.cells-1)
 		if err == nil {
 			v.Offsets, v.Data = v.Offsets[:0], append(v.Data[:0], data...)
 			for i := range m.cells {
@@ -379,7 +379,7 @@ func (x *sparseFiles) loadValues(ctx context.Context, m *merged, attr int) error
 	if err != nil {
 		return err
 	}
-	b, err := r.decode(ctx, 0, m.tile, m.tile, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
+	b, err := r.decode(ctx, 0, m.tile, following{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
 	v.Data = append(v.Data[:0], b...)
 	return err
 }

@@ -63,6 +63,9 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	if at.Var() || len(dst)/size != cells || len(dst)%size != 0 {
 		panic("tiledb: dst has not the size of the cells")
 	}
+	if err := r.ahead.about(ctx, r.a, attr, b); err != nil {
+		return err
+	}
 	from, covered := r.a.start(b)
 	if !covered {
 		fillCells(dst, at.Type.fill())
@@ -122,8 +125,8 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i, attr, size int, 
 	defer t.close()
 	n := uint64(r.a.Schema.tileCells) * uint64(size)
 	elem := a.Type.elem(int(a.Values))
-	return r.tiles(ctx, i, b, to, func(tile, last int64, p *copyPlan) error {
-		src, err := r.decode(ctx, 0, tile, last, n, a.Pipeline, elem, p.first*size, (p.last+1)*size)
+	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next following, p *copyPlan) error {
+		src, err := r.decode(ctx, 0, tile, next, n, a.Pipeline, elem, p.first*size, (p.last+1)*size)
 		if err != nil {
 			return err
 		}
@@ -147,6 +150,9 @@ func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Valu
 	v := &varCells{spans: make([]span, cells), arena: fill, limit: r.a.o.MaxResult}
 	for i := range v.spans {
 		v.spans[i].n = len(fill)
+	}
+	if err := r.ahead.about(ctx, r.a, attr, b); err != nil {
+		return Values{}, err
 	}
 	from, _ := r.a.start(b)
 	for i := from; i < len(r.a.Fragments); i++ {
@@ -174,8 +180,8 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 		return err
 	}
 	defer r.closeVar()
-	return r.tiles(ctx, i, b, to, func(tile, last int64, p *copyPlan) error {
-		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, last, p.first, p.last)
+	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next following, p *copyPlan) error {
+		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, p.first, p.last)
 		if err != nil {
 			return err
 		}
@@ -206,9 +212,9 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 }
 
 // tiles calls do for every tile of dense fragment i that shows in a box, in the order in which they lie in
-// files; last is the last of the consecutive ones that are needed too. The plan is valid during the call.
-func (r *Reader) tiles(ctx context.Context, i int, b Box, to layout, do func(tile, last int64, p *copyPlan) error) error {
-	w := newDenseWalk(r.a, i, b, to)
+// files; next are those that are needed too. The plan is valid during the call.
+func (h *ahead) tiles(ctx context.Context, a *Array, i int, b Box, to layout, do func(tile int64, next following, p *copyPlan) error) error {
+	w := newDenseWalk(a, i, b, to)
 	for more := true; more; more = w.next() {
 		if err := ctx.Err(); err != nil {
 			return err
@@ -217,11 +223,11 @@ func (r *Reader) tiles(ctx context.Context, i int, b Box, to layout, do func(til
 		if w.hidden() {
 			continue
 		}
-		last := tile
+		next := following{last: tile}
 		if len(w.later) == 0 {
-			last = tile + w.hi[w.fast] - w.cur[w.fast]
+			next.last = tile + w.hi[w.fast] - w.cur[w.fast]
 		}
-		if err := do(tile, last, &w.plan); err != nil {
+		if err := do(tile, h.after(w.f, tile, next), &w.plan); err != nil {
 			return err
 		}
 	}

@@ -12,19 +12,26 @@ type Foresight struct {
 	a    *Array
 	last memo   // what the Reader has decoded
 	tile uint64 // bytes of the largest tile
-	read uint64 // bytes of the largest read
+	read uint64 // most bytes held of reads
+	kept uint64 // most bytes held of sparse fragments
+	h    ahead
 }
 
 // Foresee returns what foresees the reads of a new Reader.
 func (a *Array) Foresee() *Foresight { return &Foresight{a: a} }
 
-// Held returns the memory of the Reader in bytes: a decoded tile, and what was read at once.
-func (p *Foresight) Held() int64 { return int64(p.tile + p.read) }
+// Held returns the memory of the Reader in bytes: a decoded tile, what was read ahead, and what was kept of sparse fragments.
+func (p *Foresight) Held() int64 { return int64(p.tile + p.read + p.kept) }
+
+// Ahead is Reader.Ahead.
+func (p *Foresight) Ahead(ctx context.Context, attr int, boxes []Box) error {
+	return p.h.say(ctx, p.a, attr, boxes)
+}
 
 // foreseen is a file of tiles that would be read.
 type foreseen struct {
 	tileFile
-	have uint64 // bytes in memory, at from
+	keep bool // decoded tiles
 	note func(file string, off, n int64)
 }
 
@@ -33,20 +40,27 @@ func (p *Foresight) open(ctx context.Context, f *Fragment, attr int, note func(f
 	if err != nil {
 		return nil, err
 	}
-	return &foreseen{tileFile: tileFile{uri: f.file(p.a.Schema, attr, false), offsets: offsets, size: f.foot.sizes[attr]}, note: note}, nil
+	uri := f.file(p.a.Schema, attr, false)
+	return &foreseen{tileFile: tileFile{uri: uri, offsets: offsets, size: f.foot.sizes[attr], gap: f.gap, local: f.local(), slot: p.h.slot(uri)},
+		keep: p.h.on && !f.Dense, note: note}, nil
 }
 
-// decode is Reader.decode for the first of its files.
-func (p *Foresight) decode(t *foreseen, tile, last int64, n uint64, lo, hi int) {
-	if m := p.last; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi {
+// decode is Reader.decode for the first of its files, and Reader.decodeKept.
+func (p *Foresight) decode(t *foreseen, tile int64, next following, n uint64, lo, hi int) {
+	if t.keep && p.h.find(t.uri, tile) != nil {
 		return
 	}
-	if off := t.offsets[tile]; off < t.from || t.end(tile) > t.from+t.have {
-		t.from, t.have = off, t.batch(tile, last)
-		p.read = max(p.read, t.have)
-		t.note(t.uri, int64(t.from), int64(t.have))
+	if m := p.last; m.uri != t.uri || m.tile != tile || lo < m.lo || m.hi < hi {
+		if !t.there(tile, next, p.h.limit) {
+			t.note(t.uri, int64(t.slot.from), int64(t.slot.n))
+		}
+		p.last, p.tile = memo{t.uri, tile, lo, hi}, max(p.tile, n)
 	}
-	p.last, p.tile = memo{t.uri, tile, lo, hi}, max(p.tile, n)
+	if t.keep {
+		p.h.keep(t.uri, tile, int(n))
+	}
+	stored, kept := p.h.held()
+	p.read, p.kept = max(p.read, stored), max(p.kept, kept)
 }
 
 // Dense calls read for every range of a file that Reader.DenseInto reads of a box. What a sparse fragment of a dense array
@@ -60,6 +74,9 @@ func (p *Foresight) Dense(ctx context.Context, attr int, b Box, axes []int, read
 		axes = p.a.axes
 	}
 	to := layout{axes: axes, stride: strides(shape, axes)}
+	if err := p.h.about(ctx, p.a, attr, b); err != nil {
+		return false, fault.WithFile(err, p.a.uri)
+	}
 	exact = true
 	from, _ := p.a.start(b)
 	for i := from; i < len(p.a.Fragments); i++ {
@@ -87,8 +104,8 @@ func (p *Foresight) dense(ctx context.Context, i, attr int, b Box, to layout, re
 	}
 	size := p.a.Schema.Attrs[attr].CellSize()
 	n := uint64(p.a.Schema.tileCells) * uint64(size)
-	return (&Reader{a: p.a}).tiles(ctx, i, b, to, func(tile, last int64, c *copyPlan) error {
-		p.decode(t, tile, last, n, c.first*size, (c.last+1)*size)
+	return p.h.tiles(ctx, p.a, i, b, to, func(tile int64, next following, c *copyPlan) error {
+		p.decode(t, tile, next, n, c.first*size, (c.last+1)*size)
 		return nil
 	})
 }
@@ -97,6 +114,7 @@ func (p *Foresight) dense(ctx context.Context, i, attr int, b Box, to layout, re
 // of the attribute that are is certain where their cells lie in the box all of them: else it is not exact, and they
 // are those that may have one.
 func (p *Foresight) Sparse(ctx context.Context, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+	p.h.forget()
 	exact, met := true, []*Fragment{}
 	for _, f := range p.a.Fragments {
 		if f.NonEmpty.intersects(b) {
@@ -162,7 +180,11 @@ func (p *Foresight) tilesOf(ctx context.Context, f *Fragment, attr, cell int, b 
 	}
 	for k, tile := range tiles {
 		n := f.cells(p.a.Schema, tile) * uint64(cell)
-		p.decode(t, tile, consecutive(tiles, k), n, 0, int(n))
+		next := following{list: tiles[k+1:]}
+		if attr == len(p.a.Schema.Attrs) {
+			next = p.h.after(f, tile, next)
+		}
+		p.decode(t, tile, next, n, 0, int(n))
 	}
 	return nil
 }

@@ -42,6 +42,8 @@ func (r notedReader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return r.Reader.ReadAt(ctx, p, off)
 }
 
+func (r notedReader) Gap() int64 { return source.Gap(r.Reader) }
+
 // TestForesightIsWhatIsRead: the reads that are foreseen of boxes, one after the other by one reader, are those that are
 // made; where that is not certain, more is foreseen.
 func TestForesightIsWhatIsRead(t *testing.T) {

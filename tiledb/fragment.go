@@ -37,6 +37,7 @@ type Fragment struct {
 	LastCells int64
 
 	uri   string
+	gap   uint64 // of its files: see source.Gap
 	foot  footer
 	first []int64 // of a dense fragment: number of the first tile along each dimension
 	grid  []int64 // and how many there are
@@ -113,6 +114,7 @@ func openFragment(ctx context.Context, st Store, uri, name string, s *Schema) (*
 		return nil, err
 	}
 	defer r.Close()
+	f.gap = uint64(max(source.Gap(r), 0))
 	if err := f.readFooter(ctx, r, s); err != nil {
 		return nil, fault.WithFile(err, file)
 	}
@@ -228,6 +230,9 @@ func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 	}
 	return s.Capacity
 }
+
+// local reports whether the fragment lies in a local folder.
+func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 
 // file returns the URI of an attribute's file; the number of attributes stands for the coordinates.
 func (f *Fragment) file(s *Schema, attr int, variable bool) string {

@@ -1,6 +1,7 @@
 package tiledb
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"math"
@@ -20,7 +21,9 @@ type Images struct {
 	axes []int  // dimensions as n, b, y, x
 	n    int64
 	grid chunk.Index
-	full bool // no image that was written has a cell that was not
+	// order are bands, rows and columns in the order of the tiles: see chunk.Blocks.
+	order [3]uint8
+	full  bool // no image that was written has a cell that was not
 }
 
 const imagesPart = "dimensions"
@@ -91,6 +94,7 @@ func (m *Images) measure() error {
 		size[k], side[k] = int64(n)+1, int(s.Dims[d].Extent)
 	}
 	m.n = size[0]
+	m.order = m.tileOrder()
 	m.grid = chunk.Index{Bands: int(size[1]), Height: int(size[2]), Width: int(size[3]), ChunkB: 1, ChunkH: side[2], ChunkW: side[3],
 		DType: s.Attrs[m.attr].Type.Sample(), Predictor: chunk.NoPredictor, CutEdge: true, CutRight: true}
 	if side[1] >= m.grid.Bands {
@@ -98,6 +102,21 @@ func (m *Images) measure() error {
 	}
 	m.grid.NoData, m.grid.NoDataBits = s.Attrs[m.attr].Type.noData()
 	return nil
+}
+
+// tileOrder returns bands, rows and columns as tiles lie in files; bands that are no dimension change last.
+func (m *Images) tileOrder() (order [3]uint8) {
+	axes := []int{1, 2, 3}
+	slices.SortFunc(axes, func(a, b int) int {
+		if m.a.Schema.TileOrder == ColMajor && m.dim[a] >= 0 && m.dim[b] >= 0 {
+			a, b = b, a
+		}
+		return cmp.Compare(m.dim[a], m.dim[b])
+	})
+	for k, axis := range axes {
+		order[k] = uint8(axis - 1)
+	}
+	return order
 }
 
 // Len returns the number of images.
@@ -141,7 +160,7 @@ func (m *Images) Index(i int64) *chunk.Index {
 	one := &struct {
 		x chunk.Index
 		b chunk.Blocks
-	}{m.grid, chunk.Blocks{Array: m, Image: i}}
+	}{m.grid, chunk.Blocks{Array: m, Image: i, Order: m.order}}
 	one.x.Blocks = &one.b
 	if m.full || m.a.Covers(m.box(i, i+1)) {
 		one.x.NoData, one.x.NoDataBits = nil, nil
@@ -172,6 +191,26 @@ func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b ch
 	return r.m.Read(ctx, r.r, dst, image, b)
 }
 
+// Ahead implements chunk.Foreteller.
+func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
+	list, err := r.m.allCells(image, boxes)
+	if err != nil {
+		return err
+	}
+	return r.r.Ahead(ctx, r.m.attr, list)
+}
+
+// allCells returns the cells of several boxes of image i.
+func (m *Images) allCells(i int64, boxes []chunk.Box) (list []Box, err error) {
+	list = make([]Box, len(boxes))
+	for k, b := range boxes {
+		if list[k], err = m.cells(i, b); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
+}
+
 // SetTurn implements chunk.TurnTaker.
 func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
 
@@ -182,6 +221,15 @@ func (m *Images) Plan() chunk.BlockPlan { return &imagePlan{m, m.a.Foresee()} }
 type imagePlan struct {
 	m *Images
 	f *Foresight
+}
+
+// Ahead implements chunk.Foreteller.
+func (p *imagePlan) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
+	list, err := p.m.allCells(image, boxes)
+	if err != nil {
+		return err
+	}
+	return fault.WithFile(p.f.Ahead(ctx, p.m.attr, list), p.m.a.uri)
 }
 
 // PlanBox implements chunk.BlockPlan.

@@ -24,6 +24,15 @@ type Reader struct {
 	last [2]memo     // what that is
 
 	cells tileCells // of a sparse fragment
+	ahead ahead
+}
+
+// Ahead says which boxes are read next, of one attribute of a dense array: until it is called again DenseInto is called for them alone, and
+// once for each. Tiles that lie near each other in a file are then read at once, and what several boxes need of a sparse
+// fragment is decoded once. The boxes have to be in the order of the array's tiles. No boxes end it: each box that is read
+// is then looked at for itself.
+func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
+	return fault.WithFile(r.ahead.say(ctx, r.a, attr, boxes), r.a.uri)
 }
 
 // NewReader returns a reader for one worker.
@@ -44,9 +53,6 @@ type Values struct {
 	Offsets []uint64
 }
 
-// maxBatch is how many stored bytes of consecutive tiles are read at once.
-const maxBatch = 4 << 20
-
 // smallFile is the size in bytes up to which a remote file is read as a whole when it is opened.
 const smallFile = 64 << 10
 
@@ -56,8 +62,9 @@ type tileFile struct {
 	r       source.Reader
 	offsets []uint64
 	size    uint64
-	buf     []byte // stored bytes of some consecutive tiles
-	from    uint64 // where they begin
+	gap     uint64 // over which it is cheaper to read than to ask twice
+	local   bool
+	slot    *slot // stored bytes of some tiles
 }
 
 // open opens an attribute's file in a fragment.
@@ -84,7 +91,7 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 		src.Close()
 		return nil, fault.WithFile(fault.New(fault.Corrupt, "file", src.Size(), "%d bytes, the fragment's metadata says %d", src.Size(), size), uri)
 	}
-	*t = tileFile{uri: uri, r: src, offsets: offsets, size: size, buf: t.buf[:0]}
+	*t = tileFile{uri: uri, r: src, offsets: offsets, size: size, gap: f.gap, local: f.local(), slot: r.ahead.slot(uri)}
 	return t, nil
 }
 
@@ -98,40 +105,60 @@ func (t *tileFile) end(tile int64) uint64 {
 	return t.size
 }
 
-// batch returns how many bytes are read at once from where a tile begins: as many of the tiles up to last as maxBatch has
-// room for, and one at least.
-func (t *tileFile) batch(tile, last int64) uint64 {
-	lo := t.offsets[tile]
-	for tile < last && t.end(tile+1)-lo <= maxBatch {
-		tile++
+// batch returns how many bytes are read at once from where a tile begins: up to the end of the last of those after it that
+// have room in limit, and lie no further apart than the gap.
+func (t *tileFile) batch(tile int64, next following, limit uint64) uint64 {
+	lo, end := t.offsets[tile], t.end(tile)
+	if t.local {
+		limit = min(limit, maxLocal)
 	}
-	return t.end(tile) - lo
+	if next.list == nil {
+		for tile < next.last && t.end(tile+1)-lo <= limit {
+			tile++
+		}
+		return t.end(tile) - lo
+	}
+	for _, tile := range next.list {
+		if t.offsets[tile]-end > t.gap || t.end(tile)-lo > limit {
+			break
+		}
+		end = t.end(tile)
+	}
+	return end - lo
 }
 
-// stored returns the stored bytes of a tile; what lies between it and the end of tile last is read with
-// it, in part.
-func (t *tileFile) stored(ctx context.Context, tile, last int64) ([]byte, error) {
-	lo, hi := t.offsets[tile], t.end(tile)
-	if lo < t.from || hi > t.from+uint64(len(t.buf)) {
-		n := t.batch(tile, last)
-		t.buf = slices.Grow(t.buf[:0], int(n))[:n] // n is no more than the file has
-		t.from = lo
-		if err := t.r.ReadAt(ctx, t.buf, int64(lo)); err != nil {
-			t.buf = t.buf[:0]
+// there reports whether the stored bytes of a tile are in memory; if not, it makes a place for them, and for those of the tiles
+// that are read with it.
+func (t *tileFile) there(tile int64, next following, limit uint64) bool {
+	lo, hi, s := t.offsets[tile], t.end(tile), t.slot.of(t.uri)
+	if lo >= s.from && hi <= s.from+s.n {
+		return true
+	}
+	s.from, s.n = lo, t.batch(tile, next, limit)
+	return false
+}
+
+// stored returns the stored bytes of a tile; those that are needed next are read with it, as far as they lie near.
+func (t *tileFile) stored(ctx context.Context, tile int64, next following, limit uint64) ([]byte, error) {
+	s := t.slot
+	if !t.there(tile, next, limit) {
+		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n] // no more than the file has
+		if err := t.r.ReadAt(ctx, s.buf, int64(s.from)); err != nil {
+			s.n = 0
 			return nil, fault.WithFile(err, t.uri)
 		}
 	}
-	return t.buf[lo-t.from : hi-t.from], nil
+	return s.buf[t.offsets[tile]-s.from : t.end(tile)-s.from], nil
 }
 
 // decode returns a decoded tile of n bytes, of which bytes [lo, hi) are right. It is valid until the
 // next call for the same of the two files.
-func (r *Reader) decode(ctx context.Context, which int, tile, last int64, n uint64, p filter.Pipeline, e filter.Elem, lo, hi int) ([]byte, error) {
+func (r *Reader) decode(ctx context.Context, which int, tile int64, next following, n uint64, p filter.Pipeline, e filter.Elem, lo, hi int) ([]byte, error) {
 	t := &r.file[which]
 	if m := r.last[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi && uint64(len(r.tile[which])) == n {
 		return r.tile[which], nil
 	}
-	src, err := t.stored(ctx, tile, last)
+	src, err := t.stored(ctx, tile, next, r.ahead.limit)
 	if err != nil {
 		return nil, err
 	}
@@ -158,6 +185,26 @@ func (r *Reader) decode(ctx context.Context, which int, tile, last int64, n uint
 		return nil, t.fault(tile, err)
 	}
 	r.last[which] = memo{t.uri, tile, lo, hi}
+	return b, nil
+}
+
+// decodeKept is decode for a whole tile of a sparse fragment of a dense array, which the boxes of Ahead need one after the other.
+func (r *Reader) decodeKept(ctx context.Context, tile int64, next following, n uint64, p filter.Pipeline, e filter.Elem) ([]byte, error) {
+	h, uri := &r.ahead, r.file[0].uri
+	if !h.on {
+		return r.decode(ctx, 0, tile, next, n, p, e, 0, int(n))
+	}
+	if t := h.find(uri, tile); t != nil {
+		return t.b, nil
+	}
+	b, err := r.decode(ctx, 0, tile, next, n, p, e, 0, int(n))
+	if err != nil {
+		return nil, err
+	}
+	if t := h.keep(uri, tile, int(n)); t != nil {
+		t.b = append(t.b, b...)
+		return t.b, nil
+	}
 	return b, nil
 }
 
@@ -229,14 +276,14 @@ func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
 }
 
 // varTile decodes the offsets of cells [first, last] of a tile, and their data.
-func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile, ahead int64, first, last int) (offs, data []byte, err error) {
+func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next following, first, last int) (offs, data []byte, err error) {
 	s := r.a.Schema
 	a := &s.Attrs[attr]
 	cells := f.cells(s, tile)
 	if cells > uint64(r.a.o.MaxTile)/8 {
 		return nil, nil, r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%d cells", cells))
 	}
-	offs, err = r.decode(ctx, 0, tile, ahead, 8*cells, s.Offsets, Uint64.elem(1), 8*first, min(8*(last+2), int(8*cells)))
+	offs, err = r.decode(ctx, 0, tile, next, 8*cells, s.Offsets, Uint64.elem(1), 8*first, min(8*(last+2), int(8*cells)))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -250,7 +297,7 @@ func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uin
 	if lo == hi { // nothing there
 		return offs, nil, nil
 	}
-	data, err = r.decode(ctx, 1, tile, ahead, sizes[tile], a.Pipeline, a.Type.elem(1), int(lo), int(hi))
+	data, err = r.decode(ctx, 1, tile, next, sizes[tile], a.Pipeline, a.Type.elem(1), int(lo), int(hi))
 	return offs, data, err
 }
 

@@ -48,6 +48,7 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 	if err := s.check(b); err != nil {
 		return nil, err
 	}
+	r.ahead.forget()
 	all := &found{dims: len(s.Dims), maximum: r.a.o.MaxResult}
 	for i, f := range r.a.Fragments {
 		if f.NonEmpty.intersects(b) {
@@ -68,7 +69,7 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 }
 
 // coordTile decodes a tile of coordinates: all of the first dimension, then all of the second, ….
-func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile, last int64) (planes []byte, cells int, err error) {
+func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next following) (planes []byte, cells int, err error) {
 	s := r.a.Schema
 	e := s.DimType.elem(len(s.Dims))
 	e.Alt = e.Size
@@ -76,7 +77,7 @@ func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile, last int64) (
 	if err != nil {
 		return nil, 0, err
 	}
-	planes, err = r.decode(ctx, 0, tile, last, size, s.Coords, e, 0, int(size))
+	planes, err = r.decodeKept(ctx, tile, next, size, s.Coords, e)
 	return planes, int(size) / e.Cell, err
 }
 
@@ -112,7 +113,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, b Box, f func(c *ti
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, consecutive(tiles, k)); err != nil {
+		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, r.ahead.after(fr, tile, following{list: tiles[k+1:]})); err != nil {
 			return err
 		}
 		c.tile = tile
@@ -144,14 +145,6 @@ func (c *tileCells) choose(tile, b Box) {
 			c.rows = keepWithin(c.rows, c.coords[d*c.cells:(d+1)*c.cells], i)
 		}
 	}
-}
-
-// consecutive returns the last of the numbers that follow list[k] without a gap.
-func consecutive(list []int64, k int) int64 {
-	for k+1 < len(list) && list[k+1] == list[k]+1 {
-		k++
-	}
-	return list[k]
 }
 
 // find adds the cells of fragment i that lie in a box.
@@ -250,9 +243,9 @@ func (f *found) fragments() func(hit int) int {
 	}
 }
 
-// needed calls do for the tiles of each fragment from which a hit is left, with the hits; last is the last of
-// the consecutive ones. open and close come before and after those of a fragment.
-func (f *found) needed(open func(fragment int) error, do func(tile, last int64, hits []int, place []int) error, closeFile func() error) error {
+// needed calls do for the tiles of each fragment from which a hit is left, with the hits, and the tiles that come
+// next. open and close come before and after those of a fragment.
+func (f *found) needed(open func(fragment int) error, do func(tile int64, next following, hits []int, place []int) error, closeFile func() error) error {
 	for v := 0; v < len(f.visits); {
 		fragment, end := f.visits[v].fragment, v
 		for end < len(f.visits) && f.visits[end].fragment == fragment {
@@ -273,7 +266,7 @@ func (f *found) needed(open func(fragment int) error, do func(tile, last int64, 
 	return nil
 }
 
-func (f *found) ofFragment(v, end int, do func(tile, last int64, hits []int, place []int) error) error {
+func (f *found) ofFragment(v, end int, do func(tile int64, next following, hits []int, place []int) error) error {
 	var tiles []int64
 	var list []int
 	for ; v < end; v++ {
@@ -283,7 +276,7 @@ func (f *found) ofFragment(v, end int, do func(tile, last int64, hits []int, pla
 	}
 	for k, tile := range tiles {
 		lo, hi := f.hitsOf(list[k])
-		if err := do(tile, consecutive(tiles, k), f.hits[lo:hi], f.place[lo:hi]); err != nil {
+		if err := do(tile, following{list: tiles[k+1:]}, f.hits[lo:hi], f.place[lo:hi]); err != nil {
 			return err
 		}
 	}
@@ -315,13 +308,13 @@ func (r *Reader) collect(ctx context.Context, all *found, attr int) (Values, err
 		_, err = r.open(ctx, 0, f, attr, false)
 		return err
 	}
-	err := all.needed(open, func(tile, last int64, hits []int, place []int) error {
+	err := all.needed(open, func(tile int64, next following, hits []int, place []int) error {
 		n, err := r.fixedSize(f, tile, size)
 		if err != nil {
 			return err
 		}
 		first, end := hits[0], hits[len(hits)-1]
-		src, err := r.decode(ctx, 0, tile, last, n, a.Pipeline, elem, first*size, (end+1)*size)
+		src, err := r.decode(ctx, 0, tile, next, n, a.Pipeline, elem, first*size, (end+1)*size)
 		if err != nil {
 			return err
 		}
@@ -344,8 +337,8 @@ func (r *Reader) collectVar(ctx context.Context, all *found, attr int) (Values, 
 		sizes, err = r.openVar(ctx, f, attr)
 		return err
 	}
-	err := all.needed(open, func(tile, last int64, hits []int, place []int) error {
-		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, last, hits[0], hits[len(hits)-1])
+	err := all.needed(open, func(tile int64, next following, hits []int, place []int) error {
+		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err
 		}
@@ -401,12 +394,12 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, f *Fragment, attr
 		_, err := r.open(ctx, 0, f, attr, false)
 		return err
 	}
-	return one.needed(open, func(tile, last int64, hits []int, place []int) error {
+	return one.needed(open, func(tile int64, next following, hits []int, place []int) error {
 		n, err := r.fixedSize(f, tile, size)
 		if err != nil {
 			return err
 		}
-		src, err := r.decode(ctx, 0, tile, last, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
+		src, err := r.decodeKept(ctx, tile, next, n, a.Pipeline, a.Type.elem(int(a.Values)))
 		if err != nil {
 			return err
 		}
@@ -427,8 +420,8 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, f *Fragment, attr 
 		sizes, err = r.openVar(ctx, f, attr)
 		return err
 	}
-	return one.needed(open, func(tile, last int64, hits []int, place []int) error {
-		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, last, hits[0], hits[len(hits)-1])
+	return one.needed(open, func(tile int64, next following, hits []int, place []int) error {
+		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err
 		}

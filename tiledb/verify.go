@@ -145,7 +145,7 @@ func (v *verifier) fixed(ctx context.Context, f *Fragment, attr int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := v.r.decode(ctx, 0, tile, f.Tiles-1, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
+		if _, err := v.r.decode(ctx, 0, tile, following{last: f.Tiles - 1}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
 			return err
 		}
 		v.c.Tiles++
@@ -168,7 +168,7 @@ func (v *verifier) variable(ctx context.Context, f *Fragment, attr int) error {
 		if n > math.MaxInt32 {
 			return v.r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%s cells", strconv.FormatUint(n, 10)))
 		}
-		if _, _, err := v.r.varTile(ctx, f, attr, sizes, tile, f.Tiles-1, 0, int(n)-1); err != nil {
+		if _, _, err := v.r.varTile(ctx, f, attr, sizes, tile, following{last: f.Tiles - 1}, 0, int(n)-1); err != nil {
 			return err
 		}
 		v.c.Tiles += 2

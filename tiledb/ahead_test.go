@@ -1,0 +1,306 @@
+package tiledb
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/source"
+)
+
+// pieces cuts a box where tiles end, into boxes in the order of the tiles.
+func pieces(s *Schema, box Box) (list []Box) {
+	list = []Box{slices.Clone(box)}
+	for k := range box {
+		d := k
+		if s.TileOrder == ColMajor {
+			d = len(box) - 1 - k
+		}
+		var cut []Box
+		for _, b := range list {
+			for lo := b[d].Lo; ; {
+				one, dim := slices.Clone(b), s.Dims[d]
+				end := dim.Domain.Lo + Coord((uint64(lo-dim.Domain.Lo)/dim.Extent+1)*dim.Extent-1)
+				one[d] = Interval{lo, min(end, b[d].Hi)}
+				cut = append(cut, one)
+				if end >= b[d].Hi {
+					break
+				}
+				lo = end + 1
+			}
+		}
+		list = cut
+	}
+	return list
+}
+
+// TestAheadReadsTheSame: boxes that were said before have the cells that they have without, cell by cell; what is read is what
+// was foreseen.
+func TestAheadReadsTheSame(t *testing.T) {
+	ctx, rnd := context.Background(), rand.New(rand.NewPCG(31, 32))
+	several := 0
+	for _, l := range lines(t, corpusDir(t)) {
+		if l.Schema.Type != "dense" {
+			continue
+		}
+		files := &Files{}
+		defer files.Close()
+		st := &reads{Store: files}
+		a, err := Open(ctx, st, l.uri(), l.options())
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := &slow{t, l.open(t), map[string][]byte{}}
+		r, p := a.NewReader(), a.Foresee()
+		for range 8 {
+			attr := rnd.IntN(len(a.Schema.Attrs))
+			boxes := pieces(a.Schema, randomBox(rnd, a))
+			if a.Schema.Attrs[attr].Var() || len(boxes) > 500 {
+				continue
+			}
+			seen := &reads{}
+			st.list, st.n = nil, 0
+			if err := r.Ahead(ctx, attr, boxes); err != nil {
+				t.Fatal(err)
+			}
+			if err := p.Ahead(ctx, attr, boxes); err != nil {
+				t.Fatal(err)
+			}
+			exact := true
+			for _, b := range boxes {
+				got, err := r.Dense(ctx, attr, b)
+				if err != nil {
+					t.Fatal(err)
+				}
+				compareCells(t, s, attr, b, got.Data)
+				sure, err := p.Dense(ctx, attr, b, nil, seen.note)
+				if err != nil {
+					t.Fatal(err)
+				}
+				exact = exact && sure
+			}
+			switch {
+			case exact && !slices.Equal(seen.list, st.list):
+				t.Fatalf("%s: foreseen %q, read %q", l.Path, seen.list, st.list)
+			case seen.n < st.n:
+				t.Fatalf("%s: at most %d bytes foreseen, %d read", l.Path, seen.n, st.n)
+			case len(boxes) > 1 && len(st.list) > 0:
+				several++
+			}
+			if !exact {
+				r, p = a.NewReader(), a.Foresee()
+			}
+		}
+	}
+	if several < 30 {
+		t.Errorf("%d times several boxes", several)
+	}
+}
+
+func localFiles(t *testing.T) *Files {
+	files := &Files{}
+	t.Cleanup(func() { files.Close() })
+	return files
+}
+
+// far is a store of local folders under remote names, whose readers have a gap.
+type far struct {
+	*Files
+	gap int64
+}
+
+type farReader struct {
+	source.Reader
+	gap int64
+}
+
+func (r farReader) Gap() int64 { return r.gap }
+
+func (s *far) Open(ctx context.Context, uri string) (source.Reader, error) {
+	r, err := s.Files.Open(ctx, strings.TrimPrefix(uri, "far://"))
+	return farReader{r, s.gap}, err
+}
+
+func (s *far) Folders(ctx context.Context, uri string) ([]string, error) {
+	return s.Files.Folders(ctx, strings.TrimPrefix(uri, "far://"))
+}
+
+// plane makes an array of side by side cells in 16 tiles, filled with noise.
+func plane(t *testing.T, path string, side int64) {
+	t.Helper()
+	at := Int32.CoordOf
+	dim := func(name string) Dim {
+		return Dim{Name: name, Domain: Interval{at(0), at(side - 1)}, Extent: uint64(side / 4)}
+	}
+	s := &Schema{Dense: true, Capacity: 100, DimType: Int32, Coords: DefaultFilters(), Offsets: DefaultFilters(), Dims: []Dim{dim("y"), dim("x")},
+		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1, Pipeline: DefaultFilters()}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	writePlane(t, path, s.Domain())
+}
+
+func writePlane(t *testing.T, path string, b Box) {
+	t.Helper()
+	a, err := Open(context.Background(), localFiles(t), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, n, err := a.Shape(b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(uint64(n), 1))
+	noise := make([]byte, n)
+	for i := range noise {
+		noise[i] = byte(rnd.Uint32())
+	}
+	if err := a.WriteDense(context.Background(), b, []Values{{Data: noise}}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// farReads reads the boxes of an array tile by tile from afar, and returns the ranges of files that were read.
+func farReads(t *testing.T, path string, gap int64, boxes []Box) []string {
+	t.Helper()
+	ctx := context.Background()
+	here, err := Open(ctx, localFiles(t), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	st := &reads{Store: &far{Files: localFiles(t), gap: gap}}
+	a, err := Open(ctx, st, "far://"+path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, plain := a.NewReader(), here.NewReader()
+	if err := r.Ahead(ctx, 0, boxes); err != nil {
+		t.Fatal(err)
+	}
+	for _, b := range boxes {
+		got, err := r.Dense(ctx, 0, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := plain.Dense(ctx, 0, b)
+		if err != nil || !bytes.Equal(got.Data, want.Data) {
+			t.Fatalf("%v has other cells from afar: %v", b, err)
+		}
+	}
+	return st.list
+}
+
+// TestNeighboursAreReadAtOnce: tiles of a file that lie no further apart than its gap are one read, of maxBatch bytes at most;
+// the numbers are counted by hand.
+func TestNeighboursAreReadAtOnce(t *testing.T) {
+	at := Int32.CoordOf
+	path := filepath.Join(t.TempDir(), "small")
+	plane(t, path, 1024) // 16 tiles of 64 KiB
+	all := Box{{at(0), at(1023)}, {at(0), at(1023)}}
+	left := Box{{at(0), at(1023)}, {at(100), at(400)}} // 2 of 4 tiles in each of 4 rows
+	for _, c := range []struct {
+		box  Box
+		gap  int64
+		want int
+	}{{all, 0, 1}, {left, 0, 4}, {left, 128 << 10, 4}, {left, 140 << 10, 1}} {
+		s := &Schema{Dims: []Dim{{Domain: all[0], Extent: 256}, {Domain: all[1], Extent: 256}}}
+		if got := farReads(t, path, c.gap, pieces(s, c.box)); len(got) != c.want {
+			t.Errorf("%v with gap %d: %d reads, want %d: %q", c.box, c.gap, len(got), c.want, got)
+		}
+	}
+	// A later fragment hides the last two tiles of the last two rows: of the first one tiles 0 to 9, and 12 and 13, are left.
+	writePlane(t, path, Box{{at(512), at(1023)}, {at(512), at(1023)}})
+	s := &Schema{Dims: []Dim{{Domain: all[0], Extent: 256}, {Domain: all[1], Extent: 256}}}
+	if got := farReads(t, path, 0, pieces(s, all)); len(got) != 3 {
+		t.Errorf("two fragments: %d reads, want 3: %q", len(got), got)
+	}
+	// And a third that covers tile 5 in part: it and the first are read in turns, and nothing twice.
+	writePlane(t, path, Box{{at(300), at(310)}, {at(300), at(310)}})
+	if got := farReads(t, path, 0, pieces(s, all)); len(got) != 4 {
+		t.Errorf("three fragments: %d reads, want 4: %q", len(got), got)
+	}
+
+	path = filepath.Join(t.TempDir(), "large")
+	plane(t, path, 2048) // 16 tiles of a little over 256 KiB
+	s = &Schema{Dims: []Dim{{Domain: Interval{at(0), at(2047)}, Extent: 512}, {Domain: Interval{at(0), at(2047)}, Extent: 512}}}
+	got := farReads(t, path, 0, pieces(s, Box{s.Dims[0].Domain, s.Dims[1].Domain}))
+	if len(got) != 2 {
+		t.Errorf("over 4 MiB: %q", got)
+	}
+	for _, line := range got {
+		var off, n int
+		if _, err := fmt.Sscanf(line[strings.LastIndexByte(line, ' ')+1:], "%d+%d", &off, &n); err != nil || n > maxBatch {
+			t.Errorf("%s: %v", line, err)
+		}
+	}
+}
+
+// TestCoordinatesAreReadOnce: what several boxes need of a sparse fragment of a dense array is read once, and less than
+// maxKept of it is held.
+func TestCoordinatesAreReadOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "points")
+	plane(t, path, 1024)
+	ctx := context.Background()
+	a, err := Open(ctx, localFiles(t), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	rnd := rand.New(rand.NewPCG(7, 8))
+	var coords, values []byte
+	seen := map[[2]int64]bool{}
+	for range 950 { // 10 tiles
+		at := [2]int64{rnd.Int64N(1024), rnd.Int64N(1024)}
+		if seen[at] {
+			continue
+		}
+		seen[at] = true
+		for _, c := range at {
+			coords = Int32.store(coords, Int32.CoordOf(c))
+		}
+		values = append(values, byte(rnd.Uint32()))
+	}
+	if err := a.WriteSparse(ctx, coords, []Values{{Data: values}}); err != nil {
+		t.Fatal(err)
+	}
+	got := farReads(t, path, 0, pieces(a.Schema, a.Schema.Domain()))
+	ends := map[string]int{}
+	count := map[string]int{}
+	for _, line := range got {
+		file, rest, _ := strings.Cut(filepath.Base(filepath.Dir(line))+"/"+filepath.Base(line), " ")
+		var off, n int
+		if _, err := fmt.Sscanf(rest, "%d+%d", &off, &n); err != nil {
+			t.Fatal(err)
+		}
+		if off < ends[file] {
+			t.Errorf("%s is read again", line)
+		}
+		ends[file], count[filepath.Base(file)] = off+n, count[filepath.Base(file)]+1
+	}
+	if count["__coords.tdb"] != 1 {
+		t.Errorf("coordinates are read %d times", count["__coords.tdb"])
+	}
+	if count["a.tdb"] > 1+10 {
+		t.Errorf("%d reads of values: 1 of the dense fragment, and of the sparse one 10 at most", count["a.tdb"])
+	}
+}
+
+// TestKeptTilesAreBounded: the oldest ones go first, and what is too large is not kept.
+func TestKeptTilesAreBounded(t *testing.T) {
+	var h ahead
+	for tile := range int64(100) {
+		if k := h.keep("f", tile, maxKept/10+1); k == nil || h.bytes > maxKept {
+			t.Fatalf("tile %d: %v, %d bytes", tile, k, h.bytes)
+		}
+	}
+	if h.find("f", 90) != nil || h.find("f", 91) == nil || h.find("f", 99) == nil || h.find("g", 99) != nil {
+		t.Error("not the last nine are kept")
+	}
+	if h.keep("f", 200, maxKept+1) != nil {
+		t.Error("a tile over the limit is kept")
+	}
+}
