@@ -741,6 +741,9 @@ func TestArraysAtATime(t *testing.T) {
 	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Timestamp: at}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a container at a time: %v", err)
 	}
+	if _, err := Open(t.Context(), Spec{Source: coast, BatchSize: 1, Dims: "n b y x"}, Options{IndexCache: NoIndexCache}); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "dims is for arrays") {
+		t.Errorf("a container with dims: %v", err)
+	}
 	for _, bad := range []*Timestamp{{5, 4}, {0, 0}} {
 		spec := k.spec(Sampler{}, "").WithDefaults()
 		spec.Timestamp = bad

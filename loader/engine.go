@@ -134,6 +134,9 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 	if err != nil {
 		return nil, err
 	}
+	if is && src.Dims != "" {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no dimensions to name: dims is for arrays"), src.Source)
+	}
 	if is && src.Timestamp != nil {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no times: timestamp is for arrays"), src.Source)
 	}
