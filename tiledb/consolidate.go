@@ -4,12 +4,155 @@ import (
 	"container/heap"
 	"context"
 	"errors"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
+
+// Consolidate is Merge with Remove, for arrays of more than one fragment; others stay as they are.
+func (a *Array) Consolidate(ctx context.Context) error {
+	if len(a.Fragments) < 2 {
+		return nil
+	}
+	_, err := a.Merge(ctx, MergeOptions{Remove: true})
+	return err
+}
+
+// MergeOptions of Merge.
+type MergeOptions struct {
+	// Remove deletes the fragments that were merged, and those that were hidden already: TileDB's vacuum. A reader that
+	// has the array open may find its files gone, and the array as it was at a time before (Options.Until) is gone too.
+	Remove bool
+	// Progress, if it is not nil, is told how many tiles are done, of how many. It is called from one goroutine.
+	Progress func(done, total int64)
+}
+
+// Merged is what Merge did.
+type Merged struct {
+	Fragment string   // name of the new fragment, "" where there were fewer than two
+	Bytes    int64    // of its files
+	From     []string // names of the fragments that are in it, in the order in which later ones win
+	Before   int64    // bytes of their files
+	Removed  []string // names of the fragments that were removed
+	Freed    int64    // bytes of their files
+}
+
+// Merge writes all that the fragments of a local array show as one new fragment, which hides them from then on. A dense
+// fragment bounds all of them: cells in it that were never written are written with the fill value. With fewer than two fragments nothing is
+// written. The new fragment appears in one step, when it is complete; a run that is broken off, or fails, leaves the
+// array as it was. The array that is open does not change: open it again to see the new fragment.
+//
+// It goes tile by tile. What is in memory is a tile of every attribute, of a sparse array one of every fragment, and for
+// each tile of the new fragment where it lies in each attribute's file (24 bytes) and its box; that is bounded by
+// Options.MaxResult. Fragments whose cells do not lie in the order that the schema says are sorted in memory, all of them,
+// which Options.MaxResult bounds too.
+//
+// Fragments that were all written in the same millisecond are fault.Unsupported without Remove: a fragment of no other
+// time hides none.
+func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
+	bad := func(what string) (*Merged, error) {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "%s", what), a.uri)
+	}
+	if source.IsRemote(a.uri) {
+		return bad("it is not local: only local arrays are written")
+	}
+	if a.o.Since != 0 || a.o.Until != 0 {
+		return bad("nothing is written to an array that was opened at a time")
+	}
+	m := &Merged{}
+	if len(a.Fragments) > 1 {
+		from, to := a.Fragments[0].From, uint64(0)
+		for _, f := range a.Fragments {
+			to = max(to, f.To)
+		}
+		if from == to && !o.Remove {
+			return bad("its fragments were all written in the same millisecond: one that they are merged into does not hide them, they have to be removed")
+		}
+		if err := a.merge(ctx, m, from, to, &tally{report: o.Progress}); err != nil {
+			return nil, err
+		}
+	}
+	if !o.Remove {
+		return m, nil
+	}
+	old := a.Hidden
+	if m.Fragment != "" {
+		old = slices.Concat(a.Fragments, a.Hidden)
+	}
+	for _, f := range old {
+		n, err := folderBytes(f.path())
+		if err == nil {
+			err = removeFragment(f.path())
+		}
+		if err != nil {
+			return m, fault.WithFile(err, f.uri)
+		}
+		m.Removed, m.Freed = append(m.Removed, f.Name), m.Freed+n
+	}
+	return m, nil
+}
+
+// merge writes the new fragment.
+func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *tally) (err error) {
+	for _, f := range a.Fragments {
+		n, err := folderBytes(f.path())
+		if err != nil {
+			return fault.WithFile(err, f.uri)
+		}
+		m.From, m.Before = append(m.From, f.Name), m.Before+n
+	}
+	name := newName(from, to)
+	if a.Schema.Dense {
+		err = a.consolidateDense(ctx, name, done)
+	} else {
+		err = a.consolidateSparse(ctx, name, done)
+	}
+	if err != nil {
+		return err
+	}
+	m.Fragment = name
+	m.Bytes, err = folderBytes(filepath.Join(strings.TrimPrefix(a.uri, "file://"), name))
+	return err
+}
+
+// path returns the folder of a local fragment.
+func (f *Fragment) path() string { return strings.TrimPrefix(f.uri, "file://") }
+
+// folderBytes returns the bytes of the files in a folder. One that is gone has none.
+func folderBytes(path string) (n int64, err error) {
+	list, err := os.ReadDir(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, nil
+	}
+	for _, e := range list {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() {
+			n += info.Size()
+		}
+	}
+	return n, err
+}
+
+// tally counts tiles.
+type tally struct {
+	done, total int64
+	report      func(done, total int64)
+}
+
+// of says how many tiles there are.
+func (t *tally) of(n int64) { t.done, t.total = 0, n }
+
+// step counts one.
+func (t *tally) step() {
+	if t.done++; t.report != nil {
+		t.report(t.done, t.total)
+	}
+}
 
 // listBytes is the memory of a tile of an attribute in the lists of a fragment's metadata.
 const listBytes = 24
@@ -23,10 +166,10 @@ func (a *Array) room(tiles int64) error {
 }
 
 // consolidateDense writes what all fragments show as one, tile by tile.
-func (a *Array) consolidateDense(ctx context.Context, from, to uint64) error {
+func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) error {
 	s := a.Schema
 	box := a.NonEmpty().cut(s.Domain())
-	f := &Fragment{Name: newName(from, to), Dense: true, NonEmpty: box}
+	f := &Fragment{Name: name, Dense: true, NonEmpty: box}
 	if err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells)); err != nil {
 		return err
 	}
@@ -39,6 +182,8 @@ func (a *Array) consolidateDense(ctx context.Context, from, to uint64) error {
 	}
 	defer os.RemoveAll(w.dir)
 	w.tree = emptyTree(s)
+	done.of(f.Tiles * int64(len(s.Attrs)))
+	w.merged = done
 	for i := range s.Attrs {
 		if s.Attrs[i].Var() {
 			err = w.joinVar(ctx, i)
@@ -67,6 +212,7 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 		if err := do(b, newDenseWalk(alone, 0, b, layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
 			return err
 		}
+		w.merged.step()
 	}
 	return nil
 }
@@ -115,8 +261,8 @@ func (w *writer) joinVar(ctx context.Context, attr int) (err error) {
 var errOrder = errors.New("tiledb: cells out of order")
 
 // consolidateSparse merges the fragments, whose cells all lie in the array's order.
-func (a *Array) consolidateSparse(ctx context.Context, from, to uint64) error {
-	err := a.mergeSparse(ctx, from, to)
+func (a *Array) consolidateSparse(ctx context.Context, name string, done *tally) error {
+	err := a.mergeSparse(ctx, name, done)
 	if !errors.Is(err, errOrder) {
 		return err
 	}
@@ -125,12 +271,12 @@ func (a *Array) consolidateSparse(ctx context.Context, from, to uint64) error {
 	if err != nil {
 		return err
 	}
-	return a.writeSparse(ctx, c.Coords, c.Values, from, to, true)
+	return a.sparseFragment(ctx, name, c.Coords, c.Values, true)
 }
 
 // mergeSparse is errOrder where they do not.
-func (a *Array) mergeSparse(ctx context.Context, from, to uint64) (err error) {
-	w, err := a.startFragment(&Fragment{Name: newName(from, to)})
+func (a *Array) mergeSparse(ctx context.Context, name string, done *tally) (err error) {
+	w, err := a.startFragment(&Fragment{Name: name})
 	if err != nil {
 		return err
 	}
@@ -139,6 +285,12 @@ func (a *Array) mergeSparse(ctx context.Context, from, to uint64) (err error) {
 	if err != nil {
 		return err
 	}
+	tiles := int64(0)
+	for _, f := range a.Fragments {
+		tiles += f.Tiles
+	}
+	done.of(tiles)
+	w.merged = done
 	err = out.merge(ctx)
 	if err := errors.Join(err, out.close()); err != nil {
 		return err
@@ -298,6 +450,7 @@ func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error
 		if err := x.load(ctx, m); err != nil {
 			return false, err
 		}
+		x.w.merged.step()
 		m.row = 0
 	}
 	key := m.key(x.w.s, m.before[:0], m.row)

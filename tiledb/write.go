@@ -177,6 +177,7 @@ type writer struct {
 	varEnd []uint64
 	end    []uint64
 	tile   []byte // the last dense one
+	merged *tally // of consolidation
 }
 
 // startFragment makes the folder.
@@ -513,6 +514,10 @@ func (a *Array) WriteSparse(ctx context.Context, coords []byte, values []Values)
 
 // writeSparse is WriteSparse for a fragment of some time; again says that coordinates may be there more than once.
 func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64, again bool) error {
+	return a.sparseFragment(ctx, newName(from, to), raw, values, again)
+}
+
+func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, values []Values, again bool) error {
 	s := a.Schema
 	dims, size := len(s.Dims), s.DimType.Size()
 	n := len(raw) / (dims * size)
@@ -538,7 +543,7 @@ func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, fr
 	}
 	capacity := int(s.Capacity)
 	count := (n + capacity - 1) / capacity
-	f := &Fragment{Name: newName(from, to), Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
+	f := &Fragment{Name: name, Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
 	boxes := make([]Box, count)
 	for t := range boxes {
 		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])
@@ -739,40 +744,6 @@ func (w *writer) sparseVar(ctx context.Context, attr int, v Values, order []int,
 			return err
 		}
 		i++
-	}
-	return nil
-}
-
-// Consolidate writes all that the fragments of an array show as one new fragment and then removes
-// them, and those that were hidden already. A dense fragment bounds all of them: cells in it that were never
-// written are written with the fill value. Arrays of no or one fragment stay as they are. A reader that has
-// the array open may find its files gone.
-//
-// It goes tile by tile. What is in memory is a tile of every attribute, of a sparse array one of every fragment, and for
-// each tile of the new fragment where it lies in each attribute's file (24 bytes) and its box; that is bounded by
-// Options.MaxResult. Fragments whose cells do not lie in the order that the schema says are sorted in memory, all of them,
-// which Options.MaxResult bounds too.
-func (a *Array) Consolidate(ctx context.Context) error {
-	if len(a.Fragments) < 2 {
-		return nil
-	}
-	from, to := a.Fragments[0].From, uint64(0)
-	for _, f := range a.Fragments {
-		to = max(to, f.To)
-	}
-	var err error
-	if a.Schema.Dense {
-		err = a.consolidateDense(ctx, from, to)
-	} else {
-		err = a.consolidateSparse(ctx, from, to)
-	}
-	if err != nil {
-		return err
-	}
-	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
-		if err := removeFragment(strings.TrimPrefix(f.uri, "file://")); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -96,7 +96,7 @@ signal kills at once.`,
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{started: ""} }
 	root.AddCommand(newCat(s), newIndex(s), newInfo(s), newFrame(s), newStats(s), newServe(s),
 		newBench(s), newPlan(s), newExplain(s), newReplay(s), newQuarantine(s), newView(s), newVerify(s), newConvert(s),
-		newLs(s), newEntries(s), newLocate(s), newSQL(s), newAsk(s), newArray(s), newPaste(s))
+		newLs(s), newEntries(s), newLocate(s), newSQL(s), newAsk(s), newArray(s), newConsolidate(s), newPaste(s))
 	return root
 }
 
