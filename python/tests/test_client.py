@@ -375,20 +375,21 @@ def threads() -> set[str]:
 
 
 def test_nothing_is_left_behind(fake):
+    before = threads()  # the engine that one-off reads keep may be there
     target = fake(FakeEngine(samples=80))
     loader = connect(target)
     it = iter(loader)
     next(it)
-    assert threads() == {"chaski-receive"}
+    assert threads() - before == {"chaski-receive"}
     del it, loader
     gc.collect()
-    assert not threads()
+    assert threads() == before
     with connect(target) as loader:
         list(loader)
-        assert not threads()
+        assert threads() == before
         for _ in loader:
             break
-    assert not threads()
+    assert threads() == before
 
 
 def test_fork_is_refused(fake):

@@ -59,6 +59,19 @@ def test_text_in_time():
             assemble(wrong)
 
 
+@pytest.mark.parametrize("shape", [(0, 1 << 60), (0, (1 << 63) - 1), (1 << 30, 1 << 31, 0)])
+@pytest.mark.parametrize("kind", ["float64", "complex128", "text"])
+def test_no_array_is_that_large(kind, shape):
+    """No rows of a length that numpy refuses are a bad payload, as everything of that kind."""
+    shape, rows = (shape, 0) if kind != "text" else (shape[-2:], shape[-2])
+    axes = ("n", "t", "x")[: len(shape)]
+    t = T("a", b"", dtype=kind, shape=shape, axes=axes)
+    if kind == "text":
+        t = T("a", b"", kind=2, shape=shape, axes=axes, offsets=np.zeros(1, np.int64))
+    with pytest.raises(PayloadError):
+        assemble(payload([t], rows=min(rows, 1)))
+
+
 def mixed(convert: bool) -> bytes:
     c = {
         "to": "float32",

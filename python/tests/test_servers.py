@@ -249,6 +249,40 @@ def test_all_stall():
             list(loader)
 
 
+@pytest.mark.parametrize("staggered", [0.0, 0.5])
+def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
+    """However often they may be opened again: they describe the spec, and then answer nothing."""
+    two = engines(2)
+
+    def later(t, e):
+        if t.first >= 8:
+            return None if t.first >= 16 else time.sleep(staggered)
+        return image_batch(t, e.samples)
+
+    two[0].answer, two[1].answer = stalls(8), later
+    with running(*two) as (_, targets), connect(targets, timeout=0.8, retries=100) as loader:
+        start = time.monotonic()
+        with pytest.raises(chaski.DeadlineError, match=r":\d+: nothing for 0.8 s.*ticket"):
+            list(loader)
+        assert 0.8 <= time.monotonic() - start < 3
+
+
+def test_one_stalls_while_the_other_is_away():
+    """The one that is opened again has its time, though the other was silent before."""
+    two = engines(2)
+    two[0].answer = stalls(8)
+    with (
+        running(*two) as (servers, targets),
+        connect(targets, timeout=1, retries=20, hedge=None) as loader,
+    ):
+        port = int(targets[1].rpartition(":")[2])
+        servers[1].stop(0).wait()
+        back = threading.Timer(0.5, lambda: servers.append(serve(engines(1)[0], port)[0]))
+        back.start()
+        assert firsts(loader) == ALL
+        back.join()
+
+
 def test_a_slow_user_is_no_slow_server():
     two = engines(2)
     with running(*two) as (_, targets), connect(targets, timeout=0.2) as loader:

@@ -800,7 +800,9 @@ def connect(
         wire: see `load`.
         transport: see `load`.
         reuse: see `load`.
-        timeout: see `load`.
+        timeout: see `load`; of several servers, another one is asked what one that is silent for
+            so long owes. Where all are, the error comes then, or, where they come back only to be
+            silent again, after twice that time without a sign of any.
         max_batch_bytes: see `load`.
         retries: times in a row that a broken connection is opened again; of several servers, each.
         hedge: with several servers, a second one is asked for a batch when the first takes longer

@@ -235,13 +235,13 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
         dtype, size = DTYPES[code][0], DTYPES[code][1].itemsize
     else:
         raise _bad(f"{what} has dtype {code}")
+    # numpy refuses a shape whose product over the dimensions that are not 0 passes the address
+    # space, in elements of what it becomes: a conversion's result, a reference to a text.
+    if math.prod(n for n in shape if n) * max(size, 8) >= 1 << 62:
+        raise _bad(f"{what} has shape {shape}")
     if kind == DENSE:
         if axes and len(axes) != len(shape):
             raise _bad(f"{what} has axes {axes} and shape {shape}")
-        # numpy refuses a shape whose product over the dimensions that are not 0 passes the address
-        # space.
-        if math.prod(n for n in shape if n) >= 1 << 62:
-            raise _bad(f"{what} has shape {shape}")
         data = _span(f"{what}: data", t.span(5), start, total, math.prod(shape) * size)
         offsets = None
     else:

@@ -91,7 +91,13 @@ class _Lane:
         self.failures = 0  # in a row
         self.retry = 0.0  # when to open it again
         self.reviving = False
-        self.error: Error | None = None
+        self.stalled: Error | None = None  # that it was given up for, being silent
+        self.said = 0.0  # when a stream before this one last said something
+
+    @property
+    def heard(self) -> float:
+        """When it last said something on a stream, on the monotonic clock."""
+        return self.said if self.stream is None else max(self.said, self.stream.heard)
 
     @property
     def target(self) -> str:
@@ -109,6 +115,7 @@ class _Lane:
 
     def drop(self) -> list[Job]:
         """Ends the stream and returns what the server owed."""
+        self.said = self.heard
         if self.stream is not None:
             self.stream.close()
         self.stream, self.key = None, 0
@@ -266,7 +273,19 @@ class Run:
                 self._revive(lane)
             elif lane.silent(self._asked) >= self._options.timeout:
                 self._give_up(lane)
+        self._check_stalled()
         self._hedge()
+
+    def _check_stalled(self) -> None:
+        """Ends the wait for servers that are opened again and again, and stall again.
+
+        Raises:
+            DeadlineError: there was no sign of any for twice the time that one may be silent.
+        """
+        stalled = next((lane.stalled for lane in self._lanes if lane.stalled is not None), None)
+        heard = max(self._asked, *(lane.heard for lane in self._lanes))
+        if stalled is not None and time.monotonic() - heard >= 2 * self._options.timeout:
+            raise stalled
 
     def _patience(self) -> float:
         """Returns the seconds until something is to be done, whatever comes."""
@@ -304,7 +323,7 @@ class Run:
     def _answered(self, lane: _Lane, event: Event, answer: Batch | pb.Fault) -> None:
         job = event.job
         self._times.append(lane.working(job, event.at))
-        lane.answered = event.at
+        lane.answered, lane.stalled = event.at, None
         del lane.jobs[job], lane.since[job]
         if job >= self._open[0].id and job not in self._ready:  # not from another server before
             self._ready[job] = answer
@@ -327,10 +346,11 @@ class Run:
         """Takes from a server what it owes, and opens it again later.
 
         Raises:
-            Error: no server is left, and each was tried as often as it may be.
+            Error: no server is left, and each was silent or tried as often as it may be.
         """
         lane.reviving = False
-        lane.error = error
+        if isinstance(error, DeadlineError):
+            lane.stalled = error
         lane.failures += 1
         wait = 0.0 if at_once and lane.failures == 1 else min(0.1 * 2 ** (lane.failures - 1), 2.0)
         lane.retry = time.monotonic() + wait
@@ -340,7 +360,7 @@ class Run:
         self._waiting.extendleft(sorted(owed, key=lambda j: -j.id))
         down = [other for other in self._lanes if other.stream is None]
         if len(down) == len(self._lanes) and all(
-            other.failures > self._options.retries for other in down
+            other.stalled is not None or other.failures > self._options.retries for other in down
         ):
             raise error from None
         if len(self._lanes) > 1:

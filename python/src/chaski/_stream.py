@@ -176,7 +176,6 @@ class Stream:
             0 if side is None else side.begin(),
             events,
         )
-        s.heard = time.monotonic()
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
         if side is not None:
             attach = pb.Attach(secret=side.secret, stream=s.number)
@@ -189,7 +188,7 @@ class Stream:
 
     @property
     def heard(self) -> float:
-        """When the engine last said something, on the monotonic clock."""
+        """When the engine last said something, on the monotonic clock; 0 if it did not yet."""
         return self._s.heard
 
     def send(self, job: Job, native: bool) -> None:

@@ -10,46 +10,105 @@ import (
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
+// errBusy is that another run has a folder.
+var errBusy = errors.New("another run has it")
+
 // place is a folder that an array appears in, all at once. What is being written lies in a hidden folder beside it,
 // and so does, where the system cannot exchange two folders in one step, for a moment the array that another replaces.
 type place struct {
 	folder   string
-	building string // .NAME.new
-	replaced string // .NAME.old
+	building string   // .NAME.new
+	replaced string   // .NAME.old
+	held     *os.File // building, locked, while this run has it
 }
 
 func placeOf(folder string) *place {
 	folder = filepath.Clean(folder)
 	dir, name := filepath.Split(folder)
-	return &place{folder, filepath.Join(dir, "."+name+".new"), filepath.Join(dir, "."+name+".old")}
+	return &place{folder: folder, building: filepath.Join(dir, "."+name+".new"), replaced: filepath.Join(dir, "."+name+".old")}
+}
+
+func (p *place) refuse(format string, args ...any) error {
+	return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, format, args...), p.folder)
 }
 
 // begin makes the folder in which the array is written, and returns where in it. What there is already, or a run that was
 // broken off has left, is refused, or with overwrite cleaned: then the array is the one from before that run, or its new one.
+// A run that goes on is left alone.
 func (p *place) begin(overwrite bool) (string, error) {
-	refuse := func(path, format string, args ...any) (string, error) {
-		return "", fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, format, args...), path)
-	}
 	there := exists(p.folder)
 	switch {
 	case there && !(overwrite && tiledb.IsArray(p.folder)):
-		return refuse(p.folder, "exists; --overwrite replaces an array")
+		return "", p.refuse("exists; --overwrite replaces an array")
 	case !overwrite && exists(p.replaced):
-		return refuse(p.folder, "a run that replaced it was broken off: %s is what it was; --overwrite goes on from there", p.replaced)
+		return "", p.refuse("a run that replaced it was broken off: %s is what it was; --overwrite goes on from there", p.replaced)
 	case !overwrite && exists(p.building):
-		return refuse(p.folder, "it is being written, or such a run was broken off and left %s; --overwrite removes that", p.building)
+		return "", p.refuse("it is being written, or such a run was broken off and left %s; --overwrite removes that", p.building)
 	}
-	if exists(p.replaced) && !there {
+	err := p.remains()
+	if err == nil {
+		err = p.take()
+	}
+	if errors.Is(err, errBusy) || errors.Is(err, fs.ErrExist) {
+		return "", p.refuse("another run is writing it, in %s", p.building)
+	}
+	return filepath.Join(p.building, "array"), err
+}
+
+// remains removes what a run that was broken off has left.
+func (p *place) remains() error {
+	switch err := p.hold(); {
+	case err == nil:
+		defer p.release()
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	if exists(p.replaced) && !exists(p.folder) {
 		if err := os.Rename(p.replaced, p.folder); err != nil {
-			return "", err
+			return err
 		}
 	}
-	for _, left := range []string{p.replaced, p.building} {
-		if err := os.RemoveAll(left); err != nil {
-			return "", err
-		}
+	return p.removed()
+}
+
+// take makes the folder of this run. Where another run takes it in the same moment, that one has it.
+func (p *place) take() error {
+	if err := os.Mkdir(p.building, 0o700); err != nil {
+		return err
 	}
-	return filepath.Join(p.building, "array"), os.Mkdir(p.building, 0o700)
+	err := p.hold()
+	if errors.Is(err, fs.ErrNotExist) {
+		return errBusy
+	}
+	return err
+}
+
+// hold locks what is at building.
+func (p *place) hold() error {
+	f, err := os.Open(p.building)
+	if err != nil {
+		return err
+	}
+	if err = lock(f); err == nil {
+		if p.held = f; !locks { // an open folder could not be removed
+			return f.Close()
+		}
+		mine, _ := f.Stat()
+		if now, err := os.Stat(p.building); err == nil && os.SameFile(mine, now) {
+			return nil
+		}
+		err = errBusy // it was removed, or is another by now
+	}
+	p.held = nil
+	return errors.Join(err, f.Close())
+}
+
+// release lets others have the folder.
+func (p *place) release() {
+	if p.held != nil {
+		_ = p.held.Close()
+		p.held = nil
+	}
 }
 
 // put gives the array that was written its name.
@@ -67,7 +126,7 @@ func (p *place) put(path string, overwrite bool) error {
 func (p *place) steps(path string, overwrite bool, exchange func(a, b string) error) []func() error {
 	rename := func() error {
 		if exists(p.folder) {
-			return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "it exists"), p.folder)
+			return p.refuse("it exists")
 		}
 		return os.Rename(path, p.folder)
 	}
@@ -77,6 +136,9 @@ func (p *place) steps(path string, overwrite bool, exchange func(a, b string) er
 	exchanged := false
 	return []func() error{
 		func() error {
+			if !tiledb.IsArray(p.folder) {
+				return p.refuse("it is no array any more")
+			}
 			err := exchange(path, p.folder)
 			if exchanged = err == nil; exchanged || !errors.Is(err, errors.ErrUnsupported) {
 				return err
@@ -87,19 +149,34 @@ func (p *place) steps(path string, overwrite bool, exchange func(a, b string) er
 			if exchanged {
 				return nil
 			}
-			return rename()
+			err := rename()
+			if err != nil && !exists(p.folder) {
+				err = errors.Join(err, os.Rename(p.replaced, p.folder))
+			}
+			return err
 		},
 		p.clean,
 	}
 }
 
-// clean removes what is beside the array.
+// clean removes what is beside the array, and ends the run.
 func (p *place) clean() error {
-	return errors.Join(os.RemoveAll(p.building), os.RemoveAll(p.replaced))
+	defer p.release()
+	return p.removed()
 }
 
-// abandon removes what was being written.
-func (p *place) abandon() { _ = os.RemoveAll(p.building) }
+// removed removes what is beside the array; building, which other runs go by, last.
+func (p *place) removed() error {
+	return errors.Join(os.RemoveAll(p.replaced), os.RemoveAll(p.building))
+}
+
+// abandon removes what was being written, if that has no name yet.
+func (p *place) abandon() {
+	if p.held != nil {
+		_ = os.RemoveAll(p.building)
+		p.release()
+	}
+}
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

@@ -67,6 +67,7 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
+			p.release() // as the system does when the process ends
 			at := marked(t, p.folder)
 			between := name == "renames" && last == 1
 			switch {
@@ -121,4 +122,66 @@ func TestNewPlaces(t *testing.T) {
 	if list, _ := os.ReadDir(dir); len(list) != 2 {
 		t.Errorf("%v", list)
 	}
+}
+
+// TestTwoRuns: of two runs that replace one array at the same time the second is refused, before it has removed or changed
+// anything of the first, and what the first leaves undone at its end is nothing of the next.
+func TestTwoRuns(t *testing.T) {
+	dir := t.TempDir()
+	first, second := placeOf(filepath.Join(dir, "cube")), placeOf(filepath.Join(dir, "cube"))
+	mark(t, first.folder, "old")
+	path, err := first.begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mark(t, path, "new")
+	if _, err := second.begin(true); fault.KindOf(err) != fault.Unsupported {
+		t.Fatalf("a second run at the same time: %v", err)
+	}
+	second.abandon()
+	if marked(t, path) != "new" {
+		t.Fatal("the second run removed what the first has written")
+	}
+	if err := first.put(path, true); err != nil || marked(t, first.folder) != "new" {
+		t.Fatalf("%v, %q", err, marked(t, first.folder))
+	}
+	if path, err = second.begin(true); err != nil {
+		t.Fatal(err)
+	}
+	mark(t, path, "newer")
+	first.abandon()
+	if err := second.put(path, true); err != nil || marked(t, first.folder) != "newer" {
+		t.Errorf("%v, %q", err, marked(t, first.folder))
+	}
+	if list, _ := os.ReadDir(dir); len(list) != 1 {
+		t.Errorf("%v left", list)
+	}
+}
+
+// TestReplacedByOther: a folder that is an array no more when the new one is there is not replaced; where its name cannot be
+// given to the new array, the old one has it again.
+func TestReplacedByOther(t *testing.T) {
+	dir := t.TempDir()
+	p := placeOf(filepath.Join(dir, "cube"))
+	mark(t, p.folder, "old")
+	path, err := p.begin(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	steps := p.steps(path, true, func(_, _ string) error { return errors.ErrUnsupported })
+	if err := steps[0](); err != nil {
+		t.Fatal(err)
+	}
+	if err := steps[1](); err == nil || marked(t, p.folder) != "old" { // nothing was written
+		t.Errorf("%v, %q", err, marked(t, p.folder))
+	}
+	mark(t, path, "new")
+	note := filepath.Join(p.folder, "note")
+	if err := errors.Join(os.RemoveAll(p.folder), os.Mkdir(p.folder, 0o777), os.WriteFile(note, nil, 0o666)); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.put(path, true); fault.KindOf(err) != fault.Unsupported || !exists(note) {
+		t.Errorf("a folder that is no array any more: %v", err)
+	}
+	p.abandon()
 }
