@@ -42,6 +42,15 @@ type slot struct {
 	buf  []byte // a Reader's
 }
 
+// alone gives back the memory of all other slots: for a tile that is larger than its part.
+func (h *ahead) alone(s *slot) {
+	for k := range h.slots {
+		if o := &h.slots[k]; o != s {
+			o.n, o.buf = 0, nil
+		}
+	}
+}
+
 // of makes the slot that of a file.
 func (s *slot) of(uri string) *slot {
 	if s.uri != uri {

@@ -304,3 +304,45 @@ func TestKeptTilesAreBounded(t *testing.T) {
 		t.Error("a tile over the limit is kept")
 	}
 }
+
+// TestLargeTilesAreAlone: tiles of more than the part of a file leave no memory to those of others, and what is foreseen is what
+// is read all the same.
+func TestLargeTilesAreAlone(t *testing.T) {
+	at := Int32.CoordOf
+	path := filepath.Join(t.TempDir(), "large")
+	plane(t, path, 8192) // tiles of a little over 4 MiB
+	for k := range int64(3) {
+		writePlane(t, path, Box{{at(100 * k), at(2040 + 1000*k)}, {at(3), at(3000)}}) // in part in each of the first tiles
+	}
+	ctx := context.Background()
+	st := &reads{Store: &far{Files: localFiles(t), gap: 1 << 20}}
+	a, err := Open(ctx, st, "far://"+path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, p, seen := a.NewReader(), a.Foresee(), &reads{}
+	boxes := pieces(a.Schema, Box{{at(0), at(4095)}, {at(0), at(4095)}})
+	for _, say := range []func(context.Context, int, []Box) error{r.Ahead, p.Ahead} {
+		if err := say(ctx, 0, boxes); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, b := range boxes {
+		if _, err := r.Dense(ctx, 0, b); err != nil {
+			t.Fatal(err)
+		}
+		if exact, err := p.Dense(ctx, 0, b, nil, seen.note); err != nil || !exact {
+			t.Fatal(exact, err)
+		}
+		memory := 0
+		for k := range r.ahead.slots {
+			memory += cap(r.ahead.slots[k].buf)
+		}
+		if memory > 2*maxBatch+maxBatch/2 { // a tile, what append rounds up, and the parts of other files
+			t.Errorf("%d bytes are held", memory)
+		}
+	}
+	if !slices.Equal(seen.list, st.list) || len(st.list) < 10 {
+		t.Errorf("foreseen %q, read %q", seen.list, st.list)
+	}
+}

@@ -51,7 +51,7 @@ func (p *Foresight) decode(t *foreseen, tile int64, next following, n uint64, lo
 		return
 	}
 	if m := p.last; m.uri != t.uri || m.tile != tile || lo < m.lo || m.hi < hi {
-		if !t.there(tile, next, p.h.limit) {
+		if !t.there(&p.h, tile, next) {
 			t.note(t.uri, int64(t.slot.from), int64(t.slot.n))
 		}
 		p.last, p.tile = memo{t.uri, tile, lo, hi}, max(p.tile, n)

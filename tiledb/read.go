@@ -129,19 +129,22 @@ func (t *tileFile) batch(tile int64, next following, limit uint64) uint64 {
 
 // there reports whether the stored bytes of a tile are in memory; if not, it makes a place for them, and for those of the tiles
 // that are read with it.
-func (t *tileFile) there(tile int64, next following, limit uint64) bool {
+func (t *tileFile) there(h *ahead, tile int64, next following) bool {
 	lo, hi, s := t.offsets[tile], t.end(tile), t.slot.of(t.uri)
 	if lo >= s.from && hi <= s.from+s.n {
 		return true
 	}
-	s.from, s.n = lo, t.batch(tile, next, limit)
+	s.from, s.n = lo, t.batch(tile, next, h.limit)
+	if s.n > h.limit {
+		h.alone(s)
+	}
 	return false
 }
 
 // stored returns the stored bytes of a tile; those that are needed next are read with it, as far as they lie near.
-func (t *tileFile) stored(ctx context.Context, tile int64, next following, limit uint64) ([]byte, error) {
+func (t *tileFile) stored(ctx context.Context, h *ahead, tile int64, next following) ([]byte, error) {
 	s := t.slot
-	if !t.there(tile, next, limit) {
+	if !t.there(h, tile, next) {
 		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n] // no more than the file has
 		if err := t.r.ReadAt(ctx, s.buf, int64(s.from)); err != nil {
 			s.n = 0
@@ -158,7 +161,7 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next followi
 	if m := r.last[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi && uint64(len(r.tile[which])) == n {
 		return r.tile[which], nil
 	}
-	src, err := t.stored(ctx, tile, next, r.ahead.limit)
+	src, err := t.stored(ctx, &r.ahead, tile, next)
 	if err != nil {
 		return nil, err
 	}

@@ -35,10 +35,10 @@ the array. Cells of a dense array that were never written, inside of what was, a
 fill value.
 
 One line of JSON tells what was merged: the fragments' names and bytes, the new one's, and what was
-removed. An array of one fragment is left alone, and "fragment" is null. Encrypted arrays want
-their key: see 'chaski array'.`,
-		Example: `  chaski consolidate cube
-  chaski consolidate --remove cube`,
+removed. An array of one fragment is left alone, and "fragment" is null. Arrays with bzip2 are read,
+not written, and so not merged. Encrypted arrays want their key: see 'chaski array'.`,
+		Example: `  chaski consolidate series
+  chaski consolidate --remove series`,
 		Args: exactlyOne("ARRAY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), s, args[0]) },
 	}

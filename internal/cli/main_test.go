@@ -401,7 +401,7 @@ func workplace(t *testing.T) string {
 			t.Fatal(err)
 		}
 	}
-	for name, array := range map[string]string{"cube": "dense_3d_mixed_order", "profile": "dense_1d_gaps"} {
+	for name, array := range map[string]string{"cube": "dense_3d_mixed_order", "profile": "dense_1d_gaps", "series": "dense_2d_order_rc"} {
 		if err := os.CopyFS(filepath.Join(dir, name), os.DirFS(testdata(t, "tiledb", "arrays", array))); err != nil {
 			t.Fatal(err)
 		}

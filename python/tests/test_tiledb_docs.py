@@ -20,7 +20,7 @@ BLOCKS = re.findall(r"```(bash|python)\n(.*?)```\n", PAGE, re.DOTALL)
 
 
 def test_the_page_runs(binary: str, tmp_path: Path) -> None:
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
     (tmp_path / "chips").mkdir()
     rng = np.random.default_rng(3)
     for i in range(8):
