@@ -3,6 +3,8 @@ package tiledb
 import (
 	"context"
 	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // Bounds of what a reader holds between the boxes of Ahead.
@@ -124,6 +126,14 @@ func (h *ahead) about(ctx context.Context, a *Array, attr int, b Box) error {
 
 // say is expect for several boxes.
 func (h *ahead) say(ctx context.Context, a *Array, attr int, boxes []Box) error {
+	if !a.Schema.Dense {
+		return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is sparse")
+	}
+	for _, b := range boxes {
+		if err := a.Schema.check(b); err != nil {
+			return err
+		}
+	}
 	h.on = len(boxes) > 0
 	return h.expect(ctx, a, attr, boxes...)
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -344,5 +345,44 @@ func TestLargeTilesAreAlone(t *testing.T) {
 	}
 	if !slices.Equal(seen.list, st.list) || len(st.list) < 10 {
 		t.Errorf("foreseen %q, read %q", seen.list, st.list)
+	}
+}
+
+// TestAheadOfOtherBoxes: boxes that were not said, or not in that order, are read right; those that are not there are refused.
+func TestAheadOfOtherBoxes(t *testing.T) {
+	ctx, rnd := context.Background(), rand.New(rand.NewPCG(41, 42))
+	for _, l := range lines(t, corpusDir(t)) {
+		a := l.open(t)
+		r := a.NewReader()
+		if !a.Schema.Dense {
+			if err := r.Ahead(ctx, 0, []Box{a.Schema.Domain()}); fault.KindOf(err) != fault.Unsupported {
+				t.Errorf("%s: ahead of a sparse array: %v", l.Path, err)
+			}
+			continue
+		}
+		plain := a.NewReader()
+		for range 5 {
+			boxes := pieces(a.Schema, randomBox(rnd, a))
+			if err := r.Ahead(ctx, rnd.IntN(len(a.Schema.Attrs)), boxes); err != nil {
+				t.Fatal(err)
+			}
+			boxes = append(boxes[:min(len(boxes), 50)], randomBox(rnd, a))
+			for _, k := range rnd.Perm(len(boxes)) {
+				attr := rnd.IntN(len(a.Schema.Attrs))
+				got, err := r.Dense(ctx, attr, boxes[k])
+				if err != nil {
+					t.Fatal(err)
+				}
+				if want, err := plain.Dense(ctx, attr, boxes[k]); err != nil || !sameValues(got, want) {
+					t.Fatalf("%s: attribute %d in %v: other cells (%v)", l.Path, attr, boxes[k], err)
+				}
+			}
+		}
+		box := a.Schema.Domain()
+		if box[0].Lo, box[0].Hi = box[0].Hi, box[0].Lo; box[0].Lo != box[0].Hi {
+			if err := r.Ahead(ctx, 0, []Box{box}); fault.KindOf(err) != fault.NotFound {
+				t.Errorf("%s: a box from its end: %v", l.Path, err)
+			}
+		}
 	}
 }

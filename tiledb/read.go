@@ -27,10 +27,10 @@ type Reader struct {
 	ahead ahead
 }
 
-// Ahead says which boxes are read next, of one attribute of a dense array: until it is called again DenseInto is called for them alone, and
-// once for each. Tiles that lie near each other in a file are then read at once, and what several boxes need of a sparse
-// fragment is decoded once. The boxes have to be in the order of the array's tiles. No boxes end it: each box that is read
-// is then looked at for itself.
+// Ahead says which boxes are read next, of one attribute of a dense array, until it is called again: DenseInto is to be called once for
+// each of them, in their order, which is to be that of the array's tiles. Tiles that lie near each other in a file are
+// then read at once, and what several boxes need of a sparse fragment is decoded once. Other boxes are read right as well, and
+// in more reads. No boxes end it: each box that is read is then looked at for itself.
 func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
 	return fault.WithFile(r.ahead.say(ctx, r.a, attr, boxes), r.a.uri)
 }
