@@ -50,9 +50,9 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 		if n == 0 && len(b) == 0 {
 			return nil, nil
 		}
-		out = make([]byte, n)
+		out = make([]byte, n, n+zstd.Spare)
 		d := zstdPool.Get().(*zstd.Decoder)
-		err = d.Decompress(out, b)
+		err = d.DecompressSpare(out, b)
 		zstdPool.Put(d)
 	case codecLZ4Raw:
 		out = make([]byte, n)

@@ -305,8 +305,8 @@ func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte
 	}
 	// One read for pages of the usual size: header and body together.
 	if n := end - pg.Off; pg.Len > 0 && n <= 1<<20 {
-		b := make([]byte, n)
-		if err := f.r.ReadAt(ctx, b, pg.Off); err != nil {
+		b, err := f.bytes(ctx, pg.Off, n)
+		if err != nil {
 			return pageHeader{}, nil, err
 		}
 		h, _, err := parsePageHeader(b, pg.Off)
@@ -322,8 +322,8 @@ func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte
 	if err != nil {
 		return h, nil, err
 	}
-	b := make([]byte, h.stored)
-	if err := f.r.ReadAt(ctx, b, pg.Off+int64(h.head)); err != nil {
+	b, err := f.bytes(ctx, pg.Off+int64(h.head), int64(h.stored))
+	if err != nil {
 		return h, nil, err
 	}
 	return h, b, h.checksum(b, pg.Off)

@@ -148,9 +148,28 @@ type buffered struct {
 	off int64
 }
 
+// bytes returns n bytes of the file, which must not be changed: a copy only where they are not in memory.
+func (f *File) bytes(ctx context.Context, off, n int64) ([]byte, error) {
+	if r, ok := f.r.(*buffered); ok {
+		if b := r.within(off, n); b != nil {
+			return b, nil
+		}
+	}
+	b := make([]byte, n)
+	return b, f.r.ReadAt(ctx, b, off)
+}
+
+// within returns n bytes that are in memory, or nil.
+func (r *buffered) within(off, n int64) []byte {
+	if at := off - r.off; at >= 0 && at <= int64(len(r.b)) && n <= int64(len(r.b))-at {
+		return r.b[at : at+n : at+n]
+	}
+	return nil
+}
+
 func (r *buffered) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off >= r.off && off-r.off <= int64(len(r.b)) && int64(len(p)) <= int64(len(r.b))-(off-r.off) {
-		copy(p, r.b[off-r.off:])
+	if b := r.within(off, int64(len(p))); b != nil {
+		copy(p, b)
 		return nil
 	}
 	return r.Reader.ReadAt(ctx, p, off)

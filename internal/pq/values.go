@@ -150,6 +150,12 @@ func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
 // AppendInts appends the values of the rows lo to hi of a column of booleans or integers; 0 where
 // there is none. Unsigned numbers of 64 bits keep their bits.
 func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
+	if v.dict != nil && hi-lo < v.dict.n {
+		return scatter(v, dst, lo, hi, func(k int) int64 {
+			n, _ := v.dict.Int(int(v.ix[k]))
+			return n
+		})
+	}
 	if v.dict != nil { // each value of the dictionary is converted once
 		values := v.dict.AppendInts(nil, 0, v.dict.n)
 		if v.at == nil {
@@ -180,6 +186,9 @@ func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
 
 // AppendFloats appends the values of the rows lo to hi of a column of floats; 0 where there is none.
 func (v *Values) AppendFloats(dst []float64, lo, hi int) []float64 {
+	if v.dict != nil && hi-lo < v.dict.n {
+		return scatter(v, dst, lo, hi, func(k int) float64 { return v.dict.Float(int(v.ix[k])) })
+	}
 	if v.dict != nil {
 		values := v.dict.AppendFloats(nil, 0, v.dict.n)
 		if v.at == nil {
@@ -205,6 +214,40 @@ func (v *Values) AppendFloats(dst []float64, lo, hi int) []float64 {
 		return dst
 	}
 	return scatter(v, dst, lo, hi, func(k int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[8*k:])) })
+}
+
+// AppendBytes appends the content of the byte arrays of the rows lo to hi, one after the other, and to offs where each
+// ends in dst; a row without a value has none. dst should have room for Size bytes more.
+func (v *Values) AppendBytes(dst []byte, offs []uint32, lo, hi int) ([]byte, []uint32) {
+	if v.at == nil && v.dict == nil && v.width == 0 {
+		for _, o := range v.offs[lo:hi] {
+			dst = append(dst, v.data[o+4:o+4+le32(v.data[o:])]...)
+			offs = append(offs, uint32(len(dst)))
+		}
+		return dst, offs
+	}
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			dst = append(dst, v.Raw(i)...)
+		}
+		offs = append(offs, uint32(len(dst)))
+	}
+	return dst, offs
+}
+
+// Size returns the bytes that AppendBytes appends to dst.
+func (v *Values) Size(lo, hi int) int {
+	if v.at == nil && v.dict == nil && v.width == 0 && lo < hi { // they stand behind one another, each with its length
+		last := v.offs[hi-1]
+		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
+	}
+	size := 0
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			size += len(v.Raw(i))
+		}
+	}
+	return size
 }
 
 // gather appends the values with some numbers.

@@ -55,7 +55,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	if f.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", f.Rows, o.MaxRows)
 	}
-	p := &parquet{f: f, o: o, base: off}
+	p := &parquet{f: f, o: o, base: off, held: &held{chunks: map[place]*columnChunk{}}}
 	cols := make([]Column, len(f.Fields))
 	for i := range f.Fields {
 		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
@@ -98,6 +98,8 @@ type parquet struct {
 	o    Options
 	base int64
 	keep []span // rows that the table consists of; nil: all
+	held *held
+	hold bool // whether pages that are decoded are held
 }
 
 // span is rows lo to hi, not included.
@@ -121,46 +123,10 @@ func (p *parquet) flat(ctx context.Context, leaf int) (*Vector, error) {
 	if err := p.pages(ctx, leaf, b.add); err != nil {
 		return nil, err
 	}
-	return b.vector(), nil
-}
-
-// pages calls add with the pages of a column that are wanted, in order, and the first row of each.
-func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, first int64) error) error {
-	for g := range p.f.Groups {
-		group := &p.f.Groups[g]
-		if group.Rows == 0 || !p.wants(group.First, group.First+group.Rows) {
-			continue
-		}
-		f, err := p.f.Buffered(ctx, g, leaf, p.o.Whole)
-		if err != nil {
-			return err
-		}
-		pages, err := f.Pages(ctx, g, leaf)
-		if err != nil {
-			return err
-		}
-		dict, err := f.Dictionary(ctx, g, leaf, pages)
-		if err != nil {
-			return err
-		}
-		for i := range pages.Pages {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			first := group.First + pages.Pages[i].First
-			if !p.wants(first, first+int64(pages.Rows(i))) {
-				continue
-			}
-			v, err := f.Read(ctx, g, leaf, pages, i, dict)
-			if err != nil {
-				return err
-			}
-			if err := add(v, first); err != nil {
-				return err
-			}
-		}
+	if p.keep == nil { // all of it is in memory now
+		p.held.drop(leaf)
 	}
-	return nil
+	return b.vector(), nil
 }
 
 // wants reports whether any of the rows lo to hi is kept.
@@ -358,23 +324,13 @@ func roomFor[T any](b *builder, values []T, n int) []T {
 
 func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
 	w := &b.v
-	size := 0
-	for i := lo; i < hi; i++ {
-		if !v.Null(i) {
-			size += len(v.Raw(i))
-		}
-	}
+	size := v.Size(lo, hi)
 	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
 		return b.tooLarge()
 	}
 	b.reserve(size)
 	w.offs = roomFor(b, w.offs, hi-lo+1)
-	for i := lo; i < hi; i++ {
-		if !v.Null(i) {
-			w.data = append(w.data, v.Raw(i)...)
-		}
-		w.offs = append(w.offs, uint32(len(w.data)))
-	}
+	w.data, w.offs = v.AppendBytes(w.data, w.offs, lo, hi)
 	return nil
 }
 

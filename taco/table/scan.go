@@ -70,26 +70,53 @@ func (b *builder) reset() {
 }
 
 // Pick returns the values of column i at rows, which ascend. What is not in memory is decoded a page at
-// a time, and only what is picked is kept.
+// a time, only pages that hold one of the rows, and only what is picked is kept.
 func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
-	var parts []*Vector
-	var local []int
-	next := 0
-	err := t.Scan(ctx, i, func(first int, v *Vector) error {
-		local = local[:0]
-		for ; next < len(rows) && rows[next] < first+v.Len(); next++ {
-			local = append(local, rows[next]-first)
-		}
-		if len(local) > 0 {
-			parts = append(parts, v.Take(local))
-		}
-		return nil
-	})
+	if p := t.only(i, rows); p != nil {
+		return p.column(ctx, i)
+	}
+	v, err := t.At(ctx, i)
 	if err != nil {
 		return nil, err
 	}
-	if len(parts) == 1 {
-		return parts[0], nil
+	return v.Take(rows), nil
+}
+
+// few returns what reads column i at rows, if they are few and ascend, and the column is not in memory; else nil.
+// Pages that it decodes are held, for the next question.
+func (t *Table) few(i int, rows []int) *parquet {
+	if len(rows) > t.n/4 {
+		return nil
 	}
-	return Append(t.cols[i].Type, parts...)
+	p := t.only(i, rows)
+	if p != nil {
+		p.hold = true
+	}
+	return p
+}
+
+// only returns what reads column i at rows, if it is at the top of the schema and not in memory, and the rows ascend;
+// else nil.
+func (t *Table) only(i int, rows []int) *parquet {
+	if t.pages == nil || t.pages.keep != nil || t.inMemory(i) != nil {
+		return nil
+	}
+	if f := &t.pages.f.Fields[i]; f.Leaf < 0 || f.Repeated {
+		return nil
+	}
+	keep := []span{}
+	for _, r := range rows {
+		row, n := int64(r), len(keep)
+		switch {
+		case row < 0 || n > 0 && row < keep[n-1].hi:
+			return nil
+		case n > 0 && row == keep[n-1].hi:
+			keep[n-1].hi++
+		default:
+			keep = append(keep, span{row, row + 1})
+		}
+	}
+	p := *t.pages
+	p.keep = keep
+	return &p
 }

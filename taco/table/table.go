@@ -119,6 +119,9 @@ func Names(cols []Column) string {
 // nulls. rows must not be changed afterwards.
 func (t *Table) Take(rows []int) *Table {
 	return New(len(rows), t.cols, func(ctx context.Context, i int) (*Vector, error) {
+		if p := t.few(i, rows); p != nil {
+			return p.column(ctx, i)
+		}
 		v, err := t.At(ctx, i)
 		if err != nil {
 			return nil, err

@@ -1,0 +1,179 @@
+package table
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/chaski-eo/chaski/internal/pq"
+)
+
+// held are decoded pages of columns of which a few rows were asked for: others may be next. As vectors the whole
+// columns would have to be decoded, and copied. It is safe for concurrent use.
+type held struct {
+	mu     sync.Mutex
+	chunks map[place]*columnChunk
+	bytes  int64
+}
+
+// place is a column of a row group.
+type place struct{ group, leaf int }
+
+// columnChunk is a column of a row group whose pages are known.
+type columnChunk struct {
+	pages  *pq.Pages
+	dict   *pq.Values
+	values []*pq.Values // by the number of the page; nil: not held
+}
+
+func (h *held) chunk(at place) *columnChunk {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.chunks[at]
+}
+
+func (h *held) page(c *columnChunk, i int) *pq.Values {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return c.values[i]
+}
+
+// add holds page i of a chunk, as long as all together have no more than limit bytes.
+func (h *held) add(at place, c *columnChunk, i int, v *pq.Values, limit int64) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	cost := int64(v.Cost())
+	if first := h.chunks[at]; first == nil {
+		if c.dict != nil {
+			cost += int64(c.dict.Cost())
+		}
+	} else if c = first; c.values[i] != nil {
+		return
+	}
+	if h.bytes+cost > limit {
+		return
+	}
+	h.bytes += cost
+	h.chunks[at], c.values[i] = c, v
+}
+
+// drop lets go of a column.
+func (h *held) drop(leaf int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for at, c := range h.chunks {
+		if at.leaf != leaf {
+			continue
+		}
+		if c.dict != nil {
+			h.bytes -= int64(c.dict.Cost())
+		}
+		for _, v := range c.values {
+			if v != nil {
+				h.bytes -= int64(v.Cost())
+			}
+		}
+		delete(h.chunks, at)
+	}
+}
+
+// page is a page that is being decoded.
+type page struct {
+	first int64 // its first row
+	done  chan struct{}
+	v     *pq.Values
+	err   error
+}
+
+// pages calls add with the pages of a column that are wanted, in order, and the first row of each. As many
+// as there are processors are decoded at the same time, ahead of it.
+func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, first int64) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	queue := make(chan *page, runtime.GOMAXPROCS(0))
+	var running sync.WaitGroup
+	defer running.Wait()
+	defer cancel()
+	var failed error
+	running.Go(func() {
+		defer close(queue)
+		failed = p.eachPage(ctx, leaf, func(first int64, decode func() (*pq.Values, error)) error {
+			pg := &page{first: first, done: make(chan struct{})}
+			select {
+			case queue <- pg:
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+			running.Go(func() {
+				defer close(pg.done)
+				pg.v, pg.err = decode()
+			})
+			return nil
+		})
+	})
+	for pg := range queue {
+		<-pg.done
+		if pg.err != nil {
+			return pg.err
+		}
+		if err := add(pg.v, pg.first); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// eachPage calls f with the pages of a column that are wanted: the first row of each, and what decodes it.
+func (p *parquet) eachPage(ctx context.Context, leaf int, f func(first int64, decode func() (*pq.Values, error)) error) error {
+	for g := range p.f.Groups {
+		group, at := &p.f.Groups[g], place{g, leaf}
+		if group.Rows == 0 || !p.wants(group.First, group.First+group.Rows) {
+			continue
+		}
+		file, c := p.f, p.held.chunk(at)
+		if c == nil {
+			var err error
+			if file, c, err = p.open(ctx, at); err != nil {
+				return err
+			}
+		}
+		for i := range c.pages.Pages {
+			first := group.First + c.pages.Pages[i].First
+			if !p.wants(first, first+int64(c.pages.Rows(i))) {
+				continue
+			}
+			err := f(first, func() (*pq.Values, error) {
+				v := p.held.page(c, i)
+				if v != nil {
+					return v, nil
+				}
+				v, err := file.Read(ctx, g, leaf, c.pages, i, c.dict)
+				if err == nil && p.hold {
+					p.held.add(at, c, i, v, p.o.MaxBytes)
+				}
+				return v, err
+			})
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// open finds the pages of a column in a row group, and reads its dictionary. The file that it returns has the
+// column's bytes in memory, if they are not too many.
+func (p *parquet) open(ctx context.Context, at place) (*pq.File, *columnChunk, error) {
+	f, err := p.f.Buffered(ctx, at.group, at.leaf, p.o.Whole)
+	if err != nil {
+		return nil, nil, err
+	}
+	pages, err := f.Pages(ctx, at.group, at.leaf)
+	if err != nil {
+		return nil, nil, err
+	}
+	dict, err := f.Dictionary(ctx, at.group, at.leaf, pages)
+	if err != nil {
+		return nil, nil, err
+	}
+	return f, &columnChunk{pages, dict, make([]*pq.Values, len(pages.Pages))}, nil
+}
