@@ -10,10 +10,14 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"math/big"
 	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 
 	duck "github.com/duckdb/duckdb-go/v2"
@@ -25,6 +29,12 @@ import (
 
 // Memory is what DuckDB may take for a query, beside the columns that are loaded.
 const Memory = "1GB"
+
+// What a query may take: its result may have far more rows than its tables.
+var (
+	memory    = Memory         // in DuckDB
+	maxResult = int64(4) << 30 // here, in bytes
+)
 
 // Run runs a query over the tables with the given names. Only those that it names are opened, and only
 // the columns that it uses are loaded. The result is complete: the tables may be closed then.
@@ -73,7 +83,7 @@ func Run(ctx context.Context, query string, names []string, tables query.Tables)
 func settings() []string {
 	return []string{
 		"SET threads = " + fmt.Sprint(min(runtime.GOMAXPROCS(0), 8)),
-		"SET memory_limit = '" + Memory + "'",
+		"SET memory_limit = '" + memory + "'",
 		"SET temp_directory = ''",
 		"SET autoinstall_known_extensions = false",
 		"SET autoload_known_extensions = false",
@@ -84,6 +94,9 @@ func settings() []string {
 }
 
 func run(ctx context.Context, c *duck.Conn, query string) (*table.Table, error) {
+	if err := harmless(ctx, c, query); err != nil {
+		return nil, err
+	}
 	prepared, err := c.PrepareContext(ctx, query)
 	if err != nil {
 		return nil, err
@@ -109,12 +122,7 @@ func run(ctx context.Context, c *duck.Conn, query string) (*table.Table, error) 
 			return nil, err
 		}
 	}
-	rows, err := st.QueryContext(ctx, nil)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	cells, err := collect(rows, n)
+	cells, err := result(ctx, c, query, n)
 	if err != nil {
 		return nil, err
 	}
@@ -127,11 +135,123 @@ func run(ctx context.Context, c *duck.Conn, query string) (*table.Table, error) 
 	return table.FromVectors(names, cols), nil
 }
 
+// effects are functions of a SELECT that do more than return rows: they write logs and profiles, to standard output
+// too, change how the next query is read, or run a text that nobody has looked at.
+var effects = []string{
+	"arrow_scan", "arrow_scan_dumb", "checkpoint", "disable_logging", "disable_peg_parser", "disable_profiling", "enable_logging", "enable_peg_parser",
+	"enable_profiling", "force_checkpoint", "json_execute_serialized_sql", "query", "truncate_duckdb_logs", "write_log",
+}
+
+// harmless refuses a query that calls one of them, anywhere.
+func harmless(ctx context.Context, c *duck.Conn, query string) error {
+	refused := func(name string) error {
+		return fault.New(fault.Unsupported, "query", fault.NoOffset, "the function %s is not run", name)
+	}
+	cells, err := cellsOf(ctx, c, "SELECT json_serialize_sql(?::VARCHAR)::VARCHAR", 1, driver.NamedValue{Ordinal: 1, Value: query})
+	if err != nil {
+		return err
+	}
+	var tree any
+	if text, ok := cells[0][0].(string); ok {
+		if err := json.Unmarshal([]byte(text), &tree); err != nil {
+			return err
+		}
+	}
+	if top, ok := tree.(map[string]any); ok && top["error"] == false {
+		if name := calls(tree); name != "" {
+			return refused(name)
+		}
+		return nil
+	}
+	// It is wrong, or of a form that has no such tree.
+	text := strings.ToLower(query)
+	for _, name := range effects {
+		if strings.Contains(text, name) {
+			return refused(name)
+		}
+	}
+	return nil
+}
+
+// calls returns one of effects that is called in the tree of a query, or "".
+func calls(tree any) (name string) {
+	switch t := tree.(type) {
+	case []any:
+		for _, x := range t {
+			if name = calls(x); name != "" {
+				return name
+			}
+		}
+	case map[string]any:
+		if f, ok := t["function_name"].(string); ok && slices.Contains(effects, strings.ToLower(f)) {
+			return f
+		}
+		for _, x := range t {
+			if name = calls(x); name != "" {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// result runs a SELECT of n columns. DuckDB puts the rows into a table first: those of a result that it holds for its
+// driver do not count as memory.
+func result(ctx context.Context, c *duck.Conn, query string, n int) ([][]any, error) {
+	names := make([]string, n) // those of the query may be there twice
+	for i := range names {
+		names[i] = "c" + strconv.Itoa(i)
+	}
+	// A comment at the end of the query ends with its line.
+	sql := "CREATE TEMP TABLE chaski_result(" + strings.Join(names, ", ") + ") AS FROM (" + statement(query) + "\n)"
+	if err := exec(ctx, c, sql); err != nil {
+		return nil, err
+	}
+	return cellsOf(ctx, c, "FROM temp.chaski_result", n)
+}
+
+// cellsOf returns what a query of ours results in, column by column.
+func cellsOf(ctx context.Context, c *duck.Conn, sql string, n int, args ...driver.NamedValue) ([][]any, error) {
+	prepared, err := c.PrepareContext(ctx, sql)
+	if err != nil {
+		return nil, err
+	}
+	st := prepared.(*duck.Stmt)
+	defer st.Close()
+	rows, err := st.QueryContext(ctx, args)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	return collect(rows, n)
+}
+
+func exec(ctx context.Context, c *duck.Conn, sql string) error {
+	prepared, err := c.PrepareContext(ctx, sql)
+	if err != nil {
+		return err
+	}
+	st := prepared.(*duck.Stmt)
+	defer st.Close()
+	_, err = st.ExecContext(ctx, nil)
+	return err
+}
+
+// statement returns the only statement of a query, without what ends it.
+func statement(query string) string {
+	for at := 0; at < len(query); at += token(query[at:]) {
+		if query[at] == ';' {
+			return query[:at]
+		}
+	}
+	return query
+}
+
 // collect reads all rows, column by column.
 func collect(rows driver.Rows, n int) ([][]any, error) {
 	cells := make([][]any, n)
 	row := make([]driver.Value, n)
-	for {
+	for held := int64(0); ; {
 		switch err := rows.Next(row); {
 		case err == io.EOF:
 			return cells, nil
@@ -140,8 +260,39 @@ func collect(rows driver.Rows, n int) ([][]any, error) {
 		}
 		for i, v := range row {
 			cells[i] = append(cells[i], v)
+			held += size(v)
+		}
+		if held > maxResult {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "its result takes more than %d bytes", maxResult)
 		}
 	}
+}
+
+// size returns about how many bytes a cell takes.
+func size(v any) int64 {
+	const word, boxed = 16, 8
+	n := int64(word + boxed)
+	switch v := v.(type) {
+	case nil, bool:
+		return word
+	case string:
+		n += boxed + int64(len(v))
+	case []byte:
+		n += word + int64(len(v))
+	case []any:
+		n += word
+		for _, x := range v {
+			n += size(x)
+		}
+	case map[string]any:
+		n += 2 * word
+		for _, x := range v {
+			n += 2*word + size(x)
+		}
+	case *big.Int, duck.Decimal:
+		n += 2 * word
+	}
+	return n
 }
 
 // kind gives DuckDB's errors the kinds that package query gives; those of a query that is wrong have

@@ -171,6 +171,17 @@ func TestLocked(t *testing.T) {
 		`PREPARE p AS SELECT 1`, `CALL pragma_version()`, `SELECT $1`, `SELECT ?`,
 		`EXPLAIN ANALYZE SELECT 1`,
 		"SELECT 1\x00; SELECT 2", ``, `;`,
+		`SELECT * FROM read_duckdb('` + dir + `/x.db')`, `SELECT * FROM which_secret('s3://x', 's3')`,
+		`SELECT * FROM query('SELECT * FROM read_text(''` + secret + `'')')`, `SELECT * FROM arrow_scan(1, 2, 3)`,
+		// What switches on logs and profiles is a SELECT too, and what runs the text of another query.
+		`FROM enable_logging(level := 'trace', storage := 'file', storage_path := '` + dir + `/log'), (SELECT write_log('x') FROM range(10_000))`,
+		`FROM "Enable_Logging"(level := 'trace', storage := 'stdout') UNION ALL SELECT true`,
+		`FROM system.main.enable_profiling(format := 'json', save_location := '` + out + `.json'), range(10_000)`,
+		`SELECT (SELECT 1 WHERE EXISTS (FROM enable_profiling(save_location := '` + out + `.txt')))`,
+		`WITH x AS (FROM query('FROM enable_' || 'logging()')) SELECT 1`,
+		`SELECT 1 FROM json_execute_serialized_sql(json_serialize_sql('FROM enable_profiling()'))`,
+		`PIVOT (FROM enable_logging()) ON Success USING count(*)`, `FROM (DESCRIBE FROM query('SELECT 1'))`,
+		`SELECT write_log('x')`,
 	} {
 		if got, err := runOn(t, sql, sample()); err == nil {
 			t.Errorf("%s: %s", sql, rows(t, got))
@@ -200,6 +211,58 @@ func TestBounds(t *testing.T) {
 		query.Map(map[string]*table.Table{"data": tab}))
 	if err == nil {
 		t.Error("a cancelled query gave an answer")
+	}
+}
+
+// A result that takes too much memory fails, whatever its cells are, as its rows may be many more than those of the tables.
+func TestResultIsBounded(t *testing.T) {
+	defer func(m string, n int64) { memory, maxResult = m, n }(memory, maxResult)
+	memory, maxResult = "32MB", 1<<20
+	for _, sql := range []string{
+		"SELECT r.range FROM data, range(1_000_000_000) r",
+		"SELECT NULL FROM range(1_000_000_000)",
+		"SELECT repeat('x', 1000) FROM range(1_000_000_000)",
+		"SELECT [1, 2, 3] FROM range(1_000_000_000)",
+		"SELECT {'a': repeat('x', 1000)} FROM range(1_000_000_000)",
+		"SELECT 1::DECIMAL(38, 2) FROM range(1_000_000_000)",
+	} {
+		if _, err := runOn(t, sql, sample()); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	if _, err := runOn(t, "SELECT r.range FROM range(1000) r", sample()); err != nil {
+		t.Error(err)
+	}
+}
+
+// What DuckDB takes for a SELECT is run, however it begins and ends, and its columns keep their names.
+func TestForms(t *testing.T) {
+	for sql, want := range map[string]int{
+		"SELECT 1 AS a, 2 AS a, NULL AS b": 1, "VALUES (1), (2) -- two": 2, "FROM range(3);": 3, "TABLE data ; -- all": sample().Len(),
+		"WITH x AS (SELECT 1) FROM x /* one */": 1, "(SELECT 1) UNION ALL (SELECT 2) ORDER BY 1 DESC; ;": 2,
+		`PIVOT (VALUES (1, 'a'), (2, 'b')) x(n, k) ON k IN ('a', 'b') USING count(*) GROUP BY n`: 2, `SELECT 'enable_logging()', 'query(' AS query`: 1,
+		"DESCRIBE data": len(sample().Columns()), "SELECT ';' AS \";\" ;": 1, "SELECT range FROM range(5) ORDER BY range DESC LIMIT 4": 4,
+	} {
+		got, err := runOn(t, sql, sample())
+		if err != nil || got.Len() != want {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	got, err := runOn(t, "SELECT range AS a, -range AS a, NULL AS b FROM range(100_000) ORDER BY 1 DESC", sample())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := got.Columns(); c[0].Name != "a" || c[1].Name != "a" || c[2].Name != "b" {
+		t.Errorf("columns %v", c)
+	}
+	v, err := got.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range got.Len() {
+		if v.Int(i) != int64(99_999-i) {
+			t.Fatalf("row %d is %d", i, v.Int(i))
+		}
 	}
 }
 

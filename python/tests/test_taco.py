@@ -6,7 +6,9 @@ import datetime
 import json
 import multiprocessing
 import os
+import resource
 import signal
+import subprocess
 import sys
 from concurrent import futures
 from pathlib import Path
@@ -467,3 +469,31 @@ def test_questions_of_threads_and_forks(binary):
 
 def _count(k: int) -> int:
     return len(taco.load(COAST / "coast.tacozip").where(f"rank < {k}"))
+
+
+def test_questions_do_without_low_descriptors(binary):
+    """The engine is asked in a process that has more than 1024 files open."""
+    code = f"""
+import os, resource, chaski
+soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+resource.setrlimit(resource.RLIMIT_NOFILE, (min(4096, hard), hard))
+held = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+print(len(chaski.taco.load({str(COAST / "coast.tacozip")!r}).ids))
+"""
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    if hard != resource.RLIM_INFINITY and hard < 1200:
+        pytest.skip(f"{hard} descriptors")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.strip() == "12", done.stderr
+
+
+def test_a_question_that_is_not_read_ends_in_time(binary, monkeypatch):
+    """A question longer than a pipe holds, to an engine that stands still."""
+    still = _ask.Asker(binary)
+    try:
+        os.kill(still._process.pid, signal.SIGSTOP)
+        with pytest.raises(chaski.DeadlineError):
+            still.ask(["sql", "x" * (1 << 20)], 0.3)
+        assert not still.alive
+    finally:
+        still.close()

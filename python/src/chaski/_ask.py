@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -34,10 +35,14 @@ class Asker:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._said,
+                bufsize=0,  # nothing is left over that a fork of this process could write too
                 start_new_session=True,
             )
         except OSError as e:
+            self._said.close()
             raise EngineError(f"the engine {binary} does not run: {e}") from None
+        assert self._process.stdin is not None
+        os.set_blocking(self._process.stdin.fileno(), False)
 
     @property
     def alive(self) -> bool:
@@ -62,12 +67,23 @@ class Asker:
         assert stdin is not None
         assert stdout is not None
         deadline = None if timeout is None else time.monotonic() + timeout
-        fd, got, parts = stdout.fileno(), bytearray(), {"o": bytearray(), "e": bytearray()}
+
+        def wait(fd: int, event: int) -> None:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+            poll = select.poll()  # select.select takes no descriptors from 1024 on
+            poll.register(fd, event)
+            if not poll.poll(left):
+                raise DeadlineError(f"{args[0]} of {args[-1]}: no end within {timeout} s")
+
+        question = memoryview(json.dumps(list(args)).encode() + b"\n")
         try:
-            stdin.write(json.dumps(list(args)).encode() + b"\n")
-            stdin.flush()
-        except OSError:
+            while question:
+                wait(stdin.fileno(), select.POLLOUT)
+                with contextlib.suppress(BlockingIOError):
+                    question = question[os.write(stdin.fileno(), question) :]
+        except BrokenPipeError:
             raise self._ended() from None
+        fd, got, parts = stdout.fileno(), bytearray(), {"o": bytearray(), "e": bytearray()}
         while True:
             at = 0
             while len(got) - at >= 5:
@@ -80,9 +96,7 @@ class Asker:
                     return int(part), bytes(parts["o"]), bytes(parts["e"])
                 parts[letter] += part
             del got[:at]
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            if not select.select([fd], [], [], left)[0]:
-                raise DeadlineError(f"{args[0]} of {args[-1]}: no end within {timeout} s")
+            wait(fd, select.POLLIN)
             more = os.read(fd, 1 << 20)
             if not more:
                 raise self._ended()
