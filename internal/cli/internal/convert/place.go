@@ -22,8 +22,19 @@ type place struct {
 	held     *os.File // building, locked, while this run has it
 }
 
+// placeOf is the place of a folder; of a link to one, where that lies: on its own file system, and the link stays.
 func placeOf(folder string) *place {
 	folder = filepath.Clean(folder)
+	if st, err := os.Lstat(folder); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		if real, err := filepath.EvalSymlinks(folder); err == nil {
+			folder = real
+		}
+	}
+	if base := filepath.Base(folder); base == "." || base == ".." { // what lies beside it has its name
+		if real, err := filepath.Abs(folder); err == nil {
+			folder = real
+		}
+	}
 	dir, name := filepath.Split(folder)
 	return &place{folder: folder, building: filepath.Join(dir, "."+name+".new"), replaced: filepath.Join(dir, "."+name+".old")}
 }

@@ -185,3 +185,35 @@ func TestReplacedByOther(t *testing.T) {
 	}
 	p.abandon()
 }
+
+// TestLinkToArray: through a link the array that it leads to is replaced, where that lies; so is the one that is the
+// working folder.
+func TestLinkToArray(t *testing.T) {
+	dir := t.TempDir()
+	far, link := filepath.Join(dir, "far", "cube"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(filepath.Dir(far), 0o777), os.Symlink(filepath.Join("far", "cube"), link)); err != nil {
+		t.Fatal(err)
+	}
+	mark(t, far, "old")
+	replace := func(folder, name string) {
+		t.Helper()
+		p := placeOf(folder)
+		path, err := p.begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark(t, path, name)
+		if err := p.put(path, true); err != nil {
+			t.Fatal(err)
+		}
+		if list, _ := os.ReadDir(filepath.Dir(far)); marked(t, far) != name || len(list) != 1 {
+			t.Errorf("%s: the array is %q, beside it are %v", folder, marked(t, far), list)
+		}
+	}
+	replace(link, "new")
+	if to, err := os.Readlink(link); err != nil || to != filepath.Join("far", "cube") {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	t.Chdir(far)
+	replace(".", "newer")
+}
