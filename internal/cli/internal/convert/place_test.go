@@ -168,11 +168,12 @@ func TestReplacedByOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mark(t, path, "new")
 	steps := p.steps(path, true, func(_, _ string) error { return errors.ErrUnsupported })
-	if err := steps[0](); err != nil {
+	if err := errors.Join(steps[0](), os.RemoveAll(path)); err != nil {
 		t.Fatal(err)
 	}
-	if err := steps[1](); err == nil || marked(t, p.folder) != "old" { // nothing was written
+	if err := steps[1](); err == nil || marked(t, p.folder) != "old" {
 		t.Errorf("%v, %q", err, marked(t, p.folder))
 	}
 	mark(t, path, "new")
@@ -216,4 +217,40 @@ func TestLinkToArray(t *testing.T) {
 	}
 	t.Chdir(far)
 	replace(".", "newer")
+}
+
+// TestOnDiskBeforeOldGoes: the old array is not touched before all of the new one is on the disk, or if it does not come there.
+func TestOnDiskBeforeOldGoes(t *testing.T) {
+	real := fsync
+	defer func() { fsync = real }()
+	for _, fails := range []bool{true, false} {
+		p := placeOf(filepath.Join(t.TempDir(), "cube"))
+		mark(t, p.folder, "old")
+		path, err := p.begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark(t, path, "new")
+		synced := map[string]bool{}
+		fsync = func(f *os.File) error {
+			if marked(t, p.folder) != "old" {
+				t.Errorf("the old array is gone before %s is on the disk", f.Name())
+			}
+			synced[f.Name()] = true
+			if fails {
+				return errors.New("disk")
+			}
+			return real(f)
+		}
+		err = p.put(path, true)
+		if fails {
+			if p.abandon(); err == nil || marked(t, p.folder) != "old" {
+				t.Errorf("the array is %q, although the new one is not on the disk: %v", marked(t, p.folder), err)
+			}
+			continue
+		}
+		if err != nil || !synced[path] || !synced[filepath.Join(path, "__array_schema.tdb")] {
+			t.Errorf("on the disk are %v: %v", synced, err)
+		}
+	}
 }
