@@ -83,6 +83,9 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	old := a.Hidden
 	if m.Fragment != "" {
+		if err := settle(filepath.Join(strings.TrimPrefix(a.uri, "file://"), m.Fragment)); err != nil {
+			return m, fault.WithFile(err, a.uri)
+		}
 		old = slices.Concat(a.Fragments, a.Hidden)
 	}
 	for _, f := range old {
@@ -137,6 +140,34 @@ func folderBytes(path string) (n int64, err error) {
 	}
 	return n, err
 }
+
+// settle waits until the files of a fragment, and its name, are on the disk: what else holds its cells can go then, whenever
+// the machine stops.
+func settle(dir string) error {
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range list {
+		f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		if err := errors.Join(fsync(f), f.Close()); err != nil {
+			return err
+		}
+	}
+	for _, d := range []string{dir, filepath.Dir(dir)} {
+		if f, err := os.Open(d); err == nil {
+			_ = fsync(f) // not every system has this for folders
+			_ = f.Close()
+		}
+	}
+	return nil
+}
+
+// fsync is os.File.Sync but in tests.
+var fsync = (*os.File).Sync
 
 // tally counts tiles.
 type tally struct {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -159,5 +160,54 @@ func TestMergeOfOneMillisecond(t *testing.T) {
 	}
 	if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) || len(now.Fragments) != 1 {
 		t.Errorf("%v, want %v", got, want)
+	}
+}
+
+// TestMergedIsOnDiskBeforeOthersGo: nothing that was merged is removed before all files of the new fragment, and its name, are
+// on the disk, or if they do not come there.
+func TestMergedIsOnDiskBeforeOthersGo(t *testing.T) {
+	real := fsync
+	defer func() { fsync = real }()
+	for _, fails := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "array")
+		large(t, dir, true)
+		var files Files
+		defer files.Close()
+		a, err := Open(t.Context(), &files, dir, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		synced := map[string]bool{}
+		fsync = func(f *os.File) error {
+			for _, old := range a.Fragments {
+				if _, err := os.Stat(filepath.Join(old.path(), metadataName)); err != nil {
+					t.Errorf("gone before %s is on the disk: %v", f.Name(), err)
+				}
+			}
+			if fails {
+				return errors.New("disk")
+			}
+			synced[f.Name()] = true
+			return real(f)
+		}
+		m, err := a.Merge(t.Context(), MergeOptions{Remove: true})
+		if fails {
+			if err == nil || len(m.Removed) > 0 {
+				t.Errorf("removed %q although the new one is not on the disk: %v", m.Removed, err)
+			}
+			continue
+		}
+		if err != nil || len(m.Removed) != len(a.Fragments) {
+			t.Fatalf("removed %q: %v", m.Removed, err)
+		}
+		list, err := filepath.Glob(filepath.Join(dir, m.Fragment, "*"))
+		if err != nil || len(list) < 2 {
+			t.Fatalf("%q, %v", list, err)
+		}
+		for _, name := range append(list, filepath.Join(dir, m.Fragment), dir) {
+			if !synced[name] {
+				t.Errorf("%s is not on the disk when the others go", name)
+			}
+		}
 	}
 }

@@ -75,9 +75,16 @@ func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset, "it is none of the array's folder: %s is not in it", schemaName), uri)
 	}
 	var folders []string
+	seen := map[string]bool{}
 	for _, name := range names {
-		if name, is := strings.CutSuffix(name, "/"); is {
-			folders = append(folders, name)
+		folder, is := strings.CutSuffix(name, "/")
+		if !is { // links written by hand may have no slash; no file of an array is called like a fragment
+			_, _, err := parseName(name)
+			is = err == nil || fault.KindOf(err) == fault.Unsupported
+		}
+		if is && !seen[folder] {
+			seen[folder] = true
+			folders = append(folders, folder)
 		}
 	}
 	return folders, nil

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import chaski
+from chaski._payload import BadRow, SampleRef
+from chaski._quarantine import Quarantine
 
 CHIP = Path(__file__).resolve().parents[2] / "testdata" / "raster" / "tog" / "tog-series-0.tif"
 
@@ -70,6 +72,22 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
         same = next(r for r in run["bad"] if r["message"] == b["message"])
         for key in ("dataset", "uri", "part", "offset", "kind"):
             assert same.get(key) == b.get(key), key
+
+
+def test_samples_of_two_sources_are_two(tmp_path):
+    """Where a message names no file, the sample does, and its index is one of its source."""
+    q = Quarantine(tmp_path / "met", "d")
+    one = SampleRef(3, 3, "three")
+    for source in ("a", "b", "a", "b"):
+        q.rows((BadRow(0, 1, "window of 0 pixels: limit", source, one),))
+        q.rows((BadRow(0, 1, "x.tif: tile 3: cut short: corrupt", source, one),))
+    q.close()
+    found: dict[tuple[str, str], int] = {}
+    for line in (tmp_path / "met").read_text().splitlines():
+        r = json.loads(line)
+        key = (r["source"], r.get("uri", ""))
+        found[key] = found.get(key, 0) + r["count"]
+    assert found == {("a", ""): 2, ("b", ""): 2, ("a", "x.tif"): 4}
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "error"])

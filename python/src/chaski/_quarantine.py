@@ -62,7 +62,7 @@ class Quarantine:
         """
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
         self._dataset = dataset
-        self._known: dict[tuple[str, int], _Tally] = {}
+        self._known: dict[tuple[str, str, int], _Tally] = {}
 
     def rows(self, bad: tuple[BadRow, ...]) -> None:
         """Notes the bad rows of a batch."""
@@ -83,7 +83,8 @@ class Quarantine:
         instead: SampleRef | None = None,
     ) -> None:
         m = _LINE.fullmatch(message)
-        key = (message, -1 if m or sample is None else sample.index)
+        # What names a file is one thing in every sample; what does not is one of its sample.
+        key = (message, "", -1) if m or sample is None else (message, source, sample.index)
         t = self._known.get(key)
         if t is None:
             if len(self._known) >= MAX_KNOWN:

@@ -22,8 +22,19 @@ type place struct {
 	held     *os.File // building, locked, while this run has it
 }
 
+// placeOf is the place of a folder; of a link to one, where that lies: on its own file system, and the link stays.
 func placeOf(folder string) *place {
 	folder = filepath.Clean(folder)
+	if st, err := os.Lstat(folder); err == nil && st.Mode()&fs.ModeSymlink != 0 {
+		if real, err := filepath.EvalSymlinks(folder); err == nil {
+			folder = real
+		}
+	}
+	if base := filepath.Base(folder); base == "." || base == ".." { // what lies beside it has its name
+		if real, err := filepath.Abs(folder); err == nil {
+			folder = real
+		}
+	}
 	dir, name := filepath.Split(folder)
 	return &place{folder: folder, building: filepath.Join(dir, "."+name+".new"), replaced: filepath.Join(dir, "."+name+".old")}
 }
@@ -139,6 +150,9 @@ func (p *place) steps(path string, overwrite bool, exchange func(a, b string) er
 			if !tiledb.IsArray(p.folder) {
 				return p.refuse("it is no array any more")
 			}
+			if err := settle(path); err != nil {
+				return err
+			}
 			err := exchange(path, p.folder)
 			if exchanged = err == nil; exchanged || !errors.Is(err, errors.ErrUnsupported) {
 				return err
@@ -177,6 +191,30 @@ func (p *place) abandon() {
 		p.release()
 	}
 }
+
+// settle waits until all files below a folder are on the disk: what they replace can go then, whenever the machine stops.
+func settle(folder string) error {
+	return filepath.WalkDir(folder, func(path string, e fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if e.IsDir() {
+			if f, err := os.Open(path); err == nil {
+				_ = fsync(f) // not every system has this for folders
+				_ = f.Close()
+			}
+			return nil
+		}
+		f, err := os.OpenFile(path, os.O_RDWR, 0)
+		if err != nil {
+			return err
+		}
+		return errors.Join(fsync(f), f.Close())
+	})
+}
+
+// fsync is os.File.Sync but in tests.
+var fsync = (*os.File).Sync
 
 func exists(path string) bool {
 	_, err := os.Lstat(path)

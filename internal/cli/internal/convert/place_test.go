@@ -168,11 +168,12 @@ func TestReplacedByOther(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	mark(t, path, "new")
 	steps := p.steps(path, true, func(_, _ string) error { return errors.ErrUnsupported })
-	if err := steps[0](); err != nil {
+	if err := errors.Join(steps[0](), os.RemoveAll(path)); err != nil {
 		t.Fatal(err)
 	}
-	if err := steps[1](); err == nil || marked(t, p.folder) != "old" { // nothing was written
+	if err := steps[1](); err == nil || marked(t, p.folder) != "old" {
 		t.Errorf("%v, %q", err, marked(t, p.folder))
 	}
 	mark(t, path, "new")
@@ -184,4 +185,72 @@ func TestReplacedByOther(t *testing.T) {
 		t.Errorf("a folder that is no array any more: %v", err)
 	}
 	p.abandon()
+}
+
+// TestLinkToArray: through a link the array that it leads to is replaced, where that lies; so is the one that is the
+// working folder.
+func TestLinkToArray(t *testing.T) {
+	dir := t.TempDir()
+	far, link := filepath.Join(dir, "far", "cube"), filepath.Join(dir, "link")
+	if err := errors.Join(os.Mkdir(filepath.Dir(far), 0o777), os.Symlink(filepath.Join("far", "cube"), link)); err != nil {
+		t.Fatal(err)
+	}
+	mark(t, far, "old")
+	replace := func(folder, name string) {
+		t.Helper()
+		p := placeOf(folder)
+		path, err := p.begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark(t, path, name)
+		if err := p.put(path, true); err != nil {
+			t.Fatal(err)
+		}
+		if list, _ := os.ReadDir(filepath.Dir(far)); marked(t, far) != name || len(list) != 1 {
+			t.Errorf("%s: the array is %q, beside it are %v", folder, marked(t, far), list)
+		}
+	}
+	replace(link, "new")
+	if to, err := os.Readlink(link); err != nil || to != filepath.Join("far", "cube") {
+		t.Errorf("the link leads to %q, %v", to, err)
+	}
+	t.Chdir(far)
+	replace(".", "newer")
+}
+
+// TestOnDiskBeforeOldGoes: the old array is not touched before all of the new one is on the disk, or if it does not come there.
+func TestOnDiskBeforeOldGoes(t *testing.T) {
+	real := fsync
+	defer func() { fsync = real }()
+	for _, fails := range []bool{true, false} {
+		p := placeOf(filepath.Join(t.TempDir(), "cube"))
+		mark(t, p.folder, "old")
+		path, err := p.begin(true)
+		if err != nil {
+			t.Fatal(err)
+		}
+		mark(t, path, "new")
+		synced := map[string]bool{}
+		fsync = func(f *os.File) error {
+			if marked(t, p.folder) != "old" {
+				t.Errorf("the old array is gone before %s is on the disk", f.Name())
+			}
+			synced[f.Name()] = true
+			if fails {
+				return errors.New("disk")
+			}
+			return real(f)
+		}
+		err = p.put(path, true)
+		if fails {
+			if p.abandon(); err == nil || marked(t, p.folder) != "old" {
+				t.Errorf("the array is %q, although the new one is not on the disk: %v", marked(t, p.folder), err)
+			}
+			continue
+		}
+		if err != nil || !synced[path] || !synced[filepath.Join(path, "__array_schema.tdb")] {
+			t.Errorf("on the disk are %v: %v", synced, err)
+		}
+	}
 }
