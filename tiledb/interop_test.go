@@ -266,7 +266,6 @@ func ownRead(t *testing.T, path string, key []byte) (oracleRead, oracleResult) {
 // ownBox reads a box of an array, and says what a read of the oracle is to give.
 func ownBox(t *testing.T, a *Array, key []byte, box Box) (oracleRead, oracleResult) {
 	t.Helper()
-	ctx := context.Background()
 	s := a.Schema
 	r := oracleRead{Path: a.uri, Dense: s.Dense, Since: a.o.Since, Until: a.o.Until}
 	if key != nil {
@@ -277,37 +276,48 @@ func ownBox(t *testing.T, a *Array, key []byte, box Box) (oracleRead, oracleResu
 		r.Box = append(r.Box, [2]string{hex.EncodeToString(s.DimType.store(nil, i.Lo)), hex.EncodeToString(s.DimType.store(nil, i.Hi))})
 		r.Dims = append(r.Dims, [2]any{s.Dims[d].Name, s.DimType.Size()})
 	}
-	w := oracleResult{Attrs: map[string]struct{ Data, Offsets string }{}}
-	rd := a.NewReader()
-	var values []Values
-	if s.Dense {
-		_, r.Cells, _ = a.Shape(box)
-		for i := range s.Attrs {
-			v, err := rd.Dense(ctx, i, box)
-			if err != nil {
-				t.Fatal(err)
-			}
-			values = append(values, v)
-		}
-	} else {
-		var attrs []int
-		for i := range s.Attrs {
-			attrs = append(attrs, i)
-		}
-		c, err := rd.Sparse(ctx, attrs, box)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r.Cells, values, w.Coords = c.N, c.Values, corpus.SHA256(c.Coords)
+	cells, values, w, err := resultOf(a, box)
+	if err != nil {
+		t.Fatal(err)
 	}
+	r.Cells = cells
 	for i, v := range values {
 		at := &s.Attrs[i]
 		r.Attrs = append(r.Attrs, oracleAttr{at.Name, at.Var(), len(v.Data)})
+	}
+	return r, w
+}
+
+// resultOf reads a box of an array: the number of cells, the values of every attribute, and their hashes.
+func resultOf(a *Array, box Box) (cells int, values []Values, w oracleResult, err error) {
+	ctx := context.Background()
+	s := a.Schema
+	rd := a.NewReader()
+	if s.Dense {
+		if _, cells, err = a.Shape(box); err != nil {
+			return 0, nil, w, err
+		}
+		values = make([]Values, len(s.Attrs))
+		for i := range values {
+			if values[i], err = rd.Dense(ctx, i, box); err != nil {
+				return 0, nil, w, err
+			}
+		}
+	} else {
+		c, err := rd.Sparse(ctx, inOrder(len(s.Attrs)), box)
+		if err != nil {
+			return 0, nil, w, err
+		}
+		cells, values, w.Coords = c.N, c.Values, corpus.SHA256(c.Coords)
+	}
+	w.Attrs = map[string]struct{ Data, Offsets string }{}
+	for i, v := range values {
+		at := &s.Attrs[i]
 		h := struct{ Data, Offsets string }{Data: corpus.SHA256(v.Data)}
 		if at.Var() {
 			h.Offsets = corpus.SHA256(offsetBytes(v.Offsets))
 		}
 		w.Attrs[at.Name] = h
 	}
-	return r, w
+	return cells, values, w, nil
 }

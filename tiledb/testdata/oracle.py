@@ -2,8 +2,9 @@
 
 Standard input has a JSON list of reads: path, key (or null), dense, box (lowest and highest value
 of each dimension, hexadecimal), dims (names and bytes of a value), cells, attrs (name, var, bytes
-of all values), since and until (milliseconds, 0 for none). Every read gives a line of JSON: the SHA-256 of the coordinates (sparse; cell by
-cell, row-major) and of each attribute's values and offsets, or an error.
+of all values), since and until (milliseconds, 0 for none). Every read gives a line of JSON: the
+SHA-256 of the coordinates (sparse; cell by cell, row-major) and of each attribute's values and
+offsets, or an error.
 """
 
 import ctypes as c
@@ -72,7 +73,9 @@ def read(what):
     keep = []
 
     def buffer(function, name, size):
-        size = 2 * size + 1024  # the library wants room to be sure of it
+        size = 2 * size + (
+            1 << 20
+        )  # the library wants room for the tiles it meets, or gives a part
         data, n = c.create_string_buffer(size), c.c_uint64(size)
         keep.append((data, n))
         x.call(function, query, name.encode(), data, c.byref(n))
