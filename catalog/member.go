@@ -3,9 +3,11 @@ package catalog
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // memberAt is where a row of a catalog says that a raster lies in a container.
@@ -39,8 +41,15 @@ func (t *Table) member(ctx context.Context, f *field, row int64, uri string) (st
 // has no part in what lies around it.
 func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	a.Member, a.Offset, a.Length = m.path, m.offset, m.length
-	if a.Size > 0 && (m.offset > a.Size || m.length > a.Size-m.offset) {
-		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, a.Size))
+	size := a.Size
+	if size <= 0 { // not known
+		size = math.MaxInt64
+	}
+	if m.offset > size || m.length > size-m.offset {
+		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
+	}
+	if maxChunk == 0 {
+		maxChunk = tiff.DefaultMaxChunk
 	}
 	if err := a.Index.Validate(m.length, maxChunk); err != nil {
 		return a, a.Fault(err)

@@ -1,0 +1,57 @@
+package catalog
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// TestMembersOutOfPlace: a row that puts a member of a container where no file has bytes is corrupt, whether the
+// catalog knows the size of the file or not.
+func TestMembersOutOfPlace(t *testing.T) {
+	x := &chunk.Index{
+		Height: 2, Width: 3, Bands: 1, ChunkH: 2, ChunkW: 3, ChunkB: 1, DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1000, Len: 6}},
+	}
+	blob := x.AppendBlob(nil)
+	type member struct {
+		URI    string `parquet:"uri"`
+		Index  []byte `parquet:"chaski:index"`
+		Offset int64  `parquet:"chaski:offset"`
+		Length int64  `parquet:"chaski:length"`
+		Size   int64  `parquet:"size"`
+	}
+	rows := []member{
+		{"a.tacozip::x", blob, 10, 1006, 5000},
+		{"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, 0}, {"a.tacozip::x", blob, math.MaxInt64 - 500, 1006, -1},
+		{"a.tacozip::x", blob, 10, math.MaxInt64, 0}, {"a.tacozip::x", blob, 10, 1005, 5000}, {"a.tacozip::x", blob, 4000, 1006, 5000},
+		{"a.tacozip::x", blob, -1, 1006, 0}, {"a.tacozip::x", blob, 10, -1, 0}, {"a.tif", blob, 10, 1006, 5000},
+	}
+	var b bytes.Buffer
+	if err := parquet.Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "members.parquet")
+	if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tab := open(t, path, Options{})
+	for i := range rows {
+		a, err := tab.Asset(t.Context(), 0, int64(i))
+		switch {
+		case i == 0:
+			if err != nil || a.Index.Ranges[0].Off != 1010 || a.Member != "x" {
+				t.Errorf("%+v, %v", a, err)
+			}
+		case !errors.Is(err, fault.Corrupt):
+			t.Errorf("row %d: %+v, %v", i, a.Index, err)
+		}
+	}
+}
