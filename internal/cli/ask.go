@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -43,19 +44,41 @@ func answerAll(ctx context.Context, s streams) error {
 	held := &session{files: newOpener(true)}
 	defer held.close()
 	ctx = context.WithValue(ctx, sessionKey{}, held)
-	lines := bufio.NewScanner(s.in)
-	lines.Buffer(nil, maxQuestion)
+	in, lines, end := bufio.NewScanner(s.in), make(chan []byte), make(chan struct{})
+	in.Buffer(nil, maxQuestion)
+	defer close(end)
+	go func() { // it stays behind where standard input does not end: that is the end of the process
+		defer close(lines)
+		for in.Scan() {
+			select {
+			case lines <- bytes.Clone(in.Bytes()):
+			case <-end:
+				return
+			}
+		}
+	}()
 	w := bufio.NewWriterSize(s.out, 1<<16)
-	for lines.Scan() && ctx.Err() == nil {
+	for {
+		var line []byte
+		more := false
+		select {
+		case line, more = <-lines:
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !more {
+			return in.Err()
+		}
 		var args []string
-		if err := json.Unmarshal(lines.Bytes(), &args); err != nil {
+		if err := json.Unmarshal(line, &args); err != nil {
 			return usagef("a question is a list of texts: %w", err)
 		}
 		if err := answer(ctx, w, args); err != nil {
 			return err
 		}
 	}
-	return errors.Join(lines.Err(), ctx.Err())
 }
 
 // answer answers one question.
@@ -77,9 +100,24 @@ type parts struct {
 }
 
 func (p *parts) Write(b []byte) (int, error) {
-	if len(b) == 0 {
-		return 0, nil
+	n := 0
+	for len(b)-n > maxPart {
+		if _, err := p.Write(b[n:][:maxPart]); err != nil {
+			return n, err
+		}
+		n += maxPart
 	}
+	if len(b) == n {
+		return n, nil
+	}
+	rest, err := p.write(b[n:])
+	return n + rest, err
+}
+
+// maxPart bounds a part of an answer, in bytes: a length has 32 bits.
+const maxPart = 1 << 30
+
+func (p *parts) write(b []byte) (int, error) {
 	head := binary.LittleEndian.AppendUint32([]byte{p.letter}, uint32(len(b)))
 	if _, err := p.w.Write(head); err != nil {
 		return 0, err

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"io"
@@ -9,7 +10,9 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"syscall"
 	"testing"
+	"time"
 )
 
 // asker asks a `chaski ask` one question after the other.
@@ -107,6 +110,7 @@ func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 	if r := <-b.result; r.code != 2 {
 		t.Errorf("a line that is no list: %+v", r)
 	}
+	b.in.Close()
 }
 
 // TestAskSeesRewrittenContainers: what stays open is not what is there any more.
@@ -132,6 +136,27 @@ func TestAskSeesRewrittenContainers(t *testing.T) {
 		t.Fatal(err)
 	}
 	<-a.result
+}
+
+// TestAskEndsWhenInterrupted: also while it waits for a question.
+func TestAskEndsWhenInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancelCause(t.Context())
+	inR, inW := io.Pipe()
+	defer inW.Close()
+	ended := make(chan int)
+	go func() { ended <- run(ctx, []string{"ask"}, inR, io.Discard, io.Discard) }()
+	if _, err := io.WriteString(inW, "[]\n"); err != nil {
+		t.Fatal(err)
+	}
+	cancel(interrupt{syscall.SIGTERM})
+	select {
+	case code := <-ended:
+		if code != exitTerm {
+			t.Errorf("exit %d", code)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("it waits for another question")
+	}
 }
 
 // TestAskHoldsFewContainers: of many containers, those that were used last stay open.
