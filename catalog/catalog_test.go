@@ -491,6 +491,25 @@ func TestRoots(t *testing.T) {
 	}
 }
 
+// TestRootsOfServers: below a root of a server lies what its path leads to, however that is escaped.
+func TestRootsOfServers(t *testing.T) {
+	roots := []string{"https://host/data", "s3://bucket/data"}
+	for uri, below := range map[string]bool{
+		"https://host/data/DATA/a%20b/s%C3%AD.tif": true, "https://host/data/a.tif?sig=%2Fx%2B": true, "https://host/data/a%23b": true,
+		"s3://bucket/data/a b": true, "https://host/data": true, "https://host/data/a..b": true,
+		"https://host/data/%2e%2e/secret": false, "https://host/data/.%2E/secret": false, "https://host/data/a%2f..%2f..%2fsecret": false,
+		"https://host/data/a%2Fb": false, "https://host/data/a%5c..": false, "https://host/data/%252e%252e/secret": false, "https://host/data/%2e%2e;/x": false,
+		"https://host/data/%2e/x": false, "https://host/data/a%00": false, "https://host/data/a%zz": false, "https://host/data/../x": false,
+		"https://host/data%2fx": false, "https://host/data%20/x": false, "https://host/dat%61/x": false, "https://host%2fdata/x": false, "http://host/data/x": false,
+		"https://host/data\\..\\x": false, "s3://bucket/data/a%20b": false, "s3://bucket/data/%2e%2e/x": false, "https://host/data/x?a=/../": false,
+	} {
+		got, err := Resolve(uri, roots)
+		if below && (err != nil || got != uri) || !below && !errors.Is(err, fault.NotFound) {
+			t.Errorf("%s: %q, %v", uri, got, err)
+		}
+	}
+}
+
 // Assets read by many goroutines in any order, through caches that hold almost nothing, are those of
 // a plain read.
 func TestConcurrentReads(t *testing.T) {

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // memberAt is where a row of a catalog says that a raster lies in a container.
@@ -46,6 +47,9 @@ func (m *memberAt) asset(a Asset, maxChunk int) (Asset, error) {
 	}
 	if m.offset > size || m.length > size-m.offset {
 		return a, a.Fault(fault.New(fault.Corrupt, "", m.offset, "%d bytes in a file of %d", m.length, size))
+	}
+	if maxChunk == 0 {
+		maxChunk = tiff.DefaultMaxChunk
 	}
 	if err := a.Index.Validate(m.length, maxChunk); err != nil {
 		return a, a.Fault(err)

@@ -18,7 +18,7 @@ import (
 // catalog knows the size of the file or not.
 func TestMembersOutOfPlace(t *testing.T) {
 	x := &chunk.Index{
-		Height: 2, Width: 3, Bands: 1, ChunkH: 2, ChunkW: 3, ChunkB: 1, DType: chunk.Uint8, Ranges: []chunk.Range{{Off: 1000, Len: 6}},
+		Height: 2, Width: 3, Bands: 1, ChunkH: 2, ChunkW: 3, ChunkB: 1, DType: chunk.Uint8, Predictor: chunk.NoPredictor, Ranges: []chunk.Range{{Off: 1000, Len: 6}},
 	}
 	blob := x.AppendBlob(nil)
 	type member struct {

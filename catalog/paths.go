@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/url"
 	"os"
 	"path"
 	"path/filepath"
@@ -348,7 +349,7 @@ func (r *roots) check(p string) error {
 
 // allow returns the path to open for p: p itself without roots, otherwise p without symbolic
 // links, which lies below one of the roots, or an error that does not tell whether the file exists.
-// A remote URI must start with one of the roots and have no "..".
+// A remote URI must start with one of the roots and have no "..", nor anything that a server could take for it.
 func (r *roots) allow(p string) (string, error) {
 	if r == nil {
 		return p, nil
@@ -358,7 +359,7 @@ func (r *roots) allow(p string) (string, error) {
 		if slices.Contains(r.dirs, s+":/") { // everything of it
 			return p, nil
 		}
-		if strings.Contains(p, "/..") || strings.ContainsAny(p, "%\\") {
+		if strings.Contains(p, "/..") || strings.Contains(p, "\\") || !straight(s, p) {
 			return "", outside
 		}
 		for _, d := range r.dirs {
@@ -385,6 +386,27 @@ func (r *roots) allow(p string) (string, error) {
 		return "", outside
 	}
 	return real, nil
+}
+
+// straight reports whether what is escaped in a URI leads nowhere else: only HTTP takes a path apart that is, and there
+// no part may hide one of the characters that lead out of a folder. What stands behind "?" is no part of the path.
+func straight(scheme, uri string) bool {
+	if scheme != "http" && scheme != "https" {
+		return !strings.Contains(uri, "%")
+	}
+	if i := strings.IndexAny(uri, "?#"); i >= 0 {
+		uri = uri[:i]
+	}
+	for _, part := range strings.Split(uri, "/")[2:] { // behind "http:" and "//"
+		if !strings.Contains(part, "%") {
+			continue
+		}
+		name, err := url.PathUnescape(part)
+		if err != nil || strings.ContainsAny(name, "/\\%\x00") || strings.HasPrefix(name, "..") || name == "." {
+			return false
+		}
+	}
+	return true
 }
 
 func (r *roots) below(p string) bool {

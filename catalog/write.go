@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -22,6 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tiff"
 )
 
 // Names of a catalog's columns and metadata that readers look for.
@@ -398,7 +400,7 @@ func readRow(ctx context.Context, f namedFile, o WriteOptions) (row, error) {
 	}
 	x := a.Index
 	if f.member != nil {
-		if err := x.Validate(m.Size, o.MaxChunk); err != nil {
+		if err := x.Validate(m.Size, cmp.Or(o.MaxChunk, tiff.DefaultMaxChunk)); err != nil {
 			return row{}, fault.WithFile(err, name)
 		}
 		m.Size, a.ETag = f.member.Known.Size, f.member.Known.ETag

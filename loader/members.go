@@ -81,7 +81,12 @@ func (o *Options) inContainerOf(ctx context.Context, uri string, use func(c *con
 		state = stateOf(ctx, c.opener, uri)
 	}
 	if state != "" {
-		if held := o.Members.take(uri, state); held != nil {
+		held := o.Members.take(uri, state)
+		switch {
+		case held == nil:
+		case held.set.Changed(ctx): // such as a file that a catalog leads to
+			_ = held.Close()
+		default:
 			c = held.container
 		}
 	}

@@ -60,3 +60,38 @@ func TestMembersStayOpen(t *testing.T) {
 		}
 	}
 }
+
+// TestMembersOfCatalogs: what a catalog of containers leads to is looked at as well.
+func TestMembersOfCatalogs(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, b []byte) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, name), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("TACOLLECTION.json", []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`))
+	files := &source.Files{}
+	defer files.Close()
+	members := &loader.Members{}
+	defer members.Close()
+	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
+	for _, x := range []struct {
+		from, name string
+		kind       fault.Kind
+	}{
+		{"parts/coast_north.tacozip", "tile_00", 0}, {"parts/coast_south.tacozip", "tile_00", fault.NotFound}, {"parts/coast_south.tacozip", "tile_11", 0},
+	} {
+		b, err := os.ReadFile(coast(t, x.from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		write("part.tacozip", b)
+		name := "::" + x.name + "/s2/img.tif"
+		got, err := loader.Read(t.Context(), []string{filepath.Join(dir, "TACOLLECTION.json") + name}, o)
+		want, wantErr := loader.Read(t.Context(), []string{coast(t, x.from) + name}, loader.ReadOptions{})
+		if fault.KindOf(err) != x.kind || fault.KindOf(wantErr) != x.kind || err == nil && !bytes.Equal(got.Data, want.Data) {
+			t.Errorf("%s of %s: %v, want %v", x.name, x.from, err, wantErr)
+		}
+	}
+}

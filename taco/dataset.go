@@ -14,7 +14,6 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/taco/table"
@@ -26,7 +25,7 @@ const SourceColumn = "internal:source_file"
 
 // Dataset is one container, or several one after the other. It is safe for concurrent use.
 type Dataset struct {
-	opener     source.Opener
+	opener     *holder
 	parts      []model.Container
 	mode       table.Mode
 	warn       func(string)

@@ -2,7 +2,9 @@ package taco
 
 import (
 	"context"
+	"maps"
 	"sync"
+	"time"
 
 	"github.com/chaski-eo/chaski/source"
 )
@@ -16,8 +18,62 @@ const maxHeld = 200
 type holder struct {
 	opener source.Opener
 
-	mu   sync.Mutex
-	held int
+	mu     sync.Mutex
+	held   int
+	opened map[string]version // local files, as they were first
+}
+
+// version tells one version of a file from another.
+type version struct {
+	size int64
+	time time.Time
+}
+
+func versionOf(r source.Reader) version {
+	v := version{size: r.Size()}
+	if t, ok := r.(source.Timed); ok {
+		v.time = t.ModTime()
+	}
+	return v
+}
+
+// maxWatched bounds the files whose versions are remembered.
+const maxWatched = 1 << 14
+
+// note remembers the version of a local file. p.mu is held.
+func (p *holder) note(uri string, r source.Reader) {
+	if source.IsRemote(uri) || len(p.opened) > maxWatched {
+		return
+	}
+	if p.opened == nil {
+		p.opened = map[string]version{}
+	}
+	if _, ok := p.opened[uri]; !ok {
+		p.opened[uri] = versionOf(r)
+	}
+}
+
+// Changed reports whether one of the local files that were opened so far is another one now, or may be one, as there
+// are too many to look: a dataset that is kept for later is opened anew then. Remote files are not looked at.
+func (d *Dataset) Changed(ctx context.Context) bool {
+	p := d.opener
+	p.mu.Lock()
+	opened := maps.Clone(p.opened)
+	p.mu.Unlock()
+	if len(opened) > maxWatched {
+		return true
+	}
+	for uri, was := range opened {
+		r, err := p.opener.Open(ctx, uri)
+		if err != nil {
+			return true
+		}
+		now := versionOf(r)
+		if r.Close() != nil || now.size != was.size || !now.time.Equal(was.time) {
+			return true
+		}
+	}
+	return false
 }
 
 // Open implements source.Opener.
@@ -27,6 +83,7 @@ func (p *holder) Open(ctx context.Context, uri string) (source.Reader, error) {
 		return nil, err
 	}
 	p.mu.Lock()
+	p.note(uri, r)
 	hold := p.held < maxHeld
 	if hold {
 		p.held++

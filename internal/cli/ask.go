@@ -213,6 +213,10 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 	}
 	key, state := fmt.Sprintf("%q", append([]string{f.base, f.mode}, paths...)), stateOf(paths)
 	s := h.take(key, state)
+	if s != nil && s.d.Changed(ctx) {
+		_ = s.d.Close()
+		s = nil
+	}
 	if s == nil {
 		if d, err = f.open(ctx, h.files, paths, nil); err != nil {
 			return nil, nil, err

@@ -138,6 +138,44 @@ func TestAskSeesRewrittenContainers(t *testing.T) {
 	<-a.result
 }
 
+// TestAskSeesRewrittenFolders: nor are the tables of a folder, or of a catalog, whose own times stay as they were.
+func TestAskSeesRewrittenFolders(t *testing.T) {
+	a := newAsker(t)
+	for dir, query := range map[string]string{"coast_dir": "SELECT id FROM data", "parts/.tacocat": "SELECT id FROM data"} {
+		path := filepath.Join(t.TempDir(), filepath.Base(dir))
+		if err := os.CopyFS(path, os.DirFS(testdata(t, "coast", dir))); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.ask("sql", query, path); got.code != 0 || strings.Count(got.out, "\n") < 3 {
+			t.Fatalf("%s: %+v", dir, got)
+		}
+		table, err := filepath.Glob(filepath.Join(path, "level0.parquet"))
+		if err != nil || table == nil {
+			table = []string{filepath.Join(path, "METADATA", "level0.parquet")}
+		}
+		b, err := os.ReadFile(table[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(table[0], b[:len(b)-1], 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.ask("sql", query, path); got.code != 1 {
+			t.Errorf("%s: %+v", dir, got)
+		}
+		if err := os.WriteFile(table[0], b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if got := a.ask("sql", query, path); got.code != 0 {
+			t.Errorf("%s: %+v", dir, got)
+		}
+	}
+	if err := a.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-a.result
+}
+
 // TestAskEndsWhenInterrupted: also while it waits for a question.
 func TestAskEndsWhenInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
