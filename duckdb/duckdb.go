@@ -3,7 +3,8 @@
 //
 // A query is one SELECT (or what DuckDB takes for one: WITH, FROM first, VALUES). It sees the given
 // tables and nothing else: files, the network, extensions and settings are locked away before it
-// runs, memory is bounded, and nothing is written to disk.
+// runs, functions that log, profile or run another text are refused, memory is bounded with that of the
+// result, and nothing is written to disk.
 package duckdb
 
 import (
@@ -27,7 +28,7 @@ import (
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
-// Memory is what DuckDB may take for a query, beside the columns that are loaded.
+// Memory is what DuckDB may take for a query and its result, beside the columns that are loaded.
 const Memory = "1GB"
 
 // What a query may take: its result may have far more rows than its tables.

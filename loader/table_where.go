@@ -120,7 +120,7 @@ func within(w *Condition) string {
 	if err != nil {
 		return "false"
 	}
-	num := func(v float64) string { return strconv.FormatFloat(v, 'f', -1, 64) }
+	num := func(v float64) string { return strconv.FormatFloat(v, 'e', -1, 64) }
 	west, south, east, north := num(f.Box.MinX), num(f.Box.MinY), num(f.Box.MaxX), num(f.Box.MaxY)
 	if w.Within {
 		return fmt.Sprintf("minx >= %s AND maxx <= %s AND miny >= %s AND maxy <= %s", west, east, south, north)

@@ -174,7 +174,8 @@ func TestBoundsOfCatalogs(t *testing.T) {
 	}{
 		{b, false, true}, {b, true, true}, {[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, false, true},
 		{[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, true, false}, {[4]float64{b[2] + 1, b[1], b[2] + 2, b[3]}, false, false},
-		{[4]float64{b[0], b[3] + 1, b[2], b[3] + 2}, false, false},
+		{[4]float64{b[0], b[3] + 1, b[2], b[3] + 2}, false, false}, {[4]float64{-1e300, -1e300, 1e300, 1e300}, true, true},
+		{[4]float64{b[0] - 5e-324, b[1] - 1e-30, b[2], b[3]}, false, true},
 	} {
 		spec := loader.Spec{Source: name, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{BBox: &c.box, Within: c.within}}}}
 		e, err := open(t, spec, loader.Options{})

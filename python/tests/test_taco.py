@@ -497,3 +497,17 @@ def test_a_question_that_is_not_read_ends_in_time(binary, monkeypatch):
         assert not still.alive
     finally:
         still.close()
+
+
+def test_a_forked_process_holds_no_engine(binary):
+    """The engine ends with the process that asks it, however long those live that it forks."""
+    taco.load(COAST / "coast.tacozip").ids  # noqa: B018
+    held = _ask._asker
+    assert held is not None
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0 if held._process.stdin.closed and held._process.stdout.closed else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert held.alive
+    assert len(taco.load(COAST / "coast.tacozip").ids) == 12
+    assert _ask._asker is held

@@ -114,6 +114,10 @@ class Asker:
             return  # that of the process that this one was forked from
         self._process.kill()
         self._process.wait()
+        self.forget()
+
+    def forget(self) -> None:
+        """Lets go of the pipes: where this process was forked, it ends with the one that asks."""
         for f in (self._process.stdin, self._process.stdout, self._said):
             if f is not None:
                 try:
@@ -160,6 +164,8 @@ def close() -> None:
 def _forked() -> None:
     """Lets a forked process have one of its own: the lock may have been held."""
     global _lock, _asker
+    if _asker is not None:
+        _asker.forget()
     _lock, _asker = threading.Lock(), None
 
 
