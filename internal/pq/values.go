@@ -488,15 +488,23 @@ func hybrid(b []byte, width, n int) ([]uint32, error) {
 
 // unpack appends count numbers of width bits, least significant first. b must be long enough.
 func unpack(out []uint32, b []byte, width, count int) []uint32 {
+	bit, mask := 0, uint64(1)<<width-1
+	for ; count > 0 && bit/8+8 <= len(b); count-- { // a number has at most 32 bits, from one of 8 on
+		out = append(out, uint32(binary.LittleEndian.Uint64(b[bit/8:])>>(bit%8)&mask))
+		bit += width
+	}
 	var acc uint64
-	have, at := 0, 0
+	have, at := 0, bit/8
+	if bit%8 > 0 && count > 0 {
+		acc, have, at = uint64(b[at])>>(bit%8), 8-bit%8, at+1
+	}
 	for range count {
 		for have < width {
 			acc |= uint64(b[at]) << have
 			at++
 			have += 8
 		}
-		out = append(out, uint32(acc&(1<<width-1)))
+		out = append(out, uint32(acc&mask))
 		acc >>= width
 		have -= width
 	}
