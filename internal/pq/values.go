@@ -226,6 +226,14 @@ func (v *Values) AppendBytes(dst []byte, offs []uint32, lo, hi int) ([]byte, []u
 		}
 		return dst, offs
 	}
+	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+		for _, k := range v.ix[lo:hi] {
+			o := d.offs[k]
+			dst = append(dst, d.data[o+4:o+4+le32(d.data[o:])]...)
+			offs = append(offs, uint32(len(dst)))
+		}
+		return dst, offs
+	}
 	for i := lo; i < hi; i++ {
 		if !v.Null(i) {
 			dst = append(dst, v.Raw(i)...)
@@ -242,6 +250,12 @@ func (v *Values) Size(lo, hi int) int {
 		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
 	}
 	size := 0
+	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+		for _, k := range v.ix[lo:hi] {
+			size += int(le32(d.data[d.offs[k]:]))
+		}
+		return size
+	}
 	for i := lo; i < hi; i++ {
 		if !v.Null(i) {
 			size += len(v.Raw(i))
