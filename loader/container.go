@@ -37,6 +37,7 @@ type container struct {
 	data     *tables.Table // the result of the last query among the conditions, or nil
 	at       []int32       // of level 0, by row of data
 	selected bool          // the subset is applied
+	keep     bool          // there will be more questions: decoded geometries stay in memory
 	fields   []member
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore

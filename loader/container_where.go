@@ -123,6 +123,7 @@ func distinct(rows []int32) []int32 {
 // filter returns the rows of level 0 that match. Where level 0 has neither place nor time, and no column
 // is named, it is the first level that has.
 func (c *container) filter(ctx context.Context, f taco.Filter) ([]int, error) {
+	f.Keep = c.keep
 	rows, first := c.set.Filter(ctx, f)
 	if f.Level != 0 || f.Geometry != "" || f.Time != "" || fault.KindOf(first) != fault.NotFound {
 		return rows, first
@@ -258,7 +259,7 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset, o Options) 
 	if parts := set.Parts(); len(parts) > 0 {
 		src.Source = parts[0]
 	}
-	c := &container{set: set, src: src, options: o}
+	c := &container{set: set, src: src, options: o, keep: true}
 	if err := c.selectSamples(ctx); err != nil {
 		return nil, fault.WithFile(err, src.Source)
 	}

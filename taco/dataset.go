@@ -31,10 +31,11 @@ type Dataset struct {
 	warn       func(string)
 	collection *taco2.Collection // of a TACOLLECTION.json
 
-	mu     sync.Mutex
-	levels []*table.Table
-	bases  [][]int
-	warned map[string]bool
+	mu       sync.Mutex
+	levels   []*table.Table
+	bases    [][]int
+	warned   map[string]bool
+	unpadded map[int]bool // levels that were found to have no padding
 	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
 	index   map[node]map[string]int32
 	lookups map[node]int
@@ -303,6 +304,12 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
+	d.mu.Lock()
+	all := d.unpadded[k]
+	d.mu.Unlock()
+	if all {
+		return allRows(bases[len(d.parts)]), nil
+	}
 	rows := make([]int, 0, bases[len(d.parts)])
 	for i, p := range d.parts {
 		for row := range bases[i+1] - bases[i] {
@@ -315,6 +322,9 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 			}
 		}
 	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unpadded[k] = len(rows) == bases[len(d.parts)]
 	return rows, nil
 }
 

@@ -44,6 +44,9 @@ type Filter struct {
 	Time string
 
 	Level int
+
+	// Keep: what is decoded of geometries stays in memory, as other columns do, for more questions.
+	Keep bool
 }
 
 var (
@@ -276,33 +279,24 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int)
 	default:
 		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or text", typ)
 	}
+	text := t.Columns()[i].Type.Kind == table.Text
 	var binary []byte
-	match := func(v *table.Vector, k int) (ok bool, err error) {
-		g := v.Bytes(k)
-		if v.Kind() == table.Text {
+	keep := rows[:0] // never ahead of the row that is looked at
+	err := t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
+		if text {
 			if binary, err = wkb.AppendText(binary[:0], string(g)); err != nil {
-				return false, err
+				return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 			}
 			g = binary
 		}
-		return wkb.Match(g, *f.Box, f.Rule)
-	}
-	keep, next := rows[:0], 0
-	err := t.Scan(ctx, i, func(first int, v *table.Vector) error {
-		for ; next < len(rows) && rows[next] < first+v.Len(); next++ {
-			k := rows[next] - first
-			if v.Null(k) {
-				continue
-			}
-			ok, err := match(v, k)
-			if err != nil {
-				return fault.WithPart(err, fmt.Sprintf("row %d", rows[next]), fault.NoOffset)
-			}
-			if ok {
-				keep = append(keep, rows[next])
-			}
+		ok, err := wkb.Match(g, *f.Box, f.Rule)
+		if err != nil {
+			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 		}
-		return ctx.Err()
+		if ok {
+			keep = append(keep, row)
+		}
+		return nil
 	})
 	return keep, err
 }

@@ -66,6 +66,10 @@ func report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 	return exitFault
 }
 
+// unavailable stands where the kind stands in the line about a request that failed for a reason that says
+// nothing about a file: see source.RequestError.
+const unavailable = "unavailable"
+
 // failure returns "FILE: PART at OFFSET: what: KIND" on one line. An error that names no file
 // happened to the command as a whole, and names that.
 func failure(err error, command string) string {
@@ -77,11 +81,7 @@ func failure(err error, command string) string {
 		c := *e
 		f = &c
 	case errors.As(err, &re):
-		f.File = re.URI
-		f.Msg = strings.TrimPrefix(re.Error(), re.URI+": ")
-		if f.Kind == 0 {
-			f.Kind = fault.Unsupported
-		}
+		return strings.TrimSpace(fault.Line(fmt.Errorf("%w: %s", re, unavailable)))
 	case f.Kind == 0:
 		f.Kind, f.Msg = kindIn(f.Msg)
 	}

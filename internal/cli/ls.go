@@ -226,6 +226,9 @@ func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
 	if f.level < 0 || f.offsetRows < 0 || f.sha256 && !f.leaves {
 		return usagef("--level and --offset are at least 0, and --sha256 goes with --leaves")
 	}
+	if f.leaves && f.level != 0 {
+		return usagef("--leaves lists samples of all levels: --level does not go with it")
+	}
 	only, err := f.filter()
 	if err != nil {
 		return err

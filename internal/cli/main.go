@@ -73,9 +73,9 @@ func newRoot(s streams) *cobra.Command {
 pixels out as einops-style arrays, and streams shuffled, normalised batches of them to PyTorch.
 
 Exit codes: 0 on success. 1 if an input is wrong, with one line on stderr,
-"chaski: FILE: PART at OFFSET: what is wrong: KIND", where KIND is corrupt, unsupported, limit or
-not found. 2 if the command line is wrong. 130 (SIGINT) or 143 (SIGTERM) if interrupted; a second
-signal kills at once.`,
+"chaski: FILE: PART at OFFSET: what is wrong: KIND", where KIND is corrupt, unsupported, limit,
+not found, or unavailable if a server did not answer or refused. 2 if the command line is wrong.
+130 (SIGINT) or 143 (SIGTERM) if interrupted; a second signal kills at once.`,
 		Example: `  chaski info chip.tif
   chaski cat --layout "y x b" --format npy chip.tif > chip.npy
   chaski index --format parquet -o train.parquet chips/

@@ -41,7 +41,7 @@ func chaski(ctx context.Context, args ...string) result {
 }
 
 // errorLine is what stderr holds after a fault: one line.
-var errorLine = regexp.MustCompile(`^chaski: .+: .+: (corrupt|unsupported|limit|not found)\n$`)
+var errorLine = regexp.MustCompile(`^chaski: .+: .+: (corrupt|unsupported|limit|not found|unavailable)\n$`)
 
 func small(t *testing.T) []corpus.File {
 	t.Helper()

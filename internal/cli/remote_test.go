@@ -250,7 +250,7 @@ func TestRemoteFailures(t *testing.T) {
 	web, store, _ := remotes(t, nil)
 	web.Always(netsim.Forbidden)
 	for _, c := range []struct{ uri, kind string }{
-		{web.URL + "/a.tif", "unsupported"}, {"s3://bucket/none.tif", "not found"}, {"s3://nobucket/none.tif", "not found"},
+		{web.URL + "/a.tif", "unavailable"}, {"s3://bucket/none.tif", "not found"}, {"s3://nobucket/none.tif", "not found"},
 		{"ftp://host/a.tif", "unsupported"}, {"hf://datasets/x", "unsupported"}, {"s3://bucket", "unsupported"},
 	} {
 		for _, command := range []string{"cat", "info", "index"} {
@@ -264,6 +264,11 @@ func TestRemoteFailures(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	_ = store
+	dead := httptest.NewServer(http.NotFoundHandler())
+	dead.Close() // nobody listens there any more
+	if r := chaski(t.Context(), "info", dead.URL+"/a.tif"); r.code != 1 || !errorLine.MatchString(r.err) || !strings.HasSuffix(r.err, ": unavailable\n") || !strings.Contains(r.err, "attempts") {
+		t.Errorf("a connection that is refused: %+v", r)
+	}
 }
 
 func TestServeRoots(t *testing.T) {

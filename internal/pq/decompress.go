@@ -28,7 +28,7 @@ const (
 var zstdPool = sync.Pool{New: func() any { return zstd.New() }}
 
 // decompress returns the n bytes that b holds. n is at most maxPage. Streams that give fewer or
-// more are corrupt. With codecNone it returns b itself.
+// more are corrupt.
 func decompress(codec int32, b []byte, n int) ([]byte, error) {
 	var out []byte
 	var err error
@@ -37,7 +37,7 @@ func decompress(codec int32, b []byte, n int) ([]byte, error) {
 		if len(b) != n {
 			return nil, corrupt("%d bytes, %d announced", len(b), n)
 		}
-		return b, nil
+		return bytes.Clone(b), nil // b may be part of a whole column, which a page should not hold
 	case codecSnappy:
 		var m int
 		if m, err = snappy.DecodedLen(b); err == nil {

@@ -119,9 +119,10 @@ func (h *pageHeader) splitLevels(b []byte, codec int32, repeated, nullable bool)
 	if h.kind == dataPageV2 {
 		cut := int(h.repLen + h.defLen)
 		rep, def, data = b[:h.repLen], b[h.repLen:cut], b[cut:]
-		if !h.plain {
-			data, err = decompress(codec, data, int(h.size)-cut)
+		if h.plain {
+			codec = codecNone
 		}
+		data, err = decompress(codec, data, int(h.size)-cut)
 		return rep, def, data, err
 	}
 	if data, err = decompress(codec, b, int(h.size)); err != nil {

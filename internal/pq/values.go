@@ -226,6 +226,14 @@ func (v *Values) AppendBytes(dst []byte, offs []uint32, lo, hi int) ([]byte, []u
 		}
 		return dst, offs
 	}
+	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+		for _, k := range v.ix[lo:hi] {
+			o := d.offs[k]
+			dst = append(dst, d.data[o+4:o+4+le32(d.data[o:])]...)
+			offs = append(offs, uint32(len(dst)))
+		}
+		return dst, offs
+	}
 	for i := lo; i < hi; i++ {
 		if !v.Null(i) {
 			dst = append(dst, v.Raw(i)...)
@@ -242,6 +250,12 @@ func (v *Values) Size(lo, hi int) int {
 		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
 	}
 	size := 0
+	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+		for _, k := range v.ix[lo:hi] {
+			size += int(le32(d.data[d.offs[k]:]))
+		}
+		return size
+	}
 	for i := lo; i < hi; i++ {
 		if !v.Null(i) {
 			size += len(v.Raw(i))
@@ -488,15 +502,23 @@ func hybrid(b []byte, width, n int) ([]uint32, error) {
 
 // unpack appends count numbers of width bits, least significant first. b must be long enough.
 func unpack(out []uint32, b []byte, width, count int) []uint32 {
+	bit, mask := 0, uint64(1)<<width-1
+	for ; count > 0 && bit/8+8 <= len(b); count-- { // a number has at most 32 bits, from one of 8 on
+		out = append(out, uint32(binary.LittleEndian.Uint64(b[bit/8:])>>(bit%8)&mask))
+		bit += width
+	}
 	var acc uint64
-	have, at := 0, 0
+	have, at := 0, bit/8
+	if bit%8 > 0 && count > 0 {
+		acc, have, at = uint64(b[at])>>(bit%8), 8-bit%8, at+1
+	}
 	for range count {
 		for have < width {
 			acc |= uint64(b[at]) << have
 			at++
 			have += 8
 		}
-		out = append(out, uint32(acc&(1<<width-1)))
+		out = append(out, uint32(acc&mask))
 		acc >>= width
 		have -= width
 	}

@@ -8,6 +8,7 @@ import multiprocessing
 import os
 import resource
 import signal
+import socket
 import subprocess
 import sys
 from concurrent import futures
@@ -370,6 +371,16 @@ def test_image_and_mask_of_a_container_train(binary):
     assert losses[-1] < losses[0] / 2
     assert right / total > 0.95
     assert total == 3 * SIDE * SIDE
+
+
+def test_a_server_that_is_not_there():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))  # and does not listen
+        uri = f"http://127.0.0.1:{s.getsockname()[1]}/x.tacozip"
+        with pytest.raises(chaski.UnavailableError, match="refused") as e:
+            _ = chaski.taco.load(uri).levels
+    assert e.value.kind == "unavailable"
+    assert e.value.file == uri
 
 
 def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):

@@ -16,6 +16,8 @@ type held struct {
 	bytes  int64
 }
 
+func newHeld() *held { return &held{chunks: map[place]*columnChunk{}} }
+
 // place is a column of a row group.
 type place struct{ group, leaf int }
 
@@ -85,11 +87,14 @@ type page struct {
 	err   error
 }
 
+// maxAhead bounds the pages of a column that are decoded ahead of use: each may be large.
+const maxAhead = 4
+
 // pages calls add with the pages of a column that are wanted, in order, and the first row of each. As many
-// as there are processors are decoded at the same time, ahead of it.
+// as there are processors, but no more than maxAhead, are decoded at the same time, ahead of it.
 func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, first int64) error) error {
 	ctx, cancel := context.WithCancel(ctx)
-	queue := make(chan *page, runtime.GOMAXPROCS(0))
+	queue := make(chan *page, min(runtime.GOMAXPROCS(0), maxAhead))
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
@@ -97,6 +102,9 @@ func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, fi
 	running.Go(func() {
 		defer close(queue)
 		failed = p.eachPage(ctx, leaf, func(first int64, decode func() (*pq.Values, error)) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
 			pg := &page{first: first, done: make(chan struct{})}
 			select {
 			case queue <- pg:

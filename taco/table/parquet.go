@@ -55,7 +55,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	if f.Rows > o.MaxRows {
 		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", f.Rows, o.MaxRows)
 	}
-	p := &parquet{f: f, o: o, base: off, held: &held{chunks: map[place]*columnChunk{}}}
+	p := &parquet{f: f, o: o, base: off, held: newHeld()}
 	cols := make([]Column, len(f.Fields))
 	for i := range f.Fields {
 		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
@@ -99,7 +99,7 @@ type parquet struct {
 	base int64
 	keep []span // rows that the table consists of; nil: all
 	held *held
-	hold bool // whether pages that are decoded are held
+	hold bool // pages that are decoded are held
 }
 
 // span is rows lo to hi, not included.

@@ -7,23 +7,27 @@ import (
 	"github.com/chaski-eo/chaski/internal/pq"
 )
 
-// Scan calls f with the values of column i, piece by piece in the order of the rows: v has those from
-// row first on, and is valid during the call. Values that are not in memory are decoded a page at a time
-// and not kept, so that one look at a large column costs little.
-func (t *Table) Scan(ctx context.Context, i int, f func(first int, v *Vector) error) error {
-	if v := t.inMemory(i); v != nil {
-		return f(0, v)
-	}
-	if p := t.pages; p != nil && p.keep == nil {
-		if field := &p.f.Fields[i]; field.Leaf >= 0 && !field.Repeated {
-			return p.scan(ctx, field.Leaf, int64(t.n), f)
-		}
+// Scan calls f with the values of column i, of kind Text or Binary, at rows, which ascend; not where it is null. A
+// value is valid during the call. What is not in memory is decoded a page at a time, and not kept unless keep is set, so
+// that one look at a large column costs little.
+func (t *Table) Scan(ctx context.Context, i int, rows []int, keep bool, f func(row int, value []byte) error) error {
+	if p := t.only(i, rows); p != nil {
+		p.hold = keep
+		return p.scan(ctx, t.pages.f.Fields[i].Leaf, rows, f)
 	}
 	v, err := t.At(ctx, i)
 	if err != nil {
 		return err
 	}
-	return f(0, v)
+	for _, row := range rows {
+		if v.Null(row) {
+			continue
+		}
+		if err := f(row, v.Bytes(row)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *Table) inMemory(i int) *Vector {
@@ -33,40 +37,36 @@ func (t *Table) inMemory(i int) *Vector {
 	return l.v
 }
 
-// scan is Scan of a column of n values at the top of the schema.
-func (p *parquet) scan(ctx context.Context, leaf int, n int64, f func(first int, v *Vector) error) error {
-	b := newBuilder(p, leaf)
-	done := int64(0)
+// scan is Scan of a column at the top of the schema.
+func (p *parquet) scan(ctx context.Context, leaf int, rows []int, f func(row int, value []byte) error) error {
 	var failed error
+	left := rows
 	err := p.pages(ctx, leaf, func(v *pq.Values, first int64) error {
-		if first != done || int64(v.Len()) > n-done {
-			return fault.New(fault.Corrupt, "column "+b.name, fault.NoOffset, "a page of rows %d to %d, %d of %d are read", first, first+int64(v.Len()), done, n)
+		for ; len(left) > 0 && int64(left[0]) < first+int64(v.Len()); left = left[1:] {
+			k := int64(left[0]) - first
+			if k < 0 {
+				return p.missing(leaf, left[0])
+			}
+			if v.Null(int(k)) {
+				continue
+			}
+			if failed = f(left[0], v.Raw(int(k))); failed != nil {
+				return failed
+			}
 		}
-		b.reset()
-		if err := b.addRange(v, 0, v.Len()); err != nil {
-			return err
-		}
-		done += int64(v.Len())
-		failed = f(int(first), b.vector())
-		return failed
+		return nil
 	})
 	switch {
 	case failed != nil:
 		return failed
-	case err == nil && done != n:
-		err = fault.New(fault.Corrupt, "column "+b.name, fault.NoOffset, "%d values in a table of %d rows", done, n)
+	case err == nil && len(left) > 0:
+		err = p.missing(leaf, left[0])
 	}
 	return fault.WithPart(err, "table", p.base)
 }
 
-// reset empties the builder and keeps its memory.
-func (b *builder) reset() {
-	w := &b.v
-	w.n, b.nulls, w.nulls = 0, false, nil
-	w.ints, w.high, w.floats, w.data = w.ints[:0], w.high[:0], w.floats[:0], w.data[:0]
-	if w.offs != nil {
-		w.offs = w.offs[:1]
-	}
+func (p *parquet) missing(leaf, row int) error {
+	return fault.New(fault.Corrupt, "column "+p.f.Columns[leaf].Name, fault.NoOffset, "no page has row %d", row)
 }
 
 // Pick returns the values of column i at rows, which ascend. What is not in memory is decoded a page at

@@ -19,7 +19,7 @@ from chaski._sources import Timestamp, timestamp_json
 from chaski._spec import Field, FieldLike, build_field
 from chaski.errors import DeadlineError, EngineError, Error, NotFoundError, SpecError, of_kind
 
-_KINDS = ("corrupt", "unsupported", "limit", "not found")
+_KINDS = ("corrupt", "unsupported", "limit", "not found", "unavailable")
 _PLACE = re.compile(r"(?P<part>[^:]+?)(?: at (?P<offset>\d+))?: ")
 
 

@@ -21,8 +21,8 @@ class Error(Exception):
     """What goes wrong in chaski.
 
     Attributes:
-        kind: "corrupt", "unsupported", "limit", "not found", "internal", or "" where no input is at
-            fault.
+        kind: "corrupt", "unsupported", "limit", "not found", "unavailable", "internal", or "" where
+            no input is at fault.
         file: path or URI of the input, or "".
         part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
@@ -78,7 +78,10 @@ class EngineError(Error):
 
 
 class UnavailableError(Error, ConnectionError):
-    """The server cannot be reached, or the connection broke more often than `retries` allows."""
+    """The server cannot be reached, or the connection broke more often than `retries` allows.
+
+    Of files on another machine: it did not answer, or refused.
+    """
 
 
 class DeadlineError(Error, TimeoutError):
@@ -90,6 +93,7 @@ _BY_KIND: dict[str, type[Error]] = {
     "unsupported": UnsupportedError,
     "limit": LimitError,
     "not found": NotFoundError,
+    "unavailable": UnavailableError,
 }
 
 

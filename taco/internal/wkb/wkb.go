@@ -103,17 +103,22 @@ func apart(w []byte, b Box) bool {
 	if w = w[13:]; n == 0 || uint64(n)*16 != uint64(len(w)) {
 		return false
 	}
-	left, right, below, above := true, true, true, true
-	for ; len(w) >= 16; w = w[16:] {
-		x := math.Float64frombits(binary.LittleEndian.Uint64(w))
-		y := math.Float64frombits(binary.LittleEndian.Uint64(w[8:]))
+	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
+	// Is all of it on that side of the box where its first point is?
+	x, y := at(0), at(8)
+	left, right, below, above := x < b.MinX, x > b.MaxX, y < b.MinY, y > b.MaxY
+	for i := 16; i < len(w) && (left || right); i += 16 {
+		x := at(i)
 		left, right = left && x < b.MinX, right && x > b.MaxX
-		below, above = below && y < b.MinY, above && y > b.MaxY
-		if !left && !right && !below && !above {
-			return false
-		}
 	}
-	return true
+	if left || right {
+		return true
+	}
+	for i := 16; i < len(w) && (below || above); i += 16 {
+		y := at(i + 8)
+		below, above = below && y < b.MinY, above && y > b.MaxY
+	}
+	return below || above
 }
 
 // reader walks over bytes.
