@@ -62,6 +62,19 @@ type Spec struct {
 // Timestamp is a range of time in milliseconds since 1970, both ends included.
 type Timestamp [2]uint64
 
+// UnmarshalJSON reads two numbers; encoding/json would pass over a third.
+func (t *Timestamp) UnmarshalJSON(b []byte) error {
+	var all []uint64
+	if err := json.Unmarshal(b, &all); err != nil {
+		return err
+	}
+	if len(all) != len(t) {
+		return fmt.Errorf("timestamp: %d numbers, not two", len(all))
+	}
+	copy(t[:], all)
+	return nil
+}
+
 func (t *Timestamp) validate() error {
 	if t != nil && (t[0] > t[1] || t[1] == 0) {
 		return fmt.Errorf("timestamp: from %d to %d", t[0], t[1])

@@ -197,6 +197,9 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 			}
 			continue
 		}
+		if f.at.t != nil {
+			return nil, usagef("--timestamp is for arrays; %s is none", p)
+		}
 		dir := false
 		if !source.IsRemote(p) {
 			st, err := os.Stat(p)

@@ -279,9 +279,13 @@ class Run:
     def _check_stalled(self) -> None:
         """Ends the wait for servers that are opened again and again, and stall again.
 
+        One that is up and was not silent yet has its own time.
+
         Raises:
             DeadlineError: there was no sign of any for twice the time that one may be silent.
         """
+        if any(lane.stream is not None and lane.stalled is None for lane in self._lanes):
+            return
         stalled = next((lane.stalled for lane in self._lanes if lane.stalled is not None), None)
         heard = max(self._asked, *(lane.heard for lane in self._lanes))
         if stalled is not None and time.monotonic() - heard >= 2 * self._options.timeout:
