@@ -475,6 +475,12 @@ def skipped(s: Schema) -> str:
     return ""
 
 
+def narrows_twice(s: Schema) -> bool:
+    """Reports whether a pipeline has bit-width reduction more than once."""
+    pipelines = [s.coords, s.offsets, *(a.pipeline for a in s.attrs)]
+    return any(p and [f for f, _ in p[1]].count(BIT_WIDTH) > 1 for p in pipelines)
+
+
 def disputed(s: Schema, sparse: bool) -> str:
     """Says why libtiledb of today may read another array than was written, or nothing."""
     if s.dense and sparse:
@@ -550,6 +556,10 @@ def apart(library: str, path: str, seed: int) -> dict[str, Any]:
             ended = os.waitpid(child, 0)
             break
         time.sleep(0.002)
+    if ended[1] == signal.SIGFPE and narrows_twice(Draw(seed).schema()):
+        return {
+            "skipped": "bit-width reduction twice in a pipeline, where 1.6.3 may divide by zero"
+        }
     if ended[1] != 0:
         return {"error": f"signal {ended[1]} in {step.read_text() if step.exists() else 'start'}"}
     out: dict[str, Any] = json.loads(answer.read_text())
