@@ -91,7 +91,7 @@ def library(python: str) -> str:
         subprocess.run([python, "-c", load, path], check=True, capture_output=True, text=True)
     except subprocess.CalledProcessError as e:
         reason = (e.stderr or "").strip().split("\n")[-1]
-        say(f"no {LIBRARY} here, its test is skipped: {reason or e}")
+        say(f"no {LIBRARY} here, its test is skipped: {reason or 'pip failed'}")
         return ""
     return str(path)
 
