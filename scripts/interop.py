@@ -4,11 +4,12 @@
     interop.py --soak COUNT     `make soak-frames`: COUNT damaged OpenZL frames, see docs/fuzzing.md
 
 Makes a virtual environment for each file of scripts/interop/*.txt below .interop/ (again whenever
-the file or the interpreter changes), and runs the tests of Go and Python that skip themselves
-unless a variable names an interpreter with the originals. Which tests these are is not listed
-anywhere: they are those that skip themselves when the variables are not set. Every one of them must
-then pass; one that is skipped all the same, or a variable that this script does not set, is a
-failure.
+the file or the interpreter changes), of libtiledb16.txt a folder with a library, and runs the tests
+of Go and Python that skip themselves unless a variable names an interpreter with the originals, or
+the library. Which tests these are is not listed anywhere: they are those that skip themselves when
+the variables are not set. Every one of them must then pass; one that is skipped all the same, or a
+variable that this script does not set, is a failure. The library is for Linux on x86-64: where it
+is not to be had or not loaded, its test is left out, and the last line says so.
 
 pip's own settings (an index, a cache, a proxy) apply. Python 3.12 or newer, for rasterio 1.5.
 """
@@ -20,6 +21,7 @@ import hashlib
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import time
@@ -30,13 +32,20 @@ ROOT = Path(__file__).resolve().parents[1]
 HOME = ROOT / ".interop"
 # The environment of each variable.
 VARIABLES = {
+    "CHASKI_ORACLE_LIBTILEDB16": "libtiledb16",
     "CHASKI_ORACLE_PYTHON08": "rumi1",
     "CHASKI_ORACLE_PYTHON16": "rumi2",
     "CHASKI_ORACLE_PYTHON": "rasters",
     "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
     "CHASKI_PYTHON": "rasters",
 }
-VARIABLE = re.compile(r"\bCHASKI_(?:ORACLE_)?PYTHON(?:\d+|_TILEDB)?\b")
+VARIABLE = re.compile(r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TILEDB)?|ORACLE_LIB[A-Z]+\d*)\b")
+# An environment that is a library, out of a wheel for an interpreter that need not be there, and
+# the environment that loads it.
+LIBRARY, LOADER = "libtiledb16", "tiledb"
+WHEEL = ["--platform", "manylinux1_x86_64", "--python-version", "37", "--abi", "cp37m"]
+# What tests print to be run again as they were.
+SEED = re.compile(r"\bCHASKI_ORACLE_SEED=\d+")
 # Python tests that have originals to compare with.
 PYTHON_TESTS = ["python/tests/test_rumi.py"]
 # The comparison of mutated frames is as long as it is asked to be.
@@ -48,6 +57,13 @@ def say(text: str) -> None:
     print(f"interop: {text}", flush=True)
 
 
+def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
+    """Has an interpreter install what a file names."""
+    say(f"installing {wanted.relative_to(ROOT)}")
+    run = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*run, *options, "-r", wanted], check=True)
+
+
 def environment(name: str) -> str:
     """Makes an environment, if it is not complete, and returns its interpreter."""
     folder, wanted = HOME / name, ROOT / "scripts" / "interop" / f"{name}.txt"
@@ -55,12 +71,29 @@ def environment(name: str) -> str:
     what = hashlib.sha256(wanted.read_bytes() + sys.executable.encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == what:
         return str(python)
-    say(f"installing {wanted.relative_to(ROOT)} into {folder.relative_to(ROOT)}")
     subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*pip, "-r", wanted], check=True)
+    pip(python, wanted)
     stamp.write_text(what)
     return str(python)
+
+
+def library(python: str) -> str:
+    """Gets LIBRARY, if it is not there, and returns its path; "" where there is none that loads."""
+    folder, wanted = HOME / LIBRARY, ROOT / "scripts" / "interop" / f"{LIBRARY}.txt"
+    stamp, what = folder / "chaski-interop", hashlib.sha256(wanted.read_bytes()).hexdigest()
+    try:
+        if not stamp.exists() or stamp.read_text() != what:
+            shutil.rmtree(folder, ignore_errors=True)
+            pip(python, wanted, "--no-deps", "--only-binary=:all:", *WHEEL, "--target", folder)
+            stamp.write_text(what)
+        path = next(folder.glob("tiledb/.libs/libtiledb*"), folder / "libtiledb")
+        load = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+        subprocess.run([python, "-c", load, path], check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as e:
+        reason = (e.stderr or "").strip().split("\n")[-1]
+        say(f"no {LIBRARY} here, its test is skipped: {reason or 'pip failed'}")
+        return ""
+    return str(path)
 
 
 def guarded_packages() -> list[str]:
@@ -167,9 +200,17 @@ def main() -> int:
         return soak(args.soak)
     start = time.monotonic()
     packages = guarded_packages()
-    pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()))}
+    pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()) - {LIBRARY})}
+    values = {v: pythons[name] for v, name in VARIABLES.items() if name != LIBRARY}
+    left_out = ""
+    for v in sorted(only - set(values)):
+        only |= {needed for needed, name in VARIABLES.items() if name == LOADER}
+        values[v] = library(pythons[LOADER])
+        if not values[v]:
+            only.remove(v)
+            left_out = f", without {VARIABLES[v]}"
     plain = {k: v for k, v in os.environ.items() if k not in VARIABLES} | SETTINGS
-    full = plain | {v: pythons[VARIABLES[v]] for v in only}
+    full = plain | {v: values[v] for v in only}
 
     say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
     without = Results()
@@ -196,11 +237,14 @@ def main() -> int:
         print(f"--- failed: {t}\n{got.output.get(t, '')}")
     for t in sorted(skipped):
         print(f"--- skipped or not run: {t}\n{got.output.get(t, '')}")
+    for t in sorted(guarded - failed - skipped):
+        for seed in SEED.findall(got.output.get(t, "")):
+            say(f"{t}: {seed}")
     passed = len(guarded - failed - skipped)
     ok = not failed and not skipped and passed > 0
     seconds = time.monotonic() - start
     text = f"{passed} of {len(guarded)} guarded tests passed, {len(skipped)} skipped, "
-    text += f"{len(failed)} failed, in {seconds:.0f} s"
+    text += f"{len(failed)} failed, in {seconds:.0f} s{left_out}"
     say(("PASSED: " if ok else "FAILED: ") + text)
     return 0 if ok else 1
 

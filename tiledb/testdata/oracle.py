@@ -73,9 +73,7 @@ def read(what):
     keep = []
 
     def buffer(function, name, size):
-        size = 2 * size + (
-            1 << 20
-        )  # the library wants room for the tiles it meets, or gives a part
+        size = 2 * size + (1 << 20)  # the library wants room for whole tiles
         data, n = c.create_string_buffer(size), c.c_uint64(size)
         keep.append((data, n))
         x.call(function, query, name.encode(), data, c.byref(n))
