@@ -470,8 +470,11 @@ def wanted(path: str, s: Schema, model: dict[Cell, list[bytes]], box: list[Any])
 
 def skipped(s: Schema) -> str:
     """Names the fault of 1.6.3 that arrays of a schema meet, if there is one."""
-    if len(s.dims) > 1 and s.coords and any(f == RLE for f, _ in s.coords[1]):
+    coords = [f for f, _ in s.coords[1]] if s.coords else []
+    if len(s.dims) > 1 and RLE in coords:
         return "RLE of coordinates in several dimensions, which 1.6.3 writes without runs"
+    if BIT_SHUFFLE in coords and BIT_WIDTH in coords[coords.index(BIT_SHUFFLE) :]:
+        return "bit-width reduction of shuffled coordinates, which 1.6.3 may write as others"
     return ""
 
 
