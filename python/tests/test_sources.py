@@ -563,7 +563,7 @@ def test_wrong_sampling(args, match):
 
 
 def test_what_json_cannot_hold(data):
-    with pytest.raises(chaski.SpecError, match="nan"):
+    with pytest.raises(chaski.SpecError, match="spec.*bad.*rate.* is nan"):
         chaski.load(data[0], fields=FIELDS, batch_size=1, bad_samples="skip", max_bad_rate=math.nan)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import socket
 import threading
@@ -114,6 +115,18 @@ def _resolve(target: str) -> list[str]:
         raise UnavailableError(f"{target}: {e}") from None
     names = {str(a[4][0]) for a in found}
     return sorted(f"[{n}]:{port}" if ":" in n else f"{n}:{port}" for n in names)
+
+
+def _not_finite(value: Any, where: str) -> str:
+    """Returns the place and value of the first number that is no finite one, or an empty text."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return f"{where} is {value}, not a finite number"
+    items: Iterable[tuple[Any, Any]] = ()
+    if isinstance(value, dict):
+        items = ((f"{where}.{k}", v) for k, v in value.items())
+    elif isinstance(value, (list, tuple)):
+        items = ((f"{where}[{i}]", v) for i, v in enumerate(value))
+    return next(filter(None, (_not_finite(v, k) for k, v in items)), "")
 
 
 class Connection:
@@ -233,7 +246,7 @@ class Connection:
         try:
             text = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError) as e:  # NaN, an infinity, or what JSON does not know
-            raise SpecError(f"spec: {e}") from None
+            raise SpecError(_not_finite(spec, "spec") or f"spec: {e}") from None
         request = pb.DescribeRequest(spec=text.encode())
         try:
             r = self._describe(request, timeout=timeout)
