@@ -143,6 +143,8 @@ def test_engine_ends_with_its_parent(fake_binary, monkeypatch, how, file):
 def test_ctrl_c_is_prompt_and_leaves_the_engine(fake_binary):
     code = (
         "import chaski, os, signal, threading, time\n"
+        # A shell ignores it for what it runs in the background, and so for all below that.
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
         "loader = chaski.load('d', batch_size=4, timeout=60)\n"
         "it = iter(loader); next(it); next(it)\n"
         "threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT)).start()\n"
