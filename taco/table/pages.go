@@ -132,18 +132,28 @@ func (p *parquet) pages(ctx context.Context, leaf int, add func(v *pq.Values, fi
 
 // eachPage calls f with the pages of a column that are wanted: the first row of each, and what decodes it.
 func (p *parquet) eachPage(ctx context.Context, leaf int, f func(first int64, decode func() (*pq.Values, error)) error) error {
+	var groups []int
 	for g := range p.f.Groups {
+		if group := &p.f.Groups[g]; group.Rows > 0 && p.wants(group.First, group.First+group.Rows) {
+			groups = append(groups, g)
+		}
+	}
+	var next *opening
+	defer func() { next.wait() }()
+	for k, g := range groups {
 		group, at := &p.f.Groups[g], place{g, leaf}
-		if group.Rows == 0 || !p.wants(group.First, group.First+group.Rows) {
-			continue
+		now := next
+		if k == 0 {
+			now = p.opening(ctx, at)
 		}
-		file, c := p.f, p.held.chunk(at)
-		if c == nil {
-			var err error
-			if file, c, err = p.open(ctx, at); err != nil {
-				return err
-			}
+		if next = nil; k+1 < len(groups) {
+			next = p.opening(ctx, place{groups[k+1], leaf})
 		}
+		now.wait()
+		if now.err != nil {
+			return now.err
+		}
+		file, c := now.file, now.chunk
 		for i := range c.pages.Pages {
 			first := group.First + c.pages.Pages[i].First
 			if !p.wants(first, first+int64(c.pages.Rows(i))) {
@@ -166,6 +176,36 @@ func (p *parquet) eachPage(ctx context.Context, leaf int, f func(first int64, de
 		}
 	}
 	return nil
+}
+
+// opening is a column of a row group whose pages and dictionary are being read. A dictionary may be most of what there is
+// to decompress, so that of the next row group is read while pages of this one are.
+type opening struct {
+	done  chan struct{}
+	file  *pq.File
+	chunk *columnChunk
+	err   error
+}
+
+// opening begins to open a column of a row group, unless it is held.
+func (p *parquet) opening(ctx context.Context, at place) *opening {
+	o := &opening{file: p.f, chunk: p.held.chunk(at)}
+	if o.chunk != nil {
+		return o
+	}
+	o.done = make(chan struct{})
+	go func() {
+		defer close(o.done)
+		o.file, o.chunk, o.err = p.open(ctx, at)
+	}()
+	return o
+}
+
+// wait waits until it is open.
+func (o *opening) wait() {
+	if o != nil && o.done != nil {
+		<-o.done
+	}
 }
 
 // open finds the pages of a column in a row group, and reads its dictionary. The file that it returns has the
