@@ -13,10 +13,11 @@ import (
 type held struct {
 	mu     sync.Mutex
 	chunks map[place]*columnChunk
+	gone   map[int]bool // leaves that were dropped: who still reads their pages adds none
 	bytes  int64
 }
 
-func newHeld() *held { return &held{chunks: map[place]*columnChunk{}} }
+func newHeld() *held { return &held{chunks: map[place]*columnChunk{}, gone: map[int]bool{}} }
 
 // place is a column of a row group.
 type place struct{ group, leaf int }
@@ -52,17 +53,18 @@ func (h *held) add(at place, c *columnChunk, i int, v *pq.Values, limit int64) {
 	} else if c = first; c.values[i] != nil {
 		return
 	}
-	if h.bytes+cost > limit {
+	if h.bytes+cost > limit || h.gone[at.leaf] {
 		return
 	}
 	h.bytes += cost
 	h.chunks[at], c.values[i] = c, v
 }
 
-// drop lets go of a column.
+// drop lets go of a column, which is in memory as a whole.
 func (h *held) drop(leaf int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.gone[leaf] = true
 	for at, c := range h.chunks {
 		if at.leaf != leaf {
 			continue
