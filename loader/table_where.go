@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/taco/query"
 	tables "github.com/chaski-eo/chaski/taco/table"
 )
@@ -108,21 +109,17 @@ func (s *selector) near(ctx context.Context, w *Condition) ([]int, error) {
 	}
 	if f.Box != nil && f.Geometry == "" {
 		if f.Geometry = s.first(placeColumns); f.Geometry == "" && s.all(boundsColumns) {
-			return query.Where(ctx, s.data, within(w))
+			return query.Where(ctx, s.data, inBounds(f))
 		}
 	}
 	return f.Match(ctx, s.data)
 }
 
-// within returns the condition in SQL that bounds meet a box.
-func within(w *Condition) string {
-	f, err := w.filter()
-	if err != nil {
-		return "false"
-	}
+// inBounds returns the condition in SQL that bounds meet the box of a filter.
+func inBounds(f taco.Filter) string {
 	num := func(v float64) string { return strconv.FormatFloat(v, 'e', -1, 64) }
 	west, south, east, north := num(f.Box.MinX), num(f.Box.MinY), num(f.Box.MaxX), num(f.Box.MaxY)
-	if w.Within {
+	if f.Rule == taco.Within {
 		return fmt.Sprintf("minx >= %s AND maxx <= %s AND miny >= %s AND maxy <= %s", west, east, south, north)
 	}
 	return fmt.Sprintf("minx <= %s AND maxx >= %s AND miny <= %s AND maxy >= %s", east, west, north, south)

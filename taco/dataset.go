@@ -345,15 +345,10 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 
 // Entry returns the sample of a row of a level, with its path.
 func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
-	_, bases, err := d.level(ctx, k)
+	n, err := d.nodeAt(ctx, k, row)
 	if err != nil {
 		return Entry{}, err
 	}
-	if row < 0 || row >= bases[len(d.parts)] {
-		return Entry{}, d.noRow(k, row, bases)
-	}
-	i, _ := slices.BinarySearch(bases, row+1)
-	n := node{i - 1, k, row - bases[i-1]}
 	prefix, err := d.pathAbove(ctx, n)
 	if err != nil {
 		return Entry{}, err
@@ -363,17 +358,26 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 
 // EntryAt is Entry without the path: for those who look at many.
 func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
-	_, bases, err := d.level(ctx, k)
+	n, err := d.nodeAt(ctx, k, row)
 	if err != nil {
 		return Entry{}, err
 	}
+	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
+	e.Part = n.part
+	return e, err
+}
+
+// nodeAt returns the part and its row that a row of a level is.
+func (d *Dataset) nodeAt(ctx context.Context, k, row int) (node, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return node{}, err
+	}
 	if row < 0 || row >= bases[len(d.parts)] {
-		return Entry{}, d.noRow(k, row, bases)
+		return node{}, d.noRow(k, row, bases)
 	}
 	i, _ := slices.BinarySearch(bases, row+1)
-	e, err := d.parts[i-1].Entry(ctx, k, row-bases[i-1])
-	e.Part = i - 1
-	return e, err
+	return node{i - 1, k, row - bases[i-1]}, nil
 }
 
 func (d *Dataset) noRow(k, row int, bases []int) error {

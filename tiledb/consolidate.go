@@ -200,8 +200,8 @@ func (a *Array) room(tiles int64) error {
 func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) error {
 	s := a.Schema
 	box := a.NonEmpty().cut(s.Domain())
-	f := &Fragment{Name: name, Dense: true, NonEmpty: box}
-	if err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells)); err != nil {
+	f, err := s.newDense(name, box)
+	if err != nil {
 		return err
 	}
 	if err := a.room(f.Tiles); err != nil {

@@ -23,8 +23,8 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 		}
 	}
 	now := a.now()
-	f := &Fragment{Name: newName(now, now), Dense: true, NonEmpty: b}
-	if err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells)); err != nil {
+	f, err := s.newDense(newName(now, now), b)
+	if err != nil {
 		return err
 	}
 	w, err := a.startFragment(f)

@@ -180,6 +180,13 @@ type writer struct {
 	merged *tally // of consolidation
 }
 
+// newDense returns a dense fragment of a box, with the grid of its tiles.
+func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
+	f := &Fragment{Name: name, Dense: true, NonEmpty: b}
+	err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
+	return f, err
+}
+
 // startFragment makes the folder.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
@@ -349,8 +356,8 @@ func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to
 	if err := s.checkValues(cells, values); err != nil {
 		return err
 	}
-	f := &Fragment{Name: newName(from, to), Dense: true, NonEmpty: b}
-	if err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells)); err != nil {
+	f, err := s.newDense(newName(from, to), b)
+	if err != nil {
 		return err
 	}
 	w, err := a.startFragment(f)
