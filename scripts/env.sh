@@ -48,7 +48,17 @@ if [ ! -f "$owner" ]; then
   printf '%s\n' "$python" > "$owner"
 fi
 rm -f "$stamp"
-pip=("$venv/bin/python" -m pip install --disable-pip-version-check --quiet)
+
+# A download of this size meets a broken connection now and then; pip's cache has what came whole.
+pip() {
+  local try
+  for try in 1 2 3; do
+    "$venv/bin/python" -m pip install --disable-pip-version-check --quiet --retries 10 "$@" && return
+    say "pip failed (try $try of 3; $(df -Ph "$venv" | awk 'NR == 2 { print $4 }') free on this disk)"
+    [ "$try" -eq 3 ] || sleep $((try * 10))
+  done
+  return 1
+}
 
 if [ -n "$torch" ]; then
   say "PyTorch $torch of $python is used; installing what is missing beside it (some 50 MB at most)"
@@ -69,10 +79,10 @@ else
   sed -n 's/^\([A-Za-z][^#]*\)$/env:   \1/p' python/requirements.txt python/requirements-dev.txt python/requirements-torch.txt >&2
   say "$size"
   say "(an interpreter that has PyTorch saves this: make ... PYTHON=/path/to/python)"
-  "${pip[@]}" -r python/requirements.txt -r python/requirements-torch.txt
+  pip -r python/requirements.txt -r python/requirements-torch.txt
 fi
-"${pip[@]}" -r python/requirements-dev.txt
-"${pip[@]}" --editable python
+pip -r python/requirements-dev.txt
+pip --editable python
 
 "$venv/bin/python" -c 'import torch, numpy, grpc, chaski' || { say "the environment does not work"; exit 1; }
 requirements > "$stamp"

@@ -214,6 +214,8 @@ def pairs(n):
             forged(f"forge-{k}-deinterleave-{dt}", 0x72D704, b"", [bits(dt, m + d) if m + d > 0 else bits(dt, 0), bits(dt, m)], np.zeros(max(2 * m + d, 0), dt))
         elif kind == 5:  # nodata
             h = rng.bytes(w * int(rng.choice([1, 4, 2], p=[.45, .5, .05])))
+            if len(h) == 2 and h[0] == 1:  # a header of old_nodata
+                h = b"\0" + h[1:]
             v = np.where(rng.random(m) < 0.3, np.frombuffer(h[:w], dt)[0], bits(dt, m)).astype(dt)
             mask = rng.integers(0, int(rng.choice([4, 5, 255], p=[.8, .1, .1])), m).astype("u1")
             forged(f"forge-{k}-nodata-{dt}", 0x72D70C, h, [v, mask], np.zeros(m, dt))
