@@ -5,12 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/netsim"
-	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
+	"github.com/chaski-eo/chaski/internal/netsim/far"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/source/blobsource"
-	"github.com/chaski-eo/chaski/source/blobsource/s3"
-	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
@@ -27,41 +23,12 @@ func farContainers(t *testing.T, path string) map[string]farContainer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	name, o := filepath.Base(path), remote.Options{HedgeShare: -1}
-	web := netsim.NewServer(false)
-	web.Put("/"+name, b)
-	web.Always(netsim.None)
-	h, err := httpsource.New(httpsource.Options{Options: o})
-	if err != nil {
-		t.Fatal(err)
+	all := map[string]farContainer{}
+	for scheme, p := range far.Places(t, filepath.Base(path), b, remote.Options{HedgeShare: -1}) {
+		var n int64
+		all[scheme] = farContainer{p.URI, p.Opener, func() int64 { n += int64(len(p.Asked())); return n }}
 	}
-	store, err := fakes3.New("bucket")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, v := range fakes3.Credentials() {
-		t.Setenv(k, v)
-	}
-	if err := store.Put(name, b); err != nil {
-		t.Fatal(err)
-	}
-	s, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		web.Close()
-		store.Close()
-		for _, o := range []*remote.Opener{h, s} {
-			if err := o.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	return map[string]farContainer{
-		"http": {web.URL + "/" + name, h, func() int64 { return int64(len(web.Requests())) }},
-		"s3":   {"s3://bucket/" + name, s, store.Requests},
-	}
+	return all
 }
 
 // TestContainersOverANetworkCostWhatThePlanSays: of TOG chips in a TACO that is read over HTTP or from S3, an epoch

@@ -39,19 +39,12 @@ type bucket struct {
 
 func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Duration, rate float64) *bucket {
 	tb.Helper()
-	b := &bucket{}
+	b := &bucket{store: fakes3.Start(tb, "chips")}
 	fatal := func(err error) {
 		tb.Helper()
 		if err != nil {
 			tb.Fatal(err)
 		}
-	}
-	var err error
-	b.store, err = fakes3.New("chips")
-	fatal(err)
-	tb.Cleanup(b.store.Close)
-	for k, v := range fakes3.Credentials() {
-		tb.Setenv(k, v)
 	}
 	for i := range chips {
 		chip := netsim.Chip(uint64(i), bands, side, tile)
@@ -65,7 +58,7 @@ func newBucket(tb testing.TB, chips, bands, side, tile int, roundTrip time.Durat
 	}
 	near := open(b.store.URL)
 	var table strings.Builder
-	_, err = catalog.WriteParquet(context.Background(), &table, []string{"s3://chips/c"}, catalog.WriteOptions{Opener: near})
+	_, err := catalog.WriteParquet(context.Background(), &table, []string{"s3://chips/c"}, catalog.WriteOptions{Opener: near})
 	fatal(err)
 	fatal(near.Close())
 	b.catalog = filepath.Join(tb.TempDir(), "chips.parquet")

@@ -3,89 +3,22 @@ package taco_test
 import (
 	"bytes"
 	"fmt"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/netsim"
-	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
+	"github.com/chaski-eo/chaski/internal/netsim/far"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/source/blobsource"
-	"github.com/chaski-eo/chaski/source/blobsource/s3"
-	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
 	"github.com/chaski-eo/chaski/taco"
 )
 
-// far is a place that objects are read from over a network, and what it was asked.
-type far struct {
-	uri    string
-	opener *remote.Opener
-	asked  func() []string // the ranges since the last call
-}
-
 // farPlaces puts an object onto a web server and into a bucket. Nothing small is read by the way: blocks
 // are as small as what a reader asks for of a container's head.
-func farPlaces(t *testing.T, name string, b []byte) map[string]far {
+func farPlaces(t *testing.T, name string, b []byte) map[string]far.Place {
 	t.Helper()
-	o := remote.Options{HedgeShare: -1, Block: 256}
-	web := netsim.NewServer(false)
-	web.Put("/"+name, b)
-	h, err := httpsource.New(httpsource.Options{Options: o})
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := fakes3.New("bucket")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for k, v := range fakes3.Credentials() {
-		t.Setenv(k, v)
-	}
-	if err := store.Put(name, b); err != nil {
-		t.Fatal(err)
-	}
-	var mu sync.Mutex
-	var ranges []string
-	store.Answer(func(_ http.ResponseWriter, r *http.Request, _ int64) bool {
-		mu.Lock()
-		defer mu.Unlock()
-		ranges = append(ranges, r.Method+" "+r.Header.Get("Range"))
-		return false
-	})
-	s, err := blobsource.New(s3.New(s3.Options{Endpoint: store.URL}), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		web.Close()
-		store.Close()
-		for _, o := range []*remote.Opener{h, s} {
-			if err := o.Close(); err != nil {
-				t.Error(err)
-			}
-		}
-	})
-	web.Always(netsim.None)
-	return map[string]far{
-		"http": {web.URL + "/" + name, h, func() (all []string) {
-			for _, r := range web.Requests() {
-				all = append(all, r.Method+" "+r.Header.Get("Range"))
-			}
-			web.Always(netsim.None)
-			return all
-		}},
-		"s3": {"s3://bucket/" + name, s, func() []string {
-			mu.Lock()
-			defer mu.Unlock()
-			all := ranges
-			ranges = nil
-			return all
-		}},
-	}
+	return far.Places(t, name, b, remote.Options{HedgeShare: -1, Block: 256})
 }
 
 // TestOpeningTakesTwoRequests: over HTTP and from S3, opening a container is its head, and one range at its end; each
@@ -109,11 +42,11 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 			t.Fatal(err)
 		}
 		for scheme, p := range farPlaces(t, filepath.Base(c.name), b) {
-			d, err := taco.Open(t.Context(), p.opener, []string{p.uri}, taco.Options{})
+			d, err := taco.Open(t.Context(), p.Opener, []string{p.URI}, taco.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
-			if asked := p.asked(); len(asked) != 2 || asked[0] != "GET bytes=0-255" {
+			if asked := p.Asked(); len(asked) != 2 || asked[0] != "GET bytes=0-255" {
 				t.Errorf("%s of %s opened by %q", c.name, scheme, asked)
 			}
 			if c.levels < 0 {
@@ -126,11 +59,11 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 				}
 				files = append(files, e)
 			}
-			if asked := p.asked(); len(asked) != c.levels || len(files) == 0 {
+			if asked := p.Asked(); len(asked) != c.levels || len(files) == 0 {
 				t.Errorf("%s of %s: %d samples found by %q", c.name, scheme, len(files), asked)
 			}
 			for _, e := range files[:min(3, len(files))] {
-				r, err := taco.Section(t.Context(), p.opener, e)
+				r, err := taco.Section(t.Context(), p.Opener, e)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -145,7 +78,7 @@ func TestOpeningTakesTwoRequests(t *testing.T) {
 				if e.Size > 0 {
 					want = []string{fmt.Sprintf("GET bytes=%d-%d", e.Offset, e.Offset+e.Size-1)}
 				}
-				if asked := p.asked(); !slices.Equal(asked, want) {
+				if asked := p.Asked(); !slices.Equal(asked, want) {
 					t.Errorf("%s of %s read by %q, want %q", e.Path, scheme, asked, want)
 				}
 				if err := r.Close(); err != nil {
@@ -168,11 +101,11 @@ func TestChunksTakeOneRequest(t *testing.T) {
 	}
 	local := mustOpen(t, testdata(t, streamed))
 	for scheme, p := range farPlaces(t, "stream.taco", b) {
-		d, err := taco.Open(t.Context(), p.opener, []string{p.uri}, taco.Options{})
+		d, err := taco.Open(t.Context(), p.Opener, []string{p.URI}, taco.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		p.asked()
+		p.Asked()
 		for i, name := range []string{"roi_1/t1/t1-img::4", "roi_1/t1/t1-img::2", "roi_1/t1/t1-img::4", "roi_0/t0/t0-img::2"} {
 			e, err := d.Resolve(t.Context(), name)
 			if err != nil {
@@ -182,7 +115,7 @@ func TestChunksTakeOneRequest(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			asked := p.asked()
+			asked := p.Asked()
 			if len(asked) != 1 {
 				t.Errorf("%s of %s read by %q", name, scheme, asked)
 			}

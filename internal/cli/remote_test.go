@@ -27,14 +27,8 @@ import (
 func remotes(t *testing.T, files map[string][]byte) (web *netsim.Server, store *fakes3.Store, bases []string) {
 	t.Helper()
 	web = netsim.NewServer(false)
-	store, err := fakes3.New("bucket")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { web.Close(); store.Close() })
-	for k, v := range fakes3.Credentials() {
-		t.Setenv(k, v)
-	}
+	t.Cleanup(web.Close)
+	store = fakes3.Start(t, "bucket")
 	t.Setenv("AWS_ENDPOINT_URL", store.URL)
 	for name, b := range files {
 		web.Put("/data/"+name, b)

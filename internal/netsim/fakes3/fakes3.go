@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
+	"testing"
 
 	"github.com/johannesboyne/gofakes3"
 	"github.com/johannesboyne/gofakes3/backend/s3mem"
@@ -47,6 +48,20 @@ func New(bucket string) (*Store, error) {
 	return s, nil
 }
 
+// Start is New for a test: it sets the credentials in the environment, and closes the store when the test ends.
+func Start(t testing.TB, bucket string) *Store {
+	t.Helper()
+	s, err := New(bucket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	for k, v := range credentials {
+		t.Setenv(k, v)
+	}
+	return s
+}
+
 // Close stops the server.
 func (s *Store) Close() { s.http.Close() }
 
@@ -68,9 +83,7 @@ func (s *Store) Answer(h Handler) {
 	s.answer.Store(&h)
 }
 
-// Credentials are what the SDK needs in its environment to sign requests.
-func Credentials() map[string]string {
-	return map[string]string{
-		"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
-	}
+// credentials are what the SDK needs in its environment to sign requests.
+var credentials = map[string]string{
+	"AWS_ACCESS_KEY_ID": "key", "AWS_SECRET_ACCESS_KEY": "secret", "AWS_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",
 }

@@ -26,12 +26,7 @@ type store struct{ *fakes3.Store }
 
 func newStore(t *testing.T) store {
 	t.Helper()
-	s, err := fakes3.New("chips")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.Close)
-	return store{s}
+	return store{fakes3.Start(t, "chips")}
 }
 
 func (s store) put(t *testing.T, key string, b []byte) {
@@ -47,9 +42,6 @@ var quick = remote.Options{
 
 func (s store) open(t *testing.T) *remote.Opener {
 	t.Helper()
-	for k, v := range fakes3.Credentials() {
-		t.Setenv(k, v)
-	}
 	o, err := blobsource.New(New(Options{Endpoint: s.URL, Region: "us-east-1"}), quick)
 	if err != nil {
 		t.Fatal(err)
