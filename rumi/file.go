@@ -78,87 +78,63 @@ func index1(ctx context.Context, f *ifd.File) ([]byte, error) {
 	if !f.Big || f.BigEndian {
 		return nil, fault.New(fault.Unsupported, "header", 0, "not a little-endian BigTIFF")
 	}
-	p := profile{ctx: ctx, f: f, d: d}
+	p := profile{f.Tags(ctx, d)}
 	p.want(tagCompression, 0, Compression)
-	if len(f.Dirs) != 1 && p.err == nil {
+	if len(f.Dirs) != 1 && p.Err == nil {
 		return nil, fault.New(fault.Unsupported, "ifd 1", f.Dirs[1].Off, "a rumi file has one directory")
 	}
 	p.want(tagPlanar, 1, 2)
 	p.want(tagPredictor, 1, 1)
-	if p.err == nil {
-		p.err = f.Prefetch(ctx, d, tagBits, tagOffsets, tagCounts, tagFormat)
-	}
-	x := &chunk.Index{
-		Width:  p.size(tagWidth, chunk.MaxSide),
-		Height: p.size(tagHeight, chunk.MaxSide),
-		ChunkW: p.size(tagTileWidth, math.MaxUint16),
-		ChunkH: p.size(tagTileHeight, math.MaxUint16),
-		Bands:  p.size(tagSamples, math.MaxUint16), ChunkB: 1,
-	}
-	bits, format := p.perBand(tagBits, x.Bands), p.perBand(tagFormat, x.Bands)
-	if x.DType = tiff.DTypeOf(format, bits); x.DType == chunk.Invalid && p.err == nil {
-		p.fail(tagBits, "samples of %d bits with SampleFormat %d", bits, format)
-	}
+	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat)
+	x := newIndex(1)
+	p.sizes(x)
+	x.DType = p.dtype(1, x.Bands)
 	p.frames(x)
-	if p.err != nil {
-		return nil, p.err
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	return appendBlob(nil, x), nil
 }
 
 // profile reads tags under the rules of the format. After the first error its methods return zeros.
-type profile struct {
-	ctx context.Context
-	f   *ifd.File
-	d   *ifd.Directory
-	err error
-}
+type profile struct{ ifd.Tags }
 
+// fail keeps that the file is corrupt.
 func (p *profile) fail(tag uint16, format string, args ...any) {
-	if p.err != nil {
-		return
-	}
-	off := int64(fault.NoOffset)
-	if e := p.d.Find(tag); e != nil {
-		off = e.Off
-	}
-	p.err = fault.New(fault.Corrupt, p.d.Part(tag), off, format, args...)
-}
-
-func (p *profile) uint(tag uint16, absent uint64) uint64 {
-	if p.err != nil {
-		return 0
-	}
-	v, err := p.f.Uint(p.ctx, p.d, tag, absent)
-	p.err = err
-	return v
+	p.Fail(fault.Corrupt, tag, format, args...)
 }
 
 // want checks that a tag has the value that every rumi file has.
 func (p *profile) want(tag uint16, absent, value uint64) {
-	if v := p.uint(tag, absent); p.err == nil && v != value {
-		p.err = fault.New(fault.Unsupported, p.d.Part(tag), fault.NoOffset, "%d, a rumi file has %d", v, value)
+	if v := p.Uint(tag, absent); p.Err == nil && v != value {
+		p.Err = fault.New(fault.Unsupported, p.Dir.Part(tag), fault.NoOffset, "%d, a rumi file has %d", v, value)
 	}
 }
 
 // size reads a size from 1 to most.
-func (p *profile) size(tag uint16, most uint64) int {
-	v := p.uint(tag, 0)
-	if v < 1 || v > most {
-		p.fail(tag, "value %d", v)
-		return 0
+func (p *profile) size(tag uint16, most uint64) int { return int(p.Between(tag, 0, 1, most)) }
+
+// sizes reads the sizes of the image and of its tiles.
+func (p *profile) sizes(x *chunk.Index) {
+	x.Width, x.Height = p.size(tagWidth, chunk.MaxSide), p.size(tagHeight, chunk.MaxSide)
+	x.ChunkW, x.ChunkH = p.size(tagTileWidth, math.MaxUint16), p.size(tagTileHeight, math.MaxUint16)
+	x.Bands = p.size(tagSamples, math.MaxUint16)
+}
+
+// dtype reads the type of the samples, which all bands share.
+func (p *profile) dtype(generation, bands int) chunk.DType {
+	bits, format := p.perBand(tagBits, bands), p.perBand(tagFormat, bands)
+	d := dtypeOf(generation, format, bits)
+	if d == chunk.Invalid {
+		p.fail(tagBits, "samples of %d bits with SampleFormat %d", bits, format)
 	}
-	return int(v)
+	return d
 }
 
 // perBand reads a tag with one value a band, which must all be equal.
 func (p *profile) perBand(tag uint16, bands int) uint64 {
-	if p.err != nil {
-		return 0
-	}
-	v, err := p.f.Uints(p.ctx, p.d, tag)
-	if err != nil {
-		p.err = err
+	v := p.Uints(tag)
+	if p.Err != nil {
 		return 0
 	}
 	if v.Len() != bands {
@@ -175,56 +151,47 @@ func (p *profile) perBand(tag uint16, bands int) uint64 {
 }
 
 // frames reads the tile arrays, which hold all of band 0, then all of band 1, …, and checks that the
-// frames follow each other in frame-index order without gaps, within the file. That order tells a rumi file
-// from a band-interleaved TIFF.
+// frames follow each other in frame-index order. That order tells a rumi file from a band-interleaved
+// TIFF.
 func (p *profile) frames(x *chunk.Index) {
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
-	positions := uint64(x.Across()) * uint64(x.Down()) // below 2^62
-	bands := uint64(x.Bands)
-	for _, tag := range [...]uint16{tagOffsets, tagCounts} {
-		e := p.d.Find(tag)
-		if e == nil {
-			p.fail(tag, "missing")
-			return
-		}
-		if e.Count%bands != 0 || e.Count/bands != positions {
-			p.fail(tag, "%d entries for %d positions with %d bands", e.Count, positions, bands)
-			return
-		}
-	}
-	offs, err := p.f.Uints(p.ctx, p.d, tagOffsets)
-	if err != nil {
-		p.err = err
+	positions, bands := uint64(x.Across())*uint64(x.Down()), uint64(x.Bands)
+	offs, counts := p.Array(tagOffsets, positions, bands), p.Array(tagCounts, positions, bands)
+	if p.Err != nil {
 		return
 	}
-	counts, err := p.f.Uints(p.ctx, p.d, tagCounts)
-	if err != nil {
-		p.err = err
+	first := offs.Uint(0)
+	if first > maxU32 {
+		p.fail(tagOffsets, "first frame at %d", first)
 		return
 	}
+	p.follow(x, offs, counts, x.Bands, first)
+}
+
+// follow sets the ranges of the frames, and checks that they follow each other in frame-index order without
+// gaps, from an offset on and within the file. It returns where they end. The arrays have the frames of
+// one band after those of another, of so many.
+func (p *profile) follow(x *chunk.Index, offs, counts ifd.Value, bands int, next uint64) uint64 {
+	positions := offs.Len() / bands
 	x.Ranges = make([]chunk.Range, offs.Len())
-	next := offs.Uint(0)
-	if next > maxU32 {
-		p.fail(tagOffsets, "first frame at %d", next)
-		return
-	}
 	for i := range x.Ranges {
-		at := i%x.Bands*int(positions) + i/x.Bands
+		at := i%bands*positions + i/bands
 		off, n := offs.Uint(at), counts.Uint(at)
 		if off != next {
-			p.fail(tagOffsets, "frame %d at %d, not at %d: not tile-interleaved without gaps", i, off, next)
-			return
+			p.fail(tagOffsets, "frame %d at %d, not at %d: frames not in their order without gaps", i, off, next)
+			return 0
 		}
 		if n == 0 || n > maxU32 {
 			p.fail(tagCounts, "frame %d of %d bytes", i, n)
-			return
+			return 0
 		}
-		if next += n; next > uint64(p.f.Size()) {
-			p.fail(tagCounts, "frame %d ends at %d, the file at %d", i, next, p.f.Size())
-			return
+		if next += n; next > uint64(p.File.Size()) {
+			p.fail(tagCounts, "frame %d ends at %d, the file at %d", i, next, p.File.Size())
+			return 0
 		}
 		x.Ranges[i] = chunk.Range{Off: int64(off), Len: int64(n)}
 	}
+	return next
 }

@@ -2,7 +2,6 @@ package rumi
 
 import (
 	"context"
-	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -49,25 +48,18 @@ func is2(f *ifd.File) bool {
 // index2 is Index for a file that is2.
 func index2(ctx context.Context, f *ifd.File) ([]byte, error) {
 	d := &f.Dirs[0]
-	p := profile{ctx: ctx, f: f, d: d}
+	p := profile{f.Tags(ctx, d)}
 	p.directory2()
 	x := newIndex(2)
-	x.Width, x.Height = p.size(tagWidth, chunk.MaxSide), p.size(tagHeight, chunk.MaxSide)
-	x.Bands = p.size(tagSamples, math.MaxUint16)
-	x.ChunkW, x.ChunkH = p.size(tagTileWidth, math.MaxUint16), p.size(tagTileHeight, math.MaxUint16)
+	p.sizes(x)
 	unit := p.unit2(x)
 	p.places2(x)
-	if p.err == nil {
-		p.err = f.Prefetch(ctx, d, tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
-	}
-	bits, format := p.perBand(tagBits, x.Bands), p.perBand(tagFormat, x.Bands)
-	if x.DType = dtypeOf(2, format, bits); x.DType == chunk.Invalid {
-		p.fail(tagBits, "samples of %d bits with SampleFormat %d", bits, format)
-	}
+	p.Prefetch(tagBits, tagOffsets, tagCounts, tagFormat, tagMatrix, tagGeoKeys)
+	x.DType = p.dtype(2, x.Bands)
 	p.geo2()
 	p.frames2(x)
-	if p.err != nil {
-		return nil, p.err
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	return appendBlob2(nil, x, unit), nil
 }
@@ -75,19 +67,19 @@ func index2(ctx context.Context, f *ifd.File) ([]byte, error) {
 // directory2 checks that there is one directory, at its place, with the tags of the format.
 func (p *profile) directory2() {
 	bad := func(off int64, format string, args ...any) {
-		if p.err == nil {
-			p.err = fault.New(fault.Unsupported, "ifd 0", off, format, args...)
+		if p.Err == nil {
+			p.Err = fault.New(fault.Unsupported, "ifd 0", off, format, args...)
 		}
 	}
-	if p.f.BigEndian || p.d.Off != dir2 || len(p.f.Dirs) != 1 {
-		bad(p.d.Off, "no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
+	if p.File.BigEndian || p.Dir.Off != dir2 || len(p.File.Dirs) != 1 {
+		bad(p.Dir.Off, "no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
 	}
-	if len(p.d.Entries) != len(entries2) {
-		bad(p.d.Off, "%d tags, a rumi file of generation 2 has %d", len(p.d.Entries), len(entries2))
+	if len(p.Dir.Entries) != len(entries2) {
+		bad(p.Dir.Off, "%d tags, a rumi file of generation 2 has %d", len(p.Dir.Entries), len(entries2))
 		return
 	}
 	for i, want := range entries2 {
-		e := &p.d.Entries[i]
+		e := &p.Dir.Entries[i]
 		if e.Tag != want.tag || e.Type != want.typ {
 			bad(e.Off, "tag %d of type %d, where a rumi file of generation 2 has %d of type %d", e.Tag, e.Type, want.tag, want.typ)
 		}
@@ -97,11 +89,11 @@ func (p *profile) directory2() {
 // unit2 finds the frame unit by the number of frames, and sets the bands of a chunk. Where there is
 // one band the units are the same, and tiles are meant.
 func (p *profile) unit2(x *chunk.Index) int {
-	if p.err != nil {
+	if p.Err != nil {
 		return 0
 	}
 	positions := uint64(x.Across()) * uint64(x.Down()) // below 2^62
-	n, bands := p.d.Find(tagOffsets).Count, uint64(x.Bands)
+	n, bands := p.Dir.Find(tagOffsets).Count, uint64(x.Bands)
 	switch {
 	case n%bands == 0 && n/bands == positions:
 		return unitTile
@@ -116,20 +108,20 @@ func (p *profile) unit2(x *chunk.Index) int {
 // places2 checks the number of values of each tag, and that those outside of the directory follow it
 // in the order of the tags without gaps.
 func (p *profile) places2(x *chunk.Index) {
-	if p.err != nil {
+	if p.Err != nil {
 		return
 	}
 	frames := uint64(x.Across()) * uint64(x.Down()) * uint64(x.Groups()) // entries of TileOffsets, by unit2
 	counts := [...]uint64{one: 1, perBand: uint64(x.Bands), perFrame: frames, sixteen: 16}
 	at := int64(dir2 + 8 + 20*len(entries2) + 8)
 	for i, want := range entries2 {
-		e := &p.d.Entries[i]
+		e := &p.Dir.Entries[i]
 		if e.Count != counts[want.many] {
 			p.fail(e.Tag, "%d values, %d are needed", e.Count, counts[want.many])
 			return
 		}
-		if e.Count > uint64(p.f.Size()) {
-			p.fail(e.Tag, "%d values in a file of %d bytes", e.Count, p.f.Size())
+		if e.Count > uint64(p.File.Size()) {
+			p.fail(e.Tag, "%d values in a file of %d bytes", e.Count, p.File.Size())
 			return
 		}
 		if n := int64(e.Count) * int64(e.Type.Size()); n > 8 {
@@ -145,23 +137,14 @@ func (p *profile) places2(x *chunk.Index) {
 // geo2 checks the form of the georeferencing: a matrix without a third row, and three keys with their
 // values beside them.
 func (p *profile) geo2() {
-	if p.err != nil {
-		return
-	}
-	m, err := p.f.Value(p.ctx, p.d, tagMatrix)
-	if err != nil {
-		p.err = err
+	m, k := p.Value(tagMatrix), p.Uints(tagGeoKeys)
+	if p.Err != nil {
 		return
 	}
 	for i := 8; i < 12; i++ {
 		if m.Float(i) != 0 {
 			p.fail(tagMatrix, "a third row that is not 0")
 		}
-	}
-	k, err := p.f.Uints(p.ctx, p.d, tagGeoKeys)
-	if err != nil {
-		p.err = err
-		return
 	}
 	head := [...]uint64{1, 1, 0, 3}
 	for i, want := range head {
@@ -182,38 +165,12 @@ func (p *profile) geo2() {
 // frames2 reads the tile arrays, which are in the order of the frames, and checks that these follow
 // the directory without gaps and end with the file.
 func (p *profile) frames2(x *chunk.Index) {
-	if p.err != nil {
+	offs, counts := p.Uints(tagOffsets), p.Uints(tagCounts)
+	if p.Err != nil {
 		return
 	}
-	offs, err := p.f.Uints(p.ctx, p.d, tagOffsets)
-	if err != nil {
-		p.err = err
-		return
-	}
-	counts, err := p.f.Uints(p.ctx, p.d, tagCounts)
-	if err != nil {
-		p.err = err
-		return
-	}
-	x.Ranges = make([]chunk.Range, offs.Len())
-	next := uint64(base2(int64(x.Bands), int64(offs.Len())))
-	for i := range x.Ranges {
-		off, n := offs.Uint(i), counts.Uint(i)
-		if off != next {
-			p.fail(tagOffsets, "frame %d at %d, not at %d", i, off, next)
-			return
-		}
-		if n == 0 {
-			p.fail(tagCounts, "frame %d is empty", i)
-			return
-		}
-		if next += n; next > uint64(p.f.Size()) {
-			p.fail(tagCounts, "frame %d ends at %d, the file at %d", i, next, p.f.Size())
-			return
-		}
-		x.Ranges[i] = chunk.Range{Off: int64(off), Len: int64(n)}
-	}
-	if next != uint64(p.f.Size()) {
-		p.fail(tagCounts, "frames end at %d, the file at %d", next, p.f.Size())
+	end := p.follow(x, offs, counts, 1, uint64(base2(int64(x.Bands), int64(offs.Len()))))
+	if p.Err == nil && end != uint64(p.File.Size()) {
+		p.fail(tagCounts, "frames end at %d, the file at %d", end, p.File.Size())
 	}
 }

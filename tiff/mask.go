@@ -34,10 +34,10 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 		if err := f.Prefetch(ctx, d, wanted...); err != nil {
 			return nil, err
 		}
-		p := parser{ctx: ctx, f: f, d: d}
+		p := parser{f.Tags(ctx, d)}
 		m := p.mask(x)
-		if p.err != nil {
-			return nil, p.err
+		if p.Err != nil {
+			return nil, p.Err
 		}
 		if err := m.Validate(f.Size(), l.MaxChunk); err != nil {
 			return nil, fault.WithPart(err, "mask", 0)
@@ -50,30 +50,30 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 // mask makes the index of a mask, not yet validated as a whole.
 func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	x := &chunk.Index{
-		Width:  int(p.uint(tagImageWidth, 0, 1, chunk.MaxSide)),
-		Height: int(p.uint(tagImageLength, 0, 1, chunk.MaxSide)),
+		Width:  int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
+		Height: int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
 		Bands:  1, ChunkB: 1, DType: chunk.Uint8,
 		Codec: p.codec(),
 	}
-	bits := p.uint(tagBitsPerSample, 1, 0, 1<<16)
-	samples := p.uint(tagSamplesPerPixel, 1, 0, 1<<16)
-	format := p.uint(tagSampleFormat, formatUint, 0, 1<<16)
+	bits := p.Between(tagBitsPerSample, 1, 0, 1<<16)
+	samples := p.Between(tagSamplesPerPixel, 1, 0, 1<<16)
+	format := p.Between(tagSampleFormat, formatUint, 0, 1<<16)
 	x.Predictor = p.predictor(x)
 	x.Bits = bits == 1
 	p.grid(x)
 	p.refuse()
 	switch {
-	case p.err != nil:
+	case p.Err != nil:
 		return nil
 	case x.Width != image.Width || x.Height != image.Height:
-		p.fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", x.Height, x.Width, image.Height, image.Width)
+		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", x.Height, x.Width, image.Height, image.Width)
 	case samples != 1 || format != formatUint || bits != 1 && bits != 8:
-		p.fail(fault.Unsupported, tagBitsPerSample, "a mask of %d samples a pixel of %d bits with SampleFormat %d", samples, bits, format)
+		p.Fail(fault.Unsupported, tagBitsPerSample, "a mask of %d samples a pixel of %d bits with SampleFormat %d", samples, bits, format)
 	case x.Bits && x.Predictor != chunk.NoPredictor:
-		p.fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", x.Predictor)
+		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", x.Predictor)
 	}
 	p.ranges(x)
-	if p.err != nil {
+	if p.Err != nil {
 		return nil
 	}
 	return x

@@ -64,10 +64,10 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	if err := f.Prefetch(ctx, d, wanted...); err != nil {
 		return nil, err
 	}
-	p := parser{ctx: ctx, f: f, d: d}
+	p := parser{f.Tags(ctx, d)}
 	x := p.index()
-	if p.err != nil {
-		return nil, p.err
+	if p.Err != nil {
+		return nil, p.Err
 	}
 	m, err := ReadMeta(ctx, f)
 	if err != nil {
@@ -88,65 +88,24 @@ var wanted = []uint16{
 
 // parser makes the chunk index from the tags of one directory. After the first error its methods
 // return zeros.
-type parser struct {
-	ctx context.Context
-	f   *ifd.File
-	d   *ifd.Directory
-	err error
-}
-
-func (p *parser) fail(kind fault.Kind, tag uint16, format string, args ...any) {
-	if p.err == nil {
-		off := int64(fault.NoOffset)
-		if e := p.d.Find(tag); e != nil {
-			off = e.Off
-		}
-		p.err = fault.New(kind, p.d.Part(tag), off, format, args...)
-	}
-}
-
-// uint returns the first value of a tag, which must lie between lo and hi, or absent if there is
-// no such tag.
-func (p *parser) uint(tag uint16, absent, lo, hi uint64) uint64 {
-	if p.err != nil {
-		return 0
-	}
-	v, err := p.f.Uint(p.ctx, p.d, tag, absent)
-	if err != nil {
-		p.err = err
-		return 0
-	}
-	if v < lo || v > hi {
-		if p.d.Find(tag) == nil {
-			p.fail(fault.Corrupt, tag, "missing")
-		} else {
-			p.fail(fault.Corrupt, tag, "value %d", v)
-		}
-		return 0
-	}
-	return v
-}
+type parser struct{ ifd.Tags }
 
 // same returns the value that all bands share; absent if there is no such tag.
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
-	if p.err != nil {
-		return 0
-	}
-	v, err := p.f.Uints(p.ctx, p.d, tag)
-	if err != nil {
-		p.err = err
+	v := p.Uints(tag)
+	if p.Err != nil {
 		return 0
 	}
 	if v.Len() == 0 {
 		return absent
 	}
 	if v.Len() < bands {
-		p.fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
+		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
 		return 0
 	}
 	for i := range bands {
 		if v.Uint(i) != v.Uint(0) {
-			p.fail(fault.Unsupported, tag, "samples of different types in one image")
+			p.Fail(fault.Unsupported, tag, "samples of different types in one image")
 			return 0
 		}
 	}
@@ -156,20 +115,20 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 // index makes the chunk index, not yet validated as a whole, and without nodata.
 func (p *parser) index() *chunk.Index {
 	x := &chunk.Index{
-		Width:     int(p.uint(tagImageWidth, 0, 1, chunk.MaxSide)),
-		Height:    int(p.uint(tagImageLength, 0, 1, chunk.MaxSide)),
-		Bands:     int(p.uint(tagSamplesPerPixel, 1, 1, math.MaxUint16)),
+		Width:     int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
+		Height:    int(p.Between(tagImageLength, 0, 1, chunk.MaxSide)),
+		Bands:     int(p.Between(tagSamplesPerPixel, 1, 1, math.MaxUint16)),
 		Codec:     p.codec(),
-		BigEndian: p.f.BigEndian,
+		BigEndian: p.File.BigEndian,
 	}
 	x.DType = p.dtype(x.Bands)
 	x.Predictor = p.predictor(x)
 	p.grid(x)
 	p.refuse()
-	if p.err != nil {
+	if p.Err != nil {
 		return nil
 	}
-	if x.ChunkB = 1; p.uint(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
+	if x.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
 		x.ChunkB, x.Inner = x.Bands, chunk.YXB
 	}
 	p.ranges(x)
@@ -180,11 +139,11 @@ func (p *parser) index() *chunk.Index {
 // TIFF 6.0 has no compression as the default, but the files that lack it in practice are rumi
 // files of generation 2, whose frames must never pass as samples.
 func (p *parser) codec() chunk.Codec {
-	if p.err == nil && p.d.Find(tagCompression) == nil {
-		p.fail(fault.Unsupported, tagCompression, "no Compression tag (rumi files of generation 2 have none)")
+	if p.Err == nil && p.Dir.Find(tagCompression) == nil {
+		p.Fail(fault.Unsupported, tagCompression, "no Compression tag (rumi files of generation 2 have none)")
 		return 0
 	}
-	switch c := p.uint(tagCompression, compNone, 0, math.MaxUint16); c {
+	switch c := p.Between(tagCompression, compNone, 0, math.MaxUint16); c {
 	case compNone:
 		return chunk.Raw
 	case compZstd:
@@ -196,7 +155,7 @@ func (p *parser) codec() chunk.Codec {
 	case compPackBits:
 		return chunk.PackBits
 	default:
-		p.fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
+		p.Fail(fault.Unsupported, tagCompression, "compression %s", CompressionName(uint16(c)))
 		return 0
 	}
 }
@@ -239,7 +198,7 @@ func (p *parser) dtype(bands int) chunk.DType {
 	format := p.same(tagSampleFormat, bands, formatUint)
 	d := DTypeOf(format, bits)
 	if d == chunk.Invalid {
-		p.fail(fault.Unsupported, tagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
+		p.Fail(fault.Unsupported, tagBitsPerSample, "samples of %d bits with SampleFormat %d", bits, format)
 	}
 	return d
 }
@@ -247,8 +206,8 @@ func (p *parser) dtype(bands int) chunk.DType {
 // predictor returns the predictor, 1 where the compression has none: uncompressed and PackBits
 // data is stored as it is whatever the tag says, as in libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
-	v := p.uint(tagPredictor, 1, 0, math.MaxUint64)
-	if p.err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits {
+	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
+	if p.Err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits {
 		return chunk.NoPredictor
 	}
 	float := x.DType == chunk.Float16 || x.DType == chunk.Float32 || x.DType == chunk.Float64
@@ -257,7 +216,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	case v == 2 && x.DType.Components() == 1:
 	case v == 3 && float:
 	default:
-		p.fail(fault.Unsupported, tagPredictor, "predictor %d for %s samples", v, x.DType)
+		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for %s samples", v, x.DType)
 	}
 	return chunk.Predictor(v)
 }
@@ -265,27 +224,27 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 // refuse names what would be read wrongly.
 func (p *parser) refuse() {
 	const yCbCr = 6
-	if v := p.uint(tagFillOrder, 1, 0, math.MaxUint64); v != 1 {
-		p.fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
+	if v := p.Between(tagFillOrder, 1, 0, math.MaxUint64); v != 1 {
+		p.Fail(fault.Unsupported, tagFillOrder, "FillOrder %d", v)
 	}
-	if v := p.uint(tagPhotometric, 1, 0, math.MaxUint16); v == yCbCr {
-		p.fail(fault.Unsupported, tagPhotometric, "YCbCr samples")
+	if v := p.Between(tagPhotometric, 1, 0, math.MaxUint16); v == yCbCr {
+		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples")
 	}
 }
 
 // grid reads how the image is cut. A file with TileWidth is tiled.
 func (p *parser) grid(x *chunk.Index) {
 	if p.tiled() {
-		x.ChunkW = int(p.uint(tagTileWidth, 0, 1, chunk.MaxSide))
-		x.ChunkH = int(p.uint(tagTileLength, 0, 1, chunk.MaxSide))
+		x.ChunkW = int(p.Between(tagTileWidth, 0, 1, chunk.MaxSide))
+		x.ChunkH = int(p.Between(tagTileLength, 0, 1, chunk.MaxSide))
 		return
 	}
 	x.ChunkW, x.CutEdge = x.Width, true
-	x.ChunkH = min(x.Height, int(p.uint(tagRowsPerStrip, math.MaxUint32, 1, math.MaxUint32)))
+	x.ChunkH = min(x.Height, int(p.Between(tagRowsPerStrip, math.MaxUint32, 1, math.MaxUint32)))
 }
 
 func (p *parser) tiled() bool {
-	return p.d.Find(tagTileWidth) != nil || p.d.Find(tagTileLength) != nil || p.d.Find(tagTileOffsets) != nil
+	return p.Dir.Find(tagTileWidth) != nil || p.Dir.Find(tagTileLength) != nil || p.Dir.Find(tagTileOffsets) != nil
 }
 
 // ranges reads where the chunks lie. The arrays of a file with PlanarConfiguration 2 hold all of
@@ -297,8 +256,8 @@ func (p *parser) ranges(x *chunk.Index) {
 	}
 	groups := int64(x.Groups())
 	positions := int64(x.Across()) * int64(x.Down())
-	offs, counts := p.array(offTag, positions, groups), p.array(countTag, positions, groups)
-	if p.err != nil {
+	offs, counts := p.Array(offTag, uint64(positions), uint64(groups)), p.Array(countTag, uint64(positions), uint64(groups))
+	if p.Err != nil {
 		return
 	}
 	x.Ranges = make([]chunk.Range, offs.Len())
@@ -308,35 +267,13 @@ func (p *parser) ranges(x *chunk.Index) {
 		case n == 0: // sparse
 			continue
 		case off == 0 || off > math.MaxInt64:
-			p.fail(fault.Corrupt, offTag, "entry %d is %d", i, off)
+			p.Fail(fault.Corrupt, offTag, "entry %d is %d", i, off)
 			return
 		case n > math.MaxInt64-off:
-			p.fail(fault.Corrupt, countTag, "entry %d is %d", i, n)
+			p.Fail(fault.Corrupt, countTag, "entry %d is %d", i, n)
 			return
 		}
 		at := int64(i)%positions*groups + int64(i)/positions
 		x.Ranges[at] = chunk.Range{Off: int64(off), Len: int64(n)}
 	}
-}
-
-// array reads an array of one value a chunk.
-func (p *parser) array(tag uint16, positions, groups int64) ifd.Value {
-	if p.err != nil {
-		return ifd.Value{}
-	}
-	e := p.d.Find(tag)
-	if e == nil {
-		p.fail(fault.Corrupt, tag, "missing")
-		return ifd.Value{}
-	}
-	// Checked before the array is read. positions is below 2^62, groups below 2^16.
-	if n := e.Count; n%uint64(groups) != 0 || n/uint64(groups) != uint64(positions) {
-		p.fail(fault.Corrupt, tag, "%d entries for %d positions with %d chunks each", n, positions, groups)
-		return ifd.Value{}
-	}
-	v, err := p.f.Uints(p.ctx, p.d, tag)
-	if err != nil {
-		p.err = err
-	}
-	return v
 }

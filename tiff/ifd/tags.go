@@ -1,0 +1,101 @@
+package ifd
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Tags reads tags of one directory one after the other, and keeps the first error: after it the methods return
+// zeros and read nothing.
+type Tags struct {
+	File *File
+	Dir  *Directory
+	Err  error
+
+	ctx context.Context
+}
+
+// Tags returns a reader of the tags of d, which is one of the file's directories.
+func (f *File) Tags(ctx context.Context, d *Directory) Tags { return Tags{File: f, Dir: d, ctx: ctx} }
+
+// Fail keeps an error about a tag, at the offset of its values, if it is the first.
+func (t *Tags) Fail(kind fault.Kind, tag uint16, format string, args ...any) {
+	if t.Err != nil {
+		return
+	}
+	off := int64(fault.NoOffset)
+	if e := t.Dir.Find(tag); e != nil {
+		off = e.Off
+	}
+	t.Err = fault.New(kind, t.Dir.Part(tag), off, format, args...)
+}
+
+// Prefetch is File.Prefetch: it reads the values of tags that will be asked for.
+func (t *Tags) Prefetch(tags ...uint16) {
+	if t.Err == nil {
+		t.Err = t.File.Prefetch(t.ctx, t.Dir, tags...)
+	}
+}
+
+// Value is File.Value.
+func (t *Tags) Value(tag uint16) Value { return t.read(tag, t.File.Value) }
+
+// Uints is File.Uints.
+func (t *Tags) Uints(tag uint16) Value { return t.read(tag, t.File.Uints) }
+
+func (t *Tags) read(tag uint16, f func(context.Context, *Directory, uint16) (Value, error)) Value {
+	if t.Err != nil {
+		return Value{}
+	}
+	v, err := f(t.ctx, t.Dir, tag)
+	if err != nil {
+		t.Err = err
+		return Value{}
+	}
+	return v
+}
+
+// Uint is File.Uint: the first value of a tag, or absent if there is no such tag.
+func (t *Tags) Uint(tag uint16, absent uint64) uint64 {
+	v := t.Uints(tag)
+	switch {
+	case t.Err != nil:
+		return 0
+	case v.Type == 0:
+		return absent
+	}
+	return v.Uint(0)
+}
+
+// Between is Uint of a value, or of absent, that must lie between lo and hi; else the file is Corrupt.
+func (t *Tags) Between(tag uint16, absent, lo, hi uint64) uint64 {
+	v := t.Uint(tag, absent)
+	switch {
+	case t.Err != nil:
+		return 0
+	case lo <= v && v <= hi:
+		return v
+	case t.Dir.Find(tag) == nil:
+		t.Fail(fault.Corrupt, tag, "missing")
+	default:
+		t.Fail(fault.Corrupt, tag, "value %d", v)
+	}
+	return 0
+}
+
+// Array reads a tag with a value for each of the chunks at every position, below 2^62 and 2^16. Their number is
+// checked before they are read.
+func (t *Tags) Array(tag uint16, positions, chunks uint64) Value {
+	if t.Err != nil {
+		return Value{}
+	}
+	e := t.Dir.Find(tag)
+	switch {
+	case e == nil:
+		t.Fail(fault.Corrupt, tag, "missing")
+	case e.Count%chunks != 0 || e.Count/chunks != positions:
+		t.Fail(fault.Corrupt, tag, "%d entries for %d positions with %d chunks each", e.Count, positions, chunks)
+	}
+	return t.Uints(tag)
+}
