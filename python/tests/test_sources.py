@@ -16,7 +16,7 @@ import rasterio
 
 import chaski
 from chaski import sampling
-from chaski._spec import build_spec
+from chaski._spec import SpecOptions, build_spec
 from chaski.sampling import Dataset, Plan, Runs
 
 pytestmark = pytest.mark.usefixtures("binary")
@@ -468,16 +468,16 @@ def test_resume_of_everything(data):
 
 def test_arguments():
     with pytest.raises(chaski.SpecError, match="not both"):
-        build_spec("x", batch_size=1, window=(2, 2), sampler=chaski.Grid(4))
+        build_spec("x", SpecOptions(batch_size=1, window=(2, 2), sampler=chaski.Grid(4)))
     with pytest.raises(chaski.SpecError, match="not both"):
-        build_spec("x", batch_size=1, sampler=chaski.Grid(4, stride=2, overlap=2))
+        build_spec("x", SpecOptions(batch_size=1, sampler=chaski.Grid(4, stride=2, overlap=2)))
     with pytest.raises(chaski.SpecError, match="that of all sources"):
         bad = chaski.Source("x", fields={"image": chaski.Field(dtype="uint8")})
-        build_spec(chaski.Mixture({"a": bad}), batch_size=1)
+        build_spec(chaski.Mixture({"a": bad}), SpecOptions(batch_size=1))
     with pytest.raises(chaski.SpecError, match="where has"):
-        build_spec("x", batch_size=1, where=[("cloud", "<")])
+        build_spec("x", SpecOptions(batch_size=1, where=[("cloud", "<")]))
     nested = chaski.Mixture({"a": "x", "b": chaski.Mixture({"c": "y"}, until=100)}, temperature=2)
-    spec = build_spec(nested, batch_size=1)
+    spec = build_spec(nested, SpecOptions(batch_size=1))
     assert spec["source"] == "" and spec["temperature"] == 2
     assert spec["sources"][1]["sources"][0] == {"name": "c", "source": "y", "weight": 1.0}
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
@@ -497,9 +497,9 @@ def test_arguments():
     ],
 )
 def test_values_of_conditions(value, want):
-    (got,) = build_spec("x", batch_size=1, where=[("c", "==", value)])["where"]
+    (got,) = build_spec("x", SpecOptions(batch_size=1, where=[("c", "==", value)]))["where"]
     assert got["value"] == want and type(got["value"]) is type(want)
-    (listed,) = build_spec("x", batch_size=1, where=[("c", "in", {value})])["where"]
+    (listed,) = build_spec("x", SpecOptions(batch_size=1, where=[("c", "in", {value})]))["where"]
     assert listed["value"] == [want]
 
 
@@ -559,7 +559,7 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
 def test_wrong_sampling(args, match):
     args = {"source": "x", "batch_size": 1, "window": None, **args}
     with pytest.raises(chaski.SpecError, match=match):
-        build_spec(args.pop("source"), **args)
+        build_spec(args.pop("source"), SpecOptions(**args))
 
 
 def test_what_json_cannot_hold(data):
@@ -569,7 +569,7 @@ def test_what_json_cannot_hold(data):
 
 def test_lists_of_containers_are_sources():
     mixed = chaski.Mixture({"a": ["x.tacozip", "y.tacozip"], "b": "z"})
-    a, b = build_spec(mixed, batch_size=1)["sources"]
+    a, b = build_spec(mixed, SpecOptions(batch_size=1))["sources"]
     assert a == {"name": "a", "source": "x.tacozip", "parts": ["y.tacozip"], "weight": 1.0}
     assert b == {"name": "b", "source": "z", "weight": 1.0}
     with pytest.raises(chaski.NotFoundError, match=r'source "a".*/x.tacozip'):

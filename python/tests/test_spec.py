@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import math
+import re
 
 import numpy as np
 import pytest
 
+import chaski
 from chaski import Field, Normalize, SpecError
 from chaski._read import selection
-from chaski._spec import build_spec, from_stats, to_json_float
+from chaski._spec import SpecOptions, build_spec, from_stats, to_json_float
 
 BASE = {
     "version": 1,
@@ -123,7 +126,7 @@ def image(**members):
     ],
 )
 def test_spec(args, want):
-    got = build_spec("d", batch_size=4, **args)
+    got = build_spec("d", SpecOptions(batch_size=4, **args))
     assert got == {**BASE, **want}
     json.dumps(got, allow_nan=False)
 
@@ -162,17 +165,37 @@ def test_spec(args, want):
 )
 def test_wrong_arguments(args, match):
     with pytest.raises(SpecError, match=match):
-        build_spec("d", **{"batch_size": 4, **args})
+        build_spec("d", SpecOptions(**{"batch_size": 4, **args}))
+
+
+def documented(f):
+    """Returns the names under "Args:" of a docstring."""
+    args = inspect.getdoc(f).split("\nArgs:\n")[1].split("\n\n")[0]
+    return re.findall(r"^    (\w+):", args, re.MULTILINE)
+
+
+def test_signatures():
+    """Both functions show all their arguments, and `load` documents what they share."""
+    load, connect = (inspect.signature(f).parameters for f in (chaski.load, chaski.connect))
+    assert set(documented(chaski.load)) == set(load)
+    assert set(load) - {"workers", "memory"} | set(documented(chaski.connect)) == set(connect)
+    for name, p in load.items():
+        assert p.kind == (p.POSITIONAL_OR_KEYWORD if name == "source" else p.KEYWORD_ONLY)
+        assert name not in connect or connect[name] == p
+    with pytest.raises(TypeError, match=r"^load\(\) got an unexpected keyword argument 'colour'"):
+        chaski.load("x", batch_size=1, colour=3)
+    with pytest.raises(TypeError, match=r"^connect\(\) missing 1 required.*'source'"):
+        chaski.connect("x", batch_size=1)
 
 
 def test_stats_file(tmp_path):
     p = tmp_path / "stats.json"
     p.write_text(json.dumps(STATS))
-    want = build_spec("d", batch_size=4, normalize="min_max", stats=STATS)
-    assert build_spec("d", batch_size=4, normalize="min_max", stats=p) == want
+    want = build_spec("d", SpecOptions(batch_size=4, normalize="min_max", stats=STATS))
+    assert build_spec("d", SpecOptions(batch_size=4, normalize="min_max", stats=p)) == want
     p.write_text("{")
     with pytest.raises(SpecError, match=r"stats\.json"):
-        build_spec("d", batch_size=4, normalize="min_max", stats=str(p))
+        build_spec("d", SpecOptions(batch_size=4, normalize="min_max", stats=str(p)))
 
 
 def test_methods_do_what_they_say():

@@ -13,35 +13,25 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
+from chaski._options import ConnectOptions, LoadOptions, Options, Wire, takes
 from chaski._payload import BadRow
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
-from chaski._run import Run, RunOptions, Server, Transport
+from chaski._run import Run, RunOptions, Server
 from chaski._sources import (
-    Augment,
-    BBox,
     Mixture,
     Path,
     Sampler,
     Source,
     SourceLike,
-    Split,
-    Strata,
-    Time,
-    Timestamp,
     WeightedWindow,
-    Where,
     check_source,
 )
 from chaski._spec import (
-    BadSamples,
-    FieldLike,
-    NormalizeLike,
-    StatsLike,
     absolute_points,
     build_spec,
 )
@@ -50,9 +40,7 @@ from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableE
 from chaski.order import VERSION, State, Ticket, local_rows, steps
 
 if TYPE_CHECKING:
-    import grpc
-
-Wire = Literal["auto", "native", "final"]
+    pass
 
 _KEPT_BAD_ROWS = 1000
 
@@ -524,52 +512,8 @@ class _Epoch(Iterator[Batch]):
             self.close()
 
 
-def load(
-    source: SourceLike,
-    *,
-    batch_size: int,
-    base_path: str | os.PathLike[str] | None = None,
-    fields: Mapping[str, FieldLike] | None = None,
-    bands: Sequence[int] | None = None,
-    layout: str | None = None,
-    sizes: Mapping[str, int] | None = None,
-    dtype: str = "float32",
-    normalize: NormalizeLike = None,
-    stats: StatsLike | None = None,
-    fill: float | None = None,
-    pad: bool = False,
-    validity: str | None = None,
-    shuffle: bool = True,
-    seed: int = 0,
-    window: tuple[int, int] | None = None,
-    windows_per_asset: int = 1,
-    sampler: Sampler | None = None,
-    augment: Augment | None = None,
-    where: Where = (),
-    bbox: BBox | None = None,
-    datetime: str | None = None,
-    split: Split | str | None = None,
-    use: str | None = None,
-    strata: Strata | str | None = None,
-    time: Time | None = None,
-    drop_last: bool = False,
-    bad_samples: BadSamples = "error",
-    max_bad: int | None = None,
-    max_bad_rate: float | None = None,
-    dims: str | None = None,
-    timestamp: Timestamp | None = None,
-    quarantine: str | os.PathLike[str] | None = None,
-    rank: int = 0,
-    world_size: int = 1,
-    prefetch: int = 3,
-    wire: Wire = "auto",
-    transport: Transport = "auto",
-    reuse: bool = True,
-    timeout: float = 120.0,
-    max_batch_bytes: int = 8 << 30,
-    workers: int | None = None,
-    memory: int | None = None,
-) -> Loader:
+@takes(LoadOptions)
+def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of o)
     """Loads batches with an engine of its own, which all loaders of this process share.
 
     The engine is the one that the wheel carries, else what CHASKI_BIN names, else `chaski` on PATH.
@@ -656,100 +600,20 @@ def load(
         Error: the source cannot be opened; of the kind that fits.
     """
     spec = build_spec(
-        _absolute(source),
-        batch_size=batch_size,
-        base_path=None if base_path is None else _absolute_path(os.fspath(base_path)),
-        fields=absolute_points(fields, _absolute_path),
-        bands=bands,
-        layout=layout,
-        sizes=sizes,
-        dtype=dtype,
-        normalize=normalize,
-        stats=stats,
-        fill=fill,
-        pad=pad,
-        validity=validity,
-        shuffle=shuffle,
-        seed=seed,
-        window=window,
-        windows_per_asset=windows_per_asset,
-        sampler=_absolute_weights(sampler),
-        augment=augment,
-        where=where,
-        bbox=bbox,
-        datetime=datetime,
-        split=split,
-        use=use,
-        strata=strata,
-        time=time,
-        drop_last=drop_last,
-        bad_samples=bad_samples,
-        max_bad=max_bad,
-        max_bad_rate=max_bad_rate,
-        dims=dims,
-        timestamp=timestamp,
+        _absolute(o.source),
+        replace(
+            o,
+            base_path=None if o.base_path is None else _absolute_path(os.fspath(o.base_path)),
+            fields=absolute_points(o.fields, _absolute_path),
+            sampler=_absolute_weights(o.sampler),
+        ),
     )
-    engine = _engine.acquire(workers, memory)
-    return Loader(
-        [engine.connection],
-        spec,
-        rank=rank,
-        world_size=world_size,
-        options=RunOptions(prefetch, timeout, 0, _native(wire, spec), max_batch_bytes, transport),
-        reuse=reuse,
-        quarantine=quarantine,
-        release=lambda: _engine.release(engine),
-    )
+    engine = _engine.acquire(o.workers, o.memory)
+    return _open([engine.connection], spec, o, lambda: _engine.release(engine))
 
 
-def connect(
-    target: str | Sequence[str],
-    source: SourceLike,
-    *,
-    batch_size: int,
-    base_path: str | os.PathLike[str] | None = None,
-    fields: Mapping[str, FieldLike] | None = None,
-    bands: Sequence[int] | None = None,
-    layout: str | None = None,
-    sizes: Mapping[str, int] | None = None,
-    dtype: str = "float32",
-    normalize: NormalizeLike = None,
-    stats: StatsLike | None = None,
-    fill: float | None = None,
-    pad: bool = False,
-    validity: str | None = None,
-    shuffle: bool = True,
-    seed: int = 0,
-    window: tuple[int, int] | None = None,
-    windows_per_asset: int = 1,
-    sampler: Sampler | None = None,
-    augment: Augment | None = None,
-    where: Where = (),
-    bbox: BBox | None = None,
-    datetime: str | None = None,
-    split: Split | str | None = None,
-    use: str | None = None,
-    strata: Strata | str | None = None,
-    time: Time | None = None,
-    drop_last: bool = False,
-    bad_samples: BadSamples = "error",
-    max_bad: int | None = None,
-    max_bad_rate: float | None = None,
-    dims: str | None = None,
-    timestamp: Timestamp | None = None,
-    quarantine: str | os.PathLike[str] | None = None,
-    rank: int = 0,
-    world_size: int = 1,
-    prefetch: int = 3,
-    wire: Wire = "auto",
-    transport: Transport = "auto",
-    reuse: bool = True,
-    timeout: float = 120.0,
-    max_batch_bytes: int = 8 << 30,
-    retries: int = 5,
-    hedge: float | None = 0.95,
-    credentials: grpc.ChannelCredentials | None = None,
-) -> Loader:
+@takes(ConnectOptions)
+def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the members of o)
     """Loads batches from a running engine (`chaski serve`), or from several that see the same data.
 
     A broken connection is opened again, and what was asked for is asked again: tickets may be
@@ -761,111 +625,61 @@ def connect(
         target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
             a sequence or with commas between; or "dns:host:port" for all addresses that the name
             has now.
-        source: as for `load`, in the words of the server: a path below one of its roots.
-        batch_size: this and all else as for `load`.
-        base_path: see `load`; at the server.
-        fields: see `load`.
-        bands: see `load`.
-        layout: see `load`.
-        sizes: see `load`.
-        dtype: see `load`.
-        normalize: see `load`.
-        stats: see `load`; a path is one of this machine.
-        fill: see `load`.
-        pad: see `load`.
-        validity: see `load`.
-        shuffle: see `load`.
-        seed: see `load`.
-        window: see `load`.
-        windows_per_asset: see `load`.
-        sampler: see `load`; files of weights lie at the server.
-        augment: see `load`.
-        where: see `load`.
-        bbox: see `load`.
-        datetime: see `load`.
-        split: see `load`.
-        use: see `load`.
-        strata: see `load`.
-        time: see `load`.
-        drop_last: see `load`.
-        bad_samples: see `load`.
-        max_bad: see `load`.
-        max_bad_rate: see `load`.
-        dims: see `load`.
-        timestamp: see `load`.
-        quarantine: see `load`.
-        rank: see `load`.
-        world_size: see `load`.
-        prefetch: see `load`.
-        wire: see `load`.
-        transport: see `load`.
-        reuse: see `load`.
+        source: as for `load`, in the words of the server: a path below one of its roots. So are the
+            files that other arguments name, but for `stats` and `quarantine`, which are files here.
         timeout: see `load`; of several servers, another one is asked what one that is silent for
             so long owes. Where all are, the error comes then, or, where they come back only to be
             silent again, after twice that time without a sign of any.
-        max_batch_bytes: see `load`.
         retries: times in a row that a broken connection is opened again; of several servers, each.
         hedge: with several servers, a second one is asked for a batch when the first takes longer
             than twice what this share of the last batches took; the first answer counts. None:
             never.
         credentials: for TLS; default: plain text.
 
+    All other arguments, from `batch_size` to `max_batch_bytes`, are those of `load`, which tells
+    what they mean.
+
     Raises:
         SpecError: an argument is wrong.
         UnavailableError: the server cannot be reached.
         Error: the source cannot be opened; of the kind that fits.
     """
-    spec = build_spec(
-        source,
-        batch_size=batch_size,
-        base_path=base_path,
-        fields=fields,
-        bands=bands,
-        layout=layout,
-        sizes=sizes,
-        dtype=dtype,
-        normalize=normalize,
-        stats=stats,
-        fill=fill,
-        pad=pad,
-        validity=validity,
-        shuffle=shuffle,
-        seed=seed,
-        window=window,
-        windows_per_asset=windows_per_asset,
-        sampler=sampler,
-        augment=augment,
-        where=where,
-        bbox=bbox,
-        datetime=datetime,
-        split=split,
-        use=use,
-        strata=strata,
-        time=time,
-        drop_last=drop_last,
-        bad_samples=bad_samples,
-        max_bad=max_bad,
-        max_bad_rate=max_bad_rate,
-        dims=dims,
-        timestamp=timestamp,
-    )
-    connections = [Connection(t, credentials=credentials) for t in addresses(target)]
+    spec = build_spec(o.source, o)
+    connections = [Connection(t, credentials=o.credentials) for t in addresses(o.target)]
 
     def close() -> None:
         for c in connections:
             c.close()
 
+    return _open(connections, spec, o, close, retries=o.retries, hedge=o.hedge)
+
+
+def _open(
+    connections: Sequence[Connection],
+    spec: dict[str, Any],
+    o: Options,
+    release: Callable[[], None],
+    *,
+    retries: int = 0,
+    hedge: float | None = None,
+) -> Loader:
     return Loader(
         connections,
         spec,
-        rank=rank,
-        world_size=world_size,
+        rank=o.rank,
+        world_size=o.world_size,
         options=RunOptions(
-            prefetch, timeout, retries, _native(wire, spec), max_batch_bytes, transport, hedge
+            o.prefetch,
+            o.timeout,
+            retries,
+            _native(o.wire, spec),
+            o.max_batch_bytes,
+            o.transport,
+            hedge,
         ),
-        reuse=reuse,
-        quarantine=quarantine,
-        release=close,
+        reuse=o.reuse,
+        quarantine=o.quarantine,
+        release=release,
     )
 
 

@@ -137,90 +137,105 @@ class Field:
 FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
 
 
-def build_spec(
-    source: SourceLike,
-    *,
-    batch_size: int,
-    base_path: str | os.PathLike[str] | None = None,
-    fields: Mapping[str, FieldLike] | None = None,
-    bands: Sequence[int] | None = None,
-    layout: str | None = None,
-    sizes: Mapping[str, int] | None = None,
-    dtype: str = "float32",
-    normalize: NormalizeLike = None,
-    stats: StatsLike | None = None,
-    fill: float | None = None,
-    pad: bool = False,
-    validity: str | None = None,
-    shuffle: bool = True,
-    seed: int = 0,
-    window: tuple[int, int] | None = None,
-    windows_per_asset: int = 1,
-    sampler: Sampler | None = None,
-    augment: Augment | None = None,
-    where: Where = (),
-    bbox: BBox | None = None,
-    datetime: str | None = None,
-    split: Split | str | None = None,
-    use: str | None = None,
-    strata: Strata | str | None = None,
-    time: Time | None = None,
-    drop_last: bool = False,
-    bad_samples: BadSamples = "error",
-    max_bad: int | None = None,
-    max_bad_rate: float | None = None,
-    dims: str | None = None,
-    timestamp: Timestamp | None = None,
-) -> dict[str, Any]:
+@dataclass(frozen=True, kw_only=True)
+class SpecOptions:
+    """The arguments of `load` that determine its batches; it tells what they mean."""
+
+    batch_size: int
+    base_path: str | os.PathLike[str] | None = None
+    fields: Mapping[str, FieldLike] | None = None
+    bands: Sequence[int] | None = None
+    layout: str | None = None
+    sizes: Mapping[str, int] | None = None
+    dtype: str = "float32"
+    normalize: NormalizeLike = None
+    stats: StatsLike | None = None
+    fill: float | None = None
+    pad: bool = False
+    validity: str | None = None
+    shuffle: bool = True
+    seed: int = 0
+    window: tuple[int, int] | None = None
+    windows_per_asset: int = 1
+    sampler: Sampler | None = None
+    augment: Augment | None = None
+    where: Where = ()
+    bbox: BBox | None = None
+    datetime: str | None = None
+    split: Split | str | None = None
+    use: str | None = None
+    strata: Strata | str | None = None
+    time: Time | None = None
+    drop_last: bool = False
+    bad_samples: BadSamples = "error"
+    max_bad: int | None = None
+    max_bad_rate: float | None = None
+    dims: str | None = None
+    timestamp: Timestamp | None = None
+
+
+def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     """Returns the spec that the arguments of `load` describe, as what its JSON holds.
 
     Raises:
         SpecError: an argument is wrong; the engine checks what this does not.
     """
     check_source(source)
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise SpecError(f"batch_size is {batch_size!r}, not a positive int")
+    size, seed = o.batch_size, o.seed
+    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+        raise SpecError(f"batch_size is {size!r}, not a positive int")
     if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
         raise SpecError(f"seed is {seed!r}, not an int in [0, 2**64)")
-    if fields is None:
-        named: dict[str, Field] = {"image": Field(bands=bands, validity=validity)}
-    else:
-        if bands is not None or validity is not None:
-            raise SpecError("with fields, give bands and validity in the Field they belong to")
-        named = {name: build_field(name, f) for name, f in fields.items()}
-        if not named:
-            raise SpecError("fields is empty")
+    layout = o.layout
     if layout is None:
-        layout = "n b y x" if time is None and not _in_time(source) else "n t b y x"
+        layout = "n b y x" if o.time is None and not _in_time(source) else "n t b y x"
     default = Field(
-        layout=layout, sizes=sizes, dtype=dtype, normalize=normalize, fill=fill, pad=pad
+        layout=layout,
+        sizes=o.sizes,
+        dtype=o.dtype,
+        normalize=o.normalize,
+        fill=o.fill,
+        pad=o.pad,
     )
-    table = None if stats is None else _load_stats(stats)
+    named = _named(o)
+    table = None if o.stats is None else _load_stats(o.stats)
     spec: dict[str, Any] = {
         "version": VERSION,
-        **({"source": ""} if isinstance(source, Mixture) else place_json(source, base_path)),
+        **({"source": ""} if isinstance(source, Mixture) else place_json(source, o.base_path)),
         "fields": [_member(name, f, default, table) for name, f in named.items()],
-        "batch_size": batch_size,
-        "shuffle": bool(shuffle),
+        "batch_size": size,
+        "shuffle": bool(o.shuffle),
         "seed": seed,
-        "sampler": _sampler(sampler, window, windows_per_asset),
-        "bad_samples": bad_samples,
-        **subset_json(where, split, use, strata, time, bbox, datetime),
+        "sampler": _sampler(o.sampler, o.window, o.windows_per_asset),
+        "bad_samples": o.bad_samples,
+        **subset_json(o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime),
     }
-    if augment is not None:
-        spec["augment"] = augment
-    if max_bad is not None or max_bad_rate is not None:
-        limits = {"count": max_bad, "rate": max_bad_rate}
+    if o.augment is not None:
+        spec["augment"] = o.augment
+    if o.max_bad is not None or o.max_bad_rate is not None:
+        limits = {"count": o.max_bad, "rate": o.max_bad_rate}
         spec["bad_limit"] = {k: v for k, v in limits.items() if v is not None}
     if isinstance(source, Mixture):
         spec |= _mixture(source, table)
-    if drop_last:
+    if o.drop_last:
         spec["drop_last"] = True
-    if dims is not None:
-        spec["dims"] = str(dims)
-    if timestamp is not None:
-        spec["timestamp"] = timestamp_json(timestamp)
+    if o.dims is not None:
+        spec["dims"] = str(o.dims)
+    if o.timestamp is not None:
+        spec["timestamp"] = timestamp_json(o.timestamp)
     return spec
+
+
+def _named(o: SpecOptions) -> dict[str, Field]:
+    """Returns the fields by name."""
+    if o.fields is None:
+        return {"image": Field(bands=o.bands, validity=o.validity)}
+    if o.bands is not None or o.validity is not None:
+        raise SpecError("with fields, give bands and validity in the Field they belong to")
+    named = {name: build_field(name, f) for name, f in o.fields.items()}
+    if not named:
+        raise SpecError("fields is empty")
+    return named
 
 
 def build_field(name: str, f: FieldLike) -> Field:
