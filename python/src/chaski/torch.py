@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,9 @@ import torch.utils.data
 
 from chaski._assemble import Batch, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
 
 __all__ = ["IterableDataset", "MapDataset", "to_tensors"]
 
@@ -46,7 +49,38 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
     return out
 
 
-class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
+class _Dataset:
+    """What both datasets share: they hold a loader, and leave it behind when they are copied."""
+
+    _loader: Loader | None
+
+    @property
+    def loader(self) -> Loader:
+        """The loader behind this dataset.
+
+        Raises:
+            RuntimeError: this is a copy that was sent to another process.
+        """
+        return _here(self._loader)
+
+    def close(self) -> None:
+        """See `chaski.Loader.close`."""
+        self.loader.close()
+
+    def __enter__(self) -> Self:
+        """Returns self."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Closes."""
+        self.close()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leaves the loader behind: a copy in a worker only explains why it does not work."""
+        return {**self.__dict__, "_loader": None}
+
+
+class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]):
     """Batches as dicts of tensors, one epoch an iteration.
 
         dataset = chaski.torch.IterableDataset("chips/", batch_size=64)
@@ -93,7 +127,6 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             Error: see `chaski.load`.
         """
         super().__init__()
-        self._loader: Loader | None
         self._ranks_found = False
         if isinstance(source, Loader):
             if target is not None or rank is not None or world_size is not None or options:
@@ -106,18 +139,7 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
             rank, world_size = _distributed()
             self._ranks_found = True
         options |= {"rank": rank, "world_size": world_size}
-        self._loader = (
-            load(source, **options) if target is None else connect(target, source, **options)
-        )
-
-    @property
-    def loader(self) -> Loader:
-        """The loader behind this dataset.
-
-        Raises:
-            RuntimeError: this is a copy that was sent to another process.
-        """
-        return _here(self._loader)
+        self._loader = _open(source, target, options)
 
     @property
     def epoch(self) -> int:
@@ -181,24 +203,8 @@ class IterableDataset(torch.utils.data.IterableDataset[dict[str, Any]]):
         """See `chaski.Loader.load_state_dict`."""
         self.loader.load_state_dict(state)
 
-    def close(self) -> None:
-        """See `chaski.Loader.close`."""
-        self.loader.close()
 
-    def __enter__(self) -> IterableDataset:
-        """Returns self."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes."""
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leaves the loader behind: a copy in a worker only explains why it does not work."""
-        return {**self.__dict__, "_loader": None}
-
-
-class MapDataset(torch.utils.data.Dataset[dict[str, Any]]):
+class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
     """Samples as dicts of tensors, by their index in the dataset: to look at, not to train on.
 
         dataset = chaski.torch.MapDataset("chips/", normalize="mean_std", stats="stats.json")
@@ -226,7 +232,6 @@ class MapDataset(torch.utils.data.Dataset[dict[str, Any]]):
             Error: see `chaski.load`.
         """
         super().__init__()
-        self._loader: Loader | None
         if isinstance(source, Loader):
             if target is not None or options:
                 raise TypeError("a chaski.Loader already has its options")
@@ -236,18 +241,7 @@ class MapDataset(torch.utils.data.Dataset[dict[str, Any]]):
         if wrong:
             raise TypeError(f"{min(wrong)} means nothing to a MapDataset")
         options |= {"batch_size": 1, "shuffle": False}
-        self._loader = (
-            load(source, **options) if target is None else connect(target, source, **options)
-        )
-
-    @property
-    def loader(self) -> Loader:
-        """The loader behind this dataset.
-
-        Raises:
-            RuntimeError: this is a copy that was sent to another process.
-        """
-        return _here(self._loader)
+        self._loader = _open(source, target, options)
 
     def __getitem__(self, i: int) -> dict[str, Any]:
         """Returns sample i; negative indices count from the end.
@@ -264,21 +258,9 @@ class MapDataset(torch.utils.data.Dataset[dict[str, Any]]):
         """Returns the samples of the dataset."""
         return self.loader.samples
 
-    def close(self) -> None:
-        """See `chaski.Loader.close`."""
-        self.loader.close()
 
-    def __enter__(self) -> MapDataset:
-        """Returns self."""
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Closes."""
-        self.close()
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Leaves the loader behind: a copy in a worker only explains why it does not work."""
-        return {**self.__dict__, "_loader": None}
+def _open(source: str | os.PathLike[str], target: str | None, options: dict[str, Any]) -> Loader:
+    return load(source, **options) if target is None else connect(target, source, **options)
 
 
 def _here(loader: Loader | None) -> Loader:
