@@ -358,11 +358,6 @@ func convertedType(t int32) (Logical, Note) {
 // logicalType reads the union LogicalType.
 func (p *footerParser) logicalType() (l Logical, note Note) {
 	p.structure(func(id int, typ byte) {
-		in := func(field func(id int, typ byte)) {
-			if p.want(typ, tStruct) {
-				p.structure(field)
-			}
-		}
 		switch id {
 		case 1, 4, 12: // STRING, ENUM, JSON
 			l = Text
@@ -372,51 +367,23 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 			note.Kind = List
 		case 5:
 			l, note.Kind = Opaque, Decimal
-			in(func(id int, typ byte) {
-				switch {
-				case id == 1 && p.want(typ, tI32):
-					note.Scale = p.i32()
-				case id == 2 && p.want(typ, tI32):
-					note.Precision = p.i32()
-				default:
-					p.skip(typ)
-				}
-			})
+			p.decimalType(typ, &note)
 			return
 		case 6:
 			note.Kind = Date
-		case 7, 8:
+		case 7:
 			note.Kind = Time
-			if id == 8 {
-				note.Kind = Timestamp
-			}
-			in(func(id int, typ byte) {
-				switch {
-				case id == 1:
-					note.UTC = typ == tTrue
-					p.skip(typ)
-				case id == 2 && p.want(typ, tStruct):
-					p.structure(func(id int, typ byte) {
-						note.Unit = uint8(3 * min(max(id, 0), 3))
-						p.skip(typ)
-					})
-				default:
-					p.skip(typ)
-				}
-			})
+			p.timeType(typ, &note)
+			return
+		case 8:
+			note.Kind = Timestamp
+			p.timeType(typ, &note)
 			return
 		case 10: // INTEGER
 			note.Kind = Integer
-			in(func(id int, typ byte) {
-				switch {
-				case id == 1 && typ == tByte:
-					note.Bits = p.u8()
-					return
-				case id == 2 && typ == tFalse:
-					l = Unsigned
-				}
-				p.skip(typ)
-			})
+			if p.intType(typ, &note) {
+				l = Unsigned
+			}
 			return
 		case 11:
 			note.Kind = Null
@@ -428,6 +395,62 @@ func (p *footerParser) logicalType() (l Logical, note Note) {
 		p.skip(typ)
 	})
 	return l, note
+}
+
+// decimalType reads DecimalType.
+func (p *footerParser) decimalType(typ byte, note *Note) {
+	if !p.want(typ, tStruct) {
+		return
+	}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && p.want(typ, tI32):
+			note.Scale = p.i32()
+		case id == 2 && p.want(typ, tI32):
+			note.Precision = p.i32()
+		default:
+			p.skip(typ)
+		}
+	})
+}
+
+// timeType reads TimeType or TimestampType, which are alike.
+func (p *footerParser) timeType(typ byte, note *Note) {
+	if !p.want(typ, tStruct) {
+		return
+	}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1:
+			note.UTC = typ == tTrue
+			p.skip(typ)
+		case id == 2 && p.want(typ, tStruct):
+			p.structure(func(id int, typ byte) { // the union TimeUnit: MILLIS, MICROS, NANOS
+				note.Unit = uint8(3 * min(max(id, 0), 3))
+				p.skip(typ)
+			})
+		default:
+			p.skip(typ)
+		}
+	})
+}
+
+// intType reads IntType, and reports whether it is unsigned.
+func (p *footerParser) intType(typ byte, note *Note) (unsigned bool) {
+	if !p.want(typ, tStruct) {
+		return false
+	}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tByte:
+			note.Bits = p.u8()
+			return
+		case id == 2 && typ == tFalse:
+			unsigned = true
+		}
+		p.skip(typ)
+	})
+	return unsigned
 }
 
 // columns turns the schema, a list in depth-first order, into its leaves and its tree.

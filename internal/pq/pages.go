@@ -80,6 +80,24 @@ func clampLen(n int64) int32 {
 	return int32(n)
 }
 
+// readLocation reads PageLocation; what it does not have is -1.
+func readLocation(t *thrift) Page {
+	pg := Page{Off: -1, Len: -1, First: -1}
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI64):
+			pg.Off = t.i64()
+		case id == 2 && t.want(typ, tI32):
+			pg.Len = t.i32()
+		case id == 3 && t.want(typ, tI64):
+			pg.First = t.i64()
+		default:
+			t.skip(typ)
+		}
+	})
+	return pg
+}
+
 // indexedPages reads the offset index.
 func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error {
 	b := make([]byte, c.indexLen) // lies within the file, see columnChunk
@@ -93,19 +111,7 @@ func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error
 			return
 		}
 		t.list(tStruct, func() {
-			pg := Page{Off: -1, Len: -1, First: -1}
-			t.structure(func(id int, typ byte) {
-				switch {
-				case id == 1 && t.want(typ, tI64):
-					pg.Off = t.i64()
-				case id == 2 && t.want(typ, tI32):
-					pg.Len = t.i32()
-				case id == 3 && t.want(typ, tI64):
-					pg.First = t.i64()
-				default:
-					t.skip(typ)
-				}
-			})
+			pg := readLocation(&t)
 			prev, end := int64(-1), c.start
 			if n := len(p.Pages); n > 0 {
 				prev, end = p.Pages[n-1].First, p.Pages[n-1].Off+int64(p.Pages[n-1].Len)
@@ -225,55 +231,70 @@ func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) 
 		case id == 4 && t.want(typ, tI32):
 			h.crc, h.hasCRC = uint32(t.i32()), true
 		case id == 5 && typ == tStruct:
-			t.structure(func(id int, typ byte) {
-				switch {
-				case id == 1 && t.want(typ, tI32):
-					h.values = t.i32()
-				case id == 2 && t.want(typ, tI32):
-					h.encoding = t.i32()
-				case id == 3 && t.want(typ, tI32):
-					h.defEncoding = t.i32()
-				case id == 4 && t.want(typ, tI32):
-					h.repEncoding = t.i32()
-				default:
-					t.skip(typ)
-				}
-			})
+			h.dataPage(&t)
 		case id == 7 && typ == tStruct:
-			t.structure(func(id int, typ byte) {
-				switch {
-				case id == 1 && t.want(typ, tI32):
-					h.values = t.i32()
-				case id == 2 && t.want(typ, tI32):
-					h.encoding = t.i32()
-				default:
-					t.skip(typ)
-				}
-			})
+			h.dictionaryPage(&t)
 		case id == 8 && typ == tStruct:
-			h.defEncoding, h.repEncoding = encRLE, encRLE
-			t.structure(func(id int, typ byte) {
-				switch {
-				case id == 1 && t.want(typ, tI32):
-					h.values = t.i32()
-				case id == 4 && t.want(typ, tI32):
-					h.encoding = t.i32()
-				case id == 5 && t.want(typ, tI32):
-					h.defLen = t.i32()
-				case id == 6 && t.want(typ, tI32):
-					h.repLen = t.i32()
-				case id == 7 && typ == tFalse:
-					h.plain = true
-				default:
-					t.skip(typ)
-				}
-			})
+			h.dataPageV2(&t)
 		default:
 			t.skip(typ)
 		}
 	})
 	h.head = t.at
 	return h, t.short, t.err
+}
+
+// dataPage reads DataPageHeader.
+func (h *pageHeader) dataPage(t *thrift) {
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.values = t.i32()
+		case id == 2 && t.want(typ, tI32):
+			h.encoding = t.i32()
+		case id == 3 && t.want(typ, tI32):
+			h.defEncoding = t.i32()
+		case id == 4 && t.want(typ, tI32):
+			h.repEncoding = t.i32()
+		default:
+			t.skip(typ)
+		}
+	})
+}
+
+// dictionaryPage reads DictionaryPageHeader.
+func (h *pageHeader) dictionaryPage(t *thrift) {
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.values = t.i32()
+		case id == 2 && t.want(typ, tI32):
+			h.encoding = t.i32()
+		default:
+			t.skip(typ)
+		}
+	})
+}
+
+// dataPageV2 reads DataPageHeaderV2.
+func (h *pageHeader) dataPageV2(t *thrift) {
+	h.defEncoding, h.repEncoding = encRLE, encRLE
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.values = t.i32()
+		case id == 4 && t.want(typ, tI32):
+			h.encoding = t.i32()
+		case id == 5 && t.want(typ, tI32):
+			h.defLen = t.i32()
+		case id == 6 && t.want(typ, tI32):
+			h.repLen = t.i32()
+		case id == 7 && typ == tFalse:
+			h.plain = true
+		default:
+			t.skip(typ)
+		}
+	})
 }
 
 func (h *pageHeader) check(off, end int64) error {

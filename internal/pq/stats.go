@@ -62,26 +62,36 @@ func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]B
 	if err := f.r.ReadAt(ctx, b, c.boundsOff); err != nil {
 		return nil, err
 	}
-	n := len(p.Pages)
-	out := make([]Bounds, n)
+	out, empty := columnIndex(thrift{b: b, base: c.boundsOff, part: "column index"}, len(p.Pages))
+	for i := range out {
+		if empty[i] {
+			out[i] = Bounds{Nulls: int64(p.Rows(i))}
+		}
+	}
+	return out, nil
+}
+
+// columnIndex reads ColumnIndex of n pages, and which of them are without any value. Where it does not
+// fit the result is nil: pages are read without it.
+func columnIndex(t thrift, n int) (out []Bounds, empty []bool) {
+	out, empty = make([]Bounds, n), make([]bool, n)
 	for i := range out {
 		out[i].Nulls = -1
 	}
-	empty, mins, maxs := make([]bool, n), 0, 0
-	t := thrift{b: b, base: c.boundsOff, part: "column index"}
-	nulls, empties := 0, 0
-	t.structure(func(id int, typ byte) {
-		count := func(k *int, set func(i int)) func() {
-			*k = 0
-			return func() {
-				if *k < n {
-					set(*k)
-				} else {
-					t.skipValue(tBinary)
-				}
-				*k++
+	mins, maxs, nulls, empties := 0, 0, 0, 0
+	// values sets one value a page, and counts them.
+	values := func(k *int, set func(i int)) func() {
+		*k = 0
+		return func() {
+			if *k < n {
+				set(*k)
+			} else {
+				t.skipValue(tBinary)
 			}
+			*k++
 		}
+	}
+	t.structure(func(id int, typ byte) {
 		switch {
 		case id == 1 && typ == tList:
 			m, _ := t.listHead()
@@ -92,9 +102,9 @@ func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]B
 				empties++
 			}
 		case id == 2 && typ == tList:
-			t.list(tBinary, count(&mins, func(i int) { out[i].Min = t.binary() }))
+			t.list(tBinary, values(&mins, func(i int) { out[i].Min = t.binary() }))
 		case id == 3 && typ == tList:
-			t.list(tBinary, count(&maxs, func(i int) { out[i].Max = t.binary() }))
+			t.list(tBinary, values(&maxs, func(i int) { out[i].Max = t.binary() }))
 		case id == 5 && typ == tList:
 			t.list(tI64, func() {
 				if x := t.i64(); nulls < n {
@@ -107,14 +117,9 @@ func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]B
 		}
 	})
 	if t.err != nil || mins != n || maxs != n || empties != n {
-		return nil, nil // pages are read without it
+		return nil, nil
 	}
-	for i := range out {
-		if empty[i] {
-			out[i] = Bounds{Nulls: int64(p.Rows(i))}
-		}
-	}
-	return out, nil
+	return out, empty
 }
 
 // readable refuses what cannot be read at all.
