@@ -1,0 +1,247 @@
+package catalog
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// field is where the table has a field's part of each sample.
+type field struct {
+	name  string
+	kind  Kind
+	main  column   // of a raster its URI
+	blobs []column // of a raster; the first that is not null counts
+	size  column   // of a raster's file in bytes, or nil
+	mtime column   // of a raster's file, RFC 3339, or nil
+
+	height, width column // of a raster in pixels, or nil
+	etag          column // of a raster's object, or nil
+
+	offset, length column // of a raster in a container, or nil
+}
+
+// tableField finds a field in a table, whose column of URIs is assets if it is a catalog.
+func (t *Table) tableField(ctx context.Context, tab table, s Source, assets string) (field, error) {
+	f := field{name: s.Field}
+	name := cmp.Or(s.Column, assets, s.Field)
+	if s.Pattern != "" && assets == "" {
+		return f, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a table has columns")
+	}
+	c, err := tab.column(name)
+	if err != nil {
+		return f, err
+	}
+	f.main, f.kind = c, c.kind()
+	if f.blobs, err = blobColumns(tab, s.Blob, name == assets); err != nil {
+		return f, err
+	}
+	if s.Blob != "" && f.kind != Text {
+		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
+	}
+	raster := len(f.blobs) > 0 || name == assets
+	if !raster && f.kind == Text {
+		if raster, err = looksLikePaths(ctx, c); err != nil {
+			return f, err
+		}
+	}
+	if pc, ok := c.(*pqColumn); ok && !raster && pc.opaque {
+		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds bytes that are no text")
+	}
+	if raster {
+		f.kind = Raster
+	}
+	if name == assets {
+		f.catalogColumns(tab)
+	}
+	return f, nil
+}
+
+// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog.
+func blobColumns(tab table, named string, catalog bool) ([]column, error) {
+	var names []string
+	switch {
+	case named != "":
+		names = []string{named}
+	case catalog:
+		names = []string{colIndex, colHeader}
+	}
+	var out []column
+	for _, name := range names {
+		c, err := tab.column(name)
+		switch {
+		case err != nil && named == "":
+			continue // a catalog of one format has one of the two
+		case err != nil:
+			return nil, err
+		case c.kind() != Text:
+			return nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not blobs", c.kind())
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// catalogColumns finds what else a catalog says of each file. Older ones, and those of others, lack some of it.
+func (f *field) catalogColumns(tab table) {
+	f.size, f.mtime, f.etag = optional(tab, colSize, Int), optional(tab, colMTime, Text), optional(tab, colETag, Text)
+	f.height, f.width = optional(tab, colHeight, Int), optional(tab, colWidth, Int)
+	if f.offset, f.length = optional(tab, colOffset, Int), optional(tab, colLength, Int); f.length == nil {
+		f.offset = nil
+	}
+}
+
+// optional returns a column of a kind, or nil if there is none of this name.
+func optional(tab table, name string, k Kind) column {
+	c, err := tab.column(name)
+	if err != nil || c.kind() != k {
+		return nil
+	}
+	return c
+}
+
+// errStop ends a scan.
+var errStop = fmt.Errorf("catalog: stop")
+
+// looksLikePaths reports whether the first text of a column names a raster file.
+func looksLikePaths(ctx context.Context, c column) (yes bool, err error) {
+	err = c.scan(ctx, func(_ int64, v cell) error {
+		if v.null || len(v.text) == 0 {
+			return nil
+		}
+		yes = isRaster(string(v.text))
+		return errStop
+	})
+	if err == errStop {
+		err = nil
+	}
+	return yes, err
+}
+
+// pick makes the rows at, in their order, those of the field.
+func (f *field) pick(at []int64) {
+	f.main = picked{f.main, at}
+	for i := range f.blobs {
+		f.blobs[i] = picked{f.blobs[i], at}
+	}
+	if f.size != nil {
+		f.size = picked{f.size, at}
+	}
+	if f.mtime != nil {
+		f.mtime = picked{f.mtime, at}
+	}
+	if f.height != nil && f.width != nil {
+		f.height, f.width = picked{f.height, at}, picked{f.width, at}
+	}
+	if f.etag != nil {
+		f.etag = picked{f.etag, at}
+	}
+	if f.offset != nil {
+		f.offset, f.length = picked{f.offset, at}, picked{f.length, at}
+	}
+}
+
+// asset makes a sample's asset of what the table says, and of the file where it has no index.
+func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
+	part := func() string { return fmt.Sprintf("field %q row %d", f.name, row) }
+	fail := func(err error) (Asset, error) { return Asset{}, fault.WithFile(err, t.src) }
+	c, err := f.main.cell(ctx, row)
+	if err != nil {
+		return fail(err)
+	}
+	if c.null || len(c.text) == 0 {
+		return fail(fault.New(fault.NotFound, part(), fault.NoOffset, "no path"))
+	}
+	text, member, err := t.member(ctx, f, row, string(c.text))
+	if err != nil {
+		return fail(err)
+	}
+	uri, err := t.roots.allow(resolve(t.base, text))
+	if err != nil {
+		return Asset{}, err
+	}
+	x, err := f.index(ctx, row, t.maxChunk)
+	switch {
+	case err != nil:
+		return fail(err)
+	case x == nil && member != nil:
+		return fail(fault.New(fault.Corrupt, part(), fault.NoOffset, "a member of a container without an index"))
+	case x == nil:
+		a, _, err := OpenAsset(ctx, t.opener, uri, t.maxChunk)
+		return a, err
+	}
+	a := Asset{URI: uri, Index: x}
+	if err := f.version(ctx, row, &a); err != nil {
+		return fail(err)
+	}
+	if member == nil {
+		return a, nil
+	}
+	return member.asset(a, t.maxChunk)
+}
+
+// index returns the index that the first blob of a row holds, nil if there is none.
+func (f *field) index(ctx context.Context, row int64, maxChunk int) (*chunk.Index, error) {
+	for _, b := range f.blobs {
+		c, err := b.cell(ctx, row)
+		if err != nil {
+			return nil, err
+		}
+		if c.null || len(c.text) == 0 {
+			continue
+		}
+		x, err := ParseIndex(c.text, maxChunk)
+		if err != nil {
+			return nil, fault.WithPart(err, fmt.Sprintf("field %q row %d", f.name, row), fault.NoOffset)
+		}
+		return x, nil
+	}
+	return nil, nil
+}
+
+// version notes which version of the file the index is of, as far as the table says it.
+func (f *field) version(ctx context.Context, row int64, a *Asset) error {
+	if f.size != nil {
+		c, err := f.size.cell(ctx, row)
+		if err != nil {
+			return err
+		}
+		a.Size = max(c.int, 0)
+	}
+	if f.mtime != nil {
+		c, err := f.mtime.cell(ctx, row)
+		if err != nil {
+			return err
+		}
+		if at, err := time.Parse(time.RFC3339Nano, string(c.text)); err == nil { // else it is not known
+			a.MTime = at
+		}
+	}
+	if f.etag != nil {
+		c, err := f.etag.cell(ctx, row)
+		if err != nil {
+			return err
+		}
+		a.ETag = string(c.text)
+	}
+	return nil
+}
+
+// inField says which field an error is of, and keeps its offset if it has one.
+func inField(err error, name string) error {
+	base := int64(fault.NoOffset)
+	var e *fault.Error
+	if errors.As(err, &e) && e.Off >= 0 {
+		base = 0
+	}
+	return fault.WithPart(err, fmt.Sprintf("field %q", name), base)
+}
+
+func noField(s Source, k fault.Kind, format string, args ...any) error {
+	return fault.New(k, fmt.Sprintf("field %q", s.Field), fault.NoOffset, format, args...)
+}

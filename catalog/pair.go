@@ -1,0 +1,120 @@
+package catalog
+
+import (
+	"context"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// pair puts samples together from files whose paths match the fields' patterns. Without patterns it
+// does nothing. uris are the paths of all files.
+func (t *Table) pair(ctx context.Context, fields []Source, uris column) error {
+	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" })
+	if first < 0 {
+		return nil
+	}
+	// An absolute URI's path below the dataset is what follows the folder that all share.
+	shared, err := sharedFolder(ctx, uris)
+	if err != nil {
+		return err
+	}
+	rows := make([]map[string]int64, len(fields)) // by id; nil for a field without a pattern
+	for i, s := range fields {
+		if s.Pattern == "" {
+			continue
+		}
+		if rows[i], err = matches(ctx, s, uris, shared); err != nil {
+			return err
+		}
+	}
+	if err := missingPartners(fields, rows); err != nil {
+		return err
+	}
+	pattern, _ := parsePattern(fields[first].Pattern)
+	ids := slices.SortedFunc(maps.Keys(rows[first]), func(a, b string) int {
+		return strings.Compare(pattern.path(a), pattern.path(b))
+	})
+	t.n, t.order = int64(len(ids)), pickRows(ids, rows[first])
+	for i, s := range fields {
+		switch {
+		case rows[i] != nil:
+			t.fields[i].pick(pickRows(ids, rows[i]))
+		case t.table != nil: // a column of a catalog: the row of the first field
+			t.fields[i].pick(t.order)
+		default:
+			return noField(s, fault.NotFound, "needs a pattern, as the other fields of this folder have one")
+		}
+	}
+	return nil
+}
+
+// pickRows returns the rows of ids.
+func pickRows(ids []string, rows map[string]int64) []int64 {
+	out := make([]int64, len(ids))
+	for k, id := range ids {
+		out[k] = rows[id]
+	}
+	return out
+}
+
+// matches returns the rows whose paths match a field's pattern, by what {id} stands for. So many bytes
+// of an absolute path are those of a folder that all share.
+func matches(ctx context.Context, s Source, uris column, shared int) (map[string]int64, error) {
+	p, err := parsePattern(s.Pattern)
+	if err != nil {
+		return nil, inField(err, s.Field)
+	}
+	rows := map[string]int64{}
+	err = uris.scan(ctx, func(row int64, v cell) error {
+		path := string(v.text)
+		if scheme(path) != "" || filepath.IsAbs(path) {
+			path = path[min(shared, len(path)):]
+		}
+		id, ok := p.match(path)
+		if !ok || v.null {
+			return nil
+		}
+		if _, twice := rows[id]; twice {
+			return noField(s, fault.Corrupt, "the id %q stands twice", id)
+		}
+		rows[id] = row
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	if len(rows) == 0 {
+		return nil, noField(s, fault.NotFound, "no file matches the pattern %q", s.Pattern)
+	}
+	return rows, nil
+}
+
+// missingPartners checks that every id has a file in every field with a pattern.
+func missingPartners(fields []Source, rows []map[string]int64) error {
+	missing, where, which := 0, -1, ""
+	for i := range rows {
+		for j := range rows {
+			if i == j || rows[i] == nil || rows[j] == nil {
+				continue
+			}
+			for id := range rows[i] {
+				if _, ok := rows[j][id]; ok {
+					continue
+				}
+				missing++
+				if where < 0 || j < where || j == where && id < which {
+					where, which = j, id
+				}
+			}
+		}
+	}
+	if missing == 0 {
+		return nil
+	}
+	p, _ := parsePattern(fields[where].Pattern)
+	return noField(fields[where], fault.NotFound, "no file %s for the id %q; %d files are missing in all", p.path(which), which, missing)
+}
