@@ -47,68 +47,91 @@ func decodePartition(c *call) error {
 	return nil
 }
 
+// parsePartitions reads the partitions of a header, and reports whether there are any that the format allows.
 func parsePartitions(p *kernel.Partitions, header []byte) bool {
 	p.Count = 0
 	flags := header[0]
 	if flags&partitionPreset != 0 {
-		k := int(flags >> 3)
-		if k >= len(partitionPresets) {
-			return false
-		}
-		s := partitionPresets[k]
-		base := s.start
-		for i := range s.count {
-			log := s.size
-			if i >= s.same {
-				log = s.from + i - s.same
-			}
-			base = p.Add(base, 1<<log)
-		}
-		return true
+		return presetPartitions(p, int(flags>>3))
 	}
 	h := cursor{b: header, off: 1}
-	base := uint64(0)
+	w := partitionWriter{p: p}
 	if flags&partitionFromZero == 0 {
-		base = h.varint()
+		w.next = h.varint()
 	}
 	if h.bad {
 		return false
 	}
-	start := base
-	wrapped := false
-	add := func(size uint64) bool {
-		// Partitions lie within 64 bits; only the last may end exactly there.
-		if size == 0 || wrapped || p.Count == len(p.Base) {
-			return false
-		}
-		next := p.Add(base, size)
-		wrapped = next < base
-		ok := !wrapped || next == 0
-		base = next
-		return ok
-	}
+	start := w.next
+	var ok bool
 	if flags&partitionPowersOf2 != 0 {
-		width := int(flags>>6) + 3
-		b := h.b[h.off:]
-		if len(b) == 0 || b[len(b)-1] == 0 {
-			return false
-		}
-		n := 8*len(b) - 9 + bits.Len8(b[len(b)-1])
-		if n%width != 0 {
-			return false
-		}
-		r := bitReader{b: b}
-		for range n / width {
-			if log := r.next(width); log > 63 || !add(1<<log) {
-				return false
-			}
-		}
+		ok = w.powers(h.b[h.off:], int(flags>>6)+3)
 	} else {
-		for h.left() > 0 {
-			if size := h.varint(); h.bad || !add(size) {
-				return false
-			}
+		ok = w.sizes(&h)
+	}
+	return ok && (p.Count > 1 || p.Count == 1 && start != 0)
+}
+
+// presetPartitions makes those of preset k.
+func presetPartitions(p *kernel.Partitions, k int) bool {
+	if k >= len(partitionPresets) {
+		return false
+	}
+	s := partitionPresets[k]
+	base := s.start
+	for i := range s.count {
+		log := s.size
+		if i >= s.same {
+			log = s.from + i - s.same
+		}
+		base = p.Add(base, 1<<log)
+	}
+	return true
+}
+
+// partitionWriter adds partitions one after the other.
+type partitionWriter struct {
+	p       *kernel.Partitions
+	next    uint64 // where the next one begins
+	wrapped bool   // the last one ended at, or past, 2^64
+}
+
+// add adds a partition. They lie within 64 bits; only the last may end exactly there.
+func (w *partitionWriter) add(size uint64) bool {
+	if size == 0 || w.wrapped || w.p.Count == len(w.p.Base) {
+		return false
+	}
+	next := w.p.Add(w.next, size)
+	w.wrapped = next < w.next
+	w.next = next
+	return !w.wrapped || next == 0
+}
+
+// powers adds partitions whose sizes are powers of 2, the exponents packed into so many bits each, before
+// the highest bit that is set.
+func (w *partitionWriter) powers(b []byte, width int) bool {
+	if len(b) == 0 || b[len(b)-1] == 0 {
+		return false
+	}
+	n := 8*len(b) - 9 + bits.Len8(b[len(b)-1])
+	if n%width != 0 {
+		return false
+	}
+	r := bitReader{b: b}
+	for range n / width {
+		if log := r.next(width); log > 63 || !w.add(1<<log) {
+			return false
 		}
 	}
-	return p.Count > 1 || p.Count == 1 && start != 0
+	return true
+}
+
+// sizes adds partitions whose sizes are varints, to the end of the header.
+func (w *partitionWriter) sizes(h *cursor) bool {
+	for h.left() > 0 {
+		if size := h.varint(); h.bad || !w.add(size) {
+			return false
+		}
+	}
+	return true
 }
