@@ -266,6 +266,11 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		}
 		return nil
 	}
+	return x.validateRanges(fileSize, bad)
+}
+
+// validateRanges checks the places of the chunks of an index that is right otherwise.
+func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format string, args ...any) error) error {
 	positions := int64(x.Across()) * int64(x.Down())
 	if positions > int64(len(x.Ranges)) || positions*int64(x.Groups()) != int64(len(x.Ranges)) {
 		return bad(fault.Corrupt, "%d byte ranges for a grid of %d by %d with %d chunks a position",
