@@ -187,6 +187,8 @@ def build_spec(
     else:
         if bands is not None or validity is not None:
             raise SpecError("with fields, give bands and validity in the Field they belong to")
+        if not isinstance(fields, Mapping):
+            raise SpecError(f"fields is {fields!r}, not a dict: where each is found, by its name")
         named = {name: build_field(name, f) for name, f in fields.items()}
         if not named:
             raise SpecError("fields is empty")
@@ -195,6 +197,13 @@ def build_spec(
     default = Field(
         layout=layout, sizes=sizes, dtype=dtype, normalize=normalize, fill=fill, pad=pad
     )
+    if isinstance(source, Mixture):
+        of_sources: dict[str, Any] = {"base_path": base_path, "where": where or None}
+        of_sources |= {"bbox": bbox, "datetime": datetime, "split": split, "use": use}
+        of_sources |= {"strata": strata, "time": time, "dims": dims, "timestamp": timestamp}
+        for name, v in of_sources.items():
+            if v is not None:
+                raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
     table = None if stats is None else _load_stats(stats)
     spec: dict[str, Any] = {
         "version": VERSION,
@@ -214,6 +223,8 @@ def build_spec(
         spec["bad_limit"] = {k: v for k, v in limits.items() if v is not None}
     if isinstance(source, Mixture):
         spec |= _mixture(source, table)
+    elif isinstance(normalize, str):
+        _check_normalized(normalize, spec["fields"], named, table)
     if drop_last:
         spec["drop_last"] = True
     if dims is not None:
@@ -221,6 +232,27 @@ def build_spec(
     if timestamp is not None:
         spec["timestamp"] = timestamp_json(timestamp)
     return spec
+
+
+def _check_normalized(
+    how: str,
+    members: Sequence[Mapping[str, Any]],
+    named: Mapping[str, Field],
+    stats: Mapping[str, Any] | None,
+) -> None:
+    """Raises where the method that `load` was given is used by no field: that is a slip.
+
+    Raises:
+        SpecError: it is so; the text says what the statistics have.
+    """
+    if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
+        return
+    floats = [m["name"] for m in members if m.get("dtype") != "native" and "points" not in m]
+    if not floats:
+        raise SpecError(
+            f"normalize={how!r} goes with no field: fields of dtype 'native' are as stored"
+        )
+    raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
 
 def build_field(name: str, f: FieldLike) -> Field:
@@ -396,8 +428,8 @@ def absolute_points(
     named: Mapping[str, FieldLike] | None, absolute: Callable[[str], str]
 ) -> Mapping[str, FieldLike] | None:
     """Returns fields whose arrays of points have absolute paths."""
-    if named is None:
-        return None
+    if not isinstance(named, Mapping):  # None, or what build_spec refuses
+        return named
     out: dict[str, FieldLike] = {}
     for name, given in named.items():
         f = build_field(name, given)
