@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import chaski
-from chaski import Field, Normalize, SpecError
+from chaski import Field, Mixture, Normalize, SpecError, Time
 from chaski._read import selection
 from chaski._spec import SpecOptions, build_spec, from_stats, to_json_float
 
@@ -161,6 +161,17 @@ def test_spec(args, want):
         ),
         ({"windows_per_asset": 2}, "needs a window"),
         ({"window": 64}, "window is 64"),
+        ({"fields": ["image"]}, "not a dict"),
+        ({"where": ("cloud", "<", 10)}, r"goes into a list, \[\('cloud', '<', 10\)\]"),
+        ({"where": ("site", "==", "a")}, "goes into a list"),
+        ({"where": {"column": "cloud"}}, "neither a text nor a list"),
+        ({"where": 3}, "neither a text nor a list"),
+        ({"datetime": ("2020-01-01", "2020-02-01")}, '"A/B"'),
+        (
+            {"normalize": "mean_std", "stats": STATS, "fields": {"img": "a", "mask": "b"}},
+            r"stats has \['image'\], and none of \['img', 'mask'\]",
+        ),
+        ({"normalize": "mean_std", "stats": STATS, "dtype": "native"}, "as stored"),
     ],
 )
 def test_wrong_arguments(args, match):
@@ -186,6 +197,22 @@ def test_signatures():
         chaski.load("x", batch_size=1, colour=3)
     with pytest.raises(TypeError, match=r"^connect\(\) missing 1 required.*'source'"):
         chaski.connect("x", batch_size=1)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"where": [("cloud", "<", 10)]},
+        {"bbox": (0, 0, 1, 1)},
+        {"split": "train"},
+        {"time": Time("site", "date", 2)},
+        {"base_path": "."},
+        {"dims": "n y x"},
+    ],
+)
+def test_conditions_are_for_the_sources_of_a_mixture(args):
+    with pytest.raises(SpecError, match=f"^{next(iter(args))} is for each Source of a Mixture"):
+        build_spec(Mixture({"a": "d", "b": "e"}), SpecOptions(batch_size=4, **args))
 
 
 def test_stats_file(tmp_path):

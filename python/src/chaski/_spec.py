@@ -198,6 +198,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         pad=o.pad,
     )
     named = _named(o)
+    if isinstance(source, Mixture):
+        _refuse_conditions(o)
     table = None if o.stats is None else _load_stats(o.stats)
     spec: dict[str, Any] = {
         "version": VERSION,
@@ -217,6 +219,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         spec["bad_limit"] = {k: v for k, v in limits.items() if v is not None}
     if isinstance(source, Mixture):
         spec |= _mixture(source, table)
+    elif isinstance(o.normalize, str):
+        _check_normalized(o.normalize, spec["fields"], named, table)
     if o.drop_last:
         spec["drop_last"] = True
     if o.dims is not None:
@@ -232,10 +236,43 @@ def _named(o: SpecOptions) -> dict[str, Field]:
         return {"image": Field(bands=o.bands, validity=o.validity)}
     if o.bands is not None or o.validity is not None:
         raise SpecError("with fields, give bands and validity in the Field they belong to")
+    if not isinstance(o.fields, Mapping):
+        raise SpecError(f"fields is {o.fields!r}, not a dict: where each is found, by its name")
     named = {name: build_field(name, f) for name, f in o.fields.items()}
     if not named:
         raise SpecError("fields is empty")
     return named
+
+
+def _refuse_conditions(o: SpecOptions) -> None:
+    """Raises where a Mixture comes with what belongs to its Sources."""
+    of_sources: dict[str, Any] = {"base_path": o.base_path, "where": o.where or None}
+    of_sources |= {"bbox": o.bbox, "datetime": o.datetime, "split": o.split, "use": o.use}
+    of_sources |= {"strata": o.strata, "time": o.time, "dims": o.dims, "timestamp": o.timestamp}
+    for name, v in of_sources.items():
+        if v is not None:
+            raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
+
+
+def _check_normalized(
+    how: str,
+    members: Sequence[Mapping[str, Any]],
+    named: Mapping[str, Field],
+    stats: Mapping[str, Any] | None,
+) -> None:
+    """Raises where the method that `load` was given is used by no field: that is a slip.
+
+    Raises:
+        SpecError: it is so; the text says what the statistics have.
+    """
+    if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
+        return
+    floats = [m["name"] for m in members if m.get("dtype") != "native" and "points" not in m]
+    if not floats:
+        raise SpecError(
+            f"normalize={how!r} goes with no field: fields of dtype 'native' are as stored"
+        )
+    raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
 
 def build_field(name: str, f: FieldLike) -> Field:
@@ -411,8 +448,8 @@ def absolute_points(
     named: Mapping[str, FieldLike] | None, absolute: Callable[[str], str]
 ) -> Mapping[str, FieldLike] | None:
     """Returns fields whose arrays of points have absolute paths."""
-    if named is None:
-        return None
+    if not isinstance(named, Mapping):  # None, or what build_spec refuses
+        return named
     out: dict[str, FieldLike] = {}
     for name, given in named.items():
         f = build_field(name, given)
