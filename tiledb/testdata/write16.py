@@ -492,10 +492,8 @@ def narrows_twice(s: Schema) -> bool:
     return any(p and [f for f, _ in p[1]].count(BIT_WIDTH) > 1 for p in pipelines)
 
 
-def disputed(s: Schema, sparse: bool) -> str:
+def disputed(s: Schema) -> str:
     """Says why libtiledb of today may read another array than was written, or nothing."""
-    if s.dense and sparse:
-        return "an older sparse fragment shows through a later dense one"
     if s.dim_type >= DATETIME and any(lo < 0 <= hi for _, lo, hi, _ in s.dims):
         return (
             "1.6.3 bounds datetimes as unsigned numbers, and so loses cells on both sides of 1970"
@@ -550,7 +548,7 @@ def make(library: str, path: str, seed: int, say: Callable[[str], object]) -> di
     boxes = [[(lo, hi) for _, lo, hi, _ in s.dims], draw.box(s), draw.box(s)]
     return {
         "what": f"{s}; {'; '.join(done)}",
-        "disputed": disputed(s, sparse),
+        "disputed": disputed(s),
         "reads": [wanted(path, s, model, box) for box in boxes],
     }
 
