@@ -20,6 +20,7 @@ const (
 // Foresight have the same one, and so read the same.
 type ahead struct {
 	on    bool // it was said; otherwise it is about one box
+	whole Box  // that boxes are read as pieces of; nil where each is read for itself
 	wants []wanted
 	used  int // of wants
 	files int // that are read in turns: so many slots, of limit bytes each
@@ -81,15 +82,8 @@ func (h *ahead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) er
 	h.forget()
 	left := maxAhead
 	for _, b := range boxes {
-		from, _ := a.start(b)
-		for i := from; i < len(a.Fragments); i++ {
-			f := a.Fragments[i]
-			if !f.NonEmpty.intersects(b) {
-				continue
-			}
-			if err := h.want(ctx, a, i, b, &left); err != nil {
-				return err
-			}
+		if err := a.layers(b, h.whole, func(i int) error { return h.want(ctx, a, i, b, &left) }); err != nil {
+			return err
 		}
 	}
 	each := 1
@@ -186,11 +180,13 @@ func (h *ahead) want(ctx context.Context, a *Array, i int, b Box, left *int) err
 			}
 		}
 	} else {
-		tree, err := a.rtree(ctx, f)
+		tiles, err := a.shownTiles(ctx, i, b)
 		if err != nil {
 			return err
 		}
-		tree.tiles(b, add)
+		for _, tile := range tiles {
+			add(tile)
+		}
 	}
 	h.wants[k].tiles = list
 	return nil

@@ -65,7 +65,9 @@ type Array struct {
 	store Store
 	o     Options
 	key   cipher.AEAD
-	axes  []int // 0, 1, …: the dimensions in their order
+	axes  []int  // 0, 1, …: the dimensions in their order
+	under []bool // sparse fragments that lie under later dense ones
+	mixed bool   // there are such
 }
 
 // Open reads the schema of the array in a folder, and the footers of its fragments. Faults name the
@@ -174,6 +176,7 @@ func (a *Array) readFragments(ctx context.Context) error {
 		}
 	}
 	a.Fragments, a.Hidden = hide(slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil }))
+	a.findUnder()
 	return nil
 }
 

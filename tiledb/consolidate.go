@@ -255,6 +255,7 @@ func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	r, size := w.a.NewReader(), w.s.Attrs[attr].CellSize()
+	r.ahead.whole = w.f.NonEmpty
 	var cells []byte
 	return w.eachRegion(func(b Box, walk *denseWalk) error {
 		_, n, err := w.a.Shape(b)
@@ -279,6 +280,7 @@ func (w *writer) joinVar(ctx context.Context, attr int) (err error) {
 	}
 	defer func() { err = errors.Join(err, t.close()) }()
 	r := w.a.NewReader()
+	r.ahead.whole = w.f.NonEmpty
 	return w.eachRegion(func(b Box, walk *denseWalk) error {
 		v, err := r.Dense(ctx, attr, b)
 		if err != nil {

@@ -66,28 +66,18 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	if err := r.ahead.about(ctx, r.a, attr, b); err != nil {
 		return err
 	}
-	from, covered := r.a.start(b)
-	if !covered {
+	if _, covered := r.a.start(b); !covered {
 		fillCells(dst, at.Type.fill())
 	}
-	for i := from; i < len(r.a.Fragments); i++ {
-		f := r.a.Fragments[i]
-		if !f.NonEmpty.intersects(b) {
-			continue
+	return r.a.layers(b, r.ahead.whole, func(i int) error {
+		if r.a.Fragments[i].Dense {
+			return r.denseFixed(ctx, dst, i, attr, size, b, to)
 		}
-		if f.Dense {
-			err = r.denseFixed(ctx, dst, i, attr, size, b, to)
-		} else {
-			err = r.scatterFixed(ctx, dst, f, attr, size, b, to)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return r.scatterFixed(ctx, dst, i, attr, size, b, to)
+	})
 }
 
-// start returns the first fragment that shows in a box, and whether the fragments cover it: what lies
+// start returns the first fragment that shows in a box that is read, and whether the fragments cover it: what lies
 // below a dense fragment that covers all of it does not show.
 func (a *Array) start(b Box) (from int, covered bool) {
 	for i := len(a.Fragments) - 1; i >= 0; i-- {
@@ -154,21 +144,14 @@ func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Valu
 	if err := r.ahead.about(ctx, r.a, attr, b); err != nil {
 		return Values{}, err
 	}
-	from, _ := r.a.start(b)
-	for i := from; i < len(r.a.Fragments); i++ {
-		f := r.a.Fragments[i]
-		if !f.NonEmpty.intersects(b) {
-			continue
+	err := r.a.layers(b, r.ahead.whole, func(i int) error {
+		if r.a.Fragments[i].Dense {
+			return r.denseVarFragment(ctx, v, i, attr, b, to)
 		}
-		var err error
-		if f.Dense {
-			err = r.denseVarFragment(ctx, v, i, attr, b, to)
-		} else {
-			err = r.scatterVar(ctx, v, f, attr, b, to)
-		}
-		if err != nil {
-			return Values{}, err
-		}
+		return r.scatterVar(ctx, v, i, attr, b, to)
+	})
+	if err != nil {
+		return Values{}, err
 	}
 	return v.values(r.a.o.MaxResult)
 }

@@ -9,8 +9,8 @@
 // beyond it: the footer's byte that says whether a fragment is dense, N+1 and N entries in the
 // footer's lists, the range of time in a fragment's name.
 //
-// A dense array may have sparse fragments. As of all others the later one wins, cell by cell. TileDB's own library (1.6 as
-// 2.30) lets an older sparse fragment show through a later dense one that does not hold all of its box in what is read.
+// A dense array may have sparse fragments. As of all others the later one wins, but one that lies under a later dense
+// fragment may show through it, as TileDB's own library (1.6 as 2.30) lets it: see layers.
 //
 // Writing makes arrays in local folders: a schema, fragments that appear when they are complete, and one fragment
 // of many (Consolidate). TileDB 2 reads them.

@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"context"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -78,23 +79,15 @@ func (p *Foresight) Dense(ctx context.Context, attr int, b Box, axes []int, read
 		return false, fault.WithFile(err, p.a.uri)
 	}
 	exact = true
-	from, _ := p.a.start(b)
-	for i := from; i < len(p.a.Fragments); i++ {
-		f := p.a.Fragments[i]
-		sure := true
-		switch {
-		case !f.NonEmpty.intersects(b):
-		case f.Dense:
-			err = p.dense(ctx, i, attr, b, to, read)
-		default:
-			sure, err = p.sparse(ctx, f, attr, b, read)
+	err = p.a.layers(b, p.h.whole, func(i int) error {
+		if p.a.Fragments[i].Dense {
+			return p.dense(ctx, i, attr, b, to, read)
 		}
-		if err != nil {
-			return false, fault.WithFile(err, p.a.uri)
-		}
+		sure, err := p.sparse(ctx, i, attr, b, read)
 		exact = exact && sure
-	}
-	return exact, nil
+		return err
+	})
+	return exact && err == nil, fault.WithFile(err, p.a.uri)
 }
 
 func (p *Foresight) dense(ctx context.Context, i, attr int, b Box, to layout, read func(file string, off, n int64)) error {
@@ -115,64 +108,63 @@ func (p *Foresight) dense(ctx context.Context, i, attr int, b Box, to layout, re
 // are those that may have one.
 func (p *Foresight) Sparse(ctx context.Context, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
 	p.h.forget()
-	exact, met := true, []*Fragment{}
-	for _, f := range p.a.Fragments {
+	exact, met := true, []int{}
+	for i, f := range p.a.Fragments {
 		if f.NonEmpty.intersects(b) {
-			met = append(met, f)
+			met = append(met, i)
 		}
 	}
 	// All coordinates come before the first value; where fragments overlap, later cells may hide a whole tile.
 	exact = len(met) < 2
-	for _, f := range met {
-		sure, err := p.coords(ctx, f, b, read)
+	for _, i := range met {
+		sure, err := p.coords(ctx, i, b, read)
 		if err != nil {
 			return false, fault.WithFile(err, p.a.uri)
 		}
 		exact = exact && sure
 	}
-	for _, f := range met {
-		if err := p.values(ctx, f, attr, b, read); err != nil {
+	for _, i := range met {
+		if err := p.values(ctx, i, attr, b, read); err != nil {
 			return false, fault.WithFile(err, p.a.uri)
 		}
 	}
 	return exact, nil
 }
 
-// sparse is a sparse fragment of a dense array.
-func (p *Foresight) sparse(ctx context.Context, f *Fragment, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
-	if exact, err = p.coords(ctx, f, b, read); err != nil {
+// sparse is sparse fragment i of a dense array.
+func (p *Foresight) sparse(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+	if exact, err = p.coords(ctx, i, b, read); err != nil {
 		return false, err
 	}
-	return exact, p.values(ctx, f, attr, b, read)
+	return exact, p.values(ctx, i, attr, b, read)
 }
 
 // coords notes the coordinates that Reader.eachTile reads. certain says that of each of the tiles all cells are in the box.
-func (p *Foresight) coords(ctx context.Context, f *Fragment, b Box, read func(file string, off, n int64)) (certain bool, err error) {
-	tree, err := p.a.rtree(ctx, f)
+func (p *Foresight) coords(ctx context.Context, i int, b Box, read func(file string, off, n int64)) (certain bool, err error) {
+	tree, err := p.a.rtree(ctx, p.a.Fragments[i])
 	if err != nil {
 		return false, err
 	}
-	certain = true
 	boxes := tree.levels[len(tree.levels)-1]
-	tree.tiles(b, func(t int64) { certain = certain && b.covers(boxes[t]) })
-	return certain, p.tilesOf(ctx, f, len(p.a.Schema.Attrs), p.a.Schema.DimType.Size()*len(p.a.Schema.Dims), b, read)
+	tiles, err := p.a.shownTiles(ctx, i, b)
+	if err != nil {
+		return false, err
+	}
+	certain = !slices.ContainsFunc(tiles, func(t int64) bool { return !b.covers(boxes[t]) })
+	return certain, p.tilesOf(ctx, i, len(p.a.Schema.Attrs), p.a.Schema.DimType.Size()*len(p.a.Schema.Dims), b, read)
 }
 
 // values notes the values that go with the coordinates.
-func (p *Foresight) values(ctx context.Context, f *Fragment, attr int, b Box, read func(file string, off, n int64)) error {
-	return p.tilesOf(ctx, f, attr, p.a.Schema.Attrs[attr].CellSize(), b, read)
+func (p *Foresight) values(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) error {
+	return p.tilesOf(ctx, i, attr, p.a.Schema.Attrs[attr].CellSize(), b, read)
 }
 
-// tilesOf notes the tiles of a file of a sparse fragment whose boxes meet b.
-func (p *Foresight) tilesOf(ctx context.Context, f *Fragment, attr, cell int, b Box, read func(file string, off, n int64)) error {
-	tree, err := p.a.rtree(ctx, f)
-	if err != nil {
+// tilesOf notes the tiles of a file of sparse fragment i that show in b.
+func (p *Foresight) tilesOf(ctx context.Context, i, attr, cell int, b Box, read func(file string, off, n int64)) error {
+	f := p.a.Fragments[i]
+	tiles, err := p.a.shownTiles(ctx, i, b)
+	if err != nil || len(tiles) == 0 {
 		return err
-	}
-	var tiles []int64
-	tree.tiles(b, func(t int64) { tiles = append(tiles, t) })
-	if len(tiles) == 0 {
-		return nil
 	}
 	t, err := p.open(ctx, f, attr, read)
 	if err != nil {

@@ -134,7 +134,18 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	if err != nil {
 		return err
 	}
-	return r.DenseInto(ctx, dst, m.attr, box, m.axes)
+	r.ahead.whole = m.whole(i)
+	err = r.DenseInto(ctx, dst, m.attr, box, m.axes)
+	r.ahead.whole = nil
+	return err
+}
+
+// whole returns what boxes of image i are read as pieces of, where that matters.
+func (m *Images) whole(i int64) Box {
+	if !m.a.mixed {
+		return nil
+	}
+	return m.box(i, i+1)
 }
 
 // cells returns the cells of a box of image i.
@@ -197,7 +208,10 @@ func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 	if err != nil {
 		return err
 	}
-	return r.r.Ahead(ctx, r.m.attr, list)
+	r.r.ahead.whole = r.m.whole(image)
+	err = r.r.Ahead(ctx, r.m.attr, list)
+	r.r.ahead.whole = nil
+	return err
 }
 
 // allCells returns the cells of several boxes of image i.
@@ -229,7 +243,10 @@ func (p *imagePlan) Ahead(ctx context.Context, image int64, boxes []chunk.Box) e
 	if err != nil {
 		return err
 	}
-	return fault.WithFile(p.f.Ahead(ctx, p.m.attr, list), p.m.a.uri)
+	p.f.h.whole = p.m.whole(image)
+	err = p.f.Ahead(ctx, p.m.attr, list)
+	p.f.h.whole = nil
+	return fault.WithFile(err, p.m.a.uri)
 }
 
 // PlanBox implements chunk.BlockPlan.
@@ -238,7 +255,10 @@ func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box, read 
 	if err != nil {
 		return false, err
 	}
-	return p.f.Dense(ctx, p.m.attr, box, p.m.axes, read)
+	p.f.h.whole = p.m.whole(image)
+	exact, err = p.f.Dense(ctx, p.m.attr, box, p.m.axes, read)
+	p.f.h.whole = nil
+	return exact, err
 }
 
 // Held implements chunk.BlockPlan.

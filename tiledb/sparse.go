@@ -84,24 +84,23 @@ func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next fo
 // tileCells are the coordinates of a tile's cells.
 type tileCells struct {
 	tile   int64
+	box    Box
 	cells  int
 	planes []byte  // as stored: all of the first dimension, then all of the second, …
 	coords []Coord // the same
 	rows   []int   // cells that lie in the box that was asked for
 }
 
-// eachTile calls f for every tile of a fragment whose box meets b. The tile's own box has to hold its cells.
+// eachTile calls f for some tiles of a fragment, with the rows that lie in b. A tile's own box has to hold its cells.
 // What f gets is used again.
-func (r *Reader) eachTile(ctx context.Context, fr *Fragment, b Box, f func(c *tileCells) error) error {
+func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Box, f func(c *tileCells) error) error {
+	if len(tiles) == 0 {
+		return nil
+	}
 	s := r.a.Schema
 	tree, err := r.a.rtree(ctx, fr)
 	if err != nil {
 		return err
-	}
-	var tiles []int64
-	tree.tiles(b, func(t int64) { tiles = append(tiles, t) })
-	if len(tiles) == 0 {
-		return nil
 	}
 	t, err := r.open(ctx, 0, fr, len(s.Attrs), false)
 	if err != nil {
@@ -116,7 +115,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, b Box, f func(c *ti
 		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, r.ahead.after(fr, tile, following{list: tiles[k+1:]})); err != nil {
 			return err
 		}
-		c.tile = tile
+		c.tile, c.box = tile, boxes[tile]
 		n := c.cells * len(s.Dims)
 		c.coords = slices.Grow(c.coords[:0], n)[:n]
 		s.DimType.loadAll(c.coords, c.planes)
@@ -150,7 +149,11 @@ func (c *tileCells) choose(tile, b Box) {
 // find adds the cells of fragment i that lie in a box.
 func (r *Reader) find(ctx context.Context, all *found, i int, b Box) error {
 	size := r.a.Schema.DimType.Size()
-	return r.eachTile(ctx, r.a.Fragments[i], b, func(c *tileCells) error {
+	tiles, err := r.a.shownTiles(ctx, i, b)
+	if err != nil {
+		return err
+	}
+	return r.eachTile(ctx, r.a.Fragments[i], tiles, b, func(c *tileCells) error {
 		if err := all.add(i, c); err != nil {
 			return err
 		}
@@ -365,10 +368,19 @@ func (v *varCells) cell(offs, data []byte, row int, all uint64) (span, error) {
 	return span{at, int(hi - lo)}, err
 }
 
-// scatter finds the cells of a sparse fragment of a dense array in a box.
-func (r *Reader) scatter(ctx context.Context, f *Fragment, b Box, l layout) (*found, error) {
+// scatter finds the cells of sparse fragment i of a dense array that show in a box.
+func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*found, error) {
 	one := &found{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
-	err := r.eachTile(ctx, f, b, func(c *tileCells) error {
+	tiles, err := r.a.shownTiles(ctx, i, b)
+	if err != nil {
+		return nil, err
+	}
+	whole := r.ahead.whole
+	if whole == nil {
+		whole = b
+	}
+	err = r.eachTile(ctx, r.a.Fragments[i], tiles, b, func(c *tileCells) error {
+		r.a.dropUnder(c, i, whole)
 		if err := one.add(0, c); err != nil {
 			return err
 		}
@@ -384,12 +396,12 @@ func (r *Reader) scatter(ctx context.Context, f *Fragment, b Box, l layout) (*fo
 	return one, err
 }
 
-func (r *Reader) scatterFixed(ctx context.Context, dst []byte, f *Fragment, attr, size int, b Box, l layout) error {
-	one, err := r.scatter(ctx, f, b, l)
+func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i, attr, size int, b Box, l layout) error {
+	one, err := r.scatter(ctx, i, b, l)
 	if err != nil {
 		return err
 	}
-	a := &r.a.Schema.Attrs[attr]
+	a, f := &r.a.Schema.Attrs[attr], r.a.Fragments[i]
 	open := func(int) error {
 		_, err := r.open(ctx, 0, f, attr, false)
 		return err
@@ -410,11 +422,12 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, f *Fragment, attr
 	}, func() error { return r.file[0].close() })
 }
 
-func (r *Reader) scatterVar(ctx context.Context, v *varCells, f *Fragment, attr int, b Box, l layout) error {
-	one, err := r.scatter(ctx, f, b, l)
+func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box, l layout) error {
+	one, err := r.scatter(ctx, i, b, l)
 	if err != nil {
 		return err
 	}
+	f := r.a.Fragments[i]
 	var sizes []uint64
 	open := func(int) (err error) {
 		sizes, err = r.openVar(ctx, f, attr)

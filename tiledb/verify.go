@@ -122,7 +122,9 @@ func (v *verifier) coords(ctx context.Context, f *Fragment) error {
 	if root := union(tree.levels[0]); !root.intersects(s.Domain()) || !f.NonEmpty.covers(root.cut(s.Domain())) {
 		return fault.WithFile(fault.New(fault.Corrupt, rtreePart, fault.NoOffset, "it reaches past the non-empty domain"), f.uri+"/"+metadataName)
 	}
-	return v.r.eachTile(ctx, f, s.Domain(), func(c *tileCells) error {
+	var tiles []int64
+	tree.tiles(s.Domain(), func(t int64) { tiles = append(tiles, t) })
+	return v.r.eachTile(ctx, f, tiles, s.Domain(), func(c *tileCells) error {
 		v.c.Tiles++
 		v.c.Cells += int64(c.cells)
 		v.c.Bytes += int64(len(c.planes))

@@ -33,8 +33,8 @@ func newArray(s streams) *cobra.Command {
 		Use:   "array --sub LO..HI,... [flags] ARRAY",
 		Short: "Read a box of cells of a TileDB array",
 		Long: `Read the cells of a box of a TileDB array (format version 3, dense or sparse). --sub names it: one
-interval a dimension, both ends included. The array lies in a folder, in an object store or on a web
-server whose page about a folder links to what lies in it.
+interval a dimension, both ends included. The array lies in a folder, in an object store, in a
+dataset of Hugging Face or on a web server whose page about a folder links to what lies in it.
 
 One line of JSON has, of a dense array, its shape, and of a sparse one the number of cells and the
 hash of their coordinates, cell by cell, sorted by them; then the hash of the values of each

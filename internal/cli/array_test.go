@@ -4,9 +4,13 @@ import (
 	"bufio"
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"maps"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -247,4 +251,41 @@ func TestTimestamps(t *testing.T) {
 			t.Errorf("--timestamp %q: %+v", wrong, r)
 		}
 	}
+}
+
+// hubOf serves a folder as a dataset of the hub, o/n, whose lists have two entries a page.
+func hubOf(t *testing.T, root string) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path, ok := strings.CutPrefix(r.URL.Path, "/datasets/o/n/resolve/main/"); ok {
+			http.ServeFile(w, r, filepath.Join(root, filepath.FromSlash(path)))
+			return
+		}
+		path, ok := strings.CutPrefix(r.URL.Path, "/api/datasets/o/n/tree/main/")
+		list, err := os.ReadDir(filepath.Join(root, filepath.FromSlash(path)))
+		if !ok || err != nil {
+			http.NotFound(w, r)
+			return
+		}
+		from, _ := strconv.Atoi(r.URL.Query().Get("cursor"))
+		page := []map[string]any{}
+		for _, e := range list[from:min(from+2, len(list))] {
+			kind := map[bool]string{true: "directory", false: "file"}[e.IsDir()]
+			page = append(page, map[string]any{"type": kind, "oid": "0", "size": 1, "path": path + "/" + e.Name()})
+		}
+		if from+2 < len(list) {
+			w.Header().Set("Link", fmt.Sprintf(`<https://huggingface.co%s?recursive=false&expand=false&cursor=%d>; rel="next"`, r.URL.EscapedPath(), from+2))
+		}
+		if err := json.NewEncoder(w).Encode(page); err != nil {
+			t.Error(err)
+		}
+	}))
+	t.Cleanup(s.Close)
+	t.Setenv("HF_ENDPOINT", s.URL)
+}
+
+// TestArraysOnTheHub: arrays in a dataset of the hub are the same as in a folder.
+func TestArraysOnTheHub(t *testing.T) {
+	root, names, _ := arrayFiles(t)
+	hubOf(t, root)
+	sameArrays(t, root, names, "hf://datasets/o/n/")
 }

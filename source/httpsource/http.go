@@ -5,7 +5,7 @@
 // ETag of the first one, or to its Last-Modified where there is none. Bodies are asked for as they are stored; one
 // with a Content-Encoding is refused, as is a server that sends whole objects where ranges are asked for.
 // Redirects are followed on one host, to others where Options say so, from https to http never. HTTP has no listing of
-// folders; the names of what lies in one are those that the server's own page about it has (Names). There is no authentication but the token of hf, and what a URI holds itself.
+// folders; the names of what lies in one are those that the server's own page about it has, or those that the hub lists (Names). There is no authentication but the token of hf, and what a URI holds itself.
 package httpsource
 
 import (
@@ -90,6 +90,9 @@ func (b *backend) Close() error {
 
 // Host implements remote.Backend.
 func (b *backend) Host(uri string) string {
+	if strings.HasPrefix(uri, "hf://") { // also folders
+		return b.hub.Host
+	}
 	u, err := b.parse(uri)
 	if err != nil {
 		return ""

@@ -30,44 +30,71 @@ var specialRevision = regexp.MustCompile(`^(refs/(?:convert/\w+|pr/\d+))(?:/|$)`
 // hf://datasets/OWNER/NAME[@REVISION]/PATH. The revision is a branch, tag or commit, by default main; a "/" in it is
 // written %2F, except in refs/pr/N and refs/convert/NAME.
 func hubURL(hub *url.URL, uri string) (*url.URL, error) {
-	bad := func() (*url.URL, error) {
-		return nil, errors.New("not hf://datasets/OWNER/NAME[@REVISION]/PATH")
+	p, err := parseHub(uri)
+	if err != nil {
+		return nil, err
 	}
+	if p.path == "" {
+		return nil, errNotHub
+	}
+	return url.Parse(strings.TrimSuffix(hub.String(), "/") + p.dataset + "/resolve/" + p.revision + p.path)
+}
+
+// treeURL returns the URL of the hub's list of what lies in a folder of a dataset, HUB/api/datasets/OWNER/NAME/tree/REVISION/PATH.
+func (p hubParts) treeURL(hub *url.URL) (*url.URL, error) {
+	return url.Parse(strings.TrimSuffix(hub.String(), "/") + "/api" + p.dataset + "/tree/" + p.revision + p.path + "?recursive=false&expand=false")
+}
+
+// hubParts are those of a URI of hf, as a URL has them.
+type hubParts struct {
+	dataset  string // /datasets/OWNER/NAME
+	revision string
+	path     string // with a slash in front; empty for all of the dataset
+}
+
+var errNotHub = errors.New("not hf://datasets/OWNER/NAME[@REVISION]/PATH")
+
+// parseHub reads hf://datasets/OWNER/NAME[@REVISION][/PATH].
+func parseHub(uri string) (hubParts, error) {
+	bad := func() (hubParts, error) { return hubParts{}, errNotHub }
 	rest, ok := strings.CutPrefix(uri, "hf://datasets/")
 	owner, rest, ok2 := strings.Cut(rest, "/")
 	if !ok || !ok2 || owner == "" {
 		return bad()
 	}
 	revision := "main"
-	name, path, ok := strings.Cut(rest, "/")
+	name, path, more := strings.Cut(rest, "/")
 	if at := strings.IndexByte(name, '@'); at >= 0 {
 		after := rest[at+1:]
 		name = name[:at]
 		if m := specialRevision.FindStringSubmatch(after); m != nil {
 			revision = m[1]
-			path, ok = strings.CutPrefix(after[len(revision):], "/")
+			path, more = strings.CutPrefix(after[len(revision):], "/")
 		} else {
-			revision, path, ok = strings.Cut(after, "/")
+			revision, path, more = strings.Cut(after, "/")
 			var err error
 			if revision, err = url.PathUnescape(revision); err != nil {
-				return nil, fmt.Errorf("revision: %w", err)
+				return hubParts{}, fmt.Errorf("revision: %w", err)
 			}
 		}
 	}
-	if !ok || name == "" || path == "" || revision == "" {
+	if name == "" || revision == "" || more != (path != "") {
 		return bad()
 	}
-	for _, part := range strings.Split(owner+"/"+name+"/"+path, "/") {
+	p := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name), revision: url.PathEscape(revision)}
+	list := []string{owner, name}
+	if more {
+		list = append(list, strings.Split(path, "/")...)
+	}
+	for i, part := range list {
 		if part == "." || part == ".." || part == "" {
 			return bad()
 		}
+		if i >= 2 {
+			p.path += "/" + url.PathEscape(part)
+		}
 	}
-	parts := strings.Split(path, "/")
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
-	}
-	return url.Parse(strings.TrimSuffix(hub.String(), "/") + "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name) +
-		"/resolve/" + url.PathEscape(revision) + "/" + strings.Join(parts, "/"))
+	return p, nil
 }
 
 // storesHub reports whether a URL is of the hub, or of the stores that it keeps its files in.

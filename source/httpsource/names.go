@@ -22,23 +22,31 @@ const maxPage = 8 << 20
 
 // Names implements remote.Namer. HTTP has no listing of folders, but servers have pages about them: what such a page
 // links to in the folder itself lies there. Read are pages in HTML, of any server or written by hand, and the JSON of
-// nginx (autoindex_format json) and of Caddy.
+// nginx (autoindex_format json) and of Caddy. Folders of hf are listed by the hub.
 func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
+	if strings.HasPrefix(folder, "hf://") {
+		return b.hubNames(ctx, folder)
+	}
 	u, err := b.parse(folder)
 	switch {
 	case err != nil:
 		return nil, remote.Fail(remote.Refused, err)
-	case strings.HasPrefix(folder, "hf://"):
-		return nil, remote.Fail(remote.Refused, errors.New("hf:// has no listing here"))
 	case u.RawQuery != "":
 		return nil, remote.Fail(remote.Refused, errors.New("a folder has no query"))
 	}
 	u = u.JoinPath("/")
-	resp, err := b.page(ctx, u)
+	resp, err := b.page(ctx, u, "text/html, application/json;q=0.9", "")
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
+	switch resp.StatusCode {
+	case http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed:
+		return nil, notListed(remote.Status(resp.StatusCode, resp.Header))
+	}
+	if f := remote.Status(resp.StatusCode, resp.Header); f != nil {
+		return nil, f
+	}
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxPage+1))
 	if err != nil {
 		return nil, err
@@ -59,15 +67,18 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	return nil, notListed(fmt.Errorf("a page of the type %.60q", kind))
 }
 
-// page asks for the page about a folder.
-func (b *backend) page(ctx context.Context, u *url.URL) (*http.Response, error) {
+// page asks for the page about a folder, of the types in accept. token is for Authorization, if it is not empty.
+func (b *backend) page(ctx context.Context, u *url.URL, accept, token string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, remote.Fail(remote.Refused, err)
 	}
-	req.Header.Set("Accept", "text/html, application/json;q=0.9")
+	req.Header.Set("Accept", accept)
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", "chaski")
+	if token != "" {
+		req.Header.Set("Authorization", "Bearer "+token)
+	}
 	resp, err := b.client.Do(req)
 	if err != nil {
 		var ue *url.Error
@@ -76,19 +87,11 @@ func (b *backend) page(ctx context.Context, u *url.URL) (*http.Response, error) 
 		}
 		return nil, err
 	}
-	f := remote.Status(resp.StatusCode, resp.Header)
-	switch e := resp.Header.Get("Content-Encoding"); {
-	case resp.StatusCode == http.StatusForbidden || resp.StatusCode == http.StatusNotFound || resp.StatusCode == http.StatusMethodNotAllowed:
-		err = notListed(f)
-	case f != nil:
-		err = f
-	case e != "" && e != "identity":
-		err = remote.Fail(remote.Refused, fmt.Errorf("the page comes with Content-Encoding %.20q, although as stored was asked for", e))
-	default:
-		return resp, nil
+	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode == http.StatusOK {
+		_ = resp.Body.Close()
+		return nil, remote.Fail(remote.Refused, fmt.Errorf("the page comes with Content-Encoding %.20q, although as stored was asked for", e))
 	}
-	_ = resp.Body.Close()
-	return nil, err
+	return resp, nil
 }
 
 // notListed is the failure of a server that does not say what lies in a folder.

@@ -33,7 +33,7 @@ type Lister interface {
 	ListPage(ctx context.Context, folder string, token []byte) (page []source.Entry, next []byte, err error)
 }
 
-// Namer is a Backend that names what lies in a folder itself, in one request; see source.Namer.
+// Namer is a Backend that names what lies in a folder itself; see source.Namer. It bounds what it asks for.
 type Namer interface {
 	Backend
 	Names(ctx context.Context, folder string) ([]string, error)

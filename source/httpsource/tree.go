@@ -1,0 +1,137 @@
+package httpsource
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/chaski-eo/chaski/source/remote"
+)
+
+// maxTreePages bounds the pages of the hub's list of a folder. A page has a thousand entries.
+const maxTreePages = 256
+
+// treeEntry is what the hub says of what lies in a folder.
+type treeEntry struct {
+	Type string `json:"type"` // "file", "directory"
+	Path string `json:"path"` // in the dataset
+}
+
+// hubNames is Names for a folder of a dataset: the hub lists it in pages of JSON.
+func (b *backend) hubNames(ctx context.Context, folder string) (names []string, err error) {
+	p, err := parseHub(strings.TrimRight(folder, "/"))
+	if err != nil {
+		return nil, remote.Fail(remote.Refused, err)
+	}
+	u, err := p.treeURL(b.hub)
+	if err != nil {
+		return nil, remote.Fail(remote.Refused, err)
+	}
+	dir, err := url.PathUnescape(strings.TrimPrefix(p.path, "/"))
+	if err != nil {
+		return nil, remote.Fail(remote.Refused, err)
+	}
+	left := int64(maxPage)
+	for range maxTreePages {
+		page, next, err := b.treePage(ctx, u, left)
+		if err != nil {
+			return nil, err
+		}
+		left -= int64(len(page))
+		if names, err = treeNames(names, page, dir); err != nil {
+			return nil, err
+		}
+		if next == nil {
+			return names, nil
+		}
+		u = next
+	}
+	return nil, remote.Fail(remote.Refused, fmt.Errorf("a list of over %d pages", maxTreePages))
+}
+
+// treePage asks for a page of at most so many bytes, and returns the URL of the next one, nil for none.
+func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []byte, next *url.URL, err error) {
+	resp, err := b.page(ctx, u, "application/json", b.o.HubToken)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer resp.Body.Close()
+	if f := remote.Status(resp.StatusCode, resp.Header); f != nil {
+		return nil, nil, f
+	}
+	if resp.StatusCode != http.StatusOK {
+		return nil, nil, remote.Fail(remote.Refused, fmt.Errorf("HTTP status %d", resp.StatusCode))
+	}
+	if page, err = io.ReadAll(io.LimitReader(resp.Body, most+1)); err != nil {
+		return nil, nil, err
+	}
+	if int64(len(page)) > most {
+		return nil, nil, remote.Fail(remote.Refused, fmt.Errorf("a list of over %d bytes", maxPage))
+	}
+	next, err = nextPage(resp.Request.URL, resp.Header.Values("Link"))
+	return page, next, err
+}
+
+// nextPage returns the URL of the next page, if there is a link to it (RFC 8288). Of the link only the query counts: mirrors of the hub
+// link to the hub itself, and another place would be sent the token.
+func nextPage(at *url.URL, links []string) (*url.URL, error) {
+	for _, l := range links {
+		for l != "" {
+			_, rest, ok := strings.Cut(l, "<")
+			target, rest, closed := strings.Cut(rest, ">")
+			if !ok || !closed {
+				break
+			}
+			params, after, _ := strings.Cut(rest, ",")
+			if l = after; !isNext(params) {
+				continue
+			}
+			u, err := at.Parse(target)
+			if err != nil || u.RawQuery == at.RawQuery {
+				return nil, remote.Fail(remote.Refused, errors.New("the link to the next page leads nowhere"))
+			}
+			next := *at
+			next.RawQuery = u.RawQuery
+			return &next, nil
+		}
+	}
+	return nil, nil
+}
+
+// isNext reports whether parameters of a link say that it leads to the next page.
+func isNext(params string) bool {
+	for p := range strings.SplitSeq(params, ";") {
+		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
+		if strings.EqualFold(strings.TrimSpace(name), "rel") && strings.EqualFold(strings.Trim(strings.TrimSpace(value), `"`), "next") {
+			return true
+		}
+	}
+	return false
+}
+
+// treeNames appends the names of what a page says lies in a folder.
+func treeNames(names []string, page []byte, folder string) ([]string, error) {
+	var list []treeEntry
+	if err := json.Unmarshal(page, &list); err != nil {
+		return nil, remote.Fail(remote.Refused, errors.New("JSON that is no list of what lies in a folder"))
+	}
+	if folder != "" {
+		folder += "/"
+	}
+	for _, e := range list {
+		name, in := strings.CutPrefix(e.Path, folder)
+		if !in || !plain(name) {
+			return nil, remote.Fail(remote.Refused, fmt.Errorf("an entry called %.60q in %.60q", e.Path, folder))
+		}
+		if e.Type == "directory" {
+			name += "/"
+		}
+		names = append(names, name)
+	}
+	return names, nil
+}
