@@ -289,7 +289,8 @@ func (b *binder) compare(name string, l, r *node) (*node, error) {
 
 // asScanned returns a condition as the scan of the original readers applies it: where a column of
 // floats is compared with a number, and the comparison alone or joined by AND to others is the whole
-// condition, NaN is not above the number. Anywhere else NaN is above every number.
+// condition, NaN is not above the number. Anywhere else NaN is above every number, so also where floats of
+// 32 bits meet a number with an exponent, one of 64 bits: they are converted before they are compared.
 func (b *binder) asScanned(n *node) (*node, error) {
 	switch {
 	case n.op == opAnd:
@@ -313,7 +314,7 @@ func (b *binder) asScanned(n *node) (*node, error) {
 		}
 	case n.op == opCompare && (n.name == ">" || n.name == ">="):
 		l, r := n.args[0], n.args[1]
-		if l.op == opColumn && r.lit != nil && r.typ.Kind == table.Float64 && !math.IsNaN(r.lit.f) {
+		if l.op == opColumn && r.lit != nil && r.typ.Kind == table.Float64 && !math.IsNaN(r.lit.f) && (l.typ.Bits == 64 || r.typ.Bits < 64) {
 			c := *n
 			c.name += ieee
 			return b.intern(&c)

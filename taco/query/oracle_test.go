@@ -353,7 +353,7 @@ func (g *grammar) bool(depth int) string {
 		return g.pick("d", "ts") + g.cmp() + g.pick("DATE '2013-11-15'", "TIMESTAMP '2013-11-15'", "TIMESTAMP '2013-11-15 12:00:00'", "'2013-11-15'", "d", "ts",
 			"TIMESTAMP '2013-11-20T00:00:00.000001'", "'2013-12-01'")
 	case 10:
-		return g.pick("isnan(f64)", "isnan(f32)", "isinf(f64)", "isfinite(f32)", "isnan(k)", "starts_with(w, s)", "contains(w, 'a')", "ends_with(s, 'b')", "prefix(w, 'a')")
+		return g.pick("isnan(f64)", "isnan(f32)", "isinf(f64)", "isfinite(f32)", "isnan(k)", "f32 > 5e-1", "f32 >= -1e0", "NOT (f32 < 2e0)", "starts_with(w, s)", "contains(w, 'a')", "ends_with(s, 'b')", "prefix(w, 'a')")
 	case 11:
 		return g.pick("list_contains(li, 2)", "list_contains(ls, 'a')", "list_contains(li, NULL)", "len(li) > 1", "li[1] = 2", "ls[1] = 'a'", "list_contains(li, 1.5)",
 			"array_contains(li, 3)", "list_has(ls, 'é')")

@@ -58,6 +58,27 @@ func shown(t testing.TB, tab *table.Table) string {
 	return b.String()
 }
 
+// TestNaNOfScans: NaN is above every number, but where the scan of the original readers compares floats
+// with a number. That it does not do if it had to widen them. The answers are DuckDB's, over Arrow.
+func TestNaNOfScans(t *testing.T) {
+	single := table.Type{Kind: table.Float64, Bits: 32}
+	data := table.FromVectors([]string{"f", "d"}, []*table.Vector{
+		table.NewFloats(single, []float64{1, 0.5, math.NaN()}, nil), table.NewFloats(doubleType, []float64{1, 0.5, math.NaN()}, nil),
+	})
+	for where, n := range map[string]string{
+		"f >= 0.5": "2", "f >= 5e-1": "3", "f > 5e-1": "2", "5e-1 <= f": "3", "NOT f < 5e-1": "3", "NOT f < 0.5": "2", "f >= -1": "2", "f > -1e0 AND f <> 1": "2",
+		"d >= 0.5": "2", "d >= 5e-1": "2", "NOT d < 5e-1": "2",
+	} {
+		got, err := Run(t.Context(), "SELECT count(*) AS n FROM data WHERE "+where, Map(map[string]*table.Table{"data": data}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := shown(t, got); s != "n | "+n {
+			t.Errorf("%s: %s rows, want %s", where, s, n)
+		}
+	}
+}
+
 // Names of columns and what they are called, and semantics that the manifest does not show. The
 // answers are DuckDB's.
 func TestMeaning(t *testing.T) {

@@ -64,8 +64,8 @@ type Container struct {
 	coll   *Collection
 	limits model.Limits
 	places []place
-	// behind is the end of COLLECTION.json in a ZIP.
-	behind int64
+	// collAt is where COLLECTION.json lies in a ZIP.
+	collAt span
 	// object is what is known of a ZIP.
 	object source.Known
 
@@ -106,7 +106,7 @@ func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, 
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	c.behind = coll.end()
+	c.collAt = coll
 	return c.located(levels)
 }
 

@@ -288,7 +288,7 @@ type zipDirectory struct {
 
 // zip reads the directory of a source file of a level, or returns nil if the file is not there.
 func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
-	uri, after := c.uri, c.behind
+	uri, after := c.uri, c.collAt.end()
 	if l.sources != nil {
 		if badSource(name) {
 			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset, "%q is no name of a file below", name), k)

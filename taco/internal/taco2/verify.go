@@ -1,6 +1,7 @@
 package taco2
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"strconv"
@@ -15,7 +16,7 @@ import (
 // Verify implements model.Container. Checked are: ids, types, parents and relative paths of every row;
 // that all samples of level 0 hold the same tree (PIT-1); that the tables of children say what the
 // consolidated ones say, and have one schema a level (PIT-2); that every sample's bytes are there, in a
-// ZIP under its own name. What contradicts itself but can be read right is noted: counts of
+// ZIP under its own name and with the CRC-32 that it has there. What contradicts itself but can be read right is noted: counts of
 // taco:pit_schema, misplaced offsets of METADATA, source files of a catalog that are not there.
 func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
@@ -29,6 +30,9 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	c.compareSchemas(r)
 	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]table.Type, len(c.places)+1)}
 	if err := v.readDirectory(ctx); err != nil {
+		return err
+	}
+	if err := v.tables(ctx); err != nil {
 		return err
 	}
 	for k := range c.places {
@@ -256,12 +260,17 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	v.directory, err = readDirectory(ctx, r, c.behind, isData)
+	v.directory, err = readDirectory(ctx, r, c.collAt.end(), isVerified)
 	if fault.KindOf(err) == fault.Corrupt {
 		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
 		v.directory, err = nil, nil
 	}
 	return fault.WithFile(err, c.uri)
+}
+
+// isVerified chooses the entries whose bytes are checked.
+func isVerified(name []byte) bool {
+	return isData(name) || bytes.HasPrefix(name, []byte("METADATA/")) || string(name) == "COLLECTION.json"
 }
 
 // samples checks the bytes of the samples of a level, and what the folders among them hold.
@@ -354,12 +363,45 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	if e.Kind == model.Folder {
 		name += "/" + metaName
 	}
+	listed := uint32(0)
 	if v.directory != nil {
-		if z, ok := v.directory[name]; !ok || !z.plain || z.size != s.size || z.local >= s.off {
+		z, ok := v.directory[name]
+		if listed = z.crc; !ok || !z.plain || z.size != s.size || z.local >= s.off {
 			v.unlisted++
 		}
 	}
-	return fault.WithFile(localHeader(ctx, r, name, s), e.URI)
+	crc, err := localHeader(ctx, r, name, s)
+	if err == nil {
+		err = checkSum(ctx, r, "sample "+name, s, crc, listed)
+	}
+	return fault.WithFile(err, e.URI)
+}
+
+// tables checks the bytes of the tables of a ZIP, and of COLLECTION.json, that stand where its directory
+// says: those that were put behind it later have no entry.
+func (v *verifier) tables(ctx context.Context) error {
+	c := v.c
+	spans := map[string]span{"COLLECTION.json": c.collAt}
+	for k, p := range c.places {
+		spans["METADATA/"+partOf(k)+".parquet"] = p.span
+	}
+	for name, s := range spans {
+		z, ok := v.directory[name]
+		if !ok || z.size != s.size {
+			continue
+		}
+		r, err := c.reader(ctx, c.uri)
+		if err != nil {
+			return err
+		}
+		if at, err := (&zipDirectory{r: r}).data(ctx, name, z); err != nil || at != s {
+			continue
+		}
+		if err := checkSum(ctx, r, name, s, z.crc); err != nil {
+			return fault.WithFile(err, c.uri)
+		}
+	}
+	return nil
 }
 
 // children checks a folder's own table against the rows of the next level.

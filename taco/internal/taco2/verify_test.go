@@ -1,13 +1,17 @@
 package taco2
 
 import (
+	"archive/zip"
 	"bytes"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 )
 
@@ -83,6 +87,73 @@ func TestColumnsOfFolders(t *testing.T) {
 		}
 		if err := d.Close(); err != nil {
 			t.Error(err)
+		}
+	}
+}
+
+// TestSums: no byte of a ZIP's samples and tables can change unnoticed; a CRC-32 that one of the ZIP's two
+// places has wrong, or not at all, does not make right bytes wrong.
+func TestSums(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	z, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	verify := func(b []byte) error {
+		m := memory{"a.tacozip": b}
+		r, err := m.Open(t.Context(), "a.tacozip")
+		if err != nil {
+			t.Fatal(err)
+		}
+		d, err := OpenZIP(t.Context(), m, "a.tacozip", r, b[:zipDataAt], model.Limits{})
+		if err != nil {
+			return err
+		}
+		err = d.Verify(t.Context(), &model.Report{})
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+		return err
+	}
+	if err := verify(b); err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range z.File {
+		at, err := f.DataOffset()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.Name == headerName || f.CompressedSize64 == 0 {
+			continue
+		}
+		bad := bytes.Clone(b)
+		bad[at+int64(f.CompressedSize64)/2] ^= 1
+		if err := verify(bad); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("a bit of %s: %v", f.Name, err)
+		}
+		if f.Name != "DATA/tile_00/s2/img.tif" {
+			continue
+		}
+		local := bytes.LastIndex(b[:at], []byte(localSignature)) + 14
+		listed := bytes.LastIndex(b, []byte(f.Name)) - 30
+		for name, c := range map[string]struct {
+			local, listed byte // what the CRC-32 are changed by
+			kind          fault.Kind
+		}{"of the local header": {1, 0, 0}, "of the directory": {0, 1, 0}, "of both": {1, 2, fault.Corrupt}} {
+			bad := bytes.Clone(b)
+			bad[local] ^= c.local
+			bad[listed] ^= c.listed
+			if err := verify(bad); fault.KindOf(err) != c.kind {
+				t.Errorf("the CRC-32 %s is another: %v, want %v", name, err, c.kind)
+			}
+		}
+		clear(bad[local : local+4])
+		clear(bad[listed : listed+4])
+		if err := verify(bad); err != nil {
+			t.Errorf("no CRC-32: %v", err)
 		}
 	}
 }

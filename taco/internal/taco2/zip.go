@@ -3,6 +3,8 @@ package taco2
 import (
 	"context"
 	"encoding/binary"
+	"hash/crc32"
+	"slices"
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -96,6 +98,7 @@ type zipEntry struct {
 	size  int64 // stored
 	bytes int64 // of the content
 	plain bool  // stored without compression or encryption
+	crc   uint32
 }
 
 // maxDirectory bounds the central directory that is read, in bytes: some ten million entries.
@@ -150,7 +153,7 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 		}
 		id := b[at+46 : at+46+name]
 		if want(id) {
-			e := zipEntry{local: int64(le32(b, at+42)), size: int64(le32(b, at+20)), bytes: int64(le32(b, at+24))}
+			e := zipEntry{local: int64(le32(b, at+42)), size: int64(le32(b, at+20)), bytes: int64(le32(b, at+24)), crc: le32(b, at+16)}
 			e.plain = le16(b, at+10) == 0 && le16(b, at+8)&1 == 0
 			if !e.extend(b[at+46+name:at+46+name+extra]) || e.local < 0 || e.size < 0 {
 				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "an entry's ZIP64 sizes")
@@ -249,20 +252,42 @@ func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64
 const maxExtra = 1 << 10
 
 // localHeader checks that the data at an offset of a ZIP stand behind the local file header of an entry
-// of a name.
-func localHeader(ctx context.Context, r source.Reader, name string, data span) error {
+// of a name, and returns the CRC-32 that it gives them; 0 where it gives none.
+func localHeader(ctx context.Context, r source.Reader, name string, data span) (crc uint32, err error) {
 	n := int64(30 + len(name))
 	for _, extra := range [...]int64{0, maxExtra} {
 		b := make([]byte, min(n+extra, data.off))
 		if err := r.ReadAt(ctx, b, data.off-int64(len(b))); err != nil {
-			return err
+			return 0, err
 		}
 		for at := len(b) - int(n); at >= 0; at-- {
 			h := b[at:]
 			if string(h[:4]) == localSignature && int(le16(h, 26)) == len(name) && string(h[30:n]) == name && int64(len(h)) == n+int64(le16(h, 28)) {
-				return nil
+				return le32(h, 14), nil
 			}
 		}
 	}
-	return fault.New(fault.Corrupt, "sample "+name, data.off, "no local file header of that name stands before its bytes")
+	return 0, fault.New(fault.Corrupt, "sample "+name, data.off, "no local file header of that name stands before its bytes")
+}
+
+// checkSum checks that one of the CRC-32 that a ZIP tells of some data is theirs; those that are 0 tell
+// nothing.
+func checkSum(ctx context.Context, r source.Reader, name string, data span, told ...uint32) error {
+	told = slices.DeleteFunc(told, func(crc uint32) bool { return crc == 0 })
+	if len(told) == 0 {
+		return nil
+	}
+	b := make([]byte, min(data.size, 1<<20))
+	crc := uint32(0)
+	for at := int64(0); at < data.size; at += int64(len(b)) {
+		b = b[:min(int64(len(b)), data.size-at)]
+		if err := r.ReadAt(ctx, b, data.off+at); err != nil {
+			return err
+		}
+		crc = crc32.Update(crc, crc32.IEEETable, b)
+	}
+	if slices.Contains(told, crc) {
+		return nil
+	}
+	return fault.New(fault.Corrupt, name, data.off, "the CRC-32 of its %d bytes is %08x, the ZIP says %08x", data.size, crc, told[0])
 }

@@ -198,17 +198,17 @@ func TestLocalHeader(t *testing.T) {
 		b = append(b[:38:38], append(make([]byte, extra), b[38:]...)...)
 		r := &corpus.Mem{B: append([]byte("in front"), b...)}
 		s := span{int64(8 + 38 + extra), 5}
-		if err := localHeader(t.Context(), r, "DATA/a/x", s); (err == nil) != (extra <= maxExtra) {
+		if _, err := localHeader(t.Context(), r, "DATA/a/x", s); (err == nil) != (extra <= maxExtra) {
 			t.Errorf("%d bytes: %v", extra, err)
 		}
 		for _, name := range []string{"ATA/a/x", "DATA/a/", "DATA/a/y", "DATA/a/xx"} {
-			if err := localHeader(t.Context(), r, name, s); fault.KindOf(err) != fault.Corrupt {
+			if _, err := localHeader(t.Context(), r, name, s); fault.KindOf(err) != fault.Corrupt {
 				t.Errorf("%d bytes, %s: %v", extra, name, err)
 			}
 		}
 	}
 	for off := range int64(50) {
-		if err := localHeader(t.Context(), &corpus.Mem{B: make([]byte, 50)}, "DATA/a/x", span{off, 0}); fault.KindOf(err) != fault.Corrupt {
+		if _, err := localHeader(t.Context(), &corpus.Mem{B: make([]byte, 50)}, "DATA/a/x", span{off, 0}); fault.KindOf(err) != fault.Corrupt {
 			t.Errorf("at %d: %v", off, err)
 		}
 	}
