@@ -149,13 +149,16 @@ class Loader:
                 raise SpecError(f"timeout is {options.timeout} s")
             if options.hedge is not None and not 0 < options.hedge < 1:
                 raise SpecError(f"hedge is {options.hedge}, not a share between 0 and 1")
-            self._options = options
+            if options.prefetch_bytes < 0:
+                raise SpecError(f"prefetch_bytes is {options.prefetch_bytes}, at least 0")
             self._servers, d = _describe(connections, spec, options)
             self.batch_size: int = spec["batch_size"]
             self.rank = rank
             self.world_size = world_size
             self.samples = d.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
+            row = sum(f.row_bytes for f in d.fields) + 17  # of valid, position and sample
+            self._options = replace(options, batch_bytes=row * self.local_batch_size)
             self._groups = d.groups
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.spec_hash
@@ -271,8 +274,10 @@ class Loader:
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
             ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            group = -1 if self._groups is None else self._groups.of(ticket)
-            yield Job(s - step + 1, s, ticket, group)
+            group, turn = -1, 0
+            if self._groups is not None:
+                group, turn = self._groups.of(ticket), self._groups.turn(ticket)
+            yield Job(s - step + 1, s, ticket, group, turn)
 
     def _start(self) -> Run:
         return Run(
@@ -748,6 +753,7 @@ def connect(
     max_batch_bytes: int = 8 << 30,
     retries: int = 5,
     hedge: float | None = 0.95,
+    prefetch_bytes: int = 2 << 30,
     credentials: grpc.ChannelCredentials | None = None,
 ) -> Loader:
     """Loads batches from a running engine (`chaski serve`), or from several that see the same data.
@@ -808,6 +814,9 @@ def connect(
         hedge: with several servers, a second one is asked for a batch when the first takes longer
             than twice what this share of the last batches took; the first answer counts. None:
             never.
+        prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
+            `prefetch` batches are asked for: so many that every server has a pool of tiles to work
+            on, as far as these bytes hold them. 0 leaves it at `prefetch`.
         credentials: for TLS; default: plain text.
 
     Raises:
@@ -861,7 +870,14 @@ def connect(
         rank=rank,
         world_size=world_size,
         options=RunOptions(
-            prefetch, timeout, retries, _native(wire, spec), max_batch_bytes, transport, hedge
+            prefetch,
+            timeout,
+            retries,
+            _native(wire, spec),
+            max_batch_bytes,
+            transport,
+            hedge,
+            prefetch_bytes,
         ),
         reuse=reuse,
         quarantine=quarantine,
