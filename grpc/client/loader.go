@@ -69,7 +69,7 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch of %d", r.samples, r.spec.BatchSize)
 	}
-	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.World), free: make(chan []byte, most(o.Prefetch, len(r.client.peers)))}
+	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World), free: make(chan []byte, most(o.Prefetch, len(r.client.peers)))}
 	l.bytes = r.rowBytes() * int64((r.spec.BatchSize-1)/o.World+1)
 	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed}
 	if o.State != nil {

@@ -181,7 +181,8 @@ class Loader:
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
         self._limit = _bad_limit(spec, self.samples, world_size)
-        self._counted = (0, 0, 0)  # epoch, steps of it that were counted, and their bad rows
+        # Epoch, its first step that was counted, the one after the last, and their bad rows.
+        self._counted: tuple[int, int, int, int] | None = None
         self._epoch = 0
         self._step = 0
         self._begun = False  # an iteration gave a batch of this epoch, and did not end in an error
@@ -302,16 +303,21 @@ class Loader:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
         if self._limit is None:
             return
-        epoch, steps_seen, count = self._counted
-        if epoch != batch.epoch:
-            epoch, steps_seen, count = batch.epoch, 0, 0
-        if batch.step >= steps_seen:
-            steps_seen, count = batch.step + 1, count + len(batch.bad)
-        self._counted = epoch, steps_seen, count
+        if self._counted is None or self._counted[0] != batch.epoch:
+            self._counted = batch.epoch, batch.step, batch.step, 0
+        epoch, begun, seen, count = self._counted
+        if batch.step >= seen:
+            seen, count = batch.step + 1, count + len(batch.bad)
+        self._counted = epoch, begun, seen, count
         if batch.bad and count > self._limit:
+            of = ""
+            if self.world_size > 1:
+                of = f" among the rows of rank {self.rank} of {self.world_size}"
+            if begun:
+                of += f" since position {begun * self.batch_size}, where this loader began"
             raise LimitError(
-                f"{count} bad samples in epoch {epoch}, over the limit of {self._limit}; the last "
-                f"one, at position {batch.bad[-1].position}: {batch.bad[-1].message}"
+                f"{count} bad samples in epoch {epoch}{of}, over the limit of {self._limit}; the "
+                f"last one, at position {batch.bad[-1].position}: {batch.bad[-1].message}"
             )
 
     def _yielded(self, batch: Batch) -> None:
@@ -626,8 +632,9 @@ def load(
         bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
             valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
             everywhere. What was met is in `Loader.bad`.
-        max_bad: bad samples of an epoch after which an error is raised; every rank counts its own.
-        max_bad_rate: the same, as a share of the rank's samples of an epoch.
+        max_bad: bad samples of an epoch after which an error is raised. Every rank counts its own,
+            from the start of the epoch or from where its loader began: a state has no count.
+        max_bad_rate: the same, as a share of the rank's samples of a whole epoch.
         dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
             be missing. Default: their names.
         timestamp: opens an array as it was then, or with what was written from the first to the
