@@ -82,7 +82,7 @@ func (t *Timestamp) validate() error {
 	return nil
 }
 
-// BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next.
+// BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next and BadCounter.
 type BadLimit struct {
 	// Count is the number of bad rows allowed; nil for any.
 	Count *int64 `json:"count,omitempty"`

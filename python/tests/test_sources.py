@@ -439,6 +439,33 @@ def test_bad_samples(data, tmp_path, policy):
         assert len(list(loader)) == 3
 
 
+def test_what_a_limit_counts(data, tmp_path):
+    """A rank's own rows, since its loader began: the error says so."""
+    _, images, _ = data
+    for i in range(N):
+        write(tmp_path / f"{i:02}.tif", images[i])
+    for i in (5, 9, 14):
+        (tmp_path / f"{i:02}.tif").write_bytes(b"II*\0")
+    options = {"batch_size": 4, "bad_samples": "skip", "shuffle": False}
+    for rank, world, start, limit, want in (
+        (0, 1, 0, 2, "3 bad samples in epoch 0, over the limit of 2"),
+        (0, 1, 8, 2, None),
+        (0, 1, 8, 0, "1 bad samples in epoch 0 since position 8, where this loader began, over"),
+        (0, 2, 0, 0, "1 bad samples in epoch 0 among the rows of rank 0 of 2, over the limit of 0"),
+        (1, 2, 0, 1, "2 bad samples in epoch 0 among the rows of rank 1 of 2, over the limit of 1"),
+        (1, 2, 8, 1, None),
+    ):
+        ranks = {"rank": rank, "world_size": world}
+        with chaski.load(tmp_path, **options, **ranks, max_bad=limit) as loader:
+            loader.load_state_dict({**loader.state_dict(), "samples": start})
+            got = None
+            try:
+                list(loader)
+            except chaski.LimitError as e:
+                got = str(e)
+        assert (got is None) == (want is None) and (want or "") in (got or ""), (got, want)
+
+
 def test_resume_of_everything(data):
     table, _, _ = data
     mix = chaski.Mixture({"a": chaski.Source(table, where=[("cloud", "<", 6)]), "b": table})
