@@ -298,16 +298,42 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 	return all, nil
 }
 
+// Padded reports whether a level has rows that are padding.
+func (d *Dataset) Padded(ctx context.Context, k int) (bool, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	none := d.unpadded[k]
+	d.mu.Unlock()
+	if none {
+		return false, nil
+	}
+	for i, p := range d.parts {
+		for row := range bases[i+1] - bases[i] {
+			if pad, err := p.Padding(ctx, k, row); pad || err != nil {
+				return true, err
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unpadded[k] = true
+	return false, nil
+}
+
 // Visible returns the rows of a level that are no padding, in order.
 func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
+	padded, err := d.Padded(ctx, k)
+	if err != nil {
+		return nil, err
+	}
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	d.mu.Lock()
-	all := d.unpadded[k]
-	d.mu.Unlock()
-	if all {
+	if !padded {
 		return allRows(bases[len(d.parts)]), nil
 	}
 	rows := make([]int, 0, bases[len(d.parts)])
@@ -322,9 +348,6 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 			}
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.unpadded[k] = len(rows) == bases[len(d.parts)]
 	return rows, nil
 }
 

@@ -41,19 +41,28 @@ func fromFile(arg string) (string, error) {
 	return string(b), nil
 }
 
+// subset returns the conditions.
+func (f *givenFlags) subset() (s loader.Subset, err error) {
+	if f.text == "" {
+		return s, nil
+	}
+	text, err := fromFile(f.text)
+	if err != nil {
+		return s, err
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&s.Where); err != nil {
+		return s, usagef("--given: %w", err)
+	}
+	return s, nil
+}
+
 // samples returns the samples that the conditions leave.
 func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
-	var s loader.Subset
-	if f.text != "" {
-		text, err := fromFile(f.text)
-		if err != nil {
-			return nil, err
-		}
-		dec := json.NewDecoder(strings.NewReader(text))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&s.Where); err != nil {
-			return nil, usagef("--given: %w", err)
-		}
+	s, err := f.subset()
+	if err != nil {
+		return nil, err
 	}
 	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: fullSQL})
 	return found, usage(err)
@@ -63,6 +72,15 @@ func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samp
 func (f *givenFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables, error) {
 	if f.text == "" {
 		return d.SQLTable, nil
+	}
+	s, err := f.subset()
+	if err != nil {
+		return nil, err
+	}
+	if len(s.Where) == 0 && d.Levels() > 0 {
+		if padded, err := d.Padded(ctx, 0); err == nil && !padded { // data is level 0 as it is; an error comes again
+			return d.SQLTable, nil
+		}
 	}
 	found, err := f.samples(ctx, d)
 	if err != nil {

@@ -27,7 +27,8 @@ type Values struct {
 	typ     Physical
 	logical Logical
 	width   int     // bytes of a value; 0: byte arrays
-	at      []int32 // number of each row's value, -1 where it is null; nil: no row is null
+	at      []int32 // number of each row's value, -1 where it is null; nil: row i has value i
+	full    bool    // no row is null, though at is there
 
 	// Either PLAIN values (booleans one byte each), or numbers of a dictionary's.
 	data []byte
@@ -130,7 +131,7 @@ func (v *Values) Float(i int) float64 {
 }
 
 // HasNulls reports whether any row has no value.
-func (v *Values) HasNulls() bool { return v.at != nil }
+func (v *Values) HasNulls() bool { return v.at != nil && !v.full }
 
 // Numbers reports whether Int reads the values.
 func (v *Values) Numbers() bool { return v.typ == Boolean || v.typ == Int32 || v.typ == Int64 }
@@ -142,153 +143,6 @@ func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
 	if v.at != nil {
 		for i, k := range v.at[lo:hi] {
 			dst[at+i] = k < 0
-		}
-	}
-	return dst
-}
-
-// AppendInts appends the values of the rows lo to hi of a column of booleans or integers; 0 where
-// there is none. Unsigned numbers of 64 bits keep their bits.
-func (v *Values) AppendInts(dst []int64, lo, hi int) []int64 {
-	if v.dict != nil && hi-lo < v.dict.n {
-		return scatter(v, dst, lo, hi, func(k int) int64 {
-			n, _ := v.dict.Int(int(v.ix[k]))
-			return n
-		})
-	}
-	if v.dict != nil { // each value of the dictionary is converted once
-		values := v.dict.AppendInts(nil, 0, v.dict.n)
-		if v.at == nil {
-			return gather(dst, values, v.ix[lo:hi])
-		}
-		return scatter(v, dst, lo, hi, func(k int) int64 { return values[v.ix[k]] })
-	}
-	b := v.data
-	switch {
-	case v.width == 1:
-		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(b[k]) })
-	case v.width == 4 && v.logical == Unsigned:
-		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(le32(b[4*k:])) })
-	case v.width == 4:
-		return scatter(v, dst, lo, hi, func(k int) int64 { return int64(int32(le32(b[4*k:]))) })
-	case v.width == 12:
-		return scatter(v, dst, lo, hi, func(k int) int64 { return instant(b[12*k:]) })
-	case v.at == nil:
-		at := len(dst)
-		dst = append(dst, make([]int64, hi-lo)...)
-		for i := range dst[at:] {
-			dst[at+i] = int64(binary.LittleEndian.Uint64(b[8*(lo+i):]))
-		}
-		return dst
-	}
-	return scatter(v, dst, lo, hi, func(k int) int64 { return int64(binary.LittleEndian.Uint64(b[8*k:])) })
-}
-
-// AppendFloats appends the values of the rows lo to hi of a column of floats; 0 where there is none.
-func (v *Values) AppendFloats(dst []float64, lo, hi int) []float64 {
-	if v.dict != nil && hi-lo < v.dict.n {
-		return scatter(v, dst, lo, hi, func(k int) float64 { return v.dict.Float(int(v.ix[k])) })
-	}
-	if v.dict != nil {
-		values := v.dict.AppendFloats(nil, 0, v.dict.n)
-		if v.at == nil {
-			return gather(dst, values, v.ix[lo:hi])
-		}
-		return scatter(v, dst, lo, hi, func(k int) float64 { return values[v.ix[k]] })
-	}
-	b := v.data
-	switch v.width {
-	case 2:
-		return scatter(v, dst, lo, hi, func(k int) float64 {
-			return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b[2*k:])))
-		})
-	case 4:
-		return scatter(v, dst, lo, hi, func(k int) float64 { return float64(math.Float32frombits(le32(b[4*k:]))) })
-	}
-	if v.at == nil {
-		at := len(dst)
-		dst = append(dst, make([]float64, hi-lo)...)
-		for i := range dst[at:] {
-			dst[at+i] = math.Float64frombits(binary.LittleEndian.Uint64(b[8*(lo+i):]))
-		}
-		return dst
-	}
-	return scatter(v, dst, lo, hi, func(k int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b[8*k:])) })
-}
-
-// AppendBytes appends the content of the byte arrays of the rows lo to hi, one after the other, and to offs where each
-// ends in dst; a row without a value has none. dst should have room for Size bytes more.
-func (v *Values) AppendBytes(dst []byte, offs []uint32, lo, hi int) ([]byte, []uint32) {
-	if v.at == nil && v.dict == nil && v.width == 0 {
-		for _, o := range v.offs[lo:hi] {
-			dst = append(dst, v.data[o+4:o+4+le32(v.data[o:])]...)
-			offs = append(offs, uint32(len(dst)))
-		}
-		return dst, offs
-	}
-	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
-		for _, k := range v.ix[lo:hi] {
-			o := d.offs[k]
-			dst = append(dst, d.data[o+4:o+4+le32(d.data[o:])]...)
-			offs = append(offs, uint32(len(dst)))
-		}
-		return dst, offs
-	}
-	for i := lo; i < hi; i++ {
-		if !v.Null(i) {
-			dst = append(dst, v.Raw(i)...)
-		}
-		offs = append(offs, uint32(len(dst)))
-	}
-	return dst, offs
-}
-
-// Size returns the bytes that AppendBytes appends to dst.
-func (v *Values) Size(lo, hi int) int {
-	if v.at == nil && v.dict == nil && v.width == 0 && lo < hi { // they stand behind one another, each with its length
-		last := v.offs[hi-1]
-		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
-	}
-	size := 0
-	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
-		for _, k := range v.ix[lo:hi] {
-			size += int(le32(d.data[d.offs[k]:]))
-		}
-		return size
-	}
-	for i := lo; i < hi; i++ {
-		if !v.Null(i) {
-			size += len(v.Raw(i))
-		}
-	}
-	return size
-}
-
-// gather appends the values with some numbers.
-func gather[T any](dst, values []T, numbers []uint32) []T {
-	at := len(dst)
-	dst = append(dst, make([]T, len(numbers))...)
-	out := dst[at:]
-	for i, k := range numbers {
-		out[i] = values[k]
-	}
-	return dst
-}
-
-// scatter appends the values of the rows lo to hi; get returns one by its number.
-func scatter[T any](v *Values, dst []T, lo, hi int, get func(k int) T) []T {
-	at := len(dst)
-	dst = append(dst, make([]T, hi-lo)...)
-	out := dst[at:]
-	if v.at == nil {
-		for i := range out {
-			out[i] = get(lo + i)
-		}
-		return dst
-	}
-	for i, k := range v.at[lo:hi] {
-		if k >= 0 {
-			out[i] = get(int(k))
 		}
 	}
 	return dst

@@ -2,6 +2,8 @@ package query
 
 import (
 	"context"
+	"runtime"
+	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/table"
@@ -77,10 +79,12 @@ type evaluator struct {
 	tables []*table.Table
 	loaded map[*node]*table.Vector // columns
 	consts map[*node]*vec          // literals, batchRows times
+	// verdicts are those of the conditions that were computed; nil where there is none.
+	verdicts map[*node]*verdict
 }
 
 func newEvaluator(ctx context.Context, tables []*table.Table) *evaluator {
-	return &evaluator{ctx: ctx, tables: tables, loaded: map[*node]*table.Vector{}, consts: map[*node]*vec{}}
+	return &evaluator{ctx: ctx, tables: tables, loaded: map[*node]*table.Vector{}, consts: map[*node]*vec{}, verdicts: map[*node]*verdict{}}
 }
 
 // load loads the columns of an expression.
@@ -125,27 +129,27 @@ func (ev *evaluator) filter(n *node, b *batch) ([]int32, error) {
 		}
 		return sel, nil
 	}
+	if d, err := ev.judge(n); err != nil || d != nil {
+		if err != nil {
+			return nil, err
+		}
+		return d.rows(b), nil
+	}
 	v, err := ev.eval(n, b)
 	if err != nil {
 		return nil, err
 	}
-	sel := make([]int32, 0, b.n)
-	switch {
-	case n.typ.Kind == table.Null:
-	case v.nulls == nil:
-		for k, t := range v.t {
-			if t {
-				sel = append(sel, int32(k))
-			}
-		}
-	default:
-		for k, t := range v.t {
-			if t && !v.nulls[k] {
-				sel = append(sel, int32(k))
-			}
+	if n.typ.Kind == table.Null {
+		return []int32{}, nil
+	}
+	sel, found := make([]int32, b.n), 0
+	for k, t := range v.t {
+		sel[found] = int32(k)
+		if t && (v.nulls == nil || !v.nulls[k]) {
+			found++
 		}
 	}
-	return sel, nil
+	return sel[:found], nil
 }
 
 // where returns the rows of a relation for which a condition holds, the first most of them, or all
@@ -154,11 +158,63 @@ func (ev *evaluator) where(n *node, r *rows, most int) (*rows, error) {
 	if err := ev.load(n); err != nil {
 		return nil, err
 	}
+	parts := 1
+	if most < 0 { // all rows are looked at
+		parts = max(1, min(runtime.GOMAXPROCS(0), maxParts, r.n/fewRows))
+	}
+	found, errs := make([]*rows, parts), make([]error, parts)
+	var g sync.WaitGroup
+	for k := range parts {
+		search := func() {
+			lo, hi := r.n/batchRows*k/parts*batchRows, r.n
+			if k+1 < parts {
+				hi = r.n / batchRows * (k + 1) / parts * batchRows
+			}
+			found[k], errs[k] = ev.beside().search(n, r, lo, hi, most)
+		}
+		if k+1 < parts {
+			g.Go(search)
+		} else {
+			search()
+		}
+	}
+	g.Wait()
+	for _, err := range errs { // the first one of the rows, whichever came first in time
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := found[0]
+	for _, more := range found[1:] {
+		out.n += more.n
+		for t, l := range more.tables {
+			out.tables[t] = append(out.tables[t], l...)
+		}
+	}
+	return out, nil
+}
+
+// Bounds of what is searched at the same time.
+const (
+	maxParts = 4
+	fewRows  = 1 << 15 // are searched sooner than another goroutine is told to
+)
+
+// beside returns an evaluator of the same columns for another goroutine.
+func (ev *evaluator) beside() *evaluator {
+	out := newEvaluator(ev.ctx, ev.tables)
+	out.loaded = ev.loaded // all that the condition needs are there: it is only read
+	return out
+}
+
+// search returns those of the rows lo to hi of a relation for which a condition holds, the first most of them, or all if
+// most is negative.
+func (ev *evaluator) search(n *node, r *rows, lo, hi, most int) (*rows, error) {
 	out := &rows{tables: make([][]int32, len(r.tables))}
 	for t := range out.tables {
 		out.tables[t] = []int32{}
 	}
-	for lo := 0; lo < r.n && (most < 0 || out.n < most); lo += batchRows {
+	for ; lo < hi && (most < 0 || out.n < most); lo += batchRows {
 		if err := ev.ctx.Err(); err != nil {
 			return nil, err
 		}
@@ -185,6 +241,9 @@ func (ev *evaluator) where(n *node, r *rows, most int) (*rows, error) {
 
 // column returns an expression's values for all rows of a relation.
 func (ev *evaluator) column(n *node, r *rows) (*table.Vector, error) {
+	if n.op == opColumn && ev.loaded[n] == nil && r.tables[n.tab] != nil { // maybe of a few rows
+		return ev.tables[n.tab].Take(ints(r.tables[n.tab])).At(ev.ctx, n.col)
+	}
 	if err := ev.load(n); err != nil {
 		return nil, err
 	}
@@ -314,6 +373,11 @@ func (ev *evaluator) args(n *node, b *batch) ([]*vec, error) {
 }
 
 func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
+	if v, err := ev.judge(n); err != nil {
+		return nil, err
+	} else if v != nil {
+		return v.vec(b), nil
+	}
 	switch n.op {
 	case opLiteral:
 		return ev.constant(n, b.n), nil

@@ -147,7 +147,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 	}
 	size := 0
 	for _, p := range parts {
-		size += len(p.data)
+		size += p.bytes()
 		if p.nulls != nil || p.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
 			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+p.n)...)
 			for i := range p.n {
@@ -166,6 +166,14 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of %d bytes", size)
 	}
 	return out, out.appendChildren(parts)
+}
+
+// bytes returns how many bytes the texts have.
+func (v *Vector) bytes() int {
+	if v.coded != nil {
+		return v.coded.size()
+	}
+	return len(v.data)
 }
 
 // append adds p's own values, and a zero for each of its nulls.
@@ -196,6 +204,13 @@ func (v *Vector) append(p *Vector) error {
 			return v.appendAsFloats(p)
 		}
 	case Text, Binary, List:
+		if p.coded != nil { // not made as Raw has them only for this
+			for i := range p.n {
+				v.data = append(v.data, p.Bytes(i)...)
+				v.offs = append(v.offs, uint32(len(v.data)))
+			}
+			break
+		}
 		base := v.offs[len(v.offs)-1]
 		for i := range p.n {
 			end := uint32(0)

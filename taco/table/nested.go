@@ -82,6 +82,7 @@ func (a *assembler) load(ctx context.Context, f *pq.Field) error {
 		return nil
 	}
 	b := newBuilder(a.p, f.Leaf)
+	defer b.copying.Wait()
 	s := &stream{}
 	for g := range a.p.f.Groups {
 		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
@@ -99,9 +100,10 @@ func (a *assembler) load(ctx context.Context, f *pq.Field) error {
 			return err
 		}
 	}
-	s.values = b.vector()
+	var err error
+	s.values, err = b.vector()
 	a.streams[f.Leaf] = s
-	return nil
+	return err
 }
 
 func appendLevels(to []uint8, from []uint32) []uint8 {

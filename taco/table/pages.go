@@ -60,6 +60,24 @@ func (h *held) add(at place, c *columnChunk, i int, v *pq.Values, limit int64) {
 	h.chunks[at], c.values[i] = c, v
 }
 
+// rows returns how many rows of a column are held.
+func (h *held) rows(leaf int) int {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	n := 0
+	for at, c := range h.chunks {
+		if at.leaf != leaf {
+			continue
+		}
+		for _, v := range c.values {
+			if v != nil {
+				n += v.Len()
+			}
+		}
+	}
+	return n
+}
+
 // drop lets go of a column, which is in memory as a whole.
 func (h *held) drop(leaf int) {
 	h.mu.Lock()

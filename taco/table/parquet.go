@@ -2,7 +2,6 @@ package table
 
 import (
 	"context"
-	"math"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/pq"
@@ -120,13 +119,18 @@ func (p *parquet) column(ctx context.Context, i int) (*Vector, error) {
 // flat decodes a column of the top of the schema, page by page.
 func (p *parquet) flat(ctx context.Context, leaf int) (*Vector, error) {
 	b := newBuilder(p, leaf)
-	if err := p.pages(ctx, leaf, b.add); err != nil {
+	err := p.pages(ctx, leaf, b.add)
+	v, ferr := b.vector()
+	if err == nil {
+		err = ferr
+	}
+	if err != nil {
 		return nil, err
 	}
 	if p.keep == nil { // all of it is in memory now
 		p.held.drop(leaf)
 	}
-	return b.vector(), nil
+	return v, nil
 }
 
 // wants reports whether any of the rows lo to hi is kept.
@@ -219,165 +223,3 @@ func leafType(c *pq.Column) Type {
 	}
 	return t
 }
-
-// builder makes the vector of a leaf out of its pages.
-type builder struct {
-	p     *parquet
-	name  string
-	unit  uint8 // of times, see pq.Note
-	v     Vector
-	nulls bool
-}
-
-func newBuilder(p *parquet, leaf int) *builder {
-	c := &p.f.Columns[leaf]
-	b := &builder{p: p, name: c.Name, unit: 6, v: Vector{typ: leafType(c)}}
-	if (c.Note.Kind == pq.Timestamp || c.Note.Kind == pq.Time) && c.Type != pq.Int96 {
-		b.unit = c.Note.Unit
-	}
-	if k := b.v.typ.Kind; k == Text || k == Binary {
-		b.v.offs = make([]uint32, 1)
-	}
-	return b
-}
-
-// add appends a page whose first row is first.
-func (b *builder) add(v *pq.Values, first int64) error {
-	if b.p.keep == nil {
-		return b.addRange(v, 0, v.Len())
-	}
-	for i := firstSpan(b.p.keep, first); i < len(b.p.keep) && b.p.keep[i].lo < first+int64(v.Len()); i++ {
-		s := b.p.keep[i]
-		if err := b.addRange(v, int(max(s.lo-first, 0)), int(min(s.hi-first, int64(v.Len())))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (b *builder) addRange(v *pq.Values, lo, hi int) error {
-	w := &b.v
-	n := hi - lo
-	if int64(w.n+n) > b.p.o.MaxRows {
-		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
-	}
-	if w.typ.Kind != Null {
-		b.addNulls(v, lo, hi)
-	}
-	from := w.n
-	w.n += n
-	switch w.typ.Kind {
-	case Null:
-	case Float64:
-		w.floats = v.AppendFloats(roomFor(b, w.floats, n), lo, hi)
-	case Text, Binary:
-		return b.addBytes(v, lo, hi)
-	case Decimal:
-		return b.addDecimals(v, lo, hi)
-	default:
-		w.ints = v.AppendInts(roomFor(b, w.ints, n), lo, hi)
-		return b.scale(from)
-	}
-	return nil
-}
-
-func (b *builder) addNulls(v *pq.Values, lo, hi int) {
-	if !v.HasNulls() && !b.nulls {
-		return
-	}
-	if !b.nulls {
-		b.nulls = true
-		b.v.nulls = make([]bool, b.v.n)
-	}
-	b.v.nulls = v.AppendNulls(b.v.nulls, lo, hi)
-}
-
-func (b *builder) tooLarge() error {
-	return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
-}
-
-// reserve makes room for n more bytes. It grows by what the rows so far let expect of all of them, but no
-// more than fourfold: memory follows what was decoded.
-func (b *builder) reserve(n int) {
-	w := &b.v
-	need := len(w.data) + n
-	if need <= cap(w.data) {
-		return
-	}
-	expect := int64(0)
-	if w.n > 0 && b.p.keep == nil {
-		expect = min(int64(float64(need)/float64(w.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
-	}
-	grown := make([]byte, len(w.data), max(need, 2*len(w.data), int(min(expect, 4*int64(need)))))
-	copy(grown, w.data)
-	w.data = grown
-}
-
-// roomFor returns values with room for n more: for all rows of the table, but no more than fourfold.
-func roomFor[T any](b *builder, values []T, n int) []T {
-	need := len(values) + n
-	if need <= cap(values) || b.p.keep != nil {
-		return values
-	}
-	return append(make([]T, 0, max(need, min(4*need, int(b.p.f.Rows)))), values...)
-}
-
-func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
-	w := &b.v
-	size := v.Size(lo, hi)
-	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
-		return b.tooLarge()
-	}
-	b.reserve(size)
-	w.offs = roomFor(b, w.offs, hi-lo+1)
-	w.data, w.offs = v.AppendBytes(w.data, w.offs, lo, hi)
-	return nil
-}
-
-// addDecimals takes integers, or big-endian two's complement of up to 16 bytes.
-func (b *builder) addDecimals(v *pq.Values, lo, hi int) error {
-	w := &b.v
-	for i := lo; i < hi; i++ {
-		var l, h int64
-		if !v.Null(i) {
-			raw := v.Raw(i)
-			if v.Numbers() {
-				l, _ = v.Int(i)
-				h = l >> 63
-			} else {
-				if len(raw) > 16 {
-					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a decimal of %d bytes", len(raw))
-				}
-				if len(raw) > 0 && raw[0]&0x80 != 0 {
-					l, h = -1, -1
-				}
-				for _, c := range raw {
-					h = h<<8 | int64(uint64(l)>>56)
-					l = l<<8 | int64(c)
-				}
-			}
-		}
-		w.ints, w.high = append(w.ints, l), append(w.high, h)
-	}
-	return nil
-}
-
-// scale brings the values from a row on to microseconds.
-func (b *builder) scale(from int) error {
-	if b.v.typ.Kind != Timestamp && b.v.typ.Kind != Time {
-		return nil
-	}
-	x := b.v.ints[from:]
-	if b.unit == 6 {
-		return nil
-	}
-	for i, t := range x {
-		var ok bool
-		if x[i], ok = microseconds(t, b.unit); !ok {
-			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a time that 64 bits of microseconds do not hold")
-		}
-	}
-	return nil
-}
-
-func (b *builder) vector() *Vector { return &b.v }

@@ -89,6 +89,7 @@ type Vector struct {
 	ints     []int64 // also the low 64 bits of Huge and Decimal
 	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints
 	floats   []float64
+	coded    *coded   // Text, instead of data and offs
 	data     []byte   // Text, Binary
 	offs     []uint32 // Text, Binary: n+1 offsets in data; List: n+1 rows of child
 	children []*Vector
@@ -174,7 +175,12 @@ func (v *Vector) Int(i int) int64 { return v.ints[i] }
 func (v *Vector) Float(i int) float64 { return v.floats[i] }
 
 // Bytes returns value i of the kinds Text and Binary. It must not be changed.
-func (v *Vector) Bytes(i int) []byte { return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]] }
+func (v *Vector) Bytes(i int) []byte {
+	if v.coded != nil {
+		v, i = v.coded.values, int(v.coded.codes[i])
+	}
+	return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]]
+}
 
 // Text returns value i of the kinds Text and Binary as a string.
 func (v *Vector) Text(i int) string { return string(v.Bytes(i)) }
@@ -212,7 +218,12 @@ func (v *Vector) High() []int64 { return v.high }
 func (v *Vector) Floats() []float64 { return v.floats }
 
 // Raw returns the values of the kinds Text and Binary: value i is data[offs[i]:offs[i+1]].
-func (v *Vector) Raw() (data []byte, offs []uint32) { return v.data, v.offs }
+func (v *Vector) Raw() (data []byte, offs []uint32) {
+	if v.coded != nil {
+		return v.coded.flat()
+	}
+	return v.data, v.offs
+}
 
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
 func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0], v.offs }
@@ -272,13 +283,13 @@ func (v *Vector) takeBytes(from *Vector, rows []int) {
 	size := 0
 	for _, r := range rows {
 		if r >= 0 {
-			size += int(from.offs[r+1] - from.offs[r])
+			size += len(from.Bytes(r))
 		}
 	}
 	v.data, v.offs = make([]byte, 0, size), make([]uint32, 1, len(rows)+1)
 	for _, r := range rows {
 		if r >= 0 {
-			v.data = append(v.data, from.data[from.offs[r]:from.offs[r+1]]...)
+			v.data = append(v.data, from.Bytes(r)...)
 		}
 		v.offs = append(v.offs, uint32(len(v.data)))
 	}

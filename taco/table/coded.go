@@ -1,0 +1,103 @@
+package table
+
+import (
+	"math"
+	"sync"
+
+	"github.com/chaski-eo/chaski/internal/pq"
+)
+
+// coded are texts of which few are different: a byte a row.
+type coded struct {
+	codes  []uint8
+	values *Vector // of the codes; the last, which is nullCode's, is null
+
+	once sync.Once
+	data []byte
+	offs []uint32
+}
+
+// nullCode is the code of a row without a text, and the number of texts that may be different.
+const nullCode = math.MaxUint8
+
+// Coded returns texts of which few are different, as they lie in memory: the code of each row, and the value of each
+// code, 256 of them, which is null for rows without a text and for codes that no row has. It returns nil where there is
+// another form, that of Raw. Neither must be changed.
+func (v *Vector) Coded() (codes []uint8, values *Vector) {
+	if v.coded == nil {
+		return nil, nil
+	}
+	return v.coded.codes, v.coded.values
+}
+
+// size returns how many bytes the texts have.
+func (c *coded) size() int {
+	size := 0
+	for _, k := range c.codes {
+		size += int(c.values.offs[int(k)+1] - c.values.offs[k])
+	}
+	return size
+}
+
+// flat returns the texts as Raw has them. They are made once.
+func (c *coded) flat() (data []byte, offs []uint32) {
+	c.once.Do(func() {
+		c.data, c.offs = make([]byte, 0, c.size()), make([]uint32, 1, len(c.codes)+1)
+		for _, k := range c.codes {
+			c.data = append(c.data, c.values.Bytes(int(k))...)
+			c.offs = append(c.offs, uint32(len(c.data)))
+		}
+	})
+	return c.data, c.offs
+}
+
+// coder gives texts their codes.
+type coder struct {
+	codes   []uint8
+	texts   []string
+	known   map[string]uint8
+	longest int
+	dict    *pq.Values
+	last    []uint8 // codes of dict's values
+}
+
+func newCoder() *coder { return &coder{known: map[string]uint8{}} }
+
+// takes reports whether a page's texts have codes, or get them now: all texts of its dictionary. The rows so far, of which
+// each may have the longest text, have no more than limit bytes as Raw has them.
+func (c *coder) takes(v *pq.Values, rows int, limit int64) bool {
+	d := v.Dictionary()
+	if d == nil || d.Len() > nullCode {
+		return false
+	}
+	if d != c.dict {
+		last := make([]uint8, d.Len())
+		for i := range last {
+			text := string(d.Raw(i))
+			k, ok := c.known[text]
+			if !ok {
+				if len(c.texts) == nullCode {
+					return false
+				}
+				k = uint8(len(c.texts))
+				c.known[text] = k
+				c.texts = append(c.texts, text)
+				c.longest = max(c.longest, len(text))
+			}
+			last[i] = k
+		}
+		c.dict, c.last = d, last
+	}
+	return int64(rows) <= min(limit, math.MaxUint32)/int64(max(c.longest, 1))
+}
+
+// coded returns what was given codes.
+func (c *coder) coded() *coded {
+	v := NewTexts(c.texts, make([]bool, nullCode+1))
+	for i := len(c.texts); i <= nullCode; i++ {
+		v.nulls[i] = true
+		v.offs = append(v.offs, uint32(len(v.data)))
+	}
+	v.n = nullCode + 1
+	return &coded{codes: c.codes, values: v}
+}
