@@ -512,18 +512,30 @@ func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error
 
 // fileOf returns a file that rasters lie in, by the name that the container has for it.
 func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, error) {
-	c.mu.Lock()
-	f := c.files[uri]
-	if f == nil {
-		f = &containerFile{}
-		c.files[uri] = f
+	for {
+		c.mu.Lock()
+		f := c.files[uri]
+		if f == nil {
+			f = &containerFile{}
+			c.files[uri] = f
+		}
+		c.mu.Unlock()
+		f.once.Do(func() { f.err = c.look(ctx, f, uri) })
+		if f.err == nil {
+			return f, nil
+		}
+		c.mu.Lock()
+		if c.files[uri] == f { // the next one looks again
+			delete(c.files, uri)
+		}
+		c.mu.Unlock()
+		if ctx.Err() != nil {
+			return nil, ctx.Err()
+		}
+		if !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) { // of another caller, who gave up
+			return nil, f.err
+		}
 	}
-	c.mu.Unlock()
-	f.once.Do(func() { f.err = c.look(ctx, f, uri) })
-	if f.err != nil && ctx.Err() != nil { // that of a caller who gave up
-		return nil, ctx.Err()
-	}
-	return f, f.err
 }
 
 // look opens a file to learn its size and time.

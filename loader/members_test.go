@@ -2,10 +2,15 @@ package loader_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"go.uber.org/goleak"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
@@ -94,4 +99,62 @@ func TestMembersOfCatalogs(t *testing.T) {
 			t.Errorf("%s of %s: %v, want %v", x.name, x.from, err, wantErr)
 		}
 	}
+}
+
+// TestMembersAreBounded: what is kept takes no more memory than the bound, whoever reads at a time.
+func TestMembersAreBounded(t *testing.T) {
+	defer goleak.VerifyNone(t, goleak.IgnoreCurrent())
+	files := &source.Files{}
+	defer files.Close()
+	reads := func(members *loader.Members, times int) int64 {
+		c := &counting{}
+		defer c.Close()
+		defer members.Close()
+		o := loader.ReadOptions{Options: loader.Options{Opener: c, Members: members}}
+		for range times {
+			if _, err := loader.Read(t.Context(), []string{coast(t, "coast.tacozip") + "::tile_00/s2/img.tif"}, o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return c.reads.Load()
+	}
+	once, kept := reads(&loader.Members{}, 1), reads(&loader.Members{}, 3)
+	if none := reads(&loader.Members{MaxBytes: 1}, 3); none != 3*once || kept >= none {
+		t.Errorf("%d reads for three where nothing is kept, %d for one; where it is %d", none, once, kept)
+	}
+
+	members := &loader.Members{MaxBytes: 40 << 10}
+	o := loader.ReadOptions{Options: loader.Options{Opener: files, Members: members}}
+	var g errgroup.Group
+	for i, from := range []string{"coast.tacozip", "parts/coast_north.tacozip", "coast_dir", "parts/.tacocat", "flat.tacozip"} {
+		name := "::tile_00/s2/img.tif"
+		if from == "flat.tacozip" {
+			name = "::#0"
+		}
+		want, err := loader.Read(t.Context(), []string{coast(t, from) + name}, loader.ReadOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range 8 {
+			g.Go(func() error {
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				if (i+k)%4 == 0 { // one who gives up is no reason for others to fail
+					go cancel()
+				}
+				got, err := loader.Read(ctx, []string{coast(t, from) + name}, o)
+				if ctx.Err() != nil && err != nil {
+					return nil
+				}
+				if err == nil && !bytes.Equal(got.Data, want.Data) {
+					err = errors.New(from + ": other pixels")
+				}
+				return err
+			})
+		}
+	}
+	if err := g.Wait(); err != nil {
+		t.Error(err)
+	}
+	members.Close()
 }

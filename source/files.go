@@ -36,6 +36,7 @@ type file struct {
 	f     *os.File
 	size  int64
 	mtime time.Time
+	was   os.FileInfo // when it was opened
 	owner *Files
 	path  string
 }
@@ -68,7 +69,7 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return &file{f: f, size: st.Size(), mtime: st.ModTime(), owner: s, path: path}, nil
+	return &file{f: f, size: st.Size(), mtime: st.ModTime(), was: st, owner: s, path: path}, nil
 }
 
 // systemError gives a failed call its kind, if it is one that the name or the file is to blame for.
@@ -140,10 +141,10 @@ func (s *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// unchanged reports whether an idle file is still what it was when it was opened.
+// unchanged reports whether an idle file is still what it was when it was opened, and what its path names.
 func (f *file) unchanged() bool {
-	st, err := f.f.Stat()
-	return err == nil && st.Size() == f.size && st.ModTime().Equal(f.mtime)
+	st, err := os.Stat(f.path)
+	return err == nil && os.SameFile(st, f.was) && st.Size() == f.size && st.ModTime().Equal(f.mtime)
 }
 
 func (f *file) Size() int64 { return f.size }

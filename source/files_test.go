@@ -202,3 +202,29 @@ func TestChangedFileIsOpenedAgain(t *testing.T) {
 		t.Errorf("%q, %v", got, err)
 	}
 }
+
+// TestReplacedFileIsOpenedAgain: an idle file in whose place another one was put is not what the path names.
+func TestReplacedFileIsOpenedAgain(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s := &Files{}
+	defer s.Close()
+	for _, text := range []string{"old", "new"} {
+		write(t, path+"2", text)
+		if err := os.Chtimes(path+"2", at, at); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(path+"2", path); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := read(t, s, path, 0, 3); got != text || err != nil {
+			t.Errorf("%q, %v, want %q", got, err, text)
+		}
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := read(t, s, path, 0, 3); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("of one that is gone: %v", err)
+	}
+}

@@ -49,8 +49,36 @@ func (d *Dataset) Close() error {
 	for _, p := range d.parts {
 		errs = append(errs, p.Close())
 	}
-	return errors.Join(errs...)
+	return errors.Join(append(errs, d.opener.Close())...)
 }
+
+// Bytes returns about how much memory the dataset takes by what was asked of it so far: columns of its tables, indexes
+// of ids, headers of samples. What is being loaded does not count.
+func (d *Dataset) Bytes() int64 {
+	n := d.images.Used()
+	for _, p := range d.parts {
+		if s, ok := p.(model.Sized); ok {
+			n += s.Bytes()
+		}
+	}
+	if !d.mu.TryLock() {
+		return n
+	}
+	defer d.mu.Unlock()
+	for k, t := range d.levels {
+		if t != nil && len(d.parts) > 1 { // else it is the part's
+			n += t.Bytes()
+		}
+		n += 8 * int64(cap(d.bases[k]))
+	}
+	for _, m := range d.index {
+		n += indexCost * int64(len(m))
+	}
+	return n
+}
+
+// indexCost is about what an id of an index takes.
+const indexCost = 48
 
 // hierarchy is a container that says what its tree is like.
 type hierarchy interface{ PIT() *taco2.PIT }

@@ -2,148 +2,106 @@ package taco
 
 import (
 	"context"
-	"maps"
-	"sync"
-	"time"
 
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/shelf"
 	"github.com/chaski-eo/chaski/source"
 )
 
-// maxHeld is the number of readers that a dataset holds open. Containers of thousands of files are
-// read all the same: the others are opened for each read.
+// maxHeld is the number of readers that a dataset keeps open. Containers of thousands of files are read all the
+// same: those that were not read for longest are closed, and opened again when they are.
 const maxHeld = 200
 
-// holder is an opener whose readers may stay open for as long as one likes: no more than maxHeld of them
-// are open underneath.
+// holder is an opener whose readers may stay open for as long as one likes: no more than maxHeld of them, and those in
+// use, are open underneath. All that it opens of an object is of one version.
 type holder struct {
 	opener source.Opener
-
-	mu     sync.Mutex
-	held   int
-	opened map[string]version // local files, as they were first
+	watch  *shelf.Watch
+	open   *shelf.Shelf[*heldReader, source.Reader]
 }
 
-// version tells one version of a file from another.
-type version struct {
-	size int64
-	time time.Time
+func newHolder(o source.Opener) *holder {
+	return &holder{opener: o, watch: shelf.NewWatch(o), open: shelf.New[*heldReader](shelf.Options[source.Reader]{
+		Max: maxHeld, Close: source.Reader.Close,
+	})}
 }
 
-func versionOf(r source.Reader) version {
-	v := version{size: r.Size()}
-	if t, ok := r.(source.Timed); ok {
-		v.time = t.ModTime()
-	}
-	return v
-}
-
-// maxWatched bounds the files whose versions are remembered.
-const maxWatched = 1 << 14
-
-// note remembers the version of a local file. p.mu is held.
-func (p *holder) note(uri string, r source.Reader) {
-	if source.IsRemote(uri) || len(p.opened) > maxWatched {
-		return
-	}
-	if p.opened == nil {
-		p.opened = map[string]version{}
-	}
-	if _, ok := p.opened[uri]; !ok {
-		p.opened[uri] = versionOf(r)
-	}
-}
-
-// Changed reports whether one of the local files that were opened so far is another one now, or may be one, as there
-// are too many to look: a dataset that is kept for later is opened anew then. Remote files are not looked at.
-func (d *Dataset) Changed(ctx context.Context) bool {
-	p := d.opener
-	p.mu.Lock()
-	opened := maps.Clone(p.opened)
-	p.mu.Unlock()
-	if len(opened) > maxWatched {
-		return true
-	}
-	for uri, was := range opened {
-		r, err := p.opener.Open(ctx, uri)
-		if err != nil {
-			return true
-		}
-		now := versionOf(r)
-		if r.Close() != nil || now.size != was.size || !now.time.Equal(was.time) {
-			return true
-		}
-	}
-	return false
-}
+// Changed reports whether one of the files that were opened so far is another one now, or may be one, as it cannot be
+// reached, or as there are too many to look: a dataset that is kept for later is opened anew then. Remote files are asked
+// of one byte each, on condition of their entity tag, and no more often than every few seconds.
+func (d *Dataset) Changed(ctx context.Context) bool { return d.opener.watch.Changed(ctx) }
 
 // Open implements source.Opener.
 func (p *holder) Open(ctx context.Context, uri string) (source.Reader, error) {
 	r, err := p.opener.Open(ctx, uri)
 	if err != nil {
+		if ctx.Err() == nil {
+			p.watch.NoteAbsent(uri)
+		}
 		return nil, err
 	}
-	p.mu.Lock()
-	p.note(uri, r)
-	hold := p.held < maxHeld
-	if hold {
-		p.held++
+	if !p.watch.Note(uri, r) {
+		_ = r.Close() // it was only opened
+		return nil, changed(uri)
 	}
-	p.mu.Unlock()
-	if hold {
-		return &heldReader{r, p}, nil
-	}
-	known := source.Known{Size: r.Size(), ETag: source.ETag(r)}
-	gap := source.Gap(r)
-	if err := r.Close(); err != nil {
+	h := &heldReader{p: p, uri: uri, version: shelf.VersionOf(r), gap: source.Gap(r)}
+	l, err := p.open.Take(ctx, h, func(context.Context) (source.Reader, error) { return r, nil })
+	if err != nil {
 		return nil, err
 	}
-	return &briefReader{p.opener, uri, known, gap}, nil
+	return h, l.Give(true)
 }
 
-// OpenKnown implements source.KnownOpener. Such readers are not counted: they are closed soon.
+// changed is the error for a file of which an earlier version was read.
+func changed(uri string) error {
+	return fault.WithFile(fault.New(fault.Corrupt, "file", fault.NoOffset, "it changed since it was opened"), uri)
+}
+
+// OpenKnown implements source.KnownOpener. Such readers are not kept: they are closed soon.
 func (p *holder) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	return source.OpenKnown(ctx, p.opener, uri, k)
 }
 
-// heldReader is open underneath.
+// Close closes what is open underneath. Readers that were not closed are not used afterwards.
+func (p *holder) Close() error { return p.open.Close() }
+
+// heldReader is open underneath, or opened again when it is read.
 type heldReader struct {
-	source.Reader
-	p *holder
+	p       *holder
+	uri     string
+	version shelf.Version
+	gap     int64
 }
+
+func (r *heldReader) Size() int64  { return r.version.Size }
+func (r *heldReader) Close() error { return r.p.open.Drop(r) }
 
 // Gap implements source.Gapped, ETag source.Tagged.
-func (r *heldReader) Gap() int64   { return source.Gap(r.Reader) }
-func (r *heldReader) ETag() string { return source.ETag(r.Reader) }
+func (r *heldReader) Gap() int64   { return r.gap }
+func (r *heldReader) ETag() string { return r.version.ETag }
 
-func (r *heldReader) Close() error {
-	r.p.mu.Lock()
-	r.p.held--
-	r.p.mu.Unlock()
-	return r.Reader.Close()
-}
-
-// briefReader is opened for each read.
-type briefReader struct {
-	opener source.Opener
-	uri    string
-	known  source.Known
-	gap    int64
-}
-
-func (r *briefReader) Size() int64  { return r.known.Size }
-func (r *briefReader) Gap() int64   { return r.gap }
-func (r *briefReader) ETag() string { return r.known.ETag }
-func (r *briefReader) Close() error { return nil }
-
-func (r *briefReader) ReadAt(ctx context.Context, b []byte, off int64) (err error) {
-	f, err := source.OpenKnown(ctx, r.opener, r.uri, r.known)
+func (r *heldReader) ReadAt(ctx context.Context, b []byte, off int64) (err error) {
+	l, err := r.p.open.Take(ctx, r, r.again)
 	if err != nil {
 		return err
 	}
 	defer func() {
-		if cerr := f.Close(); err == nil {
-			err = cerr
+		if gerr := l.Give(true); err == nil {
+			err = gerr
 		}
 	}()
-	return f.ReadAt(ctx, b, off)
+	return l.Value.ReadAt(ctx, b, off)
+}
+
+// again opens the reader's object again.
+func (r *heldReader) again(ctx context.Context) (source.Reader, error) {
+	f, err := source.OpenKnown(ctx, r.p.opener, r.uri, source.Known{Size: r.version.Size, ETag: r.version.ETag})
+	if err != nil {
+		return nil, err
+	}
+	if !shelf.VersionOf(f).Same(r.version) {
+		_ = f.Close() // it was only opened
+		return nil, changed(r.uri)
+	}
+	return f, nil
 }

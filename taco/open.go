@@ -182,7 +182,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	d := &Dataset{
-		opener: &holder{opener: opener}, mode: o.Mode, warn: o.Warn, warned: map[string]bool{}, unpadded: map[int]bool{},
+		opener: newHolder(opener), mode: o.Mode, warn: o.Warn, warned: map[string]bool{}, unpadded: map[int]bool{},
 		images: lru.New[node, *tiff.Image](imageBytes),
 	}
 	if d.warn == nil {
@@ -190,7 +190,7 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 	}
 	parts, err := d.open(ctx, paths, o, false)
 	if err != nil {
-		return nil, err
+		return nil, errors.Join(err, d.Close())
 	}
 	d.parts = parts
 	if err = d.sameHierarchy(ctx); err == nil {

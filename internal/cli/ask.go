@@ -8,13 +8,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
+	"slices"
 	"strings"
-	"sync"
 
 	"github.com/spf13/cobra"
 
-	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/shelf"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 )
@@ -41,7 +40,7 @@ parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what
 const maxQuestion = 64 << 20
 
 func answerAll(ctx context.Context, s streams) error {
-	held := &session{files: newOpener(true)}
+	held := newSession()
 	defer held.close()
 	ctx = context.WithValue(ctx, sessionKey{}, held)
 	in, lines, end := bufio.NewScanner(s.in), make(chan []byte), make(chan struct{})
@@ -130,70 +129,32 @@ type sessionKey struct{}
 // session holds containers open between questions.
 type session struct {
 	files *source.Mux
-
-	mu   sync.Mutex
-	sets []*heldSet // used last at the end
+	sets  *shelf.Shelf[string, *heldSet]
 }
 
-// heldSet is a dataset, and of its paths the state in which they were opened.
+// heldSet is a dataset, and the flags that it was opened by, which have what it warned of.
 type heldSet struct {
-	key      string
-	state    string
-	d        *taco.Dataset
-	warnings []string
+	*taco.Dataset
+	by containerFlags
 }
 
-// maxSets bounds the datasets that a session holds open.
-const maxSets = 8
+// maxSets and maxSetBytes bound the datasets that a session holds open, and the memory of their tables: the columns of
+// some millions of rows.
+const (
+	maxSets     = 8
+	maxSetBytes = 2 << 30
+)
+
+func newSession() *session {
+	return &session{files: newOpener(true), sets: shelf.New[string](shelf.Options[*heldSet]{
+		Max: maxSets, MaxBytes: maxSetBytes, Close: (*heldSet).Close, Bytes: (*heldSet).Bytes,
+		Changed: func(ctx context.Context, s *heldSet) bool { return s.Changed(ctx) },
+	})}
+}
 
 func (h *session) close() {
-	for _, s := range h.sets {
-		_ = s.d.Close() // it was only read
-	}
+	_ = h.sets.Close() // they were only read
 	h.files.Close()
-}
-
-// take takes a dataset out of a session, if it has it and the files are as they were.
-func (h *session) take(key, state string) *heldSet {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	for i, s := range h.sets {
-		if s.key != key {
-			continue
-		}
-		h.sets = append(h.sets[:i], h.sets[i+1:]...)
-		if s.state == state {
-			return s
-		}
-		_ = s.d.Close()
-		return nil
-	}
-	return nil
-}
-
-// give gives a dataset back. One that failed is opened anew the next time, as the container may be another one.
-func (h *session) give(s *heldSet, failed bool) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if failed {
-		_ = s.d.Close()
-		return
-	}
-	if h.sets = append(h.sets, s); len(h.sets) > maxSets {
-		_ = h.sets[0].d.Close()
-		h.sets = h.sets[1:]
-	}
-}
-
-// stateOf tells whether local files have changed.
-func stateOf(paths []string) string {
-	var b strings.Builder
-	for _, p := range paths {
-		if st, err := os.Stat(p); err == nil {
-			fmt.Fprint(&b, st.Size(), " ", st.ModTime().UnixNano(), "\n")
-		}
-	}
-	return b.String()
 }
 
 // dataset opens containers, or takes them from the session of a command that answers questions. done gives them back;
@@ -211,21 +172,18 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 			files.Close()
 		}, nil
 	}
-	key, state := fmt.Sprintf("%q", append([]string{f.base, f.mode}, paths...)), stateOf(paths)
-	s := h.take(key, state)
-	if s != nil && s.d.Changed(ctx) {
-		_ = s.d.Close()
-		s = nil
+	key := fmt.Sprintf("%q", append([]string{f.base, f.mode}, paths...))
+	l, err := h.sets.Take(ctx, key, func(ctx context.Context) (*heldSet, error) {
+		s := &heldSet{by: containerFlags{base: f.base, mode: f.mode}}
+		var err error
+		s.Dataset, err = s.by.open(ctx, h.files, paths, nil)
+		return s, err
+	})
+	if err != nil {
+		return nil, nil, err
 	}
-	if s == nil {
-		if d, err = f.open(ctx, h.files, paths, nil); err != nil {
-			return nil, nil, err
-		}
-		s = &heldSet{key, state, d, f.warnings}
-	}
-	f.warnings = s.warnings
-	return s.d, func(err error) {
-		k := fault.KindOf(err)
-		h.give(s, err != nil && k != fault.NotFound && k != fault.Unsupported)
+	return l.Value.Dataset, func(err error) {
+		f.warnings = slices.Clone(l.Value.by.warnings) // also those of earlier questions: columns are joined once
+		_ = l.Give(shelf.Sound(err))                   // it was only read
 	}, nil
 }

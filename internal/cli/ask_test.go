@@ -13,6 +13,9 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco"
 )
 
 // asker asks a `chaski ask` one question after the other.
@@ -203,29 +206,115 @@ func TestAskHoldsFewContainers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &session{files: newOpener(true)}
+	h := newSession()
 	defer h.close()
-	for i := range 2 * maxSets {
-		path := filepath.Join(t.TempDir(), strconv.Itoa(i)+".tacozip")
-		if err := os.WriteFile(path, b, 0o600); err != nil {
-			t.Fatal(err)
-		}
+	ctx := context.WithValue(t.Context(), sessionKey{}, h)
+	dir := t.TempDir()
+	open := func(i int) *taco.Dataset {
+		t.Helper()
 		f := containerFlags{mode: "intersection"}
-		d, err := f.open(t.Context(), h.files, []string{path}, nil)
+		d, done, err := f.dataset(ctx, []string{filepath.Join(dir, strconv.Itoa(i)+".tacozip")})
 		if err != nil {
 			t.Fatal(err)
 		}
-		h.give(&heldSet{path, "", d, nil}, false)
+		done(nil)
+		return d
 	}
-	if len(h.sets) != maxSets || !strings.Contains(h.sets[0].key, strconv.Itoa(maxSets)) {
-		t.Errorf("%d datasets, the first %s", len(h.sets), h.sets[0].key)
+	var sets []*taco.Dataset
+	for i := range 2 * maxSets {
+		if err := os.WriteFile(filepath.Join(dir, strconv.Itoa(i)+".tacozip"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		sets = append(sets, open(i))
 	}
-	first := h.sets[0]
-	if h.take(first.key, "") != first || h.take(first.key, "") != nil {
-		t.Error("a dataset is there twice")
+	if n := h.sets.Len(); n != maxSets {
+		t.Errorf("%d datasets are held", n)
 	}
-	h.give(first, true)
-	if len(h.sets) != maxSets-1 {
+	if open(2*maxSets-1) != sets[2*maxSets-1] || open(maxSets) != sets[maxSets] {
+		t.Error("one that was used last is opened again")
+	}
+	if open(0) == sets[0] {
+		t.Error("the first is still held")
+	}
+	f := containerFlags{mode: "intersection"}
+	first, done, err := f.dataset(ctx, []string{filepath.Join(dir, "0.tacozip")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	done(fault.New(fault.Corrupt, "table", 0, "broken"))
+	if open(0) == first {
 		t.Error("one that failed is kept")
 	}
+}
+
+// TestAskLooksAtRemoteContainersAgain: a container that was rewritten on its server is opened again, from a web server and
+// from a bucket; and one that is as it was costs one small request, no more often than every few seconds.
+func TestAskLooksAtRemoteContainersAgain(t *testing.T) {
+	read := func(name string) []byte {
+		b, err := os.ReadFile(testdata(t, "coast", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	const query = "SELECT id FROM data"
+	web, store, bases := remotes(t, map[string][]byte{"x.tacozip": read("parts/coast_north.tacozip")})
+	a := newAsker(t)
+	var before string
+	for _, name := range []string{"parts/coast_north.tacozip", "parts/coast_south.tacozip", "flat.tacozip"} {
+		b := read(name)
+		web.Put("/data/x.tacozip", b)
+		if err := store.Put("data/x.tacozip", b); err != nil {
+			t.Fatal(err)
+		}
+		want := chaski(t.Context(), "sql", query, testdata(t, "coast", name))
+		for _, base := range bases {
+			got := a.ask("sql", query, base+"x.tacozip")
+			for end := time.Now().Add(20 * time.Second); got.out != want.out && time.Now().Before(end); {
+				if got.code == 0 && got.out != before {
+					t.Fatalf("%s in %s: %+v is of neither version", name, base, got)
+				}
+				time.Sleep(50 * time.Millisecond) // the last look stands for a moment
+				got = a.ask("sql", query, base+"x.tacozip")
+			}
+			if got.out != want.out {
+				t.Errorf("%s in %s: %+v, want %q", name, base, got, want.out)
+			}
+		}
+		before = want.out
+	}
+	requests := len(web.Requests())
+	for range 20 {
+		a.ask("sql", query, bases[0]+"x.tacozip")
+	}
+	if n := len(web.Requests()) - requests; n > 1 {
+		t.Errorf("%d requests for 20 questions", n)
+	}
+	if err := a.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-a.result
+}
+
+// TestAskRepeatsWarnings: what a dataset warns of is said with every answer, as the command alone says it.
+func TestAskRepeatsWarnings(t *testing.T) {
+	a, b := testdata(t, "coast", "coast.tacozip"), filepath.Join(t.TempDir(), "b")
+	if err := os.CopyFS(b, os.DirFS(testdata(t, "coast", "coast_dir"))); err != nil {
+		t.Fatal(err)
+	}
+	q := newAsker(t)
+	args := []string{"sql", "SELECT id FROM data", a, b}
+	want := chaski(t.Context(), args...)
+	if want.code != 0 || !strings.Contains(want.err, "warning") {
+		t.Fatalf("%+v", want)
+	}
+	for range 2 {
+		if got := q.ask(args...); got.err != want.err || got.out != want.out {
+			t.Errorf("%q, want %q", got.err, want.err)
+		}
+	}
+	if err := q.in.Close(); err != nil {
+		t.Fatal(err)
+	}
+	<-q.result
 }

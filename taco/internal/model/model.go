@@ -86,6 +86,10 @@ type Container interface {
 	Close() error
 }
 
+// Sized is a container that knows about how much memory its tables take: what was loaded of them, and while nobody
+// else loads more.
+type Sized interface{ Bytes() int64 }
+
 // Chunker is a container whose samples have chunks that can be named.
 type Chunker interface {
 	// Chunk returns the chunk of a name below a sample ("10" of "roi_0::10"), or fault.NotFound. The

@@ -75,7 +75,10 @@ type Container struct {
 	absent  map[string]error         // URIs that could not be opened
 }
 
-var _ model.Container = (*Container)(nil)
+var (
+	_ model.Container = (*Container)(nil)
+	_ model.Sized     = (*Container)(nil)
+)
 
 // level is the table of a level and what was derived from it. Fields are guarded by Container.mu until
 // they are set, and read-only from then on.

@@ -37,6 +37,7 @@ type plain struct {
 
 var (
 	_ model.Container = (*plain)(nil)
+	_ model.Sized     = (*plain)(nil)
 	_ model.Lazy      = (*plain)(nil)
 )
 

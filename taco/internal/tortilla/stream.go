@@ -34,6 +34,7 @@ type stream struct {
 
 var (
 	_ model.Container = (*stream)(nil)
+	_ model.Sized     = (*stream)(nil)
 	_ model.Chunker   = (*stream)(nil)
 )
 
