@@ -106,7 +106,8 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, erro
 	return rows, nil
 }
 
-// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute).
+// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute): what is wrong with it is
+// in the result, and an error is one that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, error) {
 	d := e.leaves[draw.Dataset]
 	r := RowPlan{Draw: draw, Source: d.name, Dataset: d.source.Source}
@@ -302,7 +303,8 @@ func (e *Engine) Sources() []SourceInfo {
 	return out
 }
 
-// ID returns what names a row of the table that a dataset of the plan is made of: see catalog.Table.ID.
+// ID returns what names a row of the table that a dataset of the plan is made of, and its errors: see
+// catalog.Table.ID. dataset is below shuffle.Plan.Datasets, row below the length of its table.
 func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error) {
 	return e.leaves[dataset].table.ID(ctx, row)
 }
