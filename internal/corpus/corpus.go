@@ -3,7 +3,6 @@
 package corpus
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -165,25 +164,34 @@ func Files(t testing.TB) []File {
 // Manifest returns the rows of dir/manifest.jsonl.
 func Manifest(t testing.TB, dir string) []File {
 	t.Helper()
+	files := Rows[File](t, dir)
+	for i := range files {
+		files[i].Dir = dir
+	}
+	return files
+}
+
+// Rows returns the rows of dir/manifest.jsonl, a JSON value a line, of which there must be one at least.
+func Rows[T any](t testing.TB, dir string) []T {
+	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var files []File
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<24)
-	for s.Scan() {
-		e := File{Dir: dir}
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			t.Fatalf("%s row %d: %v", dir, len(files), err)
+	var rows []T
+	d := json.NewDecoder(f)
+	for d.More() {
+		var row T
+		if err := d.Decode(&row); err != nil {
+			t.Fatalf("%s row %d: %v", dir, len(rows), err)
 		}
-		files = append(files, e)
+		rows = append(rows, row)
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
+	if len(rows) == 0 {
+		t.Fatalf("%s: an empty manifest", dir)
 	}
-	return files
+	return rows
 }
 
 // Of returns the rows of a kind and, for bad files, of one of the formats.
