@@ -3,9 +3,12 @@
 package corpus
 
 import (
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -213,4 +216,22 @@ func Of(files []File, kind string, formats ...string) []File {
 func SHA256(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
+}
+
+// DamageParquet returns a copy of a Parquet file that is cut short or has another byte, somewhere or in its footer:
+// each in turn as k counts up.
+func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
+	c := bytes.Clone(b)
+	footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
+	at := 0
+	switch k % 3 {
+	case 0:
+		return c[:rng.IntN(len(c))]
+	case 1:
+		at = rng.IntN(len(c))
+	case 2:
+		at = len(c) - 8 - 1 - rng.IntN(footer)
+	}
+	c[at] ^= byte(1 + rng.IntN(255))
+	return c
 }
