@@ -9,12 +9,12 @@ import (
 // Kind is what a field of a sample is.
 type Kind uint8
 
-// Kinds.
+// Kinds. Integers are of 64 bits and floats float64, whatever the column has.
 const (
-	Raster Kind = iota + 1
+	Raster Kind = iota + 1 // a path or URI
 	Int
 	Float
-	Text
+	Text // UTF-8
 )
 
 var kindNames = [...]string{"invalid", "raster", "int", "float", "text"}

@@ -1,18 +1,17 @@
 package geozl
 
 import (
-	"bufio"
 	"bytes"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
-	"encoding/json"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/openzl"
 )
@@ -72,21 +71,10 @@ func parse(t *testing.T, blob string) layout {
 
 // TestCorpus promises that images written by the original's users decode to their samples.
 func TestCorpus(t *testing.T) {
-	root := filepath.Join("..", "..", "shared", "corpus", "raster")
-	f, err := os.Open(filepath.Join(root, "manifest.jsonl"))
-	if err != nil {
-		t.Skip("no corpus beside the module: ", err)
-	}
-	defer f.Close()
+	root := filepath.Join(corpus.Dir(t), "raster")
 	d := openzl.NewDecoder(openzl.Options{Custom: Codecs()})
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
 	images := 0
-	for s.Scan() {
-		var im image
-		if err := json.Unmarshal(s.Bytes(), &im); err != nil {
-			t.Fatal(err)
-		}
+	for _, im := range corpus.Rows[image](t, root) {
 		if im.Kind != "rumi-new" || !strings.Contains(im.Path, "v0.16.0") {
 			continue
 		}

@@ -195,30 +195,12 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 	}
 	switch {
 	case d.source.Time != nil:
-		if one.Series, err = series(ctx, d.table, d.source.Time, rows); err != nil {
-			return none, fmt.Errorf("time: %w", err)
-		}
-		one.Rows, d.steps = nil, d.source.Time.Length
-		if one.Series.Len() == 0 {
-			return none, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps), d.source.Source)
-		}
-		d.noteSeries(one.Series)
+		err = d.compileSeries(ctx, &one, rows)
 	case d.source.Strata != nil:
-		found, err := strata(ctx, d.table, d.source.Strata.Column, rows)
-		if err != nil {
-			return none, fmt.Errorf("strata: %w", err)
-		}
-		if len(found) == 0 {
-			return none, fault.WithFile(fault.New(fault.NotFound, "column "+d.source.Strata.Column, fault.NoOffset, "no row has a value"), d.source.Source)
-		}
-		if len(found) > shuffle.WordLen {
-			return none, fault.WithFile(fault.New(fault.Limit, "column "+d.source.Strata.Column, fault.NoOffset, "%d values, at most %d can be balanced", len(found), shuffle.WordLen), d.source.Source)
-		}
-		groups = groups[:0]
-		for _, s := range found {
-			groups = append(groups, s.Rows)
-			d.note(s.Key, s.Rows)
-		}
+		groups, err = d.compileStrata(ctx, rows)
+	}
+	if err != nil {
+		return none, err
 	}
 	d.leaves = len(groups)
 	if err := d.compileSampler(ctx, e, &one); err != nil {
@@ -229,6 +211,41 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 		return d.leaf(one)
 	}
 	return d.mixture(e, one, groups)
+}
+
+// compileSeries makes sequences of rows the items.
+func (d *dataset) compileSeries(ctx context.Context, one *shuffle.Dataset, rows []uint32) (err error) {
+	if one.Series, err = series(ctx, d.table, d.source.Time, rows); err != nil {
+		return fmt.Errorf("time: %w", err)
+	}
+	one.Rows, d.steps = nil, d.source.Time.Length
+	if one.Series.Len() == 0 {
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no sequence of %d steps", d.steps), d.source.Source)
+	}
+	d.noteSeries(one.Series)
+	return nil
+}
+
+// compileStrata returns the rows of each value of the column to balance.
+func (d *dataset) compileStrata(ctx context.Context, rows []uint32) (groups [][]uint32, _ error) {
+	column := d.source.Strata.Column
+	found, err := strata(ctx, d.table, column, rows)
+	fail := func(kind fault.Kind, format string, args ...any) ([][]uint32, error) {
+		return nil, fault.WithFile(fault.New(kind, "column "+column, fault.NoOffset, format, args...), d.source.Source)
+	}
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("strata: %w", err)
+	case len(found) == 0:
+		return fail(fault.NotFound, "no row has a value")
+	case len(found) > shuffle.WordLen:
+		return fail(fault.Limit, "%d values, at most %d can be balanced", len(found), shuffle.WordLen)
+	}
+	for _, s := range found {
+		groups = append(groups, s.Rows)
+		d.note(s.Key, s.Rows)
+	}
+	return groups, nil
 }
 
 // mixture makes a source of strata.

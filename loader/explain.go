@@ -106,40 +106,54 @@ func (e *Engine) Explain(ctx context.Context, t shuffle.Ticket) ([]RowPlan, erro
 	return rows, nil
 }
 
-// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute).
+// ExplainDraw is Explain for one sample, such as a substitute (shuffle.Plan.Substitute): what is wrong with it is
+// in the result, and an error is one that no bad-sample policy covers.
 func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, error) {
 	d := e.leaves[draw.Dataset]
 	r := RowPlan{Draw: draw, Source: d.name, Dataset: d.source.Source}
-	fail := func(err error) (RowPlan, error) {
-		if fault.KindOf(err) == 0 {
-			return r, err
-		}
-		r.Err, r.Error = err, fault.Line(err)
-		return r, nil
-	}
 	var err error
 	if r.ID, err = d.table.ID(ctx, draw.Row); err != nil {
-		return fail(err)
+		_, err = r.note(err)
+		return r, err
 	}
 	// As the run does: all of a sample is read whatever of it fails, but of a substitute nothing after that.
-	var plan chunk.RunPlan
-	note := func(err error) (stop bool, _ error) {
-		if fault.KindOf(err) == 0 {
-			return true, err
-		}
-		if r.Err == nil || r.Err.Error() > err.Error() {
-			r.Err, r.Error = err, fault.Line(err)
-		}
-		return draw.Attempt > 0, nil
+	if stop, err := e.explainRasters(ctx, d, &draw, &r); stop {
+		return r, err
 	}
+	if stop, err := e.explainValues(ctx, d, &draw, &r); stop {
+		return r, err
+	}
+	if len(d.points) > 0 {
+		if r.Points, err = e.explainPoints(ctx, d, &draw); err != nil {
+			_, err = r.note(err)
+		}
+	}
+	return r, err
+}
+
+// note keeps an error that a bad-sample policy covers, of several the one that is least as a text, and
+// reports whether to stop, with the error if it is none of these.
+func (r *RowPlan) note(err error) (stop bool, _ error) {
+	if fault.KindOf(err) == 0 {
+		return true, err
+	}
+	if r.Err == nil || r.Err.Error() > err.Error() {
+		r.Err, r.Error = err, fault.Line(err)
+	}
+	return r.Draw.Attempt > 0, nil
+}
+
+// explainRasters says what is read of the rasters of a draw.
+func (e *Engine) explainRasters(ctx context.Context, d *dataset, draw *shuffle.Draw, r *RowPlan) (stop bool, _ error) {
+	var plan chunk.RunPlan
 	for step := range max(d.steps, 1) {
-		at := e.rowOf(&draw, step)
+		at := e.rowOf(draw, step)
 		for i, f := range d.rasters {
 			p := AssetPlan{Field: f.Name, Step: step, Row: at}
 			if at >= 0 {
-				if err := e.explainAsset(ctx, d, &draw, i, &p, &plan); err != nil {
-					if stop, err := note(err); stop {
-						return r, err
+				if err := e.explainAsset(ctx, d, draw, i, &p, &plan); err != nil {
+					if stop, err := r.note(err); stop {
+						return true, err
 					}
 					continue
 				}
@@ -147,9 +161,14 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 			r.Assets = append(r.Assets, p)
 		}
 	}
+	return false, nil
+}
+
+// explainValues checks the values that ride along with a draw.
+func (e *Engine) explainValues(ctx context.Context, d *dataset, draw *shuffle.Draw, r *RowPlan) (stop bool, _ error) {
 	for _, v := range d.values {
 		for step := range max(d.steps, 1) {
-			at := e.rowOf(&draw, step)
+			at := e.rowOf(draw, step)
 			if at < 0 {
 				continue
 			}
@@ -157,22 +176,15 @@ func (e *Engine) ExplainDraw(ctx context.Context, draw shuffle.Draw) (RowPlan, e
 			if err == nil {
 				err = v.check(val)
 			}
-			if err != nil {
-				if stop, err := note(err); stop {
-					return r, err
-				}
+			if err == nil {
+				continue
+			}
+			if stop, err := r.note(err); stop {
+				return true, err
 			}
 		}
 	}
-	if len(d.points) > 0 {
-		points, err := e.explainPoints(ctx, d, &draw)
-		if r.Points = points; err != nil {
-			if _, err := note(err); err != nil {
-				return r, err
-			}
-		}
-	}
-	return r, nil
+	return false, nil
 }
 
 // explainPoints says what is read of the points of a draw.
@@ -291,7 +303,8 @@ func (e *Engine) Sources() []SourceInfo {
 	return out
 }
 
-// ID returns what names a row of the table that a dataset of the plan is made of: see catalog.Table.ID.
+// ID returns what names a row of the table that a dataset of the plan is made of, and its errors: see
+// catalog.Table.ID. dataset is below shuffle.Plan.Datasets, row below the length of its table.
 func (e *Engine) ID(ctx context.Context, dataset int, row int64) (string, error) {
 	return e.leaves[dataset].table.ID(ctx, row)
 }

@@ -194,25 +194,48 @@ func (x *indexFile) flush() error {
 	return err
 }
 
+// indexItem is an entry of a file that is being written.
+type indexItem struct {
+	extent
+	at  int64 // in the file before, or -1
+	len uint32
+}
+
 // write merges what is stored and what is new into a file that takes the place of the one before. It
 // reports whether there is no room for more.
 func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][]byte) (full bool, err error) {
 	if err := os.MkdirAll(x.store.dir, 0o700); err != nil {
 		return true, err
 	}
-	type item struct {
-		extent
-		at  int64 // in old, or -1
-		len uint32
+	items, full := x.merge(old, fresh, blobs)
+	tmp, err := os.CreateTemp(x.store.dir, ".new-*")
+	if err != nil {
+		return true, err
 	}
-	var items []item
+	defer func() {
+		if err != nil {
+			_ = os.Remove(tmp.Name())
+		}
+	}()
+	err = errors.Join(x.writeItems(tmp, old, items, blobs), tmp.Close())
+	if err == nil {
+		err = os.Rename(tmp.Name(), x.path)
+	}
+	if err == nil {
+		x.store.trim(x.path)
+	}
+	return full, err
+}
+
+// merge returns the entries that there is room for, in their order in the file, and whether new ones were left out.
+func (x *indexFile) merge(old *storedIndexes, fresh []extent, blobs map[extent][]byte) (items []indexItem, full bool) {
 	size := int64(len(indexMagic)+4+len(x.key)) + 8
 	add := func(e extent, at int64, n uint32) bool {
 		if size+indexEntry+int64(n) > indexFileBytes {
 			return false
 		}
 		size += indexEntry + int64(n)
-		items = append(items, item{e, at, n})
+		items = append(items, indexItem{e, at, n})
 		return true
 	}
 	if old != nil {
@@ -232,23 +255,19 @@ func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][
 			break
 		}
 	}
-	slices.SortFunc(items, func(a, b item) int { return a.compare(b.extent) })
-	tmp, err := os.CreateTemp(x.store.dir, ".new-*")
-	if err != nil {
-		return true, err
-	}
-	defer func() {
-		if err != nil {
-			_ = os.Remove(tmp.Name())
-		}
-	}()
+	slices.SortFunc(items, func(a, b indexItem) int { return a.compare(b.extent) })
+	return items, full
+}
+
+// writeItems writes the head, the slots and the blobs of a file.
+func (x *indexFile) writeItems(f *os.File, old *storedIndexes, items []indexItem, blobs map[extent][]byte) error {
 	var head bytes.Buffer
 	head.WriteString(indexMagic)
 	head.Write(binary.LittleEndian.AppendUint32(nil, uint32(len(x.key))))
 	head.WriteString(x.key)
 	head.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(items))))
 	at := int64(head.Len()) + int64(len(items))*indexEntry
-	body := newBodyWriter(tmp, at)
+	body := newBodyWriter(f, at)
 	for _, it := range items {
 		blob := blobs[it.extent]
 		if it.at >= 0 {
@@ -259,14 +278,7 @@ func (x *indexFile) write(old *storedIndexes, fresh []extent, blobs map[extent][
 		head.Write(slotBytes(it.extent, body.at, blob))
 		body.write(blob)
 	}
-	err = errors.Join(body.flush(), writeAt(tmp, head.Bytes()), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), x.path)
-	}
-	if err == nil {
-		x.store.trim(x.path)
-	}
-	return full, err
+	return errors.Join(body.flush(), writeAt(f, head.Bytes()))
 }
 
 func writeAt(f *os.File, b []byte) error {

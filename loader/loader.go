@@ -45,7 +45,8 @@ type cursor struct {
 	step  int64
 }
 
-// NewLoader starts iterating.
+// NewLoader returns a loader that stands at o.State, or at the start of epoch 0. The engine outlives it. A rank
+// outside of the world, an epoch without a whole batch and a state of another run are errors without a kind.
 func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if o.World == 0 {
 		o.World = 1

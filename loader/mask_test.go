@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -34,16 +33,9 @@ type maskedFile struct {
 func maskedFiles(t *testing.T) (files []maskedFile) {
 	t.Helper()
 	dir := filepath.Join(corpus.Testdata(t), "masks")
-	b, err := os.ReadFile(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(b) {
-		f := maskedFile{File: corpus.File{Dir: dir}}
-		if err := json.Unmarshal(line, &f); err != nil {
-			t.Fatal(err)
-		}
-		files = append(files, f)
+	files = corpus.Rows[maskedFile](t, dir)
+	for i := range files {
+		files[i].Dir = dir
 	}
 	return files
 }

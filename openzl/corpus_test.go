@@ -1,10 +1,8 @@
 package openzl
 
 import (
-	"bufio"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -15,6 +13,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	corpora "github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/openzl/internal/kernel"
 )
@@ -46,41 +45,15 @@ type corpusEntry struct {
 // it is not there.
 func corpus(t testing.TB) (string, []corpusEntry) {
 	t.Helper()
-	dir := filepath.Join("..", "..", "shared", "corpus", "raster")
-	if _, err := os.Stat(filepath.Join(dir, "manifest.jsonl")); err != nil {
-		t.Skip("no corpus beside the module: ", err)
-	}
-	return dir, manifest(t, dir)
+	dir := filepath.Join(corpora.Dir(t), "raster")
+	return dir, corpora.Rows[corpusEntry](t, dir)
 }
 
 // own returns the folder of the module's own frames and their entries.
 func own(t testing.TB) (string, []corpusEntry) {
 	t.Helper()
 	dir := filepath.Join("..", "testdata", "openzl")
-	return dir, manifest(t, dir)
-}
-
-func manifest(t testing.TB, dir string) []corpusEntry {
-	t.Helper()
-	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var all []corpusEntry
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<20)
-	for s.Scan() {
-		var e corpusEntry
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			t.Fatal(err)
-		}
-		all = append(all, e)
-	}
-	if len(all) == 0 {
-		t.Fatal("empty manifest")
-	}
-	return all
+	return dir, corpora.Rows[corpusEntry](t, dir)
 }
 
 func read(t testing.TB, elem ...string) []byte {

@@ -27,7 +27,8 @@ var header = regexp.MustCompile(`^\{'descr': '([^']*)', 'fortran_order': (True|F
 // maxHeader bounds the header of a NumPy file, in bytes.
 const maxHeader = 1 << 16
 
-// NewWindows reads the header of a file.
+// NewWindows reads the header of a file. Errors are Corrupt, Limit (a header of over 64 KiB), or Unsupported:
+// arrays of another shape, type or order.
 func NewWindows(r io.Reader) (*Windows, error) {
 	bad := func(kind fault.Kind, format string, args ...any) error {
 		return fault.New(kind, "npy header", 0, format, args...)
@@ -79,7 +80,8 @@ func lengths(text string) (shape [4]int, ok bool) {
 	return shape, true
 }
 
-// Read fills dst with window j; they come one after the other.
+// Read fills dst, of Bands·H·W samples, with window j; they come one after the other, from 0 on. A file that ends
+// before its windows do is Corrupt.
 func (w *Windows) Read(j int64, dst []float32) error {
 	if j != w.next || len(dst) != w.Bands*w.H*w.W {
 		return fmt.Errorf("window %d of %d samples is asked for where %d of %d follows", j, len(dst), w.next, w.Bands*w.H*w.W)

@@ -30,14 +30,15 @@ const (
 
 // Options say what an image is made of.
 type Options struct {
-	Bands         int // of a window
-	Height, Width int // of the image, in pixels
-	Grid          shuffle.Grid
+	Bands         int          // of a window, 1 to 65,535; with Argmax at most 256
+	Height, Width int          // of the image, in pixels
+	Grid          shuffle.Grid // of the windows; AlignY and AlignX are 1
 	Blend         Blend
 	// Argmax makes an image of one band of uint8: the number of the band whose blended value is the
 	// greatest, the first of several.
 	Argmax bool
-	// MaxBytes bounds the memory of the image, in bytes.
+	// MaxBytes bounds the memory of the image, in bytes: 8 of each of its samples, and 4 of each of its pixels
+	// and of a window's samples. There is no default.
 	MaxBytes int64
 }
 
@@ -45,6 +46,9 @@ type Options struct {
 // are asked for in order, so that the sums, in float32, are the same every time. It returns the samples
 // in the order (bands, rows, columns), little-endian: float32, or uint8 with Argmax. A pixel of which a window
 // has NaN is NaN; with Argmax, NaN is never the greatest.
+//
+// An image that needs more memory than o.MaxBytes is fault.Limit. Other options that make no sense, such as a grid
+// that leaves pixels out, and what read returns are errors without a kind of this package.
 func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -134,7 +138,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// WriteTOG writes what Image returns as a TACO optimized GeoTIFF that lies where geo says.
+// WriteTOG writes what Image returns for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) that lies where geo
+// says, compressed by so many workers, at least one.
 func WriteTOG(w io.Writer, image []byte, o Options, geo tiff.Geo, workers int) error {
 	t := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo, Workers: max(workers, 1)}
 	if o.Argmax {

@@ -191,8 +191,8 @@ func (h *Header) Blob() []byte {
 	return appendBlob(nil, &h.index)
 }
 
-// Check checks that all frames lie within a file of the given size. Files of generation 2 end with
-// the last frame.
+// Check checks that all frames lie within a file of the given size in bytes, else it is Corrupt. Files of
+// generation 2 end with the last frame.
 func (h *Header) Check(fileSize int64) error {
 	last := h.index.Ranges[len(h.index.Ranges)-1]
 	if end := last.Off + last.Len; end > fileSize || h.Generation == 2 && end < fileSize {

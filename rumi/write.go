@@ -147,7 +147,8 @@ func cut(tile, pixels []byte, x *chunk.Index, i int) {
 	}
 }
 
-// Write writes a rumi file of frames in the order of Tile or Tile2, and returns its header blob.
+// Write writes a rumi file of frames, one OpenZL frame for each tile in the order of Tile or Tile2, and returns its
+// header blob. Errors are those of w, and of a layout that the format cannot hold.
 func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 	x, n, err := l.index()
 	if err != nil {

@@ -108,7 +108,7 @@ type Range struct {
 	To   int64  `json:"to"`
 }
 
-// OfTime returns the index of the first range that holds t, or -1.
+// OfTime returns the index of the first range that holds t, which is in the unit of the ranges, or -1.
 func OfTime(ranges []Range, t int64) int {
 	for i, r := range ranges {
 		if r.From <= t && t < r.To {

@@ -110,7 +110,7 @@ type Lister interface {
 	List(ctx context.Context, folder string, each func(Entry) error) error
 }
 
-// List lists the objects below a folder, if the opener can.
+// List lists the objects below a folder, as Lister does, if the opener can; else it is fault.Unsupported.
 func List(ctx context.Context, o Opener, folder string, each func(Entry) error) error {
 	if l, ok := o.(Lister); ok {
 		return l.List(ctx, folder, each)
@@ -126,7 +126,8 @@ type Namer interface {
 	Names(ctx context.Context, folder string) ([]string, error)
 }
 
-// Names names what lies in a folder itself, if the opener can do that or list: see Namer.
+// Names names what lies in a folder itself, as Namer does, if the opener can do that or list; else it is
+// fault.Unsupported.
 func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 	if n, ok := o.(Namer); ok {
 		return n.Names(ctx, folder)

@@ -44,7 +44,8 @@ type scratch struct {
 	u64   [blockLen]uint64
 }
 
-// NewField returns an empty Field for images of a type and a number of bands.
+// NewField returns an empty Field for images of a type and a number of bands, 1 to chunk.MaxBands. Complex types
+// are an error.
 func NewField(dtype chunk.DType, bands int) (*Field, error) {
 	if bands < 1 || bands > chunk.MaxBands {
 		return nil, fmt.Errorf("stats: %d bands", bands)
@@ -78,7 +79,7 @@ func (f *Field) Bands() int { return len(f.bands) }
 func (f *Field) NoData(value *float64, bits *uint64) { f.nd = makeNoData(f.dtype, value, bits) }
 
 // AddRows adds samples of one band: little-endian, any number of them, in any shape.
-// len(data) must be a multiple of the sample's size. data is not kept.
+// len(data) must be a multiple of the sample's size, or it panics. data is not kept.
 func (f *Field) AddRows(band int, data []byte) {
 	size := f.dtype.Size()
 	if len(data)%size != 0 {
@@ -95,7 +96,7 @@ func (f *Field) AddRows(band int, data []byte) {
 // mask takes out.
 func (f *Field) AddNoData(band int, n uint64) { f.bands[band].skip(n) }
 
-// Merge adds what g has seen. g does not change.
+// Merge adds what g has seen. g does not change. It is an error if their types or numbers of bands differ.
 func (f *Field) Merge(g *Field) error {
 	if f.dtype != g.dtype || len(f.bands) != len(g.bands) {
 		return fmt.Errorf("stats: %d bands of %s and %d bands of %s do not mix", len(f.bands), f.dtype, len(g.bands), g.dtype)

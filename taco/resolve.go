@@ -48,7 +48,8 @@ func (d *Dataset) children(ctx context.Context, n node) (siblings, error) {
 	return siblings{of: n, n: len(rows), rows: rows}, err
 }
 
-// Roots returns the visible samples of level 0.
+// Roots returns the visible samples of level 0, in the order of the rows. An error ends them, as it does all that
+// is iterated here: of the kind that reading the level gives, of a context that ended without one.
 func (d *Dataset) Roots(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		groups, err := d.roots(ctx)
@@ -141,7 +142,8 @@ func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
 	return d.Locate(ctx, []string{path})
 }
 
-// Below is Resolve of a path that begins at the children of a sample, which must be of this dataset.
+// Below is Resolve of a path that begins at the children of a sample, which must be of this dataset. What is not
+// there is fault.NotFound.
 func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
 	s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
 	if err != nil {
@@ -150,7 +152,8 @@ func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error
 	return d.locate(ctx, []siblings{s}, e, []string{path})
 }
 
-// Locate is Resolve with one key, an id or "#N", for each step. A key that is no id is taken as a path.
+// Locate is Resolve with one key, an id or "#N", for each step. A key that is no id is taken as a path. What is not
+// there, and an empty key, is fault.NotFound.
 func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
 	groups, err := d.roots(ctx)
 	if err != nil {

@@ -1,13 +1,10 @@
 package tiff
 
 import (
-	"bufio"
 	_ "embed"
-	"encoding/json"
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -31,20 +28,13 @@ func TestMatrix(t *testing.T) {
 	if out, err := exec.Command(python, "-c", matrixScript, dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	in, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
+	type row struct {
+		corpus.File
+		Refuse string
 	}
-	defer in.Close()
 	files, refused := 0, 0
-	for s := bufio.NewScanner(in); s.Scan(); {
-		f := struct {
-			corpus.File
-			Refuse string
-		}{File: corpus.File{Dir: dir}}
-		if err := json.Unmarshal(s.Bytes(), &f); err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range corpus.Rows[row](t, dir) {
+		f.Dir = dir
 		files++
 		t.Run(strings.TrimPrefix(f.Note, "relative: "), func(t *testing.T) {
 			if f.Refuse == "" {

@@ -1,7 +1,6 @@
 package tiledb
 
 import (
-	"bufio"
 	"context"
 	"encoding/binary"
 	"encoding/json"
@@ -70,29 +69,13 @@ func corpusDir(t testing.TB) string {
 
 func lines(t testing.TB, dir string) []manifestLine {
 	t.Helper()
-	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	var list []manifestLine
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<24)
-	for s.Scan() {
-		l := manifestLine{}
-		d := json.NewDecoder(strings.NewReader(s.Text()))
-		d.UseNumber()
-		if err := d.Decode(&l); err != nil {
-			t.Fatal(err)
-		}
+	list := corpus.Rows[manifestLine](t, dir)
+	for i := range list {
+		l := &list[i]
 		l.dir = dir
 		if strings.HasPrefix(l.Path, "bad/") {
 			l.dir = filepath.Dir(dir)
 		}
-		list = append(list, l)
-	}
-	if s.Err() != nil || len(list) == 0 {
-		t.Fatal("no arrays in the manifest", s.Err())
 	}
 	return list
 }

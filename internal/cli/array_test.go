@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -33,20 +33,9 @@ type tiledbLine struct {
 
 func tiledbLines(t *testing.T) (list []tiledbLine) {
 	t.Helper()
-	f, err := os.Open(testdata(t, "tiledb", "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<22)
-	for s.Scan() {
-		var l tiledbLine
-		if err := json.Unmarshal(s.Bytes(), &l); err != nil {
-			t.Fatal(err)
-		}
-		l.Path = testdata(t, "tiledb", l.Path)
-		list = append(list, l)
+	list = corpus.Rows[tiledbLine](t, testdata(t, "tiledb"))
+	for i := range list {
+		list[i].Path = testdata(t, "tiledb", list[i].Path)
 	}
 	return list
 }

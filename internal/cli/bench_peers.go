@@ -145,9 +145,17 @@ func (f *peersFlags) options() (*peers.Options, error) {
 			o.Shapes[i] = o.Shapes[i].Small()
 		}
 	}
+	if err := f.places(o); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// places finds the files and folders that the flags leave out, and makes all of them absolute.
+func (f *peersFlags) places(o *peers.Options) (err error) {
 	if o.Engine == "" {
 		if o.Engine, err = os.Executable(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if o.Full == "" {
@@ -164,7 +172,7 @@ func (f *peersFlags) options() (*peers.Options, error) {
 	if o.Work == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, usagef("there is no cache folder (%v): --work names one", err)
+			return usagef("there is no cache folder (%v): --work names one", err)
 		}
 		o.Work = filepath.Join(cache, "chaski", "peers", "work")
 		if f.quick {
@@ -174,11 +182,11 @@ func (f *peersFlags) options() (*peers.Options, error) {
 	for _, path := range []*string{&o.Work, &o.Engine, &o.Full, &o.PythonPath} {
 		if *path != "" {
 			if *path, err = filepath.Abs(*path); err != nil {
-				return nil, err
+				return err
 			}
 		}
 	}
-	return o, nil
+	return nil
 }
 
 // checkout returns the folder of the sources, above the working directory or the command; "" if none is.

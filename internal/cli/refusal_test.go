@@ -5,7 +5,6 @@ package cli
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,15 +29,7 @@ type badFile struct {
 
 func badFiles(t *testing.T, dir string) (list []badFile) {
 	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for line := range bytes.Lines(b) {
-		var f badFile
-		if err := json.Unmarshal(line, &f); err != nil {
-			t.Fatal(err)
-		}
+	for _, f := range corpus.Rows[badFile](t, dir) {
 		if f.Kind == "bad" {
 			list = append(list, f)
 		}

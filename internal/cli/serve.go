@@ -98,6 +98,11 @@ func (f *serveFlags) check() (slog.Level, error) {
 	case f.grace <= 0:
 		return level, usagef("--grace is a time above 0")
 	}
+	for _, r := range f.roots {
+		if err := checkRoot(r); err != nil {
+			return level, err
+		}
+	}
 	return level, nil
 }
 
@@ -106,20 +111,9 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	if err != nil {
 		return err
 	}
-	for _, r := range f.roots {
-		if err := checkRoot(r); err != nil {
-			return err
-		}
-	}
-	if f.stages == "" {
-		f.stages = os.Getenv(bench.StagesVariable)
-	}
-	var stages *loader.Stages
-	if f.stages != "" {
-		stages = new(loader.Stages)
-		if err := os.WriteFile(f.stages, nil, 0o600); err != nil { // now, not after a day's work
-			return err
-		}
+	stages, err := f.openStages()
+	if err != nil {
+		return err
 	}
 	log := slog.New(slog.NewTextHandler(s.err, &slog.HandlerOptions{Level: level}))
 	ctx, cancel := context.WithCancel(ctx)
@@ -134,15 +128,9 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	defer opener.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	srv, err := server.New(server.Options{
-		Roots: f.roots,
-		Loader: loader.Options{
-			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log,
-			Stages: stages, Opener: opener, SQL: fullSQL,
-		},
-		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log, Metrics: registry,
-		Bad: bad.hook(),
-	})
+	o := f.serverOptions(log)
+	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
+	srv, err := server.New(o)
 	if err != nil {
 		return usage(err)
 	}
@@ -178,6 +166,27 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	}
 	log.Info("stopped")
 	return f.writeStages(stages)
+}
+
+func (f *serveFlags) serverOptions(log *slog.Logger) server.Options {
+	return server.Options{
+		Roots: f.roots,
+		Loader: loader.Options{
+			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log, SQL: fullSQL,
+		},
+		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
+	}
+}
+
+// openStages makes what counts the workers' time, if that is asked for, and its file: now, not after a day's work.
+func (f *serveFlags) openStages() (*loader.Stages, error) {
+	if f.stages == "" {
+		f.stages = os.Getenv(bench.StagesVariable)
+	}
+	if f.stages == "" {
+		return nil, nil
+	}
+	return new(loader.Stages), os.WriteFile(f.stages, nil, 0o600)
 }
 
 // writeStages writes where the workers' time went, if that was asked for.

@@ -1,9 +1,7 @@
 package corpus
 
 import (
-	"bufio"
 	"encoding/json"
-	"os"
 	"path/filepath"
 	"testing"
 )
@@ -83,30 +81,20 @@ func Containers(t testing.TB) []Container {
 	if !exists(dir) {
 		dir = filepath.Join(Testdata(t), "containers")
 	}
-	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
 	var rows []Container
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<24)
-	for s.Scan() {
+	for i, line := range Rows[json.RawMessage](t, dir) {
 		var row struct{ Type string }
-		if err := json.Unmarshal(s.Bytes(), &row); err != nil {
-			t.Fatalf("%s row %d: %v", dir, len(rows), err)
+		if err := json.Unmarshal(line, &row); err != nil {
+			t.Fatalf("%s row %d: %v", dir, i, err)
 		}
 		if row.Type != "case" && row.Type != "query" && row.Type != "bad" {
 			continue
 		}
 		c := Container{Dir: dir}
-		if err := json.Unmarshal(s.Bytes(), &c); err != nil {
-			t.Fatalf("%s row %d: %v", dir, len(rows), err)
+		if err := json.Unmarshal(line, &c); err != nil {
+			t.Fatalf("%s row %d: %v", dir, i, err)
 		}
 		rows = append(rows, c)
-	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
 	}
 	return rows
 }

@@ -3,10 +3,12 @@
 package corpus
 
 import (
-	"bufio"
+	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -165,25 +167,34 @@ func Files(t testing.TB) []File {
 // Manifest returns the rows of dir/manifest.jsonl.
 func Manifest(t testing.TB, dir string) []File {
 	t.Helper()
+	files := Rows[File](t, dir)
+	for i := range files {
+		files[i].Dir = dir
+	}
+	return files
+}
+
+// Rows returns the rows of dir/manifest.jsonl, a JSON value a line, of which there must be one at least.
+func Rows[T any](t testing.TB, dir string) []T {
+	t.Helper()
 	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var files []File
-	s := bufio.NewScanner(f)
-	s.Buffer(nil, 1<<24)
-	for s.Scan() {
-		e := File{Dir: dir}
-		if err := json.Unmarshal(s.Bytes(), &e); err != nil {
-			t.Fatalf("%s row %d: %v", dir, len(files), err)
+	var rows []T
+	d := json.NewDecoder(f)
+	for d.More() {
+		var row T
+		if err := d.Decode(&row); err != nil {
+			t.Fatalf("%s row %d: %v", dir, len(rows), err)
 		}
-		files = append(files, e)
+		rows = append(rows, row)
 	}
-	if err := s.Err(); err != nil {
-		t.Fatal(err)
+	if len(rows) == 0 {
+		t.Fatalf("%s: an empty manifest", dir)
 	}
-	return files
+	return rows
 }
 
 // Of returns the rows of a kind and, for bad files, of one of the formats.
@@ -205,4 +216,22 @@ func Of(files []File, kind string, formats ...string) []File {
 func SHA256(b []byte) string {
 	h := sha256.Sum256(b)
 	return hex.EncodeToString(h[:])
+}
+
+// DamageParquet returns a copy of a Parquet file that is cut short or has another byte, somewhere or in its footer:
+// each in turn as k counts up.
+func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
+	c := bytes.Clone(b)
+	footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
+	at := 0
+	switch k % 3 {
+	case 0:
+		return c[:rng.IntN(len(c))]
+	case 1:
+		at = rng.IntN(len(c))
+	case 2:
+		at = len(c) - 8 - 1 - rng.IntN(footer)
+	}
+	c[at] ^= byte(1 + rng.IntN(255))
+	return c
 }

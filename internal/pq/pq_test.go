@@ -16,6 +16,7 @@ import (
 	"github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 )
 
 // memory is a source.Reader over bytes.
@@ -299,18 +300,8 @@ func TestNestedColumns(t *testing.T) {
 func TestBrokenFiles(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for name, b := range arrowFiles(t) {
-		footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
 		for k := range 400 {
-			c := bytes.Clone(b)
-			switch k % 3 {
-			case 0:
-				c = c[:rng.IntN(len(c))]
-			case 1:
-				c[rng.IntN(len(c))] ^= byte(1 + rng.IntN(255))
-			case 2:
-				c[len(c)-8-1-rng.IntN(footer)] ^= byte(1 + rng.IntN(255))
-			}
-			if err := readEverything(t.Context(), c); err != nil && fault.KindOf(err) == 0 {
+			if err := readEverything(t.Context(), corpus.DamageParquet(rng, b, k)); err != nil && fault.KindOf(err) == 0 {
 				t.Fatalf("%s: %v has no kind", name, err)
 			}
 		}

@@ -37,7 +37,8 @@ type Driver interface {
 	Close() error
 }
 
-// New returns an opener for the URIs of a driver. Close it when it is not needed any more.
+// New returns an opener for the URIs of a driver. Close it when it is not needed any more. It is an error if options
+// make no sense; credentials are looked for when a bucket is first used.
 func New(d Driver, o remote.Options) (*remote.Opener, error) {
 	return remote.New(&backend{driver: d, buckets: map[string]*bucket{}}, o)
 }

@@ -38,7 +38,8 @@ type Options struct {
 // maxRedirects bounds the redirects of one request.
 const maxRedirects = 5
 
-// New returns an opener for the schemes http, https and hf. Close it when it is not needed any more.
+// New returns an opener for the schemes http, https and hf. Close it when it is not needed any more. It is an error
+// if options make no sense; nothing is asked of a server yet.
 func New(o Options) (*remote.Opener, error) {
 	if o.HubURL == "" {
 		o.HubURL = DefaultHubURL

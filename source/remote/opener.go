@@ -24,7 +24,7 @@ type Opener struct {
 	running  sync.WaitGroup // requests that were given up
 }
 
-// New returns an opener. The backend is closed with it, if it is an io.Closer.
+// New returns an opener. The backend is closed with it, if it is an io.Closer. It is an error if options make no sense.
 func New(b Backend, o Options) (*Opener, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {

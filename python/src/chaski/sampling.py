@@ -100,7 +100,11 @@ class Runs:
         return self.ends[-1] if self.ends else 0
 
     def at(self, i: int) -> tuple[int, int]:
-        """Returns the item of sample i, and the sample's number in it."""
+        """Returns the item of sample i, and the sample's number in it.
+
+        Raises:
+            IndexError: the sample is not in [0, len(self)).
+        """
         if not 0 <= i < len(self):
             raise IndexError(f"{i} is not in [0, {len(self)})")
         item = bisect_right(self.ends, i)
@@ -737,7 +741,11 @@ class Plan:
         return self._leaves[dataset].position(epoch, sample, self._shuffle)
 
     def pool_of(self, epoch: int, p: int) -> tuple[int, int, int] | None:
-        """Returns dataset, its epoch and the pool of a position, if its sampler has pools."""
+        """Returns dataset, its epoch and the pool of a position, if its sampler has pools.
+
+        Raises:
+            IndexError: p is not in [0, len(plan)).
+        """
         leaf, epoch, p = self._locate(epoch, p)
         s = leaf.d.sampler
         if not isinstance(s, Visits):
@@ -762,7 +770,11 @@ class Plan:
         return Groups(leaf.number, _pool_len(leaf.d.sampler), len(self), levels)
 
     def substitute(self, d: Draw, attempt: int) -> Draw:
-        """Returns what takes the place of a bad sample at an attempt from 1 to `MAX_ATTEMPTS`."""
+        """Returns what takes the place of a bad sample at an attempt from 1 to `MAX_ATTEMPTS`.
+
+        Raises:
+            ValueError: it is none of these.
+        """
         if not 1 <= attempt <= MAX_ATTEMPTS:
             raise ValueError(f"attempt {attempt} is not in [1, {MAX_ATTEMPTS}]")
         leaf = self._leaves[d.dataset]
