@@ -25,6 +25,7 @@ from chaski._sources import (
     Where,
     WholeChip,
     check_source,
+    count,
     pair,
     place_json,
     positive,
@@ -134,7 +135,7 @@ class Field:
     points: Points | Mapping[str, Any] | None = None
 
 
-FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
+FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"
 
 
 def build_spec(
@@ -178,10 +179,14 @@ def build_spec(
         SpecError: an argument is wrong; the engine checks what this does not.
     """
     check_source(source)
-    if isinstance(batch_size, bool) or not isinstance(batch_size, int) or batch_size < 1:
-        raise SpecError(f"batch_size is {batch_size!r}, not a positive int")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+    batch_size = count("batch_size", batch_size)
+    seed = count("seed", seed, 0)
+    if seed >= 1 << 64:
         raise SpecError(f"seed is {seed!r}, not an int in [0, 2**64)")
+    texts = {"augment": augment, "bad_samples": bad_samples, "use": use}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise SpecError(f"{name} is {text!r}, not a str")
     if fields is None:
         named: dict[str, Field] = {"image": Field(bands=bands, validity=validity)}
     else:
@@ -263,6 +268,8 @@ def build_field(name: str, f: FieldLike) -> Field:
     """
     if isinstance(f, Field):
         return f
+    if isinstance(f, Points):
+        return Field(points=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
     if isinstance(f, Mapping):
@@ -271,7 +278,7 @@ def build_field(name: str, f: FieldLike) -> Field:
         if unknown:
             raise SpecError(f"field {name!r}: no member {unknown[0]!r}; there are {sorted(known)}")
         return Field(**f)
-    raise SpecError(f"field {name!r} is {f!r}, not a Field, str or dict")
+    raise SpecError(f"field {name!r} is {f!r}, not a Field, Points, str or dict")
 
 
 def _sampler(
