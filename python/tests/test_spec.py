@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import chaski
-from chaski import Field, Mixture, Normalize, SpecError, Time
+from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._read import selection
 from chaski._spec import SpecOptions, build_spec, from_stats, to_json_float
 
@@ -162,6 +162,11 @@ def test_spec(args, want):
         ({"windows_per_asset": 2}, "needs a window"),
         ({"window": 64}, "window is 64"),
         ({"fields": ["image"]}, "not a dict"),
+        ({"batch_size": True}, "batch_size"),
+        ({"batch_size": np.float32(4)}, "batch_size"),
+        ({"seed": np.int64(-1)}, "seed"),
+        ({"augment": ["flip_x"]}, "augment is"),
+        ({"bad_samples": None, "use": 3}, "use is 3"),
         ({"where": ("cloud", "<", 10)}, r"goes into a list, \[\('cloud', '<', 10\)\]"),
         ({"where": ("site", "==", "a")}, "goes into a list"),
         ({"where": {"column": "cloud"}}, "neither a text nor a list"),
@@ -213,6 +218,16 @@ def test_signatures():
 def test_conditions_are_for_the_sources_of_a_mixture(args):
     with pytest.raises(SpecError, match=f"^{next(iter(args))} is for each Source of a Mixture"):
         build_spec(Mixture({"a": "d", "b": "e"}), SpecOptions(batch_size=4, **args))
+
+
+def test_numbers_of_numpy_and_points_alone():
+    a = build_spec(
+        "d", SpecOptions(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": Points("a", 3)})
+    )
+    b = build_spec(
+        "d", SpecOptions(batch_size=4, seed=7, fields={"p": Field(points=Points("a", 3))})
+    )
+    assert json.dumps(a) == json.dumps(b)
 
 
 def test_stats_file(tmp_path):

@@ -25,6 +25,7 @@ from chaski._sources import (
     Where,
     WholeChip,
     check_source,
+    count,
     pair,
     place_json,
     positive,
@@ -134,7 +135,7 @@ class Field:
     points: Points | Mapping[str, Any] | None = None
 
 
-FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
+FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,11 +182,13 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         SpecError: an argument is wrong; the engine checks what this does not.
     """
     check_source(source)
-    size, seed = o.batch_size, o.seed
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise SpecError(f"batch_size is {size!r}, not a positive int")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+    size, seed = count("batch_size", o.batch_size), count("seed", o.seed, 0)
+    if seed >= 1 << 64:
         raise SpecError(f"seed is {seed!r}, not an int in [0, 2**64)")
+    texts = {"augment": o.augment, "bad_samples": o.bad_samples, "use": o.use}
+    for name, text in texts.items():
+        if text is not None and not isinstance(text, str):
+            raise SpecError(f"{name} is {text!r}, not a str")
     layout = o.layout
     if layout is None:
         layout = "n b y x" if o.time is None and not _in_time(source) else "n t b y x"
@@ -283,6 +286,8 @@ def build_field(name: str, f: FieldLike) -> Field:
     """
     if isinstance(f, Field):
         return f
+    if isinstance(f, Points):
+        return Field(points=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
     if isinstance(f, Mapping):
@@ -291,7 +296,7 @@ def build_field(name: str, f: FieldLike) -> Field:
         if unknown:
             raise SpecError(f"field {name!r}: no member {unknown[0]!r}; there are {sorted(known)}")
         return Field(**f)
-    raise SpecError(f"field {name!r} is {f!r}, not a Field, str or dict")
+    raise SpecError(f"field {name!r} is {f!r}, not a Field, Points, str or dict")
 
 
 def _sampler(
