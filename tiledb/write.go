@@ -192,6 +192,9 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "nothing is written to an array that was opened at a time"), a.uri)
 	}
+	if err := a.Schema.writable(); err != nil {
+		return nil, fault.WithFile(err, a.uri)
+	}
 	root := strings.TrimPrefix(a.uri, "file://")
 	dir, err := os.MkdirTemp(root, ".fragment-")
 	if err != nil {
@@ -207,6 +210,22 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	}
 	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
 	return w, nil
+}
+
+// writable refuses pipelines with bzip2.
+func (s *Schema) writable() error {
+	check := func(what string, p filter.Pipeline) error {
+		if p.Has(filter.Bzip2) {
+			return fault.New(fault.Unsupported, what, fault.NoOffset, "its filters have bzip2, which is read but not written: no fragment is added to the array, and none merged")
+		}
+		return nil
+	}
+	for i := range s.Attrs {
+		if err := check("attribute "+s.Attrs[i].Name, s.Attrs[i].Pipeline); err != nil {
+			return err
+		}
+	}
+	return errors.Join(check("coordinates", s.Coords), check("offsets", s.Offsets))
 }
 
 // tiles is a file of tiles that is being written.
