@@ -289,3 +289,11 @@ func TestArraysOnTheHub(t *testing.T) {
 	hubOf(t, root)
 	sameArrays(t, root, names, "hf://datasets/o/n/")
 }
+
+// TestArrayOfNoAttribute: an empty name is none, not the wish to read nothing.
+func TestArrayOfNoAttribute(t *testing.T) {
+	root, names, _ := arrayFiles(t)
+	if r := chaski(t.Context(), "array", "--attr", "", filepath.Join(root, names[0])); r.code != 2 || !strings.Contains(r.err, "--attr") {
+		t.Errorf("%+v", r)
+	}
+}
