@@ -41,7 +41,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	case !s.Dense:
 		return bad("the array is sparse: it has points, not images")
 	case at.Values != 1 || at.Type.Sample() == chunk.Invalid:
-		return bad("attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
+		return bad("attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(), at.Type)
 	}
 	names := strings.Fields(dims)
 	if len(names) == 0 {

@@ -12,6 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 )
+
 // page is a web server whose page about a folder was written by hand: links to folders have no slash.
 type page struct{ *Files }
 
