@@ -171,7 +171,7 @@ func (p *pointsField) resolve(q *Points, t table) error {
 	}
 	at := &s.Attrs[p.attr]
 	if p.dtype = at.Type.Sample(); at.Values != 1 || p.dtype == chunk.Invalid {
-		return bad(fault.Unsupported, "attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
+		return bad(fault.Unsupported, "attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(), at.Type)
 	}
 	if q.Transform != nil {
 		var err error

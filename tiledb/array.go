@@ -149,35 +149,66 @@ func (s *Schema) encrypt() {
 // maxOpens is how many fragments are opened at the same time: in an object store each takes a round trip or two.
 const maxOpens = 16
 
+// maxLists bounds how often the folder of an array is listed while fragments in it come and go.
+const maxLists = 8
+
+// readFragments opens the fragments. Where one that was listed is none, it may have been merged and removed meanwhile: then the list
+// is old, if there is a fragment now that is not in it, and all of it is read again.
 func (a *Array) readFragments(ctx context.Context) error {
 	names, err := a.store.Folders(ctx, a.uri)
 	if err != nil {
 		return err
 	}
-	all, errs := make([]*Fragment, len(names)), make([]error, len(names))
+	for range maxLists {
+		missing, err := a.openAll(ctx, names)
+		if err != nil && fault.KindOf(err) != fault.NotFound || err == nil && !missing {
+			return err
+		}
+		now, err2 := a.store.Folders(ctx, a.uri)
+		if err2 != nil {
+			return err2
+		}
+		old := map[string]bool{}
+		for _, name := range names {
+			old[name] = true
+		}
+		if !slices.ContainsFunc(now, func(name string) bool { return strings.HasPrefix(name, "__") && !old[name] }) {
+			return err
+		}
+		names = now
+	}
+	return fault.New(fault.Unsupported, "listing", fault.NoOffset, "fragments come and go while it is opened")
+}
+
+// openAll opens those of some fragments that are such; missing says that one is not.
+func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err error) {
+	all, errs, tried := make([]*Fragment, len(names)), make([]error, len(names)), make([]bool, len(names))
 	var g errgroup.Group
 	g.SetLimit(maxOpens)
 	for i, name := range names {
 		if !strings.HasPrefix(name, "__") {
 			continue
 		}
-		if from, to, err := parseName(name); err == nil && !a.o.open(from, to) {
+		from, to, err := parseName(name)
+		if err == nil && !a.o.open(from, to) {
 			continue
 		}
+		tried[i] = err == nil
 		g.Go(func() error {
 			all[i], errs[i] = a.readFragment(ctx, a.uri+"/"+name, name)
 			return nil
 		})
 	}
 	_ = g.Wait()
-	for _, err := range errs {
+	for i, err := range errs {
 		if err != nil {
-			return err
+			return false, err
 		}
+		missing = missing || all[i] == nil && tried[i]
 	}
 	a.Fragments, a.Hidden = hide(slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil }))
 	a.findUnder()
-	return nil
+	return missing, nil
 }
 
 // readFragment opens what lies in a folder, nil where that is no fragment.

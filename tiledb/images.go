@@ -41,7 +41,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	case !s.Dense:
 		return bad("the array is sparse: it has points, not images")
 	case at.Values != 1 || at.Type.Sample() == chunk.Invalid:
-		return bad("attribute %s has cells of %d values of type %v, not one number", at.Name, int32(at.Values), at.Type)
+		return bad("attribute %s has cells of %s of type %v, not one number", at.Name, at.Cells(), at.Type)
 	}
 	names := strings.Fields(dims)
 	if len(names) == 0 {
@@ -88,6 +88,9 @@ func (m *Images) measure() error {
 			continue
 		}
 		n := uint64(s.Dims[d].Domain.Hi - s.Dims[d].Domain.Lo)
+		if box := m.a.NonEmpty(); k == 0 && n >= uint64(most[0]) && (box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(most[0])) {
+			n = uint64(most[0]) - 1 // a domain without end, of which the images that were written are near its beginning
+		}
 		if n >= uint64(most[k]) {
 			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells", s.Dims[d].Name, most[k])
 		}

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -85,6 +86,9 @@ func TestImagesRefuses(t *testing.T) {
 		for _, d := range dims {
 			if _, err := a.Images(0, d); err != nil {
 				checkFault(t, err, l.uri())
+				if strings.Contains(err.Error(), "-1") {
+					t.Errorf("%s as %q: %v", l.Path, d, err)
+				}
 			} else if !a.Schema.Dense || a.Schema.Attrs[0].Values != 1 {
 				t.Errorf("%s as %q is accepted", l.Path, d)
 			}
@@ -144,5 +148,53 @@ func TestCovers(t *testing.T) {
 	}
 	if whole < 100 {
 		t.Errorf("only %d boxes were covered", whole)
+	}
+}
+
+// TestImagesOfAnEndlessDomain: a domain along n that has more than the largest int64 of images is read where the images are within
+// that of its beginning.
+func TestImagesOfAnEndlessDomain(t *testing.T) {
+	for _, c := range []struct {
+		n     Interval
+		first Coord
+		kind  fault.Kind
+	}{
+		{Interval{0, Uint64.CoordOf(-3)}, 5, 0},
+		{Interval{7, Uint64.CoordOf(-3)}, 1 << 62, 0},
+		{Interval{0, Uint64.CoordOf(-3)}, 1 << 63, fault.Limit},
+	} {
+		path := filepath.Join(t.TempDir(), "a")
+		s := &Schema{Dense: true, Capacity: 4, DimType: Uint64, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
+			Dims: []Dim{{Name: "n", Domain: c.n, Extent: 1}, {Name: "y", Domain: Interval{0, 1}, Extent: 2}, {Name: "x", Domain: Interval{0, 1}, Extent: 2}}}
+		if err := Create(path, s, nil); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(context.Background(), localFiles(t), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := a.Images(0, ""); err != nil {
+			t.Errorf("before anything is written: %v", err)
+		}
+		box := Box{{c.first, c.first + 1}, {0, 1}, {0, 1}}
+		if err := a.WriteDense(context.Background(), box, []Values{{Data: []byte{1, 2, 3, 4, 5, 6, 7, 8}}}); err != nil {
+			t.Fatal(err)
+		}
+		if a, err = Open(context.Background(), localFiles(t), path, Options{}); err != nil {
+			t.Fatal(err)
+		}
+		m, err := a.Images(0, "")
+		if fault.KindOf(err) != c.kind {
+			t.Errorf("%v: %v", c, err)
+		}
+		if err != nil {
+			continue
+		}
+		lo, hi := m.Written()
+		got := make([]byte, 4)
+		if err := m.Read(context.Background(), a.NewReader(), got, hi-1, chunk.Box{B1: 1, Y1: 2, X1: 2}); err != nil || !bytes.Equal(got, []byte{5, 6, 7, 8}) ||
+			hi-lo != 2 || m.ID(lo) != fmt.Sprint(uint64(c.first)) {
+			t.Errorf("%v: images %d to %d, %v, called %s: %v", c, lo, hi, got, m.ID(lo), err)
+		}
 	}
 }

@@ -1,6 +1,7 @@
 package tiledb
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -59,6 +60,14 @@ type Attr struct {
 
 // Var reports whether cells differ in their number of values.
 func (a *Attr) Var() bool { return a.Values == VarLen }
+
+// Cells says in words how many values a cell has.
+func (a *Attr) Cells() string {
+	if a.Var() {
+		return "any number of values"
+	}
+	return fmt.Sprintf("%d values", a.Values)
+}
 
 // CellSize returns the bytes of a cell; for var-length cells those of one value.
 func (a *Attr) CellSize() int {

@@ -22,8 +22,7 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 			return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "slabs are of dense arrays with tiles in row-major order and attributes of fixed length")
 		}
 	}
-	now := a.now()
-	f, err := s.newDense(newName(now, now), b)
+	f, err := s.newDense(newName(atTheEnd, atTheEnd), b)
 	if err != nil {
 		return err
 	}

@@ -27,7 +27,8 @@ type Store interface {
 // is not needed any more.
 type Files struct{ source.Files }
 
-// Folders implements Store. Links to folders count.
+// Folders implements Store. Links to folders count; one that is called like a fragment and leads nowhere is fault.Corrupt, since
+// what it led to is missing.
 func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 	path := strings.TrimPrefix(uri, "file://")
 	list, err := os.ReadDir(path)
@@ -43,6 +44,9 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 		dir := e.IsDir()
 		if e.Type()&fs.ModeSymlink != 0 {
 			st, err := os.Stat(filepath.Join(path, e.Name()))
+			if _, _, other := parseName(e.Name()); err != nil && other == nil {
+				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset, "it leads nowhere, and is called like a fragment: %v", err), uri+"/"+e.Name())
+			}
 			dir = err == nil && st.IsDir()
 		}
 		if dir {

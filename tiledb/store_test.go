@@ -2,10 +2,14 @@ package tiledb
 
 import (
 	"context"
+	"errors"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -38,5 +42,36 @@ func TestFragmentsOfLinksWithoutSlash(t *testing.T) {
 	a, err := Open(t.Context(), Over{page{&files}}, pageHost+dir, Options{})
 	if err != nil || len(a.Fragments) != len(local.Fragments) || len(a.Fragments) == 0 {
 		t.Errorf("%d fragments by links, %d in the folder: %v", len(a.Fragments), len(local.Fragments), err)
+	}
+}
+
+// TestLinksOfFragments: fragments may lie elsewhere, behind links. Where a link leads nowhere, or to itself, the array is not all there.
+func TestLinksOfFragments(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a")
+	a := several(t, path, true, [3]uint64{10, 20, 30})
+	want := everything(t, a)
+	moved, away := a.Fragments[1].path(), filepath.Join(t.TempDir(), "away")
+	if err := os.Rename(moved, away); err != nil {
+		t.Fatal(err)
+	}
+	for target, fine := range map[string]bool{away: true, away + "s": false, moved: false} {
+		if err := os.Symlink(target, moved); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(target+"none", filepath.Join(path, "other")); err != nil { // is no fragment
+			t.Fatal(err)
+		}
+		now, err := Open(t.Context(), localFiles(t), path, Options{})
+		switch {
+		case !fine && (fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), moved)):
+			t.Errorf("a link to %s: %v", target, err)
+		case fine && err != nil:
+			t.Error(err)
+		case fine && !slices.EqualFunc(everything(t, now), want, sameValues):
+			t.Error("the array behind a link is another one")
+		}
+		if err := errors.Join(os.Remove(moved), os.Remove(filepath.Join(path, "other"))); err != nil {
+			t.Fatal(err)
+		}
 	}
 }

@@ -192,6 +192,9 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "nothing is written to an array that was opened at a time"), a.uri)
 	}
+	if err := a.Schema.writable(); err != nil {
+		return nil, fault.WithFile(err, a.uri)
+	}
 	root := strings.TrimPrefix(a.uri, "file://")
 	dir, err := os.MkdirTemp(root, ".fragment-")
 	if err != nil {
@@ -207,6 +210,22 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	}
 	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
 	return w, nil
+}
+
+// writable refuses pipelines with bzip2.
+func (s *Schema) writable() error {
+	check := func(what string, p filter.Pipeline) error {
+		if p.Has(filter.Bzip2) {
+			return fault.New(fault.Unsupported, what, fault.NoOffset, "its filters have bzip2, which is read but not written: no fragment is added to the array, and none merged")
+		}
+		return nil
+	}
+	for i := range s.Attrs {
+		if err := check("attribute "+s.Attrs[i].Name, s.Attrs[i].Pipeline); err != nil {
+			return err
+		}
+	}
+	return errors.Join(check("coordinates", s.Coords), check("offsets", s.Offsets))
 }
 
 // tiles is a file of tiles that is being written.
@@ -251,7 +270,44 @@ func (w *writer) finish() error {
 	if err := os.Chmod(w.dir, 0o755); err != nil {
 		return err
 	}
-	return os.Rename(w.dir, strings.TrimPrefix(w.a.uri, "file://")+"/"+w.f.Name)
+	name, err := w.a.settleName(w.f.Name)
+	if err != nil {
+		return fault.WithFile(err, w.a.uri)
+	}
+	return os.Rename(w.dir, strings.TrimPrefix(w.a.uri, "file://")+"/"+name)
+}
+
+// settleName returns the name under which a fragment appears now, among the fragments that others may have written since the array was
+// opened. A write gets its time, later than theirs: had it that of its beginning, one that was merged meanwhile would hide it.
+// And a merged fragment must not hide what it does not hold.
+func (a *Array) settleName(name string) (string, error) {
+	names, err := a.store.Folders(context.Background(), a.uri)
+	if err != nil {
+		return "", err
+	}
+	now := a.now()
+	from, to, _ := parseName(name) // none of "": 0 and 0
+	for _, other := range names {
+		f, t, err := parseName(other)
+		if err != nil {
+			continue
+		}
+		now = max(now, t+1)
+		known := func(f *Fragment) bool { return f.Name == other }
+		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) && !slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
+			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset, "%s appeared meanwhile, and would be hidden: try again", other)
+		}
+	}
+	if name == "" {
+		name = newName(now, now)
+	}
+	return name, nil
+}
+
+// isFragment reports whether a local folder of the array is a fragment that is complete.
+func (a *Array) isFragment(name string) bool {
+	_, err := os.Stat(filepath.Join(strings.TrimPrefix(a.uri, "file://"), name, metadataName))
+	return err == nil
 }
 
 // metadata returns the content of the metadata file.
@@ -293,8 +349,14 @@ func (s *Schema) appendBox(b []byte, box Box) []byte {
 	return b
 }
 
-// newName returns the name of a fragment of some time, in milliseconds since 1970.
+// atTheEnd is the time of a fragment that gets its name when it is complete.
+const atTheEnd = 0
+
+// newName returns the name of a fragment of some time, in milliseconds since 1970; "" for atTheEnd.
 func newName(from, to uint64) string {
+	if to == atTheEnd {
+		return ""
+	}
 	var id [16]byte
 	_, _ = rand.Read(id[:]) // it does not fail
 	return fmt.Sprintf("__%d_%d_%s", from, to, hex.EncodeToString(id[:]))
@@ -343,8 +405,7 @@ func (s *Schema) checkValues(n int, values []Values) error {
 // attribute, in row-major order. The array has to lie in a local folder. It does not see what was
 // written: open it again.
 func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
-	t := a.now()
-	return a.writeDense(ctx, b, values, t, t)
+	return a.writeDense(ctx, b, values, atTheEnd, atTheEnd)
 }
 
 func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to uint64) error {
@@ -515,8 +576,7 @@ func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 // coordinates cell by cell, little-endian, in any order. Two cells with the same coordinates are
 // fault.Corrupt. See WriteDense for the rest.
 func (a *Array) WriteSparse(ctx context.Context, coords []byte, values []Values) error {
-	t := a.now()
-	return a.writeSparse(ctx, coords, values, t, t, false)
+	return a.writeSparse(ctx, coords, values, atTheEnd, atTheEnd, false)
 }
 
 // writeSparse is WriteSparse for a fragment of some time; again says that coordinates may be there more than once.

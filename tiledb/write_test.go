@@ -565,3 +565,33 @@ func FuzzAttribute(f *testing.F) {
 		fuzzArray(t, files)
 	})
 }
+
+// TestBzip2IsNotWritten: an array with it says what has it, before anything is written.
+func TestBzip2IsNotWritten(t *testing.T) {
+	bzip2 := filter.Pipeline{Filters: []filter.Filter{{ID: filter.Zstd, Level: 1}, {ID: filter.Bzip2, Level: 1}}}
+	for what, spoil := range map[string]func(*Schema){
+		"attribute v": func(s *Schema) { s.Attrs[0].Pipeline = bzip2 },
+		"coordinates": func(s *Schema) { s.Coords = bzip2 },
+		"offsets":     func(s *Schema) { s.Offsets = bzip2 },
+	} {
+		s := &Schema{Dense: true, Capacity: 10, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{Int32.CoordOf(1), Int32.CoordOf(4)}, Extent: 2}},
+			Attrs: []Attr{{Name: "v", Type: Uint8, Values: 1}}}
+		spoil(s)
+		path := filepath.Join(t.TempDir(), "a")
+		if err := Create(path, s, nil); err != nil {
+			t.Fatal(err)
+		}
+		a, err := Open(context.Background(), localFiles(t), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		before := names(t, path)
+		err = a.WriteDense(context.Background(), s.Domain(), []Values{{Data: []byte{1, 2, 3, 4}}})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), path+": "+what) || !strings.Contains(err.Error(), "bzip2") {
+			t.Errorf("%s: %v", what, err)
+		}
+		if !slices.Equal(names(t, path), before) {
+			t.Errorf("%s: something was written", what)
+		}
+	}
+}

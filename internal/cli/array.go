@@ -145,6 +145,9 @@ func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*arrayRead, err
 // attributes returns the numbers of the attributes to read.
 func (f *arrayFlags) attributes(s *tiledb.Schema) ([]int, error) {
 	var list []int
+	if f.attrs != nil && len(f.attrs) == 0 {
+		return nil, usagef("--attr names no attribute")
+	}
 	for _, name := range f.attrs {
 		i := s.Attr(name)
 		if i < 0 {

@@ -278,3 +278,47 @@ func TestArraysOnTheHub(t *testing.T) {
 	hubOf(t, root)
 	sameArrays(t, root, names, "hf://datasets/o/n/")
 }
+
+// TestArrayOfNoAttribute: an empty name is none, not the wish to read nothing.
+func TestArrayOfNoAttribute(t *testing.T) {
+	root, names, _ := arrayFiles(t)
+	if r := chaski(t.Context(), "array", "--attr", "", filepath.Join(root, names[0])); r.code != 2 || !strings.Contains(r.err, "--attr") {
+		t.Errorf("%+v", r)
+	}
+}
+
+// TestArraysOfOddNames: names of attributes are not a URL's text, wherever the array lies.
+func TestArraysOfOddNames(t *testing.T) {
+	root, at := t.TempDir(), tiledb.Int32.CoordOf
+	s := &tiledb.Schema{Dense: true, Capacity: 1, DimType: tiledb.Int32, Coords: tiledb.DefaultFilters(), Offsets: tiledb.DefaultFilters(),
+		Dims: []tiledb.Dim{{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100}, {Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(199)}, Extent: 100}}}
+	cells := make([]byte, 200*200*4) // more than is read when a file is opened
+	for i := range cells {
+		cells[i] = byte(i * i >> 7)
+	}
+	var values []tiledb.Values
+	for _, name := range []string{"a b", "100%", "%2F", "x#y", "q?z", "ü", "..z", "a+b", "a&b;c", "a\"b<c>", "日本"} {
+		s.Attrs = append(s.Attrs, tiledb.Attr{Name: name, Type: tiledb.Uint32, Values: 1, Pipeline: tiledb.DefaultFilters()})
+		values = append(values, tiledb.Values{Data: cells})
+	}
+	path := filepath.Join(root, "odd")
+	if err := tiledb.Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	var local tiledb.Files
+	defer local.Close()
+	a, err := tiledb.Open(t.Context(), &local, path, tiledb.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := a.WriteDense(t.Context(), s.Domain(), values); err != nil {
+		t.Fatal(err)
+	}
+	hubOf(t, root)
+	_, _, bases := remotes(t, contents(t, root))
+	server := httptest.NewServer(http.FileServer(http.Dir(root)))
+	defer server.Close()
+	for _, base := range []string{server.URL + "/", bases[1], "hf://datasets/o/n/"} {
+		sameArrays(t, root, []string{"odd"}, base)
+	}
+}

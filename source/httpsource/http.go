@@ -3,7 +3,8 @@
 //
 // A range costs one GET, opening an object one for its head, which also tells its size. Every answer is held to the
 // ETag of the first one, or to its Last-Modified where there is none. Bodies are asked for as they are stored; one
-// with a Content-Encoding is refused, as is a server that sends whole objects where ranges are asked for.
+// with a Content-Encoding is refused. Of a server that sends whole objects where ranges are asked for they are read as a whole, up to
+// remote.Options.MaxWhole.
 // Redirects are followed on one host, to others where Options say so, from https to http never. HTTP has no listing of
 // folders; the names of what lies in one are those that the server's own page about it has, or those that the hub lists (Names). There is no authentication but the token of hf, and what a URI holds itself.
 package httpsource

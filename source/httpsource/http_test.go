@@ -147,6 +147,7 @@ func TestFewRequests(t *testing.T) {
 type outcome struct {
 	once, always fault.Kind // 0: no error once, an error without a kind always
 	onceFails    bool       // an error without a kind
+	works        bool       // no error, once and always
 }
 
 var outcomes = map[netsim.Fault]outcome{
@@ -167,7 +168,7 @@ var outcomes = map[netsim.Fault]outcome{
 	netsim.Forbidden:    {onceFails: true},
 	netsim.Gzip:         {once: fault.Unsupported, always: fault.Unsupported},
 	netsim.Multipart:    {once: fault.Unsupported, always: fault.Unsupported},
-	netsim.Whole:        {once: fault.Unsupported, always: fault.Unsupported},
+	netsim.Whole:        {works: true},
 	netsim.RedirectAway: {once: fault.Unsupported, always: fault.Unsupported},
 	netsim.RedirectLoop: {always: fault.Unsupported},
 }
@@ -221,7 +222,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 		}
 		kind, fails := want.once, want.onceFails || want.once != 0
 		if always {
-			kind, fails = want.always, true
+			kind, fails = want.always, !want.works
 		}
 		if (err != nil) != fails || fault.KindOf(err) != kind {
 			t.Errorf("%s: %v, want an error %v of kind %d", name, err, fails, kind)
@@ -260,6 +261,71 @@ func TestWholeObjectsThatAreSmall(t *testing.T) {
 	s.Always(netsim.Whole)
 	if got, err := readAt(open(t, o, s.URL+"/a"), 100, 900); err != nil || !bytes.Equal(got, b[100:1000]) {
 		t.Error(err)
+	}
+}
+
+// TestWholeObjects: objects of a server without ranges are read as a whole, once while they are kept, in bounded memory; larger ones
+// are refused with their size.
+func TestWholeObjects(t *testing.T) {
+	p := quick
+	p.WholeBytes, p.MaxWhole = 250_000, 120_000
+	s, o := serve(t, p)
+	s.Always(netsim.Whole)
+	var objects [][]byte
+	var readers []source.Reader
+	for i := range 4 {
+		b := noise(100_000 + i)
+		objects = append(objects, b)
+		s.Put(fmt.Sprint("/", i), b)
+		if i == 3 { // its size is known: no request is made before it is read
+			k, err := o.OpenKnown(context.Background(), s.URL+"/3", source.Known{Size: int64(len(b))})
+			if err != nil {
+				t.Fatal(err)
+			}
+			readers = append(readers, k)
+			continue
+		}
+		readers = append(readers, open(t, o, s.URL+fmt.Sprint("/", i)))
+	}
+	if n := len(s.Requests()); n != 6 { // of which one each says that there are no ranges
+		t.Errorf("%d requests to open three objects", n)
+	}
+	for range 3 {
+		for i, b := range objects {
+			before := len(s.Requests())
+			for off := 0; off+30_000 <= len(b); off += 17_000 {
+				if got, err := readAt(readers[i], int64(off), 30_000); err != nil || !bytes.Equal(got, b[off:off+30_000]) {
+					t.Fatalf("%d at %d: %v", i, off, err)
+				}
+			}
+			if n := len(s.Requests()) - before; n > 2 {
+				t.Errorf("%d requests for many reads of one object", n)
+			}
+			if n := o.WholeBytes(); n > 250_000 || n < 100_000 {
+				t.Errorf("%d bytes are kept", n)
+			}
+		}
+	}
+	s.Put("/large", noise(130_000))
+	if _, err := o.Open(context.Background(), s.URL+"/large"); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "byte ranges") ||
+		!strings.Contains(err.Error(), "130000") || !strings.Contains(err.Error(), "120000") {
+		t.Errorf("an object that is too large: %v", err)
+	}
+	for _, size := range []int64{99_999, 100_001} {
+		k, err := o.OpenKnown(context.Background(), s.URL+"/0", source.Known{Size: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := readAt(k, 70_000, 20_000); fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), "100000") {
+			t.Errorf("an object of 100,000 bytes, known to have %d: %v", size, err)
+		}
+	}
+	// What is read again is the same object, or it is known that it is another.
+	other := append([]byte(nil), objects[0]...)
+	other[50_000]++
+	s.Put("/0", other)
+	if _, err := readAt(readers[0], 0, 40_000); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("another object: %v", err)
 	}
 }
 

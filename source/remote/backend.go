@@ -5,7 +5,6 @@ package remote
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"strconv"
@@ -107,7 +106,7 @@ func parseSize(s string) (int64, error) {
 
 // Check makes an Answer of a response's status and headers to a request for the bytes r, without its body: of 206
 // (contentRange says which bytes they are), or of 200 by a server that knows no ranges, which is no harm where the
-// object is no longer than what was asked for.
+// object is no longer than what was asked for. Where it is, an Opener reads all of it, within Options.MaxWhole.
 func Check(r Range, status int, contentRange string, length int64) (*Answer, error) {
 	if status == 206 || contentRange != "" {
 		got, size, err := ContentRange(contentRange)
@@ -124,5 +123,5 @@ func Check(r Range, status int, contentRange string, length int64) (*Answer, err
 	if r.Off == 0 && length >= 0 && length <= r.Len {
 		return &Answer{Range: Range{0, length}, Size: length}, nil
 	}
-	return nil, Fail(Refused, errors.New("the server does not serve byte ranges"))
+	return nil, Fail(Refused, &errNoRanges{length})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -15,6 +16,7 @@ type object struct {
 	uri    string
 	size   int64
 	opened time.Time
+	whole  atomic.Bool // it is read as a whole: the server has no ranges
 
 	mu    sync.Mutex
 	tag   Tag
@@ -129,12 +131,34 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 
 // fill reads a range in one request.
 func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
+	if r.x.whole.Load() {
+		return r.cut(ctx, p, off)
+	}
 	err := r.o.get(ctx, r.x.uri, Range{off, int64(len(p))}, r.x.currentTag(), func(a *Answer) error {
 		if err := r.x.check(a); err != nil {
 			return err
 		}
 		return r.o.readBody(a, p)
 	})
+	_, ok, err := r.o.readsWhole(err)
+	if !ok {
+		return r.drop(err)
+	}
+	r.x.whole.Store(true)
+	return r.cut(ctx, p, off)
+}
+
+// cut copies a range out of the whole object.
+func (r *reader) cut(ctx context.Context, p []byte, off int64) error {
+	b, err := r.o.wholeObject(ctx, r.x)
+	if err == nil {
+		copy(p, b[off:])
+	}
+	return r.drop(err)
+}
+
+// drop forgets an object of which a fault is known.
+func (r *reader) drop(err error) error {
 	if fault.KindOf(err) != 0 {
 		r.o.cache.drop(r.x)
 	}

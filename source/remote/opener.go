@@ -21,6 +21,7 @@ type Opener struct {
 	cache    cache
 	counters counters
 	opening  opening
+	wholes   wholes
 	running  sync.WaitGroup // requests that were given up
 }
 
@@ -30,7 +31,7 @@ func New(b Backend, o Options) (*Opener, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes}}, nil
+	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes}, wholes: wholes{turn: make(chan struct{}, 1)}}, nil
 }
 
 // Close waits for requests that were given up to end, and closes the backend. Readers are not used afterwards.
@@ -116,6 +117,12 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 	if errors.As(err, &f) && f.Class == PastEnd { // an empty object has no range to give
 		return x, nil
 	}
+	size, ok, err := o.readsWhole(err)
+	if ok {
+		x.size = size
+		x.whole.Store(true)
+		_, err = o.wholeObject(ctx, x)
+	}
 	return x, err
 }
 
@@ -182,6 +189,13 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 
 // noLister is an opener that is not a source.Lister.
 type noLister struct{ source.Opener }
+
+// WholeBytes returns the memory of whole objects that are kept, in bytes: see Options.
+func (o *Opener) WholeBytes() int64 {
+	o.wholes.mu.Lock()
+	defer o.wholes.mu.Unlock()
+	return o.wholes.bytes
+}
 
 // CachedBytes returns the memory of the blocks that are kept, in bytes.
 func (o *Opener) CachedBytes() int64 {

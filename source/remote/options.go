@@ -22,6 +22,8 @@ const (
 	DefaultCacheBytes  = 32 << 20
 	DefaultFresh       = time.Minute
 	DefaultGap         = 512 << 10
+	DefaultMaxWhole    = 64 << 20
+	DefaultWholeBytes  = 256 << 20
 )
 
 // Options are the policy of an Opener. The zero value is the default. They change no byte that is read.
@@ -55,6 +57,12 @@ type Options struct {
 	// object without asking for it again. Defaults DefaultCacheBytes, DefaultFresh.
 	CacheBytes int64
 	Fresh      time.Duration
+	// MaxWhole is the largest object in bytes that is read as a whole where a server has no byte ranges, below 0: none.
+	// WholeBytes bounds the memory of those that are kept, used last ones; one more is in memory while it is read. One that
+	// was given up is read again, all of it, when something of it is needed. Defaults DefaultMaxWhole,
+	// DefaultWholeBytes.
+	MaxWhole   int64
+	WholeBytes int64
 	// Gap is what readers say of it; see source.Gapped. Default DefaultGap.
 	Gap int64
 }
@@ -82,6 +90,8 @@ func (o Options) withDefaults() Options {
 	def(&o.CacheBytes, DefaultCacheBytes)
 	def(&o.Fresh, DefaultFresh)
 	def(&o.Gap, DefaultGap)
+	def(&o.MaxWhole, DefaultMaxWhole)
+	def(&o.WholeBytes, DefaultWholeBytes)
 	return o
 }
 
@@ -93,8 +103,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("remote: a time or rate below 0, or no timeout")
 	case o.HedgeAfter < 0 || o.HedgeAfter > 1:
 		return fmt.Errorf("remote: quantile %v", o.HedgeAfter)
-	case o.Block < 1 || o.Block > 1<<30 || o.CacheBytes < 0 || o.Gap < 0:
-		return fmt.Errorf("remote: blocks of %d bytes, %d kept, gaps of %d", o.Block, o.CacheBytes, o.Gap)
+	case o.Block < 1 || o.Block > 1<<30 || o.CacheBytes < 0 || o.Gap < 0 || o.WholeBytes < 0:
+		return fmt.Errorf("remote: blocks of %d bytes, %d kept, %d of whole objects, gaps of %d", o.Block, o.CacheBytes, o.WholeBytes, o.Gap)
 	}
 	return nil
 }

@@ -1,0 +1,127 @@
+package tiledb
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// TestMergeDoesNotHideWrites: what is being written while others write and merge is there when it is complete, and is what
+// was written last.
+func TestMergeDoesNotHideWrites(t *testing.T) {
+	ctx := context.Background()
+	at := Int32.CoordOf
+	path := filepath.Join(t.TempDir(), "a")
+	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(9)}, Extent: 5}},
+		Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	open := func() *Array {
+		a, err := Open(ctx, localFiles(t), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	write := func(value byte) {
+		if err := open().WriteDense(ctx, s.Domain(), []Values{{Data: slices.Repeat([]byte{value}, 10)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(1)
+	merged := false
+	err := open().WriteDenseSlabs(ctx, s.Domain(), func(slab Box) ([]Values, error) {
+		if !merged { // in the midst of it
+			merged = true
+			write(2)
+			write(3)
+			if err := open().Consolidate(ctx); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return []Values{{Data: slices.Repeat([]byte{4}, 5)}}, nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := open().NewReader().Dense(ctx, 0, s.Domain())
+	if want := slices.Repeat([]byte{4}, 10); err != nil || !slices.Equal(v.Data, want) {
+		t.Errorf("%v, want %v: %v", v.Data, want, err)
+	}
+}
+
+// TestMergeOfAnotherWriterMeanwhile: a fragment of a time that is merged, by a writer that named it when it began, stops the merge.
+func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
+	for _, dense := range []bool{true, false} {
+		path := filepath.Join(t.TempDir(), "a")
+		a := several(t, path, dense, [3]uint64{10, 20, 30})
+		other := "__25_25_0123456789abcdef0123456789abcdef"
+		var before []string
+		_, err := a.Merge(context.Background(), MergeOptions{Remove: true, Progress: func(done, _ int64) {
+			if done == 1 {
+				if err := os.CopyFS(filepath.Join(path, other), os.DirFS(a.Fragments[1].path())); err != nil {
+					t.Fatal(err)
+				}
+				before = slices.DeleteFunc(names(t, path), func(name string) bool { return strings.Contains(name, ".fragment-") })
+			}
+		}})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), other) {
+			t.Errorf("dense %v: %v", dense, err)
+		}
+		if now := names(t, path); !slices.Equal(now, before) {
+			t.Errorf("dense %v: %q, before %q", dense, now, before)
+		}
+	}
+}
+
+// merging is a Store in whose midst others merge an array: when the first fragment's metadata is opened.
+type merging struct {
+	Store
+	merge func()
+}
+
+func (m *merging) Open(ctx context.Context, uri string) (source.Reader, error) {
+	if merge := m.merge; merge != nil && strings.HasSuffix(uri, metadataName) {
+		m.merge = nil
+		merge()
+	}
+	return m.Store.Open(ctx, uri)
+}
+
+// TestOpeningWhileOthersMerge: an array whose fragments are merged and removed while it is opened is all there.
+func TestOpeningWhileOthersMerge(t *testing.T) {
+	ctx := context.Background()
+	for _, dense := range []bool{true, false} {
+		for _, left := range []bool{false, true} {
+			path := filepath.Join(t.TempDir(), "a")
+			a := several(t, path, dense, [3]uint64{10, 20, 30})
+			want := everything(t, a)
+			st := &merging{Store: localFiles(t), merge: func() {
+				if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
+					t.Error(err)
+				}
+				for _, f := range a.Fragments { // they go file by file
+					if err := os.Mkdir(f.path(), 0o755); left && err != nil {
+						t.Error(err)
+					} else if !left {
+						_ = os.Remove(f.path())
+					}
+				}
+			}}
+			now, err := Open(ctx, st, path, Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := everything(t, now); !slices.EqualFunc(got, want, sameValues) {
+				t.Errorf("dense %v, folders left %v: %d fragments, %v, want %v", dense, left, len(now.Fragments), got, want)
+			}
+		}
+	}
+}
