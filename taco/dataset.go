@@ -83,10 +83,14 @@ const indexCost = 48
 // hierarchy is a container that says what its tree is like.
 type hierarchy interface{ PIT() *taco2.PIT }
 
-// sameHierarchy refuses containers whose trees differ: their rows mean different things.
+// sameHierarchy refuses containers whose trees differ: their rows mean different things. The trees of
+// Tortillas are free, even within one, so that some of several may have nested samples and others none.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, p := range d.parts {
 		first := d.parts[0]
+		if isLazy(first) && isLazy(p) {
+			continue
+		}
 		if l, ok := p.(model.Lazy); ok && p.Levels() < first.Levels() {
 			if err := l.Deepen(ctx); err != nil {
 				return err
@@ -109,6 +113,11 @@ func (d *Dataset) sameHierarchy(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+func isLazy(c model.Container) bool {
+	_, ok := c.(model.Lazy)
+	return ok
 }
 
 // Parts returns what the containers were opened by, in order.
@@ -165,10 +174,11 @@ func (d *Dataset) IDColumn() string {
 // Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened. Of
 // nested Tortillas it is that of the first samples until the table of a deeper level was asked for.
 func (d *Dataset) Levels() int {
-	if len(d.parts) == 0 {
-		return 0
+	n := 0
+	for _, p := range d.parts {
+		n = max(n, p.Levels())
 	}
-	return d.parts[0].Levels()
+	return n
 }
 
 // noLevel is the error for a level that is not there.
@@ -231,6 +241,9 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	var g errgroup.Group
 	g.SetLimit(openAtOnce)
 	for i, p := range d.parts {
+		if k >= p.Levels() { // a Tortilla without samples at this level
+			continue
+		}
 		g.Go(func() error {
 			tables[i], errs[i] = p.Table(ctx, k)
 			return errs[i]
@@ -239,14 +252,19 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	if g.Wait() != nil {
 		return firstOf(errs)
 	}
+	var there []*table.Table
 	for i, t := range tables {
-		bases[i+1] = bases[i] + t.Len()
+		bases[i+1] = bases[i]
+		if t != nil {
+			bases[i+1] += t.Len()
+			there = append(there, t)
+		}
 	}
 	if len(tables) == 1 {
 		d.levels[k], d.bases[k] = tables[0], bases
 		return nil
 	}
-	t, _, err := table.Concat(tables, d.mode)
+	t, _, err := table.Concat(there, d.mode)
 	if err != nil {
 		return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
 	}
@@ -270,17 +288,21 @@ func (d *Dataset) sourceColumn(bases []int) *table.Table {
 	})
 }
 
-// tellMissing warns of the columns that not all tables of a level have, naming the files without.
+// tellMissing warns of the columns that not all tables of a level have, naming the files without. A file
+// without the level has no table.
 func (d *Dataset) tellMissing(tables []*table.Table, k int) {
 	what := "left out"
 	if d.mode == table.FillMissing {
 		what = "filled with null"
 	}
 	for _, t := range tables {
+		if t == nil {
+			continue
+		}
 		for _, c := range t.Columns() {
 			var without []string
 			for i, u := range tables {
-				if u.Index(c.Name) < 0 {
+				if u != nil && u.Index(c.Name) < 0 {
 					without = append(without, d.parts[i].URI())
 				}
 			}
@@ -315,6 +337,9 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 	}
 	all := make([]int32, 0, here[len(d.parts)])
 	for i, p := range d.parts {
+		if k >= p.Levels() {
+			continue
+		}
 		parents, err := p.Parents(ctx, k)
 		if err != nil {
 			return nil, err

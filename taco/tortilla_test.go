@@ -492,6 +492,71 @@ func TestParts(t *testing.T) {
 	}
 }
 
+// TestUnevenParts: of the parts of a set, some may have nested samples and others none. The rows of a level
+// are those of the parts that have it.
+func TestUnevenParts(t *testing.T) {
+	dir := t.TempDir()
+	flat := testdata(t, "tortilla/compiled_bytes.tortilla")
+	deep := uneven(t)
+	for i, from := range []string{flat, deep, flat} {
+		b, err := os.ReadFile(from)
+		if err != nil {
+			t.Fatal(err)
+		}
+		binary.LittleEndian.PutUint64(b[18:], 3)
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("set.%04d.part.tortilla", i)), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	leaves := func(path string) (paths []string) {
+		for e, err := range mustOpen(t, path).Leaves(t.Context(), false) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			paths = append(paths, e.Path)
+		}
+		slices.Sort(paths)
+		return paths
+	}
+	whole := filepath.Join(dir, "set.tortilla")
+	want := append(append(leaves(flat), leaves(flat)...), leaves(deep)...)
+	slices.Sort(want)
+	if got := leaves(whole); !slices.Equal(got, want) {
+		t.Errorf("leaves %q, want %q", got, want)
+	}
+	above := mustOpen(t, flat)
+	first, err := above.Level(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	alone, d := mustOpen(t, deep), mustOpen(t, whole)
+	for k := 1; k < 4; k++ {
+		want, err := alone.Parents(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if k == 1 { // the rows of the first part stand before them
+			want = slices.Clone(want)
+			for i := range want {
+				want[i] += int32(first.Len())
+			}
+		}
+		if got, err := d.Parents(t.Context(), k); err != nil || !slices.Equal(got, want) {
+			t.Errorf("level %d: parents %v, want %v, %v", k, got, want, err)
+		}
+		a, err := alone.Level(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := d.Level(t.Context(), k); err != nil || got.Len() != a.Len() || got.Index("tortilla:id") < 0 {
+			t.Errorf("level %d: %v, %v", k, got, err)
+		}
+	}
+	if e, err := d.Resolve(t.Context(), "b/roi_1/t1/img"); err != nil || e.Part != 1 {
+		t.Error(e, err)
+	}
+}
+
 // near compares by a relative tolerance.
 func near(a, b []float64, tol float64) bool {
 	return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Abs(x-y) <= tol*max(math.Abs(x), math.Abs(y)) })

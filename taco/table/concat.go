@@ -17,6 +17,7 @@ const (
 	Intersection Mode = iota // left out
 	FillMissing              // null where they are missing
 	Strict                   // an error
+	Mixed                    // as FillMissing; types that cannot be joined are an error when the column is loaded
 )
 
 // ParseMode takes "intersection", "fill_missing" or "strict".
@@ -73,6 +74,7 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 	}
 	cols := make([]Column, len(keep))
 	at := make([][]int, len(keep)) // number of the column in each table, -1
+	mixed := make([]error, len(keep))
 	for k, name := range keep {
 		typ := Type{}
 		for _, t := range tables {
@@ -82,14 +84,22 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 				continue
 			}
 			both, ok := common(typ, t.cols[i].Type)
-			if !ok {
-				return nil, nil, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, t.cols[i].Type)
+			if !ok && mixed[k] == nil {
+				mixed[k] = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, t.cols[i].Type)
 			}
 			typ = both
+		}
+		if mixed[k] != nil {
+			if typ = (Type{}); mode != Mixed {
+				return nil, nil, mixed[k]
+			}
 		}
 		cols[k] = Column{Name: name, Type: typ}
 	}
 	return New(n, cols, func(ctx context.Context, k int) (*Vector, error) {
+		if mixed[k] != nil {
+			return nil, mixed[k]
+		}
 		parts := make([]*Vector, len(tables))
 		for j, t := range tables {
 			var err error

@@ -320,6 +320,27 @@ func TestConcatIntegersWithFloats(t *testing.T) {
 	}
 }
 
+// TestMixed: columns of types that cannot be joined are not read; the others are.
+func TestMixed(t *testing.T) {
+	text, number := NewTexts([]string{"a"}, nil), NewFloats(Type{Kind: Float64, Bits: 64}, []float64{1}, nil)
+	tables := []*Table{
+		FromVectors([]string{"x", "y"}, []*Vector{text, number}), FromVectors([]string{"x", "y"}, []*Vector{number, number}), FromVectors([]string{"x"}, []*Vector{text}),
+	}
+	if _, _, err := Concat(tables, FillMissing); fault.KindOf(err) != fault.Unsupported {
+		t.Error(err)
+	}
+	got, _, err := Concat(tables, Mixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if y, err := got.Column(t.Context(), "y"); err != nil || y.Len() != 3 || y.Float(1) != 1 || !y.Null(2) {
+		t.Error(y, err)
+	}
+	if _, err := got.Column(t.Context(), "x"); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "column x: is text in one table and float64 in another") {
+		t.Error(err)
+	}
+}
+
 // A changed byte or a cut gives values or an error with a kind.
 func TestBrokenTables(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
