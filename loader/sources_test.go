@@ -509,6 +509,13 @@ func TestBadLimit(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
+	steps := NewBadCounter(Spec{BadLimit: count(2)}, 20, 0, 1)
+	for first := range int64(3) { // the bad steps of one row are one bad sample
+		err := steps.Note(&Batch{First: first, Bad: []Bad{{Row: 1, Err: gone}, {Row: 1, Err: gone}}})
+		if (err == nil) != (first < 2) {
+			t.Errorf("%d bad samples with two bad steps each, of 2 that may be: %v", first+1, err)
+		}
+	}
 	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip}, tab, 1)
 	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(3)}, tab, 1); limited.Hash() != base.Hash() {
 		t.Error("a limit, which changes no batch, changes the hash")
