@@ -270,6 +270,62 @@ func (c *container) Scan(ctx context.Context, column string, visit func(row int6
 	return m.kind, nil
 }
 
+// Centroids implements centred: points of level 0 in well-known binary, which TACO has in longitude and latitude.
+func (c *container) Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error {
+	name := ""
+	for _, col := range centroidColumns {
+		if c.level0 != nil && name == "" && c.level0.Index(col) >= 0 {
+			name = col
+		}
+	}
+	if name == "" {
+		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "has neither columns of bounds nor one of centroids (%s)", strings.Join(centroidColumns, ", ")), c.src.Source)
+	}
+	v, err := c.level0.Column(ctx, name)
+	if err == nil && v.Kind() != tables.Binary {
+		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds values of type %v, not well-known binary", v.Type())
+	}
+	for row := 0; err == nil && row < len(c.rows); row++ {
+		lon, lat := math.NaN(), math.NaN()
+		if at := int(c.rows[row]); !v.Null(at) {
+			if lon, lat, err = pointOf(v.Bytes(at)); err != nil {
+				err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
+				break
+			}
+		}
+		if err = visit(int64(row), lon, lat); err == nil {
+			err = ctx.Err()
+		}
+	}
+	return fault.WithFile(err, c.src.Source)
+}
+
+// centroidColumns are those that containers have.
+var centroidColumns = []string{"stac:centroid", "istac:centroid"}
+
+// pointOf reads a point of well-known binary (OGC 06-103r4, in either byte order, also with an SRID as PostGIS has it, and
+// with further coordinates).
+func pointOf(b []byte) (x, y float64, err error) {
+	if len(b) < 21 || b[0] > 1 {
+		return 0, 0, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%d bytes are no point", len(b))
+	}
+	order := binary.ByteOrder(binary.LittleEndian)
+	if b[0] == 0 {
+		order = binary.BigEndian
+	}
+	kind, at := order.Uint32(b[1:]), 5
+	if kind&0x20000000 != 0 {
+		at += 4
+	}
+	if kind&0xffff%1000 != 1 {
+		return 0, 0, fault.New(fault.Unsupported, "geometry", fault.NoOffset, "type %d is no point", kind)
+	}
+	if len(b) < at+16 {
+		return 0, 0, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%d bytes are no point", len(b))
+	}
+	return math.Float64frombits(order.Uint64(b[at:])), math.Float64frombits(order.Uint64(b[at+8:])), nil
+}
+
 // TimeUnit implements timed.
 func (c *container) TimeUnit(ctx context.Context, column string) time.Duration {
 	m, err := c.valueMember(ctx, column)

@@ -265,6 +265,34 @@ func TestContainerConditions(t *testing.T) {
 	}
 }
 
+// TestSplitByCentroids promises that cells of longitude and latitude go by the centroids of a container, where it has no
+// columns of bounds.
+func TestSplitByCentroids(t *testing.T) {
+	split := loader.Split{By: "cell", Size: 1.5, LonLat: true, Seed: 3, Shares: []loader.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	cells, err := shuffle.NewSplit(3, []string{"a", "b"}, []float64{1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]int{}
+	for k := range 12 { // the middles of squares of half a degree, four a row
+		lon, lat := -62.75+float64(k%4), 39.25-float64(k/4)
+		part := []string{"a", "b"}[cells.OfCell([4]float64{lon, lat, lon, lat}, 1.5)]
+		want[part] = append(want[part], k)
+	}
+	for _, src := range []string{"coast.tacozip", "parts"} {
+		for part, want := range want {
+			spec := loader.Spec{Source: coast(t, src), BatchSize: 12, Subset: loader.Subset{Split: &split, Use: part}, Fields: []loader.Field{{Name: "rank"}}}
+			if got := ranks(first(t, mustOpen(t, spec, loader.Options{})), "rank"); !slices.Equal(got, want) {
+				t.Errorf("%s of %s: %v, want %v", part, src, got, want)
+			}
+		}
+	}
+	spec := loader.Spec{Source: coast(t, "flat.tacozip"), BatchSize: 1, Subset: loader.Subset{Split: &split, Use: "a"}, Fields: []loader.Field{{Name: "rank"}}}
+	if _, err := open(t, spec, loader.Options{}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "centroid") {
+		t.Errorf("without centroids: %v", err)
+	}
+}
+
 // TestContainerConditionsThatCannotBe promises that what cannot be selected is said at once, with its kind.
 func TestContainerConditionsThatCannotBe(t *testing.T) {
 	for _, c := range []struct {

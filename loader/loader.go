@@ -210,7 +210,11 @@ func (c *BadCounter) Note(b *Batch) error {
 	}
 	if b.First >= c.first {
 		c.first = b.First + 1
-		c.count += int64(len(b.Bad))
+		for i := range b.Bad { // in the order of the rows; a row of a sequence may have several bad steps
+			if i == 0 || b.Bad[i].Row != b.Bad[i-1].Row {
+				c.count++
+			}
+		}
 	}
 	if c.count <= c.limit || len(b.Bad) == 0 {
 		return nil

@@ -121,8 +121,13 @@ type Split struct {
 	Shares []Share `json:"shares,omitempty"`
 	// Ranges are the parts, with "date".
 	Ranges []Range `json:"ranges,omitempty"`
-	// Size of a cell in units of Columns.
+	// Size of a cell in units of Columns, or in degrees with LonLat.
 	Size float64 `json:"size,omitempty"`
+	// LonLat has cells be of longitude and latitude: the middle of Columns is taken there from the row's own CRS, or, where
+	// there are no such columns, the centroid of a container's sample (stac:centroid, istac:centroid).
+	LonLat bool `json:"lonlat,omitempty"`
+	// CRS is the column of EPSG codes of Columns, with LonLat. Default: epsg, which catalogs have. See shuffle.LonLat.
+	CRS string `json:"crs,omitempty"`
 	// Columns are the least x, least y, greatest x and greatest y of a row. Default: minx, miny, maxx,
 	// maxy, which catalogs have.
 	Columns []string `json:"columns,omitempty"`
@@ -233,7 +238,10 @@ func (s Subset) withDefaults() Subset {
 
 func (s Split) withDefaults() Split {
 	if s.By == "cell" && s.Columns == nil {
-		s.Columns = []string{"minx", "miny", "maxx", "maxy"}
+		s.Columns = slices.Clone(boundsColumns)
+	}
+	if s.LonLat && s.CRS == "" {
+		s.CRS = "epsg"
 	}
 	s.Ranges = slices.Clone(s.Ranges)
 	for i := range s.Ranges {
@@ -538,7 +546,7 @@ func (s *Split) validate(use string) error {
 	var names []string
 	switch s.By {
 	case "given":
-		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 || s.Columns != nil {
+		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 || s.Columns != nil || s.LonLat || s.CRS != "" {
 			return errors.New("by \"given\" takes a column, and nothing else")
 		}
 		return nil
@@ -576,6 +584,8 @@ func (s *Split) validate(use string) error {
 		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
 	case (s.By == "cell") != (s.Size != 0) || s.Size < 0 || s.By == "cell" && len(s.Columns) != 4:
 		return fmt.Errorf("by %q, cells of size %v and %d columns of bounds", s.By, s.Size, len(s.Columns))
+	case s.LonLat && s.By != "cell" || s.LonLat != (s.CRS != ""):
+		return fmt.Errorf("by %q, in longitude and latitude %t, of a CRS in column %q", s.By, s.LonLat, s.CRS)
 	case !slices.Contains(names, use):
 		return fmt.Errorf("no part %q; there are %q", use, names)
 	}

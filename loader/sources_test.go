@@ -193,6 +193,61 @@ func TestSplitsArePartitions(t *testing.T) {
 	}
 }
 
+// TestSplitByLonLat: neighbours on two sides of a seam of UTM are in one cell; a row without a CRS, or that lies nowhere, is
+// in no part, and one whose CRS is not known is refused, if it counts. What a split without the option means stays.
+func TestSplitByLonLat(t *testing.T) {
+	tab := chips(1, 8)
+	// About 6 degrees east and 50.9 north, in zone 31 and 32, and rows around; the last ones have no CRS, no place, and one that is unknown.
+	x := []float64{714984, 285016, 714000, 286000, 714984, 285016, math.NaN(), 700000}
+	codes := []int64{32631, 32632, 32631, 32632, 32731, 0, 32631, 2154}
+	float := func(of func(r int64) float64) fakeColumn {
+		c := fakeColumn{kind: catalog.Float}
+		for r := range tab.rows {
+			c.values = append(c.values, catalog.Value{Float: of(r)})
+		}
+		return c
+	}
+	for i, name := range []string{"minx", "miny", "maxx", "maxy"} {
+		tab.put(name, float(func(r int64) float64 {
+			if i%2 == 0 {
+				return x[r] - 50 + float64(50*i)
+			}
+			return 5642944 - 50 + float64(50*(i-1))
+		}))
+	}
+	tab.ints("epsg", func(r int64) int64 { return codes[r] })
+	epsg := tab.columns["epsg"]
+	epsg.values[5].Null = true
+	known := Condition{Column: "epsg", Op: "!=", Value: json.RawMessage("2154")}
+	split := &Split{By: "cell", Size: 2.5, LonLat: true, Shares: []Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	cells, err := shuffle.NewSplit(0, []string{"a", "b"}, []float64{1, 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string][]int64{}
+	for r := range int64(8) {
+		lon, lat := 6.0, 50.9
+		if r == 4 { // read as of the south
+			lat = -39.4
+		}
+		if part := []string{"a", "b"}[cells.OfCell([4]float64{lon, lat, lon, lat}, 2.5)]; r < 5 {
+			want[part] = append(want[part], r)
+		}
+	}
+	for _, part := range []string{"a", "b"} {
+		if got := selected(t, Subset{Split: split, Use: part, Where: []Condition{known}}, tab); !slices.Equal(got, want[part]) {
+			t.Errorf("part %s: %v, want %v", part, got, want[part])
+		}
+	}
+	_, err = tryMixed(Spec{Source: "a", Fields: sampledFields, BatchSize: 1, Subset: Subset{Split: split, Use: "a"}}, map[string]*fakeTable{"a": tab}, 1)
+	if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "EPSG:2154") || !strings.Contains(err.Error(), "row 7") {
+		t.Error(err)
+	}
+	if b, err := json.Marshal(Spec{Subset: Subset{Split: &Split{By: "cell", Size: 10}}}.WithDefaults()); err != nil || strings.Contains(string(b), "lonlat") || strings.Contains(string(b), "crs") {
+		t.Errorf("a split in the files' own CRSs has become %s", b)
+	}
+}
+
 // TestWeightsAgainstCounting counts the pixels of cells one by one, and draws windows by them.
 func TestWeightsAgainstCounting(t *testing.T) {
 	tab := chips(9, 6)
@@ -509,6 +564,13 @@ func TestBadLimit(t *testing.T) {
 			t.Errorf("%+v: %v", c, got)
 		}
 	}
+	steps := NewBadCounter(Spec{BadLimit: count(2)}, 20, 0, 1)
+	for first := range int64(3) { // the bad steps of one row are one bad sample
+		err := steps.Note(&Batch{First: first, Bad: []Bad{{Row: 1, Err: gone}, {Row: 1, Err: gone}}})
+		if (err == nil) != (first < 2) {
+			t.Errorf("%d bad samples with two bad steps each, of 2 that may be: %v", first+1, err)
+		}
+	}
 	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip}, tab, 1)
 	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(3)}, tab, 1); limited.Hash() != base.Hash() {
 		t.Error("a limit, which changes no batch, changes the hash")
@@ -626,6 +688,12 @@ func TestSpecsThatCannotBe(t *testing.T) {
 		"split without use":         func(s *Spec) { s.Split = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}}} },
 		"no such part": func(s *Spec) {
 			s.Split, s.Use = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}}}, "b"
+		},
+		"a cell of longitude by hash": func(s *Spec) {
+			s.Split, s.Use = &Split{By: "hash", LonLat: true, Shares: []Share{{Name: "a", Weight: 1}}}, "a"
+		},
+		"a CRS of own coordinates": func(s *Spec) {
+			s.Split, s.Use = &Split{By: "cell", Size: 1, CRS: "epsg", Shares: []Share{{Name: "a", Weight: 1}}}, "a"
 		},
 		"time without order": func(s *Spec) { s.Time = &Time{Key: "site", Length: 2} },
 		"time and strata": func(s *Spec) {

@@ -203,7 +203,7 @@ const (
 	BadError   = "error"   // ends the run
 	BadSkip    = "skip"    // the row is not valid
 	BadReplace = "replace" // another sample stands in its place
-	BadFill    = "fill"    // the row is valid, and missing everywhere
+	BadFill    = "fill"    // the row is valid, and missing everywhere; of a sequence, its bad steps are
 )
 
 // Limits of a spec.

@@ -285,21 +285,75 @@ func (s *selector) split(ctx context.Context, p *Split, use string) error {
 	case "date":
 		return s.byDate(ctx, p, use)
 	}
+	bounds, err := s.bounds(ctx, p.Columns)
+	if p.LonLat {
+		bounds, err = s.lonLat(ctx, p, bounds, err)
+	}
+	if err != nil {
+		return err
+	}
+	for row, b := range bounds {
+		s.keep[row] = s.keep[row] && h.OfCell(b, p.Size) == share
+	}
+	return nil
+}
+
+// bounds returns four columns of all rows, NaN for nulls.
+func (s *selector) bounds(ctx context.Context, names []string) ([][4]float64, error) {
 	bounds := make([][4]float64, s.table.Len())
-	for i, name := range p.Columns {
+	for i, name := range names {
 		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
 			f, err := number(k, v, name)
 			bounds[row][i] = f
 			return err
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 	}
-	for row, b := range bounds {
-		s.keep[row] = s.keep[row] && h.OfCell(b, p.Size) == share
+	return bounds, nil
+}
+
+// centred is what a table tells of the centroids of its samples, in longitude and latitude. *container has it.
+type centred interface {
+	Centroids(ctx context.Context, visit func(row int64, lon, lat float64) error) error
+}
+
+// lonLat makes boxes of no size in longitude and latitude of bounds, or of centroids where there are none. What lies
+// nowhere is NaN. Rows that are dropped already are not looked at.
+func (s *selector) lonLat(ctx context.Context, p *Split, bounds [][4]float64, err error) ([][4]float64, error) {
+	nowhere := [4]float64{math.NaN(), math.NaN(), math.NaN(), math.NaN()}
+	if c, ok := s.table.(centred); ok && fault.KindOf(err) == fault.NotFound {
+		bounds = make([][4]float64, s.table.Len())
+		return bounds, c.Centroids(ctx, func(row int64, x, y float64) error {
+			bounds[row] = nowhere
+			if lon, lat, ok, err := shuffle.LonLat(4326, x, y); ok && err == nil {
+				bounds[row] = [4]float64{lon, lat, lon, lat}
+			}
+			return nil
+		})
 	}
-	return nil
+	if err != nil {
+		return nil, err
+	}
+	return bounds, s.scan(ctx, p.CRS, func(row int64, k catalog.Kind, v catalog.Value) error {
+		b := bounds[row]
+		bounds[row] = nowhere
+		switch {
+		case k != catalog.Int:
+			return fault.New(fault.Unsupported, "column "+p.CRS, fault.NoOffset, "holds %ss, not EPSG codes", k)
+		case v.Null || !s.keep[row]:
+			return nil
+		}
+		lon, lat, ok, err := shuffle.LonLat(v.Int, float64((b[0]+b[2])*0.5), float64((b[1]+b[3])*0.5))
+		if err != nil {
+			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), fault.NoOffset, "%v", err)
+		}
+		if ok {
+			bounds[row] = [4]float64{lon, lat, lon, lat}
+		}
+		return nil
+	})
 }
 
 // given drops the rows that a column says to be of another part. Without a name, it is the first of

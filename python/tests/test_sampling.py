@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter
 from itertools import product
 from pathlib import Path
@@ -14,7 +15,8 @@ from chaski import sampling
 from chaski.order import Groups, Order, Ticket, window
 from chaski.sampling import Dataset, Mixture, Plan, Runs, Source
 
-VECTORS = json.loads((Path(__file__).resolve().parents[2] / "testdata" / "order.json").read_text())
+ROOT = Path(__file__).resolve().parents[2]
+VECTORS = json.loads((ROOT / "testdata" / "order.json").read_text())
 
 
 def vectors(name: str) -> list[dict]:
@@ -199,3 +201,22 @@ def test_strata_make_a_balanced_mixture():
 def test_plan_refuses(bad, match):
     with pytest.raises(ValueError, match=match):
         Plan(0, bad)
+
+
+def test_lonlat():
+    """What Go is held to is what is computed here, and near what PROJ says."""
+    vectors = json.loads((ROOT / "testdata" / "lonlat.json").read_text())
+    assert len(vectors) > 50
+    for epsg, x, y, lon, lat, *bits in vectors:
+        got = sampling.lonlat(epsg, x, y)
+        assert got == tuple(map(float.fromhex, bits))
+        assert abs(math.remainder(got[0] - lon, 360)) < 1e-8 and abs(got[1] - lat) < 1e-8
+    for epsg in (0, -1, 3031, 32600, 32661, 32700, 32761, 25827, 26924, 2154):
+        with pytest.raises(ValueError, match=str(epsg)):
+            sampling.lonlat(epsg, 0, 0)
+    for x, y in ((math.inf, 0), (0, math.nan), (1e300, 0), (5e5, 12_600_000)):
+        assert sampling.lonlat(32633, x, y) is None and sampling.lonlat(4326, x, y) is None
+    assert sampling.lonlat(4326, 190, 10) == (-170, 10) and sampling.lonlat(4326, 180, 0) == (
+        -180,
+        0,
+    )

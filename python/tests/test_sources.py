@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+from rasterio import warp
 
 import chaski
 from chaski import sampling
@@ -439,6 +440,55 @@ def test_bad_samples(data, tmp_path, policy):
         assert len(list(loader)) == 3
 
 
+def test_bad_steps_are_filled(data, tmp_path):
+    """Of a sequence, with "fill": a step that cannot be read is missing, the others are there."""
+    table, images, _ = data
+    folder = table.parent
+    for f in folder.iterdir():
+        (tmp_path / f.name).write_bytes(f.read_bytes())
+    order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
+    series = [[i for i in order if i % 3 == site] for site in range(3)]
+    # The first step of a sequence has no header, the second one of another no pixels, one no mask.
+    first, second, masked = series[0][0], series[1][1], series[2][2]
+    bad = {first: "image", second: "image", masked: "mask"}
+    for i, name in bad.items():
+        path = tmp_path / f"{name}{i:02}.tif"
+        path.write_bytes(b"II*\0" if i == first else path.read_bytes()[: path.stat().st_size // 2])
+    options = {
+        "time": chaski.Time(key="site", order="date", length=4),
+        "fields": {**FIELDS, "cloud": "cloud"},
+        "batch_size": 3,
+        "window": (32, 32),
+        "seed": 4,
+    }
+    with chaski.load(table, **options) as loader:
+        (want,) = list(loader)
+    with chaski.load(tmp_path / "table.csv", **options, bad_samples="fill") as loader:
+        (got,) = list(loader)
+        assert loader.bad.count == 3
+    assert got["valid"].all() and np.array_equal(got["sample"], want["sample"])
+    told = []
+    for k, s in enumerate(got["sample"]):
+        for t, i in enumerate(series[s]):
+            assert got["steps"][k, t] == (i not in bad)
+            if i in bad:
+                assert (got["image"][k, t] == -1).all() and not got["mask"][k, t].any()
+                told.append((k, i))
+            else:
+                for name in ("image", "mask", "cloud"):
+                    assert np.array_equal(got[name][k, t], want[name][k, t])
+    assert [(b.row, b.sample.row) for b in got.bad] == told
+    for b in got.bad:
+        assert f"{bad[b.sample.row]}{b.sample.row:02}.tif" in b.message
+    for rank in range(2):
+        ranks = {"rank": rank, "world_size": 2, "bad_samples": "fill"}
+        with chaski.load(tmp_path / "table.csv", **options, **ranks) as loader:
+            (b,) = list(loader)
+        for j, k in enumerate(range(rank, 3, 2)):
+            assert np.array_equal(b["image"][j], got["image"][k])
+            assert np.array_equal(b["steps"][j], got["steps"][k])
+
+
 def test_what_a_limit_counts(data, tmp_path):
     """A rank's own rows, since its loader began: the error says so."""
     _, images, _ = data
@@ -658,6 +708,45 @@ def test_paste_of_tensors(data, tmp_path):
             chaski.paste(predictions, scene, out, grid=grid)
             with rasterio.open(out) as f, rasterio.open(want) as g:
                 assert np.array_equal(f.read(), g.read())
+
+
+def test_split_by_lonlat(binary, tmp_path):
+    """Chips beside each other in two zones of UTM are in one part; other CRSs are told."""
+    chips = tmp_path / "chips"
+    chips.mkdir()
+    options = {"driver": "GTiff", "count": 1, "height": 16, "width": 16, "dtype": "uint16"}
+    places = [(6.0 + 0.02 * (i - 6), 50.0 - 0.3 * (i % 3)) for i in range(12)]
+    want = {}
+    for i, (lon, lat) in enumerate(places):
+        crs = 32631 if i % 2 else 32632  # both, on both sides of the seam
+        (x,), (y,) = warp.transform("EPSG:4326", f"EPSG:{crs}", [lon], [lat])
+        place = rasterio.transform.from_origin(x - 80, y + 80, 10, 10)
+        with rasterio.open(
+            chips / f"{i:02}.tif", "w", crs=f"EPSG:{crs}", transform=place, **options
+        ) as f:
+            f.write(np.full((1, 16, 16), i, np.uint16))
+        found = sampling.lonlat(crs, x, y)
+        assert np.allclose(found, (lon, lat), atol=1e-8)
+        shares = sampling.apportion(1 << 32, [1.0, 1.0])
+        want[i] = sampling.share_of_cell(2, shares, (*found, *found), 0.13)
+    assert set(want.values()) == {0, 1}
+
+    def index(name):
+        out = tmp_path / name
+        command = [binary, "index", "--format", "parquet", "-o", out, *sorted(chips.glob("*.tif"))]
+        subprocess.run(command, check=True, capture_output=True)
+        return out
+
+    split = chaski.Split.by_lonlat(0.13, {"a": 1.0, "b": 1.0}, seed=2)
+    for part, use in enumerate("ab"):
+        with chaski.load(index("c.parquet"), batch_size=12, split=split, use=use) as loader:
+            (b,) = list(loader)
+        got = sorted(int(v) for v in b["image"][b["valid"]][:, 0, 0, 0])
+        assert got == [i for i in want if want[i] == part]
+    with rasterio.open(chips / "99.tif", "w", crs="EPSG:2154", transform=place, **options) as f:
+        f.write(np.zeros((1, 16, 16), np.uint16))
+    with pytest.raises(chaski.UnsupportedError, match="row 12: .*EPSG:2154: known are"):
+        chaski.load(index("d.parquet"), batch_size=12, split=split, use="a")
 
 
 def test_catalog(data, binary, tmp_path):

@@ -50,7 +50,8 @@ class BadRows:
 
     Attributes:
         count: rows it touched.
-        rows: (epoch, row) of the last 1000 of them.
+        rows: (epoch, row) of the last 1000 of them; of a sequence whose bad steps were filled, once
+            a step.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class BadRows:
         self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
 
     def _note(self, batch: Batch) -> None:
-        self.count += len(batch.bad)
+        self.count += _bad_rows(batch)
         self.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def __len__(self) -> int:
@@ -70,6 +71,11 @@ class BadRows:
         """Returns the count and the last message."""
         last = f", last: {self.rows[-1][1].message}" if self.rows else ""
         return f"<{self.count} bad rows{last}>"
+
+
+def _bad_rows(batch: Batch) -> int:
+    """Returns the bad rows of a batch: one of a sequence may be there with several bad steps."""
+    return len({b.row for b in batch.bad})
 
 
 def refuse_worker() -> None:
@@ -295,7 +301,7 @@ class Loader:
             self._counted = batch.epoch, batch.step, batch.step, 0
         epoch, begun, seen, count = self._counted
         if batch.step >= seen:
-            seen, count = batch.step + 1, count + len(batch.bad)
+            seen, count = batch.step + 1, count + _bad_rows(batch)
         self._counted = epoch, begun, seen, count
         if batch.bad and count > self._limit:
             of = ""
@@ -575,7 +581,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         drop_last: leave out the last, short global batch of an epoch.
         bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
             valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
-            everywhere. What was met is in `Loader.bad`.
+            everywhere; of a sequence, only the steps that cannot be read are missing. What was met
+            is in `Loader.bad`.
         max_bad: bad samples of an epoch after which an error is raised. Every rank counts its own,
             from the start of the epoch or from where its loader began: a state has no count.
         max_bad_rate: the same, as a share of the rank's samples of a whole epoch.

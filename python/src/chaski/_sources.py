@@ -306,6 +306,7 @@ class Split:
     seed: int = 0
     size: float | None = None
     columns: Sequence[str] | None = None
+    crs: str | None = None
 
     @staticmethod
     def by_hash(shares: Mapping[str, float], seed: int = 0) -> Split:
@@ -337,6 +338,9 @@ class Split:
     ) -> Split:
         """Splits by place: all rows whose centre lies in one square cell stay together.
 
+        A place is what the bounds say, each in the CRS of its file: where a dataset has several,
+        see `by_lonlat`.
+
         Args:
             size: side of a cell, in units of the bounds (degrees or metres).
             shares: weights of the parts by name.
@@ -344,6 +348,30 @@ class Split:
             columns: least x, least y, greatest x, greatest y; catalogs have the default.
         """
         return Split("cell", shares, seed=seed, size=size, columns=list(columns))
+
+    @staticmethod
+    def by_lonlat(
+        degrees: float,
+        shares: Mapping[str, float],
+        seed: int = 0,
+        columns: Sequence[str] = ("minx", "miny", "maxx", "maxy"),
+        crs: str = "epsg",
+    ) -> Split:
+        """Splits by place in longitude and latitude, whatever the CRSs of the files.
+
+        All rows whose centre lies in one cell stay together, also across the seams of UTM's zones.
+        A row without a CRS is in no part; one with a CRS that is none of longitude and latitude,
+        UTM or web Mercator is an error. Of a container without such columns, the centroids of its
+        samples count (stac:centroid, istac:centroid).
+
+        Args:
+            degrees: side of a cell.
+            shares: weights of the parts by name.
+            seed: gives another split.
+            columns: least x, least y, greatest x, greatest y; catalogs have the default.
+            crs: column of the EPSG codes of these; catalogs have the default.
+        """
+        return Split("cell", shares, seed=seed, size=degrees, columns=list(columns), crs=crs)
 
     @staticmethod
     def given(column: str | None = None) -> Split:
@@ -374,6 +402,8 @@ class Split:
         out["size"] = _if_given(positive, "size of a cell", self.size)
         out["columns"] = None if self.columns is None else list(self.columns)
         out["seed"] = count("seed", self.seed, 0) or None
+        if self.crs is not None:
+            out["lonlat"], out["crs"] = True, self.crs
         if self.by == "given":
             pass
         elif self.by == "date":
