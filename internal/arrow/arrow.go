@@ -303,8 +303,8 @@ func (b *batch) add(v *table.Vector, lo, hi int) error {
 	case table.Huge, table.Decimal:
 		b.buffer(wide(v, lo, hi))
 	case table.Text, table.Binary:
-		data, offs := v.Raw()
-		return b.texts(data, offs, lo, hi)
+		data, offs := v.RawRange(lo, hi)
+		return b.texts(data, offs, 0, hi-lo)
 	case table.List:
 		child, offs := v.Offsets()
 		if err := b.offsets(offs, lo, hi); err != nil {

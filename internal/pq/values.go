@@ -356,11 +356,28 @@ func hybrid(b []byte, width, n int) ([]uint32, error) {
 
 // unpack appends count numbers of width bits, least significant first. b must be long enough.
 func unpack(out []uint32, b []byte, width, count int) []uint32 {
-	bit, mask := 0, uint64(1)<<width-1
-	for ; count > 0 && bit/8+8 <= len(b); count-- { // a number has at most 32 bits, from one of 8 on
-		out = append(out, uint32(binary.LittleEndian.Uint64(b[bit/8:])>>(bit%8)&mask))
-		bit += width
+	if width == 0 {
+		return append(out, make([]uint32, count)...)
 	}
+	// A number has at most 32 bits, from one of 8 on: 8 bytes have it. They are there of the first n.
+	mask, n := uint64(1)<<width-1, 0
+	if len(b) >= 8 {
+		n = min(count, 8*(len(b)-8)/width+1)
+	}
+	from := len(out)
+	out = append(out, make([]uint32, n)...)
+	if some := out[from:]; width == 16 {
+		for i := range some {
+			some[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
+		}
+	} else {
+		for i := range some {
+			at := i * width
+			some[i] = uint32(binary.LittleEndian.Uint64(b[at/8:]) >> (at % 8) & mask)
+		}
+	}
+	bit := n * width
+	count -= n
 	var acc uint64
 	have, at := 0, bit/8
 	if bit%8 > 0 && count > 0 {

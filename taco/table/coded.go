@@ -30,24 +30,37 @@ func (v *Vector) Coded() (codes []uint8, values *Vector) {
 	return v.coded.codes, v.coded.values
 }
 
-// size returns how many bytes the texts have.
-func (c *coded) size() int {
+// RawRange returns the values lo to hi of the kinds Text and Binary: value lo+i is data[offs[i]:offs[i+1]]. Texts that lie
+// in memory by their codes are copied, and not kept.
+func (v *Vector) RawRange(lo, hi int) (data []byte, offs []uint32) {
+	if v.coded != nil {
+		return v.coded.spell(lo, hi)
+	}
+	return v.data, v.offs[lo : hi+1]
+}
+
+// size returns how many bytes the texts lo to hi have.
+func (c *coded) size(lo, hi int) int {
 	size := 0
-	for _, k := range c.codes {
+	for _, k := range c.codes[lo:hi] {
 		size += int(c.values.offs[int(k)+1] - c.values.offs[k])
 	}
 	return size
 }
 
-// flat returns the texts as Raw has them. They are made once.
+// spell returns the texts lo to hi as RawRange has them.
+func (c *coded) spell(lo, hi int) (data []byte, offs []uint32) {
+	data, offs = make([]byte, 0, c.size(lo, hi)), make([]uint32, 1, hi-lo+1)
+	for _, k := range c.codes[lo:hi] {
+		data = append(data, c.values.Bytes(int(k))...)
+		offs = append(offs, uint32(len(data)))
+	}
+	return data, offs
+}
+
+// flat returns all texts as Raw has them. They are made once.
 func (c *coded) flat() (data []byte, offs []uint32) {
-	c.once.Do(func() {
-		c.data, c.offs = make([]byte, 0, c.size()), make([]uint32, 1, len(c.codes)+1)
-		for _, k := range c.codes {
-			c.data = append(c.data, c.values.Bytes(int(k))...)
-			c.offs = append(c.offs, uint32(len(c.data)))
-		}
-	})
+	c.once.Do(func() { c.data, c.offs = c.spell(0, len(c.codes)) })
 	return c.data, c.offs
 }
 

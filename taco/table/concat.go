@@ -181,7 +181,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 // bytes returns how many bytes the texts have.
 func (v *Vector) bytes() int {
 	if v.coded != nil {
-		return v.coded.size()
+		return v.coded.size(0, v.n)
 	}
 	return len(v.data)
 }

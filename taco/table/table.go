@@ -118,6 +118,9 @@ func Names(cols []Column) string {
 // Take returns the table of the rows with these numbers, in that order; of a negative one, a row of
 // nulls. rows must not be changed afterwards.
 func (t *Table) Take(rows []int) *Table {
+	if t.of != nil {
+		return New(len(rows), t.cols, t.of.Take(rows).At)
+	}
 	return New(len(rows), t.cols, func(ctx context.Context, i int) (*Vector, error) {
 		if p := t.few(i, rows); p != nil {
 			return p.column(ctx, i)
