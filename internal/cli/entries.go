@@ -17,11 +17,13 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/taco/query"
-	"github.com/chaski-eo/chaski/taco/table"
 )
 
 // givenFlags choose samples by the conditions that a spec has.
-type givenFlags struct{ text string }
+type givenFlags struct {
+	text   string
+	subset loader.Subset // once parsed
+}
 
 func (f *givenFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them; @FILE: what the file holds")
@@ -43,20 +45,25 @@ func fromFile(arg string) (string, error) {
 
 // samples returns the samples that the conditions leave.
 func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
-	var s loader.Subset
-	if f.text != "" {
-		text, err := fromFile(f.text)
-		if err != nil {
-			return nil, err
-		}
-		dec := json.NewDecoder(strings.NewReader(text))
-		dec.DisallowUnknownFields()
-		if err := dec.Decode(&s.Where); err != nil {
-			return nil, usagef("--given: %w", err)
-		}
-	}
-	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: fullSQL})
+	found, err := loader.SelectSamples(ctx, d, f.subset, loader.Options{SQL: fullSQL})
 	return found, usage(err)
+}
+
+// parse reads the conditions.
+func (f *givenFlags) parse() error {
+	if f.text == "" {
+		return nil
+	}
+	text, err := fromFile(f.text)
+	if err != nil {
+		return err
+	}
+	dec := json.NewDecoder(strings.NewReader(text))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&f.subset.Where); err != nil {
+		return usagef("--given: %w", err)
+	}
+	return nil
 }
 
 // tables returns the tables that a query sees.
@@ -68,12 +75,7 @@ func (f *givenFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables,
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, name string) (*table.Table, error) {
-		if low := strings.ToLower(name); low == "data" || low == "level0" {
-			return found.Data, nil
-		}
-		return d.SQLTable(ctx, name)
-	}, nil
+	return found.SQLTable, nil
 }
 
 type entriesFlags struct {
@@ -129,6 +131,10 @@ type datasetInfo struct {
 }
 
 func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) (err error) {
+	if err := f.parse(); err != nil {
+		return err
+	}
+	f.chosen = f.subset.Joins()
 	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err

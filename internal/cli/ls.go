@@ -27,6 +27,7 @@ type containerFlags struct {
 	base string
 	mode string
 
+	chosen   bool // taco.Options.Chosen
 	warnings []string
 }
 
@@ -41,7 +42,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 	if err != nil {
 		return nil, usageError{err}
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Only: only, Warn: func(m string) {
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Only: only, Warn: func(m string) {
 		f.warnings = append(f.warnings, m)
 	}})
 }
