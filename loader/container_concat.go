@@ -111,6 +111,13 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
 	c.tellColumns(data)
+	names := make([]string, len(data))
+	for i := range names {
+		names[i] = fmt.Sprintf("dataset %d of %d", i+1, len(data))
+	}
+	for _, m := range taco.TextColumns(t, data, names) {
+		c.set.Warn("level0: " + m)
+	}
 	if c.data, err = c.withSources(t); err != nil {
 		return err
 	}

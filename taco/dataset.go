@@ -311,6 +311,9 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	if !chosen {
 		d.tellMissing(tables, k)
 	}
+	for _, m := range TextColumns(t, tables, d.Parts()) {
+		d.warn(fmt.Sprintf("level%d: %s", k, m))
+	}
 	if t.Index(SourceColumn) < 0 {
 		t = table.Join(t, d.sourceColumn(bases))
 	}
@@ -328,6 +331,23 @@ func (d *Dataset) sourceColumn(bases []int) *table.Table {
 		}
 		return table.NewTexts(names, nil), nil
 	})
+}
+
+// TextColumns returns a message for each column of a table that was joined of several, which have names, that is of texts
+// though it is not in all of them.
+func TextColumns(joined *table.Table, tables []*table.Table, names []string) (messages []string) {
+	for _, c := range joined.Columns() {
+		if c.Type.Kind != table.Text {
+			continue
+		}
+		for i, t := range tables {
+			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.Kind != table.Text && t.Columns()[k].Type.Kind != table.Null {
+				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.Columns()[k].Type, names[i]))
+				break
+			}
+		}
+	}
+	return messages
 }
 
 // tellMissing warns of the columns that not all tables of a level have, naming the files without.

@@ -20,10 +20,7 @@ import (
 )
 
 // givenFlags choose samples by the conditions that a spec has.
-type givenFlags struct {
-	text   string
-	subset loader.Subset // once parsed
-}
+type givenFlags struct{ text string }
 
 func (f *givenFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them; @FILE: what the file holds")
@@ -43,27 +40,31 @@ func fromFile(arg string) (string, error) {
 	return string(b), nil
 }
 
-// samples returns the samples that the conditions leave.
-func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
-	found, err := loader.SelectSamples(ctx, d, f.subset, loader.Options{SQL: fullSQL})
-	return found, usage(err)
-}
-
-// parse reads the conditions.
-func (f *givenFlags) parse() error {
+// subset returns the conditions.
+func (f *givenFlags) subset() (s loader.Subset, err error) {
 	if f.text == "" {
-		return nil
+		return s, nil
 	}
 	text, err := fromFile(f.text)
 	if err != nil {
-		return err
+		return s, err
 	}
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
-	if err := dec.Decode(&f.subset.Where); err != nil {
-		return usagef("--given: %w", err)
+	if err := dec.Decode(&s.Where); err != nil {
+		return s, usagef("--given: %w", err)
 	}
-	return nil
+	return s, nil
+}
+
+// samples returns the samples that the conditions leave.
+func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
+	s, err := f.subset()
+	if err != nil {
+		return nil, err
+	}
+	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: fullSQL})
+	return found, usage(err)
 }
 
 // tables returns the tables that a query sees.
@@ -131,10 +132,11 @@ type datasetInfo struct {
 }
 
 func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) (err error) {
-	if err := f.parse(); err != nil {
+	given, err := f.subset()
+	if err != nil {
 		return err
 	}
-	f.chosen = f.subset.Joins()
+	f.chosen = given.Joins()
 	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err
