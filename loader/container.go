@@ -36,6 +36,7 @@ type container struct {
 	rows     []int32       // of level 0, by sample
 	data     *tables.Table // the result of the last query among the conditions, or nil
 	at       []int32       // of level 0, by row of data
+	base     []int32       // of level 0, that groups of containers left; nil without groups
 	selected bool          // the subset is applied
 	keep     bool          // there will be more questions: decoded geometries stay in memory
 	fields   []member
@@ -124,7 +125,7 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 		return nil, err
 	}
 	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Only: only, Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
+		BasePath: src.BasePath, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
 		return nil, fault.WithFile(err, src.Source)

@@ -77,6 +77,8 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 		return c.sql(ctx, w.SQL)
 	case w.Select != "":
 		return c.query(ctx, w.Select)
+	case w.Concat != nil:
+		return c.concat(ctx, w.Concat)
 	}
 	f, err := w.filter()
 	if err != nil {
@@ -172,7 +174,7 @@ func (c *container) query(ctx context.Context, sql string) error {
 		if low := strings.ToLower(name); low == "data" || low == "level0" {
 			return data, nil
 		}
-		return c.set.SQLTable(ctx, name)
+		return c.below0(ctx, name)
 	})
 	if err != nil {
 		return err
@@ -246,6 +248,17 @@ type Samples struct {
 	Data *tables.Table
 	// Rows are the rows of level 0 that the rows of Data are of.
 	Rows []int32
+
+	c *container
+}
+
+// SQLTable returns a table that queries see: data is Data, and all others are as taco.Dataset.SQLTable has them; where the
+// conditions join groups of containers, without what does not lie below the samples that those left.
+func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
+	if low := strings.ToLower(name); low == "data" || low == "level0" {
+		return s.Data, nil
+	}
+	return s.c.below0(ctx, name)
 }
 
 // SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which
@@ -263,16 +276,13 @@ func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset, o Options) 
 	if err := c.selectSamples(ctx); err != nil {
 		return nil, fault.WithFile(err, src.Source)
 	}
-	out := &Samples{}
+	out := &Samples{c: c}
 	out.Data, out.Rows = c.table()
-	if c.level0 == nil && len(set.Parts()) > 0 { // of no rows, but with their columns
-		level0, err := set.Level(ctx, 0)
-		if err != nil {
-			return nil, err
-		}
-		out.Data = level0.Take(nil)
+	var err error
+	if c.level0 == nil { // of no rows, but with their columns
+		out.Data, err = c.columnsAlone(ctx)
 	}
-	return out, nil
+	return out, err
 }
 
 // member resolves a field.

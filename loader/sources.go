@@ -69,8 +69,8 @@ type Subset struct {
 }
 
 // Condition is one of: a comparison of a column with a value (Column, Op, Value), which a null does not
-// meet; and of a container, a condition in SQL (SQL), the result of a query (Select), a place (BBox) or a time
-// (Datetime).
+// meet; and of a container, a condition in SQL (SQL), the result of a query (Select), a place (BBox), a time
+// (Datetime) or conditions of groups of containers (Concat).
 type Condition struct {
 	// Column is what Value is compared with. With BBox it is the column of geometries, with Datetime that of
 	// times, where not the usual ones are meant.
@@ -95,6 +95,10 @@ type Condition struct {
 	// Level is the one whose geometry or time is meant: a sample counts if a row of it below the sample does.
 	// Default: the first that has such a column.
 	Level int `json:"level,omitempty"`
+
+	// Concat takes the containers of a source in groups, each with conditions of its own: the samples that they
+	// leave follow each other. It stands before all other conditions.
+	Concat []Group `json:"concat,omitempty"`
 }
 
 // Container is what a source may have beside its path where it is a container (package taco).
@@ -210,10 +214,7 @@ func (m Mixture) withDefaults() Mixture {
 }
 
 func (s Subset) withDefaults() Subset {
-	s.Where = slices.Clone(s.Where)
-	for i := range s.Where {
-		s.Where[i].Value = compacted(s.Where[i].Value)
-	}
+	s.Where = compactedWhere(s.Where)
 	if s.Split != nil {
 		f := s.Split.withDefaults()
 		s.Split = &f
@@ -263,6 +264,19 @@ func (s Split) withDefaults() Split {
 		s.Shares[i].Parts, s.Shares[i].Weight = parts[i], 0
 	}
 	return s
+}
+
+// compactedWhere returns conditions with compacted values.
+func compactedWhere(where []Condition) []Condition {
+	where = slices.Clone(where)
+	for i := range where {
+		c := &where[i]
+		c.Value, c.Concat = compacted(c.Value), slices.Clone(c.Concat)
+		for k := range c.Concat {
+			c.Concat[k].Where = compactedWhere(c.Concat[k].Where)
+		}
+	}
+	return where
 }
 
 // compacted returns JSON without its white space, so that it does not matter.
@@ -466,13 +480,11 @@ func validUntil(until string, length int64, temperature float64) error {
 }
 
 func (s *Subset) validate() error {
-	if len(s.Where) > maxConditions {
-		return fmt.Errorf("where: %d conditions", len(s.Where))
+	if n := conditions(s.Where); n > maxConditions {
+		return fmt.Errorf("where: %d conditions", n)
 	}
-	for _, c := range s.Where {
-		if err := c.validate(); err != nil {
-			return fmt.Errorf("where: %w", err)
-		}
+	if err := validateWhere(s.Where, 0); err != nil {
+		return fmt.Errorf("where: %w", err)
 	}
 	if (s.Split == nil) != (s.Use == "") {
 		return errors.New("split and use go together")
@@ -503,20 +515,37 @@ func (s *Subset) validate() error {
 	return nil
 }
 
+// validateWhere checks conditions, which lie in so many groups.
+func validateWhere(where []Condition, depth int) error {
+	for i := range where {
+		c := &where[i]
+		err := c.validate()
+		if err == nil && c.Concat != nil {
+			err = validateGroups(c.Concat, i, depth)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // validate checks that a condition is of one kind, and what can be checked of it without the data.
 func (c *Condition) validate() error {
 	kinds := 0
-	for _, is := range []bool{c.Op != "" || c.Value != nil, c.SQL != "", c.Select != "", c.BBox != nil, c.Datetime != ""} {
+	for _, is := range []bool{c.Op != "" || c.Value != nil, c.SQL != "", c.Select != "", c.BBox != nil, c.Datetime != "", c.Concat != nil} {
 		if is {
 			kinds++
 		}
 	}
 	switch {
+	case kinds == 0 && c.Column == "":
+		return errors.New("a condition is empty; leave it out for all samples")
 	case kinds > 1:
-		return errors.New("a condition is one of column with op and value, sql, select, bbox and datetime")
-	case c.SQL != "" || c.Select != "":
+		return errors.New("a condition is one of column with op and value, sql, select, bbox, datetime and concat")
+	case c.SQL != "" || c.Select != "" || c.Concat != nil:
 		if c.Column != "" || c.Level != 0 || c.Within {
-			return errors.New("sql and select take no column, level or within")
+			return errors.New("sql, select and concat take no column, level or within")
 		}
 		return nil
 	case c.BBox != nil:

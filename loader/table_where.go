@@ -34,6 +34,9 @@ var (
 
 // query drops the rows that do not meet a condition that is no comparison.
 func (s *selector) query(ctx context.Context, w *Condition) error {
+	if w.Concat != nil {
+		return fault.New(fault.Unsupported, "where", fault.NoOffset, "concat is a condition on containers")
+	}
 	if s.data == nil {
 		q, ok := s.table.(queried)
 		if !ok {

@@ -27,7 +27,9 @@ const SourceColumn = "internal:source_file"
 type Dataset struct {
 	opener     *holder
 	parts      []model.Container
+	ends       []int // of the parts of each path that was opened, from 0 on
 	mode       table.Mode
+	chosen     bool
 	warn       func(string)
 	collection *taco2.Collection // of a TACOLLECTION.json
 
@@ -41,6 +43,50 @@ type Dataset struct {
 	lookups map[node]int
 
 	images *lru.Cache[node, *tiff.Image] // headers of samples whose chunks were read
+	groups map[group]*Dataset
+}
+
+// group is a range of the paths that a dataset was opened by, and how their columns are joined.
+type group struct {
+	from, to int
+	mode     table.Mode
+	chosen   bool
+}
+
+// Paths returns the number of paths that the dataset was opened by.
+func (d *Dataset) Paths() int { return len(d.ends) - 1 }
+
+// Mode returns Options.Mode.
+func (d *Dataset) Mode() table.Mode { return d.mode }
+
+// Warn tells Options.Warn.
+func (d *Dataset) Warn(message string) { d.warn(message) }
+
+// Group returns the dataset of the containers of some of the paths, from number from on and before to, whose columns are
+// joined by mode; chosen is Options.Chosen. Its first row of level 0 is row first of this one's. It is not closed, and
+// good as long as this one is.
+func (d *Dataset) Group(ctx context.Context, from, to int, mode table.Mode, chosen bool) (of *Dataset, first int, err error) {
+	if from < 0 || from >= to || to > d.Paths() {
+		return nil, 0, d.missing("", fmt.Sprintf("no paths %d to %d of %d", from, to-1, d.Paths()))
+	}
+	_, bases, err := d.level(ctx, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	lo, hi, key := d.ends[from], d.ends[to], group{from, to, mode, chosen}
+	d.mu.Lock()
+	if of = d.groups[key]; of == nil {
+		of = &Dataset{
+			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn, warned: map[string]bool{},
+			unpadded: map[int]bool{}, images: d.images, groups: map[group]*Dataset{},
+		}
+		for _, end := range d.ends[from : to+1] {
+			of.ends = append(of.ends, end-lo)
+		}
+		d.groups[key] = of
+	}
+	d.mu.Unlock()
+	return of, bases[lo], of.strict(ctx)
 }
 
 // Close releases what is held open. Tables that were not decoded yet cannot be any more.
@@ -61,8 +107,13 @@ func (d *Dataset) Bytes() int64 {
 			n += s.Bytes()
 		}
 	}
+	return n + d.joined()
+}
+
+// joined returns about how much memory what was made of the containers' tables takes.
+func (d *Dataset) joined() (n int64) {
 	if !d.mu.TryLock() {
-		return n
+		return 0
 	}
 	defer d.mu.Unlock()
 	for k, t := range d.levels {
@@ -73,6 +124,9 @@ func (d *Dataset) Bytes() int64 {
 	}
 	for _, m := range d.index {
 		n += indexCost * int64(len(m))
+	}
+	for _, g := range d.groups {
+		n += g.joined()
 	}
 	return n
 }
@@ -264,11 +318,20 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 		d.levels[k], d.bases[k] = tables[0], bases
 		return nil
 	}
-	t, _, err := table.Concat(there, d.mode)
+	mode, chosen := d.mode, k == 0 && d.chosen
+	if chosen && mode == table.Strict {
+		mode = table.Intersection
+	}
+	t, _, err := table.Concat(there, mode)
 	if err != nil {
 		return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
 	}
-	d.tellMissing(tables, k)
+	if !chosen {
+		d.tellMissing(tables, k)
+	}
+	for _, m := range TextColumns(t, tables, d.Parts()) {
+		d.warn(fmt.Sprintf("level%d: %s", k, m))
+	}
 	if t.Index(SourceColumn) < 0 {
 		t = table.Join(t, d.sourceColumn(bases))
 	}
@@ -286,6 +349,26 @@ func (d *Dataset) sourceColumn(bases []int) *table.Table {
 		}
 		return table.NewTexts(names, nil), nil
 	})
+}
+
+// TextColumns returns a message for each column of a table that was joined of several, which have names, that is of texts
+// though it is not in all of them. A table may be nil, which has no columns.
+func TextColumns(joined *table.Table, tables []*table.Table, names []string) (messages []string) {
+	for _, c := range joined.Columns() {
+		if c.Type.Kind != table.Text {
+			continue
+		}
+		for i, t := range tables {
+			if t == nil {
+				continue
+			}
+			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.Kind != table.Text && t.Columns()[k].Type.Kind != table.Null {
+				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.Columns()[k].Type, names[i]))
+				break
+			}
+		}
+	}
+	return messages
 }
 
 // tellMissing warns of the columns that not all tables of a level have, naming the files without. A file

@@ -29,6 +29,9 @@ type Options struct {
 	// Mode says what becomes of columns that not all of several containers have. Default
 	// table.Intersection.
 	Mode table.Mode
+	// Chosen: who opens the dataset chooses among the rows of level 0 for each container or some of them, and joins their
+	// columns. Of those that not all have nothing is said then; Mode table.Strict is that of the levels below.
+	Chosen bool
 	// Only lets the files of a TACOLLECTION.json that cannot hold a matching sample unopened. The filter
 	// itself is still to be applied.
 	Only *Filter
@@ -182,37 +185,49 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	d := &Dataset{
-		opener: newHolder(opener), mode: o.Mode, warn: o.Warn, warned: map[string]bool{}, unpadded: map[int]bool{},
-		images: lru.New[node, *tiff.Image](imageBytes),
+		opener: newHolder(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, warned: map[string]bool{}, unpadded: map[int]bool{},
+		images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{},
 	}
 	if d.warn == nil {
 		d.warn = func(string) {}
 	}
-	parts, err := d.open(ctx, paths, o, false)
+	byPath, err := d.open(ctx, paths, o, false)
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	d.parts = parts
+	d.parts = slices.Concat(byPath...)
+	d.ends = make([]int, len(paths)+1)
+	for i, parts := range byPath {
+		d.ends[i+1] = d.ends[i] + len(parts)
+	}
 	if err = d.sameHierarchy(ctx); err == nil {
 		err = d.wholeSets()
 	}
 	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
-	for k := 0; o.Mode == table.Strict && len(parts) > 1 && k < d.Levels(); k++ {
-		if _, err := d.Level(ctx, k); err != nil {
-			return nil, errors.Join(err, d.Close())
-		}
+	if err := d.strict(ctx); err != nil {
+		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil
+}
+
+// strict reads the tables of all levels where all are to have the same columns.
+func (d *Dataset) strict(ctx context.Context) error {
+	for k := 0; d.mode == table.Strict && len(d.parts) > 1 && k < d.Levels(); k++ {
+		if _, err := d.Level(ctx, k); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // openAtOnce is the number of containers that are opened at the same time.
 const openAtOnce = 8
 
-// open opens paths, and returns the containers in their order. Those that a TACOLLECTION.json names
+// open opens paths, and returns the containers of each. Those that a TACOLLECTION.json names
 // (listed) cannot be one themselves.
-func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([]model.Container, error) {
+func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([][]model.Container, error) {
 	parts, errs := make([][]model.Container, len(paths)), make([]error, len(paths))
 	var g errgroup.Group
 	g.SetLimit(openAtOnce)
@@ -223,14 +238,18 @@ func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bo
 		})
 	}
 	failed := g.Wait() != nil
-	all := slices.Concat(parts...)
 	if !failed {
-		return all, nil
+		return parts, nil
 	}
-	for _, c := range all {
+	for _, c := range slices.Concat(parts...) {
 		errs = append(errs, c.Close())
 	}
 	return nil, firstOf(errs)
+}
+
+// flat returns the containers of several paths as those of one.
+func flat(parts [][]model.Container, err error) ([]model.Container, error) {
+	return slices.Concat(parts...), err
 }
 
 // firstOf returns the first error, whichever came first in time.
@@ -254,7 +273,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 			return d.openOne(ctx, in, o, listed)
 		}
 		if set := partsOf(ctx, d.opener, uri); set != nil {
-			return d.open(ctx, set, o, listed)
+			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
 			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is no container: neither COLLECTION.json nor METADATA is in it")
@@ -358,5 +377,5 @@ func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source
 			files = append(files, taco2.Join(base, file))
 		}
 	}
-	return d.open(ctx, files, o, true)
+	return flat(d.open(ctx, files, o, true))
 }

@@ -61,6 +61,20 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*table.Table, erro
 	return nil, query.NoTable(name, d.SQLTables())
 }
 
+// LevelOf returns the level whose rows the table of a name has: of data, level1, …, and l0, l1, …
+func LevelOf(name string) (level int, ok bool) {
+	low := strings.ToLower(name)
+	if low == "data" {
+		return 0, true
+	}
+	digits, ok := strings.CutPrefix(low, "level")
+	if !ok {
+		digits, ok = strings.CutPrefix(low, "l")
+	}
+	level, err := strconv.Atoi(digits)
+	return level, ok && err == nil && level >= 0 && digits == strconv.Itoa(level)
+}
+
 // withParents returns a level's rows, each behind the rows of the levels above that it belongs to.
 func (d *Dataset) withParents(ctx context.Context, level int) (*table.Table, error) {
 	parts := make([]*table.Table, level+1)

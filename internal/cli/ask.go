@@ -172,9 +172,9 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 			files.Close()
 		}, nil
 	}
-	key := fmt.Sprintf("%q", append([]string{f.base, f.mode}, paths...))
+	key := fmt.Sprintf("%q", append([]string{f.base, f.mode, fmt.Sprint(f.chosen)}, paths...))
 	l, err := h.sets.Take(ctx, key, func(ctx context.Context) (*heldSet, error) {
-		s := &heldSet{by: containerFlags{base: f.base, mode: f.mode}}
+		s := &heldSet{by: containerFlags{base: f.base, mode: f.mode, chosen: f.chosen}}
 		var err error
 		s.Dataset, err = s.by.open(ctx, h.files, paths, nil)
 		return s, err

@@ -17,7 +17,6 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/taco/query"
-	"github.com/chaski-eo/chaski/taco/table"
 )
 
 // givenFlags choose samples by the conditions that a spec has.
@@ -86,12 +85,7 @@ func (f *givenFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables,
 	if err != nil {
 		return nil, err
 	}
-	return func(ctx context.Context, name string) (*table.Table, error) {
-		if low := strings.ToLower(name); low == "data" || low == "level0" {
-			return found.Data, nil
-		}
-		return d.SQLTable(ctx, name)
-	}, nil
+	return found.SQLTable, nil
 }
 
 type entriesFlags struct {
@@ -147,6 +141,11 @@ type datasetInfo struct {
 }
 
 func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) (err error) {
+	given, err := f.subset()
+	if err != nil {
+		return err
+	}
+	f.chosen = given.Joins()
 	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err

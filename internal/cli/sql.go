@@ -64,6 +64,11 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.`
 }
 
 func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) (err error) {
+	subset, err := given.subset()
+	if err != nil {
+		return err
+	}
+	f.chosen = subset.Joins()
 	d, done, err := f.dataset(ctx, paths)
 	if err != nil {
 		return err

@@ -192,10 +192,21 @@ def test_errors_come_with_the_question():
         ds.filter_bbox("west", 0, 1, 1)
     with pytest.raises(chaski.SpecError, match="finite"):
         ds.filter_bbox(float("nan"), 0, 1, 1)
+    for empty in ("", "  "):
+        for ask in (ds.where, ds.sql, ds.filter_datetime):
+            with pytest.raises(chaski.SpecError, match="is empty"):
+                ask(empty)
+        for option in ("where", "datetime", "split"):
+            with pytest.raises(chaski.SpecError, match="is empty"):
+                ds.loader(fields=FIELDS, batch_size=1, **{option: empty})
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
-    with pytest.raises(chaski.SpecError, match="without conditions"):
-        ds.concat(ds.where("rank < 3"))
+    with pytest.raises(chaski.SpecError, match="at least 2"):
+        taco.concat([ds, "coast.tacozip"])
+    with pytest.raises(chaski.UnsupportedError, match='no column "id"'):
+        len(ds.concat(ds.sql("SELECT rank FROM data")))
+    with pytest.raises(chaski.UnsupportedError, match="not all tables have the columns"):
+        len(ds.concat(ds.sql("SELECT id, rank FROM data"), column_mode="strict"))
     with pytest.raises(chaski.NotFoundError, match="none of its"):
         ds.where("rank > 99").loader(fields=FIELDS, batch_size=1)
 
@@ -211,6 +222,37 @@ def test_concat_and_what_the_collection_says():
     assert folder.field_schema == document["taco:field_schema"]
     assert (folder.levels, folder.format) == (3, "TACO 2 (FOLDER)")
     assert [Path(f).name for f in ds.files] == [p.name for p in parts()]
+
+
+def test_concat_of_what_conditions_leave(chips):
+    images, _ = chips
+    a, b, c = (taco.load(p) for p in parts())
+    north = a.filter_bbox(-63, 38, -61.8, 40)
+    south = c.sql("SELECT * FROM data WHERE cloud_cover < 20 ORDER BY rank DESC")
+    ds = north.concat(south, b.where("rank = 6"))
+    assert ds.ids == [*north.ids, *south.ids, "tile_06"]
+    assert ds.ids == ["tile_00", "tile_01", "tile_11", "tile_10", "tile_09", "tile_06"]
+    assert ds.sql("SELECT id FROM data ORDER BY rank LIMIT 3").ids == ds.ids[:2] + ["tile_06"]
+    assert np.array_equal(ds.read(2).read("s2/img.tif").array(), images[11])
+    again = ds.where("rank > 0").concat(b.filter_datetime("2020-06-01/..").where("rank < 6"))
+    assert again.ids == [*ds.ids[1:], "tile_05"]
+    fields = {"image": "s2/img.tif", "rank": "rank"}
+    assert sorted(ranks(again.loader(fields=fields, batch_size=3))) == [1, 5, 6, 9, 10, 11]
+    twice = a.where("rank = 3").concat(a.where("rank = 0"))  # of one container
+    assert twice.ids == ["tile_03", "tile_00"]
+
+    pytest.importorskip("pyarrow")
+    few = b.sql("SELECT id, rank, 'x' AS more FROM data LIMIT 1")
+    table = ds.concat(few).data
+    assert table.column_names == ["id", "rank", "internal:source_file"]
+    assert table["internal:source_file"].to_pylist()[1:3] == [parts()[0].name, parts()[2].name]
+    filled = ds.concat(few, column_mode="fill_missing").data
+    assert filled["more"].to_pylist() == [None] * 6 + ["x"]
+    assert filled["region"].to_pylist() == ["north"] * 2 + ["south"] * 3 + ["middle", None]
+    same = few.concat(few, column_mode="strict").data
+    assert same.column_names == ["id", "rank", "more", "internal:source_file"]
+    below = ds.sql('SELECT DISTINCT "l0:id" AS id FROM l2')
+    assert below.ids == sorted(ds.ids[:2]) + ["tile_09", "tile_10", "tile_11", "tile_06"]
 
 
 def test_tables_need_pyarrow_and_nothing_else_does(monkeypatch):

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -32,9 +33,10 @@ func ParseMode(s string) (Mode, error) {
 
 // Concat returns the rows of several tables one after the other, with the columns that mode says, in
 // the order in which they first appear. Columns are joined by name. The warnings name what was left
-// out or filled. Columns of different types are joined where nothing is lost (integers of several
-// widths, floats, one without values), otherwise they are fault.Unsupported; integers among floats when
-// the column is loaded, if there is one that a float does not hold.
+// out or filled, and what became text. Columns of different types are joined where nothing is lost
+// (integers of several widths, floats, one without values); numbers and times among texts as texts, as
+// DuckDB writes them, which is fault.Unsupported where mode is Strict or Mixed. All others are fault.Unsupported;
+// integers among floats when the column is loaded, if there is one that a float does not hold.
 func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 	if len(tables) == 0 {
 		return New(0, nil, nil), nil, nil
@@ -72,6 +74,7 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 	default:
 		warnings = append(warnings, "not in all tables, filled with null: "+strings.Join(odd, ", "))
 	}
+	var turned []string // into texts
 	cols := make([]Column, len(keep))
 	at := make([][]int, len(keep)) // number of the column in each table, -1
 	mixed := make([]error, len(keep))
@@ -84,6 +87,11 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 				continue
 			}
 			both, ok := common(typ, t.cols[i].Type)
+			if ok && typ.Kind != Null && (typ.Kind == Text) != (t.cols[i].Type.Kind == Text) && both.Kind == Text {
+				if ok = mode != Strict && mode != Mixed; ok {
+					turned = append(turned, name)
+				}
+			}
 			if !ok && mixed[k] == nil {
 				mixed[k] = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, t.cols[i].Type)
 			}
@@ -95,6 +103,9 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 			}
 		}
 		cols[k] = Column{Name: name, Type: typ}
+	}
+	if len(turned) > 0 {
+		warnings = append(warnings, "of texts and of other values, joined as texts: "+strings.Join(slices.Compact(turned), ", "))
 	}
 	return New(n, cols, func(ctx context.Context, k int) (*Vector, error) {
 		if mixed[k] != nil {
@@ -142,6 +153,12 @@ func common(a, b Type) (Type, bool) {
 		return a, true
 	case b.Kind == Float64 && (a.Kind == Int64 || a.Kind == Uint64):
 		return common(b, a)
+	case a.Kind == Bool && (b.Kind == Int64 || b.Kind == Uint64 || b.Kind == Float64):
+		return b, true
+	case b.Kind == Bool && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
+		return a, true
+	case a.Kind == Text && b.plain() || b.Kind == Text && a.plain():
+		return Type{Kind: Text}, true
 	case a.Kind == List && b.Kind == List:
 		elem, ok := common(*a.Elem, *b.Elem)
 		return Type{Kind: List, Elem: &elem}, ok
@@ -151,7 +168,7 @@ func common(a, b Type) (Type, bool) {
 
 // Append returns the values of several vectors one after the other, as a type that holds them all.
 func Append(t Type, parts ...*Vector) (*Vector, error) {
-	out := &Vector{typ: t}
+	out, parts := &Vector{typ: t}, texts(t, parts)
 	if t.Kind == Text || t.Kind == Binary || t.Kind == List {
 		out.offs = make([]uint32, 1)
 	}

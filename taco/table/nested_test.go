@@ -220,7 +220,8 @@ func TestConcat(t *testing.T) {
 	if _, _, err := Concat([]*Table{a, b}, Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
-	if _, _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{NewTexts([]string{"1"}, nil)})}, Intersection); fault.KindOf(err) != fault.Unsupported {
+	bytes := NewBytes(Type{Kind: Binary}, []byte("1"), []uint32{0, 1}, nil)
+	if _, _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{bytes})}, Intersection); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 }
@@ -314,8 +315,8 @@ func TestConcatIntegersWithFloats(t *testing.T) {
 			t.Errorf("%q, %v", got, err)
 		}
 	}
-	texts := NewTexts([]string{"a"}, nil)
-	if _, err := join(texts); err == nil || !strings.Contains(err.Error(), "is text in one table and float64 in another") {
+	bytes := NewBytes(Type{Kind: Binary}, []byte("a"), []uint32{0, 1}, nil)
+	if _, err := join(bytes); err == nil || !strings.Contains(err.Error(), "is binary in one table and float64 in another") {
 		t.Error(err)
 	}
 }
@@ -326,7 +327,7 @@ func TestMixed(t *testing.T) {
 	tables := []*Table{
 		FromVectors([]string{"x", "y"}, []*Vector{text, number}), FromVectors([]string{"x", "y"}, []*Vector{number, number}), FromVectors([]string{"x"}, []*Vector{text}),
 	}
-	if _, _, err := Concat(tables, FillMissing); fault.KindOf(err) != fault.Unsupported {
+	if _, _, err := Concat([]*Table{tables[2], FromVectors([]string{"x"}, []*Vector{number})}, Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 	got, _, err := Concat(tables, Mixed)

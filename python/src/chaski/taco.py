@@ -32,7 +32,7 @@ from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
-from chaski._sources import Condition, Path, Where, bbox_json
+from chaski._sources import Condition, Path, Where, bbox_json, given
 from chaski._spec import FieldLike
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
@@ -79,22 +79,28 @@ def load(
 def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
     """Returns the samples of several datasets, one after the other.
 
+    Of those with conditions, these are the samples that they leave: in the order and with the
+    columns of a `sql`, which must have the column of the ids. The tables level1, … and l0, l1, …
+    have what lies below them.
+
     Args:
-        datasets: two or more, of one hierarchy and without conditions.
+        datasets: two or more, of one hierarchy.
         column_mode: see `load`.
 
     Raises:
-        SpecError: there are fewer than two, or one has conditions: filter what is concatenated.
+        SpecError: there are fewer than two, or they have several base paths.
     """
-    if len(datasets) < 2:
-        raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}")
-    if any(d._steps for d in datasets):
-        raise SpecError("concat takes datasets without conditions; filter its result")
+    datasets = list(datasets)
+    if len(datasets) < 2 or not all(isinstance(d, Dataset) for d in datasets):
+        raise SpecError(f"concat needs at least 2 datasets, not {len(datasets)}: {datasets}")
     bases = {d._source.base_path for d in datasets}
     if len(bases) > 1:
         raise SpecError(f"concat of datasets with several base paths: {sorted(map(str, bases))}")
     paths = [p for d in datasets for p in d._source.paths]
-    return load(paths, bases.pop(), column_mode=column_mode, timeout=datasets[0]._source.timeout)
+    joined = load(paths, bases.pop(), column_mode=column_mode, timeout=datasets[0]._source.timeout)
+    if not any(d._steps for d in datasets):
+        return joined
+    return joined._with({"concat": [d._group() for d in datasets]})
 
 
 def _place(path: Path) -> str:
@@ -432,6 +438,12 @@ class Dataset(_Node):
     def _with(self, step: dict[str, Any]) -> Dataset:
         return Dataset(self._source, (*self._steps, step))
 
+    def _group(self) -> dict[str, Any]:
+        """Returns what stands for it in a condition that joins datasets."""
+        group = {"paths": len(self._source.paths), **_set("where", list(self._steps))}
+        mode = self._source.mode
+        return {**group, **_set("columns", None if mode == "intersection" else mode)}
+
     def sql(self, query: str) -> Dataset:
         """Returns the samples that the result of a SELECT has.
 
@@ -443,11 +455,11 @@ class Dataset(_Node):
         Args:
             query: one SELECT.
         """
-        return self._with({"select": str(query)})
+        return self._with({"select": given(str(query), "query")})
 
     def where(self, condition: str) -> Dataset:
         """Returns the samples that meet a condition: what stands behind WHERE in SQL."""
-        return self._with({"sql": str(condition)})
+        return self._with({"sql": given(str(condition), "condition")})
 
     def filter_bbox(
         self,
@@ -493,6 +505,7 @@ class Dataset(_Node):
             text = "/".join(_instant(t) for t in datetime_range)
         else:
             text = _instant(datetime_range)
+        text = given(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
 
     def concat(

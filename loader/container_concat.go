@@ -1,0 +1,244 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco"
+	tables "github.com/chaski-eo/chaski/taco/table"
+)
+
+// Group is some of the containers of a source, and the conditions that their samples have to meet.
+type Group struct {
+	// Paths is how many of Source and Parts belong to it: those behind the ones of the group before it.
+	Paths int `json:"paths"`
+	// Where are conditions that see the containers of the group alone.
+	Where []Condition `json:"where,omitempty"`
+	// Columns says what becomes of columns that not all containers of the group have: "intersection" (left out,
+	// the default), "fill_missing" or "strict".
+	Columns string `json:"columns,omitempty"`
+}
+
+// maxNested bounds how deep groups lie in groups.
+const maxNested = 8
+
+// joins reports whether conditions begin with groups.
+func joins(where []Condition) bool { return len(where) > 0 && where[0].Concat != nil }
+
+// Joins reports whether the conditions join groups of containers that have conditions of their own: their dataset is
+// opened with taco.Options.Chosen then.
+func (s *Subset) Joins() bool { return joins(s.Where) }
+
+// validateGroups checks the groups of a condition. at is its place among the others.
+func validateGroups(groups []Group, at, depth int) error {
+	switch {
+	case at > 0:
+		return errors.New("concat stands before all other conditions")
+	case depth > maxNested || len(groups) == 0:
+		return fmt.Errorf("concat of %d groups, in %d others", len(groups), depth)
+	}
+	for i, g := range groups {
+		if g.Paths < 1 {
+			return fmt.Errorf("concat: group %d has %d paths", i, g.Paths)
+		}
+		if _, err := g.mode(); err != nil {
+			return fmt.Errorf("concat: %w", err)
+		}
+		if err := validateWhere(g.Where, depth+1); err != nil {
+			return fmt.Errorf("concat: group %d: %w", i, err)
+		}
+	}
+	return nil
+}
+
+func (g *Group) mode() (tables.Mode, error) {
+	if g.Columns == "" {
+		return tables.Intersection, nil
+	}
+	return tables.ParseMode(g.Columns)
+}
+
+// conditions counts conditions, also those of groups.
+func conditions(where []Condition) int {
+	n := len(where)
+	for i := range where {
+		for k := range where[i].Concat {
+			n += 1 + conditions(where[i].Concat[k].Where)
+		}
+	}
+	return n
+}
+
+// concat keeps the samples that each group leaves of its containers, one group after the other. What queries see as
+// data is that of the groups, joined as the containers' columns are.
+func (c *container) concat(ctx context.Context, groups []Group) error {
+	have, used := c.set.Paths(), 0
+	for _, g := range groups {
+		used += g.Paths
+	}
+	if used != have {
+		return fault.New(fault.Unsupported, "concat", fault.NoOffset, "its groups have %d paths, and there are %d", used, have)
+	}
+	data := make([]*tables.Table, len(groups))
+	c.rows, c.at = nil, nil
+	from := 0
+	for i := range groups {
+		first, sub, err := c.group(ctx, from, &groups[i])
+		if err != nil {
+			return err
+		}
+		from += groups[i].Paths
+		t, at := sub.table()
+		if sub.level0 == nil { // of no rows, but with their columns
+			if t, err = sub.columnsAlone(ctx); err != nil {
+				return err
+			}
+		}
+		data[i] = t.Select(slices.DeleteFunc(upTo(len(t.Columns())), func(k int) bool { return t.Columns()[k].Name == taco.SourceColumn }))
+		for _, row := range at {
+			c.at = append(c.at, int32(first)+row)
+		}
+		for _, row := range sub.rows {
+			c.rows = append(c.rows, int32(first)+row)
+		}
+	}
+	t, _, err := tables.Concat(data, c.set.Mode())
+	if err != nil {
+		return fault.WithPart(err, "concat", fault.NoOffset)
+	}
+	c.tellColumns(data)
+	names := make([]string, len(data))
+	for i := range names {
+		names[i] = fmt.Sprintf("dataset %d of %d", i+1, len(data))
+	}
+	for _, m := range taco.TextColumns(t, data, names) {
+		c.set.Warn("level0: " + m)
+	}
+	if c.data, err = c.withSources(t); err != nil {
+		return err
+	}
+	c.base = append([]int32{}, c.rows...)
+	return nil
+}
+
+// group applies the conditions of a group to its containers, which begin with path from. first is the row of level 0 that
+// their rows begin at.
+func (c *container) group(ctx context.Context, from int, g *Group) (first int, sub *container, err error) {
+	mode, err := g.mode()
+	if err != nil {
+		return 0, nil, err
+	}
+	set, first, err := c.set.Group(ctx, from, from+g.Paths, mode, joins(g.Where))
+	if err != nil {
+		return 0, nil, err
+	}
+	sub = &container{set: set, src: &Source{Source: c.src.Source, Subset: Subset{Where: g.Where}}, options: c.options, keep: c.keep}
+	return first, sub, sub.selectSamples(ctx)
+}
+
+// columnsAlone returns the table of level 0 without its rows.
+func (c *container) columnsAlone(ctx context.Context) (*tables.Table, error) {
+	if len(c.set.Parts()) == 0 {
+		return tables.FromVectors(nil, nil), nil
+	}
+	t, err := c.set.Level(ctx, 0)
+	if err != nil {
+		return nil, err
+	}
+	return t.Take(nil), nil
+}
+
+func upTo(n int) []int {
+	all := make([]int, n)
+	for i := range all {
+		all[i] = i
+	}
+	return all
+}
+
+// tellColumns warns of the columns that not all groups have.
+func (c *container) tellColumns(data []*tables.Table) {
+	if len(data) == 0 || c.set.Mode() == tables.Strict {
+		return
+	}
+	what := "left out"
+	if c.set.Mode() == tables.FillMissing {
+		what = "filled with null"
+	}
+	told := map[string]bool{}
+	for _, t := range data {
+		for _, col := range t.Columns() {
+			var without []string
+			for i, u := range data {
+				if u.Index(col.Name) < 0 {
+					without = append(without, fmt.Sprint(i+1))
+				}
+			}
+			if len(without) == 0 || told[col.Name] {
+				continue
+			}
+			told[col.Name] = true
+			const most = 5
+			if n := len(without); n > most {
+				without = append(without[:most], fmt.Sprintf("%d more", n-most))
+			}
+			c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d", col.Name, what, strings.Join(without, ", "), len(data)))
+		}
+	}
+}
+
+// withSources returns a table of rows of level 0 with the column of their files.
+func (c *container) withSources(t *tables.Table) (*tables.Table, error) {
+	i := c.level0.Index(taco.SourceColumn)
+	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
+		return t, nil
+	}
+	rows := make([]int, len(c.at))
+	for k, row := range c.at {
+		rows[k] = int(row)
+	}
+	return tables.Join(t, c.level0.Select([]int{i}).Take(rows)), nil
+}
+
+// below0 returns a table of the dataset by its name: after groups were joined, of the samples that they left.
+func (c *container) below0(ctx context.Context, name string) (*tables.Table, error) {
+	t, err := c.set.SQLTable(ctx, name)
+	if err != nil || c.base == nil {
+		return t, err
+	}
+	level, ok := taco.LevelOf(name)
+	if !ok {
+		return t, nil
+	}
+	rows, err := c.lineage(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	return t.Take(rows), nil
+}
+
+// lineage returns the rows of a level that lie below the samples that groups left.
+func (c *container) lineage(ctx context.Context, level int) ([]int, error) {
+	rows := make([]int, len(c.base))
+	for i, row := range c.base {
+		rows[i] = int(row)
+	}
+	for k := 1; k <= level; k++ {
+		parents, err := c.set.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		above := rows
+		rows = nil
+		for i, p := range parents {
+			if _, ok := slices.BinarySearch(above, int(p)); ok {
+				rows = append(rows, i)
+			}
+		}
+	}
+	return rows, nil
+}

@@ -1,0 +1,223 @@
+package loader_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/taco/table"
+)
+
+// rowsOf returns the columns of a table, and each row's cells as JSON by the column's name.
+func rowsOf(t *testing.T, tbl *table.Table) (columns []string, rows []map[string]string) {
+	t.Helper()
+	rows = make([]map[string]string, tbl.Len())
+	for i := range rows {
+		rows[i] = map[string]string{}
+	}
+	for i, c := range tbl.Columns() {
+		columns = append(columns, c.Name)
+		v, err := tbl.At(t.Context(), i)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for k := range rows {
+			rows[k][c.Name] = string(v.AppendJSON(nil, k))
+		}
+	}
+	return columns, rows
+}
+
+// TestConcatOfConditions: what groups of containers leave is what each leaves alone, one after the other, with the columns
+// that the mode says; queries see it as data, and of the levels what lies below it.
+func TestConcatOfConditions(t *testing.T) {
+	files := &source.Files{}
+	defer files.Close()
+	north, middle, south := coast(t, "parts/coast_north.tacozip"), coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")
+	groups := map[string][]string{"north": {north}, "others": {middle, south}, "folder": {coast(t, "coast_dir")}}
+	wheres := []string{
+		`[]`, `[{"sql": "cloud_cover < 20"}]`, `[{"select": "SELECT * FROM data ORDER BY rank DESC LIMIT 3"}]`, `[{"sql": "rank < 0"}]`,
+		`[{"select": "SELECT id, rank, region FROM data WHERE rank > 1"}, {"sql": "rank < 10"}]`,
+		`[{"bbox": [-63, 37, -61.2, 40]}, {"select": "SELECT region, id, 'x' AS more FROM data"}]`,
+		`[{"column": "rank", "op": ">", "value": 2}, {"select": "SELECT d.id, count(*) AS n FROM data d JOIN l2 ON d.id = \"l0:id\" GROUP BY 1"}]`,
+	}
+	for _, mode := range []table.Mode{table.Intersection, table.FillMissing, table.Strict} {
+		for i, x := range wheres {
+			for k, y := range wheres {
+				var told []string
+				a, b := groups["north"], groups["others"]
+				if (i+k)%3 == 0 && mode != table.Strict { // the levels of a FOLDER have other columns
+					a, b = groups["folder"], groups["north"]
+				}
+				name := fmt.Sprintf("mode %d, %s and %s", mode, x, y)
+				open := func(mode table.Mode, chosen bool, paths ...string) *taco.Dataset {
+					t.Helper()
+					d, err := taco.Open(t.Context(), files, paths, taco.Options{Mode: mode, Chosen: chosen, Warn: func(m string) { told = append(told, m) }})
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					t.Cleanup(func() { d.Close() })
+					return d
+				}
+				choose := func(d *taco.Dataset, where string) (*loader.Samples, error) {
+					t.Helper()
+					var s loader.Subset
+					if err := json.Unmarshal([]byte(where), &s.Where); err != nil {
+						t.Fatal(err)
+					}
+					return loader.SelectSamples(t.Context(), d, s, loader.Options{})
+				}
+				// One after the other, by hand.
+				var want []map[string]string
+				var have [][]string
+				for j, g := range [][]string{a, b} {
+					s, err := choose(open(0, false, g...), []string{x, y}[j])
+					if err != nil {
+						t.Fatal(name, err)
+					}
+					columns, rows := rowsOf(t, s.Data)
+					columns = slices.DeleteFunc(columns, func(c string) bool { return c == taco.SourceColumn })
+					have, want = append(have, columns), append(want, rows...)
+				}
+				var columns []string
+				differ := false
+				for _, c := range append(slices.Clone(have[0]), have[1]...) {
+					both := slices.Contains(have[0], c) && slices.Contains(have[1], c)
+					differ = differ || !both
+					if !slices.Contains(columns, c) && (both || mode == table.FillMissing) {
+						columns = append(columns, c)
+					}
+				}
+
+				told = nil
+				d := open(mode, true, append(slices.Clone(a), b...)...)
+				where := fmt.Sprintf(`[{"concat": [{"paths": %d, "where": %s}, {"paths": %d, "where": %s}]}]`, len(a), x, len(b), y)
+				s, err := choose(d, where)
+				if differ && mode == table.Strict {
+					if fault.KindOf(err) != fault.Unsupported {
+						t.Errorf("%s: %v", name, err)
+					}
+					continue
+				}
+				if err != nil {
+					t.Errorf("%s: %v", name, err)
+					continue
+				}
+				gotColumns, got := rowsOf(t, s.Data)
+				if !slices.Equal(gotColumns, append(slices.Clone(columns), taco.SourceColumn)) || len(got) != len(want) {
+					t.Errorf("%s: columns %q, %d rows, want %q, %d", name, gotColumns, len(got), columns, len(want))
+					continue
+				}
+				for r := range got {
+					for _, c := range columns {
+						w, ok := want[r][c]
+						if !ok {
+							w = "null"
+						}
+						if got[r][c] != w {
+							t.Errorf("%s: row %d: %s is %s, want %s", name, r, c, got[r][c], w)
+						}
+					}
+				}
+				if differ != (len(told) > 0) {
+					t.Errorf("%s: told %q", name, told)
+				}
+				ids := map[string]bool{}
+				for _, r := range got {
+					ids[r["id"]] = true
+				}
+				for level := 1; level < d.Levels(); level++ {
+					below, err := s.SQLTable(t.Context(), fmt.Sprint("l", level))
+					if err != nil {
+						t.Fatal(err)
+					}
+					_, rows := rowsOf(t, below)
+					all, err := d.SQLTable(t.Context(), fmt.Sprint("l", level))
+					if err != nil {
+						t.Fatal(err)
+					}
+					n := 0
+					_, rest := rowsOf(t, all)
+					for _, r := range rest {
+						if ids[r["l0:id"]] {
+							n++
+						}
+					}
+					for _, r := range rows {
+						if !ids[r["l0:id"]] {
+							t.Errorf("%s: level %d has %s", name, level, r["l0:id"])
+						}
+					}
+					if len(rows) != n && !strings.HasSuffix(a[0], "coast_dir") { // whose samples the others have too
+						t.Errorf("%s: level %d has %d rows, want %d", name, level, len(rows), n)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestConcatTrains: a loader takes what groups leave, also groups in groups and conditions behind them.
+func TestConcatTrains(t *testing.T) {
+	for where, want := range map[string][]int64{
+		`[{"concat": [{"paths": 1, "where": [{"sql": "rank < 2"}]}, {"paths": 2, "where": [{"select": "SELECT * FROM data WHERE cloud_cover < 8"}]}]}]`:                                                    {0, 1, 5, 9},
+		`[{"concat": [{"paths": 2, "where": [{"concat": [{"paths": 1}, {"paths": 1, "where": [{"sql": "rank = 6"}]}]}, {"column": "rank", "op": ">", "value": 2}]}, {"paths": 1}]}, {"sql": "rank <> 9"}]`: {3, 6, 8, 10, 11},
+	} {
+		spec := loader.Spec{
+			Source: coast(t, "parts/coast_north.tacozip"), Fields: []loader.Field{{Name: "image", Column: "s2/img.tif"}, {Name: "rank"}}, BatchSize: 12,
+			Container: loader.Container{Parts: []string{coast(t, "parts/coast_middle.tacozip"), coast(t, "parts/coast_south.tacozip")}},
+		}
+		if err := json.Unmarshal([]byte(where), &spec.Where); err != nil {
+			t.Fatal(err)
+		}
+		e, err := open(t, spec, loader.Options{})
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		if e.Len() != int64(len(want)) {
+			t.Errorf("%s: %d samples, want %d", where, e.Len(), len(want))
+		}
+	}
+}
+
+// TestConcatRefuses: groups that are none, in the wrong place or of other containers.
+func TestConcatRefuses(t *testing.T) {
+	deep := `[]`
+	for range 10 {
+		deep = `[{"concat": [{"paths": 1, "where": ` + deep + `}]}]`
+	}
+	cases := map[string]string{
+		`[{"concat": []}]`:                                                     "0 groups",
+		`[{"concat": [{"paths": 0}]}]`:                                         "0 paths",
+		`[{"sql": "rank < 2"}, {"concat": [{"paths": 1}]}]`:                    "before all other",
+		`[{"concat": [{"paths": 1}], "sql": "rank < 2"}]`:                      "one of",
+		`[{"concat": [{"paths": 1}], "level": 1}]`:                             "take no",
+		`[{"concat": [{"paths": 1, "columns": "some"}]}]`:                      "column mode",
+		`[{"concat": [{"paths": 1, "where": [{"column": "x"}]}]}]`:             "operator",
+		`[{"concat": [{"paths": 2}]}]`:                                         "there are 1",
+		`[{"concat": [{"paths": 1, "where": [{"select": "SELECT 1 AS x"}]}]}]`: "no column",
+		`[{"concat": [{"paths": 1, "where": [{"sql": "nothing = 1"}]}]}]`:      "nothing",
+		deep: "others",
+	}
+	for where, want := range cases {
+		spec := loader.Spec{Source: coast(t, "coast.tacozip"), Fields: []loader.Field{{Name: "rank"}}, BatchSize: 2}
+		if err := json.Unmarshal([]byte(where), &spec.Where); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := open(t, spec, loader.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", where, err, want)
+		}
+	}
+	spec := loader.Spec{Source: coast(t, "../demo/coast.tif"), Fields: []loader.Field{{Name: "image"}}, BatchSize: 1}
+	spec.Where = []loader.Condition{{Concat: []loader.Group{{Paths: 1}}}}
+	if _, err := open(t, spec, loader.Options{}); err == nil {
+		t.Error("groups of a raster")
+	}
+}
