@@ -335,10 +335,10 @@ func hide(all []*Fragment) (keep, hidden []*Fragment) {
 	return keep, hidden
 }
 
-// hiddenBy reports whether g replaces f; of two with the same times the later name counts.
+// hiddenBy reports whether g replaces f; of two with the same times the first name counts, as to libtiledb 1.6.3.
 func (f *Fragment) hiddenBy(g *Fragment) bool {
 	if f == g || f.From < g.From || f.To > g.To {
 		return false
 	}
-	return f.From != g.From || f.To != g.To || f.Name < g.Name
+	return f.From != g.From || f.To != g.To || f.Name > g.Name
 }

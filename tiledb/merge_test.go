@@ -3,6 +3,7 @@ package tiledb
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -208,6 +209,35 @@ func TestMergedIsOnDiskBeforeOthersGo(t *testing.T) {
 			if !synced[name] {
 				t.Errorf("%s is not on the disk when the others go", name)
 			}
+		}
+	}
+}
+
+// TestFragmentsThatHide: which fragments libtiledb 1.6.3 reads, of the times in their names.
+func TestFragmentsThatHide(t *testing.T) {
+	for _, c := range []struct {
+		times [3][2]uint64
+		keeps []int
+	}{
+		{[3][2]uint64{{1, 5}, {3, 8}, {4, 4}}, []int{0, 1}},
+		{[3][2]uint64{{1, 8}, {2, 5}, {9, 9}}, []int{0, 2}},
+		{[3][2]uint64{{1, 5}, {5, 9}, {5, 5}}, []int{0, 1}},
+		{[3][2]uint64{{2, 2}, {1, 3}, {2, 5}}, []int{1, 2}},
+		{[3][2]uint64{{1, 4}, {1, 7}, {4, 7}}, []int{1}},
+		{[3][2]uint64{{1, 5}, {1, 5}, {6, 6}}, []int{0, 2}},
+		{[3][2]uint64{{3, 3}, {1, 5}, {1, 5}}, []int{1}},
+		{[3][2]uint64{{1, 7}, {1, 5}, {1, 7}}, []int{0}},
+	} {
+		var all, want []*Fragment
+		for k, at := range c.times {
+			all = append(all, &Fragment{Name: fmt.Sprintf("__%d_%d_%032d", at[0], at[1], k), From: at[0], To: at[1]})
+		}
+		for _, k := range c.keeps {
+			want = append(want, all[k])
+		}
+		keep, hidden := hide(slices.Clone(all))
+		if !slices.Equal(keep, want) || len(keep)+len(hidden) != 3 {
+			t.Errorf("%v: %d kept, want %v", c.times, len(keep), c.keeps)
 		}
 	}
 }

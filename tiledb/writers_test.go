@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -84,13 +85,13 @@ func TestMergeOfAnotherWriterMeanwhile(t *testing.T) {
 // merging is a Store in whose midst others merge an array: when the first fragment's metadata is opened.
 type merging struct {
 	Store
+	once  sync.Once // the others wait until it is over
 	merge func()
 }
 
 func (m *merging) Open(ctx context.Context, uri string) (source.Reader, error) {
-	if merge := m.merge; merge != nil && strings.HasSuffix(uri, metadataName) {
-		m.merge = nil
-		merge()
+	if strings.HasSuffix(uri, metadataName) {
+		m.once.Do(m.merge)
 	}
 	return m.Store.Open(ctx, uri)
 }
