@@ -290,6 +290,10 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v, want kind %v", c.name, err, c.kind)
 		}
 	}
+	typo := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: loader.Subset{Split: &loader.Split{By: "given"}, Use: "trian"}, Fields: []loader.Field{{Name: "rank"}}}
+	if _, err := open(t, typo, loader.Options{}); err == nil || !strings.Contains(err.Error(), `no row is of the part "trian"; there are ["test" "train" "validation"]`) {
+		t.Errorf("a part that no column names: %v", err)
+	}
 	chips := filepath.Join(corpus.Testdata(t), "demo")
 	_, err := open(t, loader.Spec{Source: chips, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{SQL: "a < 1"}}}}, loader.Options{})
 	if fault.KindOf(err) != fault.Unsupported {

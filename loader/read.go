@@ -1,8 +1,10 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,6 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -229,7 +233,24 @@ func openFile(ctx context.Context, o Options, path string, hasHeader bool, heade
 		return catalog.Asset{URI: path, Index: x}, err
 	}
 	a, _, err := catalog.OpenAsset(ctx, o.Opener, path, o.MaxChunkBytes)
+	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
+		err = cmp.Or(many(ctx, o, path), err)
+	}
 	return a, err
+}
+
+// many is the error about a path that is no raster because it holds many; nil if it is something else.
+func many(ctx context.Context, o Options, path string) error {
+	what := ""
+	switch {
+	case tiledb.Is(ctx, o.Opener, path):
+		what = "is a TileDB array, of which boxes are read by 'chaski array', and images by loaders"
+	case taco.Is(ctx, o.Opener, path):
+		what = "is a container; its rasters are called " + filepath.Base(path) + "::SAMPLE/PATH"
+	default:
+		return nil
+	}
+	return fault.WithFile(fault.New(fault.Unsupported, "file", fault.NoOffset, "%s", what), path)
 }
 
 // resolve resolves selections and layout.

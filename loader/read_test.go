@@ -93,6 +93,17 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%s: %v, want kind %v", name, err, c.kind)
 		}
 	}
+	for path, want := range map[string]string{
+		filepath.Join(corpus.Testdata(t), "coast", "coast.tacozip"):            "coast.tacozip::SAMPLE/PATH",
+		filepath.Join(corpus.Testdata(t), "coast", "coast_dir"):                "coast_dir::SAMPLE/PATH",
+		filepath.Join(corpus.Testdata(t), "README.md"):                         "no TIFF",
+		filepath.Join(corpus.Testdata(t), "tiledb", "arrays", "dense_1d_gaps"): "is a TileDB array",
+	} {
+		_, err := loader.Read(context.Background(), []string{path}, loader.ReadOptions{})
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
 	for name, o := range map[string]loader.ReadOptions{
 		"a list of rows":   {Y: loader.Selection{List: []int{1}}},
 		"an unknown axis":  {Layout: "b y z"},

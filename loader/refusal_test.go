@@ -358,6 +358,18 @@ func TestSpecsThatAreRefused(t *testing.T) {
 			t.Errorf("%s: accepted as %+v", name, s)
 		}
 	}
+	for text, want := range map[string]string{
+		`{"augment":["flip_x"]}`:                 "spec: augment is of JSON's type array, not a string",
+		`{"batch_size":"4"}`:                     "spec: batch_size is of JSON's type string, not a whole number of 64 bits",
+		`{"sampler":{"height":2.5}}`:             "spec: sampler.height is of JSON's type number 2.5, not a whole number of 64 bits",
+		`{"fields":[{"name":"a","bands":true}]}`: "spec: fields.bands is of JSON's type bool, not an array",
+		`{"shuffle":1}`:                          "spec: shuffle is of JSON's type number, not true or false",
+		`[1]`:                                    "spec: json: cannot unmarshal array into Go value of type loader.Spec",
+	} {
+		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
 	s, err := ParseSpec([]byte(`{"source":"a","batch_size":1,"fields":[{"name":"a","dtype":"float32","fill":"nan"}]}`))
 	if err != nil || fmt.Sprint(*s.Fields[0].Fill) != "NaN" {
 		t.Errorf("fill nan: %v", err)

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"reflect"
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -223,13 +224,35 @@ func ParseSpec(b []byte) (Spec, error) {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(&s); err != nil {
-		return s, fmt.Errorf("spec: %w", err)
+		return s, fmt.Errorf("spec: %w", ofType(err))
 	}
 	if _, err := d.Token(); err != io.EOF {
 		return s, errors.New("spec: more follows the JSON value")
 	}
 	s = s.WithDefaults()
 	return s, s.Validate()
+}
+
+// ofType says of a JSON value of the wrong type which member it is and what that takes, in words of JSON.
+func ofType(err error) error {
+	var e *json.UnmarshalTypeError
+	if !errors.As(err, &e) || e.Field == "" {
+		return err
+	}
+	want := "an object"
+	switch k := e.Type.Kind(); {
+	case k == reflect.String:
+		want = "a string"
+	case k == reflect.Bool:
+		want = "true or false"
+	case k == reflect.Slice, k == reflect.Array:
+		want = "an array"
+	case k == reflect.Float32, k == reflect.Float64:
+		want = "a number"
+	case e.Type.Size() > 0 && k >= reflect.Int && k <= reflect.Uintptr:
+		want = fmt.Sprintf("a whole number of %d bits", 8*e.Type.Size())
+	}
+	return fmt.Errorf("%s is of JSON's type %s, not %s", e.Field, e.Value, want)
 }
 
 // WithDefaults returns the spec with every default filled in. It does not change s.

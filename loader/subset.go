@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -310,10 +311,22 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 	}
 	var first error
 	for _, name := range names {
+		parts, found := parts{}, false
 		err := s.scan(ctx, name, func(row int64, k catalog.Kind, v catalog.Value) error {
-			s.keep[row] = s.keep[row] && !v.Null && textOf(k, v) == use
+			part := textOf(k, v)
+			if v.Null || part != use {
+				s.keep[row] = false
+			} else {
+				found = true
+			}
+			if !v.Null {
+				parts.add(part)
+			}
 			return nil
 		})
+		if err == nil && s.table.Len() > 0 && !found {
+			return fault.New(fault.NotFound, "column "+name, fault.NoOffset, "no row is of the part %q; there are %s", use, parts)
+		}
 		if fault.KindOf(err) != fault.NotFound {
 			return err
 		}
@@ -322,6 +335,27 @@ func (s *selector) given(ctx context.Context, column, use string) error {
 		}
 	}
 	return first
+}
+
+// parts are some of the parts that a column names.
+type parts map[string]bool
+
+const maxParts = 10
+
+func (p parts) add(name string) {
+	if len(p) <= maxParts || p[name] {
+		p[name] = true
+	}
+}
+
+// String lists a few names, in their order.
+func (p parts) String() string {
+	names := slices.Sorted(maps.Keys(p))
+	more := ""
+	if len(names) > maxParts {
+		names, more = names[:maxParts], ", …"
+	}
+	return fmt.Sprintf("%q%s", names, more)
 }
 
 // number returns a value as float64, NaN for a null.

@@ -668,6 +668,37 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 	}
 }
 
+// TestVerifyFollowsLinks: a folder of links is checked as a dataset reads it, and one without files is not
+// said to be in order.
+func TestVerifyFollowsLinks(t *testing.T) {
+	dir := workplace(t)
+	for _, folder := range []string{"links", "none"} {
+		if err := os.Mkdir(folder, 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, to := range map[string]string{"links/a.tif": "../chips/a.tif", "links/b.tif": filepath.Join(dir, "chips", "b.tif"), "none/chips": "../chips"} {
+		if err := os.Symlink(to, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := chaski(t.Context(), "verify", "links"); r.code != 0 || !strings.HasPrefix(r.out, `{"files":2,`) {
+		t.Errorf("links: %+v", r)
+	}
+	if err := os.Truncate("chips/a.tif", 300); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("nowhere.tif", "links/c.tif"); err != nil {
+		t.Fatal(err)
+	}
+	if r := chaski(t.Context(), "verify", "links"); r.code != 1 || !strings.Contains(r.out, `"faulty":2`) {
+		t.Errorf("damaged: %+v", r)
+	}
+	if r := chaski(t.Context(), "verify", "chips", "none"); r.code != 1 || r.err != "chaski: none: folder: no files that can be verified: not found\n" {
+		t.Errorf("none: %+v", r)
+	}
+}
+
 // TestOutputIsWholeOrNotThere: a command that fails leaves neither its output nor a temporary file.
 func TestOutputIsWholeOrNotThere(t *testing.T) {
 	dir := workplace(t)

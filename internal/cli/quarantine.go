@@ -58,7 +58,7 @@ once. Bad samples do not make the exit code 1: 'chaski verify' does that.`,
 	f.run.addJSON(cmd.Flags(), "one line of JSON instead of text")
 	fl := cmd.Flags()
 	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list, as runs write it; repeatable")
-	fl.StringVarP(&f.out, "out", "o", "", "`FILE` that gets the list, as lines of JSON (default: none)")
+	fl.StringVarP(&f.out, "output", "o", "", "`FILE` that gets the list, as lines of JSON (default: none)")
 	fl.IntVar(&f.max, "max-bad", loader.DefaultMaxBad, "most bad samples listed of a dataset")
 	return cmd
 }

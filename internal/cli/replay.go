@@ -41,7 +41,7 @@ step it is, and which rows were bad.`,
 	}
 	f.run.add(cmd)
 	f.step.add(cmd.Flags())
-	cmd.Flags().StringVarP(&f.out, "out", "o", "step.npz", "`FILE` that is written; - is standard output")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "step.npz", "`FILE` that is written; - is standard output")
 	return cmd
 }
 

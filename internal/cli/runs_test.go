@@ -294,3 +294,12 @@ func TestRunsUsage(t *testing.T) {
 		t.Errorf("left behind: %v", left)
 	}
 }
+
+// TestOutputIsCalledAlike: what -o stands for has one long name in all commands.
+func TestOutputIsCalledAlike(t *testing.T) {
+	for _, c := range commands(newRoot(streams{})) {
+		if f := c.Flags().ShorthandLookup("o"); f != nil && f.Name != "output" {
+			t.Errorf("%s: -o is --%s", c.CommandPath(), f.Name)
+		}
+	}
+}

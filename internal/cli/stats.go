@@ -56,6 +56,11 @@ there is something to see.`,
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: exactlyOne("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, name := range []string{"count", "classes", "cell"} {
+				if !f.sampling && cmd.Flags().Changed(name) {
+					return usagef("--%s goes with --sampling", name)
+				}
+			}
 			if f.metadata {
 				if f.split.use != "" {
 					return usagef("--split reads pixels: it does not go with --from-metadata")
@@ -84,6 +89,7 @@ there is something to see.`,
 	fl.BoolVar(&f.sampling, "sampling", false, "write weights for the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "", "with --sampling, the `FIELD` whose pixels are counted (default: the last)")
 	fl.Float64SliceVar(&f.weights.Classes, "classes", nil, "with --sampling, the values of its first band that count (default: all that are valid)")
+	fl.Lookup("classes").DefValue = "" // "[]" in the help says less than the text before it
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling, the side of a cell in pixels of the first field")
 	return cmd
 }

@@ -20,7 +20,7 @@ Of a catalog every row's file is checked, and that the row's index is the file's
 or Tortilla ids, tree, tables and the place of every sample are checked, pixels are not. Of a TileDB
 array every tile of every fragment is decoded (the key of encrypted ones: see 'chaski array').
 Folders are walked for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
-for arrays.
+for arrays; links to files are followed, those to folders are not, as in datasets.
 
 One line of JSON tells how many files, rows of catalogs, chunks and decoded bytes were checked, and
 lists the fault of every file that has one. The exit code is 1 if there is any; stderr then has the

@@ -185,6 +185,7 @@ KINDS = {
     "unsupported": chaski.UnsupportedError,
     "limit": chaski.LimitError,
     "not found": chaski.NotFoundError,
+    "unavailable": chaski.UnavailableError,
     "internal": chaski.Error,
 }
 

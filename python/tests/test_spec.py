@@ -6,12 +6,13 @@ import inspect
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import chaski
-from chaski import Field, Normalize, SpecError
+from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._read import selection
 from chaski._spec import SpecOptions, build_spec, from_stats, to_json_float
 
@@ -161,6 +162,22 @@ def test_spec(args, want):
         ),
         ({"windows_per_asset": 2}, "needs a window"),
         ({"window": 64}, "window is 64"),
+        ({"fields": ["image"]}, "not a dict"),
+        ({"batch_size": True}, "batch_size"),
+        ({"batch_size": np.float32(4)}, "batch_size"),
+        ({"seed": np.int64(-1)}, "seed"),
+        ({"augment": ["flip_x"]}, "augment is"),
+        ({"bad_samples": None, "use": 3}, "use is 3"),
+        ({"where": ("cloud", "<", 10)}, r"goes into a list, \[\('cloud', '<', 10\)\]"),
+        ({"where": ("site", "==", "a")}, "goes into a list"),
+        ({"where": {"column": "cloud"}}, "neither a text nor a list"),
+        ({"where": 3}, "neither a text nor a list"),
+        ({"datetime": ("2020-01-01", "2020-02-01")}, '"A/B"'),
+        (
+            {"normalize": "mean_std", "stats": STATS, "fields": {"img": "a", "mask": "b"}},
+            r"stats has \['image'\], and none of \['img', 'mask'\]",
+        ),
+        ({"normalize": "mean_std", "stats": STATS, "dtype": "native"}, "as stored"),
     ],
 )
 def test_wrong_arguments(args, match):
@@ -186,6 +203,30 @@ def test_signatures():
         chaski.load("x", batch_size=1, colour=3)
     with pytest.raises(TypeError, match=r"^connect\(\) missing 1 required.*'source'"):
         chaski.connect("x", batch_size=1)
+
+
+@pytest.mark.parametrize(
+    "args",
+    [
+        {"where": [("cloud", "<", 10)]},
+        {"bbox": (0, 0, 1, 1)},
+        {"split": "train"},
+        {"time": Time("site", "date", 2)},
+        {"base_path": "."},
+        {"dims": "n y x"},
+    ],
+)
+def test_conditions_are_for_the_sources_of_a_mixture(args):
+    with pytest.raises(SpecError, match=f"^{next(iter(args))} is for each Source of a Mixture"):
+        build_spec(Mixture({"a": "d", "b": "e"}), SpecOptions(batch_size=4, **args))
+
+
+def test_numbers_of_numpy_and_points_alone():
+    points = Points("a", 3)
+    o = SpecOptions(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": points})
+    a = build_spec("d", o)
+    b = build_spec("d", replace(o, batch_size=4, seed=7, fields={"p": Field(points=points)}))
+    assert json.dumps(a) == json.dumps(b)
 
 
 def test_stats_file(tmp_path):

@@ -373,14 +373,46 @@ def test_image_and_mask_of_a_container_train(binary):
     assert total == 3 * SIDE * SIDE
 
 
-def test_a_server_that_is_not_there():
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda uri: chaski.taco.load(uri).levels,
+        lambda uri: chaski.load(uri, batch_size=1),
+        lambda uri: chaski.read(uri),
+        lambda uri: chaski.info(uri),
+    ],
+    ids=["taco", "load", "read", "info"],
+)
+def test_a_server_that_is_not_there(ask):
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))  # and does not listen
         uri = f"http://127.0.0.1:{s.getsockname()[1]}/x.tacozip"
-        with pytest.raises(chaski.UnavailableError, match="refused") as e:
-            _ = chaski.taco.load(uri).levels
+        with pytest.raises(chaski.UnavailableError, match="^http.*refused") as e:
+            ask(uri)
     assert e.value.kind == "unavailable"
     assert e.value.file == uri
+
+
+def test_a_server_that_goes_away_during_a_run(tmp_path):
+    scene = tmp_path / "coast.tif"
+    scene.write_bytes((DATA / "demo/coast.tif").read_bytes())
+    with web(tmp_path) as (url, _):
+        with chaski.load(
+            f"{url}/coast.tif",
+            window=(16, 16),
+            windows_per_asset=200,
+            batch_size=1,
+            prefetch=1,
+            bad_samples="skip",  # it says nothing about samples
+        ) as loader:
+            batches = iter(loader)
+            next(batches)
+            scene.unlink()
+            scene.mkdir()  # connections are closed without an answer
+            with pytest.raises(chaski.UnavailableError) as e:
+                for _ in batches:
+                    pass
+    assert (e.value.kind, e.value.file) == ("unavailable", f"{url}/coast.tif")
 
 
 def test_streaming_taco_trains_over_http(binary, tmp_path, monkeypatch):

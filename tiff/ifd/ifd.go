@@ -162,7 +162,7 @@ func (f *File) header() (uint64, error) {
 	case "MM":
 		f.order, f.BigEndian = binary.BigEndian, true
 	default:
-		return bad(fault.Corrupt, 0, "byte order mark %q", f.Head[:2])
+		return bad(fault.Corrupt, 0, "no TIFF: its byte order mark is %q", f.Head[:2])
 	}
 	switch v := f.order.Uint16(f.Head[2:]); v {
 	case 42:

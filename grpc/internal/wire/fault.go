@@ -10,11 +10,14 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // Kinds of a Fault beyond those of package fault.
 const (
 	UnknownSpec = "unknown spec"
+	// Unavailable is of a server of files that did not answer, or refused: see source.RequestError.
+	Unavailable = "unavailable"
 	Internal    = "internal"
 )
 
@@ -25,11 +28,14 @@ var ErrUnknownSpec = errors.New("the server does not know the spec")
 func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: text(fault.Line(err))}
 	var e *fault.Error
+	var r *source.RequestError
 	switch {
 	case errors.Is(err, ErrUnknownSpec):
 		f.Kind = UnknownSpec
 	case errors.As(err, &e):
 		f.Kind, f.File, f.Part, f.Offset = e.Kind.Error(), text(e.File), text(e.Part), e.Off
+	case errors.As(err, &r):
+		f.Kind, f.File, f.Part, f.Offset = Unavailable, text(r.URI), text(r.Part), r.Off
 	}
 	return f
 }
@@ -58,7 +64,11 @@ func FaultError(f *chaskiv1.Fault) error {
 			return &remote{line, &fault.Error{Kind: k, File: f.GetFile(), Part: f.GetPart(), Off: f.GetOffset(), Msg: line}}
 		}
 	}
-	return fmt.Errorf("%s: %s", line, Internal)
+	kind := Internal
+	if f.GetKind() == Unavailable {
+		kind = Unavailable
+	}
+	return fmt.Errorf("%s: %s", line, kind)
 }
 
 // StatusError is the error that a call's status tells of: that of the Fault in its details, if there

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"google.golang.org/grpc/mem"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // account is an Owner that counts.
@@ -175,5 +177,12 @@ func TestFaultsSurviveTheWire(t *testing.T) {
 		if errors.As(got, &g) && (g.Off != 99 || g.Part != "tile 3" || g.File != "a\uFFFD.tif") {
 			t.Errorf("%+v", g)
 		}
+	}
+	f := NewFault(4, &source.RequestError{URI: "http://host/a.tif", Part: "byte range", Off: 7, Attempts: 5, Err: errors.New("refused")})
+	if f.GetKind() != Unavailable || f.GetFile() != "http://host/a.tif" || f.GetPart() != "byte range" || f.GetOffset() != 7 {
+		t.Errorf("%v", f)
+	}
+	if got := FaultError(f); fault.KindOf(got) != 0 || !strings.HasSuffix(got.Error(), "refused, after 5 attempts: unavailable") {
+		t.Errorf("%v", got)
 	}
 }

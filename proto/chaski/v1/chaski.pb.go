@@ -940,8 +940,9 @@ func (x *Part) GetData() []byte {
 type Fault struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Ticket uint64                 `protobuf:"varint,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	// "corrupt", "unsupported", "limit", "not found", "unknown spec" or "internal". To "unknown spec"
-	// a client answers with Describe, and the ticket again.
+	// "corrupt", "unsupported", "limit", "not found", "unavailable" (a server of files did not answer, or
+	// refused), "unknown spec" or "internal". To "unknown spec" a client answers with Describe, and the
+	// ticket again.
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	Part string `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`

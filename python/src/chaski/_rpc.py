@@ -235,6 +235,9 @@ class Connection:
             return of_kind(details, kind=kinds[code]) if fault is None else fault_error(fault)
         if code == S.INVALID_ARGUMENT:
             return SpecError(details)
+        fault = _fault_of(e) if code == S.UNKNOWN else None
+        if fault is not None and fault.kind == "unavailable":  # a server of files, not this one
+            return fault_error(fault)
         return Error(f"{where}: {details}", kind="internal")
 
     def describe(self, spec: dict[str, Any], timeout: float) -> Description:

@@ -575,6 +575,25 @@ def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[st
     return out
 
 
+def _conditions(where: Where) -> Sequence[Condition]:
+    """Returns the list that `where` is, or stands for.
+
+    Raises:
+        SpecError: it is one condition, and no list of them.
+    """
+    if isinstance(where, str):
+        return [where]
+    if isinstance(where, Mapping) or not hasattr(where, "__iter__"):
+        raise SpecError(f"where is {where!r}, neither a text nor a list of conditions")
+    conditions = list(where)
+    if len(conditions) == 3 and conditions[1] in _OPERATORS:
+        raise SpecError(f"where is {where!r}: a condition goes into a list, [{where!r}]")
+    return conditions
+
+
+_OPERATORS = ("==", "=", "!=", "<>", "<", "<=", ">", ">=", "in")
+
+
 def _condition(c: Condition) -> dict[str, Any]:
     """Returns a condition's JSON."""
     if isinstance(c, str):
@@ -619,11 +638,13 @@ def subset_json(
     Raises:
         SpecError: a condition is none.
     """
-    conditions = [_condition(c) for c in ([where] if isinstance(where, str) else where)]
+    conditions = [_condition(c) for c in _conditions(where)]
     if bbox is not None:
         conditions.append({"bbox": bbox_json(bbox)})
     if datetime is not None:
-        conditions.append({"datetime": str(datetime)})
+        if not isinstance(datetime, str):
+            raise SpecError(f'datetime is {datetime!r}, not a text "A/B" of days or instants')
+        conditions.append({"datetime": datetime})
     if isinstance(strata, str):
         strata = Strata(strata)
     if isinstance(split, str):

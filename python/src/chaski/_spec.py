@@ -25,6 +25,7 @@ from chaski._sources import (
     Where,
     WholeChip,
     check_source,
+    count,
     pair,
     place_json,
     positive,
@@ -134,7 +135,7 @@ class Field:
     points: Points | Mapping[str, Any] | None = None
 
 
-FieldLike: TypeAlias = "Field | str | Mapping[str, Any]"
+FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -181,11 +182,13 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         SpecError: an argument is wrong; the engine checks what this does not.
     """
     check_source(source)
-    size, seed = o.batch_size, o.seed
-    if isinstance(size, bool) or not isinstance(size, int) or size < 1:
-        raise SpecError(f"batch_size is {size!r}, not a positive int")
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 64:
+    size, seed = count("batch_size", o.batch_size), count("seed", o.seed, 0)
+    if seed >= 1 << 64:
         raise SpecError(f"seed is {seed!r}, not an int in [0, 2**64)")
+    for name in ("augment", "bad_samples", "use"):
+        text = getattr(o, name)
+        if text is not None and not isinstance(text, str):
+            raise SpecError(f"{name} is {text!r}, not a str")
     layout = o.layout
     if layout is None:
         layout = "n b y x" if o.time is None and not _in_time(source) else "n t b y x"
@@ -198,6 +201,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         pad=o.pad,
     )
     named = _named(o)
+    if isinstance(source, Mixture):
+        _check_of_sources(o)
     table = None if o.stats is None else _load_stats(o.stats)
     spec: dict[str, Any] = {
         "version": VERSION,
@@ -217,6 +222,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         spec["bad_limit"] = {k: v for k, v in limits.items() if v is not None}
     if isinstance(source, Mixture):
         spec |= _mixture(source, table)
+    elif isinstance(o.normalize, str):
+        _check_normalized(o.normalize, spec["fields"], named, table)
     if o.drop_last:
         spec["drop_last"] = True
     if o.dims is not None:
@@ -232,10 +239,43 @@ def _named(o: SpecOptions) -> dict[str, Field]:
         return {"image": Field(bands=o.bands, validity=o.validity)}
     if o.bands is not None or o.validity is not None:
         raise SpecError("with fields, give bands and validity in the Field they belong to")
+    if not isinstance(o.fields, Mapping):
+        raise SpecError(f"fields is {o.fields!r}, not a dict: where each is found, by its name")
     named = {name: build_field(name, f) for name, f in o.fields.items()}
     if not named:
         raise SpecError("fields is empty")
     return named
+
+
+def _check_of_sources(o: SpecOptions) -> None:
+    """Refuses, for a mixture, what each of its sources has of its own."""
+    of_sources: dict[str, Any] = {"base_path": o.base_path, "where": o.where or None}
+    of_sources |= {"bbox": o.bbox, "datetime": o.datetime, "split": o.split, "use": o.use}
+    of_sources |= {"strata": o.strata, "time": o.time, "dims": o.dims, "timestamp": o.timestamp}
+    for name, v in of_sources.items():
+        if v is not None:
+            raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
+
+
+def _check_normalized(
+    how: str,
+    members: Sequence[Mapping[str, Any]],
+    named: Mapping[str, Field],
+    stats: Mapping[str, Any] | None,
+) -> None:
+    """Raises where the method that `load` was given is used by no field: that is a slip.
+
+    Raises:
+        SpecError: it is so; the text says what the statistics have.
+    """
+    if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
+        return
+    floats = [m["name"] for m in members if m.get("dtype") != "native" and "points" not in m]
+    if not floats:
+        raise SpecError(
+            f"normalize={how!r} goes with no field: fields of dtype 'native' are as stored"
+        )
+    raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
 
 def build_field(name: str, f: FieldLike) -> Field:
@@ -246,6 +286,8 @@ def build_field(name: str, f: FieldLike) -> Field:
     """
     if isinstance(f, Field):
         return f
+    if isinstance(f, Points):
+        return Field(points=f)
     if isinstance(f, str):
         return Field(pattern=f) if "{id}" in f else Field(column=f)
     if isinstance(f, Mapping):
@@ -254,7 +296,7 @@ def build_field(name: str, f: FieldLike) -> Field:
         if unknown:
             raise SpecError(f"field {name!r}: no member {unknown[0]!r}; there are {sorted(known)}")
         return Field(**f)
-    raise SpecError(f"field {name!r} is {f!r}, not a Field, str or dict")
+    raise SpecError(f"field {name!r} is {f!r}, not a Field, Points, str or dict")
 
 
 def _sampler(
@@ -411,8 +453,8 @@ def absolute_points(
     named: Mapping[str, FieldLike] | None, absolute: Callable[[str], str]
 ) -> Mapping[str, FieldLike] | None:
     """Returns fields whose arrays of points have absolute paths."""
-    if named is None:
-        return None
+    if not isinstance(named, Mapping):  # None, or what build_spec refuses
+        return named
     out: dict[str, FieldLike] = {}
     for name, given in named.items():
         f = build_field(name, given)

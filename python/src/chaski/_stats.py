@@ -127,6 +127,8 @@ def stats(
         command += ["--timestamp", f"{first}..{last}"]
     if workers is not None:
         command += ["--workers", str(int(workers))]
+    if fields is not None and not isinstance(fields, Mapping):
+        raise SpecError(f"fields is {fields!r}, not a dict: where each is found, by its name")
     for key, f in (fields or {}).items():
         field = build_field(key, f)
         if field.points is None:

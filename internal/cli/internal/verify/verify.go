@@ -161,6 +161,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			files = append(files, p)
 			continue
 		}
+		before := len(files)
 		err = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 			switch {
 			case err != nil:
@@ -174,16 +175,33 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			case d.IsDir() && tiledb.IsArray(name):
 				files = append(files, name)
 				return fs.SkipDir
-			case d.Type().IsRegular() && known(name):
+			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && linked(name):
 				files = append(files, name)
 			}
 			return nil
 		})
+		if err == nil && len(files) == before {
+			err = none(p)
+		}
 		if err != nil {
 			return nil, err
 		}
 	}
 	return files, nil
+}
+
+// linked reports whether a link is to be checked, as datasets follow it: to a file, by the link's own
+// name, or to an array. One that leads nowhere is a fault of its name.
+func linked(name string) bool {
+	if st, err := os.Stat(name); err == nil && st.IsDir() {
+		return tiledb.IsArray(name)
+	}
+	return known(name)
+}
+
+// none is the error about a folder in which nothing is checked: that it has no fault would say too much.
+func none(folder string) error {
+	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no files that can be verified"), folder)
 }
 
 // expandRemote lists the files of a remote folder; a URI that ends like a file, and each one of HTTP, is one itself.
@@ -200,7 +218,7 @@ func expandRemote(ctx context.Context, uri string, o source.Opener) ([]string, e
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no files that can be verified"), uri)
+		err = none(uri)
 	}
 	slices.Sort(files)
 	return files, err
