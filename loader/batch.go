@@ -54,7 +54,8 @@ type Convert struct {
 	Mask          []byte // uint8 in the tensor's layout, 0 where Fill goes; nil if there is no such sample
 }
 
-// Bad is a row that the bad-sample policy touched.
+// Bad is a row that the bad-sample policy touched; of a sequence of which steps are filled, one of those steps: a row may
+// have several.
 type Bad struct {
 	Row      int
 	Position int64
@@ -67,7 +68,7 @@ type Bad struct {
 // SampleRef says which sample one is.
 type SampleRef struct {
 	Index int64  `json:"sample"` // in its dataset
-	Row   int64  `json:"row"`    // of the table; of a sequence its first
+	Row   int64  `json:"row"`    // of the table; of a sequence its first, or that of the step that was filled
 	ID    string `json:"id"`     // see Table.ID; empty where it cannot be read
 }
 

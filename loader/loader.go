@@ -67,7 +67,7 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1; int64(o.Prefetch) > fit {
 		o.Prefetch = int(max(fit, 1))
 	}
-	l := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.World)}
+	l := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.Rank, o.World)}
 	l.state = shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: e.spec.Seed}
 	if o.State != nil {
 		step, err := CheckState(*o.State, e.Hash(), e.Len(), e.spec)
@@ -166,17 +166,23 @@ func (l *Loader) State() shuffle.State { return l.state }
 func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(ctx, l.Next) }
 
 // BadCounter holds the bad rows that one loader meets in an epoch to the spec's BadLimit.
+//
+// A state has no count: it is the same on every rank and for any world size, and what other ranks met is known to them
+// alone. So batches are the same after a resume and for any world size, the moment at which a limit ends a run is not.
 type BadCounter struct {
-	limit int64 // -1: none
-	epoch uint64
-	count int64
-	first int64 // position after the last one that was counted
+	limit       int64 // -1: none
+	rank, world int
+	begun       bool
+	epoch       uint64
+	count       int64
+	from        int64 // position of the first batch that was counted
+	first       int64 // position after the last one that was counted
 }
 
-// NewBadCounter returns the counter of one of world loaders that share epochs of n samples. Each counts its own
+// NewBadCounter returns the counter of rank, one of world loaders that share epochs of n samples. Each counts its own
 // rows: the rate is held against the rows that it gets of an epoch, the count is the same for all.
-func NewBadCounter(s Spec, n int64, world int) BadCounter {
-	c := BadCounter{limit: -1}
+func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
+	c := BadCounter{limit: -1, rank: rank, world: world}
 	if s.BadLimit == nil {
 		return c
 	}
@@ -199,19 +205,30 @@ func (c *BadCounter) Note(b *Batch) error {
 	if c.limit < 0 {
 		return nil
 	}
-	if b.Epoch != c.epoch {
-		c.epoch, c.count, c.first = b.Epoch, 0, 0
+	if b.Epoch != c.epoch || !c.begun {
+		c.begun, c.epoch, c.count, c.from, c.first = true, b.Epoch, 0, b.First, b.First
 	}
 	if b.First >= c.first {
 		c.first = b.First + 1
-		c.count += int64(len(b.Bad))
+		for i := range b.Bad { // in the order of the rows; a row of a sequence may have several bad steps
+			if i == 0 || b.Bad[i].Row != b.Bad[i-1].Row {
+				c.count++
+			}
+		}
 	}
 	if c.count <= c.limit || len(b.Bad) == 0 {
 		return nil
 	}
 	last := b.Bad[len(b.Bad)-1]
-	return fault.New(fault.Limit, "bad samples", fault.NoOffset, "%d in epoch %d, over the limit of %d; the last one, at position %d: %v",
-		c.count, b.Epoch, c.limit, last.Position, last.Err)
+	of := ""
+	if c.world > 1 {
+		of = fmt.Sprintf(" among the rows of rank %d of %d", c.rank, c.world)
+	}
+	if c.from > 0 {
+		of += fmt.Sprintf(" since position %d, where this loader began", c.from)
+	}
+	return fault.New(fault.Limit, "bad samples", fault.NoOffset, "%d in epoch %d%s, over the limit of %d; the last one, at position %d: %v",
+		c.count, b.Epoch, of, c.limit, last.Position, last.Err)
 }
 
 // All iterates over what next returns until io.EOF, as Loader.All does: for other sources of batches.

@@ -246,12 +246,15 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 		bad := slices.ContainsFunc(b.Bad, func(x Bad) bool { return x.Row == k })
 		var draw shuffle.Draw
 		var tab *fakeTable
-		exists := pos >= 0
+		exists, stepwise := pos >= 0, false // stepwise: the bad steps are missing, the others are there
 		if exists {
 			draw = e.Plan().At(tk.Epoch, pos)
 			tab = tabs[e.Sources()[sourceOf(e, draw.Dataset)].Source]
 			good := rowsGood(e, tab, &draw)
-			if good == bad {
+			if !good && e.spec.BadSamples == BadFill && e.sets[0].steps > 0 {
+				checkBadSteps(t, e, tab, b, k, &draw)
+				stepwise = true
+			} else if good == bad {
 				t.Fatalf("row %d: bad %v, of a sample that is good: %v", k, bad, good)
 			}
 			first := draw
@@ -261,14 +264,14 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 					draw = s
 				}
 			}
-			if bad {
+			if bad && !stepwise {
 				checkBad(t, e, tab, b, k, &first, &draw)
 			}
 			valid := good || e.spec.BadSamples == BadFill
 			if b.Valid[k] != valid || b.Samples[k] != draw.Sample {
 				t.Fatalf("row %d: valid %v, sample %d, want %v and %d", k, b.Valid[k], b.Samples[k], valid, draw.Sample)
 			}
-			exists = good
+			exists = good || stepwise
 		} else if b.Valid[k] {
 			t.Fatalf("row %d is padding, and valid", k)
 		}
@@ -278,13 +281,13 @@ func checkSampled(t testing.TB, e *Engine, tabs map[string]*fakeTable, tk shuffl
 		}
 		if s := b.Tensor("steps"); s != nil {
 			for i, r := range rows {
-				if got := s.Data[k*steps+i] == 1; got != (exists && r >= 0) {
+				if got := s.Data[k*steps+i] == 1; got != (exists && r >= 0 && !stepBad(e, tab, &draw, rows, i)) {
 					t.Fatalf("row %d step %d: validity %v of row %d", k, i, got, r)
 				}
 			}
 		}
 		for i := range steps {
-			there := exists && rows[i] >= 0
+			there := exists && rows[i] >= 0 && !stepBad(e, tab, &draw, rows, i)
 			checkStep(t, e, tab, &draw, rows, i, there, k*steps+i, h, w, img, val, mask)
 			label := int64(binary.LittleEndian.Uint64(b.Tensor("label").Data[8*(k*steps+i):]))
 			measure := math.Float64frombits(binary.LittleEndian.Uint64(b.Tensor("measure").Data[8*(k*steps+i):]))
@@ -322,6 +325,38 @@ func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, l
 	}
 }
 
+// stepBad reports whether a step of a sequence cannot be read: without the size of its first step, a grid has no window.
+func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int) bool {
+	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes != nil && tab.broken[rows[0]] != nil
+}
+
+// checkBadSteps holds what a batch says of a sequence with bad steps to those steps, in their order.
+func checkBadSteps(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, draw *shuffle.Draw) {
+	t.Helper()
+	rows := make([]int64, e.sets[0].steps)
+	e.Plan().Rows(draw, rows)
+	var want, got []Bad
+	for i, r := range rows {
+		if r >= 0 && stepBad(e, tab, draw, rows, i) {
+			id, _ := tab.ID(t.Context(), r)
+			bad := Bad{Row: k, Position: b.Positions[k], Sample: &SampleRef{Index: draw.Sample, Row: r, ID: id}}
+			if len(e.Sources()) > 1 {
+				bad.Source = e.Sources()[sourceOf(e, draw.Dataset)].Name
+			}
+			want = append(want, bad)
+		}
+	}
+	for _, bad := range b.Bad {
+		if bad.Row == k {
+			bad.Err = nil
+			got = append(got, bad)
+		}
+	}
+	if !reflect.DeepEqual(got, want) {
+		t.Fatalf("row %d: bad steps %+v, want %+v", k, got, want)
+	}
+}
+
 func sourceOf(e *Engine, dataset int) int {
 	return slices.IndexFunc(e.Sources(), func(s SourceInfo) bool { return slices.Contains(s.Datasets, dataset) })
 }
@@ -342,6 +377,12 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 	}
 	if there {
 		lead := tab.assets[[2]int64{0, rows[0]}]
+		for _, r := range rows { // the window goes by the first step that opens
+			if r >= 0 && tab.broken[r] == nil {
+				lead = tab.assets[[2]int64{0, r}]
+				break
+			}
+		}
 		a, m := tab.assets[[2]int64{0, rows[step]}], tab.assets[[2]int64{1, rows[step]}]
 		var weights *shuffle.Weights
 		if d := e.leaves[draw.Dataset]; d.weights != nil {
@@ -542,7 +583,9 @@ func fixedSpecs() map[string]Spec {
 	inTime.Time = &Time{Key: "site", Order: "date", Length: 3}
 	strata := base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
 	strata.Strata = &Strata{Column: "class"}
-	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "strata": strata}
+	filled := inTime
+	filled.BadSamples = BadFill
+	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "filled steps": filled, "strata": strata}
 }
 
 // TestSampledRunsAreTheSame: for any number of workers and ranks, resumed at any step, and sent in the native

@@ -480,6 +480,42 @@ func TestBadLimit(t *testing.T) {
 			t.Errorf("limit %+v: %d batches, %v; want %d", c.limit, n, err, c.want)
 		}
 	}
+	// Rank 1 of 2 has positions 1, 3, 6, 8, 11, 13, 16, 18 of the batches of five, so samples 3 and none of the others.
+	for _, c := range []struct {
+		rank, world int
+		from        int64
+		limit       int64
+		want        string // in the error; empty: there is none
+	}{
+		{0, 1, 0, 2, "3 in epoch 0, over the limit of 2"},
+		{0, 1, 5, 2, ""},
+		{0, 1, 5, 1, "2 in epoch 0 since position 5, where this loader began, over the limit of 1"},
+		{1, 2, 0, 1, ""},
+		{1, 2, 0, 0, "1 in epoch 0 among the rows of rank 1 of 2, over the limit of 0"},
+		{0, 2, 5, 1, "2 in epoch 0 among the rows of rank 0 of 2 since position 5, where this loader began, over the limit of 1"},
+	} {
+		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(c.limit)}, tab, 2)
+		state := shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Samples: c.from}
+		l, err := NewLoader(e, LoaderOptions{Epochs: 1, Rank: c.rank, World: c.world, State: &state})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got error
+		for _, err := range l.All(t.Context()) {
+			got = err
+		}
+		l.Close()
+		if (got == nil) != (c.want == "") || got != nil && !strings.Contains(got.Error(), c.want) {
+			t.Errorf("%+v: %v", c, got)
+		}
+	}
+	steps := NewBadCounter(Spec{BadLimit: count(2)}, 20, 0, 1)
+	for first := range int64(3) { // the bad steps of one row are one bad sample
+		err := steps.Note(&Batch{First: first, Bad: []Bad{{Row: 1, Err: gone}, {Row: 1, Err: gone}}})
+		if (err == nil) != (first < 2) {
+			t.Errorf("%d bad samples with two bad steps each, of 2 that may be: %v", first+1, err)
+		}
+	}
 	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip}, tab, 1)
 	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(3)}, tab, 1); limited.Hash() != base.Hash() {
 		t.Error("a limit, which changes no batch, changes the hash")

@@ -83,7 +83,7 @@ func (t *Timestamp) validate() error {
 	return nil
 }
 
-// BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next.
+// BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next and BadCounter.
 type BadLimit struct {
 	// Count is the number of bad rows allowed; nil for any.
 	Count *int64 `json:"count,omitempty"`
@@ -203,7 +203,7 @@ const (
 	BadError   = "error"   // ends the run
 	BadSkip    = "skip"    // the row is not valid
 	BadReplace = "replace" // another sample stands in its place
-	BadFill    = "fill"    // the row is valid, and missing everywhere
+	BadFill    = "fill"    // the row is valid, and missing everywhere; of a sequence, its bad steps are
 )
 
 // Limits of a spec.

@@ -45,7 +45,7 @@ type Pending struct {
 	points []pointRows       // by field of points
 	masks  []sync.Once       // by raster field: the mask was set to ones
 	masked []atomic.Bool     // by raster field: the mask has zeros
-	errs   []error           // by row
+	errs   []rowErrors       // by row
 	left   atomic.Int64      // units not done
 	done   chan struct{}
 	err    error
@@ -238,7 +238,7 @@ func (p *Pending) prepare(closing context.Context) error {
 			p.batch.Samples[k], p.batch.Valid[k] = p.draws[k].Sample, true
 		}
 	}
-	p.errs = make([]error, rows)
+	p.errs = make([]rowErrors, rows)
 	p.masks, p.masked = make([]sync.Once, len(e.rasters)), make([]atomic.Bool, len(e.rasters))
 	for _, f := range e.sets[0].points {
 		p.points = append(p.points, f.make(rows))
@@ -297,7 +297,7 @@ func (e *Engine) work(ctx context.Context) {
 			err = u.do(r)
 		}
 		if err != nil {
-			u.p.fail(u.row, err)
+			u.p.fail(u, err)
 		}
 		u.p.complete(r)
 		r.clock.Lap(StageOther)
@@ -308,11 +308,44 @@ func (e *Engine) work(ctx context.Context) {
 // failMu guards errs of all tickets: errors are rare.
 var failMu sync.Mutex
 
-func (p *Pending) fail(k int, err error) {
+// rowErrors are what is wrong with a row.
+type rowErrors struct {
+	all   error   // with all of it; what weighs most
+	steps []error // of a sequence: with a step alone; nil where there is no such thing
+}
+
+// worst returns what weighs most.
+func (r *rowErrors) worst() error {
+	err := r.all
+	for _, e := range r.steps {
+		if e != nil && weighs(e, err) {
+			err = e
+		}
+	}
+	return err
+}
+
+// step returns what is wrong with a step.
+func (r *rowErrors) step(i int) error {
+	if r.all != nil || len(r.steps) == 0 {
+		return r.all
+	}
+	return r.steps[i]
+}
+
+func (p *Pending) fail(u unit, err error) {
 	failMu.Lock()
 	defer failMu.Unlock()
-	if weighs(err, p.errs[k]) {
-		p.errs[k] = err
+	r := &p.errs[u.row]
+	at := &r.all
+	if n := p.engine.sets[0].steps; n > 0 && u.field >= 0 {
+		if r.steps == nil {
+			r.steps = make([]error, n)
+		}
+		at = &r.steps[u.step]
+	}
+	if weighs(err, *at) {
+		*at = err
 	}
 }
 
@@ -345,12 +378,17 @@ func (p *Pending) complete(r *assetReader) {
 // settle applies the bad-sample policy.
 func (p *Pending) settle(r *assetReader) error {
 	policy := p.engine.spec.BadSamples
-	for k, err := range p.errs {
+	for k := range p.errs {
+		err := p.errs[k].worst()
 		if err == nil {
 			continue
 		}
 		if policy == BadError || fault.KindOf(err) == 0 {
 			return p.atRow(k, err)
+		}
+		if policy == BadFill && p.errs[k].all == nil && p.errs[k].steps != nil {
+			p.fillSteps(k)
+			continue
 		}
 		bad := Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.ref(k)}
 		p.batch.Bad = append(p.batch.Bad, bad)
@@ -367,6 +405,7 @@ func (p *Pending) settle(r *assetReader) error {
 				continue
 			}
 		}
+		p.errs[k].all = err // of all steps
 		p.batch.Valid[k] = policy == BadFill
 		p.clearRow(k)
 		p.clearValues(k)
@@ -375,17 +414,38 @@ func (p *Pending) settle(r *assetReader) error {
 	return nil
 }
 
+// fillSteps makes the bad steps of a row missing, in all fields; the others stay.
+func (p *Pending) fillSteps(k int) {
+	steps := p.errs[k].steps
+	for step, err := range steps {
+		if err == nil {
+			continue
+		}
+		at := p.engine.rowOf(&p.draws[k], step)
+		p.batch.Bad = append(p.batch.Bad, Bad{Row: k, Position: p.batch.Positions[k], Err: err, Source: p.set(k).name, Sample: p.refOf(k, at)})
+		for i := range p.engine.rasters {
+			p.clearStep(i, k, step)
+		}
+		for _, v := range p.values {
+			v[k*len(steps)+step] = catalog.Value{Null: true}
+		}
+	}
+}
+
 // maxID bounds what a sample is called in a batch, in bytes.
 const maxID = 4096
 
 // ref says which sample stands in a row.
-func (p *Pending) ref(k int) *SampleRef {
+func (p *Pending) ref(k int) *SampleRef { return p.refOf(k, p.draws[k].Row) }
+
+// refOf is ref, by a row of the table that is one of the sample's.
+func (p *Pending) refOf(k int, row int64) *SampleRef {
 	d := &p.draws[k]
-	id, err := p.engine.ID(p.ctx, d.Dataset, d.Row)
+	id, err := p.engine.ID(p.ctx, d.Dataset, row)
 	if err != nil {
 		id = "" // the row says which it is
 	}
-	return &SampleRef{d.Sample, d.Row, id[:min(len(id), maxID)]}
+	return &SampleRef{d.Sample, row, id[:min(len(id), maxID)]}
 }
 
 // atRow says of which sample an error is.
@@ -501,7 +561,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 		}
 	}
 	if at != draw.Row {
-		begin, err := d.table.Asset(ctx, lead.column, draw.Row)
+		begin, err := e.begin(ctx, d, draw)
 		if err != nil {
 			return window{}, err
 		}
@@ -512,6 +572,22 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 	}
 	w, err := d.window(e.plan, draw, first.Height, first.Width, f.Pad)
 	return f.ratio.scale(w), err
+}
+
+// begin returns the asset of the first raster field that the window of a sequence goes by: that of its first step, or,
+// where bad steps are filled, of the first one that opens. Where sizes were counted before the run (Grid, TileWindow) and
+// that of the first step was not to be had, the sequence has none, and all of its steps are bad.
+func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
+	a, err := d.table.Asset(ctx, d.rasters[0].column, draw.Row)
+	if d.sizes != nil && d.sizes[draw.Row].Height == 0 {
+		return a, err
+	}
+	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == BadFill; step++ {
+		if at := e.rowOf(draw, step); at >= 0 {
+			a, err = d.table.Asset(ctx, d.rasters[0].column, at)
+		}
+	}
+	return a, err
 }
 
 // row returns the sink for a unit of a raster field. The mask is written only where it is asked for
@@ -654,7 +730,7 @@ func (p *Pending) extras() (out []Tensor) {
 		t.Shape, t.Axes = e.valueShape(b.Rows)
 		for k, pos := range b.Positions {
 			for step := range w.Length {
-				if cleared := p.errs[k] != nil && p.draws[k].Attempt == 0; pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
+				if cleared := p.errs[k].step(step) != nil && p.draws[k].Attempt == 0; pos >= 0 && !cleared && e.rowOf(&p.draws[k], step) >= 0 {
 					t.Data[k*w.Length+step] = 1
 				}
 			}

@@ -42,6 +42,19 @@ func (g *Groups) Check() error {
 
 // Of returns the group of a ticket, 0 or above. It is the same in Python.
 func (g *Groups) Of(t Ticket) int64 {
+	epoch, pool, _ := g.place(t)
+	return int64(Pool{g.Dataset, epoch, int64(pool)}.Key() >> 1)
+}
+
+// Turn returns the number of a ticket's group in the run, wrapping at 2^64: the next group has the next one. It is the
+// same in Python.
+func (g *Groups) Turn(t Ticket) uint64 {
+	epoch, pool, n := g.place(t)
+	return epoch*((n-1)/uint64(g.Pool)+1) + pool
+}
+
+// place returns the epoch and the pool of the leading dataset in which a ticket begins, and the positions of that epoch.
+func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
 	epoch, p, n := t.Epoch, uint64(min(max(t.First, 0), g.Samples)), uint64(g.Samples)
 	for _, l := range g.Levels {
 		hi, lo := bits.Mul64(p, uint64(l.Drawn))
@@ -50,7 +63,7 @@ func (g *Groups) Of(t Ticket) int64 {
 		n = uint64(l.Samples)
 		epoch, p = draw/n, draw%n
 	}
-	return int64(Pool{g.Dataset, epoch, int64(p) / g.Pool}.Key() >> 1)
+	return epoch, p / uint64(g.Pool), n
 }
 
 // Groups returns the groups of the plan's tickets, and whether there are any: some dataset has pools. Of those

@@ -23,6 +23,7 @@ func TestGroupsFollowTheLead(t *testing.T) {
 	}
 	const batch = 32
 	all, same, found := 0, 0, map[int64]bool{}
+	group, turn := int64(-1), uint64(0)
 	for epoch := range uint64(3) {
 		for step := range Steps(pl.Len(), batch, true) {
 			tk := StepTicket(epoch, step, batch, 0, 1)
@@ -35,10 +36,23 @@ func TestGroupsFollowTheLead(t *testing.T) {
 				}
 			}
 			found[g.Of(tk)] = true
+			if at := g.Turn(tk); at != turn && at != turn+1 && group >= 0 || (at == turn) != (g.Of(tk) == group) && group >= 0 {
+				t.Fatalf("epoch %d, step %d: turn %d after %d", epoch, step, at, turn)
+			}
+			group, turn = g.Of(tk), g.Turn(tk)
 		}
 	}
 	if 100*same < 95*all || len(found) < 10 {
 		t.Errorf("%d of %d tickets are in the group of their pool; %d groups", same, all, len(found))
+	}
+}
+
+// TestTurns: pools of the leading dataset are counted through its epochs. Python has the same number.
+func TestTurns(t *testing.T) {
+	g := Groups{Dataset: 1, Pool: 7, Samples: 160, Levels: []Level{{Drawn: 80, Samples: 50}}}
+	// Draw 2*80 + 50 = 210 is position 10 of epoch 4, in the second of eight pools.
+	if got := g.Turn(StepTicket(2, 10, 10, 0, 1)); got != 4*8+1 {
+		t.Errorf("turn %d, want 33", got)
 	}
 }
 

@@ -315,6 +315,25 @@ func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, 
 // Fields returns what the tensors of a batch look like, in their order.
 func (r *Run) Fields() []loader.FieldInfo { return r.fields }
 
+// rowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
+func (r *Run) rowBytes() int64 {
+	n := int64(17) // valid, position and sample
+	for _, f := range r.fields {
+		if f.Kind == "points" || f.DType == chunk.Invalid {
+			continue
+		}
+		row := int64(f.DType.Size())
+		for _, k := range f.Shape {
+			if k < 0 || k > DefaultMaxBatchBytes {
+				k = 0 // what a server told is not relied on
+			}
+			row = min(row*k, DefaultMaxBatchBytes)
+		}
+		n += row
+	}
+	return n
+}
+
 // retry calls f until it succeeds, fails for good, or has failed Attempts times.
 func (c *Client) retry(ctx context.Context, f func() error) error {
 	for attempt := 1; ; attempt++ {

@@ -26,7 +26,7 @@ func (e started) Start(ctx context.Context, t shuffle.Ticket, native bool) serve
 }
 
 // decoded runs two epochs over some servers, each with memory of its own, and returns how many chunks they decoded.
-func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool) int64 {
+func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool, o client.LoaderOptions) int64 {
 	t.Helper()
 	var targets []string
 	counts := make([]loader.Stages, servers)
@@ -53,7 +53,8 @@ func decoded(t *testing.T, spec loader.Spec, servers int, grouped bool) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := r.Loader(client.LoaderOptions{Epochs: 2, Prefetch: 6})
+	o.Epochs = 2
+	l, err := r.Loader(o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,12 +90,31 @@ func TestGroupsOfMixtures(t *testing.T) {
 	strata.Source, strata.Strata = chips, &loader.Strata{Column: "class"}
 	for name, spec := range map[string]loader.Spec{"mixture": mixture, "strata": strata} {
 		t.Run(name, func(t *testing.T) {
-			one, none, groups := decoded(t, spec, 1, true), decoded(t, spec, 3, false), decoded(t, spec, 3, true)
+			o := client.LoaderOptions{Prefetch: 6}
+			one, none, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, false, o), decoded(t, spec, 3, true, o)
 			t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
 			if 10*groups > 7*none {
 				t.Errorf("%d chunks are decoded with groups, %d without", groups, none)
 			}
 		})
+	}
+}
+
+// TestServersDecodeWhatOneDoes: with all servers at work at a time, a tile is still decoded by one of them.
+func TestServersDecodeWhatOneDoes(t *testing.T) {
+	chip, err := filepath.Abs(coast)
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec := loader.Spec{
+		Source: table(t, chip), Fields: []loader.Field{{Name: "image", Column: "image", Bands: []int{0}}}, BatchSize: 8, Shuffle: true,
+		Sampler: loader.Sampler{Kind: loader.TileWindow, Height: 64, Width: 64, PerVisit: 16, Pool: 8, PerAsset: 24},
+	}
+	var o client.LoaderOptions
+	one, none, groups := decoded(t, spec, 1, true, o), decoded(t, spec, 3, false, o), decoded(t, spec, 3, true, o)
+	t.Logf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
+	if 10*groups > 11*one || 2*none < 3*one {
+		t.Errorf("one server decodes %d chunks; three %d, and with groups %d", one, none, groups)
 	}
 }
 

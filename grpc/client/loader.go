@@ -23,6 +23,10 @@ type LoaderOptions struct {
 	// Prefetch is the number of batches asked for ahead, which is also what is held of them in
 	// memory. Default loader.DefaultPrefetch.
 	Prefetch int
+	// PrefetchBytes, with several servers and a tile-aware order (loader.TileWindow), has more batches
+	// asked for than Prefetch: so many that every server has a pool of tiles to work on, as far as so
+	// many bytes hold them. Negative: none. Default DefaultPrefetchBytes.
+	PrefetchBytes int64
 	// Native has tensors travel in their native dtype where that is smaller, and converts them here.
 	Native bool
 }
@@ -39,6 +43,7 @@ type Loader struct {
 	free    chan []byte // memory of released batches
 	closed  bool
 	bad     loader.BadCounter
+	bytes   int64 // of the largest batch, as far as known
 }
 
 // cursor is a step of an epoch.
@@ -55,13 +60,17 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if o.Prefetch == 0 {
 		o.Prefetch = loader.DefaultPrefetch
 	}
+	if o.PrefetchBytes == 0 {
+		o.PrefetchBytes = DefaultPrefetchBytes
+	}
 	if o.World < 1 || o.Rank < 0 || o.Rank >= o.World || o.Prefetch < 1 || o.Prefetch > maxPrefetch {
 		return nil, fmt.Errorf("client: rank %d of %d with %d batches ahead", o.Rank, o.World, o.Prefetch)
 	}
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch of %d", r.samples, r.spec.BatchSize)
 	}
-	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.World), free: make(chan []byte, o.Prefetch+1)}
+	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World), free: make(chan []byte, most(o.Prefetch, len(r.client.peers)))}
+	l.bytes = r.rowBytes() * int64((r.spec.BatchSize-1)/o.World+1)
 	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed}
 	if o.State != nil {
 		if _, err := loader.CheckState(*o.State, r.hash, r.samples, r.spec); err != nil {
@@ -72,8 +81,19 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	return l, nil
 }
 
-// maxPrefetch bounds LoaderOptions.Prefetch.
+// DefaultPrefetchBytes is the default of LoaderOptions.PrefetchBytes.
+const DefaultPrefetchBytes = 2 << 30
+
+// maxPrefetch bounds LoaderOptions.Prefetch, and what is asked for beyond it.
 const maxPrefetch = 1024
+
+// most returns the batches that may be asked for and not given up at a time, and one.
+func most(prefetch, servers int) int {
+	if servers > 1 {
+		return maxPrefetch + 1
+	}
+	return prefetch + 1
+}
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
 // caller's until Release. While ctx is not done, Next waits; broken connections are made again.
@@ -102,7 +122,7 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 			l.drop()
 			return nil, err
 		}
-		l.session.ask(1)
+		l.session.taken(r.batch)
 		l.state.Epoch = at.epoch
 		l.state.Samples = min((at.step+1)*int64(l.run.spec.BatchSize), l.run.samples)
 		return r.batch, nil

@@ -14,8 +14,10 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// session asks for batches from a step on, and keeps at most Prefetch of them asked for or waiting
-// for Next. It lives through broken connections and ends with the first error that is for Next.
+// session asks for batches from a step on, and keeps Prefetch of them asked for or waiting for Next.
+// Requests of one group go to one server, and groups come one after the other: of several servers mostly one
+// would work. So there are more then, until all have a group, within PrefetchBytes; a server owes Prefetch of
+// them at a time, so that none has much to do before what another one leaves it. It lives through broken connections and ends with the first error that is for Next.
 //
 // Every server has a lane. Each batch is asked of one of them, of another when that one breaks, and of
 // a second one when it is slow; they are handed to Next in the order of the steps.
@@ -35,6 +37,10 @@ type session struct {
 	waiting []*request // of the open ones, those that no server is asked for, in order
 	times   []time.Duration
 	slot    int           // of times, for the next one
+	asked   int           // requests whose batches Next has not taken
+	spans   []span        // their groups, in order
+	given   int           // of the first of them: batches that Next has taken
+	told    bool          // that PrefetchBytes is short
 	wanted  bool          // Next waits
 	look    chan struct{} // has one element when there may be something to hedge
 	over    bool          // the error was handed to Next
@@ -44,11 +50,18 @@ type session struct {
 type request struct {
 	id     uint64
 	ticket shuffle.Ticket
-	group  int64 // requests of one group share what a server has to decode; -1: nothing
-	lanes  int   // that are asked
+	group  int64  // requests of one group share what a server has to decode; -1: nothing
+	turn   uint64 // number of the group: the next group has the next one
+	lanes  int    // that are asked
 	done   bool
 	batch  *loader.Batch // if done, this or
 	err    error
+}
+
+// span is a number of requests in a row that are of one group.
+type span struct {
+	group int64
+	n     int
 }
 
 // result is a batch or the session's end.
@@ -60,14 +73,14 @@ type result struct {
 func newSession(l *Loader, at cursor) *session {
 	s := &session{
 		loader: l, run: l.run, next: at,
-		out:  make(chan result, l.options.Prefetch+1), // and the error
+		out:  make(chan result, most(l.options.Prefetch, len(l.run.client.peers))), // and the error
 		look: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
 	for i, p := range l.run.client.peers {
 		s.lanes = append(s.lanes, newLane(s, p, l.run.places[i]))
 	}
-	s.ask(l.options.Prefetch)
+	s.ask()
 	for _, l := range s.lanes {
 		s.group.Go(l.work)
 	}
@@ -77,12 +90,55 @@ func newSession(l *Loader, at cursor) *session {
 	return s
 }
 
-// ask asks for n more batches, as far as there are any.
-func (s *session) ask(n int) {
+// taken says that Next has a batch, and asks for what is to come in its place.
+func (s *session) taken(b *loader.Batch) {
+	s.mu.Lock()
+	s.wanted = false
+	s.asked--
+	s.given++
+	if s.spans[0].n--; s.spans[0].n == 0 {
+		s.spans, s.given = s.spans[1:], 0
+	}
+	n := int64(b.Rows) * 17
+	for i := range b.Tensors {
+		n += int64(len(b.Tensors[i].Data))
+	}
+	s.loader.bytes = max(s.loader.bytes, n)
+	s.mu.Unlock()
+	s.ask()
+}
+
+// wants reports whether one more batch is to be asked for. It needs the lock.
+func (s *session) wants() bool {
+	least, lanes := s.loader.options.Prefetch, len(s.lanes)
+	if s.asked < least {
+		return true
+	}
+	if lanes == 1 || s.run.groups == nil {
+		return false
+	}
+	beyond := 0
+	for _, sp := range s.spans[min(lanes-1, len(s.spans)):] {
+		beyond += sp.n
+	}
+	switch {
+	case beyond >= s.given+least:
+		return false // every server has a group, and the last one is as far ahead as Next is in the first one
+	case int64(s.asked) < min(s.loader.options.PrefetchBytes/s.loader.bytes, maxPrefetch):
+		return true
+	case !s.told:
+		s.told = true
+		s.run.client.options.Logger.Info("not all servers have work at a time: a larger PrefetchBytes would reach further",
+			"batches", s.asked, "bytes", s.loader.bytes, "groups", len(s.spans), "servers", lanes)
+	}
+	return false
+}
+
+// ask asks for batches as far as they are wanted and there are any.
+func (s *session) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted = false
-	for range n {
+	for s.wants() {
 		c, ok := s.loader.skip(s.next)
 		if !ok {
 			break
@@ -91,8 +147,12 @@ func (s *session) ask(n int) {
 		s.last++
 		r := &request{id: s.last, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World)}
 		if r.group = -1; s.run.groups != nil {
-			r.group = s.run.groups.Of(r.ticket)
+			r.group, r.turn = s.run.groups.Of(r.ticket), s.run.groups.Turn(r.ticket)
 		}
+		if s.asked++; len(s.spans) == 0 || s.spans[len(s.spans)-1].group != r.group {
+			s.spans = append(s.spans, span{group: r.group})
+		}
+		s.spans[len(s.spans)-1].n++
 		s.open, s.waiting = append(s.open, r), append(s.waiting, r)
 		s.next = cursor{c.epoch, c.step + 1}
 	}
@@ -114,19 +174,33 @@ func (s *session) poke() {
 	}
 }
 
-// assign gives what waits to the lanes, as far as any is up. It needs the lock.
+// assign gives what waits to the lanes, as far as any is up and has room for it. It needs the lock.
 func (s *session) assign() {
 	if s.wanted {
 		s.poke() // what Next waits for may get a server, or another one
 	}
-	for len(s.waiting) > 0 {
-		l := s.choose(s.waiting[0], nil)
-		if l == nil {
-			return
+	room := 0
+	for _, l := range s.lanes {
+		if l.up {
+			room += max(s.loader.options.Prefetch-len(l.asked), 0)
 		}
-		l.add(s.waiting[0])
-		s.waiting = s.waiting[1:]
 	}
+	left := s.waiting[:0]
+	for i, r := range s.waiting {
+		l := s.choose(r, nil)
+		if l == nil || room <= 0 && r != s.open[0] {
+			left = append(left, s.waiting[i:]...)
+			break
+		}
+		if len(l.asked) >= s.loader.options.Prefetch && r != s.open[0] {
+			left = append(left, r)
+			continue
+		}
+		room--
+		l.add(r)
+	}
+	clear(s.waiting[len(left):])
+	s.waiting = left
 }
 
 // choose returns the lane for a request, or nil if none is up: that of its group as long as it is up,
@@ -134,6 +208,9 @@ func (s *session) assign() {
 func (s *session) choose(r *request, but *lane) *lane {
 	var best *lane
 	var most uint64
+	if home := s.lanes[r.turn%uint64(len(s.lanes))]; r.group >= 0 && home.up && home != but {
+		return home
+	}
 	for i, l := range s.lanes {
 		if !l.up || l == but {
 			continue
@@ -157,6 +234,7 @@ func (s *session) answer(l *lane, b *loader.Batch, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := l.done()
+	defer s.assign() // the lane has room
 	if r.done || s.over {
 		if b != nil {
 			b.Release()

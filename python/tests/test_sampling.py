@@ -86,6 +86,8 @@ def test_groups():
         assert groups == Groups(v["dataset"], v["pool"], v["n"], levels)
         for epoch, first, want in v["at"]:
             assert groups.of(Ticket(epoch, first, 1, 0, 1)) == want
+    # Draw 2*80 + 50 = 210 is position 10 of epoch 4, in the second of eight pools.
+    assert Groups(1, 7, 160, ((80, 50),)).turn(Ticket(2, 100, 10, 0, 1)) == 4 * 8 + 1
     assert Plan(0, Dataset(10)).groups() is None
     with pytest.raises(ValueError, match="pool=0"):
         Groups(0, 0, 10)

@@ -96,6 +96,73 @@ def test_groups_stay_together(mixed):
     assert set.union(*where.values()) == {0, 1, 2}
 
 
+@pytest.mark.parametrize("world", [1, 3])
+def test_all_servers_work_on_groups(world):
+    """Three pools are open at a time, one at each server, with the least prefetch that there is."""
+    three = engines(3, groups=pb.Groups(pool=16))
+    together = threading.Barrier(3)
+    begins = {p: e for e in range(2) for p in range(0, 48, 16)}  # the first pools of an epoch
+
+    def answer(t, e):
+        if t.row_start == 0 and t.first in begins:
+            together.wait(20)  # breaks, and the stream with it, unless all three come
+        return image_batch(t, e.samples)
+
+    for e in three:
+        e.answer = answer
+    with running(*three) as (_, targets):
+        for rank in range(world):
+            options = {"rank": rank, "world_size": world, "prefetch": 1, "hedge": None}
+            with connect(targets, **options) as loader:
+                assert len(list(loader)) == len(list(loader)) == STEPS
+    where = [{t.first // 16 for t in e.tickets if t.epoch == 0} for e in three]
+    assert sorted(sum(map(list, where), [])) == list(range(10)), "a pool is at one server"
+    assert max(map(len, where)) - min(map(len, where)) <= 1, "and every server has its share"
+
+
+def test_groups_within_a_bound_of_bytes(caplog):
+    """What is open takes no more than `prefetch_bytes`, and a server owes no more than before."""
+    three = engines(3, groups=pb.Groups(pool=16))
+    with running(*three) as (_, targets), caplog.at_level("INFO", "chaski"):
+        for batches, told in ((0, True), (7, True), (10, False)):
+            caplog.clear()
+            options = {"prefetch": 2, "prefetch_bytes": batches * 4 * (4 + 17), "hedge": None}
+            with connect(targets, **options) as loader:
+                most = 0
+                for _ in loader:
+                    run = loader._run()._run
+                    most = max(most, len(run._open))
+                    assert all(len(lane.jobs) <= 3 for lane in run._lanes)
+            assert most == max(batches, 2)
+            assert ("prefetch_bytes" in caplog.text) == told
+    with pytest.raises(chaski.SpecError, match="prefetch_bytes"):
+        connect(targets, prefetch_bytes=-1)
+
+
+def test_a_server_dies_with_a_whole_group():
+    """What it had goes on elsewhere before what others have of later groups."""
+    three = engines(3, groups=pb.Groups(pool=40))
+    order: list[int] = []
+
+    def answer(t, e):
+        time.sleep(0.005)
+        order.append(t.first)
+        return image_batch(t, e.samples)
+
+    for e in three:
+        e.answer = answer
+    with running(*three) as (servers, targets), connect(targets, prefetch=2) as loader:
+        seen = []
+        for batch in loader:
+            seen += firsts([batch])
+            if len(seen) == 2:
+                del order[:]
+                servers[0].stop(0)
+        assert seen == ALL
+    late = order.index(36)
+    assert sum(p >= 40 for p in order[:late]) <= 3 * 10, "the rest of the group did not wait"
+
+
 def test_groups_that_make_no_sense():
     for told in (pb.Groups(), pb.Groups(pool=4, levels=[pb.Groups.Level(drawn=9999, samples=1)])):
         with (

@@ -439,6 +439,82 @@ def test_bad_samples(data, tmp_path, policy):
         assert len(list(loader)) == 3
 
 
+def test_bad_steps_are_filled(data, tmp_path):
+    """Of a sequence, with "fill": a step that cannot be read is missing, the others are there."""
+    table, images, _ = data
+    folder = table.parent
+    for f in folder.iterdir():
+        (tmp_path / f.name).write_bytes(f.read_bytes())
+    order = sorted(range(N), key=lambda i: ((i * 5) % 12, i))
+    series = [[i for i in order if i % 3 == site] for site in range(3)]
+    # The first step of a sequence has no header, the second one of another no pixels, one no mask.
+    first, second, masked = series[0][0], series[1][1], series[2][2]
+    bad = {first: "image", second: "image", masked: "mask"}
+    for i, name in bad.items():
+        path = tmp_path / f"{name}{i:02}.tif"
+        path.write_bytes(b"II*\0" if i == first else path.read_bytes()[: path.stat().st_size // 2])
+    options = {
+        "time": chaski.Time(key="site", order="date", length=4),
+        "fields": {**FIELDS, "cloud": "cloud"},
+        "batch_size": 3,
+        "window": (32, 32),
+        "seed": 4,
+    }
+    with chaski.load(table, **options) as loader:
+        (want,) = list(loader)
+    with chaski.load(tmp_path / "table.csv", **options, bad_samples="fill") as loader:
+        (got,) = list(loader)
+        assert loader.bad.count == 3
+    assert got["valid"].all() and np.array_equal(got["sample"], want["sample"])
+    told = []
+    for k, s in enumerate(got["sample"]):
+        for t, i in enumerate(series[s]):
+            assert got["steps"][k, t] == (i not in bad)
+            if i in bad:
+                assert (got["image"][k, t] == -1).all() and not got["mask"][k, t].any()
+                told.append((k, i))
+            else:
+                for name in ("image", "mask", "cloud"):
+                    assert np.array_equal(got[name][k, t], want[name][k, t])
+    assert [(b.row, b.sample.row) for b in got.bad] == told
+    for b in got.bad:
+        assert f"{bad[b.sample.row]}{b.sample.row:02}.tif" in b.message
+    for rank in range(2):
+        ranks = {"rank": rank, "world_size": 2, "bad_samples": "fill"}
+        with chaski.load(tmp_path / "table.csv", **options, **ranks) as loader:
+            (b,) = list(loader)
+        for j, k in enumerate(range(rank, 3, 2)):
+            assert np.array_equal(b["image"][j], got["image"][k])
+            assert np.array_equal(b["steps"][j], got["steps"][k])
+
+
+def test_what_a_limit_counts(data, tmp_path):
+    """A rank's own rows, since its loader began: the error says so."""
+    _, images, _ = data
+    for i in range(N):
+        write(tmp_path / f"{i:02}.tif", images[i])
+    for i in (5, 9, 14):
+        (tmp_path / f"{i:02}.tif").write_bytes(b"II*\0")
+    options = {"batch_size": 4, "bad_samples": "skip", "shuffle": False}
+    for rank, world, start, limit, want in (
+        (0, 1, 0, 2, "3 bad samples in epoch 0, over the limit of 2"),
+        (0, 1, 8, 2, None),
+        (0, 1, 8, 0, "1 bad samples in epoch 0 since position 8, where this loader began, over"),
+        (0, 2, 0, 0, "1 bad samples in epoch 0 among the rows of rank 0 of 2, over the limit of 0"),
+        (1, 2, 0, 1, "2 bad samples in epoch 0 among the rows of rank 1 of 2, over the limit of 1"),
+        (1, 2, 8, 1, None),
+    ):
+        ranks = {"rank": rank, "world_size": world}
+        with chaski.load(tmp_path, **options, **ranks, max_bad=limit) as loader:
+            loader.load_state_dict({**loader.state_dict(), "samples": start})
+            got = None
+            try:
+                list(loader)
+            except chaski.LimitError as e:
+                got = str(e)
+        assert (got is None) == (want is None) and (want or "") in (got or ""), (got, want)
+
+
 def test_resume_of_everything(data):
     table, _, _ = data
     mix = chaski.Mixture({"a": chaski.Source(table, where=[("cloud", "<", 6)]), "b": table})

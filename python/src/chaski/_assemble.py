@@ -68,6 +68,14 @@ class Batch(dict[str, Any]):
         """The rows of the batch on this rank, padding included."""
         return len(self["valid"])
 
+    @property
+    def nbytes(self) -> int:
+        """The bytes of all arrays; of texts, those of the references to them."""
+        return sum(
+            sum(a.nbytes for a in v) if isinstance(v, Ragged) else int(v.nbytes)
+            for v in self.values()
+        )
+
 
 def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:
     """Returns the values of a batch of one row without the axis n.

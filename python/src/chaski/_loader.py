@@ -50,7 +50,8 @@ class BadRows:
 
     Attributes:
         count: rows it touched.
-        rows: (epoch, row) of the last 1000 of them.
+        rows: (epoch, row) of the last 1000 of them; of a sequence whose bad steps were filled, once
+            a step.
     """
 
     def __init__(self) -> None:
@@ -59,7 +60,7 @@ class BadRows:
         self.rows: deque[tuple[int, BadRow]] = deque(maxlen=_KEPT_BAD_ROWS)
 
     def _note(self, batch: Batch) -> None:
-        self.count += len(batch.bad)
+        self.count += _bad_rows(batch)
         self.rows.extend((batch.epoch, row) for row in batch.bad)
 
     def __len__(self) -> int:
@@ -70,6 +71,11 @@ class BadRows:
         """Returns the count and the last message."""
         last = f", last: {self.rows[-1][1].message}" if self.rows else ""
         return f"<{self.count} bad rows{last}>"
+
+
+def _bad_rows(batch: Batch) -> int:
+    """Returns the bad rows of a batch: one of a sequence may be there with several bad steps."""
+    return len({b.row for b in batch.bad})
 
 
 def refuse_worker() -> None:
@@ -137,13 +143,16 @@ class Loader:
                 raise SpecError(f"timeout is {options.timeout} s")
             if options.hedge is not None and not 0 < options.hedge < 1:
                 raise SpecError(f"hedge is {options.hedge}, not a share between 0 and 1")
-            self._options = options
+            if options.prefetch_bytes < 0:
+                raise SpecError(f"prefetch_bytes is {options.prefetch_bytes}, at least 0")
             self._servers, d = _describe(connections, spec, options)
             self.batch_size: int = spec["batch_size"]
             self.rank = rank
             self.world_size = world_size
             self.samples = d.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
+            row = sum(f.row_bytes for f in d.fields) + 17  # of valid, position and sample
+            self._options = replace(options, batch_bytes=row * self.local_batch_size)
             self._groups = d.groups
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.spec_hash
@@ -166,7 +175,8 @@ class Loader:
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
         self._limit = _bad_limit(spec, self.samples, world_size)
-        self._counted = (0, 0, 0)  # epoch, steps of it that were counted, and their bad rows
+        # Epoch, its first step that was counted, the one after the last, and their bad rows.
+        self._counted: tuple[int, int, int, int] | None = None
         self._epoch = 0
         self._step = 0
         self._begun = False  # an iteration gave a batch of this epoch, and did not end in an error
@@ -259,8 +269,10 @@ class Loader:
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
             ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            group = -1 if self._groups is None else self._groups.of(ticket)
-            yield Job(s - step + 1, s, ticket, group)
+            group, turn = -1, 0
+            if self._groups is not None:
+                group, turn = self._groups.of(ticket), self._groups.turn(ticket)
+            yield Job(s - step + 1, s, ticket, group, turn)
 
     def _start(self) -> Run:
         return Run(
@@ -285,16 +297,21 @@ class Loader:
         """Raises once more rows of the epoch were bad than allowed; a batch counts once."""
         if self._limit is None:
             return
-        epoch, steps_seen, count = self._counted
-        if epoch != batch.epoch:
-            epoch, steps_seen, count = batch.epoch, 0, 0
-        if batch.step >= steps_seen:
-            steps_seen, count = batch.step + 1, count + len(batch.bad)
-        self._counted = epoch, steps_seen, count
+        if self._counted is None or self._counted[0] != batch.epoch:
+            self._counted = batch.epoch, batch.step, batch.step, 0
+        epoch, begun, seen, count = self._counted
+        if batch.step >= seen:
+            seen, count = batch.step + 1, count + _bad_rows(batch)
+        self._counted = epoch, begun, seen, count
         if batch.bad and count > self._limit:
+            of = ""
+            if self.world_size > 1:
+                of = f" among the rows of rank {self.rank} of {self.world_size}"
+            if begun:
+                of += f" since position {begun * self.batch_size}, where this loader began"
             raise LimitError(
-                f"{count} bad samples in epoch {epoch}, over the limit of {self._limit}; the last "
-                f"one, at position {batch.bad[-1].position}: {batch.bad[-1].message}"
+                f"{count} bad samples in epoch {epoch}{of}, over the limit of {self._limit}; the "
+                f"last one, at position {batch.bad[-1].position}: {batch.bad[-1].message}"
             )
 
     def _yielded(self, batch: Batch) -> None:
@@ -564,9 +581,11 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         drop_last: leave out the last, short global batch of an epoch.
         bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
             valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
-            everywhere. What was met is in `Loader.bad`.
-        max_bad: bad samples of an epoch after which an error is raised; every rank counts its own.
-        max_bad_rate: the same, as a share of the rank's samples of an epoch.
+            everywhere; of a sequence, only the steps that cannot be read are missing. What was met
+            is in `Loader.bad`.
+        max_bad: bad samples of an epoch after which an error is raised. Every rank counts its own,
+            from the start of the epoch or from where its loader began: a state has no count.
+        max_bad_rate: the same, as a share of the rank's samples of a whole epoch.
         dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
             be missing. Default: their names.
         timestamp: opens an array as it was then, or with what was written from the first to the
@@ -634,6 +653,9 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         hedge: with several servers, a second one is asked for a batch when the first takes longer
             than twice what this share of the last batches took; the first answer counts. None:
             never.
+        prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
+            `prefetch` batches are asked for: so many that every server has a pool of tiles to work
+            on, as far as these bytes hold them. 0 leaves it at `prefetch`.
         credentials: for TLS; default: plain text.
 
     All other arguments, from `batch_size` to `max_batch_bytes`, are those of `load`, which tells
@@ -651,7 +673,15 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         for c in connections:
             c.close()
 
-    return _open(connections, spec, o, close, retries=o.retries, hedge=o.hedge)
+    return _open(
+        connections,
+        spec,
+        o,
+        close,
+        retries=o.retries,
+        hedge=o.hedge,
+        prefetch_bytes=o.prefetch_bytes,
+    )
 
 
 def _open(
@@ -662,6 +692,7 @@ def _open(
     *,
     retries: int = 0,
     hedge: float | None = None,
+    prefetch_bytes: int = 0,
 ) -> Loader:
     return Loader(
         connections,
@@ -676,6 +707,7 @@ def _open(
             o.max_batch_bytes,
             o.transport,
             hedge,
+            prefetch_bytes,
         ),
         reuse=o.reuse,
         quarantine=o.quarantine,

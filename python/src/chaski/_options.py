@@ -51,6 +51,7 @@ class ConnectOptions(Options):
     source: SourceLike = field(kw_only=False)
     retries: int = 5
     hedge: float | None = 0.95
+    prefetch_bytes: int = 2 << 30
     credentials: grpc.ChannelCredentials | None = None
 
 

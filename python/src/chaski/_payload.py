@@ -67,7 +67,7 @@ class SampleRef:
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A row that the bad-sample policy touched.
+    """A row that the bad-sample policy touched; with "fill", a step of a sequence.
 
     Attributes:
         row: index of the row in the batch.

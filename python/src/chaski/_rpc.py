@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+import re
 import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -66,6 +67,14 @@ class FieldInfo:
     dtype: str
     shape: tuple[int, ...]
     axes: tuple[str, ...]
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that a row takes in a batch; 0 where rows differ: points, texts."""
+        bits = re.search(r"\d+$", self.dtype)
+        if bits is None or self.kind == "points":
+            return 0
+        return math.prod(self.shape) * (int(bits[0]) // 8)
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,9 @@ _HEDGE_KEPT = 200
 _HEDGE_SECONDS = 0.05
 """No answer is slow before this, however fast the others are."""
 
+_MOST_OPEN = 1024
+"""Jobs that are open at most, however small their batches are."""
+
 
 @dataclass(frozen=True, slots=True)
 class RunOptions:
@@ -53,6 +56,9 @@ class RunOptions:
             where it works.
         hedge: with several servers, ask a second one when the first takes longer for a batch than
             twice this share of the answers took; None never does.
+        prefetch_bytes: with several servers and groups of jobs, more than `prefetch` are asked for,
+            so that every server has a group to work on, as far as batches take no more than this.
+        batch_bytes: that a batch takes, as far as that is known before one is there.
     """
 
     prefetch: int
@@ -62,6 +68,8 @@ class RunOptions:
     limit: int
     transport: Transport = "auto"
     hedge: float | None = None
+    prefetch_bytes: int = 0
+    batch_bytes: int = 1
 
 
 @dataclass(slots=True)
@@ -131,6 +139,11 @@ class Run:
     Every server can answer every ticket, so what one owes when it dies, drains or is silent is
     asked of another. One that broke is tried again in the background. Jobs of a group go to the
     same server as long as it lives, others to the one that owes the least.
+
+    Groups come one after the other, so with `prefetch` jobs open mostly one server would work. Of
+    several, all are to have one: jobs are open until they are of as many groups, within
+    `prefetch_bytes`. A server is asked for `prefetch` of them at a time, so that none has much to
+    do before what another one leaves it, or another rank asks.
     """
 
     def __init__(
@@ -151,7 +164,11 @@ class Run:
         self._scratch = scratch
         self._keys = itertools.count(1)
         self._events: Events = queue.SimpleQueue()
-        self._open: deque[Job] = deque()  # asked for, and not given to the user
+        self._open: deque[Job] = deque()  # taken, and not given to the user
+        self._spans: deque[list[int]] = deque()  # groups of the open ones in a row: [group, jobs]
+        self._through = 0  # jobs of the first of these groups that the user was given
+        self._bytes = options.batch_bytes  # of the largest batch
+        self._told = False  # that prefetch_bytes is short
         self._ready: dict[int, Batch | pb.Fault] = {}  # by id
         self._waiting: deque[Job] = deque()  # of the open ones, those that no server was asked for
         self._times: deque[float] = deque(maxlen=_HEDGE_KEPT)
@@ -169,21 +186,64 @@ class Run:
             raise
 
     def _take(self) -> None:
-        """Takes jobs until `prefetch` are open."""
-        while len(self._open) < self._options.prefetch:
+        """Takes jobs until `prefetch` are open, or more where groups need them."""
+        while self._wants():
             job = next(self._jobs, None)
             if job is None:
                 return
             self._open.append(job)
             self._waiting.append(job)
+            if not self._spans or self._spans[-1][0] != job.group:
+                self._spans.append([job.group, 0])
+            self._spans[-1][1] += 1
+
+    def _wants(self) -> bool:
+        """Reports whether one more job is to be open."""
+        least, spans, lanes = self._options.prefetch, self._spans, len(self._lanes)
+        if len(self._open) < least:
+            return True
+        if lanes == 1 or spans[-1][0] < 0:
+            return False
+        # Every server has a group, and the last one is as far ahead as the user is in the first.
+        if sum(n for _, n in itertools.islice(spans, lanes - 1, None)) >= self._through + least:
+            return False
+        if len(self._open) < min(self._options.prefetch_bytes // self._bytes, _MOST_OPEN):
+            return True
+        if not self._told:
+            self._told = True
+            _log.info(
+                "%d batches of %d bytes are of %d groups: so many of %d servers have work at a "
+                "time; a larger prefetch_bytes would reach further",
+                *(len(self._open), self._bytes, len(spans), lanes),
+            )
+        return False
+
+    def _given(self) -> None:
+        """Forgets the oldest open job: the user has its batch."""
+        self._open.popleft()
+        self._through += 1
+        self._spans[0][1] -= 1
+        if not self._spans[0][1]:
+            self._spans.popleft()
+            self._through = 0
 
     def _assign(self) -> None:
-        """Sends the jobs that wait to servers, as far as there are any."""
-        while self._waiting:
-            lane = self._choose(self._waiting[0])
+        """Sends the jobs that wait to servers, as far as there are any with room for them."""
+        up = sum(lane.stream is not None for lane in self._lanes)
+        left: list[Job] = []
+        full: set[int] = set()
+        while self._waiting and len(full) < up:
+            job = self._waiting.popleft()
+            lane = self._choose(job)
             if lane is None:
-                return
-            self._send(lane, self._waiting.popleft())
+                left.append(job)
+                break
+            if len(lane.jobs) >= self._options.prefetch and job is not self._open[0]:
+                full.add(lane.index)
+                left.append(job)
+            else:
+                self._send(lane, job)
+        self._waiting.extendleft(reversed(left))
 
     def _choose(self, job: Job, but: _Lane | None = None) -> _Lane | None:
         """Returns the server for a job, or None if there is none."""
@@ -191,6 +251,9 @@ class Run:
         if not up:
             return None
         if job.group >= 0:
+            home = self._lanes[job.turn % len(self._lanes)]
+            if home in up:
+                return home
             # The highest of a hash a server: when one leaves, only its groups move.
             return max(up, key=lambda lane: hash_words(job.group, lane.index))
         n = len(self._lanes)
@@ -248,6 +311,8 @@ class Run:
         try:
             wanted = self._open[0].id
             self._asked = time.monotonic()
+            if self._waiting:  # there may be room for them now
+                self._drain()
             while wanted not in self._ready:
                 self._wait()
             answer = self._ready.pop(wanted)
@@ -256,17 +321,23 @@ class Run:
         except BaseException:
             self.close()
             raise
-        self._open.popleft()
+        self._given()
         self._take()
         self._assign()
         return answer
+
+    def _drain(self) -> None:
+        """Handles the events that are there, and gives servers what they have room for then."""
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._handle(self._events.get_nowait())
+        self._assign()
 
     def _wait(self) -> None:
         """Waits for an event, or for the time to do something about the lack of it."""
         with contextlib.suppress(queue.Empty):
             self._handle(self._events.get(timeout=self._patience()))
-            while True:  # what came while the user was busy is no sign of slowness
-                self._handle(self._events.get_nowait())
+        self._drain()  # what came while the user was busy is no sign of slowness
         now = time.monotonic()
         for lane in self._lanes:
             if lane.stream is None and not lane.reviving and lane.retry <= now:
@@ -329,6 +400,8 @@ class Run:
         self._times.append(lane.working(job, event.at))
         lane.answered, lane.stalled = event.at, None
         del lane.jobs[job], lane.since[job]
+        if isinstance(answer, Batch):
+            self._bytes = max(self._bytes, answer.nbytes)
         if job >= self._open[0].id and job not in self._ready:  # not from another server before
             self._ready[job] = answer
 
@@ -361,7 +434,7 @@ class Run:
         elsewhere = {i for other in self._lanes if other is not lane for i in other.jobs}
         owed = [j for j in lane.drop() if j.id not in self._ready and j.id not in elsewhere]
         owed = [j for j in owed if j.id >= self._open[0].id]
-        self._waiting.extendleft(sorted(owed, key=lambda j: -j.id))
+        self._waiting = deque(sorted([*owed, *self._waiting], key=lambda j: j.id))
         down = [other for other in self._lanes if other.stream is None]
         if len(down) == len(self._lanes) and all(
             other.stalled is not None or other.failures > self._options.retries for other in down

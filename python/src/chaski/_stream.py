@@ -28,12 +28,14 @@ class Job:
         step: the step in the epoch.
         ticket: what is asked for.
         group: jobs of one group share what a server has to decode; -1 if they share nothing.
+        turn: number of the group: the next group has the next one.
     """
 
     id: int
     step: int
     ticket: Ticket
     group: int = -1
+    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)

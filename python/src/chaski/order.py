@@ -273,12 +273,22 @@ class Groups:
 
     def of(self, ticket: Ticket) -> int:
         """Returns the group of a ticket, 0 or above."""
+        epoch, pool, _ = self._place(ticket)
+        return hash_words(0, self.dataset, epoch, pool) >> 1
+
+    def turn(self, ticket: Ticket) -> int:
+        """Returns the number of a ticket's group in the run: the next group has the next one."""
+        epoch, pool, n = self._place(ticket)
+        return epoch * -(-n // self.pool) + pool & _MASK
+
+    def _place(self, ticket: Ticket) -> tuple[int, int, int]:
+        """Returns epoch and pool of the leading dataset, and the positions of its epoch."""
         epoch, p, n = ticket.epoch, min(max(ticket.first, 0), self.samples), self.samples
         for drawn, samples in self.levels:
             draw = epoch * drawn + p * drawn // n & _MASK
             n = samples
             epoch, p = divmod(draw, n)
-        return hash_words(0, self.dataset, epoch, p // self.pool) >> 1
+        return epoch, p // self.pool, n
 
 
 @dataclass(frozen=True, slots=True)
