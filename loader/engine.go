@@ -102,10 +102,10 @@ func (t *ownTable) Close() error {
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
-	Kind  string      `json:"kind"` // "raster", "int", "float", "text", "mask" or "points"
-	DType chunk.DType `json:"dtype"`
-	Shape []int64     `json:"shape"`
-	Axes  []string    `json:"axes"`
+	Kind  string      `json:"kind"`  // "raster", "int", "float", "text", "mask" or "points"
+	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
+	Shape []int64     `json:"shape"` // lengths of Axes
+	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
 }
 
 // Open opens the spec's dataset and compiles its fields. Errors about files are of package fault.
