@@ -294,6 +294,15 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 	if _, err := open(t, typo, loader.Options{}); err == nil || !strings.Contains(err.Error(), `no row is of the part "trian"; there are ["test" "train" "validation"]`) {
 		t.Errorf("a part that no column names: %v", err)
 	}
+	for _, list := range [][]string{
+		{filepath.Join(corpus.Testdata(t), "demo", "coast.tif"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
+		{coast(t, "coast.tacozip"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
+	} {
+		_, err := open(t, loader.Spec{Source: list[0], Container: loader.Container{Parts: list[1:]}, BatchSize: 1}, loader.Options{})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "tog.tif: dataset: a list of paths is one of containers") {
+			t.Errorf("a list of rasters: %v", err)
+		}
+	}
 	chips := filepath.Join(corpus.Testdata(t), "demo")
 	_, err := open(t, loader.Spec{Source: chips, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{SQL: "a < 1"}}}}, loader.Options{})
 	if fault.KindOf(err) != fault.Unsupported {
