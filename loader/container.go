@@ -696,7 +696,7 @@ func (c *container) selectSamples(ctx context.Context) error {
 	s := &c.src.Subset
 	for i := range s.Where {
 		if err := c.where(ctx, &s.Where[i]); err != nil {
-			return fmt.Errorf("where: %w", err)
+			return fmt.Errorf("%s: %w", s.Where[i].called(), err)
 		}
 	}
 	if s.Split != nil {
