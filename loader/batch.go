@@ -12,9 +12,9 @@ type TensorKind uint8
 
 // Tensor kinds. The values are those of the payload (proto/chaski/v1/batch.fbs).
 const (
-	Dense TensorKind = iota
-	Ragged
-	Text
+	Dense  TensorKind = iota // elements of one length each
+	Ragged                   // rows of values of several lengths: see Tensor.Offsets
+	Text                     // UTF-8: see Tensor.Texts
 )
 
 // Tensor is one member of a batch. Its memory is the batch's: valid until Release.
@@ -45,13 +45,13 @@ func (t *Tensor) Texts() []string {
 
 // Convert is arithmetic left to the receiver of a tensor in its native dtype.
 type Convert struct {
-	To            chunk.DType
-	Scale, Offset []float32 // one a band, one for all, or none
-	BandAxis      int       // axis of the tensor that is the bands, or -1
+	To            chunk.DType // of the result
+	Scale, Offset []float32   // one a band, one for all, or none
+	BandAxis      int         // axis of the tensor that is the bands, or -1
 	Clip          bool
-	Lo, Hi        float32
-	Fill          float64
-	Mask          []byte // uint8 in the tensor's layout, 0 where Fill goes; nil if there is no such sample
+	Lo, Hi        float32 // with Clip, in units of the result
+	Fill          float64 // in units of the result
+	Mask          []byte  // uint8 in the tensor's layout, 0 where Fill goes; nil if there is no such sample
 }
 
 // Bad is a row that the bad-sample policy touched; of a sequence of which steps are filled, one of those steps: a row may
@@ -75,13 +75,13 @@ type SampleRef struct {
 // Batch is the rows of one ticket. It is the caller's until Release.
 type Batch struct {
 	Epoch     uint64
-	First     int64 // first position of the ticket
-	Rows      int
-	Valid     []bool  // one a row; false for padding and skipped samples
-	Positions []int64 // one a row; -1 for padding
-	Samples   []int64 // index of the sample in the dataset; -1 for padding
-	Bad       []Bad
-	Tensors   []Tensor
+	First     int64    // first position of the ticket
+	Rows      int      // of every tensor, padding included: shuffle.Ticket.Rows
+	Valid     []bool   // one a row; false for padding and skipped samples
+	Positions []int64  // one a row; -1 for padding
+	Samples   []int64  // index of the sample in the dataset; -1 for padding
+	Bad       []Bad    // rows that the bad-sample policy touched
+	Tensors   []Tensor // in the order of Engine.Fields
 
 	memory   Buffer
 	release  func(keep bool)

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"encoding/hex"
@@ -128,12 +129,29 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 		BasePath: src.BasePath, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
-		return nil, fault.WithFile(err, src.Source)
+		return nil, cmp.Or(noneOf(ctx, c.opener, src), fault.WithFile(err, src.Source))
 	}
 	if err := c.open(ctx, fields); err != nil {
 		return nil, errors.Join(fault.WithFile(err, src.Source), c.Close())
 	}
 	return c, nil
+}
+
+// noneOf is the error about a list of paths with a file that is no container, such as a raster; nil if all
+// are, or one is not there.
+func noneOf(ctx context.Context, o source.Opener, src *Source) error {
+	for _, p := range src.Parts {
+		r, err := o.Open(ctx, p)
+		if err != nil {
+			continue
+		}
+		_ = r.Close()
+		if !taco.Is(ctx, o, p) {
+			return fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset,
+				"a list of paths is one of containers, and this is none; files are named by a folder, a glob or a table"), p)
+		}
+	}
+	return nil
 }
 
 func (c *container) open(ctx context.Context, fields []Field) error {
@@ -747,7 +765,7 @@ func (c *container) selectSamples(ctx context.Context) error {
 	s := &c.src.Subset
 	for i := range s.Where {
 		if err := c.where(ctx, &s.Where[i]); err != nil {
-			return fmt.Errorf("where: %w", err)
+			return fmt.Errorf("%s: %w", s.Where[i].called(), err)
 		}
 	}
 	if s.Split != nil {

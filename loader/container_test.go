@@ -322,6 +322,27 @@ func TestContainerConditionsThatCannotBe(t *testing.T) {
 	if _, err := open(t, typo, loader.Options{}); err == nil || !strings.Contains(err.Error(), `no row is of the part "trian"; there are ["test" "train" "validation"]`) {
 		t.Errorf("a part that no column names: %v", err)
 	}
+	for want, c := range map[string]loader.Condition{
+		"sql: syntax error":      {Select: "SELEC id FROM data"},
+		"where: syntax error":    {SQL: "rank <"},
+		"bbox: ":                 {BBox: &[4]float64{0, 0, 1, 1}, Column: "nothing"},
+		"datetime: ":             {Datetime: "2020-01-01/2020-02-01", Column: "nothing"},
+		"where: column \"cloud_": {Column: "cloud_cover", Op: "<", Value: json.RawMessage(`"a"`)},
+	} {
+		spec := loader.Spec{Source: coast(t, "coast.tacozip"), BatchSize: 2, Subset: loader.Subset{Where: []loader.Condition{c}}, Fields: []loader.Field{{Name: "rank"}}}
+		if _, err := open(t, spec, loader.Options{}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %s", err, want)
+		}
+	}
+	for _, list := range [][]string{
+		{filepath.Join(corpus.Testdata(t), "demo", "coast.tif"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
+		{coast(t, "coast.tacozip"), filepath.Join(corpus.Testdata(t), "masks", "tog.tif")},
+	} {
+		_, err := open(t, loader.Spec{Source: list[0], Container: loader.Container{Parts: list[1:]}, BatchSize: 1}, loader.Options{})
+		if fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "tog.tif: dataset: a list of paths is one of containers") {
+			t.Errorf("a list of rasters: %v", err)
+		}
+	}
 	chips := filepath.Join(corpus.Testdata(t), "demo")
 	_, err := open(t, loader.Spec{Source: chips, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{SQL: "a < 1"}}}}, loader.Options{})
 	if fault.KindOf(err) != fault.Unsupported {

@@ -102,10 +102,10 @@ func (t *ownTable) Close() error {
 // FieldInfo says what a tensor of a batch looks like for a batch of one row.
 type FieldInfo struct {
 	Name  string      `json:"name"`
-	Kind  string      `json:"kind"` // "raster", "int", "float", "text", "mask" or "points"
-	DType chunk.DType `json:"dtype"`
-	Shape []int64     `json:"shape"`
-	Axes  []string    `json:"axes"`
+	Kind  string      `json:"kind"`  // "raster", "int", "float", "text", "mask" or "points"
+	DType chunk.DType `json:"dtype"` // of the final elements; Invalid for text
+	Shape []int64     `json:"shape"` // lengths of Axes
+	Axes  []string    `json:"axes"`  // "n", "b", "(h w)", ...
 }
 
 // Open opens the spec's dataset and compiles its fields. Errors about files are of package fault.
@@ -490,7 +490,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
 	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
 	if l.bytes = key.rows * beside; bytesOf(e.options.MemoryBytes, key.rows, beside) < 0 {
-		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory", key.rows, e.options.MemoryBytes)
+		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory: raise the memory, or take smaller batches", key.rows, e.options.MemoryBytes)
 	}
 	l.bytes = align64(l.bytes)
 	for i, r := range e.rasters {
@@ -510,7 +510,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) error {
 	if need := bytesOf(bound, key.rows, max(r.steps, 1), len(r.bands), r.h, r.w, r.to.Size()); need < 0 {
 		return fault.New(fault.Limit, fmt.Sprintf("field %q", r.Name), fault.NoOffset,
-			"%d rows of (%d, %d, %d) %s are over the %d bytes of batch memory", key.rows, len(r.bands), r.h, r.w, r.to, bound)
+			"%d rows of (%d, %d, %d) %s are over the %d bytes of batch memory: raise the memory, or take smaller batches", key.rows, len(r.bands), r.h, r.w, r.to, bound)
 	}
 	p, err := r.pattern.Plan(r.axes(key.rows), r.Sizes)
 	if err != nil {
@@ -529,7 +529,7 @@ func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) er
 		l.bytes = align64(rl.mask + p.Len())
 	}
 	if int64(l.bytes) > bound {
-		return fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory", key.rows, bound)
+		return fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory: raise the memory, or take smaller batches", key.rows, bound)
 	}
 	l.rasters = append(l.rasters, rl)
 	return nil

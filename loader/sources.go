@@ -568,6 +568,19 @@ func (c *Condition) validate() error {
 	return nil
 }
 
+// called is what a user gave the condition as.
+func (c *Condition) called() string {
+	switch {
+	case c.Select != "":
+		return "sql"
+	case c.BBox != nil:
+		return "bbox"
+	case c.Datetime != "":
+		return "datetime"
+	}
+	return "where"
+}
+
 // compares reports whether a condition is one on a column, which every table can answer.
 func (c *Condition) compares() bool { return c.Op != "" }
 

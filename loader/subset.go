@@ -495,7 +495,7 @@ func selectRows(ctx context.Context, t table, s *Subset, o Options) ([]uint32, e
 			by = func(ctx context.Context, c Condition) error { return sel.query(ctx, &c) }
 		}
 		if err := by(ctx, c); err != nil {
-			return nil, fmt.Errorf("where: %w", err)
+			return nil, fmt.Errorf("%s: %w", c.called(), err)
 		}
 	}
 	if s.Split != nil {

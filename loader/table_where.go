@@ -40,7 +40,7 @@ func (s *selector) query(ctx context.Context, w *Condition) error {
 	if s.data == nil {
 		q, ok := s.table.(queried)
 		if !ok {
-			return fault.New(fault.Unsupported, "where", fault.NoOffset,
+			return fault.New(fault.Unsupported, "dataset", fault.NoOffset,
 				"sql, select, bbox and datetime are conditions on containers, catalogs and tables; this dataset has no columns")
 		}
 		var err error

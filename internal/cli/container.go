@@ -114,6 +114,15 @@ func (i *containerInfo) collection(doc json.RawMessage) {
 	}
 }
 
+// asJSON returns what a document said, as it said it.
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
 func printContainer(w io.Writer, c *containerInfo) error {
 	var s sheet
 	fmt.Fprintf(&s.b, "%s: %s\n", clean(c.Path), c.Kind)
@@ -124,9 +133,9 @@ func printContainer(w io.Writer, c *containerInfo) error {
 		s.line("task", "%s", clean(t))
 	}
 	if x := c.Extent; x != nil {
-		s.line("extent", "%v", x.Spatial)
+		s.line("extent", "%s", asJSON(x.Spatial))
 		if x.Temporal != nil {
-			s.line("times", "%s", clean(fmt.Sprint(x.Temporal)))
+			s.line("times", "%s", clean(asJSON(x.Temporal)))
 		}
 	}
 	if c.Partitions > 1 {

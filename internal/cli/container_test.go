@@ -136,6 +136,12 @@ func TestContainerCommands(t *testing.T) {
 		{"verify " + container(t, "bad/stream_cycle_two.taco"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata --component t0-img " + stream, 0, `"fields":{"t0-img":`, ""},
 		{"stats --from-metadata --component nope " + stream, 1, "", "not found"},
+		{"stats --from-metadata --field image=t0/t0-img --field after=t1-img " + stream, 0, `"after":{"dtype":"uint16","bands":[{"count":32768`, ""},
+		{"stats --from-metadata --field image=t0/nope " + stream, 1, "", "not found"},
+		{"stats --from-metadata --field a=t0-img --component t1-img " + stream, 2, "", "exclude each other"},
+		{"stats --from-metadata --sampling " + stream, 2, "", "--sampling reads pixels"},
+		{"stats --from-metadata --bad-samples skip " + stream, 2, "", "--bad-samples reads pixels"},
+		{"info " + stream, 0, "times          [1420070400000,1420070400001]", ""},
 		{"stats --from-metadata --where \"tortilla:id\"='none' " + stream, 1, "", "not found"},
 	} {
 		r := chaski(t.Context(), strings.Split(x.args, " ")...)

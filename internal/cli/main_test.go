@@ -375,6 +375,10 @@ func workplace(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	stream, err := os.ReadFile(testdata(t, "containers", "taco-v1", "stream_n2_top.taco"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	coast, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
 	if err != nil {
 		t.Fatal(err)
@@ -388,7 +392,7 @@ func workplace(t *testing.T) string {
 	stats := `{"mean":[100,100,100,100],"std":[10,10,10,10]}`
 	for name, b := range map[string][]byte{
 		"chip.tif": chip, "first.tif": chip, "second.tif": chip, "chips/a.tif": chip, "chips/b.tif": chip, "chips/sub/c.tif": chip,
-		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip, "coast.tacozip": coast,
+		"pairs/images/1.tif": chip, "pairs/masks/1.tif": chip, "masks/1.tif": chip, "data.zl": frame, "frames/entropy/0000.zl": frame, "stats.json": []byte(stats), "data.tacozip": zip, "coast.tacozip": coast, "data.taco": stream,
 		"scene.tif": scene, "predictions.npy": windows, "scores.npy": windows,
 		"labels.csv": []byte("id,label\na,1\nb,2\nc,3\n"),
 		"spec.json":  []byte(`{"version": 1, "source": "chips", "batch_size": 2, "shuffle": true, "seed": 5, "fields": [], "sampler": {"kind": ""}, "bad_samples": "skip"}`),

@@ -2,8 +2,11 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
+	"fmt"
 	"io"
+	"path"
 
 	"github.com/spf13/cobra"
 
@@ -45,13 +48,15 @@ samples of level 0 as for 'chaski ls', and a --field is a path of ids below a sa
 With --from-metadata the dataset is a container whose rows hold statistics (stats:mean, ...): those of
 the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
 the container's histograms, where it has them. Besides "mean", "std", "min" and "max" of all
-components together, the JSON has "fields", one a component, as without --from-metadata.
+components together, the JSON has "fields", one a component, as without --from-metadata; --field
+NAME=PATH takes the component at the end of a path, under the name that a run has for it.
 
 With --sampling it writes another file instead: how many valid pixels, or pixels of some classes of a
 field, every cell of every asset has. Python's chaski.WeightedWindow takes it, to draw windows where
 there is something to see.`,
 		Example: `  chaski stats -o stats.json chips/
   chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
+  chaski stats --from-metadata --field image=t0/t0-img -o pooled.json data.taco
   chaski stats --field image=s2/img.tif --where "cloud_cover < 10" --split train coast.tacozip
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: exactlyOne("DATASET"),
@@ -62,8 +67,10 @@ there is something to see.`,
 				}
 			}
 			if f.metadata {
-				if f.split.use != "" {
-					return usagef("--split reads pixels: it does not go with --from-metadata")
+				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers", "bad-samples"} {
+					if cmd.Flags().Changed(name) {
+						return usagef("--%s reads pixels: it does not go with --from-metadata", name)
+					}
 				}
 				return f.pooled(cmd.Context(), s, args[0])
 			}
@@ -95,13 +102,20 @@ there is something to see.`,
 }
 
 // pooled prints the pooled statistics of a container's metadata.
-func (f *statsFlags) pooled(ctx context.Context, s streams, path string) error {
+func (f *statsFlags) pooled(ctx context.Context, s streams, name string) error {
 	if err := oneOf("format", f.format, "json"); err != nil {
 		return err
 	}
+	fields, err := parseFields(f.fields)
+	if err != nil {
+		return err
+	}
+	if len(fields) > 0 && f.component != "*" {
+		return usagef("--field and --component exclude each other")
+	}
 	files := newOpener(true)
 	defer files.Close()
-	d, err := taco.Open(ctx, files, []string{path}, taco.Options{BasePath: f.base})
+	d, err := taco.Open(ctx, files, []string{name}, taco.Options{BasePath: f.base})
 	if err != nil {
 		return err
 	}
@@ -110,16 +124,43 @@ func (f *statsFlags) pooled(ctx context.Context, s streams, path string) error {
 	if err != nil {
 		return err
 	}
-	r, err := d.Report(ctx, f.component, keep)
+	r, err := f.report(ctx, d, fields, keep)
 	if err != nil {
 		return err
 	}
 	out := pooledReport{Report: r, Samples: r.Samples}
+	all := f.component
+	if len(fields) == 1 {
+		all = componentOf(fields[0])
+	}
 	// Components of other numbers of bands have no statistics in common.
-	if out.Pooled, err = d.Pool(ctx, f.component, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
+	if out.Pooled, err = d.Pool(ctx, all, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
 	return writeFile(f.out, s.out, func(w io.Writer) error { return printJSON(w, out) })
+}
+
+// report returns the statistics of components by their ids, or of fields by the names that a run has for them.
+func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loader.Field, keep func(row int) bool) (*stats.Report, error) {
+	if len(fields) == 0 {
+		return d.Report(ctx, f.component, keep)
+	}
+	out := &stats.Report{Version: stats.ReportVersion, Fields: map[string]stats.FieldReport{}}
+	for _, x := range fields {
+		id := componentOf(x)
+		r, err := d.Report(ctx, id, keep)
+		if err != nil {
+			return nil, fmt.Errorf("field %q: %w", x.Name, err)
+		}
+		out.Samples += r.Samples
+		out.Fields[x.Name] = r.Fields[id]
+	}
+	return out, nil
+}
+
+// componentOf returns the id at the end of a field's path, or of a field that has none its name.
+func componentOf(f loader.Field) string {
+	return path.Base(cmp.Or(f.Column, f.Pattern, f.Name))
 }
 
 // pooledReport is what --from-metadata prints: a report, and the numbers of all components together.

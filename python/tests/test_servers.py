@@ -430,8 +430,9 @@ def test_addresses():
     assert addresses("a:1") == ["a:1"]
     assert addresses("a:1, unix:/x ,a:1") == ["a:1", "unix:/x"]
     assert addresses(["b:2", "a:1"]) == ["b:2", "a:1"]
+    assert addresses("unix-abstract:99999,unix:x") == ["unix-abstract:99999", "unix:x"]
     assert "127.0.0.1:80" in addresses("dns:localhost:80") + addresses("dns:127.0.0.1:80")
-    for wrong in ("", ",", "a:1,,b:2", [], ["a:1", ""], "dns:host", "dns::80"):
+    for wrong in ("", ",", "a:1,,b:2", [], ["a:1", ""], "dns:host", "dns::80", "host", "a:65536"):
         with pytest.raises(chaski.SpecError):
             addresses(wrong)
     with pytest.raises(chaski.UnavailableError, match="dns:no.such.host.invalid:80"):

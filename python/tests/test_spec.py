@@ -6,6 +6,7 @@ import inspect
 import json
 import math
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -221,12 +222,10 @@ def test_conditions_are_for_the_sources_of_a_mixture(args):
 
 
 def test_numbers_of_numpy_and_points_alone():
-    a = build_spec(
-        "d", SpecOptions(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": Points("a", 3)})
-    )
-    b = build_spec(
-        "d", SpecOptions(batch_size=4, seed=7, fields={"p": Field(points=Points("a", 3))})
-    )
+    points = Points("a", 3)
+    o = SpecOptions(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": points})
+    a = build_spec("d", o)
+    b = build_spec("d", replace(o, batch_size=4, seed=7, fields={"p": Field(points=points)}))
     assert json.dumps(a) == json.dumps(b)
 
 

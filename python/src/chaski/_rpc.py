@@ -110,6 +110,12 @@ def addresses(target: str | Sequence[str]) -> list[str]:
         out += _resolve(t.strip()) if t.strip().startswith("dns:") else [t.strip()]
     if not out or not all(out):
         raise SpecError(f"no server in {target!r}")
+    for t in out:
+        if t.startswith("unix"):
+            continue
+        _, colon, port = t.rpartition(":")
+        if not colon or (port.isdecimal() and int(port) > 65535):
+            raise SpecError(f"{t!r} is none of host:port, unix:PATH, unix-abstract:NAME")
     return list(dict.fromkeys(out))
 
 

@@ -202,7 +202,7 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     )
     named = _named(o)
     if isinstance(source, Mixture):
-        _refuse_conditions(o)
+        _check_of_sources(o)
     table = None if o.stats is None else _load_stats(o.stats)
     spec: dict[str, Any] = {
         "version": VERSION,
@@ -247,8 +247,8 @@ def _named(o: SpecOptions) -> dict[str, Field]:
     return named
 
 
-def _refuse_conditions(o: SpecOptions) -> None:
-    """Raises where a Mixture comes with what belongs to its Sources."""
+def _check_of_sources(o: SpecOptions) -> None:
+    """Refuses, for a mixture, what each of its sources has of its own."""
     of_sources: dict[str, Any] = {"base_path": o.base_path, "where": o.where or None}
     of_sources |= {"bbox": o.bbox, "datetime": o.datetime, "split": o.split, "use": o.use}
     of_sources |= {"strata": o.strata, "time": o.time, "dims": o.dims, "timestamp": o.timestamp}

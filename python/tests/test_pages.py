@@ -1,0 +1,171 @@
+"""What README.md, docs/operations.md and python/README.md show is run, as it stands there."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chaski
+
+ROOT = Path(__file__).resolve().parents[2]
+SIDE = 256
+
+
+def page(name: str) -> str:
+    return (ROOT / name).read_text()
+
+
+def fenced(name: str, language: str) -> list[str]:
+    found = re.findall(r"^```(\w*)\n(.*?)^```$", page(name), re.DOTALL | re.MULTILINE)
+    return [text for said, text in found if said == language]
+
+
+def blocks(name: str) -> list[str]:
+    return fenced(name, "python")
+
+
+def commands(name: str) -> list[str]:
+    """Returns the lines of a page's blocks that begin with the command, without comments."""
+    lines = "".join(fenced(name, "")).splitlines()
+    return [line.split("   #")[0].strip() for line in lines if line.startswith("chaski ")]
+
+
+@pytest.fixture
+def data(binary: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with what the pages speak of."""
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    r = np.random.default_rng(1)
+    for folder in ("chips", "pairs/images", "pairs/masks"):
+        (tmp_path / folder).mkdir(parents=True)
+
+    def write(name: str, x: np.ndarray) -> None:
+        tiles = {"tiled": True, "blockxsize": 256, "blockysize": 256, "compress": "zstd"}
+        profile = {"count": len(x), "height": x.shape[1], "width": x.shape[2], "dtype": x.dtype}
+        with rasterio.open(tmp_path / name, "w", **profile, **tiles) as f:
+            f.write(x)
+
+    for i in range(4):
+        x = r.integers(1, 3000, (4, SIDE, SIDE), dtype=np.uint16)
+        write(f"chips/{i}.tif", x)
+        write(f"pairs/images/{i}.tif", x)
+        write(f"pairs/masks/{i}.tif", (x[:1] > 2000).astype(np.uint8))
+    write("chip.tif", r.integers(1, 3000, (4, 512, 512), dtype=np.uint16))
+    shutil.copy(ROOT / "testdata/coast/coast.tacozip", tmp_path / "data.tacozip")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("CHASKI_BIN", str(Path(binary).resolve()))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(binary: str, command: str, **options: object) -> subprocess.CompletedProcess[str]:
+    """Runs a line of a page in a shell, `chaski` being the engine."""
+    env = {**os.environ, "PYTHONPATH": str(ROOT / "python/src")}
+    line = f"{shlex.quote(str(Path(binary).resolve()))} {command.removeprefix('chaski ')}"
+    done = subprocess.run(
+        ["bash", "-c", line], capture_output=True, text=True, env=env, errors="replace"
+    )
+    assert done.returncode == 0, (command, done.stderr)
+    return done
+
+
+def test_commands_of_the_readme(data, binary):
+    run(binary, "convert --to tiledb --dims 'n b y x' chips/ -o cube")
+    lines = commands("README.md")
+    assert len(lines) == 11
+    for line in lines:
+        if line.startswith("chaski serve"):  # its flags: test_served below
+            continue
+        if " bench " in line:
+            line += " --rounds 1 --seconds 0.1"
+        run(binary, line)
+    want = chaski.read("chip.tif", b=[3, 2, 1], y=(0, 512), layout="y x b")
+    assert (np.load("rgb.npy") == want).all()
+    for made in ("train.parquet", "stats.json", "report.html", "rumi"):
+        assert (data / made).exists(), made
+
+
+def test_served(data, binary):
+    line = next(c for c in commands("README.md") if c.startswith("chaski serve"))
+    line = line.replace(":7447", ":0")
+    with subprocess.Popen(
+        [binary, *shlex.split(line)[1:]],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    ) as server:
+        try:
+            assert server.stdout is not None
+            target = json.loads(server.stdout.readline())["listen"]
+            with chaski.connect(target, "chips/", batch_size=2) as loader:
+                assert [len(b["image"]) for b in loader] == [2, 2]
+        finally:
+            server.terminate()
+
+
+def test_training_of_the_readme(data, binary):
+    torch = pytest.importorskip("torch")
+    (block,) = blocks("README.md")
+    command = re.search(r"# (chaski stats .*)", block)
+    assert command is not None
+    run(binary, command[1])
+    shapes = set()
+
+    def step(image, mask):
+        shapes.add((tuple(image.shape), image.dtype, tuple(mask.shape), mask.dtype))
+
+    exec(block.replace("range(10)", "range(2)"), {"step": step})
+    image, mask = (64, 4, 256, 256), (64, 1, 256, 256)
+    assert shapes == {(image, torch.float32, mask, torch.uint8)}
+    assert torch.load("data.pt")["epoch"] == 2
+
+
+def test_commands_of_operations(data, binary):
+    """A run, its plan, one of its steps, and what could not be read."""
+    (data / "chips/3.tif").write_bytes(b"no raster")
+    options = dict(batch_size=8, window=(256, 256), windows_per_asset=8, bad_samples="skip")
+    with chaski.load("chips", quarantine="bad.jsonl", **options) as loader:
+        batches = iter(loader)
+        last = next(batches)["image"].copy()
+        last = next(batches)["image"].copy()
+        (data / "state.json").write_text(json.dumps(loader.state_dict()))
+        (data / "spec.json").write_text(json.dumps(loader.spec))
+        for _ in batches:
+            pass
+    shutil.move(data / "chips/3.tif", data / "3.tif")
+    run(binary, "index --format parquet -o train.parquet chips")
+    shutil.move(data / "3.tif", data / "chips/3.tif")
+    lines = commands("docs/operations.md")
+    assert len(lines) == 8
+    said = {}
+    for line in lines:
+        line = line.replace("--epoch 3 --step 120", "--epoch 3 --step 2")  # these four are few
+        said[line] = run(binary, line).stdout
+    with np.load("step.npz") as step:
+        assert step["image"].tobytes() == last.tobytes()
+    assert "8 samples cannot be read, the first: " in said["chaski plan spec.json"]
+    assert "4 samples read, 1 of them bad" in said["chaski quarantine -o bad.jsonl spec.json"]
+
+
+def test_blocks_of_the_package(data, binary):
+    pytest.importorskip("torch")
+    first, torch_block, containers, *frameworks = blocks("python/README.md")
+    assert len(frameworks) == 2  # of Lightning and Accelerate
+    chaski.stats("chips/").save("stats.json")
+    names: dict[str, object] = {"torch": sys.modules["torch"]}
+    exec(first.replace("range(10)", "range(1)"), names)
+    assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
+    exec(torch_block.replace("10)", "1)"), names)
+    pytest.importorskip("pyarrow")
+    # The page's data.tacozip is any; this one has its labels and its place elsewhere.
+    shown = containers.replace('"label.tif"', '"ref/label.tif"')
+    shown = shown.replace("-80, -20, -60, 0", "-80, 20, -60, 60")
+    exec(shown, names)
