@@ -36,10 +36,13 @@ VARIABLES = {
     "CHASKI_ORACLE_PYTHON08": "rumi1",
     "CHASKI_ORACLE_PYTHON16": "rumi2",
     "CHASKI_ORACLE_PYTHON": "rasters",
+    "CHASKI_ORACLE_PYTHON_TACO": "taco",
     "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
     "CHASKI_PYTHON": "rasters",
 }
-VARIABLE = re.compile(r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TILEDB)?|ORACLE_LIB[A-Z]+\d*)\b")
+VARIABLE = re.compile(
+    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB)?|ORACLE_LIB[A-Z]+\d*)\b"
+)
 # An environment that is a library, out of a wheel for an interpreter that need not be there, and
 # the environment that loads it.
 LIBRARY, LOADER = "libtiledb16", "tiledb"

@@ -135,6 +135,9 @@ func (b *binder) bind(e *expr) (*node, error) {
 	case opLike:
 		return b.like(e.name, args, e.not)
 	case opIsNull:
+		if a := args[0]; repOf(a.typ) == repOther && a.op != opColumn {
+			return nil, unsupported("IS NULL of type %s", typeName(a))
+		}
 		return b.intern(&node{op: opIsNull, typ: boolType, args: args, not: e.not})
 	case opIsBool:
 		if args[0], err = b.truth(args[0]); err != nil {
@@ -701,6 +704,9 @@ func (b *binder) like(name string, args []*node, not bool) (*node, error) {
 func (b *binder) index(x, i *node) (*node, error) {
 	if x.typ.Kind != table.List || x.op != opColumn {
 		return nil, unsupported("[ ] of type %s", typeName(x))
+	}
+	if repOf(*x.typ.Elem) == repOther {
+		return nil, unsupported("[ ] of a list of lists")
 	}
 	if !isInteger(i.typ) || i.typ.Kind == table.Huge {
 		return nil, unsupported("[ ] with an index of type %s", typeName(i))

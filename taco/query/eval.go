@@ -583,9 +583,6 @@ func (ev *evaluator) isNull(n *node, b *batch) (*vec, error) {
 	a := n.args[0]
 	v := &vec{n: b.n, t: make([]bool, b.n)}
 	if repOf(a.typ) == repOther {
-		if a.op != opColumn {
-			return nil, unsupported("IS NULL of type %s", typeName(a))
-		}
 		c := ev.loaded[a]
 		for k := range v.t {
 			r := b.row(a.tab, k)

@@ -58,6 +58,21 @@ func shown(t testing.TB, tab *table.Table) string {
 	return b.String()
 }
 
+// TestUnsupportedAtOnce: what is not run here is refused before there is a result, so that DuckDB can be
+// asked instead.
+func TestUnsupportedAtOnce(t *testing.T) {
+	inner := table.NewList(table.NewInts(int64Type, []int64{1, 2}, nil), []uint32{0, 2}, nil)
+	data := table.FromVectors([]string{"ll"}, []*table.Vector{table.NewList(inner, []uint32{0, 1}, nil)})
+	for _, sql := range []string{"ll[1] AS x", "ll[1] IS NULL AS x", "ll[1][1] AS x"} {
+		if _, err := Run(t.Context(), "SELECT "+sql+" FROM data", Map(map[string]*table.Table{"data": data})); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s: %v", sql, err)
+		}
+	}
+	if _, err := Run(t.Context(), "SELECT ll, ll IS NULL AS x FROM data", Map(map[string]*table.Table{"data": data})); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestNaNOfScans: NaN is above every number, but where the scan of the original readers compares floats
 // with a number. That it does not do if it had to widen them. The answers are DuckDB's, over Arrow.
 func TestNaNOfScans(t *testing.T) {

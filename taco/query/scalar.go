@@ -288,9 +288,6 @@ func evalListContains(ev *evaluator, n *node, _ []*vec, b *batch) (*vec, error) 
 // index evaluates list[i]: from 1, from the end below 0, null elsewhere.
 func (ev *evaluator) index(n *node, b *batch) (*vec, error) {
 	a := n.args[0]
-	if repOf(n.typ) == repOther {
-		return nil, unsupported("[ ] of a list of lists")
-	}
 	x, err := ev.eval(n.args[1], b)
 	if err != nil {
 		return nil, err
