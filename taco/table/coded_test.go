@@ -71,7 +71,7 @@ func TestTextsOfWhichFewAreDifferent(t *testing.T) {
 		}
 		codes, values := v.Coded()
 		if (codes != nil) != isCoded {
-			t.Errorf("%s: by codes: %v", name, codes != nil)
+			t.Fatalf("%s: by codes: %v", name, codes != nil)
 		}
 		if isCoded && (len(codes) != codedRows || values.Len() != 256 || !values.Null(255)) {
 			t.Errorf("%s: %d codes of %d values", name, len(codes), values.Len())
