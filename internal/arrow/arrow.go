@@ -304,7 +304,7 @@ func (b *batch) add(v *table.Vector, lo, hi int) error {
 		b.buffer(wide(v, lo, hi))
 	case table.Text, table.Binary:
 		data, offs := v.RawRange(lo, hi)
-		return b.texts(data, offs, 0, hi-lo)
+		return b.texts(data, offs)
 	case table.List:
 		child, offs := v.Offsets()
 		if err := b.offsets(offs, lo, hi); err != nil {
@@ -424,10 +424,11 @@ func (b *batch) offsets(offs []uint32, lo, hi int) error {
 	return nil
 }
 
-func (b *batch) texts(data []byte, offs []uint32, lo, hi int) error {
-	if err := b.offsets(offs, lo, hi); err != nil {
+func (b *batch) texts(data []byte, offs []uint32) error {
+	last := len(offs) - 1
+	if err := b.offsets(offs, 0, last); err != nil {
 		return err
 	}
-	b.buffer(data[offs[lo]:offs[hi]])
+	b.buffer(data[offs[0]:offs[last]])
 	return nil
 }

@@ -268,6 +268,7 @@ func (v *Values) plain(b []byte, n int) error {
 // indexes reads numbers of the dictionary's values.
 func (v *Values) indexes(b []byte, n int, dict *Values) error {
 	if n == 0 {
+		v.dict = dict // there may be none
 		return nil
 	}
 	if dict == nil {
