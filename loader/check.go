@@ -21,6 +21,7 @@ type SampleError struct {
 	Draw     shuffle.Draw
 	Epoch    uint64
 	Position int64
+	Sample   SampleRef
 	Err      error
 
 	text string

@@ -85,7 +85,7 @@ func TestSampleErrorSaysWhich(t *testing.T) {
 	defer l.Close()
 	_, err = l.Next(t.Context())
 	var s *SampleError
-	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Position != 2 || fault.KindOf(err) != fault.Corrupt || err.Error() != "sample 2 at position 2 of epoch 0: tile at 3: broken: corrupt" {
+	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Sample != (SampleRef{2, 2, "2"}) || s.Position != 2 || fault.KindOf(err) != fault.Corrupt || err.Error() != "sample 2 at position 2 of epoch 0: tile at 3: broken: corrupt" {
 		t.Errorf("%v, %+v", err, s)
 	}
 }

@@ -57,9 +57,12 @@ type Options struct {
 	// MaxBatchBytes bounds the payload of one batch, in bytes. Default DefaultMaxBatchBytes.
 	MaxBatchBytes int64
 	// Timeout bounds every wait for the server: for a batch, from when it was asked for or from the
-	// last sign of life, and for a Describe. Default DefaultTimeout.
+	// last sign of life, and for a Describe. A server that is silent for so long is tried once more (of
+	// several, another one is asked what it owes); once every one was silent twice since it last answered, the
+	// error is given to the caller. What a context of Open, Next, Info or Read says, holds for all of its tries
+	// together. Default DefaultTimeout.
 	Timeout time.Duration
-	// Attempts is how often in a row a connection is made without getting a batch, before the error
+	// Attempts is how often in a row a connection is made that breaks without a batch, before the error
 	// is given to the caller; of several servers, each. Default DefaultAttempts.
 	Attempts int
 	// Hedge has a second server asked for a batch when the first takes longer than twice what this
@@ -200,9 +203,14 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	r := &Run{client: c, request: b, places: make([]place, len(c.peers))}
 	var replies []*chaskiv1.DescribeReply
 	first := -1
+	silent := 0
 	err = c.retry(ctx, func() error {
 		var err error
-		replies, err = c.describe(ctx, b)
+		if replies, err = c.describe(ctx, b); status.Code(err) == codes.DeadlineExceeded {
+			if silent++; silent >= mostSilent && ctx.Err() == nil {
+				err = fmt.Errorf("%w: %w", errFinal, err)
+			}
+		}
 		first = slices.IndexFunc(replies, func(d *chaskiv1.DescribeReply) bool { return d != nil })
 		return err
 	})

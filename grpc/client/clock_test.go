@@ -26,11 +26,17 @@ type clocked struct {
 	pool, samples int64
 	pools         map[int64]bool // that it was asked for
 	most          int            // tickets that it owed at a time
+	silent        int64          // it says nothing from this position on; 0: it never does so
+	mute          bool           // it describes nothing
 }
 
 const perBatch = 100 * time.Millisecond
 
-func (c *clocked) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+func (c *clocked) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
+	if c.mute {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
 	return &chaskiv1.DescribeReply{
 		SpecHash: "h", Handle: "h", Samples: c.samples, Spec: r.GetSpec(), Groups: &chaskiv1.Groups{Pool: c.pool},
 	}, nil
@@ -53,6 +59,10 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 	for t := range tickets {
 		c.most = max(c.most, len(tickets)+1)
 		c.pools[t.GetFirst()/c.pool] = true
+		if c.silent > 0 && t.GetFirst() >= c.silent {
+			<-g.Context().Done()
+			return nil
+		}
 		time.Sleep(perBatch)
 		p := encoded(t.GetEpoch(), t.GetFirst(), int(t.GetCount()))
 		if err := g.Send(part(&chaskiv1.Part{Ticket: t.GetId(), Total: uint64(len(p)), Data: p})); err != nil {
@@ -65,12 +75,22 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 // onClock receives an epoch of pools of ten steps each from some servers, and returns how long that took on a clock on
 // which nothing but the servers' work takes time.
 func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took time.Duration, all []*clocked) {
+	took, all, err := clockedRun(t, servers, pools, client.Options{Hedge: -1}, o, func(*clocked) {})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return took, all
+}
+
+// clockedRun is onClock of servers that change makes others, and of a run that may fail.
+func clockedRun(t *testing.T, servers, pools int, co client.Options, o client.LoaderOptions, change func(*clocked)) (took time.Duration, all []*clocked, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		doors := map[string]*bufconn.Listener{}
 		var targets []string
 		for i := range servers {
 			name := fmt.Sprint("s", i)
 			c := &clocked{pool: 100, samples: int64(100 * pools), pools: map[int64]bool{}}
+			change(c)
 			all = append(all, c)
 			door := bufconn.Listen(1 << 20)
 			doors[name], targets = door, append(targets, "passthrough:///"+name)
@@ -80,38 +100,60 @@ func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took tim
 			defer s.Stop()
 		}
 		dial := grpc.WithContextDialer(func(ctx context.Context, name string) (net.Conn, error) { return doors[name].DialContext(ctx) })
-		c, err := client.Dial(strings.Join(targets, ","), client.Options{Dial: []grpc.DialOption{dial}, Hedge: -1, Logger: quiet})
-		if err != nil {
-			t.Fatal(err)
+		co.Dial, co.Logger = []grpc.DialOption{dial}, quiet
+		c, cerr := client.Dial(strings.Join(targets, ","), co)
+		if cerr != nil {
+			t.Fatal(cerr)
 		}
 		defer c.Close()
-		r, err := c.Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10})
-		if err != nil {
-			t.Fatal(err)
+		begun := time.Now()
+		var r *client.Run
+		if r, err = c.Open(t.Context(), loader.Spec{Source: "x", BatchSize: 10}); err != nil {
+			took = time.Since(begun)
+			return
 		}
 		o.Epochs = 1
-		l, err := r.Loader(o)
-		if err != nil {
-			t.Fatal(err)
+		l, lerr := r.Loader(o)
+		if lerr != nil {
+			t.Fatal(lerr)
 		}
 		defer l.Close()
-		begun := time.Now()
+		begun = time.Now()
 		steps := 0
 		for ; ; steps++ {
-			b, err := l.Next(t.Context())
-			if errors.Is(err, io.EOF) {
+			var b *loader.Batch
+			if b, err = l.Next(t.Context()); err != nil {
 				break
-			} else if err != nil {
-				t.Fatal(err)
 			}
 			b.Release()
 		}
 		took = time.Since(begun)
+		if !errors.Is(err, io.EOF) {
+			return
+		}
+		err = nil
 		if want := int(shuffle.Steps(r.Len(), 10, false)); steps != want {
 			t.Errorf("%d steps of %d", steps, want)
 		}
 	})
-	return took, all
+	return took, all, err
+}
+
+// TestSilenceIsBounded: servers that describe a run and then say nothing, however often they are asked, end it after
+// about twice the timeout, and so do those that do not even describe it.
+func TestSilenceIsBounded(t *testing.T) {
+	o := client.Options{Timeout: time.Minute, Attempts: 1000}
+	for name, change := range map[string]func(*clocked){
+		"no batches":     func(c *clocked) { c.silent = 130 },
+		"no description": func(c *clocked) { c.mute = true },
+	} {
+		for servers := 1; servers <= 3; servers++ {
+			took, _, err := clockedRun(t, servers, 6, o, client.LoaderOptions{}, change)
+			if err == nil || took < o.Timeout || took > 2*o.Timeout+10*time.Second {
+				t.Errorf("%s of %d servers: %v after %v", name, servers, err, took)
+			}
+		}
+	}
 }
 
 // TestThroughputGrowsWithServers: with the default options, m servers answer a tile-aware order nearly m times as fast

@@ -32,7 +32,11 @@ type lane struct {
 	added    time.Time
 	answered time.Time
 	heard    time.Time // when the server last said something, or had nothing to say
+	silent   int       // connections in a row that it let end by saying nothing
 }
+
+// mostSilent is how often in a row a server may say nothing for Options.Timeout.
+const mostSilent = 2
 
 // newLane returns a lane that is up if the server has described the run.
 func newLane(s *session, p *peer, at place) *lane {
@@ -325,7 +329,7 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 func (l *lane) done() *request {
 	now, r := time.Now(), l.asked[0]
 	l.s.took(now.Sub(l.begun()))
-	l.answered, l.heard = now, now
+	l.answered, l.heard, l.silent = now, now, 0
 	l.asked = slices.Delete(l.asked, 0, 1)
 	l.sent--
 	r.lanes--

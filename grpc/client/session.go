@@ -9,6 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -261,11 +264,15 @@ func (s *session) fail(err error) {
 }
 
 // broken takes a lane out of use: what it owes is asked of others. It reports whether all lanes have
-// failed as often as they may.
+// failed as often as they may: of those that let connection after connection end by saying nothing, each is
+// mostly up, so that all of them were silent so often is enough.
 func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.up, l.spent = false, attempt >= s.run.client.options.Attempts
+	if errors.Is(err, errSilent) || status.Code(err) == codes.DeadlineExceeded {
+		l.silent++
+	}
 	for _, r := range l.asked {
 		if r.lanes--; r.lanes == 0 && !r.done {
 			s.waiting = append(s.waiting, r)
@@ -275,7 +282,7 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	slices.SortFunc(s.waiting, func(a, b *request) int { return int(a.id) - int(b.id) })
 	lost = true
 	for _, other := range s.lanes {
-		lost = lost && !other.up && other.spent
+		lost = lost && (!other.up && other.spent || other.silent >= mostSilent)
 	}
 	s.assign()
 	if !lost {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -222,11 +223,24 @@ func (s *stream) answer(o *order) error {
 		return failed(errStopping)
 	}
 	f := wire.NewFault(o.ticket.GetId(), o.err)
+	f.Sample = faultSample(o.err)
 	s.server.metrics.faults.WithLabelValues(f.GetKind()).Inc()
 	if f.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Warn("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
 	}
 	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
+}
+
+// faultSample returns which sample an error is of, or nil.
+func faultSample(err error) *chaskiv1.FaultSample {
+	var e *loader.SampleError
+	if !errors.As(err, &e) {
+		return nil
+	}
+	return &chaskiv1.FaultSample{
+		Source: strings.ToValidUTF8(e.Source, "\uFFFD"), Epoch: e.Epoch, Position: e.Position,
+		Sample: e.Sample.Index, Row: e.Sample.Row, Id: strings.ToValidUTF8(e.Sample.ID, "\uFFFD"),
+	}
 }
 
 // tellBad tells of bad samples.

@@ -74,6 +74,28 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
             assert same.get(key) == b.get(key), key
 
 
+@pytest.mark.parametrize("transport", ["auto", "grpc"])
+def test_the_error_names_the_sample(binary, tmp_path, transport):
+    chips, met = broken(tmp_path), tmp_path / "met.jsonl"
+    options = {"batch_size": 4, "shuffle": False, "transport": transport}
+    with chaski.load(chips, **options, quarantine=met) as loader:
+        with pytest.raises(chaski.CorruptError) as e:
+            list(loader)
+        assert e.value.sample == SampleRef(3, 3, "3.tif") and e.value.source == ""
+        with pytest.raises(chaski.CorruptError) as e:
+            loader.sample(5)
+        assert e.value.sample == SampleRef(5, 5, "5.tif")
+    (bad,) = report(binary, "--met", met)["bad"]
+    assert (bad["sample"], bad["row"], bad["id"]) == (3, 3, "3.tif")
+    mixed = chaski.Mixture({"a": chips / "[0-2].tif", "b": chips / "[4-5].tif"})
+    with chaski.load(mixed, **options) as loader, pytest.raises(chaski.CorruptError) as e:
+        list(loader)
+    assert e.value.source == "b" and e.value.sample.id == "5.tif"
+    with pytest.raises(chaski.NotFoundError) as e:
+        chaski.load(tmp_path / "nowhere.csv", batch_size=4)
+    assert e.value.sample is None
+
+
 def test_samples_of_two_sources_are_two(tmp_path):
     """Where a message names no file, the sample does, and its index is one of its source."""
     q = Quarantine(tmp_path / "met", "d")

@@ -949,7 +949,9 @@ type Fault struct {
 	// Negative where there is none.
 	Offset int64 `protobuf:"varint,5,opt,name=offset,proto3" json:"offset,omitempty"`
 	// The whole line.
-	Message       string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	Message string `protobuf:"bytes,6,opt,name=message,proto3" json:"message,omitempty"`
+	// Which sample it is of; not there where it is of none, or an older server does not say.
+	Sample        *FaultSample `protobuf:"bytes,7,opt,name=sample,proto3" json:"sample,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -1026,6 +1028,100 @@ func (x *Fault) GetMessage() string {
 	return ""
 }
 
+func (x *Fault) GetSample() *FaultSample {
+	if x != nil {
+		return x.Sample
+	}
+	return nil
+}
+
+// FaultSample is a sample that cannot be read.
+type FaultSample struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Name of its source, of a mixture.
+	Source   string `protobuf:"bytes,1,opt,name=source,proto3" json:"source,omitempty"`
+	Epoch    uint64 `protobuf:"varint,2,opt,name=epoch,proto3" json:"epoch,omitempty"`
+	Position int64  `protobuf:"varint,3,opt,name=position,proto3" json:"position,omitempty"`
+	// Its index in its dataset, the row of the table (of a sequence its first), and what that is called.
+	Sample        int64  `protobuf:"varint,4,opt,name=sample,proto3" json:"sample,omitempty"`
+	Row           int64  `protobuf:"varint,5,opt,name=row,proto3" json:"row,omitempty"`
+	Id            string `protobuf:"bytes,6,opt,name=id,proto3" json:"id,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *FaultSample) Reset() {
+	*x = FaultSample{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *FaultSample) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*FaultSample) ProtoMessage() {}
+
+func (x *FaultSample) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use FaultSample.ProtoReflect.Descriptor instead.
+func (*FaultSample) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
+}
+
+func (x *FaultSample) GetSource() string {
+	if x != nil {
+		return x.Source
+	}
+	return ""
+}
+
+func (x *FaultSample) GetEpoch() uint64 {
+	if x != nil {
+		return x.Epoch
+	}
+	return 0
+}
+
+func (x *FaultSample) GetPosition() int64 {
+	if x != nil {
+		return x.Position
+	}
+	return 0
+}
+
+func (x *FaultSample) GetSample() int64 {
+	if x != nil {
+		return x.Sample
+	}
+	return 0
+}
+
+func (x *FaultSample) GetRow() int64 {
+	if x != nil {
+		return x.Row
+	}
+	return 0
+}
+
+func (x *FaultSample) GetId() string {
+	if x != nil {
+		return x.Id
+	}
+	return ""
+}
+
 type ReadRequest struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Paths  []string               `protobuf:"bytes,1,rep,name=paths,proto3" json:"paths,omitempty"`
@@ -1045,7 +1141,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1057,7 +1153,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1070,7 +1166,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1145,7 +1241,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1157,7 +1253,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1170,7 +1266,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1189,7 +1285,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1201,7 +1297,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1214,7 +1310,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -1235,7 +1331,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1247,7 +1343,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1343,14 +1439,22 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x16\n" +
 	"\x06offset\x18\x02 \x01(\x04R\x06offset\x12\x14\n" +
 	"\x05total\x18\x03 \x01(\x04R\x05total\x12\x12\n" +
-	"\x04data\x18\x04 \x01(\fR\x04data\"\x8d\x01\n" +
+	"\x04data\x18\x04 \x01(\fR\x04data\"\xbd\x01\n" +
 	"\x05Fault\x12\x16\n" +
 	"\x06ticket\x18\x01 \x01(\x04R\x06ticket\x12\x12\n" +
 	"\x04kind\x18\x02 \x01(\tR\x04kind\x12\x12\n" +
 	"\x04file\x18\x03 \x01(\tR\x04file\x12\x12\n" +
 	"\x04part\x18\x04 \x01(\tR\x04part\x12\x16\n" +
 	"\x06offset\x18\x05 \x01(\x03R\x06offset\x12\x18\n" +
-	"\amessage\x18\x06 \x01(\tR\amessage\"\xa1\x02\n" +
+	"\amessage\x18\x06 \x01(\tR\amessage\x12.\n" +
+	"\x06sample\x18\a \x01(\v2\x16.chaski.v1.FaultSampleR\x06sample\"\x91\x01\n" +
+	"\vFaultSample\x12\x16\n" +
+	"\x06source\x18\x01 \x01(\tR\x06source\x12\x14\n" +
+	"\x05epoch\x18\x02 \x01(\x04R\x05epoch\x12\x1a\n" +
+	"\bposition\x18\x03 \x01(\x03R\bposition\x12\x16\n" +
+	"\x06sample\x18\x04 \x01(\x03R\x06sample\x12\x10\n" +
+	"\x03row\x18\x05 \x01(\x03R\x03row\x12\x0e\n" +
+	"\x02id\x18\x06 \x01(\tR\x02id\"\xa1\x02\n" +
 	"\vReadRequest\x12\x14\n" +
 	"\x05paths\x18\x01 \x03(\tR\x05paths\x12\x16\n" +
 	"\x06layout\x18\x02 \x01(\tR\x06layout\x127\n" +
@@ -1388,7 +1492,7 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 18)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
 	(*DescribeReply)(nil),   // 1: chaski.v1.DescribeReply
@@ -1403,37 +1507,39 @@ var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*Lease)(nil),           // 10: chaski.v1.Lease
 	(*Part)(nil),            // 11: chaski.v1.Part
 	(*Fault)(nil),           // 12: chaski.v1.Fault
-	(*ReadRequest)(nil),     // 13: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),     // 14: chaski.v1.InfoRequest
-	(*InfoReply)(nil),       // 15: chaski.v1.InfoReply
-	(*Groups_Level)(nil),    // 16: chaski.v1.Groups.Level
-	nil,                     // 17: chaski.v1.ReadRequest.SizesEntry
+	(*FaultSample)(nil),     // 13: chaski.v1.FaultSample
+	(*ReadRequest)(nil),     // 14: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),     // 15: chaski.v1.InfoRequest
+	(*InfoReply)(nil),       // 16: chaski.v1.InfoReply
+	(*Groups_Level)(nil),    // 17: chaski.v1.Groups.Level
+	nil,                     // 18: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
 	4,  // 0: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
 	3,  // 1: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
 	2,  // 2: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	16, // 3: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	17, // 3: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
 	7,  // 4: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
 	8,  // 5: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
 	6,  // 6: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
 	11, // 7: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
 	12, // 8: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
 	10, // 9: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	17, // 10: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	0,  // 11: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	5,  // 12: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	13, // 13: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	14, // 14: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	1,  // 15: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	9,  // 16: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	9,  // 17: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	15, // 18: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	15, // [15:19] is the sub-list for method output_type
-	11, // [11:15] is the sub-list for method input_type
-	11, // [11:11] is the sub-list for extension type_name
-	11, // [11:11] is the sub-list for extension extendee
-	0,  // [0:11] is the sub-list for field type_name
+	13, // 10: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	18, // 11: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	0,  // 12: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	5,  // 13: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	14, // 14: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	15, // 15: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	1,  // 16: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	9,  // 17: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	9,  // 18: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	16, // 19: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	16, // [16:20] is the sub-list for method output_type
+	12, // [12:16] is the sub-list for method input_type
+	12, // [12:12] is the sub-list for extension type_name
+	12, // [12:12] is the sub-list for extension extendee
+	0,  // [0:12] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -1457,7 +1563,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   18,
+			NumMessages:   19,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

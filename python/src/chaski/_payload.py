@@ -56,7 +56,8 @@ class SampleRef:
 
     Attributes:
         index: its index in its dataset, as "sample" of a batch has it.
-        row: the row of the table that it is made of; of a sequence, its first.
+        row: the row of the table that it is made of; of a sequence, its first,
+            or that of the step that was filled.
         id: what that row is called; "" where this cannot be read.
     """
 

@@ -73,7 +73,8 @@ class Quarantine:
         """Notes the error that ended an epoch, if it is one of a sample."""
         m = _SAMPLE.fullmatch(str(e))
         if m is not None and _KIND.fullmatch(m["message"]):
-            self._met(m["message"], SampleRef(int(m["sample"]), -1, ""), m["source"] or "")
+            sample = e.sample or SampleRef(int(m["sample"]), -1, "")
+            self._met(m["message"], sample, m["source"] or "")
 
     def _met(
         self,

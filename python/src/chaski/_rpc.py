@@ -15,6 +15,7 @@ from typing import Any, Protocol, cast
 import grpc
 
 from chaski._assemble import Assembler, Part, Pool
+from chaski._payload import SampleRef
 from chaski._proto import chaski_pb2 as pb
 from chaski._shared import SUPPORTED, Side
 from chaski.errors import (
@@ -335,9 +336,13 @@ class Connection:
 
 def fault_error(f: pb.Fault) -> Error:
     """Returns the error that a fault of a server stands for."""
-    return of_kind(
+    error = of_kind(
         f.message or f.kind or "fault", kind=f.kind, file=f.file, part=f.part, offset=f.offset
     )
+    if f.HasField("sample"):
+        error.sample = SampleRef(f.sample.sample, f.sample.row, f.sample.id)
+        error.source = f.sample.source
+    return error
 
 
 def _fault_of(e: grpc.RpcError) -> pb.Fault | None:

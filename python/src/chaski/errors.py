@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from chaski._payload import SampleRef
+
 __all__ = [
     "CorruptError",
     "DeadlineError",
@@ -26,6 +31,9 @@ class Error(Exception):
         file: path or URI of the input, or "".
         part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
+        sample: the sample that could not be read (its index, the row of the table and what that is
+            called), or None where it is not about one.
+        source: of a mixture, the name of the sample's source, or "".
     """
 
     def __init__(
@@ -43,6 +51,8 @@ class Error(Exception):
         self.file = file
         self.part = part
         self.offset = offset
+        self.sample: SampleRef | None = None
+        self.source = ""
 
 
 class CorruptError(Error):

@@ -150,20 +150,38 @@ class Part(_message.Message):
     def __init__(self, ticket: _Optional[int] = ..., offset: _Optional[int] = ..., total: _Optional[int] = ..., data: _Optional[bytes] = ...) -> None: ...
 
 class Fault(_message.Message):
-    __slots__ = ("ticket", "kind", "file", "part", "offset", "message")
+    __slots__ = ("ticket", "kind", "file", "part", "offset", "message", "sample")
     TICKET_FIELD_NUMBER: _ClassVar[int]
     KIND_FIELD_NUMBER: _ClassVar[int]
     FILE_FIELD_NUMBER: _ClassVar[int]
     PART_FIELD_NUMBER: _ClassVar[int]
     OFFSET_FIELD_NUMBER: _ClassVar[int]
     MESSAGE_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_FIELD_NUMBER: _ClassVar[int]
     ticket: int
     kind: str
     file: str
     part: str
     offset: int
     message: str
-    def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ...) -> None: ...
+    sample: FaultSample
+    def __init__(self, ticket: _Optional[int] = ..., kind: _Optional[str] = ..., file: _Optional[str] = ..., part: _Optional[str] = ..., offset: _Optional[int] = ..., message: _Optional[str] = ..., sample: _Optional[_Union[FaultSample, _Mapping]] = ...) -> None: ...
+
+class FaultSample(_message.Message):
+    __slots__ = ("source", "epoch", "position", "sample", "row", "id")
+    SOURCE_FIELD_NUMBER: _ClassVar[int]
+    EPOCH_FIELD_NUMBER: _ClassVar[int]
+    POSITION_FIELD_NUMBER: _ClassVar[int]
+    SAMPLE_FIELD_NUMBER: _ClassVar[int]
+    ROW_FIELD_NUMBER: _ClassVar[int]
+    ID_FIELD_NUMBER: _ClassVar[int]
+    source: str
+    epoch: int
+    position: int
+    sample: int
+    row: int
+    id: str
+    def __init__(self, source: _Optional[str] = ..., epoch: _Optional[int] = ..., position: _Optional[int] = ..., sample: _Optional[int] = ..., row: _Optional[int] = ..., id: _Optional[str] = ...) -> None: ...
 
 class ReadRequest(_message.Message):
     __slots__ = ("paths", "layout", "sizes", "n", "b", "y", "x", "num_threads", "headers")
