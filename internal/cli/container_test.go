@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -15,6 +17,37 @@ func container(t *testing.T, path string) string {
 }
 
 // TestContainerCommands: exit code, and what is printed on either stream.
+// TestEmptyConditionsAreRefused: a flag that chooses samples says something, or is left out.
+func TestEmptyConditionsAreRefused(t *testing.T) {
+	zip := testdata(t, "coast", "coast.tacozip")
+	for _, command := range [][]string{{"ls"}, {"stats", "--field", "image=s2/img.tif"}, {"view", "-o", "x.png", "--field", "image=s2/img.tif"}} {
+		for _, flag := range []string{"where", "bbox", "datetime", "split"} {
+			for _, empty := range []string{"", " "} {
+				if command[0] == "ls" && flag == "split" {
+					continue
+				}
+				r := chaski(t.Context(), append(command, "--"+flag, empty, zip)...)
+				if r.code != 2 || !strings.Contains(r.err, "it is empty; leave the flag out for all samples") || r.out != "" {
+					t.Errorf("%s --%s: %+v", command[0], flag, r)
+				}
+			}
+		}
+	}
+}
+
+// TestReportOfNothing: a report of a folder without samples is none.
+func TestReportOfNothing(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "readme.txt"), []byte("no samples"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(t.TempDir(), "report.html")
+	r := chaski(t.Context(), "view", "--report", "-o", out, dir)
+	if _, err := os.Stat(out); err == nil || r.code != 1 || !strings.Contains(r.err, dir+": dataset: no samples: not found") {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
 func TestContainerCommands(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
 	zip := container(t, "taco-v2/spec200/codec_snappy.tacozip")
@@ -153,7 +186,7 @@ func TestStatisticsOfMetadata(t *testing.T) {
 			}
 		}
 	}
-	for where, to := range map[string]any{"": &all, `"tortilla:id" = 'roi_1'`: &one} {
+	for where, to := range map[string]any{"true": &all, `"tortilla:id" = 'roi_1'`: &one} {
 		r := chaski(t.Context(), "stats", "--from-metadata", "--component", "t0-img", "--where", where, path)
 		if r.code != 0 {
 			t.Fatal(r.err)

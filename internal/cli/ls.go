@@ -126,11 +126,11 @@ func (f *filterFlags) add(fl *pflag.FlagSet) {
 
 // addFilters adds the flags that say which samples there are, not in which order or number.
 func (f *filterFlags) addFilters(fl *pflag.FlagSet) {
-	fl.StringVar(&f.where, "where", "", "`CONDITION` on the columns, in SQL")
-	fl.StringVar(&f.bbox, "bbox", "", "`W,S,E,N`: samples whose geometry intersects the box")
+	givenVar(fl, &f.where, "where", "`CONDITION` on the columns, in SQL")
+	givenVar(fl, &f.bbox, "bbox", "`W,S,E,N`: samples whose geometry intersects the box")
 	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry does not leave the box")
 	fl.StringVar(&f.geometry, "geometry-col", "", "column of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
-	fl.StringVar(&f.datetime, "datetime", "", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
+	givenVar(fl, &f.datetime, "datetime", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
 	fl.StringVar(&f.timeCol, "time-col", "", "column of times (default: istac:time_start or stac:time_start)")
 	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime look at; samples of level 0 above them are chosen")
 }

@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/view"
 	viewreport "github.com/chaski-eo/chaski/view/report"
@@ -50,6 +51,9 @@ func (f *viewFlags) page(ctx context.Context, s streams, paths []string, o view.
 	}
 	r, err := viewreport.Make(ctx, ro)
 	bar.done()
+	if err == nil && r.Samples == 0 {
+		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), paths[0])
+	}
 	if err != nil {
 		return usage(err)
 	}

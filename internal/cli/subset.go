@@ -10,7 +10,7 @@ import (
 type splitFlag struct{ use string }
 
 func (f *splitFlag) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.use, "split", "", "`PART` of the data that counts, by the column that says of each row which one it belongs to")
+	givenVar(fl, &f.use, "split", "`PART` of the data that counts, by the column that says of each row which one it belongs to")
 }
 
 // into takes the part over into a subset.

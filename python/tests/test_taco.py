@@ -192,6 +192,13 @@ def test_errors_come_with_the_question():
         ds.filter_bbox("west", 0, 1, 1)
     with pytest.raises(chaski.SpecError, match="finite"):
         ds.filter_bbox(float("nan"), 0, 1, 1)
+    for empty in ("", "  "):
+        for ask in (ds.where, ds.sql, ds.filter_datetime):
+            with pytest.raises(chaski.SpecError, match="is empty"):
+                ask(empty)
+        for option in ("where", "datetime", "split"):
+            with pytest.raises(chaski.SpecError, match="is empty"):
+                ds.loader(fields=FIELDS, batch_size=1, **{option: empty})
     with pytest.raises(chaski.SpecError, match="at least 2"):
         taco.concat([ds])
     with pytest.raises(chaski.SpecError, match="at least 2"):

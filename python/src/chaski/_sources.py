@@ -578,7 +578,7 @@ def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[st
 def _condition(c: Condition) -> dict[str, Any]:
     """Returns a condition's JSON."""
     if isinstance(c, str):
-        return {"sql": c}
+        return {"sql": given(c, "where")}
     if isinstance(c, Mapping):
         return dict(c)
     try:
@@ -588,6 +588,17 @@ def _condition(c: Condition) -> dict[str, Any]:
     listed = isinstance(value, (list, tuple, set, frozenset))
     value = [_plain(v) for v in value] if listed else _plain(value)
     return {"column": column, "op": op, "value": value}
+
+
+def given(text: str, name: str) -> str:
+    """Returns a text that chooses.
+
+    Raises:
+        SpecError: it is empty, as of a variable that was not set.
+    """
+    if not text.strip():
+        raise SpecError(f"{name} is empty; leave it out for all samples")
+    return text
 
 
 def bbox_json(bbox: BBox) -> list[float]:
@@ -623,13 +634,13 @@ def subset_json(
     if bbox is not None:
         conditions.append({"bbox": bbox_json(bbox)})
     if datetime is not None:
-        conditions.append({"datetime": str(datetime)})
+        conditions.append({"datetime": given(str(datetime), "datetime")})
     if isinstance(strata, str):
         strata = Strata(strata)
     if isinstance(split, str):
         if use is not None:
             raise SpecError("use goes with a Split; split is the name of a part already")
-        use = split
+        use = given(split, "split")
         split = Split.given()
     return _without_none(
         {

@@ -32,7 +32,7 @@ from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
-from chaski._sources import Condition, Path, Where, bbox_json
+from chaski._sources import Condition, Path, Where, bbox_json, given
 from chaski._spec import FieldLike
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
@@ -455,11 +455,11 @@ class Dataset(_Node):
         Args:
             query: one SELECT.
         """
-        return self._with({"select": str(query)})
+        return self._with({"select": given(str(query), "query")})
 
     def where(self, condition: str) -> Dataset:
         """Returns the samples that meet a condition: what stands behind WHERE in SQL."""
-        return self._with({"sql": str(condition)})
+        return self._with({"sql": given(str(condition), "condition")})
 
     def filter_bbox(
         self,
@@ -505,6 +505,7 @@ class Dataset(_Node):
             text = "/".join(_instant(t) for t in datetime_range)
         else:
             text = _instant(datetime_range)
+        text = given(text, "datetime_range")
         return self._with({"datetime": text, **_columns(time_col, level)})
 
     def concat(
