@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -307,6 +308,41 @@ def test_tables_of_all_types(path, tmp_path):
         if t in plain:
             assert got.schema.field(name).type == plain[t]
         assert got[name].to_pylist() == want[name].to_pylist(), name
+
+
+def test_nanoseconds_arrive(tmp_path):
+    """Instants in nanoseconds are what pyarrow reads of them, alone, chosen, sorted and joined."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    def folder(name, unit, ns):
+        path = tmp_path / name
+        shutil.copytree(COAST / "coast_dir", path)
+        level = path / "METADATA" / "level0.parquet"
+        table = pq.read_table(level)
+        times = pa.array(ns, pa.int64()).cast(pa.timestamp(unit))
+        zoned = pa.array(ns, pa.int64()).cast(pa.timestamp(unit, "UTC"))
+        table = table.append_column("t", times).append_column("z", zoned)
+        pq.write_table(table, level, version="2.6")
+        return taco.load(path), pq.read_table(level)
+
+    fine, want = folder("fine", "ns", [1577934245123456789, None, -1])
+    for name in ("t", "z"):
+        assert want.schema.field(name).type.unit == "ns"
+        assert fine.data.schema.field(name).type == want.schema.field(name).type
+        for query, rows in {
+            "SELECT * FROM data": [0, 1, 2],
+            f"SELECT id, {name} FROM data WHERE {name} IS NOT NULL ORDER BY {name}": [2, 0],
+            f"SELECT max({name}) AS {name} FROM data": [0],
+        }.items():
+            got = fine.sql(query).data[name]
+            assert got.cast(pa.int64()).equals(want[name].take(rows).cast(pa.int64())), query
+    coarse, _ = folder("coarse", "us", [32503680000000000, 0, 1])  # the year 3000
+    both = fine.concat(coarse).data
+    assert both.schema.field("t").type == pa.timestamp("us")  # 64 bits of nanoseconds do not hold it
+    assert both["t"].cast(pa.int64()).to_pylist()[2:] == [-1, 32503680000000000, 0, 1]
+    near = fine.concat(coarse.where("rank > 0")).data
+    assert near["t"].cast(pa.int64()).to_pylist() == [1577934245123456789, None, -1, 0, 1000]
 
 
 def answers() -> list[dict]:
