@@ -540,7 +540,7 @@ func (c *Condition) validate() error {
 	}
 	switch {
 	case kinds == 0 && c.Column == "":
-		return errors.New("a condition is empty; leave it out for all samples")
+		return errors.New("a condition is empty: it has no column, sql or the like; leave it out for all samples")
 	case kinds > 1:
 		return errors.New("a condition is one of column with op and value, sql, select, bbox, datetime and concat")
 	case c.SQL != "" || c.Select != "" || c.Concat != nil:

@@ -3,7 +3,7 @@
 // Nothing is read, compressed or dictionary-encoded.
 //
 // A column has the type that it has in its file, but for times and texts, which have one form each:
-// timestamps are in microseconds, with the zone UTC where the file says that they are instants; integers of
+// timestamps are in microseconds, or in nanoseconds where the file counts those, with the zone UTC where the file says that they are instants; integers of
 // 128 bits are decimals of 38 digits; float16 is float32.
 package arrow
 
@@ -13,6 +13,7 @@ import (
 	"io"
 	"math"
 	"runtime"
+	"slices"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 	"golang.org/x/sync/errgroup"
@@ -46,6 +47,7 @@ const (
 	precisionDouble = 2
 	unitDay         = 0
 	unitMicrosecond = 2
+	unitNanosecond  = 3
 )
 
 // batchRows is the number of rows of a record batch.
@@ -58,7 +60,8 @@ func Write(ctx context.Context, w io.Writer, t *table.Table) error {
 	if err != nil {
 		return err
 	}
-	if err := message(w, schema(t.Columns()), nil); err != nil {
+	fields := clocks(t.Columns(), cols)
+	if err := message(w, schema(fields), nil); err != nil {
 		return err
 	}
 	for first := 0; first < t.Len(); first += batchRows {
@@ -67,7 +70,9 @@ func Write(ctx context.Context, w io.Writer, t *table.Table) error {
 		}
 		b := batch{n: min(batchRows, t.Len()-first)}
 		for i, v := range cols {
-			if err := b.add(v, first, first+b.n); err != nil {
+			if fields[i].Type.Nano {
+				b.nanoseconds(v, first, first+b.n)
+			} else if err := b.add(v, first, first+b.n); err != nil {
 				return fault.WithPart(err, "column "+t.Columns()[i].Name, fault.NoOffset)
 			}
 		}
@@ -77,6 +82,39 @@ func Write(ctx context.Context, w io.Writer, t *table.Table) error {
 	}
 	_, err = w.Write([]byte{0xFF, 0xFF, 0xFF, 0xFF, 0, 0, 0, 0})
 	return err
+}
+
+// clocks returns the columns with the clock that they are written by: in nanoseconds what counts those, if 64 bits hold
+// all of it (years 1678 to 2261).
+func clocks(cols []table.Column, values []*table.Vector) []table.Column {
+	out := slices.Clone(cols)
+	for i, v := range values {
+		out[i].Type.Nano = v.Type().Kind == table.Timestamp && out[i].Type.Nano && nanosFit(v)
+	}
+	return out
+}
+
+func nanosFit(v *table.Vector) bool {
+	for i, us := range v.Ints() {
+		if (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) && !v.Null(i) {
+			return false
+		}
+	}
+	return true
+}
+
+// nanoseconds adds rows of a column of timestamps in nanoseconds.
+func (b *batch) nanoseconds(v *table.Vector, lo, hi int) {
+	b.validity(v.Nulls(), lo, hi)
+	out, ints, after := make([]byte, 0, 8*(hi-lo)), v.Ints(), v.Nanos()
+	for i := lo; i < hi; i++ {
+		ns := ints[i] * 1000
+		if after != nil {
+			ns += after[i]
+		}
+		out = binary.LittleEndian.AppendUint64(out, uint64(ns))
+	}
+	b.buffer(out)
 }
 
 // columns returns all columns of a table. Those that are still to be decoded are at the same time.
@@ -212,12 +250,16 @@ func typeOf(b *flatbuffers.Builder, t table.Type) (byte, flatbuffers.UOffsetT) {
 	case table.Binary:
 		return object(typeBinary, 0, nil)
 	case table.Timestamp:
+		unit := int16(unitMicrosecond)
+		if t.Nano {
+			unit = unitNanosecond
+		}
 		var zone flatbuffers.UOffsetT
 		if t.UTC {
 			zone = b.CreateString("UTC")
 		}
 		return object(typeTimestamp, 2, func() {
-			b.PrependInt16Slot(0, unitMicrosecond, 0)
+			b.PrependInt16Slot(0, unit, 0)
 			b.PrependUOffsetTSlot(1, zone, 0)
 		})
 	case table.Date:

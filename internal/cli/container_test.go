@@ -195,7 +195,7 @@ func TestStatisticsOfMetadata(t *testing.T) {
 			}
 		}
 	}
-	for where, to := range map[string]any{"": &all, `"tortilla:id" = 'roi_1'`: &one} {
+	for where, to := range map[string]any{"true": &all, `"tortilla:id" = 'roi_1'`: &one} {
 		r := chaski(t.Context(), "stats", "--from-metadata", "--component", "t0-img", "--where", where, path)
 		if r.code != 0 {
 			t.Fatal(r.err)

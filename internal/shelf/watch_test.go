@@ -48,8 +48,10 @@ func TestWatchOfFiles(t *testing.T) {
 		w := shelf.NewWatch(files)
 		r, err := files.Open(t.Context(), a)
 		must(t, err)
-		if !w.Note(a, r) || !w.Note(a, r) {
-			t.Errorf("%s: a file is not itself", name)
+		for range 2 {
+			if !w.Note(a, r) {
+				t.Errorf("%s: a file is not itself", name)
+			}
 		}
 		must(t, r.Close())
 		w.NoteAbsent(b)
@@ -80,8 +82,8 @@ type store struct {
 	reads int
 }
 
-func (s *store) Open(_ context.Context, uri string) (source.Reader, error) {
-	return s.OpenKnown(nil, uri, source.Known{Size: 10, ETag: s.tags[uri]})
+func (s *store) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return s.OpenKnown(ctx, uri, source.Known{Size: 10, ETag: s.tags[uri]})
 }
 
 func (s *store) OpenKnown(_ context.Context, uri string, k source.Known) (source.Reader, error) {
@@ -140,8 +142,10 @@ func TestWatchOfObjects(t *testing.T) {
 			t.Error("the last look does not stand")
 		}
 		clock = clock.Add(every)
-		if !w.Changed(t.Context()) || !w.Changed(t.Context()) {
-			t.Error("another tag is not noticed")
+		for range 2 { // nor forgotten
+			if !w.Changed(t.Context()) {
+				t.Error("another tag is not noticed")
+			}
 		}
 	}
 }

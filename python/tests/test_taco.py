@@ -7,6 +7,7 @@ import json
 import multiprocessing
 import os
 import resource
+import shutil
 import signal
 import socket
 import subprocess
@@ -307,6 +308,98 @@ def test_tables_of_all_types(path, tmp_path):
         if t in plain:
             assert got.schema.field(name).type == plain[t]
         assert got[name].to_pylist() == want[name].to_pylist(), name
+
+
+def test_what_users_of_tacoreader_look_for(chips):
+    images, _ = chips
+    ds = taco.load(parts())
+    document = taco.load(parts()[0]).collection
+    with ds as same:
+        assert (same.id, same.title, same.tasks) == ("coast", "Coast", document["tasks"])
+        assert same.extent == document["extent"]
+        assert same.licenses == ["CC-BY-4.0"]
+        assert same.version == document["dataset_version"]
+        assert same.description == document["description"]
+    assert taco.load(COAST / "flat.tacozip").levels == 1
+    midnight = datetime.datetime(2020, 3, 5)
+    assert ds.filter_datetime(midnight).ids == ["tile_02"]
+    assert ds.filter_datetime(midnight.replace(hour=10)).ids == ["tile_02"]
+    assert ds.filter_datetime(midnight.replace(hour=9)).ids == []
+    asset = ds.read("tile_05").read("s2").read("img.tif")
+    assert os.fspath(asset) == asset.vsi == asset.name
+    for uri, want in {
+        "https://h/a.zip": "/vsisubfile/1_2,/vsicurl/https://h/a.zip",
+        "s3://b/a.zip": "/vsisubfile/1_2,/vsis3/b/a.zip",
+        "file:///a.zip": "/vsisubfile/1_2,/a.zip",
+    }.items():
+        assert taco.Asset("a", "a", uri, 1, 2).vsi == want
+    assert taco.Asset("a", "a", "gs://b/a.tif", 0, None).vsi == "/vsigs/b/a.tif"
+    with pytest.raises(chaski.UnsupportedError, match="GDAL has no name"):
+        os.fspath(taco.Asset("a", "a", "hf://datasets/a/b/c.zip", 1, 2))
+    rasterio = pytest.importorskip("rasterio")
+    with rasterio.open(asset) as f:
+        assert np.array_equal(f.read(), images[5])
+
+
+def test_flatten():
+    """Rows of files with what is above them, and where they are."""
+    pytest.importorskip("pyarrow")
+    ds = taco.load(parts())
+    chosen = ds.where("rank IN (3, 9)").concat(ds.where("rank = 0"))
+    for of, ranks in ((ds, list(range(12))), (chosen, [3, 9, 0]), (ds.where("rank > 99"), [])):
+        flat = of.flatten()
+        want = [(f"tile_{r:02d}", i) for r in ranks for i in ("img.tif", "label.tif")]
+        got = list(zip(flat["l0:id"].to_pylist(), flat["l2:id"].to_pylist(), strict=True))
+        assert sorted(got) == sorted(want)
+        for (sample, leaf), path in zip(got, flat["gdal_vsi"].to_pylist(), strict=True):
+            folder = "s2" if leaf == "img.tif" else "ref"
+            assert of.read(sample).read(folder).read(leaf).vsi == path
+    assert flat.column_names[:3] == ["l2:id", "l2:type", "l2:classes"]
+    assert flat.column_names[-1] == "gdal_vsi"
+    assert not [c for c in flat.column_names if "internal" in c]
+    assert len(ds.flatten(1)) == 0  # all are folders
+    single = taco.load(COAST / "flat.tacozip")
+    assert single.flatten()["l0:id"].to_pylist() == single.ids
+    assert single.flatten()["gdal_vsi"].to_pylist() == [a.vsi for a in single]
+    with pytest.raises(chaski.NotFoundError):
+        ds.flatten(3)
+
+
+def test_nanoseconds_arrive(tmp_path):
+    """Instants in nanoseconds are what pyarrow reads of them, alone, chosen, sorted and joined."""
+    pa = pytest.importorskip("pyarrow")
+    import pyarrow.parquet as pq
+
+    def folder(name, unit, ns):
+        path = tmp_path / name
+        shutil.copytree(COAST / "coast_dir", path)
+        level = path / "METADATA" / "level0.parquet"
+        table = pq.read_table(level)
+        times = pa.array(ns, pa.int64()).cast(pa.timestamp(unit))
+        zoned = pa.array(ns, pa.int64()).cast(pa.timestamp(unit, "UTC"))
+        table = table.append_column("t", times).append_column("z", zoned)
+        pq.write_table(table, level, version="2.6")
+        return taco.load(path), pq.read_table(level)
+
+    fine, want = folder("fine", "ns", [1577934245123456789, None, -1])
+    for name in ("t", "z"):
+        assert want.schema.field(name).type.unit == "ns"
+        assert fine.data.schema.field(name).type == want.schema.field(name).type
+        for query, rows in {
+            "SELECT * FROM data": [0, 1, 2],
+            f"SELECT id, {name} FROM data WHERE {name} IS NOT NULL ORDER BY {name}": [2, 0],
+            f"SELECT max({name}) AS {name} FROM data": [0],
+        }.items():
+            got = fine.sql(query).data[name]
+            assert got.cast(pa.int64()).equals(want[name].take(rows).cast(pa.int64())), query
+    coarse, _ = folder("coarse", "us", [32503680000000000, 0, 1])  # the year 3000
+    both = fine.concat(coarse).data
+    assert both.schema.field("t").type == pa.timestamp(
+        "us"
+    )  # 64 bits of nanoseconds do not hold it
+    assert both["t"].cast(pa.int64()).to_pylist()[2:] == [-1, 32503680000000000, 0, 1]
+    near = fine.concat(coarse.where("rank > 0")).data
+    assert near["t"].cast(pa.int64()).to_pylist() == [1577934245123456789, None, -1, 0, 1000]
 
 
 def answers() -> list[dict]:

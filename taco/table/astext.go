@@ -48,7 +48,11 @@ func (v *Vector) appendCast(dst []byte, i int) []byte {
 	case Float64:
 		return appendCastFloat(dst, v.floats[i], int(v.typ.Bits))
 	case Timestamp:
-		dst = appendCastClock(dst, v.ints[i], "2006-01-02 15:04:05")
+		if n := v.Nanos(); n != nil && n[i] != 0 {
+			dst = append(dst, nanoText(v.ints[i], n[i], "2006-01-02 15:04:05.999999999")...)
+		} else {
+			dst = appendCastClock(dst, v.ints[i], "2006-01-02 15:04:05")
+		}
 		if v.typ.UTC {
 			dst = append(dst, "+00"...)
 		}

@@ -3,6 +3,7 @@ package table
 import (
 	"math"
 	"sync"
+	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/internal/pq"
 )
@@ -15,6 +16,7 @@ type coded struct {
 	once sync.Once
 	data []byte
 	offs []uint32
+	made atomic.Int64 // bytes of data and offs
 }
 
 // nullCode is the code of a row without a text, and the number of texts that may be different.
@@ -60,9 +62,15 @@ func (c *coded) spell(lo, hi int) (data []byte, offs []uint32) {
 
 // flat returns all texts as Raw has them. They are made once.
 func (c *coded) flat() (data []byte, offs []uint32) {
-	c.once.Do(func() { c.data, c.offs = c.spell(0, len(c.codes)) })
+	c.once.Do(func() {
+		c.data, c.offs = c.spell(0, len(c.codes))
+		c.made.Store(int64(cap(c.data)) + 4*int64(cap(c.offs)))
+	})
 	return c.data, c.offs
 }
+
+// cost is about how much memory the texts take, also as Raw has them if somebody asked for that.
+func (c *coded) cost() int64 { return int64(cap(c.codes)) + c.values.cost() + c.made.Load() }
 
 // coder gives texts their codes.
 type coder struct {

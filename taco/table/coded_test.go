@@ -59,6 +59,28 @@ func codedFile(t *testing.T) []byte {
 	return b.Bytes()
 }
 
+// TestBytesOfTexts: what a table says it holds has at least the codes of its texts, and the texts too once they were asked for.
+func TestBytesOfTexts(t *testing.T) {
+	tab := opened(t, codedFile(t))
+	before := tab.Bytes()
+	v, err := tab.Column(t.Context(), "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	coded := tab.Bytes()
+	if coded < before+codedRows {
+		t.Errorf("%d bytes after %d", coded, before)
+	}
+	v.Raw()
+	texts := 0
+	for i := range codedRows {
+		texts += len(v.Text(i))
+	}
+	if n := tab.Bytes(); n < coded+int64(texts)+4*codedRows {
+		t.Errorf("%d bytes after %d with %d of texts", n, coded, texts)
+	}
+}
+
 // TestTextsOfWhichFewAreDifferent: they are those that were written, however they lie in memory and whoever asks at the
 // same time; and they lie there by their codes if there are up to 255 of them in dictionaries.
 func TestTextsOfWhichFewAreDifferent(t *testing.T) {

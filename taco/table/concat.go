@@ -134,13 +134,15 @@ func common(a, b Type) (Type, bool) {
 	switch {
 	case a.Kind == Null:
 		return b, true
-	case b.Kind == Null || a.Equal(b):
+	case b.Kind == Null:
+		return a, true
+	case a.Kind == Timestamp && b.Kind == Timestamp:
+		a.UTC, a.Nano = a.UTC && b.UTC, a.Nano || b.Nano
+		return a, true
+	case a.Equal(b):
 		return a, true
 	case a.Kind == b.Kind && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
 		a.Bits = max(a.Bits, b.Bits)
-		return a, true
-	case a.Kind == Timestamp && b.Kind == Timestamp:
-		a.UTC = a.UTC && b.UTC
 		return a, true
 	case a.Kind == Int64 && b.Kind == Uint64 && b.Bits < 64:
 		a.Bits = max(a.Bits, 2*b.Bits)
@@ -211,6 +213,9 @@ func (v *Vector) append(p *Vector) error {
 			v.ints = append(v.ints, make([]int64, p.n)...)
 		} else {
 			v.ints = append(v.ints, p.ints...)
+		}
+		if v.typ.Kind == Timestamp {
+			v.appendNanos(p)
 		}
 		if v.typ.Kind == Huge || v.typ.Kind == Decimal {
 			for i := range p.n {

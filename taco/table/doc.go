@@ -6,7 +6,7 @@
 // value, and lists, maps and structs of these (Parquet format 2.12, nesting by Dremel's levels). Large
 // strings, large lists and dictionaries of Arrow are the same in Parquet. Not read: encryption.
 //
-// Instants are counted in microseconds of UTC. Those of a finer clock are rounded down; those without
+// Instants are counted in microseconds of UTC. Those of a finer clock are rounded down, and Vector.Nanos has the rest; those without
 // a zone are taken as UTC, as the containers' texts say.
 //
 // Files are not trusted, see package internal/pq. A column takes memory by what is in the pages that

@@ -58,6 +58,7 @@ func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Ta
 	cols := make([]Column, len(f.Fields))
 	for i := range f.Fields {
 		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
+		cols[i].Type.Nano = p.nano(&f.Fields[i])
 	}
 	t := New(int(f.Rows), cols, p.column)
 	t.pages = p
@@ -108,7 +109,9 @@ func (p *parquet) column(ctx context.Context, i int) (*Vector, error) {
 	f := &p.f.Fields[i]
 	var v *Vector
 	var err error
-	if f.Leaf >= 0 && !f.Repeated {
+	if p.nano(f) {
+		v, err = p.nanos(ctx, f.Leaf)
+	} else if f.Leaf >= 0 && !f.Repeated {
 		v, err = p.flat(ctx, f.Leaf)
 	} else {
 		v, err = p.nested(ctx, f)

@@ -40,6 +40,7 @@ type Type struct {
 	Kind             Kind
 	Bits             uint8 // of integers and floats
 	UTC              bool  // of timestamps: the file says that they are instants
+	Nano             bool  // of timestamps: the file counts nanoseconds, see Vector.Nanos
 	Precision, Scale uint8 // of decimals
 	Elem             *Type // of lists; a map is a list of structs of key and value
 	Fields           []Column
@@ -67,7 +68,7 @@ func (t Type) String() string {
 	return t.Kind.String()
 }
 
-// Equal reports whether two types are the same.
+// Equal reports whether two types are the same, whatever clock timestamps have.
 func (t Type) Equal(u Type) bool {
 	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || t.Precision != u.Precision || t.Scale != u.Scale || len(t.Fields) != len(u.Fields) {
 		return false
@@ -87,7 +88,7 @@ type Vector struct {
 	nulls []bool // nil: none is null
 
 	ints     []int64 // also the low 64 bits of Huge and Decimal
-	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints
+	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints. Of Timestamp see Nanos
 	floats   []float64
 	coded    *coded   // Text, instead of data and offs
 	data     []byte   // Text, Binary

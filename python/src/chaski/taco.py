@@ -21,7 +21,7 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date, datetime
+from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
@@ -226,6 +226,20 @@ class _Children:
         return out
 
 
+_VSI = {"http": "/vsicurl/http://", "https": "/vsicurl/https://"}
+_VSI |= {"s3": "/vsis3/", "gs": "/vsigs/", "az": "/vsiaz/", "file": ""}
+
+
+def _vsi(uri: str, offset: int, size: int | None) -> str:
+    """Returns what GDAL opens a file, or a range of it, by."""
+    scheme, separator, rest = uri.partition("://")
+    if separator:
+        if scheme.lower() not in _VSI:
+            raise UnsupportedError(f"GDAL has no name for {uri}", kind="unsupported")
+        uri = _VSI[scheme.lower()] + rest
+    return uri if size is None else f"/vsisubfile/{offset}_{size},{uri}"
+
+
 @dataclass(frozen=True)
 class Asset:
     """A sample with bytes.
@@ -250,6 +264,19 @@ class Asset:
         return (
             self.uri if self.size is None else f"/vsisubfile/{self.offset}_{self.size},{self.uri}"
         )
+
+    @property
+    def vsi(self) -> str:
+        """What GDAL opens it by, also where it is remote; `rasterio.open` takes the asset itself.
+
+        Raises:
+            UnsupportedError: GDAL has no name for it, as for `hf://`.
+        """
+        return _vsi(self.uri, self.offset, self.size)
+
+    def __fspath__(self) -> str:
+        """Returns `vsi`."""
+        return self.vsi
 
     def array(self, **window: Any) -> npt.NDArray[Any]:
         """Returns pixels, or a window of them: arguments as for `chaski.read`.
@@ -497,12 +524,15 @@ class Dataset(_Node):
         """Returns the samples that begin in a range of time.
 
         Args:
-            datetime_range: "A/B", one day or instant, or two; days are whole ones, in UTC.
+            datetime_range: "A/B", one day or instant, or two; days are whole ones, in UTC. A
+                `datetime` alone that is midnight stands for its day.
             time_col: column of times. Default: istac:time_start or stac:time_start.
             level: see `filter_bbox`.
         """
         if isinstance(datetime_range, (tuple, list)):
             text = "/".join(_instant(t) for t in datetime_range)
+        elif isinstance(datetime_range, datetime) and datetime_range.time() == time():
+            text = _instant(datetime_range.date())
         else:
             text = _instant(datetime_range)
         text = given(text, "datetime_range")
@@ -536,6 +566,46 @@ class Dataset(_Node):
     def to_pandas(self) -> pandas.DataFrame:
         """Returns `data` for pandas."""
         return self.data.to_pandas()
+
+    def flatten(self, level: int | None = None) -> pyarrow.Table:
+        """Returns the samples with bytes at a level: a `pyarrow.Table` with a row for each.
+
+        It has the columns of the level and of those above it, named "l2:id", "l0:split", …,
+        without those of the format itself, and "gdal_vsi": what GDAL opens the row's file by. Rows
+        are those below the samples of this dataset, in the order of the containers.
+
+        Args:
+            level: default: the deepest.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            NotFoundError: there is no such level.
+        """
+        pa = _pyarrow()
+        level = self.levels - 1 if level is None else int(level)
+        source = self._source
+        entries = source.children(level).entries
+        samples = entries.parent if level else entries.row
+        for k in range(level - 1, 0, -1):
+            above = source.children(k).entries
+            parents = np.full(int(above.row.max(initial=-1)) + 1, -1)
+            parents[above.row] = above.parent
+            samples = parents[samples]
+        here = np.isin(samples, self._list()[0].row) & (entries.folder == 0)
+        keep = np.flatnonzero(here)
+        table = source.query(f"SELECT * FROM l{level}", ()).take(entries.row[keep])
+        names = [f"l{k}:" for k in range(level, -1, -1)]
+        shown = [
+            c
+            for p in names
+            for c in table.column_names
+            if c.startswith(p) and not c.startswith(p + "internal:")
+        ]
+        files = [entries.files[entries.file[i]] for i in keep]
+        sizes = [None if s < 0 else int(s) for s in entries.size[keep]]
+        offsets = entries.offset[keep].tolist()
+        vsi = [_vsi(f, o, s) for f, o, s in zip(files, offsets, sizes, strict=True)]
+        return table.select(shown).append_column("gdal_vsi", pa.array(vsi, pa.string()))
 
     def to_polars(self) -> polars.DataFrame:
         """Returns `data` for polars."""
@@ -576,6 +646,55 @@ class Dataset(_Node):
     def collection(self) -> dict[str, Any]:
         """The document about the dataset, as JSON has it; {} if there is none."""
         return self._source.info["collection"] or {}
+
+    def _said(self, name: str) -> Any:
+        return self.collection.get(name)
+
+    @property
+    def id(self) -> str | None:
+        """The id of the dataset that its document has, or None."""
+        return self._said("id")  # type: ignore[no-any-return]
+
+    @property
+    def version(self) -> str | None:
+        """The version of the dataset that its document has, or None."""
+        return self._said("dataset_version")  # type: ignore[no-any-return]
+
+    @property
+    def title(self) -> str | None:
+        """The title that its document has, or None."""
+        return self._said("title")  # type: ignore[no-any-return]
+
+    @property
+    def description(self) -> str | None:
+        """The description that its document has, or None."""
+        return self._said("description")  # type: ignore[no-any-return]
+
+    @property
+    def tasks(self) -> list[str]:
+        """The tasks that its document names."""
+        return list(self._said("tasks") or [])
+
+    @property
+    def licenses(self) -> list[str]:
+        """The licences that its document names."""
+        return list(self._said("licenses") or [])
+
+    @property
+    def extent(self) -> dict[str, Any] | None:
+        """The place and time of all samples that its document has, or None."""
+        return self._said("extent")  # type: ignore[no-any-return]
+
+    def close(self) -> None:
+        """Does nothing: a dataset holds nothing open. The engine does, see `chaski.taco`."""
+
+    def __enter__(self) -> Dataset:
+        """Returns itself."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Calls `close`."""
+        self.close()
 
     @property
     def pit_schema(self) -> dict[str, Any] | None:
