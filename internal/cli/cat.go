@@ -86,6 +86,9 @@ func (f *catFlags) run(ctx context.Context, s streams, paths []string) error {
 		f.b = ""
 	}
 	o, err := f.options(paths)
+	if err == nil && f.format != "sha256" {
+		err = notTyped(s.out, f.format)
+	}
 	if err != nil {
 		return err
 	}

@@ -54,6 +54,11 @@ func (f *frameFlags) run(ctx context.Context, s streams, path string) error {
 	if f.maxOutput < 1 {
 		return usagef("--max-output is at least 1")
 	}
+	if f.format == "raw" {
+		if err := notTyped(s.out, "a frame's content"); err != nil {
+			return err
+		}
+	}
 	frame, err := readWhole(ctx, path)
 	if err != nil {
 		return fault.WithFile(err, path)

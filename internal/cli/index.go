@@ -109,6 +109,11 @@ func (f *indexFlags) run(ctx context.Context, s streams, paths []string) error {
 	if f.format == "hex" {
 		return writeFile(f.out, s.out, func(w io.Writer) error { return f.hex(ctx, w, files, paths) })
 	}
+	if f.out == "-" || f.out == "" {
+		if err := notTyped(s.out, "a catalog"); err != nil {
+			return err
+		}
+	}
 	return f.parquet(ctx, s, files, paths)
 }
 

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 
+	"golang.org/x/term"
+
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -45,6 +47,14 @@ func writeFile(name string, out io.Writer, write func(io.Writer) error) error {
 		os.Remove(tmp)
 	}
 	return fileError(name, err)
+}
+
+// notTyped refuses to write bytes that are no text to a terminal, which would obey some of them.
+func notTyped(out io.Writer, what string) error {
+	if f, ok := out.(*os.File); ok && term.IsTerminal(int(f.Fd())) {
+		return usagef("%s is no text: send it to a file or to another program, not to a terminal", what)
+	}
+	return nil
 }
 
 // fileError names the file that could not be opened, read or written; faults stay as they are.

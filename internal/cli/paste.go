@@ -54,6 +54,11 @@ func (f *pasteFlags) run(ctx context.Context, s streams, name string) error {
 	if err != nil {
 		return err
 	}
+	if f.out == "-" || f.out == "" {
+		if err := notTyped(s.out, "a raster"); err != nil {
+			return err
+		}
+	}
 	files := newOpener(true)
 	defer files.Close()
 	a, _, err := catalog.OpenAsset(ctx, files, f.like, 0)

@@ -15,6 +15,8 @@ import (
 	"testing"
 	"unicode"
 
+	"golang.org/x/term"
+
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -300,6 +302,29 @@ func TestOutputIsCalledAlike(t *testing.T) {
 	for _, c := range commands(newRoot(streams{})) {
 		if f := c.Flags().ShorthandLookup("o"); f != nil && f.Name != "output" {
 			t.Errorf("%s: -o is --%s", c.CommandPath(), f.Name)
+		}
+	}
+}
+
+// TestBytesAreNotTyped: what is no text is not written to a terminal, whose state it would change.
+func TestBytesAreNotTyped(t *testing.T) {
+	workplace(t)
+	tty, err := os.OpenFile("/dev/ptmx", os.O_RDWR, 0)
+	if err != nil || !term.IsTerminal(int(tty.Fd())) {
+		t.Skip("no terminal here: ", err)
+	}
+	defer tty.Close()
+	for _, args := range [][]string{
+		{"cat", "--format", "npy", "chip.tif"},
+		{"cat", "--format", "raw", "chip.tif"},
+		{"index", "--format", "parquet", "chips"},
+		{"sql", "--format", "arrow", "SELECT id FROM data", "coast.tacozip"},
+		{"frame", "--format", "raw", "data.zl"},
+		{"paste", "--like", "scene.tif", "--window", "256", "--stride", "192", "predictions.npy"},
+	} {
+		var errs bytes.Buffer
+		if code := run(t.Context(), args, strings.NewReader(""), tty, &errs); code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
+			t.Errorf("%q: exit %d: %s", args, code, errs.String())
 		}
 	}
 }

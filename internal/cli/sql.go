@@ -50,6 +50,11 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.`
 			if err := oneOf("format", format, "text", "json", "arrow"); err != nil {
 				return err
 			}
+			if format == "arrow" {
+				if err := notTyped(s.out, format); err != nil {
+					return err
+				}
+			}
 			sql, err := fromFile(args[0])
 			if err != nil {
 				return err
