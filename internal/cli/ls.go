@@ -140,11 +140,11 @@ func (f *filterFlags) filter() (*taco.Filter, error) {
 	if err := oneOf("bbox-rule", f.rule, "intersects", "within"); err != nil {
 		return nil, err
 	}
+	if f.atLevel < 0 || f.limit < -1 || f.offsetRows < 0 {
+		return nil, usagef("--at-level, --limit and --offset are at least 0")
+	}
 	if f.bbox == "" && f.datetime == "" {
 		return nil, nil
-	}
-	if f.atLevel < 0 {
-		return nil, usagef("--at-level is at least 0")
 	}
 	out := &taco.Filter{Geometry: f.geometry, Time: f.timeCol, Level: f.atLevel}
 	if f.rule == "within" {

@@ -295,6 +295,7 @@ func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 		{"cat", "--format", "tiff", chip}, {"cat", "--threads", "0", chip}, {"cat", "--header", "x", chip, chip},
 		{"index"}, {"index", "--format", "csv", chip}, {"info"}, {"frame"}, {"frame", "a", "b"}, {"frame", "--format", "npy", "a"},
 		{"stats"}, {"stats", "--field", "=x", "d"}, {"stats", "--bad-samples", "guess", "d"}, {"verify"}, {"view", chip}, {"view", "-o", "x", "--b", "1,2", chip},
+		{"view", "-o", "x.jpg", chip}, {"ls", "--limit", "-5", chip}, {"ls", "--offset", "-1", chip},
 		{"view", "-o", "x", "--stretch", "9", chip}, {"bench"}, {"bench", "decode"}, {"bench", "decode", "--stage", "x", chip}, {"bench", "peers"}, {"bench", "peers", "-o", "x", "--shapes", "none"}, {"bench", "peers", "-o", "x", "--peers", "none"},
 		{"bench", "peers", "-o", "x", "--rounds", "0"}, {"bench", "load", "--window", "3y4", "d"},
 		{"bench", "load", "--dtype", "float", "d"}, {"bench", "load", "--normalize", "mean_std", "d"}, {"serve", "here"}, {"serve", "--listen", "nowhere"},

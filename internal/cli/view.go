@@ -5,6 +5,7 @@ import (
 	"image"
 	"image/png"
 	"io"
+	"path/filepath"
 	"strconv"
 	"strings"
 
@@ -94,6 +95,9 @@ func (f *viewFlags) options() (view.Options, error) {
 	o := view.Options{MaxSide: f.size}
 	if f.out == "" {
 		return o, usagef("-o names no output file")
+	}
+	if ext := strings.ToLower(filepath.Ext(f.out)); !f.histogram && !f.report && ext != "" && ext != ".png" {
+		return o, usagef("-o %s: pictures are written as PNG; name it .png", f.out)
 	}
 	if f.size < 1 || f.size > 1<<14 || f.maxBytes < 1 || f.columns < 0 {
 		return o, usagef("--size is from 1 to %d, --max-bytes at least 1, --columns at least 0", 1<<14)
