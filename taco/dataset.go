@@ -355,14 +355,11 @@ func (d *Dataset) sourceColumn(bases []int) *table.Table {
 // though it is not in all of them. A table may be nil, which has no columns.
 func TextColumns(joined *table.Table, tables []*table.Table, names []string) (messages []string) {
 	for _, c := range joined.Columns() {
-		if c.Type.Kind != table.Text {
-			continue
-		}
 		for i, t := range tables {
 			if t == nil {
 				continue
 			}
-			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.Kind != table.Text && t.Columns()[k].Type.Kind != table.Null {
+			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.BecomesText(c.Type) {
 				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.Columns()[k].Type, names[i]))
 				break
 			}

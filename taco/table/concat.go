@@ -87,7 +87,7 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 				continue
 			}
 			both, ok := common(typ, t.cols[i].Type)
-			if ok && typ.Kind != Null && (typ.Kind == Text) != (t.cols[i].Type.Kind == Text) && both.Kind == Text {
+			if ok && (typ.BecomesText(both) || t.cols[i].Type.BecomesText(both)) {
 				if ok = mode != Strict && mode != Mixed; ok {
 					turned = append(turned, name)
 				}
