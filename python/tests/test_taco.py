@@ -645,6 +645,17 @@ def test_questions_of_threads_and_forks(binary):
     assert len(ds.where("rank < 5")) == 5
 
 
+def test_a_long_question_beside_another(binary):
+    """A list of ids is longer than an argument of a program may be, and another thread asks."""
+    ds = taco.load(COAST / "coast.tacozip")
+    ids = ", ".join(f"'tile_{k:02}'" for k in range(6, 30_000))
+    many = ds.where(f"id IN ({ids})")
+    with _ask._lock:
+        assert len(many) == 6
+        with pytest.raises(chaski.NotFoundError):
+            len(ds.where("nothing = 1"))
+
+
 def _count(k: int) -> int:
     return len(taco.load(COAST / "coast.tacozip").where(f"rank < {k}"))
 
