@@ -325,6 +325,10 @@ def test_what_users_of_tacoreader_look_for(chips):
     assert ds.filter_datetime(midnight).ids == ["tile_02"]
     assert ds.filter_datetime(midnight.replace(hour=10)).ids == ["tile_02"]
     assert ds.filter_datetime(midnight.replace(hour=9)).ids == []
+    utc, east = datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=2))
+    assert ds.filter_datetime(midnight.replace(tzinfo=utc)).ids == ["tile_02"]
+    assert ds.filter_datetime(midnight.replace(tzinfo=east)).ids == []  # the instant, no day of UTC
+    assert ds.filter_datetime(midnight.replace(hour=12, tzinfo=east)).ids == ["tile_02"]
     asset = ds.read("tile_05").read("s2").read("img.tif")
     assert os.fspath(asset) == asset.vsi == asset.name
     for uri, want in {
