@@ -177,3 +177,31 @@ func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
 		t.Error("other texts")
 	}
 }
+
+// TestDictionariesAreBounded: texts that no row has take no more memory than a column may.
+func TestDictionariesAreBounded(t *testing.T) {
+	type row struct {
+		S string `parquet:"s,dict"`
+	}
+	rows := make([]row, 200)
+	for i := range rows {
+		rows[i].S = fmt.Sprintf("%0100d", i)
+	}
+	var b bytes.Buffer
+	if err := pqgo.Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	for limit, coded := range map[int64]bool{20_000: true, 19_999: false, 1000: false, 100: false} {
+		tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{MaxBytes: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := tab.Take([]int{7}).At(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if codes, _ := v.Coded(); v.Text(0) != rows[7].S || (codes != nil) != coded {
+			t.Errorf("at most %d bytes: %q, by codes %v", limit, v.Text(0), codes != nil)
+		}
+	}
+}
