@@ -3,11 +3,14 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 
 	pqgo "github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 type codedRow struct {
@@ -203,5 +206,18 @@ func TestDictionariesAreBounded(t *testing.T) {
 		if codes, _ := v.Coded(); v.Text(0) != rows[7].S || (codes != nil) != coded {
 			t.Errorf("at most %d bytes: %q, by codes %v", limit, v.Text(0), codes != nil)
 		}
+	}
+}
+
+// TestLargeTextsAreNotJoined: texts of which 32 bits do not count the bytes are refused before memory is taken for them.
+func TestLargeTextsAreNotJoined(t *testing.T) {
+	c := coder{codes: make([]uint8, 2500), texts: []string{string(make([]byte, 1<<20))}}
+	large := &Vector{typ: Type{Kind: Text}, n: len(c.codes), coded: c.coded()}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Append(Type{Kind: Text}, large, large)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; fault.KindOf(err) != fault.Limit || got > 1<<20 {
+		t.Errorf("%v, after %d bytes", err, got)
 	}
 }
