@@ -2,6 +2,7 @@ package duckdb
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -273,6 +274,58 @@ func TestKinds(t *testing.T) {
 	} {
 		if _, err := runOn(t, sql, sample()); err == nil || fault.KindOf(err) != want || strings.Contains(err.Error(), "\n") {
 			t.Errorf("%s: %v", sql, err)
+		}
+	}
+}
+
+// TestNanoseconds: instants in nanoseconds pass through DuckDB, and are compared, as they are; what a column of them was joined with may
+// be out of their range.
+func TestNanoseconds(t *testing.T) {
+	typ := table.Type{Kind: table.Timestamp, Nano: true}
+	us := []int64{-1, 0, 1577836800123456, 1577836800123456, 0}
+	ns := []int64{999, 0, 789, 0, 0}
+	in := table.FromVectors([]string{"id", "t"}, []*table.Vector{
+		table.NewInts(table.Type{Kind: table.Int64, Bits: 64}, []int64{0, 1, 2, 3, 4}, nil), table.NewTimes(typ, us, ns, []bool{4: true}),
+	})
+	out, err := runOn(t, "SELECT * FROM data", in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := rows(t, out), rows(t, in); got != want || !out.Columns()[1].Type.Nano {
+		t.Errorf("%s, want %s", got, want)
+	}
+	for sql, want := range map[string]string{
+		"SELECT id FROM data WHERE t > '2020-01-01 00:00:00.123456' QUALIFY row_number() OVER () > 0":                             "2",
+		"SELECT list(id ORDER BY id)::VARCHAR AS id FROM data WHERE t < '1970-01-01'":                                             `"[0]"`,
+		"SELECT epoch_ns(t) AS id FROM data WHERE id = 2":                                                                         "1577836800123456789",
+		"SELECT strftime(date_trunc('day', t) + INTERVAL 1 DAY, '%Y-%m-%d') AS id FROM data WHERE id = 2":                         `"2020-01-02"`,
+		"SELECT year(t) + month(t) + extract(hour FROM t) AS id FROM data WHERE id = 2":                                           "2021",
+		"SELECT CAST(t AS DATE)::VARCHAR || dayname(t) AS id FROM data WHERE id = 2":                                              `"2020-01-01Wednesday"`,
+		"SELECT date_diff('day', t, TIMESTAMP '2020-01-03') AS id FROM data WHERE id = 2":                                         "2",
+		"SELECT (t BETWEEN TIMESTAMP '2020-01-01' AND TIMESTAMP '2020-01-02' + INTERVAL 1 DAY)::INT AS id FROM data WHERE id = 2": "1",
+		"SELECT left((t - TIMESTAMP '2020-01-01')::VARCHAR, 8) AS id FROM data WHERE id = 2":                                      `"00:00:00"`,
+		"SELECT left(time_bucket(INTERVAL 1 DAY, t)::VARCHAR, 10) AS id FROM data WHERE id = 2":                                   `"2020-01-01"`,
+		"SELECT make_date(year(t), 2, 1)::VARCHAR AS id FROM data WHERE id = 2":                                                   `"2020-02-01"`,
+		"SELECT strftime(t, '%Y') AS id FROM data WHERE id = 2":                                                                   `"2020"`,
+		"SELECT epoch(t)::BIGINT AS id FROM data WHERE id = 2":                                                                    "1577836800",
+		"SELECT date_part('doy', t) AS id FROM data WHERE id = 2":                                                                 "1",
+		"SELECT isodow(t) + quarter(t) AS id FROM data WHERE id = 2":                                                              "4",
+		"SELECT last_day(t)::VARCHAR AS id FROM data WHERE id = 2":                                                                `"2020-01-31"`,
+		"SELECT age(TIMESTAMP '2020-01-02', t) < INTERVAL 2 DAY AS id FROM data WHERE id = 2":                                     "true",
+	} {
+		out, err := runOn(t, sql, in)
+		if err != nil {
+			t.Errorf("%s: %v", sql, err)
+			continue
+		}
+		if got := rows(t, out); got != "id="+want+" \n" {
+			t.Errorf("%s: %q, want %s", sql, got, want)
+		}
+	}
+	for _, us := range []int64{math.MaxInt64/1000 + 1, math.MinInt64 / 1000, 1 << 60} {
+		far := table.FromVectors([]string{"t"}, []*table.Vector{table.NewTimes(typ, []int64{us}, []int64{1}, nil)})
+		if _, err := runOn(t, "SELECT t FROM data QUALIFY row_number() OVER () > 0", far); err == nil || !strings.Contains(err.Error(), "nanoseconds") {
+			t.Errorf("%d: %v", us, err)
 		}
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	duck "github.com/duckdb/duckdb-go/v2"
 
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -100,6 +101,9 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 		if at.cols[i], err = s.t.At(s.ctx, i); err != nil {
 			return err
 		}
+		if err := holdsTimes(s.t.Columns()[i], at.cols[i]); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -108,9 +112,27 @@ var plainTypes = map[table.Kind]duck.Type{table.Null: duck.TYPE_INTEGER, table.B
 	table.Text: duck.TYPE_VARCHAR, table.Binary: duck.TYPE_BLOB, table.Timestamp: duck.TYPE_TIMESTAMP, table.Date: duck.TYPE_DATE,
 	table.Time: duck.TYPE_TIME}
 
-// typeInfo returns DuckDB's type for one of ours. Instants are TIMESTAMP: all of them are of UTC.
+// holdsTimes refuses instants that TIMESTAMP_NS does not hold: a file that counts nanoseconds has none, one that it was joined
+// with may.
+func holdsTimes(c table.Column, v *table.Vector) error {
+	if c.Type.Kind != table.Timestamp || !c.Type.Nano {
+		return nil
+	}
+	for i, us := range v.Ints() {
+		if !v.Null(i) && (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) {
+			return fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset, "the instant %s, which 64 bits of nanoseconds do not hold", table.FormatTimestamp(us))
+		}
+	}
+	return nil
+}
+
+// typeInfo returns DuckDB's type for one of ours. Instants are TIMESTAMP, or TIMESTAMP_NS: all of them are of UTC.
 func typeInfo(t table.Type) (duck.TypeInfo, error) {
 	switch t.Kind {
+	case table.Timestamp:
+		if t.Nano {
+			return duck.NewTypeInfo(duck.TYPE_TIMESTAMP_NS)
+		}
 	case table.Int64:
 		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_TINYINT, 16: duck.TYPE_SMALLINT, 32: duck.TYPE_INTEGER, 64: duck.TYPE_BIGINT}[t.Bits])
 	case table.Uint64:
@@ -195,7 +217,11 @@ func value(v *table.Vector, i int) any {
 	case table.Binary:
 		return v.Bytes(i)
 	case table.Timestamp, table.Time:
-		return time.UnixMicro(v.Int(i)).UTC()
+		at := time.UnixMicro(v.Int(i)).UTC()
+		if ns := v.Nanos(); ns != nil {
+			at = at.Add(time.Duration(ns[i]))
+		}
+		return at
 	case table.Date:
 		return time.Unix(v.Int(i)*86400, 0).UTC()
 	case table.List:
@@ -258,12 +284,15 @@ var intTypes = map[duck.Type]table.Type{
 	duck.TYPE_UTINYINT: {Kind: table.Uint64, Bits: 8}, duck.TYPE_USMALLINT: {Kind: table.Uint64, Bits: 16},
 	duck.TYPE_UINTEGER: {Kind: table.Uint64, Bits: 32}, duck.TYPE_UBIGINT: {Kind: table.Uint64, Bits: 64},
 	duck.TYPE_TIMESTAMP: {Kind: table.Timestamp}, duck.TYPE_TIMESTAMP_S: {Kind: table.Timestamp}, duck.TYPE_TIMESTAMP_MS: {Kind: table.Timestamp},
-	duck.TYPE_TIMESTAMP_NS: {Kind: table.Timestamp}, duck.TYPE_TIMESTAMP_TZ: {Kind: table.Timestamp, UTC: true},
+	duck.TYPE_TIMESTAMP_NS: {Kind: table.Timestamp, Nano: true}, duck.TYPE_TIMESTAMP_TZ: {Kind: table.Timestamp, UTC: true},
 	duck.TYPE_DATE: {Kind: table.Date}, duck.TYPE_TIME: {Kind: table.Time},
 }
 
 func intVector(t table.Type, cells []any, nulls []bool) (*table.Vector, error) {
-	out := make([]int64, len(cells))
+	out, ns := make([]int64, len(cells)), []int64(nil)
+	if t.Nano {
+		ns = make([]int64, len(cells))
+	}
 	for i, c := range cells {
 		switch x := c.(type) {
 		case nil:
@@ -294,11 +323,16 @@ func intVector(t table.Type, cells []any, nulls []bool) (*table.Vector, error) {
 			case table.Time:
 				out[i] = ((int64(x.Hour())*60+int64(x.Minute()))*60+int64(x.Second()))*1e6 + int64(x.Nanosecond()/1000)
 			default:
-				out[i] = x.UnixMicro()
+				if out[i] = x.UnixMicro(); ns != nil {
+					ns[i] = int64(x.Nanosecond() % 1000)
+				}
 			}
 		default:
 			return nil, fmt.Errorf("a value of type %T", c)
 		}
+	}
+	if ns != nil {
+		return table.NewTimes(t, out, ns, nulls), nil
 	}
 	return table.NewInts(t, out, nulls), nil
 }

@@ -595,7 +595,11 @@ func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, err
 			c.files[uri] = f
 		}
 		c.mu.Unlock()
-		f.once.Do(func() { f.err = c.look(ctx, f, uri) })
+		mine := false
+		f.once.Do(func() {
+			mine = true
+			f.err = c.look(ctx, f, uri)
+		})
 		if f.err == nil {
 			return f, nil
 		}
@@ -607,9 +611,9 @@ func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, err
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
-		if !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) { // of another caller, who gave up
+		if mine || !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
 			return nil, f.err
-		}
+		} // that of another caller, who gave up
 	}
 }
 

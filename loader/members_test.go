@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -157,4 +158,31 @@ func TestMembersAreBounded(t *testing.T) {
 		t.Error(err)
 	}
 	members.Close()
+}
+
+// slowOpener fails as one whose own deadline passed, which is not the caller's.
+type slowOpener struct {
+	opened int
+	enough context.CancelFunc
+}
+
+func (o *slowOpener) Open(_ context.Context, uri string) (source.Reader, error) {
+	if uri != "a.tif" {
+		return nil, fault.New(fault.NotFound, "file", fault.NoOffset, "no such file")
+	}
+	if o.opened++; o.opened > 10 {
+		o.enough()
+	}
+	return nil, fmt.Errorf("no answer: %w", context.DeadlineExceeded)
+}
+
+// TestDeadlinesOfOpeners: a file that an opener gives up by a deadline of its own is an error, and not tried for ever.
+func TestDeadlinesOfOpeners(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	slow := &slowOpener{enough: cancel}
+	_, err := loader.Read(ctx, []string{"/vsisubfile/10_20,a.tif"}, loader.ReadOptions{Options: loader.Options{Opener: slow}})
+	if !errors.Is(err, context.DeadlineExceeded) || slow.opened != 1 {
+		t.Errorf("opened %d times: %v", slow.opened, err)
+	}
 }

@@ -78,7 +78,7 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode table.Mode, chos
 	if of = d.groups[key]; of == nil {
 		of = &Dataset{
 			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn, warned: map[string]bool{},
-			unpadded: map[int]bool{}, images: d.images, groups: map[group]*Dataset{},
+			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{}, // parts are counted anew
 		}
 		for _, end := range d.ends[from : to+1] {
 			of.ends = append(of.ends, end-lo)
@@ -101,7 +101,7 @@ func (d *Dataset) Close() error {
 // Bytes returns about how much memory the dataset takes by what was asked of it so far: columns of its tables, indexes
 // of ids, headers of samples. What is being loaded does not count.
 func (d *Dataset) Bytes() int64 {
-	n := d.images.Used()
+	n := int64(0)
 	for _, p := range d.parts {
 		if s, ok := p.(model.Sized); ok {
 			n += s.Bytes()
@@ -110,10 +110,11 @@ func (d *Dataset) Bytes() int64 {
 	return n + d.joined()
 }
 
-// joined returns about how much memory what was made of the containers' tables takes.
-func (d *Dataset) joined() (n int64) {
+// joined returns about how much memory what was made of the containers' tables takes, and headers of samples.
+func (d *Dataset) joined() int64 {
+	n := d.images.Used()
 	if !d.mu.TryLock() {
-		return 0
+		return n
 	}
 	defer d.mu.Unlock()
 	for k, t := range d.levels {
@@ -355,14 +356,11 @@ func (d *Dataset) sourceColumn(bases []int) *table.Table {
 // though it is not in all of them. A table may be nil, which has no columns.
 func TextColumns(joined *table.Table, tables []*table.Table, names []string) (messages []string) {
 	for _, c := range joined.Columns() {
-		if c.Type.Kind != table.Text {
-			continue
-		}
 		for i, t := range tables {
 			if t == nil {
 				continue
 			}
-			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.Kind != table.Text && t.Columns()[k].Type.Kind != table.Null {
+			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.BecomesText(c.Type) {
 				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.Columns()[k].Type, names[i]))
 				break
 			}

@@ -18,6 +18,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/taco/table"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -897,5 +898,47 @@ func TestDeepLevels(t *testing.T) {
 	}
 	if _, err := mustOpen(t, path).Verify(t.Context()); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestGroupsHaveHeadersOfTheirOwn: a group counts its containers anew, so that headers that were kept for one are not taken for those
+// of another.
+func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
+	b, err := os.ReadFile(testdata(t, streamed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const name = "roi_1/t1/t1-img::4"
+	e, err := mustOpen(t, testdata(t, streamed)).Resolve(t.Context(), name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	clear(b[e.Of.Offset:][:8])
+	broken := filepath.Join(t.TempDir(), "broken.taco")
+	if err := os.WriteFile(broken, b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	files := &source.Files{}
+	defer files.Close()
+	d, err := taco.Open(t.Context(), files, []string{testdata(t, streamed), broken}, taco.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if e, err = d.Resolve(t.Context(), name); err == nil {
+		_, err = d.ReadChunk(t.Context(), e)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	g, _, err := d.Group(t.Context(), 1, 2, table.Intersection, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if e, err = g.Resolve(t.Context(), name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := g.ReadChunk(t.Context(), e); fault.KindOf(err) != fault.Corrupt && fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("a chunk of a sample without a header: %v", err)
 	}
 }

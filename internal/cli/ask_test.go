@@ -79,6 +79,8 @@ func (a *asker) ask(args ...string) (r result) {
 // is open already, and after questions that failed.
 func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
+	north, south := testdata(t, "coast", "parts", "coast_north.tacozip"), testdata(t, "coast", "parts", "coast_south.tacozip")
+	const warned = `--given=[{"concat":[{"paths":1,"where":[{"select":"SELECT id, 1 AS k FROM data"}]},{"paths":1,"where":[{"select":"SELECT id, 'a' AS k, 2 AS z FROM data"}]}]}]`
 	a := newAsker(t)
 	for range 2 {
 		for _, args := range [][]string{
@@ -87,7 +89,7 @@ func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 			{"sql", `--given=[{"sql":"cloud_cover < 9"}]`, "SELECT id, rank FROM data", zip},
 			{"sql", "SELECT nothing FROM data", zip}, {"sql", "SELECT", zip}, {"sql", "SELECT 1"},
 			{"entries", zip + ".none"}, {"entries", "--level", "7", zip}, {"sql", "--no-such-flag", "x", zip},
-			{"sql", "SELECT id FROM data", zip, testdata(t, "coast", "parts", "coast_north.tacozip")},
+			{"sql", "SELECT id FROM data", zip, north}, {"sql", warned, "SELECT * FROM data", north, south},
 		} {
 			want, got := chaski(t.Context(), args...), a.ask(args...)
 			if got.code != want.code || got.out != want.out || got.err != want.err {

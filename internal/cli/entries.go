@@ -20,7 +20,11 @@ import (
 )
 
 // givenFlags choose samples by the conditions that a spec has.
-type givenFlags struct{ text string }
+type givenFlags struct {
+	text  string
+	given loader.Subset // of text, once it is read
+	read  bool
+}
 
 func (f *givenFlags) add(fl *pflag.FlagSet) {
 	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them; @FILE: what the file holds")
@@ -40,10 +44,10 @@ func fromFile(arg string) (string, error) {
 	return string(b), nil
 }
 
-// subset returns the conditions.
+// subset returns the conditions. What they come from is read once: a pipe has them once.
 func (f *givenFlags) subset() (s loader.Subset, err error) {
-	if f.text == "" {
-		return s, nil
+	if f.text == "" || f.read {
+		return f.given, nil
 	}
 	text, err := fromFile(f.text)
 	if err != nil {
@@ -54,6 +58,7 @@ func (f *givenFlags) subset() (s loader.Subset, err error) {
 	if err := dec.Decode(&s.Where); err != nil {
 		return s, usagef("--given: %w", err)
 	}
+	f.given, f.read = s, true
 	return s, nil
 }
 

@@ -43,7 +43,9 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 		return nil, usageError{err}
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Only: only, Warn: func(m string) {
-		f.warnings = append(f.warnings, m)
+		if !slices.Contains(f.warnings, m) { // conditions that join groups say theirs with each question
+			f.warnings = append(f.warnings, m)
+		}
 	}})
 }
 

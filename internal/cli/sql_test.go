@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/binary"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -101,6 +102,32 @@ func TestQueryInAFile(t *testing.T) {
 	for _, args := range [][]string{{"sql", "@" + two + ".none", two}, {"sql", "--given", "@" + t.TempDir(), "SELECT id FROM data", two}} {
 		if r := chaski(t.Context(), args...); r.code != 2 {
 			t.Errorf("%q: exit %d\n%s", args, r.code, r.err)
+		}
+	}
+}
+
+// TestGivenByAPipe: conditions may come from what can be read once, such as <(…) of a shell.
+func TestGivenByAPipe(t *testing.T) {
+	zip := testdata(t, "coast", "coast.tacozip")
+	for _, args := range [][]string{{"sql", "SELECT id FROM data"}, {"entries"}} {
+		const given = `[{"sql":"cloud_cover < 9"}]`
+		r, w, err := os.Pipe()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.WriteString(given); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		want := chaski(t.Context(), append(args, "--given", given, zip)...)
+		got := chaski(t.Context(), append(args, "--given", fmt.Sprintf("@/dev/fd/%d", r.Fd()), zip)...)
+		if got != want || got.code != 0 {
+			t.Errorf("%q: %+v, want %+v", args, got, want)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
 		}
 	}
 }

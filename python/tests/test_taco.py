@@ -325,6 +325,10 @@ def test_what_users_of_tacoreader_look_for(chips):
     assert ds.filter_datetime(midnight).ids == ["tile_02"]
     assert ds.filter_datetime(midnight.replace(hour=10)).ids == ["tile_02"]
     assert ds.filter_datetime(midnight.replace(hour=9)).ids == []
+    utc, east = datetime.timezone.utc, datetime.timezone(datetime.timedelta(hours=2))
+    assert ds.filter_datetime(midnight.replace(tzinfo=utc)).ids == ["tile_02"]
+    assert ds.filter_datetime(midnight.replace(tzinfo=east)).ids == []  # the instant, no day of UTC
+    assert ds.filter_datetime(midnight.replace(hour=12, tzinfo=east)).ids == ["tile_02"]
     asset = ds.read("tile_05").read("s2").read("img.tif")
     assert os.fspath(asset) == asset.vsi == asset.name
     for uri, want in {
@@ -643,6 +647,17 @@ def test_questions_of_threads_and_forks(binary):
     with multiprocessing.get_context("fork").Pool(1) as pool:
         assert pool.apply(_count, (3,)) == 3
     assert len(ds.where("rank < 5")) == 5
+
+
+def test_a_long_question_beside_another(binary):
+    """A list of ids is longer than an argument of a program may be, and another thread asks."""
+    ds = taco.load(COAST / "coast.tacozip")
+    ids = ", ".join(f"'tile_{k:02}'" for k in range(6, 30_000))
+    many = ds.where(f"id IN ({ids})")
+    with _ask._lock:
+        assert len(many) == 6
+        with pytest.raises(chaski.NotFoundError):
+            len(ds.where("nothing = 1"))
 
 
 def _count(k: int) -> int:

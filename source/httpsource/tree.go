@@ -56,7 +56,11 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 
 // treePage asks for a page of at most so many bytes, and returns the URL of the next one, nil for none.
 func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []byte, next *url.URL, err error) {
-	resp, err := b.page(ctx, u, "application/json", b.o.HubToken)
+	token := ""
+	if u.Scheme == b.hub.Scheme && u.Host == b.hub.Host { // not where the page before this one came from by a redirect
+		token = b.o.HubToken
+	}
+	resp, err := b.page(ctx, u, "application/json", token)
 	if err != nil {
 		return nil, nil, err
 	}

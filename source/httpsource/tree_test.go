@@ -142,3 +142,36 @@ func FuzzTree(f *testing.F) {
 		}
 	})
 }
+
+// TestTokenOfTheHubAlone: another host, where the hub leads and redirects are followed, is not sent the token, also not for the pages that
+// follow.
+func TestTokenOfTheHubAlone(t *testing.T) {
+	pages := 0
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		pages++
+		if a := r.Header.Get("Authorization"); a != "" {
+			t.Errorf("%s with %q", r.URL, a)
+		}
+		if r.URL.Query().Get("cursor") == "" {
+			w.Header().Set("Link", `<?cursor=1>; rel="next"`)
+		}
+		fmt.Fprintf(w, `[{"type":"file","path":"d/%d"}]`, pages)
+	}))
+	defer other.Close()
+	hub := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Authorization") != "Bearer secret" {
+			t.Errorf("the hub is asked without the token")
+		}
+		http.Redirect(w, r, other.URL+r.URL.Path, http.StatusFound)
+	}))
+	defer hub.Close()
+	o, err := New(Options{Options: remote.Options{Attempts: 1}, HubURL: hub.URL, HubToken: "secret", OtherHosts: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	got, err := o.Names(t.Context(), "hf://datasets/o/n/d")
+	if err != nil || !slices.Equal(got, []string{"1", "2"}) {
+		t.Errorf("%q, %v", got, err)
+	}
+}

@@ -140,9 +140,12 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 		}
 		return r.o.readBody(a, p)
 	})
-	_, ok, err := r.o.readsWhole(err)
+	size, ok, err := r.o.readsWhole(err)
 	if !ok {
 		return r.drop(err)
+	}
+	if size != r.x.size { // who knew a size may know any, and memory is taken for what there is
+		return r.drop(place{r.x.uri, "byte range", off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, not %d", size, r.x.size)), 1))
 	}
 	r.x.whole.Store(true)
 	return r.cut(ctx, p, off)

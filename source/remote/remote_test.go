@@ -1,11 +1,18 @@
 package remote
 
 import (
+	"bytes"
+	"context"
 	"errors"
+	"io"
 	"math/big"
 	"regexp"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 )
 
 // contentRange is the grammar of RFC 9110, 14.4, for bytes.
@@ -118,5 +125,40 @@ func TestOptions(t *testing.T) {
 	}
 	if f := Classify(errors.New("x")); f.Class != Transient {
 		t.Error(f)
+	}
+}
+
+// wholeThenPart sends a whole object once, and then parts of it without a word about its size.
+type wholeThenPart struct {
+	b     []byte
+	asked atomic.Int64
+}
+
+func (s *wholeThenPart) Host(string) string { return "host" }
+func (s *wholeThenPart) Get(_ context.Context, _ string, r Range, _ Tag) (*Answer, error) {
+	if s.asked.Add(1) == 1 {
+		return Check(r, 200, "", int64(len(s.b)))
+	}
+	return &Answer{Body: io.NopCloser(bytes.NewReader(s.b)), Range: Range{r.Off, int64(len(s.b))}, Size: -1}, nil
+}
+
+// TestWholeObjectOfAnotherSize: the size that a catalog has for an object does not decide how much memory is taken for the object
+// of a server that sends it as a whole.
+func TestWholeObjectOfAnotherSize(t *testing.T) {
+	for _, size := range []int64{9, 11, 1 << 40, 1 << 62} {
+		o, err := New(&wholeThenPart{b: []byte("0123456789")}, Options{Attempts: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := o.OpenKnown(t.Context(), "x://host/a", source.Known{Size: size})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.ReadAt(t.Context(), make([]byte, 4), 4); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%d bytes: %v", size, err)
+		}
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }

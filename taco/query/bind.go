@@ -508,6 +508,9 @@ func (b *binder) parseAs(s string, t table.Type) (*node, error) {
 		}
 		return b.literal(t, literal{i: d})
 	case table.Timestamp:
+		if d, rest, ok := parseDate(s); ok && t.Nano {
+			return b.clockLiteral(s, d, rest, true)
+		}
 		return b.timeLiteral(opTimestamp, s)
 	case table.Int64, table.Uint64, table.Float64:
 		r, ok := new(big.Rat).SetString(strings.TrimSpace(s))

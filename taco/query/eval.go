@@ -19,7 +19,7 @@ type vec struct {
 	nulls []bool // nil: none
 	t     []bool // truth values
 	i     []int64
-	h     []int64 // with i, of 128 bits
+	h     []int64 // with i, of 128 bits; of timestamps the nanoseconds after i, nil: 0
 	f     []float64
 	data  []byte // value k is data[lo[k]:hi[k]]
 	lo    []uint32
@@ -296,7 +296,15 @@ func (c *collector) add(v *vec) error {
 	for _, t := range v.t {
 		c.all.i = append(c.all.i, bit(t))
 	}
-	c.all.i, c.all.h, c.all.f = append(c.all.i, v.i...), append(c.all.h, v.h...), append(c.all.f, v.f...)
+	h := v.h
+	if c.typ.Kind == table.Timestamp && (h != nil) != (c.all.h != nil) { // not all batches have nanoseconds
+		if h == nil {
+			h = make([]int64, v.n)
+		} else {
+			c.all.h = make([]int64, c.n-v.n)
+		}
+	}
+	c.all.i, c.all.h, c.all.f = append(c.all.i, v.i...), append(c.all.h, h...), append(c.all.f, v.f...)
 	if repOf(c.typ) == repBytes {
 		if c.offs == nil {
 			c.offs = []uint32{0}
@@ -331,6 +339,9 @@ func (c *collector) vector() *table.Vector {
 			c.offs = []uint32{0}
 		}
 		return table.NewBytes(c.typ, c.all.data, c.offs, nulls)
+	}
+	if c.all.h != nil {
+		return table.NewTimes(c.typ, c.all.i, c.all.h, nulls)
 	}
 	return table.NewInts(c.typ, c.all.i, nulls)
 }
@@ -479,6 +490,9 @@ func constantVec(n *node, size int) *vec {
 		} else {
 			v.i = fill(make([]int64, size), x)
 		}
+		if n.lit.ns != 0 {
+			v.h = fill(make([]int64, size), n.lit.ns)
+		}
 	case repBig:
 		x := n.lit.rat.Num()
 		v.i = fill(make([]int64, size), int64(lowBits(x)))
@@ -535,6 +549,9 @@ func (ev *evaluator) read(n *node, b *batch) *vec {
 		}
 	default:
 		v.i = part(c.Ints(), l, b)
+		if ns := c.Nanos(); ns != nil {
+			v.h = part(ns, l, b)
+		}
 		if n.typ.Kind == table.Bool {
 			v.t = make([]bool, b.n)
 			for k, x := range v.i {

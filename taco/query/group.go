@@ -43,6 +43,12 @@ func appendKey(dst []byte, v *table.Vector, i int) []byte {
 			h = high[i]
 		}
 		dst = le.AppendUint64(dst, uint64(h))
+	case table.Timestamp:
+		ns := int64(0)
+		if n := v.Nanos(); n != nil {
+			ns = n[i]
+		}
+		dst = le.AppendUint16(dst, uint16(ns))
 	}
 	return le.AppendUint64(dst, uint64(v.Int(i)))
 }
@@ -60,7 +66,7 @@ func groupRows(n int, keys []*table.Vector) *groups {
 		g.first = []int32{0}
 		return g
 	}
-	if len(keys) == 1 && keys[0].Nulls() == nil {
+	if len(keys) == 1 && keys[0].Nulls() == nil && keys[0].Nanos() == nil {
 		switch v := keys[0]; repOf(v.Type()) {
 		case repInt, repUint:
 			seen := map[int64]int32{}
@@ -242,5 +248,13 @@ func comparator(v *table.Vector) func(a, b int) int {
 		return func(a, b int) int { return orderBig(h[a], l[a], h[b], l[b]) }
 	}
 	x := v.Ints()
+	if ns := v.Nanos(); ns != nil {
+		return func(a, b int) int {
+			if x[a] != x[b] {
+				return order(x[a], x[b])
+			}
+			return order(ns[a], ns[b])
+		}
+	}
 	return func(a, b int) int { return order(x[a], x[b]) }
 }

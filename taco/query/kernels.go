@@ -112,6 +112,8 @@ func evalCompare(n *node, args []*vec, size int) *vec {
 		compareBigs(name, a, b, v.t)
 	case repOf(l) == repUint:
 		compareUints(name, a.i, b.i, v.t)
+	case a.h != nil || b.h != nil:
+		compareTimes(name, a, b, v.t)
 	default:
 		compareInts(name, a.i, b.i, v.t)
 	}
@@ -239,6 +241,25 @@ func compareBigs(name string, a, b *vec, out []bool) {
 	for k := range out {
 		out[k] = holds(name, orderBig(a.h[k], a.i[k], b.h[k], b.i[k]))
 	}
+}
+
+// compareTimes compares microseconds, and nanoseconds after them.
+func compareTimes(name string, a, b *vec, out []bool) {
+	for k := range out {
+		o := order(a.i[k], b.i[k])
+		if o == 0 {
+			o = order(a.nanos(k), b.nanos(k))
+		}
+		out[k] = holds(name, o)
+	}
+}
+
+// nanos returns the nanoseconds of a timestamp after its microseconds.
+func (v *vec) nanos(k int) int64 {
+	if v.h == nil {
+		return 0
+	}
+	return v.h[k]
 }
 
 func orderBig(ah, al, bh, bl int64) int {

@@ -42,6 +42,7 @@ type literal struct {
 	null bool
 	rat  *big.Rat // of integers and decimals
 	i    int64
+	ns   int64 // of timestamps: nanoseconds after the microseconds in i
 	f    float64
 	s    string
 }
@@ -174,7 +175,7 @@ func (b *binder) intern(n *node) (*node, error) {
 	n.weight = 1
 	key := fmt.Appendf(nil, "%d %s %d %d %t %v %p %d", n.op, n.name, n.tab, n.col, n.not, n.typ, n.fn, n.agg)
 	if n.lit != nil {
-		key = fmt.Appendf(key, " %t %v %d %x %q", n.lit.null, n.lit.rat, n.lit.i, n.lit.f, n.lit.s)
+		key = fmt.Appendf(key, " %t %v %d %d %x %q", n.lit.null, n.lit.rat, n.lit.i, n.lit.ns, n.lit.f, n.lit.s)
 	}
 	for _, a := range n.args {
 		n.weight += a.weight

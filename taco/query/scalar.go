@@ -384,7 +384,9 @@ func bindCoalesce(b *binder, f *function, args []*node) (*node, error) {
 	}
 	for i, a := range args {
 		switch {
-		case a.typ.Kind == table.Null || a.typ.Equal(t):
+		case a.typ.Kind == table.Null:
+		case a.typ.Equal(t):
+			t.Nano = t.Nano || a.typ.Nano
 		case t.Kind == table.Float64 && a.lit != nil && a.lit.rat != nil:
 			var err error
 			if args[i], err = b.convert(a, t); err != nil {
@@ -429,6 +431,12 @@ func evalCoalesce(_ *evaluator, n *node, args []*vec, b *batch) (*vec, error) {
 					v.t[k] = a.t[k]
 				} else {
 					v.i[k] = a.i[k]
+				}
+				if a.h != nil {
+					if v.h == nil {
+						v.h = make([]int64, b.n)
+					}
+					v.h[k] = a.h[k]
 				}
 			}
 			break

@@ -22,11 +22,16 @@ func (b *binder) timeLiteral(o op, s string) (*node, error) {
 	if !ok {
 		return nil, binderError("%q is no timestamp of the form 2006-01-02 15:04:05", s)
 	}
-	us, ok := parseClock(rest)
-	if !ok {
+	return b.clockLiteral(s, d, rest, false)
+}
+
+// clockLiteral makes a timestamp of days and a text with the time of day, nano: as one that counts nanoseconds.
+func (b *binder) clockLiteral(s string, days int64, rest string, nano bool) (*node, error) {
+	ns, digits, ok := parseClock(rest)
+	if !ok || !nano && digits > 6 {
 		return nil, unsupported("a timestamp that reads %q", s)
 	}
-	return b.literal(table.Type{Kind: table.Timestamp}, literal{i: d*86400e6 + us})
+	return b.literal(table.Type{Kind: table.Timestamp, Nano: nano}, literal{i: days*86400e6 + ns/1000, ns: ns % 1000})
 }
 
 // parseDate reads year, month and day in front, and returns the days since 1970 and what follows.
@@ -57,13 +62,14 @@ func parseDate(s string) (days int64, rest string, ok bool) {
 	return t.Unix() / 86400, s, t.Unix()%86400 == 0
 }
 
-// parseClock reads a time of day behind a date, in microseconds, with Z or nothing behind it.
-func parseClock(s string) (us int64, ok bool) {
+// parseClock reads a time of day behind a date, in nanoseconds, with Z or nothing behind it; and how many digits stand
+// behind the point.
+func parseClock(s string) (ns int64, digits int, ok bool) {
 	if s == "" {
-		return 0, true
+		return 0, 0, true
 	}
 	if s[0] != ' ' && s[0] != 'T' {
-		return 0, false
+		return 0, 0, false
 	}
 	s = s[1:]
 	if t, ok := strings.CutSuffix(s, "Z"); ok {
@@ -73,10 +79,13 @@ func parseClock(s string) (us int64, ok bool) {
 	} else if t, ok := strings.CutSuffix(s, "+00:00"); ok {
 		s = t
 	}
-	for _, layout := range [...]string{"15:04:05.999999", "15:04"} {
+	for _, layout := range [...]string{"15:04:05.999999999", "15:04"} {
 		if t, err := time.Parse(layout, s); err == nil {
-			return int64(t.Sub(t.Truncate(24*time.Hour)) / time.Microsecond), len(s) <= len("15:04:05.999999")
+			if at := strings.IndexAny(s, ".,"); at >= 0 {
+				digits = len(s) - at - 1
+			}
+			return int64(t.Sub(t.Truncate(24 * time.Hour))), digits, digits <= 9
 		}
 	}
-	return 0, false
+	return 0, 0, false
 }

@@ -16,6 +16,15 @@ func (t Type) plain() bool {
 	return false
 }
 
+// BecomesText reports whether values of a type are texts, which they were not, where they are joined with others as a type
+// that holds them all; in lists, their elements.
+func (t Type) BecomesText(joined Type) bool {
+	if t.Kind == List && joined.Kind == List {
+		return t.Elem.BecomesText(*joined.Elem)
+	}
+	return joined.Kind == Text && t.Kind != Text && t.Kind != Null
+}
+
 // texts returns vectors that are to be joined as a type: of text, all are texts.
 func texts(t Type, parts []*Vector) []*Vector {
 	if t.Kind != Text {

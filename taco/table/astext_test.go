@@ -64,3 +64,72 @@ func TestConcatWithTexts(t *testing.T) {
 		t.Errorf("bools and integers: %v, %v", v, err)
 	}
 }
+
+// TestTextsAndNothing: a column that has no value in a table, which writers make one without a type of, is joined with texts in any
+// mode, and nothing is said of it; wherever it stands.
+func TestTextsAndNothing(t *testing.T) {
+	a := FromVectors([]string{"x"}, []*Vector{NewTexts([]string{"a"}, nil)})
+	b := FromVectors([]string{"x"}, []*Vector{NewNulls(Type{}, 2)})
+	for _, tables := range [][]*Table{{a, b}, {b, a}, {a, b, a}, {b, a, b}} {
+		for _, mode := range []Mode{Intersection, FillMissing, Strict, Mixed} {
+			joined, warn, err := Concat(tables, mode)
+			if err != nil || len(warn) > 0 {
+				t.Errorf("mode %d: %q, %v", mode, warn, err)
+				continue
+			}
+			v, err := joined.At(t.Context(), 0)
+			if err != nil || v.Kind() != Text {
+				t.Fatal(v, err)
+			}
+			row := 0
+			for _, part := range tables {
+				for range part.Len() {
+					if v.Null(row) != (part == b) || part == a && v.Text(row) != "a" {
+						t.Errorf("mode %d: row %d is %q", mode, row, v.Text(row))
+					}
+					row++
+				}
+			}
+		}
+	}
+}
+
+// TestListsOfTexts: what holds of values among texts holds of elements of lists.
+func TestListsOfTexts(t *testing.T) {
+	one := func(elems *Vector) *Table {
+		return FromVectors([]string{"x"}, []*Vector{NewList(elems, []uint32{0, uint32(elems.Len())}, nil)})
+	}
+	texts, ints, none := one(NewTexts([]string{"a"}, nil)), one(NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, 2}, nil)), one(NewNulls(Type{}, 1))
+	joined, warn, err := Concat([]*Table{texts, none, ints}, Intersection)
+	if err != nil || len(warn) != 1 || !strings.Contains(warn[0], "texts: x") {
+		t.Fatal(warn, err)
+	}
+	v, err := joined.At(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []string{`["a"]`, `[null]`, `["1","2"]`} {
+		if got := string(v.AppendJSON(nil, i)); got != want {
+			t.Errorf("row %d: %s, want %s", i, got, want)
+		}
+	}
+	if _, _, err := Concat([]*Table{texts, ints}, Strict); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("strict: %v", err)
+	}
+	mixed, _, err := Concat([]*Table{texts, ints}, Mixed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := mixed.At(t.Context(), 0); fault.KindOf(err) != fault.Unsupported {
+		t.Errorf("mixed: %v", err)
+	}
+	for _, mode := range []Mode{Strict, Mixed} {
+		joined, warn, err := Concat([]*Table{texts, none}, mode)
+		if err == nil {
+			_, err = joined.At(t.Context(), 0)
+		}
+		if err != nil || len(warn) > 0 {
+			t.Errorf("mode %d, with empty ones: %q, %v", mode, warn, err)
+		}
+	}
+}

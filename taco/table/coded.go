@@ -78,6 +78,7 @@ type coder struct {
 	texts   []string
 	known   map[string]uint8
 	longest int
+	bytes   int64 // of texts
 	dict    *pq.Values
 	last    []uint8 // codes of dict's values
 }
@@ -85,8 +86,10 @@ type coder struct {
 func newCoder() *coder { return &coder{known: map[string]uint8{}} }
 
 // takes reports whether a page's texts have codes, or get them now: all texts of its dictionary. The rows so far, of which
-// each may have the longest text, have no more than limit bytes as Raw has them.
+// each may have the longest text, have no more than limit bytes as Raw has them; nor have all texts together, of which a file
+// may have many that no row has.
 func (c *coder) takes(v *pq.Values, rows int, limit int64) bool {
+	limit = min(limit, math.MaxUint32)
 	d := v.Dictionary()
 	if d == nil || d.Len() > nullCode {
 		return false
@@ -104,12 +107,15 @@ func (c *coder) takes(v *pq.Values, rows int, limit int64) bool {
 				c.known[text] = k
 				c.texts = append(c.texts, text)
 				c.longest = max(c.longest, len(text))
+				if c.bytes += int64(len(text)); c.bytes > limit {
+					return false
+				}
 			}
 			last[i] = k
 		}
 		c.dict, c.last = d, last
 	}
-	return int64(rows) <= min(limit, math.MaxUint32)/int64(max(c.longest, 1))
+	return int64(rows) <= limit/int64(max(c.longest, 1))
 }
 
 // coded returns what was given codes.

@@ -3,11 +3,14 @@ package table
 import (
 	"bytes"
 	"fmt"
+	"runtime"
 	"slices"
 	"sync"
 	"testing"
 
 	pqgo "github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 type codedRow struct {
@@ -175,5 +178,46 @@ func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
 	}
 	if v.Text(2) != "città" || v.Text(codedRows-1) != "città" {
 		t.Error("other texts")
+	}
+}
+
+// TestDictionariesAreBounded: texts that no row has take no more memory than a column may.
+func TestDictionariesAreBounded(t *testing.T) {
+	type row struct {
+		S string `parquet:"s,dict"`
+	}
+	rows := make([]row, 200)
+	for i := range rows {
+		rows[i].S = fmt.Sprintf("%0100d", i)
+	}
+	var b bytes.Buffer
+	if err := pqgo.Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	for limit, coded := range map[int64]bool{20_000: true, 19_999: false, 1000: false, 100: false} {
+		tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{MaxBytes: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := tab.Take([]int{7}).At(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if codes, _ := v.Coded(); v.Text(0) != rows[7].S || (codes != nil) != coded {
+			t.Errorf("at most %d bytes: %q, by codes %v", limit, v.Text(0), codes != nil)
+		}
+	}
+}
+
+// TestLargeTextsAreNotJoined: texts of which 32 bits do not count the bytes are refused before memory is taken for them.
+func TestLargeTextsAreNotJoined(t *testing.T) {
+	c := coder{codes: make([]uint8, 2500), texts: []string{string(make([]byte, 1<<20))}}
+	large := &Vector{typ: Type{Kind: Text}, n: len(c.codes), coded: c.coded()}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	_, err := Append(Type{Kind: Text}, large, large)
+	runtime.ReadMemStats(&after)
+	if got := after.TotalAlloc - before.TotalAlloc; fault.KindOf(err) != fault.Limit || got > 1<<20 {
+		t.Errorf("%v, after %d bytes", err, got)
 	}
 }

@@ -87,7 +87,7 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 				continue
 			}
 			both, ok := common(typ, t.cols[i].Type)
-			if ok && typ.Kind != Null && (typ.Kind == Text) != (t.cols[i].Type.Kind == Text) && both.Kind == Text {
+			if ok && (typ.BecomesText(both) || t.cols[i].Type.BecomesText(both)) {
 				if ok = mode != Strict && mode != Mixed; ok {
 					turned = append(turned, name)
 				}
@@ -176,7 +176,11 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 	}
 	size := 0
 	for _, p := range parts {
-		size += p.bytes()
+		if size += p.bytes(); size > math.MaxUint32 {
+			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+		}
+	}
+	for _, p := range parts {
 		if p.nulls != nil || p.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
 			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+p.n)...)
 			for i := range p.n {
@@ -190,9 +194,6 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 	}
 	if out.nulls != nil {
 		out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls))...)
-	}
-	if size > math.MaxUint32 {
-		return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of %d bytes", size)
 	}
 	return out, out.appendChildren(parts)
 }

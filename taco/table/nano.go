@@ -16,6 +16,11 @@ func (v *Vector) Nanos() []int64 {
 	return v.high
 }
 
+// NewTimes returns values of kind Timestamp from microseconds and the nanoseconds after them, 0 to 999.
+func NewTimes(t Type, us, ns []int64, nulls []bool) *Vector {
+	return &Vector{typ: t, n: len(us), nulls: nulls, ints: us, high: ns}
+}
+
 // nano reports whether a field counts nanoseconds and is no part of another one: of those in lists and structs the
 // microseconds are read.
 func (p *parquet) nano(f *pq.Field) bool {

@@ -12,7 +12,7 @@ import threading
 import time
 from collections.abc import Sequence
 
-from chaski._stats import answer, run_command
+from chaski._stats import answer
 from chaski.errors import DeadlineError, EngineError
 
 
@@ -141,7 +141,11 @@ def ask(binary: str, args: Sequence[str], timeout: float | None) -> bytes:
     """
     global _asker
     if not _lock.acquire(blocking=False):
-        return run_command([binary, *args], timeout)
+        one = Asker(binary)  # as arguments of a command long conditions would be refused
+        try:
+            return one.ask(args, timeout)
+        finally:
+            one.close()
     try:
         if _asker is None or _asker.binary != binary or not _asker.alive:
             if _asker is not None:

@@ -525,14 +525,14 @@ class Dataset(_Node):
 
         Args:
             datetime_range: "A/B", one day or instant, or two; days are whole ones, in UTC. A
-                `datetime` alone that is midnight stands for its day.
+                `datetime` alone that is midnight of UTC, or has no zone, stands for its day.
             time_col: column of times. Default: istac:time_start or stac:time_start.
             level: see `filter_bbox`.
         """
         if isinstance(datetime_range, (tuple, list)):
             text = "/".join(_instant(t) for t in datetime_range)
-        elif isinstance(datetime_range, datetime) and datetime_range.time() == time():
-            text = _instant(datetime_range.date())
+        elif _midnight(datetime_range):
+            text = _instant(datetime_range)[:10]
         else:
             text = _instant(datetime_range)
         text = given(text, "datetime_range")
@@ -748,6 +748,10 @@ def _columns(column: str, level: int) -> dict[str, Any]:
 
 def _set(key: str, value: Any) -> dict[str, Any]:
     return {key: value} if value else {}
+
+
+def _midnight(t: object) -> bool:
+    return isinstance(t, datetime) and t.time() == time() and not t.utcoffset()
 
 
 def _instant(t: Instant) -> str:
