@@ -20,7 +20,7 @@ from helpers import FakeEngine, image_batch, serve
 
 import chaski
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import _OPTIONS, addresses
+from chaski._rpc import _OPTIONS, FieldInfo, addresses
 from chaski.order import Groups, Ticket
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
@@ -137,6 +137,17 @@ def test_groups_within_a_bound_of_bytes(caplog):
             assert ("prefetch_bytes" in caplog.text) == told
     with pytest.raises(chaski.SpecError, match="prefetch_bytes"):
         connect(targets, prefetch_bytes=-1)
+
+
+def test_bytes_of_a_row():
+    """What a server tells of a field is never less than nothing."""
+    for kind, dtype, shape, want in [
+        ("raster", "uint16", (1, 3, 4), 24),
+        ("raster", "float32", (1, -(1 << 40)), 0),
+        ("points", "float32", (1, 3), 0),
+        ("text", "", (1,), 0),
+    ]:
+        assert FieldInfo("x", kind, dtype, shape, ()).row_bytes == want
 
 
 def test_a_server_dies_with_a_whole_group():
@@ -374,7 +385,7 @@ def test_a_slow_user_is_no_slow_server():
                 for i, _ in enumerate(loader):
                     if i in (12, 20):
                         time.sleep(0.7)
-            assert sorted(t.first for e in two for t in e.tickets) == ALL, "something was asked twice"
+            assert sorted(t.first for e in two for t in e.tickets) == ALL, "asked twice"
             assert [e.streams for e in two] == [1, 1]
             return
         except (AssertionError, chaski.DeadlineError, chaski.UnavailableError):

@@ -432,8 +432,8 @@ class Run:
         if isinstance(error, DeadlineError):
             lane.stalled = error
         lane.failures += 1
-        wait = 0.0 if at_once and lane.failures == 1 else min(0.1 * 2 ** (lane.failures - 1), _LONGEST_PAUSE)
-        lane.retry = time.monotonic() + wait
+        wait = min(0.1 * 2 ** (lane.failures - 1), _LONGEST_PAUSE)
+        lane.retry = time.monotonic() + (0.0 if at_once and lane.failures == 1 else wait)
         elsewhere = {i for other in self._lanes if other is not lane for i in other.jobs}
         owed = [j for j in lane.drop() if j.id not in self._ready and j.id not in elsewhere]
         owed = [j for j in owed if j.id >= self._open[0].id]
