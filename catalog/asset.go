@@ -85,7 +85,8 @@ func (m *Meta) Bounds(height, width int) (b [4]float64, ok bool) {
 	t, h, w := m.Transform, float64(height), float64(width)
 	b = [4]float64{math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)}
 	for _, c := range [...][2]float64{{0, 0}, {0, w}, {h, 0}, {h, w}} {
-		x, y := t[0]+c[1]*t[1]+c[0]*t[2], t[3]+c[1]*t[4]+c[0]*t[5]
+		// Rounded one by one: splits by cell are the same on all machines.
+		x, y := t[0]+float64(c[1]*t[1])+float64(c[0]*t[2]), t[3]+float64(c[1]*t[4])+float64(c[0]*t[5])
 		b = [4]float64{math.Min(b[0], x), math.Min(b[1], y), math.Max(b[2], x), math.Max(b[3], y)}
 	}
 	return b, true

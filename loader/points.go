@@ -189,7 +189,7 @@ func (p *pointsField) resolve(q *Points, t table) error {
 type affine struct{ t, back [6]float64 }
 
 func newAffine(t [6]float64) (*affine, error) {
-	det := t[1]*t[5] - t[2]*t[4]
+	det := float64(t[1]*t[5]) - float64(t[2]*t[4])
 	if all := det + t[0] + t[3]; det == 0 || all != all || math.IsInf(all, 0) {
 		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "%v cannot be inverted", t)
 	}
@@ -198,13 +198,13 @@ func newAffine(t [6]float64) (*affine, error) {
 
 // ground returns the place of a pixel corner.
 func (a *affine) ground(col, row float64) (x, y float64) {
-	return a.t[0] + col*a.t[1] + row*a.t[2], a.t[3] + col*a.t[4] + row*a.t[5]
+	return a.t[0] + float64(col*a.t[1]) + float64(row*a.t[2]), a.t[3] + float64(col*a.t[4]) + float64(row*a.t[5])
 }
 
 // pixel is the inverse of ground.
 func (a *affine) pixel(x, y float64) (col, row float64) {
 	x, y = x-a.back[0], y-a.back[3]
-	return x*a.back[1] + y*a.back[2], x*a.back[4] + y*a.back[5]
+	return float64(x*a.back[1]) + float64(y*a.back[2]), float64(x*a.back[4]) + float64(y*a.back[5])
 }
 
 // transforms remembers those of files.
@@ -275,7 +275,7 @@ func (p *pointsField) box(w window, t *affine, n int64) (tiledb.Box, bool) {
 }
 
 func wider(lo, hi float64) (float64, float64) {
-	e := (math.Abs(lo) + math.Abs(hi)) * 1e-12
+	e := float64((math.Abs(lo) + math.Abs(hi)) * 1e-12)
 	return lo - e, hi + e
 }
 

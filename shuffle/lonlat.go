@@ -157,5 +157,5 @@ func arcTan(t float64) float64 {
 		power = -float64(power * q)
 		sum += power / float64(2*i+1)
 	}
-	return 8 * sum
+	return float64(8 * sum)
 }

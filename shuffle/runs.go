@@ -101,7 +101,7 @@ func (r *Runs) Index(item, sub int64) int64 {
 // Apportion divides total in whole parts in proportion to weights, each part at least 1, by the
 // largest remainder (Hamilton's method; ties to the first). Specs hold its result, never the
 // weights, so that an order depends on integers only. It is an error if a weight is not positive
-// and finite, or there are more weights than parts.
+// and finite, or there are more weights than parts. Products are rounded by themselves, so that all machines have the same parts.
 func Apportion(total int64, weights []float64) ([]int64, error) {
 	sum := 0.0
 	for _, w := range weights {
@@ -121,7 +121,7 @@ func Apportion(total int64, weights []float64) ([]int64, error) {
 	parts, rest := make([]int64, len(weights)), make([]float64, len(weights))
 	left := total
 	for i, w := range weights {
-		q := float64(total) * float64(w/sum)
+		q := float64(float64(total) * float64(w/sum))
 		parts[i] = int64(math.Floor(q))
 		rest[i] = q - math.Floor(q)
 		left -= parts[i]

@@ -163,13 +163,13 @@ func (d *distribution) at(r, n uint64) float64 {
 	if v.lo == v.hi {
 		return v.lo
 	}
-	x := v.lo + (v.hi-v.lo)*((float64(r-d.before[i])+0.5)/float64(v.n))
+	x := v.lo + float64((v.hi-v.lo)*((float64(r-d.before[i])+0.5)/float64(v.n)))
 	return min(max(x, d.min), d.max)
 }
 
 // percentile interpolates between the two nearest ranks.
 func (d *distribution) percentile(p float64, n uint64) float64 {
-	h := float64(n-1) * (p / 100)
+	h := float64(float64(n-1) * (p / 100))
 	r := uint64(math.Floor(h))
 	t := h - math.Floor(h)
 	a := d.at(min(r, n-1), n)
@@ -206,7 +206,7 @@ func (d *distribution) histogram() *Histogram {
 	}
 	h.Edges[histogramBins] = hi
 	for _, v := range d.values {
-		mid := min(max(v.lo/2+v.hi/2, d.min), d.max)
+		mid := min(max(float64(v.lo/2)+float64(v.hi/2), d.min), d.max)
 		i := sort.Search(histogramBins, func(i int) bool { return h.Edges[i+1] > mid })
 		h.Counts[min(i, histogramBins-1)] += v.n
 	}

@@ -153,7 +153,7 @@ const maxOpens = 16
 const maxLists = 8
 
 // readFragments opens the fragments. Where one that was listed is none, it may have been merged and removed meanwhile: then the list
-// is old, if there is a fragment now that is not in it, and all of it is read again.
+// is old, if there is a fragment now that is not in it, and all of it is read again. So it is where a file went while one was read.
 func (a *Array) readFragments(ctx context.Context) error {
 	names, err := a.store.Folders(ctx, a.uri)
 	if err != nil {
@@ -168,16 +168,21 @@ func (a *Array) readFragments(ctx context.Context) error {
 		if err2 != nil {
 			return err2
 		}
-		old := map[string]bool{}
-		for _, name := range names {
-			old[name] = true
-		}
-		if !slices.ContainsFunc(now, func(name string) bool { return strings.HasPrefix(name, "__") && !old[name] }) {
+		if !others(now, names) && (err == nil || !others(names, now)) {
 			return err
 		}
 		names = now
 	}
 	return fault.New(fault.Unsupported, "listing", fault.NoOffset, "fragments come and go while it is opened")
+}
+
+// others reports whether there are fragments that are not in a list.
+func others(names, list []string) bool {
+	in := map[string]bool{}
+	for _, name := range list {
+		in[name] = true
+	}
+	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "__") && !in[name] })
 }
 
 // openAll opens those of some fragments that are such; missing says that one is not.

@@ -292,6 +292,9 @@ func (a *Array) settleName(name string) (string, error) {
 		if err != nil {
 			continue
 		}
+		if t == math.MaxUint64 && name == "" && a.isFragment(other) {
+			return "", fault.New(fault.Limit, "fragment", fault.NoOffset, "%s is of the last time that there is: nothing can be written after it", other)
+		}
 		now = max(now, t+1)
 		known := func(f *Fragment) bool { return f.Name == other }
 		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) && !slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {

@@ -2,6 +2,7 @@ package tiledb
 
 import (
 	"context"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -124,5 +125,87 @@ func TestOpeningWhileOthersMerge(t *testing.T) {
 				t.Errorf("dense %v, folders left %v: %d fragments, %v, want %v", dense, left, len(now.Fragments), got, want)
 			}
 		}
+	}
+}
+
+// vanishing is a Store of which some folders go when a file is opened for the second time.
+type vanishing struct {
+	Store
+	mu     sync.Mutex
+	opened map[string]bool
+	gone   []string
+	went   bool
+}
+
+func (v *vanishing) Open(ctx context.Context, uri string) (source.Reader, error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	if v.opened[uri] && !v.went {
+		v.went = true
+		for _, path := range v.gone {
+			if err := os.RemoveAll(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	v.opened[uri] = true
+	if _, err := os.Stat(uri); err != nil { // what is kept open does not count
+		return nil, fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "it is gone"), uri)
+	}
+	return v.Store.Open(ctx, uri)
+}
+
+// TestOpeningWhileMergedOnesGo: fragments that were merged before the folder was listed may go while they are read. Dimensions
+// with times before 1970 have more of a fragment read than its footer.
+func TestOpeningWhileMergedOnesGo(t *testing.T) {
+	ctx := context.Background()
+	path, files := filepath.Join(t.TempDir(), "a"), localFiles(t)
+	at := DatetimeDay.CoordOf
+	s := &Schema{Capacity: 4, DimType: DatetimeDay, Coords: DefaultFilters(), Offsets: DefaultFilters(),
+		Dims: []Dim{{Name: "day", Domain: Interval{at(-50), at(49)}, Extent: 10}}, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	open := func(st Store) *Array {
+		a, err := Open(ctx, st, path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	for k := range 3 {
+		time := uint64(10 * (k + 1))
+		if err := open(files).writeSparse(ctx, DatetimeDay.store(nil, at(int64(20*k-20))), []Values{{Data: []byte{byte(k)}}}, time, time, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a := open(files)
+	want := everything(t, a)
+	if _, err := a.Merge(ctx, MergeOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	st := &vanishing{Store: localFiles(t), opened: map[string]bool{}}
+	for _, f := range a.Fragments {
+		st.gone = append(st.gone, f.path())
+	}
+	now := open(st)
+	if got := everything(t, now); !st.went || !slices.EqualFunc(got, want, sameValues) {
+		t.Errorf("%d fragments, %v, want %v", len(now.Fragments), got, want)
+	}
+}
+
+// TestNoWriteAfterTheLastTime: what would be hidden by what is there already is not written.
+func TestNoWriteAfterTheLastTime(t *testing.T) {
+	ctx := context.Background()
+	a := several(t, filepath.Join(t.TempDir(), "a"), true, [3]uint64{10, 20, math.MaxUint64})
+	box, before := a.Fragments[0].NonEmpty, names(t, a.uri)
+	n := 1
+	for _, i := range box {
+		n *= int(i.Hi-i.Lo) + 1
+	}
+	offsets := make([]uint64, n)
+	err := a.WriteDense(ctx, box, []Values{{Data: make([]byte, n)}, {Offsets: offsets}})
+	if fault.KindOf(err) != fault.Limit || !slices.Equal(names(t, a.uri), before) {
+		t.Errorf("%v: %q, before %q", err, names(t, a.uri), before)
 	}
 }

@@ -337,10 +337,13 @@ func (r *Run) rowBytes() int64 {
 			}
 			row = min(row*k, DefaultMaxBatchBytes)
 		}
-		n += row
+		n = min(n+row, maxRowBytes)
 	}
 	return n
 }
+
+// maxRowBytes bounds what is expected of a row, so that a batch of any size has its bytes in an int64.
+const maxRowBytes = 1 << 40
 
 // retry calls f until it succeeds, fails for good, or has failed Attempts times.
 func (c *Client) retry(ctx context.Context, f func() error) error {

@@ -5,6 +5,8 @@ import (
 	"math"
 	"testing"
 
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
@@ -29,5 +31,33 @@ func TestHedgeIsAShare(t *testing.T) {
 		if _, err := Dial("unix:nowhere", Options{Hedge: h}); err == nil {
 			t.Errorf("hedge %v is taken", h)
 		}
+	}
+}
+
+// TestWorkBeyondRoomTakesNone: what Next waits for is asked of a server that has no room, and leaves that of others.
+func TestWorkBeyondRoomTakesNone(t *testing.T) {
+	s := &session{run: &Run{}, loader: &Loader{options: LoaderOptions{Prefetch: 1}}}
+	for range 2 {
+		s.lanes = append(s.lanes, &lane{s: s, up: true, unsent: make(chan struct{}, 1)})
+	}
+	s.lanes[0].asked = []*request{{id: 3}}
+	s.open = []*request{{id: 1, turn: 0}, {id: 2, turn: 1}}
+	s.waiting = append(s.waiting, s.open...)
+	s.assign()
+	if a, b := len(s.lanes[0].asked), len(s.lanes[1].asked); a != 2 || b != 1 || len(s.waiting) != 0 {
+		t.Errorf("%d and %d are asked, %d wait", a, b, len(s.waiting))
+	}
+}
+
+// TestRowsOfAnyNumberOfFields: a server that tells of more bytes than there are makes no size that is 0 or below.
+func TestRowsOfAnyNumberOfFields(t *testing.T) {
+	fields := []loader.FieldInfo{{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes - 17}}}
+	for range 1<<14 - 1 { // 2^44 bytes a row
+		fields = append(fields, loader.FieldInfo{DType: chunk.Uint8, Shape: []int64{1, DefaultMaxBatchBytes}})
+	}
+	r := &Run{client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20, spec: loader.Spec{BatchSize: 1 << 20}, fields: fields}
+	l, err := r.Loader(LoaderOptions{})
+	if err != nil || l.bytes < 1 {
+		t.Errorf("%d bytes: %v", l.bytes, err)
 	}
 }

@@ -20,7 +20,8 @@ import (
 // session asks for batches from a step on, and keeps Prefetch of them asked for or waiting for Next.
 // Requests of one group go to one server, and groups come one after the other: of several servers mostly one
 // would work. So there are more then, until all have a group, within PrefetchBytes; a server owes Prefetch of
-// them at a time, so that none has much to do before what another one leaves it. It lives through broken connections and ends with the first error that is for Next.
+// them at a time, so that none has much to do before what another one leaves it. It lives through broken connections and ends with
+// the first error that is for Next.
 //
 // Every server has a lane. Each batch is asked of one of them, of another when that one breaks, and of
 // a second one when it is slow; they are handed to Next in the order of the steps.
@@ -199,7 +200,9 @@ func (s *session) assign() {
 			left = append(left, r)
 			continue
 		}
-		room--
+		if len(l.asked) < s.loader.options.Prefetch { // else it goes beyond what there is room for, and takes none of it
+			room--
+		}
 		l.add(r)
 	}
 	clear(s.waiting[len(left):])

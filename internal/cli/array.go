@@ -224,8 +224,8 @@ func (n arrayNumber) MarshalJSON() ([]byte, error) {
 // arrayInterval is the two ends of an interval.
 type arrayInterval [2]arrayNumber
 
-func infoArray(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
-	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, tiledb.Options{})
+func infoArray(ctx context.Context, s streams, files source.Opener, path string, at *timestampFlag, asJSON bool) error {
+	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, at.options(tiledb.Options{}))
 	if err != nil {
 		return err
 	}

@@ -222,6 +222,13 @@ func TestTimestamps(t *testing.T) {
 		if r := chaski(t.Context(), "array", "--timestamp", at, now); r.code != 0 || (r.out == want.out) != (at == from) {
 			t.Errorf("at %s, which info says: %+v", at, r)
 		}
+		told, alone := chaski(t.Context(), "info", "--json", "--timestamp", at, now), chaski(t.Context(), "info", "--json", then)
+		if same := strings.ReplaceAll(told.out, now, then) == alone.out; told.code != 0 || same != (at == from) {
+			t.Errorf("info at %s: %+v, of then %+v", at, told, alone)
+		}
+	}
+	if r := chaski(t.Context(), "info", "--timestamp", from, testdata(t, "demo", "coast.tif")); r.code != 2 || !strings.Contains(r.err, "for arrays") {
+		t.Errorf("info of a file at a time: %+v", r)
 	}
 	plans := map[string]bool{}
 	for _, args := range [][]string{{"--timestamp", "1795145296659", now}, {then}, {now}} {

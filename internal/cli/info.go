@@ -20,32 +20,34 @@ import (
 
 func newInfo(s streams) *cobra.Command {
 	var asJSON bool
+	var at timestampFlag
 	cmd := &cobra.Command{
-		Use:   "info [--json] PATH...",
+		Use:   "info [--json] [--timestamp TIME] PATH...",
 		Short: "Tell what a file or folder is",
 		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
 compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
 profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
 tables (rows and columns), CSV files, folders (counts), TACO containers and Tortillas (levels with
 their rows and columns, classes, sensor and bands), and what a path in one leads to, TileDB arrays
-(schema and fragments). With --json: one line of JSON a path.`,
+(schema and fragments; with --timestamp those that are open then). With --json: one line of JSON a path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: atLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), s, paths, asJSON) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), s, paths, &at, asJSON) },
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON a path")
+	at.add(cmd.Flags())
 	return cmd
 }
 
-func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
+func info(ctx context.Context, s streams, paths []string, at *timestampFlag, asJSON bool) error {
 	files := newOpener(true)
 	defer files.Close()
 	for i, p := range paths {
 		if i > 0 && !asJSON {
 			fmt.Fprintln(s.out)
 		}
-		if err := infoOf(ctx, s, files, p, asJSON); err != nil {
+		if err := infoOf(ctx, s, files, p, at, asJSON); err != nil {
 			return err
 		}
 	}
@@ -53,12 +55,15 @@ func info(ctx context.Context, s streams, paths []string, asJSON bool) error {
 }
 
 // infoOf describes one path.
-func infoOf(ctx context.Context, s streams, files source.Opener, path string, asJSON bool) error {
+func infoOf(ctx context.Context, s streams, files source.Opener, path string, at *timestampFlag, asJSON bool) error {
 	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
 	_, _, sample := taco.Split(path)
 	sample = sample && source.IsRemote(path)
 	if !sample && !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, files, path) {
-		return infoArray(ctx, s, files, path, asJSON)
+		return infoArray(ctx, s, files, path, at, asJSON)
+	}
+	if at.t != nil {
+		return usagef("--timestamp is for arrays; %s is none", path)
 	}
 	if !sample && taco.Is(ctx, files, path) {
 		c, err := inspectContainer(ctx, files, path)

@@ -258,7 +258,7 @@ def test_stuck_server(fake):
     def answer(t, e):
         return None if t.first == 4 else image_batch(t, e.samples)
 
-    with connect(fake(FakeEngine(answer=answer)), timeout=0.5) as loader:
+    with connect(fake(FakeEngine(answer=answer)), timeout=1.5) as loader:
         it = iter(loader)
         next(it)
         start = time.monotonic()
@@ -266,7 +266,7 @@ def test_stuck_server(fake):
             chaski.DeadlineError, match=r"127\.0\.0\.1:\d+.*ticket 2 \(epoch 0, step 1\)"
         ):
             next(it)
-        assert time.monotonic() - start < 10
+        assert time.monotonic() - start < 30
 
 
 def test_slow_server_is_not_stuck(fake):
@@ -274,10 +274,10 @@ def test_slow_server_is_not_stuck(fake):
 
     def answer(t, e):
         e.part_bytes = 150
-        time.sleep(0.4)
+        time.sleep(1.0)
         return image_batch(t, e.samples)
 
-    with connect(fake(FakeEngine(samples=12, answer=answer)), timeout=1.0, prefetch=3) as loader:
+    with connect(fake(FakeEngine(samples=12, answer=answer)), timeout=2.5, prefetch=3) as loader:
         assert positions(loader) == list(range(12))
 
 

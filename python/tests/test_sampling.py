@@ -178,6 +178,31 @@ def test_plan_of_one_dataset_is_the_order():
             plan.at(0, 111)
 
 
+@pytest.mark.parametrize("number", [np.int64, np.uint64, np.int16])
+def test_ints_of_numpy(number):
+    """They are the ints that they stand for: nothing is added up in their 64 bits or fewer."""
+    pools = sampling.Visits(8, 8, 16, 16, 2, 3, Runs(np.full(40, 4)))
+    counts = [200, sampling.WORD_LEN - 200]
+    mixture = Mixture([Dataset(40, pools), Dataset(300)], counts, "given", 20_000)
+    for shuffle in (True, False):
+        plan = Plan(2**64 - 5, mixture, shuffle)
+        for p in (0, 7, 4000, 19_999):
+            at = number(3), number(p)
+            assert plan.at(*at) == plan.at(3, p)
+            assert plan.pool_of(*at) == plan.pool_of(3, p)
+            d = plan.at(3, p)
+            assert plan.position(d.dataset, number(d.epoch), number(d.sample)) == d.position
+        order = Order(9, number(3), number(1000), shuffle)
+        assert [order.at(number(p)) for p in (0, 999)] == [order.at(p) for p in (0, 999)]
+        assert all(type(order.at(number(p))) is int for p in (0, 999))
+        assert order.position(number(5)) == order.position(5)
+    assert window(7, number(1), number(2), number(90), number(80), 32, 32) == window(
+        7, 1, 2, 90, 80, 32, 32
+    )
+    with pytest.raises(TypeError):
+        Plan(0, Dataset(10)).at(0, 1.0)
+
+
 def test_strata_make_a_balanced_mixture():
     keys = ["sea"] * 90 + ["ice"] * 10
     strata = sampling.strata(keys)

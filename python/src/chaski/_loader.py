@@ -335,6 +335,7 @@ class Loader:
         Raises:
             ValueError: the epoch is not in [0, 2**64).
         """
+        epoch = operator.index(epoch)
         if not 0 <= epoch < 1 << 64:
             raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
         self._end_run()

@@ -75,7 +75,7 @@ class FieldInfo:
         bits = re.search(r"\d+$", self.dtype)
         if bits is None or self.kind == "points":
             return 0
-        return math.prod(self.shape) * (int(bits[0]) // 8)
+        return math.prod(max(n, 0) for n in self.shape) * (int(bits[0]) // 8)
 
 
 @dataclass(frozen=True, slots=True)

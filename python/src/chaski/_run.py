@@ -38,6 +38,9 @@ _HEDGE_KEPT = 200
 _HEDGE_SECONDS = 0.05
 """No answer is slow before this, however fast the others are."""
 
+_LONGEST_PAUSE = 2.0
+"""Seconds between two attempts to open a server again, at most."""
+
 _MOST_OPEN = 1024
 """Jobs that are open at most, however small their batches are."""
 
@@ -429,8 +432,8 @@ class Run:
         if isinstance(error, DeadlineError):
             lane.stalled = error
         lane.failures += 1
-        wait = 0.0 if at_once and lane.failures == 1 else min(0.1 * 2 ** (lane.failures - 1), 2.0)
-        lane.retry = time.monotonic() + wait
+        wait = min(0.1 * 2 ** (lane.failures - 1), _LONGEST_PAUSE)
+        lane.retry = time.monotonic() + (0.0 if at_once and lane.failures == 1 else wait)
         elsewhere = {i for other in self._lanes if other is not lane for i in other.jobs}
         owed = [j for j in lane.drop() if j.id not in self._ready and j.id not in elsewhere]
         owed = [j for j in owed if j.id >= self._open[0].id]

@@ -7,6 +7,7 @@ to load data; it answers "which samples were in step 1234 of epoch 5" without an
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, overload
@@ -59,15 +60,15 @@ def _mix_array(x: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 def hash_words(seed: int, *words: int) -> int:
     """Mixes a seed and words, each in [0, 2**64), into one uniform 64-bit word."""
-    h = mix((seed + _GOLDEN) & _MASK)
+    h = mix((operator.index(seed) + _GOLDEN) & _MASK)
     for w in words:
-        h = mix(((h ^ w) + _GOLDEN) & _MASK)
+        h = mix(((h ^ operator.index(w)) + _GOLDEN) & _MASK)
     return h
 
 
 def below(h: int, n: int) -> int:
     """Maps a uniform 64-bit word to [0, n) by its high bits."""
-    return (h * n) >> 64
+    return (operator.index(h) * operator.index(n)) >> 64
 
 
 class Order:
@@ -79,6 +80,7 @@ class Order:
         Raises:
             ValueError: n is negative, or seed or epoch is not in [0, 2**64).
         """
+        n, seed, epoch = operator.index(n), operator.index(seed), operator.index(epoch)
         if n < 0:
             raise ValueError(f"n is {n}, not a number of samples")
         if not (0 <= seed <= _MASK and 0 <= epoch <= _MASK):
@@ -111,6 +113,7 @@ class Order:
         """
         if isinstance(p, np.ndarray):
             return self._at_array(p)
+        p = operator.index(p)
         self._check(p)
         if not self._shuffled:
             return p
@@ -125,6 +128,7 @@ class Order:
         Raises:
             IndexError: the sample is not in [0, n).
         """
+        sample = operator.index(sample)
         self._check(sample)
         if not self._shuffled:
             return sample

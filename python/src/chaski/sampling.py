@@ -7,6 +7,7 @@ position, in plain Python. `Plan` puts them together; a loader does not need the
 from __future__ import annotations
 
 import math
+import operator
 from bisect import bisect_right
 from collections.abc import Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -94,7 +95,7 @@ class Runs:
 
     def __init__(self, counts: Sequence[int]) -> None:
         """Lays out items of which item i has counts[i] samples."""
-        self.ends = list(accumulate(counts))
+        self.ends = list(accumulate(map(operator.index, counts)))
 
     def __len__(self) -> int:
         """Returns the number of samples."""
@@ -857,6 +858,7 @@ class Plan:
         return self._root.n
 
     def _locate(self, epoch: int, p: int) -> tuple[_Leaf, int, int]:
+        epoch, p = operator.index(epoch), operator.index(p)  # numpy's have 64 bits
         if not 0 <= p < len(self):
             raise IndexError(f"{p} is not in [0, {len(self)})")
         return self._root.locate(epoch, p)
@@ -872,6 +874,7 @@ class Plan:
 
     def position(self, dataset: int, epoch: int, sample: int) -> int:
         """Returns the position of a sample in an epoch of its dataset."""
+        epoch, sample = operator.index(epoch), operator.index(sample)
         return self._leaves[dataset].position(epoch, sample, self._shuffle)
 
     def pool_of(self, epoch: int, p: int) -> tuple[int, int, int] | None:

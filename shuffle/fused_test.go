@@ -1,0 +1,59 @@
+package shuffle
+
+import (
+	"bufio"
+	"bytes"
+	"os"
+	"os/exec"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestApportionRoundsProducts: where a product and the subtraction of its whole part are one operation, as compilers make of
+// them on arm64, these have other parts. The parts are those of Python, which rounds every operation.
+func TestApportionRoundsProducts(t *testing.T) {
+	for _, c := range []struct {
+		total   int64
+		weights []float64
+		parts   []int64
+	}{
+		{1000, []float64{0.7, 0.3, 7}, []int64{88, 37, 875}},
+		{100, []float64{7, 0.7, 7, 0.3}, []int64{47, 5, 46, 2}},
+		{1000, []float64{0.7, 1, 0.1}, []int64{389, 555, 56}},
+	} {
+		if got, err := Apportion(c.total, c.weights); err != nil || !slices.Equal(got, c.parts) {
+			t.Errorf("%d by %v: %v, %v, want %v", c.total, c.weights, got, err, c.parts)
+		}
+	}
+}
+
+// TestNothingIsFused: no machine has other bits because its compiler makes one operation of a product and a sum. What is
+// measured of an order (quality.go) is no part of it.
+func TestNothingIsFused(t *testing.T) {
+	if testing.Short() || raceEnabled {
+		t.Skip("compiles the package for another machine")
+	}
+	cmd := exec.Command("go", "build", "-gcflags=-S", "-o", os.DevNull, ".")
+	cmd.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=")
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Skipf("it does not compile for arm64 here: %v", err)
+	}
+	fused := regexp.MustCompile(`\((?:[^()]*/)?(\w+\.go:\d+)\)\s+FN?M(ADD|SUB)[SD]\b`)
+	lines, exempt := 0, 0
+	for s := bufio.NewScanner(bytes.NewReader(out)); s.Scan(); lines++ {
+		m := fused.FindStringSubmatch(s.Text())
+		switch {
+		case m == nil:
+		case strings.HasPrefix(m[1], "quality.go:"):
+			exempt++
+		default:
+			t.Errorf("%s is fused", m[1])
+		}
+	}
+	if lines < 1000 || exempt == 0 {
+		t.Errorf("%d lines of assembly, %d operations that may be fused", lines, exempt)
+	}
+}
