@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 import traceback
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -36,11 +38,8 @@ def epochs(batches: Iterable[dict[str, Any]]) -> list[list[list[int]]]:
 def with_torch(folder: str, how: str) -> Any:
     early = dataset(folder) if how == "early" else None
     torch.distributed.init_process_group("gloo", rank=RANK, world_size=WORLD)
-    try:
-        d = early if early is not None else dataset(folder)
-        return epochs(DataLoader(d, batch_size=None) if how == "loader" else d)
-    finally:
-        torch.distributed.destroy_process_group()
+    d = early if early is not None else dataset(folder)
+    return epochs(DataLoader(d, batch_size=None) if how == "loader" else d)
 
 
 def with_accelerate(folder: str, how: str) -> Any:
@@ -50,14 +49,11 @@ def with_accelerate(folder: str, how: str) -> Any:
     split = DataLoaderConfiguration(dispatch_batches=False if how == "shard" else None)
     accelerator = Accelerator(cpu=True, dataloader_config=split)
     assert (accelerator.process_index, accelerator.num_processes) == (RANK, WORLD)
-    try:
-        d = dataset(folder)
-        model = torch.nn.Linear(1, 1)
-        given: Any = d if how == "itself" else DataLoader(d, batch_size=None)
-        model, batches = accelerator.prepare(model, given)
-        return epochs(batches)
-    finally:
-        accelerator.end_training()
+    d = dataset(folder)
+    model = torch.nn.Linear(1, 1)
+    given: Any = d if how == "itself" else DataLoader(d, batch_size=None)
+    model, batches = accelerator.prepare(model, given)
+    return epochs(batches)
 
 
 def with_lightning(folder: str, how: str) -> Any:
@@ -107,8 +103,16 @@ def with_lightning(folder: str, how: str) -> Any:
         seen[:] = [*seen[: epoch - 1], seen[epoch - 1][:step]]
         resumed = True
         fit(ckpt_path="stop.ckpt", weights_only=False)
-    torch.distributed.destroy_process_group()
     return seen
+
+
+def leave_together(out: Path) -> None:
+    """Waits until all ranks have answered: who leaves while others join fails them."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end and len(list(out.parent.glob("*.json"))) < WORLD:
+        time.sleep(0.02)
+    if torch.distributed.is_initialized():
+        torch.distributed.destroy_process_group()
 
 
 def main() -> None:
@@ -119,8 +123,10 @@ def main() -> None:
         answer = {"epochs": run[library](folder, how)}
     except Exception:  # with those it was raised from: Lightning adds one of its own
         answer = {"error": traceback.format_exc()}
-    with open(out, "w") as f:
-        json.dump(answer, f)
+    unfinished = Path(out).with_suffix(".part")
+    unfinished.write_text(json.dumps(answer))
+    unfinished.rename(out)
+    leave_together(Path(out))
 
 
 main()
