@@ -27,6 +27,7 @@ class Asker:
         """
         self.binary = binary
         self.pid = os.getpid()
+        self.environ = dict(os.environ)
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         try:
             # A session of its own: Ctrl-C in a terminal is for this process to handle.
@@ -48,6 +49,11 @@ class Asker:
     def alive(self) -> bool:
         """Whether it is there to be asked by this process."""
         return self.pid == os.getpid() and self._process.poll() is None
+
+    @property
+    def current(self) -> bool:
+        """Whether it is `alive` and has the environment of this process, such as credentials."""
+        return self.alive and dict(os.environ) == self.environ
 
     def ask(self, args: Sequence[str], timeout: float | None) -> bytes:
         """Asks one question. Whatever ends it early ends the process too.
@@ -147,7 +153,7 @@ def ask(binary: str, args: Sequence[str], timeout: float | None) -> bytes:
         finally:
             one.close()
     try:
-        if _asker is None or _asker.binary != binary or not _asker.alive:
+        if _asker is None or _asker.binary != binary or not _asker.current:
             if _asker is not None:
                 _asker.close()
             _asker = Asker(binary)
