@@ -649,6 +649,28 @@ def test_questions_of_threads_and_forks(binary):
     assert len(ds.where("rank < 5")) == 5
 
 
+def test_nothing_is_left_unclosed(binary):
+    """Neither a process that asked, nor one that was forked from it, leaves anything to warn of."""
+    code = f"""
+import gc, os, chaski
+ds = chaski.taco.load({str(COAST / "coast.tacozip")!r})
+print(len(ds.where("rank < 3")), flush=True)
+pid = os.fork()
+if pid == 0:
+    gc.collect()
+    print(len(ds.where("rank < 2")), flush=True)
+    raise SystemExit
+os.waitpid(pid, 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["3", "2"], "")
+
+
 def test_questions_have_the_environment(binary, monkeypatch):
     """Credentials that are set later are those of the next question."""
     ds = taco.load(COAST / "coast.tacozip")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -176,7 +177,19 @@ def _forked() -> None:
     global _lock, _asker
     if _asker is not None:
         _asker.forget()
+        _asker._process.returncode = 0  # no child of this process, which need not wait for it
     _lock, _asker = threading.Lock(), None
 
 
+def _exiting() -> None:
+    """Ends the process that is kept, unless a thread that is still there asks it."""
+    global _asker
+    if _lock.acquire(blocking=False):
+        if _asker is not None:
+            _asker.close()
+        _asker = None
+        _lock.release()
+
+
 os.register_at_fork(after_in_child=_forked)
+atexit.register(_exiting)
