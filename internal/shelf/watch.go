@@ -48,10 +48,12 @@ const (
 type Watch struct {
 	opener source.Opener
 	now    func() time.Time
+	turn   chan struct{} // holds a token while one looks at remote ones: the others take what it finds
 
 	mu     sync.Mutex
 	seen   map[string]seen
 	many   bool // more than are remembered
+	gone   bool // a remote one was found to be another
 	remote int
 	looked time.Time // at remote ones
 }
@@ -64,7 +66,7 @@ type seen struct {
 
 // NewWatch returns a watch that looks at objects through an opener.
 func NewWatch(o source.Opener) *Watch {
-	return &Watch{opener: o, now: time.Now, seen: map[string]seen{}}
+	return &Watch{opener: o, now: time.Now, turn: make(chan struct{}, 1), seen: map[string]seen{}}
 }
 
 // Note remembers the version that a reader is of, unless another one was noted, and reports whether it is that one.
@@ -104,9 +106,18 @@ func (w *Watch) note(uri string, now seen) (was seen, ok bool) {
 // there are more than are remembered. Remote ones are asked, of one byte and on condition that they have their tag, if
 // LookEvery has passed since; of those without entity tag the size is compared.
 func (w *Watch) Changed(ctx context.Context) bool {
+	remote := w.due()
+	if remote {
+		select {
+		case w.turn <- struct{}{}:
+			defer func() { <-w.turn }()
+		case <-ctx.Done():
+			return true
+		}
+		remote = w.due() // another one has looked meanwhile
+	}
 	w.mu.Lock()
-	many := w.many
-	remote := w.now().Sub(w.looked) >= LookEvery*time.Duration(1+w.remote/fewRemote)
+	changed := w.many || w.gone
 	all := make(map[string]seen, len(w.seen))
 	for uri, s := range w.seen {
 		if remote || !source.IsRemote(uri) {
@@ -114,28 +125,37 @@ func (w *Watch) Changed(ctx context.Context) bool {
 		}
 	}
 	w.mu.Unlock()
-	if many {
+	if changed {
 		return true
 	}
-	g, ctx := errgroup.WithContext(ctx)
+	g, gctx := errgroup.WithContext(ctx)
 	g.SetLimit(atOnce)
 	for uri, s := range all {
 		if source.IsRemote(uri) {
-			g.Go(func() error { return w.ask(ctx, uri, s) })
+			g.Go(func() error { return w.ask(gctx, uri, s) })
 		} else if !w.unchanged(ctx, uri, s) {
 			_ = g.Wait()
 			return true
 		}
 	}
-	if g.Wait() != nil {
-		return true
-	}
+	err := g.Wait()
 	if remote {
 		w.mu.Lock()
-		w.looked = w.now()
-		w.mu.Unlock()
+		defer w.mu.Unlock()
+		if err == nil {
+			w.looked = w.now()
+		} else if ctx.Err() == nil { // who gave up has found nothing
+			w.gone = true
+		}
 	}
-	return false
+	return err != nil
+}
+
+// due reports whether remote objects are to be looked at again.
+func (w *Watch) due() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.remote > 0 && w.now().Sub(w.looked) >= LookEvery*time.Duration(1+w.remote/fewRemote)
 }
 
 // unchanged looks at a local object.

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -80,6 +81,7 @@ type store struct {
 	mu    sync.Mutex
 	tags  map[string]string
 	reads int
+	gate  chan struct{} // what a read waits for, if it is not nil
 }
 
 func (s *store) Open(ctx context.Context, uri string) (source.Reader, error) {
@@ -99,7 +101,13 @@ type object struct {
 func (o *object) Size() int64  { return o.k.Size }
 func (o *object) Close() error { return nil }
 func (o *object) ETag() string { return o.k.ETag }
-func (o *object) ReadAt(_ context.Context, p []byte, _ int64) error {
+func (o *object) ReadAt(ctx context.Context, p []byte, _ int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.s.gate != nil {
+		<-o.s.gate
+	}
 	o.s.mu.Lock()
 	defer o.s.mu.Unlock()
 	o.s.reads++
@@ -147,5 +155,43 @@ func TestWatchOfObjects(t *testing.T) {
 				t.Error("another tag is not noticed")
 			}
 		}
+	}
+}
+
+// TestWatchOfManyUsers: of those who ask at a time one looks, and the others take what it finds; one who gives up has found nothing.
+func TestWatchOfManyUsers(t *testing.T) {
+	for _, tag := range []string{"1", "2"} {
+		synctest.Test(t, func(t *testing.T) {
+			s, clock := &store{tags: map[string]string{}}, time.Now()
+			w := shelf.NewWatchAt(s, func() time.Time { return clock })
+			for _, uri := range []string{"s3://b/0", "s3://b/1", "s3://b/2"} {
+				s.tags[uri] = "1"
+				r, err := s.Open(t.Context(), uri)
+				must(t, err)
+				w.Note(uri, r)
+			}
+			clock = clock.Add(shelf.LookEvery)
+			given, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = w.Changed(given)
+			for uri := range s.tags {
+				s.tags[uri] = tag
+			}
+			s.reads, s.gate = 0, make(chan struct{})
+			var g sync.WaitGroup
+			for range 8 {
+				g.Go(func() {
+					if w.Changed(t.Context()) != (tag != "1") {
+						t.Error("what is found is not what is there")
+					}
+				})
+			}
+			synctest.Wait()
+			close(s.gate)
+			g.Wait()
+			if s.reads > 3 || tag == "1" && s.reads != 3 {
+				t.Errorf("%d requests for 3 objects, tag %s", s.reads, tag)
+			}
+		})
 	}
 }

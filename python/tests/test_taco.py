@@ -649,6 +649,45 @@ def test_questions_of_threads_and_forks(binary):
     assert len(ds.where("rank < 5")) == 5
 
 
+def test_nothing_is_left_unclosed(binary):
+    """Neither a process that asked, nor one that was forked from it, leaves anything to warn of."""
+    code = f"""
+import gc, os, chaski
+ds = chaski.taco.load({str(COAST / "coast.tacozip")!r})
+print(len(ds.where("rank < 3")), flush=True)
+pid = os.fork()
+if pid == 0:
+    gc.collect()
+    print(len(ds.where("rank < 2")), flush=True)
+    raise SystemExit
+os.waitpid(pid, 0)
+"""
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-W", "ignore::DeprecationWarning", "-c", code],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.stdout.split(), done.stderr) == (["3", "2"], "")
+
+
+def test_questions_have_the_environment(binary, monkeypatch):
+    """Credentials that are set later are those of the next question."""
+    ds = taco.load(COAST / "coast.tacozip")
+    pids = []
+    for token in ("", "", "one", "one", "two", ""):
+        if token:
+            monkeypatch.setenv("HF_TOKEN", token)
+        else:
+            monkeypatch.delenv("HF_TOKEN", raising=False)
+        assert len(ds.where("rank = 3")) == 1
+        assert _ask._asker is not None
+        pids.append(_ask._asker._process.pid)
+    assert pids[0] == pids[1]
+    assert pids[2] == pids[3]
+    assert len(set(pids)) == 4
+
+
 def test_a_long_question_beside_another(binary):
     """A list of ids is longer than an argument of a program may be, and another thread asks."""
     ds = taco.load(COAST / "coast.tacozip")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import json
 import os
@@ -27,6 +28,7 @@ class Asker:
         """
         self.binary = binary
         self.pid = os.getpid()
+        self.environ = dict(os.environ)
         self._said = tempfile.TemporaryFile()  # noqa: SIM115  (closed with the process)
         try:
             # A session of its own: Ctrl-C in a terminal is for this process to handle.
@@ -48,6 +50,11 @@ class Asker:
     def alive(self) -> bool:
         """Whether it is there to be asked by this process."""
         return self.pid == os.getpid() and self._process.poll() is None
+
+    @property
+    def current(self) -> bool:
+        """Whether it is `alive` and has the environment of this process, such as credentials."""
+        return self.alive and dict(os.environ) == self.environ
 
     def ask(self, args: Sequence[str], timeout: float | None) -> bytes:
         """Asks one question. Whatever ends it early ends the process too.
@@ -147,7 +154,7 @@ def ask(binary: str, args: Sequence[str], timeout: float | None) -> bytes:
         finally:
             one.close()
     try:
-        if _asker is None or _asker.binary != binary or not _asker.alive:
+        if _asker is None or _asker.binary != binary or not _asker.current:
             if _asker is not None:
                 _asker.close()
             _asker = Asker(binary)
@@ -170,7 +177,19 @@ def _forked() -> None:
     global _lock, _asker
     if _asker is not None:
         _asker.forget()
+        _asker._process.returncode = 0  # no child of this process, which need not wait for it
     _lock, _asker = threading.Lock(), None
 
 
+def _exiting() -> None:
+    """Ends the process that is kept, unless a thread that is still there asks it."""
+    global _asker
+    if _lock.acquire(blocking=False):
+        if _asker is not None:
+            _asker.close()
+        _asker = None
+        _lock.release()
+
+
 os.register_at_fork(after_in_child=_forked)
+atexit.register(_exiting)

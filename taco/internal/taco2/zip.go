@@ -280,6 +280,9 @@ func checkSum(ctx context.Context, r source.Reader, name string, data span, told
 	b := make([]byte, min(data.size, 1<<20))
 	crc := uint32(0)
 	for at := int64(0); at < data.size; at += int64(len(b)) {
+		if err := ctx.Err(); err != nil { // local files do not look at it
+			return err
+		}
 		b = b[:min(int64(len(b)), data.size-at)]
 		if err := r.ReadAt(ctx, b, data.off+at); err != nil {
 			return err

@@ -588,3 +588,29 @@ func FuzzContainer(f *testing.F) {
 		}
 	})
 }
+
+// TestSumsEnd: a sum of many bytes ends when nobody waits for it.
+func TestSumsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &counted{Mem: corpus.Mem{B: make([]byte, 8<<20)}, read: func(n int) {
+		if n == 2 {
+			cancel()
+		}
+	}}
+	if err := checkSum(ctx, r, "x", span{0, 8 << 20}, 1); !errors.Is(err, context.Canceled) || r.n != 2 {
+		t.Errorf("after %d reads: %v", r.n, err)
+	}
+}
+
+// counted tells how often it was read.
+type counted struct {
+	corpus.Mem
+	n    int
+	read func(n int)
+}
+
+func (c *counted) ReadAt(ctx context.Context, p []byte, off int64) error {
+	c.n++
+	c.read(c.n)
+	return c.Mem.ReadAt(context.Background(), p, off)
+}
