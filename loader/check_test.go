@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
 // TestCheckFindsWhatRunsMeet: of every source, the rows that a run of whole chips calls bad, and only among those that the
@@ -86,6 +87,25 @@ func TestSampleErrorSaysWhich(t *testing.T) {
 	_, err = l.Next(t.Context())
 	var s *SampleError
 	if !errors.As(err, &s) || s.Draw.Row != 2 || s.Sample != (SampleRef{2, 2, "2"}) || s.Position != 2 || fault.KindOf(err) != fault.Corrupt || err.Error() != "sample 2 at position 2 of epoch 0: tile at 3: broken: corrupt" {
+		t.Errorf("%v, %+v", err, s)
+	}
+}
+
+// TestSampleErrorOfASubstitute: an error that no policy covers, met where another sample was to stand in, is of that one, in the
+// text and beside it.
+func TestSampleErrorOfASubstitute(t *testing.T) {
+	tab := chips(4, 17)
+	e := openFake(t, Spec{BatchSize: 1, BadSamples: BadReplace, Fields: []Field{{Name: "image"}}, Sampler: Sampler{Height: 20, Width: 24}}, tab, 1)
+	tab.broken = map[int64]error{2: fault.New(fault.Corrupt, "tile", 3, "broken")}
+	for row := range tab.rows {
+		if int64(row) != 2 {
+			tab.broken[int64(row)] = errors.New("no answer")
+		}
+	}
+	_, err := e.Start(t.Context(), shuffle.StepTicket(0, 2, 1, 0, 1), false).Wait(t.Context())
+	var s *SampleError
+	if !errors.As(err, &s) || s.Draw.Attempt != 1 || s.Sample.Index == 2 || s.Sample.Index != s.Draw.Sample || s.Position != 2 ||
+		err.Error() != fmt.Sprintf("sample %d at position 2 of epoch 0: no answer", s.Sample.Index) {
 		t.Errorf("%v, %+v", err, s)
 	}
 }

@@ -448,12 +448,12 @@ func (p *Pending) refOf(k int, row int64) *SampleRef {
 	return &SampleRef{d.Sample, row, id[:min(len(id), maxID)]}
 }
 
-// atRow says of which sample an error is.
+// atRow says of which sample an error is: where a substitute could not be had, of that.
 func (p *Pending) atRow(k int, err error) error {
 	d := p.draws[k]
 	return &SampleError{
 		Source: p.engine.leaves[d.Dataset].name, Draw: d, Epoch: p.ticket.Epoch, Position: p.batch.Positions[k], Sample: *p.ref(k), Err: err,
-		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), p.batch.Samples[k], p.batch.Positions[k], p.ticket.Epoch, err),
+		text: fmt.Sprintf("%ssample %d at position %d of epoch %d: %v", p.engine.sourceOf(&d), d.Sample, p.batch.Positions[k], p.ticket.Epoch, err),
 	}
 }
 

@@ -8,6 +8,7 @@ import json
 import os
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -267,6 +268,34 @@ def test_stuck_server(fake):
         ):
             next(it)
         assert time.monotonic() - start < 30
+
+
+def test_who_was_stopped_has_not_waited(fake, monkeypatch):
+    """The time for which a process is stopped, or its machine sleeps, is no silence of a server."""
+    stopped = [0.0]
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + stopped[0])
+    monkeypatch.setattr("chaski._run.time", clock)
+    monkeypatch.setattr("chaski._stream.time", clock)
+    asked, go = threading.Event(), threading.Event()
+
+    def answer(t, e):
+        if t.first == 4:
+            asked.set()
+            assert go.wait(30)
+        return image_batch(t, e.samples)
+
+    def stop() -> None:
+        assert asked.wait(30)
+        time.sleep(0.2)  # the user waits by now
+        stopped[0] += 1000.0
+        time.sleep(1.5)  # some slices
+        go.set()
+
+    thread = threading.Thread(target=stop)
+    with connect(fake(FakeEngine(answer=answer)), timeout=30) as loader:
+        thread.start()
+        assert positions(loader) == list(range(10))
+    thread.join()
 
 
 def test_slow_server_is_not_stuck(fake):

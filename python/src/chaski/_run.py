@@ -338,8 +338,11 @@ class Run:
 
     def _wait(self) -> None:
         """Waits for an event, or for the time to do something about the lack of it."""
+        patience, begun = self._patience(), time.monotonic()
         with contextlib.suppress(queue.Empty):
-            self._handle(self._events.get(timeout=self._patience()))
+            self._handle(self._events.get(timeout=patience))
+        if time.monotonic() - begun > patience + _SLICE:
+            self._asked = time.monotonic()  # this process was stopped: no server was silent
         self._drain()  # what came while the user was busy is no sign of slowness
         now = time.monotonic()
         for lane in self._lanes:
