@@ -67,17 +67,17 @@ var sink []byte
 // does not return, and one that allocates too much; and that it lets others pass.
 func TestWatch(t *testing.T) {
 	hung := make(chan struct{})
-	const mib = 1 << 20
+	const most = 64 << 20 // far above what the runtime counts late of what ran before
 	for name, c := range map[string]struct {
 		watch *watch
 		call  func()
 		want  string
 	}{
-		"sound":     {newWatch(time.Minute, mib, time.Minute, nil), func() { sink = make([]byte, mib/2) }, ""},
-		"panic":     {newWatch(time.Minute, mib, time.Minute, nil), func() { sink[len(sink)] = 0 }, "panic: runtime error: index out of range"},
-		"memory":    {newWatch(time.Minute, mib, time.Minute, nil), func() { sink = make([]byte, 2*mib) }, "bytes allocated"},
-		"slow":      {newWatch(time.Nanosecond, mib, time.Minute, nil), func() { sink = make([]byte, mib/2) }, "takes "},
-		"not ended": {newWatch(time.Minute, mib, time.Nanosecond, func() { close(hung) }), func() { <-hung }, ""},
+		"sound":     {newWatch(time.Minute, most, time.Minute, nil), func() { sink = make([]byte, 1<<20) }, ""},
+		"panic":     {newWatch(time.Minute, most, time.Minute, nil), func() { sink[len(sink)] = 0 }, "panic: runtime error: index out of range"},
+		"memory":    {newWatch(time.Minute, most, time.Minute, nil), func() { sink = make([]byte, 2*most) }, "bytes allocated"},
+		"slow":      {newWatch(time.Nanosecond, most, time.Minute, nil), func() { sink = make([]byte, 1<<20) }, "takes "},
+		"not ended": {newWatch(time.Minute, most, time.Nanosecond, func() { close(hung) }), func() { <-hung }, ""},
 	} {
 		got := c.watch.call(c.call)
 		if (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
