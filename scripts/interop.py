@@ -61,10 +61,12 @@ def say(text: str) -> None:
 
 
 def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
-    """Has an interpreter install what a file names."""
+    """Has an interpreter install what a file names; twice, if a connection broke."""
     say(f"installing {wanted.relative_to(ROOT)}")
     run = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
-    subprocess.run([*run, *options, "-r", wanted], check=True)
+    run += ["--retries", "10", *options, "-r", wanted]
+    if subprocess.run(run).returncode != 0:
+        subprocess.run(run, check=True)
 
 
 def environment(name: str) -> str:
