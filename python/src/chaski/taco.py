@@ -72,7 +72,9 @@ def load(
     if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
         raise SpecError(f"path is {path!r}, neither a path nor paths")
     if column_mode not in ("intersection", "fill_missing", "strict"):
-        raise SpecError(f"column_mode is {column_mode!r}")
+        raise SpecError(
+            f"column_mode is {column_mode!r}, none of intersection, fill_missing, strict"
+        )
     return Dataset(_Source([_place(p) for p in paths], base_path, column_mode, timeout), ())
 
 
