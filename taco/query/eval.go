@@ -259,7 +259,7 @@ func (ev *evaluator) column(n *node, r *rows) (*table.Vector, error) {
 				at[k] = int(l[k])
 			}
 		}
-		return v.Take(at), nil
+		return v.TakeWithin(at)
 	}
 	out := collector{typ: n.typ}
 	for lo := 0; lo < r.n; lo += batchRows {

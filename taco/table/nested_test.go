@@ -464,3 +464,15 @@ func TestInt96(t *testing.T) {
 		t.Errorf("the furthest days are %d and %d", v.Int(5), v.Int(4))
 	}
 }
+
+// TestTakeWithin: texts that have no offsets are refused before there are any.
+func TestTakeWithin(t *testing.T) {
+	v := NewTexts([]string{strings.Repeat("x", 1<<20)}, nil)
+	tab := FromVectors([]string{"x"}, []*Vector{v})
+	if got, err := tab.Take(make([]int, 3)).Column(t.Context(), "x"); err != nil || got.Text(2) != v.Text(0) {
+		t.Error(err)
+	}
+	if _, err := tab.Take(make([]int, 1<<12)).Column(t.Context(), "x"); fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "column x") {
+		t.Error(err)
+	}
+}

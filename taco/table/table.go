@@ -129,7 +129,8 @@ func (t *Table) Take(rows []int) *Table {
 		if err != nil {
 			return nil, err
 		}
-		return v.Take(rows), nil
+		v, err = v.TakeWithin(rows)
+		return v, fault.WithPart(err, "column "+t.cols[i].Name, fault.NoOffset)
 	})
 }
 

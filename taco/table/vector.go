@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"strconv"
 	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // Kind is what the values of a column are.
@@ -265,6 +267,23 @@ func (v *Vector) Take(rows []int) *Vector {
 		}
 	}
 	return out
+}
+
+// TakeWithin is Take for rows that may be there many times over, as those of joins are: it returns fault.Limit where texts
+// or bytes would be over 4 GiB, which they have no offsets for.
+func (v *Vector) TakeWithin(rows []int) (*Vector, error) {
+	if v.typ.Kind == Text || v.typ.Kind == Binary {
+		size := uint64(0)
+		for _, r := range rows {
+			if r >= 0 {
+				size += uint64(len(v.Bytes(r)))
+			}
+		}
+		if size > math.MaxUint32 {
+			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+		}
+	}
+	return v.Take(rows), nil
 }
 
 func gather[T any](from []T, rows []int) []T {
