@@ -307,7 +307,7 @@ func (c *container) Centroids(ctx context.Context, visit func(row int64, lon, la
 	for row := 0; err == nil && row < len(c.rows); row++ {
 		lon, lat := math.NaN(), math.NaN()
 		if at := int(c.rows[row]); !v.Null(at) {
-			if lon, lat, err = pointOf(v.Bytes(at)); err != nil {
+			if lon, lat, err = taco.Point(v.Bytes(at)); err != nil {
 				err = fault.New(fault.KindOf(err), fmt.Sprintf("column %s of row %d", name, row), fault.NoOffset, "%v", err)
 				break
 			}
@@ -321,29 +321,6 @@ func (c *container) Centroids(ctx context.Context, visit func(row int64, lon, la
 
 // centroidColumns are those that containers have.
 var centroidColumns = []string{"stac:centroid", "istac:centroid"}
-
-// pointOf reads a point of well-known binary (OGC 06-103r4, in either byte order, also with an SRID as PostGIS has it, and
-// with further coordinates).
-func pointOf(b []byte) (x, y float64, err error) {
-	if len(b) < 21 || b[0] > 1 {
-		return 0, 0, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%d bytes are no point", len(b))
-	}
-	order := binary.ByteOrder(binary.LittleEndian)
-	if b[0] == 0 {
-		order = binary.BigEndian
-	}
-	kind, at := order.Uint32(b[1:]), 5
-	if kind&0x20000000 != 0 {
-		at += 4
-	}
-	if kind&0xffff%1000 != 1 {
-		return 0, 0, fault.New(fault.Unsupported, "geometry", fault.NoOffset, "type %d is no point", kind)
-	}
-	if len(b) < at+16 {
-		return 0, 0, fault.New(fault.Corrupt, "geometry", fault.NoOffset, "%d bytes are no point", len(b))
-	}
-	return math.Float64frombits(order.Uint64(b[at:])), math.Float64frombits(order.Uint64(b[at+8:])), nil
-}
 
 // TimeUnit implements timed.
 func (c *container) TimeUnit(ctx context.Context, column string) time.Duration {

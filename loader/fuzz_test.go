@@ -3,13 +3,10 @@ package loader
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"encoding/json"
-	"math"
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -74,35 +71,6 @@ func FuzzSpec(f *testing.F) {
 		}
 		if taken > memory {
 			t.Fatalf("%s: a batch of %d bytes", written, taken)
-		}
-	})
-}
-
-// FuzzPoint: bytes of a geometry are a point, of which there are as many bytes as it takes, or refused with a kind.
-func FuzzPoint(f *testing.F) {
-	point := func(order binary.AppendByteOrder, first byte, kind uint32, srid bool) []byte {
-		b := order.AppendUint32([]byte{first}, kind)
-		if srid {
-			b = order.AppendUint32(b, 4326)
-		}
-		b = order.AppendUint64(b, math.Float64bits(-62.75))
-		return order.AppendUint64(b, math.Float64bits(39.25))
-	}
-	good := [][]byte{
-		point(binary.LittleEndian, 1, 1, false), point(binary.BigEndian, 0, 1, false), point(binary.LittleEndian, 1, 1|0x20000000, true),
-		append(point(binary.LittleEndian, 1, 1001, false), make([]byte, 8)...),
-	}
-	for _, b := range good {
-		if x, y, err := pointOf(b); err != nil || x != -62.75 || y != 39.25 {
-			f.Errorf("% x: %v, %v, %v", b, x, y, err)
-		}
-		f.Add(b)
-	}
-	f.Add(point(binary.LittleEndian, 1, 3, false)) // a polygon
-	f.Add(point(binary.LittleEndian, 1, 1|0x20000000, false))
-	f.Fuzz(func(t *testing.T, b []byte) {
-		if _, _, err := pointOf(b); (err == nil) == (fault.KindOf(err) != 0) || err == nil && len(b) < 21 {
-			t.Errorf("% x: %v", b, err)
 		}
 	})
 }

@@ -20,6 +20,10 @@ type Box = wkb.Box
 // NewBox returns the box of two opposite corners, in any order.
 func NewBox(x0, y0, x1, y1 float64) Box { return wkb.NewBox(x0, y0, x1, y1) }
 
+// Point reads a geometry in well-known binary that is a point: in either byte order, also with an SRID or further coordinates; those of an empty one are NaN. The error is
+// fault.Unsupported for another geometry, fault.Corrupt for none.
+func Point(geometry []byte) (x, y float64, err error) { return wkb.Point(geometry) }
+
 // Rule says when a geometry matches a box.
 type Rule = wkb.Rule
 

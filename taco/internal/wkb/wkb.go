@@ -206,6 +206,23 @@ func (r *reader) head() (kind uint32, size int, err error) {
 	return kind, dims * 8, nil
 }
 
+// Point reads a geometry that is a point, in its first two coordinates; those of an empty one are NaN. Another geometry
+// is fault.Unsupported.
+func Point(wkb []byte) (x, y float64, err error) {
+	r := &reader{b: wkb}
+	kind, size, err := r.head()
+	switch {
+	case err != nil:
+		return 0, 0, err
+	case kind != point:
+		return 0, 0, fault.New(fault.Unsupported, "geometry", 0, "type %d is no point", kind)
+	case r.left() < size:
+		return 0, 0, r.corrupt("ends early")
+	}
+	x, y = r.xy(size)
+	return x, y, nil
+}
+
 // scan gathers what is known of a geometry and a box while the coordinates pass by.
 type scan struct {
 	box     Box

@@ -263,6 +263,35 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
+// FuzzPoint: bytes of a geometry are a point, of which there are as many bytes as it takes, or refused with a kind.
+func FuzzPoint(f *testing.F) {
+	point := func(order binary.AppendByteOrder, first byte, kind uint32, srid bool) []byte {
+		b := order.AppendUint32([]byte{first}, kind)
+		if srid {
+			b = order.AppendUint32(b, 4326)
+		}
+		b = order.AppendUint64(b, math.Float64bits(-62.75))
+		return order.AppendUint64(b, math.Float64bits(39.25))
+	}
+	good := [][]byte{
+		point(binary.LittleEndian, 1, 1, false), point(binary.BigEndian, 0, 1, false), point(binary.LittleEndian, 1, 1|0x20000000, true),
+		append(point(binary.LittleEndian, 1, 1001, false), make([]byte, 8)...),
+	}
+	for _, b := range good {
+		if x, y, err := Point(b); err != nil || x != -62.75 || y != 39.25 {
+			f.Errorf("% x: %v, %v, %v", b, x, y, err)
+		}
+		f.Add(b)
+	}
+	f.Add(point(binary.LittleEndian, 1, 3, false)) // a polygon
+	f.Add(point(binary.LittleEndian, 1, 1|0x20000000, false))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if _, _, err := Point(b); (err == nil) == (fault.KindOf(err) != 0) || err == nil && len(b) < 21 {
+			t.Errorf("% x: %v", b, err)
+		}
+	})
+}
+
 // TestText: well-known text says the same as the binary.
 func TestText(t *testing.T) {
 	for text, want := range map[string][]byte{
