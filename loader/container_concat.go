@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco"
@@ -98,7 +97,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 				return err
 			}
 		}
-		data[i] = t.Select(slices.DeleteFunc(upTo(len(t.Columns())), func(k int) bool { return t.Columns()[k].Name == taco.SourceColumn }))
+		data[i] = t.Without(taco.SourceColumn)
 		for _, row := range at {
 			c.at = append(c.at, int32(first)+row)
 		}
@@ -110,14 +109,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
-	c.tellColumns(data)
-	names := make([]string, len(data))
-	for i := range names {
-		names[i] = fmt.Sprintf("dataset %d of %d", i+1, len(data))
-	}
-	for _, m := range taco.TextColumns(t, data, names) {
-		c.set.Warn("level0: " + m)
-	}
+	c.tellColumns(t, data)
 	if c.data, err = c.withSources(t); err != nil {
 		return err
 	}
@@ -152,42 +144,18 @@ func (c *container) columnsAlone(ctx context.Context) (*tables.Table, error) {
 	return t.Take(nil), nil
 }
 
-func upTo(n int) []int {
-	all := make([]int, n)
-	for i := range all {
-		all[i] = i
+// tellColumns warns of the columns that not all groups have, and of those that became texts.
+func (c *container) tellColumns(joined *tables.Table, data []*tables.Table) {
+	numbers, names := make([]string, len(data)), make([]string, len(data))
+	for i := range data {
+		numbers[i], names[i] = fmt.Sprint(i+1), fmt.Sprintf("dataset %d of %d", i+1, len(data))
 	}
-	return all
-}
-
-// tellColumns warns of the columns that not all groups have.
-func (c *container) tellColumns(data []*tables.Table) {
-	if len(data) == 0 || c.set.Mode() == tables.Strict {
-		return
+	columns, without := taco.MissingColumns(data, numbers)
+	for i, name := range columns {
+		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d", name, c.set.Mode().Missing(), without[i], len(data)))
 	}
-	what := "left out"
-	if c.set.Mode() == tables.FillMissing {
-		what = "filled with null"
-	}
-	told := map[string]bool{}
-	for _, t := range data {
-		for _, col := range t.Columns() {
-			var without []string
-			for i, u := range data {
-				if u.Index(col.Name) < 0 {
-					without = append(without, fmt.Sprint(i+1))
-				}
-			}
-			if len(without) == 0 || told[col.Name] {
-				continue
-			}
-			told[col.Name] = true
-			const most = 5
-			if n := len(without); n > most {
-				without = append(without[:most], fmt.Sprintf("%d more", n-most))
-			}
-			c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d", col.Name, what, strings.Join(without, ", "), len(data)))
-		}
+	for _, m := range taco.TextColumns(joined, data, names) {
+		c.set.Warn("level0: " + m)
 	}
 }
 
@@ -197,15 +165,15 @@ func (c *container) withSources(t *tables.Table) (*tables.Table, error) {
 	if i < 0 || t.Index(taco.SourceColumn) >= 0 {
 		return t, nil
 	}
-	rows := make([]int, len(c.at))
-	for k, row := range c.at {
-		rows[k] = int(row)
-	}
-	return tables.Join(t, c.level0.Select([]int{i}).Take(rows)), nil
+	return tables.Join(t, c.level0.Select([]int{i}).Take(ints(c.at))), nil
 }
 
-// below0 returns a table of the dataset by its name: after groups were joined, of the samples that they left.
-func (c *container) below0(ctx context.Context, name string) (*tables.Table, error) {
+// sqlTable returns a table that queries see by its name: data as it is given, all others as taco.Dataset.SQLTable has
+// them; after groups were joined, without what does not lie below the samples that they left.
+func (c *container) sqlTable(ctx context.Context, name string, data *tables.Table) (*tables.Table, error) {
+	if isData(name) {
+		return data, nil
+	}
 	t, err := c.set.SQLTable(ctx, name)
 	if err != nil || c.base == nil {
 		return t, err
@@ -221,12 +189,17 @@ func (c *container) below0(ctx context.Context, name string) (*tables.Table, err
 	return t.Take(rows), nil
 }
 
+func ints(rows []int32) []int {
+	out := make([]int, len(rows))
+	for i, row := range rows {
+		out[i] = int(row)
+	}
+	return out
+}
+
 // lineage returns the rows of a level that lie below the samples that groups left.
 func (c *container) lineage(ctx context.Context, level int) ([]int, error) {
-	rows := make([]int, len(c.base))
-	for i, row := range c.base {
-		rows[i] = int(row)
-	}
+	rows := ints(c.base)
 	for k := 1; k <= level; k++ {
 		parents, err := c.set.Parents(ctx, k)
 		if err != nil {

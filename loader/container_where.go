@@ -154,10 +154,7 @@ func (c *container) table() (*tables.Table, []int32) {
 	case len(c.rows) == c.level0.Len():
 		return c.level0, c.rows
 	}
-	rows := make([]int, len(c.rows))
-	for i, row := range c.rows {
-		rows[i] = int(row)
-	}
+	rows := ints(c.rows)
 	return c.level0.Take(rows), c.rows
 }
 
@@ -171,10 +168,7 @@ func (c *container) query(ctx context.Context, sql string) error {
 	}
 	data = withRows(data, numbers)
 	t, err := c.options.query(ctx, sql, c.set.SQLTables(), func(ctx context.Context, name string) (*tables.Table, error) {
-		if low := strings.ToLower(name); low == "data" || low == "level0" {
-			return data, nil
-		}
-		return c.below0(ctx, name)
+		return c.sqlTable(ctx, name, data)
 	})
 	if err != nil {
 		return err
@@ -182,13 +176,7 @@ func (c *container) query(ctx context.Context, sql string) error {
 	if c.at, err = c.rowsOf(ctx, t); err != nil {
 		return err
 	}
-	var plain []int // the columns but for that of the rows
-	for i, col := range t.Columns() {
-		if col.Name != rowColumn {
-			plain = append(plain, i)
-		}
-	}
-	c.data, c.rows = t.Select(plain), distinct(c.at)
+	c.data, c.rows = t.Without(rowColumn), distinct(c.at)
 	return nil
 }
 
@@ -255,10 +243,7 @@ type Samples struct {
 // SQLTable returns a table that queries see: data is Data, and all others are as taco.Dataset.SQLTable has them; where the
 // conditions join groups of containers, without what does not lie below the samples that those left.
 func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
-	if low := strings.ToLower(name); low == "data" || low == "level0" {
-		return s.Data, nil
-	}
-	return s.c.below0(ctx, name)
+	return s.c.sqlTable(ctx, name, s.Data)
 }
 
 // SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which

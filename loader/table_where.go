@@ -32,6 +32,12 @@ var (
 	boundsColumns = []string{"minx", "miny", "maxx", "maxy"}
 )
 
+// isData reports whether queries mean the samples by the name of a table.
+func isData(name string) bool {
+	low := strings.ToLower(name)
+	return low == "data" || low == "level0"
+}
+
 // query drops the rows that do not meet a condition that is no comparison.
 func (s *selector) query(ctx context.Context, w *Condition) error {
 	if w.Concat != nil {
@@ -84,7 +90,7 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 	}
 	data := withRows(s.data.Take(left), numbers)
 	t, err := s.options.query(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
-		if low := strings.ToLower(name); low == "data" || low == "level0" {
+		if isData(name) {
 			return data, nil
 		}
 		return nil, query.NoTable(name, []string{"data"})

@@ -36,7 +36,6 @@ type Dataset struct {
 	mu       sync.Mutex
 	levels   []*table.Table
 	bases    [][]int
-	warned   map[string]bool
 	unpadded map[int]bool // levels that were found to have no padding
 	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
 	index   map[node]map[string]int32
@@ -77,7 +76,7 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode table.Mode, chos
 	d.mu.Lock()
 	if of = d.groups[key]; of == nil {
 		of = &Dataset{
-			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn, warned: map[string]bool{},
+			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn,
 			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{}, // parts are counted anew
 		}
 		for _, end := range d.ends[from : to+1] {
@@ -327,10 +326,14 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	if err != nil {
 		return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
 	}
+	names := d.Parts()
 	if !chosen {
-		d.tellMissing(tables, k)
+		columns, without := MissingColumns(tables, names)
+		for i, c := range columns {
+			d.warn(fmt.Sprintf("level%d: column %q is %s: it is not in %s", k, c, d.mode.Missing(), without[i]))
+		}
 	}
-	for _, m := range TextColumns(t, tables, d.Parts()) {
+	for _, m := range TextColumns(t, tables, names) {
 		d.warn(fmt.Sprintf("level%d: %s", k, m))
 	}
 	if t.Index(SourceColumn) < 0 {
@@ -369,35 +372,35 @@ func TextColumns(joined *table.Table, tables []*table.Table, names []string) (me
 	return messages
 }
 
-// tellMissing warns of the columns that not all tables of a level have, naming the files without. A file
-// without the level has no table.
-func (d *Dataset) tellMissing(tables []*table.Table, k int) {
-	what := "left out"
-	if d.mode == table.FillMissing {
-		what = "filled with null"
-	}
+// MissingColumns returns for each column that not all of several tables have the names of those without, of a few of them
+// and the number of the others. A table may be nil, which is one of no columns that lacks none.
+func MissingColumns(tables []*table.Table, names []string) (columns, without []string) {
+	told := map[string]bool{}
 	for _, t := range tables {
 		if t == nil {
 			continue
 		}
 		for _, c := range t.Columns() {
-			var without []string
-			for i, u := range tables {
-				if u != nil && u.Index(c.Name) < 0 {
-					without = append(without, d.parts[i].URI())
-				}
-			}
-			key := fmt.Sprint(k, c.Name)
-			if len(without) == 0 || d.warned[key] {
+			if told[c.Name] {
 				continue
 			}
-			d.warned[key] = true
-			if n := len(without); n > 5 {
-				without = append(without[:5], fmt.Sprintf("%d more", n-5))
+			told[c.Name] = true
+			var lack []string
+			for i, u := range tables {
+				if u != nil && u.Index(c.Name) < 0 {
+					lack = append(lack, names[i])
+				}
 			}
-			d.warn(fmt.Sprintf("level%d: column %q is %s: it is not in %s", k, c.Name, what, strings.Join(without, ", ")))
+			const most = 5
+			if n := len(lack); n > most {
+				lack = append(lack[:most], fmt.Sprintf("%d more", n-most))
+			}
+			if len(lack) > 0 {
+				columns, without = append(columns, c.Name), append(without, strings.Join(lack, ", "))
+			}
 		}
 	}
+	return columns, without
 }
 
 // Parents returns for each row of a level the row of the level above that it belongs to; nil at level 0.

@@ -185,7 +185,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	d := &Dataset{
-		opener: newHolder(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, warned: map[string]bool{}, unpadded: map[int]bool{},
+		opener: newHolder(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
 		images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{},
 	}
 	if d.warn == nil {
@@ -203,10 +203,10 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 	if err = d.sameHierarchy(ctx); err == nil {
 		err = d.wholeSets()
 	}
-	if err != nil {
-		return nil, errors.Join(err, d.Close())
+	if err == nil {
+		err = d.strict(ctx)
 	}
-	if err := d.strict(ctx); err != nil {
+	if err != nil {
 		return nil, errors.Join(err, d.Close())
 	}
 	return d, nil

@@ -21,6 +21,14 @@ const (
 	Mixed                    // as FillMissing; types that cannot be joined are an error when the column is loaded
 )
 
+// Missing says what becomes of columns that not every table has, where that is no error.
+func (m Mode) Missing() string {
+	if m == Intersection {
+		return "left out"
+	}
+	return "filled with null"
+}
+
 // ParseMode takes "intersection", "fill_missing" or "strict".
 func ParseMode(s string) (Mode, error) {
 	for m, name := range [...]string{"intersection", "fill_missing", "strict"} {

@@ -143,6 +143,17 @@ func (t *Table) Select(columns []int) *Table {
 	return New(t.n, cols, func(ctx context.Context, k int) (*Vector, error) { return t.At(ctx, columns[k]) })
 }
 
+// Without returns the table of all columns but those of a name.
+func (t *Table) Without(name string) *Table {
+	var columns []int
+	for i, c := range t.cols {
+		if c.Name != name {
+			columns = append(columns, i)
+		}
+	}
+	return t.Select(columns)
+}
+
 // Rename returns the table with other names of its columns.
 func (t *Table) Rename(name func(string) string) *Table {
 	cols := slices.Clone(t.cols)
