@@ -259,7 +259,7 @@ func (ev *evaluator) column(n *node, r *rows) (*table.Vector, error) {
 				at[k] = int(l[k])
 			}
 		}
-		return v.TakeWithin(at)
+		return v.Take(at)
 	}
 	out := collector{typ: n.typ}
 	for lo := 0; lo < r.n; lo += batchRows {

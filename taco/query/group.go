@@ -99,14 +99,14 @@ func groupRows(n int, keys []*table.Vector) *groups {
 }
 
 // compute returns the aggregate for each group. arg is nil for COUNT(*).
-func (a *aggregate) compute(g *groups, arg *table.Vector) *table.Vector {
+func (a *aggregate) compute(g *groups, arg *table.Vector) (*table.Vector, error) {
 	n := len(g.first)
 	counts := make([]int64, n)
 	if arg == nil {
 		for _, id := range g.of {
 			counts[id]++
 		}
-		return table.NewInts(int64Type, counts, nil)
+		return table.NewInts(int64Type, counts, nil), nil
 	}
 	use := a.rowsOf(g, arg)
 	if a.name == "min" || a.name == "max" {
@@ -116,7 +116,7 @@ func (a *aggregate) compute(g *groups, arg *table.Vector) *table.Vector {
 		counts[g.of[r]]++
 	}
 	if a.name == "count" {
-		return table.NewInts(int64Type, counts, nil)
+		return table.NewInts(int64Type, counts, nil), nil
 	}
 	var nulls []bool
 	for id, c := range counts {
@@ -138,17 +138,17 @@ func (a *aggregate) compute(g *groups, arg *table.Vector) *table.Vector {
 				sums[id] /= float64(max(c, 1))
 			}
 		}
-		return table.NewFloats(doubleType, sums, nulls)
+		return table.NewFloats(doubleType, sums, nulls), nil
 	}
 	lo, hi := sumInts(g, arg, use, n)
 	if a.name == "sum" {
-		return table.NewBigs(hugeType, lo, hi, nulls)
+		return table.NewBigs(hugeType, lo, hi, nulls), nil
 	}
 	mean := make([]float64, n)
 	for id, c := range counts {
 		mean[id] = bigFloat(hi[id], lo[id]) / float64(max(c, 1))
 	}
-	return table.NewFloats(doubleType, mean, nulls)
+	return table.NewFloats(doubleType, mean, nulls), nil
 }
 
 // rowsOf returns the rows whose value counts: those that are there, with DISTINCT the first of each
@@ -198,7 +198,7 @@ func sumInts(g *groups, arg *table.Vector, use []int32, n int) (lo, hi []int64) 
 }
 
 // extreme returns the least or greatest value of each group.
-func (a *aggregate) extreme(g *groups, arg *table.Vector, use []int32) *table.Vector {
+func (a *aggregate) extreme(g *groups, arg *table.Vector, use []int32) (*table.Vector, error) {
 	best := make([]int, len(g.first))
 	for id := range best {
 		best[id] = -1

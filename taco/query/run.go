@@ -511,8 +511,11 @@ func (r *run) group(ev *evaluator, rel *rows) (*evaluator, *rows, error) {
 	var names []string
 	var cols []*table.Vector
 	for i, k := range keys {
-		names = append(names, r.keys[i].name)
-		cols = append(cols, k.Take(first))
+		v, err := k.Take(first)
+		if err != nil {
+			return nil, nil, err
+		}
+		names, cols = append(names, r.keys[i].name), append(cols, v)
 	}
 	if len(r.keys) == 0 && rel.n == 0 {
 		g.of = nil // one group without rows
@@ -525,8 +528,11 @@ func (r *run) group(ev *evaluator, rel *rows) (*evaluator, *rows, error) {
 				return nil, nil, err
 			}
 		}
-		names = append(names, a.name)
-		cols = append(cols, a.compute(g, arg))
+		v, err := a.compute(g, arg)
+		if err != nil {
+			return nil, nil, err
+		}
+		names, cols = append(names, a.name), append(cols, v)
 	}
 	if len(cols) == 0 { // HAVING alone
 		cols, names = append(cols, table.NewInts(int64Type, make([]int64, len(g.first)), nil)), append(names, "")

@@ -185,7 +185,7 @@ func Append(t Type, parts ...*Vector) (*Vector, error) {
 	size := 0
 	for _, p := range parts {
 		if size += p.bytes(); size > math.MaxUint32 {
-			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+			return nil, overOffsets()
 		}
 	}
 	for _, p := range parts {

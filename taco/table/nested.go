@@ -60,7 +60,7 @@ func (p *parquet) nested(ctx context.Context, f *pq.Field) (*Vector, error) {
 			rows = append(rows, int(i))
 		}
 	}
-	return v.Take(rows), nil
+	return v.Take(rows)
 }
 
 // places are positions in the streams, by leaf: one for each instance of a node's parent.
@@ -266,5 +266,5 @@ func (a *assembler) leaf(f *pq.Field, at places) (*Vector, error) {
 	if s.next != s.values.n || s.values.n > math.MaxInt32 {
 		return nil, a.disagree(f) // a value in a list that is not there
 	}
-	return s.values.Take(rows), nil
+	return s.values.Take(rows)
 }

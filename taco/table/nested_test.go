@@ -226,17 +226,26 @@ func TestConcat(t *testing.T) {
 	}
 }
 
+func take(t *testing.T, v *Vector, rows []int) *Vector {
+	t.Helper()
+	out, err := v.Take(rows)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
 // A column without any value, as that of structs that are all null, has values as others do: it can be joined
 // and taken from.
 func TestNoValueAtAll(t *testing.T) {
 	types := []Type{{Kind: Bool}, {Kind: Int64, Bits: 32}, {Kind: Float64, Bits: 64}, {Kind: Decimal, Precision: 5, Scale: 2}, {Kind: Text}, {Kind: Date},
 		{Kind: List, Elem: &Type{Kind: Int64, Bits: 64}}, {Kind: Struct, Fields: []Column{{Name: "a", Type: Type{Kind: Float64, Bits: 64}}}}}
 	for _, typ := range types {
-		none := (&Vector{typ: typ, offs: []uint32{0}, children: NewNulls(typ, 0).children}).Take([]int{-1, -1})
+		none := take(t, &Vector{typ: typ, offs: []uint32{0}, children: NewNulls(typ, 0).children}, []int{-1, -1})
 		if n := len(none.Ints()) + len(none.Floats()); typ.Kind != Text && typ.Kind != List && typ.Kind != Struct && n != 2 {
 			t.Errorf("%v: %d values", typ, n)
 		}
-		both, err := Append(typ, none, NewNulls(typ, 1), none.Take([]int{1, 0}))
+		both, err := Append(typ, none, NewNulls(typ, 1), take(t, none, []int{1, 0}))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -465,8 +474,8 @@ func TestInt96(t *testing.T) {
 	}
 }
 
-// TestTakeWithin: texts that have no offsets are refused before there are any.
-func TestTakeWithin(t *testing.T) {
+// TestTakeOfTooMuch: texts that have no offsets are refused before there are any.
+func TestTakeOfTooMuch(t *testing.T) {
 	v := NewTexts([]string{strings.Repeat("x", 1<<20)}, nil)
 	tab := FromVectors([]string{"x"}, []*Vector{v})
 	if got, err := tab.Take(make([]int, 3)).Column(t.Context(), "x"); err != nil || got.Text(2) != v.Text(0) {
@@ -474,5 +483,10 @@ func TestTakeWithin(t *testing.T) {
 	}
 	if _, err := tab.Take(make([]int, 1<<12)).Column(t.Context(), "x"); fault.KindOf(err) != fault.Limit || !strings.Contains(err.Error(), "column x") {
 		t.Error(err)
+	}
+	for _, typ := range []Type{{Kind: Struct, Fields: []Column{{Name: "a", Type: v.typ}}}, {Kind: List, Elem: &v.typ}} {
+		if _, err := (&Vector{typ: typ, n: 1, offs: []uint32{0, 1}, children: []*Vector{v}}).Take(make([]int, 1<<12)); fault.KindOf(err) != fault.Limit {
+			t.Errorf("%v: %v", typ, err)
+		}
 	}
 }

@@ -79,7 +79,7 @@ func (t *Table) Pick(ctx context.Context, i int, rows []int) (*Vector, error) {
 	if err != nil {
 		return nil, err
 	}
-	return v.Take(rows), nil
+	return v.Take(rows)
 }
 
 // few returns what reads column i at rows, if they are few and ascend, and the column is not in memory; else nil.

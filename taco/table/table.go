@@ -129,7 +129,7 @@ func (t *Table) Take(rows []int) *Table {
 		if err != nil {
 			return nil, err
 		}
-		v, err = v.TakeWithin(rows)
+		v, err = v.Take(rows)
 		return v, fault.WithPart(err, "column "+t.cols[i].Name, fault.NoOffset)
 	})
 }

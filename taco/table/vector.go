@@ -231,11 +231,12 @@ func (v *Vector) Raw() (data []byte, offs []uint32) {
 // Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
 func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0], v.offs }
 
-// Take returns the values at rows, in that order; of a negative row, a null.
-func (v *Vector) Take(rows []int) *Vector {
+// Take returns the values at rows, in that order; of a negative row, a null. It is fault.Limit where texts or bytes, also
+// those in lists and structs, would be over 4 GiB, which they have no offsets for: a join may have a row many times over.
+func (v *Vector) Take(rows []int) (*Vector, error) {
 	out := &Vector{typ: v.typ, n: len(rows)}
 	if v.typ.Kind == Null {
-		return out
+		return out, nil
 	}
 	nulls := v.nulls != nil
 	for _, r := range rows {
@@ -258,32 +259,19 @@ func (v *Vector) Take(rows []int) *Vector {
 			out.floats = make([]float64, len(rows))
 		}
 	case Text, Binary:
-		out.takeBytes(v, rows)
+		return out, out.takeBytes(v, rows)
 	case List:
-		out.takeLists(v, rows)
+		return out, out.takeLists(v, rows)
 	case Struct:
 		for _, c := range v.children {
-			out.children = append(out.children, c.Take(rows))
-		}
-	}
-	return out
-}
-
-// TakeWithin is Take for rows that may be there many times over, as those of joins are: it returns fault.Limit where texts
-// or bytes would be over 4 GiB, which they have no offsets for.
-func (v *Vector) TakeWithin(rows []int) (*Vector, error) {
-	if v.typ.Kind == Text || v.typ.Kind == Binary {
-		size := uint64(0)
-		for _, r := range rows {
-			if r >= 0 {
-				size += uint64(len(v.Bytes(r)))
+			child, err := c.Take(rows)
+			if err != nil {
+				return nil, err
 			}
-		}
-		if size > math.MaxUint32 {
-			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+			out.children = append(out.children, child)
 		}
 	}
-	return v.Take(rows), nil
+	return out, nil
 }
 
 func gather[T any](from []T, rows []int) []T {
@@ -299,12 +287,15 @@ func gather[T any](from []T, rows []int) []T {
 	return to
 }
 
-func (v *Vector) takeBytes(from *Vector, rows []int) {
+func (v *Vector) takeBytes(from *Vector, rows []int) error {
 	size := 0
 	for _, r := range rows {
 		if r >= 0 {
 			size += len(from.Bytes(r))
 		}
+	}
+	if size > math.MaxUint32 {
+		return overOffsets()
 	}
 	v.data, v.offs = make([]byte, 0, size), make([]uint32, 1, len(rows)+1)
 	for _, r := range rows {
@@ -313,9 +304,15 @@ func (v *Vector) takeBytes(from *Vector, rows []int) {
 		}
 		v.offs = append(v.offs, uint32(len(v.data)))
 	}
+	return nil
 }
 
-func (v *Vector) takeLists(from *Vector, rows []int) {
+// overOffsets is the error for texts that have no offsets.
+func overOffsets() error {
+	return fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+}
+
+func (v *Vector) takeLists(from *Vector, rows []int) error {
 	v.offs = make([]uint32, 1, len(rows)+1)
 	var elems []int
 	for _, r := range rows {
@@ -326,7 +323,9 @@ func (v *Vector) takeLists(from *Vector, rows []int) {
 		}
 		v.offs = append(v.offs, uint32(len(elems)))
 	}
-	v.children = []*Vector{from.children[0].Take(elems)}
+	child, err := from.children[0].Take(elems)
+	v.children = []*Vector{child}
+	return err
 }
 
 // Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge),
