@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"math"
 	"strconv"
-	"time"
 )
 
 // plain reports whether values of a type have a text: what joins them with texts.
@@ -57,29 +56,17 @@ func (v *Vector) appendCast(dst []byte, i int) []byte {
 	case Float64:
 		return appendCastFloat(dst, v.floats[i], int(v.typ.Bits))
 	case Timestamp:
-		if n := v.Nanos(); n != nil && n[i] != 0 {
-			dst = append(dst, nanoText(v.ints[i], n[i], "2006-01-02 15:04:05.999999999")...)
-		} else {
-			dst = appendCastClock(dst, v.ints[i], "2006-01-02 15:04:05")
-		}
+		dst = instant(v.ints[i], v.nano(i)).AppendFormat(dst, "2006-01-02 15:04:05.999999999")
 		if v.typ.UTC {
 			dst = append(dst, "+00"...)
 		}
 		return dst
 	case Time:
-		return appendCastClock(dst, v.ints[i], "15:04:05")
+		return instant(v.ints[i], 0).AppendFormat(dst, "15:04:05.999999999")
 	case Decimal, Date:
 		return append(dst, v.plainText(i)...)
 	}
 	return v.AppendJSON(dst, i) // digits, true, false
-}
-
-// appendCastClock appends microseconds, with as many digits behind the second as are not 0.
-func appendCastClock(dst []byte, us int64, layout string) []byte {
-	if us%1e6 != 0 {
-		layout += ".999999"
-	}
-	return time.UnixMicro(us).UTC().AppendFormat(dst, layout)
 }
 
 // appendCastFloat appends the shortest text that is the same float of so many bits again: with a point or an exponent,

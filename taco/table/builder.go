@@ -186,7 +186,6 @@ func extend[T any](b *builder, values []T, n int) (all, more []T) {
 
 func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
 	w := &b.v
-	size := 0
 	if b.codes != nil {
 		if b.codes.takes(v, w.n, b.p.o.MaxBytes) {
 			b.addCodes(v, lo, hi)
@@ -196,7 +195,7 @@ func (b *builder) addBytes(v *pq.Values, lo, hi int) error {
 		w.data, w.offs = b.codes.coded().flat()
 		b.codes = nil
 	}
-	size = v.Size(lo, hi)
+	size := v.Size(lo, hi)
 	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
 		return b.tooLarge()
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -87,33 +86,20 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 	at := make([][]int, len(keep)) // number of the column in each table, -1
 	mixed := make([]error, len(keep))
 	for k, name := range keep {
-		typ := Type{}
+		typ, asText, err := joinedType(tables, name, mode)
+		if err != nil && mode != Mixed {
+			return nil, nil, err
+		}
+		if asText {
+			turned = append(turned, name)
+		}
+		cols[k], mixed[k] = Column{Name: name, Type: typ}, err
 		for _, t := range tables {
-			i := t.Index(name)
-			at[k] = append(at[k], i)
-			if i < 0 {
-				continue
-			}
-			both, ok := common(typ, t.cols[i].Type)
-			if ok && (typ.BecomesText(both) || t.cols[i].Type.BecomesText(both)) {
-				if ok = mode != Strict && mode != Mixed; ok {
-					turned = append(turned, name)
-				}
-			}
-			if !ok && mixed[k] == nil {
-				mixed[k] = fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, t.cols[i].Type)
-			}
-			typ = both
+			at[k] = append(at[k], t.Index(name))
 		}
-		if mixed[k] != nil {
-			if typ = (Type{}); mode != Mixed {
-				return nil, nil, mixed[k]
-			}
-		}
-		cols[k] = Column{Name: name, Type: typ}
 	}
 	if len(turned) > 0 {
-		warnings = append(warnings, "of texts and of other values, joined as texts: "+strings.Join(slices.Compact(turned), ", "))
+		warnings = append(warnings, "of texts and of other values, joined as texts: "+strings.Join(turned, ", "))
 	}
 	return New(n, cols, func(ctx context.Context, k int) (*Vector, error) {
 		if mixed[k] != nil {
@@ -135,6 +121,26 @@ func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
 		v, err := Append(cols[k].Type, parts...)
 		return v, fault.WithPart(err, "column "+cols[k].Name, fault.NoOffset)
 	}), warnings, nil
+}
+
+// joinedType returns the type of a column that several tables have, and whether values become texts in it.
+func joinedType(tables []*Table, name string, mode Mode) (typ Type, asText bool, err error) {
+	for _, t := range tables {
+		i := t.Index(name)
+		if i < 0 {
+			continue
+		}
+		one := t.cols[i].Type
+		both, ok := common(typ, one)
+		if ok && (typ.BecomesText(both) || one.BecomesText(both)) {
+			ok, asText = mode != Strict && mode != Mixed, true
+		}
+		if !ok {
+			return Type{}, false, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, one)
+		}
+		typ = both
+	}
+	return typ, asText, nil
 }
 
 // common returns a type that holds the values of two.

@@ -16,6 +16,14 @@ func (v *Vector) Nanos() []int64 {
 	return v.high
 }
 
+// nano returns the nanoseconds of a value of kind Timestamp after its microseconds.
+func (v *Vector) nano(i int) int64 {
+	if ns := v.Nanos(); ns != nil {
+		return ns[i]
+	}
+	return 0
+}
+
 // NewTimes returns values of kind Timestamp from microseconds and the nanoseconds after them, 0 to 999.
 func NewTimes(t Type, us, ns []int64, nulls []bool) *Vector {
 	return &Vector{typ: t, n: len(us), nulls: nulls, ints: us, high: ns}

@@ -30,8 +30,8 @@ func (v *Vector) plainText(i int) string {
 		return clock(v.ints[i], "15:04:05")
 	}
 	s := FormatTimestamp(v.ints[i])
-	if n := v.Nanos(); n != nil && n[i] != 0 {
-		s = nanoText(v.ints[i], n[i], "2006-01-02T15:04:05.000000000")
+	if ns := v.nano(i); ns != 0 {
+		s = instant(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
 	}
 	if v.typ.UTC {
 		s += "+00:00"
@@ -58,10 +58,8 @@ func clock(us int64, layout string) string {
 	return time.UnixMicro(us).UTC().Format(layout)
 }
 
-// nanoText returns microseconds since 1970, and nanoseconds after them, as text.
-func nanoText(us, ns int64, layout string) string {
-	return time.UnixMicro(us).UTC().Add(time.Duration(ns)).Format(layout)
-}
+// instant returns microseconds since 1970, and nanoseconds after them, as a time.
+func instant(us, ns int64) time.Time { return time.UnixMicro(us).UTC().Add(time.Duration(ns)) }
 
 func decimalText(x *big.Int, scale int) string {
 	s := new(big.Int).Abs(x).String()
