@@ -490,7 +490,7 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
 	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
 	if l.bytes = key.rows * beside; bytesOf(e.options.MemoryBytes, key.rows, beside) < 0 {
-		return nil, fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory: raise the memory, or take smaller batches", key.rows, e.options.MemoryBytes)
+		return nil, overMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
 	l.bytes = align64(l.bytes)
 	for i, r := range e.rasters {
@@ -505,12 +505,18 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	return l, nil
 }
 
+// overMemory is the error for rows of a batch, which are what each says, that are over the memory of batches.
+func overMemory(part string, rows int, each string, bound int64) error {
+	return fault.New(fault.Limit, part, fault.NoOffset,
+		"%d rows%s are over the %d bytes of batch memory: raise the memory, or take smaller batches", rows, each, bound)
+}
+
 // add places a field's tensor, and its mask if it has one. It refuses what passes the bound before
 // any product can overflow.
 func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) error {
 	if need := bytesOf(bound, key.rows, max(r.steps, 1), len(r.bands), r.h, r.w, r.to.Size()); need < 0 {
-		return fault.New(fault.Limit, fmt.Sprintf("field %q", r.Name), fault.NoOffset,
-			"%d rows of (%d, %d, %d) %s are over the %d bytes of batch memory: raise the memory, or take smaller batches", key.rows, len(r.bands), r.h, r.w, r.to, bound)
+		each := fmt.Sprintf(" of (%d, %d, %d) %s", len(r.bands), r.h, r.w, r.to)
+		return overMemory(fmt.Sprintf("field %q", r.Name), key.rows, each, bound)
 	}
 	p, err := r.pattern.Plan(r.axes(key.rows), r.Sizes)
 	if err != nil {
@@ -529,7 +535,7 @@ func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) er
 		l.bytes = align64(rl.mask + p.Len())
 	}
 	if int64(l.bytes) > bound {
-		return fault.New(fault.Limit, "batch", fault.NoOffset, "%d rows are over the %d bytes of batch memory: raise the memory, or take smaller batches", key.rows, bound)
+		return overMemory("batch", key.rows, "", bound)
 	}
 	l.rasters = append(l.rasters, rl)
 	return nil
