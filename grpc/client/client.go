@@ -325,7 +325,7 @@ func (r *Run) Fields() []loader.FieldInfo { return r.fields }
 
 // rowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
 func (r *Run) rowBytes() int64 {
-	n := int64(17) // valid, position and sample
+	n := int64(besideBytes)
 	for _, f := range r.fields {
 		if f.Kind == "points" || f.DType == chunk.Invalid {
 			continue
@@ -341,6 +341,9 @@ func (r *Run) rowBytes() int64 {
 	}
 	return n
 }
+
+// besideBytes is what a row takes beside its tensors: valid, position and sample.
+const besideBytes = 1 + 8 + 8
 
 // maxRowBytes bounds what is expected of a row, so that a batch of any size has its bytes in an int64.
 const maxRowBytes = 1 << 40

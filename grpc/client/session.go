@@ -103,7 +103,7 @@ func (s *session) taken(b *loader.Batch) {
 	if s.spans[0].n--; s.spans[0].n == 0 {
 		s.spans, s.given = s.spans[1:], 0
 	}
-	n := int64(b.Rows) * 17
+	n := int64(b.Rows) * besideBytes
 	for i := range b.Tensors {
 		n += int64(len(b.Tensors[i].Data))
 	}
