@@ -618,6 +618,7 @@ func FuzzHub(f *testing.F) {
 	for _, s := range []string{
 		"datasets/o/n/a.tif", "datasets/o/n@main/a/b.tif", "datasets/o/n@refs/pr/1/a", "datasets/o/n@refs%2Fconvert%2Fparquet/x",
 		"datasets/o/n@%zz/a", "datasets/o/../a/b", "datasets/o/n@a@b/c", "datasets/o/n?x=1/c", "datasets/o/n/#x", "x",
+		"datasets/o/n@./a", "datasets/o/n@../a", "datasets/o/n@%2e%2e/a",
 	} {
 		f.Add(s)
 	}

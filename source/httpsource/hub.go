@@ -82,15 +82,15 @@ func parseHub(uri string) (hubParts, error) {
 		return bad()
 	}
 	p := hubParts{dataset: "/datasets/" + url.PathEscape(owner) + "/" + url.PathEscape(name), revision: url.PathEscape(revision)}
-	list := []string{owner, name}
+	list := []string{owner, name, revision}
 	if more {
 		list = append(list, strings.Split(path, "/")...)
 	}
 	for i, part := range list {
-		if part == "." || part == ".." || part == "" {
+		if part == "." || part == ".." || part == "" { // which servers take away, with what is in front
 			return bad()
 		}
-		if i >= 2 {
+		if i >= 3 {
 			p.path += "/" + url.PathEscape(part)
 		}
 	}
