@@ -440,7 +440,9 @@ func (p *prophet) finish() {
 	f := &p.out
 	f.Memory.Worker = p.run + p.chunk + p.resampled + p.arrays.held
 	if f.Examined < f.Steps {
-		factor := float64(p.rows()) / float64(max(f.Total.Rows, 1))
+		spec := &p.engine.spec
+		rows := shuffle.RankRows(f.Samples, spec.BatchSize, f.Rank, f.World, spec.DropLast)
+		factor := float64(rows) / float64(max(f.Total.Rows, 1))
 		for i := range f.Sources {
 			f.Sources[i].Work = p.scaled(f.Sources[i].Work, p.earlySources[i].Work, factor)
 		}
@@ -461,17 +463,6 @@ func (p *prophet) scaled(all, early Work, factor float64) Work {
 	out.Requests, out.Bytes = on(all.Requests, early.Requests), on(all.Bytes, early.Bytes)
 	out.Chunks, out.Decoded = on(all.Chunks, early.Chunks), on(all.Decoded, early.Decoded)
 	return out
-}
-
-// rows returns the rows of the rank in an epoch.
-func (p *prophet) rows() int64 {
-	g, w, r := int64(p.engine.spec.BatchSize), int64(p.options.World), int64(p.options.Rank)
-	in := func(n int64) int64 { return (n - r + w - 1) / w } // rows r, r+w, ... below n
-	n := p.out.Samples / g * in(g)
-	if rest := p.out.Samples % g; rest > r && !p.engine.spec.DropLast {
-		n += in(rest)
-	}
-	return n
 }
 
 // tileForecast is what tiles does for one worker, without the tiles.

@@ -190,7 +190,11 @@ func NewBadCounter(s Spec, n int64, rank, world int) BadCounter {
 		c.limit = *s.BadLimit.Count
 	}
 	if s.BadLimit.Rate != nil {
-		most := int64(*s.BadLimit.Rate * float64((n-1)/int64(world)+1))
+		rows := float64(shuffle.RankRows(n, s.BatchSize, rank, world, s.DropLast))
+		most := int64(*s.BadLimit.Rate * rows)
+		if float64(most+1) <= rows && float64(most+1)/rows <= *s.BadLimit.Rate {
+			most++ // the product was rounded down: 0.29 of 100 is 29
+		}
 		if c.limit < 0 || most < c.limit {
 			c.limit = most
 		}

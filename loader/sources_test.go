@@ -571,6 +571,26 @@ func TestBadLimit(t *testing.T) {
 			t.Errorf("%d bad samples with two bad steps each, of 2 that may be: %v", first+1, err)
 		}
 	}
+	for _, c := range []struct {
+		spec        Spec
+		n           int64
+		rank, world int
+		want        int64
+	}{
+		{Spec{BatchSize: 5}, 100, 0, 4, 20}, // rows 0 and 4 of every five
+		{Spec{BatchSize: 5}, 100, 1, 4, 10}, // row 1
+		{Spec{BatchSize: 5}, 102, 1, 4, 10}, // of 21 rows, half a row is none
+		{Spec{BatchSize: 5, DropLast: true}, 104, 0, 4, 20},
+		{Spec{BatchSize: 5}, 100, 6, 8, 0},
+	} {
+		c.spec.BadLimit = rate(0.5)
+		if got := NewBadCounter(c.spec, c.n, c.rank, c.world).limit; got != c.want {
+			t.Errorf("%d samples in batches of %d, rank %d of %d: half of them are %d, want %d", c.n, c.spec.BatchSize, c.rank, c.world, got, c.want)
+		}
+	}
+	if got := NewBadCounter(Spec{BatchSize: 1, BadLimit: rate(0.29)}, 100, 0, 1).limit; got != 29 {
+		t.Errorf("a rate of 0.29 in 100 samples lets %d be bad", got)
+	}
 	base := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip}, tab, 1)
 	if limited := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: count(3)}, tab, 1); limited.Hash() != base.Hash() {
 		t.Error("a limit, which changes no batch, changes the hash")

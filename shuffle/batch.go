@@ -18,6 +18,17 @@ func LocalRows(g, world int) int {
 	return (g-1)/world + 1 // which cannot overflow
 }
 
+// RankRows returns how many of the n positions of an epoch rank of world gets, in global batches of g: rows that exist,
+// without padding. Where world does not divide g, or is over it, ranks have different numbers of them.
+func RankRows(n int64, g, rank, world int, dropLast bool) int64 {
+	in := func(m int64) int64 { return (max(m-int64(rank), 0) + int64(world) - 1) / int64(world) } // rank, rank+world, ... below m
+	rows := n / int64(g) * in(int64(g))
+	if !dropLast {
+		rows += in(n % int64(g))
+	}
+	return rows
+}
+
 // Ticket asks for rows of a run of positions: rows RowStart, RowStart+RowStride, ... of the Count
 // positions from First of an epoch. Rank r of W asks for (r, W).
 type Ticket struct {

@@ -163,7 +163,7 @@ func TestEverySampleOncePerEpoch(t *testing.T) {
 		drop := rapid.Bool().Draw(t, "drop")
 		o := NewOrder(rapid.Uint64().Draw(t, "seed"), 0, n, true)
 		seen := map[int64]int{}
-		steps := Steps(n, g, drop)
+		steps, rows := Steps(n, g, drop), make([]int64, world)
 		for s := range steps {
 			for rank := range world {
 				tk := StepTicket(0, s, g, rank, world)
@@ -176,8 +176,14 @@ func TestEverySampleOncePerEpoch(t *testing.T) {
 							t.Fatalf("position %d in step %d", p, s)
 						}
 						seen[o.At(p)]++
+						rows[rank]++
 					}
 				}
+			}
+		}
+		for rank, want := range rows {
+			if got := RankRows(n, g, rank, world, drop); got != want {
+				t.Fatalf("rank %d of %d has %d rows, not %d", rank, world, want, got)
 			}
 		}
 		want := n

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import subprocess
@@ -16,7 +17,7 @@ import rasterio
 from rasterio import warp
 
 import chaski
-from chaski import sampling
+from chaski import _loader, sampling
 from chaski._spec import SpecOptions, build_spec
 from chaski.sampling import Dataset, Plan, Runs
 
@@ -514,6 +515,19 @@ def test_what_a_limit_counts(data, tmp_path):
             except chaski.LimitError as e:
                 got = str(e)
         assert (got is None) == (want is None) and (want or "") in (got or ""), (got, want)
+
+
+def test_rates_are_of_the_rows_of_a_rank():
+    """Ranks that have more rows than others may meet more bad ones; the rows are counted one by one."""
+    for g, n, world, drop in itertools.product((1, 3, 5), (1, 7, 100), (1, 2, 4, 7), (False, True)):
+        spec = {"batch_size": g, "drop_last": drop}
+        for rank in range(world):
+            kept = n - n % g if drop else n
+            rows = sum(p % g % world == rank for p in range(kept))
+            for rate in (0, 0.1, 0.29, 0.5, 1):
+                of = {**spec, "bad_limit": {"rate": rate}}
+                most = max(k for k in range(rows + 1) if k <= Fraction(str(rate)) * rows)
+                assert _loader._bad_limit(of, n, rank, world) == most, (of, n, rank, world)
 
 
 def test_resume_of_everything(data):

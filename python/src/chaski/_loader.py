@@ -174,7 +174,7 @@ class Loader:
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
-        self._limit = _bad_limit(spec, self.samples, world_size)
+        self._limit = _bad_limit(spec, self.samples, rank, world_size)
         # Epoch, its first step that was counted, the one after the last, and their bad rows.
         self._counted: tuple[int, int, int, int] | None = None
         self._epoch = 0
@@ -394,15 +394,28 @@ class Loader:
         self.close()
 
 
-def _bad_limit(spec: Mapping[str, Any], samples: int, world_size: int) -> int | None:
+def _bad_limit(spec: Mapping[str, Any], samples: int, rank: int, world_size: int) -> int | None:
     """Returns the bad rows of an epoch that a rank may meet."""
     limit = spec.get("bad_limit") or {}
     bounds = []
     if "count" in limit:
         bounds.append(int(limit["count"]))
     if "rate" in limit:
-        bounds.append(int(float(limit["rate"]) * ((samples - 1) // world_size + 1)))
+        rows = _rank_rows(spec, samples, rank, world_size)
+        rate = float(limit["rate"])
+        most = int(rate * rows)
+        if most + 1 <= rows and (most + 1) / rows <= rate:
+            most += 1  # the product was rounded down: 0.29 of 100 is 29
+        bounds.append(most)
     return min(bounds, default=None)
+
+
+def _rank_rows(spec: Mapping[str, Any], samples: int, rank: int, world_size: int) -> int:
+    """Returns the rows of an epoch that a rank has, without padding."""
+    g = int(spec["batch_size"])
+    whole, rest = divmod(samples, g)
+    rows = whole * len(range(rank, g, world_size))
+    return rows if spec.get("drop_last") else rows + len(range(rank, rest, world_size))
 
 
 def _describe(
