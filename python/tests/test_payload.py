@@ -234,6 +234,31 @@ def test_shared_references_do_not_multiply():
         assemble(bytes(b))
 
 
+def test_bad_steps_of_one_row():
+    """A row of a sequence has as many bad steps as it has steps."""
+    bad = [(0, 9, f"{i}.tif: tile 3: cut short: corrupt") for i in range(5)]
+    one = T("a", np.zeros((1, 5, 2), np.uint8), axes=("n", "t", "x"))
+    b = assemble(payload([one], rows=1, positions=np.array([9]), samples=np.array([2]), bad=bad))
+    assert [(x.row, x.position, x.message) for x in b.bad] == bad
+
+
+def test_more_bad_rows_than_bytes():
+    """A vector of many references to one bad row is refused."""
+    good = payload([T("a", U16)], bad=[(0, 9, "x")] * 900)
+    at = good.index((900).to_bytes(4, "little"))
+    first = at + 4 + int.from_bytes(good[at + 4 : at + 8], "little")
+    b = bytearray(good)
+    end = int.from_bytes(good[:4], "little") + 4
+    count = (end - at - 4) // 4  # the references run over the rest of the header
+    assert count > 16 * 900 // 4
+    b[at : at + 4] = count.to_bytes(4, "little")
+    for i in range(count):
+        place = at + 4 + 4 * i
+        b[place : place + 4] = ((first - place) % (1 << 32)).to_bytes(4, "little")
+    with pytest.raises(PayloadError, match="elements, at most"):
+        assemble(bytes(b))
+
+
 def broken(**changes) -> bytes:
     t = T("image", U16[:, :, :2, :2], axes=("n", "b", "y", "x"))
     for k, v in changes.items():

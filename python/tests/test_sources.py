@@ -490,6 +490,30 @@ def test_bad_steps_are_filled(data, tmp_path):
             assert np.array_equal(b["steps"][j], got["steps"][k])
 
 
+def test_more_bad_steps_than_rows(data, tmp_path):
+    """Every step of one row but the last is bad: the batch has more of them than rows."""
+    table, images, _ = data
+    for f in table.parent.iterdir():
+        (tmp_path / f.name).write_bytes(f.read_bytes())
+    series = sorted((i for i in range(N) if i % 3 == 0), key=lambda i: ((i * 5) % 12, i))
+    for i in series[:-1]:
+        (tmp_path / f"image{i:02}.tif").write_bytes(b"II*\0")
+    options = {
+        "time": chaski.Time(key="site", order="date", length=4),
+        "fields": {"image": FIELDS["image"]},
+        "where": [("site", "==", 0)],
+        "batch_size": 1,
+        "shuffle": False,
+        "bad_samples": "fill",
+    }
+    for how in HOW:
+        with chaski.load(tmp_path / "table.csv", **options, **how) as loader:
+            (b,) = list(loader)
+        assert [(x.row, x.sample.row) for x in b.bad] == [(0, i) for i in series[:-1]]
+        assert b["steps"].tolist() == [[0, 0, 0, 1]]
+        assert np.array_equal(b["image"][0, 3], filled(images[series[-1]]))
+
+
 def test_what_a_limit_counts(data, tmp_path):
     """A rank's own rows, since its loader began: the error says so."""
     _, images, _ = data

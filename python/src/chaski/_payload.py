@@ -16,6 +16,7 @@ VERSION = 1
 ALIGN = 64
 MAX_HEADER = 64 << 20
 MAX_ROWS = 1 << 20
+MIN_BAD = 16  # bytes of a bad row without a text, and of the reference to it
 MAX_TENSORS = 1 << 8
 MAX_AXES = 32
 
@@ -181,9 +182,9 @@ def parse_header(buf: bytes, start: int, total: int) -> Header:
             f"{len(samples)} samples"
         )
     # References may share what they point to, which a writer has no reason to do: without these two
-    # sums a small payload could ask for much memory.
+    # sums a small payload could ask for much memory. A row of a sequence may have several bad steps.
     bad, text = [], 0
-    for b in t.tables(7, rows):
+    for b in t.tables(7, min(len(buf) // MIN_BAD, MAX_ROWS)):
         row, message, source = b.integer(0, "i"), b.text(2, 1 << 16), b.text(3, 1 << 16)
         sample, instead = _sample_ref(b.table(4)), _sample_ref(b.table(5))
         text += len(message) + len(source) + sum(len(s.id) for s in (sample, instead) if s)
