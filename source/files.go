@@ -74,11 +74,15 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 
 // systemError gives a failed call its kind, if it is one that the name or the file is to blame for.
 func systemError(err error) error {
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, syscall.ENOTDIR) {
+	var pe *fs.PathError
+	named := errors.As(err, &pe)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
+	case named && strings.IndexByte(pe.Path, 0) >= 0: // which no system takes
+	default:
 		return err
 	}
-	var pe *fs.PathError
-	if errors.As(err, &pe) {
+	if named {
 		return &fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)

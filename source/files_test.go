@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -76,9 +77,14 @@ func TestRefusesWhatIsNoFile(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Skip(err)
 	}
+	loop := filepath.Join(dir, "loop")
+	if err := os.Symlink(loop, loop); err != nil {
+		t.Skip(err)
+	}
 	s := &Files{}
 	defer s.Close()
 	for path, kind := range map[string]fault.Kind{
+		loop: fault.NotFound, filepath.Join(dir, "a\x00b"): fault.NotFound, filepath.Join(dir, strings.Repeat("a", 5000)): fault.NotFound,
 		filepath.Join(dir, "none"): fault.NotFound, filepath.Join(dir, "file", "below"): fault.NotFound,
 		dir: fault.Unsupported, pipe: fault.Unsupported, "/dev/null": fault.Unsupported,
 	} {
