@@ -137,10 +137,16 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 	}
 	r.plan.Reset(x, box, bands, source.Gap(f), maxRun)
 	if r.share.tiles != nil {
-		if err := r.fromTiles(ctx, f, x, box, to); err != nil {
+		err := r.fromTiles(ctx, f, x, box, to)
+		if err != nil && fault.KindOf(err) == 0 {
 			return err
 		}
-		r.plan.Runs = r.plan.Runs[:0]
+		// Which of several chunks fails first depends on who decodes which, and a chunk is decoded whole for others of
+		// which this window needs the upper rows only. So where one fails, the window is read again by itself: then the
+		// outcome is the same for any number of workers.
+		if err == nil {
+			r.plan.Runs = r.plan.Runs[:0]
+		}
 	}
 	for _, run := range r.plan.Runs {
 		if err := r.run(ctx, f, x, run, box.Y1, to); err != nil {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 )
 
 // maxArrays is how many arrays a worker keeps readers of: each holds the last tile that it decoded.
@@ -51,7 +52,9 @@ func (r *assetReader) turn() (done func()) {
 func (r *assetReader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box, to sink) error {
 	from := r.reader(x.Blocks.Array)
 	if r.share.tiles != nil {
-		return r.sharedBlocks(ctx, from, x, to)
+		if err := r.sharedBlocks(ctx, from, x, to); err == nil || fault.KindOf(err) == 0 {
+			return err // else as chunks does
+		}
 	}
 	r.boxes = r.boxes[:0]
 	for _, i := range r.plan.Blocks {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -101,5 +102,69 @@ func sharedTiles(t *testing.T, memory int64) {
 	}
 	if e.memory.taken != e.memory.idleN {
 		t.Errorf("%d bytes are still out", e.memory.taken-e.memory.idleN)
+	}
+}
+
+// cutShort decodes stored bytes 'u' whole, of 'c' the upper rows alone, and of 'b' nothing.
+type cutShort struct{}
+
+func (cutShort) Decompress(dst, src []byte, _ int) error {
+	if src[0] != 'u' {
+		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
+	}
+	return nil
+}
+
+func (cutShort) DecompressPrefix(_, src []byte, _, _ int) error {
+	if src[0] == 'b' {
+		return fault.New(fault.Corrupt, "frame", fault.NoOffset, "cut short")
+	}
+	return nil
+}
+
+// A window that shares tiles fails as one that shares none, whatever others have decoded or are decoding: over the chunk
+// that comes first, and not over rows that it does not need.
+func TestWindowsFailAlone(t *testing.T) {
+	for stored, box := range map[string]chunk.Box{
+		"uuuu": {B1: 1, Y1: 16, X1: 16},
+		"ubub": {B1: 1, Y1: 16, X1: 16},
+		"bbbb": {B1: 1, Y1: 12, X1: 16},
+		"uucc": {B1: 1, Y1: 12, X1: 16},
+		"ucuu": {B1: 1, Y1: 16, X1: 16},
+		"uucb": {B1: 1, Y1: 12, X1: 16},
+	} {
+		x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 8, ChunkW: 8, DType: chunk.Uint8, Codec: chunk.Zstd, Predictor: chunk.NoPredictor}
+		for i := range stored {
+			x.Ranges = append(x.Ranges, chunk.Range{Off: int64(i), Len: 1})
+		}
+		read := func(share shared) string {
+			r := newAssetReader(Options{Opener: inMemory(stored)}.withDefaults())
+			r.decoder = chunk.NewDecoder(chunk.Codecs{chunk.Zstd: func() chunk.Decompressor { return cutShort{} }})
+			r.share = share
+			if err := r.read(t.Context(), catalog.Asset{URI: "a", Index: x}, box, nil, nowhere{}, nil); err != nil {
+				return err.Error()
+			}
+			return ""
+		}
+		want := read(shared{})
+		for others := range 1 << len(stored) { // chunks that another worker decodes, and fails at
+			c := newTiles(1 << 20)
+			for i := range stored {
+				if others>>i&1 == 0 {
+					continue
+				}
+				held, _ := c.get(tileKey{chunk: i}, 64)
+				defer c.put(held)
+				if stored[i] == 'u' {
+					c.finish(held, false)
+				} else {
+					held.failed = true
+					close(held.ready)
+				}
+			}
+			if got := read(shared{tiles: c}); got != want {
+				t.Errorf("%s, with %04b at others: %q, alone %q", stored, others, got, want)
+			}
+		}
 	}
 }
