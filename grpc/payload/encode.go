@@ -2,11 +2,11 @@ package payload
 
 import (
 	"math"
-	"strings"
 
 	flatbuffers "github.com/google/flatbuffers/go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
@@ -95,14 +95,14 @@ func header(b *loader.Batch, places []spans, length uint64, sizeHint int) []byte
 }
 
 func badRow(f *flatbuffers.Builder, b loader.Bad) flatbuffers.UOffsetT {
-	var text string
+	var line string
 	if b.Err != nil {
-		text = fault.Line(b.Err)
+		line = fault.Line(b.Err)
 	}
-	message := f.CreateString(strings.ToValidUTF8(text, "\uFFFD"))
+	message := f.CreateString(text.Fit(line))
 	var source flatbuffers.UOffsetT
 	if b.Source != "" {
-		source = f.CreateString(strings.ToValidUTF8(b.Source, "\uFFFD"))
+		source = f.CreateString(text.Fit(b.Source))
 	}
 	sample, instead := sampleRef(f, b.Sample), sampleRef(f, b.Instead)
 	fbs.BadStart(f)
@@ -120,7 +120,7 @@ func sampleRef(f *flatbuffers.Builder, s *loader.SampleRef) flatbuffers.UOffsetT
 	if s == nil {
 		return 0
 	}
-	id := f.CreateString(strings.ToValidUTF8(s.ID, "\uFFFD"))
+	id := f.CreateString(text.Fit(s.ID))
 	fbs.SampleRefStart(f)
 	fbs.SampleRefAddIndex(f, s.Index)
 	fbs.SampleRefAddRow(f, s.Row)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"io"
 	"math"
-	"strings"
 	"sync"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/text"
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/internal/shm"
@@ -238,8 +238,8 @@ func faultSample(err error) *chaskiv1.FaultSample {
 		return nil
 	}
 	return &chaskiv1.FaultSample{
-		Source: strings.ToValidUTF8(e.Source, "\uFFFD"), Epoch: e.Epoch, Position: e.Position,
-		Sample: e.Sample.Index, Row: e.Sample.Row, Id: strings.ToValidUTF8(e.Sample.ID, "\uFFFD"),
+		Source: text.Fit(e.Source), Epoch: e.Epoch, Position: e.Position,
+		Sample: e.Sample.Index, Row: e.Sample.Row, Id: text.Fit(e.Sample.ID),
 	}
 }
 

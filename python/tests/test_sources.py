@@ -514,6 +514,31 @@ def test_more_bad_steps_than_rows(data, tmp_path):
         assert np.array_equal(b["image"][0, 3], filled(images[series[-1]]))
 
 
+def test_errors_of_any_length(tmp_path):
+    """A table with many columns, and one with a long name: the error comes, and says what is wrong."""
+    write(tmp_path / "a.tif", np.zeros((1, 32, 32), np.uint16))
+    names = [f"feature_{i:05}" for i in range(5000)]
+    for n in (400, 5000):
+        lines = [",".join(["image", *names[:n]]), ",".join(["a.tif"] + ["1"] * n)]
+        (tmp_path / "wide.csv").write_text("\n".join(lines) + "\n")
+        with pytest.raises(chaski.NotFoundError, match='no column "imag"; there are image, feat'):
+            chaski.load(tmp_path / "wide.csv", fields={"x": chaski.Field("imag")}, batch_size=1)
+    path = "é" * 70_000 + ".tif"
+    (tmp_path / "long.csv").write_text(f"image\na.tif\n{path}\n")
+    fields = {"x": chaski.Field("image")}
+    for how in HOW:
+        options = {"fields": fields, "batch_size": 2, "shuffle": False, **how}
+        with chaski.load(tmp_path / "long.csv", bad_samples="skip", **options) as loader:
+            (b,) = list(loader)
+        assert b["valid"].tolist() == [True, False]
+        assert b.bad[0].message.endswith(": not found") and " … " in b.bad[0].message
+        with (
+            chaski.load(tmp_path / "long.csv", **options) as loader,
+            pytest.raises(chaski.NotFoundError, match="sample 1 at position 1 of epoch 0: .*é"),
+        ):
+            list(loader)
+
+
 def test_what_a_limit_counts(data, tmp_path):
     """A rank's own rows, since its loader began: the error says so."""
     _, images, _ = data

@@ -3,12 +3,12 @@ package wire
 import (
 	"errors"
 	"fmt"
-	"strings"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/internal/text"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -26,22 +26,19 @@ var ErrUnknownSpec = errors.New("the server does not know the spec")
 
 // NewFault returns the message for an error of a ticket.
 func NewFault(ticket uint64, err error) *chaskiv1.Fault {
-	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: text(fault.Line(err))}
+	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: text.Fit(fault.Line(err))}
 	var e *fault.Error
 	var r *source.RequestError
 	switch {
 	case errors.Is(err, ErrUnknownSpec):
 		f.Kind = UnknownSpec
 	case errors.As(err, &e):
-		f.Kind, f.File, f.Part, f.Offset = e.Kind.Error(), text(e.File), text(e.Part), e.Off
+		f.Kind, f.File, f.Part, f.Offset = e.Kind.Error(), text.Fit(e.File), text.Fit(e.Part), e.Off
 	case errors.As(err, &r):
-		f.Kind, f.File, f.Part, f.Offset = Unavailable, text(r.URI), text(r.Part), r.Off
+		f.Kind, f.File, f.Part, f.Offset = Unavailable, text.Fit(r.URI), text.Fit(r.Part), r.Off
 	}
 	return f
 }
-
-// text makes s what protobuf wants of a string.
-func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
 // remote is an error of the other side whose line is known and whose parts are in cause.
 type remote struct {

@@ -36,6 +36,8 @@ _OPTIONS: list[tuple[str, int]] = [
     ("grpc.max_send_message_length", MAX_MESSAGE),
     ("grpc.http2.max_frame_size", (1 << 24) - 1),
     ("grpc.http2.lookahead_bytes", 16 << 20),
+    # What is wrong with a call comes in its headers, and an error may name all columns of a table.
+    ("grpc.max_metadata_size", 256 << 10),
     ("grpc.use_local_subchannel_pool", 1),
     # A loader may sit between two epochs for as long as it likes.
     ("grpc.client_idle_timeout_ms", (1 << 31) - 1),
