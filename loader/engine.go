@@ -196,7 +196,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 			}
 		}
 	}
-	e.memory = newMemory(o.MemoryBytes, o.Alloc)
+	e.memory = newMemory(e.options.MemoryBytes, o.Alloc) // less the tiles
 	e.start()
 	return e, nil
 }

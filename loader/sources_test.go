@@ -443,6 +443,28 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 	}
 }
 
+// Tiles are taken out of the memory of batches: together they have what the options say.
+func TestTilesAreOutOfTheMemory(t *testing.T) {
+	const memory = 1 << 20
+	spec := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: TileWindow, Height: 8, Width: 8, PerVisit: 4}}
+	for _, pool := range []int{1, 40, 1 << 20} {
+		spec.Sampler.Pool = pool
+		tab := chips(5, 20)
+		s := spec
+		s.Source = "memory"
+		e, err := newEngine(t.Context(), s.WithDefaults(), Options{Workers: 1, Opener: tab, MemoryBytes: memory}.withDefaults(), tab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.memory.bound+e.tiles.bound != memory || e.tiles.bound < 1 || e.tiles.bound > memory/2 {
+			t.Errorf("pools of %d: %d bytes of batches and %d of tiles in a memory of %d", pool, e.memory.bound, e.tiles.bound, memory)
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestTilesOfAPoolAreReadOnce: with room for a pool, an epoch of pools that cover the dataset reads no chunk
 // twice, however many workers want it; with hardly any room the batches are the same.
 func TestTilesOfAPoolAreReadOnce(t *testing.T) {
