@@ -469,25 +469,33 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 	return nil
 }
 
-// tileBytes returns the decoded bytes of a tile of all fields.
+// mostTiles bounds what tiles are said to take, in bytes: more than a memory has, and no sum of it overflows.
+const mostTiles = 1 << 50
+
+// tileBytes returns the decoded bytes of a tile of all fields, from 1 to mostTiles.
 func (d *dataset) tileBytes() int64 {
 	n := int64(0)
 	for _, r := range d.rasters {
 		w := r.ratio.scale(window{h: d.sampler.TileHeight, w: d.sampler.TileWidth})
-		n += int64(max(w.h, 1)) * int64(max(w.w, 1)) * int64(r.stored) * int64(r.native.Size())
+		n += upTo(mostTiles, w.h, w.w, r.stored, r.native.Size())
 	}
-	return n
+	return min(n, mostTiles)
 }
 
-// poolBytes returns the decoded bytes of the tiles of a pool.
+// poolBytes returns the decoded bytes of the tiles of all pools that are filled at a time, one a stratum, at most mostTiles.
 func (d *dataset) poolBytes() int64 {
 	v := shuffle.Visits{H: d.sampler.Height, W: d.sampler.Width, TileH: d.sampler.TileHeight, TileW: d.sampler.TileWidth, AlignY: d.alignY, AlignX: d.alignX}
 	down, across := v.Chunks()
-	const most = 1 << 50
-	return min(most/d.tileBytesOr1()/int64(down*across), int64(d.sampler.Pool)) * int64(down*across) * d.tileBytesOr1()
+	return upTo(mostTiles, down, across, d.sampler.Pool, d.leaves, int(d.tileBytes()))
 }
 
-func (d *dataset) tileBytesOr1() int64 { return max(d.tileBytes(), 1) }
+// upTo returns the product of factors, of which none counts less than 1, or bound if that is less.
+func upTo(bound int64, factors ...int) int64 {
+	if n := bytesOf(bound, factors...); n >= 0 {
+		return n
+	}
+	return bound
+}
 
 // sized is what a table tells of sizes. *catalog.Table has it.
 type sized interface {

@@ -207,7 +207,7 @@ func (e *Engine) makeTiles() {
 	need := int64(0)
 	for _, d := range e.sets {
 		if d.sampler.Kind == TileWindow {
-			need += 2 * d.poolBytes() * int64(d.leaves)
+			need += 2 * d.poolBytes()
 		}
 	}
 	if need == 0 {
@@ -602,7 +602,7 @@ func (e *Engine) inOrder(raster, value func(i int)) {
 	}
 }
 
-// bytesOf returns the product of factors, or -1 if it is over bound.
+// bytesOf returns the product of factors, none of which counts less than 1, or -1 if it is over bound.
 func bytesOf(bound int64, factors ...int) int64 {
 	n := int64(1)
 	for _, f := range factors {

@@ -447,10 +447,18 @@ func TestTilesHoldNoMoreThanTheirBound(t *testing.T) {
 func TestTilesAreOutOfTheMemory(t *testing.T) {
 	const memory = 1 << 20
 	spec := Spec{Fields: chipFields[:1], BatchSize: 4, Sampler: Sampler{Kind: TileWindow, Height: 8, Width: 8, PerVisit: 4}}
-	for _, pool := range []int{1, 40, 1 << 20} {
-		spec.Sampler.Pool = pool
-		tab := chips(5, 20)
+	tab := chips(5, 5000)
+	keys := fakeColumn{kind: catalog.Int}
+	for row := range tab.rows {
+		keys.values = append(keys.values, catalog.Value{Int: row})
+	}
+	tab.columns = map[string]fakeColumn{"key": keys}
+	for _, pool := range []int{1, 40, 1 << 20, -1} {
 		s := spec
+		if s.Sampler.Pool = pool; pool < 0 { // so much that it overflows, where it is not bounded
+			s.Sampler.Pool, s.Sampler.TileHeight, s.Sampler.TileWidth = 1<<20, 1<<20, 1<<20
+			s.Strata = &Strata{Column: "key"}
+		}
 		s.Source = "memory"
 		e, err := newEngine(t.Context(), s.WithDefaults(), Options{Workers: 1, Opener: tab, MemoryBytes: memory}.withDefaults(), tab)
 		if err != nil {
