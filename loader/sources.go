@@ -415,6 +415,8 @@ func (s *Spec) validateSources() error {
 	})
 }
 
+// validate checks what can be checked of a source without the data. It lies in so many mixtures; fields are the names of
+// the spec's.
 func (s *Source) validate(depth int, fields map[string]bool) error {
 	mixed := len(s.Sources) > 0
 	switch {
@@ -437,8 +439,24 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	if err := s.Timestamp.validate(); err != nil {
 		return err
 	}
+	if err := s.validateFields(fields); err != nil {
+		return err
+	}
+	if s.Sampler != nil {
+		if err := s.Sampler.validate(); err != nil {
+			return fmt.Errorf("sampler: %w", err)
+		}
+	}
+	if mixed {
+		return s.validateMixture()
+	}
+	return s.Subset.validate()
+}
+
+// validateFields checks in what the fields of a source differ from the spec's, which have these names.
+func (s *Source) validateFields(names map[string]bool) error {
 	for _, f := range s.Fields {
-		if !fields[f.Name] {
+		if !names[f.Name] {
 			return fmt.Errorf("field %q: the spec has no field of this name", f.Name)
 		}
 		if f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
@@ -451,20 +469,17 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
 	}
-	if s.Sampler != nil {
-		if err := s.Sampler.validate(); err != nil {
-			return fmt.Errorf("sampler: %w", err)
+	return nil
+}
+
+// validateMixture checks the weights of the sources of a mixture, and the end of its epochs.
+func (s *Source) validateMixture() error {
+	for i := range s.Sources {
+		if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
+			return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.named(i))
 		}
 	}
-	if mixed {
-		for i := range s.Sources {
-			if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
-				return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.named(i))
-			}
-		}
-		return validUntil(s.Until, s.Length, s.Temperature)
-	}
-	return s.Subset.validate()
+	return validUntil(s.Until, s.Length, s.Temperature)
 }
 
 func validUntil(until string, length int64, temperature float64) error {
@@ -584,8 +599,10 @@ func (c *Condition) called() string {
 // compares reports whether a condition is one on a column, which every table can answer.
 func (c *Condition) compares() bool { return c.Op != "" }
 
+// validate checks a split, of which the part use counts.
 func (s *Split) validate(use string) error {
 	var names []string
+	var err error
 	switch s.By {
 	case "given":
 		if s.Shares != nil || s.Ranges != nil || s.Seed != 0 || s.Size != 0 || s.Columns != nil || s.LonLat || s.CRS != "" {
@@ -593,35 +610,15 @@ func (s *Split) validate(use string) error {
 		}
 		return nil
 	case "hash", "column", "cell":
-		h := s.hash()
-		if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
-			return fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
-		}
-		if err := h.Check(); err != nil {
-			return err
-		}
-		for _, h := range s.Shares {
-			names = append(names, h.Name)
-		}
+		names, err = s.shareNames()
 	case "date":
-		if len(s.Ranges) > maxShares || len(s.Ranges) == 0 || s.Shares != nil {
-			return fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
-		}
-		for _, r := range s.Ranges {
-			for _, v := range []json.RawMessage{r.From, r.To} {
-				if len(v) == 0 {
-					continue
-				}
-				if _, err := operandOf(v); err != nil {
-					return fmt.Errorf("range %q: %w", r.Name, err)
-				}
-			}
-			names = append(names, r.Name)
-		}
+		names, err = s.rangeNames()
 	default:
 		return fmt.Errorf("by %q is none of \"hash\", \"column\", \"date\", \"cell\", \"given\"", s.By)
 	}
 	switch {
+	case err != nil:
+		return err
 	case (s.By == "column" || s.By == "date") != (s.Column != ""):
 		return fmt.Errorf("by %q, and column %q", s.By, s.Column)
 	case (s.By == "cell") != (s.Size != 0) || s.Size < 0 || s.By == "cell" && len(s.Columns) != 4:
@@ -632,6 +629,40 @@ func (s *Split) validate(use string) error {
 		return fmt.Errorf("no part %q; there are %q", use, names)
 	}
 	return nil
+}
+
+// shareNames checks the shares and returns the names of their parts.
+func (s *Split) shareNames() (names []string, err error) {
+	if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
+		return nil, fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
+	}
+	h := s.hash()
+	if err := h.Check(); err != nil {
+		return nil, err
+	}
+	for _, h := range s.Shares {
+		names = append(names, h.Name)
+	}
+	return names, nil
+}
+
+// rangeNames is shareNames for the ranges of a split by date.
+func (s *Split) rangeNames() (names []string, err error) {
+	if len(s.Ranges) > maxShares || len(s.Ranges) == 0 || s.Shares != nil {
+		return nil, fmt.Errorf("by \"date\" takes ranges, 1 to %d", maxShares)
+	}
+	for _, r := range s.Ranges {
+		for _, v := range []json.RawMessage{r.From, r.To} {
+			if len(v) == 0 {
+				continue
+			}
+			if _, err := operandOf(v); err != nil {
+				return nil, fmt.Errorf("range %q: %w", r.Name, err)
+			}
+		}
+		names = append(names, r.Name)
+	}
+	return names, nil
 }
 
 // hash returns the split as package shuffle has it.
