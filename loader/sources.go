@@ -641,6 +641,9 @@ func (s *Split) shareNames() (names []string, err error) {
 		return nil, err
 	}
 	for _, h := range s.Shares {
+		if slices.Contains(names, h.Name) { // rows of the second one would be in no part
+			return nil, fmt.Errorf("two shares are called %q", h.Name)
+		}
 		names = append(names, h.Name)
 	}
 	return names, nil

@@ -725,7 +725,10 @@ func TestSpecsThatCannotBe(t *testing.T) {
 	tabs := sampledTables()
 	base := func() Spec { return Spec{Source: "a", Fields: slices.Clone(sampledFields), BatchSize: 2} }
 	for name, change := range map[string]func(*Spec){
-		"d4 of oblong chips":        func(s *Spec) { s.Augment = "d4" },
+		"d4 of oblong chips": func(s *Spec) { s.Augment = "d4" },
+		"two shares of one name": func(s *Spec) {
+			s.Split, s.Use = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}, {Name: "a", Weight: 1}}}, "a"
+		},
 		"unknown augment":           func(s *Spec) { s.Augment = "shear" },
 		"grid without size":         func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow} },
 		"stride of a random window": func(s *Spec) { s.Sampler = Sampler{Kind: RandomWindow, Height: 4, Width: 4, StrideY: 2} },

@@ -49,7 +49,7 @@ type Spec struct {
 	// BadSamples is the policy for samples that cannot be read: "error" (default), "skip", "replace" or
 	// "fill".
 	BadSamples string `json:"bad_samples"`
-	// BadLimit ends an epoch with an error once more samples of it were bad; nil for no limit.
+	// BadLimit ends an epoch with an error once a loader met more bad samples of it; nil for no limit.
 	BadLimit *BadLimit `json:"bad_limit,omitempty"`
 	// Augment is the set of flips and rotations that every sample gets one of: "flip_x", "flip_y", "flips",
 	// "rotations" or "d4". Default: none.
@@ -83,11 +83,12 @@ func (t *Timestamp) validate() error {
 	return nil
 }
 
-// BadLimit bounds the bad samples of an epoch that one loader may meet. See Loader.Next and BadCounter.
+// BadLimit bounds the bad samples of an epoch that one loader, which has the rows of one rank, may meet. See Loader.Next
+// and BadCounter.
 type BadLimit struct {
 	// Count is the number of bad rows allowed; nil for any.
 	Count *int64 `json:"count,omitempty"`
-	// Rate is the share of an epoch's rows that may be bad; nil for any.
+	// Rate is the share of the rank's rows of a whole epoch that may be bad; nil for any.
 	Rate *float64 `json:"rate,omitempty"`
 }
 

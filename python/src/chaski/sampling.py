@@ -392,7 +392,8 @@ _K = TypeVar("_K", str, int)
 def strata(keys: Sequence[_K], rows: Sequence[int] | None = None) -> list[tuple[_K, list[int]]]:
     """Returns the rows of every value of a column, by value: the sources of a stratified mixture.
 
-    Texts are ordered by their UTF-8 bytes.
+    Texts are ordered by their UTF-8 bytes. Of a column of floats the engine has the order of their
+    shortest decimal texts ("10" before "2.5"): the plan of such a run needs those as keys.
     """
     groups: dict[_K, list[int]] = {}
     for i in range(len(keys)) if rows is None else rows:
