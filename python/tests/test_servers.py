@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import random
+import shutil
 import signal
 import socket
 import subprocess
@@ -12,9 +13,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+import grpc
 import pytest
 from helpers import FakeEngine, image_batch, serve
 
@@ -460,16 +463,45 @@ def test_deaths_at_random():
 
 
 def test_addresses():
-    assert addresses("a:1") == ["a:1"]
-    assert addresses("a:1, unix:/x ,a:1") == ["a:1", "unix:/x"]
-    assert addresses(["b:2", "a:1"]) == ["b:2", "a:1"]
-    assert addresses("unix-abstract:99999,unix:x") == ["unix-abstract:99999", "unix:x"]
-    assert "127.0.0.1:80" in addresses("dns:localhost:80") + addresses("dns:127.0.0.1:80")
+    assert addresses("a:1") == {"a:1": ""}
+    assert list(addresses("a:1, unix:/x ,a:1")) == ["a:1", "unix:/x"]
+    assert list(addresses(["b:2", "a:1"])) == ["b:2", "a:1"]
+    assert list(addresses("unix-abstract:99999,unix:x")) == ["unix-abstract:99999", "unix:x"]
+    local = addresses("dns:localhost:80") | addresses("dns:127.0.0.1:80")
+    assert local["127.0.0.1:80"] in ("localhost:80", "127.0.0.1:80")
     for wrong in ("", ",", "a:1,,b:2", [], ["a:1", ""], "dns:host", "dns::80", "host", "a:65536"):
         with pytest.raises(chaski.SpecError):
             addresses(wrong)
     with pytest.raises(chaski.UnavailableError, match="dns:no.such.host.invalid:80"):
         addresses("dns:no.such.host.invalid:80")
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")
+def test_certificates_of_names(tmp_path):
+    """Addresses that a name stands for have the name's certificate."""
+    key, cert = tmp_path / "key.pem", tmp_path / "cert.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2"]
+        + ["-keyout", key, "-out", cert, "-subj", "/CN=localhost"]
+        + ["-addext", "subjectAltName=DNS:localhost"],
+        check=True,
+        capture_output=True,
+    )
+    with ThreadPoolExecutor(1) as pool:
+        server = grpc.server(pool)
+        pair = (key.read_bytes(), cert.read_bytes())
+        port = server.add_secure_port("127.0.0.1:0", grpc.ssl_server_credentials([pair]))
+        server.start()
+        trust = grpc.ssl_channel_credentials(cert.read_bytes())
+        options = {"batch_size": 1, "credentials": trust, "retries": 1, "timeout": 20}
+        try:
+            for name in ("localhost", "dns:localhost"):
+                with pytest.raises(chaski.UnsupportedError, match="Method not found"):
+                    chaski.connect(f"{name}:{port}", "chips", **options)
+            with pytest.raises(chaski.UnavailableError):  # of which the certificate is not
+                chaski.connect(f"127.0.0.1:{port}", "chips", **options)
+        finally:
+            server.stop(0).wait()
 
 
 def real(binary: str, folder: Path, k: int) -> tuple[subprocess.Popen[str], str]:

@@ -681,7 +681,10 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         Error: the source cannot be opened; of the kind that fits.
     """
     spec = build_spec(o.source, o)
-    connections = [Connection(t, credentials=o.credentials) for t in addresses(o.target)]
+    connections = [
+        Connection(t, credentials=o.credentials, authority=name)
+        for t, name in addresses(o.target).items()
+    ]
 
     def close() -> None:
         for c in connections:

@@ -96,8 +96,10 @@ class Description:
     """Which tickets are best served by one server; None if none share anything."""
 
 
-def addresses(target: str | Sequence[str]) -> list[str]:
+def addresses(target: str | Sequence[str]) -> dict[str, str]:
     """Returns the addresses that a target stands for, each once, in their order.
+
+    With each comes the "host:port" that it was found by, which its certificate is of, or "".
 
     Args:
         target: one address, several with commas between, or a sequence of them. "dns:host:port" is
@@ -108,9 +110,10 @@ def addresses(target: str | Sequence[str]) -> list[str]:
         UnavailableError: a name has none.
     """
     given = target.split(",") if isinstance(target, str) else list(target)
-    out: list[str] = []
-    for t in given:
-        out += _resolve(t.strip()) if t.strip().startswith("dns:") else [t.strip()]
+    out: dict[str, str] = {}
+    for t in map(str.strip, given):
+        for address, name in (_resolve(t) if t.startswith("dns:") else {t: ""}).items():
+            out.setdefault(address, name)
     if not out or not all(out):
         raise SpecError(f"no server in {target!r}")
     for t in out:
@@ -119,10 +122,10 @@ def addresses(target: str | Sequence[str]) -> list[str]:
         _, colon, port = t.rpartition(":")
         if not colon or (port.isdecimal() and int(port) > 65535):
             raise SpecError(f"{t!r} is none of host:port, unix:PATH, unix-abstract:NAME")
-    return list(dict.fromkeys(out))
+    return out
 
 
-def _resolve(target: str) -> list[str]:
+def _resolve(target: str) -> dict[str, str]:
     """Returns the addresses of "dns:host:port", sorted: the same on every rank."""
     host, _, port = target.removeprefix("dns:").lstrip("/").rpartition(":")
     if not host or not port.isdecimal():
@@ -132,7 +135,10 @@ def _resolve(target: str) -> list[str]:
     except (OSError, UnicodeError, OverflowError) as e:
         raise UnavailableError(f"{target}: {e}") from None
     names = {str(a[4][0]) for a in found}
-    return sorted(f"[{n}]:{port}" if ":" in n else f"{n}:{port}" for n in names)
+    found_by = f"{host}:{port}"
+    return dict.fromkeys(
+        sorted(f"[{n}]:{port}" if ":" in n else f"{n}:{port}" for n in names), found_by
+    )
 
 
 def _not_finite(value: Any, where: str) -> str:
@@ -155,6 +161,7 @@ class Connection:
         target: str,
         *,
         credentials: grpc.ChannelCredentials | None = None,
+        authority: str = "",
         hint: Callable[[], str] | None = None,
     ) -> None:
         """Makes a connection; nothing is sent yet.
@@ -162,6 +169,7 @@ class Connection:
         Args:
             target: "host:port", "unix:" and a path, or "unix-abstract:" and a name.
             credentials: for TLS; None is plain text.
+            authority: "host:port" that the server's certificate is of, where `target` is another.
             hint: returns text to be added to errors about the connection (why the engine died).
         """
         self.target = target
@@ -173,6 +181,8 @@ class Connection:
         options: list[tuple[str, Any]] = list(_OPTIONS)
         if target.startswith("unix"):
             options.append(("grpc.enable_http_proxy", 0))
+        if authority:
+            options.append(("grpc.default_authority", authority))
         if credentials is None:
             self._channel = grpc.insecure_channel(target, options)
         else:
