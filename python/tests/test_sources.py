@@ -515,7 +515,7 @@ def test_more_bad_steps_than_rows(data, tmp_path):
 
 
 def test_errors_of_any_length(tmp_path):
-    """A table with many columns, and one with a long name: the error comes, and says what is wrong."""
+    """A table with many columns, or a long name: the error comes, and says what is wrong."""
     write(tmp_path / "a.tif", np.zeros((1, 32, 32), np.uint16))
     names = [f"feature_{i:05}" for i in range(5000)]
     for n in (400, 5000):
@@ -567,7 +567,7 @@ def test_what_a_limit_counts(data, tmp_path):
 
 
 def test_rates_are_of_the_rows_of_a_rank():
-    """Ranks that have more rows than others may meet more bad ones; the rows are counted one by one."""
+    """Ranks that have more rows may meet more bad ones; the rows are counted one by one."""
     for g, n, world, drop in itertools.product((1, 3, 5), (1, 7, 100), (1, 2, 4, 7), (False, True)):
         spec = {"batch_size": g, "drop_last": drop}
         for rank in range(world):

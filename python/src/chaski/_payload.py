@@ -181,8 +181,8 @@ def parse_header(buf: bytes, start: int, total: int) -> Header:
             f"{rows} rows, but {len(valid)} validities, {len(positions)} positions and "
             f"{len(samples)} samples"
         )
-    # References may share what they point to, which a writer has no reason to do: without these two
-    # sums a small payload could ask for much memory. A row of a sequence may have several bad steps.
+    # References may share what they point to, which a writer has no reason to do: without these
+    # sums a small payload could ask for much memory. A row may have several bad steps.
     bad, text = [], 0
     for b in t.tables(7, min(len(buf) // MIN_BAD, MAX_ROWS)):
         row, message, source = b.integer(0, "i"), b.text(2, 1 << 16), b.text(3, 1 << 16)
