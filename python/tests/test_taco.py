@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from concurrent import futures
 from pathlib import Path
 
@@ -254,6 +255,24 @@ def test_concat_of_what_conditions_leave(chips):
     assert same.column_names == ["id", "rank", "more", "internal:source_file"]
     below = ds.sql('SELECT DISTINCT "l0:id" AS id FROM l2')
     assert below.ids == sorted(ds.ids[:2]) + ["tile_09", "tile_10", "tile_11", "tile_06"]
+
+
+def test_what_joining_columns_does_is_said_once():
+    a, b, _ = (taco.load(p) for p in parts())
+    few = b.sql("SELECT id, 'x' AS rank, 1 AS more FROM data LIMIT 1")
+    ds = a.sql("SELECT id, rank, region FROM data").concat(few, column_mode="fill_missing")
+    with pytest.warns(UserWarning) as said:
+        assert ds.ids == [f"tile_{k:02d}" for k in range(5)]
+    assert {str(w.message) for w in said} == {
+        'level0: column "region" is filled with null: it is not in dataset 2 of 2',
+        'level0: column "more" is filled with null: it is not in dataset 1 of 2',
+        'level0: column "rank" is joined as texts: it is of int64 in dataset 1 of 2',
+    }
+    assert {w.filename for w in said} == {__file__}  # the line that asks, not one of the package
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ds.where("more = 1").ids == ["tile_04"]
+        assert a.concat(b).ids == [f"tile_{k:02d}" for k in range(8)]
 
 
 def test_tables_need_pyarrow_and_nothing_else_does(monkeypatch):
