@@ -125,8 +125,12 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 	if err != nil {
 		return nil, err
 	}
+	mode, err := src.columnsMode()
+	if err != nil {
+		return nil, err
+	}
 	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
+		BasePath: src.BasePath, Mode: mode, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
 		return nil, cmp.Or(noneOf(ctx, c.opener, src), fault.WithFile(err, src.Source))

@@ -275,6 +275,26 @@ def test_what_joining_columns_does_is_said_once():
         assert a.concat(b).ids == [f"tile_{k:02d}" for k in range(8)]
 
 
+@pytest.mark.filterwarnings("ignore:level0")
+def test_a_loader_joins_columns_as_its_dataset_does():
+    folder, north = COAST / "coast_dir", parts()[0]  # which has places of bytes, and a FOLDER none
+    fields = {"at": "internal:offset"}
+    filled = taco.load([folder, north], column_mode="fill_missing").where('"internal:size" > 0')
+    ids = filled.ids
+    assert ids == taco.load(north).ids
+    with filled.loader(fields=fields, batch_size=len(ids)) as loader:
+        got = [int(v) for v in next(iter(loader))["at"]]
+    with taco.load(north).loader(fields=fields, batch_size=len(ids)) as loader:
+        assert got == [int(v) for v in next(iter(loader))["at"]]
+    joined = taco.load(folder).concat(
+        taco.load(north).where("rank < 2"), column_mode="fill_missing"
+    )
+    with joined.where('"internal:size" > 0').loader(fields=fields, batch_size=2) as loader:
+        assert len(next(iter(loader))["at"]) == 2
+    with pytest.raises(chaski.UnsupportedError, match="not all tables have the columns"):
+        taco.load([folder, north], column_mode="strict").loader(fields={"r": "rank"}, batch_size=1)
+
+
 def test_tables_need_pyarrow_and_nothing_else_does(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     ds = taco.load(COAST / "coast.tacozip").where("rank = 3")

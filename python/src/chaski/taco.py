@@ -749,12 +749,15 @@ class Dataset(_Node):
             Error: as for `chaski.load`.
         """
         more: list[Condition] = [where] if isinstance(where, str) else list(where)
+        steps: Sequence[Condition] = self._steps
+        if self._source.mode != "intersection":
+            steps = [{"concat": [self._group()]}]
         return _load(
             self._source.paths,
             base_path=self._source.base_path,
             batch_size=batch_size,
             fields=fields,
-            where=[*self._steps, *more],
+            where=[*steps, *more],
             **options,
         )
 
