@@ -113,7 +113,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 			c.rows = append(c.rows, int32(first)+row)
 		}
 	}
-	t, _, err := tables.Concat(data, c.set.Mode())
+	t, err := tables.Concat(data, c.set.Mode())
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
@@ -158,11 +158,11 @@ func (c *container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	for i := range data {
 		numbers[i], names[i] = fmt.Sprint(i+1), fmt.Sprintf("dataset %d of %d", i+1, len(data))
 	}
-	columns, without := taco.MissingColumns(data, numbers)
+	columns, without := tables.MissingColumns(data, numbers)
 	for i, name := range columns {
 		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d", name, c.set.Mode().Missing(), without[i], len(data)))
 	}
-	for _, m := range taco.TextColumns(joined, data, names) {
+	for _, m := range tables.TextColumns(joined, data, names) {
 		c.set.Warn("level0: " + m)
 	}
 }
