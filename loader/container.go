@@ -12,7 +12,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/zeebo/xxh3"
@@ -21,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/shelf"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 	tables "github.com/chaski-eo/chaski/taco/table"
@@ -44,9 +44,7 @@ type container struct {
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
 	print    string
-
-	mu    sync.Mutex
-	files map[string]*containerFile
+	files    *shelf.Shelf[string, *containerFile] // by the container's name for it
 }
 
 type memberKey struct {
@@ -66,8 +64,6 @@ type member struct {
 
 // containerFile is a file that rasters lie in.
 type containerFile struct {
-	once  sync.Once
-	err   error
 	path  string // to open it by
 	size  int64
 	mtime time.Time
@@ -119,14 +115,18 @@ func (r *rootedOpener) OpenKnown(ctx context.Context, uri string, k source.Known
 func openContainer(ctx context.Context, src *Source, fields []Field, o Options) (*container, error) {
 	c := &container{
 		src: src, options: o, opener: rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
-		store: newIndexStore(o.IndexCache), files: map[string]*containerFile{},
+		store: newIndexStore(o.IndexCache), files: newContainerFiles(),
 	}
 	only, err := src.only()
 	if err != nil {
 		return nil, err
 	}
+	mode, err := src.columnsMode()
+	if err != nil {
+		return nil, err
+	}
 	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
+		BasePath: src.BasePath, Mode: mode, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
 		return nil, cmp.Or(noneOf(ctx, c.opener, src), fault.WithFile(err, src.Source))
@@ -198,14 +198,8 @@ func (c *container) Fingerprint() string { return c.print }
 
 // Close implements table. Indexes that were made are kept for the next time.
 func (c *container) Close() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, f := range c.files {
-		if f.cache != nil {
-			if err := f.cache.close(); err != nil {
-				c.options.Logger.Warn("chunk indexes are not kept", "error", err)
-			}
-		}
+	if err := c.files.Close(); err != nil {
+		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
 	return c.set.Close()
 }
@@ -562,61 +556,45 @@ func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error
 	return taco.Section(ctx, s.opener, s.entry)
 }
 
+// newContainerFiles returns room for the files of a container, which stay until it is closed.
+func newContainerFiles() *shelf.Shelf[string, *containerFile] {
+	return shelf.New[string](shelf.Options[*containerFile]{Max: math.MaxInt, Close: func(f *containerFile) error {
+		if f.cache == nil {
+			return nil
+		}
+		return f.cache.close()
+	}})
+}
+
 // fileOf returns a file that rasters lie in, by the name that the container has for it.
 func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, error) {
-	for {
-		c.mu.Lock()
-		f := c.files[uri]
-		if f == nil {
-			f = &containerFile{}
-			c.files[uri] = f
-		}
-		c.mu.Unlock()
-		mine := false
-		f.once.Do(func() {
-			mine = true
-			f.err = c.look(ctx, f, uri)
-		})
-		if f.err == nil {
-			return f, nil
-		}
-		c.mu.Lock()
-		if c.files[uri] == f { // the next one looks again
-			delete(c.files, uri)
-		}
-		c.mu.Unlock()
-		if ctx.Err() != nil {
-			return nil, ctx.Err()
-		}
-		if mine || !errors.Is(f.err, context.Canceled) && !errors.Is(f.err, context.DeadlineExceeded) {
-			return nil, f.err
-		} // that of another caller, who gave up
+	l, err := c.files.Take(ctx, uri, func(ctx context.Context) (*containerFile, error) { return c.look(ctx, uri) })
+	if err != nil {
+		return nil, err
 	}
+	return l.Value, l.Give(true)
 }
 
 // look opens a file to learn its size and time.
-func (c *container) look(ctx context.Context, f *containerFile, uri string) error {
+func (c *container) look(ctx context.Context, uri string) (*containerFile, error) {
 	path, err := catalog.Resolve(uri, c.options.Roots)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	r, err := c.options.Opener.Open(ctx, path)
 	if err != nil {
-		return fault.WithFile(err, path)
+		return nil, fault.WithFile(err, path)
 	}
-	f.path, f.size = path, r.Size()
-	version := ""
+	f := &containerFile{path: path, size: r.Size(), etag: source.ETag(r)}
+	version := f.etag
 	if t, ok := r.(source.Timed); ok {
 		f.mtime = t.ModTime()
-		version = f.mtime.UTC().Format(time.RFC3339Nano)
-	}
-	if f.etag = source.ETag(r); f.etag != "" {
-		version = f.etag
+		version = cmp.Or(version, f.mtime.UTC().Format(time.RFC3339Nano))
 	}
 	if version != "" {
 		f.cache = c.store.open(fmt.Sprintf("%s\n%d\n%s", absolute(path), f.size, version))
 	}
-	return r.Close()
+	return f, r.Close()
 }
 
 // absolute makes a local path one that does not depend on the current folder.

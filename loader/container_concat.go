@@ -18,7 +18,7 @@ type Group struct {
 	// Where are conditions that see the containers of the group alone.
 	Where []Condition `json:"where,omitempty"`
 	// Columns says what becomes of columns that not all containers of the group have: "intersection" (left out,
-	// the default), "fill_missing" or "strict".
+	// the default), "fill_missing" or "strict". That of a group of all containers holds for fields too.
 	Columns string `json:"columns,omitempty"`
 }
 
@@ -31,6 +31,14 @@ func joins(where []Condition) bool { return len(where) > 0 && where[0].Concat !=
 // Joins reports whether the conditions join groups of containers that have conditions of their own: their dataset is
 // opened with taco.Options.Chosen then.
 func (s *Subset) Joins() bool { return joins(s.Where) }
+
+// columnsMode says how the columns of all containers are joined: as the group of all of them says, if there is one.
+func (s *Subset) columnsMode() (tables.Mode, error) {
+	if s.Joins() && len(s.Where[0].Concat) == 1 {
+		return s.Where[0].Concat[0].mode()
+	}
+	return tables.Intersection, nil
+}
 
 // validateGroups checks the groups of a condition. at is its place among the others.
 func validateGroups(groups []Group, at, depth int) error {
@@ -105,7 +113,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 			c.rows = append(c.rows, int32(first)+row)
 		}
 	}
-	t, _, err := tables.Concat(data, c.set.Mode())
+	t, err := tables.Concat(data, c.set.Mode())
 	if err != nil {
 		return fault.WithPart(err, "concat", fault.NoOffset)
 	}
@@ -150,11 +158,11 @@ func (c *container) tellColumns(joined *tables.Table, data []*tables.Table) {
 	for i := range data {
 		numbers[i], names[i] = fmt.Sprint(i+1), fmt.Sprintf("dataset %d of %d", i+1, len(data))
 	}
-	columns, without := taco.MissingColumns(data, numbers)
+	columns, without := tables.MissingColumns(data, numbers)
 	for i, name := range columns {
 		c.set.Warn(fmt.Sprintf("level0: column %q is %s: it is not in dataset %s of %d", name, c.set.Mode().Missing(), without[i], len(data)))
 	}
-	for _, m := range taco.TextColumns(joined, data, names) {
+	for _, m := range tables.TextColumns(joined, data, names) {
 		c.set.Warn("level0: " + m)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -183,6 +184,48 @@ func TestConcatTrains(t *testing.T) {
 		}
 		if e.Len() != int64(len(want)) {
 			t.Errorf("%s: %d samples, want %d", where, e.Len(), len(want))
+		}
+	}
+}
+
+// TestFieldsOfOneGroup: one group of all containers says how their columns are joined, also for fields: one that not all have
+// is there where it is filled.
+func TestFieldsOfOneGroup(t *testing.T) {
+	zip := coast(t, "parts/coast_north.tacozip")
+	d, err := taco.Open(t.Context(), &source.Files{}, []string{zip}, taco.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	tbl, err := d.Level(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want []int
+	_, rows := rowsOf(t, tbl)
+	for _, r := range rows {
+		n, err := strconv.Atoi(r["internal:offset"]) // which a FOLDER has not
+		if err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, n)
+	}
+	for mode, ok := range map[string]string{"fill_missing": "", "intersection": "internal:offset", "strict": "not all tables"} {
+		spec := loader.Spec{Source: coast(t, "coast_dir"), Fields: []loader.Field{{Name: "at", Column: "internal:offset"}}, BatchSize: len(want)}
+		spec.Parts = []string{zip}
+		spec.Where = []loader.Condition{{Concat: []loader.Group{{Paths: 2, Columns: mode}}}, {SQL: `"internal:offset" IS NOT NULL`}}
+		e, err := open(t, spec, loader.Options{})
+		if ok != "" {
+			if err == nil || !strings.Contains(err.Error(), ok) {
+				t.Errorf("%s: %v, want %q", mode, err, ok)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ranks(first(t, e), "at"); !slices.Equal(got, want) {
+			t.Errorf("offsets %v, want %v", got, want)
 		}
 	}
 }

@@ -69,5 +69,5 @@ func (o *Options) inContainerOf(ctx context.Context, uri string, use func(c *con
 
 // newMemberContainer returns a container of which single samples are looked for.
 func newMemberContainer(o Options) *container {
-	return &container{src: &Source{}, options: o, opener: rooted(o), files: map[string]*containerFile{}}
+	return &container{src: &Source{}, options: o, opener: rooted(o), files: newContainerFiles()}
 }

@@ -312,21 +312,7 @@ func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error)
 	if err := s.ReadAt(ctx, b, 0); err != nil {
 		return nil, err
 	}
-	return &begun{s, b}, nil
-}
-
-// begun is a reader whose first bytes are in memory.
-type begun struct {
-	source.Reader
-	b []byte
-}
-
-func (r *begun) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off >= 0 && off <= int64(len(r.b)) && int64(len(p)) <= int64(len(r.b))-off {
-		copy(p, r.b[off:])
-		return ctx.Err()
-	}
-	return r.Reader.ReadAt(ctx, p, off)
+	return &model.Tail{Reader: s, Bytes: b}, nil
 }
 
 // decodeOnly decodes a TIFF of a single chunk.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -60,8 +59,7 @@ func (d *Dataset) chunks(ctx context.Context) (*table.Table, error) {
 	if len(tables) == 1 {
 		return tables[0], nil
 	}
-	t, _, err := table.Concat(tables, d.mode)
-	return t, fault.WithFile(fault.WithPart(err, "chunks", fault.NoOffset), d.name())
+	return d.join(tables, false, "chunks")
 }
 
 // hasChunks reports whether all containers have chunks that can be named.

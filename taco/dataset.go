@@ -306,41 +306,48 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	if g.Wait() != nil {
 		return firstOf(errs)
 	}
-	var there []*table.Table
 	for i, t := range tables {
 		bases[i+1] = bases[i]
 		if t != nil {
 			bases[i+1] += t.Len()
-			there = append(there, t)
 		}
 	}
 	if len(tables) == 1 {
 		d.levels[k], d.bases[k] = tables[0], bases
 		return nil
 	}
-	mode, chosen := d.mode, k == 0 && d.chosen
-	if chosen && mode == table.Strict {
-		mode = table.Intersection
-	}
-	t, _, err := table.Concat(there, mode)
+	t, err := d.join(tables, k == 0 && d.chosen, fmt.Sprintf("level%d", k))
 	if err != nil {
-		return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
-	}
-	names := d.Parts()
-	if !chosen {
-		columns, without := MissingColumns(tables, names)
-		for i, c := range columns {
-			d.warn(fmt.Sprintf("level%d: column %q is %s: it is not in %s", k, c, d.mode.Missing(), without[i]))
-		}
-	}
-	for _, m := range TextColumns(t, tables, names) {
-		d.warn(fmt.Sprintf("level%d: %s", k, m))
+		return err
 	}
 	if t.Index(SourceColumn) < 0 {
 		t = table.Join(t, d.sourceColumn(bases))
 	}
 	d.levels[k], d.bases[k] = t, bases
 	return nil
+}
+
+// join returns the tables of the containers, nil where one has none, one after the other, and tells what becomes of their
+// columns. part names them. If chosen, of columns that not all have nothing is said, and they are no error.
+func (d *Dataset) join(tables []*table.Table, chosen bool, part string) (*table.Table, error) {
+	mode, names := d.mode, d.Parts()
+	if chosen && mode == table.Strict {
+		mode = table.Intersection
+	}
+	t, err := table.Concat(slices.DeleteFunc(slices.Clone(tables), func(t *table.Table) bool { return t == nil }), mode)
+	if err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), d.name())
+	}
+	if !chosen {
+		columns, without := table.MissingColumns(tables, names)
+		for i, c := range columns {
+			d.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", part, c, mode.Missing(), without[i]))
+		}
+	}
+	for _, m := range table.TextColumns(t, tables, names) {
+		d.warn(part + ": " + m)
+	}
+	return t, nil
 }
 
 // sourceColumn returns a table of one column with the name of each row's file.
@@ -353,54 +360,6 @@ func (d *Dataset) sourceColumn(bases []int) *table.Table {
 		}
 		return table.NewTexts(names, nil), nil
 	})
-}
-
-// TextColumns returns a message for each column of a table that was joined of several, which have names, that is of texts
-// though it is not in all of them. A table may be nil, which has no columns.
-func TextColumns(joined *table.Table, tables []*table.Table, names []string) (messages []string) {
-	for _, c := range joined.Columns() {
-		for i, t := range tables {
-			if t == nil {
-				continue
-			}
-			if k := t.Index(c.Name); k >= 0 && t.Columns()[k].Type.BecomesText(c.Type) {
-				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.Columns()[k].Type, names[i]))
-				break
-			}
-		}
-	}
-	return messages
-}
-
-// MissingColumns returns for each column that not all of several tables have the names of those without, of a few of them
-// and the number of the others. A table may be nil, which is one of no columns that lacks none.
-func MissingColumns(tables []*table.Table, names []string) (columns, without []string) {
-	told := map[string]bool{}
-	for _, t := range tables {
-		if t == nil {
-			continue
-		}
-		for _, c := range t.Columns() {
-			if told[c.Name] {
-				continue
-			}
-			told[c.Name] = true
-			var lack []string
-			for i, u := range tables {
-				if u != nil && u.Index(c.Name) < 0 {
-					lack = append(lack, names[i])
-				}
-			}
-			const most = 5
-			if n := len(lack); n > most {
-				lack = append(lack[:most], fmt.Sprintf("%d more", n-most))
-			}
-			if len(lack) > 0 {
-				columns, without = append(columns, c.Name), append(without, strings.Join(lack, ", "))
-			}
-		}
-	}
-	return columns, without
 }
 
 // Parents returns for each row of a level the row of the level above that it belongs to; nil at level 0.

@@ -301,7 +301,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is named by another one")
 		err = errors.Join(fault.WithFile(err, uri), r.Close())
 	case tortillaFormat:
-		c, err = openTortilla(ctx, d.opener, uri, r, head, o.Limits)
+		c, err = tortilla.Open(ctx, uri, r, head, o.Limits)
 	default:
 		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of none"), uri), r.Close())
 	}
@@ -340,11 +340,6 @@ func notFound(err error) error {
 		return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
 	}
 	return err
-}
-
-// openTortilla opens a Tortilla, or a TACO of version 0.2. It closes r where it fails.
-func openTortilla(ctx context.Context, _ source.Opener, uri string, r source.Reader, head []byte, l Limits) (model.Container, error) {
-	return tortilla.Open(ctx, uri, r, head, l)
 }
 
 // parent returns the folder that a path lies in. That of a URL of HTTP has its query; see taco2.Join.

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/table"
 	"github.com/chaski-eo/chaski/tiff"
 )
@@ -250,7 +251,7 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 		if err := r.ReadAt(ctx, b, 0); err != nil {
 			return nil, err
 		}
-		in = inMemory{r, b}
+		in = &model.Tail{Reader: r, Bytes: b}
 	}
 	im, err := tiff.Open(ctx, in, tiff.Limits{})
 	if err != nil {
@@ -270,20 +271,6 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "%d bands, those before have %d", x.Bands, len(counts))
 	}
 	return counts, addCounts(ctx, counts, in, x, func(y int) bool { return keep == nil || keep(rows[y]) })
-}
-
-// inMemory is a file in memory.
-type inMemory struct {
-	source.Reader
-	b []byte
-}
-
-func (m inMemory) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if off < 0 || off > int64(len(m.b)) || len(p) > len(m.b)-int(off) {
-		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m.b))
-	}
-	copy(p, m.b[off:])
-	return ctx.Err()
 }
 
 // addCounts adds the rows of an image that are wanted to the counts by band and column.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/table"
@@ -31,7 +32,8 @@ var (
 // Pool combines the statistics that the rows of the deepest level hold, of the samples called
 // component ("*": of all), without reading a pixel. keep says which of the samples of level 0 count; nil
 // means all. A row weighs as many pixels w = rows × columns as its shape says: mean = Σwm/Σw,
-// std = √(Σw(s² + m²)/Σw − mean²).
+// std = √(Σw(s² + m²)/Σw − mean²). Of a row whose list is null nothing is taken; one with a value that is not finite,
+// as of a chip without a valid pixel, is fault.Unsupported.
 func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
 	k := d.Levels() - 1
 	t, err := d.Level(ctx, max(k, 0))
@@ -67,8 +69,14 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 	if p.n == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no sample %q with statistics", component), d.name())
 	}
-	return p.pooled(), nil
+	out := p.pooled()
+	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset, "statistics that are too large to be pooled"), d.name())
+	}
+	return out, nil
 }
+
+func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
 // named returns the rows of a level with an id, below the samples of level 0 that are kept.
 func (d *Dataset) named(ctx context.Context, t *table.Table, k int, id string, keep func(int) bool) ([]int, error) {
@@ -130,6 +138,9 @@ func (p *pool) add(row int) error {
 		if v[i], ok = numbers(c, row); !ok || len(v[i]) != len(v[0]) {
 			return fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset, "%d values of numbers, %s has %d", len(v[i]), statsColumns[0], len(v[0]))
 		}
+		if b := slices.IndexFunc(v[i], isNotFinite); b >= 0 {
+			return fault.New(fault.Unsupported, "column "+statsColumns[i], fault.NoOffset, "%v for band %d, which cannot be pooled", v[i][b], b)
+		}
 	}
 	if len(v[0]) == 0 {
 		return nil
@@ -139,8 +150,8 @@ func (p *pool) add(row int) error {
 		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v is not [bands, rows, columns]", shape)
 	}
 	w := shape[len(shape)-2] * shape[len(shape)-1]
-	if !(w > 0) {
-		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v has no pixels", shape)
+	if !(w > 0) || math.IsInf(w, 0) {
+		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v has no number of pixels", shape)
 	}
 	if p.n == 0 {
 		p.sum, p.sq = make([]float64, len(v[0])), make([]float64, len(v[0]))

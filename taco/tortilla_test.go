@@ -835,8 +835,14 @@ func uneven(t *testing.T) string {
 		b = append(b, inner...)
 	}
 	slices.SortFunc(rows, func(x, y row) int { return strings.Compare(x.ID, y.ID) })
+	return writeTortilla(t, b, rows)
+}
+
+// writeTortilla writes a Tortilla of a header's room and data, and the rows of its footer.
+func writeTortilla[R any](t *testing.T, b []byte, rows []R) string {
+	t.Helper()
 	var footer bytes.Buffer
-	w := parquet.NewGenericWriter[row](&footer)
+	w := parquet.NewGenericWriter[R](&footer)
 	if _, err := w.Write(rows); err != nil {
 		t.Fatal(err)
 	}
@@ -847,11 +853,54 @@ func uneven(t *testing.T) string {
 	for i, v := range []int{len(b), footer.Len(), 1} {
 		binary.LittleEndian.PutUint64(b[2+8*i:], uint64(v))
 	}
-	path := filepath.Join(t.TempDir(), "uneven.tortilla")
+	path := filepath.Join(t.TempDir(), "written.tortilla")
 	if err := os.WriteFile(path, append(b, footer.Bytes()...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path
+}
+
+// TestStatisticsThatCannotBePooled: the row and the column of a value that is not finite are told, and so are shapes of no
+// number of pixels, and sums that no number holds; rows without statistics are passed over.
+func TestStatisticsThatCannotBePooled(t *testing.T) {
+	type row struct {
+		ID     string    `parquet:"tortilla:id"`
+		Format string    `parquet:"tortilla:file_format"`
+		Offset int64     `parquet:"tortilla:offset"`
+		Length int64     `parquet:"tortilla:length"`
+		Mean   []float64 `parquet:"stats:mean,list"`
+		Std    []float64 `parquet:"stats:std,list"`
+		Min    []float64 `parquet:"stats:min,list"`
+		Max    []float64 `parquet:"stats:max,list"`
+		Shape  []float64 `parquet:"stac:raster_shape,list"`
+	}
+	inf := math.Inf(1)
+	for name, c := range map[string]struct {
+		change func(r *row)
+		want   string
+		kind   fault.Kind
+	}{
+		"fine":  {func(*row) {}, "", 0},
+		"none":  {func(r *row) { r.Mean, r.Std, r.Min, r.Max = nil, nil, nil, nil }, "", 0},
+		"NaN":   {func(r *row) { r.Mean[1] = math.NaN() }, "level0 row 1 column stats:mean: NaN for band 1", fault.Unsupported},
+		"inf":   {func(r *row) { r.Max[0] = inf }, "level0 row 1 column stats:max: +Inf for band 0", fault.Unsupported},
+		"shape": {func(r *row) { r.Shape[2] = inf }, "level0 row 1 shape", fault.Corrupt},
+		"empty": {func(r *row) { r.Shape[1] = 0 }, "level0 row 1 shape", fault.Corrupt},
+		"large": {func(r *row) { r.Mean[0] = 1e300 }, "level0: statistics that are too large", fault.Unsupported},
+	} {
+		rows := make([]row, 2)
+		for i := range rows {
+			rows[i] = row{fmt.Sprint("s", i), "BYTES", 200, 1, []float64{1, 2}, []float64{0.5, 0.5}, []float64{0, 0}, []float64{4, 4}, []float64{2, 8, 8}}
+		}
+		c.change(&rows[1])
+		p, err := mustOpen(t, writeTortilla(t, make([]byte, 201), rows)).Pool(t.Context(), "*", nil)
+		if fault.KindOf(err) != c.kind || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, want %q of kind %v", name, err, c.want, c.kind)
+		}
+		if err == nil && (!near(p.Mean, []float64{1, 2}, 1e-12) || !near(p.Std, []float64{0.5, 0.5}, 1e-12)) {
+			t.Errorf("%s: %+v", name, p)
+		}
+	}
 }
 
 // TestDeepLevels: a level that is not known when a nested Tortilla is opened can be asked for in every

@@ -138,6 +138,7 @@ func TestContainerCommands(t *testing.T) {
 		{"stats --from-metadata --component nope " + stream, 1, "", "not found"},
 		{"stats --from-metadata --field image=t0/t0-img --field after=t1-img " + stream, 0, `"after":{"dtype":"uint16","bands":[{"count":32768`, ""},
 		{"stats --from-metadata --field image=t0/nope " + stream, 1, "", "not found"},
+		{"stats --from-metadata --field image=* " + stream, 2, "", "names no component"},
 		{"stats --from-metadata --field a=t0-img --component t1-img " + stream, 2, "", "exclude each other"},
 		{"stats --from-metadata --sampling " + stream, 2, "", "--sampling reads pixels"},
 		{"stats --from-metadata --bad-samples skip " + stream, 2, "", "--bad-samples reads pixels"},

@@ -152,8 +152,12 @@ func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loade
 		if err != nil {
 			return nil, fmt.Errorf("field %q: %w", x.Name, err)
 		}
+		of, ok := r.Fields[id]
+		if !ok { // "*"
+			return nil, usagef("--field %s=%s names no component", x.Name, id)
+		}
 		out.Samples += r.Samples
-		out.Fields[x.Name] = r.Fields[id]
+		out.Fields[x.Name] = of
 	}
 	return out, nil
 }

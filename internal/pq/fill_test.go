@@ -48,38 +48,24 @@ func TestFilledAreTheValues(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for g := range f.Groups {
-			for c := range f.Columns {
-				col := &f.Columns[c]
-				pages, err := f.Pages(t.Context(), g, c)
-				if err != nil {
-					t.Fatal(err)
+		for c := range f.Columns {
+			col := &f.Columns[c]
+			for v := range pagesOf(t, f, c) {
+				checkFilled(t, fmt.Sprint(name, " ", col.Name), col, v, random)
+				some := make([]int32, random.IntN(v.Len()+1))
+				for k := range some {
+					some[k] = int32(random.IntN(v.Len()))
 				}
-				dict, err := f.Dictionary(t.Context(), g, c, pages)
-				if err != nil {
-					t.Fatal(err)
+				took := v.Take(some)
+				for k, r := range some {
+					if got, want := show(col, took, k), show(col, v, int(r)); got != want {
+						t.Fatalf("%s %s: row %d taken is %s, want %s", name, col.Name, r, got, want)
+					}
 				}
-				for i := range pages.Pages {
-					v, err := f.Read(t.Context(), g, c, pages, i, dict)
-					if err != nil {
-						t.Fatal(err)
-					}
-					checkFilled(t, fmt.Sprint(name, " ", col.Name), col, v, random)
-					some := make([]int32, random.IntN(v.Len()+1))
-					for k := range some {
-						some[k] = int32(random.IntN(v.Len()))
-					}
-					took := v.Take(some)
-					for k, r := range some {
-						if got, want := show(col, took, k), show(col, v, int(r)); got != want {
-							t.Fatalf("%s %s: row %d taken is %s, want %s", name, col.Name, r, got, want)
-						}
-					}
-					if took.HasNulls() && !v.HasNulls() {
-						t.Fatalf("%s %s: nulls were taken where there are none", name, col.Name)
-					}
-					checkFilled(t, fmt.Sprint(name, " ", col.Name, " taken"), col, took, random)
+				if took.HasNulls() && !v.HasNulls() {
+					t.Fatalf("%s %s: nulls were taken where there are none", name, col.Name)
 				}
+				checkFilled(t, fmt.Sprint(name, " ", col.Name, " taken"), col, took, random)
 			}
 		}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -32,7 +33,7 @@ func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// column reads a whole column: "null", or its value printed.
+// readColumn reads a whole column: "null", or its value printed.
 func readColumn(t testing.TB, f *File, name string) []string {
 	t.Helper()
 	c := f.Column(name)
@@ -40,26 +41,38 @@ func readColumn(t testing.TB, f *File, name string) []string {
 		t.Fatal(f.NoColumn(name))
 	}
 	var out []string
-	for g := range f.Groups {
-		pages, err := f.Pages(t.Context(), g, c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		dict, err := f.Dictionary(t.Context(), g, c, pages)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for i := range pages.Pages {
-			v, err := f.Read(t.Context(), g, c, pages, i, dict)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for r := range v.Len() {
-				out = append(out, show(&f.Columns[c], v, r))
-			}
+	for v := range pagesOf(t, f, c) {
+		for r := range v.Len() {
+			out = append(out, show(&f.Columns[c], v, r))
 		}
 	}
 	return out
+}
+
+// pagesOf yields the pages of a column at the top of the schema.
+func pagesOf(t testing.TB, f *File, c int) iter.Seq[*Values] {
+	return func(yield func(*Values) bool) {
+		t.Helper()
+		for g := range f.Groups {
+			pages, err := f.Pages(t.Context(), g, c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			dict, err := f.Dictionary(t.Context(), g, c, pages)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range pages.Pages {
+				v, err := f.Read(t.Context(), g, c, pages, i, dict)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !yield(v) {
+					return
+				}
+			}
+		}
+	}
 }
 
 func show(c *Column, v *Values, r int) string {

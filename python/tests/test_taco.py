@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import warnings
 from concurrent import futures
 from pathlib import Path
 
@@ -254,6 +255,44 @@ def test_concat_of_what_conditions_leave(chips):
     assert same.column_names == ["id", "rank", "more", "internal:source_file"]
     below = ds.sql('SELECT DISTINCT "l0:id" AS id FROM l2')
     assert below.ids == sorted(ds.ids[:2]) + ["tile_09", "tile_10", "tile_11", "tile_06"]
+
+
+def test_what_joining_columns_does_is_said_once():
+    a, b, _ = (taco.load(p) for p in parts())
+    few = b.sql("SELECT id, 'x' AS rank, 1 AS more FROM data LIMIT 1")
+    ds = a.sql("SELECT id, rank, region FROM data").concat(few, column_mode="fill_missing")
+    with pytest.warns(UserWarning) as said:
+        assert ds.ids == [f"tile_{k:02d}" for k in range(5)]
+    assert {str(w.message) for w in said} == {
+        'level0: column "region" is filled with null: it is not in dataset 2 of 2',
+        'level0: column "more" is filled with null: it is not in dataset 1 of 2',
+        'level0: column "rank" is joined as texts: it is of int64 in dataset 1 of 2',
+    }
+    assert {w.filename for w in said} == {__file__}  # the line that asks, not one of the package
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert ds.where("more = 1").ids == ["tile_04"]
+        assert a.concat(b).ids == [f"tile_{k:02d}" for k in range(8)]
+
+
+@pytest.mark.filterwarnings("ignore:level0")
+def test_a_loader_joins_columns_as_its_dataset_does():
+    folder, north = COAST / "coast_dir", parts()[0]  # which has places of bytes, and a FOLDER none
+    fields = {"at": "internal:offset"}
+    filled = taco.load([folder, north], column_mode="fill_missing").where('"internal:size" > 0')
+    ids = filled.ids
+    assert ids == taco.load(north).ids
+    with filled.loader(fields=fields, batch_size=len(ids)) as loader:
+        got = [int(v) for v in next(iter(loader))["at"]]
+    with taco.load(north).loader(fields=fields, batch_size=len(ids)) as loader:
+        assert got == [int(v) for v in next(iter(loader))["at"]]
+    joined = taco.load(folder).concat(
+        taco.load(north).where("rank < 2"), column_mode="fill_missing"
+    )
+    with joined.where('"internal:size" > 0').loader(fields=fields, batch_size=2) as loader:
+        assert len(next(iter(loader))["at"]) == 2
+    with pytest.raises(chaski.UnsupportedError, match="not all tables have the columns"):
+        taco.load([folder, north], column_mode="strict").loader(fields={"r": "rank"}, batch_size=1)
 
 
 def test_tables_need_pyarrow_and_nothing_else_does(monkeypatch):

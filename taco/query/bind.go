@@ -75,6 +75,7 @@ func (b *binder) bindAll(es []*expr) ([]*node, error) {
 	return out, nil
 }
 
+// bind finds what an expression means.
 func (b *binder) bind(e *expr) (*node, error) {
 	switch e.op {
 	case opColumn:
@@ -98,27 +99,20 @@ func (b *binder) bind(e *expr) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
+	return b.operator(e, args)
+}
+
+// operator binds an operator over bound operands.
+func (b *binder) operator(e *expr, args []*node) (*node, error) {
 	switch e.op {
 	case opNot, opAnd, opOr:
-		for i := range args {
-			if args[i], err = b.truth(args[i]); err != nil {
-				return nil, err
-			}
-		}
-		return b.intern(&node{op: e.op, typ: boolType, args: args})
+		return b.truths(&node{op: e.op, args: args})
 	case opMinus:
 		return b.minus(args[0])
 	case opCompare:
 		return b.compare(e.name, args[0], args[1])
 	case opDistinct:
-		n, err := b.equal(args[0], args[1])
-		if err != nil {
-			return nil, err
-		}
-		if n.op != opCompare { // one side is out of the other's range, so that they are never equal
-			return nil, unsupported("IS DISTINCT FROM of these")
-		}
-		return b.intern(&node{op: opDistinct, typ: boolType, args: n.args, not: e.not})
+		return b.isDistinct(args[0], args[1], e.not)
 	case opArith:
 		return b.arith(e.name, args[0], args[1])
 	case opConcat:
@@ -140,14 +134,35 @@ func (b *binder) bind(e *expr) (*node, error) {
 		}
 		return b.intern(&node{op: opIsNull, typ: boolType, args: args, not: e.not})
 	case opIsBool:
-		if args[0], err = b.truth(args[0]); err != nil {
-			return nil, err
-		}
-		return b.intern(&node{op: opIsBool, name: e.name, typ: boolType, args: args, not: e.not})
+		return b.truths(&node{op: opIsBool, name: e.name, args: args, not: e.not})
 	case opIndex:
 		return b.index(args[0], args[1])
 	}
 	return nil, unsupported("this expression")
+}
+
+// truths finishes a truth value of truth values.
+func (b *binder) truths(n *node) (*node, error) {
+	for i := range n.args {
+		var err error
+		if n.args[i], err = b.truth(n.args[i]); err != nil {
+			return nil, err
+		}
+	}
+	n.typ = boolType
+	return b.intern(n)
+}
+
+// isDistinct binds l IS DISTINCT FROM r.
+func (b *binder) isDistinct(l, r *node, not bool) (*node, error) {
+	n, err := b.equal(l, r)
+	if err != nil {
+		return nil, err
+	}
+	if n.op != opCompare { // one side is out of the other's range, so that they are never equal
+		return nil, unsupported("IS DISTINCT FROM of these")
+	}
+	return b.intern(&node{op: opDistinct, typ: boolType, args: n.args, not: not})
 }
 
 // column finds a column, or an alias of the select list where there is none.
@@ -397,22 +412,11 @@ func limits(t table.Type) (lo, hi *big.Int) {
 // unify brings two nodes to a type in which they can be compared.
 func (b *binder) unify(l, r *node) (*node, *node, error) {
 	lt, rt := l.typ, r.typ
-	fail := func() (*node, *node, error) {
-		return nil, nil, binderError("cannot compare values of type %s and type %s", typeName(l), typeName(r))
-	}
-	to := func(n *node, t table.Type) (*node, error) { return b.convert(n, t) }
-	both := func(t table.Type) (*node, *node, error) {
-		l2, err := to(l, t)
-		if err != nil {
-			return nil, nil, err
-		}
-		r2, err := to(r, t)
-		return l2, r2, err
-	}
+	either := func(k table.Kind) bool { return lt.Kind == k || rt.Kind == k }
 	switch {
-	case lt.Kind == table.Null || rt.Kind == table.Null:
+	case either(table.Null):
 		return l, r, nil
-	case lt.Kind == table.Text && rt.Kind == table.Text, lt.Kind == table.Binary && rt.Kind == table.Binary, lt.Kind == table.Bool && rt.Kind == table.Bool:
+	case lt.Kind == rt.Kind && (lt.Kind == table.Text || lt.Kind == table.Binary || lt.Kind == table.Bool || lt.Kind == table.Date):
 		return l, r, nil
 	case r.lit != nil && rt.Kind == table.Text:
 		r2, err := b.parseAs(r.lit.s, lt)
@@ -426,37 +430,57 @@ func (b *binder) unify(l, r *node) (*node, *node, error) {
 	case l.lit != nil && lt.Kind == table.Text:
 		r2, l2, err := b.unify(r, l)
 		return l2, r2, err
-	case repOf(lt) == repOther || repOf(rt) == repOther || lt.Kind == table.Time || rt.Kind == table.Time:
+	case repOf(lt) == repOther || repOf(rt) == repOther || either(table.Time):
 		return nil, nil, unsupported("a comparison of type %s and type %s", typeName(l), typeName(r))
-	case lt.Kind == table.Text || rt.Kind == table.Text || lt.Kind == table.Binary || rt.Kind == table.Binary:
-		return fail()
-	case lt.Kind == table.Date && rt.Kind == table.Date:
-		return l, r, nil
-	case (lt.Kind == table.Date || lt.Kind == table.Timestamp) && (rt.Kind == table.Date || rt.Kind == table.Timestamp):
-		return both(table.Type{Kind: table.Timestamp})
+	case either(table.Text) || either(table.Binary):
+		return nil, nil, cannotCompare(l, r)
+	case isDay(lt) && isDay(rt):
+		return b.both(l, r, table.Type{Kind: table.Timestamp})
 	case lt.Kind == table.Bool && isInteger(rt) || isInteger(lt) && rt.Kind == table.Bool:
 		return nil, nil, unsupported("a comparison of type %s and type %s", typeName(l), typeName(r))
 	case !isNumber(lt) && lt.Kind != table.Decimal || !isNumber(rt) && rt.Kind != table.Decimal:
-		return fail()
-	case lt.Kind == table.Decimal && l.lit == nil || rt.Kind == table.Decimal && r.lit == nil:
+		return nil, nil, cannotCompare(l, r)
+	}
+	return b.unifyNumbers(l, r)
+}
+
+func isDay(t table.Type) bool { return t.Kind == table.Date || t.Kind == table.Timestamp }
+
+func cannotCompare(l, r *node) error {
+	return binderError("cannot compare values of type %s and type %s", typeName(l), typeName(r))
+}
+
+// both converts two nodes to a type.
+func (b *binder) both(l, r *node, t table.Type) (*node, *node, error) {
+	l2, err := b.convert(l, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	r2, err := b.convert(r, t)
+	return l2, r2, err
+}
+
+// unifyNumbers is unify of numbers.
+func (b *binder) unifyNumbers(l, r *node) (*node, *node, error) {
+	if l.typ.Kind == table.Decimal && l.lit == nil || r.typ.Kind == table.Decimal && r.lit == nil {
 		return nil, nil, unsupported("a comparison of decimals")
 	}
 	if t, ok := floatOf(l, r); ok {
-		return both(t)
+		return b.both(l, r, t)
 	}
 	if l.lit != nil { // two literals
-		c, err := b.literal(int64Type, literal{i: int64(l.lit.rat.Cmp(r.lit.rat)), rat: big.NewRat(int64(l.lit.rat.Cmp(r.lit.rat)), 1)})
+		order := int64(l.lit.rat.Cmp(r.lit.rat))
+		c, err := b.literal(int64Type, literal{i: order, rat: big.NewRat(order, 1)})
 		if err != nil {
 			return nil, nil, err
 		}
 		zero, err := b.literal(int64Type, literal{rat: new(big.Rat)})
 		return c, zero, err
 	}
-	switch {
-	case lt.Equal(rt), repOf(lt) == repInt && repOf(rt) == repInt:
+	if l.typ.Equal(r.typ) || repOf(l.typ) == repInt && repOf(r.typ) == repInt {
 		return l, r, nil
 	}
-	return both(hugeType)
+	return b.both(l, r, hugeType)
 }
 
 // floatOf returns the type in which two numbers meet if one of them is a float.
@@ -551,12 +575,8 @@ func (b *binder) arith(name string, l, r *node) (*node, error) {
 			return nil, unsupported("%s of type %s and type %s", name, typeName(l), typeName(r))
 		}
 	}
-	make := func(t table.Type) (*node, error) {
-		l2, err := b.convert(l, t)
-		if err != nil {
-			return nil, err
-		}
-		r2, err := b.convert(r, t)
+	as := func(t table.Type) (*node, error) {
+		l2, r2, err := b.both(l, r, t)
 		if err != nil {
 			return nil, err
 		}
@@ -566,16 +586,16 @@ func (b *binder) arith(name string, l, r *node) (*node, error) {
 		if name == "//" {
 			return nil, unsupported("// of floats")
 		}
-		return make(t)
+		return as(t)
 	}
 	if l.typ.Kind == table.Decimal || r.typ.Kind == table.Decimal {
 		if name == "/" {
-			return make(doubleType)
+			return as(doubleType)
 		}
 		return nil, unsupported("arithmetic of decimals")
 	}
 	if name == "/" {
-		return make(doubleType)
+		return as(doubleType)
 	}
 	if l.typ.Kind == table.Huge || r.typ.Kind == table.Huge {
 		return nil, unsupported("%s of integers of 128 bits", name)

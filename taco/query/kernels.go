@@ -523,10 +523,17 @@ func evalConcat(args []*vec, size int) (*vec, error) {
 		if !v.null(k) && a.lo != nil && b.lo != nil {
 			v.data = append(append(v.data, a.bytes(k)...), b.bytes(k)...)
 		}
-		if len(v.data) > 1<<30 {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "texts of more than 1 GiB")
+		if len(v.data) > maxBatchText {
+			return nil, longTexts()
 		}
 		v.hi[k] = uint32(len(v.data))
 	}
 	return v, nil
+}
+
+// maxBatchText bounds the texts that are made for a batch of rows, in bytes: their offsets have 32 bits.
+const maxBatchText = 1 << 30
+
+func longTexts() error {
+	return fault.New(fault.Limit, "query", fault.NoOffset, "texts of more than 1 GiB")
 }

@@ -6,144 +6,139 @@ import (
 	"strings"
 )
 
+// maxTitle is about where a name ends that would be longer, in bytes.
+const maxTitle = 4096
+
 // title is the name of a result's column without an alias: the expression as DuckDB writes it, but for
 // what it rewrites before (NOT of a comparison) and names that are words of its grammar.
 func title(e *expr) string {
-	var b strings.Builder
-	write(&b, e)
-	return b.String()
+	var t titler
+	t.expr(e)
+	return t.String()
 }
 
-func write(b *strings.Builder, e *expr) {
-	if b.Len() > 4096 {
+// titler writes expressions as DuckDB does.
+type titler struct{ strings.Builder }
+
+// parts writes texts as they are, and expressions.
+func (t *titler) parts(parts ...any) {
+	for _, p := range parts {
+		switch p := p.(type) {
+		case string:
+			t.WriteString(p)
+		case *expr:
+			t.expr(p)
+		}
+	}
+}
+
+// list writes expressions with a text between them.
+func (t *titler) list(args []*expr, between string) {
+	for i, a := range args {
+		if i > 0 {
+			t.WriteString(between)
+		}
+		t.expr(a)
+	}
+}
+
+// operator writes expressions in brackets with a sign between them.
+func (t *titler) operator(sign string, args []*expr) {
+	t.WriteByte('(')
+	t.list(args, " "+sign+" ")
+	t.WriteByte(')')
+}
+
+func (t *titler) expr(e *expr) {
+	if t.Len() > maxTitle {
 		return
 	}
-	sep := func(op string, args []*expr) {
-		b.WriteByte('(')
-		for i, a := range args {
-			if i > 0 {
-				b.WriteString(" " + op + " ")
-			}
-			write(b, a)
-		}
-		b.WriteByte(')')
+	not := ""
+	if e.not {
+		not = "NOT "
 	}
-	not := func(word string) string {
+	switch e.op {
+	case opCall:
+		t.call(e)
+	case opNot:
+		t.parts("(NOT ", e.args[0], ")")
+	case opMinus:
+		t.parts("-(", e.args[0], ")")
+	case opAnd, opOr, opArith:
+		t.operator(e.name, e.args)
+	case opConcat:
+		t.operator("||", e.args)
+	case opCompare:
+		t.operator(strings.Replace(e.name, "<>", "!=", 1), e.args)
+	case opLike:
+		sign := map[string]string{"LIKE": "~~", "ILIKE": "~~*"}[e.name]
 		if e.not {
-			return "NOT " + word
+			sign = "!" + sign
 		}
-		return word
+		t.operator(sign, e.args[:2])
+	case opIn:
+		t.parts("(", e.args[0], " "+not+"IN (")
+		t.list(e.args[1:], ", ")
+		t.WriteString("))")
+	case opBetween:
+		open, shut := "(", ")"
+		if e.not {
+			open, shut = "(NOT (", "))"
+		}
+		t.parts(open, e.args[0], " BETWEEN ", e.args[1], " AND ", e.args[2], shut)
+	case opIsNull:
+		t.parts("(", e.args[0], " IS "+not+"NULL)")
+	case opIsBool:
+		t.parts("(", e.args[0], " IS "+not+e.name+")")
+	case opDistinct:
+		t.parts("(", e.args[0], " IS "+not+"DISTINCT FROM ", e.args[1], ")")
+	case opIndex:
+		t.parts(e.args[0], "[", e.args[1], "]")
+	default:
+		t.WriteString(leafTitle(e))
 	}
+}
+
+func (t *titler) call(e *expr) {
+	name := e.name
+	switch name {
+	case "coalesce":
+		name = "COALESCE"
+	case "year", "month", "day": // words of DuckDB's grammar
+		name = `"` + name + `"`
+	}
+	t.WriteString(name + "(")
+	if e.flag {
+		t.WriteString("DISTINCT ")
+	}
+	t.list(e.args, ", ")
+	t.WriteByte(')')
+}
+
+// leafTitle returns a column or a literal as DuckDB writes it.
+func leafTitle(e *expr) string {
 	switch e.op {
 	case opColumn:
 		if e.table != "" {
-			b.WriteString(ident(e.table) + ".")
+			return ident(e.table) + "." + ident(e.name)
 		}
-		b.WriteString(ident(e.name))
+		return ident(e.name)
 	case opNumber:
-		b.WriteString(numberText(e.name))
+		return numberText(e.name)
 	case opString:
-		b.WriteString("'" + strings.ReplaceAll(e.name, "'", "''") + "'")
+		return "'" + strings.ReplaceAll(e.name, "'", "''") + "'"
 	case opNull:
-		b.WriteString("NULL")
+		return "NULL"
 	case opTrue:
-		b.WriteString("CAST('t' AS BOOLEAN)")
+		return "CAST('t' AS BOOLEAN)"
 	case opFalse:
-		b.WriteString("CAST('f' AS BOOLEAN)")
+		return "CAST('f' AS BOOLEAN)"
 	case opDate:
-		b.WriteString("CAST('" + e.name + "' AS \"DATE\")")
+		return "CAST('" + e.name + "' AS \"DATE\")"
 	case opTimestamp:
-		b.WriteString("CAST('" + e.name + "' AS TIMESTAMP)")
-	case opCall:
-		name := e.name
-		switch name {
-		case "coalesce":
-			name = "COALESCE"
-		case "year", "month", "day": // words of DuckDB's grammar
-			name = `"` + name + `"`
-		}
-		b.WriteString(name + "(")
-		if e.flag {
-			b.WriteString("DISTINCT ")
-		}
-		for i, a := range e.args {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			write(b, a)
-		}
-		b.WriteByte(')')
-	case opNot:
-		b.WriteString("(NOT ")
-		write(b, e.args[0])
-		b.WriteByte(')')
-	case opMinus:
-		b.WriteString("-(")
-		write(b, e.args[0])
-		b.WriteByte(')')
-	case opAnd, opOr, opArith, opConcat:
-		op := e.name
-		if e.op == opConcat {
-			op = "||"
-		}
-		sep(op, e.args)
-	case opCompare:
-		op := e.name
-		if op == "<>" {
-			op = "!="
-		}
-		sep(op, e.args)
-	case opLike:
-		op := map[string]string{"LIKE": "~~", "ILIKE": "~~*"}[e.name]
-		if e.not {
-			op = "!" + op
-		}
-		sep(op, e.args[:2])
-	case opIn:
-		b.WriteByte('(')
-		write(b, e.args[0])
-		b.WriteString(" " + not("IN") + " (")
-		for i, a := range e.args[1:] {
-			if i > 0 {
-				b.WriteString(", ")
-			}
-			write(b, a)
-		}
-		b.WriteString("))")
-	case opBetween:
-		if e.not {
-			b.WriteString("(NOT ")
-		}
-		b.WriteByte('(')
-		write(b, e.args[0])
-		b.WriteString(" BETWEEN ")
-		write(b, e.args[1])
-		b.WriteString(" AND ")
-		write(b, e.args[2])
-		b.WriteByte(')')
-		if e.not {
-			b.WriteByte(')')
-		}
-	case opIsNull, opIsBool, opDistinct:
-		b.WriteByte('(')
-		write(b, e.args[0])
-		b.WriteString(" IS ")
-		switch e.op {
-		case opIsNull:
-			b.WriteString(not("NULL"))
-		case opIsBool:
-			b.WriteString(not(e.name))
-		default:
-			b.WriteString(not("DISTINCT FROM "))
-			write(b, e.args[1])
-		}
-		b.WriteByte(')')
-	case opIndex:
-		write(b, e.args[0])
-		b.WriteByte('[')
-		write(b, e.args[1])
-		b.WriteByte(']')
+		return "CAST('" + e.name + "' AS TIMESTAMP)"
 	}
+	return ""
 }
 
 // numberText writes a number with an exponent as a float.

@@ -357,3 +357,25 @@ func FuzzRun(f *testing.F) {
 		}
 	})
 }
+
+// TestLongCoalesce: texts of a batch that have no offsets are refused before they are made.
+func TestLongCoalesce(t *testing.T) {
+	rows := 4096
+	tab := table.FromVectors([]string{"s"}, []*table.Vector{table.NewTexts(make([]string, rows), slices.Repeat([]bool{true}, rows))})
+	for length, fits := range map[int]bool{1 << 10: true, 1<<20 + 1<<16: false} {
+		sql := "SELECT max(length(coalesce(s, '" + strings.Repeat("x", length) + "'))) FROM data"
+		got, err := Run(t.Context(), sql, Map(map[string]*table.Table{"data": tab}))
+		if !fits {
+			if fault.KindOf(err) != fault.Limit {
+				t.Errorf("%d times %d bytes: %v", rows, length, err)
+			}
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if v, err := got.At(t.Context(), 0); err != nil || v.Int(0) != int64(length) {
+			t.Errorf("%v, %v, want %d", v, err, length)
+		}
+	}
+}

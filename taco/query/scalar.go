@@ -409,41 +409,57 @@ func bindCoalesce(b *binder, f *function, args []*node) (*node, error) {
 }
 
 func evalCoalesce(_ *evaluator, n *node, args []*vec, b *batch) (*vec, error) {
-	out := collector{typ: n.typ}
 	v := allNull(n.typ, b.n)
+	from := make([]*vec, b.n) // of each row, nil: none has a value
+	size := 0
 	for k := range b.n {
 		for i, a := range args {
 			if n.args[i].typ.Kind == table.Null || a.null(k) {
 				continue
 			}
-			v.nulls[k] = false
-			switch repOf(n.typ) {
-			case repFloat:
-				v.f[k] = a.f[k]
-			case repBytes:
-				v.lo[k] = uint32(len(out.all.data))
-				out.all.data = append(out.all.data, a.bytes(k)...)
-				v.hi[k] = uint32(len(out.all.data))
-			case repBig:
-				v.i[k], v.h[k] = a.i[k], a.h[k]
-			default:
-				if n.typ.Kind == table.Bool {
-					v.t[k] = a.t[k]
-				} else {
-					v.i[k] = a.i[k]
-				}
-				if a.h != nil {
-					if v.h == nil {
-						v.h = make([]int64, b.n)
-					}
-					v.h[k] = a.h[k]
-				}
+			v.nulls[k], from[k] = false, a
+			if a.lo != nil {
+				size += len(a.bytes(k))
 			}
 			break
 		}
 	}
-	v.data = out.all.data
+	if size > maxBatchText {
+		return nil, longTexts()
+	}
+	v.data = make([]byte, 0, size)
+	for k, a := range from {
+		if a != nil {
+			v.set(k, a, n.typ)
+		}
+	}
 	return v, nil
+}
+
+// set takes value k of another vec of type t. Texts are appended to data.
+func (v *vec) set(k int, from *vec, t table.Type) {
+	switch repOf(t) {
+	case repFloat:
+		v.f[k] = from.f[k]
+	case repBytes:
+		v.lo[k] = uint32(len(v.data))
+		v.data = append(v.data, from.bytes(k)...)
+		v.hi[k] = uint32(len(v.data))
+	case repBig:
+		v.i[k], v.h[k] = from.i[k], from.h[k]
+	default:
+		if t.Kind == table.Bool {
+			v.t[k] = from.t[k]
+		} else {
+			v.i[k] = from.i[k]
+		}
+		if from.h != nil {
+			if v.h == nil {
+				v.h = make([]int64, v.n)
+			}
+			v.h[k] = from.h[k]
+		}
+	}
 }
 
 // toUpper is DuckDB's: it has a capital of ß, which Go's table has not.

@@ -34,7 +34,7 @@ func TestConcatWithTexts(t *testing.T) {
 			if swapped {
 				tables, want = []*Table{b, a}, append([]string{"t", ""}, x.want...)
 			}
-			got, warn, err := Concat(tables, Intersection)
+			got, err := Concat(tables, Intersection)
 			if err != nil {
 				t.Errorf("%s: %v", name, err)
 				continue
@@ -48,15 +48,15 @@ func TestConcatWithTexts(t *testing.T) {
 					t.Errorf("%s: %q, want %q", name, s, w)
 				}
 			}
-			if len(warn) != 1 || !strings.Contains(warn[0], "texts: x") {
-				t.Errorf("%s: %q", name, warn)
+			if told := TextColumns(got, tables, []string{"one", "two"}); len(told) != 1 || !strings.Contains(told[0], `"x" is joined as texts: it is of `+x.v.Type().String()) {
+				t.Errorf("%s: %q", name, told)
 			}
-			if _, _, err := Concat(tables, Strict); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "x") {
+			if _, err := Concat(tables, Strict); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "x") {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	}
-	mixed, _, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{ints(Bool, 0, 1, 0)}), FromVectors([]string{"x"}, []*Vector{ints(Int64, 64, 7)})}, Strict)
+	mixed, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{ints(Bool, 0, 1, 0)}), FromVectors([]string{"x"}, []*Vector{ints(Int64, 64, 7)})}, Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -72,10 +72,13 @@ func TestTextsAndNothing(t *testing.T) {
 	b := FromVectors([]string{"x"}, []*Vector{NewNulls(Type{}, 2)})
 	for _, tables := range [][]*Table{{a, b}, {b, a}, {a, b, a}, {b, a, b}} {
 		for _, mode := range []Mode{Intersection, FillMissing, Strict, Mixed} {
-			joined, warn, err := Concat(tables, mode)
-			if err != nil || len(warn) > 0 {
-				t.Errorf("mode %d: %q, %v", mode, warn, err)
+			joined, err := Concat(tables, mode)
+			if err != nil {
+				t.Errorf("mode %d: %v", mode, err)
 				continue
+			}
+			if told := TextColumns(joined, tables, make([]string, len(tables))); len(told) > 0 {
+				t.Errorf("mode %d: %q", mode, told)
 			}
 			v, err := joined.At(t.Context(), 0)
 			if err != nil || v.Kind() != Text {
@@ -100,9 +103,12 @@ func TestListsOfTexts(t *testing.T) {
 		return FromVectors([]string{"x"}, []*Vector{NewList(elems, []uint32{0, uint32(elems.Len())}, nil)})
 	}
 	texts, ints, none := one(NewTexts([]string{"a"}, nil)), one(NewInts(Type{Kind: Int64, Bits: 64}, []int64{1, 2}, nil)), one(NewNulls(Type{}, 1))
-	joined, warn, err := Concat([]*Table{texts, none, ints}, Intersection)
-	if err != nil || len(warn) != 1 || !strings.Contains(warn[0], "texts: x") {
-		t.Fatal(warn, err)
+	joined, err := Concat([]*Table{texts, none, ints}, Intersection)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if told := TextColumns(joined, []*Table{texts, none, ints}, []string{"a", "b", "c"}); len(told) != 1 || !strings.HasSuffix(told[0], "list<int64> in c") {
+		t.Errorf("told %q", told)
 	}
 	v, err := joined.At(t.Context(), 0)
 	if err != nil {
@@ -113,10 +119,10 @@ func TestListsOfTexts(t *testing.T) {
 			t.Errorf("row %d: %s, want %s", i, got, want)
 		}
 	}
-	if _, _, err := Concat([]*Table{texts, ints}, Strict); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{texts, ints}, Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("strict: %v", err)
 	}
-	mixed, _, err := Concat([]*Table{texts, ints}, Mixed)
+	mixed, err := Concat([]*Table{texts, ints}, Mixed)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,12 +130,12 @@ func TestListsOfTexts(t *testing.T) {
 		t.Errorf("mixed: %v", err)
 	}
 	for _, mode := range []Mode{Strict, Mixed} {
-		joined, warn, err := Concat([]*Table{texts, none}, mode)
+		joined, err := Concat([]*Table{texts, none}, mode)
 		if err == nil {
 			_, err = joined.At(t.Context(), 0)
 		}
-		if err != nil || len(warn) > 0 {
-			t.Errorf("mode %d, with empty ones: %q, %v", mode, warn, err)
+		if err != nil {
+			t.Errorf("mode %d, with empty ones: %v", mode, err)
 		}
 	}
 }

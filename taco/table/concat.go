@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -39,92 +40,133 @@ func ParseMode(s string) (Mode, error) {
 }
 
 // Concat returns the rows of several tables one after the other, with the columns that mode says, in
-// the order in which they first appear. Columns are joined by name. The warnings name what was left
-// out or filled, and what became text. Columns of different types are joined where nothing is lost
-// (integers of several widths, floats, one without values); numbers and times among texts as texts, as
-// DuckDB writes them, which is fault.Unsupported where mode is Strict or Mixed. All others are fault.Unsupported;
-// integers among floats when the column is loaded, if there is one that a float does not hold.
-func Concat(tables []*Table, mode Mode) (*Table, []string, error) {
-	if len(tables) == 0 {
-		return New(0, nil, nil), nil, nil
-	}
-	count := map[string]int{}
-	var order []string
+// the order in which they first appear. Columns are joined by name; MissingColumns and TextColumns tell what that
+// changes. Columns of different types are joined where nothing is lost (integers of several widths, floats, one
+// without values); numbers and times among texts as texts, as DuckDB writes them, which is fault.Unsupported where mode
+// is Strict or Mixed. All others are fault.Unsupported; integers among floats when the column is loaded, if there is
+// one that a float does not hold.
+func Concat(tables []*Table, mode Mode) (*Table, error) {
 	n := 0
 	for _, t := range tables {
 		if n += t.n; n > math.MaxInt32 {
-			return nil, nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
-		}
-		for _, c := range t.cols {
-			if count[c.Name]++; count[c.Name] == 1 {
-				order = append(order, c.Name)
-			}
+			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
 		}
 	}
-	var keep, odd []string
-	for _, name := range order {
-		if count[name] < len(tables) {
-			odd = append(odd, name)
-			if mode == Intersection {
-				continue
-			}
-		}
-		keep = append(keep, name)
+	names, err := joinedNames(tables, mode)
+	if err != nil {
+		return nil, err
 	}
-	var warnings []string
-	switch {
-	case len(odd) == 0:
-	case mode == Strict:
-		return nil, nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s", strings.Join(odd, ", "))
-	case mode == Intersection:
-		warnings = append(warnings, "not in all tables, left out: "+strings.Join(odd, ", "))
-	default:
-		warnings = append(warnings, "not in all tables, filled with null: "+strings.Join(odd, ", "))
-	}
-	var turned []string // into texts
-	cols := make([]Column, len(keep))
-	at := make([][]int, len(keep)) // number of the column in each table, -1
-	mixed := make([]error, len(keep))
-	for k, name := range keep {
-		typ, asText, err := joinedType(tables, name, mode)
+	j := joined{tables: tables, cols: make([]Column, len(names)), mixed: make([]error, len(names))}
+	for k, name := range names {
+		typ, err := joinedType(tables, name, mode)
 		if err != nil && mode != Mixed {
-			return nil, nil, err
+			return nil, err
 		}
-		if asText {
-			turned = append(turned, name)
-		}
-		cols[k], mixed[k] = Column{Name: name, Type: typ}, err
-		for _, t := range tables {
-			at[k] = append(at[k], t.Index(name))
-		}
+		j.cols[k], j.mixed[k] = Column{Name: name, Type: typ}, err
 	}
-	if len(turned) > 0 {
-		warnings = append(warnings, "of texts and of other values, joined as texts: "+strings.Join(turned, ", "))
-	}
-	return New(n, cols, func(ctx context.Context, k int) (*Vector, error) {
-		if mixed[k] != nil {
-			return nil, mixed[k]
-		}
-		parts := make([]*Vector, len(tables))
-		for j, t := range tables {
-			var err error
-			switch i := at[k][j]; {
-			case i < 0:
-				parts[j] = NewNulls(Type{}, t.n)
-			default:
-				parts[j], err = t.At(ctx, i)
-			}
-			if err != nil {
-				return nil, err
-			}
-		}
-		v, err := Append(cols[k].Type, parts...)
-		return v, fault.WithPart(err, "column "+cols[k].Name, fault.NoOffset)
-	}), warnings, nil
+	return New(n, j.cols, j.load), nil
 }
 
-// joinedType returns the type of a column that several tables have, and whether values become texts in it.
-func joinedType(tables []*Table, name string, mode Mode) (typ Type, asText bool, err error) {
+// joinedNames returns the names of the columns that mode leaves of those of several tables.
+func joinedNames(tables []*Table, mode Mode) (names []string, err error) {
+	odd := map[string]bool{} // by name: not all tables have it
+	for _, t := range tables {
+		for _, c := range t.cols {
+			if _, seen := odd[c.Name]; !seen {
+				odd[c.Name] = slices.ContainsFunc(tables, func(t *Table) bool { return t.Index(c.Name) < 0 })
+				names = append(names, c.Name)
+			}
+		}
+	}
+	switch mode {
+	case Strict:
+		if some := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !odd[name] }); len(some) > 0 {
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s", strings.Join(some, ", "))
+		}
+	case Intersection:
+		names = slices.DeleteFunc(names, func(name string) bool { return odd[name] })
+	}
+	return names, nil
+}
+
+// joined loads the columns of several tables as one.
+type joined struct {
+	tables []*Table
+	cols   []Column
+	mixed  []error // of each column, whose types cannot be joined
+}
+
+func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
+	if j.mixed[k] != nil {
+		return nil, j.mixed[k]
+	}
+	parts := make([]*Vector, len(j.tables))
+	for i, t := range j.tables {
+		at := t.Index(j.cols[k].Name)
+		if at < 0 {
+			parts[i] = NewNulls(Type{}, t.n)
+			continue
+		}
+		var err error
+		if parts[i], err = t.At(ctx, at); err != nil {
+			return nil, err
+		}
+	}
+	v, err := Append(j.cols[k].Type, parts...)
+	return v, fault.WithPart(err, "column "+j.cols[k].Name, fault.NoOffset)
+}
+
+// MissingColumns returns for each column that not all of several tables have the names of those without, of a few of them
+// and the number of the others. A table may be nil, which is one of no columns that lacks none.
+func MissingColumns(tables []*Table, names []string) (columns, without []string) {
+	told := map[string]bool{}
+	for _, t := range tables {
+		if t == nil {
+			continue
+		}
+		for _, c := range t.cols {
+			if told[c.Name] {
+				continue
+			}
+			told[c.Name] = true
+			var lack []string
+			for i, u := range tables {
+				if u != nil && u.Index(c.Name) < 0 {
+					lack = append(lack, names[i])
+				}
+			}
+			const most = 5
+			if n := len(lack); n > most {
+				lack = append(lack[:most], fmt.Sprintf("%d more", n-most))
+			}
+			if len(lack) > 0 {
+				columns, without = append(columns, c.Name), append(without, strings.Join(lack, ", "))
+			}
+		}
+	}
+	return columns, without
+}
+
+// TextColumns returns a message for each column of a table that Concat made of several, which have names, that is of texts
+// though it is not in all of them. A table may be nil, which has no columns.
+func TextColumns(joined *Table, tables []*Table, names []string) (messages []string) {
+	for _, c := range joined.cols {
+		for i, t := range tables {
+			if t == nil {
+				continue
+			}
+			if k := t.Index(c.Name); k >= 0 && t.cols[k].Type.BecomesText(c.Type) {
+				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.cols[k].Type, names[i]))
+				break
+			}
+		}
+	}
+	return messages
+}
+
+// joinedType returns the type of a column that several tables have.
+func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
+	var typ Type
 	for _, t := range tables {
 		i := t.Index(name)
 		if i < 0 {
@@ -132,15 +174,15 @@ func joinedType(tables []*Table, name string, mode Mode) (typ Type, asText bool,
 		}
 		one := t.cols[i].Type
 		both, ok := common(typ, one)
-		if ok && (typ.BecomesText(both) || one.BecomesText(both)) {
-			ok, asText = mode != Strict && mode != Mixed, true
+		if ok && (mode == Strict || mode == Mixed) {
+			ok = !typ.BecomesText(both) && !one.BecomesText(both)
 		}
 		if !ok {
-			return Type{}, false, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, one)
+			return Type{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, one)
 		}
 		typ = both
 	}
-	return typ, asText, nil
+	return typ, nil
 }
 
 // common returns a type that holds the values of two.

@@ -81,7 +81,7 @@ func TestNanoseconds(t *testing.T) {
 	check("a few", read().Take([]int{2, 0, -1}), "t", []*time.Time{all[2], all[0], nil})
 	micro := read().Select([]int{2}).Rename(func(string) string { return "t" })
 	for _, tables := range [][]*Table{{tab, micro}, {micro, tab}, {micro, micro, tab, FromVectors([]string{"t"}, []*Vector{NewNulls(Type{}, 1)}), tab}} {
-		joined, _, err := Concat(tables, Intersection)
+		joined, err := Concat(tables, Intersection)
 		if err != nil {
 			t.Fatal(err)
 		}

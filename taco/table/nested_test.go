@@ -124,11 +124,11 @@ func TestNested(t *testing.T) {
 			checkNested(t, tab, upTo(100))
 			some := []int{99, 3, 3, -1, 50, 0}
 			checkNested(t, tab.Take(some), some)
-			both, warn, err := Concat([]*Table{tab, tab.Take(some), FromVectors(nil, nil)}, Intersection)
-			if err != nil || len(both.Columns()) != 0 || len(warn) == 0 {
-				t.Fatal(both.Columns(), warn, err)
+			both, err := Concat([]*Table{tab, tab.Take(some), FromVectors(nil, nil)}, Intersection)
+			if err != nil || len(both.Columns()) != 0 {
+				t.Fatal(both.Columns(), err)
 			}
-			if both, _, err = Concat([]*Table{tab, tab.Take(some)}, Strict); err != nil {
+			if both, err = Concat([]*Table{tab, tab.Take(some)}, Strict); err != nil {
 				t.Fatal(err)
 			}
 			checkNested(t, both, append(upTo(100), some...))
@@ -206,22 +206,23 @@ func TestConcat(t *testing.T) {
 		Intersection: "x int64 1 2 1099511627776; n float32 null null 0.5; ",
 		FillMissing:  `x int64 1 2 1099511627776; y text "p" null null; n float32 null null 0.5; z int64 null null 7; `,
 	} {
-		got, warn, err := Concat([]*Table{a, b}, mode)
+		got, err := Concat([]*Table{a, b}, mode)
 		if err != nil {
 			t.Fatal(err)
 		}
 		if s := show(got); s != want {
 			t.Errorf("got %s\nwant %s", s, want)
 		}
-		if len(warn) != 1 || !strings.Contains(warn[0], "y, z") {
-			t.Errorf("warnings %q", warn)
-		}
 	}
-	if _, _, err := Concat([]*Table{a, b}, Strict); fault.KindOf(err) != fault.Unsupported {
+	columns, without := MissingColumns([]*Table{a, nil, b}, []string{"a", "none", "b"})
+	if !slices.Equal(columns, []string{"y", "z"}) || !slices.Equal(without, []string{"b", "a"}) {
+		t.Errorf("columns %q are not in %q", columns, without)
+	}
+	if _, err := Concat([]*Table{a, b}, Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 	bytes := NewBytes(Type{Kind: Binary}, []byte("1"), []uint32{0, 1}, nil)
-	if _, _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{bytes})}, Intersection); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{a, FromVectors([]string{"x"}, []*Vector{bytes})}, Intersection); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
 }
@@ -277,7 +278,7 @@ func TestNullStructsJoined(t *testing.T) {
 		}
 		return tab
 	}
-	tab, _, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, Strict)
+	tab, err := Concat([]*Table{open(row{}, row{}), open(row{&inner{1.5, 7}}, row{}, row{&inner{2.5, 8}})}, Strict)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +297,7 @@ func TestNullStructsJoined(t *testing.T) {
 func TestConcatIntegersWithFloats(t *testing.T) {
 	floats := NewFloats(Type{Kind: Float64, Bits: 64}, []float64{0.5, 0}, []bool{false, true})
 	join := func(v *Vector) (s string, err error) {
-		tab, _, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{v}), FromVectors([]string{"x"}, []*Vector{floats})}, Intersection)
+		tab, err := Concat([]*Table{FromVectors([]string{"x"}, []*Vector{v}), FromVectors([]string{"x"}, []*Vector{floats})}, Intersection)
 		if err != nil {
 			return "", err
 		}
@@ -336,10 +337,10 @@ func TestMixed(t *testing.T) {
 	tables := []*Table{
 		FromVectors([]string{"x", "y"}, []*Vector{text, number}), FromVectors([]string{"x", "y"}, []*Vector{number, number}), FromVectors([]string{"x"}, []*Vector{text}),
 	}
-	if _, _, err := Concat([]*Table{tables[2], FromVectors([]string{"x"}, []*Vector{number})}, Strict); fault.KindOf(err) != fault.Unsupported {
+	if _, err := Concat([]*Table{tables[2], FromVectors([]string{"x"}, []*Vector{number})}, Strict); fault.KindOf(err) != fault.Unsupported {
 		t.Error(err)
 	}
-	got, _, err := Concat(tables, Mixed)
+	got, err := Concat(tables, Mixed)
 	if err != nil {
 		t.Fatal(err)
 	}

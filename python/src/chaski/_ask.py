@@ -16,6 +16,9 @@ from collections.abc import Sequence
 from chaski._stats import answer
 from chaski.errors import DeadlineError, EngineError
 
+_WARNING = "chaski: warning: "
+"""What a line of standard error begins with that is no error."""
+
 
 class Asker:
     """One running `chaski ask`. It ends when its standard input closes: with this process."""
@@ -56,8 +59,11 @@ class Asker:
         """Whether it is `alive` and has the environment of this process, such as credentials."""
         return self.alive and dict(os.environ) == self.environ
 
-    def ask(self, args: Sequence[str], timeout: float | None) -> bytes:
+    def ask(self, args: Sequence[str], timeout: float | None) -> tuple[bytes, list[str]]:
         """Asks one question. Whatever ends it early ends the process too.
+
+        Returns:
+            What the command printed, and what it warned of.
 
         Raises:
             Error: the command failed; of the kind that fits.
@@ -67,7 +73,9 @@ class Asker:
         except BaseException:
             self.close()
             raise
-        return answer([self.binary, *args], code, out, err)
+        printed = answer([self.binary, *args], code, out, err)
+        said = err.decode("utf-8", "replace").splitlines()
+        return printed, [s.removeprefix(_WARNING) for s in said if s.startswith(_WARNING)]
 
     def _exchange(self, args: Sequence[str], timeout: float | None) -> tuple[int, bytes, bytes]:
         stdin, stdout = self._process.stdin, self._process.stdout
@@ -137,11 +145,14 @@ _lock = threading.Lock()
 _asker: Asker | None = None
 
 
-def ask(binary: str, args: Sequence[str], timeout: float | None) -> bytes:
-    """Runs a command of the engine that asks about containers, and returns what it printed.
+def ask(binary: str, args: Sequence[str], timeout: float | None) -> tuple[bytes, list[str]]:
+    """Runs a command of the engine that asks about containers.
 
     Containers stay open in a process that is kept for it. While that is busy with the question of
     another thread, a question has a process for itself.
+
+    Returns:
+        What the command printed, and what it warned of.
 
     Raises:
         Error: it failed; of the kind that fits.

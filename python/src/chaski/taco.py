@@ -19,6 +19,8 @@ from __future__ import annotations
 import io
 import json
 import os
+import sys
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -61,7 +63,8 @@ def load(
             or several of one hierarchy.
         base_path: folder of the containers of a catalog, where they are not beside it.
         column_mode: what becomes of columns that not all of several containers have: they are left
-            out, filled with null, or an error.
+            out, filled with null, or an error. What was left out or filled, and what became texts,
+            is said by a `UserWarning` of the first question that joins the columns.
         timeout: seconds for each question to the engine; None waits for as long as it takes.
 
     Raises:
@@ -123,14 +126,23 @@ class _Source:
         self._info: dict[str, Any] | None = None
         self._children: dict[int, _Children] = {}
         self._tables: dict[int, pyarrow.Table] = {}
+        self._told: set[str] = set()
 
     def ask(self, command: str, flags: Sequence[str], *args: str) -> bytes:
-        """Runs a command of the engine on the containers, which stand behind its arguments."""
+        """Runs a command of the engine on the containers, which stand behind its arguments.
+
+        What it warns of is said once: the engine says it with every question.
+        """
         flags = [*flags, f"--columns-mode={self.mode}"]
         if self.base_path is not None:
             flags.append(f"--base-path={self.base_path}")
         question = [command, *flags, "--", *args, *self.paths]
-        return _ask(_engine.find_binary(), question, self.timeout)
+        out, warned = _ask(_engine.find_binary(), question, self.timeout)
+        for text in warned:
+            if text not in self._told:
+                self._told.add(text)
+                warnings.warn(text, stacklevel=_callers_level())
+        return out
 
     @property
     def info(self) -> dict[str, Any]:
@@ -165,6 +177,14 @@ class _Source:
             with pa.ipc.open_stream(self.ask("sql", ["--format=arrow"], sql)) as stream:
                 self._tables[level] = stream.read_all()
         return self._tables[level]
+
+
+def _callers_level() -> int:
+    """Returns the `stacklevel` by which a warning is about the line outside of the package."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("chaski."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def _pyarrow() -> Any:
@@ -729,12 +749,15 @@ class Dataset(_Node):
             Error: as for `chaski.load`.
         """
         more: list[Condition] = [where] if isinstance(where, str) else list(where)
+        steps: Sequence[Condition] = self._steps
+        if self._source.mode != "intersection":
+            steps = [{"concat": [self._group()]}]
         return _load(
             self._source.paths,
             base_path=self._source.base_path,
             batch_size=batch_size,
             fields=fields,
-            where=[*self._steps, *more],
+            where=[*steps, *more],
             **options,
         )
 

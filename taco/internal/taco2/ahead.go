@@ -6,6 +6,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco/internal/model"
 )
 
 // readCollectionAhead reads the COLLECTION.json of a ZIP, and in the same request what stands behind it, if that is
@@ -26,21 +27,5 @@ func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collec
 	if err != nil {
 		return nil, r, err
 	}
-	return c, &tail{r, at.end(), bytes.Clone(b[at.size:])}, nil
-}
-
-// tail is a reader whose last bytes are in memory.
-type tail struct {
-	source.Reader
-	off int64
-	b   []byte
-}
-
-// ReadAt implements source.Reader.
-func (t *tail) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if i := off - t.off; i >= 0 && i <= int64(len(t.b)) && int64(len(p)) <= int64(len(t.b))-i {
-		copy(p, t.b[i:])
-		return ctx.Err()
-	}
-	return t.Reader.ReadAt(ctx, p, off)
+	return c, &model.Tail{Reader: r, Off: at.end(), Bytes: bytes.Clone(b[at.size:])}, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -54,7 +55,7 @@ func (c *Container) linked(ctx context.Context, k int) (*level, error) {
 	if err != nil {
 		return nil, err
 	}
-	up.first, up.rows = group(parents, up.tbl.Len())
+	up.first, up.rows = model.Group(parents, up.tbl.Len())
 	l.parents = parents
 	return l, nil
 }
@@ -108,23 +109,4 @@ func (l *level) rowsBySource() map[string][]int32 {
 	}
 	m[name] = rows
 	return m
-}
-
-// group sorts rows by their parents, in storage order within each: those of parent p are
-// rows[first[p]:first[p+1]].
-func group(parents []int32, n int) (first, rows []int32) {
-	first = make([]int32, n+1)
-	for _, p := range parents {
-		first[p+1]++
-	}
-	for p := range n {
-		first[p+1] += first[p]
-	}
-	next := append([]int32(nil), first[:n]...)
-	rows = make([]int32, len(parents))
-	for i, p := range parents {
-		rows[next[p]] = int32(i)
-		next[p]++
-	}
-	return first, rows
 }

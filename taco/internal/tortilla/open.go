@@ -104,13 +104,6 @@ func readCollection(ctx context.Context, r source.Reader, at span) (json.RawMess
 // maxTail bounds what is read ahead of the end of a file.
 const maxTail = 4 << 20
 
-// tail is a reader whose last bytes are in memory.
-type tail struct {
-	source.Reader
-	off int64
-	b   []byte
-}
-
 // readTail reads a file from an offset to its end, if that is not much.
 func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, error) {
 	n := r.Size() - off
@@ -121,13 +114,5 @@ func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, e
 	if err := r.ReadAt(ctx, b, off); err != nil {
 		return nil, fault.WithPart(err, "footer", 0)
 	}
-	return &tail{r, off, b}, nil
-}
-
-func (t *tail) ReadAt(ctx context.Context, p []byte, off int64) error {
-	if i := off - t.off; i >= 0 && i <= int64(len(t.b)) && int64(len(p)) <= int64(len(t.b))-i {
-		copy(p, t.b[i:])
-		return ctx.Err()
-	}
-	return t.Reader.ReadAt(ctx, p, off)
+	return &model.Tail{Reader: r, Off: off, Bytes: b}, nil
 }

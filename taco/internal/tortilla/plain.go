@@ -348,7 +348,7 @@ func (c *plain) Table(ctx context.Context, level int) (*table.Table, error) {
 		for i, b := range c.levels[level] {
 			tables[i] = b.tbl
 		}
-		t, _, err := table.Concat(tables, table.Mixed)
+		t, err := table.Concat(tables, table.Mixed)
 		if err != nil {
 			return nil, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
 		}

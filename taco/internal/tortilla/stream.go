@@ -197,7 +197,7 @@ func (c *stream) linked(ctx context.Context, level int) (*links, error) {
 		parents[i] = p
 	}
 	l := &links{parents: parents}
-	l.first, l.rows = group(parents, up.len())
+	l.first, l.rows = model.Group(parents, up.len())
 	c.links[level] = l
 	return l, nil
 }
@@ -307,25 +307,6 @@ func (c *stream) path(ctx context.Context, level, row int) (path, top string, er
 	}
 	slices.Reverse(ids)
 	return strings.Join(ids, "/"), ids[0], nil
-}
-
-// group sorts rows by their parents, in storage order within each: those of parent p are
-// rows[first[p]:first[p+1]].
-func group(parents []int32, n int) (first, rows []int32) {
-	first = make([]int32, n+1)
-	for _, p := range parents {
-		first[p+1]++
-	}
-	for p := range n {
-		first[p+1] += first[p]
-	}
-	next := slices.Clone(first[:n])
-	rows = make([]int32, len(parents))
-	for i, p := range parents {
-		rows[next[p]] = int32(i)
-		next[p]++
-	}
-	return first, rows
 }
 
 // Chunk implements model.Chunker.

@@ -1,0 +1,64 @@
+package loader
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/source"
+)
+
+// stuckOpener opens files when it is let.
+type stuckOpener struct {
+	source.Files
+	asked, let chan struct{}
+}
+
+func (o *stuckOpener) Open(ctx context.Context, uri string) (source.Reader, error) {
+	o.asked <- struct{}{}
+	<-o.let
+	return o.Files.Open(ctx, uri)
+}
+
+// TestWhoWaitsForAFileMayGiveUp: of several who want a file that rasters lie in one opens it, and the others wait for that
+// no longer than they want to.
+func TestWhoWaitsForAFileMayGiveUp(t *testing.T) {
+	o := &stuckOpener{asked: make(chan struct{}), let: make(chan struct{})}
+	defer o.Close()
+	c := newMemberContainer(Options{Opener: o})
+	const file = "../testdata/coast/coast.tacozip"
+	opened := make(chan *containerFile)
+	go func() {
+		f, err := c.fileOf(context.Background(), file)
+		if err != nil {
+			t.Error(err)
+		}
+		opened <- f
+	}()
+	<-o.asked
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	gaveUp := make(chan error)
+	go func() {
+		_, err := c.fileOf(ctx, file)
+		gaveUp <- err
+	}()
+	select {
+	case err := <-gaveUp:
+		if !errors.Is(err, context.Canceled) {
+			t.Errorf("who gave up got %v", err)
+		}
+	case <-time.After(10 * time.Second):
+		t.Error("who gave up waits on")
+	}
+	close(o.let)
+	f := <-opened
+	again, err := c.fileOf(t.Context(), file) // not opened again: nobody takes from o.asked
+	if err != nil || again != f || f == nil || f.size == 0 {
+		t.Errorf("%v, then %v, %v", f, again, err)
+	}
+	if err := c.files.Close(); err != nil {
+		t.Error(err)
+	}
+}
