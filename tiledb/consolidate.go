@@ -199,8 +199,7 @@ func (a *Array) room(tiles int64) error {
 // consolidateDense writes what all fragments show as one, tile by tile.
 func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) error {
 	s := a.Schema
-	box := a.NonEmpty().cut(s.Domain())
-	f, err := s.newDense(name, box)
+	f, err := s.newDense(name, a.NonEmpty())
 	if err != nil {
 		return err
 	}
