@@ -34,19 +34,17 @@ func DefaultFilters() filter.Pipeline {
 }
 
 // Create makes an array: a local folder with its schema and lock file. The folder must not exist. With a
-// key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. A schema that does not
-// make sense is an error of the kind that reading it would give.
+// key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. The schema has to pass Validate.
 func Create(path string, s *Schema, key []byte) error {
 	path = strings.TrimPrefix(path, "file://")
-	b := s.append(nil)
-	if _, err := parseSchema(b, DefaultMaxTile); err != nil {
+	if err := s.Validate(); err != nil {
 		return fault.WithFile(err, path)
 	}
 	x, err := newSealer(key)
 	if err != nil {
 		return err
 	}
-	tile, err := x.generic(nil, b)
+	tile, err := x.generic(nil, s.append(nil))
 	if err != nil {
 		return err
 	}
@@ -68,6 +66,33 @@ func Create(path string, s *Schema, key []byte) error {
 		return err
 	}
 	return os.Rename(tmp, path)
+}
+
+// Validate says why no array is made of a schema. One that does not make sense is an error of the kind that reading it would
+// give, names of attributes that make files of one name are fault.Unsupported.
+func (s *Schema) Validate() error {
+	if _, err := parseSchema(s.append(nil), DefaultMaxTile); err != nil {
+		return err
+	}
+	return s.checkNames()
+}
+
+// anonymous is what TileDB calls the one attribute of an array that may have no name.
+const anonymous = "__attr"
+
+// checkNames refuses attributes that would write over other files of a fragment: as in TileDB's library, names that begin like its own
+// files do, and, which that library lets pass, one that is called like the var-length data of another.
+func (s *Schema) checkNames() error {
+	for i := range s.Attrs {
+		name := s.Attrs[i].Name
+		if strings.HasPrefix(name, "__") && name != anonymous {
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "names that begin with __ are those of TileDB's own files")
+		}
+		if k := s.Attr(name + "_var"); s.Attrs[i].Var() && k >= 0 {
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its values and those of %s have the same file", s.Attrs[k].Name)
+		}
+	}
+	return nil
 }
 
 // append appends the content of a schema file. What an open encrypted array has in its pipelines besides is
@@ -212,7 +237,7 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	return w, nil
 }
 
-// writable refuses pipelines with bzip2.
+// writable refuses what no fragment is written for: names of files that are not the attributes' own, and pipelines with bzip2.
 func (s *Schema) writable() error {
 	check := func(what string, p filter.Pipeline) error {
 		if p.Has(filter.Bzip2) {
@@ -225,7 +250,7 @@ func (s *Schema) writable() error {
 			return err
 		}
 	}
-	return errors.Join(check("coordinates", s.Coords), check("offsets", s.Offsets))
+	return cmp.Or(check("coordinates", s.Coords), check("offsets", s.Offsets), s.checkNames())
 }
 
 // tiles is a file of tiles that is being written.

@@ -154,6 +154,8 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 		{[]string{"--to", "tiledb", "--dims", "n b y", src, "-o", cube}, 2, "needed"},
 		{[]string{"--to", "tiledb", "--dims", "n b y x x", src, "-o", cube}, 2, "each once"},
 		{[]string{"--to", "tiledb", "--extent", "z=3", src, "-o", cube}, 2, "DIM=CELLS"},
+		{[]string{"--to", "tiledb", "--attr", "__fragment_metadata", src, "-o", cube}, 1, "chaski: " + cube + ": attribute __fragment_metadata"},
+		{[]string{"--to", "tiledb", "--attr", "a/b", src, "-o", cube}, 1, "chaski: " + cube + ": array schema"},
 		{[]string{"--to", "tiledb", src, "-o", "-"}, 2, "standard output"},
 		{[]string{"--to", "tiledb", src, "-o", src}, 1, "exists"},
 		{[]string{"--to", "tiledb", "--overwrite", src, "-o", src}, 1, "exists"},
