@@ -49,7 +49,7 @@ func Create(path string, s *Schema, key []byte) error {
 		return err
 	}
 	// The schema makes it an array, all at once.
-	tmp, err := os.MkdirTemp(filepath.Dir(path), ".tiledb-")
+	tmp, err := hiddenFolder(filepath.Dir(path), ".tiledb-")
 	if err != nil {
 		return err
 	}
@@ -62,10 +62,20 @@ func Create(path string, s *Schema, key []byte) error {
 			return err
 		}
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
-		return err
-	}
 	return os.Rename(tmp, path)
+}
+
+// hiddenFolder makes a folder of which nobody knows yet, of the mode that the user's umask gives all others.
+func hiddenFolder(parent, prefix string) (string, error) {
+	dir := filepath.Join(parent, prefix+randomID())
+	return dir, os.Mkdir(dir, 0o777)
+}
+
+// randomID returns 32 hexadecimal digits.
+func randomID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it does not fail
+	return hex.EncodeToString(id[:])
 }
 
 // Validate says why no array is made of a schema. One that does not make sense is an error of the kind that reading it would
@@ -221,7 +231,7 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 		return nil, fault.WithFile(err, a.uri)
 	}
 	root := strings.TrimPrefix(a.uri, "file://")
-	dir, err := os.MkdirTemp(root, ".fragment-")
+	dir, err := hiddenFolder(root, ".fragment-")
 	if err != nil {
 		return nil, err
 	}
@@ -290,9 +300,6 @@ func (w *writer) finish() error {
 		return err
 	}
 	if err := os.WriteFile(filepath.Join(w.dir, metadataName), b, 0o666); err != nil {
-		return err
-	}
-	if err := os.Chmod(w.dir, 0o755); err != nil {
 		return err
 	}
 	name, err := w.a.settleName(w.f.Name)
@@ -385,9 +392,7 @@ func newName(from, to uint64) string {
 	if to == atTheEnd {
 		return ""
 	}
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // it does not fail
-	return fmt.Sprintf("__%d_%d_%s", from, to, hex.EncodeToString(id[:]))
+	return fmt.Sprintf("__%d_%d_%s", from, to, randomID())
 }
 
 // now returns a time later than that of every fragment.
