@@ -173,6 +173,41 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 	}
 }
 
+// TestArraysByFileURI: an array, and a raster on its way to one, may be named by a file:// URI as by its path, by every command.
+func TestArraysByFileURI(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	writeChips(t, src, 2, [3]int{1, 20, 20})
+	array := func(from, name string) string {
+		out := filepath.Join(dir, name)
+		if r := chaski(t.Context(), "convert", "--to", "tiledb", from, "-o", out); r.code != 0 {
+			t.Fatalf("%s: %+v", from, r)
+		}
+		return out
+	}
+	cube := array(src, "cube")
+	want := chaski(t.Context(), "array", cube)
+	for _, from := range []string{"file://" + src, "file://" + src + "/"} {
+		if got := chaski(t.Context(), "array", array(from, fmt.Sprint("from", len(from)))); got != want || want.code != 0 {
+			t.Errorf("from %s: %+v, want %+v", from, got, want)
+		}
+	}
+	for _, args := range [][]string{{"array"}, {"verify"}, {"stats"}} {
+		want, got := chaski(t.Context(), append(args, cube)...), chaski(t.Context(), append(args, "file://"+cube)...)
+		if got != want || want.code != 0 {
+			t.Errorf("%s: %+v, want %+v", args, got, want)
+		}
+	}
+	for uri, files := range map[string]int{"file://" + cube: 2, "file://" + filepath.Join(src, "chip-00.tif"): 1} {
+		out := filepath.Join(dir, fmt.Sprint("files", files)) + "/"
+		if r := chaski(t.Context(), "convert", "--to", "tog", uri, "-o", out); r.code != 0 {
+			t.Errorf("%s: %+v", uri, r)
+		}
+		if made, err := filepath.Glob(out + "*.tif"); err != nil || len(made) != files {
+			t.Errorf("%s: %q, %v", uri, made, err)
+		}
+	}
+}
+
 // readCube prints the shape, filters and cells of an array.
 const readCube = `
 import hashlib, json, sys, tiledb
