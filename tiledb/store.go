@@ -126,21 +126,27 @@ func KeyFromEnv() ([]byte, error) {
 		return nil, nil
 	}
 	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
-	}
 	if err != nil {
-		return nil, fault.WithFile(err, name)
+		return nil, noKeyFile(err, name)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {
-		return nil, fault.WithFile(err, name)
+		return nil, noKeyFile(err, name)
 	}
 	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
 		b = b[:len(b)-1]
 	}
 	return b, nil
+}
+
+// noKeyFile says that a key file cannot be read.
+func noKeyFile(err error, name string) error {
+	kind := fault.Unsupported
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = fault.NotFound
+	}
+	return fault.WithFile(fault.Wrap(kind, "key file", fault.NoOffset, err), name)
 }
 
 // IsArray reports whether a local folder holds an array, of this format version or a later one, which Open refuses.
