@@ -36,7 +36,7 @@ func DefaultFilters() filter.Pipeline {
 // Create makes an array: a local folder with its schema and lock file. The folder must not exist. With a
 // key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. The schema has to pass Validate.
 func Create(path string, s *Schema, key []byte) error {
-	path = strings.TrimPrefix(path, "file://")
+	path = localPath(path)
 	if err := s.Validate(); err != nil {
 		return fault.WithFile(err, path)
 	}
@@ -230,7 +230,7 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if err := a.Schema.writable(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
-	root := strings.TrimPrefix(a.uri, "file://")
+	root := localPath(a.uri)
 	dir, err := hiddenFolder(root, ".fragment-")
 	if err != nil {
 		return nil, err
@@ -306,7 +306,7 @@ func (w *writer) finish() error {
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
-	return os.Rename(w.dir, strings.TrimPrefix(w.a.uri, "file://")+"/"+name)
+	return os.Rename(w.dir, localPath(w.a.uri)+"/"+name)
 }
 
 // settleName returns the name under which a fragment appears now, among the fragments that others may have written since the array was
@@ -341,7 +341,7 @@ func (a *Array) settleName(name string) (string, error) {
 
 // isFragment reports whether a local folder of the array is a fragment that is complete.
 func (a *Array) isFragment(name string) bool {
-	_, err := os.Stat(filepath.Join(strings.TrimPrefix(a.uri, "file://"), name, metadataName))
+	_, err := os.Stat(filepath.Join(localPath(a.uri), name, metadataName))
 	return err == nil
 }
 
