@@ -696,10 +696,7 @@ func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 		return cmp.Or(compare(s.TileOrder, a, b, func(i int) uint64 { return tile[i] }),
 			compare(s.CellOrder, a, b, func(i int) uint64 { return uint64(coords[i]) }))
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := inOrder(n)
 	slices.SortStableFunc(order, both)
 	for i := 1; i < n && !again; i++ {
 		if both(order[i-1], order[i]) == 0 {
