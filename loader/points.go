@@ -269,7 +269,7 @@ func (p *pointsField) box(w window, t *affine, n int64) (tiledb.Box, bool) {
 	}
 	ok := p.cut(b, p.y, y0, y1) && p.cut(b, p.x, x0, x1)
 	if p.n >= 0 {
-		ok = ok && p.cut(b, p.n, float64(n), float64(n))
+		ok = ok && p.cutRow(b, n)
 	}
 	return b, ok
 }
@@ -316,6 +316,24 @@ func (p *pointsField) cut(b tiledb.Box, d int, lo, hi float64) bool {
 		i.Hi = min(i.Hi, at(hi, math.Inf(1)))
 	}
 	return i.Lo <= i.Hi
+}
+
+// cutRow narrows n down to one coordinate, and reports whether it is there. Unlike those of y and x it is not looked at again
+// in the cells that are found, and a float64 does not tell apart times in nanoseconds: what is searched is n itself.
+func (p *pointsField) cutRow(b tiledb.Box, n int64) bool {
+	t, i := p.array.Schema.DimType, &b[p.n]
+	c := t.CoordOf(n)
+	if t.Real() {
+		c = t.CoordOfFloat(float64(n))
+		if f := t.Float(c); f >= 1<<63 || int64(f) != n {
+			return false
+		}
+	}
+	if c < i.Lo || c > i.Hi {
+		return false
+	}
+	*i = tiledb.Interval{Lo: c, Hi: c}
+	return true
 }
 
 // pointRows are the points of a batch.

@@ -192,6 +192,85 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 	}
 }
 
+// TestPointsOfRowsFarOut: a row has the points of its own coordinate along n, and no other's, where that is a number that a float64, or
+// the array's own type, does not tell from the next one.
+func TestPointsOfRowsFarOut(t *testing.T) {
+	const images, now = 3, 1_700_000_000_000_000_001 // nanoseconds since 1970
+	for _, c := range []struct {
+		typ   tiledb.Datatype
+		first int64
+		want  [images]int64 // points of each image
+	}{
+		{tiledb.Int64, now, [images]int64{1, 1, 1}},
+		{tiledb.Uint64, 5 << 60, [images]int64{1, 1, 1}},
+		{tiledb.DatetimeNanosecond, -now, [images]int64{1, 1, 1}},
+		{tiledb.Float64, 1 << 53, [images]int64{2, 0, 1}}, // of 2^53+1 there is none: it was stored as 2^53
+		{tiledb.Float32, 1 << 24, [images]int64{2, 0, 1}},
+	} {
+		dir := t.TempDir()
+		cube, points := filepath.Join(dir, "cube"), filepath.Join(dir, "points")
+		dim := func(typ tiledb.Datatype, name string, n int64) tiledb.Dim {
+			lo, hi, extent := typ.CoordOf(0), typ.CoordOf(8), uint64(1)
+			if name == "n" {
+				lo, hi = typ.CoordOf(n), typ.CoordOf(n+images-1)
+			}
+			if typ.Real() {
+				lo, hi, extent = typ.CoordOfFloat(0), typ.CoordOfFloat(float64(n+images)), math.Float64bits(1<<24)
+			}
+			return tiledb.Dim{Name: name, Domain: tiledb.Interval{Lo: lo, Hi: hi}, Extent: extent}
+		}
+		dense := tiledb.Int64
+		if c.typ == tiledb.Uint64 {
+			dense = c.typ
+		}
+		for path, s := range map[string]*tiledb.Schema{cube: {Dense: true, DimType: dense}, points: {DimType: c.typ}} {
+			s.Capacity, s.Attrs = 10, []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}}
+			for _, name := range []string{"n", "y", "x"} {
+				s.Dims = append(s.Dims, dim(s.DimType, name, c.first))
+			}
+			if err := tiledb.Create(path, s, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		a := openWritten(t, cube)
+		if err := a.WriteDense(t.Context(), a.Schema.Domain(), []tiledb.Values{{Data: make([]byte, images*9*9)}}); err != nil {
+			t.Fatal(err)
+		}
+		for k := range int64(images) { // a point in each image, on the pixel of its number
+			var coords []byte
+			for _, v := range []int64{c.first + k, k, k} {
+				switch c.typ {
+				case tiledb.Float32:
+					coords = binary.LittleEndian.AppendUint32(coords, math.Float32bits(float32(v)))
+				case tiledb.Float64:
+					coords = binary.LittleEndian.AppendUint64(coords, math.Float64bits(float64(v)))
+				default:
+					coords = binary.LittleEndian.AppendUint64(coords, uint64(v))
+				}
+			}
+			if err := openWritten(t, points).WriteSparse(t.Context(), coords, []tiledb.Values{{Data: []byte{byte(k)}}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images, Fields: []Field{{Name: "a"}, {Name: "p", Points: &Points{Array: points, Most: 5}}}}, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := wait(t, e.Start(t.Context(), shuffle.Ticket{Count: images, RowStride: 1}, false))
+		count := b.Tensor("p_count")
+		for k, want := range c.want {
+			got := int64(binary.LittleEndian.Uint64(count.Data[8*k:]))
+			if value := b.Tensor("p_values").Data[5*k]; got != want || got == 1 && value != byte(k) {
+				t.Errorf("%v from %d: image %d has %d points, want %d; the first is %d", c.typ, c.first, k, got, want, value)
+			}
+		}
+		b.Release()
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // TestPointsOnTheGround: points on the ground lie where the transform's inverse puts them, under turned and sheared
 // transforms, with coordinates of either precision.
 func TestPointsOnTheGround(t *testing.T) {

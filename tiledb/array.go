@@ -286,7 +286,7 @@ func (a *Array) trust(ctx context.Context, f *Fragment) error {
 	return nil
 }
 
-// NonEmpty returns the bounds of the cells that were written, nil where there are none.
+// NonEmpty returns the bounds of the cells that were written, inside of the domain; nil where there are none.
 func (a *Array) NonEmpty() Box {
 	var b Box
 	for _, f := range a.Fragments {
@@ -297,7 +297,10 @@ func (a *Array) NonEmpty() Box {
 			b[d] = Interval{min(b[d].Lo, i.Lo), max(b[d].Hi, i.Hi)}
 		}
 	}
-	return b
+	if b == nil {
+		return nil
+	}
+	return b.cut(a.Schema.Domain()) // a dense fragment may reach past it: see denseGrid
 }
 
 // maxCovers bounds the pieces that Covers looks at.

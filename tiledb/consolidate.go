@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
@@ -83,7 +82,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	old := a.Hidden
 	if m.Fragment != "" {
-		if err := settle(filepath.Join(strings.TrimPrefix(a.uri, "file://"), m.Fragment)); err != nil {
+		if err := settle(filepath.Join(localPath(a.uri), m.Fragment)); err != nil {
 			return m, fault.WithFile(err, a.uri)
 		}
 		old = slices.Concat(a.Fragments, a.Hidden)
@@ -120,12 +119,12 @@ func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *tal
 		return err
 	}
 	m.Fragment = name
-	m.Bytes, err = folderBytes(filepath.Join(strings.TrimPrefix(a.uri, "file://"), name))
+	m.Bytes, err = folderBytes(filepath.Join(localPath(a.uri), name))
 	return err
 }
 
 // path returns the folder of a local fragment.
-func (f *Fragment) path() string { return strings.TrimPrefix(f.uri, "file://") }
+func (f *Fragment) path() string { return localPath(f.uri) }
 
 // folderBytes returns the bytes of the files in a folder. One that is gone has none.
 func folderBytes(path string) (n int64, err error) {
@@ -199,8 +198,7 @@ func (a *Array) room(tiles int64) error {
 // consolidateDense writes what all fragments show as one, tile by tile.
 func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) error {
 	s := a.Schema
-	box := a.NonEmpty().cut(s.Domain())
-	f, err := s.newDense(name, box)
+	f, err := s.newDense(name, a.NonEmpty())
 	if err != nil {
 		return err
 	}

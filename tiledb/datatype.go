@@ -333,7 +333,7 @@ func (b Box) cut(c Box) Box {
 	return out
 }
 
-// Shape returns the number of cells along each dimension of integer type, and the number of all
+// shape returns the number of cells along each dimension of integer type, and the number of all
 // of them; 0 of all where it is over limit.
 func (b Box) shape(limit int64) (shape []int, cells int64) {
 	shape, cells = make([]int, len(b)), 1

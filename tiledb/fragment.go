@@ -189,9 +189,9 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 	f.first, f.grid = make([]int64, len(s.Dims)), make([]int64, len(s.Dims))
 	for d, i := range f.NonEmpty {
 		dim := &s.Dims[d]
-		// It may reach past the domain, but not past the last tile.
+		// It may reach past the domain, but not past the last tile, which begins in it.
 		last := uint64(dim.Domain.Hi-dim.Domain.Lo) / dim.Extent
-		if i.Lo < dim.Domain.Lo || uint64(i.Hi-dim.Domain.Lo)/dim.Extent > last {
+		if i.Lo < dim.Domain.Lo || i.Lo > dim.Domain.Hi || uint64(i.Hi-dim.Domain.Lo)/dim.Extent > last {
 			return c.fault(fault.Corrupt, at, "the non-empty domain of dimension %d is [%s, %s], outside of the array's", d,
 				s.DimType.FormatCoord(i.Lo), s.DimType.FormatCoord(i.Hi))
 		}

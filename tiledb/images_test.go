@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -148,6 +149,67 @@ func TestCovers(t *testing.T) {
 	}
 	if whole < 100 {
 		t.Errorf("only %d boxes were covered", whole)
+	}
+}
+
+// TestImagesEndWithTheDomain: a dense fragment may say that it goes on to the end of its last tile, past the domain, as TileDB's own
+// library lets it. There are no images, and no cells that are merged. One that begins behind the domain is refused.
+func TestImagesEndWithTheDomain(t *testing.T) {
+	ctx, at := context.Background(), Int32.CoordOf
+	path := filepath.Join(t.TempDir(), "a")
+	s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Attrs: []Attr{{Name: "a", Type: Uint8, Values: 1}},
+		Dims: []Dim{{Name: "n", Domain: Interval{at(0), at(4)}, Extent: 3}, {Name: "y", Domain: Interval{at(0), at(0)}, Extent: 1}, {Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
+	if err := Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	for k, i := range []Interval{{at(0), at(2)}, {at(3), at(4)}} {
+		a, err := Open(ctx, localFiles(t), path, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := int(i.Hi-i.Lo) + 1
+		if err := a.writeDense(ctx, Box{i, {at(0), at(0)}, {at(0), at(1)}}, []Values{{Data: bytes.Repeat([]byte{byte(k + 1)}, 2*n)}}, uint64(10*k+10), uint64(10*k+10)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := Open(ctx, localFiles(t), path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	last := a.Fragments[1]
+	file := filepath.Join(last.path(), metadataName)
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		lo, hi int64
+		kind   fault.Kind
+	}{{5, 5, fault.Corrupt}, {3, 6, fault.Corrupt}, {3, 5, 0}} {
+		copy(b[last.foot.start+6:], Int32.store(Int32.store(nil, at(c.lo)), at(c.hi)))
+		if err := os.WriteFile(file, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if a, err = Open(ctx, localFiles(t), path, Options{}); fault.KindOf(err) != c.kind {
+			t.Fatalf("%d to %d: %v", c.lo, c.hi, err)
+		}
+	}
+	m, err := a.Images(0, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if lo, hi := m.Written(); lo != 0 || hi != m.Len() || a.NonEmpty()[0].Hi != at(4) {
+		t.Errorf("images %d to %d, of %d", lo, hi, m.Len())
+	}
+	got := make([]byte, 2)
+	if err := m.Read(ctx, a.NewReader(), got, 4, chunk.Box{B1: 1, Y1: 1, X1: 2}); err != nil || !bytes.Equal(got, []byte{2, 2}) {
+		t.Errorf("the last image is %v: %v", got, err)
+	}
+	if _, err := a.Merge(ctx, MergeOptions{Remove: true}); err != nil {
+		t.Fatal(err)
+	}
+	if a, err = Open(ctx, localFiles(t), path, Options{}); err != nil || a.Fragments[0].NonEmpty[0].Hi != at(4) {
+		t.Errorf("merged: %v, %v", a.Fragments[0].NonEmpty, err)
 	}
 }
 

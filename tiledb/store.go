@@ -30,7 +30,7 @@ type Files struct{ source.Files }
 // Folders implements Store. Links to folders count; one that is called like a fragment and leads nowhere is fault.Corrupt, since
 // what it led to is missing.
 func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
-	path := strings.TrimPrefix(uri, "file://")
+	path := localPath(uri)
 	list, err := os.ReadDir(path)
 	if err != nil {
 		kind := fault.Unsupported
@@ -126,16 +126,13 @@ func KeyFromEnv() ([]byte, error) {
 		return nil, nil
 	}
 	f, err := os.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		err = fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
-	}
 	if err != nil {
-		return nil, fault.WithFile(err, name)
+		return nil, noKeyFile(err, name)
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
 	if err != nil {
-		return nil, fault.WithFile(err, name)
+		return nil, noKeyFile(err, name)
 	}
 	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
 		b = b[:len(b)-1]
@@ -143,9 +140,21 @@ func KeyFromEnv() ([]byte, error) {
 	return b, nil
 }
 
+// noKeyFile says that a key file cannot be read.
+func noKeyFile(err error, name string) error {
+	kind := fault.Unsupported
+	if errors.Is(err, fs.ErrNotExist) {
+		kind = fault.NotFound
+	}
+	return fault.WithFile(fault.Wrap(kind, "key file", fault.NoOffset, err), name)
+}
+
+// localPath takes the scheme off a URI of a local folder.
+func localPath(uri string) string { return strings.TrimPrefix(uri, "file://") }
+
 // IsArray reports whether a local folder holds an array, of this format version or a later one, which Open refuses.
 func IsArray(path string) bool {
-	path = strings.TrimPrefix(path, "file://")
+	path = localPath(path)
 	if st, err := os.Stat(filepath.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}

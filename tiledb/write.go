@@ -34,24 +34,22 @@ func DefaultFilters() filter.Pipeline {
 }
 
 // Create makes an array: a local folder with its schema and lock file. The folder must not exist. With a
-// key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. A schema that does not
-// make sense is an error of the kind that reading it would give.
+// key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. The schema has to pass Validate.
 func Create(path string, s *Schema, key []byte) error {
-	path = strings.TrimPrefix(path, "file://")
-	b := s.append(nil)
-	if _, err := parseSchema(b, DefaultMaxTile); err != nil {
+	path = localPath(path)
+	if err := s.Validate(); err != nil {
 		return fault.WithFile(err, path)
 	}
 	x, err := newSealer(key)
 	if err != nil {
 		return err
 	}
-	tile, err := x.generic(nil, b)
+	tile, err := x.generic(nil, s.append(nil))
 	if err != nil {
 		return err
 	}
 	// The schema makes it an array, all at once.
-	tmp, err := os.MkdirTemp(filepath.Dir(path), ".tiledb-")
+	tmp, err := hiddenFolder(filepath.Dir(path), ".tiledb-")
 	if err != nil {
 		return err
 	}
@@ -64,10 +62,47 @@ func Create(path string, s *Schema, key []byte) error {
 			return err
 		}
 	}
-	if err := os.Chmod(tmp, 0o755); err != nil {
+	return os.Rename(tmp, path)
+}
+
+// hiddenFolder makes a folder of which nobody knows yet, of the mode that the user's umask gives all others.
+func hiddenFolder(parent, prefix string) (string, error) {
+	dir := filepath.Join(parent, prefix+randomID())
+	return dir, os.Mkdir(dir, 0o777)
+}
+
+// randomID returns 32 hexadecimal digits.
+func randomID() string {
+	var id [16]byte
+	_, _ = rand.Read(id[:]) // it does not fail
+	return hex.EncodeToString(id[:])
+}
+
+// Validate says why no array is made of a schema. One that does not make sense is an error of the kind that reading it would
+// give, names of attributes that make files of one name are fault.Unsupported.
+func (s *Schema) Validate() error {
+	if _, err := parseSchema(s.append(nil), DefaultMaxTile); err != nil {
 		return err
 	}
-	return os.Rename(tmp, path)
+	return s.checkNames()
+}
+
+// anonymous is what TileDB calls the one attribute of an array that may have no name.
+const anonymous = "__attr"
+
+// checkNames refuses attributes that would write over other files of a fragment: as in TileDB's library, names that begin like its own
+// files do, and, which that library lets pass, one that is called like the var-length data of another.
+func (s *Schema) checkNames() error {
+	for i := range s.Attrs {
+		name := s.Attrs[i].Name
+		if strings.HasPrefix(name, "__") && name != anonymous {
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "names that begin with __ are those of TileDB's own files")
+		}
+		if k := s.Attr(name + "_var"); s.Attrs[i].Var() && k >= 0 {
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its values and those of %s have the same file", s.Attrs[k].Name)
+		}
+	}
+	return nil
 }
 
 // append appends the content of a schema file. What an open encrypted array has in its pipelines besides is
@@ -195,8 +230,8 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if err := a.Schema.writable(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
-	root := strings.TrimPrefix(a.uri, "file://")
-	dir, err := os.MkdirTemp(root, ".fragment-")
+	root := localPath(a.uri)
+	dir, err := hiddenFolder(root, ".fragment-")
 	if err != nil {
 		return nil, err
 	}
@@ -212,7 +247,7 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	return w, nil
 }
 
-// writable refuses pipelines with bzip2.
+// writable refuses what no fragment is written for: names of files that are not the attributes' own, and pipelines with bzip2.
 func (s *Schema) writable() error {
 	check := func(what string, p filter.Pipeline) error {
 		if p.Has(filter.Bzip2) {
@@ -225,7 +260,7 @@ func (s *Schema) writable() error {
 			return err
 		}
 	}
-	return errors.Join(check("coordinates", s.Coords), check("offsets", s.Offsets))
+	return cmp.Or(check("coordinates", s.Coords), check("offsets", s.Offsets), s.checkNames())
 }
 
 // tiles is a file of tiles that is being written.
@@ -267,14 +302,11 @@ func (w *writer) finish() error {
 	if err := os.WriteFile(filepath.Join(w.dir, metadataName), b, 0o666); err != nil {
 		return err
 	}
-	if err := os.Chmod(w.dir, 0o755); err != nil {
-		return err
-	}
 	name, err := w.a.settleName(w.f.Name)
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
-	return os.Rename(w.dir, strings.TrimPrefix(w.a.uri, "file://")+"/"+name)
+	return os.Rename(w.dir, localPath(w.a.uri)+"/"+name)
 }
 
 // settleName returns the name under which a fragment appears now, among the fragments that others may have written since the array was
@@ -309,7 +341,7 @@ func (a *Array) settleName(name string) (string, error) {
 
 // isFragment reports whether a local folder of the array is a fragment that is complete.
 func (a *Array) isFragment(name string) bool {
-	_, err := os.Stat(filepath.Join(strings.TrimPrefix(a.uri, "file://"), name, metadataName))
+	_, err := os.Stat(filepath.Join(localPath(a.uri), name, metadataName))
 	return err == nil
 }
 
@@ -360,9 +392,7 @@ func newName(from, to uint64) string {
 	if to == atTheEnd {
 		return ""
 	}
-	var id [16]byte
-	_, _ = rand.Read(id[:]) // it does not fail
-	return fmt.Sprintf("__%d_%d_%s", from, to, hex.EncodeToString(id[:]))
+	return fmt.Sprintf("__%d_%d_%s", from, to, randomID())
 }
 
 // now returns a time later than that of every fragment.
@@ -666,10 +696,7 @@ func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 		return cmp.Or(compare(s.TileOrder, a, b, func(i int) uint64 { return tile[i] }),
 			compare(s.CellOrder, a, b, func(i int) uint64 { return uint64(coords[i]) }))
 	}
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
+	order := inOrder(n)
 	slices.SortStableFunc(order, both)
 	for i := 1; i < n && !again; i++ {
 		if both(order[i-1], order[i]) == 0 {

@@ -566,6 +566,64 @@ func FuzzAttribute(f *testing.F) {
 	})
 }
 
+// TestNamesOfOtherFiles: no array is made, and none written to, of which one file of a fragment would be that of two.
+func TestNamesOfOtherFiles(t *testing.T) {
+	for _, c := range []struct {
+		attrs map[string]uint32
+		fine  bool
+	}{
+		{map[string]uint32{"__fragment_metadata": 1}, false},
+		{map[string]uint32{"a": 1, "__": 1}, false},
+		{map[string]uint32{"a": VarLen, "a_var": 1}, false},
+		{map[string]uint32{"a": VarLen, "a_var": VarLen}, false},
+		{map[string]uint32{"a": 1, "a_var": 1}, true},
+		{map[string]uint32{"a": 1, "a_var": VarLen}, true},
+		{map[string]uint32{anonymous: 1, "_a": 1, "..": 1}, true},
+	} {
+		at := Int32.CoordOf
+		s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
+		var values []Values
+		for _, name := range slices.Sorted(maps.Keys(c.attrs)) {
+			s.Attrs = append(s.Attrs, Attr{Name: name, Type: Uint8, Values: c.attrs[name]})
+			v := Values{Data: []byte{byte(len(s.Attrs)), 9}}
+			if c.attrs[name] == VarLen {
+				v.Offsets = []uint64{0, 1}
+			}
+			values = append(values, v)
+		}
+		path := filepath.Join(t.TempDir(), "a")
+		err := Create(path, s, nil)
+		if c.fine {
+			if err != nil {
+				t.Fatalf("%v: %v", c.attrs, err)
+			}
+			a, err := Open(t.Context(), localFiles(t), path, Options{})
+			if err == nil {
+				err = a.WriteDense(t.Context(), s.Domain(), values)
+			}
+			if err == nil {
+				a, err = Open(t.Context(), localFiles(t), path, Options{})
+			}
+			if err != nil {
+				t.Fatalf("%v: %v", c.attrs, err)
+			}
+			if got := everything(t, a); !slices.EqualFunc(got, values, sameValues) {
+				t.Errorf("%v: %v, want %v", c.attrs, got, values)
+			}
+			continue
+		}
+		if fault.KindOf(err) != fault.Unsupported || !strings.HasPrefix(err.Error(), path+": attribute ") {
+			t.Errorf("%v: %v", c.attrs, err)
+		}
+		// One that another library made is read, not written to.
+		a := &Array{Schema: s, uri: t.TempDir(), axes: []int{0}, o: Options{}.withDefaults(), store: localFiles(t)}
+		s.tileCells = 2
+		if err := a.WriteDense(t.Context(), s.Domain(), values); fault.KindOf(err) != fault.Unsupported || len(names(t, a.uri)) != 1 {
+			t.Errorf("%v: written, %v", c.attrs, err)
+		}
+	}
+}
+
 // TestBzip2IsNotWritten: an array with it says what has it, before anything is written.
 func TestBzip2IsNotWritten(t *testing.T) {
 	bzip2 := filter.Pipeline{Filters: []filter.Filter{{ID: filter.Zstd, Level: 1}, {ID: filter.Bzip2, Level: 1}}}

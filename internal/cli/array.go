@@ -247,8 +247,8 @@ func describe(path string, a *tiledb.Array) *arrayInfo {
 	}
 	for _, d := range sc.Dims {
 		extent := strconv.FormatUint(d.Extent, 10)
-		if sc.DimType == tiledb.Float32 || sc.DimType == tiledb.Float64 {
-			extent = strconv.FormatFloat(math.Float64frombits(d.Extent), 'g', -1, 64)
+		if sc.DimType.Real() {
+			extent = sc.DimType.FormatCoord(sc.DimType.CoordOfFloat(math.Float64frombits(d.Extent)))
 		}
 		i.Dims = append(i.Dims, arrayDim{d.Name, interval(d.Domain), arrayNumber(extent)})
 	}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -128,6 +129,23 @@ func TestArrayFaults(t *testing.T) {
 		if r := chaski(t.Context(), args...); r.code != 2 {
 			t.Errorf("%v: exit %d %q", args, r.code, r.err)
 		}
+	}
+}
+
+// TestInfoOfExtentsOfFloat32: they are said in the digits that tell them apart in their own type, as bounds are.
+func TestInfoOfExtentsOfFloat32(t *testing.T) {
+	typ := tiledb.Float32
+	path := filepath.Join(t.TempDir(), "a")
+	s := &tiledb.Schema{Capacity: 10, DimType: typ, Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
+		Dims: []tiledb.Dim{{Name: "x", Domain: tiledb.Interval{Lo: typ.CoordOfFloat(0.1), Hi: typ.CoordOfFloat(7)}, Extent: math.Float64bits(float64(float32(0.1)))}}}
+	if err := tiledb.Create(path, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	if r := chaski(t.Context(), "info", path); r.code != 0 || !strings.Contains(r.out, "x: float32, 0.1 to 7, tiles of 0.1\n") {
+		t.Errorf("%+v", r)
+	}
+	if r := chaski(t.Context(), "info", "--json", path); r.code != 0 || !strings.Contains(r.out, `"domain":[0.1,7],"extent":0.1}`) {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -154,6 +154,8 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 		{[]string{"--to", "tiledb", "--dims", "n b y", src, "-o", cube}, 2, "needed"},
 		{[]string{"--to", "tiledb", "--dims", "n b y x x", src, "-o", cube}, 2, "each once"},
 		{[]string{"--to", "tiledb", "--extent", "z=3", src, "-o", cube}, 2, "DIM=CELLS"},
+		{[]string{"--to", "tiledb", "--attr", "__fragment_metadata", src, "-o", cube}, 1, "chaski: " + cube + ": attribute __fragment_metadata"},
+		{[]string{"--to", "tiledb", "--attr", "a/b", src, "-o", cube}, 1, "chaski: " + cube + ": array schema"},
 		{[]string{"--to", "tiledb", src, "-o", "-"}, 2, "standard output"},
 		{[]string{"--to", "tiledb", src, "-o", src}, 1, "exists"},
 		{[]string{"--to", "tiledb", "--overwrite", src, "-o", src}, 1, "exists"},
@@ -168,6 +170,41 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) != 0 {
 		t.Errorf("%v is left (%v)", left, err)
+	}
+}
+
+// TestArraysByFileURI: an array, and a raster on its way to one, may be named by a file:// URI as by its path, by every command.
+func TestArraysByFileURI(t *testing.T) {
+	src, dir := t.TempDir(), t.TempDir()
+	writeChips(t, src, 2, [3]int{1, 20, 20})
+	array := func(from, name string) string {
+		out := filepath.Join(dir, name)
+		if r := chaski(t.Context(), "convert", "--to", "tiledb", from, "-o", out); r.code != 0 {
+			t.Fatalf("%s: %+v", from, r)
+		}
+		return out
+	}
+	cube := array(src, "cube")
+	want := chaski(t.Context(), "array", cube)
+	for _, from := range []string{"file://" + src, "file://" + src + "/"} {
+		if got := chaski(t.Context(), "array", array(from, fmt.Sprint("from", len(from)))); got != want || want.code != 0 {
+			t.Errorf("from %s: %+v, want %+v", from, got, want)
+		}
+	}
+	for _, args := range [][]string{{"array"}, {"verify"}, {"stats"}} {
+		want, got := chaski(t.Context(), append(args, cube)...), chaski(t.Context(), append(args, "file://"+cube)...)
+		if got != want || want.code != 0 {
+			t.Errorf("%s: %+v, want %+v", args, got, want)
+		}
+	}
+	for uri, files := range map[string]int{"file://" + cube: 2, "file://" + filepath.Join(src, "chip-00.tif"): 1} {
+		out := filepath.Join(dir, fmt.Sprint("files", files)) + "/"
+		if r := chaski(t.Context(), "convert", "--to", "tog", uri, "-o", out); r.code != 0 {
+			t.Errorf("%s: %+v", uri, r)
+		}
+		if made, err := filepath.Glob(out + "*.tif"); err != nil || len(made) != files {
+			t.Errorf("%s: %q, %v", uri, made, err)
+		}
 	}
 }
 

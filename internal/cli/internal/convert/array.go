@@ -88,6 +88,9 @@ func Array(ctx context.Context, folder string, paths []string, o Options, a Arra
 	if err := c.makeSchema(); err != nil {
 		return err
 	}
+	if err := c.schema.Validate(); err != nil { // before anything is made
+		return fault.WithFile(err, folder)
+	}
 	at := placeOf(folder)
 	path, err := at.begin(a.Overwrite)
 	if err != nil {
