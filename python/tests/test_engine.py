@@ -104,6 +104,38 @@ def test_engines_that_do_not_start(fake_binary, monkeypatch, mode, match):
     assert gone(fake_binary()[0][0])
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"wire": "x"},
+        {"transport": "x"},
+        {"timeout": None},
+        {"timeout": float("inf")},
+        {"timeout": 0},
+        {"prefetch": 0},
+        {"prefetch": 1.5},
+        {"max_batch_bytes": 0},
+        {"workers": -1},
+        {"workers": "2"},
+        {"workers": 4097},
+        {"memory": 0},
+    ],
+    ids=str,
+)
+def test_wrong_arguments_start_no_engine(fake_binary, wrong):
+    (name,) = wrong
+    with pytest.raises(chaski.SpecError, match=f"^{name} is "):
+        chaski.load("d", batch_size=4, **wrong)
+    assert fake_binary() == [] and not _engine._running
+
+
+@pytest.mark.parametrize("wrong", [{"rank": 1}, {"rank": "0"}, {"world_size": 1.5}], ids=str)
+def test_wrong_ranks_leave_no_engine(fake_binary, wrong):
+    with pytest.raises(chaski.SpecError, match="rank|world_size"):
+        chaski.load("d", batch_size=4, **wrong)
+    assert not _engine._running
+
+
 def test_engine_that_dies(fake_binary):
     with chaski.load("d", batch_size=4) as loader:
         it = iter(loader)
