@@ -29,8 +29,10 @@ from chaski._sources import (
     Source,
     SourceLike,
     WeightedWindow,
+    absolute,
     check_source,
     count,
+    listed,
 )
 from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
@@ -609,8 +611,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         _absolute(o.source),
         replace(
             o,
-            base_path=None if o.base_path is None else _absolute_path(os.fspath(o.base_path)),
-            fields=absolute_points(o.fields, _absolute_path),
+            base_path=None if o.base_path is None else absolute(o.base_path),
+            fields=absolute_points(o.fields),
             sampler=_absolute_weights(o.sampler),
         ),
     )
@@ -731,9 +733,9 @@ def _absolute(source: SourceLike) -> SourceLike:
             sources[name] = replace(
                 s,
                 source=_absolute_paths(s.source),
-                base_path=None if s.base_path is None else _absolute_path(os.fspath(s.base_path)),
+                base_path=None if s.base_path is None else absolute(s.base_path),
                 sampler=_absolute_weights(s.sampler),
-                fields=absolute_points(s.fields, _absolute_path),
+                fields=absolute_points(s.fields),
             )
         elif isinstance(s, Mixture):
             nested = _absolute(s)
@@ -744,23 +746,12 @@ def _absolute(source: SourceLike) -> SourceLike:
     return replace(source, sources=sources)
 
 
-def _absolute_paths(source: Path | Sequence[Path]) -> Path | Sequence[Path]:
+def _absolute_paths(source: Path | Sequence[Path]) -> Sequence[Path]:
     check_source(source)
-    if isinstance(source, (str, os.PathLike)):
-        return os.path.abspath(source) if _is_local(source) else source
-    return [os.path.abspath(p) if _is_local(p) else p for p in source]
-
-
-def _absolute_path(path: str) -> str:
-    return os.path.abspath(path) if _is_local(path) else path
+    return [absolute(p) for p in listed("source", source)]
 
 
 def _absolute_weights(s: Sampler | None) -> Sampler | None:
-    if isinstance(s, WeightedWindow) and _is_local(s.weights):
-        return replace(s, weights=os.path.abspath(s.weights))
+    if isinstance(s, WeightedWindow):
+        return replace(s, weights=absolute(s.weights))
     return s
-
-
-def _is_local(source: str | os.PathLike[str]) -> bool:
-    """Reports whether a source is a path of this machine, and not a URL."""
-    return "://" not in os.fspath(source)

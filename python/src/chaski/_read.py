@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -13,9 +12,9 @@ from chaski import _engine
 from chaski._assemble import Pool
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection
+from chaski._sources import Path, absolute, listed
 from chaski.errors import SpecError
 
-Path: TypeAlias = "str | os.PathLike[str]"
 Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
 
@@ -73,12 +72,6 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
     return blobs
 
 
-def _name(path: Path) -> str:
-    """Returns a path as the engine takes it: absolute, as it may run in another folder."""
-    p = os.fspath(path)
-    return p if "://" in p else os.path.abspath(p)
-
-
 def read(
     path: Path | Sequence[Path],
     *,
@@ -115,11 +108,9 @@ def read(
     Raises:
         Error: of the kind that fits.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    if not paths:
-        raise SpecError("read: no path")
+    paths = listed("path", path)
     request = pb.ReadRequest(
-        paths=[_name(p) for p in paths],
+        paths=[absolute(p) for p in paths],
         layout=layout or "",
         sizes=dict(sizes or {}),
         headers=_headers(header, paths),
@@ -139,4 +130,4 @@ def info(path: Path, *, timeout: float = 120.0) -> dict[str, Any]:
     Raises:
         Error: of the kind that fits.
     """
-    return _connection().info(_name(path), timeout)
+    return _connection().info(absolute(path), timeout)

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -25,6 +25,25 @@ Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
 Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
+
+
+def absolute(path: Path) -> str:
+    """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
+    p = os.fspath(path)
+    return p if "://" in p else os.path.abspath(p)
+
+
+def listed(name: str, v: object) -> list[Path]:
+    """Returns the paths that one, or several in a sequence or iterator, stand for.
+
+    Raises:
+        SpecError: it is none, or there is none.
+    """
+    one = isinstance(v, (str, bytes)) or not isinstance(v, Iterable)
+    paths: list[Any] = [v] if one else list(v)  # type: ignore[call-overload]
+    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
+        raise SpecError(f"{name} is {v!r}, neither a path nor paths")
+    return paths
 
 
 def pair(name: str, v: Size) -> tuple[int, int]:
@@ -578,15 +597,13 @@ def check_source(source: object) -> None:
         if not source.sources or not isinstance(source.sources, Mapping):
             raise SpecError(f"a Mixture has sources by name, not {source.sources!r}")
         return
-    if isinstance(source, (str, os.PathLike)):
-        return
     if isinstance(source, Mapping):
         raise SpecError("source is a dict; several sources are a Mixture")
     if isinstance(source, Source):
         raise SpecError("a Source is part of a Mixture; give its members to load")
-    listed = isinstance(source, Sequence) and len(source) > 0
-    if not listed or not all(isinstance(p, (str, os.PathLike)) for p in source):  # type: ignore[attr-defined]
+    if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
         raise SpecError(f"source is {source!r}, neither a path nor paths")
+    listed("source", source)
 
 
 def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[str, Any]:
@@ -596,7 +613,7 @@ def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[st
         SpecError: it is no path.
     """
     check_source(source)
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    paths = listed("source", source)
     out: dict[str, Any] = {"source": os.fspath(paths[0])}
     if len(paths) > 1:
         out["parts"] = [os.fspath(p) for p in paths[1:]]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -24,6 +24,7 @@ from chaski._sources import (
     Timestamp,
     Where,
     WholeChip,
+    absolute,
     check_source,
     count,
     pair,
@@ -449,9 +450,7 @@ def build_points(name: str, p: Points | Mapping[str, Any] | None) -> Points:
         raise SpecError(f"field {name!r}: points: {e}") from None
 
 
-def absolute_points(
-    named: Mapping[str, FieldLike] | None, absolute: Callable[[str], str]
-) -> Mapping[str, FieldLike] | None:
+def absolute_points(named: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
     """Returns fields whose arrays of points have absolute paths."""
     if not isinstance(named, Mapping):  # None, or what build_spec refuses
         return named
@@ -462,7 +461,7 @@ def absolute_points(
             out[name] = given
             continue
         p = build_points(name, f.points)
-        out[name] = replace(f, points=replace(p, array=absolute(os.fspath(p.array))))
+        out[name] = replace(f, points=replace(p, array=absolute(p.array)))
     return out
 
 

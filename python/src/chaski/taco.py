@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime, time
@@ -32,7 +31,7 @@ from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
-from chaski._sources import Condition, Path, Where, bbox_json, given
+from chaski._sources import Condition, Path, Where, absolute, bbox_json, given, listed
 from chaski._spec import FieldLike
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
@@ -68,14 +67,12 @@ def load(
         SpecError: an argument is wrong. What is wrong with the containers is said when something
             is asked of the dataset.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise SpecError(f"path is {path!r}, neither a path nor paths")
+    paths = listed("path", path)
     if column_mode not in ("intersection", "fill_missing", "strict"):
         raise SpecError(
             f"column_mode is {column_mode!r}, none of intersection, fill_missing, strict"
         )
-    return Dataset(_Source([_place(p) for p in paths], base_path, column_mode, timeout), ())
+    return Dataset(_Source([absolute(p) for p in paths], base_path, column_mode, timeout), ())
 
 
 def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
@@ -105,11 +102,6 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     return joined._with({"concat": [d._group() for d in datasets]})
 
 
-def _place(path: Path) -> str:
-    p = os.fspath(path)
-    return p if "://" in p else os.path.abspath(p)
-
-
 class _Source:
     """Containers, and what was learnt of them: shared by all datasets that are made of it."""
 
@@ -117,7 +109,7 @@ class _Source:
         self, paths: list[str], base_path: Path | None, mode: str, timeout: float | None
     ) -> None:
         self.paths = paths
-        self.base_path = None if base_path is None else _place(base_path)
+        self.base_path = None if base_path is None else absolute(base_path)
         self.mode = mode
         self.timeout = timeout
         self._info: dict[str, Any] | None = None
