@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -12,7 +13,7 @@ from chaski import _engine
 from chaski._assemble import Pool
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection
-from chaski._sources import Path, absolute, listed
+from chaski._sources import Path, absolute, count, indices, listed
 from chaski.errors import SpecError
 
 Slice: TypeAlias = "tuple[int, int] | slice"
@@ -46,13 +47,14 @@ def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
     if isinstance(s, tuple):
         if len(s) != 2:
             raise SpecError(f"{axis} is {s}: a tuple is (start, stop); pick with a list")
-        return f"{int(s[0])}:{int(s[1])}"
+        try:
+            start, stop = (operator.index(i) for i in s)
+        except TypeError:
+            raise SpecError(f"{axis} is {s}: start and stop are whole numbers") from None
+        return f"{start}:{stop}"
     if not picks:
-        raise SpecError(f"{axis} is {s}: this axis takes (start, stop)")
-    indices = [int(i) for i in s]
-    if not indices:
-        raise SpecError(f"{axis} is an empty list")
-    return ",".join(map(str, indices))
+        raise SpecError(f"{axis} is {s!r}: this axis takes (start, stop)")
+    return ",".join(map(str, indices(axis, s)))
 
 
 def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> list[bytes]:
@@ -118,7 +120,7 @@ def read(
         b=selection("b", b, picks=True),
         y=selection("y", y, picks=False),
         x=selection("x", x, picks=False),
-        num_threads=num_threads,
+        num_threads=count("num_threads", num_threads, 0),
     )
     out: npt.NDArray[Any] = _connection().read(request, Pool(reuse=False), 64 << 30, timeout)
     return out

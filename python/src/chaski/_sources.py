@@ -77,6 +77,20 @@ def count(name: str, v: Any, least: int = 1) -> int:
     return n
 
 
+def indices(name: str, v: object) -> list[int]:
+    """Returns indices from 0: of an array, a list or another iterable of whole numbers.
+
+    Raises:
+        SpecError: it is none, or has none.
+    """
+    if isinstance(v, (str, bytes, Mapping)) or not isinstance(v, Iterable):
+        raise SpecError(f"{name} is {v!r}, not indices from 0")
+    picked = [count(f"{name}: an index", i, 0) for i in v]
+    if not picked:
+        raise SpecError(f"{name} is empty")
+    return picked
+
+
 def positive(name: str, v: Any) -> float:
     """Returns a finite number above 0.
 
@@ -710,6 +724,13 @@ def subset_json(
             raise SpecError("use goes with a Split; split is the name of a part already")
         use = given(split, "split")
         split = Split.given()
+    for name, v, kind in (
+        ("split", split, Split),
+        ("strata", strata, Strata),
+        ("time", time, Time),
+    ):
+        if v is not None and not isinstance(v, kind):
+            raise SpecError(f"{name} is {v!r}, not a chaski.{kind.__name__}")
     return _without_none(
         {
             "where": conditions or None,
