@@ -83,14 +83,8 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return f.spec(path)
 	}
-	var given []string
-	f.own.VisitAll(func(flag *pflag.Flag) {
-		if flag.Changed {
-			given = append(given, flag.Name)
-		}
-	})
-	if len(given) > 0 {
-		return loader.Spec{}, usagef("--%s is for a dataset; %s is a spec, which says that", given[0], path)
+	if name := f.given(); name != "" {
+		return loader.Spec{}, usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
 	}
 	b, err := readWhole(context.Background(), path)
 	if err != nil {
@@ -101,6 +95,16 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 		return s, fault.WithFile(fault.Wrap(fault.Corrupt, "spec", fault.NoOffset, err), path)
 	}
 	return s, nil
+}
+
+// given returns the name of one of the flags that the command line has, or an empty one.
+func (f *datasetFlags) given() (name string) {
+	f.own.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && name == "" {
+			name = flag.Name
+		}
+	})
+	return name
 }
 
 // spec makes the spec of a run. Its errors are of usage, or of the file of statistics.

@@ -62,6 +62,9 @@ there is something to see.`,
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: exactlyOne("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", f.format, "json"); err != nil {
+				return err
+			}
 			for _, name := range []string{"count", "classes", "cell"} {
 				if !f.sampling && cmd.Flags().Changed(name) {
 					return usagef("--%s goes with --sampling", name)
@@ -104,9 +107,6 @@ there is something to see.`,
 
 // pooled prints the pooled statistics of a container's metadata.
 func (f *statsFlags) pooled(ctx context.Context, s streams, name string) error {
-	if err := oneOf("format", f.format, "json"); err != nil {
-		return err
-	}
 	fields, err := parseFields(f.fields)
 	if err != nil {
 		return err
