@@ -636,7 +636,7 @@ def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[st
     return out
 
 
-def _conditions(where: Where) -> Sequence[Condition]:
+def conditions(where: Where) -> Sequence[Condition]:
     """Returns the list that `where` is, or stands for.
 
     Raises:
@@ -646,10 +646,10 @@ def _conditions(where: Where) -> Sequence[Condition]:
         return [where]
     if isinstance(where, Mapping) or not hasattr(where, "__iter__"):
         raise SpecError(f"where is {where!r}, neither a text nor a list of conditions")
-    conditions = list(where)
-    if len(conditions) == 3 and conditions[1] in _OPERATORS:
+    listing = list(where)
+    if len(listing) == 3 and listing[1] in _OPERATORS:
         raise SpecError(f"where is {where!r}: a condition goes into a list, [{where!r}]")
-    return conditions
+    return listing
 
 
 _OPERATORS = ("==", "=", "!=", "<>", "<", "<=", ">", ">=", "in")
@@ -710,13 +710,13 @@ def subset_json(
     Raises:
         SpecError: a condition is none.
     """
-    conditions = [_condition(c) for c in _conditions(where)]
+    listing = [_condition(c) for c in conditions(where)]
     if bbox is not None:
-        conditions.append({"bbox": bbox_json(bbox)})
+        listing.append({"bbox": bbox_json(bbox)})
     if datetime is not None:
         if not isinstance(datetime, str):
             raise SpecError(f'datetime is {datetime!r}, not a text "A/B" of days or instants')
-        conditions.append({"datetime": given(datetime, "datetime")})
+        listing.append({"datetime": given(datetime, "datetime")})
     if isinstance(strata, str):
         strata = Strata(strata)
     if isinstance(split, str):
@@ -733,7 +733,7 @@ def subset_json(
             raise SpecError(f"{name} is {v!r}, not a chaski.{kind.__name__}")
     return _without_none(
         {
-            "where": conditions or None,
+            "where": listing or None,
             "split": None if split is None else split.to_json(),
             "use": use,
             "strata": None if strata is None else strata.to_json(),

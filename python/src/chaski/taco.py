@@ -31,7 +31,7 @@ from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
-from chaski._sources import Condition, Path, Where, absolute, bbox_json, given, listed
+from chaski._sources import Path, Where, absolute, bbox_json, conditions, given, listed, positive
 from chaski._spec import FieldLike
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
@@ -72,6 +72,8 @@ def load(
         raise SpecError(
             f"column_mode is {column_mode!r}, none of intersection, fill_missing, strict"
         )
+    if timeout is not None:
+        positive("timeout", timeout)
     return Dataset(_Source([absolute(p) for p in paths], base_path, column_mode, timeout), ())
 
 
@@ -355,6 +357,17 @@ class _Node:
         """Yields all samples."""
         entries, here = self._list()
         return (self._sample(entries, int(i)) for i in here)
+
+    def __contains__(self, key: object) -> bool:
+        """Reports whether there is a sample: by its id, or a path of ids, as `read` takes them."""
+        if not isinstance(key, str):
+            return any(s == key for s in self)
+        self._list()  # containers that are not there are an error
+        try:
+            self.read(key)
+        except NotFoundError:
+            return False
+        return True
 
     def __getitem__(self, key: int | str) -> Asset | Folder | Chunk:
         """Is `read`."""
@@ -720,13 +733,12 @@ class Dataset(_Node):
         Raises:
             Error: as for `chaski.load`.
         """
-        more: list[Condition] = [where] if isinstance(where, str) else list(where)
         return _load(
             self._source.paths,
             base_path=self._source.base_path,
             batch_size=batch_size,
             fields=fields,
-            where=[*self._steps, *more],
+            where=[*self._steps, *conditions(where)],
             **options,
         )
 
