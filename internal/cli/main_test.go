@@ -289,7 +289,7 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 	chip := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for _, args := range [][]string{
-		{}, {"nothing"}, {"cat"}, {"cat", "--unknown", chip}, {"cat", "--b", "a:b", chip}, {"cat", "--b", "1,,2", chip},
+		{}, {"nothing"}, {"help", "nothing"}, {"help", "bench", "nothing"}, {"cat"}, {"cat", "--unknown", chip}, {"cat", "--b", "a:b", chip}, {"cat", "--b", "1,,2", chip},
 		{"cat", "--y", "1,2", chip}, {"cat", "--layout", "b (y x", chip}, {"cat", "--layout", "b y q", chip}, {"cat", "--layout", "y x", chip},
 		{"cat", "--size", "p", chip}, {"cat", "--size", "p=0", chip}, {"cat", "--layout", "b (y p) x -> b y p x", "--size", "p=7", chip},
 		{"cat", "--format", "tiff", chip}, {"cat", "--threads", "0", chip}, {"cat", "--header", "x", chip, chip},
