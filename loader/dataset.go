@@ -171,15 +171,12 @@ func (d *dataset) fill(s Sampler) Sampler {
 // compile resolves everything that does not change from sample to sample.
 func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error) {
 	var none shuffle.Source
-	rows, err := selectRows(ctx, d.table, &d.source.Subset, e.options)
+	rows, err := someRows(ctx, d.table, d.source, e.options)
 	if err != nil {
 		return none, err
 	}
 	if rows != nil {
 		d.note("rows", rows)
-		if len(rows) == 0 {
-			return none, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", d.table.Len()), d.source.Source)
-		}
 	}
 	d.rows = rows
 	if err := d.compileFields(ctx, e.spec.BadSamples, rows); err != nil {

@@ -220,11 +220,11 @@ func TestBadMasks(t *testing.T) {
 	}
 	b.Release()
 	spec := Spec{Source: "memory", Fields: []Field{{Name: "image"}}, BatchSize: 1}.WithDefaults()
-	if _, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
+	if _, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil, nil); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), want) {
 		t.Errorf("statistics: %v, want %q", err, want)
 	}
 	spec.BadSamples = BadSkip
-	r, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil)
+	r, err := measure(context.Background(), spec, Options{Opener: tab}.withDefaults(), tab, nil, nil)
 	if err != nil || r.Skipped != 1 || r.Fields["image"].Bands[0].Count+r.Fields["image"].Bands[0].NoData != 20*24 {
 		t.Errorf("statistics: %+v, %v", r, err)
 	}

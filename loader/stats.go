@@ -17,8 +17,8 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Stats measures every band of every raster field over all assets of the spec's dataset, in one
-// parallel pass; nodata is left out, and so are pixels that an asset's mask takes out: both are counted
+// Stats measures every band of every raster field over all assets of the spec's dataset, of the rows that
+// its conditions and its split leave, in one parallel pass; nodata is left out, and so are pixels that an asset's mask takes out: both are counted
 // as nodata. The sampler, bands and arithmetic of the spec do not matter,
 // and the result does not depend on Options.Workers. Samples that cannot be read end the pass, or,
 // with BadSkip, are left out as a whole and counted. progress, if not nil, is called after every
@@ -42,7 +42,11 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 	if err != nil {
 		return nil, err
 	}
-	r, err := measure(ctx, spec, o, t, progress)
+	var r *stats.Report
+	rows, err := someRows(ctx, t, src, o)
+	if err == nil {
+		r, err = measure(ctx, spec, o, t, rows, progress)
+	}
 	return r, errors.Join(err, t.Close())
 }
 
@@ -51,7 +55,8 @@ type pass struct {
 	spec     Spec
 	options  Options
 	table    table
-	columns  []int // of the raster fields
+	rows     []uint32 // that count; nil for all
+	columns  []int    // of the raster fields
 	next     atomic.Int64
 	skipped  atomic.Int64
 	remote   bool       // some files are not local
@@ -61,8 +66,9 @@ type pass struct {
 	progress func(done, total int64)
 }
 
-func measure(ctx context.Context, spec Spec, o Options, t table, progress func(done, total int64)) (*stats.Report, error) {
-	p := &pass{spec: spec, options: o, table: t, progress: progress}
+// measure is Stats over the rows of an open table that count; nil rows are all.
+func measure(ctx context.Context, spec Spec, o Options, t table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
+	p := &pass{spec: spec, options: o, table: t, rows: rows, progress: progress}
 	if t.Len() == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), spec.Source)
 	}
@@ -82,17 +88,25 @@ func measure(ctx context.Context, spec Spec, o Options, t table, progress func(d
 	if err := g.Wait(); err != nil {
 		return nil, err
 	}
-	r := &stats.Report{Version: stats.ReportVersion, Samples: t.Len() - p.skipped.Load(), Skipped: p.skipped.Load(), Fields: map[string]stats.FieldReport{}}
+	r := &stats.Report{Version: stats.ReportVersion, Samples: p.len() - p.skipped.Load(), Skipped: p.skipped.Load(), Fields: map[string]stats.FieldReport{}}
 	for k, i := range p.columns {
 		r.Fields[spec.Fields[i].Name] = p.total[k].Report()
 	}
 	return r, nil
 }
 
+// len returns the number of rows that count.
+func (p *pass) len() int64 {
+	if p.rows != nil {
+		return int64(len(p.rows))
+	}
+	return p.table.Len()
+}
+
 // fields returns empty accumulators, for assets like those of the first sample that can be read.
 func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 	out := make([]*stats.Field, len(p.columns))
-	first, err := firstAssets(ctx, p.table, p.columns, p.spec.BadSamples, nil)
+	first, err := firstAssets(ctx, p.table, p.columns, p.spec.BadSamples, p.rows)
 	if err != nil {
 		return nil, err
 	}
@@ -118,8 +132,11 @@ func (p *pass) work(ctx context.Context) error {
 	r := newAssetReader(p.options)
 	for {
 		row := p.next.Add(1) - 1
-		if row >= p.table.Len() {
+		if row >= p.len() {
 			break
+		}
+		if p.rows != nil {
+			row = int64(p.rows[row])
 		}
 		if err := p.sample(ctx, r, fields, row); err != nil {
 			if p.spec.BadSamples != BadSkip || fault.KindOf(err) == 0 {
@@ -145,7 +162,7 @@ func (p *pass) tick() {
 	defer p.mu.Unlock()
 	p.done++
 	if p.progress != nil {
-		p.progress(p.done, p.table.Len())
+		p.progress(p.done, p.len())
 	}
 }
 

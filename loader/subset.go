@@ -506,6 +506,15 @@ func selectRows(ctx context.Context, t table, s *Subset, o Options) ([]uint32, e
 	return sel.rows()
 }
 
+// someRows returns the rows of a source's subset, nil for all; if none is left, that is an error.
+func someRows(ctx context.Context, t table, src Source, o Options) ([]uint32, error) {
+	rows, err := selectRows(ctx, t, &src.Subset, o)
+	if err == nil && rows != nil && len(rows) == 0 {
+		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of its %d rows is selected", t.Len()), src.Source)
+	}
+	return rows, err
+}
+
 // rows returns the rows that are left, nil for all.
 func (s *selector) rows() ([]uint32, error) {
 	if s.keep == nil {

@@ -41,11 +41,11 @@ type datasetFlags struct {
 	filter    filterFlags
 	split     splitFlag
 
-	set *pflag.FlagSet // that the flags are in
+	own pflag.FlagSet // the flags of these
 }
 
-func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
-	f.set = fl
+func (f *datasetFlags) add(to *pflag.FlagSet, batch int, shuffle bool) {
+	fl := &f.own
 	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table, an attribute of the array or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
 	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
@@ -64,19 +64,18 @@ func (f *datasetFlags) add(fl *pflag.FlagSet, batch int, shuffle bool) {
 	f.filter.addFilters(fl)
 	f.split.add(fl)
 	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error, skip, replace or fill")
+	to.AddFlagSet(fl)
 }
 
 // addArithmetic adds the flags that say what becomes of the samples.
-func (f *datasetFlags) addArithmetic(fl *pflag.FlagSet) {
+func (f *datasetFlags) addArithmetic(to *pflag.FlagSet) {
+	fl := &f.own
 	fl.StringVar(&f.layout, "layout", "n b y x", "einops pattern of the first field")
 	fl.StringVar(&f.dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16 or uint8")
 	fl.StringVar(&f.normalize, "normalize", "", "mean_std, min_max or percentile, from --stats (default: none)")
 	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with lists \"mean\" and \"std\"")
+	to.AddFlagSet(fl)
 }
-
-// datasetNames are the flags that a spec in a file leaves no room for.
-var datasetNames = []string{"field", "dims", "timestamp", "bands", "batch", "window", "per-asset", "shuffle", "seed", "bad-samples", "layout", "dtype", "normalize", "stats",
-	"sampler", "stride", "weights", "per-visit", "pool-bytes", "augment"}
 
 // specOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
 // the flags.
@@ -84,10 +83,8 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 	if !strings.EqualFold(filepath.Ext(path), ".json") {
 		return f.spec(path)
 	}
-	for _, name := range datasetNames {
-		if f.set.Changed(name) {
-			return loader.Spec{}, usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
-		}
+	if name := f.given(); name != "" {
+		return loader.Spec{}, usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
 	}
 	b, err := readWhole(context.Background(), path)
 	if err != nil {
@@ -98,6 +95,16 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 		return s, fault.WithFile(fault.Wrap(fault.Corrupt, "spec", fault.NoOffset, err), path)
 	}
 	return s, nil
+}
+
+// given returns the name of one of the flags that the command line has, or an empty one.
+func (f *datasetFlags) given() (name string) {
+	f.own.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && name == "" {
+			name = flag.Name
+		}
+	})
+	return name
 }
 
 // spec makes the spec of a run. Its errors are of usage, or of the file of statistics.

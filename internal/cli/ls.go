@@ -145,7 +145,15 @@ func (f *filterFlags) filter() (*taco.Filter, error) {
 	if f.atLevel < 0 || f.limit < -1 || f.offsetRows < 0 {
 		return nil, usagef("--at-level, --limit and --offset are at least 0")
 	}
-	if f.bbox == "" && f.datetime == "" {
+	switch {
+	case f.bbox == "" && (f.rule != "intersects" || f.geometry != ""):
+		return nil, usagef("--bbox-rule and --geometry-col go with --bbox")
+	case f.datetime == "" && f.timeCol != "":
+		return nil, usagef("--time-col goes with --datetime")
+	case f.bbox == "" && f.datetime == "":
+		if f.atLevel != 0 {
+			return nil, usagef("--at-level goes with --bbox and --datetime")
+		}
 		return nil, nil
 	}
 	out := &taco.Filter{Geometry: f.geometry, Time: f.timeCol, Level: f.atLevel}

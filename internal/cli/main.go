@@ -97,7 +97,20 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 	root.AddCommand(newCat(s), newIndex(s), newInfo(s), newFrame(s), newStats(s), newServe(s),
 		newBench(s), newPlan(s), newExplain(s), newReplay(s), newQuarantine(s), newView(s), newVerify(s), newConvert(s),
 		newLs(s), newEntries(s), newLocate(s), newSQL(s), newAsk(s), newArray(s), newConsolidate(s), newPaste(s))
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = topic
+	}
 	return root
+}
+
+// topic checks the arguments of help: cobra shows the help of all for a command that is not there.
+func topic(help *cobra.Command, args []string) error {
+	cmd, rest, err := help.Root().Find(args)
+	if err == nil && len(rest) > 0 {
+		err = usagef("unknown command %q for %q", rest[0], cmd.CommandPath())
+	}
+	return err
 }
 
 // started is the annotation of the root command once a command line was accepted and runs.

@@ -289,12 +289,13 @@ func TestFaultsAreOneLineAndExitOne(t *testing.T) {
 func TestWrongUsageIsExitTwoWithAHint(t *testing.T) {
 	chip := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for _, args := range [][]string{
-		{}, {"nothing"}, {"cat"}, {"cat", "--unknown", chip}, {"cat", "--b", "a:b", chip}, {"cat", "--b", "1,,2", chip},
+		{}, {"nothing"}, {"help", "nothing"}, {"help", "bench", "nothing"}, {"cat"}, {"cat", "--unknown", chip}, {"cat", "--b", "a:b", chip}, {"cat", "--b", "1,,2", chip},
 		{"cat", "--y", "1,2", chip}, {"cat", "--layout", "b (y x", chip}, {"cat", "--layout", "b y q", chip}, {"cat", "--layout", "y x", chip},
 		{"cat", "--size", "p", chip}, {"cat", "--size", "p=0", chip}, {"cat", "--layout", "b (y p) x -> b y p x", "--size", "p=7", chip},
 		{"cat", "--format", "tiff", chip}, {"cat", "--threads", "0", chip}, {"cat", "--header", "x", chip, chip},
 		{"index"}, {"index", "--format", "csv", chip}, {"info"}, {"frame"}, {"frame", "a", "b"}, {"frame", "--format", "npy", "a"},
-		{"stats"}, {"stats", "--field", "=x", "d"}, {"stats", "--bad-samples", "guess", "d"}, {"verify"}, {"view", chip}, {"view", "-o", "x", "--b", "1,2", chip},
+		{"stats"}, {"stats", "--field", "=x", "d"}, {"stats", "--bad-samples", "guess", "d"}, {"stats", "--format", "xml", "d"},
+		{"view", "-o", "x.png", "--where", "a < 1", chip}, {"view", "-o", "x.png", "--batch", "2", chip, chip}, {"verify"}, {"view", chip}, {"view", "-o", "x", "--b", "1,2", chip},
 		{"view", "-o", "x.jpg", chip}, {"ls", "--limit", "-5", chip}, {"ls", "--offset", "-1", chip},
 		{"view", "-o", "x", "--stretch", "9", chip}, {"bench"}, {"bench", "decode"}, {"bench", "decode", "--stage", "x", chip}, {"bench", "peers"}, {"bench", "peers", "-o", "x", "--shapes", "none"}, {"bench", "peers", "-o", "x", "--peers", "none"},
 		{"bench", "peers", "-o", "x", "--rounds", "0"}, {"bench", "load", "--window", "3y4", "d"},

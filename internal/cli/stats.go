@@ -42,8 +42,9 @@ func newStats(s streams) *cobra.Command {
 		Long: `Read every raster of a dataset (a catalog, table, container, folder, glob, file or array) once, and print what
 normalisation needs as JSON: for every field and band the count, mean, standard deviation, least and
 greatest value, percentiles and histogram of the samples that are not nodata. Python's chaski.load
-and 'chaski bench' take the file with --stats. Of a container, --where, --bbox and --datetime choose
-samples of level 0 as for 'chaski ls', and a --field is a path of ids below a sample, or a column.
+and 'chaski bench' take the file with --stats. --where, --bbox, --datetime
+and --split choose rows of a table or catalog, and samples of level 0 of a container as for 'chaski ls'; of a
+container a --field is a path of ids below a sample, or a column.
 
 With --from-metadata the dataset is a container whose rows hold statistics (stats:mean, ...): those of
 the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
@@ -61,6 +62,9 @@ there is something to see.`,
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
 		Args: exactlyOne("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := oneOf("format", f.format, "json"); err != nil {
+				return err
+			}
 			for _, name := range []string{"count", "classes", "cell"} {
 				if !f.sampling && cmd.Flags().Changed(name) {
 					return usagef("--%s goes with --sampling", name)
@@ -103,9 +107,6 @@ there is something to see.`,
 
 // pooled prints the pooled statistics of a container's metadata.
 func (f *statsFlags) pooled(ctx context.Context, s streams, name string) error {
-	if err := oneOf("format", f.format, "json"); err != nil {
-		return err
-	}
 	fields, err := parseFields(f.fields)
 	if err != nil {
 		return err

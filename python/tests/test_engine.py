@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -103,6 +104,38 @@ def test_engines_that_do_not_start(fake_binary, monkeypatch, mode, match):
     assert gone(fake_binary()[0][0])
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"wire": "x"},
+        {"transport": "x"},
+        {"timeout": None},
+        {"timeout": float("inf")},
+        {"timeout": 0},
+        {"prefetch": 0},
+        {"prefetch": 1.5},
+        {"max_batch_bytes": 0},
+        {"workers": -1},
+        {"workers": "2"},
+        {"workers": 4097},
+        {"memory": 0},
+    ],
+    ids=str,
+)
+def test_wrong_arguments_start_no_engine(fake_binary, wrong):
+    (name,) = wrong
+    with pytest.raises(chaski.SpecError, match=f"^{name} is "):
+        chaski.load("d", batch_size=4, **wrong)
+    assert fake_binary() == [] and not _engine._running
+
+
+@pytest.mark.parametrize("wrong", [{"rank": 1}, {"rank": "0"}, {"world_size": 1.5}], ids=str)
+def test_wrong_ranks_leave_no_engine(fake_binary, wrong):
+    with pytest.raises(chaski.SpecError, match="rank|world_size"):
+        chaski.load("d", batch_size=4, **wrong)
+    assert not _engine._running
+
+
 def test_engine_that_dies(fake_binary):
     with chaski.load("d", batch_size=4) as loader:
         it = iter(loader)
@@ -174,6 +207,44 @@ def test_fork(fake_binary):
             os._exit(1)
         assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
         assert len(list(loader)) == 10
+
+
+def test_many_open_files(fake_binary):
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < 2048:
+        pytest.skip(f"at most {hard} files may be open")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, 2048), hard))
+    files = [os.open(os.devnull, os.O_RDONLY) for _ in range(1100)]
+    try:
+        with chaski.load("d", batch_size=4) as loader:
+            assert len(list(loader)) == 10
+    finally:
+        for f in files:
+            os.close(f)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+def test_a_fork_leaves_the_files_of_the_child_alone(fake_binary):
+    code = (
+        "import chaski, gc, os, sys\n"
+        "loader = chaski.load('d', batch_size=4)\n"
+        "(engine,) = chaski._engine._running.values()\n"
+        "pipe = engine._process.stdin.fileno()\n"
+        "if os.fork() == 0:\n"
+        "    f = os.open(os.devnull, os.O_WRONLY)\n"
+        "    while f < pipe: f = os.dup(f)\n"
+        "    assert f == pipe\n"
+        "    del loader, engine\n"
+        "    gc.collect()\n"
+        "    os.write(pipe, b'x')\n"
+        "    os._exit(0)\n"
+        "assert os.wait()[1] == 0\n"
+        "assert len(list(loader)) == 10\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": tempfile.gettempdir()}
+    done = subprocess.run([sys.executable, "-c", code], env=env, timeout=60, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    assert gone(fake_binary()[0][0])
 
 
 def test_read_and_info(fake_binary):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import subprocess
 from pathlib import Path
@@ -110,6 +111,19 @@ def test_samples_of_two_sources_are_two(tmp_path):
         key = (r["source"], r.get("uri", ""))
         found[key] = found.get(key, 0) + r["count"]
     assert found == {("a", ""): 2, ("b", ""): 2, ("a", "x.tif"): 4}
+
+
+def test_a_fork_counts_nothing_twice(tmp_path):
+    q = Quarantine(tmp_path / "met", "d")
+    for _ in range(3):
+        q.rows((BadRow(0, 1, "x.tif: tile 3: cut short: corrupt", "", None),))
+    if (pid := os.fork()) == 0:
+        q.close()  # as the end of the child does
+        os._exit(0)
+    assert os.waitpid(pid, 0)[1] == 0
+    q.close()
+    lines = (tmp_path / "met").read_text().splitlines()
+    assert sum(json.loads(line)["count"] for line in lines) == 3
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "error"])

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
+from helpers import web
 from rasterio import warp
 
 import chaski
@@ -752,6 +753,16 @@ def test_paste(data, tmp_path, blend, pad):
     for other in (None, chaski.RandomWindow(40)):
         with pytest.raises(chaski.SpecError, match="not the Grid"):
             chaski.paste(parts, scene, out, grid=other)
+
+
+def test_paste_on_a_remote_scene(data, tmp_path):
+    with web(data[0].parent) as (url, _):
+        scene, grid = f"{url}/image00.tif", chaski.Grid(TILE)
+        with chaski.load(scene, sampler=grid, batch_size=5) as loader:
+            parts = [(b["sample"].copy(), b["image"].copy()) for b in loader]
+        chaski.paste(parts, scene, tmp_path / "out.tif", grid=grid)
+    with rasterio.open(tmp_path / "out.tif") as f:
+        assert np.allclose(f.read(), data[1][0], rtol=1e-6)
 
 
 def test_paste_of_tensors(data, tmp_path):

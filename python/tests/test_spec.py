@@ -178,11 +178,33 @@ def test_spec(args, want):
             r"stats has \['image'\], and none of \['img', 'mask'\]",
         ),
         ({"normalize": "mean_std", "stats": STATS, "dtype": "native"}, "as stored"),
+        ({"bands": [0.7]}, "bands: an index is 0.7"),
+        ({"bands": [-1]}, "bands: an index is -1"),
+        ({"bands": "01"}, "bands is '01'"),
+        ({"bands": 1}, "bands is 1"),
+        ({"bands": [True, False]}, "an index is True"),
+        ({"sizes": {"p": 1.5}}, "size p is 1.5"),
+        ({"fill": "none"}, "fill is 'none'"),
+        ({"normalize": {"scale": "12"}}, "scale is '12'"),
+        ({"normalize": {"offset": [0, "a"]}}, "offset is 'a'"),
+        ({"normalize": Normalize(clip=3)}, "clip is 3"),
+        ({"normalize": Normalize(clip=(0, None))}, "clip is None"),
+        ({"fields": {"p": Points("a", 1.5)}}, "most is 1.5"),
+        ({"time": "date"}, "time is 'date', not a chaski.Time"),
+        ({"strata": 3}, "strata is 3"),
+        ({"split": ("a", "b")}, "split is .*, not a chaski.Split"),
+        ({"sampler": "grid"}, "sampler is 'grid'"),
     ],
 )
 def test_wrong_arguments(args, match):
     with pytest.raises(SpecError, match=match):
         build_spec("d", SpecOptions(**{"batch_size": 4, **args}))
+
+
+def test_wrong_sampler_of_a_source():
+    mixed = chaski.Mixture({"a": chaski.Source("d", sampler=chaski.Grid)})
+    with pytest.raises(SpecError, match="sampler is .*Grid"):
+        build_spec(mixed, SpecOptions(batch_size=4))
 
 
 def documented(f):
@@ -278,7 +300,15 @@ def test_selection(s, want):
     assert selection("b", s, picks=True) == want
 
 
-@pytest.mark.parametrize("s", [(1, 2, 3), slice(1, 5, 2), slice(None, 5), [], [1]])
+@pytest.mark.parametrize(
+    "s", [(1, 2, 3), slice(1, 5, 2), slice(None, 5), [], [1], 5, "0:5", (0, 2.9), ("0", "2")]
+)
 def test_wrong_selections(s):
     with pytest.raises(SpecError, match="^y is"):
         selection("y", s, picks=False)
+
+
+@pytest.mark.parametrize("s", [0, [], "01", [0.7], [None], [-1]])
+def test_wrong_picks(s):
+    with pytest.raises(SpecError, match="^b"):
+        selection("b", s, picks=True)

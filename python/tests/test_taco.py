@@ -146,6 +146,28 @@ def test_samples_by_id_and_position(chips):
         ds.read("tile_00/s3/img.tif")
 
 
+def test_in():
+    ds = chaski.taco.load(COAST / "coast.tacozip")
+    for key in ("tile_00", "tile_11/s2/img.tif"):
+        assert key in ds
+    for key in ("tile_99", "tile_00/s9", "", 0, None):
+        assert key not in ds
+    assert "img.tif" in ds.read("tile_00/s2") and "tile_00" not in ds.where("rank > 3")
+    flat = chaski.taco.load(COAST / "flat.tacozip")
+    assert flat.read(0) in flat
+    with pytest.raises(chaski.NotFoundError, match="nowhere"):
+        assert "tile_00" in chaski.taco.load("nowhere.tacozip")
+
+
+def test_conditions_of_a_loader_are_those_of_load():
+    ds = chaski.taco.load(COAST / "coast.tacozip")
+    for wrong in ({"sql": "rank < 3"}, ("rank", "<", 3), None):
+        with pytest.raises(chaski.SpecError, match="^where is"):
+            ds.loader(fields={"rank": "rank"}, batch_size=4, where=wrong)
+    with pytest.raises(chaski.SpecError, match="^timeout is"):
+        chaski.taco.load(COAST / "coast.tacozip", timeout=0)
+
+
 def test_samples_of_a_folder_and_of_a_flat_container(chips):
     images, _ = chips
     asset = taco.load(COAST / "coast_dir").read("tile_02/s2/img.tif")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import fcntl
+import io
 import json
 import os
 import secrets
@@ -19,7 +20,7 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from chaski._rpc import Connection
 from chaski.errors import EngineError
@@ -141,7 +142,9 @@ class Engine:
             left = deadline - time.monotonic()
             if left <= 0 or len(line) > 1 << 16:
                 raise EngineError(f"the engine {self.binary} is not ready{self._said()}")
-            if select.select([fd], [], [], left)[0]:
+            poll = select.poll()  # select.select takes no descriptors from 1024 on
+            poll.register(fd, select.POLLIN)
+            if poll.poll(left * 1000):
                 got = os.read(fd, 4096)
                 if not got:
                     self._reap(2.0)
@@ -208,9 +211,10 @@ class Engine:
     def forget(self) -> None:
         """In a forked child: lets go of the pipe, so that the engine sees the parent's end."""
         self._closed = True
-        assert self._process.stdin is not None
+        # The file, not its number: when the object goes, it would close what has that number then.
+        # Below the buffer, whose lock another thread of the parent may have held.
         with contextlib.suppress(OSError):
-            os.close(self._process.stdin.fileno())
+            cast(io.BufferedWriter, self._process.stdin).raw.close()
 
 
 def _keep_tail(stream: IO[bytes], tail: deque[str]) -> None:

@@ -13,7 +13,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
@@ -29,20 +29,18 @@ from chaski._sources import (
     Source,
     SourceLike,
     WeightedWindow,
+    absolute,
     check_source,
+    count,
+    listed,
 )
-from chaski._spec import (
-    absolute_points,
-    build_spec,
-)
+from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import VERSION, State, Ticket, local_rows, steps
 
-if TYPE_CHECKING:
-    pass
-
 _KEPT_BAD_ROWS = 1000
+_MAX_WORKERS = 4096  # of an engine
 
 
 class BadRows:
@@ -133,18 +131,8 @@ class Loader:
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
-            if world_size < 1 or not 0 <= rank < world_size:
+            if not 0 <= count("rank", rank, 0) < count("world_size", world_size):
                 raise SpecError(f"rank {rank} of {world_size}")
-            if options.prefetch < 1:
-                raise SpecError(f"prefetch is {options.prefetch}, at least 1")
-            if options.transport not in ("auto", "shm", "grpc"):
-                raise SpecError(f"transport is {options.transport!r}, not 'auto', 'shm' or 'grpc'")
-            if not options.timeout > 0:
-                raise SpecError(f"timeout is {options.timeout} s")
-            if options.hedge is not None and not 0 < options.hedge < 1:
-                raise SpecError(f"hedge is {options.hedge}, not a share between 0 and 1")
-            if options.prefetch_bytes < 0:
-                raise SpecError(f"prefetch_bytes is {options.prefetch_bytes}, at least 0")
             self._servers, d = _describe(connections, spec, options)
             self.batch_size: int = spec["batch_size"]
             self.rank = rank
@@ -636,13 +624,18 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         _absolute(o.source),
         replace(
             o,
-            base_path=None if o.base_path is None else _absolute_path(os.fspath(o.base_path)),
-            fields=absolute_points(o.fields, _absolute_path),
+            base_path=None if o.base_path is None else absolute(o.base_path),
+            fields=absolute_points(o.fields),
             sampler=_absolute_weights(o.sampler),
         ),
     )
+    received = _received(o, spec)
+    if o.workers is not None and count("workers", o.workers, 0) > _MAX_WORKERS:
+        raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
+    if o.memory is not None:
+        count("memory", o.memory)
     engine = _engine.acquire(o.workers, o.memory)
-    return _open([engine.connection], spec, o, lambda: _engine.release(engine))
+    return _open([engine.connection], spec, o, received, lambda: _engine.release(engine))
 
 
 @takes(ConnectOptions)
@@ -681,6 +674,9 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         Error: the source cannot be opened; of the kind that fits.
     """
     spec = build_spec(o.source, o)
+    received = replace(
+        _received(o, spec), retries=o.retries, hedge=o.hedge, prefetch_bytes=o.prefetch_bytes
+    )
     connections = [
         Connection(t, credentials=o.credentials, authority=name)
         for t, name in addresses(o.target).items()
@@ -690,14 +686,22 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         for c in connections:
             c.close()
 
-    return _open(
-        connections,
-        spec,
-        o,
-        close,
-        retries=o.retries,
-        hedge=o.hedge,
-        prefetch_bytes=o.prefetch_bytes,
+    return _open(connections, spec, o, received, close)
+
+
+def _received(o: Options, spec: Mapping[str, Any]) -> RunOptions:
+    """Returns how batches are received: from one server, without another try.
+
+    Raises:
+        SpecError: an argument is wrong.
+    """
+    return RunOptions(
+        prefetch=o.prefetch,
+        timeout=o.timeout,
+        retries=0,
+        native=_native(o.wire, spec),
+        limit=o.max_batch_bytes,
+        transport=o.transport,
     )
 
 
@@ -705,27 +709,15 @@ def _open(
     connections: Sequence[Connection],
     spec: dict[str, Any],
     o: Options,
+    received: RunOptions,
     release: Callable[[], None],
-    *,
-    retries: int = 0,
-    hedge: float | None = None,
-    prefetch_bytes: int = 0,
 ) -> Loader:
     return Loader(
         connections,
         spec,
         rank=o.rank,
         world_size=o.world_size,
-        options=RunOptions(
-            o.prefetch,
-            o.timeout,
-            retries,
-            _native(o.wire, spec),
-            o.max_batch_bytes,
-            o.transport,
-            hedge,
-            prefetch_bytes,
-        ),
+        options=received,
         reuse=o.reuse,
         quarantine=o.quarantine,
         release=release,
@@ -757,9 +749,9 @@ def _absolute(source: SourceLike) -> SourceLike:
             sources[name] = replace(
                 s,
                 source=_absolute_paths(s.source),
-                base_path=None if s.base_path is None else _absolute_path(os.fspath(s.base_path)),
+                base_path=None if s.base_path is None else absolute(s.base_path),
                 sampler=_absolute_weights(s.sampler),
-                fields=absolute_points(s.fields, _absolute_path),
+                fields=absolute_points(s.fields),
             )
         elif isinstance(s, Mixture):
             nested = _absolute(s)
@@ -770,23 +762,12 @@ def _absolute(source: SourceLike) -> SourceLike:
     return replace(source, sources=sources)
 
 
-def _absolute_paths(source: Path | Sequence[Path]) -> Path | Sequence[Path]:
+def _absolute_paths(source: Path | Sequence[Path]) -> Sequence[Path]:
     check_source(source)
-    if isinstance(source, (str, os.PathLike)):
-        return os.path.abspath(source) if _is_local(source) else source
-    return [os.path.abspath(p) if _is_local(p) else p for p in source]
-
-
-def _absolute_path(path: str) -> str:
-    return os.path.abspath(path) if _is_local(path) else path
+    return [absolute(p) for p in listed("source", source)]
 
 
 def _absolute_weights(s: Sampler | None) -> Sampler | None:
-    if isinstance(s, WeightedWindow) and _is_local(s.weights):
-        return replace(s, weights=os.path.abspath(s.weights))
+    if isinstance(s, WeightedWindow):
+        return replace(s, weights=absolute(s.weights))
     return s
-
-
-def _is_local(source: str | os.PathLike[str]) -> bool:
-    """Reports whether a source is a path of this machine, and not a URL."""
-    return "://" not in os.fspath(source)

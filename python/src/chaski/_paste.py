@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from chaski import _engine, sampling
 from chaski._read import info
-from chaski._sources import Grid
+from chaski._sources import Grid, absolute
 from chaski._stats import run_command
 from chaski.errors import SpecError
 
@@ -66,7 +66,7 @@ def paste(
     with tempfile.TemporaryDirectory(prefix="chaski-paste-") as folder:
         path = os.path.join(folder, "windows.npy")
         _write(path, predictions, n, h, w)
-        command = [binary, "paste", "--like", os.path.abspath(scene), "--window", f"{h}x{w}"]
+        command = [binary, "paste", "--like", absolute(scene), "--window", f"{h}x{w}"]
         command += ["--stride", f"{g['stride_y']}x{g['stride_x']}", "--blend", blend]
         command += ["--pad"] * bool(g.get("pad")) + ["--argmax"] * argmax
         command += ["-o", os.path.abspath(out), path]

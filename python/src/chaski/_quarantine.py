@@ -61,6 +61,7 @@ class Quarantine:
             OSError: it cannot be written.
         """
         self._file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        self._pid = os.getpid()
         self._dataset = dataset
         self._known: dict[tuple[str, str, int], _Tally] = {}
 
@@ -132,10 +133,10 @@ class Quarantine:
             pass
 
     def close(self) -> None:
-        """Writes the counts and closes the list."""
+        """Writes the counts and closes the list. A forked child only closes it."""
         if self._file >= 0:
             for t in self._known.values():
-                if t.met > t.written:
+                if t.met > t.written and os.getpid() == self._pid:
                     self._write(t)
             os.close(self._file)
             self._file = -1

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import os
+import operator
 import threading
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeAlias
@@ -13,9 +13,9 @@ from chaski import _engine
 from chaski._assemble import Pool
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection
+from chaski._sources import Path, absolute, count, indices, listed
 from chaski.errors import SpecError
 
-Path: TypeAlias = "str | os.PathLike[str]"
 Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
 
@@ -47,13 +47,14 @@ def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
     if isinstance(s, tuple):
         if len(s) != 2:
             raise SpecError(f"{axis} is {s}: a tuple is (start, stop); pick with a list")
-        return f"{int(s[0])}:{int(s[1])}"
+        try:
+            start, stop = (operator.index(i) for i in s)
+        except TypeError:
+            raise SpecError(f"{axis} is {s}: start and stop are whole numbers") from None
+        return f"{start}:{stop}"
     if not picks:
-        raise SpecError(f"{axis} is {s}: this axis takes (start, stop)")
-    indices = [int(i) for i in s]
-    if not indices:
-        raise SpecError(f"{axis} is an empty list")
-    return ",".join(map(str, indices))
+        raise SpecError(f"{axis} is {s!r}: this axis takes (start, stop)")
+    return ",".join(map(str, indices(axis, s)))
 
 
 def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> list[bytes]:
@@ -71,12 +72,6 @@ def _headers(header: bytes | Sequence[bytes] | None, paths: Sequence[Path]) -> l
         if not isinstance(b, bytes):
             raise SpecError(f"read: a header is bytes, not {type(b).__name__}")
     return blobs
-
-
-def _name(path: Path) -> str:
-    """Returns a path as the engine takes it: absolute, as it may run in another folder."""
-    p = os.fspath(path)
-    return p if "://" in p else os.path.abspath(p)
 
 
 def read(
@@ -115,11 +110,9 @@ def read(
     Raises:
         Error: of the kind that fits.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    if not paths:
-        raise SpecError("read: no path")
+    paths = listed("path", path)
     request = pb.ReadRequest(
-        paths=[_name(p) for p in paths],
+        paths=[absolute(p) for p in paths],
         layout=layout or "",
         sizes=dict(sizes or {}),
         headers=_headers(header, paths),
@@ -127,7 +120,7 @@ def read(
         b=selection("b", b, picks=True),
         y=selection("y", y, picks=False),
         x=selection("x", x, picks=False),
-        num_threads=num_threads,
+        num_threads=count("num_threads", num_threads, 0),
     )
     out: npt.NDArray[Any] = _connection().read(request, Pool(reuse=False), 64 << 30, timeout)
     return out
@@ -139,4 +132,4 @@ def info(path: Path, *, timeout: float = 120.0) -> dict[str, Any]:
     Raises:
         Error: of the kind that fits.
     """
-    return _connection().info(_name(path), timeout)
+    return _connection().info(absolute(path), timeout)

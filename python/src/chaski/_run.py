@@ -19,8 +19,9 @@ from chaski._assemble import Batch, Pool
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, Description, fault_error
 from chaski._shared import Side
+from chaski._sources import count, positive
 from chaski._stream import Event, Events, Job, Stream
-from chaski.errors import DeadlineError, Error, StateError, UnavailableError
+from chaski.errors import DeadlineError, Error, SpecError, StateError, UnavailableError
 from chaski.order import hash_words
 
 Transport = Literal["auto", "shm", "grpc"]
@@ -73,6 +74,22 @@ class RunOptions:
     hedge: float | None = None
     prefetch_bytes: int = 0
     batch_bytes: int = 1
+
+    def __post_init__(self) -> None:
+        """Checks what the user gave.
+
+        Raises:
+            SpecError: an option is wrong.
+        """
+        count("prefetch", self.prefetch)
+        count("retries", self.retries, 0)
+        count("max_batch_bytes", self.limit)
+        count("prefetch_bytes", self.prefetch_bytes, 0)
+        positive("timeout", self.timeout)
+        if self.transport not in ("auto", "shm", "grpc"):
+            raise SpecError(f"transport is {self.transport!r}, none of 'auto', 'shm', 'grpc'")
+        if self.hedge is not None and not positive("hedge", self.hedge) < 1:
+            raise SpecError(f"hedge is {self.hedge!r}, not a share between 0 and 1")
 
 
 @dataclass(slots=True)

@@ -6,7 +6,7 @@ import datetime as dt
 import math
 import operator
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -25,6 +25,25 @@ Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
 Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
+
+
+def absolute(path: Path) -> str:
+    """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
+    p = os.fspath(path)
+    return p if "://" in p else os.path.abspath(p)
+
+
+def listed(name: str, v: object) -> list[Path]:
+    """Returns the paths that one, or several in a sequence or iterator, stand for.
+
+    Raises:
+        SpecError: it is none, or there is none.
+    """
+    one = isinstance(v, (str, bytes)) or not isinstance(v, Iterable)
+    paths: list[Any] = [v] if one else list(v)  # type: ignore[call-overload]
+    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
+        raise SpecError(f"{name} is {v!r}, neither a path nor paths")
+    return paths
 
 
 def pair(name: str, v: Size) -> tuple[int, int]:
@@ -56,6 +75,20 @@ def count(name: str, v: Any, least: int = 1) -> int:
     if n < least or isinstance(v, bool):
         raise SpecError(f"{name} is {v!r}, not an int of at least {least}")
     return n
+
+
+def indices(name: str, v: object) -> list[int]:
+    """Returns indices from 0: of an array, a list or another iterable of whole numbers.
+
+    Raises:
+        SpecError: it is none, or has none.
+    """
+    if isinstance(v, (str, bytes, Mapping)) or not isinstance(v, Iterable):
+        raise SpecError(f"{name} is {v!r}, not indices from 0")
+    picked = [count(f"{name}: an index", i, 0) for i in v]
+    if not picked:
+        raise SpecError(f"{name} is empty")
+    return picked
 
 
 def positive(name: str, v: Any) -> float:
@@ -578,15 +611,13 @@ def check_source(source: object) -> None:
         if not source.sources or not isinstance(source.sources, Mapping):
             raise SpecError(f"a Mixture has sources by name, not {source.sources!r}")
         return
-    if isinstance(source, (str, os.PathLike)):
-        return
     if isinstance(source, Mapping):
         raise SpecError("source is a dict; several sources are a Mixture")
     if isinstance(source, Source):
         raise SpecError("a Source is part of a Mixture; give its members to load")
-    listed = isinstance(source, Sequence) and len(source) > 0
-    if not listed or not all(isinstance(p, (str, os.PathLike)) for p in source):  # type: ignore[attr-defined]
+    if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
         raise SpecError(f"source is {source!r}, neither a path nor paths")
+    listed("source", source)
 
 
 def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[str, Any]:
@@ -596,7 +627,7 @@ def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[st
         SpecError: it is no path.
     """
     check_source(source)
-    paths = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    paths = listed("source", source)
     out: dict[str, Any] = {"source": os.fspath(paths[0])}
     if len(paths) > 1:
         out["parts"] = [os.fspath(p) for p in paths[1:]]
@@ -605,7 +636,7 @@ def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[st
     return out
 
 
-def _conditions(where: Where) -> Sequence[Condition]:
+def conditions(where: Where) -> Sequence[Condition]:
     """Returns the list that `where` is, or stands for.
 
     Raises:
@@ -615,10 +646,10 @@ def _conditions(where: Where) -> Sequence[Condition]:
         return [where]
     if isinstance(where, Mapping) or not hasattr(where, "__iter__"):
         raise SpecError(f"where is {where!r}, neither a text nor a list of conditions")
-    conditions = list(where)
-    if len(conditions) == 3 and conditions[1] in _OPERATORS:
+    listing = list(where)
+    if len(listing) == 3 and listing[1] in _OPERATORS:
         raise SpecError(f"where is {where!r}: a condition goes into a list, [{where!r}]")
-    return conditions
+    return listing
 
 
 _OPERATORS = ("==", "=", "!=", "<>", "<", "<=", ">", ">=", "in")
@@ -679,13 +710,13 @@ def subset_json(
     Raises:
         SpecError: a condition is none.
     """
-    conditions = [_condition(c) for c in _conditions(where)]
+    listing = [_condition(c) for c in conditions(where)]
     if bbox is not None:
-        conditions.append({"bbox": bbox_json(bbox)})
+        listing.append({"bbox": bbox_json(bbox)})
     if datetime is not None:
         if not isinstance(datetime, str):
             raise SpecError(f'datetime is {datetime!r}, not a text "A/B" of days or instants')
-        conditions.append({"datetime": given(datetime, "datetime")})
+        listing.append({"datetime": given(datetime, "datetime")})
     if isinstance(strata, str):
         strata = Strata(strata)
     if isinstance(split, str):
@@ -693,9 +724,16 @@ def subset_json(
             raise SpecError("use goes with a Split; split is the name of a part already")
         use = given(split, "split")
         split = Split.given()
+    for name, v, kind in (
+        ("split", split, Split),
+        ("strata", strata, Strata),
+        ("time", time, Time),
+    ):
+        if v is not None and not isinstance(v, kind):
+            raise SpecError(f"{name} is {v!r}, not a chaski.{kind.__name__}")
     return _without_none(
         {
-            "where": conditions or None,
+            "where": listing or None,
             "split": None if split is None else split.to_json(),
             "use": use,
             "strata": None if strata is None else strata.to_json(),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -24,8 +24,10 @@ from chaski._sources import (
     Timestamp,
     Where,
     WholeChip,
+    absolute,
     check_source,
     count,
+    indices,
     pair,
     place_json,
     positive,
@@ -305,9 +307,7 @@ def _sampler(
     if sampler is not None:
         if window is not None or per_asset != 1:
             raise SpecError("give a sampler, or window and windows_per_asset, not both")
-        if isinstance(sampler, type) or not hasattr(sampler, "to_json"):
-            raise SpecError(f"sampler is {sampler!r}, none of those of chaski")
-        return sampler.to_json()
+        return _sampler_json(sampler)
     if window is None:
         if per_asset != 1:
             raise SpecError("windows_per_asset needs a window")
@@ -315,6 +315,12 @@ def _sampler(
     if isinstance(window, int):
         raise SpecError(f"window is {window!r}, not (height, width) in pixels")
     return RandomWindow(pair("window", window), per_asset).to_json()
+
+
+def _sampler_json(sampler: Sampler) -> dict[str, Any]:
+    if isinstance(sampler, type) or not hasattr(sampler, "to_json"):
+        raise SpecError(f"sampler is {sampler!r}, none of those of chaski")
+    return sampler.to_json()
 
 
 def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
@@ -361,7 +367,7 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
     if s.timestamp is not None:
         out["timestamp"] = timestamp_json(s.timestamp)
     if s.sampler is not None:
-        out["sampler"] = s.sampler.to_json()
+        out["sampler"] = _sampler_json(s.sampler)
     if s.fields:
         out["fields"] = [_override(n, build_field(n, f), stats) for n, f in s.fields.items()]
     return out
@@ -396,17 +402,15 @@ def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None
         if getattr(f, key):
             out[key] = str(getattr(f, key))
     if f.bands is not None:
-        if not len(f.bands):
-            raise SpecError(f"field {name!r}: bands is empty")
-        out["bands"] = [int(b) for b in f.bands]
+        out["bands"] = indices(f"field {name!r}: bands", f.bands)
     if f.sizes:
-        out["sizes"] = {str(k): int(v) for k, v in f.sizes.items()}
+        out["sizes"] = {str(k): count(f"field {name!r}: size {k}", v) for k, v in f.sizes.items()}
     if f.fill is not None:
-        out["fill"] = to_json_float(f.fill)
+        out["fill"] = to_json_float(_number(f"field {name!r}: fill", f.fill))
     if f.pad:
         out["pad"] = True
     if how is not None and how is not False and not (inherited and f.dtype == "native"):
-        n = _normalize(name, how, f.bands, stats, inherited)
+        n = _normalize(name, how, out.get("bands"), stats, inherited)
         if n is not None:
             out["normalize"] = n
     return out
@@ -417,7 +421,10 @@ def _points(name: str, f: Field) -> dict[str, Any]:
     if f != Field(points=f.points):
         raise SpecError(f"field {name!r}: points go with no other members")
     p = build_points(name, f.points)
-    out: dict[str, Any] = {"array": os.fspath(p.array), "most": int(p.most)}
+    out: dict[str, Any] = {
+        "array": os.fspath(p.array),
+        "most": count(f"field {name!r}: most", p.most),
+    }
     if p.dims is not None:
         out["dims"] = str(p.dims)
     if p.timestamp is not None:
@@ -449,9 +456,7 @@ def build_points(name: str, p: Points | Mapping[str, Any] | None) -> Points:
         raise SpecError(f"field {name!r}: points: {e}") from None
 
 
-def absolute_points(
-    named: Mapping[str, FieldLike] | None, absolute: Callable[[str], str]
-) -> Mapping[str, FieldLike] | None:
+def absolute_points(named: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
     """Returns fields whose arrays of points have absolute paths."""
     if not isinstance(named, Mapping):  # None, or what build_spec refuses
         return named
@@ -462,7 +467,7 @@ def absolute_points(
             out[name] = given
             continue
         p = build_points(name, f.points)
-        out[name] = replace(f, points=replace(p, array=absolute(os.fspath(p.array))))
+        out[name] = replace(f, points=replace(p, array=absolute(p.array)))
     return out
 
 
@@ -498,7 +503,8 @@ def _normalize(
         how = Normalize(**how)
     elif not isinstance(how, Normalize):
         raise SpecError(f"field {name!r}: normalize is {how!r}")
-    scale, offset = _floats(how.scale), _floats(how.offset)
+    scale = _floats(f"field {name!r}: scale", how.scale)
+    offset = _floats(f"field {name!r}: offset", how.offset)
     n = max(len(scale), len(offset))
     # -0 is made +0: the sum is the same but for the sign of a zero.
     out: dict[str, Any] = {
@@ -508,17 +514,40 @@ def _normalize(
     if not all(math.isfinite(v) for v in (*out["scale"], *out["offset"])):
         raise SpecError(f"field {name!r}: normalize has a scale or offset that is not finite")
     if how.clip is not None:
-        low, high = how.clip
-        out["clip"] = [to_json_float(low), to_json_float(high)]
+        clip = _floats(f"field {name!r}: clip", how.clip)
+        if len(clip) != 2:
+            raise SpecError(f"field {name!r}: clip is {how.clip!r}, not (lower, upper)")
+        out["clip"] = [to_json_float(v) for v in clip]
     return out
 
 
-def _floats(v: float | Sequence[float]) -> list[float]:
-    """Returns one value or several (also a numpy array) as a list."""
+def _number(name: str, v: Any) -> float:
+    """Returns a number as a float.
+
+    Raises:
+        SpecError: it is none.
+    """
     try:
-        return [float(x) for x in v]  # type: ignore[union-attr]
-    except TypeError:
-        return [float(v)]  # type: ignore[arg-type]
+        if not isinstance(v, (str, bytes)):
+            return float(v)
+    except (TypeError, ValueError, OverflowError):
+        pass
+    raise SpecError(f"{name} is {v!r}, not a number")
+
+
+def _floats(name: str, v: float | Sequence[float]) -> list[float]:
+    """Returns one value or several (also a numpy array) as a list.
+
+    Raises:
+        SpecError: one is no number.
+    """
+    if isinstance(v, (str, bytes)):
+        raise SpecError(f"{name} is {v!r}, not a number")
+    try:
+        several = iter(v)  # type: ignore[arg-type]
+    except TypeError:  # so of arrays without an axis
+        return [_number(name, v)]
+    return [_number(name, x) for x in several]
 
 
 def _load_stats(stats: StatsLike) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
-from chaski._sources import Timestamp, timestamp_json
+from chaski._sources import Timestamp, absolute, timestamp_json
 from chaski._spec import Field, FieldLike, build_field
 from chaski.errors import DeadlineError, EngineError, Error, NotFoundError, SpecError, of_kind
 
@@ -117,8 +117,6 @@ def stats(
         raise SpecError(f"timeout is {timeout} s")
     if bad_samples not in ("error", "skip"):
         raise SpecError(f"bad_samples is {bad_samples!r}, neither 'error' nor 'skip'")
-    name = os.fspath(source)
-    name = name if "://" in name else os.path.abspath(name)
     command = [_engine.find_binary(), "stats", "--bad-samples", bad_samples]
     if dims is not None:
         command += ["--dims", str(dims)]
@@ -135,7 +133,7 @@ def stats(
             command += ["--field", _where(key, field)]
     if fields is not None and not fields:
         raise SpecError("fields is empty")
-    command += ["--", name]
+    command += ["--", absolute(source)]
     return _parse(command[0], run_command(command, timeout))
 
 

@@ -29,7 +29,8 @@ import numpy as np
 import numpy.typing as npt
 
 from chaski import _read
-from chaski._read import Path, Selection, Slice
+from chaski._read import Selection, Slice
+from chaski._sources import Path
 from chaski.errors import CorruptError, LimitError, NotFoundError, SpecError, UnsupportedError
 
 __all__ = [

@@ -18,7 +18,6 @@ from __future__ import annotations
 
 import io
 import json
-import os
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +33,7 @@ from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
-from chaski._sources import Condition, Path, Where, bbox_json, given
+from chaski._sources import Path, Where, absolute, bbox_json, conditions, given, listed, positive
 from chaski._spec import FieldLike
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
@@ -71,14 +70,14 @@ def load(
         SpecError: an argument is wrong. What is wrong with the containers is said when something
             is asked of the dataset.
     """
-    paths = [path] if isinstance(path, (str, os.PathLike)) else list(path)
-    if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise SpecError(f"path is {path!r}, neither a path nor paths")
+    paths = listed("path", path)
     if column_mode not in ("intersection", "fill_missing", "strict"):
         raise SpecError(
             f"column_mode is {column_mode!r}, none of intersection, fill_missing, strict"
         )
-    return Dataset(_Source([_place(p) for p in paths], base_path, column_mode, timeout), ())
+    if timeout is not None:
+        positive("timeout", timeout)
+    return Dataset(_Source([absolute(p) for p in paths], base_path, column_mode, timeout), ())
 
 
 def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> Dataset:
@@ -108,11 +107,6 @@ def concat(datasets: Sequence[Dataset], column_mode: Mode = "intersection") -> D
     return joined._with({"concat": [d._group() for d in datasets]})
 
 
-def _place(path: Path) -> str:
-    p = os.fspath(path)
-    return p if "://" in p else os.path.abspath(p)
-
-
 class _Source:
     """Containers, and what was learnt of them: shared by all datasets that are made of it."""
 
@@ -120,7 +114,7 @@ class _Source:
         self, paths: list[str], base_path: Path | None, mode: str, timeout: float | None
     ) -> None:
         self.paths = paths
-        self.base_path = None if base_path is None else _place(base_path)
+        self.base_path = None if base_path is None else absolute(base_path)
         self.mode = mode
         self.timeout = timeout
         self._info: dict[str, Any] | None = None
@@ -383,6 +377,17 @@ class _Node:
         """Yields all samples."""
         entries, here = self._list()
         return (self._sample(entries, int(i)) for i in here)
+
+    def __contains__(self, key: object) -> bool:
+        """Reports whether there is a sample: by its id, or a path of ids, as `read` takes them."""
+        if not isinstance(key, str):
+            return any(s == key for s in self)
+        self._list()  # containers that are not there are an error
+        try:
+            self.read(key)
+        except NotFoundError:
+            return False
+        return True
 
     def __getitem__(self, key: int | str) -> Asset | Folder | Chunk:
         """Is `read`."""
@@ -748,8 +753,7 @@ class Dataset(_Node):
         Raises:
             Error: as for `chaski.load`.
         """
-        more: list[Condition] = [where] if isinstance(where, str) else list(where)
-        steps: Sequence[Condition] = self._steps
+        steps: Sequence[Any] = self._steps
         if self._source.mode != "intersection":
             steps = [{"concat": [self._group()]}]
         return _load(
@@ -757,7 +761,7 @@ class Dataset(_Node):
             base_path=self._source.base_path,
             batch_size=batch_size,
             fields=fields,
-            where=[*steps, *more],
+            where=[*steps, *conditions(where)],
             **options,
         )
 
