@@ -166,7 +166,7 @@ func (s *Server) Describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	reply, err := s.describe(ctx, r)
 	s.metrics.describe.Observe(time.Since(start).Seconds())
 	if err != nil {
-		s.options.Logger.Warn("describe", "error", fault.Line(err))
+		s.options.Logger.Info("describe", "error", fault.Line(err)) // the client has it, as an error
 		return nil, failed(err)
 	}
 	return reply, nil

@@ -226,7 +226,7 @@ func (s *stream) answer(o *order) error {
 	f.Sample = faultSample(o.err)
 	s.server.metrics.faults.WithLabelValues(f.GetKind()).Inc()
 	if f.GetKind() != wire.UnknownSpec {
-		s.server.options.Logger.Warn("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
+		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
 	}
 	return s.watch.SendMsg(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}})
 }

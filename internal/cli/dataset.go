@@ -80,10 +80,18 @@ func (f *datasetFlags) addArithmetic(to *pflag.FlagSet) {
 // specOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
 // the flags.
 func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
-	if !strings.EqualFold(filepath.Ext(path), ".json") {
+	if !isSpec(path) {
 		return f.spec(path)
 	}
-	if name := f.given(); name != "" {
+	return readSpec(path, &f.own)
+}
+
+// isSpec reports whether what a command was given in place of a dataset is a spec.
+func isSpec(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }
+
+// readSpec reads a spec. own are the flags that say what it says, which do not go with it.
+func readSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
+	if name := changed(own); name != "" {
 		return loader.Spec{}, usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
 	}
 	b, err := readWhole(context.Background(), path)
@@ -98,8 +106,11 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 }
 
 // given returns the name of one of the flags that the command line has, or an empty one.
-func (f *datasetFlags) given() (name string) {
-	f.own.VisitAll(func(flag *pflag.Flag) {
+func (f *datasetFlags) given() (name string) { return changed(&f.own) }
+
+// changed returns the name of one of the flags that the command line has, or an empty one.
+func changed(own *pflag.FlagSet) (name string) {
+	own.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && name == "" {
 			name = flag.Name
 		}

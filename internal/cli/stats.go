@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
@@ -32,19 +33,23 @@ type statsFlags struct {
 	split     splitFlag
 	sampling  bool
 	weights   loader.WeightOptions
+
+	own pflag.FlagSet // the flags that say what a spec says
 }
 
 func newStats(s streams) *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
-		Use:   "stats [flags] DATASET",
+		Use:   "stats [flags] SPEC.json|DATASET",
 		Short: "Count means, deviations and percentiles of a dataset",
 		Long: `Read every raster of a dataset (a catalog, table, container, folder, glob, file or array) once, and print what
 normalisation needs as JSON: for every field and band the count, mean, standard deviation, least and
 greatest value, percentiles and histogram of the samples that are not nodata. Python's chaski.load
-and 'chaski bench' take the file with --stats. --where, --bbox, --datetime
-and --split choose rows of a table or catalog, and samples of level 0 of a container as for 'chaski ls'; of a
-container a --field is a path of ids below a sample, or a column.
+and 'chaski bench' take the file with --stats. --where, --bbox, --datetime and --split choose rows of a
+table or catalog, and samples of level 0 of a container as for 'chaski ls'; of a container a --field is a
+path of ids below a sample, or a column. SPEC.json, as Python's loader.spec, says all that itself: fields,
+conditions, and which part of which split; samples that cannot be read are left out unless its policy
+is "error".
 
 With --from-metadata the dataset is a container whose rows hold statistics (stats:mean, ...): those of
 the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
@@ -57,10 +62,11 @@ field, every cell of every asset has. Python's chaski.WeightedWindow takes it, t
 there is something to see.`,
 		Example: `  chaski stats -o stats.json chips/
   chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
+  chaski stats -o stats.json spec.json
   chaski stats --from-metadata --field image=t0/t0-img -o pooled.json data.taco
   chaski stats --field image=s2/img.tif --where "cloud_cover < 10" --split train coast.tacozip
   chaski stats --sampling --field image=images/{id}.tif --field mask=masks/{id}.tif --count mask --classes 3 -o fields.weights pairs/`,
-		Args: exactlyOne("DATASET"),
+		Args: exactlyOne("SPEC.json or DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := oneOf("format", f.format, "json"); err != nil {
 				return err
@@ -71,6 +77,9 @@ there is something to see.`,
 				}
 			}
 			if f.metadata {
+				if isSpec(args[0]) {
+					return usagef("--from-metadata is for a container, and %s is a spec", args[0])
+				}
 				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers", "bad-samples"} {
 					if cmd.Flags().Changed(name) {
 						return usagef("--%s reads pixels: it does not go with --from-metadata", name)
@@ -84,24 +93,25 @@ there is something to see.`,
 			return f.run(cmd.Context(), s, args[0])
 		},
 	}
-	fl := cmd.Flags()
-	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field, WHERE being a column of the table, an attribute of the array or a pattern with {id}; repeatable (default: one raster \"image\")")
-	f.at.add(fl)
-	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
+	own, fl := &f.own, cmd.Flags()
+	own.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field, WHERE being a column of the table, an attribute of the array or a pattern with {id}; repeatable (default: one raster \"image\")")
+	f.at.add(own)
+	own.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
-	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
+	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
 	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics that a container's rows hold, and read no pixel")
 	fl.StringVar(&f.component, "component", "*", "with --from-metadata: `ID` of the samples of the deepest level that count (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
-	f.filter.addFilters(fl)
-	f.split.add(fl)
-	fl.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
+	f.filter.addFilters(own)
+	f.split.add(own)
+	own.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
 	fl.BoolVar(&f.sampling, "sampling", false, "write weights for the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "", "with --sampling, the `FIELD` whose pixels are counted (default: the last)")
 	fl.Float64SliceVar(&f.weights.Classes, "classes", nil, "with --sampling, the values of its first band that count (default: all that are valid)")
 	fl.Lookup("classes").DefValue = "" // "[]" in the help says less than the text before it
 	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling, the side of a cell in pixels of the first field")
+	fl.AddFlagSet(own)
 	return cmd
 }
 
@@ -208,19 +218,9 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	if f.workers < 0 {
 		return usagef("--workers is at least 0")
 	}
-	fields, err := parseFields(f.fields)
+	spec, err := f.specOf(dataset)
 	if err != nil {
 		return err
-	}
-	spec := loader.Spec{Source: dataset, Dims: f.dims, Timestamp: f.at.t, Fields: fields, BatchSize: 1, BadSamples: f.bad}
-	spec.BasePath = f.base
-	if spec.Where, err = f.filter.conditions(); err != nil {
-		return err
-	}
-	f.split.into(&spec.Subset)
-	spec = spec.WithDefaults()
-	if err := spec.Validate(); err != nil {
-		return usageError{err}
 	}
 	if f.sampling {
 		return f.writeWeights(ctx, s, spec)
@@ -234,6 +234,32 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 		return usage(err)
 	}
 	return writeFile(f.out, s.out, func(w io.Writer) error { return printJSON(w, r) })
+}
+
+// specOf returns the spec in a file of JSON, or makes that of a dataset and the flags.
+func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
+	if isSpec(dataset) {
+		s, err := readSpec(dataset, &f.own)
+		if s.BadSamples == loader.BadReplace || s.BadSamples == loader.BadFill {
+			s.BadSamples = loader.BadSkip // what takes their place does not count
+		}
+		return s, err
+	}
+	s := loader.Spec{Source: dataset, Dims: f.dims, Timestamp: f.at.t, BatchSize: 1, BadSamples: f.bad}
+	s.BasePath = f.base
+	var err error
+	if s.Fields, err = parseFields(f.fields); err != nil {
+		return s, err
+	}
+	if s.Where, err = f.filter.conditions(); err != nil {
+		return s, err
+	}
+	f.split.into(&s.Subset)
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return s, usageError{err}
+	}
+	return s, nil
 }
 
 // writeWeights writes the file that the sampler weighted_window takes.

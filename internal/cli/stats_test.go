@@ -55,3 +55,66 @@ func TestStatsOfTheRowsThatCount(t *testing.T) {
 		}
 	}
 }
+
+// TestStatsOfASpec: a spec in JSON says what the flags do, and also what they cannot: which part of a split by hash counts.
+func TestStatsOfASpec(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, text string) string {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	var table strings.Builder
+	table.WriteString("image,rank\n")
+	for k := range 12 {
+		fmt.Fprintf(&table, "%s,%d\n", testdata(t, "coast", "coast_dir", "DATA", fmt.Sprintf("tile_%02d", k%3), "s2", "img.tif"), k)
+	}
+	data := file("all.csv", table.String())
+	spec := func(more string) string {
+		return file("spec.json", fmt.Sprintf(`{"version":1,"source":%q,"fields":[{"name":"image","column":"image"}],"batch_size":4%s}`, data, more))
+	}
+	of := func(args ...string) (samples int, out string) {
+		r := chaski(t.Context(), append([]string{"stats"}, args...)...)
+		if _, err := fmt.Sscanf(r.out, `{"version":1,"samples":%d`, &samples); r.code != 0 || err != nil {
+			t.Fatalf("stats %q: exit %d: %s%s", args, r.code, r.err, r.out)
+		}
+		return samples, r.out
+	}
+	_, want := of("--field", "image=image", "--where", "rank > 6", data)
+	if _, got := of(spec(`,"where":[{"column":"rank","op":">","value":6}]`)); got != want {
+		t.Errorf("%.80s, want %.80s", got, want)
+	}
+	total := 0
+	for _, part := range []string{"train", "val"} {
+		n, _ := of(spec(`,"split":{"by":"hash","shares":[{"name":"train","weight":1},{"name":"val","weight":1}]},"use":"` + part + `"`))
+		total += n
+	}
+	if total != 12 {
+		t.Errorf("the parts of a split have %d of 12 samples", total)
+	}
+	bad := file("cut.tif", "II*")
+	data = file("bad.csv", table.String()+bad+",12\n")
+	for _, policy := range []string{"skip", "replace", "fill"} {
+		if n, _ := of(spec(fmt.Sprintf(`,"bad_samples":%q`, policy))); n != 12 {
+			t.Errorf("%s: %d samples", policy, n)
+		}
+	}
+	for _, c := range []struct {
+		args []string
+		code int
+		want string
+	}{
+		{[]string{spec("")}, 1, "cut.tif"},
+		{[]string{spec(""), "--where", "rank > 1"}, 2, "--where"},
+		{[]string{spec(""), "--bad-samples", "skip"}, 2, "--bad-samples"},
+		{[]string{spec(""), "--from-metadata"}, 2, "--from-metadata"},
+		{[]string{file("other.json", "{")}, 1, "spec"},
+	} {
+		r := chaski(t.Context(), append([]string{"stats"}, c.args...)...)
+		if r.code != c.code || !strings.Contains(r.err, c.want) || r.out != "" {
+			t.Errorf("%q: exit %d: %s", c.args, r.code, r.err)
+		}
+	}
+}

@@ -77,6 +77,29 @@ def test_fields(chips, tmp_path):  # noqa: F811
     assert paired["fields"]["b"] == stats["fields"]["a"]
 
 
+def test_the_part_that_trains(chips, tmp_path):  # noqa: F811
+    """Rows that conditions and a split leave, one by one as a loader has them."""
+    folder, x = chips
+    files = sorted(folder.iterdir())
+    lines = [f"{p},{i}" for i, p in enumerate(files)]
+    table = tmp_path / "t.csv"
+    table.write_text("\n".join(["image,number", *lines]) + "\n")
+    split = chaski.Split.by_hash({"train": 2, "val": 1}, seed=3)
+    of = {"split": split, "where": [("number", ">", 1)]}
+    fields = {"image": chaski.Field(column="image", normalize="mean_std"), "number": "number"}
+    seen: set[int] = set()
+    for use in ("train", "val"):
+        stats = chaski.stats(table, fields=fields, use=use, **of)  # type: ignore[arg-type]
+        with chaski.load(
+            table, fields={"image": "image", "number": "number"}, use=use, batch_size=1, **of
+        ) as loader:
+            rows = [int(b["number"][0]) for b in loader]
+        assert stats["samples"] == len(rows) > 0
+        np.testing.assert_allclose(stats.mean(), moments(x[rows])[0], rtol=1e-12)
+        seen |= set(rows)
+    assert seen == set(range(2, N))
+
+
 def test_a_band_without_a_pixel_has_no_mean(tmp_path):
     rasterio = pytest.importorskip("rasterio")
     with rasterio.open(
@@ -121,8 +144,12 @@ def test_wrong_arguments(chips, tmp_path, monkeypatch):  # noqa: F811
     assert (e.value.file, e.value.part) == (str(tmp_path / "none"), "dataset")
     for options, match in [
         ({"fields": {}}, "empty"),
-        ({"fields": {"a=b": "c"}}, "a=b"),
-        ({"fields": {"a": chaski.Field(column="{id}")}}, "pattern"),
+        ({"fields": "image"}, "fields"),
+        ({"where": ("rank", "<", 3)}, "list"),
+        ({"where": ""}, "where"),
+        ({"split": 3}, "split"),
+        ({"use": "train"}, "use"),
+        ({"bbox": (1, 2, 3)}, "bbox"),
         ({"bad_samples": "maybe"}, "maybe"),
         ({"workers": -1}, "workers"),
         ({"timeout": 0}, "timeout"),

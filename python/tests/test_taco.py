@@ -12,6 +12,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 import warnings
 from concurrent import futures
 from pathlib import Path
@@ -315,6 +316,20 @@ def test_a_loader_joins_columns_as_its_dataset_does():
         assert len(next(iter(loader))["at"]) == 2
     with pytest.raises(chaski.UnsupportedError, match="not all tables have the columns"):
         taco.load([folder, north], column_mode="strict").loader(fields={"r": "rank"}, batch_size=1)
+
+
+def test_what_the_engine_warns_of_is_logged(caplog):
+    a, b, _ = (taco.load(p) for p in parts())
+    ds = a.concat(b.sql("SELECT id, 1 AS more FROM data"), column_mode="fill_missing")
+    with ds.loader(fields={"image": "s2/img.tif"}, batch_size=2) as loader:
+        assert len(list(loader)) == 4
+    deadline = time.monotonic() + 20
+    while not any('"more" is filled' in r.message for r in caplog.records):
+        assert time.monotonic() < deadline, caplog.text
+        time.sleep(0.01)
+    said = [r for r in caplog.records if r.name == "chaski"]
+    assert {r.levelname for r in said} == {"WARNING"}
+    assert said[0].message.startswith('level0: column "') and " (source=" in said[0].message
 
 
 def test_tables_need_pyarrow_and_nothing_else_does(monkeypatch):

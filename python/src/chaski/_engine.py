@@ -7,7 +7,9 @@ import contextlib
 import fcntl
 import io
 import json
+import logging
 import os
+import re
 import secrets
 import select
 import shutil
@@ -24,6 +26,8 @@ from typing import IO, cast
 
 from chaski._rpc import Connection
 from chaski.errors import EngineError
+
+_log = logging.getLogger("chaski")
 
 _START_SECONDS = 20.0
 _STOP_SECONDS = 5.0
@@ -119,7 +123,7 @@ class Engine:
             raise EngineError(f"the engine {binary} does not start: {e}") from None
         assert self._process.stderr is not None
         self._reader = threading.Thread(
-            target=_keep_tail,
+            target=_hear,
             args=(self._process.stderr, self._tail),
             name="chaski-stderr",
             daemon=True,
@@ -217,10 +221,29 @@ class Engine:
             cast(io.BufferedWriter, self._process.stdin).raw.close()
 
 
-def _keep_tail(stream: IO[bytes], tail: deque[str]) -> None:
+_SAID = re.compile(r'level=(WARN|ERROR) msg=("(?:[^"\\]|\\.)*"|\S+) ?(.*)')
+
+
+def _hear(stream: IO[bytes], tail: deque[str]) -> None:
+    """Keeps the last lines of what an engine says, and passes its warnings on to the log.
+
+    What fails is not among them: who asked for it has it as an error.
+    """
     with stream:
         while line := stream.readline(4096):
-            tail.append(line.decode("utf-8", "replace").rstrip())
+            text = line.decode("utf-8", "replace").rstrip()
+            tail.append(text)
+            if said := _SAID.search(text):
+                level, message, rest = said.groups()
+                with contextlib.suppress(
+                    ValueError
+                ):  # of a text that Go and JSON quote differently
+                    message = json.loads(message)
+                _log.log(
+                    logging.ERROR if level == "ERROR" else logging.WARNING,
+                    "%s",
+                    f"{message} ({rest})" if rest else message,
+                )
 
 
 def _abstract_name() -> str:

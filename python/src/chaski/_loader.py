@@ -24,15 +24,14 @@ from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server
 from chaski._sources import (
     Mixture,
-    Path,
     Sampler,
     Source,
     SourceLike,
     WeightedWindow,
     absolute,
+    absolute_paths,
     check_source,
     count,
-    listed,
 )
 from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
@@ -742,13 +741,13 @@ def _absolute(source: SourceLike) -> SourceLike:
     """Returns a source with absolute paths: the engine has a folder of its own."""
     check_source(source)
     if not isinstance(source, Mixture):
-        return _absolute_paths(source)
+        return absolute_paths(source)
     sources: dict[str, Source | SourceLike] = {}
     for name, s in source.sources.items():
         if isinstance(s, Source):
             sources[name] = replace(
                 s,
-                source=_absolute_paths(s.source),
+                source=absolute_paths(s.source),
                 base_path=None if s.base_path is None else absolute(s.base_path),
                 sampler=_absolute_weights(s.sampler),
                 fields=absolute_points(s.fields),
@@ -758,13 +757,8 @@ def _absolute(source: SourceLike) -> SourceLike:
             assert isinstance(nested, Mixture)
             sources[name] = nested
         else:
-            sources[name] = _absolute_paths(s)
+            sources[name] = absolute_paths(s)
     return replace(source, sources=sources)
-
-
-def _absolute_paths(source: Path | Sequence[Path]) -> Sequence[Path]:
-    check_source(source)
-    return [absolute(p) for p in listed("source", source)]
 
 
 def _absolute_weights(s: Sampler | None) -> Sampler | None:

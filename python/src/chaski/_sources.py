@@ -620,6 +620,16 @@ def check_source(source: object) -> None:
     listed("source", source)
 
 
+def absolute_paths(source: Path | Sequence[Path]) -> list[str]:
+    """Returns the paths of a source that is no mixture, each as `absolute` says.
+
+    Raises:
+        SpecError: it is none.
+    """
+    check_source(source)
+    return [absolute(p) for p in listed("source", source)]
+
+
 def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers.
 

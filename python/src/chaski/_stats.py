@@ -8,16 +8,32 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
-from chaski._sources import Timestamp, absolute, timestamp_json
-from chaski._spec import Field, FieldLike, build_field
-from chaski.errors import DeadlineError, EngineError, Error, NotFoundError, SpecError, of_kind
+from chaski._sources import (
+    BBox,
+    Path,
+    Split,
+    Timestamp,
+    Where,
+    absolute,
+    absolute_paths,
+)
+from chaski._spec import Field, FieldLike, SpecOptions, build_field, build_spec
+from chaski.errors import (
+    CorruptError,
+    DeadlineError,
+    EngineError,
+    Error,
+    NotFoundError,
+    SpecError,
+    of_kind,
+)
 
 _KINDS = ("corrupt", "unsupported", "limit", "not found", "unavailable")
 _PLACE = re.compile(r"(?P<part>[^:]+?)(?: at (?P<offset>\d+))?: ")
@@ -78,9 +94,15 @@ class Stats(dict[str, Any]):
 
 
 def stats(
-    source: str | os.PathLike[str],
+    source: Path | Sequence[Path],
     *,
     fields: Mapping[str, FieldLike] | None = None,
+    where: Where = (),
+    bbox: BBox | None = None,
+    datetime: str | None = None,
+    split: Split | str | None = None,
+    use: str | None = None,
+    base_path: str | os.PathLike[str] | None = None,
     bad_samples: Literal["error", "skip"] = "error",
     dims: str | None = None,
     timestamp: Timestamp | None = None,
@@ -94,12 +116,19 @@ def stats(
 
     It is the command `chaski stats`, run as a child process. Whole rasters are counted, whatever
     windows a loader takes of them, in all of their bands; nodata is left out, and so is what a
-    file's mask takes out.
+    file's mask takes out. Give it the conditions and the split that training has: what is held
+    back for validation is not counted then.
 
     Args:
-        source: as for `load`.
+        source: as for `load`, but no mixture: its sources have statistics one by one.
         fields: as for `load`, of which only column and pattern matter. Fields that ride along are
             left out.
+        where: as for `load`; so are `bbox`, `datetime`, `split`, `use` and `base_path`.
+        bbox: see `where`.
+        datetime: see `where`.
+        split: see `where`.
+        use: see `where`.
+        base_path: see `where`.
         bad_samples: "error" raises for a sample that cannot be read; "skip" leaves it out, and
             counts it in "skipped".
         dims: as for `load`.
@@ -117,40 +146,58 @@ def stats(
         raise SpecError(f"timeout is {timeout} s")
     if bad_samples not in ("error", "skip"):
         raise SpecError(f"bad_samples is {bad_samples!r}, neither 'error' nor 'skip'")
-    command = [_engine.find_binary(), "stats", "--bad-samples", bad_samples]
-    if dims is not None:
-        command += ["--dims", str(dims)]
-    if timestamp is not None:
-        first, last = timestamp_json(timestamp)
-        command += ["--timestamp", f"{first}..{last}"]
-    if workers is not None:
-        command += ["--workers", str(int(workers))]
-    if fields is not None and not isinstance(fields, Mapping):
-        raise SpecError(f"fields is {fields!r}, not a dict: where each is found, by its name")
-    for key, f in (fields or {}).items():
-        field = build_field(key, f)
-        if field.points is None:
-            command += ["--field", _where(key, field)]
-    if fields is not None and not fields:
-        raise SpecError("fields is empty")
-    command += ["--", absolute(source)]
-    return _parse(command[0], run_command(command, timeout))
+    paths = absolute_paths(source)
+    spec = build_spec(
+        paths,
+        SpecOptions(
+            batch_size=1,
+            fields=_places(fields),
+            where=where,
+            bbox=bbox,
+            datetime=datetime,
+            split=split,
+            use=use,
+            base_path=None if base_path is None else absolute(base_path),
+            bad_samples=bad_samples,
+            dims=dims,
+            timestamp=timestamp,
+        ),
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="chaski-") as f:
+        json.dump(spec, f)
+        f.flush()
+        command = [_engine.find_binary(), "stats"]
+        if workers is not None:
+            command += ["--workers", str(int(workers))]
+        command += ["--", f.name]
+        try:
+            return _parse(command[0], run_command(command, timeout, about=paths[0]))
+        except CorruptError as e:
+            spec_of = f"{f.name}: spec: "
+            if not str(e).startswith(spec_of):
+                raise
+            raise SpecError(str(e).removeprefix(spec_of).removesuffix(": corrupt")) from None
 
 
-def _where(name: str, f: Field) -> str:
-    """Returns a field as the command line has it."""
-    if not name or "=" in name:
-        raise SpecError(f"stats: a field cannot be called {name!r}")
-    if f.column and f.pattern:
-        raise SpecError(f"field {name!r} has a column and a pattern")
-    where = f.pattern or f.column
-    if f.column and "{id}" in f.column:
-        raise SpecError(f"field {name!r}: stats takes column {f.column!r} for a pattern")
-    return f"{name}={where}" if where else name
+def _places(fields: Mapping[str, FieldLike] | None) -> Mapping[str, FieldLike] | None:
+    """Returns where fields are found, without what becomes of them; points are left out."""
+    if not isinstance(fields, Mapping):  # None, or what build_spec refuses
+        return fields
+    named = {name: build_field(name, f) for name, f in fields.items()}
+    return {
+        name: Field(column=f.column, pattern=f.pattern)
+        for name, f in named.items()
+        if f.points is None
+    }
 
 
-def run_command(command: list[str], timeout: float | None) -> bytes:
+def run_command(command: list[str], timeout: float | None, about: str | None = None) -> bytes:
     """Runs a command of the engine and returns what it printed.
+
+    Args:
+        command: and its arguments.
+        timeout: in seconds; None waits for as long as it takes.
+        about: the source that errors are about; by default the last argument.
 
     Raises:
         Error: it failed; of the kind that fits.
@@ -160,13 +207,17 @@ def run_command(command: list[str], timeout: float | None) -> bytes:
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout
         )
     except subprocess.TimeoutExpired:
-        raise DeadlineError(f"{command[1]} of {command[-1]}: no end within {timeout} s") from None
+        raise DeadlineError(
+            f"{command[1]} of {about or command[-1]}: no end within {timeout} s"
+        ) from None
     except OSError as e:
         raise EngineError(f"the engine {command[0]} does not run: {e}") from None
-    return answer(command, done.returncode, done.stdout, done.stderr)
+    return answer(command, done.returncode, done.stdout, done.stderr, about)
 
 
-def answer(command: list[str], code: int, out: bytes, err: bytes) -> bytes:
+def answer(
+    command: list[str], code: int, out: bytes, err: bytes, about: str | None = None
+) -> bytes:
     """Returns what a command of the engine printed, if that is how it ended.
 
     Raises:
@@ -178,7 +229,7 @@ def answer(command: list[str], code: int, out: bytes, err: bytes) -> bytes:
     lines = [s.removeprefix("chaski: ") for s in said.splitlines() if s.startswith("chaski: ")]
     last = lines[-1] if lines else said
     if code == 1 and lines:
-        raise _error(last, command[-1])
+        raise _error(last, about or command[-1])
     if code == 2 and lines:
         raise SpecError(last)
     raise EngineError(f"the engine {command[0]} ended (exit status {code}); it said: {said}")
