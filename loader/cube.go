@@ -203,10 +203,10 @@ func (c *cube) each(ctx context.Context, visit func(row int64) error) error {
 	return nil
 }
 
-// Sizes returns the sizes of all images, which are those of the first.
-func (c *cube) Sizes(_ context.Context, field int) ([]catalog.Size, error) {
+// Size is that of every image.
+func (c *cube) Size(field int) catalog.Size {
 	g := c.images[field].Grid()
-	return slices.Repeat([]catalog.Size{{Height: int32(g.Height), Width: int32(g.Width)}}, int(c.n)), nil
+	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}
 }
 
 // checkDims checks what dimensions are said to be.

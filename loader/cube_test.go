@@ -12,6 +12,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -469,6 +470,67 @@ func TestRowsOfAnArray(t *testing.T) {
 }
 
 // TestArraysThatAreNoCubes: what cannot be seen as images is refused, and says why.
+// TestFewImagesFarApart: an array says that it goes from image 0 to image 2^24, of which two were written. What a sampler has to know
+// of sizes takes no memory for them.
+func TestFewImagesFarApart(t *testing.T) {
+	const n = 1 << 24
+	at := tiledb.Int32.CoordOf
+	dir := filepath.Join(t.TempDir(), "a")
+	s := &tiledb.Schema{Dense: true, DimType: tiledb.Int32, Capacity: 10, Attrs: []tiledb.Attr{{Name: "a", Type: tiledb.Uint8, Values: 1}},
+		Dims: []tiledb.Dim{
+			{Name: "n", Domain: tiledb.Interval{Lo: at(0), Hi: at(n - 1)}, Extent: 1},
+			{Name: "y", Domain: tiledb.Interval{Lo: at(0), Hi: at(3)}, Extent: 4}, {Name: "x", Domain: tiledb.Interval{Lo: at(0), Hi: at(7)}, Extent: 8},
+		}}
+	if err := tiledb.Create(dir, s, nil); err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range []int64{0, n - 1} {
+		box := s.Domain()
+		box[0] = tiledb.Interval{Lo: at(k), Hi: at(k)}
+		if err := openWritten(t, dir).WriteDense(t.Context(), box, []tiledb.Values{{Data: bytes.Repeat([]byte{7}, 32)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, sampler := range []Sampler{
+		{Kind: GridWindow, Height: 4, Width: 4},
+		{Kind: TileWindow, Height: 4, Width: 4, TileHeight: 4, TileWidth: 4, PerVisit: 1},
+	} {
+		var e *Engine
+		got := allocated(func() {
+			var err error
+			e, err = Open(t.Context(), Spec{Source: dir, Fields: []Field{{Name: "a"}}, BatchSize: 2, Sampler: sampler}, Options{MemoryBytes: 1 << 20, Workers: 1})
+			if err != nil {
+				t.Fatal(err)
+			}
+		})
+		if got > 32<<20 {
+			t.Errorf("%s: %d bytes for %d images", sampler.Kind, got, n)
+		}
+		if e.Len() != 2*n {
+			t.Errorf("%s: %d samples", sampler.Kind, e.Len())
+		}
+		if sampler.Kind == GridWindow { // in the order of the images
+			b := wait(t, e.Start(t.Context(), shuffle.Ticket{First: 2*n - 2, Count: 2, RowStride: 1}, false))
+			if !bytes.Equal(b.Tensor("a").Data, bytes.Repeat([]byte{7}, 32)) {
+				t.Errorf("the last image is %v", b.Tensor("a").Data)
+			}
+			b.Release()
+		}
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// allocated returns the bytes that were allocated while f ran.
+func allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}
+
 func TestArraysThatAreNoCubes(t *testing.T) {
 	dir := arrayCorpus(t)
 	cube := writeCube(t, filepath.Join(t.TempDir(), "a"), "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4}).path
@@ -680,7 +742,7 @@ func TestDamagedArray(t *testing.T) {
 
 var _ table = (*cube)(nil)
 var _ columns = (*cube)(nil)
-var _ sized = (*cube)(nil)
+var _ alike = (*cube)(nil)
 
 // TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from before, and so do points. The time
 // is part of the spec hash, and no other array's fingerprint comes out.

@@ -31,10 +31,10 @@ type dataset struct {
 	points  []*pointsField
 	alignY  int
 	alignX  int
-	steps   int            // of a sequence; 0 without time
-	leaves  int            // datasets of the plan: as many as there are strata, or one
-	remote  bool           // some of its files are not local
-	sizes   []catalog.Size // of the first raster field's assets by row; nil where nobody asks
+	steps   int        // of a sequence; 0 without time
+	leaves  int        // datasets of the plan: as many as there are strata, or one
+	remote  bool       // some of its files are not local
+	sizes   assetSizes // not known where nobody asks
 	weights *weights
 	rows    []uint32    // that count; nil for all
 	digest  xxh3.Hasher // of the rows that count and whatever else of the data the order depends on
@@ -294,9 +294,9 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	}
 	count := func(i int64) int64 { return int64(d.sampler.PerAsset) }
 	s := &one.Sampler
-	if d.sizes != nil {
+	if d.sizes.known() {
 		count = func(i int64) int64 {
-			z := d.sizes[row(i)]
+			z := d.sizes.of(row(i))
 			switch {
 			case z.Height < 1 || z.Width < 1:
 				return 1 // it cannot be read, which is met when it is
@@ -307,7 +307,11 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 		}
 	}
 	var err error
-	if s.Kind == shuffle.GridWindow || s.Kind == shuffle.VisitWindow {
+	switch {
+	case s.Kind != shuffle.GridWindow && s.Kind != shuffle.VisitWindow:
+	case d.sizes.rows > 0 && items > 0: // all alike, however many
+		s.Runs, err = shuffle.EqualRuns(items, count(0))
+	default:
 		s.Runs, err = shuffle.NewRuns(items, count)
 	}
 	return shuffle.Source{Dataset: &one}, err
@@ -494,28 +498,51 @@ func upTo(bound int64, factors ...int) int64 {
 	return bound
 }
 
-// sized is what a table tells of sizes. *catalog.Table has it.
+// assetSizes are the sizes of the assets of a dataset in their first raster field, of all or none of them.
+type assetSizes struct {
+	each []catalog.Size // one a row; 0 by 0 for one that cannot be read
+	one  catalog.Size   // of each of rows assets, where all are alike
+	rows int64
+}
+
+func (z *assetSizes) known() bool { return z.each != nil || z.rows > 0 }
+
+func (z *assetSizes) of(row int64) catalog.Size {
+	if z.each == nil {
+		return z.one
+	}
+	return z.each[row]
+}
+
+// sized is what a table tells of sizes, if it has them. *catalog.Table has it.
 type sized interface {
 	Sizes(ctx context.Context, field int) ([]catalog.Size, error)
+}
+
+// alike is what a table tells of sizes whose assets are all of one.
+type alike interface {
+	Size(field int) catalog.Size
 }
 
 // measure learns the sizes of all assets that count: from the table's columns or, where it has none, from
 // the files' headers.
 func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].column
-	if t, ok := d.table.(sized); ok {
+	switch t := d.table.(type) {
+	case alike:
+		d.sizes = assetSizes{one: t.Size(column), rows: d.table.Len()}
+	case sized:
 		var err error
-		if d.sizes, err = t.Sizes(ctx, column); err != nil {
+		if d.sizes.each, err = t.Sizes(ctx, column); err != nil {
 			return err
 		}
 	}
-	if d.sizes == nil {
+	if !d.sizes.known() {
 		if err := d.measureFiles(ctx, e, column); err != nil {
 			return err
 		}
 	}
-	d.noteSizes()
-	return nil
+	return d.noteSizes(ctx)
 }
 
 // maxMeasured bounds the files whose headers are read to learn their sizes.
@@ -527,7 +554,7 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 		return fault.WithFile(fault.New(fault.Limit, "dataset", fault.NoOffset,
 			"this sampler needs the sizes of all %d assets, and more than %d are not read from their headers: make a catalog with 'chaski index'", n, maxMeasured), d.source.Source)
 	}
-	d.sizes = make([]catalog.Size, n)
+	d.sizes.each = make([]catalog.Size, n)
 	rows := d.rows
 	each := func(i int64) int64 { return i }
 	if rows != nil {
@@ -548,21 +575,32 @@ func (d *dataset) measureFiles(ctx context.Context, e *Engine, column int) error
 				}
 				return fmt.Errorf("the size of sample %d, which this sampler needs: %w", row, err)
 			}
-			d.sizes[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
+			d.sizes.each[row] = catalog.Size{Height: int32(a.Index.Height), Width: int32(a.Index.Width)}
 			return nil
 		})
 	}
 	return g.Wait()
 }
 
-func (d *dataset) noteSizes() {
+// noteSizes makes the sizes part of what names the data.
+func (d *dataset) noteSizes(ctx context.Context) error {
 	d.chosen = true
-	b := make([]byte, 0, 8*len(d.sizes))
-	for _, s := range d.sizes {
+	const block = 1 << 16
+	b := make([]byte, 0, 8*min(d.table.Len(), block))
+	for row := range d.table.Len() {
+		s := d.sizes.of(row)
 		b = binary.LittleEndian.AppendUint32(b, uint32(s.Height))
 		b = binary.LittleEndian.AppendUint32(b, uint32(s.Width))
+		if len(b) == cap(b) {
+			_, _ = d.digest.Write(b)
+			b = b[:0]
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+		}
 	}
 	_, _ = d.digest.Write(b)
+	return nil
 }
 
 // agrees checks that the batches of a source are like those of the first one.
@@ -606,10 +644,10 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		}
 		return w, nil
 	case GridWindow, TileWindow:
-		if d.sizes == nil {
+		if !d.sizes.known() {
 			break
 		}
-		if z := d.sizes[draw.Row]; int(z.Height) != height || int(z.Width) != width {
+		if z := d.sizes.of(draw.Row); int(z.Height) != height || int(z.Width) != width {
 			return w, fault.New(fault.Corrupt, "window", fault.NoOffset,
 				"the asset has %d by %d pixels, and had %d by %d when the run was opened", height, width, z.Height, z.Width)
 		}

@@ -327,7 +327,7 @@ func checkBad(t testing.TB, e *Engine, tab *fakeTable, b *Batch, k int, first, l
 
 // stepBad reports whether a step of a sequence cannot be read: without the size of its first step, a grid has no window.
 func stepBad(e *Engine, tab *fakeTable, d *shuffle.Draw, rows []int64, step int) bool {
-	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes != nil && tab.broken[rows[0]] != nil
+	return tab.broken[rows[step]] != nil || e.leaves[d.Dataset].sizes.known() && tab.broken[rows[0]] != nil
 }
 
 // checkBadSteps holds what a batch says of a sequence with bad steps to those steps, in their order.

@@ -10,7 +10,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -796,11 +795,7 @@ func TestLongSequences(t *testing.T) {
 	}
 	defer func() { _ = e.Close() }()
 	read := func() uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release()
-		runtime.ReadMemStats(&after)
-		return after.TotalAlloc - before.TotalAlloc
+		return allocated(func() { wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release() })
 	}
 	read()
 	if n := read(); n > 1000*steps {

@@ -579,7 +579,7 @@ func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, f
 // that of the first step was not to be had, the sequence has none, and all of its steps are bad.
 func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (catalog.Asset, error) {
 	a, err := d.table.Asset(ctx, d.rasters[0].column, draw.Row)
-	if d.sizes != nil && d.sizes[draw.Row].Height == 0 {
+	if d.sizes.known() && d.sizes.of(draw.Row).Height == 0 {
 		return a, err
 	}
 	for step := 1; step < d.steps && err != nil && fault.KindOf(err) != 0 && e.spec.BadSamples == BadFill; step++ {
