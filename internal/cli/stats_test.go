@@ -56,7 +56,7 @@ func TestStatsOfTheRowsThatCount(t *testing.T) {
 	}
 }
 
-// TestStatsOfASpec: a spec in JSON says what the flags do, and also what they cannot: which part of a split by hash counts.
+// TestStatsOfASpec: a spec in JSON says what the flags do, and also what they cannot: which part of a split by shares counts.
 func TestStatsOfASpec(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -87,8 +87,8 @@ func TestStatsOfASpec(t *testing.T) {
 		t.Errorf("%.80s, want %.80s", got, want)
 	}
 	total := 0
-	for _, part := range []string{"train", "val"} {
-		n, _ := of(spec(`,"split":{"by":"hash","shares":[{"name":"train","weight":1},{"name":"val","weight":1}]},"use":"` + part + `"`))
+	for _, part := range []string{"train", "val"} { // not by hash of the paths, which are those of this checkout
+		n, _ := of(spec(`,"split":{"by":"column","column":"rank","shares":[{"name":"train","weight":1},{"name":"val","weight":1}]},"use":"` + part + `"`))
 		total += n
 	}
 	if total != 12 {
