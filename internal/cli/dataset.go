@@ -86,8 +86,10 @@ func (f *datasetFlags) specOf(path string) (loader.Spec, error) {
 	return readSpec(path, &f.own)
 }
 
-// isSpec reports whether what a command was given in place of a dataset is a spec.
-func isSpec(path string) bool { return strings.EqualFold(filepath.Ext(path), ".json") }
+// isSpec reports whether what a command was given in place of a dataset is a spec. A TACOLLECTION.json is a container.
+func isSpec(path string) bool {
+	return strings.EqualFold(filepath.Ext(path), ".json") && filepath.Base(path) != "TACOLLECTION.json"
+}
 
 // readSpec reads a spec. own are the flags that say what it says, which do not go with it.
 func readSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {

@@ -118,3 +118,29 @@ func TestStatsOfASpec(t *testing.T) {
 		}
 	}
 }
+
+// TestStatsOfACollection: a TACOLLECTION.json is a container, though its name ends as that of a spec.
+func TestStatsOfACollection(t *testing.T) {
+	dir := t.TempDir()
+	zip, err := os.ReadFile(testdata(t, "coast", "coast.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "TACOLLECTION.json")
+	for name, b := range map[string][]byte{path: []byte(`{"id":"all","taco:sources":{"count":1,"files":["part.tacozip"]}}`), filepath.Join(dir, "part.tacozip"): zip} {
+		if err := os.WriteFile(name, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want := chaski(t.Context(), "stats", "--field", "image=s2/img.tif", filepath.Join(dir, "part.tacozip"))
+	if got := chaski(t.Context(), "stats", "--field", "image=s2/img.tif", path); got.code != 0 || got.out != want.out {
+		t.Errorf("exit %d: %s%.80s, want %.80s", got.code, got.err, got.out, want.out)
+	}
+	// It has no columns of statistics.
+	if got := chaski(t.Context(), "stats", "--from-metadata", path); got.code != 1 || !strings.Contains(got.err, "stats:mean") {
+		t.Errorf("--from-metadata: exit %d: %s", got.code, got.err)
+	}
+	if got := chaski(t.Context(), "plan", "--field", "image=s2/img.tif", path); got.code != 0 {
+		t.Errorf("plan: exit %d: %s", got.code, got.err)
+	}
+}
