@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gc
+import io
+import logging
 import os
 import resource
 import signal
@@ -10,6 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import deque
 from pathlib import Path
 
 import pytest
@@ -245,6 +248,32 @@ def test_a_fork_leaves_the_files_of_the_child_alone(fake_binary):
     done = subprocess.run([sys.executable, "-c", code], env=env, timeout=60, capture_output=True)
     assert done.returncode == 0, done.stderr
     assert gone(fake_binary()[0][0])
+
+
+def test_a_log_that_fails_does_not_end_the_engine(caplog, capsys):
+    class Fails(logging.Filter):
+        def filter(self, record):
+            raise RuntimeError("no room in the log")
+
+    tail: deque[str] = deque()
+    lines = [
+        b'time=0 level=WARN msg="one \\"thing\\"" file=a\n',
+        b"level=ERROR msg=two\n",
+        b"end\n",
+    ]
+    logger, fails = logging.getLogger("chaski"), Fails()
+    logger.addFilter(fails)
+    try:
+        _engine._hear(io.BytesIO(b"".join(lines)), tail)
+    finally:
+        logger.removeFilter(fails)
+    assert len(tail) == 3
+    assert capsys.readouterr().err.count("RuntimeError: no room in the log") == 2
+    _engine._hear(io.BytesIO(b"".join(lines)), tail)
+    assert [(r.levelname, r.message) for r in caplog.records] == [
+        ("WARNING", 'one "thing" (file=a)'),
+        ("ERROR", "two"),
+    ]
 
 
 def test_read_and_info(fake_binary):

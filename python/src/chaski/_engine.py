@@ -20,6 +20,7 @@ import sys
 import tempfile
 import threading
 import time
+import traceback
 from collections import deque
 from pathlib import Path
 from typing import IO, cast
@@ -239,11 +240,14 @@ def _hear(stream: IO[bytes], tail: deque[str]) -> None:
                     ValueError
                 ):  # of a text that Go and JSON quote differently
                     message = json.loads(message)
-                _log.log(
-                    logging.ERROR if level == "ERROR" else logging.WARNING,
-                    "%s",
-                    f"{message} ({rest})" if rest else message,
-                )
+                try:
+                    _log.log(
+                        logging.ERROR if level == "ERROR" else logging.WARNING,
+                        "%s",
+                        f"{message} ({rest})" if rest else message,
+                    )
+                except Exception:  # of a handler: unheard, the engine would end with its next line
+                    traceback.print_exc()
 
 
 def _abstract_name() -> str:
