@@ -19,6 +19,7 @@ from rasterio import warp
 
 import chaski
 from chaski import _loader, sampling
+from chaski._sources import absolute_paths
 from chaski._spec import SpecOptions, build_spec
 from chaski.sampling import Dataset, Plan, Runs
 
@@ -706,6 +707,17 @@ def test_wrong_sampling(args, match):
 def test_what_json_cannot_hold(data):
     with pytest.raises(chaski.SpecError, match="spec.*bad.*rate.* is nan"):
         chaski.load(data[0], fields=FIELDS, batch_size=1, bad_samples="skip", max_bad_rate=math.nan)
+
+
+def test_a_path_that_lists_its_folder_is_one_path(tmp_path):
+    class Folder:
+        def __fspath__(self):
+            return str(tmp_path)
+
+        def __iter__(self):
+            return iter(["a.tif", "b.tif"])
+
+    assert absolute_paths(Folder()) == [str(tmp_path)]
 
 
 def test_lists_of_containers_are_sources():

@@ -39,7 +39,7 @@ def listed(name: str, v: object) -> list[Path]:
     Raises:
         SpecError: it is none, or there is none.
     """
-    one = isinstance(v, (str, bytes)) or not isinstance(v, Iterable)
+    one = isinstance(v, (str, bytes, os.PathLike)) or not isinstance(v, Iterable)
     paths: list[Any] = [v] if one else list(v)  # type: ignore[call-overload]
     if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
         raise SpecError(f"{name} is {v!r}, neither a path nor paths")
