@@ -152,6 +152,8 @@ def test_wrong_arguments(chips, tmp_path, monkeypatch):  # noqa: F811
         ({"bbox": (1, 2, 3)}, "bbox"),
         ({"bad_samples": "maybe"}, "maybe"),
         ({"workers": -1}, "workers"),
+        ({"workers": 1.5}, "workers"),
+        ({"workers": "all"}, "workers"),
         ({"timeout": 0}, "timeout"),
     ]:
         with pytest.raises(chaski.SpecError, match=match):

@@ -23,6 +23,7 @@ from chaski._sources import (
     Where,
     absolute,
     absolute_paths,
+    count,
 )
 from chaski._spec import Field, FieldLike, SpecOptions, build_field, build_spec
 from chaski.errors import (
@@ -168,7 +169,7 @@ def stats(
         f.flush()
         command = [_engine.find_binary(), "stats"]
         if workers is not None:
-            command += ["--workers", str(int(workers))]
+            command += ["--workers", str(count("workers", workers, 0))]
         command += ["--", f.name]
         try:
             return _parse(command[0], run_command(command, timeout, about=paths[0]))
