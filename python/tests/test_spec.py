@@ -182,6 +182,7 @@ def test_spec(args, want):
         ({"bands": [-1]}, "bands: an index is -1"),
         ({"bands": "01"}, "bands is '01'"),
         ({"bands": 1}, "bands is 1"),
+        ({"bands": np.array(1)}, "bands is array"),
         ({"bands": [True, False]}, "an index is True"),
         ({"sizes": {"p": 1.5}}, "size p is 1.5"),
         ({"fill": "none"}, "fill is 'none'"),
@@ -308,7 +309,7 @@ def test_wrong_selections(s):
         selection("y", s, picks=False)
 
 
-@pytest.mark.parametrize("s", [0, [], "01", [0.7], [None], [-1]])
+@pytest.mark.parametrize("s", [0, [], "01", [0.7], [None], [-1], np.array(0)])
 def test_wrong_picks(s):
     with pytest.raises(SpecError, match="^b"):
         selection("b", s, picks=True)

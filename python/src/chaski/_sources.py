@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import math
 import operator
@@ -83,9 +84,13 @@ def indices(name: str, v: object) -> list[int]:
     Raises:
         SpecError: it is none, or has none.
     """
-    if isinstance(v, (str, bytes, Mapping)) or not isinstance(v, Iterable):
+    several = None
+    if not isinstance(v, (str, bytes, Mapping)):
+        with contextlib.suppress(TypeError):  # also of arrays without an axis, which are Iterable
+            several = iter(v)  # type: ignore[call-overload]
+    if several is None:
         raise SpecError(f"{name} is {v!r}, not indices from 0")
-    picked = [count(f"{name}: an index", i, 0) for i in v]
+    picked = [count(f"{name}: an index", i, 0) for i in several]
     if not picked:
         raise SpecError(f"{name} is empty")
     return picked
