@@ -469,7 +469,6 @@ func TestRowsOfAnArray(t *testing.T) {
 	}
 }
 
-// TestArraysThatAreNoCubes: what cannot be seen as images is refused, and says why.
 // TestFewImagesFarApart: an array says that it goes from image 0 to image 2^24, of which two were written. What a sampler has to know
 // of sizes takes no memory for them.
 func TestFewImagesFarApart(t *testing.T) {
@@ -531,6 +530,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
+// TestArraysThatAreNoCubes: what cannot be seen as images is refused, and says why.
 func TestArraysThatAreNoCubes(t *testing.T) {
 	dir := arrayCorpus(t)
 	cube := writeCube(t, filepath.Join(t.TempDir(), "a"), "n y x", 2, 1, 8, 8, [4]int{1, 1, 4, 4}).path

@@ -512,7 +512,7 @@ func TestTilesOfAPoolAreReadOnce(t *testing.T) {
 	}
 }
 
-// TestTilesThatFailAreTriedByOthers: whoever waits for a chunk does not get another's error.
+// TestTilesThatFail: whoever waits for a chunk does not get another's error.
 func TestTilesThatFail(t *testing.T) {
 	c := newTiles(1000)
 	a, mine := c.get(tileKey{chunk: 1}, 100)

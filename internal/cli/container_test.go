@@ -16,7 +16,6 @@ func container(t *testing.T, path string) string {
 	return testdata(t, append([]string{"containers"}, strings.Split(path, "/")...)...)
 }
 
-// TestContainerCommands: exit code, and what is printed on either stream.
 // TestEmptyConditionsAreRefused: a flag that chooses samples says something, or is left out.
 func TestEmptyConditionsAreRefused(t *testing.T) {
 	zip := testdata(t, "coast", "coast.tacozip")
@@ -48,6 +47,7 @@ func TestReportOfNothing(t *testing.T) {
 	}
 }
 
+// TestContainerCommands: exit code, and what is printed on either stream.
 func TestContainerCommands(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
 	zip := container(t, "taco-v2/spec200/codec_snappy.tacozip")
