@@ -59,7 +59,8 @@ NAME=PATH takes the component at the end of a path, under the name that a run ha
 
 With --sampling it writes another file instead: how many valid pixels, or pixels of some classes of a
 field, every cell of every asset has. Python's chaski.WeightedWindow takes it, to draw windows where
-there is something to see.`,
+there is something to see. It counts all rows of a table or catalog, whatever conditions say, and those
+samples of a container that they leave: there, give those of the run.`,
 		Example: `  chaski stats -o stats.json chips/
   chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
   chaski stats -o stats.json spec.json
