@@ -132,6 +132,22 @@ def test_wrong_arguments_start_no_engine(fake_binary, wrong):
     assert fake_binary() == [] and not _engine._running
 
 
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"base_path": 3},
+        {"base_path": b"d"},
+        {"sampler": chaski.WeightedWindow(8, weights=None)},
+        {"fields": {"p": {"points": {"array": 3, "most": 1}}}},
+    ],
+    ids=str,
+)
+def test_what_is_no_path_starts_no_engine(fake_binary, wrong):
+    with pytest.raises(chaski.SpecError, match="is no path$"):
+        chaski.load("d", batch_size=4, **wrong)
+    assert fake_binary() == [] and not _engine._running
+
+
 @pytest.mark.parametrize("wrong", [{"rank": 1}, {"rank": "0"}, {"world_size": 1.5}], ids=str)
 def test_wrong_ranks_leave_no_engine(fake_binary, wrong):
     with pytest.raises(chaski.SpecError, match="rank|world_size"):

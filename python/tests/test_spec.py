@@ -185,6 +185,7 @@ def test_spec(args, want):
         ({"bands": np.array(1)}, "bands is array"),
         ({"bands": [True, False]}, "an index is True"),
         ({"sizes": {"p": 1.5}}, "size p is 1.5"),
+        ({"sizes": [("p", 1)]}, "sizes is"),
         ({"fill": "none"}, "fill is 'none'"),
         ({"normalize": {"scale": "12"}}, "scale is '12'"),
         ({"normalize": {"offset": [0, "a"]}}, "offset is 'a'"),

@@ -29,7 +29,13 @@ Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 
 
 def absolute(path: Path) -> str:
-    """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is."""
+    """Returns a path as an engine in any folder takes it: absolute; a URI stays as it is.
+
+    Raises:
+        SpecError: it is none.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise SpecError(f"{path!r} is no path")
     p = os.fspath(path)
     return p if "://" in p else os.path.abspath(p)
 

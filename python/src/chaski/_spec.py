@@ -404,6 +404,8 @@ def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None
     if f.bands is not None:
         out["bands"] = indices(f"field {name!r}: bands", f.bands)
     if f.sizes:
+        if not isinstance(f.sizes, Mapping):
+            raise SpecError(f"field {name!r}: sizes is {f.sizes!r}, not a dict: sizes by axis name")
         out["sizes"] = {str(k): count(f"field {name!r}: size {k}", v) for k, v in f.sizes.items()}
     if f.fill is not None:
         out["fill"] = to_json_float(_number(f"field {name!r}: fill", f.fill))
