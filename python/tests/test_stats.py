@@ -84,7 +84,7 @@ def test_the_part_that_trains(chips, tmp_path):  # noqa: F811
     lines = [f"{p},{i}" for i, p in enumerate(files)]
     table = tmp_path / "t.csv"
     table.write_text("\n".join(["image,number", *lines]) + "\n")
-    split = chaski.Split.by_hash({"train": 2, "val": 1}, seed=3)
+    split = chaski.Split.by_column("number", {"train": 2, "val": 1}, seed=3)
     of = {"split": split, "where": [("number", ">", 1)]}
     fields = {"image": chaski.Field(column="image", normalize="mean_std"), "number": "number"}
     seen: set[int] = set()
