@@ -54,12 +54,14 @@ func TestGlob(t *testing.T) {
 		"20*/**/x.tif":      "2020/a/x.tif 2021/a/x.tif 2021/b/c/x.tif",
 		"2021/**":           "a/x.tif b/c/x.tif",
 		"20[2][01]/a/?.tif": "2020/a/x.tif 2021/a/x.tif",
+		"2021/a/[" + strings.Repeat("x", 300) + "].tif": "x.tif", // no file can have this name
 	} {
 		if got := strings.Join(ids(t, open(t, filepath.Join(dir, pattern), Options{})), " "); got != want {
 			t.Errorf("%s: %s, want %s", pattern, got, want)
 		}
 	}
-	for _, p := range []string{"*.png", "nowhere/*.tif", "missing", "missing.tif", "missing.parquet", "missing.csv"} {
+	for _, p := range []string{"*.png", "nowhere/*.tif", "missing", "missing.tif", "missing.parquet", "missing.csv",
+		strings.Repeat("n", 300), "2020/y.tif/below", "a\x00b"} {
 		if _, err := Open(t.Context(), filepath.Join(dir, p), nil, Options{}); !errors.Is(err, fault.NotFound) {
 			t.Errorf("%s: %v", p, err)
 		}

@@ -60,7 +60,7 @@ func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*lis
 			return nil, err
 		}
 		l = &listing{base: filepath.Dir(src), paths: []string{filepath.Base(src)}, sizes: []int64{st.Size()}}
-	case errors.Is(err, fs.ErrNotExist) && hasMeta(src):
+	case source.Missing(err) && hasMeta(src): // a long pattern is no name, either
 		l, err = glob(ctx, src, r)
 	}
 	if err != nil {
@@ -83,7 +83,7 @@ func unglobbed(src string) string {
 }
 
 func notFound(err error) error {
-	if errors.Is(err, fs.ErrNotExist) {
+	if source.Missing(err) {
 		return fault.Wrap(fault.NotFound, "dataset", fault.NoOffset, errors.New("no such file or folder"))
 	}
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)

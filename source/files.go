@@ -72,17 +72,21 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 	return &file{f: f, size: st.Size(), mtime: st.ModTime(), was: st, owner: s, path: path}, nil
 }
 
+// Missing reports whether a call of the system failed because no file has the name: also because the name is too long, leads
+// round in a loop, or holds what no system takes.
+func Missing(err error) bool {
+	var pe *fs.PathError
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) ||
+		errors.Is(err, syscall.ELOOP) || errors.As(err, &pe) && strings.IndexByte(pe.Path, 0) >= 0
+}
+
 // systemError gives a failed call its kind, if it is one that the name or the file is to blame for.
 func systemError(err error) error {
-	var pe *fs.PathError
-	named := errors.As(err, &pe)
-	switch {
-	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR), errors.Is(err, syscall.ENAMETOOLONG), errors.Is(err, syscall.ELOOP):
-	case named && strings.IndexByte(pe.Path, 0) >= 0: // which no system takes
-	default:
+	if !Missing(err) {
 		return err
 	}
-	if named {
+	var pe *fs.PathError
+	if errors.As(err, &pe) {
 		return &fault.Error{Kind: fault.NotFound, Part: "file", Off: fault.NoOffset, Msg: pe.Err.Error(), Err: err}
 	}
 	return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
