@@ -50,13 +50,14 @@ late() {
 }
 
 fuzz() { # PACKAGE DIR BINARY TARGET
-  local out rc
+  local out rc tries=1
   count=$((count + 1))
   out=$(once "$@") && rc=0 || rc=1
-  if [ $rc -ne 0 ] && late "$out"; then
+  while [ $rc -ne 0 ] && late "$out" && [ $tries -lt 5 ]; do
     printf 'fuzz: %-24s once more: %s\n' "$4" "the fuzzing engine missed its own deadline"
+    tries=$((tries + 1))
     out=$(once "$@") && rc=0 || rc=1
-  fi
+  done
   if [ $rc -eq 0 ]; then
     printf 'fuzz: %-24s %s\n' "$4" "$(grep '^fuzz: elapsed' <<<"$out" | tail -1 | sed 's/^fuzz: //')"
   else
