@@ -12,7 +12,6 @@ import (
 	"os"
 	"path"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -495,7 +494,7 @@ func TestFewImagesFarApart(t *testing.T) {
 		{Kind: TileWindow, Height: 4, Width: 4, TileHeight: 4, TileWidth: 4, PerVisit: 1},
 	} {
 		var e *Engine
-		got := allocated(func() {
+		got := corpus.Allocated(func() {
 			var err error
 			e, err = Open(t.Context(), Spec{Source: dir, Fields: []Field{{Name: "a"}}, BatchSize: 2, Sampler: sampler}, Options{MemoryBytes: 1 << 20, Workers: 1})
 			if err != nil {
@@ -519,15 +518,6 @@ func TestFewImagesFarApart(t *testing.T) {
 			t.Error(err)
 		}
 	}
-}
-
-// allocated returns the bytes that were allocated while f ran.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
 }
 
 // TestArraysThatAreNoCubes: what cannot be seen as images is refused, and says why.

@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -795,7 +796,7 @@ func TestLongSequences(t *testing.T) {
 	}
 	defer func() { _ = e.Close() }()
 	read := func() uint64 {
-		return allocated(func() { wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release() })
+		return corpus.Allocated(func() { wait(t, e.Start(t.Context(), shuffle.StepTicket(0, 0, 1, 0, 1), false)).Release() })
 	}
 	read()
 	if n := read(); n > 1000*steps {

@@ -3,12 +3,13 @@ package shuffle
 import (
 	"fmt"
 	"math"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/internal/corpus"
 )
 
 // TestPlanOfOneDatasetIsTheOrder holds a plan of one dataset to Order and Window, which came before it.
@@ -394,15 +395,13 @@ func TestSeekDoesNotAllocate(t *testing.T) {
 		t.Errorf("%v allocations a position", n)
 	}
 	bytes := func(n int64) uint64 {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		for range 10 {
-			mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
-				Sources: []Source{dataset(n), dataset(n)}, Counts: []int64{5000, 5000},
-			}}})
-		}
-		runtime.ReadMemStats(&after)
-		return (after.TotalAlloc - before.TotalAlloc) / 10
+		return corpus.Allocated(func() {
+			for range 10 {
+				mustPlan(t, Spec{Seed: 1, Shuffle: true, Source: Source{Mixture: &Mixture{
+					Sources: []Source{dataset(n), dataset(n)}, Counts: []int64{5000, 5000},
+				}}})
+			}
+		}) / 10
 	}
 	if small, large := bytes(1e3), bytes(1e12); large > small+small/10 || large > 200_000 {
 		t.Errorf("a plan of 10^12 samples allocates %d bytes, one of 10^3 %d", large, small)

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"path/filepath"
-	"runtime"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -12,15 +11,6 @@ import (
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/corpus/whole"
 )
-
-// allocated returns the bytes that f allocates, freed or not.
-func allocated(f func()) uint64 {
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	f()
-	runtime.ReadMemStats(&after)
-	return after.TotalAlloc - before.TotalAlloc
-}
 
 // openBound is what Open may allocate for a file of n bytes.
 func openBound(n int) uint64 { return 1<<20 + 100*uint64(n) }
@@ -37,7 +27,7 @@ func FuzzTIFF(f *testing.F) {
 		var img *Image
 		var err error
 		r := &corpus.Mem{B: b}
-		if n := allocated(func() { img, err = Open(context.Background(), r, Limits{MaxChunk: 1 << 20}) }); n > openBound(len(b)) {
+		if n := corpus.Allocated(func() { img, err = Open(context.Background(), r, Limits{MaxChunk: 1 << 20}) }); n > openBound(len(b)) {
 			t.Fatalf("%d bytes allocated for a file of %d", n, len(b))
 		}
 		if err == nil {

@@ -235,3 +235,12 @@ func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
 	c[at] ^= byte(1 + rng.IntN(255))
 	return c
 }
+
+// Allocated returns the bytes that are allocated while f runs, freed or not: those of other goroutines too.
+func Allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}

@@ -4,12 +4,12 @@ import (
 	"bytes"
 	"errors"
 	"math/rand/v2"
-	"runtime"
 	"testing"
 
 	kzstd "github.com/klauspost/compress/zstd"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
@@ -75,12 +75,11 @@ func TestClaimsCostNoMemory(t *testing.T) {
 	dst := make([]byte, 1000, 1000+zstd.Spare)
 	_ = d.Decompress(dst[:4], handmades()[1].src) // tables are made once
 	for _, c := range handmades() {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		_ = d.Decompress(dst, c.src)
-		_ = d.DecompressSpare(dst, c.src)
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 1<<20 {
+		n := corpus.Allocated(func() {
+			_ = d.Decompress(dst, c.src)
+			_ = d.DecompressSpare(dst, c.src)
+		})
+		if n > 1<<20 {
 			t.Errorf("%s: %d bytes allocated for %d of dst and %d of src", c.name, n, len(dst), len(c.src))
 		}
 	}
@@ -205,11 +204,7 @@ func TestPrefixCostsNoMemory(t *testing.T) {
 	_ = d.DecompressPrefix(dst, compress(t, dst), 8) // tables are made once
 	for _, c := range handmades() {
 		for _, src := range [][]byte{c.src, append(window(30, false).b, c.src...), window(30, false).rle(0, blockMax, true).end()} {
-			var before, after runtime.MemStats
-			runtime.ReadMemStats(&before)
-			_ = d.DecompressPrefix(dst, src, 1000)
-			runtime.ReadMemStats(&after)
-			if n := after.TotalAlloc - before.TotalAlloc; n > 9<<20 {
+			if n := corpus.Allocated(func() { _ = d.DecompressPrefix(dst, src, 1000) }); n > 9<<20 {
 				t.Errorf("%s: %d bytes allocated", c.name, n)
 			}
 		}

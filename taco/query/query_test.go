@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -242,13 +242,12 @@ func TestManyLiteralsTakeLittle(t *testing.T) {
 		"in": "select id from data where name in (" + many("'a%d'", ",") + ")",
 		"or": "select id from data where " + many("name = 'a%d'", " or "),
 	} {
-		var before, after runtime.MemStats
-		runtime.ReadMemStats(&before)
-		if _, err := run1(t, sql); err != nil {
-			t.Fatalf("%s: %v", name, err)
-		}
-		runtime.ReadMemStats(&after)
-		if n := after.TotalAlloc - before.TotalAlloc; n > 200<<20 {
+		n := corpus.Allocated(func() {
+			if _, err := run1(t, sql); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		})
+		if n > 200<<20 {
 			t.Errorf("%s: %d MiB allocated", name, n>>20)
 		}
 	}

@@ -3,7 +3,6 @@ package table
 import (
 	"bytes"
 	"fmt"
-	"runtime"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/corpus"
 )
 
 type codedRow struct {
@@ -213,11 +213,9 @@ func TestDictionariesAreBounded(t *testing.T) {
 func TestLargeTextsAreNotJoined(t *testing.T) {
 	c := coder{codes: make([]uint8, 2500), texts: []string{string(make([]byte, 1<<20))}}
 	large := &Vector{typ: Type{Kind: Text}, n: len(c.codes), coded: c.coded()}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	_, err := Append(Type{Kind: Text}, large, large)
-	runtime.ReadMemStats(&after)
-	if got := after.TotalAlloc - before.TotalAlloc; fault.KindOf(err) != fault.Limit || got > 1<<20 {
+	var err error
+	got := corpus.Allocated(func() { _, err = Append(Type{Kind: Text}, large, large) })
+	if fault.KindOf(err) != fault.Limit || got > 1<<20 {
 		t.Errorf("%v, after %d bytes", err, got)
 	}
 }
