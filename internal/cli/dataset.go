@@ -18,9 +18,7 @@ import (
 
 // datasetFlags describe the batches of a dataset, for the commands that load some.
 type datasetFlags struct {
-	fields    []string
-	dims      string
-	at        timestampFlag
+	source    sourceFlags
 	bands     []int
 	layout    string
 	dtype     string
@@ -38,17 +36,13 @@ type datasetFlags struct {
 	perVisit  int
 	pool      int64
 	augment   string
-	filter    filterFlags
-	split     splitFlag
 
 	own pflag.FlagSet // the flags of these
 }
 
 func (f *datasetFlags) add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl := &f.own
-	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table, an attribute of the array or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
-	f.at.add(fl)
-	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
+	f.source.add(fl)
 	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
 	fl.IntVar(&f.batch, "batch", batch, "samples a batch")
 	fl.StringVar(&f.window, "window", "", "`HxW`: random windows of so many pixels (default: the whole chip)")
@@ -61,8 +55,6 @@ func (f *datasetFlags) add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl.StringVar(&f.augment, "augment", "", "flip_x, flip_y, flips, rotations or d4")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
 	fl.Uint64Var(&f.seed, "seed", 0, "seed of order and windows")
-	f.filter.addFilters(fl)
-	f.split.add(fl)
 	fl.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error, skip, replace or fill")
 	to.AddFlagSet(fl)
 }
@@ -107,9 +99,6 @@ func readSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 	return s, nil
 }
 
-// given returns the name of one of the flags that the command line has, or an empty one.
-func (f *datasetFlags) given() (name string) { return changed(&f.own) }
-
 // changed returns the name of one of the flags that the command line has, or an empty one.
 func changed(own *pflag.FlagSet) (name string) {
 	own.VisitAll(func(flag *pflag.Flag) {
@@ -122,15 +111,11 @@ func changed(own *pflag.FlagSet) (name string) {
 
 // spec makes the spec of a run. Its errors are of usage, or of the file of statistics.
 func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
-	s := loader.Spec{Source: dataset, Dims: f.dims, Timestamp: f.at.t, BatchSize: f.batch, Shuffle: f.shuffle, Seed: f.seed, BadSamples: f.bad}
-	var err error
-	if s.Fields, err = parseFields(f.fields); err != nil {
+	s, err := f.source.spec(dataset)
+	if err != nil {
 		return s, err
 	}
-	if s.Where, err = f.filter.conditions(); err != nil {
-		return s, err
-	}
-	f.split.into(&s.Subset)
+	s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = f.batch, f.shuffle, f.seed, f.bad
 	if f.window != "" {
 		h, w, err := parsePair(f.window)
 		if err != nil {

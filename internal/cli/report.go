@@ -23,7 +23,7 @@ func (f *viewFlags) page(ctx context.Context, s streams, paths []string, o view.
 	case f.report && (f.data.batch < 1 || f.data.batch > viewreport.MaxSamples):
 		return usagef("--batch: a report shows 1 to %d samples", viewreport.MaxSamples)
 	}
-	fields, err := parseFields(f.data.fields)
+	fields, err := parseFields(f.data.source.fields)
 	if err != nil {
 		return err
 	}

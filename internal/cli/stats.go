@@ -18,9 +18,7 @@ import (
 )
 
 type statsFlags struct {
-	fields  []string
-	dims    string
-	at      timestampFlag
+	source  sourceFlags
 	out     string
 	workers int
 	bad     string
@@ -29,8 +27,6 @@ type statsFlags struct {
 	component string
 	format    string
 	base      string
-	filter    filterFlags // of samples of level 0
-	split     splitFlag
 	sampling  bool
 	weights   loader.WeightOptions
 
@@ -95,17 +91,13 @@ samples of a container that they leave: there, give those of the run.`,
 		},
 	}
 	own, fl := &f.own, cmd.Flags()
-	own.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field, WHERE being a column of the table, an attribute of the array or a pattern with {id}; repeatable (default: one raster \"image\")")
-	f.at.add(own)
-	own.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
+	f.source.add(own)
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
 	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics that a container's rows hold, and read no pixel")
 	fl.StringVar(&f.component, "component", "*", "with --from-metadata: `ID` of the samples of the deepest level that count (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
-	f.filter.addFilters(own)
-	f.split.add(own)
 	own.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
 	fl.BoolVar(&f.sampling, "sampling", false, "write weights for the sampler weighted_window")
 	fl.StringVar(&f.weights.Field, "count", "", "with --sampling, the `FIELD` whose pixels are counted (default: the last)")
@@ -118,7 +110,7 @@ samples of a container that they leave: there, give those of the run.`,
 
 // pooled prints the pooled statistics of a container's metadata.
 func (f *statsFlags) pooled(ctx context.Context, s streams, name string) error {
-	fields, err := parseFields(f.fields)
+	fields, err := parseFields(f.source.fields)
 	if err != nil {
 		return err
 	}
@@ -188,8 +180,8 @@ type pooledReport struct {
 
 // keep returns which samples of level 0 the flags choose; nil: all.
 func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) bool, error) {
-	only, err := f.filter.filter()
-	if err != nil || only == nil && f.filter.where == "" {
+	only, err := f.source.filter.filter()
+	if err != nil || only == nil && f.source.filter.where == "" {
 		return nil, err
 	}
 	var rows []int
@@ -203,7 +195,7 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 	}
 	t, err := d.Level(ctx, 0)
 	if err == nil {
-		rows, err = chooseRows(ctx, t, rows, f.filter.where, "")
+		rows, err = chooseRows(ctx, t, rows, f.source.filter.where, "")
 	}
 	if err != nil {
 		return nil, fault.WithFile(err, d.Parts()[0])
@@ -246,16 +238,11 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 		}
 		return s, err
 	}
-	s := loader.Spec{Source: dataset, Dims: f.dims, Timestamp: f.at.t, BatchSize: 1, BadSamples: f.bad}
-	s.BasePath = f.base
-	var err error
-	if s.Fields, err = parseFields(f.fields); err != nil {
+	s, err := f.source.spec(dataset)
+	if err != nil {
 		return s, err
 	}
-	if s.Where, err = f.filter.conditions(); err != nil {
-		return s, err
-	}
-	f.split.into(&s.Subset)
+	s.BatchSize, s.BadSamples, s.BasePath = 1, f.bad, f.base
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
 		return s, usageError{err}

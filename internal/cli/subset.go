@@ -6,18 +6,36 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// splitFlag chooses a part of the data that a column names.
-type splitFlag struct{ use string }
-
-func (f *splitFlag) add(fl *pflag.FlagSet) {
-	givenVar(fl, &f.use, "split", "`PART` of the data that counts, by the column that says of each row which one it belongs to")
+// sourceFlags say where the fields of a dataset are, and which of its rows count.
+type sourceFlags struct {
+	fields []string
+	dims   string
+	at     timestampFlag
+	filter filterFlags
+	part   string
 }
 
-// into takes the part over into a subset.
-func (f *splitFlag) into(s *loader.Subset) {
-	if f.use != "" {
-		s.Split, s.Use = &loader.Split{By: "given"}, f.use
+func (f *sourceFlags) add(fl *pflag.FlagSet) {
+	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table, an attribute of the array or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
+	f.at.add(fl)
+	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
+	f.filter.addFilters(fl)
+	givenVar(fl, &f.part, "split", "`PART` of the data that counts, by the column that says of each row which one it belongs to")
+}
+
+// spec returns what the flags say of a dataset, without defaults.
+func (f *sourceFlags) spec(dataset string) (s loader.Spec, err error) {
+	s.Source, s.Dims, s.Timestamp = dataset, f.dims, f.at.t
+	if s.Fields, err = parseFields(f.fields); err != nil {
+		return s, err
 	}
+	if s.Where, err = f.filter.conditions(); err != nil {
+		return s, err
+	}
+	if f.part != "" {
+		s.Split, s.Use = &loader.Split{By: "given"}, f.part
+	}
+	return s, nil
 }
 
 // conditions returns the filters as a spec has them.

@@ -141,7 +141,7 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	if dataset {
 		pictures, err = f.batch(ctx, opener, paths[0], o, &columns)
-	} else if name := f.data.given(); name != "" {
+	} else if name := changed(&f.data.own); name != "" {
 		return usagef("--%s is for a dataset; pictures of files have all of their pixels, and the bands of --b", name)
 	} else {
 		pictures, err = f.files(ctx, s, inContainers(opener), paths, o)
