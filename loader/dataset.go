@@ -309,7 +309,7 @@ func (d *dataset) leaf(one shuffle.Dataset) (shuffle.Source, error) {
 	var err error
 	switch {
 	case s.Kind != shuffle.GridWindow && s.Kind != shuffle.VisitWindow:
-	case d.sizes.rows > 0 && items > 0: // all alike, however many
+	case d.sizes.one != nil && items > 0: // however many
 		s.Runs, err = shuffle.EqualRuns(items, count(0))
 	default:
 		s.Runs, err = shuffle.NewRuns(items, count)
@@ -501,15 +501,14 @@ func upTo(bound int64, factors ...int) int64 {
 // assetSizes are the sizes of the assets of a dataset in their first raster field, of all or none of them.
 type assetSizes struct {
 	each []catalog.Size // one a row; 0 by 0 for one that cannot be read
-	one  catalog.Size   // of each of rows assets, where all are alike
-	rows int64
+	one  *catalog.Size  // of every asset, where all are alike
 }
 
-func (z *assetSizes) known() bool { return z.each != nil || z.rows > 0 }
+func (z *assetSizes) known() bool { return z.each != nil || z.one != nil }
 
 func (z *assetSizes) of(row int64) catalog.Size {
-	if z.each == nil {
-		return z.one
+	if z.one != nil {
+		return *z.one
 	}
 	return z.each[row]
 }
@@ -530,7 +529,8 @@ func (d *dataset) measure(ctx context.Context, e *Engine) error {
 	column := d.rasters[0].column
 	switch t := d.table.(type) {
 	case alike:
-		d.sizes = assetSizes{one: t.Size(column), rows: d.table.Len()}
+		one := t.Size(column)
+		d.sizes.one = &one
 	case sized:
 		var err error
 		if d.sizes.each, err = t.Sizes(ctx, column); err != nil {
