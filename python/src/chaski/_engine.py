@@ -143,12 +143,12 @@ class Engine:
         fd = self._process.stdout.fileno()
         line = b""
         deadline = time.monotonic() + _START_SECONDS
+        poll = select.poll()  # select.select takes no descriptors from 1024 on
+        poll.register(fd, select.POLLIN)
         while not line.endswith(b"\n"):
             left = deadline - time.monotonic()
             if left <= 0 or len(line) > 1 << 16:
                 raise EngineError(f"the engine {self.binary} is not ready{self._said()}")
-            poll = select.poll()  # select.select takes no descriptors from 1024 on
-            poll.register(fd, select.POLLIN)
             if poll.poll(left * 1000):
                 got = os.read(fd, 4096)
                 if not got:
@@ -235,19 +235,17 @@ def _hear(stream: IO[bytes], tail: deque[str]) -> None:
             text = line.decode("utf-8", "replace").rstrip()
             tail.append(text)
             if said := _SAID.search(text):
-                level, message, rest = said.groups()
-                with contextlib.suppress(
-                    ValueError
-                ):  # of a text that Go and JSON quote differently
-                    message = json.loads(message)
                 try:
-                    _log.log(
-                        logging.ERROR if level == "ERROR" else logging.WARNING,
-                        "%s",
-                        f"{message} ({rest})" if rest else message,
-                    )
+                    _tell(*said.groups())
                 except Exception:  # of a handler: unheard, the engine would end with its next line
                     traceback.print_exc()
+
+
+def _tell(level: str, message: str, rest: str) -> None:
+    """Logs what an engine says, of a line as Go's log/slog writes it."""
+    with contextlib.suppress(ValueError):  # Go and JSON quote some texts differently
+        message = json.loads(message)
+    _log.log(logging.getLevelName(level), "%s", f"{message} ({rest})" if rest else message)
 
 
 def _abstract_name() -> str:
