@@ -41,7 +41,7 @@ func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*lis
 	if source.IsRemote(src) {
 		return listRemote(ctx, src, r, o)
 	}
-	src = localPath(src)
+	src = source.LocalPath(src)
 	// Before anything else, so that a refusal does not tell what exists outside of the roots.
 	if err := r.check(unglobbed(src)); err != nil {
 		return nil, err
@@ -281,14 +281,6 @@ func (p *idPattern) path(id string) string { return strings.Join(p.lits, id) }
 
 func scheme(uri string) string { return source.Scheme(uri) }
 
-// localPath takes "file://" off.
-func localPath(uri string) string {
-	if scheme(uri) == "file" {
-		return uri[len("file://"):]
-	}
-	return uri
-}
-
 // folder returns the folder of a URI or path.
 func folder(uri string) string {
 	if s := scheme(uri); s != "" && s != "file" {
@@ -300,14 +292,14 @@ func folder(uri string) string {
 		}
 		return uri
 	}
-	return filepath.Dir(localPath(uri))
+	return filepath.Dir(source.LocalPath(uri))
 }
 
 // resolve returns where a URI of a table leads that lies in the folder base.
 func resolve(base, uri string) string {
 	switch s := scheme(uri); {
 	case s == "file":
-		return localPath(uri)
+		return source.LocalPath(uri)
 	case s != "" || filepath.IsAbs(uri):
 		return uri
 	case scheme(base) != "":
@@ -330,7 +322,7 @@ func newRoots(dirs []string) *roots {
 			r.dirs = append(r.dirs, strings.TrimSuffix(d, "/"))
 			continue
 		}
-		abs, err := filepath.Abs(localPath(d))
+		abs, err := filepath.Abs(source.LocalPath(d))
 		if err == nil {
 			abs, err = filepath.EvalSymlinks(abs)
 		}
@@ -369,7 +361,7 @@ func (r *roots) allow(p string) (string, error) {
 		}
 		return "", outside
 	}
-	abs, err := filepath.Abs(localPath(p))
+	abs, err := filepath.Abs(source.LocalPath(p))
 	if err != nil {
 		return "", outside
 	}

@@ -264,7 +264,7 @@ func (f *namedFile) unchanged(r *row, mtime *string) bool {
 	if mtime == nil || r.MTime == nil || *r.MTime != *mtime {
 		return false
 	}
-	st, err := os.Stat(localPath(f.path))
+	st, err := os.Stat(source.LocalPath(f.path))
 	return err == nil && st.Size() == r.Size
 }
 
@@ -283,7 +283,7 @@ func mtimeOf(path string) *string {
 	if s := scheme(path); s != "" && s != "file" {
 		return nil
 	}
-	st, err := os.Stat(localPath(path))
+	st, err := os.Stat(source.LocalPath(path))
 	if err != nil {
 		return nil
 	}

@@ -48,7 +48,7 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 	if IsRemote(uri) {
 		return nil, noDriver(uri)
 	}
-	path := strings.TrimPrefix(uri, "file://")
+	path := LocalPath(uri)
 	if f := s.take(path); f != nil {
 		if f.unchanged() {
 			return f, nil

@@ -30,6 +30,14 @@ func IsRemote(uri string) bool {
 	return s != "" && s != "file"
 }
 
+// LocalPath returns a path as the system takes it: of a URI of a local file what stands behind "file://", and all others as they are.
+func LocalPath(uri string) string {
+	if Scheme(uri) == "file" {
+		return uri[len("file://"):]
+	}
+	return uri
+}
+
 // Mux opens every URI with the opener of its scheme.
 type Mux struct {
 	// Files opens paths and file:// URIs.

@@ -82,7 +82,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	old := a.Hidden
 	if m.Fragment != "" {
-		if err := settle(filepath.Join(localPath(a.uri), m.Fragment)); err != nil {
+		if err := settle(filepath.Join(source.LocalPath(a.uri), m.Fragment)); err != nil {
 			return m, fault.WithFile(err, a.uri)
 		}
 		old = slices.Concat(a.Fragments, a.Hidden)
@@ -119,12 +119,12 @@ func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *tal
 		return err
 	}
 	m.Fragment = name
-	m.Bytes, err = folderBytes(filepath.Join(localPath(a.uri), name))
+	m.Bytes, err = folderBytes(filepath.Join(source.LocalPath(a.uri), name))
 	return err
 }
 
 // path returns the folder of a local fragment.
-func (f *Fragment) path() string { return localPath(f.uri) }
+func (f *Fragment) path() string { return source.LocalPath(f.uri) }
 
 // folderBytes returns the bytes of the files in a folder. One that is gone has none.
 func folderBytes(path string) (n int64, err error) {

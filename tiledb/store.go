@@ -30,7 +30,7 @@ type Files struct{ source.Files }
 // Folders implements Store. Links to folders count; one that is called like a fragment and leads nowhere is fault.Corrupt, since
 // what it led to is missing.
 func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
-	path := localPath(uri)
+	path := source.LocalPath(uri)
 	list, err := os.ReadDir(path)
 	if err != nil {
 		kind := fault.Unsupported
@@ -149,12 +149,9 @@ func noKeyFile(err error, name string) error {
 	return fault.WithFile(fault.Wrap(kind, "key file", fault.NoOffset, err), name)
 }
 
-// localPath takes the scheme off a URI of a local folder.
-func localPath(uri string) string { return strings.TrimPrefix(uri, "file://") }
-
 // IsArray reports whether a local folder holds an array, of this format version or a later one, which Open refuses.
 func IsArray(path string) bool {
-	path = localPath(path)
+	path = source.LocalPath(path)
 	if st, err := os.Stat(filepath.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}

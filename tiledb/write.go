@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb/filter"
 )
 
@@ -36,7 +37,7 @@ func DefaultFilters() filter.Pipeline {
 // Create makes an array: a local folder with its schema and lock file. The folder must not exist. With a
 // key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. The schema has to pass Validate.
 func Create(path string, s *Schema, key []byte) error {
-	path = localPath(path)
+	path = source.LocalPath(path)
 	if err := s.Validate(); err != nil {
 		return fault.WithFile(err, path)
 	}
@@ -230,7 +231,7 @@ func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if err := a.Schema.writable(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
-	root := localPath(a.uri)
+	root := source.LocalPath(a.uri)
 	dir, err := hiddenFolder(root, ".fragment-")
 	if err != nil {
 		return nil, err
@@ -306,7 +307,7 @@ func (w *writer) finish() error {
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
-	return os.Rename(w.dir, localPath(w.a.uri)+"/"+name)
+	return os.Rename(w.dir, source.LocalPath(w.a.uri)+"/"+name)
 }
 
 // settleName returns the name under which a fragment appears now, among the fragments that others may have written since the array was
@@ -341,7 +342,7 @@ func (a *Array) settleName(name string) (string, error) {
 
 // isFragment reports whether a local folder of the array is a fragment that is complete.
 func (a *Array) isFragment(name string) bool {
-	_, err := os.Stat(filepath.Join(localPath(a.uri), name, metadataName))
+	_, err := os.Stat(filepath.Join(source.LocalPath(a.uri), name, metadataName))
 	return err == nil
 }
 

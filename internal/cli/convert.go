@@ -191,7 +191,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
 	var jobs []conversion
 	for _, p := range paths {
-		p = strings.TrimPrefix(p, "file://")
+		p = source.LocalPath(p)
 		if tiledb.Is(ctx, files, p) {
 			if jobs, err = f.images(ctx, files, jobs, p); err != nil {
 				return nil, err

@@ -46,7 +46,7 @@ func must(o *remote.Opener, err error) *remote.Opener {
 // checkRoot refuses a root that is no folder, and a remote one that is no prefix of URIs that are read.
 func checkRoot(root string) error {
 	if !source.IsRemote(root) {
-		if st, err := os.Stat(strings.TrimPrefix(root, "file://")); err != nil || !st.IsDir() {
+		if st, err := os.Stat(source.LocalPath(root)); err != nil || !st.IsDir() {
 			return fault.WithFile(fault.New(fault.NotFound, "root", fault.NoOffset, "no such folder"), root)
 		}
 		return nil

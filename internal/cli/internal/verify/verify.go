@@ -133,7 +133,7 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
 	var files []string
 	for _, p := range paths {
-		p = strings.TrimPrefix(p, "file://")
+		p = source.LocalPath(p)
 		if source.IsRemote(p) && tiledb.Is(ctx, open, p) {
 			files = append(files, p)
 			continue
