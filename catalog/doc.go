@@ -12,8 +12,10 @@
 //   - a directory, walked for .tif, .tiff and .rumi files; a glob; or one file.
 //
 // Samples of a table stand in the order of its rows, those of a directory or glob in the order of
-// the bytes of their paths below it, written with "/". Hidden files and folders (".name") and
-// symbolic links to folders are passed over.
+// the bytes of their paths below it, written with "/". Hidden files and folders (".name") are
+// passed over. Symbolic links are followed, and a sample is a path: a file that two paths lead to is two
+// samples, so that patterns can pair linked folders. A split by id does not know that they are one
+// file. A link that leads back to a folder that it lies in, or with Options.Roots out of them, is an error.
 //
 // A TIFF's internal mask is part of its index; a mask in a file of its own (".msk") is not looked for. Indexes
 // in catalogs that were written before that have none: write them again.

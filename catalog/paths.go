@@ -50,10 +50,10 @@ func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*lis
 	var l *listing
 	switch {
 	case err == nil && st.IsDir():
-		// Walking does not follow a link that is its root.
+		// A sample's path is the same however the folder is named.
 		if src, err = filepath.EvalSymlinks(src); err == nil {
 			l = &listing{base: src}
-			err = l.walk(ctx, src, r, isRaster)
+			err = l.walk(ctx, src, r, nil)
 		}
 	case err == nil:
 		if err := r.check(src); err != nil {
@@ -89,12 +89,14 @@ func notFound(err error) error {
 	return fault.Wrap(fault.Unsupported, "dataset", fault.NoOffset, err)
 }
 
-// walk adds the files below dir that keep says yes to, by their paths relative to dir.
-func (l *listing) walk(ctx context.Context, dir string, r *roots, keep func(rel string) bool) error {
+// walk adds the rasters below dir that match the parts of a glob (nil: all), by their paths relative to dir. Links are
+// followed; every path is a sample, also where several lead to one file. A link that leads out of the roots is an error:
+// leaving it out would change the dataset silently.
+func (l *listing) walk(ctx context.Context, dir string, r *roots, pattern []string) error {
 	if err := r.check(dir); err != nil {
 		return err
 	}
-	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+	return source.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -110,34 +112,49 @@ func (l *listing) walk(ctx context.Context, dir string, r *roots, keep func(rel 
 			}
 			return nil
 		}
-		if d.IsDir() {
-			return nil
-		}
 		rel, err := filepath.Rel(dir, p)
 		if err != nil {
 			return err
 		}
 		rel = filepath.ToSlash(rel)
-		if !keep(rel) {
+		if d.IsDir() {
+			if pattern != nil && !leadsOn(pattern, strings.Split(rel, "/")) {
+				return fs.SkipDir
+			}
+			return r.check(p)
+		}
+		keep := isRaster(rel) && (pattern == nil || matchParts(pattern, strings.Split(rel, "/")))
+		return l.add(p, rel, d, keep, r)
+	})
+}
+
+// add adds a file or a link, if it is to be kept.
+func (l *listing) add(p, rel string, d fs.DirEntry, keep bool, r *roots) error {
+	linked := d.Type()&fs.ModeSymlink != 0
+	if !keep && !linked {
+		return nil
+	}
+	var st fs.FileInfo
+	var err error
+	if linked {
+		// A link that cannot be looked at may lead to a folder of samples. One that leads nowhere does not.
+		if st, err = os.Stat(p); !keep && (err == nil || source.Missing(err)) {
 			return nil
 		}
-		var st fs.FileInfo
-		if d.Type()&fs.ModeSymlink != 0 {
-			if st, err = os.Stat(p); err == nil && !st.IsDir() {
-				err = r.check(p)
-			}
-		} else {
-			st, err = d.Info()
+		if err == nil {
+			err = r.check(p)
 		}
-		if err != nil {
-			return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
-		}
-		if st.Mode().IsRegular() {
-			l.paths = append(l.paths, rel)
-			l.sizes = append(l.sizes, st.Size())
-		}
-		return nil
-	})
+	} else {
+		st, err = d.Info()
+	}
+	if err != nil {
+		return fault.WithFile(fault.Wrap(fault.NotFound, "file", fault.NoOffset, err), p)
+	}
+	if st.Mode().IsRegular() {
+		l.paths = append(l.paths, rel)
+		l.sizes = append(l.sizes, st.Size())
+	}
+	return nil
 }
 
 func (l *listing) sort() {
@@ -185,9 +202,7 @@ func glob(ctx context.Context, pattern string, r *roots) (*listing, error) {
 		return nil, err
 	}
 	l := &listing{base: filepath.FromSlash(base)}
-	err := l.walk(ctx, l.base, r, func(rel string) bool {
-		return isRaster(rel) && matchParts(parts[fixed:], strings.Split(rel, "/"))
-	})
+	err := l.walk(ctx, l.base, r, parts[fixed:])
 	if err == nil && len(l.paths) == 0 {
 		err = fault.New(fault.NotFound, "glob", fault.NoOffset, "no raster file matches")
 	}
@@ -229,6 +244,16 @@ func matchParts(pattern, parts []string) bool {
 		reach = next
 	}
 	return reach[len(parts)]
+}
+
+// leadsOn reports whether a path below the folder with these parts can match a pattern.
+func leadsOn(pattern, folder []string) bool {
+	for i := range pattern {
+		if matchParts(pattern[:i], folder) || pattern[i] == "**" && matchParts(pattern[:i+1], folder) {
+			return true
+		}
+	}
+	return false
 }
 
 // idPattern is a pattern with one or more {id}.

@@ -427,7 +427,7 @@ func (i *FileInfo) folder(ctx context.Context, dir string) error {
 	i.Kind = KindFolder
 	f := &FolderInfo{ByType: map[string]int{}}
 	i.Folder = f
-	return filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+	return source.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()

@@ -274,22 +274,20 @@ func (f *convertFlags) inFolder(rel string) string {
 	return filepath.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
 }
 
-// walk appends the rasters below dir. Hidden files and folders, and the destination, are passed over.
+// walk appends the rasters below dir, links followed. It leaves out hidden files and folders, and the destination.
 func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) ([]conversion, error) {
-	out, err := filepath.Abs(f.out)
-	if err != nil {
-		return nil, err
+	out, outErr := os.Stat(f.out) // which need not exist yet
+	isOut := func(d fs.DirEntry) bool {
+		st, err := d.Info()
+		return err == nil && outErr == nil && os.SameFile(st, out)
 	}
-	err = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-		abs, aerr := filepath.Abs(p)
+	err := source.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return fileError(p, err)
-		case aerr != nil:
-			return aerr
 		case ctx.Err() != nil:
 			return ctx.Err()
-		case d.IsDir() && p != dir && (abs == out || strings.HasPrefix(d.Name(), ".")):
+		case d.IsDir() && p != dir && (strings.HasPrefix(d.Name(), ".") || isOut(d)):
 			return fs.SkipDir
 		case d.IsDir() || strings.HasPrefix(d.Name(), "."):
 			return nil

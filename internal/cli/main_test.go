@@ -678,18 +678,20 @@ func TestVerifyCountsAndFindsFaults(t *testing.T) {
 // said to be in order.
 func TestVerifyFollowsLinks(t *testing.T) {
 	dir := workplace(t)
-	for _, folder := range []string{"links", "none"} {
+	for _, folder := range []string{"links", "none", "all"} {
 		if err := os.Mkdir(folder, 0o700); err != nil {
 			t.Fatal(err)
 		}
 	}
-	for name, to := range map[string]string{"links/a.tif": "../chips/a.tif", "links/b.tif": filepath.Join(dir, "chips", "b.tif"), "none/chips": "../chips"} {
+	for name, to := range map[string]string{"links/a.tif": "../chips/a.tif", "links/b.tif": filepath.Join(dir, "chips", "b.tif"), "all/chips": "../chips"} {
 		if err := os.Symlink(to, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := chaski(t.Context(), "verify", "links"); r.code != 0 || !strings.HasPrefix(r.out, `{"files":2,`) {
-		t.Errorf("links: %+v", r)
+	for folder, files := range map[string]int{"links": 2, "all": 3} {
+		if r := chaski(t.Context(), "verify", folder); r.code != 0 || !strings.HasPrefix(r.out, fmt.Sprintf(`{"files":%d,`, files)) {
+			t.Errorf("%s: %+v", folder, r)
+		}
 	}
 	if err := os.Truncate("chips/a.tif", 300); err != nil {
 		t.Fatal(err)

@@ -163,8 +163,10 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			continue
 		}
 		before := len(files)
-		err = filepath.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+		err = source.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
 			switch {
+			case fault.KindOf(err) != 0:
+				return err
 			case err != nil:
 				return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), name)
 			case ctx.Err() != nil:
@@ -176,7 +178,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			case d.IsDir() && tiledb.IsArray(name):
 				files = append(files, name)
 				return fs.SkipDir
-			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && linked(name):
+			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name): // a link that leads nowhere is a fault of its name
 				files = append(files, name)
 			}
 			return nil
@@ -189,15 +191,6 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 		}
 	}
 	return files, nil
-}
-
-// linked reports whether a link is to be checked, as datasets follow it: to a file, by the link's own
-// name, or to an array. One that leads nowhere is a fault of its name.
-func linked(name string) bool {
-	if st, err := os.Stat(name); err == nil && st.IsDir() {
-		return tiledb.IsArray(name)
-	}
-	return known(name)
 }
 
 // none is the error about a folder in which nothing is checked: that it has no fault would say too much.

@@ -1,0 +1,95 @@
+package source
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// WalkDir is filepath.WalkDir that follows symbolic links to folders, dir itself among them. fn gets such a link as the
+// folder that it leads to, under the link's own path; links to files, and links that lead nowhere, it gets as links. A
+// link that leads back to a folder on the way to it would never end: fn gets an error of kind fault.Unsupported.
+func WalkDir(dir string, fn fs.WalkDirFunc) error {
+	st, err := os.Stat(dir)
+	if err != nil {
+		err = fn(dir, nil, err)
+	} else {
+		err = walkDir(dir, fs.FileInfoToDirEntry(st), nil, fn)
+	}
+	if errors.Is(err, fs.SkipDir) || errors.Is(err, fs.SkipAll) {
+		return nil
+	}
+	return err
+}
+
+// walkDir visits p and what is below it. left are the real folders in which the links on the way to p stand.
+func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
+	link := false
+	if d.Type()&fs.ModeSymlink != 0 {
+		if st, err := os.Stat(p); err == nil && st.IsDir() {
+			d, link = fs.FileInfoToDirEntry(st), true
+		}
+	}
+	if err := fn(p, d, nil); err != nil || !d.IsDir() {
+		if errors.Is(err, fs.SkipDir) && d.IsDir() {
+			return nil
+		}
+		return err
+	}
+	var entries []fs.DirEntry
+	var err error
+	if link {
+		left, err = follow(p, left)
+	}
+	if err == nil {
+		entries, err = os.ReadDir(p)
+	}
+	if err != nil {
+		if err = fn(p, d, err); err != nil {
+			if errors.Is(err, fs.SkipDir) {
+				return nil
+			}
+			return err
+		}
+	}
+	for _, e := range entries {
+		if err := walkDir(filepath.Join(p, e.Name()), e, left, fn); err != nil {
+			if errors.Is(err, fs.SkipDir) {
+				return nil
+			}
+			return err
+		}
+	}
+	return nil
+}
+
+// follow returns left with the folder of a link, or an error if the link leads to one of these folders or above one.
+func follow(link string, left []string) ([]string, error) {
+	from, err := filepath.EvalSymlinks(filepath.Dir(link))
+	if err != nil {
+		return nil, err
+	}
+	to, err := filepath.EvalSymlinks(link)
+	if err != nil {
+		return nil, err
+	}
+	if from, err = filepath.Abs(from); err != nil {
+		return nil, err
+	}
+	if to, err = filepath.Abs(to); err != nil {
+		return nil, err
+	}
+	left = append(slices.Clip(left), from)
+	above := strings.TrimSuffix(to, string(filepath.Separator)) + string(filepath.Separator)
+	for _, l := range left {
+		if l == to || strings.HasPrefix(l, above) {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset, "a symbolic link leads back to a folder that it lies in"), link)
+		}
+	}
+	return left, nil
+}

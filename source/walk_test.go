@@ -1,0 +1,140 @@
+package source
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// errLoop ends slowWalk.
+var errLoop = errors.New("loop")
+
+// slowWalk lists the files below a folder by what the system says of every path alone: a folder that is the same as one
+// on the way to it, or holds one of them, is a loop.
+func slowWalk(t *rapid.T, dir string, way []string, out *[]string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range way {
+		if rel, err := filepath.Rel(real, w); err != nil {
+			t.Fatal(err)
+		} else if rel != ".." && !strings.HasPrefix(rel, "../") {
+			return errLoop
+		}
+	}
+	way = append(slices.Clip(way), real)
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	names, err := f.Readdirnames(-1)
+	if err = errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range names {
+		p := filepath.Join(dir, n)
+		if st, err := os.Stat(p); err != nil || !st.IsDir() { // of what leads nowhere the path
+			*out = append(*out, p)
+		} else if err := slowWalk(t, p, way, out); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// TestWalkDirFollowsLinks: trees with links anywhere have the files that a slow walk finds, and an error where that runs in
+// a loop.
+func TestWalkDirFollowsLinks(t *testing.T) {
+	base, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(base, filepath.Join(base, "try")); err != nil {
+		t.Skip(err)
+	}
+	tree, loops, linked := 0, 0, 0
+	rapid.Check(t, func(t *rapid.T) {
+		tree++
+		root := filepath.Join(base, fmt.Sprint(tree))
+		dirs := []string{root}
+		must(t, os.Mkdir(root, 0o700))
+		for i := range rapid.IntRange(0, 6).Draw(t, "folders") {
+			d := filepath.Join(rapid.SampledFrom(dirs).Draw(t, "in"), fmt.Sprintf("d%d", i))
+			must(t, os.Mkdir(d, 0o700))
+			dirs = append(dirs, d)
+		}
+		for i := range rapid.IntRange(0, 6).Draw(t, "files") {
+			must(t, os.WriteFile(filepath.Join(rapid.SampledFrom(dirs).Draw(t, "in"), fmt.Sprintf("f%d", i)), nil, 0o600))
+		}
+		for i := range rapid.IntRange(0, 4).Draw(t, "links") {
+			to := rapid.SampledFrom(append(dirs[1:len(dirs):len(dirs)], filepath.Join(root, "f0"), filepath.Join(root, "nothing"), root)).Draw(t, "to")
+			in := rapid.SampledFrom(dirs).Draw(t, "in")
+			if rapid.Bool().Draw(t, "relative") {
+				rel, err := filepath.Rel(in, to)
+				must(t, err)
+				to = rel
+			}
+			must(t, os.Symlink(to, filepath.Join(in, fmt.Sprintf("l%d", i))))
+		}
+		var want, got []string
+		wantErr := slowWalk(t, root, nil, &want)
+		err := WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+			if err == nil && !d.IsDir() {
+				got = append(got, p)
+			}
+			return err
+		})
+		if (err != nil) != (wantErr != nil) || err != nil && fault.KindOf(err) != fault.Unsupported {
+			t.Fatalf("error %v, not %v", err, wantErr)
+		}
+		if err != nil {
+			loops++
+			return
+		}
+		slices.Sort(want)
+		slices.Sort(got)
+		if !slices.Equal(got, want) {
+			t.Fatalf("%q, not %q", got, want)
+		}
+		if slices.ContainsFunc(got, func(p string) bool { return strings.Contains(p, "/l") }) {
+			linked++
+		}
+	})
+	if loops == 0 || linked == 0 {
+		t.Errorf("%d trees with loops, %d with links that were followed: the test tests nothing", loops, linked)
+	}
+}
+
+// TestWalkDirSkips: SkipDir leaves a linked folder out, and so a loop that it would be.
+func TestWalkDirSkips(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Symlink(dir, filepath.Join(dir, "loop")); err != nil {
+		t.Skip(err)
+	}
+	err := WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
+		if d.Name() == "loop" {
+			return fs.SkipDir
+		}
+		return err
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+func must(t *rapid.T, err error) {
+	if err != nil {
+		t.Helper()
+		t.Fatal(err)
+	}
+}
