@@ -40,8 +40,7 @@ def main() -> None:
 
     torch.manual_seed(7)
     train = batches("train", (16, 16))
-    first = next(iter(train))
-    net = nn.Conv2d(first["image"].shape[1], 2, 1)
+    net = nn.Conv2d(len(stats.mean("image")), 2, 1)
     optimizer = torch.optim.AdamW(net.parameters(), lr=0.1)
     losses = []
     for _ in range(args.epochs):
@@ -53,13 +52,14 @@ def main() -> None:
             optimizer.step()
             losses.append(loss.item())
 
+    shapes = ", ".join(f"{k} {tuple(v.shape)}" for k, v in batch.items() if v.ndim > 1)
     right = total = 0
     with torch.no_grad():
         for batch in batches("validation", None):
             same = net(batch["image"]).argmax(1) == batch["mask"][:, 0]
             right += int(same[batch["valid"]].sum())
             total += same[batch["valid"]].numel()
-    print(f"batches   {', '.join(f'{k} {tuple(v.shape)}' for k, v in first.items() if v.ndim > 1)}")
+    print(f"batches   {shapes}")
     print(f"loss      {losses[0]:.3f} at the first step, {losses[-1]:.3f} at the last")
     print(f"held out  {right / total:.1%} of {total} pixels right")
 

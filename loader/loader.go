@@ -162,7 +162,8 @@ func (l *Loader) drop() {
 func (l *Loader) State() shuffle.State { return l.state }
 
 // All iterates over the remaining batches. Each is released when the loop body ends; a body that
-// keeps one must copy it. The iteration ends after the first error.
+// keeps one must copy it. The iteration ends after the first error. A loader has one place: after a break another
+// iteration goes on from there, and of two at a time each gets what the other has left.
 func (l *Loader) All(ctx context.Context) iter.Seq2[*Batch, error] { return All(ctx, l.Next) }
 
 // BadCounter holds the bad rows that one loader meets in an epoch to the spec's BadLimit.

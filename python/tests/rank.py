@@ -79,6 +79,10 @@ def with_lightning(folder: str, how: str) -> Any:
             if how == "resume" and (len(seen), len(seen[-1])) == STOP and not resumed:
                 self.trainer.save_checkpoint("stop.ckpt")
 
+        def on_train_epoch_end(self) -> None:
+            if how == "resume-end" and len(seen) == 1 and not resumed:
+                self.trainer.save_checkpoint("stop.ckpt")
+
         def training_step(self, batch: dict[str, Any], _: int) -> torch.Tensor:
             seen[-1].append(samples(batch))
             return self.layer(batch["image"].mean().reshape(1, 1)).mean()
@@ -101,6 +105,10 @@ def with_lightning(folder: str, how: str) -> Any:
     if how == "resume":
         epoch, step = STOP
         seen[:] = [*seen[: epoch - 1], seen[epoch - 1][:step]]
+        resumed = True
+        fit(ckpt_path="stop.ckpt", weights_only=False)
+    elif how == "resume-end":
+        del seen[1:]
         resumed = True
         fit(ckpt_path="stop.ckpt", weights_only=False)
     return seen

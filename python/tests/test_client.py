@@ -110,13 +110,36 @@ def test_state_of_another_run(fake):
         assert loader.state_dict() == good
 
 
-def test_break_goes_on_to_the_next_epoch(fake):
-    with connect(fake(FakeEngine())) as loader:
-        for _ in loader:
-            break
-        assert loader.epoch == 0
-        assert {b.epoch for b in loader} == {1}
-        assert loader.epoch == 2
+def places(batches) -> list[tuple[int, int]]:
+    return [(b.epoch, b.step) for b in batches]
+
+
+@pytest.mark.parametrize("stop", [1, 2, 3])
+def test_after_break_live_and_resumed_are_the_same(fake, caplog, stop):
+    """Both go on with the rest of the epoch, in which the loop was left."""
+    target = fake(FakeEngine(samples=10))
+    every = [(epoch, step) for epoch in range(4) for step in range(3)]
+    with connect(target) as live, connect(target) as resumed:
+        for batch in live:
+            if batch.step + 1 == stop:
+                break
+        resumed.load_state_dict(live.state_dict())
+        for loader in (live, resumed):
+            got = [place for _ in range(3) for place in places(loader)]
+            assert got == every[stop : stop + len(got)] and len(got) >= 6
+    # Who expects to begin anew is told, once.
+    assert [r.levelname for r in caplog.records] == ["WARNING"] * (stop < 3)
+    assert all("goes on at step" in r.message for r in caplog.records)
+
+
+def test_set_epoch_begins_an_epoch_again(fake, caplog):
+    with connect(fake(FakeEngine(samples=10))) as loader:
+        for _ in range(2):
+            for _ in zip(loader, range(2), strict=False):  # also takes a third one
+                pass
+            loader.set_epoch(0)
+        assert places(loader) == [(0, 0), (0, 1), (0, 2)]
+    assert not caplog.records
 
 
 def test_an_iterator_that_gave_no_batch_skips_nothing(fake):
@@ -149,14 +172,65 @@ def test_set_epoch(fake):
             loader.set_epoch(-1)
 
 
-def test_a_second_iteration_ends_the_first(fake):
-    with connect(fake(FakeEngine())) as loader:
+def test_two_loops_at_a_time_are_an_error(fake):
+    target = fake(FakeEngine(samples=10))
+    with connect(target) as loader:
+        with pytest.raises(RuntimeError, match="another one began; a loop inside a loop needs"):
+            list(zip(loader, loader, strict=True))
+    with connect(target) as loader:
+        seen = []
+        with pytest.raises(RuntimeError, match="another one began"):
+            for batch in loader:
+                seen += positions([batch])
+                seen += positions(loader)
+        assert seen == list(range(10)), "the second one goes on at the loader's place"
+    with connect(target) as loader:
         first = iter(loader)
-        next(first)
-        second = iter(loader)
-        with pytest.raises(StopIteration):
-            next(first)
-        assert [b.epoch for b in second] == [1, 1, 1]
+        list(loader)
+        for _ in range(2):  # it stays an error
+            with pytest.raises(RuntimeError, match="another one began"):
+                next(first)
+
+
+@pytest.mark.parametrize("call", ["load_state_dict", "set_epoch", "close"])
+def test_a_loop_does_not_end_quietly_where_its_place_changes(fake, call):
+    with connect(fake(FakeEngine(samples=10))) as loader:
+        arguments = {"load_state_dict": [loader.state_dict()], "set_epoch": [3], "close": []}
+        with pytest.raises(RuntimeError, match="closed" if call == "close" else call):
+            for _ in loader:
+                getattr(loader, call)(*arguments[call])
+        if call != "close":
+            epoch = 3 if call == "set_epoch" else 0
+            assert places(loader) == [(epoch, 0), (epoch, 1), (epoch, 2)]
+
+
+def test_a_loop_that_gave_no_batch_goes_along(fake):
+    """Lightning makes the iterator before it sets the epoch."""
+    with connect(fake(FakeEngine(samples=10))) as loader:
+        loop = iter(loader)
+        loader.set_epoch(4)
+        loader.load_state_dict({**loader.state_dict(), "samples": 4})
+        loader.set_epoch(4)
+        assert places(loop) == [(4, 1), (4, 2)]
+        assert places(loop) == []
+
+
+def test_a_loop_that_failed_does_not_end_quietly(fake):
+    broken = [True]
+
+    def answer(t, e):
+        fault = pb.Fault(kind="corrupt", message="a.tif: cut short")
+        return fault if t.first == 4 and broken[0] else image_batch(t, e.samples)
+
+    with connect(fake(FakeEngine(samples=10, answer=answer))) as loader:
+        loop = iter(loader)
+        next(loop)
+        with pytest.raises(chaski.CorruptError):
+            next(loop)
+        with pytest.raises(RuntimeError, match=r"it failed \(a.tif: cut short\); a new one"):
+            next(loop)
+        broken[0] = False
+        assert places(loader) == [(0, 1), (0, 2)]
 
 
 @pytest.mark.parametrize("prefetch", [1, 2, 5])
@@ -394,7 +468,8 @@ def test_closed(fake):
     batch = next(it)
     loader.close()
     loader.close()
-    assert list(it) == []
+    with pytest.raises(RuntimeError, match="it was closed"):
+        next(it)
     assert batch["image"].reshape(-1).tolist() == [0, 1, 2, 3]
     with pytest.raises(RuntimeError, match="closed"):
         iter(loader)

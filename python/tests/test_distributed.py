@@ -80,6 +80,7 @@ def ranks(tmp_path: Path, folder: Path, library: str, how: str) -> list[dict[str
         ("lightning", "itself"),
         ("lightning", "loader"),
         ("lightning", "resume"),  # from a checkpoint in the middle of the second epoch
+        ("lightning", "resume-end"),  # from one at the end of the first
     ],
 )
 def test_every_sample_comes_once(chips, tmp_path, library, how):  # noqa: F811

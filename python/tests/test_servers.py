@@ -133,7 +133,7 @@ def test_groups_within_a_bound_of_bytes(caplog):
             with connect(targets, **options) as loader:
                 most = 0
                 for _ in loader:
-                    run = loader._run()._run
+                    run = loader._loop()._run
                     most = max(most, len(run._open))
                     assert all(len(lane.jobs) <= 3 for lane in run._lanes)
             assert most == max(batches, 2)

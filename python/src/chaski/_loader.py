@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import operator
 import os
@@ -37,6 +38,8 @@ from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import VERSION, State, Ticket, local_rows, steps
+
+_log = logging.getLogger("chaski")
 
 _KEPT_BAD_ROWS = 1000
 _MAX_WORKERS = 4096  # of an engine
@@ -94,12 +97,14 @@ def refuse_worker() -> None:
 class Loader:
     """Batches of a dataset, epoch by epoch; `load` and `connect` make it.
 
-    Each `for batch in loader` is one epoch. The first is epoch 0 (or the one of `set_epoch`, or the
-    rest of the one that a loaded state stands in); the next one follows, also where a loop was left
-    with `break`, but not after an iterator that gave no batch. After an error the next loop goes on
-    at the step that failed.
+    A loader has one place in its epochs, which `state_dict` tells. Each `for batch in loader` goes
+    on from there to the end of the epoch: after `break`, and after a loaded state, with the rest of
+    that epoch; after an error, with the step that failed. `set_epoch(loader.epoch)` begins the
+    epoch again. Two loops at a time need two loaders: when a second one begins, or the place
+    changes, the first one raises RuntimeError.
 
-    A loader is for one thread, and closes itself at the end of a `with` or of its life.
+    A loader is for one thread, and closes itself at the end of a `with` or of its life. It cannot
+    be pickled, and does not work in a fork.
 
     Attributes:
         batch_size: samples of a global batch, over all ranks.
@@ -126,7 +131,7 @@ class Loader:
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
         self._pid = os.getpid()
-        self._run: weakref.ref[_Epoch] | None = None
+        self._loop: weakref.ref[_Loop] | None = None
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
@@ -166,7 +171,8 @@ class Loader:
         self._counted: tuple[int, int, int, int] | None = None
         self._epoch = 0
         self._step = 0
-        self._begun = False  # an iteration gave a batch of this epoch, and did not end in an error
+        self._begun = False  # a loop gave a batch of this epoch, and did not end in an error
+        self._told = False  # that a loop went on in the middle of an epoch
 
     def __len__(self) -> int:
         """Returns the steps of an epoch, the same on every rank."""
@@ -183,19 +189,27 @@ class Loader:
         return local_rows(self.batch_size, self.world_size)
 
     def __iter__(self) -> Iterator[Batch]:
-        """Starts the next epoch; an iteration that is going on ends.
+        """Iterates over the rest of the epoch. A loop that is going on raises RuntimeError.
 
         Raises:
             RuntimeError: in a DataLoader worker, or in a forked child of the process that made
                 this.
         """
         self._check_usable()
-        self._end_run()
-        if self._begun or self._step >= self._steps:
-            self._epoch, self._step, self._begun = self._epoch + 1, 0, False
-        run = _Epoch(self)
-        self._run = weakref.ref(run)
-        return run
+        self._end_loop("another one began; a loop inside a loop needs a loader of its own")
+        if self._step >= self._steps:
+            self._finished()
+        elif self._begun and not self._told:
+            # Frameworks that look at some batches first would leave them out without a word.
+            self._told = True
+            _log.warning(
+                "a loop over a chaski loader goes on at step %d of epoch %d, where the one before "
+                "was left; set_epoch(%d) begins the epoch again",
+                *(self._step, self._epoch, self._epoch),
+            )
+        loop = _Loop(self)
+        self._loop = weakref.ref(loop)
+        return loop
 
     def _check_process(self) -> None:
         if os.getpid() != self._pid:
@@ -270,11 +284,21 @@ class Loader:
             self._scratch,
         )
 
-    def _end_run(self) -> None:
-        run = self._run() if self._run is not None else None
-        self._run = None
-        if run is not None:
-            run.close()
+    def _end_loop(self, why: str) -> None:
+        """Ends the loop that is going on: its next batch is a RuntimeError that says why."""
+        loop = self._loop() if self._loop is not None else None
+        self._loop = None
+        if loop is not None:
+            loop.end(why)
+
+    def _move(self, epoch: int, step: int, call: str) -> None:
+        """Goes to another place. A loop that gave no batch yet goes along, any other one ends."""
+        loop = self._loop() if self._loop is not None else None
+        if loop is not None and loop.fresh:
+            loop.begin_again()
+        else:
+            self._end_loop(f"{call} was called")
+        self._epoch, self._step, self._begun = epoch, step, False
 
     def _list_bad(self, batch: Batch) -> None:
         if self._list is not None and batch.bad:
@@ -316,6 +340,8 @@ class Loader:
     def set_epoch(self, epoch: int) -> None:
         """Makes `epoch` the next one to be iterated, from its start.
 
+        A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
+
         A state loaded in the middle of that epoch keeps its step, so that the usual loop
         `for e in range(loader.epoch, epochs): loader.set_epoch(e); ...` resumes.
 
@@ -325,9 +351,8 @@ class Loader:
         epoch = operator.index(epoch)
         if not 0 <= epoch < 1 << 64:
             raise ValueError(f"epoch {epoch} is not in [0, 2**64)")
-        self._end_run()
         if epoch != self._epoch or self._begun:
-            self._epoch, self._step, self._begun = epoch, 0, False
+            self._move(epoch, 0, "set_epoch")
 
     def state_dict(self) -> dict[str, Any]:
         """Returns where the user is: what was received, not what is on its way.
@@ -340,6 +365,8 @@ class Loader:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Continues after the step that a state stands at, in constant time.
+
+        A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
 
         Raises:
             StateError: the state is of another run; the text says what differs.
@@ -360,14 +387,16 @@ class Loader:
         if s.epoch < 0:
             raise StateError(f"the state stands in epoch {s.epoch}")
         step = s.step(self.samples, self.batch_size)
-        self._end_run()
-        self._epoch, self._step, self._begun = s.epoch, step, False
+        self._move(s.epoch, step, "load_state_dict")
         if step >= self._steps:
             self._finished()
 
     def close(self) -> None:
-        """Ends the iteration and gives the engine back. Batches that were received stay valid."""
-        self._end_run()
+        """Gives the engine back. Batches that were received stay valid.
+
+        A loop that is going on raises RuntimeError.
+        """
+        self._end_loop("it was closed")
         if self._list is not None:
             self._close_list()
         self._close()
@@ -492,38 +521,56 @@ def _ask_all(
     return answers
 
 
-class _Epoch(Iterator[Batch]):
-    """An iteration over the rest of an epoch. Closes itself when it is dropped."""
+class _Loop(Iterator[Batch]):
+    """A loop over the rest of an epoch. Closes itself when it is dropped."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader: Loader | None = loader
-        self._run = loader._start()
+        self._ended = ""  # why, if not at the end of the epoch
+        self.fresh = True  # it gave no batch yet
+        self._run: Run | None = loader._start()
 
     def __next__(self) -> Batch:
         loader = self._loader
         if loader is None:
+            if self._ended:
+                raise RuntimeError(f"this loop over a chaski.Loader ended: {self._ended}")
             raise StopIteration
         loader._check_process()
         try:
+            if self._run is None:
+                self._run = loader._start()
             batch = self._run.next()
             if batch is not None:
                 loader._list_bad(batch)
                 loader._check_bad(batch)
         except BaseException as e:
             loader._failed(e)
-            self.close()
+            self.end(f"it failed ({e or type(e).__name__}); a new one goes on at the same step")
             raise
         if batch is None:
             loader._finished()
             self.close()
             raise StopIteration
+        self.fresh = False
         loader._yielded(batch)
         return batch
+
+    def begin_again(self) -> None:
+        """Lets the first batch be that of the place where the loader stands then."""
+        run, self._run = self._run, None
+        if run is not None:
+            run.close()
+
+    def end(self, why: str) -> None:
+        if self._loader is not None:
+            self._ended = why
+            self.close()
 
     def close(self) -> None:
         if self._loader is not None:
             self._loader = None
-            self._run.close()
+            self.begin_again()
 
     def __del__(self) -> None:
         if hasattr(self, "_run"):

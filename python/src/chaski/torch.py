@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator, Mapping
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -81,7 +82,7 @@ class _Dataset:
 
 
 class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]):
-    """Batches as dicts of tensors, one epoch an iteration.
+    """Batches as dicts of tensors; a loop ends with the epoch, see `chaski.Loader`.
 
         dataset = chaski.torch.IterableDataset("chips/", batch_size=64)
         for epoch in range(dataset.epoch, 10):
@@ -152,7 +153,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         return self.loader.bad
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Starts the next epoch.
+        """Iterates over the rest of the epoch, as `chaski.Loader` does.
 
         Raises:
             RuntimeError: in a DataLoader worker, within a loader that shares batches among ranks
@@ -194,6 +195,16 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         """
         self._refuse_other_ranks()
         self.loader.set_epoch(epoch)
+
+    @property
+    def batch_sampler(self) -> SimpleNamespace:
+        """An object whose `sampler` is this dataset: Lightning calls its `set_epoch` every epoch.
+
+        Lightning does not load this dataset's state from a checkpoint of the end of an epoch. Only
+        by this call, the epoch that follows has its own order, and not that of epoch 0.
+        """
+        # DeepSpeed's strategy asks whatever has a batch_sampler for its batch_size.
+        return SimpleNamespace(sampler=self, batch_size=self.loader.local_batch_size)
 
     def state_dict(self) -> dict[str, Any]:
         """See `chaski.Loader.state_dict`."""
