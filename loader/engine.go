@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -179,6 +180,7 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 	if err := e.compile(ctx, open); err != nil {
 		return e, err
 	}
+	e.setMemory()
 	e.makeTiles()
 	if err := e.setHash(); err != nil {
 		return e, err
@@ -201,15 +203,39 @@ func openEngine(ctx context.Context, spec Spec, o Options, open tableOpener) (*E
 	return e, nil
 }
 
-// makeTiles takes memory for decoded tiles out of that of batches: for two pools, since one ends while
-// the next begins, but half of it at most.
-func (e *Engine) makeTiles() {
+// autoBatches is the batches that the default memory has room for: two in the making, the one that the caller has, and
+// one that is on its way to the caller.
+const autoBatches = 4
+
+// setMemory chooses the memory where the user has not. A file says how large its chips are, and so how large a batch is:
+// the memory of the machine bounds what it can ask for.
+func (e *Engine) setMemory() {
+	if e.options.MemoryBytes != 0 {
+		return
+	}
+	most := max(DefaultMemoryBytes, procs.Memory()/4)
+	e.options.MemoryBytes = most
+	batch := e.BatchBytes()
+	if batch == 0 || batch > (most-min(e.poolBytes(), most))/autoBatches {
+		return
+	}
+	e.options.MemoryBytes = max(DefaultMemoryBytes, autoBatches*batch+e.poolBytes())
+}
+
+// poolBytes returns the memory for decoded tiles of two pools of every dataset, since one ends while the next begins.
+func (e *Engine) poolBytes() int64 {
 	need := int64(0)
 	for _, d := range e.sets {
 		if d.sampler.Kind == TileWindow {
 			need += 2 * d.poolBytes()
 		}
 	}
+	return need
+}
+
+// makeTiles takes memory for decoded tiles out of that of batches, half of it at most.
+func (e *Engine) makeTiles() {
+	need := e.poolBytes()
 	if need == 0 {
 		return
 	}
@@ -539,6 +565,19 @@ func (l *layout) add(r *rasterField, key layoutKey, native bool, bound int64) er
 	}
 	l.rasters = append(l.rasters, rl)
 	return nil
+}
+
+// MemoryBytes returns the memory of batches, in bytes: Options.MemoryBytes or its default, less that of decoded tiles.
+func (e *Engine) MemoryBytes() int64 { return e.options.MemoryBytes }
+
+// BatchesFit returns how many batches of so many rows the memory holds, at least one. If it holds none, that is an error of
+// kind limit.
+func (e *Engine) BatchesFit(rows int) (int64, error) {
+	l, err := e.layout(layoutKey{rows: rows})
+	if err != nil {
+		return 0, err
+	}
+	return e.options.MemoryBytes / max(int64(l.bytes), 1), nil
 }
 
 // BatchBytes returns the memory that the largest batch takes: one of all rows of a step, in bytes; or

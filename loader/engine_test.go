@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -322,6 +325,50 @@ func TestTicketsThatCannotBe(t *testing.T) {
 }
 
 // TestMemoryIsBounded: batches that are not released hold further ones back.
+// TestMemoryByTheBatch: without a choice there is room for four batches, within a quarter of what the machine has.
+func TestMemoryByTheBatch(t *testing.T) {
+	quarter := procs.Memory() / 4
+	if quarter < 1<<30 {
+		t.Skipf("a machine with %d bytes of memory", 4*quarter)
+	}
+	for _, c := range []struct {
+		side, batch int
+		want        func(one int64) int64
+		fits        bool
+	}{
+		{64, 4, func(int64) int64 { return DefaultMemoryBytes }, true},
+		{4096, 6, func(one int64) int64 { return 4 * one }, true},                    // 192 MiB a batch
+		{1 << 15, int(quarter>>31) + 2, func(int64) int64 { return quarter }, false}, // 2 GiB a row
+	} {
+		tab := chips(7, 8)
+		f := chipFields[0]
+		f.Bands, f.Pad = []int{0}, true
+		spec := Spec{Source: "memory", Fields: []Field{f}, BatchSize: c.batch, Sampler: Sampler{Kind: RandomWindow, Height: c.side, Width: c.side}}.WithDefaults()
+		spec.Fields[0].DType, spec.Fields[0].Validity = "native", ""
+		spec.Fields[0].Normalize = nil
+		var log bytes.Buffer
+		e, err := newEngine(t.Context(), spec, Options{Workers: 1, Opener: tab, Logger: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults(), tab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		one := int64(2 * c.side * c.side * c.batch)
+		if got, want := e.MemoryBytes(), c.want(one); got < want || got > want+want/100 {
+			t.Errorf("%d rows of %d pixels: %d bytes of memory, not %d", c.batch, c.side, got, want)
+		}
+		l, err := NewLoader(e, LoaderOptions{})
+		switch {
+		case !c.fits && !errors.Is(err, fault.Limit):
+			t.Errorf("a batch of %d bytes in %d: %v", one, e.MemoryBytes(), err)
+		case c.fits && (err != nil || l.options.Prefetch != DefaultPrefetch || log.Len() > 0):
+			t.Errorf("%d rows: prefetch cut, or %v, %s", c.batch, err, log.String())
+		}
+		if err == nil {
+			l.Close()
+		}
+		e.Close()
+	}
+}
+
 func TestMemoryIsBounded(t *testing.T) {
 	tab := chips(7, 8)
 	spec := Spec{Source: "memory", Fields: chipFields[:1], BatchSize: 2}.WithDefaults()
@@ -357,7 +404,8 @@ func TestMemoryIsBounded(t *testing.T) {
 	b.Release()
 	c.Release()
 	spec.BatchSize = 8
-	e, err = newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1}.withDefaults(), tab)
+	var log bytes.Buffer
+	e, err = newEngine(context.Background(), spec, Options{Workers: 2, Opener: tab, MemoryBytes: 2*one + 1, Logger: slog.New(slog.NewTextHandler(&log, nil))}.withDefaults(), tab)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -372,7 +420,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	// Four ranks have batches of two rows, which fit.
 	if l, err := NewLoader(e, LoaderOptions{World: 4}); err != nil {
 		t.Fatal(err)
-	} else if l.Close(); l.options.Prefetch != 1 {
+	} else if l.Close(); l.options.Prefetch != 1 || !strings.Contains(log.String(), "prefetch=3 prefetched=1") {
 		t.Errorf("%d batches ahead in memory for two", l.options.Prefetch)
 	}
 }

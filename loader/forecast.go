@@ -227,7 +227,7 @@ func (p *prophet) memory() error {
 	if err != nil {
 		return err
 	}
-	fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1
+	fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1 // as NewLoader has it
 	m.Batch, m.Batches = int64(one.bytes), int(min(int64(p.options.Prefetch), max(fit, 1)))+1
 	if most := e.options.MemoryBytes / max(m.Batch, 1); int64(m.Batches) > most {
 		m.Batches = int(max(most, 1))

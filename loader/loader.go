@@ -23,7 +23,7 @@ type LoaderOptions struct {
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
 	// Prefetch is the number of batches in the making, or as many as fit in the engine's memory beside
-	// the one that the caller has, but at least one. Default DefaultPrefetch.
+	// the one that the caller has, but at least one; the engine logs a warning then. Default DefaultPrefetch.
 	Prefetch int
 }
 
@@ -60,12 +60,14 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 	if e.Steps() == 0 {
 		return nil, fmt.Errorf("loader: an epoch of %d samples has no whole batch of %d", e.Len(), e.spec.BatchSize)
 	}
-	one, err := e.layout(layoutKey{rows: shuffle.LocalRows(e.spec.BatchSize, o.World)})
+	fit, err := e.BatchesFit(shuffle.LocalRows(e.spec.BatchSize, o.World))
 	if err != nil {
 		return nil, err
 	}
-	if fit := e.options.MemoryBytes/max(int64(one.bytes), 1) - 1; int64(o.Prefetch) > fit {
-		o.Prefetch = int(max(fit, 1))
+	if ahead := max(fit-1, 1); int64(o.Prefetch) > ahead {
+		e.options.Logger.Warn("the memory holds fewer batches than are to be prefetched: raise it, or batches are waited for",
+			"memory bytes", e.options.MemoryBytes, "batches", fit, "prefetch", o.Prefetch, "prefetched", ahead)
+		o.Prefetch = int(ahead)
 	}
 	l := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.Rank, o.World)}
 	l.state = shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: e.spec.Seed}

@@ -14,7 +14,7 @@ import (
 // Defaults of Options.
 const (
 	DefaultFetchers      = 32
-	DefaultMemoryBytes   = 256 << 20
+	DefaultMemoryBytes   = 256 << 20 // of small batches
 	DefaultMaxChunkBytes = 64 << 20
 	DefaultCacheBytes    = 64 << 20
 )
@@ -31,9 +31,11 @@ type Options struct {
 	// DefaultFetchers.
 	Fetchers int
 	// MemoryBytes bounds the memory of all batches that are being filled or not yet released, in
-	// bytes. Default DefaultMemoryBytes. A batch larger than that is an error of kind limit. Batches
-	// that are kept hold back further ones: an engine needs room for one batch of every loader and
-	// stream that uses it, and for all that are kept.
+	// bytes. Default: four batches of all rows of a step and the pools of tiles, but at least
+	// DefaultMemoryBytes and at most a quarter of the memory that the process may use. A batch
+	// larger than the memory is an error of kind limit. Batches that are kept hold back further
+	// ones: an engine needs room for one batch of every loader and stream that uses it, and for all
+	// that are kept.
 	MemoryBytes int64
 	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
 	// at most twice that, and as much again for each of the last four arrays that it read. Default
@@ -83,9 +85,6 @@ func (o Options) withDefaults() Options {
 	if o.Fetchers == 0 {
 		o.Fetchers = DefaultFetchers
 	}
-	if o.MemoryBytes == 0 {
-		o.MemoryBytes = DefaultMemoryBytes
-	}
 	if o.MaxChunkBytes == 0 {
 		o.MaxChunkBytes = DefaultMaxChunkBytes
 	}
@@ -111,7 +110,7 @@ func (o Options) validate() error {
 		return fmt.Errorf("options: %d workers", o.Workers)
 	case o.Fetchers < 1 || o.Fetchers > 4096:
 		return fmt.Errorf("options: %d fetchers", o.Fetchers)
-	case o.MemoryBytes < 1:
+	case o.MemoryBytes < 0:
 		return fmt.Errorf("options: %d bytes of memory", o.MemoryBytes)
 	case o.MaxChunkBytes < 1:
 		return fmt.Errorf("options: chunks of at most %d bytes", o.MaxChunkBytes)

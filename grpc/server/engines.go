@@ -1,6 +1,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -42,6 +43,7 @@ type entry struct {
 	gone   bool  // not in the maps any more; the last user closes it
 	leased int64 // bytes of its batches that clients have; guarded by shared.mu
 	whole  int64 // bytes of its largest batch, 0 if not known
+	memory int64 // bytes of all of its batches
 	trim   *time.Timer
 }
 
@@ -164,7 +166,10 @@ func (s *engines) openNow(spec loader.Spec, key string) error {
 	if err != nil {
 		return err
 	}
-	e := &entry{engine: engine, handle: handleOf(engine), spec: key}
+	e := &entry{engine: engine, handle: handleOf(engine), spec: key, memory: cmp.Or(s.options.Loader.MemoryBytes, loader.DefaultMemoryBytes)}
+	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
+		e.memory = m.MemoryBytes()
+	}
 	if b, ok := engine.(interface{ BatchBytes() int64 }); ok {
 		e.whole = b.BatchBytes()
 	}

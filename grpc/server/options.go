@@ -96,7 +96,6 @@ type Options struct {
 }
 
 func (o Options) withDefaults() Options {
-	def(&o.Loader.MemoryBytes, loader.DefaultMemoryBytes)
 	def(&o.PartBytes, DefaultPartBytes)
 	def(&o.MaxEngines, DefaultMaxEngines)
 	def(&o.MaxStreams, DefaultMaxStreams)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net"
 	"sync"
 	"time"
@@ -72,7 +73,7 @@ func openShared(o *Options) *shared {
 	if !o.SharedMemory {
 		return nil
 	}
-	s, err := newShared(o.Logger, o.Loader.MemoryBytes)
+	s, err := newShared(o.Logger)
 	if err != nil {
 		o.Logger.Info("batches do not go in shared memory", "error", err)
 		return nil
@@ -195,6 +196,11 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	reply := &chaskiv1.DescribeReply{
 		SpecHash: e.engine.Hash(), Fingerprint: e.engine.Fingerprint(), Samples: e.engine.Len(), Spec: full,
 		Shared: s.shared.describe(), Handle: e.handle,
+	}
+	if n, ok := e.engine.(interface{ BatchesFit(int) (int64, error) }); ok && r.GetRows() > 0 && r.GetRows() <= math.MaxInt32 {
+		if reply.Batches, err = n.BatchesFit(int(r.GetRows())); err != nil {
+			return nil, fault.WithFile(err, spec.Source)
+		}
 	}
 	for _, f := range e.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))

@@ -37,7 +37,6 @@ const (
 // as to any other client.
 type shared struct {
 	log     *slog.Logger
-	bound   int64 // memory of an engine
 	door    *shm.Door
 	address string
 	token   shm.Token
@@ -90,9 +89,9 @@ type segment struct {
 	memory *shm.Segment
 }
 
-// newShared opens the side door. bound is the memory of an engine, in bytes.
-func newShared(log *slog.Logger, bound int64) (*shared, error) {
-	s := &shared{log: log, bound: bound, sides: map[*side]struct{}{}, token: newToken()}
+// newShared opens the side door.
+func newShared(log *slog.Logger) (*shared, error) {
+	s := &shared{log: log, sides: map[*side]struct{}{}, token: newToken()}
 	probe, err := shm.New(1)
 	if err != nil {
 		return nil, err
@@ -370,7 +369,7 @@ func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id ui
 	s, n := c.shared, int64(len(g.Bytes()))
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > s.bound {
+	if c.over || len(c.leases) >= maxLeases || e.leased+n+max(n, e.whole) > e.memory {
 		return 0, false
 	}
 	if _, ok := c.known[g]; !ok {

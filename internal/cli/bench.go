@@ -168,8 +168,8 @@ and the most memory that was resident.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if prefetch < 1 || memory < 1 {
-				return usagef("--prefetch and --memory are at least 1")
+			if prefetch < 1 || memory < 0 {
+				return usagef("--prefetch is at least 1, --memory at least 0")
 			}
 			spec, err := d.specOf(args[0])
 			if err != nil {
@@ -190,7 +190,7 @@ and the most memory that was resident.`,
 	d.add(cmd.Flags(), 32, true)
 	d.addArithmetic(cmd.Flags())
 	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches in the making")
-	cmd.Flags().Int64Var(&memory, "memory", loader.DefaultMemoryBytes, "memory of all batches together, in bytes")
+	addMemory(cmd.Flags(), &memory, "batches")
 	return cmd
 }
 

@@ -32,9 +32,14 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	f.data.add(fl, 32, true)
 	f.data.addArithmetic(fl)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
-	fl.Int64Var(&f.memory, "memory", loader.DefaultMemoryBytes, "memory of all batches together, in bytes")
+	addMemory(fl, &f.memory, "batches")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept, in bytes")
 	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+}
+
+// addMemory adds --memory, which has a default by the batch.
+func addMemory(fl *pflag.FlagSet, memory *int64, what string) {
+	fl.Int64Var(memory, "memory", 0, "memory of all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a quarter of the machine's memory)")
 }
 
 func (f *runFlags) addJSON(fl *pflag.FlagSet, what string) {
@@ -43,8 +48,8 @@ func (f *runFlags) addJSON(fl *pflag.FlagSet, what string) {
 
 // options are those of the engine.
 func (f *runFlags) options() (loader.Options, error) {
-	if f.workers < 0 || f.workers > 4096 || f.memory < 1 || f.cache < 1 || f.maxChunk < 1 {
-		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory, --cache and --max-chunk are at least 1 byte")
+	if f.workers < 0 || f.workers > 4096 || f.memory < 0 || f.cache < 1 || f.maxChunk < 1 {
+		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory at least 0, --cache and --max-chunk at least 1 byte")
 	}
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: fullSQL}, nil
 }

@@ -70,7 +70,7 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served, or the prefix of remote URIs that are, such as s3://bucket/chips; repeatable\n(default: none, so nothing is served)")
 	fl.BoolVar(&f.redirects, "allow-redirects", false, "follow redirects of http:// and https:// to other hosts, also to those of no --root (default: on the same host only)")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
-	fl.Int64Var(&f.memory, "memory", loader.DefaultMemoryBytes, "memory of all batches of a dataset together, in bytes")
+	addMemory(fl, &f.memory, "batches of a dataset")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
 	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "most data in one message, in bytes")
@@ -91,8 +91,8 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, usagef("--log-level %q is none of debug, info, warn, error", f.logLevel)
 	case f.workers < 0 || f.workers > 4096:
 		return level, usagef("--workers is from 0 to 4096")
-	case f.memory < 1 || f.cache < 1 || f.maxChunk < 1:
-		return level, usagef("--memory, --cache and --max-chunk are at least 1 byte")
+	case f.memory < 0 || f.cache < 1 || f.maxChunk < 1:
+		return level, usagef("--memory is at least 0, --cache and --max-chunk are at least 1 byte")
 	case f.partBytes < 1 || f.partBytes > server.MaxPartBytes:
 		return level, usagef("--part-bytes is from 1 to %d", server.MaxPartBytes)
 	case f.grace <= 0:

@@ -1,4 +1,4 @@
-// Package procs says how many goroutines decode at a time where nobody has chosen.
+// Package procs says how many goroutines decode at a time where nobody has chosen, and how much memory there is.
 //
 // A goroutine that is in C keeps its processor (GOMAXPROCS counts them) only while another one is
 // idle. With as many workers as processors none is: the scheduler takes it away after 20 µs, gives it

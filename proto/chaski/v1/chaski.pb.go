@@ -27,7 +27,10 @@ const (
 type DescribeRequest struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// The spec as JSON (package loader, type Spec).
-	Spec          []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
+	// The rows that a ticket of this client will ask for. If the server's memory has no room for a batch of them, the
+	// answer is a fault of kind "limit". 0: not known.
+	Rows          uint32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -69,6 +72,13 @@ func (x *DescribeRequest) GetSpec() []byte {
 	return nil
 }
 
+func (x *DescribeRequest) GetRows() uint32 {
+	if x != nil {
+		return x.Rows
+	}
+	return 0
+}
+
 type DescribeReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names this spec on this data, wherever the data lie: what a state is compared with.
@@ -86,7 +96,11 @@ type DescribeReply struct {
 	// same data under the same path.
 	Handle string `protobuf:"bytes,7,opt,name=handle,proto3" json:"handle,omitempty"`
 	// Which tickets are best served by one server; absent where none share anything.
-	Groups        *Groups `protobuf:"bytes,8,opt,name=groups,proto3" json:"groups,omitempty"`
+	Groups *Groups `protobuf:"bytes,8,opt,name=groups,proto3" json:"groups,omitempty"`
+	// How many batches of DescribeRequest.rows the memory for this dataset holds; 0 where rows is 0.
+	Batches int64 `protobuf:"varint,9,opt,name=batches,proto3" json:"batches,omitempty"`
+	// What the run is made of, as the JSON object that a state carries as "run" (docs/order.md, State).
+	Run           []byte `protobuf:"bytes,10,opt,name=run,proto3" json:"run,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -173,6 +187,20 @@ func (x *DescribeReply) GetHandle() string {
 func (x *DescribeReply) GetGroups() *Groups {
 	if x != nil {
 		return x.Groups
+	}
+	return nil
+}
+
+func (x *DescribeReply) GetBatches() int64 {
+	if x != nil {
+		return x.Batches
+	}
+	return 0
+}
+
+func (x *DescribeReply) GetRun() []byte {
+	if x != nil {
+		return x.Run
 	}
 	return nil
 }
@@ -1377,9 +1405,10 @@ var File_chaski_v1_chaski_proto protoreflect.FileDescriptor
 
 const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
-	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"%\n" +
+	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"9\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
-	"\x04spec\x18\x01 \x01(\fR\x04spec\"\x98\x02\n" +
+	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x12\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\"\xc4\x02\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -1388,7 +1417,10 @@ const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\x06fields\x18\x05 \x03(\v2\x14.chaski.v1.FieldInfoR\x06fields\x12)\n" +
 	"\x06shared\x18\x06 \x01(\v2\x11.chaski.v1.SharedR\x06shared\x12\x16\n" +
 	"\x06handle\x18\a \x01(\tR\x06handle\x12)\n" +
-	"\x06groups\x18\b \x01(\v2\x11.chaski.v1.GroupsR\x06groups\"\xa0\x01\n" +
+	"\x06groups\x18\b \x01(\v2\x11.chaski.v1.GroupsR\x06groups\x12\x18\n" +
+	"\abatches\x18\t \x01(\x03R\abatches\x12\x10\n" +
+	"\x03run\x18\n" +
+	" \x01(\fR\x03run\"\xa0\x01\n" +
 	"\x06Groups\x12\x18\n" +
 	"\adataset\x18\x01 \x01(\rR\adataset\x12\x12\n" +
 	"\x04pool\x18\x02 \x01(\x03R\x04pool\x12/\n" +

@@ -137,7 +137,14 @@ class Loader:
             refuse_worker()
             if not 0 <= count("rank", rank, 0) < count("world_size", world_size):
                 raise SpecError(f"rank {rank} of {world_size}")
-            self._servers, d = _describe(connections, spec, options)
+            rows = local_rows(spec["batch_size"], world_size)
+            self._servers, d = _describe(connections, spec, options, rows)
+            if 0 < d.batches <= options.prefetch:
+                _log.warning(
+                    "the engine's memory holds %d batches: at most %d are prefetched, not %d; "
+                    "raise memory, or take smaller batches",
+                    *(d.batches, max(d.batches - 1, 1), options.prefetch),
+                )
             self.batch_size: int = spec["batch_size"]
             self.rank = rank
             self.world_size = world_size
@@ -255,7 +262,7 @@ class Loader:
             raise IndexError(f"sample {i} of {self.samples}")
         if self._singles is None:
             self._singles, _ = _describe(
-                [s.connection for s in self._servers], self._single, self._options
+                [s.connection for s in self._servers], self._single, self._options, 1
             )
         job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
         options = replace(self._options, prefetch=1)
@@ -435,9 +442,11 @@ def _rank_rows(spec: Mapping[str, Any], samples: int, rank: int, world_size: int
 
 
 def _describe(
-    connections: Sequence[Connection], spec: dict[str, Any], options: RunOptions
+    connections: Sequence[Connection], spec: dict[str, Any], options: RunOptions, rows: int
 ) -> tuple[list[Server], Description]:
     """Has every server describe a spec, at the same time; one that does may stand for all.
+
+    `rows` are those of the tickets to come.
 
     Raises:
         StateError: two servers see different data.
@@ -448,7 +457,7 @@ def _describe(
 
     def ask(c: Connection) -> Description | Error:
         try:
-            d = c.describe(spec, options.timeout)
+            d = c.describe(spec, options.timeout, rows)
             if options.transport == "shm":
                 c.side(d.shared)
             return d
@@ -654,9 +663,11 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         timeout: seconds without a sign of the engine after which an error is raised.
         max_batch_bytes: bytes that a batch may have.
         workers: threads that decode; default: one a core.
-        memory: bytes that the engine may hold in batches that are in the making; room for
-            `prefetch` + 2 of them keeps it busy, and more if you keep batches: in shared memory
-            those count, too, until there is room for only one more. Default: 256 MiB.
+        memory: bytes that the engine may hold in batches that are in the making. In shared memory
+            batches that you keep count, too, until there is room for only one more. A batch that
+            does not fit is a LimitError here; where fewer than `prefetch` + 1 fit, a warning is
+            logged. Default: four batches of all ranks and the pools of a `TileWindow`, but at least
+            256 MiB and at most a quarter of the machine's memory.
 
     Returns:
         An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.

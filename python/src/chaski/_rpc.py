@@ -94,6 +94,8 @@ class Description:
     """Address and token of the side door; None if the engine has none."""
     groups: Groups | None = None
     """Which tickets are best served by one server; None if none share anything."""
+    batches: int = 0
+    """Batches of the rows that were asked with that the engine's memory holds; 0: not known."""
 
 
 def addresses(target: str | Sequence[str]) -> dict[str, str]:
@@ -268,8 +270,14 @@ class Connection:
             return fault_error(fault)
         return Error(f"{where}: {details}", kind="internal")
 
-    def describe(self, spec: dict[str, Any], timeout: float) -> Description:
+    def describe(self, spec: dict[str, Any], timeout: float, rows: int = 0) -> Description:
         """Opens and compiles a spec.
+
+        Args:
+            spec: the spec.
+            timeout: seconds to wait for the answer.
+            rows: rows of the tickets to come, or 0. If the engine's memory has no room for a batch
+                of them, that is an error.
 
         Raises:
             Error: of the kind that fits.
@@ -278,7 +286,7 @@ class Connection:
             text = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError) as e:  # NaN, an infinity, or what JSON does not know
             raise SpecError(_not_finite(spec, "spec") or f"spec: {e}") from None
-        request = pb.DescribeRequest(spec=text.encode())
+        request = pb.DescribeRequest(spec=text.encode(), rows=min(rows, 0xFFFFFFFF))
         try:
             r = self._describe(request, timeout=timeout)
         except grpc.RpcError as e:
@@ -301,7 +309,15 @@ class Connection:
             except ValueError as e:
                 raise PayloadError(f"{self.target}: describe: {e}") from None
         return Description(
-            r.spec_hash, r.handle, r.fingerprint, r.samples, filled, fields, shared, groups
+            r.spec_hash,
+            r.handle,
+            r.fingerprint,
+            r.samples,
+            filled,
+            fields,
+            shared,
+            groups,
+            r.batches,
         )
 
     def info(self, path: str, timeout: float) -> dict[str, Any]:

@@ -1,0 +1,71 @@
+package procs
+
+import (
+	"bytes"
+	"math"
+	"os"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// unknownMemory is taken for the memory of a machine that does not tell: what a small laptop has.
+const unknownMemory = 8 << 30
+
+// Memory returns the bytes of memory that this process may use: those of the machine, within the limits of its control
+// groups (Linux) and of GOMEMLIMIT.
+func Memory() int64 {
+	return min(machineMemory(os.DirFS("/").(readFiler)), debug.SetMemoryLimit(-1))
+}
+
+type readFiler interface {
+	ReadFile(name string) ([]byte, error)
+}
+
+// machineMemory is Memory from the files of a system.
+func machineMemory(root readFiler) int64 {
+	most := int64(unknownMemory)
+	if b, err := root.ReadFile("proc/meminfo"); err == nil {
+		if kib := number(field(b, "MemTotal:")); kib > 0 && kib <= math.MaxInt64>>10 {
+			most = kib << 10
+		}
+	}
+	limit := func(name string) {
+		if b, err := root.ReadFile(name); err == nil {
+			if n := number(strings.TrimSpace(string(b))); n > 0 { // "max" is no limit
+				most = min(most, n)
+			}
+		}
+	}
+	limit("sys/fs/cgroup/memory/memory.limit_in_bytes") // version 1, as a container sees it
+	limit("sys/fs/cgroup/memory.max")                   // version 2
+	if b, err := root.ReadFile("proc/self/cgroup"); err == nil {
+		if _, group, ok := bytes.Cut(bytes.TrimSpace(b), []byte("0::/")); ok {
+			group, _, _ := strings.Cut(string(group), "\n")
+			for g := path.Clean(group); g != "." && g != "/"; g = path.Dir(g) { // a limit of any group above counts
+				limit(path.Join("sys/fs/cgroup", g, "memory.max"))
+			}
+		}
+	}
+	return most
+}
+
+// field returns the word behind a name in lines of "name  word ...".
+func field(b []byte, name string) string {
+	for line := range bytes.Lines(b) {
+		if f := strings.Fields(string(line)); len(f) > 1 && f[0] == name {
+			return f[1]
+		}
+	}
+	return ""
+}
+
+// number returns a whole number, 0 if s is none.
+func number(s string) int64 {
+	n, err := strconv.ParseInt(s, 10, 64)
+	if err != nil {
+		return 0
+	}
+	return n
+}

@@ -1,0 +1,32 @@
+package procs
+
+import (
+	"testing"
+	"testing/fstest"
+)
+
+// TestMachineMemory: the least of the machine's memory and of the limits of all control groups counts.
+func TestMachineMemory(t *testing.T) {
+	file := func(s string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(s)} }
+	meminfo := file("MemTotal:       16000000 kB\nMemFree:  5 kB\n")
+	for name, c := range map[string]struct {
+		files fstest.MapFS
+		want  int64
+	}{
+		"nothing":   {fstest.MapFS{}, unknownMemory},
+		"machine":   {fstest.MapFS{"proc/meminfo": meminfo}, 16000000 << 10},
+		"container": {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("4294967296\n")}, 4 << 30},
+		"no limit":  {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory.max": file("max\n")}, 16000000 << 10},
+		"version 1": {fstest.MapFS{"proc/meminfo": meminfo, "sys/fs/cgroup/memory/memory.limit_in_bytes": file("1073741824\n")}, 1 << 30},
+		"a group above": {fstest.MapFS{"proc/meminfo": meminfo, "proc/self/cgroup": file("0::/jobs/a/step\n"),
+			"sys/fs/cgroup/jobs/memory.max": file("2147483648\n"), "sys/fs/cgroup/jobs/a/memory.max": file("max\n")}, 2 << 30},
+		"nonsense": {fstest.MapFS{"proc/meminfo": file("MemTotal: 99999999999999999999 kB"), "proc/self/cgroup": file("0::/../..")}, unknownMemory},
+	} {
+		if got := machineMemory(c.files); got != c.want {
+			t.Errorf("%s: %d, not %d", name, got, c.want)
+		}
+	}
+	if n := Memory(); n < 1<<20 {
+		t.Errorf("%d bytes", n)
+	}
+}

@@ -1,0 +1,45 @@
+"""How much of an engine's memory batches may take: the real engine."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+
+import pytest
+
+import chaski
+
+CHIPS = Path(__file__).resolve().parents[2] / "testdata" / "demo"
+
+pytestmark = pytest.mark.usefixtures("binary")
+
+
+def rows(n: int, **options: object) -> chaski.Loader:
+    """Batches of n rows of 1 MiB a band."""
+    return chaski.load(
+        CHIPS, batch_size=n, window=(1024, 1024), pad=True, bands=[0], dtype="uint8", **options
+    )
+
+
+def test_a_batch_that_does_not_fit_is_an_error_of_load():
+    with pytest.raises(chaski.LimitError, match="16 rows.*over the 8388608 bytes of batch memory"):
+        rows(16, memory=8 << 20)
+    with rows(16, memory=24 << 20, world_size=2, rank=0) as loader:  # 8 rows a rank fit
+        assert next(iter(loader))["image"].shape[0] == 8
+
+
+def test_a_cut_of_what_is_prefetched_is_told(caplog):
+    with caplog.at_level(logging.WARNING, "chaski"):
+        rows(16, memory=65 << 20, prefetch=3).close()
+        assert not [r for r in caplog.records if "batches" in r.message]
+        rows(16, memory=40 << 20, prefetch=3).close()
+    assert [r.message for r in caplog.records if "batches" in r.message] == [
+        "the engine's memory holds 2 batches: at most 1 are prefetched, not 3; "
+        "raise memory, or take smaller batches"
+    ]
+
+
+def test_large_batches_have_room_by_default(caplog):
+    with caplog.at_level(logging.WARNING, "chaski"), rows(96) as loader:  # four are 384 MiB
+        assert loader.local_batch_size == 96
+    assert not caplog.records
