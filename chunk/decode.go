@@ -77,9 +77,12 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		panic("chunk: the chunk has not so many rows")
 	}
 	n := len(dst)
+	least := h                           // rows that a chunk must have
 	dst = dst[:n:min(cap(dst), n+Spare)] // a decompressor may use all that it can see
 	if b == 1 || x.Inner == YXB {
 		n = rows * (n / h) // predictors work row by row
+		box := x.Box(i)
+		least = box.Y1 - box.Y0
 	}
 	if x.Ranges[i].Len == 0 {
 		fillSparse(dst[:n], x)
@@ -88,7 +91,7 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	if x.Bits {
 		packed := (w + 7) / 8
 		bits := dst[len(dst)-h*packed:]
-		if err := d.decompress(bits, src, x, rows*packed); err != nil {
+		if err := d.decompress(bits, src, x, rows*packed, least*packed); err != nil {
 			return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 		}
 		if d.Decompressed != nil {
@@ -97,7 +100,7 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		unpackBits(dst[:n], bits, w)
 		return nil
 	}
-	if err := d.decompress(dst, src, x, n); err != nil {
+	if err := d.decompress(dst, src, x, n, least*(len(dst)/h)); err != nil {
 		return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 	}
 	if d.Decompressed != nil {
@@ -123,14 +126,20 @@ func unpackBits(dst, bits []byte, w int) {
 	}
 }
 
-// decompress fills at least the first n bytes of dst.
-func (d *Decoder) decompress(dst, src []byte, x *Index, n int) error {
+// raw copies samples that are not compressed. Of dst the first least bytes lie in the image: some writers cut tiles off
+// behind them, and the rest of dst is 0 then.
+func raw(dst, src []byte, least int) error {
+	if len(src) < min(least, len(dst)) {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), least)
+	}
+	clear(dst[copy(dst, src):])
+	return nil
+}
+
+// decompress fills at least the first n bytes of dst. Those that lie in the image are among the first least.
+func (d *Decoder) decompress(dst, src []byte, x *Index, n, least int) error {
 	if x.Codec == Raw {
-		if len(src) < len(dst) {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), len(dst))
-		}
-		copy(dst[:n], src)
-		return nil
+		return raw(dst[:n], src, least)
 	}
 	if d.live[x.Codec] == nil {
 		open := d.codecs[x.Codec]

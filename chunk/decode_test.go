@@ -183,8 +183,14 @@ func TestDecodeNamesWhatItCannotRead(t *testing.T) {
 		t.Error(err)
 	}
 	x.Codec, x.Predictor = Raw, NoPredictor
-	if err := NewDecoder(nil).Decode(dst, dst[1:], x, 0); fault.KindOf(err) != fault.Corrupt {
+	inImage := len(dst) / x.ChunkH * x.Height
+	if err := NewDecoder(nil).Decode(dst, dst[:inImage-1], x, 0); fault.KindOf(err) != fault.Corrupt {
 		t.Error(err)
+	}
+	// Some writers cut off the rows of a tile behind the image.
+	src := bytes.Repeat([]byte{7}, inImage)
+	if err := NewDecoder(nil).Decode(dst, src, x, 0); err != nil || !bytes.Equal(dst[:inImage], src) || bytes.Contains(dst[inImage:], []byte{7}) {
+		t.Errorf("a tile cut off below the image: %v", err)
 	}
 }
 

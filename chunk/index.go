@@ -213,6 +213,10 @@ func (x *Index) MaxStoredBytes() int {
 	return x.ChunkB * h * w * x.DType.Size()
 }
 
+// MaxCompressed returns the most bytes that a compressed chunk may take: twice those of the largest decoded one, and 64 KiB,
+// so that a limit of what is decoded bounds what is read for it. The largest chunk must fit an int (ChunkFits).
+func (x *Index) MaxCompressed() int64 { return min(int64(x.MaxStoredBytes()), 1<<61)*2 + 64<<10 }
+
 // Validate checks that the index is one that the rest of chaski can work on: sizes in their ranges,
 // one range a chunk, ranges within a file of fileSize bytes (or not checked, if fileSize is negative),
 // decoded chunks of at most maxChunk bytes. A compressed chunk may take at most twice the bytes of
@@ -258,7 +262,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}
 	if !x.ChunkFits(maxChunk) {
-		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)
+		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over max_chunk, which is %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)
 	}
 	if x.Blocks != nil {
 		if len(x.Ranges) > 0 || x.Mask != nil {
@@ -278,7 +282,7 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 	}
 	most := int64(math.MaxInt64)
 	if x.Codec != Raw {
-		most = min(int64(x.MaxStoredBytes()), 1<<61)*2 + 64<<10
+		most = x.MaxCompressed()
 	}
 	for i, r := range x.Ranges {
 		if r.Off < 0 || r.Len < 0 || r.Off > math.MaxInt64-r.Len {

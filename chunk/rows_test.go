@@ -116,7 +116,7 @@ func TestDecodeRowsRefuses(t *testing.T) {
 	x := tog(1, 1, 1, 16)
 	dst := make([]byte, x.StoredBytes(0))
 	x.Codec, x.Predictor = Raw, NoPredictor
-	if err := NewDecoder(nil).DecodeRows(dst, dst[1:], x, 0, 1); fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
+	if err := NewDecoder(nil).DecodeRows(dst, dst[:len(dst)/x.ChunkH-1], x, 0, 1); fault.KindOf(err) != fault.Corrupt || err.Error()[:8] != "chunk 0:" {
 		t.Errorf("a raw chunk that is cut: %v", err)
 	}
 	for name, f := range map[string]func(d *Decoder) error{

@@ -85,6 +85,7 @@ type TIFFInfo struct {
 	Compression string            `json:"compression"`
 	Interleave  string            `json:"interleave"` // TILE, BAND or PIXEL
 	Directories int               `json:"directories"`
+	Chain       string            `json:"chain,omitempty"` // why directories behind those are not reached
 	Overviews   int               `json:"overviews,omitempty"`
 	Mask        bool              `json:"mask,omitempty"`
 	TOG         bool              `json:"tog"`
@@ -373,6 +374,9 @@ func tiffInfo(m *tiff.Meta, x *chunk.Index) *TIFFInfo {
 		BigTIFF: m.BigTIFF, BigEndian: m.BigEndian, Tiled: m.Tiled, Compression: tiff.CompressionName(m.Compression),
 		Interleave: m.Interleave, Directories: m.IFDs, Overviews: m.Overviews, Mask: m.HasMask,
 		NoData: m.NoData, EPSG: m.EPSG, BandNames: m.BandNames, Bands: m.Bands, Ghost: m.Ghost, Citation: m.Citation(),
+	}
+	if m.ChainErr != nil {
+		t.Chain = fault.Line(m.ChainErr)
 	}
 	if len(m.GeoKeys) > 0 {
 		t.PixelAt = "area"

@@ -80,8 +80,8 @@ func index1(ctx context.Context, f *ifd.File) ([]byte, error) {
 	}
 	p := profile{f.Tags(ctx, d)}
 	p.want(tagCompression, 0, Compression)
-	if len(f.Dirs) != 1 && p.Err == nil {
-		return nil, fault.New(fault.Unsupported, "ifd 1", f.Dirs[1].Off, "a rumi file has one directory")
+	if !oneDirectory(f) && p.Err == nil {
+		return nil, fault.New(fault.Unsupported, "ifd 1", int64(f.Dirs[0].Next), "a rumi file has one directory")
 	}
 	p.want(tagPlanar, 1, 2)
 	p.want(tagPredictor, 1, 1)
@@ -95,6 +95,9 @@ func index1(ctx context.Context, f *ifd.File) ([]byte, error) {
 	}
 	return appendBlob(nil, x), nil
 }
+
+// oneDirectory reports whether the chain of directories ends with the first.
+func oneDirectory(f *ifd.File) bool { return f.Dirs[0].Next == 0 }
 
 // profile reads tags under the rules of the format. After the first error its methods return zeros.
 type profile struct{ ifd.Tags }

@@ -39,10 +39,12 @@ var entries2 = [...]entry2{
 }
 
 // is2 reports whether an open TIFF looks like a file of generation 2: a BigTIFF with tiles and a
-// matrix, and without a word on compression.
+// matrix, and without a word on compression. Other TIFFs that leave out Compression because the samples
+// are not compressed have PhotometricInterpretation, which TIFF demands of every image.
 func is2(f *ifd.File) bool {
 	d := &f.Dirs[0]
-	return f.Big && d.Find(tagCompression) == nil && d.Find(tagOffsets) != nil && d.Find(tagMatrix) != nil && d.Find(tagGeoKeys) != nil
+	return f.Big && d.Find(tagCompression) == nil && d.Find(tagPhotometric) == nil &&
+		d.Find(tagOffsets) != nil && d.Find(tagMatrix) != nil && d.Find(tagGeoKeys) != nil
 }
 
 // index2 is Index for a file that is2.
@@ -71,7 +73,7 @@ func (p *profile) directory2() {
 			p.Err = fault.New(fault.Unsupported, "ifd 0", off, format, args...)
 		}
 	}
-	if p.File.BigEndian || p.Dir.Off != dir2 || len(p.File.Dirs) != 1 {
+	if p.File.BigEndian || p.Dir.Off != dir2 || !oneDirectory(p.File) {
 		bad(p.Dir.Off, "no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
 	}
 	if len(p.Dir.Entries) != len(entries2) {

@@ -26,17 +26,26 @@ func Codecs() chunk.Codecs {
 
 type zstdDecoder struct{ d *zstd.Decoder }
 
-// Decompress wants frames of exactly len(dst) bytes.
+// Decompress fills dst. The frames may hold more, and other bytes may follow them, as some writers pad
+// the last strip. A frame that ends with dst has its checksum verified.
 func (z zstdDecoder) Decompress(dst, src []byte, _ int) error {
 	if cap(dst)-len(dst) >= zstd.Spare {
-		return z.d.DecompressSpare(dst, src)
+		return padded(dst, src, z.d.DecompressSpare(dst, src))
 	}
-	return z.d.Decompress(dst, src)
+	return padded(dst, src, z.d.Decompress(dst, src))
 }
 
 // DecompressPrefix stops where whole blocks of the frame are left over.
 func (z zstdDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
-	return z.d.DecompressPrefix(dst, src, n)
+	return padded(dst, src, z.d.DecompressPrefix(dst, src, n))
+}
+
+// padded returns err, or nil if what a strict decoder refused is only that src holds more than dst.
+func padded(dst, src []byte, err error) error {
+	if err != nil && zstd.DecompressSurplus(dst, src) {
+		return nil
+	}
+	return err
 }
 
 // deflateDecoder reads zlib streams (RFC 1950), what both of TIFF's deflate compressions hold.
@@ -120,18 +129,17 @@ func (packBitsDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 		n := int(int8(src[0]))
 		switch {
 		case n >= 0: // n+1 bytes as they are
-			if n++; n > len(src)-1 || n > len(dst) {
+			if n++; min(n, len(dst)) > len(src)-1 {
 				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
 			}
+			n = min(n, len(dst)) // some writers pad the last strip: the rest lies behind the image
 			copy(dst, src[1:1+n])
 			src = src[1+n:]
 		case n == -128: // nothing
 			src = src[1:]
 			continue
 		default: // one byte, 1-n times
-			if n = 1 - n; n > len(dst) {
-				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
-			}
+			n = min(1-n, len(dst))
 			for i := range n {
 				dst[i] = src[1]
 			}

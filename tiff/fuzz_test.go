@@ -3,6 +3,7 @@ package tiff
 import (
 	"bytes"
 	"context"
+	"os"
 	"path/filepath"
 	"testing"
 
@@ -22,6 +23,14 @@ func FuzzTIFF(f *testing.F) {
 		if b := e.Bytes(f); filepath.Ext(e.Path) == ".tif" && len(b) < 32<<10 {
 			f.Add(b)
 		}
+	}
+	dir := filepath.Join(corpus.Testdata(f), "tiffs")
+	for _, e := range corpus.Rows[careless](f, dir) {
+		b, err := os.ReadFile(filepath.Join(dir, e.Path))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var img *Image

@@ -81,8 +81,8 @@ func (d *lzwDecoder) decode(dst, src []byte, need int) int {
 		case code < next:
 			from := int(d.start[code])
 			n = int(d.length[code])
-			if n > len(dst)-out {
-				return out
+			if n > len(dst)-out { // some writers pad the last strip: the rest lies behind the image
+				n = len(dst) - out
 			}
 			if from+n <= out {
 				copy(dst[out:], dst[from:from+n])

@@ -24,7 +24,7 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 	}
 	for i := range f.Dirs[1:] {
 		d := &f.Dirs[1+i]
-		v, err := f.Uint(ctx, d, tagNewSubfileType, 0)
+		v, err := subfileType(ctx, f, d)
 		if err != nil {
 			return nil, err
 		}
@@ -39,12 +39,23 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 		if p.Err != nil {
 			return nil, p.Err
 		}
+		cutRaw(m, f.Size())
 		if err := m.Validate(f.Size(), l.MaxChunk); err != nil {
 			return nil, fault.WithPart(err, "mask", 0)
 		}
 		return m, nil
 	}
 	return nil, nil
+}
+
+// subfileType returns the NewSubfileType of a directory behind the first. It is 0, an image of its own, if the
+// value is broken: what cannot say that it belongs to the first image does not keep that from being read.
+func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, error) {
+	v, err := f.Uint(ctx, d, tagNewSubfileType, 0)
+	if fault.KindOf(err) != 0 {
+		return 0, nil
+	}
+	return v, err
 }
 
 // mask makes the index of a mask, not yet validated as a whole.

@@ -26,6 +26,7 @@ type Meta struct {
 	Photometric        uint16
 	ExtraSamples       []uint16 // meaning of the bands past the colours, 2 for alpha
 	IFDs               int      // directories in the file's chain
+	ChainErr           error    // why the chain ends before its end (ifd.File.ChainErr), nil if it does not
 	Overviews          int      // of them, reduced images
 	HasMask            bool     // one of them is a mask of the full image
 
@@ -57,7 +58,7 @@ const maxGDALMetadata = 4 << 20
 // Fields that are broken are left empty, except that a value outside of the file is an error.
 func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	d := &f.Dirs[0]
-	m := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), Ghost: ghost(f)}
+	m := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
 	m.Tiled = d.Find(tagTileWidth) != nil
 	var bands uint16
 	for _, field := range []struct {
@@ -78,7 +79,7 @@ func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	if err != nil {
 		return m, err
 	}
-	if v.IsUint() && v.Len() < int(bands) {
+	if v.IsInt() && v.Len() < int(bands) {
 		for i := range v.Len() {
 			m.ExtraSamples = append(m.ExtraSamples, uint16(v.Uint(i)))
 		}
@@ -121,18 +122,17 @@ func (m *Meta) readText(ctx context.Context, f *ifd.File, d *ifd.Directory, band
 	return nil
 }
 
-// countIFDs counts the other directories by their NewSubfileType: bit 0 is a reduced image, bit 2
-// a mask.
+// countIFDs counts the other directories by their NewSubfileType.
 func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	for i := range f.Dirs[1:] {
-		v, err := f.Uint(ctx, &f.Dirs[1+i], tagNewSubfileType, 0)
+		v, err := subfileType(ctx, f, &f.Dirs[1+i])
 		if err != nil {
 			return err
 		}
-		switch v & 5 {
-		case 1:
+		switch v & (subfileReduced | subfileMask) {
+		case subfileReduced:
 			m.Overviews++
-		case 4:
+		case subfileMask:
 			m.HasMask = true
 		}
 	}

@@ -12,6 +12,16 @@
 // odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. Overviews and further
 // images are counted and left alone; a mask of the first image is read by OpenMask, one in a file of
 // its own (.msk) is not looked for.
+//
+// Read as GDAL reads them, though TIFF demands more: one BitsPerSample or SampleFormat for all samples, no
+// Compression (none), no RowsPerStrip, tiles under the tags of strips, more offsets than chunks, a chain of directories
+// that breaks off behind the first (Meta.ChainErr), compressed strips that hold more than their rows, and
+// StripByteCounts that are missing, 0 or short where the size follows: the samples are not compressed, or there is
+// one strip. Unlike GDAL, a chunk with an offset is never sparse: where its size does not follow, the file is corrupt.
+// Uncompressed tiles at the edges may lack what lies outside of the image.
+//
+// A chunk that is not compressed and has more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so that a window of
+// an image in one strip costs no more than its rows.
 package tiff
 
 import (
@@ -69,6 +79,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	if p.Err != nil {
 		return nil, p.Err
 	}
+	cutRaw(x, f.Size())
 	m, err := ReadMeta(ctx, f)
 	if err != nil {
 		return nil, err
@@ -90,7 +101,8 @@ var wanted = []uint16{
 // return zeros.
 type parser struct{ ifd.Tags }
 
-// same returns the value that all bands share; absent if there is no such tag.
+// same returns the value that all bands share; absent if there is no such tag. One value stands for all
+// bands: many writers leave out the others.
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	v := p.Uints(tag)
 	if p.Err != nil {
@@ -99,11 +111,11 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	if v.Len() == 0 {
 		return absent
 	}
-	if v.Len() < bands {
+	if v.Len() < bands && v.Len() > 1 {
 		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
 		return 0
 	}
-	for i := range bands {
+	for i := range min(bands, v.Len()) {
 		if v.Uint(i) != v.Uint(0) {
 			p.Fail(fault.Unsupported, tag, "samples of different types in one image")
 			return 0
@@ -123,24 +135,24 @@ func (p *parser) index() *chunk.Index {
 	}
 	x.DType = p.dtype(x.Bands)
 	x.Predictor = p.predictor(x)
+	if x.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
+		x.ChunkB, x.Inner = x.Bands, chunk.YXB
+	}
 	p.grid(x)
 	p.refuse()
 	if p.Err != nil {
 		return nil
 	}
-	if x.ChunkB = 1; p.Between(tagPlanarConfig, 1, 1, 2) == 1 && x.Bands > 1 {
-		x.ChunkB, x.Inner = x.Bands, chunk.YXB
-	}
 	p.ranges(x)
 	return x
 }
 
-// codec returns the codec of the chunks. A file must say how it is compressed: without the tag,
-// TIFF 6.0 has no compression as the default, but the files that lack it in practice are rumi
-// files of generation 2, whose frames must never pass as samples.
+// codec returns the codec of the chunks. Without the Compression tag there is none (TIFF 6.0). Rumi files of
+// generation 2 lack it too, and their frames must never pass as samples: they lack PhotometricInterpretation
+// as well, which TIFF demands, and ranges holds the sizes of the chunks to what samples need.
 func (p *parser) codec() chunk.Codec {
-	if p.Err == nil && p.Dir.Find(tagCompression) == nil {
-		p.Fail(fault.Unsupported, tagCompression, "no Compression tag (rumi files of generation 2 have none)")
+	if p.Err == nil && p.Dir.Find(tagCompression) == nil && p.Dir.Find(tagPhotometric) == nil && p.tiled() {
+		p.Fail(fault.Unsupported, tagCompression, "neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
 	}
 	switch c := p.Between(tagCompression, compNone, 0, math.MaxUint16); c {
@@ -229,51 +241,5 @@ func (p *parser) refuse() {
 	}
 	if v := p.Between(tagPhotometric, 1, 0, math.MaxUint16); v == yCbCr {
 		p.Fail(fault.Unsupported, tagPhotometric, "YCbCr samples")
-	}
-}
-
-// grid reads how the image is cut. A file with TileWidth is tiled.
-func (p *parser) grid(x *chunk.Index) {
-	if p.tiled() {
-		x.ChunkW = int(p.Between(tagTileWidth, 0, 1, chunk.MaxSide))
-		x.ChunkH = int(p.Between(tagTileLength, 0, 1, chunk.MaxSide))
-		return
-	}
-	x.ChunkW, x.CutEdge = x.Width, true
-	x.ChunkH = min(x.Height, int(p.Between(tagRowsPerStrip, math.MaxUint32, 1, math.MaxUint32)))
-}
-
-func (p *parser) tiled() bool {
-	return p.Dir.Find(tagTileWidth) != nil || p.Dir.Find(tagTileLength) != nil || p.Dir.Find(tagTileOffsets) != nil
-}
-
-// ranges reads where the chunks lie. The arrays of a file with PlanarConfiguration 2 hold all of
-// band 0, then all of band 1, …; the index has the bands of one position side by side.
-func (p *parser) ranges(x *chunk.Index) {
-	offTag, countTag := uint16(tagStripOffsets), uint16(tagStripByteCounts)
-	if p.tiled() {
-		offTag, countTag = tagTileOffsets, tagTileByteCounts
-	}
-	groups := int64(x.Groups())
-	positions := int64(x.Across()) * int64(x.Down())
-	offs, counts := p.Array(offTag, uint64(positions), uint64(groups)), p.Array(countTag, uint64(positions), uint64(groups))
-	if p.Err != nil {
-		return
-	}
-	x.Ranges = make([]chunk.Range, offs.Len())
-	for i := range x.Ranges {
-		off, n := offs.Uint(i), counts.Uint(i)
-		switch {
-		case n == 0: // sparse
-			continue
-		case off == 0 || off > math.MaxInt64:
-			p.Fail(fault.Corrupt, offTag, "entry %d is %d", i, off)
-			return
-		case n > math.MaxInt64-off:
-			p.Fail(fault.Corrupt, countTag, "entry %d is %d", i, n)
-			return
-		}
-		at := int64(i)%positions*groups + int64(i)/positions
-		x.Ranges[at] = chunk.Range{Off: int64(off), Len: int64(n)}
 	}
 }

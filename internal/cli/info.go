@@ -170,6 +170,9 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 		order = "big-endian"
 	}
 	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression, t.Interleave, t.Directories, t.Overviews)
+	if t.Chain != "" {
+		s.line("", "further directories are not read: %s", t.Chain)
+	}
 	switch {
 	case t.TOG:
 		s.line("TOG", "yes")

@@ -109,6 +109,11 @@ type File struct {
 	Dirs      []Directory // in the order of the chain; Dirs[0] is the full image in every file read here
 	Head      []byte      // the first bytes of the file
 
+	// ChainErr says why the chain of directories ends before its end: the next directory lies outside of
+	// the file, is broken, was in the chain before, or is one too many. Dirs has those in front of it. It
+	// is nil if all directories were read.
+	ChainErr error
+
 	r      source.Reader
 	order  binary.ByteOrder
 	limits Limits
@@ -128,8 +133,9 @@ func (f *File) Size() int64 { return f.r.Size() }
 func (f *File) Order() binary.ByteOrder { return f.order }
 
 // Open reads the head of a file and all of its directories (usually one read in all). Values
-// outside of the head are read when they are asked for. A chain of directories that comes back
-// to itself is corrupt.
+// outside of the head are read when they are asked for. Errors are those of the first directory: a
+// broken chain behind it costs only the directories that it leads to (File.ChainErr), because the
+// first image can be read without them.
 func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 	f := &File{r: r, limits: l.withDefaults()}
 	f.left = f.limits.MaxBytes
@@ -142,9 +148,10 @@ func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 	for err == nil && next != 0 {
 		next, err = f.directory(ctx, next)
 	}
-	if err != nil {
+	if err != nil && (len(f.Dirs) == 0 || fault.KindOf(err) == 0) {
 		return nil, err
 	}
+	f.ChainErr = err
 	return f, nil
 }
 
@@ -222,7 +229,11 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	if n > maxEntries {
 		return bad(fault.Limit, "%d entries", n)
 	}
-	b, err = f.bytes(ctx, part, at+int64(countSize), int64(n)*int64(entrySize)+int64(nextSize))
+	entries := int64(n) * int64(entrySize)
+	if end := at + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
+		nextSize = 0 // some writers end the file without a pointer to the next directory
+	}
+	b, err = f.bytes(ctx, part, at+int64(countSize), entries+int64(nextSize))
 	if err != nil {
 		return 0, err
 	}
@@ -230,7 +241,9 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	for i := range d.Entries {
 		d.Entries[i] = f.entry(b[i*entrySize:(i+1)*entrySize], at+int64(countSize+i*entrySize))
 	}
-	d.Next = f.uint(b[len(b)-nextSize:])
+	if nextSize > 0 {
+		d.Next = f.uint(b[len(b)-nextSize:])
+	}
 	f.Dirs = append(f.Dirs, d)
 	return d.Next, nil
 }

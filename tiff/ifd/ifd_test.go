@@ -43,13 +43,13 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 		}
 		return v
 	}
-	if v := value(339); v.Len() != 5 || v.Uint(4) != 5 || !v.IsUint() {
+	if v := value(339); v.Len() != 5 || v.Uint(4) != 5 || !v.IsInt() {
 		t.Errorf("339: %+v", v)
 	}
 	if v := value(324); v.Len() != 2 || v.Uint(0) != 1<<40 || v.Uint(1) != 7 {
 		t.Errorf("324: %+v", v)
 	}
-	if v := value(33550); !v.IsFloat() || v.Float(0) != math.Pi || v.Float(1) != -1 || v.IsUint() {
+	if v := value(33550); !v.IsFloat() || v.Float(0) != math.Pi || v.Float(1) != -1 || v.IsInt() {
 		t.Errorf("33550: %+v", v)
 	}
 	if v := value(400); v.Float(0) != 1 {
@@ -105,14 +105,16 @@ func TestLimits(t *testing.T) {
 	if _, err := f.Value(ctx, &f.Dirs[0], 324); !errors.Is(err, fault.Limit) {
 		t.Error(err)
 	}
-	if _, err := Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 4}); !errors.Is(err, fault.Limit) {
+	f, err = Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 4})
+	if err != nil || len(f.Dirs) != 4 || !errors.Is(f.ChainErr, fault.Limit) {
 		t.Error(err)
 	}
 	f, err = Open(ctx, &corpus.Mem{B: chain(5, false)}, Limits{MaxIFDs: 5})
-	if err != nil || len(f.Dirs) != 5 || f.Dirs[4].Index != 4 {
+	if err != nil || len(f.Dirs) != 5 || f.Dirs[4].Index != 4 || f.ChainErr != nil {
 		t.Error(err)
 	}
-	if _, err := Open(ctx, &corpus.Mem{B: chain(5, true)}, Limits{}); !errors.Is(err, fault.Corrupt) {
+	f, err = Open(ctx, &corpus.Mem{B: chain(5, true)}, Limits{})
+	if err != nil || len(f.Dirs) != 5 || !errors.Is(f.ChainErr, fault.Corrupt) {
 		t.Error(err)
 	}
 }
@@ -152,16 +154,28 @@ func TestClassicBigEndian(t *testing.T) {
 	}
 }
 
-// Cut anywhere, a file gives an error, never a panic; values beyond the end are corrupt.
+// Cut anywhere, a file gives an error, never a panic; values beyond the end are corrupt. Cut behind the entries of the
+// first directory, it has that directory.
 func TestCut(t *testing.T) {
-	for _, b := range [][]byte{chain(2, false), bigTIFF(40, Longs(256, 1), Long8s(324, 1, 2, 3))} {
-		for n := range b {
-			f, err := Open(ctx, &corpus.Mem{B: b[:n]}, Limits{})
+	first := chain(2, false)
+	for _, c := range []struct {
+		b       []byte
+		entries int // where those of the first directory end
+	}{{first, 8 + 2 + 12}, {bigTIFF(40, Longs(256, 1), Long8s(324, 1, 2, 3)), -1}} {
+		for n := range c.b {
+			f, err := Open(ctx, &corpus.Mem{B: c.b[:n]}, Limits{})
+			if c.entries > 0 && n >= c.entries {
+				pointer := n >= c.entries+4
+				if err != nil || len(f.Dirs) != 1 && n < len(c.b)-4 || pointer && n < len(c.b)-4 && !errors.Is(f.ChainErr, fault.Corrupt) || !pointer && f.ChainErr != nil {
+					t.Errorf("cut to %d of %d bytes behind the first directory: %v", n, len(c.b), err)
+				}
+				continue
+			}
 			if err == nil {
 				_, err = f.Value(ctx, &f.Dirs[0], 324)
 			}
 			if !errors.Is(err, fault.Corrupt) {
-				t.Errorf("cut to %d of %d bytes: %v", n, len(b), err)
+				t.Errorf("cut to %d of %d bytes: %v", n, len(c.b), err)
 			}
 		}
 	}

@@ -27,17 +27,25 @@ func (v Value) Len() int {
 	return len(v.b) / v.Type.Size()
 }
 
-// IsUint reports whether the values are unsigned integers.
-func (v Value) IsUint() bool {
+// IsInt reports whether the values are integers. Some writers give signed types to offsets and sizes.
+func (v Value) IsInt() bool {
 	switch v.Type {
-	case Byte, Short, Long, Long8, IFD, IFD8:
+	case Byte, Short, Long, Long8, IFD, IFD8, SByte, SShort, SLong, SLong8:
 		return true
 	}
 	return false
 }
 
-// Uint returns value i of unsigned integers.
+// Uint returns value i of integers. A negative one becomes more than math.MaxInt64, which no offset or size is.
 func (v Value) Uint(i int) uint64 {
+	switch v.Type {
+	case SByte:
+		return uint64(int64(int8(v.b[i])))
+	case SShort:
+		return uint64(int64(int16(v.order.Uint16(v.b[2*i:]))))
+	case SLong:
+		return uint64(int64(int32(v.order.Uint32(v.b[4*i:]))))
+	}
 	switch v.Type.Size() {
 	case 1:
 		return uint64(v.b[i])
@@ -103,13 +111,13 @@ func (f *File) Value(ctx context.Context, d *Directory, tag uint16) (Value, erro
 	return Value{Type: e.Type, Off: e.Off, b: b, order: f.order}, nil
 }
 
-// Uints returns the values of a tag that must be unsigned integers, the zero Value if d has none.
+// Uints returns the values of a tag that must be integers (see Value.Uint), the zero Value if d has none.
 func (f *File) Uints(ctx context.Context, d *Directory, tag uint16) (Value, error) {
 	v, err := f.Value(ctx, d, tag)
 	if err != nil || v.Type == 0 {
 		return v, err
 	}
-	if !v.IsUint() || v.Len() == 0 {
+	if !v.IsInt() || v.Len() == 0 {
 		return Value{}, fault.New(fault.Corrupt, d.Part(tag), v.Off, "%d values of type %d", v.Len(), v.Type)
 	}
 	return v, nil

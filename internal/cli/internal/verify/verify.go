@@ -337,6 +337,9 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	}
 	switch info.Kind {
 	case loader.KindTIFF, loader.KindRumi:
+		if info.TIFF.Chain != "" {
+			w.sum.Notes = append(w.sum.Notes, path+": further directories are not read: "+info.TIFF.Chain)
+		}
 		_, err = w.raster(ctx, w.v.files, path)
 		return err
 	case loader.KindFrame:

@@ -1,0 +1,52 @@
+package zstd
+
+import (
+	"errors"
+	"io"
+
+	"github.com/klauspost/compress/zstd"
+)
+
+// streamWindow is the largest window that a stream may claim: its memory is taken before content is
+// there. Frames of chunks that claim more are decoded whole.
+const streamWindow = 8 << 20
+
+// newStream returns a decoder of streams, the same for every build tag.
+func newStream() *zstd.Decoder {
+	s, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(streamWindow))
+	if err != nil {
+		panic("zstd: " + err.Error()) // only options can fail, and these are constants
+	}
+	return s
+}
+
+// DecompressSurplus fills dst from frames that hold more than len(dst) bytes, or that bytes follow which are no
+// frame. It reports false if src is neither; dst may be overwritten then. A frame that ends with dst
+// has its checksum verified. It takes some 1.5 MB of memory, and up to 8 MiB for the window that a frame claims:
+// it is for chunks that Decompress refuses.
+func DecompressSurplus(dst, src []byte) bool {
+	s := newStream()
+	defer s.Close()
+	if s.Reset(&feed{src}) != nil {
+		return false
+	}
+	if _, err := io.ReadFull(s, dst); err != nil {
+		return false
+	}
+	var more [1]byte
+	_, err := io.ReadFull(s, more[:])
+	return err == nil || errors.Is(err, zstd.ErrMagicMismatch)
+}
+
+// feed reads bytes. It has no method Bytes: what has one is taken for a buffer and decoded whole.
+type feed struct{ b []byte }
+
+// Read implements io.Reader.
+func (f *feed) Read(p []byte) (int, error) {
+	if len(f.b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, f.b)
+	f.b = f.b[n:]
+	return n, nil
+}

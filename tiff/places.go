@@ -1,0 +1,256 @@
+package tiff
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// grid reads how the image is cut. A file with TileWidth is tiled. Without RowsPerStrip the image is one strip, unless there
+// are more of them: then the first one's size tells, if the samples are not compressed.
+func (p *parser) grid(x *chunk.Index) {
+	if p.tiled() {
+		x.ChunkW = int(p.Between(tagTileWidth, 0, 1, chunk.MaxSide))
+		x.ChunkH = int(p.Between(tagTileLength, 0, 1, chunk.MaxSide))
+		return
+	}
+	x.ChunkW, x.CutEdge = x.Width, true
+	if p.Dir.Find(tagRowsPerStrip) != nil {
+		x.ChunkH = min(x.Height, int(p.Between(tagRowsPerStrip, 0, 1, math.MaxUint32)))
+		return
+	}
+	x.ChunkH = x.Height
+	e := p.Dir.Find(tagStripOffsets)
+	if p.Err != nil || e == nil || e.Count <= uint64(x.Groups()) {
+		return
+	}
+	counts, row := p.Uints(tagStripByteCounts), rowBytes(x)
+	if x.Codec == chunk.Raw && counts.Len() > 0 && row > 0 {
+		if n := counts.Uint(0); n%row == 0 && n/row >= 1 && n/row <= uint64(x.Height) {
+			x.ChunkH = int(n / row)
+		}
+	}
+	if n := uint64(x.Down()) * uint64(x.Groups()); n != e.Count {
+		p.Fail(fault.Corrupt, tagRowsPerStrip, "missing, and StripOffsets has %d entries", e.Count)
+	}
+}
+
+func (p *parser) tiled() bool {
+	return p.Dir.Find(tagTileWidth) != nil || p.Dir.Find(tagTileLength) != nil || p.Dir.Find(tagTileOffsets) != nil
+}
+
+// rowBytes returns the bytes of one row of a chunk that is not compressed, 0 if they are more than math.MaxInt64 by far.
+func rowBytes(x *chunk.Index) uint64 {
+	if x.Bits {
+		return (uint64(x.ChunkW)*uint64(x.ChunkB) + 7) / 8
+	}
+	// below 2^31 · 2^16 · 2^4
+	return uint64(x.ChunkW) * uint64(x.ChunkB) * uint64(x.DType.Size())
+}
+
+// ranges reads where the chunks lie. The arrays of a file with PlanarConfiguration 2 hold all of
+// band 0, then all of band 1, …; the index has the bands of one position side by side. Entries behind those
+// of the image are left alone. Some writers put tiles under the tags of strips.
+func (p *parser) ranges(x *chunk.Index) {
+	offTag, countTag := uint16(tagStripOffsets), uint16(tagStripByteCounts)
+	if p.Dir.Find(tagTileOffsets) != nil {
+		offTag = tagTileOffsets
+	}
+	if p.Dir.Find(tagTileByteCounts) != nil && p.tiled() {
+		countTag = tagTileByteCounts
+	}
+	if p.Err != nil {
+		return
+	}
+	groups := int64(x.Groups())
+	positions := int64(x.Across()) * int64(x.Down()) // below 2^62
+	e := p.Dir.Find(offTag)
+	switch {
+	case e == nil:
+		p.Fail(fault.Corrupt, offTag, "missing")
+	case e.Count/uint64(groups) < uint64(positions):
+		p.Fail(fault.Corrupt, offTag, "%d entries for %d positions with %d chunks each", e.Count, positions, groups)
+	}
+	s := sizer{parser: p, x: x, offTag: offTag, countTag: countTag, offs: p.Uints(offTag), counts: p.Uints(countTag)}
+	if p.Err != nil {
+		return
+	}
+	s.chunks = positions * groups // at most e.Count
+	if s.known() {
+		s.clipped()
+		x.Ranges = make([]chunk.Range, s.chunks)
+	}
+	for i := range x.Ranges {
+		at := int64(i)%positions*groups + int64(i)/positions
+		if x.Ranges[at] = s.place(i, int(at)); p.Err != nil {
+			return
+		}
+	}
+}
+
+// sizer finds the bytes of chunks: what the file says, and what follows from the image where it says nothing or too little.
+type sizer struct {
+	*parser
+	x                *chunk.Index
+	offTag, countTag uint16
+	offs, counts     ifd.Value
+	chunks           int64
+	row              uint64 // bytes of a row of samples, if they are not compressed
+}
+
+// known checks that the sizes of all chunks are known: they are in the file, or follow because the samples are not
+// compressed or because there is one chunk, which may reach to the end of the file.
+func (s *sizer) known() bool {
+	n := int64(s.counts.Len())
+	switch {
+	case n >= s.chunks || s.chunks == 1:
+	case s.x.Codec != chunk.Raw && n == 0:
+		s.Fail(fault.Corrupt, s.countTag, "missing")
+	case s.x.Codec != chunk.Raw:
+		s.Fail(fault.Corrupt, s.countTag, "%d entries for %d chunks", n, s.chunks)
+	}
+	if s.x.Codec == chunk.Raw && s.x.ChunkFits(math.MaxInt) {
+		s.row = rowBytes(s.x)
+	}
+	return s.Err == nil
+}
+
+// clipped finds out whether the tiles at the edges hold the columns and rows of the image only: they are not compressed, and all
+// of them have exactly those sizes. Tiles that lack only the rows below the image are none (see raw).
+func (s *sizer) clipped() {
+	if s.row == 0 || !s.tiled() || s.x.Bits || int64(s.counts.Len()) < s.chunks || s.x.Width%s.x.ChunkW == 0 {
+		return
+	}
+	cut := *s.x
+	cut.CutEdge, cut.CutRight = true, true
+	positions, groups := int(s.chunks)/cut.Groups(), cut.Groups()
+	for i := range int(s.chunks) {
+		at := i%positions*groups + i/positions
+		if s.counts.Uint(i) != uint64(cut.StoredBytes(at)) {
+			return
+		}
+	}
+	s.x.CutEdge, s.x.CutRight = true, true
+}
+
+// place returns where chunk at lies, whose entry is number i.
+//
+// A chunk is sparse if its offset and its size are 0, as GDAL writes it. GDAL reads every chunk of size 0 as sparse, but
+// for the only strip of an image; here one with an offset has samples: they are never taken for zeros.
+func (s *sizer) place(i, at int) chunk.Range {
+	off, n := s.offs.Uint(i), uint64(0)
+	if i < s.counts.Len() {
+		n = s.counts.Uint(i)
+	}
+	rest := uint64(s.File.Size()) - min(off, uint64(s.File.Size()))
+	switch {
+	case off == 0 && n == 0 && i < s.counts.Len():
+		return chunk.Range{}
+	case off == 0 || off > math.MaxInt64:
+		s.Fail(fault.Corrupt, s.offTag, "entry %d is %d", i, off)
+	case n > math.MaxInt64-off:
+		s.Fail(fault.Corrupt, s.countTag, "entry %d is %d", i, n)
+	case s.row > 0:
+		n = s.raw(i, at, n, rest)
+	case n == 0 && s.chunks == 1 && s.x.Codec != chunk.Raw:
+		if n = rest; s.x.ChunkFits(math.MaxInt) {
+			n = min(rest, uint64(s.x.MaxCompressed()))
+		}
+	case n == 0:
+		s.Fail(fault.Corrupt, s.countTag, "entry %d is 0, and its offset is %d: where its samples end does not follow", i, off)
+	}
+	if s.Err == nil && n == 0 {
+		s.Fail(fault.Corrupt, s.offTag, "entry %d is %d, in a file of %d bytes", i, off, s.File.Size())
+	}
+	return chunk.Range{Off: int64(off), Len: int64(n)}
+}
+
+// raw returns the size of a chunk whose samples are not compressed. The file says n bytes, 0 for nothing; rest bytes are there.
+// The image tells how many are needed: of a tile at the lower edge the rows of the image are enough.
+func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
+	_, h, _ := s.x.Stored(at)
+	box := s.x.Box(at)
+	row := s.row
+	if s.x.CutRight {
+		row = row / uint64(s.x.ChunkW) * uint64(box.X1-box.X0)
+	}
+	all, least := uint64(h)*row, uint64(box.Y1-box.Y0)*row
+	if s.Dir.Find(tagCompression) == nil && n != 0 && n != all && n != least {
+		s.Fail(fault.Unsupported, s.countTag, "no Compression tag, and chunk %d has %d bytes where samples that are not compressed have %d", at, n, all)
+		return 0
+	}
+	switch {
+	case n >= all:
+		if n > rest {
+			n = all // what lies behind the samples is not read
+		}
+	case n >= least:
+	case n == 0 || !s.tiled() && !s.overlaps(i, all):
+		n = all
+	default:
+		s.Fail(fault.Corrupt, s.countTag, "chunk %d has %d bytes, %d needed", at, n, least)
+		return 0
+	}
+	if n > rest && least <= rest {
+		n = rest
+	}
+	return n
+}
+
+// overlaps reports whether strip i, if it had n bytes, would reach into the strip of the next entry.
+func (s *sizer) overlaps(i int, n uint64) bool {
+	if i+1 >= s.offs.Len() {
+		return false
+	}
+	off, next := s.offs.Uint(i), s.offs.Uint(i+1)
+	return next > off && next-off < n
+}
+
+const (
+	// cutAbove is what a chunk that is not compressed has at least, in bytes, to be cut into pieces. It is the default limit of
+	// engines for a decoded chunk, so that all images that were read before keep their chunks, and catalogs their blobs.
+	cutAbove = 64 << 20
+	// pieceBytes is what a piece has at most, in bytes, if a row does not have more: what an engine reads at once.
+	pieceBytes = 4 << 20
+)
+
+// cutRaw cuts the chunks of an image that is not compressed into pieces of whole rows, if they have more than cutAbove bytes:
+// writers like tifffile put an image of any size into one strip. Then a window costs no more than its rows. Chunks stay as
+// they are if the pieces are too many for the size of the file, or if a row of them has more than cutAbove bytes.
+func cutRaw(x *chunk.Index, fileSize int64) {
+	if x.Codec != chunk.Raw || x.CutRight || !x.ChunkFits(math.MaxInt) || x.ChunkFits(cutAbove) {
+		return
+	}
+	h, row := x.ChunkH, int64(rowBytes(x))
+	if row > cutAbove {
+		return
+	}
+	rows := int(max(1, pieceBytes/row))
+	if x.Down() > 1 || !x.CutEdge { // pieces do not cross the edges of chunks
+		for ; h%rows != 0; rows-- {
+		}
+	}
+	cut := *x
+	cut.ChunkH = rows
+	positions, groups := cut.Across()*cut.Down(), x.Groups() // below 2^62 and 2^16
+	// A piece takes 16 bytes of memory: this is at most a sixteenth of the file. Of a sparse image the file vouches for nothing.
+	most := fileSize/256 + int64(len(x.Ranges))
+	if int64(positions) > most || int64(positions)*int64(groups) > most {
+		return
+	}
+	cut.Ranges = make([]chunk.Range, positions*groups)
+	for i := range cut.Ranges {
+		g, pos := i%groups, i/groups
+		y, col := pos/cut.Across()*rows, pos%cut.Across()
+		of := x.Ranges[(y/h*x.Across()+col)*groups+g]
+		if of.Len == 0 {
+			continue
+		}
+		from := int64(y%h) * row
+		_, n, _ := cut.Stored(i)
+		cut.Ranges[i] = chunk.Range{Off: of.Off + from, Len: min(int64(n)*row, of.Len-from)}
+	}
+	*x = cut
+}
