@@ -1,0 +1,367 @@
+package crs
+
+import (
+	"fmt"
+	"math"
+	"slices"
+)
+
+// Box is a rectangle in a CRS. One of longitude and latitude may cross the antimeridian: then its east is over 180.
+type Box struct {
+	West, South, East, North float64
+
+	code int
+	crs  *CRS // nil: not known to the package
+}
+
+// maxExtent bounds coordinates: nothing on Earth is further than this, in any unit.
+const maxExtent = 1e12
+
+// NewBox returns the box (west, south, east, north) in the CRS with an EPSG code; 0 is 4326, longitude and latitude.
+//
+// In longitude and latitude a west greater than the east crosses the antimeridian, as in GeoJSON (RFC 7946, section 5.2) and
+// STAC. Longitudes are from -180 to 180 or from 0 to 360. South of north is an error, with one exception: if both pairs are
+// swapped and the box would be over 180 degrees wide across the antimeridian, its corners were given in the other order, and
+// it is the box between them, as tacoreader has it.
+//
+// A CRS that the package does not know is no error: such a box can be compared with what lies in the same CRS.
+func NewBox(sides [4]float64, epsg int) (Box, error) {
+	if epsg == 0 {
+		epsg = 4326
+	}
+	c, ok := ByCode(epsg)
+	b := Box{West: sides[0], South: sides[1], East: sides[2], North: sides[3], code: epsg}
+	if ok {
+		b.crs = c
+	}
+	text := fmt.Sprintf("bbox is (%v, %v, %v, %v)", sides[0], sides[1], sides[2], sides[3])
+	for _, v := range sides {
+		if !(math.Abs(v) <= maxExtent) {
+			return b, fmt.Errorf("%s: west, south, east and north are finite numbers", text)
+		}
+	}
+	turns := ok && c.Geographic()
+	if b.South > b.North && b.West > b.East && turns && b.West-b.East <= 180 {
+		b.West, b.South, b.East, b.North = b.East, b.North, b.West, b.South
+	}
+	if b.South > b.North {
+		return b, fmt.Errorf("%s: its south, %v, is greater than its north, %v; the order is west, south, east, north", text, b.South, b.North)
+	}
+	if !turns {
+		if b.West > b.East {
+			return b, fmt.Errorf("%s: its west, %v, is greater than its east, %v; only boxes of longitude and latitude go across the antimeridian", text, b.West, b.East)
+		}
+		return b, nil
+	}
+	if b.South < -90 || b.North > 90 {
+		return b, fmt.Errorf("%s: latitudes of EPSG:%d are -90 to 90 degrees; say bbox_crs for a box in another CRS", text, epsg)
+	}
+	if min(b.West, b.East) < -180 || max(b.West, b.East) > 360 || b.East-b.West > 360 {
+		return b, fmt.Errorf("%s: longitudes of EPSG:%d are -180 to 180 degrees; say bbox_crs for a box in another CRS", text, epsg)
+	}
+	if b.West > b.East {
+		b.East += 360
+	}
+	return b, nil
+}
+
+// CRS returns the CRS of the box, or false for one that the package does not know.
+func (b Box) CRS() (*CRS, bool) { return b.crs, b.crs != nil }
+
+// Code returns the EPSG code of the box's CRS.
+func (b Box) Code() int { return b.code }
+
+// turns reports whether x is a longitude, which comes back after 360 degrees.
+func (b Box) turns() bool { return b.crs != nil && b.crs.Geographic() }
+
+// Rectangles returns the box as closed rectangles (minx, miny, maxx, maxy) of its own CRS: one, or of longitude and latitude
+// all those with longitudes from -540 to 540 that are the same place.
+func (b Box) Rectangles() [][4]float64 {
+	switch {
+	case !b.turns():
+		return [][4]float64{{b.West, b.South, b.East, b.North}}
+	case b.East-b.West >= 360:
+		return [][4]float64{{-540, b.South, 540, b.North}}
+	}
+	var list [][4]float64
+	for _, turn := range []float64{0, -360, 360} {
+		if b.West+turn <= 540 && b.East+turn >= -540 {
+			list = append(list, [4]float64{b.West + turn, b.South, b.East + turn, b.North})
+		}
+	}
+	return list
+}
+
+// In draws the box in the CRS with an EPSG code. The error says which of the two CRSs is not known, or that the box is off its
+// map.
+func (b Box) In(epsg int) (*Region, error) {
+	if epsg == b.code && !b.turns() {
+		return &Region{edges: edges(nil, rectangle(b.West, b.South, b.East, b.North))}, nil
+	}
+	c, ok := ByCode(epsg)
+	if !ok {
+		return nil, fmt.Errorf("EPSG:%d is none of the CRSs that a box can be taken to", epsg)
+	}
+	if b.crs == nil {
+		return nil, fmt.Errorf("bbox_crs is EPSG:%d, none of the CRSs that a box can be taken from: it can be compared only with what is in EPSG:%d too", b.code, b.code)
+	}
+	o, err := b.outline()
+	if err != nil {
+		return nil, err
+	}
+	r := &Region{}
+	for _, piece := range o.cut(c) {
+		r.edges = append(r.edges, c.draw(piece, o.all)...)
+	}
+	return r, nil
+}
+
+// rectangle returns the corners of a rectangle, closed.
+func rectangle(x0, y0, x1, y1 float64) []Point {
+	return []Point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}}
+}
+
+// outline is a closed ring of longitudes and latitudes on WGS 84, in one piece: longitudes go on past 180.
+type outline struct {
+	ring []Point
+	all  bool // it goes once around the Earth
+	band bool // and is all that lies between two latitudes
+}
+
+func (b Box) outline() (o outline, err error) {
+	if b.turns() {
+		west, east := b.West, b.East
+		if o.all = east-west >= 360; o.all {
+			o.band, east = true, west+360
+		}
+		o.ring = rectangle(west, b.South, east, b.North)
+		for i, p := range o.ring {
+			if !o.all { // a shift would open a ring around the Earth
+				p[0], p[1] = b.crs.datum.to(p[0], p[1])
+			}
+			o.ring[i] = Point{p[0], max(-90, min(90, p[1]))}
+		}
+		return o, nil
+	}
+	to := func(p Point) Point {
+		xy := []Point{p}
+		b.crs.Inverse(xy, xy)
+		return xy[0]
+	}
+	// An eighth of a side, as a curve between two points may meet its chord in the middle by chance.
+	o.ring = trace(rectangle(b.West, b.South, b.East, b.North), max(b.East-b.West, b.North-b.South)/8, onMap, to)
+	for i, p := range o.ring {
+		if p[0] != p[0] {
+			return o, fmt.Errorf("bbox (%v, %v, %v, %v) goes past the edge of the map of EPSG:%d", b.West, b.South, b.East, b.North, b.code)
+		}
+		if i > 0 {
+			o.ring[i][0] = o.ring[i-1][0] + math.Remainder(p[0]-o.ring[i-1][0], 360)
+		}
+	}
+	first, last := o.ring[0], o.ring[len(o.ring)-1]
+	if o.all = math.Abs(last[0]-first[0]) > 180; o.all { // it goes around a pole
+		pole := []Point{{0, 90}}
+		b.crs.Forward(pole, pole)
+		lat := -90.0
+		if p := pole[0]; p[0] >= b.West && p[0] <= b.East && p[1] >= b.South && p[1] <= b.North {
+			lat = 90
+		}
+		o.ring = append(o.ring, Point{last[0], lat}, Point{first[0], lat}, first)
+	}
+	return o, nil
+}
+
+// cut returns the parts of an outline that are on the map of a CRS, with longitudes as they are there.
+func (o *outline) cut(c *CRS) (pieces [][]Point) {
+	west, east := math.Inf(1), math.Inf(-1)
+	for _, p := range o.ring {
+		west, east = min(west, p[0]), max(east, p[0])
+	}
+	if c.wide > 0 && o.band {
+		return [][]Point{rectangle(c.lon0-540, max(c.south, o.ring[0][1]), c.lon0+540, min(c.north, o.ring[2][1]))}
+	}
+	mid := (west + east) / 2
+	shift := c.lon0 + math.Remainder(mid-c.lon0, 360) - mid
+	turns := []float64{0, -360, 360}
+	lo, hi := c.lon0-c.reach, c.lon0+c.reach
+	switch {
+	case c.round:
+		turns, lo, hi = turns[:1], math.Inf(-1), math.Inf(1)
+	case c.wide > 0:
+		lo, hi = math.Inf(-1), math.Inf(1)
+	}
+	for _, turn := range turns {
+		ring := make([]Point, len(o.ring))
+		for i, p := range o.ring {
+			ring[i] = Point{p[0] + shift + turn, p[1]}
+		}
+		for axis, bounds := range [2][2]float64{{lo, hi}, {c.south, c.north}} {
+			ring = clipRing(ring, axis, bounds[0], 1)
+			ring = clipRing(ring, axis, bounds[1], -1)
+		}
+		if len(ring) > 0 {
+			pieces = append(pieces, ring)
+		}
+	}
+	return pieces
+}
+
+// clipRing returns the part of a closed ring where a coordinate is at least a bound, or with sign -1 at most (Sutherland and
+// Hodgman).
+func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
+	if math.IsInf(bound, 0) || len(ring) == 0 {
+		return ring
+	}
+	in := func(p Point) bool { return sign*(p[axis]-bound) >= 0 }
+	for i, p := range ring {
+		if i > 0 && in(p) != in(ring[i-1]) {
+			a := ring[i-1]
+			t := (bound - a[axis]) / (p[axis] - a[axis])
+			x := Point{a[0] + t*(p[0]-a[0]), a[1] + t*(p[1]-a[1])}
+			x[axis] = bound
+			out = append(out, x)
+		}
+		if in(p) {
+			out = append(out, p)
+		}
+	}
+	if len(out) > 0 && out[0] != out[len(out)-1] {
+		out = append(out, out[0])
+	}
+	return out
+}
+
+// draw projects a closed ring and returns its edges. all says that it goes around the Earth.
+func (c *CRS) draw(ring []Point, all bool) (list []edge) {
+	west, east := math.Inf(1), math.Inf(-1)
+	for _, p := range ring {
+		west, east = min(west, p[0]), max(east, p[0])
+	}
+	to := func(p Point) Point {
+		lon, lat := c.datum.from(p[0], p[1])
+		return c.place(lon, lat)
+	}
+	off := onGround / c.unit
+	if c.Geographic() {
+		off = onMap
+	}
+	for i, p := range ring[1:] {
+		if a := ring[i]; all && c.round && a[0] == p[0] && (p[0] == west || p[0] == east) {
+			continue // the ring's two ends, which lie on each other: there is no edge on the ground
+		}
+		list = edges(list, trace([]Point{ring[i], p}, 10, off, to))
+	}
+	return list
+}
+
+// How far a straight line may be from the curve that it stands for: as far as datums that are taken for one lie apart.
+const (
+	onGround = 1.0  // metres
+	onMap    = 1e-5 // degrees: about as much
+)
+
+// trace takes the corners of a line to where to puts them, with so many points between them that straight lines are no further than
+// off from the curve. step is the longest line in the corners' units.
+func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
+	out := []Point{to(corners[0])}
+	for i, b := range corners[1:] {
+		a := corners[i]
+		n := 1
+		if length := math.Hypot(b[0]-a[0], b[1]-a[1]); length > step && step > 0 {
+			n = int(min(108, math.Ceil(length/step))) // 1080 degrees in steps of 10
+		}
+		from, fa := a, out[len(out)-1]
+		for k := 1; k <= n; k++ {
+			t := float64(k) / float64(n)
+			next := Point{a[0] + t*(b[0]-a[0]), a[1] + t*(b[1]-a[1])}
+			if k == n {
+				next = b
+			}
+			fn := to(next)
+			out = halve(out, from, next, fa, fn, off, 10, to) // 1024 lines for one: 1e-6 of the sag
+			from, fa = next, fn
+		}
+	}
+	return out
+}
+
+// halve appends what comes after a, up to b.
+func halve(out []Point, a, b, fa, fb Point, off float64, depth int, to func(Point) Point) []Point {
+	m := Point{(a[0] + b[0]) / 2, (a[1] + b[1]) / 2}
+	fm := to(m)
+	if far := math.Hypot(fm[0]-(fa[0]+fb[0])/2, fm[1]-(fa[1]+fb[1])/2); depth == 0 || !(far > off) {
+		return append(out, fb)
+	}
+	out = halve(out, a, m, fa, fm, off, depth-1, to)
+	return halve(out, m, b, fm, fb, off, depth-1, to)
+}
+
+// edge is a line from (x0, y0) to (x1, y1).
+type edge [4]float64
+
+func edges(list []edge, line []Point) []edge {
+	for i, p := range line[1:] {
+		list = append(list, edge{line[i][0], line[i][1], p[0], p[1]})
+	}
+	return list
+}
+
+// Region is a box drawn in a CRS. It is safe for use by several goroutines.
+type Region struct {
+	edges []edge
+}
+
+// Meets reports whether a closed rectangle has a point in common with the region. The rectangle may be a point.
+func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
+	for _, e := range r.edges {
+		if _, _, ok := e.clip(minX, minY, maxX, maxY); ok {
+			return true
+		}
+	}
+	return r.has(minX, minY)
+}
+
+// Holds reports whether no point of a rectangle lies outside of the region.
+func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
+	for _, e := range r.edges {
+		if lo, hi, ok := e.clip(minX, minY, maxX, maxY); ok {
+			t := (lo + hi) / 2
+			if x, y := e[0]+t*(e[2]-e[0]), e[1]+t*(e[3]-e[1]); x > minX && x < maxX && y > minY && y < maxY && (e[0] != e[2] || e[1] != e[3]) {
+				return false
+			}
+		}
+	}
+	x, y := (minX+maxX)/2, (minY+maxY)/2
+	return r.has(x, y) || slices.ContainsFunc(r.edges, func(e edge) bool { _, _, ok := e.clip(x, y, x, y); return ok })
+}
+
+// has reports whether a point lies inside, by the number of edges to the right of it.
+func (r *Region) has(x, y float64) bool {
+	in := false
+	for _, e := range r.edges {
+		if (e[1] > y) != (e[3] > y) && x < (e[2]-e[0])*(y-e[1])/(e[3]-e[1])+e[0] {
+			in = !in
+		}
+	}
+	return in
+}
+
+// clip returns the part of an edge that lies in a rectangle, as a range of 0 to 1 (Liang and Barsky).
+func (e edge) clip(minX, minY, maxX, maxY float64) (lo, hi float64, ok bool) {
+	if max(e[0], e[2]) < minX || min(e[0], e[2]) > maxX || max(e[1], e[3]) < minY || min(e[1], e[3]) > maxY {
+		return 0, 0, false
+	}
+	lo, hi = 0, 1
+	dx, dy := e[2]-e[0], e[3]-e[1]
+	for _, s := range [4][2]float64{{-dx, e[0] - minX}, {dx, maxX - e[0]}, {-dy, e[1] - minY}, {dy, maxY - e[1]}} {
+		switch p, q := s[0], s[1]; {
+		case p < 0:
+			lo = max(lo, q/p)
+		case p > 0:
+			hi = min(hi, q/p)
+		case !(q >= 0):
+			return 0, 0, false
+		}
+	}
+	return lo, hi, lo <= hi
+}

@@ -1,0 +1,272 @@
+package crs
+
+import (
+	_ "embed"
+	"math"
+	"strconv"
+	"strings"
+	"sync"
+)
+
+// systems has a line for each CRS, in the order of the codes: the code, the projection by PROJ's name, the ellipsoid's
+// semi-major axis and inverse flattening (0 for a sphere), and what differs from its default of
+//
+//	on      code of the CRS of longitude and latitude (4326), 0 for none with a code
+//	pm      prime meridian, in degrees from Greenwich (0)
+//	lon_0, lonc, lat_0, lat_1, lat_2, lat_ts, k_0, x_0, y_0, alpha, gamma   as PROJ has them (0; k_0 is 1)
+//	unit    metres of a unit (1)
+//	axis    wsu: x and y count to the west and south
+//	wgs     the way to WGS 84, of CRSs of longitude and latitude: up to 7 parameters of EPSG method 9606, or ? for unknown
+//	datum   names of the datum, as words writes them
+//
+// systems.py makes it.
+//
+//go:embed systems.txt
+var systems string
+
+// Point is x and y, or longitude and latitude in degrees.
+type Point [2]float64
+
+// CRS is a coordinate reference system. It is safe for use by several goroutines.
+type CRS struct {
+	code  int
+	line  string // of systems
+	p     projection
+	l     *ellipsoid
+	datum *datum // nil: WGS 84, or taken for it
+	lon0  float64
+	x0    float64
+	y0    float64
+	unit  float64 // metres of a unit; of longitude and latitude degrees of one
+	sign  float64 // -1 where axes point west and south
+
+	// Of the map: how far from lon0 it goes in degrees, and its latitudes. wide is the width of the whole world in units of x
+	// where maps go on past it (cylindrical projections, longitude and latitude), else 0.
+	reach, south, north float64
+	wide                float64
+	round               bool // all meridians meet in the middle of the map, and none is cut
+}
+
+var known sync.Map // code -> *CRS
+
+// ByCode returns the CRS with an EPSG code, or false if the package does not know it.
+func ByCode(epsg int) (*CRS, bool) {
+	if c, ok := known.Load(epsg); ok {
+		return c.(*CRS), true
+	}
+	c := parse(find(epsg))
+	if c != nil { // what is not known is not kept: codes in files may be any number
+		known.Store(epsg, c)
+	}
+	return c, c != nil
+}
+
+// find returns the line of a code, "" for none.
+func find(epsg int) string {
+	at := strings.Index(systems, "\n"+strconv.Itoa(epsg)+" ")
+	if epsg <= 0 || at < 0 {
+		return ""
+	}
+	line, _, _ := strings.Cut(systems[at+1:], "\n")
+	return line
+}
+
+// parameters are what a line says.
+type parameters struct {
+	code  int
+	kind  string
+	a, rf float64
+	num   map[string]float64
+	text  map[string]string
+}
+
+func split(line string) (q parameters, ok bool) {
+	words := strings.Fields(line)
+	if len(words) < 3 {
+		return q, false
+	}
+	q = parameters{kind: words[1], num: map[string]float64{}, text: map[string]string{}}
+	a, rf, _ := strings.Cut(words[2], ",")
+	var e0, e1, e2 error
+	q.code, e0 = strconv.Atoi(words[0])
+	q.a, e1 = strconv.ParseFloat(a, 64)
+	q.rf, e2 = strconv.ParseFloat(rf, 64)
+	for _, w := range words[3:] {
+		k, v, _ := strings.Cut(w, "=")
+		if f, err := strconv.ParseFloat(v, 64); err == nil && k != "wgs" && k != "datum" {
+			q.num[k] = f
+		} else {
+			q.text[k] = v
+		}
+	}
+	return q, e0 == nil && e1 == nil && e2 == nil && q.a > 0
+}
+
+// parse makes a CRS of a line, nil of one that is not supported.
+func parse(line string) *CRS {
+	q, ok := split(line)
+	if !ok {
+		return nil
+	}
+	return q.crs(line)
+}
+
+func (q *parameters) crs(line string) *CRS {
+	num := func(name string, without float64) float64 {
+		if v, ok := q.num[name]; ok {
+			return v
+		}
+		return without
+	}
+	rad := func(name string) float64 { return num(name, 0) * math.Pi / 180 }
+	l := newEllipsoid(q.a, q.rf)
+	c := &CRS{
+		code: q.code, line: line, l: l, lon0: num("lon_0", 0) + num("pm", 0), x0: num("x_0", 0), y0: num("y_0", 0),
+		unit: num("unit", 1), sign: 1, reach: 180, south: -90, north: 90,
+	}
+	if q.text["axis"] == "wsu" {
+		c.sign = -1
+	}
+	k, phi0 := num("k_0", 1), rad("lat_0")
+	switch q.kind {
+	case "longlat":
+		c.p, c.unit, c.wide = longlat{}, math.Pi/180, 360
+	case "tmerc":
+		c.p = newTMerc(l, k, phi0)
+		c.reach = 60
+	case "merc", "webmerc":
+		p := &merc{l: l, radius: l.a * k, web: q.kind == "webmerc"}
+		if ts := rad("lat_ts"); ts != 0 {
+			p.radius = l.a * l.m(ts)
+		}
+		c.p, c.south, c.north, c.wide = p, -89.9, 89.9, 2*math.Pi*p.radius/c.unit
+	case "lcc":
+		phi1 := rad("lat_1")
+		phi2 := phi1
+		if _, ok := q.num["lat_2"]; ok {
+			phi2 = rad("lat_2")
+		}
+		p := newLCC(l, k, phi0, phi1, phi2)
+		if c.p = p; p.n > 0 {
+			c.south = -85
+		} else {
+			c.north = 85
+		}
+	case "aea":
+		c.p = newAEA(l, phi0, rad("lat_1"), rad("lat_2"))
+	case "laea":
+		p := newLAEA(l, phi0)
+		c.p, c.round = p, p.polar()
+		c.reach = 179.99 // of an oblique one the point opposite has no place
+	case "stere":
+		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {
+			return nil
+		}
+		c.round = true
+		if c.p = newStere(l, phi0 < 0, k, rad("lat_ts")); phi0 > 0 {
+			c.south = -85
+		} else {
+			c.north = 85
+		}
+	case "sterea":
+		c.p = newSterea(l, k, phi0)
+		c.reach = 80
+	case "somerc":
+		c.p = newSomerc(l, k, phi0)
+		c.reach, c.south, c.north = 60, -80, 85
+	case "omerc", "omerc_a":
+		alpha := rad("alpha")
+		gamma := alpha
+		if _, ok := q.num["gamma"]; ok {
+			gamma = rad("gamma")
+		}
+		c.lon0 += num("lonc", 0)
+		c.p = newOMerc(l, k, phi0, alpha, gamma, q.kind == "omerc_a")
+		c.reach, c.south, c.north = 45, -85, 85
+	case "cea":
+		ts := rad("lat_ts")
+		p := &cea{l: l, k: k}
+		if ts != 0 {
+			p.k = l.m(ts)
+		}
+		c.p, c.wide = p, 2*math.Pi*l.a*p.k/c.unit
+	case "eqc":
+		p := &eqc{l: l, k: l.a * l.m(rad("lat_ts"))}
+		c.p, c.wide = p, 2*math.Pi*p.k/c.unit
+	case "sinu":
+		c.p = &sinu{l: l}
+	case "moll":
+		c.p = &moll{radius: l.a}
+	case "poly":
+		c.p = &poly{l: l, origin: l.meridian(phi0)}
+		c.reach = 90
+	default:
+		return nil
+	}
+	c.datum = datumOf(q)
+	for _, v := range []float64{c.lon0, c.x0, c.y0} {
+		if math.IsNaN(v) || math.IsInf(v, 0) {
+			return nil
+		}
+	}
+	if x, y := c.p.forward(0.1, (c.south+c.north)/2*math.Pi/180+0.1); !(c.unit > 0 && x == x && y == y) {
+		return nil
+	}
+	return c
+}
+
+// Code returns the EPSG code.
+func (c *CRS) Code() int { return c.code }
+
+// Geographic reports whether x and y are longitude and latitude in degrees.
+func (c *CRS) Geographic() bool { _, ok := c.p.(longlat); return ok }
+
+// OwnDatum returns the CRS with longitudes and latitudes on its own datum, in place of WGS 84.
+func (c *CRS) OwnDatum() *CRS {
+	own := *c
+	own.datum = nil
+	return &own
+}
+
+// Forward takes longitudes and latitudes to x and y. dst and src have one length, and may be the same. A point that has no
+// place on the map becomes NaN.
+func (c *CRS) Forward(dst, src []Point) {
+	for i, p := range src {
+		if !(math.Abs(p[0]) <= 1e6 && math.Abs(p[1]) <= 90) {
+			dst[i] = Point{nan, nan}
+			continue
+		}
+		lon, lat := c.datum.from(p[0], p[1])
+		if !c.Geographic() {
+			lon = c.lon0 + math.Remainder(lon-c.lon0, 360)
+		}
+		dst[i] = c.place(lon, lat)
+	}
+}
+
+// place projects a point of the CRS's own datum. Its longitude may be any number of turns away from the central meridian.
+func (c *CRS) place(lon, lat float64) Point {
+	if c.Geographic() { // exactly
+		return Point{lon - c.lon0, lat}
+	}
+	x, y := c.p.forward((lon-c.lon0)*math.Pi/180, lat*math.Pi/180)
+	return Point{c.sign * (x + c.x0) / c.unit, c.sign * (y + c.y0) / c.unit}
+}
+
+// Inverse takes x and y to longitude and latitude. dst and src have one length, and may be the same. Longitudes are within 180
+// degrees of the CRS's central meridian where the map does not go on past them. A point off the map becomes NaN.
+func (c *CRS) Inverse(dst, src []Point) {
+	for i, p := range src {
+		lam, phi := c.p.inverse(c.sign*p[0]*c.unit-c.x0, c.sign*p[1]*c.unit-c.y0)
+		lon, lat := lam*180/math.Pi+c.lon0, phi*180/math.Pi
+		if c.Geographic() {
+			lon, lat = p[0]+c.lon0, p[1]
+		}
+		if !(math.Abs(lat) <= 90+1e-9) || c.wide == 0 && !(math.Abs(lam) <= math.Pi+1e-9) || !(math.Abs(lon) <= 1e6) {
+			dst[i] = Point{nan, nan}
+			continue
+		}
+		lon, lat = c.datum.to(lon, max(-90, min(90, lat)))
+		dst[i] = Point{lon, lat}
+	}
+}
