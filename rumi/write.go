@@ -22,6 +22,9 @@ type Layout struct {
 	// to 32766, and nothing else of Geo.
 	Generation int
 	Cells      bool // generation 2: a frame holds all bands of a grid position
+
+	// Tags are further tags of a file of generation 1, as they are: none that Write writes. Readers pass over them.
+	Tags []ifd.Field
 }
 
 func (l *Layout) generation() int { return max(l.Generation, 1) }
@@ -30,6 +33,9 @@ func (l *Layout) generation() int { return max(l.Generation, 1) }
 func (l *Layout) index() (*chunk.Index, int, error) {
 	if l.Generation < 0 || l.Generation > 2 || l.Cells && l.Generation != 2 {
 		return nil, 0, fmt.Errorf("rumi: generation %d, cells %t", l.Generation, l.Cells)
+	}
+	if len(l.Tags) > 0 && l.Generation == 2 {
+		return nil, 0, fmt.Errorf("rumi: generation 2 has no further tags")
 	}
 	x := newIndex(l.generation())
 	x.Bands, x.Height, x.Width = l.Shape[0], l.Shape[1], l.Shape[2]
@@ -164,7 +170,7 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 			return nil, err
 		}
 	} else {
-		fields = directory(x, l.Geo)
+		fields = append(directory(x, l.Geo), l.Tags...)
 	}
 	off := ifd.End(dir, fields)
 	x.Ranges = make([]chunk.Range, n)

@@ -5,12 +5,15 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/corpus/whole"
+	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // openBound is what Open may allocate for a file of n bytes.
@@ -47,6 +50,71 @@ func FuzzTIFF(f *testing.F) {
 		}
 		if err != nil && fault.KindOf(err) == 0 {
 			t.Fatalf("error without a kind: %v", err)
+		}
+	})
+}
+
+// FuzzExtras: whatever a file says besides its samples is kept by a TOG of them, or has no place in one, or is an
+// error with a kind.
+func FuzzExtras(f *testing.F) {
+	for _, folder := range []string{"extras", "masks"} {
+		for _, e := range corpus.Manifest(f, filepath.Join(corpus.Testdata(f), folder)) {
+			f.Add(e.Bytes(f))
+		}
+	}
+	f.Add(oneTile(ifd.Text(tagGDALMetadata, "<GDALMetadata><Item name='a' domain='xml:x'><Item>\xff</Item></Item><b/></GDALMetadata>"), ifd.Shorts(tagCompression, compNone)))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ctx, bound := context.Background(), Limits{MaxChunk: 1 << 16}
+		read := func(b []byte) (img *Image, e *Extras, overviews []*chunk.Index, err error) {
+			file, err := ifd.Open(ctx, &corpus.Mem{B: b}, bound.IFD())
+			if err != nil {
+				return nil, nil, nil, err
+			}
+			if img, err = FromFile(ctx, file, bound); err != nil {
+				return nil, nil, nil, err
+			}
+			if overviews, err = OpenOverviews(ctx, file, img.Index, bound); err != nil {
+				return nil, nil, nil, err
+			}
+			e, err = ReadExtras(ctx, file)
+			return img, e, overviews, err
+		}
+		img, e, overviews, err := read(b)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatalf("error without a kind: %v", err)
+			}
+			return
+		}
+		pixels, err := whole.Image(img.Index, b, Codecs(), 1<<16)
+		if err != nil {
+			return
+		}
+		o := TOGOptions{
+			Shape: [3]int{img.Index.Bands, img.Index.Height, img.Index.Width}, DType: img.Index.DType, Tile: 16, Level: 1, Tags: e.Tags, GDALMetadata: FormatGDALMetadata(e.Items),
+			Photometric: e.Photometric, WhiteIsZero: e.WhiteIsZero, ExtraSamples: e.ExtraSamples, NoData: img.Meta.NoData,
+		}
+		for _, x := range overviews {
+			v := Overview{Height: x.Height, Width: x.Width}
+			if v.Pixels, err = whole.Image(x, b, Codecs(), 1<<16); err != nil {
+				return
+			}
+			if n := len(o.Overviews); len(o.Overviews) == 0 || v.Height <= o.Overviews[n-1].Height && v.Width <= o.Overviews[n-1].Width {
+				o.Overviews = append(o.Overviews, v)
+			}
+		}
+		var w bytes.Buffer
+		if err := WriteTOG(&w, pixels, o); err != nil {
+			t.Fatal(err)
+		}
+		again, e2, overviews, err := read(w.Bytes())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slices.SortFunc(e.Tags, func(a, b ifd.Field) int { return int(a.Tag) - int(b.Tag) })
+		if !reflect.DeepEqual(e.Tags, e2.Tags) || !slices.Equal(e.Items, e2.Items) || e.Photometric != e2.Photometric || e.WhiteIsZero != e2.WhiteIsZero ||
+			len(e2.Unknown) > 0 || len(overviews) != len(o.Overviews) || again.Meta.NoData != img.Meta.NoData {
+			t.Fatalf("%+v became %+v", e, e2)
 		}
 	})
 }

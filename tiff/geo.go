@@ -27,6 +27,7 @@ const (
 	keyRasterType    = 1025
 	keyGeographicCRS = 2048
 	keyProjectedCRS  = 3072
+	keyVerticalCRS   = 4096
 
 	keyCitation           = 1026
 	keyGeographicCitation = 2049
@@ -110,6 +111,12 @@ func (g *Geo) IsGeographic() bool {
 	}
 	projected, _ := g.key(keyProjectedCRS)
 	return projected == 0 || projected == userDefined
+}
+
+// IsVertical reports whether the file names a CRS of heights.
+func (g *Geo) IsVertical() bool {
+	v, ok := g.key(keyVerticalCRS)
+	return ok && v != 0
 }
 
 // Citation returns what the file calls its CRS: the citation of the projected one, the general one or

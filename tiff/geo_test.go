@@ -13,24 +13,25 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// openWith makes a small file with these fields appended to its directory as they are, and reads it.
+// oneTile is a file with one tile of 16 by 16 bytes. replace stand in for the tags of the same number.
+func oneTile(replace ...ifd.Field) []byte {
+	o := TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Predictor: chunk.NoPredictor}.withDefaults()
+	p := o.layers(make([]byte, 256))[0].image
+	p.tiles[0] = make([]byte, 256)
+	all := func() []ifd.Field {
+		f := slices.DeleteFunc(p.fields(&o), func(f ifd.Field) bool {
+			return slices.ContainsFunc(replace, func(g ifd.Field) bool { return f.Tag == g.Tag })
+		})
+		return append(f, replace...)
+	}
+	p.offs[0] = uint64(16 + ifd.End(16, all()))
+	return append(ifd.AppendDirectory(ifd.AppendHeader(nil, 16), 16, all()), make([]byte, 400)...)
+}
+
+// openWith makes a small file with these fields in its directory as they are, and reads it.
 func openWith(t *testing.T, fields ...ifd.Field) *Image {
 	t.Helper()
-	x := &chunk.Index{Bands: 1, Height: 16, Width: 16, ChunkB: 1, ChunkH: 16, ChunkW: 16, DType: chunk.Uint8, Predictor: chunk.NoPredictor}
-	o := TOGOptions{Shape: [3]int{1, 16, 16}, DType: chunk.Uint8, Tile: 16, Predictor: chunk.NoPredictor}.withDefaults()
-	all := togFields(x, &o, []int{256})
-	all = slices.DeleteFunc(all, func(f ifd.Field) bool {
-		return slices.ContainsFunc(fields, func(g ifd.Field) bool { return f.Tag == g.Tag })
-	})
-	all = append(all, fields...)
-	setOffsets(all, x, []int{256}, 16+ifd.End(16, all))
-	for i := range all {
-		if all[i].Tag == tagCompression {
-			all[i] = ifd.Shorts(tagCompression, compNone)
-		}
-	}
-	file := append(ifd.AppendDirectory(ifd.AppendHeader(nil, 16), 16, all), make([]byte, 400)...)
-	img, err := Open(context.Background(), &corpus.Mem{B: file}, Limits{})
+	img, err := Open(context.Background(), &corpus.Mem{B: oneTile(append(fields, ifd.Shorts(tagCompression, compNone))...)}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,9 +77,9 @@ func TestGDALMetadata(t *testing.T) {
 		names           []string
 	}{
 		"none":               {"", "BAND", nil},
-		"tile":               {formatGDALMetadata(nil), "TILE", nil},
-		"name":               {formatGDALMetadata([]string{"B1"}), "TILE", []string{"B1"}},
-		"broken":             {strings.TrimSuffix(formatGDALMetadata([]string{"B1"}), "/GDALMetadata>\n"), "TILE", []string{"B1"}},
+		"tile":               {FormatGDALMetadata(nil), "TILE", nil},
+		"name":               {FormatGDALMetadata(descriptionItems([]string{"B1"})), "TILE", []string{"B1"}},
+		"broken":             {strings.TrimSuffix(FormatGDALMetadata(descriptionItems([]string{"B1"})), "/GDALMetadata>\n"), "TILE", []string{"B1"}},
 		"not XML":            {"TILE <<< INTERLEAVE", "BAND", nil},
 		"no such band":       {`<GDALMetadata><Item name="DESCRIPTION" sample="1" role="description">x</Item></GDALMetadata>`, "BAND", nil},
 		"another INTERLEAVE": {`<GDALMetadata><Item name="INTERLEAVE">TILE</Item></GDALMetadata>`, "BAND", nil},

@@ -22,14 +22,26 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 	if l.MaxChunk == 0 {
 		l.MaxChunk = DefaultMaxChunk
 	}
+	return openMask(ctx, f, x, l, subfileMask)
+}
+
+// openMask reads the structure of the mask of an image, whose directory has these bits in its
+// NewSubfileType. That of an overview is told from those of others by its size.
+func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits uint64) (*chunk.Index, error) {
 	for i := range f.Dirs[1:] {
 		d := &f.Dirs[1+i]
 		v, err := subfileType(ctx, f, d)
 		if err != nil {
 			return nil, err
 		}
-		if v&(subfileMask|subfileReduced) != subfileMask {
+		if v&(subfileMask|subfileReduced) != bits {
 			continue
+		}
+		if bits&subfileReduced != 0 {
+			t := f.Tags(ctx, d)
+			if w, h := t.Uint(tagImageWidth, 0), t.Uint(tagImageLength, 0); t.Err != nil || w != uint64(x.Width) || h != uint64(x.Height) {
+				continue
+			}
 		}
 		if err := f.Prefetch(ctx, d, wanted...); err != nil {
 			return nil, err

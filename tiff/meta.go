@@ -208,18 +208,14 @@ var (
 	unescape = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
 )
 
-// formatGDALMetadata is the GDAL_METADATA of a TOG: the bands' descriptions, if there are any, and
-// the item that says how its tiles are interleaved.
-func formatGDALMetadata(names []string) string {
-	var b strings.Builder
-	b.WriteString("<GDALMetadata>\n")
+// descriptionItems are the items of GDAL_METADATA that name bands.
+func descriptionItems(names []string) (items []string) {
 	for i, n := range names {
 		if n != "" {
-			fmt.Fprintf(&b, "  <Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>\n", i, escape.Replace(escape.Replace(n)))
+			items = append(items, fmt.Sprintf("<Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>", i, escape.Replace(escape.Replace(n))))
 		}
 	}
-	b.WriteString("  <Item name=\"INTERLEAVE\" domain=\"IMAGE_STRUCTURE\">TILE</Item>\n</GDALMetadata>\n")
-	return b.String()
+	return items
 }
 
 func attr(e xml.StartElement, name string) string {

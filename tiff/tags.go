@@ -17,6 +17,7 @@ const (
 	tagStripByteCounts = 279
 	tagPlanarConfig    = 284
 	tagPredictor       = 317
+	tagColorMap        = 320
 	tagTileWidth       = 322
 	tagTileLength      = 323
 	tagTileOffsets     = 324
@@ -31,6 +32,16 @@ const (
 	tagGeoASCII        = 34737
 	tagGDALMetadata    = 42112
 	tagGDALNoData      = 42113
+)
+
+// PhotometricInterpretation values.
+const (
+	photometricWhiteIsZero = 0
+	photometricBlackIsZero = 1
+	photometricRGB         = 2
+	photometricPalette     = 3
+	photometricMask        = 4
+	photometricCMYK        = 5
 )
 
 // Compressions that are read.

@@ -9,9 +9,10 @@
 // relied upon.
 //
 // Not supported, and named in an error: other compressions (JPEG, WebP, LERC, LZMA, …), samples of
-// odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. Overviews and further
-// images are counted and left alone; a mask of the first image is read by OpenMask, one in a file of
-// its own (.msk) is not looked for.
+// odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. A mask of the first image
+// is read by OpenMask, its overviews by OpenOverviews, what else the file says about it by ReadExtras;
+// further images are counted and left alone. Files beside this one (.msk, .ovr, .aux.xml) are not looked
+// for.
 //
 // Read as GDAL reads them, though TIFF demands more: one BitsPerSample or SampleFormat for all samples, no
 // Compression (none), no RowsPerStrip, tiles under the tags of strips, more offsets than chunks, a chain of directories

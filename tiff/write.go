@@ -1,6 +1,7 @@
 package tiff
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/klauspost/compress/zlib"
 	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
@@ -28,8 +30,8 @@ type TOGOptions struct {
 	NoData    string   // GDAL_NODATA, as text; empty for none
 	BandNames []string // one a band, empty ones left out; nil for none
 
-	// GDALMetadata is written as it is; it should have the INTERLEAVE item. Default: XML with the
-	// names of the bands and that item.
+	// GDALMetadata is written as it is; it should be of FormatGDALMetadata. Default: that of the names of
+	// the bands.
 	GDALMetadata string
 
 	Workers int // tiles compressed at the same time; the file does not depend on it. Default 1
@@ -37,8 +39,26 @@ type TOGOptions struct {
 	// ends the work and is returned.
 	Progress func(done, total int) error
 
-	Photometric  uint16   // default 1, black is zero; 2 for RGB
+	// Photometric is TIFF's PhotometricInterpretation: 1 black is zero (default), 2 RGB, 3 palette (with a
+	// ColorMap in Tags), 5 CMYK. WhiteIsZero writes TIFF's 0 instead.
+	Photometric  uint16
+	WhiteIsZero  bool
 	ExtraSamples []uint16 // meaning of the bands past the colours. Default: all 0, unspecified
+
+	// Mask is one byte a pixel of shape (height, width), 0 where the image holds no data; nil for none. The
+	// file has it as GDAL's internal masks: one bit a pixel.
+	Mask []byte
+	// Overviews are written from the largest to the smallest, which is the order they must have. A TOG has none.
+	Overviews []Overview
+	// Tags are further tags of the image, as they are: none that are written from other options.
+	Tags []ifd.Field
+}
+
+// Overview is a reduced version of an image, of the same bands and samples.
+type Overview struct {
+	Height, Width int
+	Pixels        []byte // as those of the image
+	Mask          []byte // as that of the image; nil for none
 }
 
 func (o TOGOptions) withDefaults() TOGOptions {
@@ -55,7 +75,7 @@ func (o TOGOptions) withDefaults() TOGOptions {
 		o.Photometric = 1
 	}
 	if o.GDALMetadata == "" {
-		o.GDALMetadata = formatGDALMetadata(o.BandNames)
+		o.GDALMetadata = FormatGDALMetadata(descriptionItems(o.BandNames))
 	}
 	if o.ExtraSamples == nil {
 		o.ExtraSamples = make([]uint16, max(0, o.Shape[0]-o.colours()))
@@ -65,8 +85,16 @@ func (o TOGOptions) withDefaults() TOGOptions {
 
 // colours is the number of bands that Photometric speaks of.
 func (o *TOGOptions) colours() int {
-	if o.Photometric == 2 {
+	return coloursOf(o.Photometric)
+}
+
+// coloursOf is the number of bands that a PhotometricInterpretation speaks of.
+func coloursOf(photometric uint16) int {
+	switch photometric {
+	case photometricRGB:
 		return 3
+	case photometricCMYK:
+		return 4
 	}
 	return 1
 }
@@ -104,38 +132,85 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: %d names for %d bands", len(o.BandNames), b)
 	case len(o.ExtraSamples) != max(0, b-o.colours()):
 		return fmt.Errorf("tog: %d extra samples for %d bands", len(o.ExtraSamples), b)
+	case o.Mask != nil && len(o.Mask) != h*w:
+		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)
+	}
+	for i, v := range o.Overviews {
+		if v.Height < 1 || v.Width < 1 || v.Height > h || v.Width > w || len(v.Pixels) != b*v.Height*v.Width*o.DType.Size() ||
+			v.Mask != nil && len(v.Mask) != v.Height*v.Width {
+			return fmt.Errorf("tog: overview %d: %d bytes and a mask of %d for %d by %d pixels", i, len(v.Pixels), len(v.Mask), v.Height, v.Width)
+		}
+		h, w = v.Height, v.Width
+	}
+	for i, f := range o.Tags {
+		if slices.Contains(written, f.Tag) || slices.ContainsFunc(o.Tags[:i], func(g ifd.Field) bool { return g.Tag == f.Tag }) {
+			return fmt.Errorf("tog: tag %d is written twice", f.Tag)
+		}
 	}
 	return nil
 }
 
+// written are the tags that other options than Tags give.
+var written = []uint16{
+	tagNewSubfileType, tagImageWidth, tagImageLength, tagBitsPerSample, tagCompression, tagPhotometric, tagSamplesPerPixel, tagPlanarConfig, tagPredictor,
+	tagTileWidth, tagTileLength, tagTileOffsets, tagTileByteCounts, tagExtraSamples, tagSampleFormat, tagGDALMetadata, tagGDALNoData,
+}
+
 // WriteTOG writes an image as a TACO optimized GeoTIFF, laid out as GDAL's COG driver does with
-// INTERLEAVE=TILE, COMPRESS=ZSTD, BIGTIFF=YES and OVERVIEWS=NONE. pixels are little-endian samples of
-// shape (bands, height, width) in C order. The compressed tiles are held in memory until the
-// directory, which stands before them, is written. Tiles at the edges are padded with zeros.
+// INTERLEAVE=TILE, COMPRESS=ZSTD, BIGTIFF=YES and OVERVIEWS=NONE, or with the overviews that it is given.
+// pixels are little-endian samples of shape (bands, height, width) in C order. The compressed tiles are
+// held in memory until the directories, which stand before them, are written. Tiles at the edges are
+// padded with zeros.
 func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	o = o.withDefaults()
 	if err := o.validate(len(pixels)); err != nil {
 		return err
 	}
-	x := &chunk.Index{
-		Bands: o.Shape[0], Height: o.Shape[1], Width: o.Shape[2], ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile,
-		DType: o.DType, Codec: chunk.Zstd, Predictor: o.Predictor,
-	}
-	data, sizes, err := compressTiles(pixels, x, &o)
-	if err != nil {
+	layers := o.layers(pixels)
+	if err := compress(layers, &o); err != nil {
 		return err
 	}
-	area := ghostArea(x.Bands)
-	dir := int64(16 + len(area))
-	fields := togFields(x, &o, sizes)
-	setOffsets(fields, x, sizes, ifd.End(dir, fields))
-	head := append(ifd.AppendHeader(nil, dir), area...)
-	for _, b := range [][]byte{ifd.AppendDirectory(head, dir, fields), data} {
-		if _, err := w.Write(b); err != nil {
-			return err
+	var parts []*part // in the order of their directories
+	for _, l := range layers {
+		parts = append(parts, l.image)
+	}
+	at := 1 // the mask of the full image is the second directory, masks of overviews are the last
+	for _, l := range layers {
+		if l.mask != nil {
+			parts = slices.Insert(parts, at, l.mask)
+		}
+		at = len(parts)
+	}
+	area := ghostArea(o.Shape[0])
+	dirs := make([]int64, len(parts)+1)
+	dirs[0] = int64(16 + len(area))
+	for i, p := range parts {
+		dirs[i+1] = ifd.End(dirs[i], p.fields(&o))
+		if i+1 < len(parts) {
+			dirs[i+1] += dirs[i+1] % 2 // a directory begins at an even offset
 		}
 	}
-	return nil
+	place(layers, dirs[len(parts)])
+	head := append(ifd.AppendHeader(nil, dirs[0]), area...)
+	for i, p := range parts {
+		next := dirs[i+1]
+		if i+1 == len(parts) {
+			next = 0
+		}
+		head = append(head, make([]byte, dirs[i]-int64(len(head)))...)
+		head = ifd.AppendDirectoryBefore(head, dirs[i], next, p.fields(&o))
+	}
+	if _, err := w.Write(head); err != nil {
+		return err
+	}
+	var b []byte
+	return eachTile(layers, func(p *part, i int) error {
+		t := p.tiles[i]
+		b = binary.LittleEndian.AppendUint32(b[:0], uint32(len(t)))
+		b = append(append(b, t...), t[len(t)-trailer:]...) // zstd frames and zlib streams have at least 6 bytes
+		_, err := w.Write(b)
+		return err
+	})
 }
 
 const (
@@ -143,10 +218,86 @@ const (
 	trailer = 4 // after it: its last 4 bytes again
 )
 
-// compressTiles returns the data part of the file, leaders and trailers included, and the
-// compressed size of each tile, both in the order of the index.
-func compressTiles(pixels []byte, x *chunk.Index, o *TOGOptions) (data []byte, sizes []int, err error) {
-	tiles := make([][]byte, x.Across()*x.Down()*x.Groups())
+// part is what has a directory of its own: an image or a mask.
+type part struct {
+	x       *chunk.Index
+	pixels  []byte
+	subfile uint32   // NewSubfileType
+	tiles   [][]byte // compressed, in the order of the index
+	offs    []uint64 // where they lie, in the same order
+}
+
+// layer is the full image or an overview, with its mask, whose tiles lie between those of the image.
+type layer struct{ image, mask *part }
+
+// layers returns the full image, then the overviews.
+func (o *TOGOptions) layers(pixels []byte) []layer {
+	all := append([]Overview{{Height: o.Shape[1], Width: o.Shape[2], Pixels: pixels, Mask: o.Mask}}, o.Overviews...)
+	layers := make([]layer, len(all))
+	for i, v := range all {
+		reduced := uint32(0)
+		if i > 0 {
+			reduced = subfileReduced
+		}
+		grid := chunk.Index{Height: v.Height, Width: v.Width, ChunkB: 1, ChunkH: o.Tile, ChunkW: o.Tile}
+		image, mask := grid, grid
+		image.Bands, image.DType, image.Codec, image.Predictor = o.Shape[0], o.DType, chunk.Zstd, o.Predictor
+		layers[i].image = &part{x: &image, pixels: v.Pixels, subfile: reduced}
+		if v.Mask != nil {
+			mask.Bands, mask.DType, mask.Codec, mask.Predictor, mask.Bits = 1, chunk.Uint8, chunk.Deflate, chunk.NoPredictor, true
+			layers[i].mask = &part{x: &mask, pixels: v.Mask, subfile: reduced | subfileMask}
+		}
+	}
+	for _, l := range layers {
+		for _, p := range []*part{l.image, l.mask} {
+			if p != nil {
+				n := p.x.Across() * p.x.Down() * p.x.Groups()
+				p.tiles, p.offs = make([][]byte, n), make([]uint64, n)
+			}
+		}
+	}
+	return layers
+}
+
+// eachTile visits the tiles in their order in the file: the smallest overview first, as GDAL has them, and
+// of each position all bands, then the mask.
+func eachTile(layers []layer, visit func(p *part, i int) error) error {
+	for _, l := range slices.Backward(layers) {
+		groups := l.image.x.Groups()
+		for i := range l.image.tiles {
+			if err := visit(l.image, i); err != nil {
+				return err
+			}
+			if l.mask != nil && i%groups == groups-1 {
+				if err := visit(l.mask, i/groups); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// place sets the offsets of tiles that follow each other from off on.
+func place(layers []layer, off int64) {
+	eachTile(layers, func(p *part, i int) error { //nolint:errcheck // visit returns none
+		p.offs[i] = uint64(off) + leader
+		off += int64(leader + len(p.tiles[i]) + trailer)
+		return nil
+	})
+}
+
+// compress fills in the tiles of all parts.
+func compress(layers []layer, o *TOGOptions) error {
+	type job struct {
+		p *part
+		i int
+	}
+	var jobs []job
+	eachTile(layers, func(p *part, i int) error { //nolint:errcheck // visit returns none
+		jobs = append(jobs, job{p, i})
+		return nil
+	})
 	var g errgroup.Group
 	var next, done int // guarded by mu
 	var mu sync.Mutex
@@ -160,26 +311,27 @@ func compressTiles(pixels []byte, x *chunk.Index, o *TOGOptions) (data []byte, s
 		mu.Lock()
 		defer mu.Unlock()
 		if done++; o.Progress != nil {
-			if err = o.Progress(done, len(tiles)); err != nil {
-				next = len(tiles) // the others stop too
+			if err = o.Progress(done, len(jobs)); err != nil {
+				next = len(jobs) // the others stop too
 			}
 		}
 		return err
 	}
-	for range max(1, min(o.Workers, len(tiles))) {
+	for range max(1, min(o.Workers, len(jobs))) {
 		g.Go(func() error {
 			enc, level, err := encoder(o.Level)
 			if err != nil {
 				return err
 			}
 			defer encoders[level].Put(enc)
-			size := x.DType.Size()
-			tile, row := make([]byte, x.MaxStoredBytes()), make([]byte, x.ChunkW*size)
-			for i := take(); i < len(tiles); i = take() {
-				cutTile(tile, pixels, x, x.Box(i))
-				predict(tile, x.Predictor, x.ChunkW, size, row)
-				if tiles[i] = enc.EncodeAll(tile, nil); int64(len(tiles[i])) > math.MaxUint32 {
-					return fmt.Errorf("tog: tile %d of %d bytes", i, len(tiles[i]))
+			c := compressor{enc: enc, row: make([]byte, o.Tile*o.DType.Size())}
+			for k := take(); k < len(jobs); k = take() {
+				p, i := jobs[k].p, jobs[k].i
+				if p.tiles[i], err = c.tile(p, i); err != nil {
+					return err
+				}
+				if int64(len(p.tiles[i])) > math.MaxUint32 {
+					return fmt.Errorf("tog: tile %d of %d bytes", i, len(p.tiles[i]))
 				}
 				if err := finish(); err != nil {
 					return err
@@ -188,11 +340,51 @@ func compressTiles(pixels []byte, x *chunk.Index, o *TOGOptions) (data []byte, s
 			return nil
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, nil, err
+	return g.Wait()
+}
+
+// compressor is the memory of one worker.
+type compressor struct {
+	enc  *zstd.Encoder
+	zlib *zlib.Writer // of masks; made when first used
+	raw  []byte
+	row  []byte
+}
+
+// tile returns tile i of a part, compressed.
+func (c *compressor) tile(p *part, i int) ([]byte, error) {
+	n := p.x.MaxStoredBytes()
+	c.raw = slices.Grow(c.raw[:0], n)[:n]
+	cutTile(c.raw, p.pixels, p.x, p.x.Box(i))
+	if !p.x.Bits {
+		predict(c.raw, p.x.Predictor, p.x.ChunkW, p.x.DType.Size(), c.row)
+		return c.enc.EncodeAll(c.raw, nil), nil
 	}
-	data, sizes = joinTiles(tiles)
-	return data, sizes, nil
+	var b bytes.Buffer
+	if c.zlib == nil {
+		c.zlib = zlib.NewWriter(&b)
+	}
+	c.zlib.Reset(&b)
+	if _, err := c.zlib.Write(packBits(c.raw)); err != nil {
+		return nil, err
+	}
+	err := c.zlib.Close()
+	return b.Bytes(), err
+}
+
+// packBits packs bytes that are 0 or not to bits in place, the first one highest. The width of a tile is a
+// multiple of 8, so that rows begin at whole bytes.
+func packBits(b []byte) []byte {
+	for i := range len(b) / 8 {
+		var v byte
+		for _, pixel := range b[8*i : 8*i+8] {
+			if v <<= 1; pixel != 0 {
+				v |= 1
+			}
+		}
+		b[i] = v
+	}
+	return b[:len(b)/8]
 }
 
 // encoders keeps encoders by level from file to file: the tables of one take tens of MB.
@@ -206,23 +398,6 @@ func encoder(level int) (*zstd.Encoder, zstd.EncoderLevel, error) {
 	}
 	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
 	return enc, l, err
-}
-
-// joinTiles puts the tiles one behind the other, each between its leader and its trailer.
-func joinTiles(tiles [][]byte) (data []byte, sizes []int) {
-	n := 0
-	sizes = make([]int, len(tiles))
-	for i, t := range tiles {
-		sizes[i] = len(t)
-		n += leader + len(t) + trailer
-	}
-	data = make([]byte, 0, n)
-	for _, t := range tiles {
-		data = binary.LittleEndian.AppendUint32(data, uint32(len(t)))
-		data = append(data, t...)
-		data = append(data, t[len(t)-trailer:]...) // a zstd frame has at least 6 bytes
-	}
-	return data, sizes
 }
 
 // cutTile copies a box of one band to the upper left of a tile; the rest becomes 0.
@@ -252,32 +427,52 @@ func ghostArea(bands int) []byte {
 	return area
 }
 
-// togFields returns the tags in the order in which GDAL stores their values; tile offsets are 0.
-func togFields(x *chunk.Index, o *TOGOptions, sizes []int) []ifd.Field {
+// fields returns the tags of a part in the order in which GDAL stores their values.
+func (p *part) fields(o *TOGOptions) []ifd.Field {
+	x := p.x
 	format, bits := FormatOf(x.DType)
-	fields := []ifd.Field{
-		side(tagImageWidth, x.Width), side(tagImageLength, x.Height),
-		ifd.Shorts(tagBitsPerSample, slices.Repeat([]uint16{bits}, x.Bands)...),
-		ifd.Shorts(tagCompression, compZstd),
-		ifd.Shorts(tagPhotometric, o.Photometric),
-		ifd.Shorts(tagSamplesPerPixel, uint16(x.Bands)),
-		ifd.Shorts(tagPlanarConfig, 2),
-		ifd.Shorts(tagPredictor, uint16(x.Predictor)),
-		side(tagTileWidth, x.ChunkW), side(tagTileLength, x.ChunkH),
+	codec, photometric, planar := uint16(compZstd), o.Photometric, uint16(2)
+	if o.WhiteIsZero {
+		photometric = photometricWhiteIsZero
 	}
-	if len(o.ExtraSamples) > 0 {
+	if x.Bits {
+		bits, codec, photometric, planar = 1, compDeflate, photometricMask, 1
+	}
+	var fields []ifd.Field
+	if p.subfile != 0 {
+		fields = append(fields, ifd.Longs(tagNewSubfileType, p.subfile))
+	}
+	fields = append(fields, side(tagImageWidth, x.Width), side(tagImageLength, x.Height),
+		ifd.Shorts(tagBitsPerSample, slices.Repeat([]uint16{bits}, x.Bands)...),
+		ifd.Shorts(tagCompression, codec),
+		ifd.Shorts(tagPhotometric, photometric),
+		ifd.Shorts(tagSamplesPerPixel, uint16(x.Bands)),
+		ifd.Shorts(tagPlanarConfig, planar),
+		ifd.Shorts(tagPredictor, uint16(x.Predictor)),
+		side(tagTileWidth, x.ChunkW), side(tagTileLength, x.ChunkH))
+	if !x.Bits && len(o.ExtraSamples) > 0 {
 		fields = append(fields, ifd.Shorts(tagExtraSamples, o.ExtraSamples...))
 	}
-	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, x.Bands)...),
-		ifd.Text(tagGDALMetadata, o.GDALMetadata))
-	if o.NoData != "" {
+	fields = append(fields, ifd.Shorts(tagSampleFormat, slices.Repeat([]uint16{format}, x.Bands)...))
+	for _, f := range o.Tags {
+		// A palette belongs to the samples of every image; the rest is said once.
+		if p.subfile == 0 || f.Tag == tagColorMap && !x.Bits {
+			fields = append(fields, f)
+		}
+	}
+	if p.subfile == 0 {
+		fields = append(fields, ifd.Text(tagGDALMetadata, o.GDALMetadata))
+	}
+	if o.NoData != "" && !x.Bits {
 		fields = append(fields, ifd.Text(tagGDALNoData, o.NoData))
 	}
-	fields = append(fields, o.Geo.Fields()...)
+	if p.subfile == 0 {
+		fields = append(fields, o.Geo.Fields()...)
+	}
 	for i := range fields {
 		fields[i].Align = 2
 	}
-	return append(fields, ifd.Long8s(tagTileOffsets, make([]uint64, len(sizes))...), byteCounts(x, sizes))
+	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(x, func(i int) uint64 { return p.offs[i] })...), p.byteCounts())
 }
 
 // side is a width or height: SHORT where that is enough.
@@ -301,26 +496,20 @@ func planeMajor[T any](x *chunk.Index, of func(i int) T) []T {
 
 // byteCounts is the TileByteCounts field. As libtiff does, it takes SHORT where a tile of ten times its
 // decoded size would still fit, LONG8 for a single tile, else LONG.
-func byteCounts(x *chunk.Index, sizes []int) ifd.Field {
+func (p *part) byteCounts() ifd.Field {
+	most := 0
+	for _, t := range p.tiles {
+		most = max(most, len(t))
+	}
+	decoded := p.x.MaxStoredBytes()
+	if p.x.Bits {
+		decoded /= 8
+	}
 	switch {
-	case len(sizes) == 1:
-		return ifd.Long8s(tagTileByteCounts, uint64(sizes[0]))
-	case x.MaxStoredBytes() < math.MaxUint16/10 && slices.Max(sizes) <= math.MaxUint16:
-		return ifd.Shorts(tagTileByteCounts, planeMajor(x, func(i int) uint16 { return uint16(sizes[i]) })...)
+	case len(p.tiles) == 1:
+		return ifd.Long8s(tagTileByteCounts, uint64(most))
+	case decoded < math.MaxUint16/10 && most <= math.MaxUint16:
+		return ifd.Shorts(tagTileByteCounts, planeMajor(p.x, func(i int) uint16 { return uint16(len(p.tiles[i])) })...)
 	}
-	return ifd.Longs(tagTileByteCounts, planeMajor(x, func(i int) uint32 { return uint32(sizes[i]) })...)
-}
-
-// setOffsets fills TileOffsets for data that starts at off.
-func setOffsets(fields []ifd.Field, x *chunk.Index, sizes []int, off int64) {
-	at := make([]uint64, len(sizes))
-	for i, n := range sizes {
-		at[i] = uint64(off) + leader
-		off += int64(leader + n + trailer)
-	}
-	for i := range fields {
-		if fields[i].Tag == tagTileOffsets {
-			fields[i] = ifd.Long8s(tagTileOffsets, planeMajor(x, func(i int) uint64 { return at[i] })...)
-		}
-	}
+	return ifd.Longs(tagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(len(p.tiles[i])) })...)
 }

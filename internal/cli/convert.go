@@ -2,14 +2,18 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,6 +34,7 @@ type convertFlags struct {
 	overwrite bool
 	workers   int
 	o         convert.Options
+	losses    losses
 
 	dims, extents, attr string // of arrays
 	at                  timestampFlag
@@ -59,11 +64,19 @@ tiledb is a TileDB array of format version 3 with byteshuffle and zstd, encrypte
 for 'chaski array'.
 Without --to it is rumi2 for a DST that ends in .rumi, else tog.
 
-The samples are kept bit for bit. A TOG keeps the georeferencing, the nodata value and the names of
-bands; rumi the georeferencing; rumi2 a transform together with an EPSG code, and a raster that is
-placed in another way is refused. An array has none of these; the fill value is the nodata value of what
-comes from one, but for images that were written as a whole. Overviews, masks and further images of a
-file are left out.
+The samples are kept bit for bit. What else is kept depends on the format:
+
+  tog      georeferencing, ground control points, RPCs, nodata value, internal mask, names, scales,
+           offsets and units of bands, GDAL metadata, colour table and colours, TIFF's tags of text,
+           resolution and colour profile; overviews with --overviews
+  rumi     all of these but mask, overviews and which band is which colour
+  rumi2    a transform together with an EPSG code; a raster that is placed in another way is refused
+  tiledb   nothing
+
+What a raster has and its new file has not is named in a warning on standard error once all is
+converted; rasters with the same losses share a line. --strict refuses such a raster instead. Files
+beside a raster (.msk, .ovr, .aux.xml) are not looked for. The nodata value of what comes from an
+array is the array's fill value, but for images that were written as a whole.
 
 Graphs of OpenZL, for rumi and rumi2, are named by what is done in turn:
 [delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack or constant. planar is for
@@ -78,7 +91,8 @@ command; files that were complete stay.`,
   chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
   chaski convert --to rumi2 --unit cell first.tif second.tif -o rumi2/
   chaski convert --to tiledb --dims "n b y x" --extent "y=256 x=256" chips/ -o chips-cube
-  chaski convert --to rumi chips-cube -o chips-again/`,
+  chaski convert --to rumi chips-cube -o chips-again/
+  chaski convert --strict --overviews scene.tif -o scene-tog.tif`,
 		Args: atLeastOne("SRC"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
 	}
@@ -94,6 +108,8 @@ command; files that were complete stay.`,
 	fl.IntVar(&f.o.Level, "level", 13, "zstd level, 1 to 22")
 	fl.StringVar(&f.unit, "unit", "tile", "what a frame of rumi2 holds: tile (one band) or cell (all bands)")
 	fl.IntVar(&f.workers, "workers", 0, "files and tiles converted at the same time (default: the number of processors)")
+	fl.BoolVar(&f.o.Overviews, "overviews", false, "keep the overviews of a raster in its TOG, which then is none by its profile")
+	fl.BoolVar(&f.o.Strict, "strict", false, "refuse a raster of which anything would be left out")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
 	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "largest image, decoded, in bytes")
 	return cmd
@@ -118,7 +134,11 @@ func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error
 		return err
 	}
 	if f.to == convert.TileDB {
-		return f.array(ctx, s, jobs)
+		if err := f.array(ctx, s, jobs); err != nil {
+			return err
+		}
+		f.losses.print(s.err)
+		return nil
 	}
 	// Files first: they need not wait for each other's slowest tile.
 	atOnce := min(f.workers, len(jobs))
@@ -132,12 +152,12 @@ func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error
 	g.SetLimit(max(atOnce, 1))
 	var mu sync.Mutex
 	done := 0
-	for _, j := range jobs {
+	for i, j := range jobs {
 		if gctx.Err() != nil {
 			break
 		}
 		g.Go(func() error {
-			if err := f.convert(gctx, s.out, j); err != nil {
+			if err := f.convert(gctx, s.out, i, j); err != nil {
 				return err
 			}
 			if len(jobs) > 1 {
@@ -152,7 +172,59 @@ func (f *convertFlags) run(ctx context.Context, s streams, paths []string) error
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	return ctx.Err()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	bar.done()
+	f.losses.print(s.err)
+	return nil
+}
+
+// losses are what conversions left out, for warnings once all of them succeeded: a command that fails
+// prints its error alone. Rasters with the same losses are one, so that a folder of alike ones is one line.
+type losses struct {
+	mu sync.Mutex
+	of map[string]*loss // by their names
+}
+
+type loss struct {
+	first int // number of the first raster with it
+	path  string
+	count int
+}
+
+// add notes the losses of raster i. It may be called from several goroutines.
+func (l *losses) add(i int, path string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil {
+		l.of = map[string]*loss{}
+	}
+	key := strings.Join(names, ", ")
+	v := l.of[key]
+	if v == nil {
+		v = &loss{first: i, path: path}
+		l.of[key] = v
+	}
+	if v.count++; i < v.first {
+		v.first, v.path = i, path
+	}
+}
+
+// print prints a line a kind of loss, in the order of the first raster that has it.
+func (l *losses) print(w io.Writer) {
+	keys := slices.SortedFunc(maps.Keys(l.of), func(a, b string) int { return cmp.Compare(l.of[a].first, l.of[b].first) })
+	for _, k := range keys {
+		v := l.of[k]
+		more := ""
+		if v.count > 1 {
+			more = fmt.Sprintf(" and %d more", v.count-1)
+		}
+		fmt.Fprintf(w, "chaski: warning: %s%s: left out: %s\n", clean(v.path), more, k)
+	}
 }
 
 // resolve fills in defaults and checks the flags.
@@ -305,14 +377,20 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 	return jobs, err
 }
 
-// convert converts one file. A destination "-" is standard output.
-func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, j conversion) error {
+// convert converts file i. A destination "-" is standard output.
+func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j conversion) error {
 	if err := os.MkdirAll(filepath.Dir(j.dst), 0o777); err != nil {
 		return fileError(filepath.Dir(j.dst), err)
 	}
 	return writeFile(j.dst, stdout, func(w io.Writer) error {
 		b := bufio.NewWriterSize(w, 1<<20)
-		write := func() error { return convert.File(ctx, b, j.src, f.o) }
+		write := func() error {
+			left, err := convert.File(ctx, b, j.src, f.o)
+			if err == nil {
+				f.losses.add(i, j.src, left)
+			}
+			return err
+		}
 		if j.images != nil {
 			write = func() error { return convert.Image(ctx, b, j.images.Array().NewReader(), j.images, j.image, f.o) }
 		}

@@ -95,6 +95,7 @@ func (f *convertFlags) array(ctx context.Context, s streams, jobs []conversion) 
 	}
 	out := filepath.Clean(f.out)
 	a.Overwrite = f.overwrite
+	a.Left = func(i int, names []string) { f.losses.add(i, paths[i], names) }
 	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
 		return fileError(filepath.Dir(out), err)
 	}

@@ -69,7 +69,7 @@ func TestConvertKeeps(t *testing.T) {
 			}
 			src, dst := filepath.Join(f.Dir, f.Path), filepath.Join(dir, fmt.Sprintf("%s-%d.out", name, i))
 			r := chaski(t.Context(), slices.Concat([]string{"convert"}, flags, []string{src, "-o", dst})...)
-			if r.code != 0 || r.out != "" || r.err != "" {
+			if warned := name != "tog" && strings.HasPrefix(r.err, "chaski: warning: "); r.code != 0 || r.out != "" || r.err != "" && !warned {
 				t.Errorf("%s to %s: %+v", f.Path, name, r)
 				continue
 			}

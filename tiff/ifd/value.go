@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -75,6 +76,23 @@ func (v Value) Text() string {
 	}
 	s, _, _ := strings.Cut(string(v.b), "\x00")
 	return s
+}
+
+// Field returns the values as a field to write: little-endian, whatever the file's byte order. It may share memory
+// with the File: its data must not be changed.
+func (v Value) Field(tag uint16) Field {
+	f := Field{Tag: tag, Type: v.Type, Data: v.b}
+	n := v.Type.Size()
+	if v.Type == Rational || v.Type == SRational {
+		n /= 2 // two numbers
+	}
+	if v.order == binary.BigEndian && n > 1 {
+		f.Data = slices.Clone(v.b)
+		for i := 0; i < len(f.Data); i += n {
+			slices.Reverse(f.Data[i : i+n])
+		}
+	}
+	return f
 }
 
 // Part names a tag for an error: "ifd 0 tag 324".

@@ -92,6 +92,12 @@ func End(off int64, fields []Field) int64 {
 // that ends at offset off. The entries are sorted by tag; the values that do not fit them follow the
 // directory in the order of fields.
 func AppendDirectory(dst []byte, off int64, fields []Field) []byte {
+	return AppendDirectoryBefore(dst, off, 0, fields)
+}
+
+// AppendDirectoryBefore is AppendDirectory of a directory that is followed by one at offset next in the
+// file's chain; 0 for none.
+func AppendDirectoryBefore(dst []byte, off, next int64, fields []Field) []byte {
 	le := binary.LittleEndian
 	at, end := place(off, fields)
 	order := make([]int, len(fields))
@@ -114,7 +120,8 @@ func AppendDirectory(dst []byte, off int64, fields []Field) []byte {
 		}
 		dst = append(dst, value[:]...)
 	}
-	dst = append(dst, make([]byte, int(end-off)-(len(dst)-start))...) // no next directory
+	dst = le.AppendUint64(dst, uint64(next))
+	dst = append(dst, make([]byte, int(end-off)-(len(dst)-start))...)
 	for i, f := range fields {
 		if at[i] != 0 {
 			copy(dst[start+int(at[i]-off):], f.Data)

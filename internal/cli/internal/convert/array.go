@@ -31,6 +31,8 @@ type ArrayOptions struct {
 	Key     []byte // of 32 bytes, to encrypt with; nil for none
 	// Overwrite replaces an array that is there once the new one is complete.
 	Overwrite bool
+	// Left, if not nil, is told what of a raster, by its place among all, is left out.
+	Left func(i int, names []string)
 }
 
 // ParseDims reads "n b y x".
@@ -77,9 +79,9 @@ type toArray struct {
 }
 
 // Array writes rasters of one shape and dtype, in their order, as a dense array in a folder that must not exist, or with
-// Overwrite be one. It appears once it is complete: whenever a run is broken off there is the array from before it or the new one,
-// and what it leaves besides is hidden, and refused or, with Overwrite, removed by the next. Where rasters lie on the ground, their nodata values and names of bands have no place
-// in an array.
+// Overwrite be one. The array appears once it is complete: an interrupted run leaves the array from before it or the new
+// one, and hidden files that the next run refuses or, with Overwrite, removes. An array holds nothing of a raster but its
+// samples; ArrayOptions.Left is told what is left out, and Options.Strict refuses rasters that have more.
 func Array(ctx context.Context, folder string, paths []string, o Options, a ArrayOptions) (err error) {
 	c := &toArray{o: o, a: a, paths: paths}
 	if err := c.measure(ctx); err != nil {
@@ -168,6 +170,19 @@ func (c *toArray) makeSchema() error {
 // read reads the next n rasters, in the order of the dimensions.
 func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 	paths := c.paths[c.next : c.next+n]
+	for i, path := range paths {
+		h, err := c.o.inspect(ctx, path)
+		if err != nil {
+			return nil, fault.WithFile(err, path)
+		}
+		left, err := c.o.keep(h)
+		if err != nil {
+			return nil, fault.WithFile(err, path)
+		}
+		if len(left) > 0 && c.a.Left != nil {
+			c.a.Left(c.next+i, left)
+		}
+	}
 	a, err := loader.Read(ctx, paths, loader.ReadOptions{Layout: c.layout(), Threads: c.o.Workers, MaxBytes: c.o.MaxBytes, Options: loader.Options{Opener: c.o.Opener}})
 	if err != nil {
 		return nil, fault.WithFile(err, paths[0])
@@ -227,7 +242,8 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 	} else if *x.NoData == *x.NoData {
 		meta.NoData = strconv.FormatFloat(*x.NoData, 'f', -1, 64)
 	}
-	if err := o.fits(x.DType, shape, &meta); err != nil {
+	h := &holding{meta: meta}
+	if err := o.fits(x.DType, shape, &h.meta); err != nil {
 		return err
 	}
 	pixels := make([]byte, n)
@@ -235,7 +251,7 @@ func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images,
 		return err
 	}
 	if o.Format == TOG {
-		return o.tog(ctx, w, pixels, shape, x.DType, &meta)
+		return tiff.WriteTOG(w, pixels, o.togOptions(ctx, shape, x.DType, h))
 	}
-	return o.rumi(ctx, w, pixels, shape, x.DType, &meta)
+	return o.rumi(ctx, w, pixels, shape, x.DType, h)
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // Formats that are written.
@@ -39,6 +38,9 @@ type Options struct {
 	Cells    bool   // of Rumi2: a frame holds all bands of a grid position
 	Workers  int    // that decode and compress one image
 	MaxBytes int64  // of an image, decoded
+
+	Overviews bool // of TOG: keep those of the raster
+	Strict    bool // refuse rasters of which something would be left out
 
 	Opener source.Opener
 	// Progress, if not nil, is called after every tile, from one goroutine at a time.
@@ -64,6 +66,8 @@ func (o *Options) Check() error {
 		return fmt.Errorf("tiles of %d pixels, not a multiple of 16 as a TOG has", o.Tile)
 	case o.Level < 1 || o.Level > 22:
 		return fmt.Errorf("level %d, not 1 to 22", o.Level)
+	case o.Overviews && o.Format != TOG:
+		return fmt.Errorf("overviews in a %s file", o.Format)
 	case o.Cells && o.Format != Rumi2:
 		return fmt.Errorf("cells in a %s file", o.Format)
 	case o.Workers < 1 || o.MaxBytes < 1:
@@ -75,45 +79,41 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// File reads the raster at path and writes it to w. Where it lies, its nodata value and the names of
-// its bands are kept as far as the format has a place for them. Overviews, masks and further
-// images are left out. Errors about the raster have a kind.
-func File(ctx context.Context, w io.Writer, path string, o Options) error {
+// File reads the raster at path and writes it to w, with what the format has a place for besides the
+// samples. It returns the names of what is left out; with Strict a raster of which anything would be is
+// Unsupported. Errors about the raster have a kind.
+func File(ctx context.Context, w io.Writer, path string, o Options) (left []string, err error) {
 	if err := o.Check(); err != nil {
-		return err
+		return nil, err
 	}
-	m, err := ReadMeta(ctx, path, o.Opener)
+	h, err := o.inspect(ctx, path)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	if left, err = o.keep(h); err != nil {
+		return nil, err
 	}
 	a, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
 		Layout: "b y x", Threads: o.Workers, MaxBytes: o.MaxBytes, Options: loader.Options{Opener: o.Opener},
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	shape := [3]int(a.Shape)
-	if err := o.fits(a.DType, shape, &m); err != nil {
-		return err
+	if err := o.fits(a.DType, shape, &h.meta); err != nil {
+		return nil, err
 	}
-	if o.Format == TOG {
-		return o.tog(ctx, w, a.Data, shape, a.DType, &m)
+	if o.Format != TOG {
+		return left, o.rumi(ctx, w, a.Data, shape, a.DType, h)
 	}
-	return o.rumi(ctx, w, a.Data, shape, a.DType, &m)
-}
-
-// ReadMeta reads what a raster says about its image: where it lies, its bands.
-func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
-	r, err := opener.Open(ctx, path)
-	if err != nil {
-		return tiff.Meta{}, err
+	t := o.togOptions(ctx, shape, a.DType, h)
+	if t.Mask, err = o.readMask(ctx, path, h.image); err != nil {
+		return nil, err
 	}
-	defer r.Close()
-	f, err := ifd.Open(ctx, r, tiff.Limits{}.IFD())
-	if err != nil {
-		return tiff.Meta{}, err
+	if t.Overviews, err = o.readOverviews(ctx, path, h.overviews, len(a.Data)); err != nil {
+		return nil, err
 	}
-	return rumi.Meta(ctx, f)
+	return left, tiff.WriteTOG(w, a.Data, t)
 }
 
 // fits refuses what the format has no place for, before it is compressed.
@@ -140,9 +140,11 @@ func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
 	return nil
 }
 
-func (o *Options) tog(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, m *tiff.Meta) error {
+// togOptions are those of a TOG of what a raster holds, but for its mask and overviews.
+func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h *holding) tiff.TOGOptions {
 	t := tiff.TOGOptions{
-		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: m.Geo, NoData: m.NoData, BandNames: m.BandNames, Workers: o.Workers,
+		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: h.geo(), NoData: h.meta.NoData, BandNames: h.meta.BandNames, Workers: o.Workers,
+		Photometric: h.extras.Photometric, WhiteIsZero: h.extras.WhiteIsZero, ExtraSamples: h.extras.ExtraSamples, Tags: h.extras.Tags,
 		Progress: func(done, total int) error {
 			if o.Progress != nil {
 				o.Progress(done, total)
@@ -150,20 +152,19 @@ func (o *Options) tog(ctx context.Context, w io.Writer, pixels []byte, shape [3]
 			return ctx.Err()
 		},
 	}
-	colours := 1
-	if m.Photometric == 2 && shape[0] >= 3 {
-		t.Photometric, colours = 2, 3
+	if len(h.extras.Items) > 0 {
+		t.GDALMetadata = tiff.FormatGDALMetadata(h.extras.Items)
 	}
-	if len(m.ExtraSamples) == shape[0]-colours {
-		t.ExtraSamples = m.ExtraSamples
-	}
-	return tiff.WriteTOG(w, pixels, t)
+	return t
 }
 
-func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, m *tiff.Meta) error {
-	l := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &m.Geo}
+func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, h *holding) error {
+	l := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo}
 	if o.Format == Rumi2 {
 		l.Generation, l.Cells = 2, o.Cells
+	} else {
+		geo := h.geo()
+		l.Geo, l.Tags = &geo, h.tags()
 	}
 	t, err := rumi.NewTiler(pixels, l)
 	if err != nil {

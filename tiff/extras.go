@@ -1,0 +1,283 @@
+package tiff
+
+import (
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// Extras is what a file says about its first image besides its samples, in a form that WriteTOG takes.
+type Extras struct {
+	// Tags of the image that mean the same in any file: texts, resolution, colour table, colour profile,
+	// georeferencing with ground control points, rational polynomial coefficients.
+	Tags []ifd.Field
+	// Photometric, WhiteIsZero and ExtraSamples are those of TOGOptions.
+	Photometric  uint16
+	WhiteIsZero  bool
+	ExtraSamples []uint16
+	// Items are the elements of GDAL_METADATA, as written. Those of domain IMAGE_STRUCTURE, which say how
+	// samples are stored, are left out.
+	Items []string
+	// Unknown names what is neither of these: tags that may point into the file or depend on how samples
+	// are stored, further images, metadata that is not XML. The names need no file.
+	Unknown []string
+}
+
+// Tags that ReadExtras keeps.
+var keptTags = []uint16{
+	269, 270, 271, 272, // DocumentName, ImageDescription, Make, Model
+	274,                     // Orientation
+	280, 281, 282, 283, 296, // MinSampleValue, MaxSampleValue, XResolution, YResolution, ResolutionUnit
+	285, 286, 287, 297, // PageName, XPosition, YPosition, PageNumber
+	301, 318, 319, // TransferFunction, WhitePoint, PrimaryChromaticities
+	305, 306, 315, 316, // Software, DateTime, Artist, HostComputer
+	tagColorMap,
+	332, 333, 334, // InkSet, InkNames, NumberOfInks
+	340, 341, // SMinSampleValue, SMaxSampleValue
+	700, 33723, 34377, 34675, // XMP, IPTC, Photoshop, ICC profile
+	33432, // Copyright
+	tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII,
+	50844, 50908, 50909, // RPCCoefficient, RSID, GEO_METADATA
+}
+
+// Tags that say how samples are stored, and what other fields of Meta and Extras say.
+var storageTags = append([]uint16{
+	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289, // SubfileType, FreeOffsets, FreeByteCounts
+	292, 293, 347, 50674, // T4Options, T6Options, JPEGTables, LERC parameters
+}, written...)
+
+// tagNames are of tags that are not kept, for messages.
+var tagNames = map[uint16]string{330: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability", 50838: "ImageJ", 50839: "ImageJ"}
+
+// maxUnknown bounds the tags that are named: a directory can have 65,535 of them, a message cannot.
+const maxUnknown = 8
+
+// ReadExtras reads what a file says about its first image besides its samples. A value outside of the file is
+// Corrupt.
+func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
+	dir := &f.Dirs[0]
+	if err := f.Prefetch(ctx, dir, keptTags...); err != nil {
+		return nil, err
+	}
+	e := &Extras{}
+	seen := map[uint16]bool{} // of two tags of one number the first counts
+	unknown := 0
+	for i := range dir.Entries {
+		tag := dir.Entries[i].Tag
+		switch {
+		case seen[tag]:
+		case slices.Contains(keptTags, tag):
+			v, err := f.Value(ctx, dir, tag)
+			if err != nil {
+				return nil, err
+			}
+			if v.Len() > 0 {
+				e.Tags = append(e.Tags, v.Field(tag))
+			}
+		case !slices.Contains(storageTags, tag):
+			if unknown++; unknown > maxUnknown {
+				break
+			}
+			name := fmt.Sprintf("tag %d", tag)
+			if s := tagNames[tag]; s != "" {
+				name += " (" + s + ")"
+			}
+			e.Unknown = append(e.Unknown, name)
+		}
+		seen[tag] = true
+	}
+	if unknown > maxUnknown {
+		e.Unknown = append(e.Unknown, fmt.Sprintf("%d further tags", unknown-maxUnknown))
+	}
+	if err := e.colours(ctx, f, dir); err != nil {
+		return nil, err
+	}
+	v, err := f.Value(ctx, dir, tagGDALMetadata)
+	if err != nil {
+		return nil, err
+	}
+	if text := v.Text(); text != "" {
+		if len(text) > maxGDALMetadata {
+			e.Unknown = append(e.Unknown, fmt.Sprintf("GDAL_METADATA of more than %d bytes", maxGDALMetadata))
+		} else if e.Items, err = metadataItems(text); err != nil {
+			e.Unknown = append(e.Unknown, "GDAL_METADATA that is not XML")
+		}
+	}
+	if f.ChainErr != nil {
+		e.Unknown = append(e.Unknown, "images behind a broken chain of directories")
+	}
+	further, err := furtherImages(ctx, f)
+	if further > 0 {
+		e.Unknown = append(e.Unknown, fmt.Sprintf("%d further images", further))
+	}
+	return e, err
+}
+
+// colours reads what the bands stand for. What a TOG cannot say is named.
+func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) error {
+	bands, err := f.Uint(ctx, dir, tagSamplesPerPixel, 1)
+	if err != nil {
+		return err
+	}
+	p, err := f.Uint(ctx, dir, tagPhotometric, photometricBlackIsZero)
+	if err != nil {
+		return err
+	}
+	bits, err := f.Uint(ctx, dir, tagBitsPerSample, 1)
+	if err != nil {
+		return err
+	}
+	hasPalette := false
+	e.Tags = slices.DeleteFunc(e.Tags, func(t ifd.Field) bool {
+		if t.Tag != tagColorMap {
+			return false
+		}
+		// Red, green and blue of every value that a sample can have.
+		hasPalette = (bits == 8 || bits == 16) && t.Type == ifd.Short && len(t.Data) == 2*3<<bits
+		if !hasPalette {
+			e.Unknown = append(e.Unknown, "a colour table of another size than the samples need")
+		}
+		return !hasPalette
+	})
+	e.Photometric = photometricBlackIsZero
+	switch {
+	case p == photometricWhiteIsZero:
+		e.WhiteIsZero = true
+	case p == photometricPalette && hasPalette, p == photometricRGB, p == photometricCMYK:
+		if bands >= uint64(coloursOf(uint16(p))) {
+			e.Photometric = uint16(p)
+		}
+	case p != photometricBlackIsZero:
+		e.Unknown = append(e.Unknown, fmt.Sprintf("PhotometricInterpretation %d", p))
+	}
+	v, err := f.Value(ctx, dir, tagExtraSamples)
+	if err != nil {
+		return err
+	}
+	if v.IsInt() && uint64(v.Len())+uint64(coloursOf(e.Photometric)) == bands {
+		for i := range v.Len() {
+			e.ExtraSamples = append(e.ExtraSamples, uint16(v.Uint(i)))
+		}
+	}
+	return nil
+}
+
+// furtherImages counts the directories behind the first that are neither overviews nor masks.
+func furtherImages(ctx context.Context, f *ifd.File) (n int, err error) {
+	for i := range f.Dirs[1:] {
+		v, err := subfileType(ctx, f, &f.Dirs[1+i])
+		if err != nil {
+			return n, err
+		}
+		if v&(subfileReduced|subfileMask) == 0 {
+			n++
+		}
+	}
+	return n, nil
+}
+
+// metadataItems returns the elements Item of GDAL_METADATA as they are written, but for those of domain
+// IMAGE_STRUCTURE. Bytes that no XML has are looked at as if they were others, as GDAL does not mind them.
+func metadataItems(text string) (items []string, err error) {
+	looked := []byte(strings.ToValidUTF8(text, "?"))
+	if len(looked) != len(text) { // runs of several bytes became one: replace each, so that offsets agree
+		looked = []byte(text)
+		for i, b := range looked {
+			if b >= 0x80 {
+				looked[i] = '?'
+			}
+		}
+	}
+	for i, b := range looked {
+		if b < ' ' && b != '\t' && b != '\n' && b != '\r' {
+			looked[i] = '?'
+		}
+	}
+	d := xml.NewDecoder(strings.NewReader(string(looked)))
+	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
+	depth, from := 0, int64(0)
+	var item xml.StartElement
+	for {
+		at := d.InputOffset()
+		t, err := d.Token()
+		switch {
+		case err == io.EOF:
+			return items, nil
+		case err != nil:
+			return nil, err
+		}
+		switch t := t.(type) {
+		case xml.StartElement:
+			if depth++; depth == 2 {
+				item, from = t.Copy(), at
+			}
+		case xml.EndElement:
+			if depth--; depth == 1 && item.Name.Local == "Item" && attr(item, "domain") != "IMAGE_STRUCTURE" {
+				items = append(items, text[from:d.InputOffset()])
+			}
+		}
+	}
+}
+
+// FormatGDALMetadata returns the GDAL_METADATA of a TOG with these items, and the one that says how its tiles
+// are interleaved.
+func FormatGDALMetadata(items []string) string {
+	var b strings.Builder
+	b.WriteString("<GDALMetadata>\n")
+	for _, item := range items {
+		b.WriteString("  " + item + "\n")
+	}
+	b.WriteString("  <Item name=\"INTERLEAVE\" domain=\"IMAGE_STRUCTURE\">TILE</Item>\n</GDALMetadata>\n")
+	return b.String()
+}
+
+// OpenOverviews reads the structure of the overviews of a file's first image, whose index is x, from the
+// largest to the smallest, with their masks. An overview of other bands or samples than the image is
+// Unsupported.
+func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
+	if l.MaxChunk == 0 {
+		l.MaxChunk = DefaultMaxChunk
+	}
+	var overviews []*chunk.Index
+	for i := range f.Dirs[1:] {
+		d := &f.Dirs[1+i]
+		v, err := subfileType(ctx, f, d)
+		if err != nil {
+			return nil, err
+		}
+		if v&(subfileReduced|subfileMask) != subfileReduced {
+			continue
+		}
+		if err := f.Prefetch(ctx, d, wanted...); err != nil {
+			return nil, err
+		}
+		p := parser{f.Tags(ctx, d)}
+		o := p.index()
+		if p.Err != nil {
+			return nil, p.Err
+		}
+		part := fmt.Sprintf("ifd %d", d.Index)
+		if o.Bands != x.Bands || o.DType != x.DType || o.Height > x.Height || o.Width > x.Width {
+			return nil, fault.New(fault.Unsupported, part, d.Off, "an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
+				o.Bands, o.Height, o.Width, o.DType, x.Bands, x.Height, x.Width, x.DType)
+		}
+		o.NoData, o.NoDataBits = x.NoData, x.NoDataBits
+		if o.Mask, err = openMask(ctx, f, o, l, subfileMask|subfileReduced); err != nil {
+			return nil, err
+		}
+		cutRaw(o, f.Size())
+		if err := o.Validate(f.Size(), l.MaxChunk); err != nil {
+			return nil, fault.WithPart(err, part, d.Off)
+		}
+		overviews = append(overviews, o)
+	}
+	slices.SortStableFunc(overviews, func(a, b *chunk.Index) int { return b.Height*b.Width - a.Height*a.Width })
+	return overviews, nil
+}
