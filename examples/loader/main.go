@@ -45,17 +45,24 @@ func run(ctx context.Context, dataset string) error {
 			return err
 		}
 		image := batch.Tensor("image") // (n b y x)
-		fmt.Println(image.Shape, mean(image.Data))
-		batch.Release()
+		fmt.Println(image.Shape, mean(image.Data, batch.Valid))
 	}
 	return nil
 }
 
-// mean returns the mean of little-endian float32 samples.
-func mean(data []byte) float64 {
-	sum := 0.0
-	for i := 0; i < len(data); i += 4 {
-		sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(data[i:])))
+// mean returns the mean of the little-endian float32 samples of those rows that are valid: others only pad the last
+// batch.
+func mean(data []byte, valid []bool) float64 {
+	sum, n := 0.0, 0
+	row := len(data) / len(valid)
+	for i, ok := range valid {
+		if !ok {
+			continue
+		}
+		for at := i * row; at < (i+1)*row; at += 4 {
+			sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(data[at:])))
+		}
+		n += row / 4
 	}
-	return sum / float64(len(data)/4)
+	return sum / float64(max(n, 1))
 }

@@ -117,15 +117,43 @@ def test_training_of_the_readme(data, binary):
     command = re.search(r"# (chaski stats .*)", block)
     assert command is not None
     run(binary, command[1])
-    shapes = set()
-
-    def step(image, mask):
-        shapes.add((tuple(image.shape), image.dtype, tuple(mask.shape), mask.dtype))
-
-    exec(block.replace("range(10)", "range(2)"), {"step": step})
-    image, mask = (64, 4, 256, 256), (64, 1, 256, 256)
-    assert shapes == {(image, torch.float32, mask, torch.uint8)}
+    net = torch.nn.Conv2d(4, 2, 1)
+    seen = []
+    # Inputs have gradients: those of what only pads are 0.
+    net.register_forward_pre_hook(lambda _, given: seen.append(given[0].requires_grad_()))
+    exec(block.replace("10)", "2)"), {"net": net, "step": lambda loss: loss.backward()})
+    assert {(tuple(x.shape), x.dtype) for x in seen} == {((64, 4, 256, 256), torch.float32)}
+    counts = [x.grad.abs().amax((1, 2, 3)) > 0 for x in seen]
+    assert [c.tolist() for c in counts] == [[True] * 16 + [False] * 48] * 2
     assert torch.load("data.pt")["epoch"] == 2
+
+
+LOOP = re.compile(r"^( *)for (?:batch|b) in .*:(?: +#.*)?\n((?:\1 +.*\n|\n)+)", re.MULTILINE)
+
+
+def test_no_loop_trains_on_padding():
+    """The loops that are shown, and those of the examples, leave out rows that only pad."""
+    shown = {}
+    for path in [
+        ROOT / "README.md",
+        ROOT / "python/README.md",
+        *sorted((ROOT / "docs").glob("*.md")),
+    ]:
+        for i, text in enumerate(fenced(str(path.relative_to(ROOT)), "python")):
+            shown[f"{path.name}:{i}"] = text
+    for path in [*sorted((ROOT / "examples").glob("*.py")), ROOT / "python/src/chaski/__init__.py"]:
+        shown[path.name] = path.read_text()
+    shown["torch.py"] = (ROOT / "python/src/chaski/torch.py").read_text()
+    loops = 0
+    for name, text in shown.items():
+        if "chaski" not in text and "loader" not in text:
+            continue
+        if "DataLoader(" in text and "chaski" not in text:  # of another library
+            continue
+        for m in LOOP.finditer(text):
+            loops += 1
+            assert "valid" in m[2] or "masked_mean" in m[2] or "labels(batch)" in m[2], (name, m[0])
+    assert loops >= 15
 
 
 def test_commands_of_operations(data, binary):
@@ -163,7 +191,9 @@ def test_blocks_of_the_package(data, binary):
     names: dict[str, object] = {"torch": sys.modules["torch"]}
     exec(first.replace("range(10)", "range(1)"), names)
     assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
-    exec(torch_block.replace("10)", "1)"), names)
+    net, losses = names["torch"].nn.Conv2d(4, 4, 1), []  # type: ignore[attr-defined]
+    exec(torch_block.replace("10)", "1)"), {**names, "net": net, "step": losses.append})
+    assert len(losses) == 1
     pytest.importorskip("pyarrow")
     # The page's data.tacozip is any; this one has its labels and its place elsewhere.
     shown = containers.replace('"label.tif"', '"ref/label.tif"')

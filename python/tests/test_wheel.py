@@ -74,3 +74,40 @@ def test_wheel_for_this_platform(tmp_path):
 def test_wheel_without_the_named_engine(tmp_path):
     with pytest.raises(RuntimeError, match="there is no"):
         build(tmp_path / "d", CHASKI_BIN_FOR_WHEEL=str(tmp_path / "nothing"))
+
+
+def test_the_distribution_is_chaski_eo(tmp_path):
+    with build(tmp_path) as wheel:
+        assert wheel.filename is not None
+        assert Path(wheel.filename).name.startswith("chaski_eo-")
+        (metadata,) = (n for n in wheel.namelist() if n.endswith("/METADATA"))
+        assert wheel.read(metadata).decode().splitlines()[1] == "Name: chaski-eo"
+
+
+@pytest.mark.parametrize(
+    ("files", "refused"),
+    [
+        (["chaski/__init__.py", "chaski/door.py"], True),
+        (["_editable_impl_chaski.pth"], False),  # this project, before it was called chaski-eo
+    ],
+)
+@pytest.mark.parametrize("module", ["chaski", "chaski.torch"])
+def test_another_project_of_the_name_is_refused(tmp_path, files, refused, module):
+    if module == "chaski.torch":
+        pytest.importorskip("torch")
+    info = tmp_path / "chaski-0.26.10.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.4\nName: chaski\nVersion: 0.26.10\n")
+    (info / "RECORD").write_text("".join(f"{f},,\n" for f in files))
+    path = os.pathsep.join([str(PACKAGE / "src"), str(tmp_path), *sys.path])
+    done = subprocess.run(
+        [sys.executable, "-c", f"import {module}"],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+    )
+    assert (done.returncode != 0) == refused, done.stderr
+    if refused:
+        last = done.stderr.splitlines()[-1]
+        assert last.startswith("ImportError: the distribution chaski 0.26.10 is installed in ")
+        assert "pip uninstall -y chaski chaski-eo" in last

@@ -5,13 +5,15 @@
     with chaski.load("chips/", batch_size=64, normalize="mean_std", stats="stats.json") as loader:
         for batch in loader:          # one epoch
             batch["image"]            # float32, (64, bands, height, width)
-            batch["valid"]            # bool, (64,)
+            batch["valid"]            # bool, (64,): False for rows that only pad the last batch
 
 `load` starts an engine, `connect` uses a running one, `read` reads one window, `stats` counts what
 normalisation needs; `chaski.torch` has datasets for PyTorch, `chaski.order` tells which sample
 comes when.
 """
 
+# First: it raises where another project's files are mixed in.
+from chaski import _distribution as _distribution
 from chaski import order, taco
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load

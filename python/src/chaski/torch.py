@@ -1,4 +1,8 @@
-"""chaski for PyTorch: datasets whose items are whole batches of tensors, or single samples."""
+"""chaski for PyTorch: datasets whose items are whole batches of tensors, or single samples.
+
+The last batch of an epoch is padded to its full size, unless `drop_last`; `masked_mean` leaves out
+the rows that only pad.
+"""
 
 from __future__ import annotations
 
@@ -14,13 +18,14 @@ import torch
 import torch.distributed
 import torch.utils.data
 
+from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
 
 if TYPE_CHECKING:
     from typing_extensions import Self
 
-__all__ = ["IterableDataset", "MapDataset", "to_tensors"]
+__all__ = ["IterableDataset", "MapDataset", "masked_mean", "to_tensors"]
 
 
 def _tensor(a: npt.NDArray[Any], dtype: str) -> Any:
@@ -48,6 +53,83 @@ def to_tensors(batch: Batch) -> dict[str, Any]:
         else:
             out[name] = _tensor(a, dtype)
     return out
+
+
+def masked_mean(
+    loss: torch.Tensor,
+    batch: Mapping[str, Any],
+    *,
+    validity: str | None = None,
+    ignore: Mapping[str, float] | None = None,
+    across_ranks: bool = False,
+) -> torch.Tensor:
+    """Returns the mean of a loss over what counts: not over padding and skipped samples.
+
+        loss = F.cross_entropy(net(batch["image"]), batch["mask"][:, 0].long(), reduction="none")
+        loss = chaski.torch.masked_mean(loss, batch, ignore={"mask": 255})
+        loss.backward()
+
+    What does not count has no part in the gradient. Where nothing counts, the mean is 0.
+
+    A member of the batch may lack axes of the loss, or have the axis b where the loss has none: a
+    pixel counts then where all of its bands do.
+
+    Args:
+        loss: one value a sample (n,) or a pixel (n, y, x), (n, c, y, x), ...: not reduced yet.
+        batch: its "valid" says which rows count.
+        validity: name of a member that is 0 where the loss does not count: the `validity` of a
+            `Field`, or the "steps" of sequences.
+        ignore: values that do not count, by the member that has them: {"mask": 255}.
+        across_ranks: divides by what counts on all ranks, times the number of ranks: the gradients
+            that DistributedDataParallel averages are then those of the mean over the whole global
+            batch. Otherwise a rank with few rows weighs as much as one with many. All ranks have to
+            call this.
+
+    Raises:
+        ValueError: the loss has no value for every row, or a member does not fit it.
+    """
+    keep = _over(loss, batch["valid"].bool(), "valid")
+    if validity is not None:
+        keep = keep & _over(loss, batch[validity] != 0, validity)
+    for name, value in (ignore or {}).items():
+        keep = keep & _over(loss, batch[name] != value, name)
+    count = keep.expand_as(loss).sum()
+    # Not a product with the mask: what does not count may be infinite or NaN.
+    wide = torch.promote_types(loss.dtype, torch.float32)
+    total = torch.where(keep, loss, 0.0).sum(dtype=wide)
+    d = torch.distributed
+    if across_ranks and d.is_available() and d.is_initialized():
+        d.all_reduce(count)
+        total = total * d.get_world_size()
+    return total / count.clamp(min=1)
+
+
+def _over(loss: torch.Tensor, mask: torch.Tensor, name: str) -> torch.Tensor:
+    """Returns a mask with the axes of a loss, some of them 1.
+
+    Raises:
+        ValueError: it does not fit.
+    """
+    mask = mask.to(loss.device)
+    if loss.ndim == 0 or len(loss) != len(mask):
+        raise ValueError(
+            f"loss has the shape {tuple(loss.shape)}, the batch {len(mask)} rows: compute it with "
+            'reduction="none"'
+        )
+    if mask.ndim == loss.ndim + 1:
+        mask = mask.all(dim=1)
+    shape, ones = tuple(mask.shape), (1,) * (loss.ndim - mask.ndim)
+    fits = {
+        s
+        for s in (shape + ones, shape[:1] + ones + shape[1:])  # as (n t), as (n y x)
+        if len(s) == loss.ndim and all(m in (1, k) for m, k in zip(s, loss.shape, strict=True))
+    }
+    if len(fits) != 1:
+        raise ValueError(
+            f"{name!r} has the shape {tuple(mask.shape)}, which "
+            f"{'fits in two ways' if fits else 'does not fit'} a loss of {tuple(loss.shape)}"
+        )
+    return mask.reshape(fits.pop())
 
 
 class _Dataset:
@@ -87,7 +169,8 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         dataset = chaski.torch.IterableDataset("chips/", batch_size=64)
         for epoch in range(dataset.epoch, 10):
             for batch in dataset:  # or DataLoader(dataset, batch_size=None, num_workers=0)
-                ...
+                loss = F.cross_entropy(net(batch["image"]), batch["label"], reduction="none")
+                loss = chaski.torch.masked_mean(loss, batch)  # rows that only pad do not count
 
     Rank and world size are those of torch.distributed if it is initialised, else 0 of 1; arguments
     go first. Environment variables (RANK, WORLD_SIZE) are not looked at: a process that forgets to
