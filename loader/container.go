@@ -37,7 +37,8 @@ type container struct {
 	rows     []int32       // of level 0, by sample
 	data     *tables.Table // the result of the last query among the conditions, or nil
 	at       []int32       // of level 0, by row of data
-	base     []int32       // of level 0, that groups of containers left; nil without groups
+	left     taco.Left     // what conditions on place and time left of the levels below 0; nil: all
+	base     taco.Left     // what groups of containers left; nil without groups
 	selected bool          // the subset is applied
 	keep     bool          // there will be more questions: decoded geometries stay in memory
 	fields   []member

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco"
@@ -90,7 +89,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 	if used != have {
 		return fault.New(fault.Unsupported, "concat", fault.NoOffset, "its groups have %d paths, and there are %d", used, have)
 	}
-	data := make([]*tables.Table, len(groups))
+	data, subs := make([]*tables.Table, len(groups)), make([]*container, len(groups))
 	c.rows, c.at = nil, nil
 	from := 0
 	for i := range groups {
@@ -99,6 +98,7 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 			return err
 		}
 		from += groups[i].Paths
+		subs[i] = sub
 		t, at := sub.table()
 		if sub.level0 == nil { // of no rows, but with their columns
 			if t, err = sub.columnsAlone(ctx); err != nil {
@@ -121,8 +121,44 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 	if c.data, err = c.withSources(t); err != nil {
 		return err
 	}
-	c.base = append([]int32{}, c.rows...)
+	if c.left, err = leftOf(ctx, subs); err != nil {
+		return err
+	}
+	c.base = append(taco.Left{ints(c.rows)}, c.left[min(1, len(c.left)):]...)
 	return nil
+}
+
+// leftOf returns what groups left of the levels below 0, whose rows follow each other on each; nil if that is all.
+func leftOf(ctx context.Context, groups []*container) (taco.Left, error) {
+	deepest := 0
+	for _, g := range groups {
+		deepest = max(deepest, len(g.left))
+	}
+	var left taco.Left
+	for k := range deepest {
+		rows, first := []int{}, 0
+		for _, g := range groups {
+			t, err := g.set.Level(ctx, k)
+			if fault.KindOf(err) == fault.NotFound { // Tortillas may be nested less than others
+				continue
+			}
+			if err != nil {
+				return nil, err
+			}
+			if k < len(g.left) {
+				for _, row := range g.left[k] {
+					rows = append(rows, first+row)
+				}
+			} else {
+				for row := range t.Len() {
+					rows = append(rows, first+row)
+				}
+			}
+			first += t.Len()
+		}
+		left = append(left, rows)
+	}
+	return left, nil
 }
 
 // group applies the conditions of a group to its containers, which begin with path from. first is the row of level 0 that
@@ -182,15 +218,15 @@ func (c *container) sqlTable(ctx context.Context, name string, data *tables.Tabl
 	if isData(name) {
 		return data, nil
 	}
-	t, err := c.set.SQLTable(ctx, name)
-	if err != nil || c.base == nil {
-		return t, err
-	}
 	level, ok := taco.LevelOf(name)
-	if !ok {
-		return t, nil
+	if c.base == nil || !ok {
+		return c.set.SQLTable(ctx, name)
 	}
-	rows, err := c.lineage(ctx, level)
+	t, err := c.set.StoredTable(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := c.set.RowsBelow(ctx, c.base, level)
 	if err != nil {
 		return nil, err
 	}
@@ -203,23 +239,4 @@ func ints(rows []int32) []int {
 		out[i] = int(row)
 	}
 	return out
-}
-
-// lineage returns the rows of a level that lie below the samples that groups left.
-func (c *container) lineage(ctx context.Context, level int) ([]int, error) {
-	rows := ints(c.base)
-	for k := 1; k <= level; k++ {
-		parents, err := c.set.Parents(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		above := rows
-		rows = nil
-		for i, p := range parents {
-			if _, ok := slices.BinarySearch(above, int(p)); ok {
-				rows = append(rows, i)
-			}
-		}
-	}
-	return rows, nil
 }

@@ -84,12 +84,25 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 	if err != nil {
 		return err
 	}
-	rows, err := c.filter(ctx, f)
-	if err != nil {
+	left, err := c.filter(ctx, f)
+	if err != nil || left == nil {
 		return err
 	}
-	c.intersect(rows)
-	return nil
+	c.intersect(left[0])
+	return c.narrowBelow(ctx, left)
+}
+
+// narrowBelow drops what a condition did not leave of the levels below 0.
+func (c *container) narrowBelow(ctx context.Context, left taco.Left) (err error) {
+	if len(left) < 2 {
+		return nil
+	}
+	if c.left == nil {
+		c.left = left
+		return nil
+	}
+	c.left, err = c.set.And(ctx, c.left, left)
+	return err
 }
 
 // sql keeps the samples that meet a condition on the columns of data.
@@ -122,21 +135,21 @@ func distinct(rows []int32) []int32 {
 	return slices.Compact(out)
 }
 
-// filter returns the rows of level 0 that match. Where level 0 has neither place nor time, and no column
-// is named, it is the first level that has.
-func (c *container) filter(ctx context.Context, f taco.Filter) ([]int, error) {
+// filter returns the rows that match. Where level 0 has neither place nor time, and no column
+// is named, it looks at the first level that has.
+func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Left, error) {
 	f.Keep = c.keep
-	rows, first := c.set.Filter(ctx, f)
+	left, first := c.set.Narrow(ctx, f)
 	if f.Level != 0 || f.Geometry != "" || f.Time != "" || fault.KindOf(first) != fault.NotFound {
-		return rows, first
+		return left, first
 	}
 	for f.Level = 1; ; f.Level++ {
 		if _, err := c.set.Level(ctx, f.Level); err != nil {
 			return nil, first
 		}
-		rows, err := c.set.Filter(ctx, f)
+		left, err := c.set.Narrow(ctx, f)
 		if fault.KindOf(err) != fault.NotFound {
-			return rows, err
+			return left, err
 		}
 	}
 }
@@ -244,6 +257,24 @@ type Samples struct {
 // conditions join groups of containers, without what does not lie below the samples that those left.
 func (s *Samples) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	return s.c.sqlTable(ctx, name, s.Data)
+}
+
+// Below returns the rows of a level, in order, that lie below the samples: of the levels that conditions on place and time
+// looked at, and of those above them, only what met all of these. Placeholders are left out.
+func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
+	visible, err := s.c.set.Visible(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	left := append(taco.Left{ints(s.c.rows)}, s.c.left[min(1, len(s.c.left)):]...)
+	rows, err := s.c.set.RowsBelow(ctx, left, level)
+	if err != nil || len(rows) == len(visible) {
+		return rows, err
+	}
+	return slices.DeleteFunc(rows, func(row int) bool {
+		_, ok := slices.BinarySearch(visible, row)
+		return !ok
+	}), nil
 }
 
 // SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which

@@ -79,12 +79,12 @@ func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 		return nil
 	}
 	missing := 0
-	for e, err := range d.Leaves(ctx, false) {
+	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
 		if err != nil {
 			return err
 		}
 		c, ok := d.parts[e.Part].(model.Chunker)
-		if !ok {
+		if !ok || e.Padding {
 			continue
 		}
 		im, err := openSample(ctx, d.opener, e)

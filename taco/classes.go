@@ -47,12 +47,13 @@ func (d *Dataset) Partitions() int {
 	return 0
 }
 
-// chunks returns the chunks of all containers, of which hasChunks is true, one after the other.
-func (d *Dataset) chunks(ctx context.Context) (*table.Table, error) {
+// chunks returns the chunks of all containers, of which hasChunks is true, one after the other; those of histograms if
+// stored.
+func (d *Dataset) chunks(ctx context.Context, stored bool) (*table.Table, error) {
 	tables := make([]*table.Table, len(d.parts))
 	for i, p := range d.parts {
 		var err error
-		if tables[i], err = p.(model.Chunker).Chunks(ctx); err != nil {
+		if tables[i], err = p.(model.Chunker).Chunks(ctx, stored); err != nil {
 			return nil, err
 		}
 	}

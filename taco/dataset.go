@@ -36,7 +36,7 @@ type Dataset struct {
 	mu       sync.Mutex
 	levels   []*table.Table
 	bases    [][]int
-	unpadded map[int]bool // levels that were found to have no padding
+	unpadded map[int]bool // levels of which all rows are visible
 	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
 	index   map[node]map[string]int32
 	lookups map[node]int
@@ -394,56 +394,112 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 	return all, nil
 }
 
-// Padded reports whether a level has rows that are padding.
-func (d *Dataset) Padded(ctx context.Context, k int) (bool, error) {
+// AllVisible reports whether every row of a level is visible: none is padding, and none is one of the histograms of a
+// streaming TACO.
+func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
 		return false, err
 	}
 	d.mu.Lock()
-	none := d.unpadded[k]
+	all := d.unpadded[k]
 	d.mu.Unlock()
-	if none {
-		return false, nil
+	if all {
+		return true, nil
 	}
 	for i, p := range d.parts {
+		if model.HistogramRow(p) >= 0 {
+			return false, nil
+		}
 		for row := range bases[i+1] - bases[i] {
 			if pad, err := p.Padding(ctx, k, row); pad || err != nil {
-				return true, err
+				return false, err
 			}
 		}
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.unpadded[k] = true
-	return false, nil
+	return true, nil
 }
 
-// Visible returns the rows of a level that are no padding, in order.
+// Visible returns the rows of a level that are neither padding nor histograms, in order.
 func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
-	padded, err := d.Padded(ctx, k)
+	all, err := d.AllVisible(ctx, k)
 	if err != nil {
 		return nil, err
+	}
+	rows, err := d.samples(ctx, k)
+	if all || err != nil {
+		return rows, err
 	}
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
 		return nil, err
 	}
-	if !padded {
-		return allRows(bases[len(d.parts)]), nil
+	i := 0 // the part that a row is in
+	return slices.DeleteFunc(rows, func(row int) bool {
+		for row >= bases[i+1] {
+			i++
+		}
+		pad, perr := d.parts[i].Padding(ctx, k, row-bases[i])
+		err = errors.Join(err, perr)
+		return pad
+	}), err
+}
+
+// samples returns the rows of a level, padding included, that are not histograms, in order.
+func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return nil, err
 	}
-	rows := make([]int, 0, bases[len(d.parts)])
+	rows := allRows(bases[len(d.parts)])
 	for i, p := range d.parts {
-		for row := range bases[i+1] - bases[i] {
-			pad, err := p.Padding(ctx, k, row)
+		hidden, err := histograms(ctx, p, k)
+		if err != nil {
+			return nil, err
+		}
+		if len(hidden) == 0 {
+			continue
+		}
+		rows = slices.DeleteFunc(rows, func(row int) bool {
+			_, found := slices.BinarySearch(hidden, int32(row-bases[i]))
+			return found
+		})
+	}
+	return rows, nil
+}
+
+// Histograms returns the number of rows of a level that hold the histograms of a streaming TACO.
+func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
+	t, err := d.Level(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	samples, err := d.samples(ctx, k)
+	return t.Len() - len(samples), err
+}
+
+// histograms returns the rows of a level of a container that hold histograms of its samples, in order.
+func histograms(ctx context.Context, p model.Container, k int) ([]int32, error) {
+	top := model.HistogramRow(p)
+	if top < 0 {
+		return nil, nil
+	}
+	rows := []int32{int32(top)}
+	for above := range k {
+		var below []int32
+		for _, row := range rows {
+			children, err := p.Children(ctx, above, int(row))
 			if err != nil {
 				return nil, err
 			}
-			if !pad {
-				rows = append(rows, bases[i]+row)
-			}
+			below = append(below, children...)
 		}
+		rows = below
 	}
+	slices.Sort(rows)
 	return rows, nil
 }
 

@@ -12,5 +12,7 @@
 //
 // Rows of a level are counted from 0 in the order they are stored, in the order of the files.
 // Of a streaming TACO, the chunks of a raster have paths too, "img1/lrf::2".
-// Placeholders ("padding", __TACOPAD__N) count as rows, but are not visible: no path leads to them.
+// Placeholders ("padding", __TACOPAD__N) count as rows, but are not visible: no path leads to them. The
+// histograms of a streaming TACO (the folder "histogram" of level 0) count as rows, but not as samples: lists,
+// filters, queries and statistics leave them out, and their paths lead to them.
 package taco

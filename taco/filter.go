@@ -61,6 +61,19 @@ var (
 // Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time
 // do not match. A column or level that is not there is fault.NotFound.
 func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
+	left, err := d.Narrow(ctx, f)
+	if err != nil || left == nil {
+		return nil, err
+	}
+	return left[0], nil
+}
+
+// Left are the rows that conditions leave of each level, in order. Of levels deeper than it has, all rows below are left.
+type Left [][]int
+
+// Narrow is Filter that also returns what is left of the levels below 0, down to f.Level: there the visible rows that
+// match, on the levels between those above one that does.
+func (d *Dataset) Narrow(ctx context.Context, f Filter) (Left, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
@@ -70,24 +83,95 @@ func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
 	if f.Level < 0 || f.Level >= d.Levels() {
 		return nil, d.noLevel(f.Level)
 	}
-	_, bases, err := d.level(ctx, 0)
-	if err != nil {
-		return nil, err
+	bases := make([][]int, f.Level+1)
+	for k := range bases {
+		var err error
+		if _, bases[k], err = d.level(ctx, k); err != nil {
+			return nil, err
+		}
 	}
-	if _, _, err := d.level(ctx, f.Level); err != nil {
-		return nil, err
+	left := make(Left, f.Level+1)
+	for k := range left {
+		left[k] = []int{}
 	}
-	rows := []int{}
 	for i, p := range d.parts {
 		part, err := f.part(ctx, p)
 		if err != nil {
 			return nil, err
 		}
-		for _, row := range part {
-			rows = append(rows, bases[i]+row)
+		for k, rows := range part {
+			for _, row := range rows {
+				left[k] = append(left[k], bases[k][i]+row)
+			}
+		}
+	}
+	return left, nil
+}
+
+// RowsBelow returns the rows of a level, in order, that lie below the rows of level 0 that are left, and are left themselves.
+func (d *Dataset) RowsBelow(ctx context.Context, left Left, level int) ([]int, error) {
+	rows := left[0]
+	for k := 1; k <= level; k++ {
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		above := rows
+		rows = []int{}
+		for i, p := range parents {
+			if _, ok := slices.BinarySearch(above, int(p)); ok {
+				rows = append(rows, i)
+			}
+		}
+		if k < len(left) {
+			rows = intersection(rows, left[k])
 		}
 	}
 	return rows, nil
+}
+
+// And returns what both leave. A row below level 0 that has nothing left below it on the level of a condition is dropped;
+// a row of level 0 is not: each condition is about samples, which may meet two by different rows below them.
+func (d *Dataset) And(ctx context.Context, a, b Left) (Left, error) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	both := slices.Clone(a)
+	for k := range b {
+		both[k] = intersection(a[k], b[k])
+	}
+	for k := len(both) - 2; k > 0; k-- {
+		parents, err := d.Parents(ctx, k+1)
+		if err != nil {
+			return nil, err
+		}
+		both[k] = intersection(both[k], above(both[k+1], parents))
+	}
+	return both, nil
+}
+
+// above returns the rows that some rows are below, in order.
+func above(rows []int, parents []int32) []int {
+	up := make([]int, len(rows))
+	for i, row := range rows {
+		up[i] = int(parents[row])
+	}
+	slices.Sort(up)
+	return slices.Compact(up)
+}
+
+// intersection returns what is in both of two lists, which ascend.
+func intersection(a, b []int) []int {
+	both, k := []int{}, 0
+	for _, row := range a {
+		for k < len(b) && b[k] < row {
+			k++
+		}
+		if k < len(b) && b[k] == row {
+			both = append(both, row)
+		}
+	}
+	return both
 }
 
 // Match returns the rows of a table that match, in order. Level is not looked at. A column that is not there is
@@ -101,8 +185,8 @@ type unnamed struct{ model.Container }
 
 func (unnamed) URI() string { return "" }
 
-// part returns the visible rows of level 0 of a container that match.
-func (f *Filter) part(ctx context.Context, p model.Container) ([]int, error) {
+// part returns the visible rows of a container that match, and those of the levels above them.
+func (f *Filter) part(ctx context.Context, p model.Container) (Left, error) {
 	t, err := p.Table(ctx, f.Level)
 	if err != nil {
 		return nil, err
@@ -111,26 +195,20 @@ func (f *Filter) part(ctx context.Context, p model.Container) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	for k := f.Level; k >= 0; k-- {
-		if match, err = hidePadding(ctx, p, k, match); err != nil {
-			return nil, err
-		}
-		if k == 0 {
-			break
+	left := make(Left, f.Level+1)
+	for k := f.Level; ; k-- {
+		if left[k], err = hidePadding(ctx, p, k, match); err != nil || k == 0 {
+			return left, err
 		}
 		parents, err := p.Parents(ctx, k)
 		if err != nil {
 			return nil, err
 		}
-		for i, row := range match {
-			match[i] = int(parents[row])
-		}
-		slices.Sort(match)
-		match = slices.Compact(match)
+		match = above(left[k], parents)
 	}
-	return match, nil
 }
 
+// hidePadding drops the rows of a level that are placeholders and, at level 0, histograms.
 func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]int, error) {
 	var err error
 	rows = slices.DeleteFunc(rows, func(row int) bool {
@@ -138,7 +216,7 @@ func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]i
 		if perr != nil {
 			err = perr
 		}
-		return pad
+		return pad || k == 0 && row == model.HistogramRow(p)
 	})
 	return rows, err
 }

@@ -4,10 +4,8 @@ import (
 	"context"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"math"
 	"strconv"
-	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -18,10 +16,8 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// histogramID is the id of the sample at level 0 that holds the histograms of the others, in folders
-// of the same structure. Each is a raster of counts: a band for a band, a row for a sample of level 0 in
-// their order, a column for a bin (TACO 0.2.0, "Precomputed Histogram information").
-const histogramID = "histogram"
+// Of the histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") each is a raster of counts: a
+// band for a band, a row for a sample of level 0 in their order, a column for a bin.
 
 // histogramBins is the number of bins, which divide the range from the least value of the dataset to its
 // greatest.
@@ -77,9 +73,13 @@ func (d *Dataset) components(ctx context.Context) ([]string, error) {
 	if err != nil || ids.Kind() != table.Text {
 		return []string{"*"}, fault.WithFile(err, d.name())
 	}
+	rows, err := d.Visible(ctx, d.Levels()-1)
+	if err != nil {
+		return nil, err
+	}
 	seen := map[string]bool{}
 	var names []string
-	for i := range t.Len() {
+	for _, i := range rows {
 		if seen[string(ids.Bytes(i))] {
 			continue
 		}
@@ -154,14 +154,18 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
-	rows, err := d.withoutHistogram(ctx)
-	if err != nil || rows == nil {
-		return nil, 0, 0, errors.Join(err, none)
+	row := model.HistogramRow(d.parts[0])
+	if row < 0 {
+		return nil, 0, 0, none
+	}
+	rows, err := d.samples(ctx, 0)
+	if err != nil {
+		return nil, 0, 0, err
 	}
 	if lo, hi, err = d.valueRange(ctx); err != nil {
 		return nil, 0, 0, err
 	}
-	top, err := d.Resolve(ctx, histogramID)
+	top, err := d.Entry(ctx, 0, row)
 	if err != nil {
 		return nil, 0, 0, err
 	}
@@ -180,30 +184,6 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 		return nil, 0, 0, none
 	}
 	return counts, lo, hi, nil
-}
-
-// withoutHistogram returns the rows of level 0 but for that of the histograms; nil if there is none.
-func (d *Dataset) withoutHistogram(ctx context.Context) ([]int, error) {
-	t, err := d.Level(ctx, 0)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := t.Column(ctx, d.IDColumn())
-	if err != nil || ids.Kind() != table.Text {
-		return nil, fault.WithFile(err, d.name())
-	}
-	rows, found := []int{}, false
-	for i := range t.Len() {
-		if string(ids.Bytes(i)) == histogramID {
-			found = true
-		} else {
-			rows = append(rows, i)
-		}
-	}
-	if !found {
-		return nil, nil
-	}
-	return rows, nil
 }
 
 // valueRange returns the least and greatest value of all samples of the deepest level with statistics.
@@ -356,7 +336,7 @@ func (d *Dataset) dtypeOf(ctx context.Context, component string) chunk.DType {
 		if err != nil {
 			break
 		}
-		if component != "*" && e.ID != component || strings.HasPrefix(e.Path, histogramID+"/") {
+		if component != "*" && e.ID != component {
 			continue
 		}
 		if im, err := openSample(ctx, d.opener, e); err == nil {

@@ -76,7 +76,11 @@ func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error]
 // each yields the entries of siblings, and reports whether to go on.
 func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
 	for i := range groups {
+		hidden := d.hidden(&groups[i])
 		for k := range groups[i].n {
+			if k == hidden && !padding {
+				continue
+			}
 			e, err := d.entry(ctx, groups[i].node(k), folder)
 			if err == nil {
 				err = ctx.Err()
@@ -92,8 +96,16 @@ func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, pa
 	return true
 }
 
-// Leaves returns all samples with bytes, depth first in the order of the rows, with placeholders if
-// padding is set.
+// hidden returns which of siblings is the one that holds histograms of the others, or -1.
+func (d *Dataset) hidden(s *siblings) int {
+	if s.of.level >= 0 { // siblings of level 0 are all its rows
+		return -1
+	}
+	return model.HistogramRow(d.parts[s.of.part])
+}
+
+// Leaves returns all samples with bytes, depth first in the order of the rows, with placeholders and the histograms of a
+// streaming TACO if padding is set.
 func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		groups, err := d.roots(ctx)
@@ -317,14 +329,14 @@ func (d *Dataset) position(ctx context.Context, groups []siblings, text string) 
 	want, err := strconv.Atoi(text)
 	visible := 0
 	for i := range groups {
-		p := d.parts[groups[i].of.part]
+		p, hidden := d.parts[groups[i].of.part], d.hidden(&groups[i])
 		for k := range groups[i].n {
 			n := groups[i].node(k)
 			pad, perr := p.Padding(ctx, n.level, n.row)
 			if perr != nil {
 				return node{}, perr
 			}
-			if pad {
+			if pad || k == hidden {
 				continue
 			}
 			if err == nil && visible == want {

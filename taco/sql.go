@@ -3,10 +3,12 @@ package taco
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/query"
 	"github.com/chaski-eo/chaski/taco/table"
 )
@@ -34,14 +36,32 @@ func (d *Dataset) SQLTables() []string {
 }
 
 // SQLTable returns a table by its name, without regard to case. data, level1, … have the rows and
-// columns that are stored, padding included; level0 is data. lK has a row for each row of level K,
-// with the columns of it and of its parents, named "l0:id", "l1:id", … A streaming TACO has chunks too.
+// columns that are stored, padding included, but not the histograms of a streaming TACO; level0 is data.
+// lK has a row for each row of level K, with the columns of it and of its parents, named "l0:id", "l1:id", …
+// A streaming TACO has chunks too.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*table.Table, error) {
+	if strings.EqualFold(name, "chunks") && d.hasChunks() {
+		return d.chunks(ctx, false)
+	}
+	t, err := d.StoredTable(ctx, name)
+	k, ok := LevelOf(name)
+	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool { return model.HistogramRow(p) >= 0 }) {
+		return t, err
+	}
+	rows, err := d.samples(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return t.Take(rows), nil
+}
+
+// StoredTable is SQLTable with the histograms of a streaming TACO: row i is row i of the level (Level).
+func (d *Dataset) StoredTable(ctx context.Context, name string) (*table.Table, error) {
 	switch low := strings.ToLower(name); {
 	case low == "data":
 		return d.Level(ctx, 0)
 	case low == "chunks" && d.hasChunks():
-		return d.chunks(ctx)
+		return d.chunks(ctx, true)
 	case strings.HasPrefix(low, "l"):
 		get, digits := d.withParents, low[1:]
 		if rest, ok := strings.CutPrefix(low, "level"); ok {

@@ -92,8 +92,12 @@ func (d *Dataset) named(ctx context.Context, t *table.Table, k int, id string, k
 		}
 		up = append(up, parents)
 	}
+	visible, err := d.Visible(ctx, k)
+	if err != nil {
+		return nil, err
+	}
 	var rows []int
-	for i := range t.Len() {
+	for _, i := range visible {
 		root := i
 		for _, parents := range up {
 			root = int(parents[root])

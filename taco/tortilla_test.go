@@ -64,13 +64,12 @@ func TestTortillaLeaves(t *testing.T) {
 				}
 			}
 			if n, ok := c.Levels["chunks"]; ok {
-				tab, err := d.SQL(t.Context(), "SELECT count(*) FROM chunks")
+				tab, err := d.StoredTable(t.Context(), "chunks")
 				if err != nil {
 					t.Fatal(err)
 				}
-				v, err := tab.At(t.Context(), 0)
-				if err != nil || v.Int(0) != int64(n) {
-					t.Errorf("%v chunks, %v, want %d", v, err, n)
+				if tab.Len() != n {
+					t.Errorf("%d chunks, want %d", tab.Len(), n)
 				}
 			}
 			if r, err := d.Verify(t.Context()); err != nil || r.Files != int64(c.NLeaves) || r.Notes != nil {
@@ -989,5 +988,67 @@ func TestGroupsHaveHeadersOfTheirOwn(t *testing.T) {
 	}
 	if _, err := g.ReadChunk(t.Context(), e); fault.KindOf(err) != fault.Corrupt && fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a chunk of a sample without a header: %v", err)
+	}
+}
+
+// TestHistogramsAreNoSamples: what lists, queries and counts the samples of a streaming TACO leaves its folder of histograms
+// out; its paths lead there all the same.
+func TestHistogramsAreNoSamples(t *testing.T) {
+	d := mustOpen(t, filepath.Join("..", "testdata", "containers", "taco-v1", "stream_n1.taco"))
+	for k, want := range []int{4, 8} {
+		rows, err := d.Visible(t.Context(), k)
+		if err != nil || len(rows) != want {
+			t.Errorf("level %d: %d visible rows (%v), want %d", k, len(rows), err, want)
+		}
+		for _, name := range []string{fmt.Sprintf("level%d", k), fmt.Sprintf("l%d", k)} {
+			some, err := d.SQLTable(t.Context(), name)
+			if err != nil || some.Len() != want {
+				t.Errorf("%s has %d rows (%v), want %d", name, some.Len(), err, want)
+			}
+			all, err := d.StoredTable(t.Context(), name)
+			if err != nil || all.Len() != want+k+1 {
+				t.Errorf("%s stores %d rows (%v), want %d", name, all.Len(), err, want+k+1)
+			}
+		}
+	}
+	files := 0
+	for e, err := range d.Leaves(t.Context(), false) {
+		if err != nil || strings.HasPrefix(e.Path, "histogram") {
+			t.Errorf("%q (%v)", e.Path, err)
+		}
+		files++
+	}
+	top, err := d.Resolve(t.Context(), "histogram")
+	if err != nil || files != 8 {
+		t.Fatalf("%d files, %v", files, err)
+	}
+	below := 0
+	for e, err := range d.Children(t.Context(), top) {
+		if err != nil || !strings.HasPrefix(e.Path, "histogram/") {
+			t.Errorf("%q (%v)", e.Path, err)
+		}
+		below++
+	}
+	if below != 2 {
+		t.Errorf("%d histograms, want 2", below)
+	}
+	if e, err := d.Locate(t.Context(), []string{"#3"}); err != nil || e.Path != "roi_3" {
+		t.Errorf("#3 is %q (%v)", e.Path, err)
+	}
+	if _, err := d.Locate(t.Context(), []string{"#4"}); fault.KindOf(err) != fault.NotFound {
+		t.Errorf("#4: %v", err)
+	}
+	chunks, err := d.SQLTable(t.Context(), "chunks")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := chunks.Column(t.Context(), "tortilla:root")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range chunks.Len() {
+		if roots.Text(i) == "histogram" {
+			t.Fatalf("chunk %d is one of the histograms", i)
+		}
 	}
 }

@@ -37,10 +37,12 @@ type extentInfo struct {
 }
 
 type levelInfo struct {
-	Rows    int          `json:"rows"`
-	Padding int          `json:"padding"`
-	Classes []string     `json:"classes,omitempty"`
-	Columns []columnInfo `json:"columns"`
+	Rows    int `json:"rows"`
+	Padding int `json:"padding"`
+	// Histograms is the number of rows that hold the histograms of a streaming TACO, which are no samples.
+	Histograms int          `json:"histograms,omitempty"`
+	Classes    []string     `json:"classes,omitempty"`
+	Columns    []columnInfo `json:"columns"`
 }
 
 type columnInfo struct {
@@ -85,7 +87,11 @@ func inspectContainer(ctx context.Context, files source.Opener, path string) (*c
 		if err != nil {
 			return nil, err
 		}
-		l := levelInfo{Rows: t.Len(), Padding: t.Len() - len(visible), Classes: taco.Classes(t)}
+		histograms, err := d.Histograms(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		l := levelInfo{Rows: t.Len(), Padding: t.Len() - len(visible) - histograms, Histograms: histograms, Classes: taco.Classes(t)}
 		if k == 0 {
 			i.Classes = l.Classes
 		}
@@ -151,7 +157,11 @@ func printContainer(w io.Writer, c *containerInfo) error {
 		s.line("file", "%s", clean(f))
 	}
 	for k, l := range c.Levels {
-		s.line(fmt.Sprintf("level %d", k), "%d rows, %d of them placeholders", l.Rows, l.Padding)
+		histograms := ""
+		if l.Histograms > 0 {
+			histograms = fmt.Sprintf(", %d histograms", l.Histograms)
+		}
+		s.line(fmt.Sprintf("level %d", k), "%d rows, %d of them placeholders%s", l.Rows, l.Padding, histograms)
 		for _, col := range l.Columns {
 			s.line("column", "%s: %s", clean(col.Name), col.Type)
 		}

@@ -111,7 +111,7 @@ func TestContainerCommands(t *testing.T) {
 		{"sql --format arrow SELECT\tid\tFROM\tdata " + zip, 0, "roi_qs0roi_qs1roi_qs2roi_qs3", ""},
 		{"entries --level 1 " + zip, 0, "imagelabelextraimage", ""},
 		{"entries --format json " + zip, 0, `"id_column":"id"`, ""},
-		{"entries --level 1 --given [] " + zip, 2, "", "--given"},
+		{"entries --level 1 --given [] " + zip, 0, "imagelabelextraimage", ""},
 		{"entries --level 7 " + zip, 1, "", "levels 0 to 1"},
 		{"ls " + flat, 0, "lima-0\tFILE", ""},
 		{"ls --where \"tortilla:data_split\"='train' --format json " + flat, 0, `"tortilla:id":"ñandú-1"`, ""},

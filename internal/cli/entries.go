@@ -21,9 +21,10 @@ import (
 
 // givenFlags choose samples by the conditions that a spec has.
 type givenFlags struct {
-	text  string
-	given loader.Subset // of text, once it is read
-	read  bool
+	text   string
+	given  loader.Subset // of text, once it is read
+	read   bool
+	stored bool // tables have the histograms of a streaming TACO too
 }
 
 func (f *givenFlags) add(fl *pflag.FlagSet) {
@@ -74,6 +75,9 @@ func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samp
 
 // tables returns the tables that a query sees.
 func (f *givenFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables, error) {
+	if f.stored {
+		return d.StoredTable, nil
+	}
 	if f.text == "" {
 		return d.SQLTable, nil
 	}
@@ -82,7 +86,7 @@ func (f *givenFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables,
 		return nil, err
 	}
 	if len(s.Where) == 0 && d.Levels() > 0 {
-		if padded, err := d.Padded(ctx, 0); err == nil && !padded { // data is level 0 as it is; an error comes again
+		if all, err := d.AllVisible(ctx, 0); err == nil && all { // data is level 0 as it is; an error comes again
 			return d.SQLTable, nil
 		}
 	}
@@ -107,8 +111,9 @@ func newEntries(s streams) *cobra.Command {
 		Short: "List where all samples of a level are, for programs",
 		Long: `List the samples of a level of containers by column, for programs: the Python package asks so.
 
-With --format npy: NumPy arrays, one after the other. Of every sample that is no placeholder, or at
-level 0 of those that --given leaves, in its order: row (int64, in the table of its level), parent
+With --format npy: NumPy arrays, one after the other. Of every sample that is no placeholder, or of
+those that --given leaves (at level 0 in its order, below it without the rows that a condition on
+place or time of that level drops): row (int64, in the table of its level), parent
 (int64, the row of the level above, or -1), folder (uint8, 1 where it has children), file (int32,
 number of the file that holds it), offset and size (int64, bytes; both -1 where the file is all of
 it). Then the ids and the names of the files: of each the ends (int64) of the texts, and their bytes
@@ -122,8 +127,8 @@ With --format json: {"format", "levels", "id_column", "parts", "collection"} of 
 			if err := oneOf("format", f.format, "npy", "json"); err != nil {
 				return err
 			}
-			if f.level < 0 || f.level > 0 && f.text != "" {
-				return usagef("--level is at least 0, and --given is about level 0")
+			if f.level < 0 {
+				return usagef("--level is %d: it must be at least 0", f.level)
 			}
 			return f.told(s, f.run(cmd.Context(), s, paths))
 		},
@@ -173,12 +178,15 @@ func (f *entriesFlags) run(ctx context.Context, s streams, paths []string) (err 
 
 // rows returns the rows of the level that are listed.
 func (f *entriesFlags) rows(ctx context.Context, d *taco.Dataset) ([]int, error) {
-	if f.level > 0 {
+	if f.level > 0 && f.text == "" {
 		return d.Visible(ctx, f.level)
 	}
 	found, err := f.samples(ctx, d)
 	if err != nil {
 		return nil, err
+	}
+	if f.level > 0 {
+		return found.Below(ctx, f.level)
 	}
 	rows := make([]int, len(found.Rows))
 	for i, row := range found.Rows {

@@ -134,7 +134,7 @@ func (f *filterFlags) addFilters(fl *pflag.FlagSet) {
 	fl.StringVar(&f.geometry, "geometry-col", "", "column of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
 	givenVar(fl, &f.datetime, "datetime", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
 	fl.StringVar(&f.timeCol, "time-col", "", "column of times (default: istac:time_start or stac:time_start)")
-	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime look at; samples of level 0 above them are chosen")
+	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime look at: the samples of level 0 above those that match are chosen; ls lists below them only what matches")
 }
 
 // filter returns the filter that the flags describe, nil if none does.
@@ -224,7 +224,7 @@ With --format json: one line of JSON a row, with all columns that are stored, or
 	f.filterFlags.add(fl)
 	fl.BoolVar(&f.leaves, "leaves", false, "samples that have bytes, of all levels")
 	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and tell their hash")
-	fl.BoolVar(&f.padding, "padding", false, "show placeholders too")
+	fl.BoolVar(&f.padding, "padding", false, "show placeholders too, and the histograms that a streaming TACO holds among its samples")
 	fl.IntVar(&f.level, "level", 0, "level to list")
 	fl.StringVar(&f.format, "format", "text", "text or json")
 	return cmd
@@ -251,27 +251,19 @@ func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
 		return err
 	}
 	defer d.Close()
-	roots, err := f.roots(ctx, d, only)
-	if err != nil {
-		return err
+	var left taco.Left // by --bbox and --datetime; nil: all
+	if only != nil {
+		if left, err = d.Narrow(ctx, *only); err != nil {
+			return err
+		}
 	}
 	w := bufio.NewWriterSize(s.out, 1<<16)
 	if f.leaves {
-		if roots, err = f.leafRoots(ctx, d, roots); err == nil {
-			err = f.listLeaves(ctx, w, files, d, roots)
-		}
+		err = f.listLeaves(ctx, w, files, d, left)
 	} else {
-		err = f.listRows(ctx, w, d, roots)
+		err = f.listRows(ctx, w, d, left)
 	}
 	return firstError(err, w.Flush())
-}
-
-// roots returns the rows of level 0 that --bbox and --datetime choose; nil means all.
-func (f *lsFlags) roots(ctx context.Context, d *taco.Dataset, only *taco.Filter) ([]int, error) {
-	if only == nil {
-		return nil, nil
-	}
-	return d.Filter(ctx, *only)
 }
 
 // leafRoots applies --where and --order-by to the samples of level 0, whose leaves are listed.
@@ -291,7 +283,7 @@ func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) (
 }
 
 // listRows lists a level.
-func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, roots []int) error {
+func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, left taco.Left) error {
 	if d.Levels() == 0 { // no file of a TACOLLECTION.json can match
 		return nil
 	}
@@ -299,7 +291,7 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, ro
 	if err != nil {
 		return err
 	}
-	rows, err := f.rows(ctx, d, roots, t.Len())
+	rows, err := f.rows(ctx, d, left, t.Len())
 	if err != nil {
 		return err
 	}
@@ -312,8 +304,8 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, ro
 	return writeRows(ctx, w, t, rows)
 }
 
-// rows returns the rows of the listed level that --padding, --bbox and --datetime leave.
-func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, roots []int, n int) ([]int, error) {
+// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. n is how many it has.
+func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Left, n int) ([]int, error) {
 	var rows []int
 	var err error
 	if f.padding {
@@ -324,32 +316,17 @@ func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, roots []int, n int)
 	} else if rows, err = d.Visible(ctx, f.level); err != nil {
 		return nil, err
 	}
-	if roots == nil {
+	if left == nil {
 		return rows, nil
 	}
-	chosen := map[int]bool{}
-	for _, r := range roots {
-		chosen[r] = true
-	}
-	var up [][]int32
-	for k := f.level; k > 0; k-- {
-		parents, err := d.Parents(ctx, k)
-		if err != nil {
-			return nil, err
-		}
-		up = append(up, parents)
-	}
-	keep := rows[:0]
-	for _, row := range rows {
-		root := row
-		for _, parents := range up {
-			root = int(parents[root])
-		}
-		if chosen[root] {
-			keep = append(keep, row)
-		}
-	}
-	return keep, nil
+	below, err := d.RowsBelow(ctx, left, f.level)
+	return slices.DeleteFunc(rows, func(row int) bool { return !contains(below, row) }), err
+}
+
+// contains reports whether a row is among rows, which ascend.
+func contains(rows []int, row int) bool {
+	_, ok := slices.BinarySearch(rows, row)
+	return ok
 }
 
 // choose applies --where, --order-by, --offset and --limit.
@@ -427,10 +404,25 @@ type leaf struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
-func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, roots []int) error {
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, left taco.Left) error {
+	var roots []int // nil: all
+	if left != nil {
+		roots = left[0]
+	}
+	roots, err := f.leafRoots(ctx, d, roots)
+	if err != nil {
+		return err
+	}
 	buf := make([]byte, 1<<18)
+	below := map[int][]int{} // by level, what --bbox and --datetime leave of a level below 0
 	count := 0
 	print := func(e taco.Entry, err error) error {
+		if err == nil && e.Level > 0 && len(left) > 1 {
+			var in bool
+			if in, err = isLeft(ctx, d, left, below, e); err == nil && !in {
+				return nil
+			}
+		}
 		if err != nil {
 			return err
 		}
@@ -459,6 +451,20 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 		}
 	}
 	return nil
+}
+
+// isLeft reports whether conditions left a sample below level 0. known has what was found of levels before.
+func isLeft(ctx context.Context, d *taco.Dataset, left taco.Left, known map[int][]int, e taco.Entry) (bool, error) {
+	rows, ok := known[e.Level]
+	if !ok {
+		var err error
+		if rows, err = d.RowsBelow(ctx, left, e.Level); err != nil {
+			return false, err
+		}
+		known[e.Level] = rows
+	}
+	row, err := d.Row(ctx, e)
+	return contains(rows, row), err
 }
 
 func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {

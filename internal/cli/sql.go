@@ -29,8 +29,8 @@ func newSQL(s streams) *cobra.Command {
 		Short: "Run a SELECT over the tables of containers",
 		Long: `Run one SELECT over the tables of TACO containers: data, level1, … have the columns that are
 stored; l0, l1, … have a row for each row of that level, with the columns of all levels up to it,
-named "l0:id", "l1:id", … A streaming TACO has chunks too. A plain scan keeps the order in the
-file.
+named "l0:id", "l1:id", … A streaming TACO has chunks too; the histograms that it holds among its
+samples are in no table (--stored shows them). A plain scan keeps the order in the file.
 
 This command runs the usual SELECT: WHERE, JOIN … ON, GROUP BY, HAVING, ORDER BY, LIMIT, with the
 meaning that it has in DuckDB. The command chaski-full has DuckDB itself for everything else.
@@ -65,6 +65,8 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.`
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
 	given.add(cmd.Flags())
+	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, also the histograms of a streaming TACO")
+	cmd.MarkFlagsMutuallyExclusive("given", "stored")
 	return cmd
 }
 

@@ -445,6 +445,123 @@ def test_flatten():
         ds.flatten(3)
 
 
+NARROW = DATA / "narrow"
+
+
+def tree(node: taco.Dataset | taco.Folder) -> dict:
+    """What read reaches: ids, and of a file what GDAL opens it by, without the container."""
+    return {s.id: tree(s) if isinstance(s, taco.Folder) else s.vsi.split(",")[0] for s in node}
+
+
+def flat(table) -> list[list[str]]:
+    names = ["l0:id", "l1:id", "l2:id", "gdal_vsi"]
+    rows = zip(*(table[n].to_pylist() for n in names), strict=True)
+    return [[a, b, c, v.split(",")[0]] for a, b, c, v in rows]
+
+
+def test_filters_of_lower_levels_narrow_what_lies_below():
+    """Answers of tacoreader (testdata/narrow/make.py); several conditions hold for the same row."""
+    pytest.importorskip("pyarrow")
+    ds = taco.load(NARROW / "dates.tacozip")
+    answers = json.loads((NARROW / "answers.json").read_text())["filters"]
+    assert len({len(a["flatten"]) for a in answers}) > 4
+    for a in answers:
+        found = ds.filter_datetime(a["span"], level=a["level"])
+        assert tree(found) == a["tree"]
+        assert found.ids == sorted(a["tree"])
+        assert sorted(flat(found.flatten())) == a["flatten"]
+        assert found.is_rsut() == a["rsut"] or not a["tree"]
+        for sample in found:
+            assert sample.data["id"].to_pylist() == sample.ids
+        # Another condition on the same samples, an SQL, and groups keep what was narrowed.
+        if found.ids:
+            few = found.where("rank > 1").flatten()
+            ranks = dict(zip(ds.data["id"].to_pylist(), ds.data["rank"].to_pylist(), strict=True))
+            assert sorted(flat(few)) == [r for r in a["flatten"] if ranks[r[0]] > 1]
+            both = taco.concat([ds, found])
+            assert flat(both.flatten()) == flat(ds.flatten()) + flat(found.flatten())
+    for a in answers[1::7]:
+        for b in answers[::5]:
+            one = ds.filter_datetime(a["span"], level=a["level"])
+            chained = one.filter_datetime(b["span"], level=b["level"])
+            want = [r for r in a["flatten"] if r in b["flatten"]]
+            assert sorted(flat(chained.flatten())) == want
+            # The samples are those that meet each condition, as a loader has them.
+            assert set(chained.ids) == set(a["tree"]) & set(b["tree"])
+
+
+def test_flatten_is_in_the_order_of_the_samples():
+    pytest.importorskip("pyarrow")
+    ds = taco.load(NARROW / "dates.tacozip")
+    for order in ("rank", "rank DESC"):
+        best = ds.sql(f"SELECT * FROM data ORDER BY {order} LIMIT 3")
+        got = [r[:3] for r in flat(best.flatten())]
+        files = [["t0", "t1", "t2"], ["img.tif", "label.tif"]]
+        assert got == [[i, t, f] for i in best.ids for t in files[0] for f in files[1]]
+    answers = json.loads((NARROW / "answers.json").read_text())
+    for by, down, most, want in answers["sorted"]:
+        found = ds.filter_datetime("2018-01-01/2018-12-31", level=1) if most == 7 else ds
+        found = found.sort(by, descending=down)
+        got = (found if most is None else found.limit(most)).flatten()
+        times = [t for t in got[by].to_pylist() if t]
+        assert times == sorted(times, reverse=down)
+        if by.startswith("l2:"):  # no two files have one time; two files of a date do
+            assert flat(got) == want
+        assert len(got) == len(want)
+    assert ds.sort("l0:rank").ids == ds.ids
+    with pytest.raises(chaski.NotFoundError, match="no column 'rank'"):
+        ds.sort("rank").flatten()
+    with pytest.raises(chaski.SpecError, match="n is -1"):
+        ds.limit(-1)
+
+
+def test_what_the_reader_says_of_its_document_and_statistics():
+    pytest.importorskip("pyarrow")
+    ds = taco.load(NARROW / "dates.tacozip")
+    answers = json.loads((NARROW / "answers.json").read_text())
+    for name in ("id", "version", "curators", "keywords", "title", "licenses", "providers"):
+        assert getattr(ds, name) == answers[name], name
+    raw = ds.data_raw
+    assert [v.split(",")[0] for v in raw["internal:gdal_vsi"].to_pylist()] == answers["data_raw"]
+    assert set(raw["internal:source_path"].to_pylist()) == set(ds.files)
+    for name, id, want in answers["stats"]:
+        got = getattr(ds, f"stats_{name}")([0, 2], level=2, id=id)
+        np.testing.assert_allclose(got, want, rtol=1e-5)  # that reader counts in float32
+        assert getattr(ds, f"stats_{name}")(2, level=2, id=id) == got[1]
+    with pytest.raises(chaski.SpecError, match="level is 2: id"):
+        ds.stats_mean(0, level=2)
+    with pytest.raises(chaski.NotFoundError):
+        ds.stats_mean(0)
+    with pytest.raises(chaski.UnsupportedError):
+        ds.stats_categorical(0, level=2, id="t0")
+    with pytest.raises(IndexError):
+        ds.stats_mean(3, level=2, id="t0")
+    shown = ds.where("rank < 3")._repr_html_()
+    assert "<th>samples</th><td>3</td>" in shown
+    assert "rank &lt; 3" in shown
+
+
+def test_histograms_of_a_streaming_taco_are_no_sample():
+    """The folder "histogram" of TACO 0.2 is left out of all that counts, and read by its path."""
+    path = DATA / "containers/taco-v1/stream_n1.taco"
+    ds = taco.load(path)
+    want = ["roi_0", "roi_1", "roi_2", "roi_3"]
+    assert (len(ds), ds.ids) == (4, want)
+    assert [s.id for s in ds] == want
+    below = [a.path for s in ds for a in s]
+    assert len(below) == 8
+    with ds.loader(fields={"id": "tortilla:id"}, batch_size=1, shuffle=False) as loader:
+        assert [str(b["id"][0]) for b in loader] == want
+    assert chaski.read(f"{path}::histogram/hrf").shape[1:] == (4, 100)
+    if pytest.importorskip("pyarrow"):
+        assert ds.sql("SELECT count(*) AS n FROM data").data["n"].to_pylist() == [4]
+        assert ds.sql("SELECT count(*) AS n FROM level1").data["n"].to_pylist() == [8]
+        assert ds.flatten()["l0:tortilla:id"].to_pylist() == [i for i in want for _ in range(2)]
+        assert sorted(ds.flatten()["l1:tortilla:id"].to_pylist()) == sorted(
+            p.split("/")[1] for p in below
+        )
+
+
 def test_nanoseconds_arrive(tmp_path):
     """Instants in nanoseconds are what pyarrow reads of them, alone, chosen, sorted and joined."""
     pa = pytest.importorskip("pyarrow")

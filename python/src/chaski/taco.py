@@ -16,6 +16,7 @@ it. It is the engine that reads and filters, as a child process; see `chaski hel
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import sys
@@ -46,6 +47,8 @@ __all__ = ["Asset", "Chunk", "Dataset", "Folder", "concat", "load"]
 
 Mode: TypeAlias = Literal["intersection", "fill_missing", "strict"]
 Instant: TypeAlias = "str | date | datetime"
+Steps: TypeAlias = "Sequence[Mapping[str, Any]]"
+Bands: TypeAlias = "int | Sequence[int]"
 
 
 def load(
@@ -118,7 +121,7 @@ class _Source:
         self.mode = mode
         self.timeout = timeout
         self._info: dict[str, Any] | None = None
-        self._children: dict[int, _Children] = {}
+        self._children: dict[tuple[int, str], _Children] = {}
         self._tables: dict[int, pyarrow.Table] = {}
         self._told: set[str] = set()
 
@@ -144,32 +147,36 @@ class _Source:
             self._info = json.loads(self.ask("entries", ["--format=json"]))
         return self._info
 
-    def query(self, sql: str, given: Sequence[Mapping[str, Any]]) -> pyarrow.Table:
+    def query(self, sql: str, given: Steps) -> pyarrow.Table:
         """Returns the result of a query over the samples that conditions leave."""
+        return self._sql(sql, f"--given={json.dumps(list(given))}")
+
+    def stored(self, table: str) -> pyarrow.Table:
+        """Returns a table as it is stored, whose rows are numbered as `_Entries.row` has them."""
+        return self._sql(f"SELECT * FROM {table}", "--stored")
+
+    def _sql(self, sql: str, flag: str) -> pyarrow.Table:
         pa = _pyarrow()
-        out = self.ask("sql", ["--format=arrow", f"--given={json.dumps(list(given))}"], sql)
-        with pa.ipc.open_stream(out) as stream:
+        with pa.ipc.open_stream(self.ask("sql", ["--format=arrow", flag], sql)) as stream:
             return stream.read_all()
 
-    def entries(self, level: int, given: Sequence[Mapping[str, Any]]) -> _Entries:
+    def entries(self, level: int, given: Steps) -> _Entries:
         flags = ["--format=npy", f"--level={level}"]
-        if level == 0:
+        if level == 0 or given:
             flags.append(f"--given={json.dumps(list(given))}")
         return _Entries.parse(self.ask("entries", flags))
 
-    def children(self, level: int) -> _Children:
-        """Returns the samples of a level, by their parents."""
-        if level not in self._children:
-            self._children[level] = _Children(self.entries(level, ()))
-        return self._children[level]
+    def children(self, level: int, given: Steps = ()) -> _Children:
+        """Returns the samples of a level that conditions leave, by their parents."""
+        key = level, json.dumps(list(given))
+        if key not in self._children:
+            self._children[key] = _Children(self.entries(level, given))
+        return self._children[key]
 
     def table(self, level: int) -> pyarrow.Table:
-        """Returns the table of a level, placeholders included."""
+        """Returns the table of a level as it is stored."""
         if level not in self._tables:
-            pa = _pyarrow()
-            sql = "SELECT * FROM " + ("data" if level == 0 else f"level{level}")
-            with pa.ipc.open_stream(self.ask("sql", ["--format=arrow"], sql)) as stream:
-                self._tables[level] = stream.read_all()
+            self._tables[level] = self.stored("data" if level == 0 else f"level{level}")
         return self._tables[level]
 
 
@@ -223,9 +230,30 @@ class _Entries:
     def id(self, i: int) -> str:
         return self.text[self.ends[i - 1] if i else 0 : self.ends[i]].decode()
 
+    def vsi(self, i: int) -> str:
+        """Returns what GDAL opens a sample by; of a folder, where its samples lie."""
+        size = int(self.size[i])
+        file = self.files[self.file[i]]
+        return _vsi(file, int(self.offset[i]), None if size < 0 else size)
+
     def ids(self) -> list[str]:
         ends = [0, *self.ends.tolist()]
         return [self.text[i:j].decode() for i, j in zip(ends, ends[1:], strict=False)]
+
+
+def _with_places(
+    table: pyarrow.Table, entries: _Entries, here: Sequence[int] | npt.NDArray[np.int64]
+) -> pyarrow.Table:
+    """Returns a table with columns that say where the bytes of its rows are."""
+    pa = _pyarrow()
+    files = [entries.files[entries.file[i]] for i in here]
+    for name, values in {
+        "internal:gdal_vsi": [entries.vsi(int(i)) for i in here],
+        "internal:source_path": files,
+    }.items():
+        if name not in table.column_names:
+            table = table.append_column(name, pa.array(values, pa.string()))
+    return table
 
 
 class _Children:
@@ -350,6 +378,7 @@ class _Node:
     _source: _Source
     _path: str
     _level: int
+    _narrowing: Steps  # the conditions that may drop samples of lower levels
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
         """Returns the entries of the level, and which of them are here."""
@@ -436,7 +465,7 @@ class _Node:
         id = entries.id(i)
         path = f"{self._path}/{id}" if self._path else id
         if entries.folder[i]:
-            return Folder(self._source, id, path, self._level, int(entries.row[i]))
+            return Folder(self, id, path, int(entries.row[i]))
         uri, size = entries.files[entries.file[i]], int(entries.size[i])
         if size < 0:
             return Asset(id, path, uri, 0, None)
@@ -451,13 +480,14 @@ class Folder(_Node):
         path: the ids from level 0 down, joined by "/".
     """
 
-    def __init__(self, source: _Source, id: str, path: str, level: int, row: int) -> None:
+    def __init__(self, above: _Node, id: str, path: str, row: int) -> None:
         """Made by `Dataset.read`."""
-        self._source, self._path, self._level, self._row = source, path, level + 1, row
+        self._source, self._narrowing = above._source, above._narrowing
+        self._path, self._level, self._row = path, above._level + 1, row
         self.id, self.path = id, path
 
     def _list(self) -> tuple[_Entries, Sequence[int]]:
-        below = self._source.children(self._level)
+        below = self._source.children(self._level, self._narrowing)
         return below.entries, below.of(self._row)  # type: ignore[return-value]
 
     @property
@@ -470,6 +500,11 @@ class Folder(_Node):
         entries, here = self._list()
         return self._source.table(self._level).take(entries.row[here])
 
+    @property
+    def data_raw(self) -> pyarrow.Table:
+        """`data` with the columns of `Dataset.data_raw`."""
+        return _with_places(self.data, *self._list())
+
     def __repr__(self) -> str:
         """Returns the path and the ids."""
         return f"<Folder {self.path}: {', '.join(self.ids)}>"
@@ -481,16 +516,24 @@ class Dataset(_Node):
     Every condition gives a new dataset. Errors come when something is asked of one.
     """
 
-    def __init__(self, source: _Source, steps: tuple[dict[str, Any], ...]) -> None:
+    def __init__(
+        self,
+        source: _Source,
+        steps: tuple[dict[str, Any], ...],
+        order: tuple[str, bool] | None = None,
+        most: int | None = None,
+    ) -> None:
         """Use `load`."""
         self._source, self._steps = source, steps
+        self._order, self._most = order, most
+        self._narrowing = [s for s in steps if not s.keys().isdisjoint(_NARROWING)]
         self._path, self._level = "", 0
         self._entries: _Entries | None = None
         self._positions: dict[str, int] | None = None
         self._data: pyarrow.Table | None = None
 
     def _with(self, step: dict[str, Any]) -> Dataset:
-        return Dataset(self._source, (*self._steps, step))
+        return Dataset(self._source, (*self._steps, step), self._order, self._most)
 
     def _group(self) -> dict[str, Any]:
         """Returns what stands for it in a condition that joins datasets."""
@@ -535,8 +578,9 @@ class Dataset(_Node):
             maxy: north.
             geometry_col: column of geometries. Default: istac:geometry, stac:centroid or
                 istac:centroid.
-            level: whose rows are looked at: a sample matches if one below it does. Default: 0, or
-                the first level that has such a column.
+            level: whose rows are looked at: a sample matches if one below it does, and `read` and
+                `flatten` then have only the rows that match and what lies below these. Default: 0,
+                or the first level that has such a column.
             within: the geometry may not leave the box.
         """
         step: dict[str, Any] = {"bbox": bbox_json((minx, miny, maxx, maxy))}
@@ -594,33 +638,76 @@ class Dataset(_Node):
         """Returns `data` for pandas."""
         return self.data.to_pandas()
 
-    def flatten(self, level: int | None = None) -> pyarrow.Table:
-        """Returns the samples with bytes at a level: a `pyarrow.Table` with a row for each.
+    @property
+    def data_raw(self) -> pyarrow.Table:
+        """`data` with the columns "internal:gdal_vsi" and "internal:source_path".
 
-        It has the columns of the level and of those above it, named "l2:id", "l0:split", …,
-        without those of the format itself, and "gdal_vsi": what GDAL opens the row's file by. Rows
-        are those below the samples of this dataset, in the order of the containers.
-
-        Args:
-            level: default: the deepest.
+        They are what GDAL opens a row's bytes by, and the container that holds them. The result of
+        a `sql` must have the column of the ids.
 
         Raises:
             ImportError: pyarrow is not installed.
-            NotFoundError: there is no such level.
         """
-        pa = _pyarrow()
-        level = self.levels - 1 if level is None else int(level)
-        source = self._source
-        entries = source.children(level).entries
+        return _with_places(self.data, *self._list())
+
+    def sort(self, by: str, descending: bool = False) -> Dataset:
+        """Returns the dataset with another order of the rows of `flatten`.
+
+        It changes neither `data` nor what a loader reads: `sql` with ORDER BY does.
+
+        Args:
+            by: column of `flatten`, such as "l0:stac:time_start".
+            descending: from the last value to the first. Nulls are last in both directions.
+        """
+        return Dataset(
+            self._source, self._steps, (given(str(by), "by"), bool(descending)), self._most
+        )
+
+    def limit(self, n: int) -> Dataset:
+        """Returns the dataset with at most n rows of `flatten`; see `sort`."""
+        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+            raise SpecError(f"n is {n!r}: it must be an int of at least 0")
+        return Dataset(self._source, self._steps, self._order, n)
+
+    def _below(self, level: int) -> tuple[_Entries, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Returns the entries of a level, which of them are below the samples, and these samples.
+
+        They are in the order of the samples, whose rows of level 0 are the last result.
+        """
+        source, tops = self._source, self._list()[0].row
+        entries = source.children(level, self._narrowing).entries
         samples = entries.parent if level else entries.row
         for k in range(level - 1, 0, -1):
             above = source.children(k).entries
             parents = np.full(int(above.row.max(initial=-1)) + 1, -1)
             parents[above.row] = above.parent
             samples = parents[samples]
-        here = np.isin(samples, self._list()[0].row) & (entries.folder == 0)
-        keep = np.flatnonzero(here)
-        table = source.query(f"SELECT * FROM l{level}", ()).take(entries.row[keep])
+        rows, first = np.unique(tops, return_index=True)
+        here = np.flatnonzero(np.isin(samples, rows))
+        position = first[np.searchsorted(rows, samples[here])]
+        here = here[np.argsort(position, kind="stable")]
+        return entries, here, samples[here]
+
+    def flatten(self, level: int | None = None) -> pyarrow.Table:
+        """Returns the samples with bytes at a level: a `pyarrow.Table` with a row for each.
+
+        It has the columns of the level and of those above it, named "l2:id", "l0:split", …,
+        without those of the format itself, and "gdal_vsi": what GDAL opens the row's file by. Rows
+        are those below the samples of this dataset, in the order of these (each once), without
+        those that a filter by place or time of a lower level drops. `sort` and `limit` apply.
+
+        Args:
+            level: default: the deepest.
+
+        Raises:
+            ImportError: pyarrow is not installed.
+            NotFoundError: there is no such level, or no such column to sort by.
+        """
+        pa = _pyarrow()
+        level = self.levels - 1 if level is None else int(level)
+        entries, here, _ = self._below(level)
+        here = here[entries.folder[here] == 0]
+        table = self._source.stored(f"l{level}").take(entries.row[here])
         names = [f"l{k}:" for k in range(level, -1, -1)]
         shown = [
             c
@@ -628,11 +715,11 @@ class Dataset(_Node):
             for c in table.column_names
             if c.startswith(p) and not c.startswith(p + "internal:")
         ]
-        files = [entries.files[entries.file[i]] for i in keep]
-        sizes = [None if s < 0 else int(s) for s in entries.size[keep]]
-        offsets = entries.offset[keep].tolist()
-        vsi = [_vsi(f, o, s) for f, o, s in zip(files, offsets, sizes, strict=True)]
-        return table.select(shown).append_column("gdal_vsi", pa.array(vsi, pa.string()))
+        vsi = pa.array([entries.vsi(int(i)) for i in here], pa.string())
+        table = table.select(shown).append_column("gdal_vsi", vsi)
+        if self._order is not None:
+            table = _sorted(table, *self._order)
+        return table if self._most is None else table.slice(0, self._most)
 
     def to_polars(self) -> polars.DataFrame:
         """Returns `data` for polars."""
@@ -708,6 +795,21 @@ class Dataset(_Node):
         return list(self._said("licenses") or [])
 
     @property
+    def providers(self) -> list[dict[str, Any]]:
+        """Who made the dataset, as its document has them."""
+        return list(self._said("providers") or [])
+
+    @property
+    def curators(self) -> list[dict[str, Any]]:
+        """Who made TACO of the dataset, as its document has them."""
+        return list(self._said("curators") or [])
+
+    @property
+    def keywords(self) -> list[str]:
+        """The keywords that its document has."""
+        return list(self._said("keywords") or [])
+
+    @property
     def extent(self) -> dict[str, Any] | None:
         """The place and time of all samples that its document has, or None."""
         return self._said("extent")  # type: ignore[no-any-return]
@@ -722,6 +824,127 @@ class Dataset(_Node):
     def __exit__(self, *_: object) -> None:
         """Calls `close`."""
         self.close()
+
+    def is_rsut(self) -> bool:
+        """Reports whether all samples have the same ids one level below.
+
+        A filter by place or time of a lower level may leave some samples more than others.
+        """
+        if self.levels < 2:
+            return True
+        entries, here, samples = self._below(1)
+        below: dict[int, set[str]] = {int(row): set() for row in self._list()[0].row}
+        for i, row in zip(here, samples, strict=True):
+            below[int(row)].add(entries.id(int(i)))
+        return len({frozenset(ids) for ids in below.values()}) <= 1
+
+    def _statistics(
+        self, name: str, band: Bands, level: int, id: str | None
+    ) -> npt.NDArray[np.float32]:
+        """Pools a number of "geotiff:stats" over rows of a level, by band."""
+        if level > 0 and id is None:
+            raise SpecError(f"level is {level}: id must name the sample of level {level - 1} above")
+        entries, here, _ = self._below(level)
+        if level > 0:
+            above = self._source.children(level - 1, self._narrowing).entries
+            named = [r for r, i in zip(above.row.tolist(), above.ids(), strict=True) if i == id]
+            here = here[np.isin(entries.parent[here], named)]
+        table = self._source.table(level)
+        if "geotiff:stats" not in table.column_names:
+            raise NotFoundError(f"level{level}: no column geotiff:stats", kind="not found")
+        table = table.take(entries.row[here])
+        lists = table["geotiff:stats"].to_pylist()
+        rows = [i for i, bands in enumerate(lists) if bands]
+        if not rows:
+            raise NotFoundError(f"level{level}: no row with geotiff:stats", kind="not found")
+        numbers = np.array([lists[i] for i in rows], np.float64)  # row, band, number
+        if (numbers.shape[-1] == len(_NUMBERS)) != (name != "categorical"):
+            raise UnsupportedError(
+                f"geotiff:stats has {numbers.shape[-1]} numbers a band, which are "
+                + (
+                    "probabilities of classes"
+                    if name != "categorical"
+                    else "of values, not classes"
+                ),
+                kind="unsupported",
+            )
+        weights = np.ones(len(rows))
+        if "stac:tensor_shape" in table.column_names:
+            shapes = table["stac:tensor_shape"].to_pylist()
+            shapes = [shapes[i] for i in rows]
+            weights = np.array([s[-2] * s[-1] if s and len(s) > 1 else 1 for s in shapes], float)
+        out: npt.NDArray[np.float32] = _pooled(name, numbers, weights).astype(np.float32)
+        return out[band if isinstance(band, int) else list(band)]
+
+    def stats_mean(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the mean of bands by the column "geotiff:stats", without reading a pixel.
+
+        Rows count as their pixels, by "stac:tensor_shape" if it is there. As of all `stats_*`:
+
+        Args:
+            band: number of a band from 0, or several.
+            level: whose rows are pooled, those below the samples of this dataset.
+            id: of the samples one level above whose rows are pooled; needed below level 0.
+
+        Raises:
+            SpecError: id is missing.
+            NotFoundError: there is no such level, or it has no statistics.
+            UnsupportedError: the statistics are not of this kind.
+            IndexError: there is no such band.
+        """
+        return self._statistics("mean", band, level, id)
+
+    def stats_std(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the standard deviation of all pixels, an estimate; see `stats_mean`."""
+        return self._statistics("std", band, level, id)
+
+    def stats_min(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the least value; see `stats_mean`."""
+        return self._statistics("min", band, level, id)
+
+    def stats_max(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the greatest value; see `stats_mean`."""
+        return self._statistics("max", band, level, id)
+
+    def stats_p25(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the mean of the rows' 25th percentiles; see `stats_mean`."""
+        return self._statistics("p25", band, level, id)
+
+    def stats_p50(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the mean of the rows' medians; see `stats_mean`."""
+        return self._statistics("p50", band, level, id)
+
+    stats_median = stats_p50
+
+    def stats_p75(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the mean of the rows' 75th percentiles; see `stats_mean`."""
+        return self._statistics("p75", band, level, id)
+
+    def stats_p95(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the mean of the rows' 95th percentiles; see `stats_mean`."""
+        return self._statistics("p95", band, level, id)
+
+    def stats_categorical(
+        self, band: Bands, level: int = 0, id: str | None = None
+    ) -> npt.NDArray[np.float32]:
+        """Returns the share of each class; see `stats_mean`."""
+        return self._statistics("categorical", band, level, id)
 
     @property
     def pit_schema(self) -> dict[str, Any] | None:
@@ -769,6 +992,81 @@ class Dataset(_Node):
         """Returns the containers and the conditions."""
         steps = "".join(f", {step}" for step in self._steps)
         return f"<Dataset {', '.join(self._source.paths)}{steps}>"
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: what the document says, and how many samples there are."""
+        rows: list[tuple[str, Any]] = [
+            ("title", self.title),
+            ("version", self.version),
+            ("format", self.format),
+            ("description", self.description),
+            ("tasks", ", ".join(map(str, self.tasks))),
+            ("licenses", ", ".join(map(str, self.licenses))),
+            ("keywords", ", ".join(map(str, self.keywords))),
+            ("providers", ", ".join(str(p.get("name", p)) for p in self.providers)),
+            ("extent", None if self.extent is None else json.dumps(self.extent)),
+            ("levels", self.levels),
+            ("conditions", ", ".join(map(str, self._steps))),
+            ("samples", len(self)),
+        ]
+        cells = "".join(
+            f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>"
+            for name, value in rows
+            if value not in (None, "")
+        )
+        caption = html.escape(self.id or ", ".join(self._source.paths))
+        return f"<table><caption>{caption}</caption>{cells}</table>"
+
+
+# The numbers of a band in "geotiff:stats", of rasters of values. Of classes it has their shares.
+_NUMBERS = ("min", "max", "mean", "std", "valid", "p25", "p50", "p75", "p95")
+
+
+def _pooled(
+    name: str, numbers: npt.NDArray[np.float64], weights: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Pools numbers of (row, band, number), as tacoreader does; rows weigh as many pixels."""
+    out: npt.NDArray[np.float64]
+    if name == "categorical":
+        out = np.average(numbers, axis=0, weights=weights)
+        return out
+    values = numbers[:, :, _NUMBERS.index(name)]
+    if name == "min":
+        out = values.min(axis=0)
+    elif name == "max":
+        out = values.max(axis=0)
+    elif name == "mean":
+        out = np.average(values, axis=0, weights=weights)
+    elif name == "std":
+        means, w = numbers[:, :, _NUMBERS.index("mean")], weights[:, None]
+        off = means - np.average(means, axis=0, weights=weights)
+        out = np.sqrt(((w - 1) * values**2 + w * off**2).sum(axis=0) / (weights.sum() - 1))
+    else:  # the percentiles of all pixels are not known
+        out = values.mean(axis=0)
+    return out
+
+
+def _sorted(table: pyarrow.Table, by: str, descending: bool) -> pyarrow.Table:
+    """Returns a table in the order of a column, as SQL: NaN above all numbers, nulls last."""
+    import pyarrow.compute as pc
+
+    if by not in table.column_names:
+        raise NotFoundError(
+            f"no column {by!r} to sort by; there are {', '.join(table.column_names)}",
+            kind="not found",
+        )
+    direction: Literal["ascending", "descending"] = "descending" if descending else "ascending"
+    column, keys = table[by], [("value", direction)]
+    columns = {"value": column}
+    if str(column.type) in ("halffloat", "float", "double"):
+        columns["nan"] = pc.is_nan(column)
+        keys.insert(0, ("nan", direction))
+    keyed = _pyarrow().table(columns)
+    return table.take(pc.sort_indices(keyed, sort_keys=keys, null_placement="at_end"))
+
+
+# The conditions that may drop samples below level 0: those on place and time, and groups with them.
+_NARROWING = {"bbox", "datetime", "concat"}
 
 
 def _columns(column: str, level: int) -> dict[str, Any]:

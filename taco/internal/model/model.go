@@ -98,8 +98,23 @@ type Chunker interface {
 	// NamedChunk returns the chunk that the container stores under a root and an id ("roi_0/t0" and
 	// "lrf::3"), or fault.NotFound.
 	NamedChunk(ctx context.Context, root, id string) (Entry, error)
-	// Chunks returns the table of the chunks.
-	Chunks(ctx context.Context) (*table.Table, error)
+	// Chunks returns the table of the chunks; those of histograms (Histogrammed) are left out unless stored.
+	Chunks(ctx context.Context, stored bool) (*table.Table, error)
+}
+
+// Histogrammed is a container that may hold histograms of its samples in a row of level 0 among them. That row, and what
+// lies below it, is found by its path, but is no sample.
+type Histogrammed interface {
+	// HistogramRow returns the row of level 0 that holds the histograms, -1 if none does.
+	HistogramRow() int
+}
+
+// HistogramRow returns the row of level 0 of a container that holds histograms of the samples, -1 if none does.
+func HistogramRow(c Container) int {
+	if h, ok := c.(Histogrammed); ok {
+		return h.HistogramRow()
+	}
+	return -1
 }
 
 // Lazy is a container that reads the children of one sample without those of the others. The rows that

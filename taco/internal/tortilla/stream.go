@@ -24,6 +24,8 @@ type stream struct {
 	chunks *rows
 	chain  []span // where the tables are, that of the chunks last
 
+	histogram int // the row of level 0 that holds histograms of the samples, or -1
+
 	mu    sync.Mutex
 	links []*links // by level; nil at level 0 and where they were not made yet
 	index map[string]int32
@@ -36,6 +38,8 @@ var (
 	_ model.Container = (*stream)(nil)
 	_ model.Sized     = (*stream)(nil)
 	_ model.Chunker   = (*stream)(nil)
+
+	_ model.Histogrammed = (*stream)(nil)
 )
 
 // links are the rows of a level joined with those above.
@@ -82,8 +86,26 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.off, "ends the chain before the table of the chunks")
 	}
 	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
+	c.histogram = c.findHistogram()
 	return c, nil
 }
+
+// histogramID is the id of the row of level 0 that holds histograms of all samples (TACO 0.2.0, "Precomputed Histogram
+// information"). The text has them as a Tortilla, so a file of that name is a sample like any other.
+const histogramID = "histogram"
+
+func (c *stream) findHistogram() int {
+	top := c.levels[0]
+	for i := range top.len() {
+		if string(top.ids.Bytes(i)) == histogramID && top.folder(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// HistogramRow implements model.Histogrammed.
+func (c *stream) HistogramRow() int { return c.histogram }
 
 // fits checks the place of the next table of the chain: in the file, and apart from the others, so that
 // no chain is endless.
@@ -116,8 +138,19 @@ func (c *stream) Table(_ context.Context, level int) (*table.Table, error) {
 	return c.levels[level].tbl, nil
 }
 
-// Chunks implements model.Chunker.
-func (c *stream) Chunks(context.Context) (*table.Table, error) { return c.chunks.tbl, nil }
+// Chunks implements model.Chunker. A chunk of the histograms is one whose bytes lie in theirs.
+func (c *stream) Chunks(_ context.Context, stored bool) (*table.Table, error) {
+	if stored || c.histogram < 0 {
+		return c.chunks.tbl, nil
+	}
+	rows := make([]int, 0, c.chunks.len())
+	for i := range c.chunks.len() {
+		if !c.encloses(c.levels[0], c.histogram, c.chunks, i) {
+			rows = append(rows, i)
+		}
+	}
+	return c.chunks.tbl.Take(rows), nil
+}
 
 // Parents implements model.Container.
 func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
