@@ -23,6 +23,7 @@ import (
 type Engine struct {
 	spec     Spec
 	hash     string
+	run      shuffle.Parts
 	options  Options
 	sets     []*dataset // of the spec's sources, in order
 	leaves   []*dataset // of the plan's datasets: a set is several of them where it has strata
@@ -355,7 +356,8 @@ func (e *Engine) setHash() error {
 	}
 	h := xxh3.Hash128(b)
 	e.hash = fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
-	return nil
+	e.run, err = e.parts()
+	return err
 }
 
 // placeless returns the spec without what changes no byte of a batch.
@@ -425,6 +427,11 @@ func (e *Engine) Spec() Spec { return e.spec }
 
 // Hash returns the spec hash: equal for equal specs on equal data.
 func (e *Engine) Hash() string { return e.hash }
+
+// State returns the state at the begin of a run.
+func (e *Engine) State() shuffle.State {
+	return shuffle.State{Version: shuffle.Version, Spec: e.hash, Seed: e.spec.Seed, Run: e.run}
+}
 
 // Fingerprint returns the dataset's fingerprint, or that of all fingerprints of a mixture's.
 func (e *Engine) Fingerprint() string {

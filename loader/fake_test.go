@@ -27,6 +27,7 @@ type fakeTable struct {
 	second  map[int64]error         // rows whose second raster cannot be read
 	objects map[string][]byte
 	columns map[string]fakeColumn // beside the fields
+	print   string                // of the fingerprint
 }
 
 // fakeAsset is uint16 samples over (b, y, x).
@@ -139,7 +140,7 @@ func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {
 
 func (t *fakeTable) Len() int64              { return t.rows }
 func (t *fakeTable) Kind(f int) catalog.Kind { return t.kinds[f] }
-func (t *fakeTable) Fingerprint() string     { return "fake" }
+func (t *fakeTable) Fingerprint() string     { return "fake" + t.print }
 func (t *fakeTable) Close() error            { return nil }
 
 func (t *fakeTable) ID(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }

@@ -18,8 +18,11 @@ const DefaultPrefetch = 3
 type LoaderOptions struct {
 	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.
 	Rank, World int
-	// State continues a run; it must be of the same spec on the same data.
+	// State continues a run; it must be of the same spec on the same data, unless AnyState is set.
 	State *shuffle.State
+	// AnyState takes the state of another run, such as one over less data or with other weights of its mixture. The
+	// engine logs what differs and what follows (shuffle.State.Resume).
+	AnyState bool
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
 	// Prefetch is the number of batches in the making, or as many as fit in the engine's memory beside
@@ -70,29 +73,19 @@ func NewLoader(e *Engine, o LoaderOptions) (*Loader, error) {
 		o.Prefetch = int(ahead)
 	}
 	l := &Loader{engine: e, options: o, bad: NewBadCounter(e.spec, e.Len(), o.Rank, o.World)}
-	l.state = shuffle.State{Version: shuffle.Version, Spec: e.Hash(), Seed: e.spec.Seed}
+	l.state = e.State()
 	if o.State != nil {
-		step, err := CheckState(*o.State, e.Hash(), e.Len(), e.spec)
-		if err != nil {
+		var note string
+		if l.state, note, err = o.State.Resume(l.state, e.Len(), e.spec.BatchSize, e.spec.DropLast, !o.AnyState); err != nil {
 			return nil, err
 		}
-		l.state = *o.State
-		l.next = cursor{o.State.Epoch, step}
+		if note != "" {
+			e.options.Logger.Warn(note)
+		}
+		l.next = cursor{l.state.Epoch, shuffle.Steps(l.state.Samples, e.spec.BatchSize, false)}
 	}
 	l.ctx, l.cancel = context.WithCancel(context.Background())
 	return l, nil
-}
-
-// CheckState returns the step that follows a state in a run of a spec with a hash and n samples an
-// epoch, or says why the state is of another run.
-func CheckState(s shuffle.State, hash string, n int64, spec Spec) (int64, error) {
-	if s.Spec != hash {
-		return 0, fmt.Errorf("the state is of another run: spec hash %s, here %s (another dataset, field, batch size, sampler or policy)", s.Spec, hash)
-	}
-	if s.Seed != spec.Seed {
-		return 0, fmt.Errorf("the state is of another run: seed %d, here %d", s.Seed, spec.Seed)
-	}
-	return s.Step(n, spec.BatchSize)
 }
 
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the

@@ -2,9 +2,12 @@ package loader
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -307,13 +310,103 @@ func TestStatesOfOtherRuns(t *testing.T) {
 	} {
 		s := good
 		change(&s)
-		if _, err := CheckState(s, e.Hash(), e.Len(), e.Spec()); err == nil {
+		if _, err := NewLoader(e, LoaderOptions{State: &s}); err == nil {
 			t.Errorf("a state with another %s was accepted", name)
 		}
 	}
-	if step, err := CheckState(good, e.Hash(), e.Len(), e.Spec()); step != 1 || err != nil {
-		t.Errorf("step %d, %v", step, err)
+	l, err := NewLoader(e, LoaderOptions{State: &good}) // one without parts, as before
+	if err != nil || l.next != (cursor{2, 1}) {
+		t.Fatalf("%+v, %v", l, err)
 	}
+	l.Close()
+}
+
+// TestStateNamesWhatDiffers: a state of a run that differs in one thing is refused with the name of it.
+func TestStateNamesWhatDiffers(t *testing.T) {
+	spec := windowSpec()
+	spec.Fields = slices.Clone(spec.Fields)
+	was := openFake(t, spec, chips(37, 4), 1).State()
+	if s, err := shuffle.ParseState(mustJSON(t, was)); err != nil || s != was {
+		t.Fatalf("%+v, written and read %+v: %v", was, s, err)
+	}
+	for want, change := range map[string]func(*Spec) *fakeTable{
+		"batch_size is 3, in the state 4":                     func(s *Spec) *fakeTable { s.BatchSize = 3; return nil },
+		"shuffle is false, in the state true":                 func(s *Spec) *fakeTable { s.Shuffle = false; return nil },
+		"drop_last is true, in the state it is not given":     func(s *Spec) *fakeTable { s.DropLast = true; return nil },
+		"seed is 6, in the state 5":                           func(s *Spec) *fakeTable { s.Seed = 6; return nil },
+		"fields.image.dtype is float16, in the state float32": func(s *Spec) *fakeTable { s.Fields[0].DType = "float16"; return nil },
+		"fields.image.normalize.scale is [0.5,0.25,0.002], in t": func(s *Spec) *fakeTable {
+			s.Fields[0].Normalize = &Normalize{[]float64{0.5, 0.25, 0.002}, []float64{-1, 0, 3}, nil}
+			return nil
+		},
+		"sampler.height is 6, in the state 8": func(s *Spec) *fakeTable { s.Sampler.Height = 6; return nil },
+		"samples is 10, in the state 8":       func(*Spec) *fakeTable { t := chips(37, 5); t.print = "5"; return t },
+		"data differs":                        func(*Spec) *fakeTable { t := chips(38, 4); t.print = "8"; return t },
+	} {
+		s, tab := windowSpec(), chips(37, 4)
+		s.Fields = slices.Clone(s.Fields)
+		if other := change(&s); other != nil {
+			tab = other
+		}
+		e := openFake(t, s, tab, 1)
+		if _, err := NewLoader(e, LoaderOptions{State: &was}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("not %q: %v", want, err)
+		}
+	}
+}
+
+// TestStateOfOtherRunGoesOn: with AnyState a run goes on over more data, and every sample comes once from the next epoch on.
+func TestStateOfOtherRunGoesOn(t *testing.T) {
+	grown := chips(37, 7)
+	grown.print = "7"
+	small, large := openFake(t, windowSpec(), chips(37, 4), 1), openFake(t, windowSpec(), grown, 1)
+	l, err := NewLoader(small, LoaderOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	b, err := l.Next(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	state := l.State()
+	more, err := NewLoader(large, LoaderOptions{State: &state, AnyState: true, Epochs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer more.Close()
+	fresh, err := NewLoader(large, LoaderOptions{Epochs: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer fresh.Close()
+	if b, err = fresh.Next(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	b.Release()
+	for b, err := range more.All(t.Context()) {
+		want, err2 := fresh.Next(t.Context())
+		if err = errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		if b.Epoch != want.Epoch || b.First != want.First || !slices.Equal(b.Samples, want.Samples) || more.State() != fresh.State() {
+			t.Errorf("epoch %d first %d: %v, not %v", b.Epoch, b.First, b.Samples, want.Samples)
+		}
+		want.Release()
+	}
+	if _, err := fresh.Next(t.Context()); !errors.Is(err, io.EOF) {
+		t.Errorf("the run over more data ended early: %v", err)
+	}
+}
+
+func mustJSON(t *testing.T, v any) []byte {
+	t.Helper()
+	b, err := json.Marshal(v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
 }
 
 func TestNullValues(t *testing.T) {

@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
+	"strings"
 )
 
 // State is all that resuming needs. Samples counts the positions of Epoch that were handed to the
@@ -16,6 +19,66 @@ type State struct {
 	Seed    uint64 `json:"seed"`
 	Epoch   uint64 `json:"epoch"`
 	Samples int64  `json:"samples"`
+	// Run says what the spec hash is made of, so that another run can name what differs. States of before have none.
+	Run Parts `json:"run,omitempty"`
+}
+
+// Parts say what a run is made of: the text of a JSON object of strings, numbers and booleans by name, as NewParts writes it.
+type Parts string
+
+// maxParts bounds the text of Parts in bytes: a spec has at most 1 MiB.
+const maxParts = 4 << 20
+
+// NewParts returns the parts of a run. Values are strings, booleans and numbers.
+func NewParts(values map[string]any) (Parts, error) {
+	b, err := json.Marshal(values) // with sorted names
+	return Parts(b), err
+}
+
+// MarshalJSON implements json.Marshaler.
+func (p Parts) MarshalJSON() ([]byte, error) {
+	if p == "" {
+		return []byte("{}"), nil
+	}
+	return []byte(p), nil
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Parts) UnmarshalJSON(b []byte) error {
+	if len(b) > maxParts {
+		return fmt.Errorf("run: %d bytes, at most %d", len(b), maxParts)
+	}
+	var values map[string]any
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.UseNumber()
+	if err := d.Decode(&values); err != nil {
+		return fmt.Errorf("run: %w", err)
+	}
+	for name, v := range values {
+		switch v.(type) {
+		case string, bool, json.Number:
+		default:
+			return fmt.Errorf("run: %q is neither a string nor a number nor a boolean", name)
+		}
+	}
+	text, err := json.Marshal(values)
+	if *p = Parts(text); values == nil {
+		*p = ""
+	}
+	return err
+}
+
+// values returns the parts by name, each as JSON.
+func (p Parts) values() map[string]json.RawMessage {
+	var m map[string]json.RawMessage
+	_ = json.Unmarshal([]byte(p), &m) // which NewParts or UnmarshalJSON wrote
+	return m
+}
+
+// int returns a part that is a whole number, and whether there is one.
+func (p Parts) int(name string) (n int64, ok bool) {
+	err := json.Unmarshal(p.values()[name], &n)
+	return n, err == nil
 }
 
 // Step returns the step that follows the state, for global batches of g over an epoch of n
@@ -30,6 +93,129 @@ func (s State) Step(n int64, g int) (int64, error) {
 		return 0, fmt.Errorf("state after %d samples is not between two steps of %d", s.Samples, g)
 	}
 	return Steps(s.Samples, g, false), nil
+}
+
+// Names of parts that Resume and Python's Loader look at.
+const (
+	PartSamples   = "samples"    // of an epoch
+	PartBatchSize = "batch_size" // of the global batch
+	PartDropLast  = "drop_last"
+)
+
+// sameSamples are the beginnings of the names of parts that do not change which sample stands at a position.
+var sameSamples = []string{"fields", PartBatchSize, PartDropLast, "bad_samples", "augment"}
+
+// maxDifferences bounds the parts that a message names.
+const maxDifferences = 8
+
+// Differences says in what the run of a state differs from this one, whose state at its begin is now. It is empty for the same
+// run.
+func (s State) Differences(now State) (out []string, otherOrder bool) {
+	if s.Spec == now.Spec && s.Seed == now.Seed {
+		return nil, false
+	}
+	if s.Seed != now.Seed {
+		out, otherOrder = append(out, fmt.Sprintf("seed is %d, in the state %d", now.Seed, s.Seed)), true
+	}
+	if s.Run == "" || now.Run == "" {
+		if s.Spec != now.Spec && len(out) == 0 { // which a seed changes, too
+			out = append(out, fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
+		}
+		return out, true
+	}
+	was, is := s.Run.values(), now.Run.values()
+	names := slices.Sorted(maps.Keys(is))
+	for name := range was {
+		if _, ok := is[name]; !ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		a, b := is[name], was[name]
+		if name == "seed" || bytes.Equal(a, b) {
+			continue
+		}
+		otherOrder = otherOrder || !slices.ContainsFunc(sameSamples, func(p string) bool { return strings.HasPrefix(name, p) })
+		switch {
+		case a == nil:
+			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, shown(b)))
+		case b == nil:
+			out = append(out, fmt.Sprintf("%s is %s, in the state it is not given", name, shown(a)))
+		case bytes.HasPrefix(a, []byte(`"#`)) && bytes.HasPrefix(b, []byte(`"#`)):
+			out = append(out, name+" differs")
+		default:
+			out = append(out, fmt.Sprintf("%s is %s, in the state %s", name, shown(a), shown(b)))
+		}
+	}
+	if len(out) == 0 {
+		out, otherOrder = []string{"the spec hash"}, true
+	}
+	if n := len(out); n > maxDifferences {
+		out = append(out[:maxDifferences:maxDifferences], fmt.Sprintf("%d more", n-maxDifferences))
+	}
+	return out, otherOrder
+}
+
+// shown returns a part for a message.
+func shown(v json.RawMessage) string {
+	var s string
+	if json.Unmarshal(v, &s) == nil {
+		if strings.HasPrefix(s, "#") {
+			return "another one"
+		}
+		return s
+	}
+	return string(v)
+}
+
+// Resume returns the state from which a run goes on that was handed the state s. The state at the run's begin is now; it has
+// global batches of g over epochs of n positions. With strict, a state of another run is an error that names what
+// differs. Without, note says what differs and what follows: docs/order.md, State, defines it.
+func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next State, note string, err error) {
+	differences, otherOrder := s.Differences(now)
+	if len(differences) == 0 {
+		next = now
+		next.Epoch, next.Samples = s.Epoch, s.Samples
+		_, err = s.Step(n, g)
+		return next, "", err
+	}
+	what := strings.Join(differences, "; ")
+	switch {
+	case s.Version != Version:
+		_, err = s.Step(n, g)
+		return next, "", err
+	case strict:
+		return next, "", fmt.Errorf("the state is of another run: %s", what)
+	case s.Samples < 0:
+		return next, "", fmt.Errorf("state after %d samples", s.Samples)
+	}
+	next = now
+	next.Epoch, next.Samples = s.Epoch, s.Samples/int64(g)*int64(g)
+	if s.ended() || next.Samples/int64(g) >= Steps(n, g, dropLast) {
+		next.Epoch, next.Samples = s.Epoch+1, 0
+	}
+	note = fmt.Sprintf("the state is of another run: %s; this run goes on in epoch %d after %d of %d samples", what, next.Epoch, next.Samples, n)
+	switch {
+	case next.Samples == 0:
+	case otherOrder:
+		note += ", in its own order: the rest of this epoch may repeat samples that were given, and others are left out of it"
+	case next.Samples < s.Samples:
+		note += fmt.Sprintf(", of which the last %d come again", s.Samples-next.Samples)
+	}
+	return next, note, nil
+}
+
+// ended reports whether the state stands at the end of its own run's epoch, as far as its parts say it.
+func (s State) ended() bool {
+	n, ok := s.Run.int(PartSamples)
+	g, known := s.Run.int(PartBatchSize)
+	if !ok || !known || g < 1 || n < 0 || g > 1<<31-1 {
+		return false
+	}
+	var drop bool
+	_ = json.Unmarshal(s.Run.values()[PartDropLast], &drop) // false where it is not given
+	return Steps(s.Samples, int(g), false) >= Steps(n, int(g), drop)
 }
 
 // ParseState reads the JSON of a state; unknown members are an error.

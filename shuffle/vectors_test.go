@@ -3,8 +3,10 @@ package shuffle
 import (
 	"encoding/json"
 	"os"
+	"path/filepath"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -37,6 +39,46 @@ type at struct {
 	W      int    `json:"w"`
 	AlignY int    `json:"align_y"`
 	AlignX int    `json:"align_x"`
+}
+
+// TestStateVectors holds states of other runs to what Python does with them (testdata/state_vectors.py).
+func TestStateVectors(t *testing.T) {
+	b, err := os.ReadFile(filepath.Join("..", "testdata", "states.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	type outcome struct {
+		Epoch       uint64
+		Samples     int64
+		Note, Error string
+	}
+	var cases []struct {
+		State, Now  State
+		N           int64
+		G           int
+		DropLast    bool `json:"drop_last"`
+		Strict, Any outcome
+	}
+	if err := json.Unmarshal(b, &cases); err != nil || len(cases) < 50 {
+		t.Fatalf("%d cases: %v", len(cases), err)
+	}
+	for i, c := range cases {
+		for strict, want := range map[bool]outcome{true: c.Strict, false: c.Any} {
+			next, note, err := c.State.Resume(c.Now, c.N, c.G, c.DropLast, strict)
+			if (err != nil) != (want.Error != "") || err != nil && strings.Contains(want.Error, "another run") && err.Error() != want.Error {
+				t.Errorf("case %d, strict %t: error %v, not %q", i, strict, err, want.Error)
+			}
+			if err != nil {
+				continue
+			}
+			if next.Epoch != want.Epoch || next.Samples != want.Samples || note != want.Note || next.Run != c.Now.Run {
+				t.Errorf("case %d, strict %t: epoch %d, %d samples, %q, not %+v", i, strict, next.Epoch, next.Samples, note, want)
+			}
+			if _, err := next.Step(c.N, c.G); err != nil {
+				t.Errorf("case %d: %v", i, err)
+			}
+		}
+	}
 }
 
 func TestGridVectors(t *testing.T) {

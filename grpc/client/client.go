@@ -180,6 +180,7 @@ type Run struct {
 	request     []byte // the spec as it was asked for
 	spec        loader.Spec
 	hash        string
+	parts       shuffle.Parts // of a state; empty from older servers
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
@@ -276,6 +277,11 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(), d.GetSpecHash(), d.GetHandle())
 	}
 	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
+	if len(d.GetRun()) > 0 {
+		if err := r.parts.UnmarshalJSON(d.GetRun()); err != nil {
+			return fmt.Errorf("the server's description: %w", err)
+		}
+	}
 	for _, f := range d.GetFields() {
 		info := loader.FieldInfo{Name: f.GetName(), Kind: f.GetKind(), Shape: f.GetShape(), Axes: f.GetAxes()}
 		if f.GetDtype() != "" {

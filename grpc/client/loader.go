@@ -16,8 +16,11 @@ import (
 type LoaderOptions struct {
 	// Rank of World gets every World-th row of every global batch. Default: 0 of 1.
 	Rank, World int
-	// State continues a run; it must be of the same spec on the same data.
+	// State continues a run; it must be of the same spec on the same data, unless AnyState is set.
 	State *shuffle.State
+	// AnyState takes the state of another run, as loader.LoaderOptions.AnyState does. The client logs what differs and what
+	// follows.
+	AnyState bool
 	// Epochs ends the run after so many epochs, counted from epoch 0. Default: it goes on for ever.
 	Epochs uint64
 	// Prefetch is the number of batches asked for ahead, which is also what is held of them in
@@ -71,12 +74,16 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	}
 	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World), free: make(chan []byte, most(o.Prefetch, len(r.client.peers)))}
 	l.bytes = r.rowBytes() * int64((r.spec.BatchSize-1)/o.World+1)
-	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed}
+	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed, Run: r.parts}
 	if o.State != nil {
-		if _, err := loader.CheckState(*o.State, r.hash, r.samples, r.spec); err != nil {
+		var note string
+		var err error
+		if l.state, note, err = o.State.Resume(l.state, r.samples, r.spec.BatchSize, r.spec.DropLast, !o.AnyState); err != nil {
 			return nil, err
 		}
-		l.state = *o.State
+		if note != "" {
+			r.client.options.Logger.Warn(note)
+		}
 	}
 	return l, nil
 }

@@ -202,6 +202,9 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 			return nil, fault.WithFile(err, spec.Source)
 		}
 	}
+	if s, ok := e.engine.(interface{ State() shuffle.State }); ok {
+		reply.Run = []byte(s.State().Run)
+	}
 	for _, f := range e.engine.Fields() {
 		reply.Fields = append(reply.Fields, fieldInfo(f))
 	}

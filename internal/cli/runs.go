@@ -127,7 +127,9 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		state, err := shuffle.ParseState(b)
 		if err == nil {
 			s.Epoch = state.Epoch
-			s.Step, err = loader.CheckState(state, e.Hash(), e.Len(), spec)
+			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropLast, true); err == nil {
+				s.Step, err = state.Step(e.Len(), spec.BatchSize)
+			}
 		}
 		if err != nil {
 			return s, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)

@@ -105,6 +105,8 @@ def test_state():
         ({"samples": True}, "samples"),
         ({"epoch": 1 << 64}, "epoch"),
         ({"extra": 1}, "extra"),
+        ({"run": [1]}, "'run'"),
+        ({"run": {"a": None}}, "'run'"),
     ]:
         with pytest.raises(StateError, match=match):
             State.from_dict({**good, **change})

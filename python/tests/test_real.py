@@ -307,8 +307,33 @@ def test_resume_at_every_step(chips):
                 assert (a.epoch, a.step) == (b.epoch, b.step)
                 assert all(a[k].tobytes() == b[k].tobytes() for k in b)
     with chaski.load(folder, **{**options, "batch_size": 6}) as other:
-        with pytest.raises(chaski.StateError, match="spec hash"):
+        with pytest.raises(chaski.StateError, match="run: batch_size is 6, in the state 5$"):
             other.load_state_dict(state)
+
+
+def test_a_state_goes_on_over_more_data(chips, tmp_path, caplog):
+    """As the order of the larger dataset has it at that position; and the state is then its own."""
+    folder, _ = chips
+    for p in sorted(folder.iterdir())[: N - 4]:
+        (tmp_path / p.name).symlink_to(p)
+    options = {"batch_size": 5, "seed": 2, "dtype": "native"}
+    with chaski.load(tmp_path, **options) as less, chaski.load(folder, **options) as more:
+        it = iter(less)
+        next(it), next(it)
+        state = json.loads(json.dumps(less.state_dict()))
+        with pytest.raises(chaski.StateError, match="rows is 23, in the state 19; samples is 23"):
+            more.load_state_dict(state)
+        more.load_state_dict(state, strict=False)
+        assert "goes on in epoch 0 after 10 of 23 samples, in its own order" in caplog.text
+        rest = [b["sample"][b["valid"]] for b in more]
+        order = Order(2, 0, N)
+        assert np.concatenate(rest).tolist() == [order.at(p) for p in range(10, N)]
+        ends = {**state, "samples": N - 4}
+        more.load_state_dict(ends, strict=False)
+        assert (more.epoch, more.state_dict()["samples"]) == (1, 0)
+        own = more.state_dict()
+        more.load_state_dict(own)
+        assert own["run"]["samples"] == N and "batch_size" in own["run"]
 
 
 @pytest.mark.parametrize("world", [2, 3, 7])

@@ -37,7 +37,7 @@ from chaski._sources import (
 from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
-from chaski.order import VERSION, State, Ticket, local_rows, steps
+from chaski.order import State, Ticket, local_rows, steps
 
 _log = logging.getLogger("chaski")
 
@@ -169,7 +169,7 @@ class Loader:
             raise
         self._single = {**spec, "batch_size": 1, "shuffle": False, "drop_last": False}
         self._singles: list[Server] | None = None  # for _single, once it is asked for
-        self._seed: int = spec["seed"]
+        self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
         self.bad = BadRows()
@@ -365,34 +365,33 @@ class Loader:
         """Returns where the user is: what was received, not what is on its way.
 
         The dict is the same on every rank after the same step, serves any world size, and may be
-        kept as JSON: {"version", "spec", "seed", "epoch", "samples"}.
+        kept as JSON: {"version", "spec", "seed", "epoch", "samples", "run"}; "run" says what the
+        spec hash is made of.
         """
         samples = min(self._step * self.batch_size, self.samples)
-        return State(self.spec_hash, self._seed, self._epoch, samples).to_dict()
+        return replace(self._start_state, epoch=self._epoch, samples=samples).to_dict()
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Continues after the step that a state stands at, in constant time.
 
         A loop that is going on raises RuntimeError; one that gave no batch yet goes along.
 
+        Args:
+            state: what `state_dict` returned.
+            strict: a state of another run is an error. Without, this run goes on in its own order
+                after as many samples of the epoch, in whole steps: say with more data, or other
+                weights of a mixture. What differs and what follows is logged as a warning;
+                docs/order.md, State, defines it.
+
         Raises:
             StateError: the state is of another run; the text says what differs.
         """
-        s = State.from_dict(state)
-        differs = []
-        if s.version != VERSION:
-            differs.append(f"version of the order (state {s.version}, here {VERSION})")
-        if s.seed != self._seed:
-            differs.append(f"seed (state {s.seed}, here {self._seed})")
-        elif s.spec != self.spec_hash:
-            differs.append(
-                f"spec hash (state {s.spec}, here {self.spec_hash}): the samples of the dataset, "
-                "the fields, the sampler, or batch_size, shuffle, drop_last or bad_samples"
-            )
-        if differs:
-            raise StateError("the state is of another run; it differs in " + ", ".join(differs))
-        if s.epoch < 0:
-            raise StateError(f"the state stands in epoch {s.epoch}")
+        drop = bool(self.spec.get("drop_last"))
+        s, note = State.from_dict(state).resume(
+            self._start_state, self.samples, self.batch_size, drop, strict
+        )
+        if note:
+            _log.warning("%s", note)
         step = s.step(self.samples, self.batch_size)
         self._move(s.epoch, step, "load_state_dict")
         if step >= self._steps:

@@ -8,8 +8,8 @@ import os
 import re
 import socket
 import threading
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
 import grpc
@@ -94,6 +94,8 @@ class Description:
     """Address and token of the side door; None if the engine has none."""
     groups: Groups | None = None
     """Which tickets are best served by one server; None if none share anything."""
+    run: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    """What a state says of the run; empty from older servers."""
     batches: int = 0
     """Batches of the rows that were asked with that the engine's memory holds; 0: not known."""
 
@@ -292,10 +294,10 @@ class Connection:
         except grpc.RpcError as e:
             raise self.error(e, "describe") from None
         try:
-            filled = json.loads(r.spec)
+            filled, run = json.loads(r.spec), json.loads(r.run or "{}")
         except ValueError:
             raise PayloadError(f"{self.target}: describe: the spec is not JSON") from None
-        if r.samples < 0 or not isinstance(filled, dict):
+        if r.samples < 0 or not isinstance(filled, dict) or not isinstance(run, dict):
             raise PayloadError(f"{self.target}: describe: {r.samples} samples")
         fields = tuple(
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
@@ -317,6 +319,7 @@ class Connection:
             fields,
             shared,
             groups,
+            run,
             r.batches,
         )
 

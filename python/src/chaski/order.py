@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, overload
 
 import numpy as np
@@ -42,6 +42,11 @@ _DOMAIN_WINDOW = 2
 _ROUNDS = 12
 # Smaller networks are not uniform enough; small epochs walk some steps more.
 _MIN_BITS = 6
+
+# Beginnings of the parts of a run that do not change which sample stands at a position.
+_SAME_SAMPLES = ("fields", "batch_size", "drop_last", "bad_samples", "augment")
+_MAX_DIFFERENCES = 8
+"""What a message names at most."""
 
 
 def mix(x: int) -> int:
@@ -305,6 +310,7 @@ class State:
         epoch: the epoch that the state stands in.
         samples: positions of that epoch handed to the user over all ranks; whole steps.
         version: `VERSION`.
+        run: what the spec hash is made of, by name; empty in states of before.
     """
 
     spec: str
@@ -312,6 +318,7 @@ class State:
     epoch: int
     samples: int
     version: int = VERSION
+    run: Mapping[str, str | int | float | bool] = field(default_factory=dict, hash=False)
 
     def step(self, n: int, g: int) -> int:
         """Returns the step that follows, for global batches of g over an epoch of n positions.
@@ -333,15 +340,112 @@ class State:
             )
         return steps(self.samples, g)
 
+    def differences(self, now: State) -> tuple[list[str], bool]:
+        """Returns in what the run of this state differs from another one, and whether in its order.
+
+        Args:
+            now: the state at the begin of the other run.
+
+        Returns:
+            texts such as "batch_size is 16, in the state 32", none for the same run; and whether
+            another sample may stand at a position.
+        """
+        if self.spec == now.spec and self.seed == now.seed:
+            return [], False
+        out, other_order = [], False
+        if self.seed != now.seed:
+            out, other_order = [f"seed is {now.seed}, in the state {self.seed}"], True
+        if not self.run or not now.run:
+            if self.spec != now.spec and not out:  # which a seed changes, too
+                out.append(
+                    f"spec hash is {now.spec}, in the state {self.spec}: the dataset, the fields, "
+                    "the sampler, batch_size, shuffle, drop_last or bad_samples"
+                )
+            return out, True
+        for name in sorted((self.run.keys() | now.run.keys()) - {"seed"}):
+            here, there = now.run.get(name), self.run.get(name)
+            if here == there and type(here) is type(there):
+                continue
+            other_order = other_order or not name.startswith(_SAME_SAMPLES)
+            if here is None:
+                out.append(f"{name} is not given, in the state it is {_shown(there)}")
+            elif there is None:
+                out.append(f"{name} is {_shown(here)}, in the state it is not given")
+            elif str(here).startswith("#") and str(there).startswith("#"):
+                out.append(f"{name} differs")
+            else:
+                out.append(f"{name} is {_shown(here)}, in the state {_shown(there)}")
+        if not out:
+            out, other_order = ["the spec hash"], True
+        if len(out) > _MAX_DIFFERENCES:
+            out[_MAX_DIFFERENCES:] = [f"{len(out) - _MAX_DIFFERENCES} more"]
+        return out, other_order
+
+    def resume(
+        self, now: State, n: int, g: int, drop_last: bool = False, strict: bool = True
+    ) -> tuple[State, str]:
+        """Returns the state from which a run goes on that was handed this one.
+
+        Args:
+            now: the state at the begin of the run.
+            n: positions of its epochs.
+            g: samples of its global batches.
+            drop_last: its epochs end with the last whole batch.
+            strict: a state of another run is an error. Without, see docs/order.md, State.
+
+        Returns:
+            the state, and where it is one of another run, what differs and what follows.
+
+        Raises:
+            StateError: the state is of another run, and the text says what differs; or it is of
+                another version, or not between two steps.
+        """
+        if self.version != VERSION:
+            self.step(n, g)  # which raises
+        if self.epoch < 0:
+            raise StateError(f"the state stands in epoch {self.epoch}")
+        differences, other_order = self.differences(now)
+        if not differences:
+            self.step(n, g)
+            return replace(now, epoch=self.epoch, samples=self.samples), ""
+        what = "; ".join(differences)
+        if strict:
+            raise StateError(f"the state is of another run: {what}")
+        if self.samples < 0:
+            raise StateError(f"the state stands after {self.samples} samples")
+        epoch, samples = self.epoch, self.samples // g * g
+        if self._ended() or samples // g >= steps(n, g, drop_last):
+            epoch, samples = self.epoch + 1, 0
+        note = (
+            f"the state is of another run: {what}; this run goes on in epoch {epoch} after "
+            f"{samples} of {n} samples"
+        )
+        if samples and other_order:
+            note += (
+                ", in its own order: the rest of this epoch may repeat samples that were given, "
+                "and others are left out of it"
+            )
+        elif samples and samples < self.samples:
+            note += f", of which the last {self.samples - samples} come again"
+        return replace(now, epoch=epoch, samples=samples), note
+
+    def _ended(self) -> bool:
+        """Returns whether it stands at the end of an epoch of its own run, as far as `run` says."""
+        n, g = self.run.get("samples"), self.run.get("batch_size")
+        if type(n) is not int or type(g) is not int or n < 0 or not 1 <= g < 1 << 31:
+            return False
+        return steps(self.samples, g) >= steps(n, g, self.run.get("drop_last") is True)
+
     def to_dict(self) -> dict[str, Any]:
         """Returns the state as what its JSON holds."""
-        return {
+        out = {
             "version": self.version,
             "spec": self.spec,
             "seed": self.seed,
             "epoch": self.epoch,
             "samples": self.samples,
         }
+        return {**out, "run": dict(self.run)} if self.run else out
 
     @classmethod
     def from_dict(cls, d: Mapping[str, Any]) -> State:
@@ -358,7 +462,20 @@ class State:
                 raise StateError(f"the state has no {name!r}")
             if type(d[name]) is not t or (t is int and not -1 << 63 <= d[name] <= _MASK):
                 raise StateError(f"the state's {name!r} is {d[name]!r}, not {t.__name__}")
-        unknown = sorted(set(d) - set(types))
+        unknown = sorted(set(d) - set(types) - {"run"})
         if unknown:
             raise StateError(f"the state has unknown members {unknown}")
-        return cls(**{name: d[name] for name in types})
+        run = d.get("run", {})
+        if not isinstance(run, Mapping) or not all(
+            isinstance(k, str) and isinstance(v, str | int | float) for k, v in run.items()
+        ):
+            raise StateError(f"the state's 'run' is {run!r}, not names with values")
+        return cls(**{name: d[name] for name in types}, run=dict(run))
+
+
+def _shown(value: str | int | float | bool | None) -> str:
+    """Returns a part of a run for a message."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    text = str(value)
+    return "another one" if text.startswith("#") else text

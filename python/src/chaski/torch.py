@@ -293,9 +293,9 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
         """See `chaski.Loader.state_dict`."""
         return self.loader.state_dict()
 
-    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """See `chaski.Loader.load_state_dict`."""
-        self.loader.load_state_dict(state)
+        self.loader.load_state_dict(state, strict)
 
 
 class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):

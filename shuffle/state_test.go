@@ -1,0 +1,36 @@
+package shuffle
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// FuzzState: what is read as a state is written and read again as the same, and any run refuses it or goes on between two steps.
+func FuzzState(f *testing.F) {
+	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":4096}`), int64(9000), 32, false)
+	f.Add([]byte(`{"version":1,"spec":"a","seed":0,"epoch":3,"samples":96,"run":{"samples":100,"batch_size":8,"drop_last":true,"data":"#ab"}}`), int64(50), 16, true)
+	f.Add([]byte(`{"version":1,"samples":9223372036854775807,"run":{"samples":9223372036854775807,"batch_size":1}}`), int64(1), 1, false)
+	now := State{Version: Version, Spec: "b", Seed: 1, Run: `{"batch_size":16,"samples":50}`}
+	f.Fuzz(func(t *testing.T, b []byte, n int64, g int, drop bool) {
+		s, err := ParseState(b)
+		if err != nil {
+			return
+		}
+		text, err := json.Marshal(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		again, err := ParseState(text)
+		if err != nil || again != s {
+			t.Fatalf("%+v, written and read %+v: %v", s, again, err)
+		}
+		if n < 1 || n > MaxSamples || g < 1 || g > 1<<20 || Steps(n, g, drop) == 0 {
+			return
+		}
+		if next, _, err := s.Resume(now, n, g, drop, false); err == nil {
+			if step, err := next.Step(n, g); err != nil || step >= Steps(n, g, drop) && next.Samples > 0 {
+				t.Errorf("%+v goes on as %+v: step %d, %v", s, next, step, err)
+			}
+		}
+	})
+}
