@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiff"
@@ -101,6 +102,11 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
 	a, m, err := readAsset(ctx, r, maxChunk)
+	if fault.KindOf(err) == fault.Corrupt {
+		if name := foreign(ctx, o, uri, r); name != "" {
+			err = ifd.NotRead(name)
+		}
+	}
 	a.URI, a.ETag = uri, source.ETag(r)
 	if t, ok := r.(source.Timed); ok {
 		a.MTime = t.ModTime()
@@ -174,11 +180,39 @@ func SameIndex(ctx context.Context, r source.Reader, x *chunk.Index, maxChunk in
 // laterRumi returns the error for a file that is no TIFF: err, or that it is a rumi file of a
 // generation after the second.
 func laterRumi(ctx context.Context, r source.Reader, err error) error {
-	head := make([]byte, len(rumi.LaterMagic))
-	if r.Size() < int64(len(head)) || r.ReadAt(ctx, head, 0) != nil || string(head) != rumi.LaterMagic {
+	if !startsWith(ctx, r, rumi.LaterMagic) {
 		return err
 	}
 	return fault.New(fault.Unsupported, "header", 0, "a rumi file of a generation after the second")
+}
+
+// foreign returns the name of the format of a file that could not be read, or "". Formats without a magic number go by the name
+// of the file; an ENVI raster by the header beside it, NAME.hdr or NAME.dat.hdr. What starts like a TIFF is a broken TIFF.
+func foreign(ctx context.Context, o source.Opener, uri string, r source.Reader) string {
+	for _, tiff := range [...]string{"II*\x00", "II+\x00", "MM\x00*", "MM\x00+"} {
+		if startsWith(ctx, r, tiff) {
+			return ""
+		}
+	}
+	switch ext := extension(uri); ext {
+	case "", ".img", ".dat", ".bin", ".raw", ".bsq", ".bil", ".bip", ".envi":
+		for _, name := range [...]string{uri[:len(uri)-len(ext)] + ".hdr", uri + ".hdr"} {
+			h, err := o.Open(ctx, name)
+			if err != nil {
+				continue
+			}
+			found := startsWith(ctx, h, "ENVI")
+			if h.Close() == nil && found {
+				return "an ENVI raster (there is an .hdr file beside it)"
+			}
+		}
+	}
+	return magic.OfName(uri)
+}
+
+func startsWith(ctx context.Context, r source.Reader, prefix string) bool {
+	head := make([]byte, len(prefix))
+	return r.Size() >= int64(len(head)) && r.ReadAt(ctx, head, 0) == nil && string(head) == prefix
 }
 
 // ParseIndex reads an index from a blob: a rumi header blob or a chunk index blob, told apart by their

@@ -1,6 +1,7 @@
 package catalog
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -111,11 +113,25 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 		return t.openCSV(ctx, fields, ext == ".tsv", o)
 	}
 	l, err := listFiles(ctx, t.src, t.roots, t.opener)
+	if err == nil && l.file || err != nil && source.IsRemote(t.src) {
+		err = cmp.Or(t.unknown(), err)
+	}
 	if err != nil {
 		return err
 	}
 	t.base, t.n = l.base, int64(len(l.paths))
 	return t.openListing(ctx, l, fields)
+}
+
+// unknown returns the error for a source whose name ends like a file of another format, nil for others. Directories may
+// be called as they like.
+func (t *Table) unknown() error {
+	name := magic.OfName(t.src)
+	if name == "" || hasMeta(t.src) {
+		return nil
+	}
+	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and globs "+
+		"of them, TACO containers and TileDB arrays are", name)
 }
 
 // reader opens the table itself.
@@ -132,7 +148,7 @@ func (t *Table) openListing(ctx context.Context, l *listing, fields []Source) er
 	uris, sizes := paths(l.paths), ints{v: l.sizes}
 	for _, s := range fields {
 		if s.Column != "" || s.Blob != "" {
-			return noField(s, fault.NotFound, "a folder has no columns")
+			return noField(s, fault.NotFound, "column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns", cmp.Or(s.Column, s.Blob))
 		}
 		t.fields = append(t.fields, field{name: s.Field, kind: Raster, main: uris, size: sizes})
 	}

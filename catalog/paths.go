@@ -21,6 +21,7 @@ type listing struct {
 	paths []string
 	sizes []int64
 	etags []string // nil for local files
+	file  bool     // the source is one local file
 }
 
 // isRaster reports whether a path ends like a file this package reads.
@@ -59,7 +60,7 @@ func listFiles(ctx context.Context, src string, r *roots, o source.Opener) (*lis
 		if err := r.check(src); err != nil {
 			return nil, err
 		}
-		l = &listing{base: filepath.Dir(src), paths: []string{filepath.Base(src)}, sizes: []int64{st.Size()}}
+		l = &listing{base: filepath.Dir(src), paths: []string{filepath.Base(src)}, sizes: []int64{st.Size()}, file: true}
 	case source.Missing(err) && hasMeta(src): // a long pattern is no name, either
 		l, err = glob(ctx, src, r)
 	}

@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"io/fs"
@@ -14,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
@@ -150,7 +152,7 @@ func (i *FileInfo) file(ctx context.Context, path string, o Options) error {
 	}
 	defer r.Close()
 	i.Bytes = r.Size()
-	head := make([]byte, min(8, r.Size()))
+	head := make([]byte, min(magic.Head, r.Size()))
 	if err := r.ReadAt(ctx, head, 0); err != nil {
 		return err
 	}
@@ -186,8 +188,6 @@ func sniff(head []byte, path string) string {
 			return KindTIFF
 		case s == "PAR1":
 			return KindTable
-		case s == "PK\x03\x04":
-			return "a zip archive"
 		case s == rumi.LaterMagic:
 			return KindRumi
 		}
@@ -202,7 +202,7 @@ func sniff(head []byte, path string) string {
 	if s := string(head); strings.HasPrefix(s, "#y") || strings.HasPrefix(s, "WX") {
 		return "a Tortilla or TACO container"
 	}
-	return ""
+	return cmp.Or(magic.OfBytes(head), magic.OfName(path))
 }
 
 func (i *FileInfo) table(ctx context.Context, r source.Reader) (err error) {

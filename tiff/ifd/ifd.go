@@ -16,6 +16,7 @@ import (
 	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/magic"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -160,6 +161,9 @@ func (f *File) header() (uint64, error) {
 	bad := func(kind fault.Kind, off int64, format string, args ...any) (uint64, error) {
 		return 0, fault.New(kind, "header", off, format, args...)
 	}
+	if name := magic.OfBytes(f.Head); name != "" {
+		return 0, NotRead(name)
+	}
 	if len(f.Head) < 8 {
 		return bad(fault.Corrupt, 0, "%d bytes are no TIFF header", len(f.Head))
 	}
@@ -186,6 +190,11 @@ func (f *File) header() (uint64, error) {
 		return bad(fault.Corrupt, 4, "offsets of %d bytes, then %d", s, zero)
 	}
 	return f.first(f.order.Uint64(f.Head[8:]))
+}
+
+// NotRead is the error for a raster that is a file of another format, as "a PNG image".
+func NotRead(name string) error {
+	return fault.New(fault.Unsupported, "header", 0, "%s is not read as a raster: TIFF (GeoTIFF, COG, TOG) and rumi are", name)
 }
 
 func (f *File) first(off uint64) (uint64, error) {
