@@ -13,6 +13,7 @@ import pytest
 
 import chaski
 from chaski import rumi
+from chaski.errors import SpecError
 
 RASTER = Path(__file__).resolve().parents[2] / "testdata" / "raster"
 WRITTEN = RASTER / "rumi-new" / "written"
@@ -219,6 +220,23 @@ def test_read(m):
     )
 
 
+def test_read_by_the_names_of_the_original(binary):
+    m = next(m for m in GOOD if m["kind"] == "rumi" and m["shape"][0] > 1)
+    spec = rumi.parse(rumi.index_file(os.fsencode(m["file"])))
+    want = rumi.read(m["file"], spec, "b y x")
+    assert np.array_equal(rumi.read(m["file"], specs=spec, pattern="yxb"), want.transpose(1, 2, 0))
+    twice = (p for p in [m["file"], os.fsencode(m["file"])])
+    got = rumi.read(twice, specs=(s for s in [spec, spec.blob]), pattern="(nb) y x")
+    assert np.array_equal(got, np.concatenate([want, want]))
+    assert np.array_equal(rumi.read(m["file"], headers=spec, layout="b y x"), want)
+    for wrong in ({"specs": spec, "headers": spec}, {"pattern": "byx", "layout": "b y x"}):
+        with pytest.raises(SpecError, match="given twice"):
+            rumi.read(m["file"], **wrong)
+    for pattern in ("", "yx", "b y c x"):
+        with pytest.raises(SpecError, match="pattern"):
+            rumi.read(m["file"], spec, pattern)
+
+
 def compress(zl, chunk, graph):
     """Compresses a tile with OpenZL, as the README of rumi does."""
     c = zl.Compressor()
@@ -361,6 +379,85 @@ def test_both_ways_with_the_original(tmp_path):
         assert ours.read_bytes() == theirs.read_bytes()
         (tmp_path / f"{k}.ours.blob").write_bytes(ours_blob)
     subprocess.run([*run, "read"], check=True)
+
+
+READS = r"""
+import json, sys
+import numpy as np
+import rumi
+
+folder = sys.argv[1]
+paths = [f"{folder}/{i}.tif" for i in range(3)]
+specs = [rumi.parse(rumi.index_file(p)) for p in paths]
+for i, call in enumerate(json.load(open(folder + "/calls.json"))):
+    k = {}
+    for a, v in call["named"].items():
+        k[a] = v if a == "pattern" else tuple(v[1]) if v[0] else v[1]
+    few = slice(None) if call["all"] else 1
+    np.save(f"{folder}/{i}.npy", rumi.read(paths[few], specs=specs[few], **k))
+"""
+
+
+def random_call(rng):
+    """Returns the named arguments of a random call of `read` that rumi 0.8.3 takes."""
+
+    def span(size):
+        start = int(rng.integers(size))
+        return [True, [start, int(rng.integers(start, size)) + 1]]
+
+    def picks(size):
+        return [False, rng.integers(0, size, int(rng.integers(1, 5))).tolist()]
+
+    named = {}
+    several = bool(rng.random() < 0.6)
+    for axis, size in {"n": 3 if several else 1, "b": 4, "y": 75, "x": 90}.items():
+        if rng.random() < 0.6 and (axis != "n" or several):
+            named[axis] = picks(size) if axis in "nb" and rng.random() < 0.5 else span(size)
+    if rng.random() < 0.8:
+        axes = list("nbyx")
+        rng.shuffle(axes)
+        text = axes[0]
+        depth = 0
+        if rng.random() < 0.3:
+            text, depth = f"({text}", 1
+        for axis in axes[1:]:
+            blank = " " * int(rng.integers(0, 3))
+            if depth and rng.random() < 0.5:
+                text, depth = text + ")", 0
+            elif not depth and rng.random() < 0.3:
+                axis, depth = f"({axis}", 1
+            text += blank + axis
+        named["pattern"] = text + ")" * depth
+    return {"named": named, "all": several}
+
+
+@pytest.mark.usefixtures("binary")
+def test_read_takes_the_arguments_of_the_original(tmp_path):
+    """What rumi-eo 0.8.3 reads for random specs, patterns and selections is what is read here."""
+    python = os.environ.get("CHASKI_ORACLE_PYTHON08")
+    if not python:
+        pytest.skip("CHASKI_ORACLE_PYTHON08 names no Python with rumi-eo 0.8.3")
+    rng = np.random.default_rng(84)
+    for i in range(3):
+        arr = rng.integers(0, 1000, (4, 75, 90)).astype("u2")
+        np.save(tmp_path / f"{i}.npy", arr)
+    (tmp_path / "names.json").write_text(json.dumps(["0", "1", "2"]))
+    subprocess.run([python, "-c", ORACLE, str(tmp_path), "write"], check=True)
+    calls = [random_call(rng) for _ in range(120)]
+    (tmp_path / "calls.json").write_text(json.dumps(calls))
+    subprocess.run([python, "-c", READS, str(tmp_path)], check=True)
+    paths = [tmp_path / f"{i}.tif" for i in range(3)]
+    specs = [rumi.parse(rumi.index_file(p)) for p in paths]
+    for i, call in enumerate(calls):
+        named = {
+            k: v if k == "pattern" else tuple(v[1]) if v[0] else v[1]
+            for k, v in call["named"].items()
+        }
+        few = slice(None) if call["all"] else 1
+        got = rumi.read(paths[few], specs=specs[few], **named)
+        want = np.load(tmp_path / f"{i}.npy")
+        assert got.dtype == want.dtype
+        assert np.array_equal(got, want), named
 
 
 ORACLE2 = r"""

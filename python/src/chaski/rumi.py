@@ -9,8 +9,8 @@ tile, with any OpenZL graph:
 
 Reading needs a header, made from the file once and kept beside its path:
 
-    header = rumi.parse(rumi.index_file("scene.tif"))
-    arr = rumi.read("scene.tif", header, "b y x", b=(0, 3), y=(0, 512), x=(0, 512))
+    spec = rumi.parse(rumi.index_file("scene.tif"))
+    arr = rumi.read("scene.tif", spec, "b y x", b=(0, 3), y=(0, 512), x=(0, 512))
 
 All of it also for files of generation 2 (`.rumi`), whose tiles `tile2` cuts.
 """
@@ -20,6 +20,7 @@ from __future__ import annotations
 import importlib
 import math
 import os
+import re
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -109,6 +110,7 @@ class HasEpsg(Protocol):
 
 
 Crs: TypeAlias = "int | str | HasEpsg"
+AnyPath: TypeAlias = "Path | bytes"
 
 
 def _corrupt(part: str, message: str, file: str = "") -> CorruptError:
@@ -638,7 +640,7 @@ class _Tiff:
         return int(v[0])
 
 
-def index_file(path: Path) -> bytes:
+def index_file(path: AnyPath) -> bytes:
     """Reads the directory of a rumi file, of either generation, and returns its header blob.
 
     Raises:
@@ -646,7 +648,7 @@ def index_file(path: Path) -> bytes:
         UnsupportedError: it is no rumi file of a generation that is read here.
         NotFoundError: there is no such file.
     """
-    name = os.fspath(path)
+    name = os.fsdecode(path)
     try:
         f = open(name, "rb")
     except FileNotFoundError as e:
@@ -721,9 +723,9 @@ def _pack(v: npt.NDArray[np.int64], width: int) -> bytes:
 
 
 def read(
-    paths: Path | Sequence[Path],
-    headers: Header | bytes | Sequence[Header | bytes] | None = None,
-    layout: str | None = None,
+    paths: AnyPath | Iterable[AnyPath],
+    specs: Header | bytes | Iterable[Header | bytes] | None = None,
+    pattern: str | None = None,
     *,
     n: Selection | None = None,
     b: Selection | None = None,
@@ -731,6 +733,8 @@ def read(
     x: Slice | None = None,
     num_threads: int = 1,
     timeout: float = 120.0,
+    headers: Header | bytes | Iterable[Header | bytes] | None = None,
+    layout: str | None = None,
 ) -> npt.NDArray[Any]:
     """Reads a window of one file, or of several of equal shape stacked along n.
 
@@ -739,14 +743,18 @@ def read(
 
     Args:
         paths: a file, or several.
-        headers: of `parse`, or the blobs; one a path. None takes the files' own.
-        layout: einops pattern. Default: "b y x" for one picked file, "n b y x" for several.
+        specs: what `parse` returns for each file, or the blobs; one a path. None takes the files'
+            own.
+        pattern: einops pattern over the axes n, b, y and x, with or without blanks: "b y x",
+            "(nb)yx". Default: "b y x" for one picked file, "n b y x" for several.
         n: files: (start, stop) for a slice, a list for picks in its order.
         b: bands, likewise.
         y: rows of pixels: (start, stop).
         x: columns of pixels: (start, stop).
         num_threads: threads that decode.
         timeout: seconds.
+        headers: another name of specs.
+        layout: another name of pattern.
 
     Returns:
         An array in the files' dtype.
@@ -755,28 +763,46 @@ def read(
         SpecError: the arguments do not fit each other, or a header is that of another file.
         Error: of the kind that fits.
     """
-    one = isinstance(paths, (str, os.PathLike))
-    files: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
-    given: Any = () if headers is None else headers
-    if isinstance(given, (Header, bytes)):
-        given = [given]
-    if headers is not None and len(given) != len(files):
-        raise SpecError(f"{len(given)} headers for {len(files)} paths")
+    specs = _either("specs", specs, "headers", headers)
+    pattern = _either("pattern", pattern, "layout", layout)
+    one = isinstance(paths, (str, bytes, os.PathLike))
+    asked: list[Any] = [paths] if one else list(paths)  # type: ignore[arg-type]
+    files = [os.fsdecode(p) for p in asked]
+    given: Any = () if specs is None else specs
+    given = [given] if isinstance(given, (Header, bytes)) else list(given)
+    if specs is not None and len(given) != len(files):
+        raise SpecError(f"{len(given)} specs for {len(files)} paths")
     dtype: np.dtype[Any] | None = None
-    for path, h in zip(files, given, strict=headers is not None):
+    for path, h in zip(files, given, strict=specs is not None):
         header = h if isinstance(h, Header) else parse(h)
         if index_file(path) != header.blob:
-            raise SpecError(f"{os.fspath(path)}: the header is that of another file")
+            raise SpecError(f"{path}: the header is that of another file")
         dtype = dtype or header.dtype
-    if layout is None:
-        layout = "n b y x" if _picked(n, len(files)) > 1 else "b y x"
+    if pattern is None:
+        pattern = "n b y x" if _picked(n, len(files)) > 1 else "b y x"
     out = _read.read(
-        paths, layout=layout, n=n, b=b, y=y, x=x, num_threads=num_threads, timeout=timeout
+        files, layout=_blanks(pattern), n=n, b=b, y=y, x=x, num_threads=num_threads, timeout=timeout
     )
     # What numpy has no name for comes as bits.
     if dtype is not None and dtype != out.dtype and dtype.itemsize == out.dtype.itemsize:
         out = out.view(dtype)
     return out
+
+
+def _either(name: str, v: Any, other: str, w: Any) -> Any:
+    """Returns the value of an argument that has two names."""
+    if v is not None and w is not None:
+        raise SpecError(f"{name} and {other} are one argument: it is given twice")
+    return w if v is None else v
+
+
+def _blanks(pattern: str) -> str:
+    """Returns a pattern with a blank between its axes, which rumi does not ask for."""
+    if not isinstance(pattern, str) or not pattern.strip():
+        raise SpecError(f"pattern is {pattern!r}: it must name the axes b, y and x")
+    if set(pattern) <= set("nbyx() "):
+        return re.sub(r"(?<=[nbyx)])(?=[nbyx(])", " ", pattern)
+    return pattern
 
 
 def _picked(n: Selection | None, files: int) -> int:
