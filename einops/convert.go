@@ -20,7 +20,8 @@ import (
 // uint8 saturates, and NaN becomes 0 in it.
 type Convert struct {
 	// From is any type. To is From, float32, float16, bfloat16 or uint8, from complex types only
-	// From. Scale, Offset and Clip need one of those four types as To.
+	// From. From integers of at most 63 bits and a sign, To may be int64, too: classes for a loss. Scale,
+	// Offset and Clip need float32, float16, bfloat16 or uint8 as To.
 	From, To chunk.DType
 	// Scale (a) and Offset (c) by index of the input axis b; nil for none, one value for all bands.
 	Scale, Offset []float32
@@ -49,6 +50,7 @@ type Converter struct {
 	fromSize, toSize int
 
 	copies        bool // elements are the samples' bytes
+	widens        bool // integers to int64
 	odd           bool // float64 to a narrow type without arithmetic
 	affine        bool
 	scale, offset []float32
@@ -88,7 +90,8 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, errors.New("einops: conversion without a sample or element type")
 	}
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
-	if !cv.target() && (c.From != c.To || arithmetic) {
+	cv.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && cv.fromNum != kernel.None && cv.fromNum != kernel.U64 && !cv.fromNum.IsFloat()
+	if !cv.target() && !cv.widens && (c.From != c.To || arithmetic) {
 		what := "to " + c.To.String()
 		if c.From == c.To {
 			what = "with scale, offset or clip"

@@ -522,7 +522,7 @@ func TestConversionsAgainstCheckedInNumpy(t *testing.T) {
 		c.check(t)
 		pairs[c.From.String()+c.To.String()] = true
 	}
-	if len(pairs) != len(realTypes)*len(targetTypes) {
+	if len(pairs) != len(realTypes)*len(targetTypes)+len(widened) {
 		t.Errorf("only %d pairs of types", len(pairs))
 	}
 }
@@ -533,6 +533,7 @@ var (
 		chunk.Float16, chunk.Float32, chunk.Float64, chunk.BFloat16,
 	}
 	targetTypes  = []chunk.DType{chunk.Float32, chunk.Float16, chunk.BFloat16, chunk.Uint8}
+	widened      = []chunk.DType{chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Int8, chunk.Int16, chunk.Int32} // to int64
 	complexTypes = []chunk.DType{chunk.Complex64, chunk.Complex128, chunk.ComplexInt16, chunk.ComplexInt32, chunk.ComplexFloat16}
 )
 
@@ -540,7 +541,11 @@ func TestConversionsAgainstPython(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	var cases []conversionCase
 	for _, from := range realTypes {
-		for _, to := range targetTypes {
+		targets := targetTypes
+		if slices.Contains(widened, from) {
+			targets = append(slices.Clip(targets), chunk.Int64)
+		}
+		for _, to := range targets {
 			for k := range 8 {
 				data := make([]byte, from.Size()*300)
 				for i := range data {
@@ -554,11 +559,11 @@ func TestConversionsAgainstPython(t *testing.T) {
 					}
 				}
 				c := conversionCase{From: from, To: to, Data: hex.EncodeToString(data)}
-				if k&2 != 0 {
+				if k&2 != 0 && to != chunk.Int64 {
 					a, o := r.Float32()*4-2, r.Float32()*10-5
 					c.Scale, c.Offset = &a, &o
 				}
-				if k == 3 {
+				if k == 3 && to != chunk.Int64 {
 					c.Clip = []float32{-1 - r.Float32(), 1 + r.Float32()}
 				}
 				if k >= 4 {
@@ -586,7 +591,10 @@ func drawConvert(t *rapid.T, bands int) Convert {
 	if rapid.IntRange(0, 3).Draw(t, "native") == 0 {
 		c.To = c.From
 	}
-	native := c.From == c.To && c.To != chunk.Float32 && c.To != chunk.Uint8
+	if rapid.IntRange(0, 3).Draw(t, "label") == 0 {
+		c.From, c.To = rapid.SampledFrom(widened).Draw(t, "label from"), chunk.Int64
+	}
+	native := c.To == chunk.Int64 || c.From == c.To && c.To != chunk.Float32 && c.To != chunk.Uint8
 	values := func(label string) []float32 {
 		n := rapid.SampledFrom([]int{0, 1, bands}).Draw(t, label)
 		if n == 0 {
@@ -603,7 +611,7 @@ func drawConvert(t *rapid.T, bands int) Convert {
 	if rapid.Bool().Draw(t, "nodata") {
 		v := rapid.SampledFrom([]float64{0, 1, 2, 300, -1, 1.5, math.NaN()}).Draw(t, "nodata value")
 		c.NoData = &v
-		if c.To != chunk.Int64 && c.To != chunk.Int16 && c.To != chunk.Uint16 {
+		if c.From != c.To || c.To != chunk.Int64 && c.To != chunk.Int16 && c.To != chunk.Uint16 {
 			c.FillNoData = rapid.Bool().Draw(t, "fill")
 			c.Fill = 9
 		}
@@ -851,6 +859,12 @@ func TestConverterRefuses(t *testing.T) {
 	}
 	for i, c := range []Convert{
 		{From: chunk.Uint16, To: chunk.Int16},
+		{From: chunk.Uint64, To: chunk.Int64},
+		{From: chunk.Float32, To: chunk.Int64},
+		{From: chunk.BFloat16, To: chunk.Int64},
+		{From: chunk.ComplexInt16, To: chunk.Int64},
+		{From: chunk.Uint8, To: chunk.Int64, Scale: scale},
+		{From: chunk.Uint8, To: chunk.Int64, Clip: true},
 		{From: chunk.Uint16, To: chunk.Float64},
 		{From: chunk.Uint16, To: chunk.Complex64},
 		{From: chunk.Uint16, To: chunk.Uint16, Scale: scale},
@@ -872,6 +886,8 @@ func TestConverterRefuses(t *testing.T) {
 		{From: chunk.Uint16, To: chunk.Uint8, Fill: 0.5},
 		{From: chunk.Uint16, To: chunk.Uint8, Fill: math.NaN()},
 		{From: chunk.Int8, To: chunk.Int8, Fill: 128, NoData: &zero},
+		{From: chunk.Uint8, To: chunk.Int64, Fill: 0x1p63},
+		{From: chunk.Uint8, To: chunk.Int64, Fill: 0.5},
 	} {
 		if _, err := NewConverter(c); err == nil {
 			t.Errorf("case %d is taken", i)

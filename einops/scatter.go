@@ -226,7 +226,7 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 		n = min(n, j.w-done)
 		s := j.src[(src+done*j.strideX)*cv.fromSize:]
 		switch {
-		case cv.copies:
+		case cv.copies || cv.widens:
 			n = j.limit(n)
 			nodata += j.copyRun(off+at, s, n)
 		case n >= inPlace && j.floats != nil && j.runs.stride == 1:
@@ -298,13 +298,17 @@ func (j *job) mask(at, i, n, bad int) {
 	}
 }
 
-// copyRun copies n samples of a run to element at, with the fill value for nodata.
+// copyRun writes n integers, or samples as they are, to element at of a run, with the fill value for nodata.
 func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	cv := j.cv
 	if cv.noData {
 		bad = cv.valid(j.valid[:n], s, j.strideX)
 	}
-	kernel.Copy(j.dst.Data[at*cv.toSize:], j.runs.stride, s, j.strideX, n, cv.toSize)
+	if to := j.dst.Data[at*cv.toSize:]; cv.widens {
+		kernel.Widen(to, j.runs.stride, s, cv.fromNum, j.strideX, n)
+	} else {
+		kernel.Copy(to, j.runs.stride, s, j.strideX, n, cv.toSize)
+	}
 	if bad > 0 && cv.fillNoData {
 		for i, ok := range j.valid[:n] {
 			if ok == 0 {

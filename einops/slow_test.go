@@ -256,6 +256,8 @@ func writeFloat(b []byte, d chunk.DType, v float64) {
 			}
 			le.PutUint16(b, uint16(upper))
 		}
+	case chunk.Int64:
+		le.PutUint64(b, uint64(int64(v)))
 	case chunk.Uint8:
 		b[0] = 0
 		if v == v {
@@ -276,6 +278,14 @@ func slowElement(dst, src []byte, c Convert, band int) (valid bool) {
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
 	if c.From == c.To && !arithmetic {
 		copy(dst, src)
+		return valid
+	}
+	if c.To == chunk.Int64 && !arithmetic { // from integers only
+		v := s.i
+		if s.way == 'u' {
+			v = int64(s.u)
+		}
+		binary.LittleEndian.PutUint64(dst, uint64(v))
 		return valid
 	}
 	y := s.float32()

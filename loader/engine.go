@@ -350,7 +350,8 @@ func (e *Engine) setHash() error {
 		Fingerprint string `json:"fingerprint"`
 		Spec        Spec   `json:"spec"`
 		Data        string `json:"data,omitempty"`
-	}{shuffle.Version, e.Fingerprint(), e.spec.placeless(), e.digest()})
+		FillsFloats bool   `json:"fills_floats,omitempty"`
+	}{shuffle.Version, e.Fingerprint(), e.spec.placeless(), e.digest(), e.fillsFloats()})
 	if err != nil {
 		return err
 	}
@@ -358,6 +359,12 @@ func (e *Engine) setHash() error {
 	e.hash = fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
 	e.run, err = e.parts()
 	return err
+}
+
+// fillsFloats reports whether a field's nodata was kept by versions of this package that filled it only with Fill or
+// Normalize. Their states must not go on here, with other pixels: the spec hash differs.
+func (e *Engine) fillsFloats() bool {
+	return slices.ContainsFunc(e.sets, func(d *dataset) bool { return slices.ContainsFunc(d.rasters, (*rasterField).fillsFloats) })
 }
 
 // placeless returns the spec without what changes no byte of a batch.

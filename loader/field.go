@@ -164,11 +164,11 @@ func (r *rasterField) setArithmetic() error {
 		if n.Clip != nil {
 			conv.Clip, conv.Lo, conv.Hi = true, float32(n.Clip[0])+0, float32(n.Clip[1])+0 // no -0: see Fill
 		}
-		conv.FillNoData = true
 	}
 	if r.Fill != nil {
-		r.fill, conv.FillNoData = float64(*r.Fill)+0, true // -0 becomes 0, which FlatBuffers cannot tell apart
+		r.fill = float64(*r.Fill) + 0 // -0 becomes 0, which FlatBuffers cannot tell apart
 	}
+	conv.FillNoData = r.Fill != nil || r.Normalize != nil || r.fillsFloats()
 	conv.Fill = r.fill
 	r.final.base = conv
 	r.final.nodata = conv.FillNoData || r.Validity != ""
@@ -176,6 +176,18 @@ func (r *rasterField) setArithmetic() error {
 	r.wire.base = einops.Convert{From: r.native, To: r.native}
 	r.wire.nodata = conv.FillNoData
 	return r.setResample()
+}
+
+// fillsFloats reports whether nodata becomes 0 only because the tensor is of floats: the spec has neither Fill nor
+// Normalize. Earlier versions kept nodata there,
+// so the spec hash notes it: see setHash.
+func (r *rasterField) fillsFloats() bool {
+	return r.Fill == nil && r.Normalize == nil && r.DType != "native" && isFloat(r.to)
+}
+
+// isFloat reports whether samples of d are asked for as numbers to calculate with, not as labels.
+func isFloat(d chunk.DType) bool {
+	return d == chunk.Float32 || d == chunk.Float16 || d == chunk.BFloat16
 }
 
 func float32s(s []float64) []float32 {

@@ -57,7 +57,7 @@ func taps(t []tap, m, n int) []tap {
 // setResample picks how the field comes to another size, and the casts for that.
 func (r *rasterField) setResample() error {
 	real := r.native.Components() == 1
-	blends := r.to == chunk.Float32 || r.to == chunk.Float16 || r.to == chunk.BFloat16
+	blends := isFloat(r.to)
 	r.smooths = real && blends && r.Resample == Antialias
 	r.blends = r.smooths || real && (r.Resample == Bilinear || r.Resample == "" && blends)
 	switch {

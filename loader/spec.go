@@ -108,7 +108,8 @@ type Field struct {
 
 	// Bands picks bands by zero-based index, in this order; repeats are fine. Default: all.
 	Bands []int `json:"bands,omitempty"`
-	// DType of the tensor: "native" (default), "float32", "float16", "bfloat16" or "uint8".
+	// DType of the tensor: "native" (default, as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters
+	// of integers other than uint64, "int64".
 	DType string `json:"dtype,omitempty"`
 	// Layout is an einops pattern over the axes n b y x. Default "n b y x".
 	Layout string `json:"layout,omitempty"`
@@ -117,8 +118,9 @@ type Field struct {
 	// Normalize maps samples to float values. Default: none.
 	Normalize *Normalize `json:"normalize,omitempty"`
 	// Fill is the element for nodata samples and padding, in units of the result. Pixels that a file's
-	// mask takes out (chunk.Index.Mask) are nodata like any other. Without it, padding is 0, and nodata
-	// samples are 0 where the field is normalised and kept where not.
+	// mask takes out (chunk.Index.Mask) are nodata like any other. Without Fill, padding is 0; nodata samples
+	// are 0 where DType is a float or the field is normalised, and keep their value elsewhere: in native and
+	// integer tensors, where 0 may be a class.
 	Fill *Float `json:"fill,omitempty"`
 	// Pad lets a window reach past the edge of the asset, filled; without it, windows are moved
 	// inside and assets smaller than the window are an error.
@@ -475,12 +477,12 @@ func (f Field) validate() error {
 		}
 	}
 	switch f.DType {
-	case "native", "float32", "float16", "bfloat16", "uint8":
+	case "native", "float32", "float16", "bfloat16", "uint8", "int64":
 	default:
-		return fmt.Errorf("dtype %q is none of native, float32, float16, bfloat16, uint8", f.DType)
+		return fmt.Errorf("dtype %q is none of native, float32, float16, bfloat16, uint8, int64", f.DType)
 	}
-	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && f.DType == "uint8" {
-		return errors.New("fill NaN does not exist in uint8")
+	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
+		return fmt.Errorf("fill NaN does not exist in %s", f.DType)
 	}
 	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
 		return fmt.Errorf("resample %q is none of %q, %q, %q", f.Resample, Nearest, Bilinear, Antialias)
@@ -501,14 +503,17 @@ func (n *Normalize) validate(dtype string) error {
 	if n == nil {
 		return nil
 	}
-	if dtype == "native" {
-		return errors.New("normalize needs a dtype: float32, float16, bfloat16 or uint8")
+	if dtype == "native" || dtype == "int64" {
+		return fmt.Errorf("normalize needs dtype float32, float16, bfloat16 or uint8, and dtype is %q", dtype)
 	}
 	if len(n.Scale) == 0 || len(n.Scale) != len(n.Offset) {
 		return fmt.Errorf("normalize: %d scales and %d offsets", len(n.Scale), len(n.Offset))
 	}
 	for i := range n.Scale {
-		if tooFine(n.Scale[i]) || tooFine(n.Offset[i]) {
+		if n.Scale[i] == 0 {
+			return fmt.Errorf("normalize: scale %d of %d is 0: every sample of the band would become its offset", i, len(n.Scale))
+		}
+		if underflows(n.Scale[i]) || underflows(n.Offset[i]) {
 			return fmt.Errorf("normalize: scale %g and offset %g are not numbers of float32", n.Scale[i], n.Offset[i])
 		}
 	}
@@ -518,8 +523,8 @@ func (n *Normalize) validate(dtype string) error {
 	return nil
 }
 
-// tooFine reports whether rounding to float32 makes nothing or infinity of a number.
-func tooFine(v float64) bool {
+// underflows reports whether v is NaN, or becomes 0 or infinite as float32.
+func underflows(v float64) bool {
 	f := float64(float32(v))
 	return math.IsNaN(v) || math.IsInf(f, 0) || f == 0 && v != 0
 }

@@ -24,6 +24,7 @@ np.seterr(all="ignore")
 
 REAL = ["uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16", "float32", "float64", "bfloat16"]
 TO = ["float32", "float16", "bfloat16", "uint8"]
+TO_INT64 = ["uint8", "uint16", "uint32", "int8", "int16", "int32"]
 
 
 def layout(case):
@@ -205,6 +206,16 @@ def random_conversion(r, source, to):
     return case
 
 
+def random_label(r, source):
+    """Classes as int64, without arithmetic."""
+    case = random_conversion(r, source, "int64")
+    for member in ("scale", "offset", "clip"):
+        case.pop(member, None)
+    if "fill" in case:
+        case["fill"] = r.choice([-100, 0, 2**40])
+    return case
+
+
 def lines(cases):
     return "[\n" + ",\n".join(json.dumps(c) for c in cases) + "\n]\n"
 
@@ -215,6 +226,8 @@ def make():
     layouts = [random_layout(r) for _ in range(120)]
     pairs = [(s, t) for s in REAL for t in TO]
     conversions = [random_conversion(r, s, t) for s, t in pairs for _ in range(5 if s == "float64" else 2)]
+    r = random.Random(21)
+    conversions += [random_label(r, s) for s in TO_INT64 for _ in range(4)]
     for name, cases in (("patterns.json", layouts), ("conversions.json", conversions)):
         (here / name).write_text(lines([{**c, **answer(c)} for c in cases]))
 

@@ -88,6 +88,8 @@ func fill(out []byte, c *loader.Convert) error {
 		t = kernel.F16
 	case chunk.BFloat16:
 		t = kernel.BF16
+	case chunk.Int64:
+		t = kernel.I64
 	}
 	bits := uint64(0)
 	if t.IsFloat() {
@@ -114,6 +116,15 @@ func none(v []float32) []float32 {
 	return v
 }
 
+// widens reports whether every sample of a type is an int64.
+func widens(d chunk.DType) bool {
+	switch d {
+	case chunk.Uint8, chunk.Uint16, chunk.Uint32, chunk.Int8, chunk.Int16, chunk.Int32:
+		return true
+	}
+	return false
+}
+
 // checkConvert says what in c contradicts the dense tensor t, or nothing.
 func checkConvert(t *loader.Tensor, c *loader.Convert) string {
 	elems, ok := elements(t.Shape)
@@ -123,8 +134,10 @@ func checkConvert(t *loader.Tensor, c *loader.Convert) string {
 		return "arithmetic for a tensor that is not dense"
 	case t.DType.Components() != 1:
 		return fmt.Sprintf("arithmetic for %v", t.DType)
-	case c.To != chunk.Uint8 && c.To != chunk.Float16 && c.To != chunk.BFloat16 && c.To != chunk.Float32:
+	case c.To != chunk.Uint8 && c.To != chunk.Float16 && c.To != chunk.BFloat16 && c.To != chunk.Float32 && c.To != chunk.Int64:
 		return fmt.Sprintf("arithmetic to dtype %d", uint8(c.To))
+	case c.To == chunk.Int64 && (len(c.Scale) > 0 || len(c.Offset) > 0 || c.Clip || !widens(t.DType)):
+		return fmt.Sprintf("%v to int64: only integers become that, and without arithmetic", t.DType)
 	case c.BandAxis < -1 || c.BandAxis >= len(t.Shape):
 		return fmt.Sprintf("band axis %d of %d", c.BandAxis, len(t.Shape))
 	case c.Clip && !(c.Lo <= c.Hi):

@@ -262,7 +262,12 @@ func TestDecodeRefuses(t *testing.T) {
 		"band axis":               func(b *loader.Batch) { b.Tensors[0].Convert.BandAxis = 3 },
 		"clip upside down":        func(b *loader.Batch) { b.Tensors[0].Convert.Lo = 1e5 },
 		"clip NaN":                func(b *loader.Batch) { b.Tensors[0].Convert.Hi = float32(math.NaN()) },
-		"converted to int64":      func(b *loader.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
+		"converted to int32":      func(b *loader.Batch) { b.Tensors[0].Convert.To = chunk.Int32 },
+		"scaled to int64":         func(b *loader.Batch) { b.Tensors[0].Convert.To = chunk.Int64 },
+		"float to int64": func(b *loader.Batch) {
+			b.Tensors[0].DType, b.Tensors[0].Data = chunk.Float32, make([]byte, 120)
+			b.Tensors[0].Convert = &loader.Convert{To: chunk.Int64, BandAxis: -1}
+		},
 		"converted from complex": func(b *loader.Batch) {
 			b.Tensors[0].DType, b.Tensors[0].Shape[0] = chunk.ComplexInt16, 3
 			b.Tensors[0].Data = make([]byte, 120)
@@ -436,6 +441,7 @@ func TestApplyFill(t *testing.T) {
 		chunk.Float16:  {0x00, 0x47},
 		chunk.BFloat16: {0xe0, 0x40},
 		chunk.Float32:  {0, 0, 0xe0, 0x40},
+		chunk.Int64:    {7, 0, 0, 0, 0, 0, 0, 0},
 	} {
 		x := &loader.Tensor{DType: chunk.Uint8, Axes: []string{"x"}, Shape: []int64{1}, Data: []byte{3},
 			Convert: &loader.Convert{To: to, BandAxis: -1, Fill: 7, Mask: []byte{0}}}

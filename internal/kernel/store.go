@@ -81,6 +81,36 @@ func Uint8FromFloat32(f float32) uint8 {
 	return 0
 }
 
+// Widen writes n integers of type t (any but U64) as int64: from i*srcStride to i*dstStride.
+func Widen(dst []byte, dstStride int, src []byte, t Num, srcStride, n int) {
+	switch t {
+	case U8:
+		for i := range n {
+			le.PutUint64(dst[i*dstStride*8:], uint64(src[i*srcStride]))
+		}
+	case I8:
+		for i := range n {
+			le.PutUint64(dst[i*dstStride*8:], uint64(int8(src[i*srcStride])))
+		}
+	case U16:
+		for i := range n {
+			le.PutUint64(dst[i*dstStride*8:], uint64(le.Uint16(src[i*srcStride*2:])))
+		}
+	case I16:
+		for i := range n {
+			le.PutUint64(dst[i*dstStride*8:], uint64(int16(le.Uint16(src[i*srcStride*2:]))))
+		}
+	case U32:
+		for i := range n {
+			le.PutUint64(dst[i*dstStride*8:], uint64(le.Uint32(src[i*srcStride*4:])))
+		}
+	case I32:
+		for i := range n {
+			le.PutUint64(dst[i*dstStride*8:], uint64(int32(le.Uint32(src[i*srcStride*4:]))))
+		}
+	}
+}
+
 // Copy copies n numbers of size bytes (1, 2, 4, 8 or 16): from i*srcStride to i*dstStride.
 func Copy(dst []byte, dstStride int, src []byte, srcStride, n, size int) {
 	if dstStride == 1 && srcStride == 1 {

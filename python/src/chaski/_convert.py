@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from chaski._payload import DTYPES, Convert
+from chaski._payload import CONVERT_TO, DTYPES, Convert
 from chaski.errors import PayloadError
 
 _BLOCK = 1 << 16
@@ -23,9 +23,7 @@ _F32 = npt.NDArray[np.float32]
 _Bytes = npt.NDArray[np.uint8]
 
 RESULT: dict[str, np.dtype[Any]] = {
-    name: dtype
-    for name, dtype in DTYPES.values()
-    if name in ("uint8", "float16", "float32", "bfloat16")
+    name: dtype for name, dtype in DTYPES.values() if name in CONVERT_TO
 }
 """numpy dtype of a conversion's result."""
 
@@ -60,11 +58,15 @@ def fill_element(fill: float, to: str) -> npt.NDArray[Any]:
     """Returns the fill as one element of a result dtype, rounded to the nearest even.
 
     Raises:
-        PayloadError: the dtype is uint8 and has no such value.
+        PayloadError: the dtype is an integer type and has no such value.
     """
     dst = np.empty(1, RESULT[to])
-    if to == "uint8" and not (0 <= fill <= 255 and fill == math.floor(fill)):
-        raise PayloadError(f"the fill value {fill} does not exist in uint8")
+    if to in ("uint8", "int64"):
+        info = np.iinfo(dst.dtype)
+        if not math.isfinite(fill) or fill != math.floor(fill) or not info.min <= fill <= info.max:
+            raise PayloadError(f"the fill value {fill} does not exist in {to}")
+        dst[...] = int(fill)
+        return dst
     with np.errstate(all="ignore"):
         if to == "bfloat16":
             to_bfloat16(np.array([fill], np.float64).astype(np.float32), dst)
@@ -110,7 +112,7 @@ class Converter:
         self._dst = dst
         self._bfloat16 = bfloat16
         self._done = 0
-        self._in_place = c.to == "float32"
+        self._in_place = c.to in ("float32", "int64")
         self._store = _store(c.to)
         # Without arithmetic there is one rounding: float64 does not go through float32.
         plain = not len(c.scale) and not len(c.offset) and c.clip is None

@@ -46,7 +46,9 @@ DTYPES: dict[int, tuple[str, np.dtype[Any]]] = {
 }
 """Name and numpy dtype of the payload's dtype codes. Types of ml_dtypes are held as their bits."""
 
-CONVERT_TO = {"uint8", "float16", "float32", "bfloat16"}
+CONVERT_TO = {"uint8", "float16", "float32", "bfloat16", "int64"}
+WIDENED = {"uint8", "uint16", "uint32", "int8", "int16", "int32"}
+"""dtypes whose every value is an int64: those that are sent for one, without arithmetic."""
 
 Span = tuple[int, int]
 
@@ -261,14 +263,18 @@ def _tensor(t: Table, start: int, total: int) -> Tensor:
     if c is not None:
         if kind != DENSE or dtype.startswith("complex"):
             raise _bad(f"{what} cannot be converted")
-        convert = _convert(c, what, shape, start, total)
+        convert = _convert(c, what, dtype, shape, start, total)
     return Tensor(name, kind, dtype, axes, shape, data, offsets, convert)
 
 
-def _convert(t: Table, what: str, shape: tuple[int, ...], start: int, total: int) -> Convert:
+def _convert(
+    t: Table, what: str, dtype: str, shape: tuple[int, ...], start: int, total: int
+) -> Convert:
     to = DTYPES.get(t.integer(0, "B"), ("", None))[0]
     if to not in CONVERT_TO:
         raise _bad(f"{what}: conversion to {to or 'an unknown dtype'}")
+    if to == "int64" and dtype not in WIDENED:
+        raise _bad(f"{what}: conversion of {dtype} to int64")
     most = max(shape, default=1)
     scale = t.array(1, "<f4", max(most, 1)).astype(np.float32, copy=False)
     offset = t.array(2, "<f4", max(most, 1)).astype(np.float32, copy=False)
@@ -282,4 +288,6 @@ def _convert(t: Table, what: str, shape: tuple[int, ...], start: int, total: int
     clip = (t.floating(5, "f"), t.floating(6, "f")) if t.integer(4, "?") else None
     if clip is not None and not clip[0] <= clip[1]:
         raise _bad(f"{what}: clip to {clip}")
+    if to == "int64" and (len(scale) or len(offset) or clip is not None):
+        raise _bad(f"{what}: arithmetic to int64")
     return Convert(to, scale, offset, axis, clip, t.floating(7, "d"), mask)
