@@ -20,8 +20,12 @@ import (
 type Source struct {
 	// Field is the field's name.
 	Field string
-	// Column of the table that holds the raster's path, or the value that rides along.
+	// Column of the table that holds the raster's path, or the values.
 	Column string
+	// Kind is Raster or Text where a column of texts must be that. Otherwise it is one of rasters if its texts end like
+	// files that this package reads, one of texts if none does, and Unsupported if some do. Of a folder Text is the path
+	// of the file.
+	Kind Kind
 	// Blob is the column of the table that holds the raster's index blob (rumi or chunk).
 	Blob string
 	// Pattern pairs files by what {id} stands for in their paths below the dataset.
@@ -150,7 +154,11 @@ func (t *Table) openListing(ctx context.Context, l *listing, fields []Source) er
 		if s.Column != "" || s.Blob != "" {
 			return noField(s, fault.NotFound, "column %q needs a table (.parquet, .csv or .tsv): rasters that are listed have no columns", cmp.Or(s.Column, s.Blob))
 		}
-		t.fields = append(t.fields, field{name: s.Field, kind: Raster, main: uris, size: sizes})
+		f := field{name: s.Field, kind: Raster, main: uris, size: sizes}
+		if s.Kind == Text {
+			f.kind, f.size = Text, nil
+		}
+		t.fields = append(t.fields, f)
 	}
 	return t.pair(ctx, fields, uris)
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
@@ -44,9 +45,12 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	if s.Blob != "" && f.kind != Text {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
 	}
-	raster := len(f.blobs) > 0 || name == assets
-	if !raster && f.kind == Text {
-		if raster, err = looksLikePaths(ctx, c); err != nil {
+	raster := s.Kind == Raster || s.Kind != Text && (len(f.blobs) > 0 || name == assets)
+	switch {
+	case s.Kind == Raster && f.kind != Text:
+		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
+	case s.Kind != Text && !raster && f.kind == Text:
+		if raster, err = namesRasters(ctx, c, name); err != nil {
 			return f, err
 		}
 	}
@@ -56,7 +60,7 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	if raster {
 		f.kind = Raster
 	}
-	if name == assets {
+	if raster && name == assets {
 		f.catalogColumns(tab)
 	}
 	return f, nil
@@ -108,19 +112,38 @@ func optional(tab table, name string, k Kind) column {
 // errStop ends a scan.
 var errStop = fmt.Errorf("catalog: stop")
 
-// looksLikePaths reports whether the first text of a column names a raster file.
-func looksLikePaths(ctx context.Context, c column) (yes bool, err error) {
-	err = c.scan(ctx, func(_ int64, v cell) error {
+// namesRasters reports whether the texts of a column name raster files. One row does not decide, as the first may be
+// "nan" or a file of another format, and sorting the table would change what the column is: where some do and some do
+// not, it is an error. Nulls and empty texts are neither.
+func namesRasters(ctx context.Context, c column, name string) (bool, error) {
+	var first [2]string // of those that name none, and those that name one
+	var rows [2]int64
+	err := c.scan(ctx, func(row int64, v cell) error {
 		if v.null || len(v.text) == 0 {
 			return nil
 		}
-		yes = isRaster(string(v.text))
-		return errStop
+		k := 0
+		if isRaster(string(v.text)) {
+			k = 1
+		}
+		if first[k] == "" {
+			first[k], rows[k] = string(v.text), row
+		}
+		return nil
 	})
-	if err == errStop {
-		err = nil
+	if err == nil && first[0] != "" && first[1] != "" {
+		err = fault.New(fault.Unsupported, "column "+name, fault.NoOffset,
+			"row %d, %q, names a raster and row %d, %q, does not: kind \"raster\" or \"text\" of the field says which they are", rows[1], cut(first[1]), rows[0], cut(first[0]))
 	}
-	return yes, err
+	return first[1] != "", err
+}
+
+// cut shortens a text for an error.
+func cut(s string) string {
+	if len(s) > 64 {
+		return strings.ToValidUTF8(s[:64], "") + "…"
+	}
+	return s
 }
 
 // pick makes the rows at, in their order, those of the field.

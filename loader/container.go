@@ -169,6 +169,9 @@ func (c *container) open(ctx context.Context, fields []Field) error {
 			if err != nil {
 				return partly(err, fmt.Sprintf("field %q", f.Name))
 			}
+			if f.Kind == TextField && m.kind == catalog.Raster {
+				m.kind = catalog.Text // the path of the sample: see Value
+			}
 			c.fields = append(c.fields, m)
 		}
 	}
@@ -222,14 +225,14 @@ func (c *container) ids(ctx context.Context) (*tables.Vector, error) {
 	return ids, fault.WithFile(err, c.src.Source)
 }
 
-// Value implements table. Of a raster field it is the path of the sample that has it.
+// Value implements table. Of a field of rasters, or of their paths as texts, it is the path of the sample that has it.
 func (c *container) Value(ctx context.Context, field int, row int64) (catalog.Value, error) {
 	m := &c.fields[field]
 	at := m.rows[row]
 	switch {
 	case at < 0:
 		return catalog.Value{Null: true}, nil
-	case m.kind == catalog.Raster:
+	case m.value == nil:
 		e, err := c.set.Entry(ctx, m.level, int(at))
 		return catalog.Value{Text: e.Path}, err
 	}
@@ -641,6 +644,12 @@ func (c *container) hash(ctx context.Context) error {
 					return err
 				}
 				h.number(uint64(e.Size)) // Whole is 2^64-1
+			case m.value == nil: // paths as texts
+				e, err := c.set.EntryAt(ctx, m.level, int(at))
+				if err != nil {
+					return err
+				}
+				h.record(e.Path)
 			default:
 				h.value(m.kind, valueOf(m.value, int(at)))
 			}

@@ -350,8 +350,11 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	var columns []int
 	for i, f := range d.fields {
 		kind := d.table.Kind(i)
+		if err := f.checkKind(kind); err != nil {
+			return fault.WithFile(inField(f.Name, err), d.source.Source)
+		}
 		if kind != catalog.Raster {
-			d.values = append(d.values, valueField{name: f.Name, column: i, kind: kind})
+			d.values = append(d.values, newValueField(f, i, kind))
 			continue
 		}
 		columns = append(columns, i)

@@ -155,7 +155,7 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern}
+		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: wantedKinds[f.Kind]}
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(), AllColumns: src.queries(),
@@ -270,6 +270,9 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	}
 	e.samples = e.plan.Len()
 	e.rasters, e.values = e.sets[0].rasters, e.sets[0].values
+	if e.spec.Windows && len(e.rasters) == 0 {
+		return errors.New("spec: windows is true, and no field is a raster")
+	}
 	if e.perRow = len(e.rasters) * max(e.sets[0].steps, 1); e.rides() {
 		e.perRow++
 	}
@@ -284,7 +287,9 @@ func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 }
 
 // rides reports whether anything but rasters comes with a row.
-func (e *Engine) rides() bool { return len(e.values) > 0 || len(e.sets[0].points) > 0 }
+func (e *Engine) rides() bool {
+	return len(e.values) > 0 || len(e.sets[0].points) > 0 || e.spec.Windows
+}
 
 // unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
 // wake the goroutine that hands them out.
@@ -345,13 +350,19 @@ func inField(name string, err error) error {
 // setHash names the spec on this data: its JSON without the places of the data, and the fingerprints of
 // all sources.
 func (e *Engine) setHash() error {
+	spec := e.spec.placeless()
+	for _, v := range e.values { // the others' kind is in the fingerprint
+		if v.asked {
+			spec.Fields[v.column].Kind = NumberField
+		}
+	}
 	b, err := json.Marshal(struct {
 		Order       int    `json:"order"`
 		Fingerprint string `json:"fingerprint"`
 		Spec        Spec   `json:"spec"`
 		Data        string `json:"data,omitempty"`
 		FillsFloats bool   `json:"fills_floats,omitempty"`
-	}{shuffle.Version, e.Fingerprint(), e.spec.placeless(), e.digest(), e.fillsFloats()})
+	}{shuffle.Version, e.Fingerprint(), spec, e.digest(), e.fillsFloats()})
 	if err != nil {
 		return err
 	}
@@ -400,10 +411,11 @@ func (s Sampler) placeless() Sampler {
 	return s
 }
 
-// placelessFields returns fields without where the arrays of points lie.
+// placelessFields returns fields without where the arrays of points lie, and without what columns should hold.
 func placelessFields(fields []Field) []Field {
 	fields = slices.Clone(fields)
 	for i := range fields {
+		fields[i].Kind = ""
 		if p := fields[i].Points; p != nil {
 			q := *p
 			q.Array = ""
@@ -510,11 +522,12 @@ type rasterLayout struct {
 	native    bool
 }
 
-// rowBytes and valueBytes are about what a row, and a value of it that rides along, take beside the
-// tensors of a batch. They are accounted for by leaving as much room in front of the tensors.
+// rowBytes and valueBytes are about what a row, and a number or text of it, take beside the tensors of a batch,
+// windowBytes what its window takes. They are accounted for by leaving as much room in front of the tensors.
 const (
-	rowBytes   = 48
-	valueBytes = 64
+	rowBytes    = 48
+	valueBytes  = 64
+	windowBytes = 4 * 8
 )
 
 // maxLayouts bounds the layouts kept; a run has one or two.
@@ -529,6 +542,9 @@ func (e *Engine) layout(key layoutKey) (*layout, error) {
 	l := &layout{}
 	// What a batch has beside its tensors counts too, or a spec without rasters would have no bound.
 	beside := rowBytes + valueBytes*len(e.values)*max(e.sets[0].steps, 1) + e.pointBytes()
+	if e.spec.Windows {
+		beside += windowBytes
+	}
 	if l.bytes = key.rows * beside; bytesOf(e.options.MemoryBytes, key.rows, beside) < 0 {
 		return nil, overMemory("batch", key.rows, "", e.options.MemoryBytes)
 	}
@@ -621,11 +637,14 @@ func (e *Engine) describe(one *layout) {
 	}, func(i int) {
 		v := e.values[i]
 		shape, axes := e.valueShape(1)
-		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.dtype(), Shape: shape, Axes: axes})
+		e.infos = append(e.infos, FieldInfo{Name: v.name, Kind: v.kind.String(), DType: v.to, Shape: shape, Axes: axes})
 	})
 	e.infos = append(e.infos, e.pointInfos()...)
 	if len(e.spec.Sources) > 0 {
 		e.infos = append(e.infos, FieldInfo{Name: SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
+	}
+	if e.spec.Windows {
+		e.infos = append(e.infos, FieldInfo{Name: WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1, 4}, Axes: windowAxes})
 	}
 	if t := e.spec.steps(); t != nil {
 		shape, axes := e.valueShape(1)

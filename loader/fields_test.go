@@ -198,3 +198,172 @@ func TestResampledLabelsStayLabels(t *testing.T) {
 		t.Error("labels differ")
 	}
 }
+
+// TestWindowsSayWhereChipsLie promises that a chip is what its asset has in the window that the batch names.
+func TestWindowsSayWhereChipsLie(t *testing.T) {
+	tab := gaps()
+	tab.broken = map[int64]error{4: fault.New(fault.Corrupt, "tile", 1, "broken")}
+	for _, s := range []Sampler{
+		{Kind: RandomWindow, Height: 7, Width: 26, PerAsset: 3},
+		{Kind: GridWindow, Height: 9, Width: 8, StrideY: 5, StrideX: 8, Pad: true},
+		{Kind: TileWindow, Height: 6, Width: 6, TileHeight: 8, TileWidth: 8, PerVisit: 2, Pool: 2},
+		{Kind: ResizedWindow, Height: 8, Width: 8},
+		{},
+	} {
+		if s.Kind == "" { // whole chips
+			s.Height, s.Width = 20, 24
+		}
+		e := openFake(t, Spec{
+			Fields: []Field{{Name: "image", Layout: "n y x", Pad: true, Fill: fillOf(0)}}, BatchSize: 4, Sampler: s, Shuffle: true, Windows: true, BadSamples: BadSkip,
+		}, tab, 2)
+		if i := e.Fields()[1]; i.Name != "window" || fmt.Sprint(i.Shape, i.DType) != "[1 4] int64" {
+			t.Errorf("%+v", i)
+		}
+		resized := 0
+		for step := range e.Steps() {
+			b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, step, 4, 0, 1), false))
+			win, img := b.Tensor("window"), b.Tensor("image")
+			if fmt.Sprint(win.Shape, win.Axes) != "[4 4] [n yxhw]" {
+				t.Fatalf("shape %v of %v", win.Shape, win.Axes)
+			}
+			for k := range 4 {
+				at := func(i int) int { return int(elementOf(win, 4*k+i)) }
+				if !b.Valid[k] {
+					if at(0) != -1 || at(1) != -1 || at(2) != -1 || at(3) != -1 {
+						t.Errorf("%s: a row without a sample has a window", s.Kind)
+					}
+					continue
+				}
+				row := e.plan.At(0, b.Positions[k]).Row
+				a, h, w := tab.assets[[2]int64{0, row}], int(img.Shape[1]), int(img.Shape[2])
+				if at(2) != h || at(3) != w {
+					resized++
+				}
+				for i := range h * w {
+					_, _, ny, _ := places(i/w, at(2), h)
+					_, _, nx, _ := places(i%w, at(3), w)
+					v, there := pixel(a, 0, at(0)+ny, at(1)+nx)
+					if !there {
+						v = 0
+					}
+					if got := uint16At(img.Data, k*h*w+i); got != v {
+						t.Fatalf("%s: row %d pixel %d is %d, want %d of the window %d %d %d %d", s.Kind, k, i, got, v, at(0), at(1), at(2), at(3))
+					}
+				}
+			}
+			b.Release()
+		}
+		if (resized > 0) != (s.Kind == ResizedWindow) {
+			t.Errorf("%s: %d windows of another size than the chip", s.Kind, resized)
+		}
+	}
+	if err := (Spec{Source: "a", BatchSize: 1, Windows: true, Fields: []Field{{Name: "window"}}}).WithDefaults().Validate(); err == nil {
+		t.Error("two members are called window")
+	}
+}
+
+// TestNumbersInTheDTypeAskedFor promises that a number of a column keeps its value, but for the rounding of floats, or
+// makes its row bad.
+func TestNumbersInTheDTypeAskedFor(t *testing.T) {
+	i := func(v int64) catalog.Value { return catalog.Value{Int: v} }
+	f := func(v float64) catalog.Value { return catalog.Value{Float: v} }
+	null := catalog.Value{Null: true}
+	const bad = "bad"
+	for _, c := range []struct {
+		kind  catalog.Kind
+		dtype string
+		value catalog.Value
+		want  string // little-endian, or bad
+	}{
+		{catalog.Int, "uint8", i(255), "ff"}, {catalog.Int, "uint8", i(256), bad}, {catalog.Int, "uint8", i(-1), bad},
+		{catalog.Int, "int8", i(-128), "80"}, {catalog.Int, "int8", i(128), bad}, {catalog.Int, "int8", null, bad},
+		{catalog.Int, "uint16", i(65535), "ffff"}, {catalog.Int, "uint16", i(65536), bad},
+		{catalog.Int, "int16", i(-32768), "0080"}, {catalog.Int, "int16", i(32768), bad},
+		{catalog.Int, "uint32", i(1<<32 - 1), "ffffffff"}, {catalog.Int, "uint32", i(1 << 32), bad},
+		{catalog.Int, "int32", i(-1 << 31), "00000080"}, {catalog.Int, "int32", i(1 << 31), bad},
+		{catalog.Int, "uint64", i(math.MaxInt64), "ffffffffffffff7f"}, {catalog.Int, "uint64", i(-1), bad},
+		{catalog.Int, "int64", i(math.MinInt64), "0000000000000080"},
+		{catalog.Int, "native", i(-2), "feffffffffffffff"}, {catalog.Float, "native", f(2), "0000000000000040"},
+		{catalog.Int, "float32", i(1<<24 + 1), "0000804b"}, {catalog.Int, "float32", null, "0000c07f"},
+		{catalog.Int, "float16", i(65519), "ff7b"}, {catalog.Int, "float16", i(65520), bad}, {catalog.Int, "float16", i(2049), "0068"},
+		{catalog.Int, "bfloat16", i(257), "8043"},
+		{catalog.Float, "float16", f(math.Inf(-1)), "00fc"}, {catalog.Float, "float16", f(1e5), bad},
+		{catalog.Float, "float32", f(1e39), bad}, {catalog.Float, "float32", f(0.1), "cdcccc3d"}, {catalog.Float, "bfloat16", f(3.4e38), bad},
+		{catalog.Float, "float64", f(0.1), "9a9999999999b93f"},
+		{catalog.Float, "int64", f(3), "0300000000000000"}, {catalog.Float, "int64", f(3.5), bad}, {catalog.Float, "int64", f(math.NaN()), bad},
+		{catalog.Float, "int64", f(0x1p63), bad}, {catalog.Float, "int64", f(-0x1p63), "0000000000000080"}, {catalog.Float, "uint8", f(255), "ff"},
+		{catalog.Float, "uint8", f(256), bad}, {catalog.Float, "uint8", null, bad},
+	} {
+		v := newValueField(Field{Name: "n", Kind: NumberField, DType: c.dtype}, 0, c.kind)
+		got := bad
+		if err := v.check(c.value); err == nil {
+			got = fmt.Sprintf("%x", v.tensor([]catalog.Value{c.value}, []bool{true}).Data)
+		} else if fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%v", err)
+		}
+		if got != c.want {
+			t.Errorf("%v %+v as %s: %s, want %s", c.kind, c.value, c.dtype, got, c.want)
+		}
+	}
+}
+
+// TestKindsThatContradict promises that a member that goes nowhere is an error, which names it and what the column holds.
+func TestKindsThatContradict(t *testing.T) {
+	for _, c := range []struct {
+		field Field
+		holds catalog.Kind
+		want  string // "" for none
+	}{
+		{Field{Kind: RasterField}, catalog.Int, `the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample), and column "a" holds ints`},
+		{Field{Kind: TextField}, catalog.Raster, `kind is "text", and column "a" holds rasters`},
+		{Field{Kind: NumberField}, catalog.Text, `kind is "number", and column "a" holds texts`},
+		{Field{Kind: ArrayField, DType: "int64"}, catalog.Text, `dtype is "int64"`},
+		{Field{Kind: ArrayField, DType: "int32"}, catalog.Raster, `dtype is "int32", and rasters have native,`},
+		{Field{Kind: ArrayField, DType: "int32"}, catalog.Float, ""},
+		{Field{Bands: []int{1}}, catalog.Text, `bands is given, which is for rasters, and column "a" holds texts`},
+		{Field{Validity: "v"}, catalog.Int, `validity is given`},
+		{Field{DType: "float32", Layout: "n b y x", Pad: true}, catalog.Text, ""}, // what all fields have by default
+	} {
+		f := c.field
+		f.Name = "a"
+		f = (Spec{Fields: []Field{f}}).WithDefaults().Fields[0]
+		if err := f.validate(); err != nil {
+			t.Errorf("%+v: %v", c.field, err)
+		}
+		err := f.checkKind(c.holds)
+		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%+v: %v, want %q", c.field, err, c.want)
+		}
+	}
+	for want, f := range map[string]Field{
+		`kind "words" is none of`:                                     {Kind: "words"},
+		`kind is "text" and dtype is "float32"`:                       {Kind: TextField, DType: "float32"},
+		`kind is "number" and bands is given`:                         {Kind: NumberField, Bands: []int{0}},
+		`kind is "text" and layout is given`:                          {Kind: TextField, Layout: "n"},
+		`kind is "number" and pattern is "{id}.tif"`:                  {Kind: NumberField, Pattern: "{id}.tif"},
+		`dtype "int32" is none of native, float32, float16, bfloat16`: {Kind: RasterField, DType: "int32"},
+	} {
+		f.Name = "a"
+		if err := (Spec{Fields: []Field{f}}).WithDefaults().Fields[0].validate(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %v, want %q", f, err, want)
+		}
+	}
+}
+
+// TestHashOfKinds promises that saying what a column holds anyway keeps the spec hash, and that a dtype of numbers, which
+// changes what batches have, does not.
+func TestHashOfKinds(t *testing.T) {
+	hash := func(image, label Field) string {
+		tab := gaps()
+		tab.kinds = []catalog.Kind{catalog.Raster, catalog.Int}
+		image.Name, label.Name = "image", "label"
+		return openFake(t, Spec{Fields: []Field{image, label}, BatchSize: 2}, tab, 1).Hash()
+	}
+	plain := hash(Field{DType: "uint8"}, Field{DType: "float32"})
+	if hash(Field{Kind: RasterField, DType: "uint8"}, Field{DType: "float32"}) != plain || hash(Field{Kind: ArrayField, DType: "uint8"}, Field{DType: "float32"}) != plain {
+		t.Error("the kind of a raster changes the hash")
+	}
+	if hash(Field{DType: "uint8"}, Field{Kind: ArrayField, DType: "float32"}) == plain {
+		t.Error("a dtype of numbers does not change the hash")
+	}
+}

@@ -346,10 +346,18 @@ func (s *Spec) steps() *Time {
 // SourceColumn is the tensor of a mixture's batch that says of which dataset a row is.
 const SourceColumn = "source"
 
+// WindowMember is the tensor of Spec.Windows, int64 (n, 4): y, x, height and width of the row's window in pixels of the
+// first raster field, before it is resampled, flipped or turned; y + height and x + width may pass the edge where the
+// field pads. It is -1 in rows without a sample. All steps of a sequence share the window.
+const WindowMember = "window"
+
 // extras are the names of tensors that are no fields.
 func (s *Spec) extras() (names []string) {
 	if len(s.Sources) > 0 {
 		names = append(names, SourceColumn)
+	}
+	if s.Windows {
+		names = append(names, WindowMember)
 	}
 	if t := s.steps(); t != nil {
 		names = append(names, t.Validity)
@@ -459,8 +467,8 @@ func (s *Source) validateFields(names map[string]bool) error {
 		if !names[f.Name] {
 			return fmt.Errorf("field %q: the spec has no field of this name", f.Name)
 		}
-		if f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
-			return fmt.Errorf("field %q: layout, sizes, dtype and validity are the spec's", f.Name)
+		if f.Kind != "" || f.Layout != "" || f.DType != "" || f.Sizes != nil || f.Validity != "" {
+			return fmt.Errorf("field %q: kind, layout, sizes, dtype and validity are the spec's", f.Name)
 		}
 		if f.Points == nil {
 			f.DType = "float32" // of the spec's field, which is checked with this when it is compiled

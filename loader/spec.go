@@ -10,8 +10,11 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 
+	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -54,6 +57,8 @@ type Spec struct {
 	// Augment is the set of flips and rotations that every sample gets one of: "flip_x", "flip_y", "flips",
 	// "rotations" or "d4". Default: none.
 	Augment string `json:"augment,omitempty"`
+	// Windows adds the tensor WindowMember to batches: which window of its asset each row is.
+	Windows bool `json:"windows,omitempty"`
 	// Subset says which rows of Source count and how they are grouped.
 	Subset
 	// Mixture draws from several sources in place of Source.
@@ -95,6 +100,10 @@ type BadLimit struct {
 // Field is one named member of a sample.
 type Field struct {
 	Name string `json:"name"`
+	// Kind says what the field is: RasterField, NumberField, TextField, or ArrayField for either of the first two. Without
+	// it, what the column holds decides, and of a column of texts whether they end in .tif, .tiff or .rumi: all of them,
+	// or none, but for those that are empty. It is an error where the column does not hold that.
+	Kind string `json:"kind,omitempty"`
 	// Column is the table's column that holds the raster's path, or the value that rides along. Of a
 	// container it is a column of level 0 or, of a raster, the path of ids below the sample ("s2/image");
 	// "PATH@COLUMN" is a column of what lies at a path. Of an array it is the attribute. Default for a catalog,
@@ -109,7 +118,9 @@ type Field struct {
 	// Bands picks bands by zero-based index, in this order; repeats are fine. Default: all.
 	Bands []int `json:"bands,omitempty"`
 	// DType of the tensor: "native" (default, as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters
-	// of integers other than uint64, "int64".
+	// of integers other than uint64, "int64". With NumberField or ArrayField it is that of numbers, too, which may
+	// have any real dtype of package chunk; a row with a number that the dtype has not is bad. Otherwise numbers are
+	// int64 or float64.
 	DType string `json:"dtype,omitempty"`
 	// Layout is an einops pattern over the axes n b y x. Default "n b y x".
 	Layout string `json:"layout,omitempty"`
@@ -134,6 +145,17 @@ type Field struct {
 	// Points makes the field one of points, with Name alone besides. Such fields come last in a batch.
 	Points *Points `json:"points,omitempty"`
 }
+
+// What a field is.
+const (
+	RasterField = "raster"
+	NumberField = "number"
+	TextField   = "text" // of a column of rasters, or of a folder: the path, as the dataset has it
+	ArrayField  = "array"
+)
+
+// wantedKinds are what a column of texts must be.
+var wantedKinds = map[string]catalog.Kind{RasterField: catalog.Raster, TextField: catalog.Text}
 
 // Normalize is y = f32(f32(x*Scale) + Offset), then clipped. Scale and Offset have one value a
 // picked band or one for all; they are rounded to float32 once.
@@ -279,7 +301,7 @@ func (s Spec) WithDefaults() Spec {
 		if f.DType == "" {
 			f.DType = "native"
 		}
-		if f.Layout == "" {
+		if f.Layout == "" && f.Kind != NumberField && f.Kind != TextField {
 			f.Layout = "n b y x"
 			if s.inTime() {
 				f.Layout = "n t b y x"
@@ -476,10 +498,8 @@ func (f Field) validate() error {
 			return fmt.Errorf("band %d", b)
 		}
 	}
-	switch f.DType {
-	case "native", "float32", "float16", "bfloat16", "uint8", "int64":
-	default:
-		return fmt.Errorf("dtype %q is none of native, float32, float16, bfloat16, uint8, int64", f.DType)
+	if err := f.validateKind(); err != nil {
+		return err
 	}
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
 		return fmt.Errorf("fill NaN does not exist in %s", f.DType)
@@ -488,6 +508,83 @@ func (f Field) validate() error {
 		return fmt.Errorf("resample %q is none of %q, %q, %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
 	return f.Normalize.validate(f.DType)
+}
+
+// rasterDTypes are the dtypes of tensors of rasters, numberDTypes those of numbers.
+var (
+	rasterDTypes = []string{"native", "float32", "float16", "bfloat16", "uint8", "int64"}
+	numberDTypes = append([]string{"float64", "uint16", "uint32", "uint64", "int8", "int16", "int32"}, rasterDTypes...)
+)
+
+// validateKind checks the kind, and that the dtype and other members go with it.
+func (f *Field) validateKind() error {
+	dtypes := rasterDTypes
+	switch f.Kind {
+	case "", RasterField:
+	case ArrayField, NumberField:
+		dtypes = numberDTypes
+	case TextField:
+		dtypes = []string{"native"}
+	default:
+		return fmt.Errorf("kind %q is none of %q, %q, %q, %q", f.Kind, RasterField, NumberField, TextField, ArrayField)
+	}
+	if !slices.Contains(dtypes, f.DType) {
+		if f.Kind == TextField {
+			return fmt.Errorf("kind is %q and dtype is %q: texts have no dtype", f.Kind, f.DType)
+		}
+		return fmt.Errorf("dtype %q is none of %s", f.DType, strings.Join(dtypes, ", "))
+	}
+	if f.Kind != NumberField && f.Kind != TextField {
+		return nil
+	}
+	if f.Pattern != "" && f.Kind == NumberField {
+		return fmt.Errorf("kind is %q and pattern is %q: files hold rasters", f.Kind, f.Pattern)
+	}
+	if m := f.rasterMember(); m != "" {
+		return fmt.Errorf("kind is %q and %s is given: that is for rasters", f.Kind, m)
+	}
+	return nil
+}
+
+// rasterMember returns the name of a member that is given and that only rasters have, or "". dtype is none of them.
+func (f *Field) rasterMember() string {
+	for _, m := range []struct {
+		given bool
+		name  string
+	}{
+		{f.Bands != nil, "bands"}, {f.Validity != "", "validity"}, {f.Resample != "", "resample"}, {f.Blob != "", "blob"},
+		{f.Layout != "", "layout"}, {f.Sizes != nil, "sizes"}, {f.Normalize != nil, "normalize"}, {f.Fill != nil, "fill"}, {f.Pad, "pad"},
+	} {
+		if m.given {
+			return m.name
+		}
+	}
+	return ""
+}
+
+// checkKind refuses a field whose column holds something else than what its kind or other members are for.
+func (f *Field) checkKind(holds catalog.Kind) error {
+	raster, text := holds == catalog.Raster, holds == catalog.Text
+	column := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Unsupported, "kind", fault.NoOffset, "%s, and %s", fmt.Sprintf(format, args...), column)
+	}
+	switch {
+	case f.Kind == RasterField && !raster:
+		return bad("the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample)")
+	case f.Kind == TextField && !text || f.Kind == NumberField && (raster || text):
+		return bad("kind is %q", f.Kind)
+	case f.Kind == ArrayField && text:
+		return bad("dtype is %q, which is for rasters and numbers (kind \"raster\" says that texts are paths, whatever they end in)", f.DType)
+	case raster && !slices.Contains(rasterDTypes, f.DType):
+		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(rasterDTypes, ", "))
+	case !raster && f.Kind == "": // what is left may be what all fields have by default
+		own := Field{Bands: f.Bands, Validity: f.Validity, Resample: f.Resample}
+		if m := own.rasterMember(); m != "" {
+			return bad("%s is given, which is for rasters", m)
+		}
+	}
+	return nil
 }
 
 // Ways of resampling.

@@ -2,38 +2,121 @@ package loader
 
 import (
 	"encoding/binary"
+	"fmt"
 	"math"
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// valueField is a scalar or text column that rides along.
+// valueField is a field of numbers or texts.
 type valueField struct {
 	name   string
 	column int
-	kind   catalog.Kind
+	kind   catalog.Kind // Int, Float or Text
+	to     chunk.DType  // of the tensor; Invalid for text
+	asked  bool         // to is what the spec asks for
 }
 
-// dtype returns the tensor's dtype; Invalid for text.
-func (v valueField) dtype() chunk.DType {
-	switch v.kind {
+// newValueField compiles a field whose column holds numbers or texts.
+func newValueField(f Field, column int, kind catalog.Kind) valueField {
+	v := valueField{name: f.Name, column: column, kind: kind}
+	switch kind {
 	case catalog.Int:
-		return chunk.Int64
+		v.to = chunk.Int64
 	case catalog.Float:
-		return chunk.Float64
+		v.to = chunk.Float64
+	default:
+		return v
 	}
-	return chunk.Invalid
+	if (f.Kind == NumberField || f.Kind == ArrayField) && f.DType != "native" {
+		v.to, _ = chunk.ParseDType(f.DType) // Validate knows it
+		v.asked = true
+	}
+	return v
 }
 
-// check refuses a value that its tensor cannot hold: a null integer has no number. A null float is
-// NaN, a null text is empty.
+// nums are the numbers that tensors of values hold.
+var nums = map[chunk.DType]kernel.Num{
+	chunk.Uint8: kernel.U8, chunk.Uint16: kernel.U16, chunk.Uint32: kernel.U32, chunk.Uint64: kernel.U64,
+	chunk.Int8: kernel.I8, chunk.Int16: kernel.I16, chunk.Int32: kernel.I32, chunk.Int64: kernel.I64,
+	chunk.Float16: kernel.F16, chunk.BFloat16: kernel.BF16, chunk.Float32: kernel.F32, chunk.Float64: kernel.F64,
+}
+
+// check refuses a number that its tensor cannot hold.
 func (v valueField) check(val catalog.Value) error {
-	if val.Null && v.kind == catalog.Int {
-		return fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, "null where an integer is needed")
+	if v.kind == catalog.Text {
+		return nil
 	}
-	return nil
+	_, err := v.bits(val)
+	return err
+}
+
+// bits returns a number as an element of the tensor: as a float rounded to the nearest even, and a null is NaN; as an
+// integer exactly. It refuses what would wrap, be cut or become infinite, and a null where an integer is needed.
+func (v valueField) bits(val catalog.Value) (uint64, error) {
+	t := nums[v.to]
+	bad := func(format string, args ...any) (uint64, error) {
+		return 0, fault.New(fault.Corrupt, "column of field "+v.name, fault.NoOffset, format, args...)
+	}
+	if t.IsFloat() {
+		f := val.Float
+		switch {
+		case val.Null:
+			f = math.NaN()
+		case v.kind == catalog.Int:
+			f = float64(val.Int)
+		}
+		bits := kernel.FloatBits(t, f)
+		if !math.IsInf(f, 0) && infinite(t, bits) {
+			return bad("%s is over what %s has", v.text(val), v.to)
+		}
+		return bits, nil
+	}
+	n := val.Int
+	switch {
+	case val.Null:
+		return bad("null where an integer is needed")
+	case v.kind == catalog.Float && !(val.Float == math.Trunc(val.Float) && val.Float >= -0x1p63 && val.Float < 0x1p63):
+		return bad("%s is no number of dtype %s", v.text(val), v.to)
+	case v.kind == catalog.Float:
+		n = int64(val.Float)
+	}
+	free := 64 - 8*t.Size() // bits of an int64 that the element has not
+	signed := n << free >> free
+	if t == kernel.U8 || t == kernel.U16 || t == kernel.U32 || t == kernel.U64 {
+		signed = int64(uint64(n) << free >> free)
+		if n < 0 {
+			signed = 0
+		}
+	}
+	if signed != n {
+		return bad("%s is no number of dtype %s", v.text(val), v.to)
+	}
+	return uint64(n) << free >> free, nil
+}
+
+// infinite reports whether an element of a floating-point type is.
+func infinite(t kernel.Num, bits uint64) bool {
+	switch t {
+	case kernel.F16:
+		return bits&0x7fff == 0x7c00
+	case kernel.BF16:
+		return bits&0x7fff == 0x7f80
+	case kernel.F32:
+		return bits&0x7fffffff == 0x7f800000
+	}
+	return false
+}
+
+// text writes a number as an error has it.
+func (v valueField) text(val catalog.Value) string {
+	if v.kind == catalog.Int {
+		return fmt.Sprint(val.Int)
+	}
+	return fmt.Sprint(val.Float)
 }
 
 // tensor packs the values of a batch's rows, or of all their steps. Rows without a sample are 0, NaN or empty.
@@ -45,7 +128,7 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 			valid[i] = rowValid[i/steps]
 		}
 	}
-	t := Tensor{Name: v.name, DType: v.dtype(), Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
+	t := Tensor{Name: v.name, DType: v.to, Axes: []string{"n"}, Shape: []int64{int64(len(rows))}}
 	if v.kind == catalog.Text {
 		t.Kind = Text
 		t.Offsets = binary.LittleEndian.AppendUint64(nil, 0)
@@ -57,18 +140,16 @@ func (v valueField) tensor(rows []catalog.Value, rowValid []bool) Tensor {
 		}
 		return t
 	}
-	t.Data = make([]byte, 0, 8*len(rows))
+	size := v.to.Size()
+	t.Data = make([]byte, 0, size*len(rows))
+	var e [8]byte
 	for i, val := range rows {
-		bits := uint64(val.Int)
-		switch {
-		case v.kind == catalog.Float && (val.Null || !valid[i]):
-			bits = math.Float64bits(math.NaN())
-		case v.kind == catalog.Float:
-			bits = math.Float64bits(val.Float)
-		case !valid[i]:
-			bits = 0
+		if !valid[i] {
+			val = catalog.Value{Null: true}
 		}
-		t.Data = binary.LittleEndian.AppendUint64(t.Data, bits)
+		bits, _ := v.bits(val) // 0 for the null of an integer; others were checked
+		binary.LittleEndian.PutUint64(e[:], bits)
+		t.Data = append(t.Data, e[:size]...)
 	}
 	return t
 }

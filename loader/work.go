@@ -1,6 +1,7 @@
 package loader
 
 import (
+	"bytes"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -43,6 +44,7 @@ type Pending struct {
 	draws  []shuffle.Draw    // by row: what stands there
 	values [][]catalog.Value // by value field, then row and step
 	points []pointRows       // by field of points
+	window []byte            // with Spec.Windows: the tensor WindowMember
 	masks  []sync.Once       // by raster field: the mask was set to ones
 	masked []atomic.Bool     // by raster field: the mask has zeros
 	errs   []rowErrors       // by row
@@ -242,6 +244,9 @@ func (p *Pending) prepare(closing context.Context) error {
 	p.masks, p.masked = make([]sync.Once, len(e.rasters)), make([]atomic.Bool, len(e.rasters))
 	for _, f := range e.sets[0].points {
 		p.points = append(p.points, f.make(rows))
+	}
+	if e.spec.Windows {
+		p.window = bytes.Repeat([]byte{0xff}, rows*windowBytes) // -1
 	}
 	p.values = make([][]catalog.Value, len(e.values))
 	for i := range p.values {
@@ -499,6 +504,9 @@ func (u unit) do(r *assetReader) error {
 		if err := u.values(d, draw); err != nil {
 			return err
 		}
+		if err := u.window(d, draw); err != nil {
+			return err
+		}
 		return u.points(r, d, draw)
 	}
 	at := e.rowOf(draw, u.step)
@@ -660,8 +668,11 @@ func (p *Pending) clearStep(field, k, step int) {
 	p.sink(field, k, step, cv, window{}, true).clear()
 }
 
-// clearValues makes nulls of the values of a row.
+// clearValues makes nulls of the values of a row, and no window of its window.
 func (p *Pending) clearValues(k int) {
+	if p.window != nil {
+		copy(p.window[k*windowBytes:], bytes.Repeat([]byte{0xff}, windowBytes))
+	}
 	steps := max(p.engine.sets[0].steps, 1)
 	for _, v := range p.values {
 		for i := range steps {
@@ -691,6 +702,29 @@ func (u unit) values(d *dataset, draw *shuffle.Draw) error {
 	}
 	return nil
 }
+
+// window notes which window of its asset a row is.
+func (u unit) window(d *dataset, draw *shuffle.Draw) error {
+	p := u.p
+	if p.window == nil {
+		return nil
+	}
+	a, err := p.engine.begin(p.ctx, d, draw)
+	if err != nil {
+		return err
+	}
+	w, err := d.window(p.engine.plan, draw, a.Index.Height, a.Index.Width, d.rasters[0].Pad)
+	if err != nil {
+		return a.Fault(err)
+	}
+	for i, v := range [...]int{w.y, w.x, w.h, w.w} {
+		binary.LittleEndian.PutUint64(p.window[u.row*windowBytes+8*i:], uint64(v))
+	}
+	return nil
+}
+
+// windowAxes are the axes of WindowMember.
+var windowAxes = []string{"n", "yxhw"}
 
 // tensors names the parts of the filled memory, in the order of the spec's fields.
 func (p *Pending) tensors() error {
@@ -724,6 +758,9 @@ func (p *Pending) extras() (out []Tensor) {
 			t.Data = binary.LittleEndian.AppendUint64(t.Data, uint64(source))
 		}
 		out = append(out, t)
+	}
+	if p.window != nil {
+		out = append(out, Tensor{Name: WindowMember, DType: chunk.Int64, Axes: windowAxes, Shape: []int64{int64(b.Rows), 4}, Data: p.window})
 	}
 	if w := e.spec.steps(); w != nil {
 		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}

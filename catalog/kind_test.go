@@ -1,0 +1,84 @@
+package catalog
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// TestKindOfAColumn promises that no single row decides what a column of texts is: any order of its rows gives the same
+// kind, or the same refusal.
+func TestKindOfAColumn(t *testing.T) {
+	for _, c := range []struct {
+		rows []string
+		kind Kind // 0: refused
+	}{
+		{[]string{"a.tif", "b.TIFF", "c.rumi"}, Raster},
+		{[]string{"", "b.tif", ""}, Raster},
+		{[]string{"a.jp2", "b.jp2", ""}, Text},
+		{[]string{"forest", "a/b", "nan"}, Text},
+		{[]string{"nan", "b.tif", "c.tif"}, 0},
+		{[]string{"a.tif", "b.jp2", "c.tif"}, 0},
+		{[]string{"a", "b", "c.rumi"}, 0},
+	} {
+		for range len(c.rows) {
+			c.rows = append(c.rows[1:], c.rows[0])
+			file := filepath.Join(t.TempDir(), "t.csv")
+			if err := os.WriteFile(file, []byte("n,path\n1,"+strings.Join(c.rows, "\n1,")+"\n"), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for _, want := range []Kind{0, Raster, Text} {
+				tab, err := Open(context.Background(), file, []Source{{Field: "f", Column: "path", Kind: want}}, Options{})
+				kind := c.kind
+				if want != 0 {
+					kind = want
+				}
+				switch {
+				case kind == 0 && (fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), "names a raster")):
+					t.Errorf("%q: %v", c.rows, err)
+				case kind != 0 && (err != nil || tab.Kind(0) != kind):
+					t.Errorf("%q as %v: %v", c.rows, want, err)
+				}
+				if err == nil {
+					_ = tab.Close()
+				}
+			}
+		}
+	}
+}
+
+// TestPathsOfAFolder promises that the path of a sample's file comes along as a text, also of one that is paired.
+func TestPathsOfAFolder(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"img/a.tif", "img/b.tif", "mask/b.tif", "mask/a.tif"} {
+		if err := os.MkdirAll(filepath.Join(dir, filepath.Dir(name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tab, err := Open(context.Background(), dir, []Source{
+		{Field: "image", Pattern: "img/{id}.tif"}, {Field: "path", Pattern: "mask/{id}.tif", Kind: Text},
+	}, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tab.Close() }()
+	var got []string
+	for row := range tab.Len() {
+		v, err := tab.Value(context.Background(), 1, row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, v.Text)
+	}
+	if !slices.Equal(got, []string{"mask/a.tif", "mask/b.tif"}) || tab.Kind(1) != Text {
+		t.Errorf("%q of kind %v", got, tab.Kind(1))
+	}
+}
