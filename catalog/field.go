@@ -45,11 +45,8 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	if s.Blob != "" && f.kind != Text {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
 	}
-	raster := s.Kind == Raster || s.Kind != Text && (len(f.blobs) > 0 || name == assets)
-	switch {
-	case s.Kind == Raster && f.kind != Text:
-		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
-	case s.Kind != Text && !raster && f.kind == Text:
+	raster := s.Kind == Raster && f.kind == Text || s.Kind != Text && (len(f.blobs) > 0 || name == assets)
+	if s.Kind != Text && !raster && f.kind == Text {
 		if raster, err = namesRasters(ctx, c, name); err != nil {
 			return f, err
 		}

@@ -320,7 +320,7 @@ func TestKindsThatContradict(t *testing.T) {
 		{Field{Kind: ArrayField, DType: "int64"}, catalog.Text, `dtype is "int64"`},
 		{Field{Kind: ArrayField, DType: "int32"}, catalog.Raster, `dtype is "int32", and rasters have native,`},
 		{Field{Kind: ArrayField, DType: "int32"}, catalog.Float, ""},
-		{Field{Bands: []int{1}}, catalog.Text, `bands is given, which is for rasters, and column "a" holds texts`},
+		{Field{Bands: []int{1}}, catalog.Text, `bands is given, which is for rasters (kind "raster" says that texts are paths, whatever they end in), and column "a" holds texts`},
 		{Field{Validity: "v"}, catalog.Int, `validity is given`},
 		{Field{DType: "float32", Layout: "n b y x", Pad: true}, catalog.Text, ""}, // what all fields have by default
 	} {

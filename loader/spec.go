@@ -562,6 +562,9 @@ func (f *Field) rasterMember() string {
 	return ""
 }
 
+// sayRaster is what helps where texts are paths.
+const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
+
 // checkKind refuses a field whose column holds something else than what its kind or other members are for.
 func (f *Field) checkKind(holds catalog.Kind) error {
 	raster, text := holds == catalog.Raster, holds == catalog.Text
@@ -575,13 +578,13 @@ func (f *Field) checkKind(holds catalog.Kind) error {
 	case f.Kind == TextField && !text || f.Kind == NumberField && (raster || text):
 		return bad("kind is %q", f.Kind)
 	case f.Kind == ArrayField && text:
-		return bad("dtype is %q, which is for rasters and numbers (kind \"raster\" says that texts are paths, whatever they end in)", f.DType)
+		return bad("dtype is %q, which is for rasters and numbers (%s)", f.DType, sayRaster)
 	case raster && !slices.Contains(rasterDTypes, f.DType):
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(rasterDTypes, ", "))
 	case !raster && f.Kind == "": // what is left may be what all fields have by default
 		own := Field{Bands: f.Bands, Validity: f.Validity, Resample: f.Resample}
 		if m := own.rasterMember(); m != "" {
-			return bad("%s is given, which is for rasters", m)
+			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}
 	}
 	return nil

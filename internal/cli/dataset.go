@@ -63,7 +63,7 @@ func (f *datasetFlags) add(to *pflag.FlagSet, batch int, shuffle bool) {
 func (f *datasetFlags) addArithmetic(to *pflag.FlagSet) {
 	fl := &f.own
 	fl.StringVar(&f.layout, "layout", "n b y x", "einops pattern of the first field")
-	fl.StringVar(&f.dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16 or uint8")
+	fl.StringVar(&f.dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
 	fl.StringVar(&f.normalize, "normalize", "", "mean_std, min_max or percentile, from --stats (default: none)")
 	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with lists \"mean\" and \"std\"")
 	to.AddFlagSet(fl)

@@ -51,8 +51,10 @@ type explainReport struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
 	stepAt
-	Rows []explainRow `json:"rows"`
-	Time *stepTime    `json:"time,omitempty"`
+	// Fields are the members of a batch of one row: what each column was found to hold, and its dtype.
+	Fields []loader.FieldInfo `json:"fields"`
+	Rows   []explainRow       `json:"rows"`
+	Time   *stepTime          `json:"time,omitempty"`
 }
 
 // explainRow is a row, and of a bad one what is tried in its place, the last of which counts.
@@ -106,7 +108,7 @@ func (f *explainFlags) do(cmd *cobra.Command, s streams, path string) error {
 		return err
 	}
 	defer closeAll()
-	r := explainReport{Spec: e.Hash(), Dataset: e.Fingerprint()}
+	r := explainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: e.Fields()}
 	if r.stepAt, err = f.step.at(cmd.Flags(), e); err != nil {
 		return err
 	}
@@ -178,7 +180,7 @@ func (r *explainReport) print(w io.Writer) {
 	if r.World > 1 {
 		fmt.Fprintf(w, ", rank %d of %d", r.Rank, r.World)
 	}
-	fmt.Fprintf(w, ": positions from %d, %d rows\n", r.Ticket.First, len(r.Rows))
+	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows), fieldsLine(r.Fields))
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		printRow(w, &row.RowPlan)

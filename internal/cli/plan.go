@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -63,6 +64,8 @@ stand for all. With --world N, one rank of N that has an engine for itself is co
 type planReport struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
+	// Fields are the members of a batch of one row: what each column was found to hold, and its dtype.
+	Fields []loader.FieldInfo `json:"fields"`
 	*loader.Forecast
 	MemoryTotal int64 `json:"memory_total"`
 	Exact       bool  `json:"exact"`
@@ -88,11 +91,32 @@ func (f *planFlags) do(cmd *cobra.Command, s streams, path string) error {
 	if err != nil {
 		return usage(err)
 	}
-	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
+	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: e.Fields(), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
 	if f.run.json {
 		return printJSON(s.out, r)
 	}
 	return r.print(s, e.Spec())
+}
+
+// fieldsLine says what the members of a batch are: a raster, numbers or texts.
+func fieldsLine(fields []loader.FieldInfo) string {
+	out := make([]string, len(fields))
+	for i, f := range fields {
+		var lengths []string
+		for k, axis := range f.Axes {
+			if axis != "n" {
+				lengths = append(lengths, fmt.Sprintf("%s %d", axis, f.Shape[k]))
+			}
+		}
+		out[i] = line(f.Name) + " " + f.Kind
+		if f.DType.Valid() && f.DType.String() != f.Kind {
+			out[i] += " " + f.DType.String()
+		}
+		if len(lengths) > 0 {
+			out[i] += " (" + strings.Join(lengths, ", ") + ")"
+		}
+	}
+	return "fields: " + strings.Join(out, "; ")
 }
 
 func (r *planReport) print(s streams, spec loader.Spec) error {
@@ -100,7 +124,7 @@ func (r *planReport) print(s streams, spec loader.Spec) error {
 	if r.World > 1 {
 		fmt.Fprintf(s.out, "; rank %d of %d", r.Rank, r.World)
 	}
-	fmt.Fprint(s.out, "\n\n")
+	fmt.Fprintf(s.out, "\n%s\n\n", fieldsLine(r.Fields))
 	if err := writeTable(s, r.work()); err != nil {
 		return err
 	}

@@ -206,7 +206,7 @@ func TestExplainIsTheStep(t *testing.T) {
 		b.Release()
 	}
 	text := chaski(t.Context(), "explain", "--time", "--epoch", "1", "--step", "1", "windows.json")
-	for _, want := range []string{"epoch 1, step 1: positions from 5, 5 rows", "row 4: position 9", "image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode "} {
+	for _, want := range []string{"epoch 1, step 1: positions from 5, 5 rows", "fields: image raster", "row 4: position 9", "image: ", "chips/", "40 x 24 from (", "bytes ", "chunks ", "decode "} {
 		if !strings.Contains(text.out, want) {
 			t.Errorf("no %q in\n%s", want, text.out)
 		}

@@ -14,7 +14,7 @@ import pytest
 import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._read import selection
-from chaski._spec import SpecOptions, build_spec, from_stats, to_json_float
+from chaski._spec import SpecOptions, build_spec, dtype_name, from_stats, to_json_float
 
 BASE = {
     "version": 1,
@@ -99,14 +99,20 @@ def image(**members):
                         "pattern": "img/{id}.tif",
                         "normalize": {"scale": [2.0], "offset": [0.0]},
                     },
-                    {"name": "mask", "pattern": "m/{id}.tif", "dtype": "native", "layout": "n y x"},
+                    {
+                        "name": "mask",
+                        "kind": "raster",
+                        "pattern": "m/{id}.tif",
+                        "dtype": "native",
+                        "layout": "n y x",
+                    },
                     {
                         **IMAGE,
                         "name": "label",
                         "column": "class",
                         "normalize": {"scale": [2.0], "offset": [0.0]},
                     },
-                    {**IMAGE, "name": "dem", "column": "dem", "fill": "nan"},
+                    {**IMAGE, "name": "dem", "kind": "raster", "column": "dem", "fill": "nan"},
                 ]
             },
         ),
@@ -196,11 +202,117 @@ def test_spec(args, want):
         ({"strata": 3}, "strata is 3"),
         ({"split": ("a", "b")}, "split is .*, not a chaski.Split"),
         ({"sampler": "grid"}, "sampler is 'grid'"),
+        ({"shuffle": "no"}, "shuffle is 'no', neither True nor False"),
+        ({"shuffle": 0}, "shuffle is 0"),
+        ({"drop_last": "yes"}, "drop_last is 'yes'"),
+        ({"pad": "True"}, "pad is 'True'"),
+        ({"windows": "window"}, "windows is 'window'"),
+        ({"fields": {"a": Field(pad=1)}}, "field 'a': pad is 1"),
+        ({"max_bad": 3}, "max_bad is 3 and bad_samples is 'error'"),
+        ({"max_bad_rate": 0.1}, "max_bad_rate is 0.1 and bad_samples is 'error'"),
+        ({"max_bad": -1, "bad_samples": "skip"}, "max_bad is -1"),
+        ({"max_bad": 1.5, "bad_samples": "skip"}, "max_bad is 1.5"),
+        ({"max_bad_rate": 2, "bad_samples": "skip"}, "max_bad_rate is 2"),
+        ({"max_bad_rate": math.nan, "bad_samples": "skip"}, "max_bad_rate is nan"),
+        ({"dtype": None}, "dtype is None"),
+        ({"dtype": 3}, "dtype is 3"),
+        ({"dtype": ">f4"}, "byte order"),
+        ({"fields": {"a": Field(dtype=b"x")}}, "field 'a': dtype is b'x'"),
+        ({"fields": {"a": Field(column=3)}}, "field 'a': column is 3, not a str"),
+        ({"fields": {"a": Field(layout=("n", "x"))}}, "field 'a': layout is"),
+        (
+            {"fields": {"a": "a", "b": Field(column="b", dtype="native", pad=True)}, "fill": 0},
+            "field 'b': dtype is 'native' and pad is True",
+        ),
+        (
+            {"fields": {"a": "a", "b": "b"}, "dtype": "native", "fill": 0},
+            "fill=0 goes with no field",
+        ),
+        ({"normalize": "mean_std", "stats": STATS, "dtype": "int64"}, "as stored"),
     ],
 )
 def test_wrong_arguments(args, match):
     with pytest.raises(SpecError, match=match):
         build_spec("d", SpecOptions(**{"batch_size": 4, **args}))
+
+
+@pytest.mark.parametrize(
+    "dtype,want",
+    [
+        ("native", "native"),
+        ("bfloat16", "bfloat16"),
+        ("f4", "float32"),
+        ("<f4", "float32"),
+        (np.float32, "float32"),
+        (np.dtype("float16"), "float16"),
+        (np.dtype(np.int64), "int64"),
+        (np.uint8, "uint8"),
+        ("flaot32", "flaot32"),  # the engine lists what there is
+    ],
+)
+def test_dtypes_by_any_name(dtype, want):
+    spec = build_spec("d", SpecOptions(batch_size=4, dtype=dtype))
+    assert spec["fields"][0]["dtype"] == want
+    spec = build_spec("d", SpecOptions(batch_size=4, fields={"a": Field(dtype=dtype)}))
+    assert spec["fields"] == [
+        {"name": "a", "kind": "array", "dtype": want, "layout": "n b y x"},
+    ]
+
+
+def test_dtypes_of_torch_and_ml_dtypes():
+    torch = pytest.importorskip("torch")
+    for dtype in ("float32", "float16", "bfloat16", "uint8", "int64"):
+        assert dtype_name("dtype", getattr(torch, dtype)) == dtype
+    ml_dtypes = pytest.importorskip("ml_dtypes")
+    assert dtype_name("dtype", ml_dtypes.bfloat16) == "bfloat16"
+
+
+def test_fill_of_load_is_not_for_labels():
+    fields = {
+        "image": "a",
+        "mask": Field(column="m", dtype="native"),
+        "classes": Field(column="m", dtype=np.int64),
+        "byte": Field(column="m", dtype="uint8"),
+        "scaled": Field(column="m", dtype="uint8", normalize={"scale": 2.0}),
+        "own": Field(column="m", dtype="native", fill=255),
+        "name": Field(column="n", kind="text"),
+    }
+    spec = build_spec("d", SpecOptions(batch_size=4, fields=fields, fill=0))
+    fills = {f["name"]: f.get("fill") for f in spec["fields"]}
+    assert fills == {
+        "image": 0,
+        "mask": None,
+        "classes": None,
+        "byte": None,
+        "scaled": 0,
+        "own": 255,
+        "name": None,
+    }
+    alone = build_spec("d", SpecOptions(batch_size=4, dtype="native", fill=0))
+    assert alone["fields"][0]["fill"] == 0
+
+
+def test_texts_and_numbers_inherit_nothing():
+    fields = {
+        "id": Field(column="id", kind="text"),
+        "n": Field(column="n", kind="number", dtype="float16"),
+        "m": {"kind": "number"},
+    }
+    o = SpecOptions(
+        batch_size=4,
+        fields=fields,
+        normalize={"scale": 2.0},
+        pad=True,
+        sizes={"p": 2},
+        windows=True,
+    )
+    spec = build_spec("d", o)
+    assert spec["windows"] is True
+    assert spec["fields"] == [
+        {"name": "id", "kind": "text", "column": "id"},
+        {"name": "n", "kind": "number", "column": "n", "dtype": "float16"},
+        {"name": "m", "kind": "number"},
+    ]
 
 
 def test_wrong_sampler_of_a_source():

@@ -608,17 +608,23 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
             over n t b y x. Default: the axes as they are named here.
         sizes: lengths of the layout's names that are no axes.
-        dtype: "float32", "float16", "bfloat16", "uint8", or "native" for that of the files.
+        dtype: "float32", "float16", "bfloat16", "uint8", "int64" of rasters of integers, or
+            "native" for that of the files; also as np.float32 or torch.float32.
         normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
-            with `stats`. Fields of dtype "native", and fields that stats lacks, are left out.
+            with `stats`. Fields of dtype "native" and "int64", and those that stats lacks, are left
+            out.
         stats: what `chaski.stats` returns, or JSON of `chaski stats`: its path, or what it holds.
-        fill: element for nodata samples and padding, in units of the result.
+        fill: element for nodata samples and padding, in units of the result. Default: 0, but nodata
+            of fields that keep integers stays. Of several fields, those of dtype "native", and of
+            integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
         pad: windows may reach past the edge of an asset, filled.
         validity: name of a uint8 tensor that says where "image" is valid; only without `fields`.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
         window: (height, width) in pixels of a random window; default: the whole chip.
         windows_per_asset: samples that an epoch takes from each asset, with `window`.
+        windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
+            pixels of its first raster field, before it is resampled or turned; -1 without a sample.
         sampler: which windows, in place of `window`: a `RandomWindow`, `Grid`, `ResizedWindow`,
             `WeightedWindow` or `TileWindow`.
         augment: every sample is mirrored or turned, all its fields alike, by one of a set:

@@ -68,6 +68,17 @@ def pair(name: str, v: Size) -> tuple[int, int]:
     return height, width
 
 
+def flag(name: str, v: Any) -> bool:
+    """Returns a bool, or one of numpy.
+
+    Raises:
+        SpecError: it is none, such as "no", which is true.
+    """
+    if not isinstance(v, (bool, np.bool_)):
+        raise SpecError(f"{name} is {v!r}, neither True nor False")
+    return bool(v)
+
+
 # In the spec's JSON 0 stands for the default: a 0 of the user is refused here.
 def count(name: str, v: Any, least: int = 1) -> int:
     """Returns a whole number.

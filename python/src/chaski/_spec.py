@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
+import numpy as np
+
 from chaski._sources import (
     Augment,
     BBox,
@@ -27,6 +29,7 @@ from chaski._sources import (
     absolute,
     check_source,
     count,
+    flag,
     indices,
     pair,
     place_json,
@@ -40,6 +43,12 @@ from chaski.errors import SpecError
 VERSION = 1
 BadSamples: TypeAlias = Literal["error", "skip", "replace", "fill"]
 RESERVED = ("valid", "position", "sample")
+Kind: TypeAlias = Literal["raster", "number", "text"]
+DTypeLike: TypeAlias = Any
+"""A name ("float32", "bfloat16", "native", "f4"), or a dtype of numpy, ml_dtypes or torch."""
+FLOATS = ("float32", "float16", "bfloat16")
+LABELS = ("native", "int64")
+"""dtypes without arithmetic: a normalize of `load` is not for them."""
 
 
 @dataclass(frozen=True)
@@ -99,20 +108,27 @@ class Field:
     """One named member of a sample. What is None comes from the arguments of `load`.
 
     Attributes:
-        column: column of the table that holds the raster's path, or the value that rides along; of
-            a container also a path of ids ("s2/img.tif"), or "PATH@COLUMN"; of an array the
-            attribute.
+        column: column of the table that holds the raster's path, a number or a text; of a container
+            also a path of ids ("s2/img.tif"), or "PATH@COLUMN"; of an array the attribute.
+        kind: "raster", "number" or "text", an error where the column holds something else. Without
+            it the column decides: texts are paths of rasters if all of them end in .tif, .tiff or
+            .rumi. A field that gives what only rasters have is one. "text" for a column of rasters,
+            or for files of a folder, gives their paths.
         pattern: pairs files by what {id} stands for in their paths below the source:
             "masks/{id}.tif".
         blob: column that holds the raster's header blob, if any.
         bands: bands to pick by zero-based index, in this order; repeats are fine. Default: all.
-        dtype: "native", "float32", "float16", "bfloat16" or "uint8".
+        dtype: "native" (as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters of
+            integers, "int64"; also as np.float32 or torch.float32. Of a column of numbers any real
+            dtype; default there int64 or float64, whatever `load` says. A number that the dtype
+            cannot hold makes its row bad.
         layout: einops pattern over the axes n b y x.
         sizes: lengths of the layout's names that are no axes.
         normalize: a `Normalize`, a dict of its members, "mean_std", "min_max" or "percentile" (with
             `stats` of `load`), or False for none whatever `load` says.
-        fill: element for nodata samples, what a file's mask takes out, and padding, in
-            units of the result; NaN is fine for floats.
+        fill: element for nodata samples, what a file's mask takes out, and padding, in units of the
+            result; NaN is fine for floats. Without it, and without that of `load`, padding is 0,
+            and nodata is 0 in floats and keeps its value in "native" and integers.
         pad: a window may reach past the edge of the asset, filled.
         validity: name of a further uint8 tensor of the same layout: 1 where a sample is valid, 0
             where it is nodata, masked or padding.
@@ -125,8 +141,9 @@ class Field:
     column: str | None = None
     pattern: str | None = None
     blob: str | None = None
+    kind: Kind | None = None
     bands: Sequence[int] | None = None
-    dtype: str | None = None
+    dtype: DTypeLike | None = None
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
     normalize: NormalizeLike = None
@@ -150,7 +167,7 @@ class SpecOptions:
     bands: Sequence[int] | None = None
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
-    dtype: str = "float32"
+    dtype: DTypeLike = "float32"
     normalize: NormalizeLike = None
     stats: StatsLike | None = None
     fill: float | None = None
@@ -160,6 +177,7 @@ class SpecOptions:
     seed: int = 0
     window: tuple[int, int] | None = None
     windows_per_asset: int = 1
+    windows: bool = False
     sampler: Sampler | None = None
     augment: Augment | None = None
     where: Where = ()
@@ -197,10 +215,10 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     default = Field(
         layout=layout,
         sizes=o.sizes,
-        dtype=o.dtype,
+        dtype=dtype_name("dtype", o.dtype),
         normalize=o.normalize,
         fill=o.fill,
-        pad=o.pad,
+        pad=flag("pad", o.pad),
     )
     named = _named(o)
     if isinstance(source, Mixture):
@@ -209,9 +227,11 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "version": VERSION,
         **({"source": ""} if isinstance(source, Mixture) else place_json(source, o.base_path)),
-        "fields": [_member(name, f, default, table) for name, f in named.items()],
+        "fields": [
+            _member(name, f, default, table, alone=o.fields is None) for name, f in named.items()
+        ],
         "batch_size": size,
-        "shuffle": bool(o.shuffle),
+        "shuffle": flag("shuffle", o.shuffle),
         "seed": seed,
         "sampler": _sampler(o.sampler, o.window, o.windows_per_asset),
         "bad_samples": o.bad_samples,
@@ -219,14 +239,18 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     }
     if o.augment is not None:
         spec["augment"] = o.augment
-    if o.max_bad is not None or o.max_bad_rate is not None:
-        limits = {"count": o.max_bad, "rate": o.max_bad_rate}
-        spec["bad_limit"] = {k: v for k, v in limits.items() if v is not None}
+    limits = _limits(o)
+    if limits:
+        spec["bad_limit"] = limits
+    if flag("windows", o.windows):
+        spec["windows"] = True
+    if o.fill is not None:
+        _check_filled(o.fill, spec["fields"])
     if isinstance(source, Mixture):
         spec |= _mixture(source, table)
     elif isinstance(o.normalize, str):
         _check_normalized(o.normalize, spec["fields"], named, table)
-    if o.drop_last:
+    if flag("drop_last", o.drop_last):
         spec["drop_last"] = True
     if o.dims is not None:
         spec["dims"] = str(o.dims)
@@ -247,6 +271,56 @@ def _named(o: SpecOptions) -> dict[str, Field]:
     if not named:
         raise SpecError("fields is empty")
     return named
+
+
+def _limits(o: SpecOptions) -> dict[str, Any]:
+    """Returns the limits on bad samples."""
+    out: dict[str, Any] = {}
+    if o.max_bad is not None:
+        out["count"] = count("max_bad", o.max_bad, 0)
+    if o.max_bad_rate is not None:
+        out["rate"] = _number("max_bad_rate", o.max_bad_rate)
+        if not 0 <= out["rate"] <= 1:
+            raise SpecError(f"max_bad_rate is {o.max_bad_rate!r}, not in [0, 1]")
+    if out and o.bad_samples == "error":
+        name = "max_bad" if "count" in out else "max_bad_rate"
+        raise SpecError(
+            f"{name} is {getattr(o, name)!r} and bad_samples is 'error', which ends a run at the "
+            "first bad sample: a limit goes with 'skip', 'replace' or 'fill'"
+        )
+    return out
+
+
+def _check_filled(fill: Any, members: Sequence[Mapping[str, Any]]) -> None:
+    """Raises where the fill of `load` is used by no field: that is a slip."""
+    if not any("fill" in m for m in members):
+        raise SpecError(
+            f"fill={fill!r} goes with no field: fields of dtype 'native' and of integers are "
+            "labels, which keep their nodata; Field(fill=...) fills them, too"
+        )
+
+
+def dtype_name(name: str, v: DTypeLike) -> str:
+    """Returns what the engine calls a dtype: one of numpy, ml_dtypes or torch, or a name of one.
+
+    Raises:
+        SpecError: it is none, or of the other byte order.
+    """
+    if isinstance(v, str) and v in ("native", "bfloat16"):
+        return v
+    if type(v).__module__ == "torch" and str(v).startswith("torch."):
+        return str(v).removeprefix("torch.")
+    try:
+        if v is None:
+            raise TypeError
+        dtype = np.dtype(v)
+    except TypeError:
+        if isinstance(v, str):  # the engine says what there is
+            return v
+        raise SpecError(f"{name} is {v!r}, not a dtype") from None
+    if not dtype.isnative:
+        raise SpecError(f"{name} is {v!r}: batches are in the byte order of this machine")
+    return dtype.name
 
 
 def _check_of_sources(o: SpecOptions) -> None:
@@ -272,10 +346,11 @@ def _check_normalized(
     """
     if any("normalize" in m or named[m["name"]].normalize is not None for m in members):
         return
-    floats = [m["name"] for m in members if m.get("dtype") != "native" and "points" not in m]
+    floats = [m["name"] for m in members if m.get("dtype") not in LABELS and "points" not in m]
     if not floats:
         raise SpecError(
-            f"normalize={how!r} goes with no field: fields of dtype 'native' are as stored"
+            f"normalize={how!r} goes with no field: fields of dtype 'native' and 'int64' are "
+            "as stored"
         )
     raise SpecError(f"normalize={how!r}: stats has {sorted(stats or ())}, and none of {floats}")
 
@@ -375,32 +450,83 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
 
 def _override(name: str, f: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
     """Returns the JSON of what a source's field has of its own."""
-    for key in ("dtype", "layout", "sizes", "validity"):
+    for key in ("kind", "dtype", "layout", "sizes", "validity"):
         if getattr(f, key) is not None:
             raise SpecError(f"field {name!r}: {key} is that of all sources")
-    return _member(name, f, Field(), stats)
+    out = _member(name, f, Field(), stats)
+    out.pop("kind", None)
+    return out
 
 
-def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None) -> dict[str, Any]:
+def _kind(f: Field) -> str | None:
+    """Returns what a field has to be: as it says, or because of what it gives.
+
+    The engine does that for what `load` has not (bands, validity, ...); of the rest it cannot tell
+    what is the field's own.
+    """
+    if f.kind is not None:
+        return f.kind
+    if any(v is not None for v in (f.layout, f.sizes, f.fill)) or f.pad:
+        return "raster"
+    if f.normalize is not None and f.normalize is not False:
+        return "raster"
+    return None if f.dtype is None else "array"
+
+
+def _inherit(name: str, f: Field, default: Field, alone: bool) -> Field:
+    """Returns a field with what `load` says of all fields.
+
+    The fill of `load` is not for labels, where it would be a class: fields of dtype "native", and
+    of integers without arithmetic. With one field (alone) it can mean nothing else.
+    """
+    dtype = default.dtype if f.dtype is None else dtype_name(f"field {name!r}: dtype", f.dtype)
+    if f.kind in ("number", "text"):
+        return replace(f, dtype=None if f.dtype is None else dtype)
+    pad = default.pad if f.pad is None else flag(f"field {name!r}: pad", f.pad)
+    how = default.normalize if f.normalize is None else f.normalize
+    plain = how is None or how is False
+    label = default.dtype is not None and (dtype in LABELS or dtype not in FLOATS and plain)
+    fill = f.fill
+    if fill is None and (alone or not label):
+        fill = default.fill
+    elif fill is None and default.fill is not None and pad:
+        raise SpecError(
+            f"field {name!r}: dtype is {dtype!r} and pad is True: the fill of load is not for "
+            "labels, and what is past the edge would be class 0; give Field(fill=...)"
+        )
+    return replace(
+        f,
+        layout=f.layout or default.layout,
+        sizes=default.sizes if f.sizes is None else f.sizes,
+        dtype=dtype,
+        fill=fill,
+        pad=pad,
+    )
+
+
+def _member(
+    name: str, f: Field, default: Field, stats: Mapping[str, Any] | None, alone: bool = False
+) -> dict[str, Any]:
     """Returns a field's JSON."""
     if name in RESERVED:
         raise SpecError(f"a field cannot be called {name!r}: batches have a member of that name")
     if f.points is not None:
         return _points(name, f)
     inherited = f.normalize is None
-    how = default.normalize if inherited else f.normalize
-    f = replace(
-        f,
-        layout=f.layout or default.layout,
-        sizes=default.sizes if f.sizes is None else f.sizes,
-        dtype=f.dtype or default.dtype,
-        fill=default.fill if f.fill is None else f.fill,
-        pad=default.pad if f.pad is None else f.pad,
-    )
+    how = f.normalize
+    if inherited and f.kind not in ("number", "text"):
+        how = default.normalize
+    kind = _kind(f)
+    f = _inherit(name, f, default, alone)
     out: dict[str, Any] = {"name": name}
+    if kind is not None:
+        out["kind"] = kind
     for key in ("column", "blob", "pattern", "dtype", "layout", "validity", "resample"):
-        if getattr(f, key):
-            out[key] = str(getattr(f, key))
+        v = getattr(f, key)
+        if v is not None and not isinstance(v, (str, os.PathLike)):
+            raise SpecError(f"field {name!r}: {key} is {v!r}, not a str")
+        if v:
+            out[key] = str(v)
     if f.bands is not None:
         out["bands"] = indices(f"field {name!r}: bands", f.bands)
     if f.sizes:
@@ -411,7 +537,7 @@ def _member(name: str, f: Field, default: Field, stats: Mapping[str, Any] | None
         out["fill"] = to_json_float(_number(f"field {name!r}: fill", f.fill))
     if f.pad:
         out["pad"] = True
-    if how is not None and how is not False and not (inherited and f.dtype == "native"):
+    if how is not None and how is not False and not (inherited and f.dtype in LABELS):
         n = _normalize(name, how, out.get("bands"), stats, inherited)
         if n is not None:
             out["normalize"] = n
