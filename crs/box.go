@@ -3,7 +3,6 @@ package crs
 import (
 	"fmt"
 	"math"
-	"slices"
 )
 
 // Box is a rectangle in a CRS. One of longitude and latitude may cross the antimeridian: then its east is over 180.
@@ -96,7 +95,7 @@ func (b Box) Rectangles() [][4]float64 {
 // map.
 func (b Box) In(epsg int) (*Region, error) {
 	if epsg == b.code && !b.turns() {
-		return &Region{edges: edges(nil, rectangle(b.West, b.South, b.East, b.North))}, nil
+		return &Region{parts: [][]edge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
 	}
 	c, ok := ByCode(epsg)
 	if !ok {
@@ -111,7 +110,7 @@ func (b Box) In(epsg int) (*Region, error) {
 	}
 	r := &Region{}
 	for _, piece := range o.cut(c) {
-		r.edges = append(r.edges, c.draw(piece, o.all)...)
+		r.parts = append(r.parts, c.draw(piece, o.all))
 	}
 	return r, nil
 }
@@ -306,16 +305,19 @@ func edges(list []edge, line []Point) []edge {
 	return list
 }
 
-// Region is a box drawn in a CRS. It is safe for use by several goroutines.
+// Region is a box drawn in a CRS. Of longitude and latitude, and on maps that go on past 360 degrees, it has a part for each
+// turn. It is safe for use by several goroutines.
 type Region struct {
-	edges []edge
+	parts [][]edge // closed rings
 }
 
 // Meets reports whether a closed rectangle has a point in common with the region. The rectangle may be a point.
 func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
-	for _, e := range r.edges {
-		if _, _, ok := e.clip(minX, minY, maxX, maxY); ok {
-			return true
+	for _, part := range r.parts {
+		for _, e := range part {
+			if _, _, ok := e.clip(minX, minY, maxX, maxY); ok {
+				return true
+			}
 		}
 	}
 	return r.has(minX, minY)
@@ -323,24 +325,64 @@ func (r *Region) Meets(minX, minY, maxX, maxY float64) bool {
 
 // Holds reports whether no point of a rectangle lies outside of the region.
 func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
-	for _, e := range r.edges {
-		if lo, hi, ok := e.clip(minX, minY, maxX, maxY); ok {
-			t := (lo + hi) / 2
-			if x, y := e[0]+t*(e[2]-e[0]), e[1]+t*(e[3]-e[1]); x > minX && x < maxX && y > minY && y < maxY && (e[0] != e[2] || e[1] != e[3]) {
-				return false
+	for _, part := range r.parts {
+		for _, e := range part {
+			if lo, hi, ok := e.clip(minX, minY, maxX, maxY); ok {
+				t := (lo + hi) / 2
+				if x, y := e[0]+t*(e[2]-e[0]), e[1]+t*(e[3]-e[1]); x > minX && x < maxX && y > minY && y < maxY && (e[0] != e[2] || e[1] != e[3]) {
+					return false
+				}
 			}
 		}
 	}
 	x, y := (minX+maxX)/2, (minY+maxY)/2
-	return r.has(x, y) || slices.ContainsFunc(r.edges, func(e edge) bool { _, _, ok := e.clip(x, y, x, y); return ok })
+	return r.Meets(x, y, x, y)
+}
+
+// Crosses reports whether a straight line has a point in common with the outline of a part.
+func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
+	side := func(ax, ay, bx, by, x, y float64) float64 { return (bx-ax)*(y-ay) - (by-ay)*(x-ax) }
+	for _, part := range r.parts {
+		for _, e := range part {
+			if max(e[0], e[2]) < min(x0, x1) || min(e[0], e[2]) > max(x0, x1) || max(e[1], e[3]) < min(y0, y1) || min(e[1], e[3]) > max(y0, y1) {
+				continue
+			}
+			if side(e[0], e[1], e[2], e[3], x0, y0)*side(e[0], e[1], e[2], e[3], x1, y1) <= 0 &&
+				side(x0, y0, x1, y1, e[0], e[1])*side(x0, y0, x1, y1, e[2], e[3]) <= 0 {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Corner returns a point of the outline.
+func (r *Region) Corner() (x, y float64) {
+	for _, part := range r.parts {
+		for _, e := range part {
+			return e[0], e[1]
+		}
+	}
+	return nan, nan
+}
+
+// Parts returns the parts as regions of their own.
+func (r *Region) Parts() []*Region {
+	list := make([]*Region, len(r.parts))
+	for i := range r.parts {
+		list[i] = &Region{parts: r.parts[i : i+1]}
+	}
+	return list
 }
 
 // has reports whether a point lies inside, by the number of edges to the right of it.
 func (r *Region) has(x, y float64) bool {
 	in := false
-	for _, e := range r.edges {
-		if (e[1] > y) != (e[3] > y) && x < (e[2]-e[0])*(y-e[1])/(e[3]-e[1])+e[0] {
-			in = !in
+	for _, part := range r.parts {
+		for _, e := range part {
+			if (e[1] > y) != (e[3] > y) && x < (e[2]-e[0])*(y-e[1])/(e[3]-e[1])+e[0] {
+				in = !in
+			}
 		}
 	}
 	return in

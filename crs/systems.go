@@ -221,6 +221,9 @@ func (c *CRS) Code() int { return c.code }
 // Geographic reports whether x and y are longitude and latitude in degrees.
 func (c *CRS) Geographic() bool { _, ok := c.p.(longlat); return ok }
 
+// Near reports whether the datum is taken for WGS 84.
+func (c *CRS) Near() bool { return c.datum == nil && c.lon0 == 0 }
+
 // OwnDatum returns the CRS with longitudes and latitudes on its own datum, in place of WGS 84.
 func (c *CRS) OwnDatum() *CRS {
 	own := *c

@@ -10,11 +10,72 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 )
 
 // Box is a closed rectangle.
 type Box struct{ MinX, MinY, MaxX, MaxY float64 }
+
+// Place is a box on Earth that geometries of longitude and latitude are compared with.
+//
+// A line of a geometry over more than 180 degrees goes the shorter way, across the antimeridian: that is what footprints look like
+// that somebody did not cut there, as GeoJSON (RFC 7946, section 3.1.9) asks. One over 360 degrees goes around the Earth.
+type Place struct {
+	// Boxes are its turns, with longitudes from -540 to 540 degrees.
+	Boxes []Box
+	// Regions are in place of Boxes where it is a box of another CRS.
+	Regions []*crs.Region
+}
+
+// NewPlace returns the place of a box.
+func NewPlace(b crs.Box) (*Place, error) {
+	p := &Place{}
+	c, ok := b.CRS()
+	if ok && c.Geographic() && c.Near() {
+		for _, r := range b.Rectangles() {
+			p.Boxes = append(p.Boxes, Box{r[0], r[1], r[2], r[3]})
+		}
+		return p, nil
+	}
+	r, err := b.In(4326)
+	if err != nil {
+		return nil, err
+	}
+	p.Regions = r.Parts()
+	return p, nil
+}
+
+// Match reports whether a geometry matches the place. to takes a position of the geometry to longitude and latitude; nil leaves it.
+// Otherwise it is as the function Match.
+func (p *Place) Match(wkb []byte, rule Rule, to func(x, y float64) (lon, lat float64)) (bool, error) {
+	if to == nil && len(p.Regions) == 0 {
+		point, apartAll := false, true
+		for _, b := range p.Boxes {
+			m, ok := matchPoint(wkb, b, rule)
+			if m {
+				return true, nil
+			}
+			point = point || ok
+			apartAll = apartAll && (ok || apart(wkb, b))
+		}
+		if point || apartAll && !wide(wkb) {
+			return false, nil
+		}
+	}
+	return match(wkb, scan{place: p, to: to, turns: true}, rule)
+}
+
+func match(wkb []byte, s scan, rule Rule) (bool, error) {
+	r := reader{b: wkb, order: binary.LittleEndian}
+	if err := s.geometry(&r, 0); err != nil {
+		return false, err
+	}
+	if rule == Within {
+		return s.inside && !s.outside, nil
+	}
+	return s.hit, nil
+}
 
 // NewBox returns the box of two opposite corners, in any order.
 func NewBox(x0, y0, x1, y1 float64) Box {
@@ -69,15 +130,7 @@ func Match(wkb []byte, b Box, rule Rule) (bool, error) {
 	if apart(wkb, b) {
 		return false, nil
 	}
-	r := reader{b: wkb, order: binary.LittleEndian}
-	s := scan{box: b}
-	if err := s.geometry(&r, 0); err != nil {
-		return false, err
-	}
-	if rule == Within {
-		return s.inside && !s.outside, nil
-	}
-	return s.hit, nil
+	return match(wkb, scan{box: b}, rule)
 }
 
 // matchPoint is the way for what most tables hold: a little-endian point of two coordinates.
@@ -119,6 +172,18 @@ func apart(w []byte, b Box) bool {
 		below, above = below && y < b.MinY, above && y > b.MaxY
 	}
 	return below || above
+}
+
+// wide reports whether a polygon for which apart holds has an edge that goes across the antimeridian.
+func wide(w []byte) bool {
+	w = w[13:]
+	at := func(i int) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(w[i:])) }
+	for i := 16; i < len(w); i += 16 {
+		if math.Abs(at(i)-at(i-16)) > 180 {
+			return true
+		}
+	}
+	return false
 }
 
 // reader walks over bytes.
@@ -225,7 +290,16 @@ func Point(wkb []byte) (x, y float64, err error) {
 
 // scan gathers what is known of a geometry and a box while the coordinates pass by.
 type scan struct {
-	box     Box
+	place *Place // with all its turns; nil: box alone
+	to    func(x, y float64) (float64, float64)
+	turns bool // x are longitudes
+
+	box    Box
+	region *crs.Region // in place of box
+
+	across bool    // a ring of the polygon went across the antimeridian,
+	start  float64 // beginning here
+
 	hit     bool // a point in common
 	inside  bool // a part of it lies inside
 	outside bool // a part of it lies outside
@@ -236,13 +310,8 @@ func (s *scan) geometry(r *reader, depth int) error {
 	if err != nil {
 		return err
 	}
-	switch kind {
-	case point:
-		return s.point(r, size)
-	case lineString:
-		return s.line(r, size)
-	case polygon:
-		return s.polygon(r, size)
+	if kind <= polygon {
+		return s.single(r, kind, size)
 	}
 	if depth == maxDepth {
 		return fault.New(fault.Limit, "geometry", int64(r.off), "collections %d deep", depth)
@@ -259,11 +328,49 @@ func (s *scan) geometry(r *reader, depth int) error {
 	return nil
 }
 
+// single takes in a point, line or polygon, which may lie in any of a place's turns.
+func (s *scan) single(r *reader, kind uint32, size int) error {
+	if s.place == nil {
+		return s.one(r, kind, size)
+	}
+	start, outside := r.off, true
+	for i := range max(len(s.place.Boxes), len(s.place.Regions)) {
+		turn := scan{to: s.to, turns: s.turns}
+		if len(s.place.Regions) > 0 {
+			turn.region = s.place.Regions[i]
+			turn.box.MinX, turn.box.MinY = turn.region.Corner()
+		} else {
+			turn.box = s.place.Boxes[i]
+		}
+		r.off = start
+		if err := turn.one(r, kind, size); err != nil {
+			return err
+		}
+		s.hit, s.inside, outside = s.hit || turn.hit, s.inside || turn.inside, outside && turn.outside
+	}
+	s.outside = s.outside || outside
+	return nil
+}
+
+func (s *scan) one(r *reader, kind uint32, size int) error {
+	switch kind {
+	case point:
+		return s.point(r, size)
+	case lineString:
+		return s.line(r, size)
+	}
+	return s.polygon(r, size)
+}
+
 func (s *scan) point(r *reader, size int) error {
 	if r.left() < size {
 		return r.corrupt("ends early")
 	}
-	s.vertex(r.xy(size))
+	x, y := r.xy(size)
+	if s.to != nil {
+		x, y = s.to(x, y)
+	}
+	s.vertex(x, y)
 	return nil
 }
 
@@ -276,6 +383,9 @@ func (r *reader) xy(size int) (x, y float64) {
 // vertex takes in a position; one that is not a number (an empty point) lies nowhere.
 func (s *scan) vertex(x, y float64) {
 	switch {
+	case s.region != nil:
+		in := s.region.Meets(x, y, x, y)
+		s.hit, s.inside, s.outside = s.hit || in, s.inside || in, s.outside || !in && x == x && y == y
 	case s.box.contains(x, y):
 		s.hit = true
 		s.inside = s.inside || s.box.inside(x, y)
@@ -296,21 +406,70 @@ func (s *scan) line(r *reader, size int) error {
 // path takes in the segments of n positions. Where crossings is given, it counts those that a ray
 // from the box's lower left corner to the right meets.
 func (s *scan) path(r *reader, n, size int, crossings *int) {
-	var px, py float64
-	for i := range n {
-		x, y := r.xy(size)
+	var fx, fy, px, py float64 // the last position as it is in the file, and where it is
+	var first, north, last, turn float64
+	step := func(x, y float64) {
 		s.vertex(x, y)
-		if i > 0 {
-			s.segment(px, py, x, y)
-			if crossings != nil && (py > s.box.MinY) != (y > s.box.MinY) && s.box.MinX < (x-px)*(s.box.MinY-py)/(y-py)+px {
-				*crossings++
-			}
+		s.segment(px, py, x, y)
+		if crossings != nil && (py > s.box.MinY) != (y > s.box.MinY) && s.box.MinX < (x-px)*(s.box.MinY-py)/(y-py)+px {
+			*crossings++
 		}
 		px, py = x, y
 	}
+	for i := range n {
+		x, y := r.xy(size)
+		parts := 1
+		if s.to != nil && i > 0 {
+			parts = linePieces
+		}
+		for k := 1; k <= parts; k++ {
+			mx, my := x, y
+			if k < parts {
+				t := float64(k) / linePieces
+				mx, my = fx+t*(x-fx), fy+t*(y-fy)
+			}
+			if s.to != nil {
+				mx, my = s.to(mx, my)
+			}
+			lon := mx
+			switch far := mx - last; {
+			case i == 0 && s.across: // a hole of a ring that went across
+				turn = s.start + math.Remainder(mx-s.start, 360) - mx
+			case s.turns && i > 0 && math.Abs(far) > 180 && (math.Abs(far) < 360 || s.to != nil):
+				turn -= math.Copysign(360, far)
+				s.across = true
+			}
+			if last, mx = lon, mx+turn; i == 0 {
+				px, py, first = mx, my, mx
+			}
+			step(mx, my)
+			north += my
+		}
+		fx, fy = x, y
+	}
+	if crossings == nil {
+		return
+	}
+	if math.Abs(px-first) > 180 && s.across { // the ring goes around a pole
+		x, y, pole := px, py, math.Copysign(90, north)
+		step(x, pole)
+		step(first, pole)
+		step(first, y)
+	}
+	s.start = first
 }
 
+// linePieces is in how many parts a line of another CRS is taken to longitude and latitude: of one of 100 km, which bends by
+// up to some 300 m there, 300 m / 16² = 1 m is lost.
+const linePieces = 16
+
 func (s *scan) segment(x0, y0, x1, y1 float64) {
+	if s.region != nil {
+		if s.region.Crosses(x0, y0, x1, y1) {
+			s.hit, s.outside = true, true
+		}
+		return
+	}
 	if s.hit && s.inside {
 		return
 	}
@@ -351,7 +510,7 @@ func (s *scan) polygon(r *reader, size int) error {
 		return err
 	}
 	hit, crossings, box := s.hit, 0, ringBox{}
-	s.hit = false
+	s.hit, s.across = false, false
 	for range rings {
 		n, err := r.count(size)
 		if err != nil {
