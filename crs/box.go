@@ -36,7 +36,7 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 	text := fmt.Sprintf("bbox is (%v, %v, %v, %v)", sides[0], sides[1], sides[2], sides[3])
 	for _, v := range sides {
 		if !(math.Abs(v) <= maxExtent) {
-			return b, fmt.Errorf("%s: west, south, east and north are finite numbers", text)
+			return b, fmt.Errorf("%s: west, south, east and north are finite numbers of up to 1e12", text)
 		}
 	}
 	turns := ok && c.Geographic()

@@ -3,13 +3,12 @@ package loader
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
-	"math"
 	"slices"
 	"strings"
 
 	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco"
 	tables "github.com/chaski-eo/chaski/taco/table"
@@ -22,12 +21,10 @@ func (c *Condition) filter() (taco.Filter, error) {
 		return f, fmt.Errorf("level %d", c.Level)
 	}
 	if c.BBox != nil {
-		for _, v := range c.BBox {
-			if math.IsNaN(v) {
-				return f, errors.New("bbox has a NaN")
-			}
+		box, err := crs.NewBox(*c.BBox, c.BBoxCRS)
+		if err != nil {
+			return f, err
 		}
-		box := taco.NewBox(c.BBox[0], c.BBox[1], c.BBox[2], c.BBox[3])
 		f.Box, f.Geometry = &box, c.Column
 		if c.Within {
 			f.Rule = taco.Within

@@ -86,10 +86,14 @@ type Condition struct {
 	// Select is a SELECT whose result has the column of ids: the samples with these ids count. In it the
 	// table data has the rows that the conditions before it leave.
 	Select string `json:"select,omitempty"`
-	// BBox is the box (west, south, east, north) that the geometry of a sample has a point in common with
-	// or, with Within, does not leave.
-	BBox   *[4]float64 `json:"bbox,omitempty"`
-	Within bool        `json:"within,omitempty"`
+	// BBox is the box (west, south, east, north) that the geometry of a sample or, in a catalog, the bounds of its raster
+	// have a point in common with or, with Within, do not leave. It is in degrees of longitude and latitude, and crosses the
+	// antimeridian if its west is greater than its east; see crs.NewBox. Geometries and bounds in another CRS are compared where
+	// they lie on Earth; one that is not known is an error.
+	BBox *[4]float64 `json:"bbox,omitempty"`
+	// BBoxCRS is the EPSG code of the CRS of BBox. Default: 4326, longitude and latitude.
+	BBoxCRS int  `json:"bbox_crs,omitempty"`
+	Within  bool `json:"within,omitempty"`
 	// Datetime is a range "A/B" that a sample begins in: dates, which are whole days in UTC, or instants.
 	Datetime string `json:"datetime,omitempty"`
 	// Level is the one whose geometry or time is meant: a sample counts if a row of it below the sample does.
@@ -567,10 +571,14 @@ func (c *Condition) validate() error {
 	case kinds > 1:
 		return errors.New("a condition is one of column with op and value, sql, select, bbox, datetime and concat")
 	case c.SQL != "" || c.Select != "" || c.Concat != nil:
-		if c.Column != "" || c.Level != 0 || c.Within {
-			return errors.New("sql, select and concat take no column, level or within")
+		if c.Column != "" || c.Level != 0 || c.Within || c.BBoxCRS != 0 {
+			return errors.New("sql, select and concat take no column, level, within or bbox_crs")
 		}
 		return nil
+	case c.BBoxCRS != 0 && c.BBox == nil:
+		return fmt.Errorf("bbox_crs is %d, but there is no bbox that it could be of", c.BBoxCRS)
+	case c.BBoxCRS < 0:
+		return fmt.Errorf("bbox_crs is %d: it is an EPSG code", c.BBoxCRS)
 	case c.BBox != nil:
 		_, err := c.filter()
 		return err

@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strconv"
+	"math"
 	"strings"
 
 	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/taco/query"
@@ -28,7 +29,7 @@ var _ queried = (*catalog.Table)(nil)
 var (
 	placeColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
 	timeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}
-	// boundsColumns are those that a catalog has of every raster, in its own CRS.
+	// boundsColumns are those that a catalog has of every raster, in the CRS of crsColumn.
 	boundsColumns = []string{"minx", "miny", "maxx", "maxy"}
 )
 
@@ -118,20 +119,87 @@ func (s *selector) near(ctx context.Context, w *Condition) ([]int, error) {
 	}
 	if f.Box != nil && f.Geometry == "" {
 		if f.Geometry = s.first(placeColumns); f.Geometry == "" && s.all(boundsColumns) {
-			return query.Where(ctx, s.data, inBounds(f))
+			return s.inBounds(ctx, f)
 		}
 	}
 	return f.Match(ctx, s.data)
 }
 
-// inBounds returns the condition in SQL that bounds meet the box of a filter.
-func inBounds(f taco.Filter) string {
-	num := func(v float64) string { return strconv.FormatFloat(v, 'e', -1, 64) }
-	west, south, east, north := num(f.Box.MinX), num(f.Box.MinY), num(f.Box.MaxX), num(f.Box.MaxY)
-	if f.Rule == taco.Within {
-		return fmt.Sprintf("minx >= %s AND maxx <= %s AND miny >= %s AND maxy <= %s", west, east, south, north)
+// crsColumn is the column of EPSG codes that a catalog has beside boundsColumns.
+const crsColumn = "epsg"
+
+// inBounds returns the rows whose bounds match a box. A row without bounds lies nowhere, and matches none. One whose bounds are in a CRS
+// that is not known may lie in the box or not: that is an error, which says how many there are. Rows that are dropped already are
+// not looked at.
+func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
+	bounds, err := s.bounds(ctx, boundsColumns)
+	if err != nil {
+		return nil, err
 	}
-	return fmt.Sprintf("minx <= %s AND maxx >= %s AND miny <= %s AND maxy >= %s", east, west, north, south)
+	var rows []int
+	regions := map[int64]*crs.Region{}
+	unknown := notComparable{column: crsColumn}
+	err = s.scan(ctx, crsColumn, func(row int64, k catalog.Kind, v catalog.Value) error {
+		b := bounds[row]
+		switch {
+		case !s.keep[row] || math.IsNaN(b[0]+b[1]+b[2]+b[3]):
+			return nil
+		case v.Null:
+			unknown.add(row, "is null: it is not known in which CRS the bounds are")
+			return nil
+		case k != catalog.Int:
+			return fault.New(fault.Unsupported, "column "+crsColumn, fault.NoOffset, "holds %ss, not EPSG codes", k)
+		}
+		region, ok := regions[v.Int]
+		if !ok {
+			if region, err = f.Box.In(int(v.Int)); err != nil {
+				unknown.add(row, err.Error())
+			}
+			regions[v.Int] = region
+		}
+		meets := (*crs.Region).Meets
+		if f.Rule == taco.Within {
+			meets = (*crs.Region).Holds
+		}
+		switch {
+		case region == nil && ok:
+			unknown.n++
+		case region != nil && meets(region, b[0], b[1], b[2], b[3]):
+			rows = append(rows, int(row))
+		}
+		return nil
+	})
+	if fault.KindOf(err) == fault.NotFound {
+		return nil, fault.New(fault.NotFound, "bbox", fault.NoOffset,
+			"the table has the columns minx, miny, maxx and maxy, but no column %s that says in which CRS; add one, or compare the numbers as they are by where", crsColumn)
+	}
+	if err == nil {
+		err = unknown.err()
+	}
+	return rows, err
+}
+
+// notComparable counts the rows whose place cannot be compared with a box.
+type notComparable struct {
+	column string
+	n      int
+	first  int64
+	why    string
+}
+
+func (u *notComparable) add(row int64, why string) {
+	if u.n == 0 {
+		u.first, u.why = row, why
+	}
+	u.n++
+}
+
+func (u *notComparable) err() error {
+	if u.n == 0 {
+		return nil
+	}
+	return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", u.column, u.first), fault.NoOffset,
+		"%s; bbox cannot be held against %d of the rows: leave them out by a condition before it, such as where=%q", u.why, u.n, u.column+" IN (4326, 32633)")
 }
 
 // first returns the first of some columns that is there, or "".

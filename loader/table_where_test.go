@@ -139,7 +139,7 @@ func TestTableConditions(t *testing.T) {
 }
 
 // TestBoundsOfCatalogs: a box without a column of geometries is held against the bounds that a catalog has of its
-// rasters, in their CRS.
+// rasters; one in their own CRS exactly.
 func TestBoundsOfCatalogs(t *testing.T) {
 	scene := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
 	var out strings.Builder
@@ -174,14 +174,102 @@ func TestBoundsOfCatalogs(t *testing.T) {
 	}{
 		{b, false, true}, {b, true, true}, {[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, false, true},
 		{[4]float64{b[0] + 1, b[1] + 1, b[0] + 2, b[1] + 2}, true, false}, {[4]float64{b[2] + 1, b[1], b[2] + 2, b[3]}, false, false},
-		{[4]float64{b[0], b[3] + 1, b[2], b[3] + 2}, false, false}, {[4]float64{-1e300, -1e300, 1e300, 1e300}, true, true},
+		{[4]float64{b[0], b[3] + 1, b[2], b[3] + 2}, false, false}, {[4]float64{-1e12, -1e12, 1e12, 1e12}, true, true},
 		{[4]float64{b[0] - 5e-324, b[1] - 1e-30, b[2], b[3]}, false, true},
 	} {
-		spec := loader.Spec{Source: name, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{BBox: &c.box, Within: c.within}}}}
+		spec := loader.Spec{Source: name, BatchSize: 1, Subset: loader.Subset{Where: []loader.Condition{{BBox: &c.box, BBoxCRS: meta.EPSG, Within: c.within}}}}
 		e, err := open(t, spec, loader.Options{})
 		if met := err == nil && e.Len() == 1; met != c.met || err != nil && fault.KindOf(err) != fault.NotFound {
 			t.Errorf("%v: %v, %v", c.box, met, err)
 		}
+	}
+}
+
+// TestBoxOfCatalog: a box of longitude and latitude is where it is on Earth, whatever the CRSs of the rasters, and so is one in
+// another CRS. A raster whose CRS is not known is an error, neither in nor out.
+func TestBoxOfCatalog(t *testing.T) {
+	chip := coast(t, filepath.Join("coast_dir", "DATA", "tile_00", "s2", "img.tif"))
+	write := func(more ...string) string {
+		out := "image,row,minx,miny,maxx,maxy,epsg\n"
+		// Longitude and latitude of the lower left corners are PROJ's.
+		for i, r := range []struct {
+			epsg       int
+			x, y, size float64
+		}{
+			{4326, 0, -15, 0.01},
+			{4326, 179.5, -15, 0.01},
+			{4326, -179.9, -15, 0.01},
+			{32632, 500000, 5538630, 100}, // 9, 50
+			{32633, 500000, 5538630, 100}, // 15, 50
+			{32733, 500000, 4461369, 100}, // 15, -50
+			{32760, 822700, 8338000, 100}, // -179.9994, -15.0134
+			{32701, 177000, 8338000, 100}, // 179.9966, -15.0134
+			{3031, -50, -50, 100},         // the south pole is inside
+			{3413, -100000, 1000000, 100}, // 140.7, 80.7
+			{3857, 1001875, 6446276, 100}, // 9, 50
+			{27700, 530000, 180000, 100},  // -0.1283, 51.5037
+		} {
+			out += fmt.Sprintf("%s,%d,%v,%v,%v,%v,%d\n", chip, i, r.x, r.y, r.x+r.size, r.y+r.size, r.epsg)
+		}
+		name := filepath.Join(t.TempDir(), "rows.csv")
+		if err := writeFile(name, out+strings.Join(more, "\n")); err != nil {
+			t.Fatal(err)
+		}
+		return name
+	}
+	choose := func(src string, where ...loader.Condition) ([]int, error) {
+		spec := loader.Spec{Source: src, BatchSize: 20, Fields: []loader.Field{{Name: "row", Column: "row"}}, Subset: loader.Subset{Where: where}}
+		e, err := open(t, spec, loader.Options{})
+		if err != nil {
+			return nil, err
+		}
+		return ranks(first(t, e), "row"), nil
+	}
+	known := write()
+	for _, c := range []struct {
+		box    [4]float64
+		epsg   int
+		within bool
+		want   []int
+	}{
+		{[4]float64{170, -20, -170, -10}, 0, false, []int{1, 2, 6, 7}},
+		{[4]float64{170, -20, -170, -10}, 0, true, []int{1, 2, 6, 7}},
+		{[4]float64{-1, -20, 1, -10}, 0, false, []int{0}},
+		{[4]float64{8, 49, 10, 51}, 0, false, []int{3, 10}},
+		{[4]float64{14, -51, 16, 51}, 4326, false, []int{4, 5}},
+		{[4]float64{499000, 5538000, 501000, 5539000}, 32632, false, []int{3, 10}},
+		{[4]float64{499000, 5538000, 501000, 5539000}, 32633, false, []int{4}},
+		{[4]float64{-180, -90, 180, -89}, 0, true, []int{8}},
+		{[4]float64{20, -90, 30, -85}, 0, false, []int{8}},
+		{[4]float64{140, 80, 141, 81}, 0, false, []int{9}},
+		{[4]float64{-0.2, 51.5, -0.1, 51.51}, 0, true, []int{11}},
+		{[4]float64{-180, -90, 180, 90}, 0, false, []int{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11}},
+	} {
+		got, err := choose(known, loader.Condition{BBox: &c.box, BBoxCRS: c.epsg, Within: c.within})
+		if err != nil || !slices.Equal(got, c.want) {
+			t.Errorf("%v of EPSG:%d, within %t: %v, %v, want %v", c.box, c.epsg, c.within, got, err, c.want)
+		}
+	}
+	box := loader.Condition{BBox: &[4]float64{-180, -90, 180, 90}}
+	for more, want := range map[string]string{
+		chip + ",12,0,0,1,1,": "row 12: is null",
+		chip + ",12,0,0,1,1,5514\n" + chip + ",13,0,0,1,1,5514": "against 2 of the rows",
+		chip + ",12,0,0,1,1,32767":                              "EPSG:32767",
+	} {
+		src := write(more)
+		if got, err := choose(src, box); fault.KindOf(err) != fault.Unsupported || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, %v", more, got, err)
+		}
+		if got, err := choose(src, loader.Condition{SQL: `"row" < 12`}, box); err != nil || len(got) != 12 {
+			t.Errorf("%s, left out: %v, %v", more, got, err)
+		}
+	}
+	if got, err := choose(write(chip+",12,,,,,"), box); err != nil || len(got) != 12 {
+		t.Errorf("a row that lies nowhere: %v, %v", got, err)
+	}
+	// In its own CRS a box needs no projection.
+	if got, err := choose(write(chip+",12,0,0,1,1,5514"), loader.Condition{SQL: "epsg = 5514"}, loader.Condition{BBox: &[4]float64{-1, -1, 2, 2}, BBoxCRS: 5514}); err != nil || !slices.Equal(got, []int{12}) {
+		t.Error(got, err)
 	}
 }
 

@@ -45,7 +45,7 @@ func BenchmarkFilterBox(b *testing.B) {
 	path := catalog(b)
 	files := &source.Files{}
 	defer files.Close()
-	box := taco.NewBox(-10, 35, 5, 45)
+	box := mustBox(b, -10, 35, 5, 45)
 	filter := func(b *testing.B, d *taco.Dataset) {
 		if rows, err := d.Filter(b.Context(), taco.Filter{Box: &box}); err != nil || len(rows) == 0 {
 			b.Fatal(len(rows), err)
@@ -86,7 +86,7 @@ func BenchmarkSQL(b *testing.B) {
 	path := catalog(b)
 	files := &source.Files{}
 	defer files.Close()
-	box := taco.NewBox(-10, 35, 5, 45)
+	box := mustBox(b, -10, 35, 5, 45)
 	all := func(b *testing.B, t *table.Table) {
 		for i := range t.Columns() {
 			if _, err := t.At(b.Context(), i); err != nil {

@@ -204,7 +204,7 @@ func TestFilters(t *testing.T) {
 		f := taco.Filter{Level: c.Level}
 		switch c.Op {
 		case "filter_bbox ST_Intersects", "filter_bbox ST_Within":
-			box := taco.NewBox(c.BBox[0], c.BBox[1], c.BBox[2], c.BBox[3])
+			box := mustBox(t, c.BBox...)
 			f.Box, f.Geometry = &box, c.Column
 			if strings.HasSuffix(c.Op, "Within") {
 				f.Rule = taco.Within
@@ -237,7 +237,7 @@ func TestAutomaticColumns(t *testing.T) {
 		if c.Op != "filter_bbox" || strings.Contains(c.Reader, "2.0.0rc5") || strings.HasPrefix(c.Reader, "computed") {
 			continue
 		}
-		box := taco.NewBox(c.BBox[0], c.BBox[1], c.BBox[2], c.BBox[3])
+		box := mustBox(t, c.BBox...)
 		d := mustOpen(t, c.At()...)
 		rows, err := d.Filter(t.Context(), taco.Filter{Box: &box, Geometry: c.GeometryCol, Level: c.Level})
 		if (err != nil) != (c.Error != "") {

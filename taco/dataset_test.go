@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
@@ -228,7 +229,7 @@ func collection(t *testing.T) (string, *spy) {
 
 // TestFilesThatCannotMatch are never opened; those that the extents do not rule out are.
 func TestFilesThatCannotMatch(t *testing.T) {
-	box := taco.NewBox(100, 0, 170, 80)
+	box := mustBox(t, 100, 0, 170, 80)
 	late := func(text string) *taco.Times {
 		times, err := taco.ParseTimes(text)
 		if err != nil {
@@ -394,3 +395,12 @@ func TestCollectionsDoNotNest(t *testing.T) {
 }
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mustBox(t testing.TB, sides ...float64) crs.Box {
+	t.Helper()
+	box, err := crs.NewBox([4]float64(sides), 4326)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 )
@@ -19,7 +20,10 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer ds.Close()
-	box := taco.NewBox(-180, -60, -120, 0)
+	box, err := crs.NewBox([4]float64{-180, -60, -120, 0}, 4326)
+	if err != nil {
+		log.Fatal(err)
+	}
 	times, err := taco.ParseTimes("2015-02-01/2015-12-31")
 	if err != nil {
 		log.Fatal(err)

@@ -7,18 +7,13 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/internal/model"
 	"github.com/chaski-eo/chaski/taco/internal/taco2"
 	"github.com/chaski-eo/chaski/taco/internal/wkb"
 	"github.com/chaski-eo/chaski/taco/table"
 )
-
-// Box is a closed rectangle in the coordinates of the geometries, mostly degrees east and north.
-type Box = wkb.Box
-
-// NewBox returns the box of two opposite corners, in any order.
-func NewBox(x0, y0, x1, y1 float64) Box { return wkb.NewBox(x0, y0, x1, y1) }
 
 // Point reads a geometry in well-known binary that is a point: in either byte order, also with an SRID or further coordinates; those of an empty one are NaN. The error is
 // fault.Unsupported for another geometry, fault.Corrupt for none.
@@ -36,10 +31,11 @@ const (
 // Filter is a condition on place and time of samples. Both conditions hold for one row of Level; a
 // sample of level 0 matches if a row of Level below it does.
 type Filter struct {
-	Box  *Box // nil: anywhere
+	Box  *crs.Box // nil: anywhere
 	Rule Rule
 	// Geometry names the column of geometries (well-known binary or text). Default: the first that is there of
-	// istac:geometry, stac:centroid, istac:centroid.
+	// istac:geometry, stac:centroid, istac:centroid. Geometries are in longitude and latitude, unless the table says otherwise:
+	// those of istac:geometry are in the CRS of istac:crs, those of a GeoParquet file in the one of its metadata.
 	Geometry string
 
 	Times *Times // nil: at any time
@@ -361,17 +357,29 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int)
 	default:
 		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or text", typ)
 	}
+	place, err := wkb.NewPlace(*f.Box)
+	if err != nil {
+		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
+	}
+	systems, err := systemsOf(ctx, t, t.Columns()[i].Name)
+	if err != nil {
+		return nil, err
+	}
 	text := t.Columns()[i].Type.Kind == table.Text
 	var binary []byte
 	keep := rows[:0] // never ahead of the row that is looked at
-	err := t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
+	err = t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
+		to, err := systems.of(row)
+		if err != nil {
+			return err
+		}
 		if text {
 			if binary, err = wkb.AppendText(binary[:0], string(g)); err != nil {
 				return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 			}
 			g = binary
 		}
-		ok, err := wkb.Match(g, *f.Box, f.Rule)
+		ok, err := place.Match(g, f.Rule, to)
 		if err != nil {
 			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
 		}
@@ -406,8 +414,10 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	}
 	if f.Box != nil && len(x.Spatial) == 4 {
 		col := pick(f.Geometry, geometryColumns)
-		box := NewBox(x.Spatial[0], x.Spatial[1], x.Spatial[2], x.Spatial[3])
-		if strings.HasSuffix(col, ":centroid") && !f.Box.Overlaps(box) {
+		region, err := f.Box.In(4326)
+		// An extent from east to west may be one across the antimeridian, or one whose corners were swapped.
+		if strings.HasSuffix(col, ":centroid") && err == nil && x.Spatial[0] <= x.Spatial[2] && x.Spatial[1] <= x.Spatial[3] &&
+			!region.Meets(x.Spatial[0], x.Spatial[1], x.Spatial[2], x.Spatial[3]) {
 			return false
 		}
 	}

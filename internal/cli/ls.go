@@ -8,7 +8,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
@@ -114,7 +114,8 @@ func (o *pathOpener) List(ctx context.Context, folder string, each func(source.E
 // filterFlags choose samples.
 type filterFlags struct {
 	where, orderBy             string
-	bbox, rule, geometry       string
+	bbox, bboxCRS              string
+	rule, geometry             string
 	datetime, timeCol          string
 	atLevel, limit, offsetRows int
 }
@@ -129,7 +130,8 @@ func (f *filterFlags) add(fl *pflag.FlagSet) {
 // addFilters adds the flags that say which samples there are, not in which order or number.
 func (f *filterFlags) addFilters(fl *pflag.FlagSet) {
 	givenVar(fl, &f.where, "where", "`CONDITION` on the columns, in SQL")
-	givenVar(fl, &f.bbox, "bbox", "`W,S,E,N`: samples whose geometry intersects the box")
+	givenVar(fl, &f.bbox, "bbox", "`W,S,E,N`: samples whose geometry, or whose raster in a catalog, intersects the box, in degrees of longitude and latitude; W greater than E crosses the antimeridian")
+	givenVar(fl, &f.bboxCRS, "bbox-crs", "`EPSG` code of the CRS of --bbox (default: 4326, longitude and latitude)")
 	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry does not leave the box")
 	fl.StringVar(&f.geometry, "geometry-col", "", "column of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
 	givenVar(fl, &f.datetime, "datetime", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
@@ -146,8 +148,8 @@ func (f *filterFlags) filter() (*taco.Filter, error) {
 		return nil, usagef("--at-level, --limit and --offset are at least 0")
 	}
 	switch {
-	case f.bbox == "" && (f.rule != "intersects" || f.geometry != ""):
-		return nil, usagef("--bbox-rule and --geometry-col go with --bbox")
+	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):
+		return nil, usagef("--bbox-crs, --bbox-rule and --geometry-col go with --bbox")
 	case f.datetime == "" && f.timeCol != "":
 		return nil, usagef("--time-col goes with --datetime")
 	case f.bbox == "" && f.datetime == "":
@@ -161,11 +163,10 @@ func (f *filterFlags) filter() (*taco.Filter, error) {
 		out.Rule = taco.Within
 	}
 	if f.bbox != "" {
-		box, err := parseBox(f.bbox)
-		if err != nil {
+		var err error
+		if out.Box, err = f.box(); err != nil {
 			return nil, err
 		}
-		out.Box = &box
 	}
 	if f.datetime != "" {
 		times, err := taco.ParseTimes(f.datetime)
@@ -177,19 +178,48 @@ func (f *filterFlags) filter() (*taco.Filter, error) {
 	return out, nil
 }
 
-func parseBox(text string) (taco.Box, error) {
-	parts := strings.Split(text, ",")
-	var v [4]float64
+// sides returns the numbers of --bbox.
+func (f *filterFlags) sides() (v [4]float64, err error) {
+	parts := strings.Split(f.bbox, ",")
 	for i := range v {
-		var err error
 		if len(parts) == len(v) {
 			v[i], err = strconv.ParseFloat(strings.TrimSpace(parts[i]), 64)
 		}
-		if len(parts) != len(v) || err != nil || math.IsNaN(v[i]) {
-			return taco.Box{}, usagef("--bbox %q is not W,S,E,N", text)
+		if len(parts) != len(v) || err != nil {
+			return v, usagef("--bbox %q is not W,S,E,N", f.bbox)
 		}
 	}
-	return taco.NewBox(v[0], v[1], v[2], v[3]), nil
+	return v, nil
+}
+
+// epsg returns the code of --bbox-crs, 0 if it is not given.
+func (f *filterFlags) epsg() (int, error) {
+	digits := f.bboxCRS
+	if p, rest, ok := strings.Cut(digits, ":"); ok && (strings.EqualFold(p, "EPSG") || strings.EqualFold(p, "ESRI")) {
+		digits = rest
+	}
+	n, err := strconv.Atoi(digits)
+	if f.bboxCRS != "" && (err != nil || n <= 0) {
+		return 0, usagef("--bbox-crs %q is no EPSG code, such as EPSG:32633 or 32633", f.bboxCRS)
+	}
+	return n, nil
+}
+
+// box returns the box of --bbox and --bbox-crs.
+func (f *filterFlags) box() (*crs.Box, error) {
+	v, err := f.sides()
+	if err != nil {
+		return nil, err
+	}
+	epsg, err := f.epsg()
+	if err != nil {
+		return nil, err
+	}
+	box, err := crs.NewBox(v, epsg)
+	if err != nil {
+		return nil, usagef("--%w", err)
+	}
+	return &box, nil
 }
 
 type lsFlags struct {

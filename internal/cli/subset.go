@@ -48,11 +48,15 @@ func (f *filterFlags) conditions() ([]loader.Condition, error) {
 		list = append(list, loader.Condition{SQL: f.where})
 	}
 	if f.bbox != "" {
-		b, err := parseBox(f.bbox)
+		sides, err := f.sides()
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, loader.Condition{BBox: &[4]float64{b.MinX, b.MinY, b.MaxX, b.MaxY}, Within: f.rule == "within", Column: f.geometry, Level: f.atLevel})
+		epsg, err := f.epsg()
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, loader.Condition{BBox: &sides, BBoxCRS: epsg, Within: f.rule == "within", Column: f.geometry, Level: f.atLevel})
 	}
 	if f.datetime != "" {
 		list = append(list, loader.Condition{Datetime: f.datetime, Column: f.timeCol, Level: f.atLevel})

@@ -1,0 +1,27 @@
+package crs
+
+import (
+	"strconv"
+	"strings"
+)
+
+// ByName returns the CRS of a text: "EPSG:32633", also of ESRI's codes, "OGC:CRS84", or WKT (see ByWKT). It reports false for another
+// text, and for a CRS that the package does not know.
+func ByName(text string) (*CRS, bool) {
+	text = strings.TrimSpace(text)
+	authority, code, ok := strings.Cut(text, ":")
+	if !ok || strings.ContainsAny(text, "[(") {
+		return ByWKT(text)
+	}
+	switch strings.ToUpper(authority) {
+	case "EPSG", "ESRI":
+		if n, err := strconv.Atoi(code); err == nil {
+			return ByCode(n)
+		}
+	case "OGC":
+		if strings.EqualFold(code, "CRS84") {
+			return ByCode(4326)
+		}
+	}
+	return nil, false
+}
