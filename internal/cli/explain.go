@@ -51,10 +51,10 @@ type explainReport struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
 	stepAt
-	// Fields are the members of a batch of one row: what each column was found to hold, and its dtype.
-	Fields []loader.FieldInfo `json:"fields"`
-	Rows   []explainRow       `json:"rows"`
-	Time   *stepTime          `json:"time,omitempty"`
+	// Fields say what the members of a batch are: what each column was found to hold, its dtype and its lengths.
+	Fields []string     `json:"fields"`
+	Rows   []explainRow `json:"rows"`
+	Time   *stepTime    `json:"time,omitempty"`
 }
 
 // explainRow is a row, and of a bad one what is tried in its place, the last of which counts.
@@ -108,7 +108,7 @@ func (f *explainFlags) do(cmd *cobra.Command, s streams, path string) error {
 		return err
 	}
 	defer closeAll()
-	r := explainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: e.Fields()}
+	r := explainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldTexts(e.Fields())}
 	if r.stepAt, err = f.step.at(cmd.Flags(), e); err != nil {
 		return err
 	}
@@ -180,7 +180,7 @@ func (r *explainReport) print(w io.Writer) {
 	if r.World > 1 {
 		fmt.Fprintf(w, ", rank %d of %d", r.Rank, r.World)
 	}
-	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows), fieldsLine(r.Fields))
+	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows), "fields: "+strings.Join(r.Fields, "; "))
 	for i := range r.Rows {
 		row := &r.Rows[i]
 		printRow(w, &row.RowPlan)

@@ -64,8 +64,8 @@ stand for all. With --world N, one rank of N that has an engine for itself is co
 type planReport struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
-	// Fields are the members of a batch of one row: what each column was found to hold, and its dtype.
-	Fields []loader.FieldInfo `json:"fields"`
+	// Fields say what the members of a batch are: what each column was found to hold, its dtype and its lengths.
+	Fields []string `json:"fields"`
 	*loader.Forecast
 	MemoryTotal int64 `json:"memory_total"`
 	Exact       bool  `json:"exact"`
@@ -91,15 +91,15 @@ func (f *planFlags) do(cmd *cobra.Command, s streams, path string) error {
 	if err != nil {
 		return usage(err)
 	}
-	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: e.Fields(), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
+	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldTexts(e.Fields()), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
 	if f.run.json {
 		return printJSON(s.out, r)
 	}
 	return r.print(s, e.Spec())
 }
 
-// fieldsLine says what the members of a batch are: a raster, numbers or texts.
-func fieldsLine(fields []loader.FieldInfo) string {
+// fieldTexts say what the members of a batch are: a raster, numbers or texts.
+func fieldTexts(fields []loader.FieldInfo) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		var lengths []string
@@ -116,7 +116,7 @@ func fieldsLine(fields []loader.FieldInfo) string {
 			out[i] += " (" + strings.Join(lengths, ", ") + ")"
 		}
 	}
-	return "fields: " + strings.Join(out, "; ")
+	return out
 }
 
 func (r *planReport) print(s streams, spec loader.Spec) error {
@@ -124,7 +124,7 @@ func (r *planReport) print(s streams, spec loader.Spec) error {
 	if r.World > 1 {
 		fmt.Fprintf(s.out, "; rank %d of %d", r.Rank, r.World)
 	}
-	fmt.Fprintf(s.out, "\n%s\n\n", fieldsLine(r.Fields))
+	fmt.Fprintf(s.out, "\n%s\n\n", "fields: "+strings.Join(r.Fields, "; "))
 	if err := writeTable(s, r.work()); err != nil {
 		return err
 	}
