@@ -48,6 +48,8 @@ type Options struct {
 	Columns []string
 	// AllColumns reads all columns of a CSV table, for Data.
 	AllColumns bool
+	// DropIncomplete leaves out the ids for which a field with a pattern has no file. Otherwise they are NotFound.
+	DropIncomplete bool
 }
 
 func (o Options) withDefaults() Options {
@@ -74,6 +76,8 @@ type Table struct {
 	own         io.Closer // the opener, where the caller gave none
 	fingerprint string
 	order       []int64 // rows of the table that are the samples; nil: all of them
+	dropped     int     // ids that were left out
+	example     string  // a file that one of them lacks
 }
 
 type assetKey struct {
@@ -124,7 +128,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 		return err
 	}
 	t.base, t.n = l.base, int64(len(l.paths))
-	return t.openListing(ctx, l, fields)
+	return t.openListing(ctx, l, fields, o)
 }
 
 // unknown returns the error for a source whose name ends like a file of another format, nil for others. Directories may
@@ -148,7 +152,7 @@ func (t *Table) reader(ctx context.Context) (source.Reader, error) {
 	return t.opener.Open(ctx, uri)
 }
 
-func (t *Table) openListing(ctx context.Context, l *listing, fields []Source) error {
+func (t *Table) openListing(ctx context.Context, l *listing, fields []Source, o Options) error {
 	uris, sizes := paths(l.paths), ints{v: l.sizes}
 	for _, s := range fields {
 		if s.Column != "" || s.Blob != "" {
@@ -160,7 +164,7 @@ func (t *Table) openListing(ctx context.Context, l *listing, fields []Source) er
 		}
 		t.fields = append(t.fields, f)
 	}
-	return t.pair(ctx, fields, uris)
+	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }
 
 func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Options) error {
@@ -187,7 +191,7 @@ func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Optio
 	if err != nil {
 		return err
 	}
-	return t.openTable(ctx, tab, fields, "")
+	return t.openTable(ctx, tab, fields, "", o)
 }
 
 func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) error {
@@ -208,12 +212,12 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 		}
 		assets = colURI
 	}
-	return t.openTable(ctx, tab, fields, assets)
+	return t.openTable(ctx, tab, fields, assets, o)
 }
 
 // openTable makes the fields from a table's columns. assets is the column of a catalog's URIs, or
 // empty.
-func (t *Table) openTable(ctx context.Context, tab table, fields []Source, assets string) error {
+func (t *Table) openTable(ctx context.Context, tab table, fields []Source, assets string, o Options) error {
 	if err := checkRows(tab.rows()); err != nil {
 		return err
 	}
@@ -232,11 +236,14 @@ func (t *Table) openTable(ctx context.Context, tab table, fields []Source, asset
 	if err != nil {
 		return err
 	}
-	return t.pair(ctx, fields, uris)
+	return t.pair(ctx, fields, uris, o.DropIncomplete)
 }
 
 // Len returns N, the number of samples.
 func (t *Table) Len() int64 { return t.n }
+
+// Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
+func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
 
 // Kind returns what a field is. It is known without reading more than Open did.
 func (t *Table) Kind(field int) Kind { return t.fields[field].kind }

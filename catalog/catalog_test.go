@@ -436,6 +436,19 @@ func TestPatterns(t *testing.T) {
 	if !errors.Is(err, fault.NotFound) || !strings.Contains(err.Error(), `field "mask": no file masks/c_mask.tif for the id "c"; 2 files are missing in all`) {
 		t.Errorf("missing mask: %v", err)
 	}
+	dropped, err := Open(t.Context(), dir, fields, Options{DropIncomplete: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dropped.Close()
+	if n, example := dropped.Dropped(); n != 2 || example != "masks/c_mask.tif" || dropped.Fingerprint() != fromDir.Fingerprint() {
+		t.Errorf("%d ids dropped, such as %q, %d left", n, example, dropped.Len())
+	}
+	// A field for which nothing else is complete.
+	if _, err := Open(t.Context(), dir, []Source{fields[0], {Field: "other", Pattern: "masks/{id}.tif"}}, Options{DropIncomplete: true}); !errors.Is(err, fault.NotFound) ||
+		!strings.Contains(err.Error(), "none of 8 samples has a file for every field") {
+		t.Errorf("nothing complete: %v", err)
+	}
 	for _, bad := range [][]Source{
 		{fields[1], fields[0]}, // the other way round
 		{{Field: "image", Pattern: "nothing/{id}.tif"}},

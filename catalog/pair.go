@@ -12,7 +12,7 @@ import (
 
 // pair puts samples together from files whose paths match the fields' patterns. Without patterns it
 // does nothing. uris are the paths of all files.
-func (t *Table) pair(ctx context.Context, fields []Source, uris column) error {
+func (t *Table) pair(ctx context.Context, fields []Source, uris column, drop bool) error {
 	first := slices.IndexFunc(fields, func(s Source) bool { return s.Pattern != "" })
 	if first < 0 {
 		return nil
@@ -31,8 +31,18 @@ func (t *Table) pair(ctx context.Context, fields []Source, uris column) error {
 			return err
 		}
 	}
-	if err := missingPartners(fields, rows); err != nil {
-		return err
+	incomplete, example := missingPartners(fields, rows)
+	switch {
+	case len(incomplete) > 0 && !drop:
+		return example
+	case len(incomplete) > 0:
+		t.dropped, t.example = len(incomplete), example.path
+		for id := range incomplete {
+			delete(rows[first], id)
+		}
+		if len(rows[first]) == 0 {
+			return fault.New(fault.NotFound, "dataset", fault.NoOffset, "none of %d samples has a file for every field", t.dropped)
+		}
 	}
 	pattern, _ := parsePattern(fields[first].Pattern)
 	ids := slices.SortedFunc(maps.Keys(rows[first]), func(a, b string) int {
@@ -93,8 +103,18 @@ func matches(ctx context.Context, s Source, uris column, shared int) (map[string
 	return rows, nil
 }
 
-// missingPartners checks that every id has a file in every field with a pattern.
-func missingPartners(fields []Source, rows []map[string]int64) error {
+// missingFile is the error about a file that a sample lacks.
+type missingFile struct {
+	error
+	path string
+}
+
+func (e *missingFile) Unwrap() error { return e.error }
+
+// missingPartners returns the ids that have no file in a field with a pattern, and the error about the first such file: of
+// the first field that lacks one, and its first id.
+func missingPartners(fields []Source, rows []map[string]int64) (incomplete map[string]bool, first *missingFile) {
+	incomplete = map[string]bool{}
 	missing, where, which := 0, -1, ""
 	for i := range rows {
 		for j := range rows {
@@ -106,6 +126,7 @@ func missingPartners(fields []Source, rows []map[string]int64) error {
 					continue
 				}
 				missing++
+				incomplete[id] = true
 				if where < 0 || j < where || j == where && id < which {
 					where, which = j, id
 				}
@@ -113,8 +134,8 @@ func missingPartners(fields []Source, rows []map[string]int64) error {
 		}
 	}
 	if missing == 0 {
-		return nil
+		return nil, nil
 	}
 	p, _ := parsePattern(fields[where].Pattern)
-	return noField(fields[where], fault.NotFound, "no file %s for the id %q; %d files are missing in all", p.path(which), which, missing)
+	return incomplete, &missingFile{noField(fields[where], fault.NotFound, "no file %s for the id %q; %d files are missing in all", p.path(which), which, missing), p.path(which)}
 }

@@ -132,6 +132,9 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 
 // openTable opens the dataset of a source.
 func openTable(ctx context.Context, src Source, from []Field, o Options) (table, error) {
+	if src.Missing == MissingDrop && !slices.ContainsFunc(from, func(f Field) bool { return f.Pattern != "" }) {
+		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: tables and containers say themselves what belongs together")
+	}
 	is, err := isContainer(ctx, &src, o)
 	if err != nil {
 		return nil, err
@@ -159,9 +162,13 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
 		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(), AllColumns: src.queries(),
+		DropIncomplete: src.Missing == MissingDrop,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if n, example := t.Dropped(); n > 0 {
+		o.Logger.Warn("incomplete samples are left out: some field has no file for them", "samples", n, "left", t.Len(), "such as", example, "dataset", src.Source)
 	}
 	return t, nil
 }
@@ -380,7 +387,7 @@ func (e *Engine) fillsFloats() bool {
 
 // placeless returns the spec without what changes no byte of a batch.
 func (s Spec) placeless() Spec {
-	s.Source, s.Container, s.BadLimit = "", Container{}, nil
+	s.Source, s.Container, s.BadLimit, s.Missing = "", Container{}, nil, ""
 	s.Fields = placelessFields(s.Fields)
 	s.Sampler = s.Sampler.placeless()
 	var strip func(list []Source) []Source
@@ -388,7 +395,7 @@ func (s Spec) placeless() Spec {
 		list = slices.Clone(list)
 		for i := range list {
 			c := &list[i]
-			c.Name, c.Source, c.Container = "", "", Container{}
+			c.Name, c.Source, c.Container, c.Missing = "", "", Container{}, ""
 			c.Fields = placelessFields(c.Fields)
 			if c.Sampler != nil {
 				f := c.Sampler.placeless()

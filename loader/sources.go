@@ -66,7 +66,15 @@ type Subset struct {
 	Strata *Strata `json:"strata,omitempty"`
 	// Time makes sequences of rows the samples.
 	Time *Time `json:"time,omitempty"`
+	// Missing is what becomes of ids for which a field with a pattern has no file: MissingError (default) or MissingDrop.
+	Missing string `json:"missing,omitempty"`
 }
+
+// What becomes of incomplete samples.
+const (
+	MissingError = "error" // the dataset is not opened
+	MissingDrop  = "drop"  // they are left out, and the engine logs how many
+)
 
 // Condition is one of: a comparison of a column with a value (Column, Op, Value), which a null does not
 // meet; and of a container, a condition in SQL (SQL), the result of a query (Select), a place (BBox), a time
@@ -438,7 +446,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("source is empty")
 	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0):
 		return errors.New("temperature, until and length are members of a mixture")
-	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
+	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
 	case mixed && (s.Dims != "" || s.Timestamp != nil):
 		return errors.New("dims and timestamp belong to the sources of a mixture")
@@ -507,6 +515,9 @@ func validUntil(until string, length int64, temperature float64) error {
 }
 
 func (s *Subset) validate() error {
+	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
+		return fmt.Errorf("missing %q is neither %q nor %q", s.Missing, MissingError, MissingDrop)
+	}
 	if n := conditions(s.Where); n > maxConditions {
 		return fmt.Errorf("where: %d conditions", n)
 	}

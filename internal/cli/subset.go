@@ -13,6 +13,7 @@ type sourceFlags struct {
 	at     timestampFlag
 	filter filterFlags
 	part   string
+	drop   bool
 }
 
 func (f *sourceFlags) add(fl *pflag.FlagSet) {
@@ -20,6 +21,7 @@ func (f *sourceFlags) add(fl *pflag.FlagSet) {
 	f.at.add(fl)
 	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
 	f.filter.addFilters(fl)
+	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples for which a field with a pattern has no file (default: an error)")
 	givenVar(fl, &f.part, "split", "`PART` of the data that counts, by the column that says of each row which one it belongs to")
 }
 
@@ -34,6 +36,9 @@ func (f *sourceFlags) spec(dataset string) (s loader.Spec, err error) {
 	}
 	if f.part != "" {
 		s.Split, s.Use = &loader.Split{By: "given"}, f.part
+	}
+	if f.drop {
+		s.Missing = loader.MissingDrop
 	}
 	return s, nil
 }

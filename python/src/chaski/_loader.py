@@ -652,6 +652,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             be missing. Default: their names.
         timestamp: opens an array as it was then, or with what was written from the first to the
             second of two times: milliseconds since 1970, or datetimes with a time zone.
+        missing: "error" refuses a dataset in which a field with a pattern lacks a file that the id
+            of another field's file asks for; "drop" leaves such samples out, and logs how many.
         quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
             --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.

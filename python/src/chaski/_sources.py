@@ -25,6 +25,7 @@ Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
 Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
 Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
+Missing: TypeAlias = Literal["error", "drop"]
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
 
 
@@ -580,6 +581,7 @@ class Source:
         time: as for `load`.
         dims: as for `load`.
         timestamp: as for `load`.
+        missing: as for `load`.
     """
 
     source: Path | Sequence[Path]
@@ -596,6 +598,7 @@ class Source:
     base_path: Path | None = None
     dims: str | None = None
     timestamp: Timestamp | None = None
+    missing: Missing = "error"
 
 
 @dataclass(frozen=True)
@@ -736,6 +739,7 @@ def subset_json(
     time: Time | None,
     bbox: BBox | None = None,
     datetime: str | None = None,
+    missing: str = "error",
 ) -> dict[str, Any]:
     """Returns the members that say which rows count and how they are grouped.
 
@@ -763,6 +767,8 @@ def subset_json(
     ):
         if v is not None and not isinstance(v, kind):
             raise SpecError(f"{name} is {v!r}, not a chaski.{kind.__name__}")
+    if missing not in ("error", "drop"):
+        raise SpecError(f"missing is {missing!r}, none of 'error', 'drop'")
     return _without_none(
         {
             "where": listing or None,
@@ -770,5 +776,6 @@ def subset_json(
             "use": use,
             "strata": None if strata is None else strata.to_json(),
             "time": None if time is None else time.to_json(),
+            "missing": None if missing == "error" else missing,
         }
     )

@@ -15,6 +15,7 @@ import numpy as np
 from chaski._sources import (
     Augment,
     BBox,
+    Missing,
     Mixture,
     RandomWindow,
     Sampler,
@@ -193,6 +194,7 @@ class SpecOptions:
     max_bad_rate: float | None = None
     dims: str | None = None
     timestamp: Timestamp | None = None
+    missing: Missing = "error"
 
 
 def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
@@ -235,7 +237,7 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         "seed": seed,
         "sampler": _sampler(o.sampler, o.window, o.windows_per_asset),
         "bad_samples": o.bad_samples,
-        **subset_json(o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime),
+        **subset_json(o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime, o.missing),
     }
     if o.augment is not None:
         spec["augment"] = o.augment
@@ -328,6 +330,7 @@ def _check_of_sources(o: SpecOptions) -> None:
     of_sources: dict[str, Any] = {"base_path": o.base_path, "where": o.where or None}
     of_sources |= {"bbox": o.bbox, "datetime": o.datetime, "split": o.split, "use": o.use}
     of_sources |= {"strata": o.strata, "time": o.time, "dims": o.dims, "timestamp": o.timestamp}
+    of_sources["missing"] = None if o.missing == "error" else o.missing
     for name, v in of_sources.items():
         if v is not None:
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
@@ -435,7 +438,7 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
         "name": name,
         **place_json(s.source, s.base_path),
         "weight": positive(f"weight of source {name!r}", s.weight),
-        **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime),
+        **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime, s.missing),
     }
     if s.dims is not None:
         out["dims"] = str(s.dims)

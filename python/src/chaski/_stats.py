@@ -17,6 +17,7 @@ import numpy.typing as npt
 from chaski import _engine
 from chaski._sources import (
     BBox,
+    Missing,
     Path,
     Split,
     Timestamp,
@@ -107,6 +108,7 @@ def stats(
     bad_samples: Literal["error", "skip"] = "error",
     dims: str | None = None,
     timestamp: Timestamp | None = None,
+    missing: Missing = "error",
     workers: int | None = None,
     timeout: float | None = 3600.0,
 ) -> Stats:
@@ -134,6 +136,7 @@ def stats(
             counts it in "skipped".
         dims: as for `load`.
         timestamp: as for `load`.
+        missing: as for `load`.
         workers: threads that decode; default: one a core.
         timeout: seconds for all of it; None waits for as long as it takes.
 
@@ -162,6 +165,7 @@ def stats(
             bad_samples=bad_samples,
             dims=dims,
             timestamp=timestamp,
+            missing=missing,
         ),
     )
     with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="chaski-") as f:
