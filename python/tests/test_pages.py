@@ -185,12 +185,18 @@ def test_commands_of_operations(data, binary):
 
 def test_blocks_of_the_package(data, binary):
     pytest.importorskip("torch")
-    first, torch_block, containers, *frameworks = blocks("python/README.md")
+    first, torch_block, mask, containers, *frameworks = blocks("python/README.md")
     assert len(frameworks) == 2  # of Lightning and Accelerate
     chaski.stats("chips/").save("stats.json")
     names: dict[str, object] = {"torch": sys.modules["torch"]}
     exec(first.replace("range(10)", "range(1)"), names)
     assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
+    lines = [f"pairs/images/{i}.tif,pairs/masks/{i}.tif,{i}" for i in range(4)]
+    Path("chips.csv").write_text("\n".join(["path,mask,class", *lines]) + "\n")
+    exec(mask, names)
+    b = names["batch"]
+    assert b["mask"].dtype == b["label"].dtype == np.int64 and b["mask"].shape == (64, SIDE, SIDE)  # type: ignore[index]
+    assert sorted(b["label"][b["valid"]]) == [0, 1, 2, 3]  # type: ignore[index]
     net, losses = names["torch"].nn.Conv2d(4, 4, 1), []  # type: ignore[attr-defined]
     exec(torch_block.replace("10)", "1)"), {**names, "net": net, "step": losses.append})
     assert len(losses) == 1
