@@ -229,6 +229,9 @@ def test_spec(args, want):
             "fill=0 goes with no field",
         ),
         ({"normalize": "mean_std", "stats": STATS, "dtype": "int64"}, "as stored"),
+        ({"bbox_crs": 32633}, "there is no bbox"),
+        ({"bbox": (0, 0, 1, 1), "bbox_crs": 0}, "bbox_crs is 0, which has no EPSG code"),
+        ({"bbox": (0, 0, 1, 1), "bbox_crs": "WGS 84"}, "bbox_crs is 'WGS 84'"),
     ],
 )
 def test_wrong_arguments(args, match):
@@ -346,6 +349,7 @@ def test_signatures():
     [
         {"where": [("cloud", "<", 10)]},
         {"bbox": (0, 0, 1, 1)},
+        {"bbox": (0, 0, 1, 1), "bbox_crs": 32633},
         {"split": "train"},
         {"time": Time("site", "date", 2)},
         {"base_path": "."},

@@ -183,9 +183,19 @@ def test_samples_of_a_folder_and_of_a_flat_container(chips):
 
 def test_conditions_chain():
     ds = taco.load(parts())
-    near = ds.filter_bbox(-61.8, 38.4, -63, 38)  # corners in any order
+    near = ds.filter_bbox(-61.8, 38.4, -63, 38)  # both pairs swapped, as tacoreader takes them
     assert near.ids == ["tile_04", "tile_05"]
     assert ds.filter_bbox(-63.1, 38, -61.8, 38.6, within=True).ids == ["tile_04"]
+    # (-63, 38) and (-61.8, 38.4) in UTM zone 20N, by PROJ
+    utm = ds.filter_bbox(499990, 4205900, 605000, 4250800, bbox_crs="EPSG:32620")
+    assert utm.ids == ["tile_04", "tile_05"]
+    assert ds.filter_bbox(10, -90, -100, 90).ids == []  # across the antimeridian
+    with pytest.raises(chaski.SpecError, match="south, 40, is greater than its north"):
+        len(ds.filter_bbox(-63, 40, -60, 37))
+    with pytest.raises(chaski.SpecError, match="bbox_crs"):
+        len(ds.filter_bbox(499990, 4205900, 605000, 4250800))
+    with pytest.raises(chaski.SpecError, match="bbox_crs is 'utm'"):
+        ds.filter_bbox(0, 0, 1, 1, bbox_crs="utm")
     day = datetime.date(2020, 3, 5)
     assert ds.filter_datetime(day).ids == ["tile_02"]
     until = datetime.datetime(2020, 5, 5, 10)

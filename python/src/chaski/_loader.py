@@ -632,7 +632,12 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         where: conditions (column, operator, value) that rows have to meet, such as
             ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list. Of a container
             also SQL, as a text: "cloud < 10 AND country = 'PE'".
-        bbox: (west, south, east, north): samples of a container whose geometry meets it.
+        bbox: (west, south, east, north) in degrees of longitude and latitude: samples of a
+            container or table whose geometry meets it, or rows of a catalog whose raster does,
+            whatever its CRS. A west greater than the east crosses the antimeridian. A raster whose
+            CRS is not known is an error.
+        bbox_crs: CRS of `bbox` in place of longitude and latitude: an EPSG code, "EPSG:32633", or
+            an object with `to_epsg()`.
         datetime: "A/B": samples of a container that begin in a range of days or instants.
         split: gives rows to named parts; see `Split`. A text is the part that counts, where a
             column says of each row which part it belongs to.

@@ -9,7 +9,7 @@ import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 
@@ -24,6 +24,17 @@ Path: TypeAlias = "str | os.PathLike[str]"
 Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
 Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
+
+
+class HasEpsg(Protocol):
+    """A coordinate reference system of pyproj, rasterio or the like."""
+
+    def to_epsg(self) -> int | None:
+        """Returns the EPSG code, None if there is none."""
+        ...
+
+
+Crs: TypeAlias = "int | str | HasEpsg"
 Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
 Missing: TypeAlias = Literal["error", "drop"]
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
@@ -574,6 +585,7 @@ class Source:
         sampler: in place of that of `load`; windows must come out at the same size.
         where: conditions, as for `load`.
         bbox: as for `load`.
+        bbox_crs: as for `load`.
         datetime: as for `load`.
         split: as for `load`, with `use`.
         use: the part that counts.
@@ -599,6 +611,7 @@ class Source:
     dims: str | None = None
     timestamp: Timestamp | None = None
     missing: Missing = "error"
+    bbox_crs: Crs | None = None
 
 
 @dataclass(frozen=True)
@@ -716,11 +729,11 @@ def given(text: str, name: str) -> str:
     return text
 
 
-def bbox_json(bbox: BBox) -> list[float]:
-    """Returns (west, south, east, north) as JSON has it.
+def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
+    """Returns the members of a condition on place: (west, south, east, north) and their CRS.
 
     Raises:
-        SpecError: it is none.
+        SpecError: they are none.
     """
     try:
         west, south, east, north = (float(v) for v in bbox)
@@ -728,7 +741,27 @@ def bbox_json(bbox: BBox) -> list[float]:
         raise SpecError(f"bbox is {bbox!r}, not (west, south, east, north)") from None
     if not all(map(math.isfinite, (west, south, east, north))):
         raise SpecError(f"bbox is {bbox!r}: its sides are finite numbers")
-    return [west, south, east, north]
+    out: dict[str, Any] = {"bbox": [west, south, east, north]}
+    if crs is not None:
+        out["bbox_crs"] = crs_code("bbox_crs", crs)
+    return out
+
+
+def crs_code(name: str, crs: Crs) -> int:
+    """Returns the EPSG code of a CRS, or the one that ESRI gave it.
+
+    Raises:
+        SpecError: it has none.
+    """
+    code: Any = crs
+    if isinstance(crs, str):
+        prefix, _, digits = crs.partition(":")
+        code = int(digits) if prefix.upper() in ("EPSG", "ESRI") and digits.isdigit() else None
+    elif hasattr(crs, "to_epsg"):
+        code = crs.to_epsg()
+    if isinstance(code, bool) or not hasattr(code, "__index__") or not 0 < code < 1 << 31:
+        raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")
+    return operator.index(code)
 
 
 def subset_json(
@@ -740,6 +773,7 @@ def subset_json(
     bbox: BBox | None = None,
     datetime: str | None = None,
     missing: str = "error",
+    bbox_crs: Crs | None = None,
 ) -> dict[str, Any]:
     """Returns the members that say which rows count and how they are grouped.
 
@@ -748,7 +782,9 @@ def subset_json(
     """
     listing = [_condition(c) for c in conditions(where)]
     if bbox is not None:
-        listing.append({"bbox": bbox_json(bbox)})
+        listing.append(bbox_json(bbox, bbox_crs))
+    elif bbox_crs is not None:
+        raise SpecError(f"bbox_crs is {bbox_crs!r}, but there is no bbox that it could be of")
     if datetime is not None:
         if not isinstance(datetime, str):
             raise SpecError(f'datetime is {datetime!r}, not a text "A/B" of days or instants')

@@ -15,6 +15,7 @@ import numpy as np
 from chaski._sources import (
     Augment,
     BBox,
+    Crs,
     Missing,
     Mixture,
     RandomWindow,
@@ -183,6 +184,7 @@ class SpecOptions:
     augment: Augment | None = None
     where: Where = ()
     bbox: BBox | None = None
+    bbox_crs: Crs | None = None
     datetime: str | None = None
     split: Split | str | None = None
     use: str | None = None
@@ -237,7 +239,9 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         "seed": seed,
         "sampler": _sampler(o.sampler, o.window, o.windows_per_asset),
         "bad_samples": o.bad_samples,
-        **subset_json(o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime, o.missing),
+        **subset_json(
+            o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime, o.missing, o.bbox_crs
+        ),
     }
     if o.augment is not None:
         spec["augment"] = o.augment
@@ -328,7 +332,13 @@ def dtype_name(name: str, v: DTypeLike) -> str:
 def _check_of_sources(o: SpecOptions) -> None:
     """Refuses, for a mixture, what each of its sources has of its own."""
     of_sources: dict[str, Any] = {"base_path": o.base_path, "where": o.where or None}
-    of_sources |= {"bbox": o.bbox, "datetime": o.datetime, "split": o.split, "use": o.use}
+    of_sources |= {
+        "bbox": o.bbox,
+        "bbox_crs": o.bbox_crs,
+        "datetime": o.datetime,
+        "split": o.split,
+        "use": o.use,
+    }
     of_sources |= {"strata": o.strata, "time": o.time, "dims": o.dims, "timestamp": o.timestamp}
     of_sources["missing"] = None if o.missing == "error" else o.missing
     for name, v in of_sources.items():
@@ -438,7 +448,9 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
         "name": name,
         **place_json(s.source, s.base_path),
         "weight": positive(f"weight of source {name!r}", s.weight),
-        **subset_json(s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime, s.missing),
+        **subset_json(
+            s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime, s.missing, s.bbox_crs
+        ),
     }
     if s.dims is not None:
         out["dims"] = str(s.dims)

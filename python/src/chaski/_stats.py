@@ -17,6 +17,7 @@ import numpy.typing as npt
 from chaski import _engine
 from chaski._sources import (
     BBox,
+    Crs,
     Missing,
     Path,
     Split,
@@ -101,6 +102,7 @@ def stats(
     fields: Mapping[str, FieldLike] | None = None,
     where: Where = (),
     bbox: BBox | None = None,
+    bbox_crs: Crs | None = None,
     datetime: str | None = None,
     split: Split | str | None = None,
     use: str | None = None,
@@ -126,8 +128,9 @@ def stats(
         source: as for `load`, but no mixture: its sources have statistics one by one.
         fields: as for `load`, of which only column and pattern matter. Fields that ride along are
             left out.
-        where: as for `load`; so are `bbox`, `datetime`, `split`, `use` and `base_path`.
+        where: as for `load`; so are `bbox`, `bbox_crs`, `datetime`, `split`, `use` and `base_path`.
         bbox: see `where`.
+        bbox_crs: see `where`.
         datetime: see `where`.
         split: see `where`.
         use: see `where`.
@@ -158,6 +161,7 @@ def stats(
             fields=_places(fields),
             where=where,
             bbox=bbox,
+            bbox_crs=bbox_crs,
             datetime=datetime,
             split=split,
             use=use,

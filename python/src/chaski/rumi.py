@@ -24,14 +24,14 @@ import re
 import struct
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, BinaryIO, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski import _read
 from chaski._read import Selection, Slice
-from chaski._sources import Path
+from chaski._sources import Crs, Path, crs_code
 from chaski.errors import CorruptError, LimitError, NotFoundError, SpecError, UnsupportedError
 
 __all__ = [
@@ -101,15 +101,6 @@ _TAGS2 = (
 )
 
 
-class HasEpsg(Protocol):
-    """A coordinate reference system of pyproj, rasterio or the like."""
-
-    def to_epsg(self) -> int | None:
-        """Returns the EPSG code, None if there is none."""
-        ...
-
-
-Crs: TypeAlias = "int | str | HasEpsg"
 AnyPath: TypeAlias = "Path | bytes"
 
 
@@ -257,13 +248,8 @@ def _encoding(dtype: np.dtype[Any], generation: int) -> tuple[int, int]:
 
 
 def _epsg(crs: Crs) -> int:
-    code: Any = crs
-    if isinstance(crs, str):
-        prefix, _, digits = crs.partition(":")
-        code = int(digits) if prefix.upper() == "EPSG" and digits.isdigit() else None
-    elif not isinstance(crs, int):
-        code = crs.to_epsg()
-    if not isinstance(code, int) or not 0 < code < 32767:
+    code = crs_code("crs", crs)
+    if code >= 32767:
         raise SpecError(f"crs {crs!r} has no EPSG code of 1 to 32766")
     return code
 

@@ -34,7 +34,17 @@ from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
 from chaski._read import read as _read
-from chaski._sources import Path, Where, absolute, bbox_json, conditions, given, listed, positive
+from chaski._sources import (
+    Crs,
+    Path,
+    Where,
+    absolute,
+    bbox_json,
+    conditions,
+    given,
+    listed,
+    positive,
+)
 from chaski._spec import FieldLike
 from chaski.errors import EngineError, NotFoundError, SpecError, UnsupportedError
 
@@ -568,11 +578,13 @@ class Dataset(_Node):
         level: int = 0,
         *,
         within: bool = False,
+        bbox_crs: Crs | None = None,
     ) -> Dataset:
         """Returns the samples whose geometry has a point in common with a box.
 
         Args:
-            minx: west, in the coordinates of the geometries.
+            minx: west, in degrees of longitude, or in `bbox_crs`. One greater than the east crosses
+                the antimeridian.
             miny: south.
             maxx: east.
             maxy: north.
@@ -582,8 +594,10 @@ class Dataset(_Node):
                 `flatten` then have only the rows that match and what lies below these. Default: 0,
                 or the first level that has such a column.
             within: the geometry may not leave the box.
+            bbox_crs: CRS of the box, as for `chaski.load`. Geometries are in longitude and
+                latitude, or in the CRS that the container says.
         """
-        step: dict[str, Any] = {"bbox": bbox_json((minx, miny, maxx, maxy))}
+        step = bbox_json((minx, miny, maxx, maxy), bbox_crs)
         return self._with({**step, **_columns(geometry_col, level), **_set("within", within)})
 
     def filter_datetime(
