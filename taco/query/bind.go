@@ -48,16 +48,13 @@ func (b *binder) literal(t table.Type, l literal) (*node, error) {
 	return b.intern(&node{op: opLiteral, typ: t, lit: &l})
 }
 
-// number returns a literal of the narrowest type: INTEGER, BIGINT, HUGEINT or a decimal.
+// number returns a whole number as a literal of the narrowest type: INTEGER, BIGINT or HUGEINT.
 func (b *binder) number(r *big.Rat) *node {
-	t := decimalLiteral
-	if r.IsInt() {
-		t = hugeType
-		if x := r.Num(); x.IsInt64() {
-			t = int64Type
-			if v := x.Int64(); v == int64(int32(v)) {
-				t.Bits = 32
-			}
+	t := hugeType
+	if x := r.Num(); x.IsInt64() {
+		t = int64Type
+		if v := x.Int64(); v == int64(int32(v)) {
+			t.Bits = 32
 		}
 	}
 	n, _ := b.intern(&node{op: opLiteral, typ: t, lit: &literal{rat: r}}) // one node is never too many
@@ -94,6 +91,16 @@ func (b *binder) bind(e *expr) (*node, error) {
 		return b.timeLiteral(e.op, e.name)
 	case opCall:
 		return b.call(e)
+	case opQuery:
+		return b.scalar(e.sub)
+	case opList:
+		return nil, unsupported("a list")
+	case opInterval:
+		return nil, unsupported("an interval but behind + or -")
+	case opArith:
+		if n, err := b.shifted(e); n != nil || err != nil {
+			return n, err
+		}
 	}
 	args, err := b.bindAll(e.args)
 	if err != nil {
@@ -116,12 +123,19 @@ func (b *binder) operator(e *expr, args []*node) (*node, error) {
 	case opArith:
 		return b.arith(e.name, args[0], args[1])
 	case opConcat:
-		for _, a := range args {
-			if a.typ.Kind != table.Text && a.typ.Kind != table.Null {
-				return nil, unsupported("|| of type %s", typeName(a))
+		for i, a := range args {
+			var err error
+			if args[i], err = b.asText(a); err != nil {
+				return nil, err
 			}
 		}
 		return b.intern(&node{op: opConcat, typ: textType, args: args})
+	case opCast:
+		return b.cast(args[0], e.typ, e.flag)
+	case opCase:
+		return b.caseOf(args)
+	case opInQuery:
+		return b.inQuery(args[0], e.sub, e.not)
 	case opIn:
 		return b.in(args, e.not)
 	case opBetween:
@@ -129,7 +143,7 @@ func (b *binder) operator(e *expr, args []*node) (*node, error) {
 	case opLike:
 		return b.like(e.name, args, e.not)
 	case opIsNull:
-		if a := args[0]; repOf(a.typ) == repOther && a.op != opColumn {
+		if a := args[0]; repOf(a.typ) == repOther && a.op != opColumn && a.op != opAggregate {
 			return nil, unsupported("IS NULL of type %s", typeName(a))
 		}
 		return b.intern(&node{op: opIsNull, typ: boolType, args: args, not: e.not})
@@ -184,6 +198,8 @@ func (b *binder) column(e *expr) (*node, error) {
 		return b.intern(found[0])
 	case len(found) > 1:
 		return nil, binderError("ambiguous reference to column name %q", e.name)
+	case b.columnAround(e.table, e.name) && (e.table == "" && b.aliases[strings.ToLower(e.name)] == nil || e.table != "" && !tableThere):
+		return nil, correlated(e.name)
 	case e.table != "" && !tableThere:
 		if b.columnNamed(e.table) {
 			return nil, unsupported("a field of a struct")
@@ -262,28 +278,29 @@ func (b *binder) bindNumber(e *expr) (*node, error) {
 	if !ok {
 		return nil, binderError("%q is no number", e.name)
 	}
-	n := b.number(r)
-	if strings.Contains(e.name, ".") { // 1.0 is a decimal, though it compares as 1 does
-		return b.intern(&node{op: opLiteral, typ: decimalLiteral, lit: n.lit})
+	if digits := strings.TrimPrefix(e.name, "-"); strings.Contains(digits, ".") {
+		_, fraction, _ := strings.Cut(digits, ".")
+		if len(digits)-1 > maxDigits {
+			f, _ := r.Float64()
+			return b.literal(doubleType, literal{f: f})
+		}
+		return b.literal(table.Type{Kind: table.Decimal, Precision: uint8(len(digits) - 1), Scale: uint8(len(fraction))}, literal{rat: r})
 	}
-	if n.typ.Kind == table.Huge && r.Num().BitLen() > 126 {
+	if r.Num().BitLen() > 126 {
 		return nil, unsupported("the number %s", e.name)
 	}
-	return n, nil
+	return b.number(r), nil
 }
 
 func (b *binder) minus(n *node) (*node, error) {
 	switch {
+	case n.lit != nil && n.lit.rat != nil && n.typ.Kind == table.Decimal:
+		return b.literal(n.typ, literal{rat: new(big.Rat).Neg(n.lit.rat)})
 	case n.lit != nil && n.lit.rat != nil:
-		m := b.number(new(big.Rat).Neg(n.lit.rat))
-		m2, err := b.intern(&node{op: opLiteral, typ: n.typ, lit: m.lit})
-		if n.typ.Kind == table.Decimal {
-			return m2, err
-		}
-		return m, nil
+		return b.number(new(big.Rat).Neg(n.lit.rat)), nil
 	case n.typ.Kind == table.Int64:
 		return b.intern(&node{op: opMinus, typ: int64Type, args: []*node{n}})
-	case n.typ.Kind == table.Float64, n.typ.Kind == table.Null:
+	case n.typ.Kind == table.Float64, n.typ.Kind == table.Null, n.typ.Kind == table.Huge, n.typ.Kind == table.Decimal:
 		return b.intern(&node{op: opMinus, typ: n.typ, args: []*node{n}})
 	}
 	return nil, unsupported("- of type %s", typeName(n))
@@ -462,13 +479,10 @@ func (b *binder) both(l, r *node, t table.Type) (*node, *node, error) {
 
 // unifyNumbers is unify of numbers.
 func (b *binder) unifyNumbers(l, r *node) (*node, *node, error) {
-	if l.typ.Kind == table.Decimal && l.lit == nil || r.typ.Kind == table.Decimal && r.lit == nil {
-		return nil, nil, unsupported("a comparison of decimals")
-	}
 	if t, ok := floatOf(l, r); ok {
 		return b.both(l, r, t)
 	}
-	if l.lit != nil { // two literals
+	if l.lit != nil && r.lit != nil {
 		order := int64(l.lit.rat.Cmp(r.lit.rat))
 		c, err := b.literal(int64Type, literal{i: order, rat: big.NewRat(order, 1)})
 		if err != nil {
@@ -477,8 +491,11 @@ func (b *binder) unifyNumbers(l, r *node) (*node, *node, error) {
 		zero, err := b.literal(int64Type, literal{rat: new(big.Rat)})
 		return c, zero, err
 	}
-	if l.typ.Equal(r.typ) || repOf(l.typ) == repInt && repOf(r.typ) == repInt {
+	switch {
+	case l.typ.Equal(r.typ) || repOf(l.typ) == repInt && repOf(r.typ) == repInt:
 		return l, r, nil
+	case l.typ.Kind == table.Decimal || r.typ.Kind == table.Decimal:
+		return b.both(l, r, meetNumbers(l.typ, r.typ))
 	}
 	return b.both(l, r, hugeType)
 }
@@ -503,6 +520,8 @@ func (b *binder) convert(n *node, t table.Type) (*node, error) {
 		return n, nil
 	case n.typ.Kind == table.Timestamp && t.Kind == table.Timestamp:
 		return n, nil
+	case n.typ.Kind == table.Float64 && t.Kind == table.Float64 && t.Bits == 64:
+		return n, nil
 	case n.lit != nil && n.lit.rat != nil && t.Kind == table.Float64:
 		f, _ := n.lit.rat.Float64()
 		if t.Bits < 64 {
@@ -510,8 +529,12 @@ func (b *binder) convert(n *node, t table.Type) (*node, error) {
 			f = float64(g)
 		}
 		return b.literal(t, literal{f: f})
-	case n.typ.Kind == table.Float64 && t.Kind == table.Float64 && t.Bits == 64:
-		return n, nil
+	case n.lit != nil && n.lit.rat != nil && isInteger(n.typ) && (t.Kind == table.Int64 || t.Kind == table.Uint64):
+		if lo, hi := limits(t); within(n.lit.rat.Num(), lo, hi) {
+			return b.integer(n, t)
+		}
+	case n.lit != nil && n.typ.Kind == table.Text && t.Kind != table.Text:
+		return b.parseAs(n.lit.s, t)
 	}
 	return b.intern(&node{op: opCast, typ: t, args: []*node{n}})
 }
@@ -545,11 +568,12 @@ func (b *binder) parseAs(s string, t table.Type) (*node, error) {
 			return bad()
 		}
 		if t.Kind == table.Float64 {
-			n, err := b.intern(&node{op: opLiteral, typ: decimalLiteral, lit: &literal{rat: r}})
-			if err != nil {
-				return nil, err
+			f, _ := r.Float64()
+			if t.Bits < 64 {
+				g, _ := r.Float32()
+				f = float64(g)
 			}
-			return b.convert(n, t)
+			return b.literal(t, literal{f: f})
 		}
 		lo, hi := limits(t)
 		if !r.IsInt() || r.Num().Cmp(lo) < 0 || r.Num().Cmp(hi) > 0 {
@@ -568,37 +592,34 @@ func (b *binder) parseAs(s string, t table.Type) (*node, error) {
 	return nil, unsupported("the text %q as a value of type %s", s, typeName(&node{typ: t}))
 }
 
-// arith binds + - * / // %.
+// arith binds + - * / // % ^.
 func (b *binder) arith(name string, l, r *node) (*node, error) {
+	if name == "^" || name == "**" {
+		f := functions["pow"]
+		return b.invoke(f, []*node{l, r})
+	}
+	if isDay(l.typ) || isDay(r.typ) {
+		return b.dayArith(name, l, r)
+	}
 	for _, n := range [...]*node{l, r} {
-		if !isNumber(n.typ) && n.typ.Kind != table.Null && !(n.typ.Kind == table.Decimal && n.lit != nil) || n.typ.Kind == table.Null && l.typ.Kind == r.typ.Kind {
+		if !isNumeric(n.typ) && n.typ.Kind != table.Null || n.typ.Kind == table.Null && l.typ.Kind == r.typ.Kind {
 			return nil, unsupported("%s of type %s and type %s", name, typeName(l), typeName(r))
 		}
 	}
-	as := func(t table.Type) (*node, error) {
-		l2, r2, err := b.both(l, r, t)
-		if err != nil {
-			return nil, err
-		}
-		return b.intern(&node{op: opArith, name: name, typ: t, args: []*node{l2, r2}})
-	}
-	if t, ok := floatOf(l, r); ok {
-		if name == "//" {
-			return nil, unsupported("// of floats")
-		}
-		return as(t)
-	}
-	if l.typ.Kind == table.Decimal || r.typ.Kind == table.Decimal {
-		if name == "/" {
-			return as(doubleType)
-		}
-		return nil, unsupported("arithmetic of decimals")
-	}
-	if name == "/" {
-		return as(doubleType)
-	}
-	if l.typ.Kind == table.Huge || r.typ.Kind == table.Huge {
-		return nil, unsupported("%s of integers of 128 bits", name)
+	float, isFloat := floatOf(l, r)
+	decimal := l.typ.Kind == table.Decimal || r.typ.Kind == table.Decimal
+	huge := l.typ.Kind == table.Huge || r.typ.Kind == table.Huge
+	switch {
+	case (isFloat || decimal) && name == "//":
+		return nil, unsupported("// of type %s and type %s", typeName(l), typeName(r))
+	case isFloat:
+		return b.arithAs(name, l, r, float)
+	case name == "/":
+		return b.arithAs(name, l, r, doubleType)
+	case decimal:
+		return b.decimals(name, l, r)
+	case huge:
+		return b.arithAs(name, l, r, hugeType)
 	}
 	t, ok := b.integerType(l, r)
 	if !ok {
@@ -612,6 +633,50 @@ func (b *binder) arith(name string, l, r *node) (*node, error) {
 		return nil, err
 	}
 	return b.intern(&node{op: opArith, name: name, typ: t, args: []*node{l, r}})
+}
+
+func isNumeric(t table.Type) bool { return isNumber(t) || t.Kind == table.Decimal }
+
+// arithAs binds arithmetic of one type.
+func (b *binder) arithAs(name string, l, r *node, t table.Type) (*node, error) {
+	l, r, err := b.both(l, r, t)
+	if err != nil {
+		return nil, err
+	}
+	return b.intern(&node{op: opArith, name: name, typ: t, args: []*node{l, r}})
+}
+
+// decimals binds arithmetic of decimals, and of integers with them. The result has the precision that DuckDB gives it:
+// 18 digits where 64 bits hold the operands, as it computes in those; otherwise 38 at most.
+func (b *binder) decimals(name string, l, r *node) (*node, error) {
+	x, y := asDecimal(l.typ), asDecimal(r.typ)
+	most := uint8(maxDigits)
+	if max(x.Precision, y.Precision) <= 18 {
+		most = 18
+	}
+	if name == "*" {
+		t := table.Type{Kind: table.Decimal, Scale: x.Scale + y.Scale}
+		if t.Scale > maxDigits {
+			return nil, binderError("a product with %d digits behind the point: %d is the most", t.Scale, maxDigits)
+		}
+		if most == 18 && t.Scale >= 18 {
+			most = maxDigits
+		}
+		t.Precision = max(min(x.Precision+y.Precision, most), t.Scale)
+		l, err := b.convert(l, x)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = b.convert(r, y); err != nil {
+			return nil, err
+		}
+		return b.intern(&node{op: opArith, name: name, typ: t, args: []*node{l, r}})
+	}
+	t := meetNumbers(x, y)
+	if name != "%" && (t.Precision < most || t.Precision < maxDigits && most > 18) {
+		t.Precision++
+	}
+	return b.arithAs(name, l, r, t)
 }
 
 // integerType returns the type of a sum or product. All that fits is computed in 64 bits with a sign:
@@ -743,101 +808,29 @@ func (b *binder) index(x, i *node) (*node, error) {
 
 // call binds a function or an aggregate.
 func (b *binder) call(e *expr) (*node, error) {
-	if aggregateNames[e.name] {
+	if aggregates[e.name] != nil {
 		return b.aggregate(e)
 	}
 	f := functions[e.name]
-	if f == nil {
+	switch {
+	case f == nil:
 		return nil, unsupported("the function %s", e.name)
+	case e.flag || e.filter != nil || e.order != nil:
+		return nil, binderError("DISTINCT, ORDER BY and FILTER are for aggregates, and %s is none", e.name)
+	case len(e.args) > maxArgs:
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%s of %d values, at most %d", e.name, len(e.args), maxArgs)
 	}
 	args, err := b.bindAll(e.args)
 	if err != nil {
 		return nil, err
 	}
-	if e.flag {
-		return nil, binderError("DISTINCT is for aggregates, and %s is none", e.name)
-	}
-	return f.bind(b, f, args)
+	return b.invoke(f, args)
 }
 
-var aggregateNames = map[string]bool{"count": true, "count_star": true, "sum": true, "avg": true, "mean": true, "min": true, "max": true}
-
-func (b *binder) aggregate(e *expr) (*node, error) {
-	switch {
-	case b.inAgg:
-		return nil, binderError("aggregate function calls cannot be nested")
-	case !b.allow:
-		return nil, binderError("%s cannot contain aggregates", b.where)
+// invoke binds a function over bound arguments.
+func (b *binder) invoke(f *function, args []*node) (*node, error) {
+	if f.bind != nil {
+		return f.bind(b, f, args)
 	}
-	a := aggregate{name: e.name, distinct: e.flag, typ: int64Type}
-	if a.name == "mean" {
-		a.name = "avg"
-	}
-	if a.name == "count" && len(e.args) == 0 && !e.flag {
-		a.name = "count_star"
-	}
-	if a.name != "count_star" {
-		if len(e.args) != 1 {
-			return nil, binderError("%s of %d values", e.name, len(e.args))
-		}
-		b.inAgg = true
-		arg, err := b.bind(e.args[0])
-		b.inAgg = false
-		if err != nil {
-			return nil, err
-		}
-		a.arg = arg
-		if err := a.setType(b); err != nil {
-			return nil, err
-		}
-	}
-	i := slices.IndexFunc(b.aggs, func(o aggregate) bool { return o.name == a.name && o.arg == a.arg && o.distinct == a.distinct })
-	if i < 0 {
-		if len(b.aggs) >= 1000 {
-			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than 1000 aggregates")
-		}
-		i = len(b.aggs)
-		b.aggs = append(b.aggs, a)
-	}
-	return b.intern(&node{op: opAggregate, agg: i, typ: a.typ})
-}
-
-// setType finds the type of the aggregate's result.
-func (a *aggregate) setType(b *binder) (err error) {
-	n := a.arg
-	if n.lit != nil && n.lit.rat != nil && n.typ.Kind != table.Decimal {
-		if a.arg, err = b.integer(n, n.typ); err != nil {
-			return err
-		}
-		n = a.arg
-	}
-	t := n.typ
-	other := t.Kind == table.Decimal || n.lit != nil && n.lit.rat != nil && t.Kind == table.Huge
-	switch a.name {
-	case "count":
-		if a.distinct && repOf(t) == repOther && n.op != opColumn {
-			return unsupported("COUNT(DISTINCT …) of type %s", typeName(n))
-		}
-		return nil
-	case "min", "max":
-		if repOf(t) == repOther || other && n.lit != nil {
-			return unsupported("%s of type %s", a.name, typeName(n))
-		}
-		a.typ = t
-		return nil
-	}
-	switch {
-	case other, t.Kind == table.Date || t.Kind == table.Timestamp || t.Kind == table.Time:
-		return unsupported("%s of type %s", a.name, typeName(n))
-	case t.Kind == table.Bool && a.name == "sum", isInteger(t), t.Kind == table.Null:
-		a.typ = hugeType
-	case t.Kind == table.Float64:
-		a.typ = doubleType
-	default:
-		return binderError("no function matches %s(%s)", a.name, typeName(n))
-	}
-	if a.name == "avg" {
-		a.typ = doubleType
-	}
-	return nil
+	return b.byParams(f, args)
 }

@@ -42,8 +42,9 @@ type batch struct {
 	tables [][]int32
 }
 
-func (r *rows) batch(lo int) *batch {
-	return &batch{n: min(batchRows, r.n-lo), lo: lo, tables: r.tables}
+// batch returns at most size rows from lo on.
+func (r *rows) batch(lo, size int) *batch {
+	return &batch{n: min(size, r.n-lo), lo: lo, tables: r.tables}
 }
 
 // list returns the batch's rows of a table; nil means from lo on.
@@ -75,10 +76,14 @@ func (b *batch) take(sel []int32) *batch {
 
 // evaluator computes expressions over tables.
 type evaluator struct {
-	ctx    context.Context
-	tables []*table.Table
-	loaded map[*node]*table.Vector // columns
-	consts map[*node]*vec          // literals, batchRows times
+	ctx     context.Context
+	session *session // nil: no join is computed
+	tables  []*table.Table
+	loaded  map[*node]*table.Vector // columns
+	consts  map[*node]*vec          // literals, batchRows times
+	// made is how many bytes of texts were made for the batch of rows, and full whether they are too many.
+	made int
+	full bool
 	// verdicts are those of the conditions that were computed; nil where there is none.
 	verdicts map[*node]*verdict
 }
@@ -214,11 +219,13 @@ func (ev *evaluator) search(n *node, r *rows, lo, hi, most int) (*rows, error) {
 	for t := range out.tables {
 		out.tables[t] = []int32{}
 	}
-	for ; lo < hi && (most < 0 || out.n < most); lo += batchRows {
+	size := sizeFor(n)
+	for ; lo < hi && (most < 0 || out.n < most); lo += size {
 		if err := ev.ctx.Err(); err != nil {
 			return nil, err
 		}
-		b := r.batch(lo)
+		ev.begin()
+		b := r.batch(lo, min(size, hi-lo))
 		sel, err := ev.filter(n, b)
 		if err != nil {
 			return nil, err
@@ -262,11 +269,13 @@ func (ev *evaluator) column(n *node, r *rows) (*table.Vector, error) {
 		return v.Take(at)
 	}
 	out := collector{typ: n.typ}
-	for lo := 0; lo < r.n; lo += batchRows {
+	size := sizeFor(n)
+	for lo := 0; lo < r.n; lo += size {
 		if err := ev.ctx.Err(); err != nil {
 			return nil, err
 		}
-		v, err := ev.eval(n, r.batch(lo))
+		ev.begin()
+		v, err := ev.eval(n, r.batch(lo, size))
 		if err != nil {
 			return nil, err
 		}
@@ -400,6 +409,12 @@ func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
 		return ev.index(n, b)
 	case opAnd, opOr: // one at a time: there may be thousands
 		return ev.logic(n, b)
+	case opCase:
+		return ev.evalCase(n, b)
+	case opCoalesce:
+		return ev.evalCoalesce(n, b)
+	case opScalar:
+		return n.results.vec(n.typ, b.n), nil
 	case opIn, opLike: // the set and the pattern are the node's
 		x, err := ev.eval(n.args[0], b)
 		if err != nil {
@@ -426,9 +441,13 @@ func (ev *evaluator) eval(n *node, b *batch) (*vec, error) {
 	case opMinus:
 		return evalMinus(n, args[0])
 	case opCast:
-		return evalCast(n, args[0])
+		return ev.cast(n, args[0])
 	case opConcat:
-		return evalConcat(args, b.n)
+		return ev.concat(args, b.n)
+	case opShift:
+		return evalShift(n, args[0])
+	case opInSet:
+		return n.results.contain(n, args[0])
 	case opCall:
 		if n.fn.eval != nil {
 			return n.fn.eval(ev, n, args, b)
@@ -494,7 +513,7 @@ func constantVec(n *node, size int) *vec {
 			v.h = fill(make([]int64, size), n.lit.ns)
 		}
 	case repBig:
-		x := n.lit.rat.Num()
+		x := roundRat(n.lit.rat, int(n.typ.Scale))
 		v.i = fill(make([]int64, size), int64(lowBits(x)))
 		v.h = fill(make([]int64, size), int64(lowBits(shifted(x))))
 	case repFloat:
@@ -513,6 +532,12 @@ func fill[T any](s []T, x T) []T {
 	}
 	return s
 }
+
+// begin begins a batch of rows: the texts that were made for the one before are gone, or are the caller's.
+func (ev *evaluator) begin() { ev.made, ev.full = 0, false }
+
+// sizeFor returns how many rows are evaluated at a time: an expression of thousands of parts may hold a value of each.
+func sizeFor(n *node) int { return max(64, min(batchRows, 1<<24/max(n.weight, 1))) }
 
 // read takes a column's values for a batch: without a copy where the rows stand in order.
 func (ev *evaluator) read(n *node, b *batch) *vec {

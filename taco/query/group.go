@@ -98,81 +98,6 @@ func groupRows(n int, keys []*table.Vector) *groups {
 	return g
 }
 
-// compute returns the aggregate for each group. arg is nil for COUNT(*).
-func (a *aggregate) compute(g *groups, arg *table.Vector) (*table.Vector, error) {
-	n := len(g.first)
-	counts := make([]int64, n)
-	if arg == nil {
-		for _, id := range g.of {
-			counts[id]++
-		}
-		return table.NewInts(int64Type, counts, nil), nil
-	}
-	use := a.rowsOf(g, arg)
-	if a.name == "min" || a.name == "max" {
-		return a.extreme(g, arg, use)
-	}
-	for _, r := range use {
-		counts[g.of[r]]++
-	}
-	if a.name == "count" {
-		return table.NewInts(int64Type, counts, nil), nil
-	}
-	var nulls []bool
-	for id, c := range counts {
-		if c == 0 {
-			if nulls == nil {
-				nulls = make([]bool, n)
-			}
-			nulls[id] = true
-		}
-	}
-	if repOf(arg.Type()) == repFloat {
-		sums := make([]float64, n)
-		x := arg.Floats()
-		for _, r := range use {
-			sums[g.of[r]] += x[r]
-		}
-		if a.name == "avg" {
-			for id, c := range counts {
-				sums[id] /= float64(max(c, 1))
-			}
-		}
-		return table.NewFloats(doubleType, sums, nulls), nil
-	}
-	lo, hi := sumInts(g, arg, use, n)
-	if a.name == "sum" {
-		return table.NewBigs(hugeType, lo, hi, nulls), nil
-	}
-	mean := make([]float64, n)
-	for id, c := range counts {
-		mean[id] = bigFloat(hi[id], lo[id]) / float64(max(c, 1))
-	}
-	return table.NewFloats(doubleType, mean, nulls), nil
-}
-
-// rowsOf returns the rows whose value counts: those that are there, with DISTINCT the first of each
-// in a group.
-func (a *aggregate) rowsOf(g *groups, arg *table.Vector) []int32 {
-	use := make([]int32, 0, len(g.of))
-	seen := newKeySet()
-	var key []byte
-	for r := range g.of {
-		if arg.Null(r) {
-			continue
-		}
-		if a.distinct {
-			key = binary.LittleEndian.AppendUint32(key[:0], uint32(g.of[r]))
-			key = appendKey(key, arg, r)
-			if _, added := seen.add(key); !added {
-				continue
-			}
-		}
-		use = append(use, int32(r))
-	}
-	return use
-}
-
 func sumInts(g *groups, arg *table.Vector, use []int32, n int) (lo, hi []int64) {
 	lo, hi = make([]int64, n), make([]int64, n)
 	x := arg.Ints()
@@ -195,26 +120,6 @@ func sumInts(g *groups, arg *table.Vector, use []int32, n int) (lo, hi []int64) 
 		hi[id] += h + int64(carry)
 	}
 	return lo, hi
-}
-
-// extreme returns the least or greatest value of each group.
-func (a *aggregate) extreme(g *groups, arg *table.Vector, use []int32) (*table.Vector, error) {
-	best := make([]int, len(g.first))
-	for id := range best {
-		best[id] = -1
-	}
-	order := comparator(arg)
-	sign := 1
-	if a.name == "max" {
-		sign = -1
-	}
-	for _, r := range use {
-		id := g.of[r]
-		if best[id] < 0 || sign*order(int(r), best[id]) < 0 {
-			best[id] = int(r)
-		}
-	}
-	return arg.Take(best)
 }
 
 // comparator orders two rows of a vector by their values; nulls are not looked at.

@@ -8,7 +8,7 @@ import (
 // Limits of a join.
 const (
 	maxPairs = 1 << 26 // pairs that are looked at where no equality narrows them
-	maxCells = 1 << 25 // row numbers: rows times tables
+	maxCells = 1 << 25 // row numbers, rows times tables, of all joins and unions of a query: 128 MiB
 )
 
 // join adds a table to a relation. on is nil for all pairs.
@@ -103,7 +103,7 @@ func (p *pairs) flush() error {
 		sel[i] = int32(i)
 	}
 	if len(p.rest) > 0 && len(sel) > 0 {
-		b := p.relation(p.l, p.k).batch(0)
+		b := p.relation(p.l, p.k).batch(0, batchRows)
 		for _, t := range p.rest {
 			got, err := p.ev.filter(t, b.take(sel))
 			if err != nil {
@@ -119,10 +119,7 @@ func (p *pairs) flush() error {
 		p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
 	}
 	p.l, p.k = p.l[:0], p.k[:0]
-	if len(p.outL)*(p.tab+1) > maxCells {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "a join of more than %d rows", maxCells/(p.tab+1))
-	}
-	return nil
+	return p.ev.session.hold(len(sel) * (p.tab + 1))
 }
 
 // relation returns the rows of r at positions l, with rows k of the table.

@@ -6,7 +6,6 @@ import (
 	"math/big"
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -325,6 +324,8 @@ func evalArith(n *node, a, b *vec, size int) (*vec, error) {
 			}
 		}
 		return v, nil
+	case repBig:
+		return v, arithBigs(n, a, b, v)
 	case repUint:
 		return v, arithInts(n.name, a.i, b.i, v, uintOp)
 	}
@@ -346,6 +347,46 @@ func arithFloats(name string, a, b, out []float64) {
 			out[k] = math.Mod(a[k], b[k])
 		}
 	}
+}
+
+// arithBigs computes integers of 128 bits, or decimals of one scale.
+func arithBigs(n *node, a, b, v *vec) error {
+	v.i, v.h = make([]int64, v.n), make([]int64, v.n)
+	lo, hi := limits(hugeType)
+	if n.typ.Kind == table.Decimal {
+		hi = new(big.Int).Sub(bigPowers[n.typ.Precision], big.NewInt(1))
+		lo = new(big.Int).Neg(hi)
+	}
+	owned := false
+	for k := range v.n {
+		if v.null(k) {
+			continue
+		}
+		x, y := bigInt(a.h[k], a.i[k]), bigInt(b.h[k], b.i[k])
+		switch {
+		case n.name == "+":
+			x.Add(x, y)
+		case n.name == "-":
+			x.Sub(x, y)
+		case n.name == "*":
+			x.Mul(x, y)
+		case y.Sign() == 0: // a division by 0 is null
+			if !owned {
+				v.nulls, owned = append(make([]bool, 0, v.n), v.nulls...)[:v.n], true
+			}
+			v.nulls[k] = true
+			continue
+		case n.name == "//":
+			x.Quo(x, y)
+		default:
+			x.Rem(x, y)
+		}
+		if !within(x, lo, hi) {
+			return errWide
+		}
+		v.i[k], v.h[k] = int64(lowBits(x)), int64(lowBits(shifted(x)))
+	}
+	return nil
 }
 
 // arithInts computes each value that is there; a division by 0 is null.
@@ -437,6 +478,15 @@ func evalMinus(n *node, x *vec) (*vec, error) {
 			v.f[k] = -f
 		}
 		return v, nil
+	case repBig:
+		v.i, v.h = make([]int64, x.n), make([]int64, x.n)
+		for k := range x.n {
+			v.i[k], v.h[k] = negated(x.i[k], x.h[k])
+			if v.h[k] == math.MinInt64 && x.h[k] == math.MinInt64 && !x.null(k) {
+				return nil, errWide
+			}
+		}
+		return v, nil
 	}
 	v.i = make([]int64, x.n)
 	for k, i := range x.i {
@@ -444,56 +494,6 @@ func evalMinus(n *node, x *vec) (*vec, error) {
 			return nil, errOverflow
 		}
 		v.i[k] = -i
-	}
-	return v, nil
-}
-
-func evalCast(n *node, x *vec) (*vec, error) {
-	from, to := n.args[0].typ, n.typ
-	v := &vec{n: x.n, nulls: x.nulls}
-	single := to.Kind == table.Float64 && to.Bits < 64
-	switch {
-	case to.Kind == table.Timestamp && from.Kind == table.Date:
-		v.i = make([]int64, x.n)
-		for k, d := range x.i {
-			v.i[k] = d * 86400e6
-		}
-	case to.Kind == table.Float64:
-		v.f = make([]float64, x.n)
-		for k := range v.f {
-			switch repOf(from) {
-			case repInt:
-				if single {
-					v.f[k] = float64(float32(x.i[k]))
-				} else {
-					v.f[k] = float64(x.i[k])
-				}
-			case repUint:
-				if single {
-					v.f[k] = float64(float32(uint64(x.i[k])))
-				} else {
-					v.f[k] = float64(uint64(x.i[k]))
-				}
-			case repBig:
-				v.f[k] = bigFloat(x.h[k], x.i[k])
-			case repFloat:
-				v.f[k] = x.f[k]
-			}
-			if single {
-				v.f[k] = float64(float32(v.f[k]))
-			}
-		}
-	case to.Kind == table.Huge && repOf(from) == repUint:
-		v.i, v.h = x.i, make([]int64, x.n)
-	case to.Kind == table.Huge && repOf(from) == repInt && x.i != nil:
-		v.i, v.h = x.i, make([]int64, x.n)
-		for k, i := range x.i {
-			v.h[k] = i >> 63
-		}
-	case to.Kind == table.Huge && repOf(from) == repBig:
-		return x, nil
-	default:
-		return nil, unsupported("a cast of type %s", typeName(n.args[0]))
 	}
 	return v, nil
 }
@@ -515,25 +515,18 @@ func bigInt(h, l int64) *big.Int {
 // shifted returns the bits of x above the 64th.
 func shifted(x *big.Int) *big.Int { return new(big.Int).Rsh(x, 64) }
 
-func evalConcat(args []*vec, size int) (*vec, error) {
+func (ev *evaluator) concat(args []*vec, size int) (*vec, error) {
 	a, b := args[0], args[1]
-	v := &vec{n: size, nulls: anyNull(a, b), lo: make([]uint32, size), hi: make([]uint32, size)}
-	for k := range size {
-		v.lo[k] = uint32(len(v.data))
-		if !v.null(k) && a.lo != nil && b.lo != nil {
-			v.data = append(append(v.data, a.bytes(k)...), b.bytes(k)...)
-		}
-		if len(v.data) > maxBatchText {
-			return nil, longTexts()
-		}
-		v.hi[k] = uint32(len(v.data))
+	if a.lo == nil || b.lo == nil {
+		return allNull(textType, size), nil
 	}
-	return v, nil
-}
-
-// maxBatchText bounds the texts that are made for a batch of rows, in bytes: their offsets have 32 bits.
-const maxBatchText = 1 << 30
-
-func longTexts() error {
-	return fault.New(fault.Limit, "query", fault.NoOffset, "texts of more than 1 GiB")
+	w := ev.texts(size)
+	w.v.nulls = anyNull(a, b)
+	for k := range size {
+		if !w.v.null(k) {
+			w.add(a.bytes(k), b.bytes(k))
+		}
+		w.end(k)
+	}
+	return w.finish()
 }

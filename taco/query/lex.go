@@ -14,6 +14,9 @@ const (
 	maxName   = 1 << 9  // bytes
 	maxDepth  = 400     // of an expression
 	maxWeight = 1 << 18 // nodes of an expression, after aliases are put in
+	// Queries inside of a query: each may hold 128 MiB of row numbers (maxCells).
+	maxQueries = 64
+	maxNested  = 16
 )
 
 // kind of a token.
@@ -181,15 +184,15 @@ func next(q string, at int) (token, int, error) {
 		}
 		return token{tNumber, s[:n], at}, n, nil
 	}
-	for _, sign := range [...]string{"<=", ">=", "<>", "!=", "==", "||", "//", "::"} {
+	for _, sign := range [...]string{"<=", ">=", "<>", "!=", "==", "||", "//", "::", "**"} {
 		if strings.HasPrefix(s, sign) {
 			return token{tSign, sign, at}, 2, nil
 		}
 	}
-	if strings.IndexByte("+-*/%()[],.;=<>:", s[0]) >= 0 {
+	if strings.IndexByte("+-*/%^()[],.;=<>:", s[0]) >= 0 {
 		return token{tSign, s[:1], at}, 1, nil
 	}
-	if strings.IndexByte("$?@#&|^~!{}", s[0]) >= 0 {
+	if strings.IndexByte("$?@#&|~!{}", s[0]) >= 0 {
 		return token{}, 0, unsupported("the sign %q", s[:1])
 	}
 	return token{}, 0, &SyntaxError{fmt.Sprintf("at or near %q", s[:1]), at}

@@ -94,25 +94,102 @@ func (t *titler) expr(e *expr) {
 		t.parts("(", e.args[0], " IS "+not+"DISTINCT FROM ", e.args[1], ")")
 	case opIndex:
 		t.parts(e.args[0], "[", e.args[1], "]")
+	case opCast:
+		name := "CAST("
+		if e.flag {
+			name = "TRY_CAST("
+		}
+		t.parts(name, e.args[0], " AS "+e.name+")")
+	case opCase:
+		t.caseOf(e.args)
+	case opList:
+		t.WriteString("main.list_value(")
+		t.list(e.args, ", ")
+		t.WriteByte(')')
+	case opInQuery:
+		open, shut := "(", ")"
+		if e.not {
+			open, shut = "(NOT (", "))"
+		}
+		t.parts(open, e.args[0], " = ANY(…)"+shut)
+	case opQuery:
+		t.WriteString("(" + e.name + ")")
+	case opInterval:
+		t.WriteString(intervalTitle(e))
 	default:
 		t.WriteString(leafTitle(e))
 	}
 }
 
+// caseOf writes CASE, as DuckDB does: with two spaces.
+func (t *titler) caseOf(args []*expr) {
+	t.WriteString("CASE ")
+	for i := 0; i+1 < len(args); i += 2 {
+		t.parts(" WHEN (", args[i], ") THEN (", args[i+1], ")")
+	}
+	t.parts(" ELSE ", args[len(args)-1], " END")
+}
+
 func (t *titler) call(e *expr) {
-	name := e.name
-	switch name {
-	case "coalesce":
+	name := ident(e.name)
+	switch e.name {
+	case "coalesce", "ifnull":
 		name = "COALESCE"
-	case "year", "month", "day": // words of DuckDB's grammar
-		name = `"` + name + `"`
+	case "if":
+		if len(e.args) == 3 {
+			t.caseOf(e.args)
+			return
+		}
+	}
+	if e.table != "" && e.name != "coalesce" {
+		name = e.table + "." + name
 	}
 	t.WriteString(name + "(")
 	if e.flag {
 		t.WriteString("DISTINCT ")
 	}
 	t.list(e.args, ", ")
+	for i, o := range e.order {
+		t.WriteString([]string{" ORDER BY ", ", "}[min(i, 1)])
+		if o.e != nil {
+			t.expr(o.e)
+		}
+		if o.desc {
+			t.WriteString(" DESC")
+		}
+		if o.first {
+			t.WriteString(" NULLS FIRST")
+		}
+	}
 	t.WriteByte(')')
+	if e.filter != nil {
+		t.parts(" FILTER (WHERE ", e.filter, ")")
+	}
+}
+
+// intervalTitle writes an interval as DuckDB does, which computes those of a number and a unit.
+func intervalTitle(e *expr) string {
+	if e.table == "" {
+		return "CAST('" + e.name + "' AS INTERVAL)"
+	}
+	typ := "INTEGER"
+	switch e.table {
+	case "hour", "minute", "microsecond":
+		typ = "BIGINT"
+	case "second", "millisecond":
+		return "to_" + e.table + "s(CAST(" + e.name + " AS DOUBLE))"
+	}
+	return "to_" + plural(e.table) + "(CAST(trunc(CAST(" + e.name + " AS DOUBLE)) AS " + typ + "))"
+}
+
+func plural(unit string) string {
+	switch unit {
+	case "century":
+		return "centuries"
+	case "millennium":
+		return "millennia"
+	}
+	return unit + "s"
 }
 
 // leafTitle returns a column or a literal as DuckDB writes it.
@@ -155,7 +232,7 @@ func numberText(s string) string {
 
 // ident quotes a name that is no plain word.
 func ident(s string) string {
-	plain := s != "" && !digit(s[0]) && !reserved(s)
+	plain := s != "" && !digit(s[0]) && !quotedInTitles[strings.ToLower(s)]
 	for i := range len(s) {
 		c := s[i]
 		plain = plain && (c|0x20 >= 'a' && c|0x20 <= 'z' || digit(c) || c == '_')

@@ -1,6 +1,7 @@
 package query
 
 import (
+	"context"
 	"fmt"
 	"math/big"
 
@@ -11,19 +12,23 @@ import (
 // node is a bound expression: its columns are found and its types known. A node is shared where the
 // same expression stands twice, so that equal expressions have the same pointer.
 type node struct {
-	op     op
-	fn     *function // of opCall
-	agg    int       // of opAggregate
-	name   string    // of operators; of columns for messages
-	typ    table.Type
-	args   []*node
-	not    bool
-	lit    *literal
-	tab    int // of opColumn
-	col    int
-	set    *set  // of opIn over literals
-	like   *like // of opLike with a literal pattern
-	weight int
+	op      op
+	fn      *function // of opCall
+	agg     int       // of opAggregate
+	name    string    // of operators; of columns for messages
+	typ     table.Type
+	args    []*node
+	not     bool
+	lit     *literal
+	tab     int // of opColumn
+	col     int
+	set     *set     // of opIn over literals
+	like    *like    // of opLike with a literal pattern
+	try     bool     // of opCast: what cannot be cast is null
+	span    span     // of opShift
+	results *results // of opScalar and opInSet
+	state   any      // of opCall: what its function made of literal arguments
+	weight  int
 	// aggregates tells that one is inside.
 	aggregates bool
 	// rewritten is what the node became behind GROUP BY.
@@ -34,7 +39,10 @@ type node struct {
 const (
 	opLiteral op = iota + 64
 	opAggregate
-	opCast // to typ, of numbers, dates and timestamps
+	opScalar // the only value of a query
+	opInSet  // args[0] in the values of a query
+	opShift  // a date or timestamp, moved by a span
+	opCoalesce
 )
 
 // literal is a constant. A number keeps its digits until it meets the type that it is compared with.
@@ -93,8 +101,10 @@ var (
 	doubleType = table.Type{Kind: table.Float64, Bits: 64}
 	hugeType   = table.Type{Kind: table.Huge}
 	textType   = table.Type{Kind: table.Text}
-	// decimalLiteral is the type of a number with a point until it meets another.
-	decimalLiteral = table.Type{Kind: table.Decimal, Precision: 255}
+	floatType  = table.Type{Kind: table.Float64, Bits: 32}
+	dateType   = table.Type{Kind: table.Date}
+	// timestampType counts microseconds.
+	timestampType = table.Type{Kind: table.Timestamp}
 )
 
 // typeName is a type's name as DuckDB has it, for messages.
@@ -110,35 +120,15 @@ func typeName(n *node) string {
 			return "INTEGER_LITERAL"
 		}
 	}
-	switch t.Kind {
-	case table.Bool:
-		return "BOOLEAN"
-	case table.Int64, table.Uint64:
-		name := map[uint8]string{8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}[t.Bits]
-		if t.Kind == table.Uint64 {
-			name = "U" + name
-		}
-		return name
-	case table.Huge:
-		return "HUGEINT"
-	case table.Float64:
-		if t.Bits < 64 {
-			return "FLOAT"
-		}
-		return "DOUBLE"
-	case table.Text:
-		return "VARCHAR"
-	case table.Binary:
-		return "BLOB"
-	case table.List:
-		return typeName(&node{typ: *t.Elem}) + "[]"
-	}
-	return t.String()
+	return sqlName(t)
 }
 
 // binder finds the columns of one SELECT.
 type binder struct {
-	tables []bound
+	ctx     context.Context
+	session *session
+	around  *binder // of the expression that the SELECT stands in, nil: none
+	tables  []bound
 	// aliases are the select list's, in lower case; meant is what they are once they were bound, so
 	// that aliases of aliases do not cost a power of two.
 	aliases map[string]*expr
@@ -163,17 +153,10 @@ type bound struct {
 	names map[string][]int // columns by lower-case name
 }
 
-type aggregate struct {
-	name     string
-	arg      *node // nil: COUNT(*)
-	distinct bool
-	typ      table.Type
-}
-
 // intern returns the node that says the same as n, which may be n.
 func (b *binder) intern(n *node) (*node, error) {
 	n.weight = 1
-	key := fmt.Appendf(nil, "%d %s %d %d %t %v %p %d", n.op, n.name, n.tab, n.col, n.not, n.typ, n.fn, n.agg)
+	key := fmt.Appendf(nil, "%d %s %d %d %t %v %p %d %t %v %p", n.op, n.name, n.tab, n.col, n.not, n.typ, n.fn, n.agg, n.try, n.span, n.results)
 	if n.lit != nil {
 		key = fmt.Appendf(key, " %t %v %d %d %x %q", n.lit.null, n.lit.rat, n.lit.i, n.lit.ns, n.lit.f, n.lit.s)
 	}

@@ -90,13 +90,14 @@ func TestAgainstDuckDB(t *testing.T) {
 			}
 			continue
 		case strings.HasPrefix(want.Error, "Out of Range Error: Overflow"), // of types narrower than ours
-			strings.HasPrefix(want.Error, "Not implemented Error"): // of the scan through Arrow
+			strings.HasPrefix(want.Error, "Conversion Error") && strings.Contains(sql, "LIMIT"), // of a row that is left out here
+			strings.HasPrefix(want.Error, "Not implemented Error"):                              // of the scan through Arrow
 		case (err != nil) != (want.Error != ""):
 			t.Errorf("%s\n  error %v, DuckDB's %q", sql, err, want.Error)
 			failed++
 		case err == nil:
 			answered++
-			if diff := differ(names, rows, want.Columns, want.Rows, strings.Contains(sql, "ORDER BY")); diff != "" {
+			if diff := differ(names, rows, want.Columns, want.Rows, ordered(sql)); diff != "" {
 				t.Errorf("%s\n  %s", sql, diff)
 				failed++
 			}
@@ -118,6 +119,23 @@ func valuesOrError(t *testing.T, tab *table.Table) ([][]any, error) {
 		}
 	}
 	return values(t, tab), nil
+}
+
+// ordered reports whether the rows of a query have an order: its ORDER BY is in no brackets.
+func ordered(sql string) bool {
+	depth := 0
+	for i, c := range sql {
+		switch c {
+		case '(':
+			depth++
+		case ')':
+			depth--
+		}
+		if depth == 0 && strings.HasPrefix(sql[i:], "ORDER BY") {
+			return true
+		}
+	}
+	return false
 }
 
 func differ(names []string, got [][]any, wantNames []string, want [][]any, ordered bool) string {
@@ -146,7 +164,7 @@ func differ(names []string, got [][]any, wantNames []string, want [][]any, order
 func rough(row []any) string {
 	var b strings.Builder
 	for _, v := range row {
-		if n, ok := v.(json.Number); ok && (strings.ContainsAny(string(n), ".eE") || n == "-0") {
+		if n, ok := v.(json.Number); ok {
 			f, _ := n.Float64()
 			f += 0 // of -0
 			v = strconv.FormatFloat(f, 'g', 9, 64)
@@ -173,7 +191,22 @@ func (g *grammar) pick(s ...string) string { return s[g.rng.IntN(len(s))] }
 func (g *grammar) chance(p float64) bool { return g.rng.Float64() < p }
 
 func (g *grammar) query() string {
-	switch g.rng.IntN(10) {
+	switch g.rng.IntN(12) {
+	case 10:
+		return g.pick(
+			"SELECT id FROM data WHERE k IN (SELECT "+g.pick("k", "i8", "f64", "1", "k * 0.5")+" FROM data"+g.where()+")",
+			"SELECT id FROM data WHERE s NOT IN (SELECT w FROM data WHERE k = "+g.pick("1", "2", "99")+")",
+			"SELECT id, (SELECT "+g.pick("max", "min", "avg", "count")+"("+g.pick("k", "id", "u16")+") FROM data"+g.where()+") AS x FROM data"+g.where(),
+			"SELECT n, count(*) AS c FROM (SELECT k AS n, b FROM data"+g.where()+") AS t GROUP BY n",
+			"WITH a AS (SELECT id, k, s FROM data"+g.where()+"), b AS (SELECT k, count(*) AS n FROM a GROUP BY k) SELECT a.id, b.n FROM a JOIN b ON a.k = b.k",
+		)
+	case 11:
+		return g.pick(
+			"SELECT k AS x FROM data"+g.where()+" UNION "+g.pick("", "ALL ")+"SELECT "+g.pick("i8", "f64", "dec", "s", "1", "NULL", "k * 0.5")+" FROM data"+g.where(),
+			"SELECT id, s FROM data"+g.where()+" UNION ALL SELECT id, w FROM data"+g.where()+" ORDER BY 1, 2 LIMIT 20",
+			"SELECT * EXCLUDE (f64, f32) REPLACE (k + 1 AS k) FROM data"+g.where(),
+			"SELECT DISTINCT ON (k) k, id FROM data"+g.where()+" ORDER BY k, id DESC",
+		)
 	case 0, 1, 2:
 		return g.grouped()
 	case 3:
@@ -248,6 +281,37 @@ func (g *grammar) grouped() string {
 }
 
 func (g *grammar) agg() string {
+	a := g.aggregate()
+	if strings.HasPrefix(a, "SUM(k) ") || strings.Contains(a, " AS ") {
+		return a
+	}
+	return a + g.pick("", "", " FILTER (WHERE k > 0)", " FILTER (WHERE "+g.bool(1)+")") + " AS a"
+}
+
+func (g *grammar) aggregate() string {
+	if g.chance(0.4) {
+		x := g.pick("k", "i8", "f64 / 1e290", "f32", "id", "dec", "k * 0.5", "len(s)")
+		finite := g.pick("k", "i8", "id", "u16", "dec", "k * 0.5", "len(s)")
+		switch g.rng.IntN(9) {
+		case 0:
+			return g.pick("stddev", "stddev_pop", "var_samp", "var_pop") + "(" + finite + ")"
+		case 1:
+			return g.pick("median(k)", "median(f32)", "median(f64)", "median(id)")
+		case 2:
+			return "quantile_cont(" + g.pick("k", "f64", "u16") + ", " + g.pick("0.1", "0.5", "0.9", "0", "1", "[0.25, 0.75]") + ")"
+		case 3:
+			return g.pick("quantile_disc", "quantile") + "(" + g.pick("k", "f64", "s", "d", "dec") + ", " + g.pick("0.1", "0.5", "0.9", "0", "1") + ")"
+		case 4:
+			return g.pick("arg_min", "arg_max", "min_by", "max_by") + "(" + g.pick("id", "s", "d") + ", id)"
+		case 5:
+			return g.pick("first", "last", "any_value") + "(" + g.pick("s", "k", "d") + " ORDER BY id" + g.pick("", " DESC") + ")"
+		case 6:
+			return g.pick("bool_and", "bool_or", "count_if") + "(" + g.pick("b", "k > 0", "s = 'a'") + ")"
+		case 7:
+			return "string_agg(" + g.pick("s, ',' ORDER BY s", "w ORDER BY id", "DISTINCT s, '-' ORDER BY s DESC") + ")"
+		}
+		return g.pick("sum", "avg", "min", "max") + "(" + x + ")"
+	}
 	switch g.rng.IntN(8) {
 	case 0:
 		return "COUNT(*)"
@@ -275,7 +339,84 @@ func (g *grammar) joined() string {
 	return q
 }
 
+// computed are expressions of functions, casts and CASE.
+func (g *grammar) computed(depth int) string {
+	n := func() string { return g.number(depth - 1) }
+	s := func() string { return g.text(depth - 1) }
+	whole := func() string { return g.pick("k", "i8", "1", "2", "0", "-1", "-3", "7", "id") }
+	day := func() string {
+		return g.pick("d", "ts", "DATE '2020-02-29'", "TIMESTAMP '2021-12-31 23:59:59.5'", "d + k", "ts + INTERVAL 1 MONTH", "CAST(ts AS DATE)")
+	}
+	part := func() string {
+		return g.pick("'year'", "'month'", "'day'", "'week'", "'quarter'", "'hour'", "'second'", "'minute'", "'decade'", "'century'", "'millennium'")
+	}
+	switch g.rng.IntN(30) {
+	case 0:
+		return "CASE WHEN " + g.bool(1) + " THEN " + n() + " ELSE " + n() + " END"
+	case 1:
+		return "CASE " + g.pick("k WHEN 1 THEN 'a' WHEN 2 THEN s", "s WHEN 'a' THEN w WHEN '' THEN 'x'", "k % 2 WHEN 0 THEN 'even' WHEN 1 THEN 'odd'") + g.pick("", " ELSE 'no'") + " END"
+	case 2:
+		return "CAST(" + g.pick("f64", "f32", "k", "i64", "u64", "i8", "id", "b", "dec", "k * 1.25", "f64 / 7") + " AS " + g.pick("INTEGER", "BIGINT", "TINYINT", "UBIGINT", "DOUBLE", "FLOAT", "DECIMAL(12, 3)", "HUGEINT", "BOOLEAN") + ")"
+	case 3:
+		return "TRY_CAST(" + g.pick("s", "w", "f64", "u64", "k", "ls[1]", "f32 * 1000", "num") + " AS " + g.pick("INTEGER", "BIGINT", "DOUBLE", "DATE", "BOOLEAN", "DECIMAL(9, 2)", "SMALLINT", "USMALLINT", "TIMESTAMP") + ")"
+	case 4:
+		return g.pick("k", "f64", "f32", "u64", "b", "d", "ts", "i64", "dec", "s", "k * 0.5") + "::VARCHAR"
+	case 5:
+		return g.pick("left", "right") + "(" + s() + ", " + whole() + ")"
+	case 6:
+		return "substring(" + s() + ", " + whole() + g.pick("", ", "+whole()) + ")"
+	case 7:
+		return g.pick("trim", "ltrim", "rtrim") + "(" + s() + g.pick("", ", 'a'", ", 'ab'") + ")"
+	case 8:
+		return "replace(" + s() + ", " + g.pick("'a'", "'é'", "''", "s") + ", " + g.pick("'bb'", "''", "w") + ")"
+	case 9:
+		return "concat(" + s() + ", " + g.pick("k", "f64", "d", "NULL", "b", "ts") + ", 'x')"
+	case 10:
+		return "concat_ws('-', " + s() + ", k, " + s() + ")"
+	case 11:
+		return "split_part(" + s() + ", " + g.pick("'_'", "'a'", "''", "'.'") + ", " + whole() + ")"
+	case 12:
+		return g.pick("lpad", "rpad") + "(" + s() + ", " + g.pick("3", "0", "5", "abs(k)") + ", 'xy')"
+	case 13:
+		return g.pick("reverse("+s()+")", "repeat("+s()+", "+whole()+" % 4)", "instr("+s()+", 'a')", "strpos(w, s)", "strlen("+s()+")")
+	case 14:
+		return g.pick("regexp_matches", "regexp_full_match") + "(" + s() + ", " + g.pick("'a'", "'^[a-z]+$'", "'[0-9]+'", "'.'", "'A', 'i'", "''") + ")"
+	case 15:
+		return g.pick("regexp_extract("+s()+", '[a-z]+')", "regexp_extract("+s()+", '([a-z])(.)', 2)", "regexp_replace("+s()+", '[aeé]', '<\\0>')", "regexp_replace("+s()+", '[a-z]', '', 'g')")
+	case 16:
+		return "round(" + g.pick("f64", "f32", "k", "dec", "k * 0.125", "f64 / 3") + g.pick("", ", 1", ", 2", ", 0", ", -1") + ")"
+	case 17:
+		return g.pick("floor", "ceil", "trunc", "sign", "abs") + "(" + g.pick("f64", "f32", "k", "dec", "i8") + ")"
+	case 18:
+		return g.pick("sqrt(abs(k))", "cbrt(f64)", "pow(k, 2)", "exp(k)", "ln(abs(k) + 1)", "log10(id + 1)", "log2(id + 1)", "radians(f64)", "degrees(f32)", "sin(k)", "atan2(k, i8)", "k ^ 2", "f64 ** 2", "mod(k, 3)")
+	case 19:
+		return g.pick("greatest", "least") + "(" + g.pick("f64, k", "k, 2.5", "s, w", "f64, f32, 0", "k, i8", "d, ts", "dec, k", "u16, i8", "k, NULL") + ")"
+	case 20:
+		return g.pick("nullif(k, 1)", "nullif(s, 'a')", "nullif(f64, 0)", "nullif(k, 2.0)", "ifnull(k, 0.5)", "ifnull(s, w)", "coalesce(dec, k)", "coalesce(f32, k, 1)", "if(b, k, i8)", "if(k > 1, s, w)")
+	case 21:
+		return g.pick("year", "month", "day", "quarter", "week", "dayofyear", "dayofweek", "isodow", "hour", "minute", "second", "epoch", "yearweek", "isoyear", "century", "decade", "monthname", "dayname", "last_day", "epoch_ms") + "(" + day() + ")"
+	case 22:
+		return "date_part(" + part() + ", " + day() + ")"
+	case 23:
+		return "extract(" + g.pick("year", "doy", "dow", "epoch", "month", "week", "millisecond", "microsecond") + " FROM " + day() + ")"
+	case 24:
+		return "date_trunc(" + part() + ", " + day() + ")"
+	case 25:
+		return "date_diff(" + part() + ", " + day() + ", " + day() + ")"
+	case 26:
+		return "strftime(" + day() + ", " + g.pick("'%Y-%m-%d'", "'%H:%M:%S.%f'", "'%j %b %B %a %A'", "'%-d/%-m/%y'", "'%U %W %V %G %u %w'", "'%I %p %c %x %X'", "'100%% %g'") + ")"
+	case 27:
+		return day() + g.pick(" + ", " - ") + "INTERVAL " + g.pick("1 MONTH", "13 MONTH", "2 YEAR", "10 DAY", "36 HOUR", "'1 month 3 days'", "90 MINUTE", "1 WEEK", "1 QUARTER")
+	case 28:
+		return g.pick("d - DATE '2013-01-01'", "d + k", "d - 10", "k + d")
+	}
+	return g.pick("k", "dec", "i64", "i8") + g.pick(" + ", " - ", " * ", " / ", " % ") + g.pick("0.5", "1.25", "dec", "2.0", "10")
+}
+
 func (g *grammar) any(depth int) string {
+	if g.chance(0.5) {
+		return g.computed(depth)
+	}
 	switch g.rng.IntN(4) {
 	case 0:
 		return g.bool(depth)

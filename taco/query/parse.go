@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/taco/table"
 )
 
 // expr is a parsed expression.
@@ -13,9 +14,16 @@ type expr struct {
 	table string // of columns and stars, "" if none
 	args  []*expr
 	not   bool // of IN, BETWEEN, LIKE, IS
-	flag  bool // DISTINCT of an aggregate; of a function: written with a star
+	flag  bool // DISTINCT of an aggregate; TRY_CAST
 	depth int
 	pos   int
+
+	typ    table.Type  // of opCast
+	sub    *selection  // of opQuery and opInQuery
+	filter *expr       // FILTER of an aggregate, nil: none
+	order  []orderItem // ORDER BY of an aggregate
+	star   *starred    // of opStar, nil: all columns
+	span   span        // of opInterval
 }
 
 type op uint8
@@ -36,7 +44,7 @@ const (
 	opAnd // of any number of terms
 	opOr
 	opCompare // name: = <> < <= > >=
-	opArith   // name: + - * / // %
+	opArith   // name: + - * / // % ^ **
 	opConcat
 	opIn      // args[0] in the others
 	opBetween // three
@@ -45,20 +53,35 @@ const (
 	opIsBool   // name: TRUE or FALSE
 	opDistinct // IS [NOT] DISTINCT FROM
 	opIndex
+	opCast     // to typ
+	opCase     // condition, value, condition, value, …, value of ELSE
+	opList     // [a, b]
+	opInterval // span
+	opQuery    // a query in brackets that gives one value
+	opInQuery  // args[0] in the only column of sub
 )
 
-// selection is a parsed SELECT.
+// selection is a parsed query: a SELECT, with what stands in front of it and behind it.
 type selection struct {
+	with     []named
 	distinct bool
+	on       []*expr // of DISTINCT ON
 	items    []item
 	from     []from
 	where    *expr
 	group    []*expr
 	groupAll bool
 	having   *expr
+	sample   *sample // nil: all rows of FROM
 	order    []orderItem
 	limit    *expr
 	offset   *expr
+}
+
+// named is a query of WITH.
+type named struct {
+	name string
+	s    *selection
 }
 
 type item struct {
@@ -66,22 +89,42 @@ type item struct {
 	alias string
 }
 
+// starred is what stands behind a star.
+type starred struct {
+	exclude []string
+	replace []item
+	columns string // COLUMNS('…'): a regular expression of names
+}
+
+// from is a term of FROM: a table, a query in brackets or several joined by UNION.
 type from struct {
 	table, alias string
-	on           *expr // nil: all pairs
+	sub          *selection
+	union        *union
+	sample       *sample // of TABLESAMPLE
+	on           *expr   // nil: all pairs
 	left         bool
 }
 
+// union are queries whose rows follow each other.
+type union struct {
+	parts []*selection
+	all   []bool // whether UNION ALL stands before part k+1, or UNION
+}
+
+// orderItem is a term of ORDER BY; e is nil for ALL.
 type orderItem struct {
 	e           *expr
 	desc, first bool // first: NULLS FIRST
 }
 
 type parser struct {
-	q     string
-	toks  []token
-	at    int
-	depth int
+	q       string
+	toks    []token
+	at      int
+	depth   int // of the expression that is being read
+	queries int // read so far
+	inside  int // queries around the one that is being read
 }
 
 // parse reads one SELECT.
@@ -155,17 +198,9 @@ func (p *parser) unexpected() error {
 	return near(t, p.q)
 }
 
+// statement reads a query, and what ends it.
 func (p *parser) statement() (*selection, error) {
-	t := p.peek()
-	for _, w := range [...]string{"WITH", "FROM", "VALUES", "(", "SUMMARIZE", "DESCRIBE", "PIVOT", "UNPIVOT", "TABLE", "SHOW", "EXPLAIN"} {
-		if t.is(w) {
-			return nil, unsupported("a query that begins with %q", strings.ToUpper(w))
-		}
-	}
-	if err := p.expect("SELECT"); err != nil {
-		return nil, near(t, p.q)
-	}
-	s, err := p.selection()
+	s, err := p.query()
 	if err != nil {
 		return nil, err
 	}
@@ -182,20 +217,126 @@ func (p *parser) statement() (*selection, error) {
 	return nil, p.unexpected()
 }
 
-func (p *parser) selection() (s *selection, err error) {
-	s = &selection{}
-	if p.accept("DISTINCT") {
-		if p.peek().is("ON") {
-			return nil, unsupported("DISTINCT ON")
-		}
-		s.distinct = true
-	} else {
-		p.accept("ALL")
+// beginsQuery reports whether the next token begins a query in brackets.
+func (p *parser) beginsQuery() bool {
+	t := p.peek()
+	return t.is("SELECT") || t.is("WITH") || t.is("FROM") || t.is("VALUES")
+}
+
+// query reads WITH, SELECTs joined by UNION, and ORDER BY and LIMIT of them all.
+func (p *parser) query() (*selection, error) {
+	p.queries++
+	p.inside++
+	defer func() { p.inside-- }()
+	if p.queries > maxQueries || p.inside > maxNested {
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries, or %d inside of each other", maxQueries, maxNested)
 	}
-	if s.items, err = p.items(); err != nil {
+	with, err := p.with()
+	if err != nil {
 		return nil, err
 	}
-	if p.accept("FROM") {
+	s, bracketed, err := p.term()
+	if err != nil {
+		return nil, err
+	}
+	u := &union{parts: []*selection{s}}
+	for p.accept("UNION") {
+		all := p.accept("ALL")
+		if p.peek().is("BY") {
+			return nil, unsupported("UNION BY NAME")
+		}
+		if s, _, err = p.term(); err != nil {
+			return nil, err
+		}
+		if u.parts, u.all = append(u.parts, s), append(u.all, all); len(u.parts) > maxQueries {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries", maxQueries)
+		}
+	}
+	if len(u.all) > 0 || bracketed { // what follows is about the rows of all of them
+		s = &selection{items: []item{{e: &expr{op: opStar}}}, from: []from{{alias: "union", union: u}}}
+	}
+	s.with = append(with, s.with...)
+	return s, p.tail(s)
+}
+
+// with reads the named queries in front of a query.
+func (p *parser) with() (out []named, err error) {
+	if !p.accept("WITH") {
+		return nil, nil
+	}
+	if p.peek().is("RECURSIVE") {
+		return nil, unsupported("WITH RECURSIVE")
+	}
+	for {
+		t := p.take()
+		if t.kind != tQuoted && (t.kind != tName || reserved(t.text)) {
+			p.at--
+			return nil, p.unexpected()
+		}
+		if p.peek().is("(") {
+			return nil, unsupported("names of columns in WITH")
+		}
+		if err := p.expect("AS"); err != nil {
+			return nil, err
+		}
+		if p.peek().is("NOT") || p.peek().is("MATERIALIZED") {
+			return nil, unsupported("WITH … AS [NOT] MATERIALIZED")
+		}
+		s, err := p.bracketed()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, named{t.text, s})
+		if !p.accept(",") {
+			return out, nil
+		}
+	}
+}
+
+// bracketed reads a query in brackets.
+func (p *parser) bracketed() (*selection, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	s, err := p.query()
+	if err != nil {
+		return nil, err
+	}
+	return s, p.expect(")")
+}
+
+// term reads a query in brackets, or a SELECT without ORDER BY and LIMIT.
+func (p *parser) term() (s *selection, bracketed bool, err error) {
+	switch t := p.peek(); {
+	case t.is("("):
+		s, err = p.bracketed()
+		return s, true, err
+	case t.is("VALUES"), t.is("SUMMARIZE"), t.is("DESCRIBE"), t.is("PIVOT"), t.is("UNPIVOT"), t.is("TABLE"), t.is("SHOW"), t.is("EXPLAIN"):
+		return nil, false, unsupported("a query that begins with %q", strings.ToUpper(t.text))
+	case !t.is("SELECT") && !t.is("FROM"):
+		return nil, false, near(t, p.q)
+	}
+	s, err = p.selection()
+	return s, false, err
+}
+
+// selection reads a SELECT up to its HAVING, or its SAMPLE. FROM may stand in front.
+func (p *parser) selection() (s *selection, err error) {
+	s = &selection{}
+	fromFirst := p.accept("FROM")
+	if fromFirst {
+		if s.from, err = p.from(); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("SELECT") {
+		if err = p.selectList(s); err != nil {
+			return nil, err
+		}
+	} else {
+		s.items = []item{{e: &expr{op: opStar}}}
+	}
+	if !fromFirst && p.accept("FROM") {
 		if s.from, err = p.from(); err != nil {
 			return nil, err
 		}
@@ -217,9 +358,38 @@ func (p *parser) selection() (s *selection, err error) {
 			return nil, err
 		}
 	}
+	if p.accept("USING", "SAMPLE") {
+		s.sample, err = p.sample()
+	}
+	return s, err
+}
+
+func (p *parser) selectList(s *selection) (err error) {
+	if p.accept("DISTINCT") {
+		s.distinct = true
+		if p.accept("ON") {
+			if err = p.expect("("); err != nil {
+				return err
+			}
+			if s.on, err = p.list(); err != nil {
+				return err
+			}
+			if err = p.expect(")"); err != nil {
+				return err
+			}
+		}
+	} else {
+		p.accept("ALL")
+	}
+	s.items, err = p.items()
+	return err
+}
+
+// tail reads ORDER BY, LIMIT and OFFSET.
+func (p *parser) tail(s *selection) (err error) {
 	if p.accept("ORDER", "BY") {
 		if s.order, err = p.order(); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	for range 2 { // in either order
@@ -230,10 +400,10 @@ func (p *parser) selection() (s *selection, err error) {
 			s.offset, err = p.additive()
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return s, nil
+	return nil
 }
 
 func (p *parser) items() ([]item, error) {
@@ -241,9 +411,10 @@ func (p *parser) items() ([]item, error) {
 	for {
 		var it item
 		var err error
-		if star := p.star(); star != nil {
-			it.e = star
-		} else if it.e, err = p.expr(); err != nil {
+		if it.e, err = p.star(); it.e == nil && err == nil {
+			it.e, err = p.expr()
+		}
+		if err != nil {
 			return nil, err
 		}
 		if it.alias, err = p.alias(true); err != nil {
@@ -262,17 +433,89 @@ func (p *parser) items() ([]item, error) {
 	}
 }
 
-// star reads * or table.*, or returns nil.
-func (p *parser) star() *expr {
+// star reads *, table.* or COLUMNS('…'), with EXCLUDE and REPLACE; or returns nil.
+func (p *parser) star() (*expr, error) {
 	t := p.peek()
-	if p.accept("*") {
-		return &expr{op: opStar, pos: t.pos}
-	}
-	if (t.kind == tName && !reserved(t.text) || t.kind == tQuoted) && p.at+2 < len(p.toks) && p.toks[p.at+1].is(".") && p.toks[p.at+2].is("*") {
+	e := &expr{op: opStar, pos: t.pos}
+	switch next := p.toks[min(p.at+1, len(p.toks)-1)]; {
+	case p.accept("*"):
+	case (t.kind == tName && !reserved(t.text) || t.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") && p.toks[p.at+2].is("*"):
 		p.at += 3
-		return &expr{op: opStar, table: t.text, pos: t.pos}
+		e.table = t.text
+	case t.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString && p.toks[p.at+3].is(")"):
+		e.star = &starred{columns: p.toks[p.at+2].text}
+		p.at += 4
+		return e, nil
+	default:
+		return nil, nil
 	}
-	return nil
+	for {
+		switch {
+		case p.accept("EXCLUDE"), p.accept("EXCEPT"):
+			if e.star == nil {
+				e.star = &starred{}
+			}
+			if err := p.excluded(e.star); err != nil {
+				return nil, err
+			}
+		case p.accept("REPLACE"):
+			if e.star == nil {
+				e.star = &starred{}
+			}
+			if err := p.replaced(e.star); err != nil {
+				return nil, err
+			}
+		default:
+			return e, nil
+		}
+	}
+}
+
+// excluded reads a name, or names in brackets.
+func (p *parser) excluded(s *starred) error {
+	several := p.accept("(")
+	for {
+		t := p.take()
+		if t.kind != tQuoted && t.kind != tName {
+			p.at--
+			return p.unexpected()
+		}
+		if p.peek().is(".") {
+			return unsupported("EXCLUDE of a column of a table")
+		}
+		s.exclude = append(s.exclude, t.text)
+		if !several {
+			return nil
+		}
+		if !p.accept(",") {
+			return p.expect(")")
+		}
+	}
+}
+
+// replaced reads an expression with a name, or several in brackets.
+func (p *parser) replaced(s *starred) error {
+	several := p.accept("(")
+	for {
+		e, err := p.expr()
+		if err != nil {
+			return err
+		}
+		name, err := p.alias(true)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			return p.unexpected()
+		}
+		s.replace = append(s.replace, item{e, name})
+		if !several {
+			return nil
+		}
+		if !p.accept(",") {
+			return p.expect(")")
+		}
+	}
 }
 
 // alias reads a name that may follow, "" if none does. After AS any word is one where anyWord says so.
@@ -327,15 +570,21 @@ func (p *parser) from() ([]from, error) {
 func (p *parser) tableRef() (f from, err error) {
 	t := p.peek()
 	switch {
-	case t.is("(") || t.kind == tString:
-		return f, unsupported("a table that is a query or a file")
+	case t.is("("):
+		if f.sub, err = p.bracketed(); err != nil {
+			return f, err
+		}
+		f.table = "unnamed_subquery"
+	case t.kind == tString:
+		return f, unsupported("a table that is a file")
 	case t.kind != tQuoted && (t.kind != tName || reserved(t.text)):
 		return f, p.unexpected()
-	}
-	p.at++
-	f.table = t.text
-	if p.peek().is("(") || p.peek().is(".") {
-		return f, unsupported("a table that is a function or lies in a schema")
+	default:
+		p.at++
+		f.table = t.text
+		if p.peek().is("(") || p.peek().is(".") {
+			return f, unsupported("a table that is a function or lies in a schema")
+		}
 	}
 	f.alias, err = p.alias(false)
 	if f.alias != "" && p.peek().is("(") {
@@ -343,6 +592,9 @@ func (p *parser) tableRef() (f from, err error) {
 	}
 	if f.alias == "" {
 		f.alias = f.table
+	}
+	if err == nil && p.accept("TABLESAMPLE") {
+		f.sample, err = p.sample()
 	}
 	return f, err
 }
@@ -364,14 +616,13 @@ func (p *parser) list() ([]*expr, error) {
 func (p *parser) order() ([]orderItem, error) {
 	var out []orderItem
 	for {
-		if p.peek().is("ALL") {
-			return nil, unsupported("ORDER BY ALL")
+		var o orderItem
+		if !p.accept("ALL") {
+			var err error
+			if o.e, err = p.expr(); err != nil {
+				return nil, err
+			}
 		}
-		e, err := p.expr()
-		if err != nil {
-			return nil, err
-		}
-		o := orderItem{e: e}
 		if !p.accept("ASC") {
 			o.desc = p.accept("DESC")
 		}
@@ -386,422 +637,3 @@ func (p *parser) order() ([]orderItem, error) {
 		}
 	}
 }
-
-// make returns an expression over args; one that is too deep is an error.
-func (p *parser) make(op op, pos int, name string, args ...*expr) (*expr, error) {
-	e := &expr{op: op, name: name, args: args, pos: pos}
-	for _, a := range args {
-		e.depth = max(e.depth, a.depth+1)
-	}
-	if e.depth > maxDepth {
-		return nil, tooDeep()
-	}
-	return e, nil
-}
-
-func tooDeep() error {
-	return fault.New(fault.Limit, "query", fault.NoOffset, "an expression more than %d deep", maxDepth)
-}
-
-// expr reads an expression. From here on down the methods go by precedence, loosest first.
-func (p *parser) expr() (*expr, error) {
-	if p.depth++; p.depth > maxDepth {
-		return nil, tooDeep()
-	}
-	defer func() { p.depth-- }()
-	return p.chain("OR", opOr, func() (*expr, error) { return p.chain("AND", opAnd, p.not) })
-}
-
-// chain reads terms with a word between them.
-func (p *parser) chain(word string, op op, term func() (*expr, error)) (*expr, error) {
-	pos := p.peek().pos
-	first, err := term()
-	if err != nil || !p.peek().is(word) {
-		return first, err
-	}
-	terms := []*expr{first}
-	for p.accept(word) {
-		t, err := term()
-		if err != nil {
-			return nil, err
-		}
-		terms = append(terms, t)
-	}
-	return p.make(op, pos, word, terms...)
-}
-
-func (p *parser) not() (*expr, error) {
-	pos := p.peek().pos
-	nots := 0
-	for p.accept("NOT") {
-		nots++
-	}
-	if nots > maxDepth {
-		return nil, tooDeep()
-	}
-	e, err := p.is()
-	for ; err == nil && nots > 0; nots-- {
-		e, err = p.make(opNot, pos, "NOT", e)
-	}
-	return e, err
-}
-
-func (p *parser) is() (*expr, error) {
-	e, err := p.compare()
-	for err == nil {
-		pos := p.peek().pos
-		switch {
-		case p.accept("ISNULL"):
-			e, err = p.make(opIsNull, pos, "", e)
-		case p.accept("NOTNULL"), p.accept("NOT", "NULL"):
-			if e, err = p.make(opIsNull, pos, "", e); err == nil {
-				e.not = true
-			}
-		case p.accept("IS"):
-			e, err = p.isWhat(e, pos)
-		default:
-			return e, nil
-		}
-	}
-	return nil, err
-}
-
-func (p *parser) isWhat(e *expr, pos int) (out *expr, err error) {
-	not := p.accept("NOT")
-	switch {
-	case p.accept("NULL"), p.accept("UNKNOWN"):
-		out, err = p.make(opIsNull, pos, "", e)
-	case p.accept("TRUE"):
-		out, err = p.make(opIsBool, pos, "TRUE", e)
-	case p.accept("FALSE"):
-		out, err = p.make(opIsBool, pos, "FALSE", e)
-	case p.accept("DISTINCT", "FROM"):
-		var r *expr
-		if r, err = p.compare(); err == nil {
-			out, err = p.make(opDistinct, pos, "", e, r)
-		}
-	default:
-		return nil, p.unexpected()
-	}
-	if err == nil {
-		out.not = not
-	}
-	return out, err
-}
-
-func (p *parser) compare() (*expr, error) {
-	l, err := p.between()
-	if err != nil {
-		return nil, err
-	}
-	t := p.peek()
-	if t.kind != tSign {
-		return l, nil
-	}
-	name := t.text
-	switch name {
-	case "=", "<>", "<", "<=", ">", ">=":
-	case "==":
-		name = "="
-	case "!=":
-		name = "<>"
-	default:
-		return l, nil
-	}
-	p.at++
-	r, err := p.between()
-	if err != nil {
-		return nil, err
-	}
-	return p.make(opCompare, t.pos, name, l, r)
-}
-
-// between reads what BETWEEN, IN and LIKE apply to.
-func (p *parser) between() (*expr, error) {
-	e, err := p.concat()
-	for err == nil {
-		t := p.peek()
-		not := false
-		if t.is("NOT") {
-			if n := p.toks[min(p.at+1, len(p.toks)-1)]; !n.is("BETWEEN") && !n.is("IN") && !n.is("LIKE") && !n.is("ILIKE") {
-				return e, nil
-			}
-			p.at++
-			not = true
-		}
-		switch {
-		case p.accept("BETWEEN"):
-			e, err = p.range3(e, t.pos)
-		case p.accept("IN"):
-			e, err = p.in(e, t.pos)
-		case p.accept("LIKE"):
-			e, err = p.like(e, t.pos, "LIKE")
-		case p.accept("ILIKE"):
-			e, err = p.like(e, t.pos, "ILIKE")
-		default:
-			return e, nil
-		}
-		if err == nil {
-			e.not = not
-		}
-	}
-	return nil, err
-}
-
-func (p *parser) range3(e *expr, pos int) (*expr, error) {
-	lo, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect("AND"); err != nil {
-		return nil, err
-	}
-	hi, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	return p.make(opBetween, pos, "", e, lo, hi)
-}
-
-func (p *parser) in(e *expr, pos int) (*expr, error) {
-	if !p.accept("(") {
-		return nil, unsupported("IN without a list in brackets")
-	}
-	if p.peek().is("SELECT") || p.peek().is("FROM") || p.peek().is("WITH") {
-		return nil, unsupported("a query inside of a query")
-	}
-	list, err := p.list()
-	if err != nil {
-		return nil, err
-	}
-	if err := p.expect(")"); err != nil {
-		return nil, err
-	}
-	return p.make(opIn, pos, "", append([]*expr{e}, list...)...)
-}
-
-func (p *parser) like(e *expr, pos int, name string) (*expr, error) {
-	pattern, err := p.concat()
-	if err != nil {
-		return nil, err
-	}
-	args := []*expr{e, pattern}
-	if p.accept("ESCAPE") {
-		esc, err := p.concat()
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, esc)
-	}
-	return p.make(opLike, pos, name, args...)
-}
-
-func (p *parser) concat() (*expr, error) {
-	return p.operators(opConcat, p.additive, "||")
-}
-
-func (p *parser) additive() (*expr, error) {
-	return p.operators(opArith, p.multiplicative, "+", "-")
-}
-
-func (p *parser) multiplicative() (*expr, error) {
-	return p.operators(opArith, p.unary, "*", "/", "//", "%")
-}
-
-// operators reads terms with signs between them, from left to right.
-func (p *parser) operators(op op, term func() (*expr, error), signs ...string) (*expr, error) {
-	e, err := term()
-	for err == nil {
-		t := p.peek()
-		found := false
-		for _, s := range signs {
-			found = found || t.kind == tSign && t.text == s
-		}
-		if !found {
-			return e, nil
-		}
-		p.at++
-		var r *expr
-		if r, err = term(); err == nil {
-			e, err = p.make(op, t.pos, t.text, e, r)
-		}
-	}
-	return nil, err
-}
-
-func (p *parser) unary() (*expr, error) {
-	pos := p.peek().pos
-	signs, minus := 0, 0
-	for p.peek().is("-") || p.peek().is("+") {
-		if p.take().text == "-" {
-			minus++
-		}
-		signs++
-	}
-	if signs > maxDepth {
-		return nil, tooDeep()
-	}
-	e, err := p.postfix()
-	for ; err == nil && minus > 0; minus-- {
-		if e.op == opNumber && !strings.HasPrefix(e.name, "-") && minus == 1 {
-			e = &expr{op: opNumber, name: "-" + e.name, pos: pos}
-			continue
-		}
-		e, err = p.make(opMinus, pos, "-", e)
-	}
-	return e, err
-}
-
-func (p *parser) postfix() (*expr, error) {
-	e, err := p.primary()
-	for err == nil && p.peek().is("[") {
-		pos := p.take().pos
-		var i *expr
-		if i, err = p.expr(); err == nil {
-			if err = p.expect("]"); err == nil {
-				e, err = p.make(opIndex, pos, "", e, i)
-			}
-		}
-	}
-	return e, err
-}
-
-func (p *parser) primary() (*expr, error) {
-	t := p.peek()
-	word := func(op op) (*expr, error) { p.at++; return &expr{op: op, name: t.text, pos: t.pos}, nil }
-	switch t.kind {
-	case tNumber:
-		return word(opNumber)
-	case tString:
-		return word(opString)
-	case tQuoted:
-		return p.named()
-	case tName:
-		switch {
-		case t.is("TRUE"):
-			return word(opTrue)
-		case t.is("FALSE"):
-			return word(opFalse)
-		case t.is("NULL"):
-			return word(opNull)
-		case p.toks[p.at+1].kind == tString:
-			return p.typed()
-		case reserved(t.text) || t.is("INTERVAL") || t.is("EXTRACT") || t.is("EXISTS") || t.is("TRY_CAST"):
-			if n := p.toks[p.at+1]; t.is("INTERVAL") && !n.is("(") && n.kind != tNumber || t.is("EXISTS") && !n.is("(") {
-				return p.named() // a column of that name
-			}
-			return nil, p.unexpected()
-		}
-		return p.named()
-	case tSign:
-		if !t.is("(") {
-			break
-		}
-		p.at++
-		if p.peek().is("SELECT") || p.peek().is("WITH") || p.peek().is("FROM") || p.peek().is("VALUES") {
-			return nil, unsupported("a query inside of a query")
-		}
-		e, err := p.expr()
-		if err != nil {
-			return nil, err
-		}
-		if p.peek().is(",") {
-			return nil, unsupported("a row of values")
-		}
-		return e, p.expect(")")
-	}
-	return nil, p.unexpected()
-}
-
-// typed reads a type's name and a text.
-func (p *parser) typed() (*expr, error) {
-	t, s := p.take(), p.peek()
-	o := opDate
-	switch {
-	case t.is("DATE"):
-	case t.is("TIMESTAMP"), t.is("DATETIME"):
-		o = opTimestamp
-	case reserved(t.text):
-		return nil, near(s, p.q)
-	default:
-		return nil, unsupported("a literal of type %s", t.text)
-	}
-	p.at++
-	return &expr{op: o, name: s.text, pos: t.pos}, nil
-}
-
-// named reads a column or a call.
-func (p *parser) named() (*expr, error) {
-	t := p.take()
-	if p.peek().is("(") {
-		return p.call(t)
-	}
-	parts := []string{t.text}
-	for p.peek().is(".") {
-		n := p.toks[min(p.at+1, len(p.toks)-1)]
-		if n.kind != tName && n.kind != tQuoted {
-			p.at++
-			return nil, p.unexpected()
-		}
-		p.at += 2
-		parts = append(parts, n.text)
-	}
-	switch {
-	case p.peek().is("(") || len(parts) > 2:
-		return nil, unsupported("names of more than two parts")
-	case len(parts) == 2:
-		return &expr{op: opColumn, table: parts[0], name: parts[1], pos: t.pos}, nil
-	}
-	return &expr{op: opColumn, name: parts[0], pos: t.pos}, nil
-}
-
-func (p *parser) call(t token) (*expr, error) {
-	p.at++
-	e := &expr{op: opCall, name: strings.ToLower(t.text), pos: t.pos}
-	switch {
-	case p.accept("*"):
-		if e.name != "count" {
-			return nil, unsupported("a star in %s", e.name)
-		}
-		e.name, e.flag = "count_star", false
-		if err := p.expect(")"); err != nil {
-			return nil, err
-		}
-	case p.accept(")"):
-	default:
-		if p.accept("DISTINCT") {
-			e.flag = true
-		}
-		args, err := p.list()
-		if err != nil {
-			return nil, err
-		}
-		if err := p.expect(")"); err != nil {
-			return nil, err
-		}
-		distinct := e.flag
-		if e, err = p.make(opCall, t.pos, e.name, args...); err != nil {
-			return nil, err
-		}
-		e.flag = distinct
-	}
-	if n := p.peek(); n.is("OVER") || n.is("FILTER") || n.is("WITHIN") || n.is(".") {
-		return nil, unsupported("%s( … ) %s", e.name, strings.ToUpper(n.text))
-	}
-	return e, nil
-}
-
-// reserved words cannot name a column, a table or an alias without quotes.
-func reserved(word string) bool { return reservedWords[strings.ToUpper(word)] }
-
-var reservedWords = func() map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(`ALL ANALYSE ANALYZE AND ANTI ANY ARRAY AS ASC ASOF ASYMMETRIC BOTH CASE CAST CHECK COLLATE
-COLUMN CONSTRAINT CREATE CROSS DEFAULT DEFERRABLE DESC DESCRIBE DISTINCT DO ELSE END EXCEPT FALSE FETCH FOR FOREIGN FROM FULL GLOB
-GROUP HAVING ILIKE IN INITIALLY INNER INTERSECT INTO IS ISNULL JOIN LAMBDA LATERAL LEADING LEFT LIKE LIMIT NATURAL NOT NOTNULL NULL
-OFFSET ON ONLY OR ORDER OUTER OVERLAPS PIVOT PLACING POSITIONAL PRIMARY QUALIFY REFERENCES RETURNING RIGHT SELECT SEMI SHOW SIMILAR
-SOME SUMMARIZE SYMMETRIC TABLE TABLESAMPLE THEN TO TRAILING TRUE UNION UNIQUE UNPIVOT USING VARIADIC WHEN WHERE WINDOW WITH BETWEEN`) {
-		m[w] = true
-	}
-	return m
-}()

@@ -120,7 +120,7 @@ func TestMeaning(t *testing.T) {
 		"select born from data where born = '2015-01-01' or year(born) = 1969":       `born | "2015-01-01" | "1969-12-31"`,
 		"select a.id, b.id as c from data a left join l1 b on a.id = b.id + 3":       `id,c | 0 null | 1 null | 2 null | 3 0 | 4 1`,
 		"select count(*) from data a, l1 b where a.id < b.id":                        `count_star() | 10`,
-		"select count(*), sum(age), max(name) from data where false":                 `count_star(),sum(age),max(name) | 0 null null`,
+		"select count(*), sum(age), max(name) from data where false":                 `count_star(),sum(age),max("name") | 0 null null`,
 		"select age from data where false group by 1":                                `age`,
 		"select distinct age from data":                                              `age | 30 | -4 | 127 | null`,
 		"select age as k, count(*) n from data group by k having n > 1":              `k,n | 30 2`,
@@ -153,11 +153,21 @@ func TestErrors(t *testing.T) {
 		"select age from data group by id": 0, "select count(count(*)) from data": 0, "select id from data where count(*) > 1": 0, "select len(id) from data": 0,
 		"select id from data a join l1 b on a.id = b.id": 0, "select id from data limit -1": 0, "select \"\" from data": 0, "select 9223372036854775807 + id from data": 0,
 		"select nosuch from data": fault.NotFound, "select id from nosuch": fault.NotFound, "select x.id from data": fault.NotFound, "select x.* from data": fault.NotFound,
-		"with a as (select 1) select * from a": fault.Unsupported, "select (select 1)": fault.Unsupported, "select case when true then 1 end": fault.Unsupported,
-		"select id::text from data": fault.Unsupported, "select nosuch(id) from data": fault.Unsupported, "select rank() over (order by id) from data": fault.Unsupported,
-		"select id from data union select 1": fault.Unsupported, "select 1.5 * id from data": fault.Unsupported, "select * exclude (id) from data": fault.Unsupported,
-		"select id from data where id in (select 1)": fault.Unsupported, "select * from 'x.parquet'": fault.Unsupported, "select * from read_csv('x')": fault.Unsupported,
-		"select $1": fault.Unsupported, "from data": fault.Unsupported,
+
+		"select nosuch(id) from data": fault.Unsupported, "select rank() over (order by id) from data": fault.Unsupported,
+
+		"select * from 'x.parquet'": fault.Unsupported, "select * from read_csv('x')": fault.Unsupported,
+		"select $1": fault.Unsupported,
+		"with recursive a as (select 1) select * from a": fault.Unsupported, "values (1)": fault.Unsupported, "select id from data except select 1": fault.Unsupported,
+		"select id from data d where exists (select 1)": fault.Unsupported, "select (select max(age) from l1 where l1.id = data.id) from data": fault.Unsupported,
+		"select (select id from data)": 0, "select (select id, age from data limit 1)": 0, "select id from data union all select id, age from data": 0,
+		"select * exclude (nosuch) from data": fault.NotFound, "select * replace (1 as nosuch) from data": fault.NotFound, "select a.id from (select id from data) b": fault.NotFound,
+		"with a as (select * from b), b as (select 1) select * from a": fault.NotFound, "with a as (select 1), a as (select 2) select 1": 0,
+		"select cast(name as int) from data": 0, "select sqrt(id - 1) from data": 0, "select ln(id) from data": 0, "select regexp_matches(name, '(') from data": 0,
+		"select strftime(born, '%e') from data": fault.Unsupported, "select regexp_matches(name, name) from data": fault.Unsupported, "select lpad(name, 20, '') from data": 0,
+		"select cast(12345 as decimal(4, 1))": 0, "select cast(1 as decimal(50, 1))": 0, "select 99999999999999999999.5::decimal(38, 10) * 99999999999999999999.5": 0,
+		"select quantile_cont(id, 1.5) from data": 0, "select quantile_cont(id, score) from data": fault.Unsupported, "select stddev(score) from data": 0, "select id from data using sample 101%": 0,
+		"select make_date(2021, 2, 30)": 0, "select strptime(name, '%Y') from data": 0,
 	} {
 		got, err := run1(t, sql)
 		if err == nil {

@@ -3,6 +3,7 @@ package query
 import (
 	"context"
 	"math/big"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,14 +43,7 @@ func Run(ctx context.Context, sql string, tables Tables) (*table.Table, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &run{s: s, b: newBinder()}
-	if err := r.from(ctx, tables); err != nil {
-		return nil, err
-	}
-	if err := r.bind(); err != nil {
-		return nil, err
-	}
-	return r.result(ctx)
+	return newSession(ctx, tables).run(s, nil)
 }
 
 // Where returns the numbers of the rows of a table for which a condition (what stands behind WHERE)
@@ -59,7 +53,7 @@ func Where(ctx context.Context, t *table.Table, condition string) ([]int, error)
 	if err != nil {
 		return nil, err
 	}
-	b := newBinder()
+	b := newBinder(newSession(ctx, Map(map[string]*table.Table{"data": t})))
 	b.add("data", t)
 	b.where = "a condition"
 	n, err := b.condition(e)
@@ -109,8 +103,8 @@ func ints(s []int32) []int {
 	return out
 }
 
-func newBinder() *binder {
-	return &binder{aliases: map[string]*expr{}, busy: map[string]bool{}, meant: map[aliasUse]*node{}, nodes: map[string]*node{}}
+func newBinder(s *session) *binder {
+	return &binder{session: s, ctx: s.ctx, aliases: map[string]*expr{}, busy: map[string]bool{}, meant: map[aliasUse]*node{}, nodes: map[string]*node{}}
 }
 
 func (b *binder) add(alias string, t *table.Table) {
@@ -124,9 +118,10 @@ func (b *binder) add(alias string, t *table.Table) {
 
 // run is a SELECT on its way.
 type run struct {
-	s      *selection
-	b      *binder
-	tables []*table.Table
+	s       *selection
+	b       *binder
+	session *session
+	tables  []*table.Table
 
 	items   []*node
 	names   []string
@@ -135,17 +130,20 @@ type run struct {
 	grouped bool
 	keys    []*node // of GROUP BY
 	having  *node
+	on1     []*node // of DISTINCT ON
 	order   []*node
-	limit   int // -1: none
+	by      []orderItem // of order
+	limit   int         // -1: none
 	offset  int
 }
 
-func (r *run) from(ctx context.Context, tables Tables) error {
-	for _, f := range r.s.from {
+func (r *run) from() error {
+	for i := range r.s.from {
+		f := &r.s.from[i]
 		if slices.ContainsFunc(r.b.tables, func(t bound) bool { return strings.EqualFold(t.alias, f.alias) }) {
 			return binderError("two tables of FROM are named %q", f.alias)
 		}
-		t, err := tables(ctx, f.table)
+		t, err := r.session.source(f)
 		if err != nil {
 			return err
 		}
@@ -220,9 +218,6 @@ func (r *run) bindItems() error {
 		if err != nil {
 			return err
 		}
-		if n.lit != nil && n.typ.Kind == table.Decimal {
-			return unsupported("a decimal as a column")
-		}
 		name := it.alias
 		switch {
 		case name != "":
@@ -236,7 +231,12 @@ func (r *run) bindItems() error {
 	return nil
 }
 
+// star adds the columns that a star stands for.
 func (r *run) star(e *expr) error {
+	pick, err := newStarPick(e.star)
+	if err != nil {
+		return err
+	}
 	found := false
 	for i, t := range r.b.tables {
 		if e.table != "" && !strings.EqualFold(e.table, t.alias) {
@@ -244,7 +244,13 @@ func (r *run) star(e *expr) error {
 		}
 		found = true
 		for c, col := range t.t.Columns() {
+			if !pick.keeps(col.Name) {
+				continue
+			}
 			n, err := r.b.intern(&node{op: opColumn, name: col.Name, tab: i, col: c, typ: col.Type})
+			if with := pick.with(col.Name); err == nil && with != nil {
+				n, err = r.b.bind(with)
+			}
 			if err != nil {
 				return err
 			}
@@ -253,11 +259,75 @@ func (r *run) star(e *expr) error {
 	}
 	switch {
 	case found:
-		return nil
+		return pick.unused(r.b)
 	case len(r.tables) == 0:
 		return binderError("* without FROM")
 	}
 	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s", e.table, r.b.tableNames())
+}
+
+// starPick says which columns a star keeps, and by what it replaces them.
+type starPick struct {
+	excluded map[string]bool // by lower-case name: whether there was one
+	replaced map[string]*expr
+	pattern  *regexp.Regexp
+}
+
+func newStarPick(s *starred) (*starPick, error) {
+	p := &starPick{excluded: map[string]bool{}, replaced: map[string]*expr{}}
+	if s == nil {
+		return p, nil
+	}
+	for _, name := range s.exclude {
+		p.excluded[strings.ToLower(name)] = false
+	}
+	for _, it := range s.replace {
+		p.replaced[strings.ToLower(it.alias)] = it.e
+	}
+	var err error
+	if s.columns != "" {
+		if len(s.columns) > maxPattern {
+			return nil, unsupported("a regular expression of %d bytes", len(s.columns))
+		}
+		if p.pattern, err = regexp.Compile(s.columns); err != nil {
+			return nil, binderError("%v", err)
+		}
+	}
+	return p, nil
+}
+
+func (p *starPick) keeps(name string) bool {
+	low := strings.ToLower(name)
+	if _, ok := p.excluded[low]; ok {
+		p.excluded[low] = true
+		return false
+	}
+	return p.pattern == nil || p.pattern.MatchString(name)
+}
+
+// with returns what a column is replaced by, nil: it stays.
+func (p *starPick) with(name string) *expr {
+	low := strings.ToLower(name)
+	e, ok := p.replaced[low]
+	if ok {
+		p.excluded[low] = true
+	}
+	return e
+}
+
+// unused returns the error for a name of EXCLUDE or REPLACE that no column has.
+func (p *starPick) unused(b *binder) error {
+	for name, was := range p.excluded {
+		if !was {
+			return b.noColumn(name)
+		}
+	}
+	for name := range p.replaced {
+		if !p.excluded[name] {
+			return b.noColumn(name)
+		}
+	}
+	return nil
 }
 
 // position returns the item that a whole number stands for, in GROUP BY and ORDER BY; -1 if e is none.
@@ -306,46 +376,62 @@ func (r *run) bindGroups() error {
 }
 
 func (r *run) bindOrder() error {
-	for _, o := range r.s.order {
-		i, err := r.position(o.e, "ORDER BY")
+	for _, e := range r.s.on {
+		n, err := r.ordered(e, "DISTINCT ON")
 		if err != nil {
 			return err
 		}
-		if o.e.op == opColumn && o.e.table == "" { // an alias comes before a column
-			if k := slices.IndexFunc(r.s.items, func(it item) bool { return it.alias != "" && strings.EqualFold(it.alias, o.e.name) }); k >= 0 {
-				n, err := r.b.bind(r.s.items[k].e)
-				if err != nil {
+		r.on1 = append(r.on1, n)
+	}
+	for _, o := range r.s.order {
+		if o.e == nil { // ALL
+			for _, n := range r.items {
+				if err := r.addOrder(n, o); err != nil {
 					return err
 				}
-				if err := r.addOrder(n); err != nil {
-					return err
-				}
-				continue
 			}
+			continue
 		}
-		var n *node
-		if i >= 0 {
-			n = r.items[i]
-		} else if n, err = r.b.bind(o.e); err != nil {
+		n, err := r.ordered(o.e, "ORDER BY")
+		if err != nil {
 			return err
-		} else if n.op == opLiteral {
-			return binderError("ORDER BY a literal that is no position has no effect")
 		}
-		if err := r.addOrder(n); err != nil {
+		if err := r.addOrder(n, o); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (r *run) addOrder(n *node) error {
+// ordered binds a term of ORDER BY: a position, an alias, which comes before a column, or an expression.
+func (r *run) ordered(e *expr, clause string) (*node, error) {
+	i, err := r.position(e, clause)
+	if err != nil {
+		return nil, err
+	}
+	if i >= 0 {
+		return r.items[i], nil
+	}
+	if e.op == opColumn && e.table == "" {
+		if k := slices.IndexFunc(r.s.items, func(it item) bool { return it.alias != "" && strings.EqualFold(it.alias, e.name) }); k >= 0 {
+			return r.b.bind(r.s.items[k].e)
+		}
+	}
+	n, err := r.b.bind(e)
+	if err == nil && n.op == opLiteral {
+		return nil, binderError("%s a literal that is no position has no effect", clause)
+	}
+	return n, err
+}
+
+func (r *run) addOrder(n *node, o orderItem) error {
 	if repOf(n.typ) == repOther {
 		return unsupported("ORDER BY of type %s", typeName(n))
 	}
-	if r.s.distinct && !slices.Contains(r.items, n) {
+	if r.s.distinct && r.s.on == nil && !slices.Contains(r.items, n) {
 		return unsupported("DISTINCT and ORDER BY of what is not selected")
 	}
-	r.order = append(r.order, n)
+	r.order, r.by = append(r.order, n), append(r.by, o)
 	return nil
 }
 
@@ -386,6 +472,7 @@ func (r *run) behindGroups() (err error) {
 	}
 	r.items = all(slices.Clone(r.items))
 	r.order = all(r.order)
+	r.on1 = all(r.on1)
 	if r.having != nil {
 		r.having = all([]*node{r.having})[0]
 	}
@@ -430,7 +517,7 @@ const groupTable = 1 << 20
 
 // result runs what was bound.
 func (r *run) result(ctx context.Context) (*table.Table, error) {
-	if r.where != nil && len(r.tables) == 1 {
+	if r.where != nil && len(r.tables) == 1 && r.s.sample == nil { // a sample is of all rows
 		t, _, err := prune(ctx, r.tables[0], 0, r.where)
 		if err != nil {
 			return nil, err
@@ -438,6 +525,7 @@ func (r *run) result(ctx context.Context) (*table.Table, error) {
 		r.tables[0] = t
 	}
 	ev := newEvaluator(ctx, r.tables)
+	ev.session = r.session
 	rel, err := r.relation(ev)
 	if err != nil {
 		return nil, err
@@ -452,12 +540,25 @@ func (r *run) result(ctx context.Context) (*table.Table, error) {
 			}
 		}
 	}
-	if r.s.distinct {
-		if rel, err = r.distinct(ev, rel); err != nil {
+	if r.s.distinct && r.s.on == nil {
+		if rel, err = firstOfEach(ev, r.items, rel); err != nil {
 			return nil, err
 		}
 	}
-	if rel, err = r.sorted(ev, rel); err != nil {
+	if r.s.on != nil { // the first in the order that is asked for
+		if rel, err = r.sorted(ev, rel, 0, rel.n); err == nil {
+			rel, err = firstOfEach(ev, r.on1, rel)
+		}
+		if err != nil {
+			return nil, err
+		}
+		r.order = nil
+	}
+	end := rel.n
+	if r.limit >= 0 {
+		end = min(end, r.offset+r.limit)
+	}
+	if rel, err = r.sorted(ev, rel, min(r.offset, end), end); err != nil {
 		return nil, err
 	}
 	cols := make([]table.Column, len(r.items))
@@ -482,13 +583,16 @@ func (r *run) relation(ev *evaluator) (*rows, error) {
 	where := r.where
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
-		if on == nil && where != nil && i == len(r.tables)-1 && !r.s.from[i].left { // FROM a, b WHERE a.x = b.x
+		if on == nil && where != nil && r.s.sample == nil && i == len(r.tables)-1 && !r.s.from[i].left { // FROM a, b WHERE a.x = b.x
 			on, where = where, nil
 		}
 		var err error
 		if rel, err = ev.join(rel, i, on, r.s.from[i].left); err != nil {
 			return nil, err
 		}
+	}
+	if r.s.sample != nil {
+		rel = rel.take(r.s.sample.of(rel.n))
 	}
 	if where == nil {
 		return rel, nil
@@ -522,17 +626,11 @@ func (r *run) group(ev *evaluator, rel *rows) (*evaluator, *rows, error) {
 	}
 	for i := range r.b.aggs {
 		a := &r.b.aggs[i]
-		var arg *table.Vector
-		if a.arg != nil {
-			if arg, err = ev.column(a.arg, rel); err != nil {
-				return nil, nil, err
-			}
-		}
-		v, err := a.compute(g, arg)
+		v, err := a.compute(ev, g, rel)
 		if err != nil {
 			return nil, nil, err
 		}
-		names, cols = append(names, a.name), append(cols, v)
+		names, cols = append(names, a.f.names[0]), append(cols, v)
 	}
 	if len(cols) == 0 { // HAVING alone
 		cols, names = append(cols, table.NewInts(int64Type, make([]int64, len(g.first)), nil)), append(names, "")
@@ -546,9 +644,9 @@ func (r *run) group(ev *evaluator, rel *rows) (*evaluator, *rows, error) {
 	return newEvaluator(ev.ctx, []*table.Table{t}), &rows{n: t.Len(), tables: [][]int32{nil}}, nil
 }
 
-// distinct keeps the first of equal rows.
-func (r *run) distinct(ev *evaluator, rel *rows) (*rows, error) {
-	cols, err := ev.columns(r.items, rel)
+// firstOfEach keeps the first of rows in which some expressions are equal.
+func firstOfEach(ev *evaluator, by []*node, rel *rows) (*rows, error) {
+	cols, err := ev.columns(by, rel)
 	if err != nil {
 		return nil, err
 	}
@@ -570,13 +668,8 @@ func (r *rows) take(at []int32) *rows {
 	return out
 }
 
-// sorted is ORDER BY, LIMIT and OFFSET.
-func (r *run) sorted(ev *evaluator, rel *rows) (*rows, error) {
-	end := rel.n
-	if r.limit >= 0 {
-		end = min(end, r.offset+r.limit)
-	}
-	start := min(r.offset, end)
+// sorted returns the rows from start to end in the order of ORDER BY.
+func (r *run) sorted(ev *evaluator, rel *rows, start, end int) (*rows, error) {
 	if len(r.order) == 0 {
 		if start == 0 && end == rel.n {
 			return rel, nil
@@ -587,13 +680,22 @@ func (r *run) sorted(ev *evaluator, rel *rows) (*rows, error) {
 		}
 		return rel.take(at), nil
 	}
-	keys := make([]sortKey, len(r.order))
-	for i, n := range r.order {
+	keys, err := ev.sortKeys(r.order, r.by, rel)
+	if err != nil {
+		return nil, err
+	}
+	return rel.take(permutation(keys, rel.n, end)[start:end]), nil
+}
+
+// sortKeys computes the terms of ORDER BY.
+func (ev *evaluator) sortKeys(nodes []*node, by []orderItem, rel *rows) ([]sortKey, error) {
+	keys := make([]sortKey, len(nodes))
+	for i, n := range nodes {
 		v, err := ev.column(n, rel)
 		if err != nil {
 			return nil, err
 		}
-		keys[i] = sortKey{v: v, desc: r.s.order[i].desc, nullsFirst: r.s.order[i].first}
+		keys[i] = sortKey{v: v, desc: by[i].desc, nullsFirst: by[i].first}
 	}
-	return rel.take(permutation(keys, rel.n, end)[start:end]), nil
+	return keys, nil
 }

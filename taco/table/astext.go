@@ -44,14 +44,15 @@ func (v *Vector) asText() *Vector {
 	out := &Vector{typ: Type{Kind: Text}, n: v.n, nulls: v.nulls, offs: make([]uint32, 1, v.n+1)}
 	for i := range v.n {
 		if !v.Null(i) {
-			out.data = v.appendCast(out.data, i)
+			out.data = v.AppendCast(out.data, i)
 		}
 		out.offs = append(out.offs, uint32(min(len(out.data), math.MaxUint32))) // Append refuses more
 	}
 	return out
 }
 
-func (v *Vector) appendCast(dst []byte, i int) []byte {
+// AppendCast appends value i, of a type that is not nested, as DuckDB casts it to VARCHAR. The value is not null.
+func (v *Vector) AppendCast(dst []byte, i int) []byte {
 	switch v.typ.Kind {
 	case Float64:
 		return appendCastFloat(dst, v.floats[i], int(v.typ.Bits))

@@ -10,6 +10,7 @@ import json
 import math
 import random
 import sys
+from decimal import Decimal
 
 import duckdb
 import pyarrow as pa
@@ -43,6 +44,8 @@ def table(path, seed):
                 "ts": pa.array(col(lambda: rng.randint(16000, 16060) * 86400_000_000 + rng.choice([0, 1, 43_200_000_000])), pa.timestamp("us")),
                 "li": pa.array(col(lambda: [rng.choice([1, 2, 3, None]) for _ in range(rng.randint(0, 3))]), pa.list_(pa.int64())),
                 "ls": pa.array(col(lambda: [rng.choice(words) for _ in range(rng.randint(0, 2))]), pa.large_list(pa.string())),
+                "dec": pa.array(col(lambda: Decimal(rng.randint(-99999, 99999)).scaleb(-2)), pa.decimal128(7, 2)),
+                "num": pa.array(col(lambda: rng.choice(["1", " 2 ", "-3.5", "1e2", "x", "", "nan", "99999999999", ".5", "5.", "2013-11-15", "yes"])), pa.string()),
                 "nothing": pa.nulls(n),
             }
         ),
@@ -61,6 +64,8 @@ def plain(v):
         return v
     if isinstance(v, list):
         return [plain(x) for x in v]
+    if isinstance(v, Decimal):
+        return str(v)
     return v.isoformat() if hasattr(v, "isoformat") else str(v)
 
 
