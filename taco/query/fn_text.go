@@ -108,24 +108,22 @@ func substring(w *textWriter, _ *node, r row) error {
 	}
 	switch {
 	case from > 0:
-		from--
-	case from < 0:
-		from += size
-		if from < 0 && count > 0 { // what is before the text counts
-			count, from = max(0, count+from), 0
+		if from--; int64(len(s)) == size { // DuckDB's rule for ASCII, which shows where count is below 0
+			from = min(from, size)
 		}
-	default:
-		if count > 0 { // so does character 0
-			count--
+	case from < 0:
+		if from += size; from < 0 { // characters before the text count
+			from, count = 0, max(min(count, 0), count+from)
+		}
+	default: // character 0 stands before the first
+		if count--; count < 0 {
+			count = 0
 		}
 	}
 	if count < 0 {
-		from, count = from+count, -count
-		if from < 0 {
-			from, count = 0, max(0, count+from)
-		}
+		from, count = max(0, from+count), min(from, -count)
 	}
-	lo := offset(s, max(0, from))
+	lo := offset(s, from)
 	w.add(s[lo : lo+offset(s[lo:], count)])
 	return nil
 }
