@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import gc
 import io
 import logging
 import os
+import pickle
 import resource
 import signal
 import subprocess
@@ -155,18 +157,90 @@ def test_wrong_ranks_leave_no_engine(fake_binary, wrong):
     assert not _engine._running
 
 
-def test_engine_that_dies(fake_binary):
-    with chaski.load("d", batch_size=4) as loader:
+def test_an_engine_that_ends_is_replaced_twice(fake_binary, caplog):
+    """The loop goes on at its step; the third end in an epoch is an error with what was said."""
+    with chaski.load("d", batch_size=1) as loader:
         it = iter(loader)
-        next(it)
+        steps = [next(it).step]
+        for ends in (1, 2):
+            os.kill(fake_binary()[-1][0], signal.SIGKILL)
+            while len(fake_binary()) == ends:  # batches that had come are still given
+                steps.append(next(it).step)
+        assert steps == list(range(len(steps)))
+        os.kill(fake_binary()[-1][0], signal.SIGKILL)
+        match = r"(?s)exit status -9.*some log line.*3 engines have ended in epoch 0.*`memory`"
+        with pytest.raises(chaski.UnavailableError, match=match):
+            steps += [b.step for b in it]
+        assert len(fake_binary()) == 3
+        told = [r.message for r in caplog.records if "a new one goes on" in r.message]
+        assert len(told) == 2 and all("exit status -9" in m for m in told)
+        loader.set_epoch(1)
+        assert [b.step for b in loader] == list(range(40))
+    assert not _engine._running
+
+
+def test_loaders_of_an_engine_that_ends_share_the_next_one(fake_binary):
+    with chaski.load("d", batch_size=4) as a, chaski.load("d", batch_size=8) as b:
+        for loader in (a, b):
+            next(iter(loader))
         os.kill(fake_binary()[0][0], signal.SIGKILL)
-        with pytest.raises(chaski.UnavailableError, match=r"(?s)exit status -9.*some log line"):
-            for _ in it:
-                pass
-        with chaski.load("d", batch_size=4) as other:  # a new one takes its place
-            assert len(list(other)) == 10
-            assert len(fake_binary()) == 2
-        assert not _engine._running
+        assert [x.step for x in a] == list(range(1, 10))
+        assert [x.step for x in b] == list(range(1, 5))
+        assert a.sample(3)["image"] == 3
+        assert len(fake_binary()) == 2
+    assert not _engine._running and gone(fake_binary()[1][0])
+
+
+def test_a_sample_after_the_end_of_an_engine(fake_binary):
+    with chaski.load("d", batch_size=4) as loader:
+        assert loader.sample(3)["image"] == 3
+        os.kill(fake_binary()[0][0], signal.SIGKILL)
+        assert gone(fake_binary()[0][0])
+        assert loader.sample(4)["image"] == 4
+
+
+def test_a_loader_is_not_pickled(fake_binary):
+    with chaski.load("d", batch_size=4) as loader:
+        for refused in (pickle.dumps, copy.copy, copy.deepcopy):
+            with pytest.raises(TypeError, match="belongs to the process that made it. Call chaski"):
+                refused(loader)
+
+
+FORKS = """
+import gc, multiprocessing, os, subprocess, sys
+import chaski
+
+loader = chaski.load('d', batch_size=4)
+it = iter(loader)
+next(it)
+for _ in range(3):
+    pid = os.fork()
+    if pid == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    subprocess.run(['true'], check=True)
+p = multiprocessing.get_context('fork').Process(target=gc.collect)
+p.start()
+p.join(30)
+assert p.exitcode == 0
+assert len(list(it)) == 9
+assert 'GRPC_ENABLE_FORK_SUPPORT' not in os.environ
+pid = os.fork()  # of a loader that is idle
+if pid == 0:
+    del loader, it
+    gc.collect()
+    os._exit(0)
+assert os.waitpid(pid, 0)[1] == 0
+"""
+
+
+def test_grpc_says_nothing_at_a_fork(fake_binary):
+    env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": tempfile.gettempdir()}
+    env.pop("GRPC_ENABLE_FORK_SUPPORT", None)
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", FORKS], env=env, timeout=60, capture_output=True
+    )
+    assert (done.returncode, done.stderr) == (0, b"")
 
 
 @pytest.mark.parametrize("file", [False, True])

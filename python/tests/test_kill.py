@@ -78,8 +78,14 @@ def test_kill_and_resume(binary: str, tmp_path: Path) -> None:
             assert p.poll() is None, "the run is over before it was killed"
             time.sleep(0.01)
         time.sleep(rng.uniform(0, 0.1))
-        for victim in [p.pid] if kills % 2 else engines(p.pid):
-            os.kill(victim, signal.SIGKILL)
+        if kills % 2 == 0:  # the trainer goes on with another engine
+            for victim in engines(p.pid):
+                os.kill(victim, signal.SIGKILL)
+            had = len(log(rough))
+            while len(log(rough)) < had + 4:  # more than were on their way
+                assert p.poll() is None, "the trainer ended with its engine"
+                time.sleep(0.01)
+        os.kill(p.pid, signal.SIGKILL)
         assert p.wait(120) != 0
     assert trainer(rough, script).wait(120) == 0
     assert (rough / "end").exists()

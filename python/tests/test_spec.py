@@ -167,7 +167,10 @@ def test_spec(args, want):
             "band 0",
         ),
         ({"windows_per_asset": 2}, "needs a window"),
-        ({"window": 64}, "window is 64"),
+        ({"window": True}, "window is True: it must be the side of a square or"),
+        ({"window": "64"}, "window is '64'"),
+        ({"window": (64, 64, 1)}, "window is"),
+        ({"window": 64, "windows_per_asset": 0}, "windows_per_asset is 0"),
         ({"fields": ["image"]}, "not a dict"),
         ({"batch_size": True}, "batch_size"),
         ({"batch_size": np.float32(4)}, "batch_size"),
@@ -430,3 +433,23 @@ def test_wrong_selections(s):
 def test_wrong_picks(s):
     with pytest.raises(SpecError, match="^b"):
         selection("b", s, picks=True)
+
+
+@pytest.mark.parametrize(
+    "side", [64, np.int64(64), (64, 64), [64, 64], np.array([64, 64])], ids=repr
+)
+def test_an_int_is_a_square_window(side):
+    def sampler(**options: object) -> dict[str, object]:
+        return build_spec("d", SpecOptions(batch_size=1, **options))["sampler"]  # type: ignore[arg-type]
+
+    assert sampler(window=side) == sampler(window=(64, 64))
+    makers = [
+        chaski.WholeChip,
+        chaski.RandomWindow,
+        chaski.Grid,
+        chaski.ResizedWindow,
+        lambda size: chaski.WeightedWindow(size, "w"),
+        lambda size: chaski.TileWindow(size, tile=size),
+    ]
+    for make in makers:
+        assert sampler(sampler=make(side)) == sampler(sampler=make((64, 64)))

@@ -135,7 +135,7 @@ class Engine:
         except BaseException:
             self.close()
             raise
-        self.connection = Connection(listen, hint=self._obituary)
+        self.connection = Connection(listen, hint=self._hint)
 
     def _await_ready(self) -> None:
         """Reads the line of JSON that says where the engine listens."""
@@ -174,18 +174,27 @@ class Engine:
         text = "\n".join(self._tail)
         return f"; it said:\n{text}" if text else ""
 
-    def _obituary(self) -> str:
-        """Returns what is known about the engine's end, or "" while it lives."""
+    def last_words(self) -> str:
+        """Returns how the engine ended and what it said last, or "" while it lives."""
         self._reap(0.5)
         status = self._process.poll()
         if status is None:
             return ""
-        return f": the engine {self.binary} ended (exit status {status}){self._said()}"
+        return f"the engine {self.binary} ended (exit status {status}){self._said()}"
+
+    def _hint(self) -> str:
+        words = self.last_words()
+        return words and f": {words}"
 
     @property
     def alive(self) -> bool:
         """Whether the engine is running, and is this process's own."""
         return not self._closed and os.getpid() == self._pid and self._process.poll() is None
+
+    def ended(self) -> bool:
+        """Reports whether the engine has ended; its end may have been noticed just before."""
+        self._reap(0.5)
+        return not self.alive
 
     def close(self) -> None:
         """Stops the engine and removes its socket. Does nothing in a forked child."""
@@ -332,6 +341,32 @@ def release(engine: Engine) -> None:
         for key in [k for k, e in _running.items() if e is engine]:
             del _running[key]
         engine.close()
+
+
+class Held:
+    """An engine that is held, and that another one can take the place of."""
+
+    def __init__(self, workers: int | None, memory: int | None) -> None:
+        """Acquires one.
+
+        Raises:
+            EngineError: see `acquire`.
+        """
+        self._options = workers, memory
+        self.engine = acquire(*self._options)
+
+    def replace(self) -> None:
+        """Acquires another one.
+
+        Raises:
+            EngineError: see `acquire`.
+        """
+        old, self.engine = self.engine, acquire(*self._options)
+        release(old)
+
+    def release(self) -> None:
+        """Gives the engine back."""
+        release(self.engine)
 
 
 def _stop_all() -> None:

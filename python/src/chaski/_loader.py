@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import math
 import operator
@@ -42,6 +43,9 @@ from chaski.order import State, Ticket, local_rows, steps
 _log = logging.getLogger("chaski")
 
 _KEPT_BAD_ROWS = 1000
+_NEW_ENGINES = 2
+"""Times an epoch that a new engine takes the place of one that ended. An end may be bad luck, such
+as another program that took the memory; of the third one the user has to know."""
 _MAX_WORKERS = 4096  # of an engine
 
 
@@ -127,9 +131,13 @@ class Loader:
         options: RunOptions,
         reuse: bool,
         release: Callable[[], None],
+        held: _engine.Held | None = None,
         quarantine: str | os.PathLike[str] | None = None,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
+        self._asked = spec
+        self._held = held  # the engine, if it is this process's own
+        self._ends = 0, 0  # epoch, and the engines that ended in it
         self._pid = os.getpid()
         self._loop: weakref.ref[_Loop] | None = None
         self._close = weakref.finalize(self, release)
@@ -260,6 +268,8 @@ class Loader:
             k += self.samples
         if not 0 <= k < self.samples:
             raise IndexError(f"sample {i} of {self.samples}")
+        if self._held is not None and not self._held.engine.alive:
+            self._replace_engine(self._held.engine.last_words())
         if self._singles is None:
             self._singles, _ = _describe(
                 [s.connection for s in self._servers], self._single, self._options, 1
@@ -283,6 +293,8 @@ class Loader:
             yield Job(s - step + 1, s, ticket, group, turn)
 
     def _start(self) -> Run:
+        if self._held is not None and not self._held.engine.alive:  # and its connection is closed
+            raise UnavailableError(self._held.engine.last_words())
         return Run(
             self._servers,
             self._jobs(self._epoch, self._step),
@@ -290,6 +302,42 @@ class Loader:
             self._pool,
             self._scratch,
         )
+
+    def _engine_ended(self) -> bool:
+        """Reports whether this process's own engine is what ended."""
+        return self._held is not None and self._held.engine.ended()
+
+    def _replace_engine(self, said: str) -> None:
+        """Starts a new engine in place of one that ended.
+
+        Raises:
+            UnavailableError: too many have ended in this epoch.
+            StateError: the new one sees other data.
+        """
+        assert self._held is not None
+        ends = self._ends[1] + 1 if self._ends[0] == self._epoch else 1
+        self._ends = self._epoch, ends
+        if ends > _NEW_ENGINES:
+            raise UnavailableError(
+                f"{said}\n{ends} engines have ended in epoch {self._epoch}. "
+                "If the system killed them for want of memory (exit status -9), give less to "
+                "`memory`, `prefetch` or `workers`"
+            )
+        _log.warning(
+            "the engine ended, a new one goes on at step %d of epoch %d: %s",
+            *(self._step, self._epoch, said),
+        )
+        self._held.replace()
+        self._singles = None
+        servers, d = _describe(
+            [self._held.engine.connection], self._asked, self._options, self.local_batch_size
+        )
+        if d.spec_hash != self.spec_hash:
+            raise StateError(
+                f"the new engine sees other data: fingerprint {d.fingerprint}; this loader has "
+                f"spec hash {self.spec_hash}, the engine {d.spec_hash}"
+            )
+        self._servers = servers
 
     def _end_loop(self, why: str) -> None:
         """Ends the loop that is going on: its next batch is a RuntimeError that says why."""
@@ -406,6 +454,18 @@ class Loader:
         if self._list is not None:
             self._close_list()
         self._close()
+
+    def __reduce__(self) -> Any:
+        """Refuses to be pickled.
+
+        Raises:
+            TypeError: always; the text says what to do.
+        """
+        raise TypeError(
+            "a chaski.Loader cannot be pickled or copied: it belongs to the process that made it. "
+            "Call chaski.load in the other process, and load_state_dict what state_dict gave here; "
+            "worker processes of a DataLoader need none (num_workers=0)"
+        )
 
     def __enter__(self) -> Loader:
         """Returns self."""
@@ -536,7 +596,9 @@ class _Loop(Iterator[Batch]):
         self._loader: Loader | None = loader
         self._ended = ""  # why, if not at the end of the epoch
         self.fresh = True  # it gave no batch yet
-        self._run: Run | None = loader._start()
+        self._run: Run | None = None
+        with contextlib.suppress(UnavailableError):  # the first batch is asked for once more
+            self._run = loader._start()
 
     def __next__(self) -> Batch:
         loader = self._loader
@@ -546,9 +608,7 @@ class _Loop(Iterator[Batch]):
             raise StopIteration
         loader._check_process()
         try:
-            if self._run is None:
-                self._run = loader._start()
-            batch = self._run.next()
+            batch = self._next(loader)
             if batch is not None:
                 loader._list_bad(batch)
                 loader._check_bad(batch)
@@ -563,6 +623,20 @@ class _Loop(Iterator[Batch]):
         self.fresh = False
         loader._yielded(batch)
         return batch
+
+    def _next(self, loader: Loader) -> Batch | None:
+        """Returns the next batch, of a new engine where the loader's own one ended."""
+        while True:
+            try:
+                if self._run is None:
+                    self._run = loader._start()
+                return self._run.next()
+            except UnavailableError as e:
+                if not loader._engine_ended():
+                    raise
+                said = str(e)
+            self.begin_again()
+            loader._replace_engine(said)
 
     def begin_again(self) -> None:
         """Lets the first batch be that of the place where the loader stands then."""
@@ -591,7 +665,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
 
     The engine is the one that the wheel carries, else what CHASKI_BIN names, else `chaski` on PATH.
     It runs as a child process, reachable by this user only, and ends with the last loader or this
-    process.
+    process. When it is killed (the system has no memory left, say), a new one goes on at the step
+    where the loop stands, and the log says so; the third end in an epoch is an UnavailableError
+    with the engine's last words.
 
     The arguments from `layout` to `pad` (but `bands`) are defaults for all fields; a `Field`
     overrides them. They mean nothing for values that ride along.
@@ -621,7 +697,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         validity: name of a uint8 tensor that says where "image" is valid; only without `fields`.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
-        window: (height, width) in pixels of a random window; default: the whole chip.
+        window: size of a random window in pixels: (height, width), or the side of a square.
+            Default: the whole chip.
         windows_per_asset: samples that an epoch takes from each asset, with `window`.
         windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
             pixels of its first raster field, before it is resampled or turned; -1 without a sample.
@@ -703,8 +780,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
     if o.memory is not None:
         count("memory", o.memory)
-    engine = _engine.acquire(o.workers, o.memory)
-    return _open([engine.connection], spec, o, received, lambda: _engine.release(engine))
+    held = _engine.Held(o.workers, o.memory)
+    return _open([held.engine.connection], spec, o, received, held.release, held)
 
 
 @takes(ConnectOptions)
@@ -780,6 +857,7 @@ def _open(
     o: Options,
     received: RunOptions,
     release: Callable[[], None],
+    held: _engine.Held | None = None,
 ) -> Loader:
     return Loader(
         connections,
@@ -790,6 +868,7 @@ def _open(
         reuse=o.reuse,
         quarantine=o.quarantine,
         release=release,
+        held=held,
     )
 
 

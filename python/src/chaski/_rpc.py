@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
-import grpc
-
 from chaski._assemble import Assembler, Part, Pool
+from chaski._grpc import grpc
 from chaski._payload import SampleRef
 from chaski._proto import chaski_pb2 as pb
 from chaski._shared import SUPPORTED, Side

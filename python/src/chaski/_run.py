@@ -13,9 +13,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-import grpc
-
 from chaski._assemble import Batch, Pool
+from chaski._grpc import grpc
 from chaski._proto import chaski_pb2 as pb
 from chaski._rpc import Connection, Description, fault_error
 from chaski._shared import Side

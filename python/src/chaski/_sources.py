@@ -71,13 +71,16 @@ def pair(name: str, v: Size) -> tuple[int, int]:
     Raises:
         SpecError: it is neither.
     """
-    try:
-        if isinstance(v, int):
-            return v, v
-        height, width = (operator.index(n) for n in v)
-    except (TypeError, ValueError):
-        raise SpecError(f"{name} is {v!r}, not (height, width) in pixels") from None
-    return height, width
+    if not isinstance(v, bool):
+        with contextlib.suppress(TypeError):  # arrays have __index__, too
+            side = operator.index(v)  # type: ignore[arg-type]
+            return side, side
+        with contextlib.suppress(TypeError, ValueError):
+            height, width = (operator.index(n) for n in v)  # type: ignore[union-attr]
+            return height, width
+    raise SpecError(
+        f"{name} is {v!r}: it must be the side of a square or (height, width), in pixels"
+    )
 
 
 def flag(name: str, v: Any) -> bool:

@@ -20,6 +20,7 @@ from chaski._sources import (
     Mixture,
     RandomWindow,
     Sampler,
+    Size,
     Source,
     SourceLike,
     Split,
@@ -33,7 +34,6 @@ from chaski._sources import (
     count,
     flag,
     indices,
-    pair,
     place_json,
     positive,
     subset_json,
@@ -177,7 +177,7 @@ class SpecOptions:
     validity: str | None = None
     shuffle: bool = True
     seed: int = 0
-    window: tuple[int, int] | None = None
+    window: Size | None = None
     windows_per_asset: int = 1
     windows: bool = False
     sampler: Sampler | None = None
@@ -389,9 +389,7 @@ def build_field(name: str, f: FieldLike) -> Field:
     raise SpecError(f"field {name!r} is {f!r}, not a Field, Points, str or dict")
 
 
-def _sampler(
-    sampler: Sampler | None, window: tuple[int, int] | None, per_asset: int
-) -> dict[str, Any]:
+def _sampler(sampler: Sampler | None, window: Size | None, per_asset: int) -> dict[str, Any]:
     if sampler is not None:
         if window is not None or per_asset != 1:
             raise SpecError("give a sampler, or window and windows_per_asset, not both")
@@ -400,9 +398,7 @@ def _sampler(
         if per_asset != 1:
             raise SpecError("windows_per_asset needs a window")
         return WholeChip().to_json()
-    if isinstance(window, int):
-        raise SpecError(f"window is {window!r}, not (height, width) in pixels")
-    return RandomWindow(pair("window", window), per_asset).to_json()
+    return RandomWindow(window, count("windows_per_asset", per_asset)).to_json()
 
 
 def _sampler_json(sampler: Sampler) -> dict[str, Any]:
