@@ -39,7 +39,48 @@ type Asset struct {
 	// and MTime the two above are.
 	Member         string
 	Offset, Length int64
+
+	// Bytes are all bytes of the raster, from Offset on, where OpenSmall read them with its header; else nil. They
+	// are shared and must not be changed.
+	Bytes []byte
 }
+
+// SmallBytes is the size in bytes of the largest remote raster that OpenSmall reads whole: it takes about as long as to ask
+// for the header and the pixels in two requests. 256 KiB hold 256 × 256 pixels of two uint16 bands without compression.
+const SmallBytes = 256 << 10
+
+// headBytes is what reading the header of a TIFF takes of a file's beginning at once (ifd.Limits.Head): a file that is no
+// larger comes whole with it.
+const headBytes = 64 << 10
+
+// Reader returns a reader of Bytes, which must be there, at the places that they have in the file.
+func (a *Asset) Reader() source.Reader {
+	return &held{bytes: a.Bytes, off: a.Offset, size: max(a.Size, int64(len(a.Bytes))), etag: a.ETag}
+}
+
+// held is a reader of a part of a file that is in memory.
+type held struct {
+	bytes []byte
+	off   int64 // of bytes in the file
+	size  int64 // of the file
+	etag  string
+}
+
+// ReadAt implements source.Reader. What is not in memory is fault.Corrupt: an index has no chunk outside of its raster.
+func (h *held) ReadAt(ctx context.Context, p []byte, off int64) error {
+	at, n := off-h.off, int64(len(h.bytes))
+	if at < 0 || at > n || int64(len(p)) > n-at {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the raster's %d bytes at %d", len(p), n, h.off)
+	}
+	copy(p, h.bytes[at:])
+	return ctx.Err()
+}
+
+// Size, ETag and Gap implement source.Reader, source.Tagged and source.Gapped: in memory no gap is worth reading.
+func (h *held) Size() int64  { return h.size }
+func (h *held) ETag() string { return h.etag }
+func (h *held) Gap() int64   { return 0 }
+func (h *held) Close() error { return nil }
 
 // Fault says of an error that it is one of the asset.
 func (a *Asset) Fault(err error) error {
@@ -101,13 +142,47 @@ func OpenAsset(ctx context.Context, o source.Opener, uri string, maxChunk int) (
 	if err != nil {
 		return Asset{}, Meta{}, fault.WithFile(err, uri)
 	}
-	a, m, err := readAsset(ctx, r, maxChunk)
+	return openAsset(ctx, o, r, uri, maxChunk, 0)
+}
+
+// OpenSmall is OpenAsset for a raster whose pixels are read next, and of which something may be known. A remote one whose
+// size is known and at most SmallBytes is read whole, in one request; so is one that reading its header brings whole.
+func OpenSmall(ctx context.Context, o source.Opener, uri string, k source.Known, maxChunk int) (Asset, Meta, error) {
+	if !source.IsRemote(uri) {
+		return OpenAsset(ctx, o, uri, maxChunk)
+	}
+	small := int64(headBytes)
+	if k.Size > 0 && k.Size <= SmallBytes {
+		small = SmallBytes
+	} else {
+		k.Size = 0 // its reader then keeps what it reads around the header
+	}
+	r, err := source.OpenKnown(ctx, o, uri, k)
+	if err != nil {
+		return Asset{}, Meta{}, fault.WithFile(err, uri)
+	}
+	return openAsset(ctx, o, r, uri, maxChunk, small)
+}
+
+// openAsset is OpenAsset of an open reader, which it closes. A raster of at most small bytes is read whole.
+func openAsset(ctx context.Context, o source.Opener, r source.Reader, uri string, maxChunk int, small int64) (a Asset, m Meta, err error) {
+	from := r
+	var whole []byte
+	if n := r.Size(); n > 0 && n <= small {
+		whole = make([]byte, n)
+		if err = r.ReadAt(ctx, whole, 0); err == nil {
+			from = &held{bytes: whole, size: n, etag: source.ETag(r)}
+		}
+	}
+	if err == nil {
+		a, m, err = readAsset(ctx, from, maxChunk)
+	}
 	if fault.KindOf(err) == fault.Corrupt {
-		if name := foreign(ctx, o, uri, r); name != "" {
+		if name := foreign(ctx, o, uri, from); name != "" {
 			err = ifd.NotRead(name)
 		}
 	}
-	a.URI, a.ETag = uri, source.ETag(r)
+	a.URI, a.ETag, a.Bytes = uri, source.ETag(r), whole
 	if t, ok := r.(source.Timed); ok {
 		a.MTime = t.ModTime()
 	}
@@ -233,7 +308,7 @@ func ParseIndex(blob []byte, maxChunk int) (*chunk.Index, error) {
 
 // indexCost is the memory of a parsed index in bytes.
 func indexCost(a Asset) int64 {
-	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64
+	n := 256 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)) + 64 + int64(cap(a.Bytes))
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
 	}

@@ -192,7 +192,11 @@ func (t *Table) asset(ctx context.Context, f *field, row int64) (Asset, error) {
 	case x == nil && member != nil:
 		return fail(fault.New(fault.Corrupt, part(), fault.NoOffset, "a member of a container without an index"))
 	case x == nil:
-		a, _, err := OpenAsset(ctx, t.opener, uri, t.maxChunk)
+		known := Asset{URI: uri}
+		if err := f.version(ctx, row, &known); err != nil {
+			return fail(err)
+		}
+		a, _, err := OpenSmall(ctx, t.opener, uri, known.Known(), t.maxChunk)
 		return a, err
 	}
 	a := Asset{URI: uri, Index: x}

@@ -98,14 +98,11 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 		r.share.key.mask = false
 		return r.chunks(ctx, nil, a.Index, box, bands, to)
 	}
-	f, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
+	f, err := r.open(ctx, &a)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	if err := r.fresh.check(ctx, &a, f, r.maxChunk); err != nil {
-		return err
-	}
 	r.share.key.mask = false
 	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err
@@ -113,6 +110,22 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 	box.B0, box.B1 = 0, 1
 	r.share.key.mask = true
 	return inMask(r.chunks(ctx, f, a.Index.Mask, box, nil, masked))
+}
+
+// open opens the file of an asset, which must be the one that its index is of.
+func (r *assetReader) open(ctx context.Context, a *catalog.Asset) (source.Reader, error) {
+	if a.Bytes != nil {
+		return a.Reader(), nil
+	}
+	f, err := source.OpenKnown(ctx, r.opener, a.URI, a.Known())
+	if err != nil {
+		return nil, err
+	}
+	if err := r.fresh.check(ctx, a, f, r.maxChunk); err != nil {
+		_ = f.Close() // it was only opened
+		return nil, err
+	}
+	return f, nil
 }
 
 // inMask says of a fault that it is one of an asset's mask.

@@ -365,7 +365,7 @@ func (c *container) Asset(ctx context.Context, field int, row int64) (catalog.As
 
 // assetCost is about the memory of an asset in bytes.
 func assetCost(a catalog.Asset) int64 {
-	n := 512 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)+len(a.Member))
+	n := 512 + int64(cap(a.Index.Ranges))*16 + int64(len(a.URI)+len(a.Member)+cap(a.Bytes))
 	if m := a.Index.Mask; m != nil {
 		n += 256 + int64(cap(m.Ranges))*16
 	}
@@ -420,7 +420,7 @@ func (c *container) place(ctx context.Context, e taco.Entry, x *chunk.Index) (ca
 		return a, fault.WithFile(fault.New(fault.Corrupt, "sample "+e.Path, e.Offset, "%d bytes in a file of %d", e.Size, f.size), e.URI)
 	}
 	if x == nil {
-		if x, err = c.index(ctx, f, e); err != nil {
+		if x, a.Bytes, err = c.index(ctx, f, e); err != nil {
 			return a, a.Fault(err)
 		}
 	}
@@ -441,28 +441,32 @@ func (c *container) file(ctx context.Context, e taco.Entry, x *chunk.Index) (cat
 	if x != nil {
 		return catalog.Asset{URI: path, Index: x}, nil
 	}
-	a, _, err := catalog.OpenAsset(ctx, c.options.Opener, path, c.options.MaxChunkBytes)
+	a, _, err := catalog.OpenSmall(ctx, c.options.Opener, path, source.Known{}, c.options.MaxChunkBytes)
 	return a, err
 }
 
-// index reads the index of an entry, or takes it from the cache.
-func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (*chunk.Index, error) {
+// index reads the index of an entry, or takes it from the cache. whole are the entry's bytes where they came with it.
+func (c *container) index(ctx context.Context, f *containerFile, e taco.Entry) (x *chunk.Index, whole []byte, err error) {
 	if blob := f.cache.get(e.Offset, e.Size); blob != nil {
 		x, err := catalog.ParseIndex(blob, c.options.MaxChunkBytes)
 		if err == nil && x.Validate(e.Size, c.options.MaxChunkBytes) == nil {
-			return x, nil
+			return x, nil, nil
 		}
 	}
-	// Not of the size that is known: headers that lie near each other are then one request.
+	// A file whose size is known is read by exact ranges: good for all of a small entry. Of another one without, headers that
+	// lie near each other are one request.
 	e.URI, e.Object = f.path, source.Known{ETag: f.etag}
-	a, meta, err := catalog.OpenAsset(ctx, sectionOpener{c.options.Opener, e}, f.path, c.options.MaxChunkBytes)
+	if e.Size <= catalog.SmallBytes {
+		e.Object.Size = f.size
+	}
+	a, meta, err := catalog.OpenSmall(ctx, sectionOpener{c.options.Opener, e}, f.path, source.Known{Size: e.Size}, c.options.MaxChunkBytes)
 	if err != nil {
-		return nil, bare(err)
+		return nil, nil, bare(err)
 	}
 	if err := f.cache.put(e.Offset, e.Size, meta.Blob); err != nil {
 		c.options.Logger.Warn("chunk indexes are not kept", "error", err)
 	}
-	return a.Index, nil
+	return a.Index, a.Bytes, nil
 }
 
 // Alone returns an opener that opens an asset, by whatever name, as a file of its own: its offset 0 is where

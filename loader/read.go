@@ -232,7 +232,7 @@ func openFile(ctx context.Context, o Options, path string, hasHeader bool, heade
 		x, err := catalog.ParseIndex([]byte(header), o.MaxChunkBytes)
 		return catalog.Asset{URI: path, Index: x}, err
 	}
-	a, _, err := catalog.OpenAsset(ctx, o.Opener, path, o.MaxChunkBytes)
+	a, _, err := catalog.OpenSmall(ctx, o.Opener, path, source.Known{}, o.MaxChunkBytes)
 	if k := fault.KindOf(err); k == fault.Corrupt || k == fault.Unsupported {
 		err = cmp.Or(many(ctx, o, path), err)
 	}
