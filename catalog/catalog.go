@@ -75,9 +75,10 @@ type Table struct {
 	table       table     // nil: a listing
 	own         io.Closer // the opener, where the caller gave none
 	fingerprint string
-	order       []int64 // rows of the table that are the samples; nil: all of them
-	dropped     int     // ids that were left out
-	example     string  // a file that one of them lacks
+	order       []int64  // rows of the table that are the samples; nil: all of them
+	paired      []string // names of the fields of a catalog of pairs
+	dropped     int      // ids that were left out
+	example     string   // a file that one of them lacks
 }
 
 type assetKey struct {
@@ -85,7 +86,7 @@ type assetKey struct {
 	row   int64
 }
 
-// Open opens a dataset. Without fields it has one, the raster "image". Errors are NotFound (the
+// Open opens a dataset. Without fields it has those of a catalog of pairs, or one, the raster "image". Errors are NotFound (the
 // dataset, a column, a partner of a file), Corrupt, Unsupported or Limit, with the table's or
 // the folder's name.
 func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, error) {
@@ -95,9 +96,6 @@ func Open(ctx context.Context, src string, fields []Source, o Options) (*Table, 
 		o.Opener, own = files, files
 	}
 	o = o.withDefaults()
-	if len(fields) == 0 {
-		fields = []Source{{Field: "image"}}
-	}
 	t := &Table{
 		src: src, roots: newRoots(o.Roots), opener: o.Opener, maxChunk: o.MaxChunk,
 		assets: lru.New[assetKey, Asset](o.CacheBytes / 2), own: own,
@@ -128,6 +126,7 @@ func (t *Table) open(ctx context.Context, fields []Source, o Options) error {
 		return err
 	}
 	t.base, t.n = l.base, int64(len(l.paths))
+	fields = t.orOwn(fields)
 	return t.openListing(ctx, l, fields, o)
 }
 
@@ -140,6 +139,20 @@ func (t *Table) unknown() error {
 	}
 	return fault.New(fault.Unsupported, "dataset", fault.NoOffset, "%s is not read as a dataset: tables (.parquet, .csv, .tsv), rasters (.tif, .tiff, .rumi), directories and globs "+
 		"of them, TACO containers and TileDB arrays are", name)
+}
+
+// orOwn returns the fields, or where there are none those that the dataset has itself.
+func (t *Table) orOwn(fields []Source) []Source {
+	if len(fields) > 0 {
+		return fields
+	}
+	for _, name := range t.paired {
+		fields = append(fields, Source{Field: name})
+	}
+	if fields == nil {
+		fields = []Source{{Field: "image"}}
+	}
+	return fields
 }
 
 // reader opens the table itself.
@@ -173,6 +186,7 @@ func (t *Table) openCSV(ctx context.Context, fields []Source, tabs bool, o Optio
 		return err
 	}
 	defer func() { _ = r.Close() }()
+	fields = t.orOwn(fields)
 	want := slices.Clone(o.Columns)
 	for _, s := range fields {
 		if s.Column == "" {
@@ -211,6 +225,9 @@ func (t *Table) openParquet(ctx context.Context, fields []Source, o Options) err
 			return fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, version)
 		}
 		assets = colURI
+		if t.paired, err = pairedFields(tab); err != nil {
+			return err
+		}
 	}
 	return t.openTable(ctx, tab, fields, assets, o)
 }
@@ -222,6 +239,7 @@ func (t *Table) openTable(ctx context.Context, tab table, fields []Source, asset
 		return err
 	}
 	t.table, t.n = tab, tab.rows()
+	fields = t.orOwn(fields)
 	for _, s := range fields {
 		f, err := t.tableField(ctx, tab, s, assets)
 		if err != nil {
@@ -244,6 +262,9 @@ func (t *Table) Len() int64 { return t.n }
 
 // Dropped returns how many ids were left out because a field has no file for them, and the path of one such file.
 func (t *Table) Dropped() (n int, example string) { return t.dropped, t.example }
+
+// Fields returns how many fields a sample has.
+func (t *Table) Fields() int { return len(t.fields) }
 
 // Kind returns what a field is. It is known without reading more than Open did.
 func (t *Table) Kind(field int) Kind { return t.fields[field].kind }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -30,7 +31,20 @@ type field struct {
 // tableField finds a field in a table, whose column of URIs is assets if it is a catalog.
 func (t *Table) tableField(ctx context.Context, tab table, s Source, assets string) (field, error) {
 	f := field{name: s.Field}
-	name := cmp.Or(s.Column, assets, s.Field)
+	name, prefix := cmp.Or(s.Column, assets, s.Field), ""
+	if len(t.paired) > 0 && s.Pattern == "" {
+		switch i := slices.Index(t.paired, cmp.Or(s.Column, s.Field)); {
+		case i == 0:
+			name = assets
+		case i > 0:
+			name, prefix = t.paired[i], t.paired[i]+pairedSeparator
+		case s.Column == "" && !has(tab, s.Field):
+			return f, fault.New(fault.NotFound, "", fault.NoOffset, "the catalog has the fields %q", t.paired)
+		case s.Column == "":
+			name = s.Field
+		}
+	}
+	indexed := name == assets || prefix != ""
 	if s.Pattern != "" && assets == "" {
 		return f, fault.New(fault.Unsupported, "", fault.NoOffset, "patterns pair the files of folders and catalogs; a table has columns")
 	}
@@ -39,13 +53,13 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 		return f, err
 	}
 	f.main, f.kind = c, c.kind()
-	if f.blobs, err = blobColumns(tab, s.Blob, name == assets); err != nil {
+	if f.blobs, err = blobColumns(tab, s.Blob, indexed, prefix); err != nil {
 		return f, err
 	}
 	if s.Blob != "" && f.kind != Text {
 		return f, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "holds %ss, not paths", f.kind)
 	}
-	raster := s.Kind == Raster && f.kind == Text || s.Kind != Text && (len(f.blobs) > 0 || name == assets)
+	raster := s.Kind == Raster && f.kind == Text || s.Kind != Text && (len(f.blobs) > 0 || indexed)
 	if s.Kind != Text && !raster && f.kind == Text {
 		if raster, err = namesRasters(ctx, c, name); err != nil {
 			return f, err
@@ -57,20 +71,25 @@ func (t *Table) tableField(ctx context.Context, tab table, s Source, assets stri
 	if raster {
 		f.kind = Raster
 	}
-	if raster && name == assets {
-		f.catalogColumns(tab)
+	if raster && indexed {
+		f.catalogColumns(tab, prefix)
 	}
 	return f, nil
 }
 
-// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog.
-func blobColumns(tab table, named string, catalog bool) ([]column, error) {
+func has(tab table, name string) bool {
+	_, err := tab.column(name)
+	return err == nil
+}
+
+// blobColumns returns the columns of index blobs: the one that is named, or those of a catalog, which begin with prefix.
+func blobColumns(tab table, named string, catalog bool, prefix string) ([]column, error) {
 	var names []string
 	switch {
 	case named != "":
 		names = []string{named}
 	case catalog:
-		names = []string{colIndex, colHeader}
+		names = []string{prefix + colIndex, prefix + colHeader}
 	}
 	var out []column
 	for _, name := range names {
@@ -89,10 +108,11 @@ func blobColumns(tab table, named string, catalog bool) ([]column, error) {
 }
 
 // catalogColumns finds what else a catalog says of each file. Older ones, and those of others, lack some of it.
-func (f *field) catalogColumns(tab table) {
-	f.size, f.mtime, f.etag = optional(tab, colSize, Int), optional(tab, colMTime, Text), optional(tab, colETag, Text)
-	f.height, f.width = optional(tab, colHeight, Int), optional(tab, colWidth, Int)
-	if f.offset, f.length = optional(tab, colOffset, Int), optional(tab, colLength, Int); f.length == nil {
+func (f *field) catalogColumns(tab table, prefix string) {
+	of := func(name string, k Kind) column { return optional(tab, prefix+name, k) }
+	f.size, f.mtime, f.etag = of(colSize, Int), of(colMTime, Text), of(colETag, Text)
+	f.height, f.width = of(colHeight, Int), of(colWidth, Int)
+	if f.offset, f.length = of(colOffset, Int), of(colLength, Int); f.length == nil {
 		f.offset = nil
 	}
 }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -128,8 +130,8 @@ func (j *joined) columns(names []string, on string) error {
 		if own[name] {
 			return fault.New(fault.Unsupported, part, fault.NoOffset, "a catalog has one of this name itself")
 		}
-		if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune("\",`\\", r) }) {
-			return fault.New(fault.Unsupported, part, fault.NoOffset, "%q cannot be a column's name in a catalog", name)
+		if err := columnName(name); err != nil {
+			return err
 		}
 		own[name] = true
 		c, err := j.tab.column(name)
@@ -143,6 +145,14 @@ func (j *joined) columns(names []string, on string) error {
 		j.cols = append(j.cols, c)
 	}
 	j.row = reflect.StructOf(fields)
+	return nil
+}
+
+// columnName checks that a name can be a column's: it becomes part of a struct's tag.
+func columnName(name string) error {
+	if name == "" || name == "-" || strings.ContainsFunc(name, func(r rune) bool { return r < ' ' || strings.ContainsRune("\",`\\", r) }) {
+		return fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "%q cannot be a column's name in a catalog", name)
+	}
 	return nil
 }
 
@@ -237,6 +247,11 @@ func stem(uri string) string {
 	base := path.Base(uri)
 	return strings.TrimSuffix(base, path.Ext(base))
 }
+
+// rowType implements wider.
+func (j *joined) rowType() reflect.Type { return j.row }
+
+func (j *joined) meta() []parquet.WriterOption { return nil }
 
 // extend returns a row of file i with the table's values, and the bytes of these.
 func (j *joined) extend(r *row, i int) (any, int, error) {

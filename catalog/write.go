@@ -38,7 +38,8 @@ const (
 	colLength = "chaski:length"
 
 	metaVersion = "chaski:catalog"
-	metaMasks   = "chaski:masks" // indexes of TIFFs have their masks; older catalogs lack it
+	metaMasks   = "chaski:masks"  // indexes of TIFFs have their masks; older catalogs lack it
+	metaFields  = "chaski:fields" // names of the fields of a catalog of pairs, a JSON array; the columns are the first one's
 	version     = "1"
 )
 
@@ -103,6 +104,12 @@ type WriteOptions struct {
 	Members func(ctx context.Context, path string) ([]Member, error)
 	// Join adds the columns of a table.
 	Join *Join
+	// Fields make a catalog of pairs: a row for every id for which the files below the one path have one in each field, by its
+	// Pattern. The columns are those of the first field; the files of another field NAME are in columns NAME and
+	// NAME:COLUMN. Such a catalog takes no Previous, Members and Join.
+	Fields []Source
+	// DropIncomplete leaves out ids for which a field has no file. Otherwise they are NotFound.
+	DropIncomplete bool
 	// Partial makes what was written a sound catalog of the files done so far if an error, or the end
 	// of the context, comes after the first rows. The number of its rows is returned with the error.
 	Partial bool
@@ -130,6 +137,8 @@ type Counts struct {
 	Rows    int // written
 	Reused  int // of them taken from a previous catalog
 	Skipped int // files left out
+	// Incomplete are ids left out because a field of a catalog of pairs has no file for them.
+	Incomplete int
 	// Unmatched are the files that have no row in the joined table, Unused its rows that have no file.
 	Unmatched, Unused int
 }
@@ -155,7 +164,15 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 		o.Counts = &Counts{}
 	}
 	*o.Counts = Counts{}
-	files, err := expand(ctx, paths, o)
+	var files []namedFile
+	var pairs *paired
+	if len(o.Fields) > 0 {
+		if pairs, err = openPaired(ctx, paths, o); err == nil {
+			files = pairs.files[0]
+		}
+	} else {
+		files, err = expand(ctx, paths, o)
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -173,9 +190,14 @@ func WriteParquet(ctx context.Context, w io.Writer, paths []string, o WriteOptio
 	if err := x.open(ctx); err != nil {
 		return 0, err
 	}
-	n, err = writeRows(ctx, w, len(files), o, rowSource{
-		begin: x.begin, make: x.row, join: x.join, path: func(i int) string { return files[i].path },
-	})
+	rows := rowSource{begin: x.begin, make: x.row, path: func(i int) string { return files[i].path }}
+	switch {
+	case pairs != nil:
+		rows.begin, rows.make, rows.wide = pairs.begin, pairs.make, pairs
+	case x.join != nil:
+		rows.wide = x.join
+	}
+	n, err = writeRows(ctx, w, len(files), o, rows)
 	o.Counts.Rows, o.Counts.Reused = n, int(x.reused.Load())
 	if n == 0 && err == nil {
 		err = noRasters(paths)
@@ -448,8 +470,18 @@ func (r *row) bytes() int { return 160 + len(r.URI) + len(r.Index) + len(r.Heade
 type rowSource struct {
 	begin func(first, n int) error // is told of every block before it; may be nil
 	make  func(ctx context.Context, i int) (row, error)
-	join  *joined            // further columns, or nil
+	wide  wider              // further columns, or nil
 	path  func(i int) string // of file i; needed where files are skipped
+}
+
+// wider adds columns to rows.
+type wider interface {
+	// rowType returns a struct of the fields of row and then its own.
+	rowType() reflect.Type
+	// extend returns such a struct for row number i, and the bytes that were added.
+	extend(r *row, i int) (any, int, error)
+	// meta returns what the footer says of the columns, or nothing.
+	meta() []parquet.WriterOption
 }
 
 // writeRows makes n rows in parallel, a block at a time, and writes them in order.
@@ -459,7 +491,7 @@ func writeRows(ctx context.Context, w io.Writer, n int, o WriteOptions, src rowS
 			rows, err = 0, fault.New(fault.Unsupported, "catalog", fault.NoOffset, "the Parquet writer failed: %v", p)
 		}
 	}()
-	c := newCatalogWriter(w, src.join)
+	c := newCatalogWriter(w, src.wide)
 	c.path = src.path
 	err = c.all(ctx, n, o, src)
 	if err != nil && !o.Partial || c.rows == 0 {
@@ -487,7 +519,7 @@ type catalogWriter struct {
 	inRows  int
 }
 
-func newCatalogWriter(w io.Writer, j *joined) *catalogWriter {
+func newCatalogWriter(w io.Writer, j wider) *catalogWriter {
 	options := []parquet.WriterOption{
 		parquet.PageBufferSize(pageBytes), parquet.DataPageStatistics(false),
 		parquet.SkipPageBounds(colIndex), parquet.SkipPageBounds(colHeader),
@@ -495,7 +527,8 @@ func newCatalogWriter(w io.Writer, j *joined) *catalogWriter {
 		parquet.KeyValueMetadata(metaMasks, "1"),
 	}
 	if j != nil {
-		pw := parquet.NewGenericWriter[any](w, append(options, parquet.SchemaOf(reflect.New(j.row).Interface()))...)
+		options = append(options, j.meta()...)
+		pw := parquet.NewGenericWriter[any](w, append(options, parquet.SchemaOf(reflect.New(j.rowType()).Interface()))...)
 		return &catalogWriter{file: pw, write: func(r *row, i int) (int, error) {
 			v, n, err := j.extend(r, i)
 			if err != nil {

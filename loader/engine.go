@@ -70,6 +70,7 @@ type table = Table
 // OpenTable opens the dataset of a spec of one source: a catalog, a table, a container, a folder, a glob or
 // a file. The subset of a container is applied; of other datasets all rows are there.
 func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
+	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
 	spec = spec.WithDefaults()
 	spec.BatchSize = max(spec.BatchSize, 1)
 	if err := spec.Validate(); err != nil {
@@ -80,6 +81,11 @@ func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	spec, err := spec.withOwnFields(ctx, o)
+	if err != nil {
+		o.closeOpener()
 		return nil, err
 	}
 	t, err := openTable(ctx, spec.source(), spec.Fields, o)
@@ -112,12 +118,18 @@ type FieldInfo struct {
 
 // Open opens the spec's dataset and compiles its fields. Errors about files are of package fault.
 func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
+	spec.AllFields = spec.AllFields || len(spec.Fields) == 0
 	spec = spec.WithDefaults()
 	if err := spec.Validate(); err != nil {
 		return nil, err
 	}
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	spec, err := spec.withOwnFields(ctx, o)
+	if err != nil {
+		o.closeOpener()
 		return nil, err
 	}
 	e, err := openEngine(ctx, spec, o, func(ctx context.Context, src Source, fields []Field) (table, error) {
@@ -128,6 +140,34 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 		return nil, errors.Join(err, e.closeTables())
 	}
 	return e, nil
+}
+
+// withOwnFields puts the fields of the first dataset, where that is a catalog of pairs, in the place of the one that AllFields is
+// about.
+func (s Spec) withOwnFields(ctx context.Context, o Options) (Spec, error) {
+	if !s.AllFields {
+		return s, nil
+	}
+	s.AllFields = false
+	src := s.source()
+	for len(src.Sources) > 0 {
+		src = src.Sources[0]
+	}
+	f := s.Fields[0]
+	if src.Source == "" || f.Column != "" || f.Pattern != "" || f.Points != nil {
+		return s, nil
+	}
+	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})
+	if err != nil || len(names) == 0 {
+		return s, err
+	}
+	s.Fields = nil
+	for _, name := range names {
+		f.Name = name
+		s.Fields = append(s.Fields, f)
+		f.Validity = "" // which names one tensor
+	}
+	return s, s.Validate()
 }
 
 // openTable opens the dataset of a source.

@@ -39,6 +39,9 @@ type Spec struct {
 	Timestamp *Timestamp `json:"timestamp,omitempty"`
 	// Fields of a sample, in the order of the batch. Default: one raster field "image".
 	Fields []Field `json:"fields"`
+	// AllFields takes the settings of Fields, of which there is one, for every field of a catalog of pairs. Of another dataset
+	// it does nothing. Without Fields, Open and OpenTable set it. The spec of an engine has the fields that came of it.
+	AllFields bool `json:"all_fields,omitempty"`
 	// BatchSize is G, the samples of a global batch, over all ranks.
 	BatchSize int `json:"batch_size"`
 	// Shuffle gives every epoch an order of its own; without it samples come in dataset order.
@@ -324,6 +327,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("spec: batch_size %d is not in 1..%d", s.BatchSize, maxBatch)
 	case !slices.Contains([]string{BadError, BadSkip, BadReplace, BadFill}, s.BadSamples):
 		return fmt.Errorf("spec: bad_samples %q is none of %q, %q, %q, %q", s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
+	case s.AllFields && len(s.Fields) != 1:
+		return fmt.Errorf("spec: all_fields with %d fields: it takes the settings of one", len(s.Fields))
 	case len(s.Fields) > maxFields:
 		return fmt.Errorf("spec: %d fields, at most %d", len(s.Fields), maxFields)
 	}

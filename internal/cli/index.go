@@ -29,6 +29,8 @@ type indexFlags struct {
 	resume   bool
 	skipBad  bool
 	join     catalog.Join
+	fields   []string
+	drop     bool
 }
 
 func newIndex(s streams) *cobra.Command {
@@ -56,6 +58,12 @@ there.
 The first file that cannot be indexed is an error. With --skip-bad such files are left out, listed on
 stderr, one line each and their number in the end, and the exit code is 0.
 
+--field NAME=PATTERN, given for every field of a sample, writes a catalog of pairs: a row for every id
+for which PATH, one folder, has a file in each field, by what {id} stands for in their paths below it.
+The columns are those of the first field's files; those of another field NAME are NAME and
+NAME:COLUMN. A dataset of such a catalog has these fields. An id for which a field has no file is an
+error; with --drop-missing it is left out, and their number is told on stderr. The format is parquet.
+
 --join adds the columns of a table, Parquet or CSV, to the catalog. The column named by --on holds
 what a row is of: a path as it is stored in the catalog or, where no row has that, a file's name
 without folder and extension. A file without a row is an error; with --join-left its columns are null.
@@ -65,9 +73,15 @@ Rows of the table that no file belongs to are counted on stderr.`,
   chaski index --format parquet -o all.parquet first.tif second.tif
   chaski index --format parquet -o members.parquet coast.tacozip
   chaski index --format parquet -o train.parquet --resume --skip-bad chips/
+  chaski index --field image=images/{id}.tif --field mask=masks/{id}.tif -o pairs.parquet pairs/
   chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
 		Args: atLeastOne("PATH"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), s, paths) },
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if len(f.fields) > 0 && !cmd.Flags().Changed("format") {
+				f.format = "parquet"
+			}
+			return f.run(cmd.Context(), s, paths)
+		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "hex", "hex or parquet")
@@ -77,6 +91,8 @@ Rows of the table that no file belongs to are counted on stderr.`,
 	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
 	fl.BoolVar(&f.resume, "resume", false, "use the rows of the output file again whose files have not changed")
 	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave files out that cannot be indexed")
+	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=PATTERN`: a field of a catalog of pairs; repeatable")
+	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples for which a field has no file")
 	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns are added")
 	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
 	fl.BoolVar(&f.join.Left, "join-left", false, "files need no row in the table")
@@ -92,6 +108,10 @@ func (f *indexFlags) check() error {
 		return usagef("--workers is at least 0 and --max-chunk at least 1")
 	case f.format == "hex" && (f.resume || f.skipBad || f.join != catalog.Join{}):
 		return usagef("--resume, --skip-bad and --join are for --format parquet")
+	case len(f.fields) > 0 && (f.format == "hex" || f.resume || f.join != catalog.Join{}):
+		return usagef("--field writes Parquet, and goes neither with --resume nor with --join")
+	case f.drop && len(f.fields) == 0:
+		return usagef("--drop-missing is for --field")
 	case (f.join.Table == "") != (f.join.On == "") || f.join.Left && f.join.Table == "":
 		return usagef("--join and --on go together, and --join-left with them")
 	case f.resume && (f.out == "-" || f.out == ""):
@@ -133,7 +153,17 @@ func (f *indexFlags) parquet(ctx context.Context, s streams, files source.Opener
 	if f.join.Table != "" {
 		o.Join = &f.join
 	}
-	var err error
+	fields, err := parseFields(f.fields)
+	if err != nil {
+		return err
+	}
+	for _, p := range fields {
+		if p.Pattern == "" {
+			return usagef("--field %s: a catalog of pairs needs NAME=PATTERN with {id}", p.Name)
+		}
+		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern})
+	}
+	o.DropIncomplete = f.drop
 	if f.resume {
 		err = f.resumed(ctx, paths, o)
 	} else {
@@ -153,7 +183,7 @@ func (f *indexFlags) parquet(ctx context.Context, s streams, files source.Opener
 		n    int
 		what string
 	}{
-		{counts.Skipped, "files skipped"}, {counts.Unmatched, "files without a row in " + f.join.Table},
+		{counts.Skipped, "files skipped"}, {counts.Incomplete, "incomplete samples left out"}, {counts.Unmatched, "files without a row in " + f.join.Table},
 		{counts.Unused, "rows of " + f.join.Table + " without a file"},
 	} {
 		if n.n > 0 {

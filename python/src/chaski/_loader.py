@@ -679,7 +679,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         batch_size: samples of a global batch, over all ranks.
         base_path: folder of the containers of a catalog (TACOCAT), where they are not beside it.
         fields: members of a sample by name: a `Field` or `Points`, a dict of a field's members, or
-            a str: a pattern if it contains "{id}", else a column. Default: one raster "image".
+            a str: a pattern if it contains "{id}", else a column. Default: those of a catalog of
+            pairs (`chaski index --field`), of anything else one raster "image".
         bands: bands of "image" by zero-based index; only without `fields`.
         layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
             over n t b y x. Default: the axes as they are named here.

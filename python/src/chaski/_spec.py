@@ -243,6 +243,8 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
             o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime, o.missing, o.bbox_crs
         ),
     }
+    if o.fields is None and o.stats is None and _may_have_fields(source):
+        spec["all_fields"] = True
     if o.augment is not None:
         spec["augment"] = o.augment
     limits = _limits(o)
@@ -263,6 +265,17 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
     if o.timestamp is not None:
         spec["timestamp"] = timestamp_json(o.timestamp)
     return spec
+
+
+def _may_have_fields(source: object) -> bool:
+    """Reports whether a source may be a catalog of pairs, which has fields of its own."""
+    listing = [source] if isinstance(source, str | os.PathLike) else source
+    ends = (".parquet", ".pq", ".geoparquet")
+    return (
+        isinstance(listing, Sequence)
+        and len(listing) == 1
+        and os.fspath(listing[0]).lower().endswith(ends)
+    )
 
 
 def _named(o: SpecOptions) -> dict[str, Field]:

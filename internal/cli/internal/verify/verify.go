@@ -467,19 +467,21 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 	defer t.Close()
 	for row := range t.Len() {
 		w.sum.Rows++
-		if err := w.row(ctx, t, row); err != nil {
-			if ctx.Err() != nil {
-				return ctx.Err()
+		for field := range t.Fields() { // one, but of a catalog of pairs
+			if err := w.row(ctx, t, field, row); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				w.v.fault(file, row, fault.WithFile(err, path))
 			}
-			w.v.fault(file, row, fault.WithFile(err, path))
 		}
 	}
 	return nil
 }
 
-func (w *worker) row(ctx context.Context, t *catalog.Table, row int64) error {
+func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64) error {
 	part := "row " + strconv.FormatInt(row, 10)
-	a, err := t.Asset(ctx, 0, row)
+	a, err := t.Asset(ctx, field, row)
 	if err != nil {
 		return err
 	}

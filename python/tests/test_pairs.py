@@ -1,0 +1,126 @@
+"""Catalogs of pairs, and pairs that lack a file: the real engine, rasterio and pyarrow."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import chaski
+
+N = 7
+FIELDS = {
+    "image": "images/{id}.tif",
+    "mask": chaski.Field(pattern="masks/{id}_m.tif", dtype="native"),
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path, binary: str) -> Path:
+    rasterio = pytest.importorskip("rasterio", reason="needs rasterio to write chips")
+    rng = np.random.default_rng(5)
+    for i in range(N):
+        for name, bands, dtype in (("images/{}.tif", 3, "uint16"), ("masks/{}_m.tif", 1, "uint8")):
+            path = tmp_path / "data" / name.format(f"c{i}")
+            path.parent.mkdir(parents=True, exist_ok=True)
+            profile = {"width": 20, "height": 16, "count": bands, "dtype": dtype}
+            place = rasterio.transform.from_origin(5e5, 9e6, 10, 10)
+            with rasterio.open(path, "w", crs="EPSG:32718", transform=place, **profile) as d:
+                d.write(rng.integers(0, 200, (bands, 16, 20)).astype(dtype))
+    return tmp_path / "data"
+
+
+def index(binary: str, folder: Path, *more: str) -> subprocess.CompletedProcess[str]:
+    out = folder.parent / "pairs.parquet"
+    fields = ["--field", "image=images/{id}.tif", "--field", "mask=masks/{id}_m.tif"]
+    command = [binary, "index", *fields, *more, "-o", str(out), str(folder)]
+    return subprocess.run(command, capture_output=True, text=True)
+
+
+def check(loader: chaski.Loader, folder: Path, ids: list[str]) -> None:
+    import rasterio
+
+    seen = []
+    for b in loader:
+        for row in np.flatnonzero(b["valid"]):
+            name = ids[b["sample"][row]]
+            seen.append(name)
+            for field, path in (("image", f"images/{name}.tif"), ("mask", f"masks/{name}_m.tif")):
+                with rasterio.open(folder / path) as d:
+                    assert np.array_equal(b[field][row], d.read().astype(b[field].dtype))
+    assert sorted(seen) == ids
+
+
+def test_a_catalog_of_pairs_opens_with_its_fields(binary, folder):
+    assert index(binary, folder).returncode == 0
+    catalog = folder.parent / "pairs.parquet"
+    with chaski.load(catalog, batch_size=3, seed=1) as loader:
+        assert [f.name for f in loader.fields] == ["image", "mask"]
+        check(loader, folder, [f"c{i}" for i in range(N)])
+        state = loader.state_dict()
+    own = {"image": chaski.Field(), "mask": chaski.Field(dtype="native")}
+    with (
+        chaski.load(catalog, batch_size=3, fields=own) as a,
+        chaski.load(folder, batch_size=3, fields=FIELDS) as b,
+    ):
+        assert a.fields == b.fields and [f.dtype for f in a.fields] == ["float32", "uint8"]
+        # One dataset, in one order: fingerprints agree, and so do the samples.
+        assert (
+            a.state_dict()["run"]["data"] == b.state_dict()["run"]["data"] == state["run"]["data"]
+        )
+        for x, y in zip(a, b, strict=True):
+            assert all(x[k].tobytes() == y[k].tobytes() for k in y)
+    with chaski.load(catalog, batch_size=3, fields={"mask": chaski.Field()}) as only:
+        assert next(iter(only))["mask"].shape[1:] == (1, 16, 20)
+    with pytest.raises(
+        chaski.NotFoundError, match=r'the catalog has the fields \["image" "mask"\]'
+    ):
+        chaski.load(catalog, batch_size=3, fields={"masks": chaski.Field()})
+    done = subprocess.run([binary, "verify", str(catalog)], capture_output=True, text=True)
+    assert done.returncode == 0 and '"files":15,"rows":7' in done.stdout
+
+
+def test_the_catalog_is_what_is_read(binary, folder):
+    """No file is opened before the first batch: the masks' headers may be gone by then."""
+    pq = pytest.importorskip("pyarrow.parquet", reason="needs pyarrow to read the catalog")
+    assert index(binary, folder).returncode == 0
+    table = pq.read_table(folder.parent / "pairs.parquet").to_pydict()
+    assert table["uri"] == [f"data/images/c{i}.tif" for i in range(N)]
+    assert table["mask"] == [f"data/masks/c{i}_m.tif" for i in range(N)]
+    assert table["bands"] == [3] * N and table["mask:bands"] == [1] * N
+    assert table["mask:dtype"] == ["uint8"] * N and table["mask:epsg"] == [32718] * N
+    assert all(table["chaski:index"]) and all(table["mask:chaski:index"])
+    for i in range(N):
+        path = folder / "masks" / f"c{i}_m.tif"
+        assert table["mask:size"][i] == path.stat().st_size
+    blob = subprocess.run(
+        [binary, "index", str(folder / "masks" / "c3_m.tif")], capture_output=True, text=True
+    )
+    assert table["mask:chaski:index"][3].hex() == blob.stdout.strip()
+
+
+def test_incomplete_pairs(binary, folder, caplog):
+    (folder / "masks" / "c2_m.tif").unlink()
+    (folder / "images" / "c5.tif").unlink()
+    left = [f"c{i}" for i in range(N) if i not in (2, 5)]
+    with pytest.raises(
+        chaski.NotFoundError, match="no file images/c5.tif for the id .c5.; 2 files"
+    ):
+        chaski.load(folder, batch_size=3, fields=FIELDS)
+    with chaski.load(folder, batch_size=3, fields=FIELDS, missing="drop") as loader:
+        check(loader, folder, left)
+        print_of_folder = loader.state_dict()["run"]["data"]
+    assert "incomplete samples are left out" in caplog.text and "samples=2" in caplog.text
+    done = index(binary, folder)
+    assert done.returncode == 1 and "images/c5.tif" in done.stderr
+    done = index(binary, folder, "--drop-missing")
+    assert (done.returncode, done.stderr) == (0, "chaski: incomplete samples left out: 2\n")
+    with chaski.load(folder.parent / "pairs.parquet", batch_size=3) as loader:
+        check(loader, folder, left)
+        assert loader.state_dict()["run"]["data"] == print_of_folder
+    with pytest.raises(chaski.SpecError, match="missing is 'skip', none of 'error', 'drop'"):
+        chaski.load(folder, batch_size=3, fields=FIELDS, missing="skip")
+    with pytest.raises(chaski.SpecError, match="no field has a pattern"):
+        chaski.load(folder, batch_size=3, missing="drop")
