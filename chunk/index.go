@@ -10,6 +10,7 @@ package chunk
 import (
 	"context"
 	"math"
+	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -262,7 +263,7 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 		return bad(fault.Corrupt, "bits with %d bands of %s and predictor %d", x.Bands, x.DType, x.Predictor)
 	}
 	if !x.ChunkFits(maxChunk) {
-		return bad(fault.Limit, "a chunk of (%d, %d, %d) %s is over max_chunk, which is %d bytes", x.ChunkB, x.ChunkH, x.ChunkW, x.DType, maxChunk)
+		return x.OverLimit(maxChunk)
 	}
 	if x.Blocks != nil {
 		if len(x.Ranges) > 0 || x.Mask != nil {
@@ -296,6 +297,17 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 		}
 	}
 	return nil
+}
+
+// OverLimit is the error for an index with chunks that decode to more than maxChunk bytes. It names the option that raises
+// the limit as commands (--max-chunk) and Python (max_chunk) have it.
+func (x *Index) OverLimit(maxChunk int) error {
+	size := "too many"
+	if x.ChunkFits(math.MaxInt) {
+		size = strconv.Itoa(x.MaxStoredBytes())
+	}
+	return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)",
+		x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk)
 }
 
 // Shift returns the index of the same image with all places by bytes further on: of an image that begins

@@ -32,6 +32,7 @@ func codecs() chunk.Codecs {
 type assetReader struct {
 	opener   source.Opener
 	maxChunk int
+	large    *largeChunks
 	decoder  *chunk.Decoder
 	clock    *Clock // nil: nobody asks
 	plan     chunk.RunPlan
@@ -48,7 +49,7 @@ type assetReader struct {
 }
 
 func newAssetReader(o Options) *assetReader {
-	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, turns: o.turns, decoder: chunk.NewDecoder(codecs())}
+	return &assetReader{opener: o.Opener, maxChunk: o.MaxChunkBytes, large: o.large, turns: o.turns, decoder: chunk.NewDecoder(codecs())}
 }
 
 // time sets the clock that is told what the reader does.
@@ -65,12 +66,12 @@ var idleReaders = sync.Pool{New: func() any { return &assetReader{decoder: chunk
 // borrowReader returns an assetReader that is given back once it is not used any more.
 func borrowReader(o Options) *assetReader {
 	r := idleReaders.Get().(*assetReader)
-	r.opener, r.maxChunk, r.turns = o.Opener, o.MaxChunkBytes, o.turns
+	r.opener, r.maxChunk, r.large, r.turns = o.Opener, o.MaxChunkBytes, o.large, o.turns
 	return r
 }
 
 func (r *assetReader) giveBack() {
-	r.opener, r.turns, r.fresh, r.share, r.arrays = nil, nil, freshness{}, shared{}, nil
+	r.opener, r.large, r.turns, r.fresh, r.share, r.arrays = nil, nil, nil, freshness{}, shared{}, nil
 	r.clock, r.decoder.Decompressed = nil, nil
 	idleReaders.Put(r)
 }
@@ -139,7 +140,19 @@ func inMask(err error) error {
 // chunks is read for one index of a file that is open, or of an array, which is no file.
 func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Index, box chunk.Box, bands []int, to sink) error {
 	if !x.ChunkFits(r.maxChunk) {
-		return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk decodes to more than %d bytes", r.maxChunk)
+		return x.OverLimit(r.maxChunk)
+	}
+	shared := r.share.tiles != nil
+	if isLarge(x) {
+		done, err := r.large.take(ctx, x)
+		if err != nil {
+			return err
+		}
+		defer func() {
+			r.samples, r.stored = nil, nil
+			done()
+		}()
+		shared = false // others that decode are not waited for
 	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
 		r.samples = view.Aligned(n)
@@ -149,7 +162,7 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 		return r.blocks(ctx, x, box, to)
 	}
 	r.plan.Reset(x, box, bands, source.Gap(f), maxRun)
-	if r.share.tiles != nil {
+	if shared {
 		err := r.fromTiles(ctx, f, x, box, to)
 		if err != nil && fault.KindOf(err) == 0 {
 			return err
@@ -200,7 +213,7 @@ func (r *assetReader) fetch(ctx context.Context, f source.Reader, run chunk.Run)
 	case run.Off < 0 || run.Len < 0 || run.Off > f.Size() || run.Len > f.Size()-run.Off:
 		return fault.New(fault.Corrupt, partOf(run), run.Off, "%d bytes reach past the file's %d", run.Len, f.Size())
 	case run.Len > int64(max(r.maxChunk, maxRun)):
-		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, at most %d", run.Len, r.maxChunk)
+		return fault.New(fault.Limit, partOf(run), run.Off, "%d stored bytes, over max_chunk, which is %d", run.Len, r.maxChunk)
 	}
 	r.stored = slices.Grow(r.stored[:0], int(run.Len))[:run.Len]
 	r.clock.Lap(StageOther)

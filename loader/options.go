@@ -39,7 +39,8 @@ type Options struct {
 	MemoryBytes int64
 	// MaxChunkBytes bounds one decoded chunk, and the bytes read at once, in bytes; a worker holds
 	// at most twice that, and as much again for each of the last four arrays that it read. Default
-	// DefaultMaxChunkBytes.
+	// DefaultMaxChunkBytes. Of chunks over DefaultMaxChunkBytes workers decode at the same time only as many as
+	// MemoryBytes has room for (or DefaultMemoryBytes, if that is more), at least one, and keep none.
 	MaxChunkBytes int
 	// CacheBytes bounds the parsed headers and table pages kept, in bytes. Default DefaultCacheBytes.
 	CacheBytes int64
@@ -67,6 +68,7 @@ type Options struct {
 	Logger *slog.Logger
 
 	turns turns         // of those that decode
+	large *largeChunks  // those over DefaultMaxChunkBytes
 	files *source.Files // the default opener, closed by whoever made it
 }
 
@@ -91,6 +93,9 @@ func (o Options) withDefaults() Options {
 	if o.CacheBytes == 0 {
 		o.CacheBytes = DefaultCacheBytes
 	}
+	if o.large == nil {
+		o.large = newLargeChunks(max(o.MemoryBytes, DefaultMemoryBytes))
+	}
 	if o.Opener == nil {
 		o.files = &source.Files{}
 		o.Opener = o.files
@@ -113,7 +118,7 @@ func (o Options) validate() error {
 	case o.MemoryBytes < 0:
 		return fmt.Errorf("options: %d bytes of memory", o.MemoryBytes)
 	case o.MaxChunkBytes < 1:
-		return fmt.Errorf("options: chunks of at most %d bytes", o.MaxChunkBytes)
+		return fmt.Errorf("options: MaxChunkBytes is %d: it must be at least 1", o.MaxChunkBytes)
 	case o.CacheBytes < 1:
 		return fmt.Errorf("options: a cache of %d bytes", o.CacheBytes)
 	}

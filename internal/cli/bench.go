@@ -107,7 +107,7 @@ array also lays the chunks out as (b y x); float32 also casts, scales and offset
 	f.add(cmd.Flags(), 1)
 	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, strings.Join(bench.Stages(), ", "))
 	cmd.Flags().BoolVar(&o.Opened, "opened", false, "leave opening files and reading their headers out")
-	cmd.Flags().IntVar(&o.MaxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	addMaxChunk(cmd.Flags(), &o.MaxChunk)
 	return cmd
 }
 

@@ -28,6 +28,7 @@ type catFlags struct {
 	format     string
 	threads    int
 	maxBytes   int64
+	maxChunk   int
 }
 
 func newCat(s streams) *cobra.Command {
@@ -72,6 +73,7 @@ in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
 	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
 	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "largest result, in bytes")
+	addMaxChunk(fl, &f.maxChunk)
 	return cmd
 }
 
@@ -95,7 +97,7 @@ func (f *catFlags) run(ctx context.Context, s streams, paths []string) error {
 	if bands != nil {
 		o.B = loader.Selection{List: bands}
 	}
-	o.Options.Opener = inContainers(files)
+	o.Options.Opener, o.Options.MaxChunkBytes = inContainers(files), f.maxChunk
 	a, err := loader.Read(ctx, paths, o)
 	if err != nil {
 		return usage(fault.WithFile(err, paths[0]))

@@ -112,6 +112,7 @@ command; files that were complete stay.`,
 	fl.BoolVar(&f.o.Strict, "strict", false, "refuse a raster of which anything would be left out")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
 	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "largest image, decoded, in bytes")
+	addMaxChunk(fl, &f.o.MaxChunk)
 	return cmd
 }
 

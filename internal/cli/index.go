@@ -15,7 +15,6 @@ import (
 
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
 )
@@ -88,7 +87,7 @@ Rows of the table that no file belongs to are counted on stderr.`,
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "files read at the same time (default: the number of processors, at least 4)")
 	fl.BoolVar(&f.absolute, "absolute", false, "store absolute paths in the catalog")
-	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	addMaxChunk(fl, &f.maxChunk)
 	fl.BoolVar(&f.resume, "resume", false, "use the rows of the output file again whose files have not changed")
 	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave files out that cannot be indexed")
 	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=PATTERN`: a field of a catalog of pairs; repeatable")

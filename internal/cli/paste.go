@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"io"
+	"math"
 	"os"
 	"runtime"
 
@@ -61,7 +62,7 @@ func (f *pasteFlags) run(ctx context.Context, s streams, name string) error {
 	}
 	files := newOpener(true)
 	defer files.Close()
-	a, _, err := catalog.OpenAsset(ctx, files, f.like, 0)
+	a, _, err := catalog.OpenAsset(ctx, files, f.like, math.MaxInt) // its pixels are not read
 	if err != nil {
 		return err
 	}

@@ -33,6 +33,7 @@ func (f *viewFlags) page(ctx context.Context, s streams, paths []string, o view.
 	ro := viewreport.Options{
 		Source: paths[0], Fields: fields, Seed: f.data.seed, Title: title(paths[0]), Generator: "chaski " + buildVersion(),
 		Bands: o.Bands, Low: o.Low, High: o.High, MaxBytes: min(f.maxBytes, 64<<20),
+		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
 	}
 	if f.several {
 		ro.Samples = f.data.batch
@@ -76,7 +77,7 @@ func (f *viewFlags) histograms(ctx context.Context, s streams, dataset string, f
 	bar := newProgress(s.err, "measuring", -1)
 	opener := newOpener(true)
 	defer opener.Close()
-	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{Opener: opener, SQL: fullSQL}, bar.set)
+	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener, SQL: fullSQL}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"os"
+	"strconv"
 	"strings"
 	"text/tabwriter"
 	"unicode/utf8"
@@ -34,12 +36,36 @@ func (f *runFlags) add(cmd *cobra.Command) {
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	addMemory(fl, &f.memory, "batches")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept, in bytes")
-	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	addMaxChunk(fl, &f.maxChunk)
 }
 
 // addMemory adds --memory, which has a default by the batch.
 func addMemory(fl *pflag.FlagSet, memory *int64, what string) {
 	fl.Int64Var(memory, "memory", 0, "memory of all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a quarter of the machine's memory)")
+}
+
+// addMaxChunk adds --max-chunk, the limit that errors call max_chunk.
+func addMaxChunk(fl *pflag.FlagSet, limit *int) {
+	*limit = loader.DefaultMaxChunkBytes
+	fl.Var((*maxChunk)(limit), "max-chunk", "largest decoded chunk (tile, strip or frame) that is read, in `BYTES`; those over 64 MiB are decoded by few workers at a time")
+}
+
+// maxChunk is a flag of at least one byte.
+type maxChunk int
+
+func (m *maxChunk) String() string { return strconv.Itoa(int(*m)) }
+
+func (*maxChunk) Type() string { return "int" }
+
+func (m *maxChunk) Set(s string) error {
+	n, err := strconv.Atoi(s)
+	if err == nil && n < 1 {
+		err = errors.New("it must be at least 1")
+	}
+	if err == nil {
+		*m = maxChunk(n)
+	}
+	return err
 }
 
 func (f *runFlags) addJSON(fl *pflag.FlagSet, what string) {
@@ -48,8 +74,8 @@ func (f *runFlags) addJSON(fl *pflag.FlagSet, what string) {
 
 // options are those of the engine.
 func (f *runFlags) options() (loader.Options, error) {
-	if f.workers < 0 || f.workers > 4096 || f.memory < 0 || f.cache < 1 || f.maxChunk < 1 {
-		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory at least 0, --cache and --max-chunk at least 1 byte")
+	if f.workers < 0 || f.workers > 4096 || f.memory < 0 || f.cache < 1 {
+		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory at least 0, --cache at least 1 byte")
 	}
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: fullSQL}, nil
 }

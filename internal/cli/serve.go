@@ -72,7 +72,7 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	addMemory(fl, &f.memory, "batches of a dataset")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
-	fl.IntVar(&f.maxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	addMaxChunk(fl, &f.maxChunk)
 	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "most data in one message, in bytes")
 	fl.BoolVar(&f.noShared, "no-shared-memory", false, "send batches to clients on this host as to others (default: in shared memory where that works)")
 	fl.StringVar(&f.metrics, "metrics", "", "`ADDRESS` host:port for Prometheus metrics at /metrics (default: off)")
@@ -91,8 +91,8 @@ func (f *serveFlags) check() (slog.Level, error) {
 		return level, usagef("--log-level %q is none of debug, info, warn, error", f.logLevel)
 	case f.workers < 0 || f.workers > 4096:
 		return level, usagef("--workers is from 0 to 4096")
-	case f.memory < 0 || f.cache < 1 || f.maxChunk < 1:
-		return level, usagef("--memory is at least 0, --cache and --max-chunk are at least 1 byte")
+	case f.memory < 0 || f.cache < 1:
+		return level, usagef("--memory is at least 0, --cache at least 1 byte")
 	case f.partBytes < 1 || f.partBytes > server.MaxPartBytes:
 		return level, usagef("--part-bytes is from 1 to %d", server.MaxPartBytes)
 	case f.grace <= 0:

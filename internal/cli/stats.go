@@ -23,6 +23,8 @@ type statsFlags struct {
 	workers int
 	bad     string
 
+	maxChunk int
+
 	metadata  bool
 	component string
 	format    string
@@ -77,7 +79,7 @@ samples of a container that they leave: there, give those of the run.`,
 				if isSpec(args[0]) {
 					return usagef("--from-metadata is for a container, and %s is a spec", args[0])
 				}
-				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers", "bad-samples"} {
+				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers", "max-chunk", "bad-samples"} {
 					if cmd.Flags().Changed(name) {
 						return usagef("--%s reads pixels: it does not go with --from-metadata", name)
 					}
@@ -94,6 +96,7 @@ samples of a container that they leave: there, give those of the run.`,
 	f.source.add(own)
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
+	addMaxChunk(fl, &f.maxChunk)
 	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
 	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics that a container's rows hold, and read no pixel")
 	fl.StringVar(&f.component, "component", "*", "with --from-metadata: `ID` of the samples of the deepest level that count (default: all)")
@@ -221,7 +224,7 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	bar := newProgress(s.err, "reading", -1)
 	opener := newOpener(true)
 	defer opener.Close()
-	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, Opener: opener, SQL: fullSQL}, bar.set)
+	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: fullSQL}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)
@@ -254,7 +257,7 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 func (f *statsFlags) writeWeights(ctx context.Context, s streams, spec loader.Spec) error {
 	bar := newProgress(s.err, "reading", -1)
 	var b bytes.Buffer
-	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, SQL: fullSQL}, f.weights, bar.set)
+	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, SQL: fullSQL}, f.weights, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

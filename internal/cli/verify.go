@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/internal/cli/internal/verify"
-	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -32,14 +31,14 @@ first.`,
 	}
 	fl := cmd.Flags()
 	fl.IntVar(&o.Workers, "workers", 0, "files checked at the same time (default: the number of processors)")
-	fl.IntVar(&o.MaxChunk, "max-chunk", loader.DefaultMaxChunkBytes, "largest decoded chunk, in bytes")
+	addMaxChunk(fl, &o.MaxChunk)
 	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "most faults listed")
 	return cmd
 }
 
 func runVerify(ctx context.Context, s streams, paths []string, o verify.Options) error {
-	if o.Workers < 0 || o.MaxChunk < 1 || o.MaxFaults < 1 {
-		return usagef("--workers is at least 0, --max-chunk and --max-faults at least 1")
+	if o.Workers < 0 || o.MaxFaults < 1 {
+		return usagef("--workers is at least 0, --max-faults at least 1")
 	}
 	var err error
 	if o.Key, err = tiledb.KeyFromEnv(); err != nil {

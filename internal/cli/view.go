@@ -28,6 +28,7 @@ type viewFlags struct {
 	palette  string
 	stretch  string
 	maxBytes int64
+	maxChunk int
 	data     datasetFlags
 
 	histogram, report bool
@@ -86,6 +87,7 @@ NAD83, else in the CRS that most assets have. --bands, --window and --per-asset 
 	fl.StringVar(&f.palette, "palette", "auto", "colours of categories for one band: auto, never or always")
 	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles that become black and white")
 	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30, "largest decoded image or batch, in bytes")
+	addMaxChunk(fl, &f.maxChunk)
 	f.data.add(fl, 16, true)
 	return cmd
 }
@@ -181,7 +183,7 @@ func (f *viewFlags) files(ctx context.Context, s streams, files source.Opener, p
 
 // file reads the bands that are shown, and only those.
 func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o view.Options) (*image.NRGBA, error) {
-	a, _, err := catalog.OpenAsset(ctx, files, path, loader.DefaultMaxChunkBytes)
+	a, _, err := catalog.OpenAsset(ctx, files, path, f.maxChunk)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +196,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}
 	read, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
 		B: loader.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
-		Options: loader.Options{Opener: files},
+		Options: loader.Options{Opener: files, MaxChunkBytes: f.maxChunk},
 	})
 	if err != nil {
 		return nil, err
@@ -216,7 +218,7 @@ func (f *viewFlags) batch(ctx context.Context, opener source.Opener, dataset str
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, Opener: opener, SQL: fullSQL})
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: fullSQL})
 	if err != nil {
 		return nil, usage(err)
 	}

@@ -44,7 +44,7 @@ def fake_binary(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(sockets))
     # An engine that another test left running, as chaski.read keeps one, is not to be found.
     monkeypatch.setattr(_engine, "_running", {})
-    monkeypatch.setattr(_read, "_kept", None)
+    monkeypatch.setattr(_read, "_kept", {})
     yield lambda: [(int(p), *rest) for p, *rest in map(str.split, log.read_text().splitlines())]
     assert list(sockets.iterdir()) == []
 
@@ -70,6 +70,10 @@ def test_loaders_share_an_engine(fake_binary):
             assert len(calls) == 2
             assert calls[1][-4:] == ("--workers", "3", "--memory", "1048576")
         assert gone(calls[1][0])
+        with chaski.load("d", batch_size=4, max_chunk=200_000_000):
+            assert fake_binary()[2][-2:] == ("--max-chunk", "200000000")
+        with pytest.raises(chaski.SpecError, match="max_chunk"):
+            chaski.load("d", batch_size=4, max_chunk=0)
         assert len(list(a)) == 10
     assert gone(calls[0][0])
     assert not _engine._running
@@ -372,8 +376,13 @@ def test_read_and_info(fake_binary):
     with pytest.raises(chaski.NotFoundError, match="no such file"):
         chaski.info("/x/missing")
     assert len(fake_binary()) == 1
-    assert _read._kept is not None
-    _engine.release(_read._kept)
+    # Another limit needs an engine of its own, and its callers share it.
+    for _ in range(2):
+        chaski.read("a.tif", b=[0], y=(0, 2), max_chunk=1 << 30)
+    assert len(fake_binary()) == 2
+    assert fake_binary()[1][-2:] == ("--max-chunk", "1073741824")
+    for engine in _read._kept.values():
+        _engine.release(engine)
 
 
 def test_finding_the_binary(tmp_path, monkeypatch):

@@ -80,13 +80,20 @@ class Engine:
     is in a folder that the next engine removes.
     """
 
-    def __init__(self, binary: str, workers: int | None = None, memory: int | None = None) -> None:
+    def __init__(
+        self,
+        binary: str,
+        workers: int | None = None,
+        memory: int | None = None,
+        max_chunk: int | None = None,
+    ) -> None:
         """Starts the engine and waits until it listens.
 
         Args:
             binary: the command.
             workers: threads that decode; None is one a core.
             memory: bytes of the batches of a dataset that are in the making; None is its default.
+            max_chunk: bytes of the largest decoded chunk; None is its default.
 
         Raises:
             EngineError: it does not start within 20 seconds; the text ends with what it said.
@@ -107,7 +114,8 @@ class Engine:
         for root in ("/", "http://", "https://", "hf://", "s3://", "gs://", "az://"):
             command += ["--root", root]
         command += ["--log-level", "warn"]
-        for flag, value in (("--workers", workers), ("--memory", memory)):
+        flags = (("--workers", workers), ("--memory", memory), ("--max-chunk", max_chunk))
+        for flag, value in flags:
             if value is not None:
                 command += [flag, str(value)]
         try:
@@ -309,19 +317,21 @@ def _sweep(base: str) -> None:
                     os.close(lock)
 
 
-_Key = tuple[str, int | None, int | None]
+_Key = tuple[str, int | None, int | None, int | None]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
 _running: dict[_Key, Engine] = {}
 
 
-def acquire(workers: int | None = None, memory: int | None = None) -> Engine:
+def acquire(
+    workers: int | None = None, memory: int | None = None, max_chunk: int | None = None
+) -> Engine:
     """Returns the engine with these options, started if need be; `release` gives it back.
 
     Raises:
         EngineError: there is none, or it does not start.
     """
-    key = (find_binary(), workers, memory)
+    key = (find_binary(), workers, memory, max_chunk)
     with _guard:
         engine = _running.get(key)
         if engine is None or not engine.alive:
@@ -346,13 +356,13 @@ def release(engine: Engine) -> None:
 class Held:
     """An engine that is held, and that another one can take the place of."""
 
-    def __init__(self, workers: int | None, memory: int | None) -> None:
+    def __init__(self, workers: int | None, memory: int | None, max_chunk: int | None) -> None:
         """Acquires one.
 
         Raises:
             EngineError: see `acquire`.
         """
-        self._options = workers, memory
+        self._options = workers, memory, max_chunk
         self.engine = acquire(*self._options)
 
     def replace(self) -> None:

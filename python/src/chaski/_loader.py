@@ -758,6 +758,10 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             does not fit is a LimitError here; where fewer than `prefetch` + 1 fit, a warning is
             logged. Default: four batches of all ranks and the pools of a `TileWindow`, but at least
             256 MiB and at most a quarter of the machine's memory.
+        max_chunk: bytes of the largest decoded chunk (a file's tile, strip or frame) that is read;
+            default: 64 MiB. Larger ones are decoded by as many workers at a time as `memory` has
+            room for, at least one. Strips that are not compressed need no more of it: of them
+            only rows are read.
 
     Returns:
         An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
@@ -781,7 +785,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
     if o.memory is not None:
         count("memory", o.memory)
-    held = _engine.Held(o.workers, o.memory)
+    if o.max_chunk is not None:
+        count("max_chunk", o.max_chunk)
+    held = _engine.Held(o.workers, o.memory, o.max_chunk)
     return _open([held.engine.connection], spec, o, received, held.release, held)
 
 

@@ -41,6 +41,7 @@ class LoadOptions(Options):
     source: SourceLike = field(kw_only=False)
     workers: int | None = None
     memory: int | None = None
+    max_chunk: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -20,16 +20,19 @@ Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
 
 _guard = threading.Lock()
-_kept: _engine.Engine | None = None
+_kept: dict[int | None, _engine.Engine] = {}
 
 
-def _connection() -> Connection:
-    """Returns a connection to the shared engine, kept until the process ends: reads are short."""
-    global _kept
+def _connection(max_chunk: int | None = None) -> Connection:
+    """Returns a connection to the shared engine, kept until the process ends: reads are short.
+
+    Each limit of a chunk has an engine of its own.
+    """
     with _guard:
-        if _kept is None or not _kept.alive:
-            _kept = _engine.acquire()
-        return _kept.connection
+        engine = _kept.get(max_chunk)
+        if engine is None or not engine.alive:
+            engine = _kept[max_chunk] = _engine.acquire(max_chunk=max_chunk)
+        return engine.connection
 
 
 def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
@@ -85,6 +88,7 @@ def read(
     sizes: Mapping[str, int] | None = None,
     header: bytes | Sequence[bytes] | None = None,
     num_threads: int = 0,
+    max_chunk: int | None = None,
     timeout: float = 120.0,
 ) -> npt.NDArray[Any]:
     """Reads a window of one file, or of several of equal shape stacked along n.
@@ -101,6 +105,8 @@ def read(
             index` and catalogs have it), or a sequence with one for each of several. The file's
             own header is not read then.
         num_threads: threads that decode; 0 leaves it to the engine.
+        max_chunk: bytes of the largest decoded chunk (tile, strip or frame) that is read; default:
+            64 MiB. Strips that are not compressed need no more of it: of them only rows are read.
         timeout: seconds.
 
     Returns:
@@ -122,7 +128,11 @@ def read(
         x=selection("x", x, picks=False),
         num_threads=count("num_threads", num_threads, 0),
     )
-    out: npt.NDArray[Any] = _connection().read(request, Pool(reuse=False), 64 << 30, timeout)
+    if max_chunk is not None:
+        count("max_chunk", max_chunk)
+    out: npt.NDArray[Any] = _connection(max_chunk).read(
+        request, Pool(reuse=False), 64 << 30, timeout
+    )
     return out
 
 

@@ -112,6 +112,7 @@ def stats(
     timestamp: Timestamp | None = None,
     missing: Missing = "error",
     workers: int | None = None,
+    max_chunk: int | None = None,
     timeout: float | None = 3600.0,
 ) -> Stats:
     """Reads every raster of a dataset once, and counts what normalisation needs.
@@ -141,6 +142,7 @@ def stats(
         timestamp: as for `load`.
         missing: as for `load`.
         workers: threads that decode; default: one a core.
+        max_chunk: as for `load`.
         timeout: seconds for all of it; None waits for as long as it takes.
 
     Raises:
@@ -178,6 +180,8 @@ def stats(
         command = [_engine.find_binary(), "stats"]
         if workers is not None:
             command += ["--workers", str(count("workers", workers, 0))]
+        if max_chunk is not None:
+            command += ["--max-chunk", str(count("max_chunk", max_chunk))]
         command += ["--", f.name]
         try:
             return _parse(command[0], run_command(command, timeout, about=paths[0]))

@@ -126,7 +126,7 @@ func Array(ctx context.Context, folder string, paths []string, o Options, a Arra
 
 // measure finds the shape of all from that of the first.
 func (c *toArray) measure(ctx context.Context) error {
-	first, _, err := catalog.OpenAsset(ctx, c.o.Opener, c.paths[0], 0)
+	first, _, err := catalog.OpenAsset(ctx, c.o.Opener, c.paths[0], c.o.limits().MaxChunk)
 	if err != nil {
 		return err
 	}
@@ -183,7 +183,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			c.a.Left(c.next+i, left)
 		}
 	}
-	a, err := loader.Read(ctx, paths, loader.ReadOptions{Layout: c.layout(), Threads: c.o.Workers, MaxBytes: c.o.MaxBytes, Options: loader.Options{Opener: c.o.Opener}})
+	a, err := loader.Read(ctx, paths, loader.ReadOptions{Layout: c.layout(), Threads: c.o.Workers, MaxBytes: c.o.MaxBytes, Options: c.o.loader()})
 	if err != nil {
 		return nil, fault.WithFile(err, paths[0])
 	}

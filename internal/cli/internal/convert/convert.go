@@ -2,6 +2,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -38,6 +39,7 @@ type Options struct {
 	Cells    bool   // of Rumi2: a frame holds all bands of a grid position
 	Workers  int    // that decode and compress one image
 	MaxBytes int64  // of an image, decoded
+	MaxChunk int    // decoded bytes of a chunk. Default loader.DefaultMaxChunkBytes
 
 	Overviews bool // of TOG: keep those of the raster
 	Strict    bool // refuse rasters of which something would be left out
@@ -45,6 +47,15 @@ type Options struct {
 	Opener source.Opener
 	// Progress, if not nil, is called after every tile, from one goroutine at a time.
 	Progress func(done, total int)
+}
+
+// loader are the options for reading rasters.
+func (o *Options) loader() loader.Options {
+	return loader.Options{Opener: o.Opener, MaxChunkBytes: o.limits().MaxChunk}
+}
+
+func (o *Options) limits() tiff.Limits {
+	return tiff.Limits{MaxChunk: cmp.Or(o.MaxChunk, loader.DefaultMaxChunkBytes)}
 }
 
 // encoder returns an encoder for one worker. Generation 1 has readers that know no codecs of geozl.
@@ -94,7 +105,7 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 		return nil, err
 	}
 	a, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
-		Layout: "b y x", Threads: o.Workers, MaxBytes: o.MaxBytes, Options: loader.Options{Opener: o.Opener},
+		Layout: "b y x", Threads: o.Workers, MaxBytes: o.MaxBytes, Options: o.loader(),
 	})
 	if err != nil {
 		return nil, err

@@ -38,16 +38,16 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	if rumi.Is(ctx, f) {
 		return h, h.rumi(ctx, f)
 	}
-	img, err := tiff.FromFile(ctx, f, tiff.Limits{})
+	img, err := tiff.FromFile(ctx, f, o.limits())
 	if err != nil {
 		return nil, err
 	}
 	h.meta, h.image = img.Meta, img.Index
-	if h.image.Mask, err = tiff.OpenMask(ctx, f, h.image, tiff.Limits{}); err != nil {
+	if h.image.Mask, err = tiff.OpenMask(ctx, f, h.image, o.limits()); err != nil {
 		return nil, err
 	}
 	if o.Overviews {
-		if h.overviews, err = tiff.OpenOverviews(ctx, f, h.image, tiff.Limits{}); err != nil {
+		if h.overviews, err = tiff.OpenOverviews(ctx, f, h.image, o.limits()); err != nil {
 			return nil, err
 		}
 	}
@@ -223,7 +223,7 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r loader.ReadOptions) (*loader.Array, error) {
 	r.Headers, r.Layout, r.Threads = [][]byte{x.AppendBlob(nil)}, "b y x", o.Workers
 	r.MaxBytes = cmp.Or(r.MaxBytes, o.MaxBytes)
-	r.Options = loader.Options{Opener: o.Opener}
+	r.Options = o.loader()
 	return loader.Read(ctx, []string{path}, r)
 }
 

@@ -1,0 +1,115 @@
+package loader
+
+import (
+	"bytes"
+	"compress/zlib"
+	"context"
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// writeStrip writes a TIFF of one deflate strip: h rows of w bytes, each row its number modulo 251.
+func writeStrip(t *testing.T, h, w int) string {
+	t.Helper()
+	var z bytes.Buffer
+	zw := zlib.NewWriter(&z)
+	for y := range h {
+		if _, err := zw.Write(bytes.Repeat([]byte{byte(y % 251)}, w)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	const dir = 16
+	fields := []ifd.Field{
+		ifd.Longs(256, uint32(w)), ifd.Longs(257, uint32(h)), ifd.Shorts(258, 8), ifd.Shorts(259, 8), ifd.Shorts(262, 1),
+		ifd.Long8s(273, 0), ifd.Shorts(277, 1), ifd.Longs(278, uint32(h)), ifd.Long8s(279, uint64(z.Len())),
+	}
+	at := ifd.End(dir, fields)
+	binary.LittleEndian.PutUint64(fields[5].Data, uint64(at))
+	file := append(ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields), z.Bytes()...)
+	path := filepath.Join(t.TempDir(), "strip.tif")
+	if err := os.WriteFile(path, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+// A strip over the limit names the option that raises it, and is read with that.
+func TestMaxChunkIsNamedAndRaised(t *testing.T) {
+	const h, w = 9000, 8000 // 72 MB
+	path := writeStrip(t, h, w)
+	o := ReadOptions{Y: Selection{Slice: true, Start: 100, Stop: 103}, X: Selection{Slice: true, Start: 7990, Stop: w}}
+	_, err := Read(t.Context(), []string{path}, o)
+	if !errors.Is(err, fault.Limit) || !strings.Contains(err.Error(), "over max_chunk, which is 67108864") {
+		t.Fatal(err)
+	}
+	o.Options.MaxChunkBytes = h * w
+	a, err := Read(t.Context(), []string{path}, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := append(append(bytes.Repeat([]byte{100}, 10), bytes.Repeat([]byte{101}, 10)...), bytes.Repeat([]byte{102}, 10)...)
+	if !bytes.Equal(a.Data, want) {
+		t.Errorf("%v", a.Data)
+	}
+	// Readers that are borrowed keep no large memory.
+	r := borrowReader(o.Options.withDefaults())
+	defer r.giveBack()
+	if cap(r.samples) > DefaultMaxChunkBytes || cap(r.stored) > DefaultMaxChunkBytes {
+		t.Errorf("a reader keeps %d and %d bytes", cap(r.samples), cap(r.stored))
+	}
+}
+
+// Of large chunks no more are held at a time than there is room for, and one is always.
+func TestLargeChunksAreBounded(t *testing.T) {
+	x := &chunk.Index{Bands: 1, Height: 10_000, Width: 10_000, ChunkB: 1, ChunkH: 10_000, ChunkW: 10_000, DType: chunk.Uint8}
+	for room, want := range map[int64]int64{1: 1, 399_999_999: 1, 400_000_000: 2, 600_000_000: 3} {
+		l := newLargeChunks(room)
+		var held, most atomic.Int64
+		var all sync.WaitGroup
+		for range 8 {
+			all.Go(func() {
+				for range 50 {
+					done, err := l.take(t.Context(), x)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					n := held.Add(1)
+					for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+					}
+					held.Add(-1)
+					done()
+				}
+			})
+		}
+		all.Wait()
+		if most.Load() > want {
+			t.Errorf("%d of room: %d at a time, at most %d", room, most.Load(), want)
+		}
+		first, err := l.take(t.Context(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want == 1 {
+			over, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := l.take(over, x); !errors.Is(err, context.Canceled) {
+				t.Errorf("%d of room: a second chunk: %v", room, err)
+			}
+		}
+		first()
+	}
+}
