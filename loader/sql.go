@@ -13,17 +13,13 @@ import (
 
 // query runs a query over the tables with some names.
 func (o *Options) query(ctx context.Context, sql string, names []string, from query.Tables) (*tables.Table, error) {
-	t, err := query.Run(ctx, sql, from)
-	if fault.KindOf(err) == fault.Unsupported && o.SQL != nil {
-		return o.SQL(ctx, sql, names, from)
-	}
-	return t, err
+	return query.RunOr(ctx, sql, names, from, o.SQL)
 }
 
 // where returns the rows of a table that meet a condition, in order.
 func (o *Options) where(ctx context.Context, t *tables.Table, condition string) ([]int, error) {
 	rows, err := query.Where(ctx, t, condition)
-	if fault.KindOf(err) != fault.Unsupported || o.SQL == nil {
+	if o.SQL == nil || !query.Refused(err) {
 		return rows, err
 	}
 	numbers := make([]int64, t.Len())
@@ -33,14 +29,14 @@ func (o *Options) where(ctx context.Context, t *tables.Table, condition string) 
 	data := withRows(t, numbers)
 	// A comment at the end of the condition ends with its line.
 	sql := fmt.Sprintf("SELECT %q FROM data WHERE (%s\n)", rowColumn, condition)
-	found, err := o.SQL(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
+	found, fullErr := o.SQL(ctx, sql, []string{"data"}, func(_ context.Context, name string) (*tables.Table, error) {
 		if strings.EqualFold(name, "data") {
 			return data, nil
 		}
 		return nil, query.NoTable(name, []string{"data"})
 	})
-	if err != nil {
-		return nil, err
+	if fullErr != nil {
+		return nil, query.Better(err, fullErr)
 	}
 	at, err := rowNumbers(ctx, found, func(row int64) bool { return row >= 0 && row < int64(t.Len()) })
 	slices.Sort(at)

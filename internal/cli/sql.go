@@ -18,7 +18,7 @@ import (
 )
 
 // fullSQL is Parts.SQL; nil in a command without DuckDB.
-var fullSQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*table.Table, error)
+var fullSQL query.Full
 
 func newSQL(s streams) *cobra.Command {
 	var f containerFlags
@@ -85,10 +85,7 @@ func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags
 	if err != nil {
 		return err
 	}
-	t, err := query.Run(ctx, sql, tables)
-	if fault.KindOf(err) == fault.Unsupported && fullSQL != nil {
-		t, err = fullSQL(ctx, sql, d.SQLTables(), tables)
-	}
+	t, err := query.RunOr(ctx, sql, d.SQLTables(), tables, fullSQL)
 	if err == nil {
 		w := bufio.NewWriterSize(s.out, 1<<16)
 		write := writeSQLText

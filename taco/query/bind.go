@@ -1,7 +1,6 @@
 package query
 
 import (
-	"fmt"
 	"math"
 	"math/big"
 	"slices"
@@ -11,9 +10,6 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco/table"
 )
-
-// binderError is a query that means nothing: it has no kind.
-func binderError(format string, args ...any) error { return fmt.Errorf(format, args...) }
 
 // condition binds an expression that must be a truth value.
 func (b *binder) condition(e *expr) (*node, error) {
