@@ -210,6 +210,47 @@ def test_conditions_chain():
     assert ranks(best.loader(fields=fields, batch_size=4, shuffle=False, where="c2 < 20")) == [9]
 
 
+def test_duckdb_runs_what_the_engine_refuses():
+    duckdb = pytest.importorskip("duckdb")
+    ds = taco.load(COAST / "coast.tacozip")
+    stored = ds.data
+    windowed = (
+        "SELECT id, row_number() OVER (ORDER BY rank DESC) AS n, sum(rank) OVER () AS s FROM data"
+    )
+    with duckdb.connect() as connection:
+        connection.register("data", stored)
+        want = connection.execute(windowed + " ORDER BY id").fetchall()
+    got = ds.sql(windowed).data
+    assert sorted(zip(*(got[c].to_pylist() for c in got.column_names), strict=True)) == want
+    south = ds.where("rank < 3")
+    assert south.sql("SELECT list(id) AS l, 5 & 3 AS b FROM data").data["b"].to_pylist() == [1]
+    assert len(south.sql("SUMMARIZE SELECT id FROM data").data) == 1
+    joined = "SELECT count(*) AS n FROM level1 QUALIFY row_number() OVER () = 1"
+    assert ds.sql(joined).data["n"].to_pylist() == [
+        ds.sql("SELECT count(*) AS n FROM level1").data["n"][0].as_py()
+    ]
+    secret = stored  # noqa: F841  (a query sees no variables)
+    for wrong in (
+        "SELECT id FROM data; SELECT 1",
+        "COPY data TO 'x.csv'",
+        "SELECT nosuch FROM data QUALIFY row_number() OVER () = 1",
+        "SELECT * FROM secret QUALIFY row_number() OVER () = 1",
+        "SELECT * FROM read_csv('/etc/passwd')",
+        "SELEC 1",
+    ):
+        with pytest.raises((chaski.SpecError, chaski.UnsupportedError, chaski.NotFoundError)):
+            ds.sql(wrong).data  # noqa: B018
+
+
+def test_what_needs_duckdb_says_so(monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    ds = taco.load(COAST / "coast.tacozip")
+    with pytest.raises(chaski.UnsupportedError, match="chaski-full has.*pip install duckdb"):
+        ds.sql("SELECT row_number() OVER () AS n FROM data").data  # noqa: B018
+    with pytest.raises(chaski.SpecError, match="syntax error"):
+        ds.sql("SELEC 1").data  # noqa: B018
+
+
 def test_errors_come_with_the_question():
     missing = taco.load(COAST / "nothing.tacozip")
     with pytest.raises(chaski.NotFoundError):

@@ -54,7 +54,7 @@ def test_wheel_with_engine(tmp_path):
     (installed / "chaski/_bin/chaski").chmod(0o755)
     out = subprocess.run(
         [sys.executable, "-c", "import chaski._cli; chaski._cli.main()", "version"],
-        env={**os.environ, "PYTHONPATH": str(installed), "CHASKI_BIN": "/nothing"},
+        env={**os.environ, "PYTHONPATH": str(installed), "CHASKI_BIN": ""},
         cwd=tmp_path,
         capture_output=True,
         text=True,

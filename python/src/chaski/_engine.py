@@ -43,25 +43,25 @@ def carried_binary() -> Path:
 
 
 def find_binary() -> str:
-    """Returns the engine: the one in the wheel, then CHASKI_BIN, then `chaski` on PATH.
+    """Returns the engine: what CHASKI_BIN names, else the one in the wheel, else `chaski` on PATH.
 
     Raises:
         EngineError: there is none.
     """
-    carried = carried_binary()
-    if carried.is_file():
-        return str(carried)
     named = os.environ.get("CHASKI_BIN")
     if named:
         if not os.access(named, os.X_OK):
             raise EngineError(f"CHASKI_BIN is {named}, which is not an executable file")
         return named
+    carried = carried_binary()
+    if carried.is_file():
+        return str(carried)
     for folder in os.environ.get("PATH", os.defpath).split(os.pathsep):
         path = os.path.join(folder, "chaski")
         if os.path.isfile(path) and os.access(path, os.X_OK) and not _is_script(path):
             return path
     raise EngineError(
-        "no engine: this installation carries no chaski binary, CHASKI_BIN is not set, and PATH "
+        "no engine: CHASKI_BIN is not set, this installation carries no chaski binary, and PATH "
         "has none; install a wheel for this platform, or build one (make build) and set CHASKI_BIN"
     )
 

@@ -663,7 +663,7 @@ class _Loop(Iterator[Batch]):
 def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of o)
     """Loads batches with an engine of its own, which all loaders of this process share.
 
-    The engine is the one that the wheel carries, else what CHASKI_BIN names, else `chaski` on PATH.
+    The engine is what CHASKI_BIN names, else the one that the wheel carries, else `chaski` on PATH.
     It runs as a child process, reachable by this user only, and ends with the last loader or this
     process. When it is killed (the system has no memory left, say), a new one goes on at the step
     where the loop stands, and the log says so; the third end in an epoch is an UnavailableError

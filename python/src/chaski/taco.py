@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine
+from chaski import _engine, _fallback
 from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
@@ -158,8 +158,22 @@ class _Source:
         return self._info
 
     def query(self, sql: str, given: Steps) -> pyarrow.Table:
-        """Returns the result of a query over the samples that conditions leave."""
-        return self._sql(sql, f"--given={json.dumps(list(given))}")
+        """Returns the result of a query over the samples that conditions leave.
+
+        One that the engine refuses is run by the package duckdb, over the engine's tables.
+        """
+        _pyarrow()
+        flag = f"--given={json.dumps(list(given))}"
+        try:
+            return self._sql(sql, flag)
+        except (SpecError, UnsupportedError) as e:
+            if not _fallback.refused(e):
+                raise
+            levels = range(int(self.info["levels"]))
+            names = ["data", "chunks", *(f"{kind}{k}" for kind in ("level", "l") for k in levels)]
+            return _fallback.run(
+                sql, names, lambda name: self._sql(f"SELECT * FROM {name}", flag), e
+            )
 
     def stored(self, table: str) -> pyarrow.Table:
         """Returns a table as it is stored, whose rows are numbered as `_Entries.row` has them."""
@@ -559,6 +573,9 @@ class Dataset(_Node):
         returned is the result as it is, so also that of COUNT or GROUP BY. For all else it must
         have the column of the ids.
 
+        A query that is beyond the engine (`chaski help sql`) is run by the package duckdb, if that
+        is installed: its result is `data`, and the dataset has nothing else.
+
         Args:
             query: one SELECT.
         """
@@ -640,6 +657,8 @@ class Dataset(_Node):
 
         Raises:
             ImportError: pyarrow is not installed.
+            UnsupportedError: the last `sql` is beyond the engine, and duckdb is not installed.
+            SpecError: the last `sql` is wrong.
         """
         if self._data is None:
             if self._steps and "select" in self._steps[-1]:

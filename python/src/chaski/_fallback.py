@@ -1,0 +1,77 @@
+"""Queries that the engine refuses, run by the package `duckdb` where it is installed."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from chaski.errors import Error, NotFoundError, SpecError, UnsupportedError
+
+if TYPE_CHECKING:
+    import pyarrow
+
+# A query sees the tables that it is given: no files, no variables of Python, nothing to install.
+_SETTINGS = (
+    "SET python_enable_replacements = false",
+    "SET autoinstall_known_extensions = false",
+    "SET autoload_known_extensions = false",
+    "SET enable_external_access = false",
+    "SET lock_configuration = true",
+)
+
+
+def refused(error: Error) -> bool:
+    """Reports whether an error is about a query itself, which DuckDB may run all the same."""
+    if isinstance(error, UnsupportedError):
+        return error.part == "query"
+    return isinstance(error, SpecError)
+
+
+def run(
+    sql: str, names: Sequence[str], table: Callable[[str], pyarrow.Table], error: Error
+) -> pyarrow.Table:
+    """Returns the result of a query that the engine refused.
+
+    Args:
+        sql: one SELECT.
+        names: of the tables that there are.
+        table: returns a table by its name; it is asked for those that the query names.
+        error: what the engine said.
+
+    Raises:
+        Error: `error`, if duckdb is not installed or refuses the query too; otherwise what is wrong
+            with a table.
+    """
+    try:
+        import duckdb
+    except ImportError:
+        if isinstance(error, UnsupportedError):
+            raise UnsupportedError(
+                f"{error}; `pip install duckdb`, and chaski.taco runs it by that",
+                kind=error.kind,
+                file=error.file,
+                part=error.part,
+            ) from None
+        raise error from None
+    with duckdb.connect(":memory:") as connection:
+        for name in names:
+            if re.search(rf"\b{name}\b", sql, re.IGNORECASE):
+                with contextlib.suppress(NotFoundError):  # not all containers have chunks
+                    connection.register(name, table(name))
+        try:
+            for setting in _SETTINGS:
+                connection.execute(setting)
+            return _select(duckdb, connection, sql)
+        except duckdb.Error as e:
+            if isinstance(error, SpecError):
+                raise error from None
+            raise SpecError(str(e).splitlines()[0]) from None
+
+
+def _select(duckdb: Any, connection: Any, sql: str) -> pyarrow.Table:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+        raise SpecError("a query is one SELECT")
+    return connection.sql(sql).to_arrow_table()
