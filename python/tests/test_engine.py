@@ -412,7 +412,7 @@ def test_long_tmpdir(tmp_path, monkeypatch):
     long = tmp_path / ("x" * 100)
     long.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(long))
-    folder, lock = _engine._make_folder()
+    folder, lock = _engine.make_folder()
     try:
         assert len(folder) < 60
         assert os.stat(folder).st_mode & 0o777 == 0o700

@@ -107,7 +107,7 @@ class Engine:
         if _abstract_works():
             listen = f"unix-abstract:{_abstract_name()}"
         else:
-            self._folder = _make_folder()
+            self._folder = make_folder()
             listen = f"unix:{os.path.join(self._folder[0], 's')}"
         # It serves this process alone, which may read what its user may.
         command = [binary, "serve", "--listen", listen, "--stop-on-eof", "--allow-redirects"]
@@ -281,7 +281,7 @@ def _abstract_works() -> bool:
     return True
 
 
-def _make_folder() -> tuple[str, int]:
+def make_folder() -> tuple[str, int]:
     """Makes a folder of mode 0700 for the socket; the lock that is returned too says it is used."""
     base = tempfile.gettempdir()
     if len(base) + len("/chaski-XXXXXXXX/s") > _MAX_SOCKET_PATH:

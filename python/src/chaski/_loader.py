@@ -37,6 +37,7 @@ from chaski._sources import (
 )
 from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
+from chaski._tables import Files, in_memory
 from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
 
@@ -674,8 +675,11 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
-            Tortilla) or a list of them, a directory, a glob, a file, or the folder of a dense
-            TileDB array, whose attributes are the fields' columns; or a `Mixture` of several.
+            Tortilla) or a list of them, a directory, a glob, a file or a list of them, or the
+            folder of a dense TileDB array, whose attributes are the fields' columns; a table in
+            memory: a DataFrame of pandas or polars, a `pyarrow.Table`, or a dict of columns, which
+            become a file that lives as long as the loader, with absolute paths; or a `Mixture`
+            of several.
         batch_size: samples of a global batch, over all ranks.
         base_path: folder of the containers of a catalog (TACOCAT), where they are not beside it.
         fields: members of a sample by name: a `Field` or `Points`, a dict of a field's members, or
@@ -771,24 +775,28 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         EngineError: there is no engine, or it does not start.
         Error: the source cannot be opened; of the kind that fits.
     """
-    spec = build_spec(
-        _absolute(o.source),
-        replace(
-            o,
-            base_path=None if o.base_path is None else absolute(o.base_path),
-            fields=absolute_points(o.fields),
-            sampler=_absolute_weights(o.sampler),
-        ),
-    )
-    received = _received(o, spec)
-    if o.workers is not None and count("workers", o.workers, 0) > _MAX_WORKERS:
-        raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
-    if o.memory is not None:
-        count("memory", o.memory)
-    if o.max_chunk is not None:
-        count("max_chunk", o.max_chunk)
-    held = _engine.Held(o.workers, o.memory, o.max_chunk)
-    return _open([held.engine.connection], spec, o, received, held.release, held)
+    with contextlib.ExitStack() as stack:
+        files = stack.enter_context(Files())
+        spec = build_spec(
+            _absolute(files.place(o.source, o.fields or ["image"])),
+            replace(
+                o,
+                base_path=None if o.base_path is None else absolute(o.base_path),
+                fields=absolute_points(o.fields),
+                sampler=_absolute_weights(o.sampler),
+            ),
+        )
+        received = _received(o, spec)
+        if o.workers is not None and count("workers", o.workers, 0) > _MAX_WORKERS:
+            raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
+        if o.memory is not None:
+            count("memory", o.memory)
+        if o.max_chunk is not None:
+            count("max_chunk", o.max_chunk)
+        held = _engine.Held(o.workers, o.memory, o.max_chunk)
+        stack.callback(held.release)
+        release = stack.pop_all().close
+    return _open([held.engine.connection], spec, o, received, release, held)
 
 
 @takes(ConnectOptions)
@@ -806,6 +814,8 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
             has now.
         source: as for `load`, in the words of the server: a path below one of its roots. So are the
             files that other arguments name, but for `stats` and `quarantine`, which are files here.
+            A list of files or a table in memory is for servers on this host ("unix:...") alone, of
+            which a root holds this program's temporary files.
         timeout: see `load`; of several servers, another one is asked what one that is silent for
             so long owes. Where all are, the error comes then, or, where they come back only to be
             silent again, after twice that time without a sign of any.
@@ -826,20 +836,24 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
         UnavailableError: the server cannot be reached.
         Error: the source cannot be opened; of the kind that fits.
     """
-    spec = build_spec(o.source, o)
-    received = replace(
-        _received(o, spec), retries=o.retries, hedge=o.hedge, prefetch_bytes=o.prefetch_bytes
-    )
-    connections = [
-        Connection(t, credentials=o.credentials, authority=name)
-        for t, name in addresses(o.target).items()
-    ]
-
-    def close() -> None:
-        for c in connections:
-            c.close()
-
-    return _open(connections, spec, o, received, close)
+    targets = addresses(o.target)
+    if in_memory(o.source) and not all(t.startswith("unix") for t in targets):
+        raise SpecError(
+            "source is in memory, which a server on another host does not see: write it to a .csv "
+            "or .parquet file below one of the server's roots, and give that path"
+        )
+    with contextlib.ExitStack() as stack:
+        files = stack.enter_context(Files())
+        spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
+        received = replace(
+            _received(o, spec), retries=o.retries, hedge=o.hedge, prefetch_bytes=o.prefetch_bytes
+        )
+        connections = []
+        for t, name in targets.items():
+            connections.append(Connection(t, credentials=o.credentials, authority=name))
+            stack.callback(connections[-1].close)
+        release = stack.pop_all().close
+    return _open(connections, spec, o, received, release)
 
 
 def _received(o: Options, spec: Mapping[str, Any]) -> RunOptions:

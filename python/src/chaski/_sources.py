@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 Size: TypeAlias = "int | tuple[int, int]"
 Until: TypeAlias = 'Literal["shortest", "longest"] | int'
 Path: TypeAlias = "str | os.PathLike[str]"
+Columns: TypeAlias = "Mapping[str, Sequence[Any]] | ArrowStream"  # a table in memory
 Condition: TypeAlias = "str | tuple[str, str, Any] | Mapping[str, Any]"
 Where: TypeAlias = "str | Sequence[Condition]"
 BBox: TypeAlias = "tuple[float, float, float, float]"
@@ -38,6 +39,12 @@ Crs: TypeAlias = "int | str | HasEpsg"
 Timestamp: TypeAlias = "int | dt.datetime | tuple[int | dt.datetime, int | dt.datetime]"
 Missing: TypeAlias = Literal["error", "drop"]
 Augment: TypeAlias = Literal["flip_x", "flip_y", "flips", "rotations", "d4"]
+
+
+class ArrowStream(Protocol):
+    """A table in memory: of pyarrow, pandas, polars, ..."""
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any: ...
 
 
 def absolute(path: Path) -> str:
@@ -599,7 +606,7 @@ class Source:
         missing: as for `load`.
     """
 
-    source: Path | Sequence[Path]
+    source: Path | Sequence[Path] | Columns
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
     sampler: Sampler | None = None
@@ -633,13 +640,13 @@ class Mixture:
         weight: its share in a mixture around it.
     """
 
-    sources: Mapping[str, Source | Mixture | Path | Sequence[Path]]
+    sources: Mapping[str, Source | Mixture | Path | Sequence[Path] | Columns]
     temperature: float | None = None
     until: Until = "shortest"
     weight: float = field(default=1.0, kw_only=True)
 
 
-SourceLike: TypeAlias = "Path | Sequence[Path] | Mixture"
+SourceLike: TypeAlias = "Path | Sequence[Path] | Columns | Mixture"
 
 
 def check_source(source: object) -> None:
@@ -653,7 +660,9 @@ def check_source(source: object) -> None:
             raise SpecError(f"a Mixture has sources by name, not {source.sources!r}")
         return
     if isinstance(source, Mapping):
-        raise SpecError("source is a dict; several sources are a Mixture")
+        raise SpecError(
+            "source is a dict, whose values are not columns; several sources are a Mixture"
+        )
     if isinstance(source, Source):
         raise SpecError("a Source is part of a Mixture; give its members to load")
     if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
@@ -661,7 +670,7 @@ def check_source(source: object) -> None:
     listed("source", source)
 
 
-def absolute_paths(source: Path | Sequence[Path]) -> list[str]:
+def absolute_paths(source: Path | Sequence[Path] | Columns) -> list[str]:
     """Returns the paths of a source that is no mixture, each as `absolute` says.
 
     Raises:
@@ -671,7 +680,7 @@ def absolute_paths(source: Path | Sequence[Path]) -> list[str]:
     return [absolute(p) for p in listed("source", source)]
 
 
-def place_json(source: Path | Sequence[Path], base_path: Path | None) -> dict[str, Any]:
+def place_json(source: Path | Sequence[Path] | Columns, base_path: Path | None) -> dict[str, Any]:
     """Returns the members that say where a source lies: one path, or several containers.
 
     Raises:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 from chaski import _engine
 from chaski._sources import (
     BBox,
+    Columns,
     Crs,
     Missing,
     Path,
@@ -28,6 +29,7 @@ from chaski._sources import (
     count,
 )
 from chaski._spec import Field, FieldLike, SpecOptions, build_field, build_spec
+from chaski._tables import Files
 from chaski.errors import (
     CorruptError,
     DeadlineError,
@@ -97,7 +99,7 @@ class Stats(dict[str, Any]):
 
 
 def stats(
-    source: Path | Sequence[Path],
+    source: Path | Sequence[Path] | Columns,
     *,
     fields: Mapping[str, FieldLike] | None = None,
     where: Where = (),
@@ -155,26 +157,28 @@ def stats(
         raise SpecError(f"timeout is {timeout} s")
     if bad_samples not in ("error", "skip"):
         raise SpecError(f"bad_samples is {bad_samples!r}, neither 'error' nor 'skip'")
-    paths = absolute_paths(source)
-    spec = build_spec(
-        paths,
-        SpecOptions(
-            batch_size=1,
-            fields=_places(fields),
-            where=where,
-            bbox=bbox,
-            bbox_crs=bbox_crs,
-            datetime=datetime,
-            split=split,
-            use=use,
-            base_path=None if base_path is None else absolute(base_path),
-            bad_samples=bad_samples,
-            dims=dims,
-            timestamp=timestamp,
-            missing=missing,
-        ),
-    )
-    with tempfile.NamedTemporaryFile("w", suffix=".json", prefix="chaski-") as f:
+    with contextlib.ExitStack() as stack:
+        files = stack.enter_context(Files())
+        paths = absolute_paths(files.place(source, fields or ["image"]))
+        spec = build_spec(
+            paths,
+            SpecOptions(
+                batch_size=1,
+                fields=_places(fields),
+                where=where,
+                bbox=bbox,
+                bbox_crs=bbox_crs,
+                datetime=datetime,
+                split=split,
+                use=use,
+                base_path=None if base_path is None else absolute(base_path),
+                bad_samples=bad_samples,
+                dims=dims,
+                timestamp=timestamp,
+                missing=missing,
+            ),
+        )
+        f = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".json", prefix="chaski-"))
         json.dump(spec, f)
         f.flush()
         command = [_engine.find_binary(), "stats"]

@@ -1,0 +1,168 @@
+"""Sources that are in memory: they become a file, which the engine reads like any other table."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import os
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from chaski import _engine
+from chaski._sources import Mixture, Source, absolute
+from chaski.errors import SpecError
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+_RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
+
+
+def _is_table(source: object) -> bool:
+    """Reports whether a source is columns in memory: a DataFrame, an Arrow table, a dict."""
+    if isinstance(source, Mapping):
+        one = (str, bytes, os.PathLike, Mapping, Source, Mixture)
+        return bool(source) and not any(isinstance(v, one) for v in source.values())
+    return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
+
+
+def _is_list(source: object) -> bool:
+    """Reports whether a source is a list of rasters. One of containers the engine opens itself."""
+    return (
+        isinstance(source, Sequence)
+        and not isinstance(source, (str, bytes))
+        and len(source) > 1
+        and all(isinstance(p, (str, os.PathLike)) and _is_raster(os.fspath(p)) for p in source)
+    )
+
+
+def _is_raster(path: object) -> bool:
+    return isinstance(path, str) and path.lower().endswith(_RASTERS)
+
+
+def in_memory(source: object) -> bool:
+    """Reports whether a source, or one of a mixture, is a list of rasters or a table in memory."""
+    if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
+        return any(in_memory(s) for s in source.sources.values())
+    if isinstance(source, Source):
+        source = source.source
+    return _is_list(source) or _is_table(source)
+
+
+class Files:
+    """The files of sources in memory, in a hidden directory that only this user can read.
+
+    The directory is removed by `close`; that of a process which was killed by the next one that
+    makes such a directory.
+    """
+
+    def __init__(self) -> None:
+        """Makes nothing yet."""
+        self._folder: tuple[str, int] | None = None
+        self._count = 0
+        self._pid = os.getpid()
+
+    def place(self, source: Any, names: Iterable[str]) -> Any:
+        """Returns a source with the paths of files in place of what is in memory.
+
+        Paths become absolute: the file lies elsewhere than the program runs.
+
+        Args:
+            source: of any kind; what is not in memory stays as it is.
+            names: of the fields. A list of rasters has a column for each of them, and "path".
+
+        Raises:
+            SpecError: a table cannot be written.
+            ImportError: pyarrow is missing, which writes tables.
+        """
+        names = list(names)
+        if isinstance(source, Mixture) and isinstance(source.sources, Mapping):
+            return replace(
+                source, sources={k: self.place(s, names) for k, s in source.sources.items()}
+            )
+        if isinstance(source, Source):
+            return replace(source, source=self.place(source.source, names))
+        if _is_list(source):
+            return self._list([absolute(p) for p in source], names)
+        if _is_table(source):
+            return self._table(source)
+        return source
+
+    def _path(self, ending: str) -> str:
+        if self._folder is None:
+            self._folder = _engine.make_folder()
+        self._count += 1
+        return os.path.join(self._folder[0], f"source-{self._count}{ending}")
+
+    def _list(self, paths: list[str], names: list[str]) -> str:
+        columns = list(dict.fromkeys(["path", *names]))
+        path = self._path(".csv")
+        with open(path, "w", newline="", encoding="utf-8") as f:
+            rows = csv.writer(f)
+            rows.writerow(columns)
+            rows.writerows([p] * len(columns) for p in paths)
+        return path
+
+    def _table(self, source: Any) -> str:
+        try:
+            import pyarrow as pa
+            import pyarrow.parquet as pq
+        except ImportError:
+            raise ImportError(
+                "a source in memory needs pyarrow (pip install pyarrow); a list of files, and "
+                "tables in .csv and .parquet files do without"
+            ) from None
+        try:
+            table = pa.table(_texts(source))
+            for i, name in enumerate(table.column_names):
+                column = table.column(i)
+                if pa.types.is_dictionary(column.type):  # of a categorical of pandas or polars
+                    column = column.cast(column.type.value_type)
+                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                    values = column.to_pylist()
+                    if _is_raster(next(filter(None, values), None)):
+                        column = pa.array([v and absolute(v) for v in values], pa.large_string())
+                table = table.set_column(i, str(name), column)
+            path = self._path(".parquet")
+            pq.write_table(table, path)
+        except (pa.ArrowException, TypeError, ValueError) as e:
+            raise SpecError(f"source: a table in memory cannot be written: {e}") from None
+        return path
+
+    def close(self) -> None:
+        """Removes the files."""
+        if self._folder is None or os.getpid() != self._pid:
+            return
+        folder, lock = self._folder
+        self._folder = None
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):
+            os.close(lock)
+
+    def __enter__(self) -> Self:
+        """Returns self."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, e: BaseException | None, tb: TracebackType | None
+    ) -> None:
+        """Closes."""
+        self.close()
+
+
+def _texts(source: Any) -> Any:
+    """Returns a table with texts in place of `pathlib` paths, which Arrow does not know."""
+
+    def text(v: Any) -> Any:
+        return os.fspath(v) if isinstance(v, os.PathLike) else v
+
+    if isinstance(source, Mapping):
+        return {k: [text(v) for v in c] if isinstance(c, list) else c for k, c in source.items()}
+    if type(source).__module__.split(".")[0] == "pandas":
+        objects = source.select_dtypes(include="object").columns
+        source = source.assign(**{k: source[k].map(text) for k in objects})
+        return source.reset_index(drop=True)
+    return source

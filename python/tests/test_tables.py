@@ -1,0 +1,182 @@
+"""Lists of files and tables in memory: batches are what rasterio reads of the same files."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_real import N, chips  # noqa: F401
+
+import chaski
+
+pytestmark = pytest.mark.usefixtures("binary")
+SRC = Path(__file__).parents[1] / "src"
+
+
+@pytest.fixture
+def paths(chips) -> list[str]:  # noqa: F811
+    """Every other chip, from the last to the first: no folder or glob has this order."""
+    return sorted(str(p) for p in Path(chips[0]).glob("*.tif"))[::-2]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Where temporary files go; none is left."""
+    to = tmp_path / "temporary"
+    to.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(to))
+    yield to
+    gc.collect()
+    assert list(to.iterdir()) == []
+
+
+def pixels(paths: list[str]) -> np.ndarray:
+    rasterio = pytest.importorskip("rasterio")
+    out = []
+    for p in paths:
+        with rasterio.open(p) as f:
+            out.append(f.read())
+    return np.stack(out)
+
+
+def images(loader: chaski.Loader) -> np.ndarray:
+    return np.concatenate([b["image"][b["valid"]] for b in loader])
+
+
+def options(**more: object) -> dict[str, object]:
+    return {"batch_size": 4, "shuffle": False, "dtype": "native", **more}
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_list_of_files(paths, kind, tmp_path, monkeypatch):
+    want = pixels(paths)
+    with chaski.load([kind(p) for p in paths], **options()) as loader:
+        assert loader.samples == len(paths)
+        assert np.array_equal(images(loader), want)
+        whole = loader.spec_hash
+    monkeypatch.chdir(Path(paths[0]).parent)
+    with chaski.load([Path(p).name for p in paths], **options()) as loader:
+        assert np.array_equal(images(loader), want)
+        assert loader.spec_hash == whole, "the identity is that of the absolute paths"
+    with chaski.load(paths[1:], **options()) as loader:
+        assert loader.spec_hash != whole
+    got = chaski.stats(paths)
+    assert got["samples"] == len(paths)
+    np.testing.assert_allclose(got.mean(), want.astype(float).mean((0, 2, 3)), rtol=0.2)
+
+
+def test_a_list_and_fields(paths):
+    fields = {
+        "image": chaski.Field(dtype="native"),
+        "red": chaski.Field(dtype="native", bands=[0]),
+        "name": chaski.Field(column="path", kind="text"),
+    }
+    with chaski.load(paths, fields=fields, batch_size=4, shuffle=False) as loader:
+        names = [n for b in loader for n in b["name"][b["valid"]]]
+        loader.set_epoch(0)
+        red = np.concatenate([b["red"][b["valid"]] for b in loader])
+    assert names == paths
+    assert np.array_equal(red, pixels(paths)[:, :1])
+
+
+def table(kind: str, paths: list[str]) -> object:
+    numbers = list(range(len(paths)))
+    columns = {"image": paths, "number": numbers, "code": [f"0{n}" for n in numbers]}
+    if kind == "dict":
+        return {**columns, "image": [Path(p) for p in paths], "number": np.array(numbers)}
+    if kind == "pyarrow":
+        return pytest.importorskip("pyarrow").table(columns)
+    if kind == "pandas":
+        df = pytest.importorskip("pandas").DataFrame(columns).astype({"code": "category"})
+        return df.assign(image=df["image"].map(Path)).set_index(df["number"] + 7)
+    return pytest.importorskip("polars").DataFrame(columns)
+
+
+@pytest.mark.parametrize("kind", ["dict", "pyarrow", "pandas", "polars"])
+def test_tables_in_memory(paths, kind):
+    pytest.importorskip("pyarrow")
+    want = pixels(paths)
+    fields = {"image": {"dtype": "native"}, "number": "number", "code": "code"}
+    source = table(kind, paths)
+    where = [("number", ">=", 2)]
+    with chaski.load(source, fields=fields, where=where, **options()) as loader:
+        got = [
+            (int(n), c) for b in loader for n, c in zip(b["number"], b["code"], strict=True) if c
+        ]
+        assert got == [(n, f"0{n}") for n in range(2, len(paths))]
+        loader.set_epoch(0)
+        assert np.array_equal(images(loader), want[2:])
+        state = loader.state_dict()
+    with chaski.load(source, fields=fields, where=where, **options()) as loader:
+        loader.load_state_dict(state)  # the same table is the same dataset
+    fields = {"image": fields["image"]}
+    assert chaski.stats(source, fields=fields, where=where)["samples"] == len(paths) - 2
+
+
+def test_in_a_mixture(paths):
+    mixture = chaski.Mixture({"a": paths[:4], "b": chaski.Source(paths[4:8], weight=3)})
+    with chaski.load(mixture, **options()) as loader:
+        batches = list(loader)
+        assert {int(s) for b in batches for s in b["source"][b["valid"]]} == {0, 1}
+
+
+def test_a_new_engine_finds_the_file(paths):
+    with chaski.load(paths, **options(batch_size=1)) as loader:
+        it = iter(loader)
+        next(it)
+        os.kill(loader._held.engine._process.pid, signal.SIGKILL)
+        assert [b.step for b in it] == list(range(1, len(paths)))
+
+
+def test_what_a_killed_process_left_is_removed(paths, folder):
+    code = (
+        "import chaski, os, signal, sys\n"
+        "loader = chaski.load(sys.argv[1:], batch_size=4)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
+    env = {**os.environ, "PYTHONPATH": str(SRC), "TMPDIR": str(folder)}
+    done = subprocess.run([sys.executable, "-c", code, *paths[:2]], env=env, timeout=60)
+    assert done.returncode == -signal.SIGKILL
+    assert len(list(folder.iterdir())) == 1
+    with chaski.load(paths, **options()):
+        assert len(list(folder.iterdir())) == 1
+
+
+@pytest.mark.parametrize(
+    ("source", "match"),
+    [
+        ({"a": "chips/", "b": "more/"}, "a dict, whose values are not columns; several .* Mixture"),
+        ({}, "a dict"),
+        ({"image": ["a.tif", "b.tif"], "n": [1]}, "a table in memory cannot be written"),
+        ({"image": [object()]}, "a table in memory cannot be written"),
+    ],
+)
+def test_what_is_no_table(source, match):
+    pytest.importorskip("pyarrow")
+    with pytest.raises(chaski.SpecError, match=match):
+        chaski.load(source, batch_size=1)
+
+
+def test_a_server_elsewhere_does_not_see_it(paths):
+    with pytest.raises(chaski.SpecError, match="source is in memory, which a server on another"):
+        chaski.connect("127.0.0.1:1", paths, batch_size=1)
+
+
+def test_an_engine_on_this_host_does(paths, folder, binary, tmp_path):
+    listen = f"unix:{tmp_path}/s"
+    command = [binary, "serve", "--listen", listen, "--root", "/", "--stop-on-eof"]
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+    with subprocess.Popen(command, **pipes) as server:
+        try:
+            assert server.stdout.readline()
+            with chaski.connect(listen, paths, **options()) as loader:
+                assert np.array_equal(images(loader), pixels(paths))
+        finally:
+            server.terminate()
