@@ -19,8 +19,10 @@ import (
 	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tiledb"
 )
 
 // Kinds of what Inspect looks at.
@@ -123,6 +125,29 @@ type FolderInfo struct {
 	Largest int64          `json:"largest"`  // file, in bytes
 	First   string         `json:"first"`    // raster by path, relative to the folder
 	Errors  int            `json:"unlisted"` // folders that could not be listed
+}
+
+// Describe finds out what a path is: a TileDB array (*ArrayInfo), a container (*ContainerInfo), or a file, a folder or a
+// sample of a container (*FileInfo). Errors are as of Inspect.
+func Describe(ctx context.Context, path string, o Options) (any, error) {
+	o = o.withDefaults()
+	files := rooted(o)
+	_, _, inside := taco.Split(path)
+	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
+	if real, err := catalog.Resolve(path, o.Roots); err == nil && !(inside && source.IsRemote(path)) {
+		if !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, o.Opener, real) {
+			return InspectArray(ctx, path, nil, o)
+		}
+		if taco.Is(ctx, files, path) {
+			return InspectContainer(ctx, path, o)
+		}
+	}
+	info, err := Inspect(ctx, path, o)
+	if inside && fault.KindOf(err) == fault.NotFound { // no file has this name
+		o.Opener, o.Roots = &taco.Opener{Base: files}, nil
+		return Inspect(ctx, path, o)
+	}
+	return info, err
 }
 
 // Inspect finds out what a file or folder is, from headers alone: no pixel is decoded. The file must

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"math"
 	"strconv"
+	"strings"
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
@@ -101,13 +102,18 @@ func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled, 
 	}
 	for b := range p.Mean {
 		least, most := number(p.Min[b]), number(p.Max[b])
-		band := stats.Band{Count: uint64(p.pixels), Mean: &p.Mean[b], Std: &p.Std[b], Min: &least, Max: &most}
+		band := stats.Band{Count: uint64(math.Round(p.pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b], Min: &least, Max: &most}
 		if b < len(counts) {
 			fillHistogram(&band, counts[b], lo, hi, p.Min[b], p.Max[b])
 		}
 		f.Bands = append(f.Bands, band)
 	}
 	return f, nil
+}
+
+// isCalled reports whether a sample is one of a component, as Pool has it.
+func isCalled(e Entry, component string) bool {
+	return component == "*" || e.ID == component || strings.HasSuffix(e.Path, "/"+component)
 }
 
 func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
@@ -173,7 +179,7 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 		if err != nil {
 			return nil, 0, 0, err
 		}
-		if component != "*" && e.ID != component {
+		if !isCalled(e, component) {
 			continue
 		}
 		if counts, err = d.addHistogram(ctx, counts, e, rows, keep); err != nil {
@@ -336,7 +342,7 @@ func (d *Dataset) dtypeOf(ctx context.Context, component string) chunk.DType {
 		if err != nil {
 			break
 		}
-		if component != "*" && e.ID != component {
+		if !isCalled(e, component) {
 			continue
 		}
 		if im, err := openSample(ctx, d.opener, e); err == nil {

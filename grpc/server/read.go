@@ -84,12 +84,12 @@ func (s *Server) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Arr
 	return a, err
 }
 
-// Info implements chaski.v1.Chaski: the JSON of a loader.FileInfo.
+// Info implements chaski.v1.Chaski: the JSON of what loader.Describe says.
 func (s *Server) Info(ctx context.Context, r *chaskiv1.InfoRequest) (*chaskiv1.InfoReply, error) {
 	if len(s.options.Roots) == 0 {
 		return nil, failed(errNoRoot)
 	}
-	info, err := loader.Inspect(ctx, r.GetPath(), s.options.Loader)
+	info, err := loader.Describe(ctx, r.GetPath(), s.options.Loader)
 	if err != nil {
 		return nil, failed(err)
 	}

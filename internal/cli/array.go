@@ -3,10 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
-	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -14,9 +11,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tiledb"
-	"github.com/chaski-eo/chaski/tiledb/filter"
 )
 
 type arrayFlags struct {
@@ -174,119 +171,20 @@ func hashes(v tiledb.Values, variable bool) arrayValues {
 	return arrayValues{Offsets: sha256Hex(b), Data: sha256Hex(v.Data)}
 }
 
-// arrayInfo is what info says of an array.
-type arrayInfo struct {
-	Path          string          `json:"path"`
-	Kind          string          `json:"kind"` // "tiledb"
-	FormatVersion int             `json:"format_version"`
-	Dense         bool            `json:"dense"`
-	Encrypted     bool            `json:"encrypted"`
-	DimType       tiledb.Datatype `json:"dim_type"`
-	Dims          []arrayDim      `json:"dims"`
-	TileOrder     tiledb.Order    `json:"tile_order"`
-	CellOrder     tiledb.Order    `json:"cell_order"`
-	Capacity      uint64          `json:"capacity"`
-	Coords        []string        `json:"coords_filters"`
-	Offsets       []string        `json:"offsets_filters"`
-	Attrs         []arrayAttr     `json:"attrs"`
-	Fragments     int             `json:"fragments"`
-	Hidden        int             `json:"hidden_fragments,omitempty"`
-	Times         []uint64        `json:"times,omitempty"`            // when the first and the last of all was written, in milliseconds since 1970
-	Sparse        int             `json:"sparse_fragments,omitempty"` // among those that count, in a dense array
-	Tiles         int64           `json:"tiles"`                      // of an attribute, in all fragments that count
-	NonEmpty      []arrayInterval `json:"non_empty"`                  // null where nothing was written
-}
-
-type arrayDim struct {
-	Name   string        `json:"name"`
-	Domain arrayInterval `json:"domain"`
-	Extent arrayNumber   `json:"extent"` // 0: none
-}
-
-type arrayAttr struct {
-	Name    string          `json:"name"`
-	Type    tiledb.Datatype `json:"type"`
-	Values  int64           `json:"values"` // of a cell; -1: any number
-	Filters []string        `json:"filters"`
-}
-
-// arrayNumber is a number as text, a coordinate or an extent.
-type arrayNumber string
-
-// MarshalJSON writes it as a number where JSON has one.
-func (n arrayNumber) MarshalJSON() ([]byte, error) {
-	if json.Valid([]byte(n)) {
-		return []byte(n), nil
-	}
-	return json.Marshal(string(n))
-}
-
-// arrayInterval is the two ends of an interval.
-type arrayInterval [2]arrayNumber
-
 func infoArray(ctx context.Context, s streams, files source.Opener, path string, at *timestampFlag, asJSON bool) error {
-	a, err := openArray(ctx, tiledb.Over{Opener: files}, path, at.options(tiledb.Options{}))
+	i, err := loader.InspectArray(ctx, path, at.t, loader.Options{Opener: files})
 	if err != nil {
 		return err
 	}
-	i := describe(path, a)
 	if asJSON {
 		return printJSON(s.out, i)
 	}
-	_, err = fmt.Fprint(s.out, i.text())
+	_, err = fmt.Fprint(s.out, arrayText(i))
 	return err
 }
 
-func describe(path string, a *tiledb.Array) *arrayInfo {
-	sc := a.Schema
-	i := &arrayInfo{Path: path, Kind: "tiledb", FormatVersion: tiledb.Version, Dense: sc.Dense, Encrypted: sc.Encrypted, DimType: sc.DimType,
-		TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity, Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
-		Fragments: len(a.Fragments), Hidden: len(a.Hidden)}
-	interval := func(v tiledb.Interval) arrayInterval {
-		return arrayInterval{arrayNumber(sc.DimType.FormatCoord(v.Lo)), arrayNumber(sc.DimType.FormatCoord(v.Hi))}
-	}
-	for _, d := range sc.Dims {
-		extent := strconv.FormatUint(d.Extent, 10)
-		if sc.DimType.Real() {
-			extent = sc.DimType.FormatCoord(sc.DimType.CoordOfFloat(math.Float64frombits(d.Extent)))
-		}
-		i.Dims = append(i.Dims, arrayDim{d.Name, interval(d.Domain), arrayNumber(extent)})
-	}
-	for k := range sc.Attrs {
-		at := &sc.Attrs[k]
-		n := int64(at.Values)
-		if at.Var() {
-			n = -1
-		}
-		i.Attrs = append(i.Attrs, arrayAttr{at.Name, at.Type, n, filterNames(at.Pipeline)})
-	}
-	for _, f := range a.Fragments {
-		i.Tiles += f.Tiles
-		if sc.Dense && !f.Dense {
-			i.Sparse++
-		}
-	}
-	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
-		if i.Times == nil {
-			i.Times = []uint64{f.From, f.To}
-		}
-		i.Times = []uint64{min(i.Times[0], f.From), max(i.Times[1], f.To)}
-	}
-	for _, v := range a.NonEmpty() {
-		i.NonEmpty = append(i.NonEmpty, interval(v))
-	}
-	return i
-}
-
-func filterNames(p filter.Pipeline) []string {
-	names := []string{}
-	for _, f := range p.Filters {
-		names = append(names, f.ID.String())
-	}
-	return names
-}
-
-func (i *arrayInfo) text() string {
+// arrayText describes an array to people.
+func arrayText(i *loader.ArrayInfo) string {
 	var s sheet
 	kind := "sparse"
 	if i.Dense {

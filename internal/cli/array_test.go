@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/tiledb"
 )
 
@@ -160,7 +161,7 @@ func TestInfoAndVerifyOfArrays(t *testing.T) {
 	}
 	for _, l := range lines {
 		r := chaski(t.Context(), "info", "--json", l.Path)
-		var got arrayInfo
+		var got loader.ArrayInfo
 		if err := json.Unmarshal([]byte(r.out), &struct {
 			Dense *bool
 			Attrs *[]struct{ Name string }

@@ -66,7 +66,7 @@ func infoOf(ctx context.Context, s streams, files source.Opener, path string, at
 		return usagef("--timestamp is for arrays; %s is none", path)
 	}
 	if !sample && taco.Is(ctx, files, path) {
-		c, err := inspectContainer(ctx, files, path)
+		c, err := loader.InspectContainer(ctx, path, loader.Options{Opener: files})
 		if err != nil {
 			return err
 		}

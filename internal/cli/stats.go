@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"path"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -169,10 +168,8 @@ func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loade
 	return out, nil
 }
 
-// componentOf returns the id at the end of a field's path, or of a field that has none its name.
-func componentOf(f loader.Field) string {
-	return path.Base(cmp.Or(f.Column, f.Pattern, f.Name))
-}
+// componentOf returns the path of a field below a sample, or of a field that has none its name.
+func componentOf(f loader.Field) string { return cmp.Or(f.Column, f.Pattern, f.Name) }
 
 // pooledReport is what --from-metadata prints: a report, and the numbers of all components together.
 type pooledReport struct {

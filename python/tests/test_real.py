@@ -111,6 +111,26 @@ def test_headers_and_paths():
             chaski.read(path, header=header)
 
 
+@pytest.mark.parametrize(
+    "path",
+    [
+        "tiledb/arrays/dense_2d_order_rc",
+        "coast/coast.tacozip",
+        "coast/coast_dir",
+        "coast/parts/.tacocat",
+        "containers/taco-v1/stream_n1.taco",
+        "coast/coast.tacozip::tile_00/s2/img.tif",
+        "raster",
+        "demo/coast.tif",
+    ],
+)
+def test_info_says_what_the_command_says(path, binary):
+    path = RASTER.parent / path
+    run = subprocess.run([binary, "info", "--json", path], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert chaski.info(path) == json.loads(run.stdout)
+
+
 def test_info():
     assert isinstance(chaski.info(RASTER / GOOD[0]["path"]), dict)
     with pytest.raises(chaski.NotFoundError) as e:

@@ -1,0 +1,124 @@
+package loader
+
+import (
+	"context"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/tiledb/filter"
+)
+
+// ArrayInfo is what is said of a TileDB array: the schema, and what its fragments hold.
+type ArrayInfo struct {
+	Path          string          `json:"path"`
+	Kind          string          `json:"kind"` // "tiledb"
+	FormatVersion int             `json:"format_version"`
+	Dense         bool            `json:"dense"`
+	Encrypted     bool            `json:"encrypted"`
+	DimType       tiledb.Datatype `json:"dim_type"`
+	Dims          []ArrayDim      `json:"dims"`
+	TileOrder     tiledb.Order    `json:"tile_order"`
+	CellOrder     tiledb.Order    `json:"cell_order"`
+	Capacity      uint64          `json:"capacity"`
+	Coords        []string        `json:"coords_filters"`
+	Offsets       []string        `json:"offsets_filters"`
+	Attrs         []ArrayAttr     `json:"attrs"`
+	Fragments     int             `json:"fragments"`
+	Hidden        int             `json:"hidden_fragments,omitempty"`
+	Times         []uint64        `json:"times,omitempty"`            // when the first and the last of all was written, in milliseconds since 1970
+	Sparse        int             `json:"sparse_fragments,omitempty"` // among those that count, in a dense array
+	Tiles         int64           `json:"tiles"`                      // of an attribute, in all fragments that count
+	NonEmpty      []ArrayInterval `json:"non_empty"`                  // null where nothing was written
+}
+
+// ArrayDim is a dimension.
+type ArrayDim struct {
+	Name   string        `json:"name"`
+	Domain ArrayInterval `json:"domain"`
+	Extent ArrayNumber   `json:"extent"` // 0: none
+}
+
+// ArrayAttr is an attribute.
+type ArrayAttr struct {
+	Name    string          `json:"name"`
+	Type    tiledb.Datatype `json:"type"`
+	Values  int64           `json:"values"` // of a cell; -1: any number
+	Filters []string        `json:"filters"`
+}
+
+// ArrayNumber is a number as text, a coordinate or an extent.
+type ArrayNumber string
+
+// MarshalJSON writes it as a number where JSON has one.
+func (n ArrayNumber) MarshalJSON() ([]byte, error) {
+	if json.Valid([]byte(n)) {
+		return []byte(n), nil
+	}
+	return json.Marshal(string(n))
+}
+
+// ArrayInterval is the two ends of an interval.
+type ArrayInterval [2]ArrayNumber
+
+// InspectArray describes a TileDB array from its schema and the footers of its fragments; at a time, those that were
+// written then (nil: all). The array must lie below Options.Roots, if there are any.
+func InspectArray(ctx context.Context, path string, at *Timestamp, o Options) (*ArrayInfo, error) {
+	a, err := openArrayAt(ctx, path, at, o.withDefaults())
+	if err != nil {
+		return nil, err
+	}
+	return arrayInfo(path, a), nil
+}
+
+// arrayInfo describes an open array.
+func arrayInfo(path string, a *tiledb.Array) *ArrayInfo {
+	sc := a.Schema
+	i := &ArrayInfo{Path: path, Kind: "tiledb", FormatVersion: tiledb.Version, Dense: sc.Dense, Encrypted: sc.Encrypted, DimType: sc.DimType,
+		TileOrder: sc.TileOrder, CellOrder: sc.CellOrder, Capacity: sc.Capacity, Coords: filterNames(sc.Coords), Offsets: filterNames(sc.Offsets),
+		Fragments: len(a.Fragments), Hidden: len(a.Hidden)}
+	interval := func(v tiledb.Interval) ArrayInterval {
+		return ArrayInterval{ArrayNumber(sc.DimType.FormatCoord(v.Lo)), ArrayNumber(sc.DimType.FormatCoord(v.Hi))}
+	}
+	for _, d := range sc.Dims {
+		extent := strconv.FormatUint(d.Extent, 10)
+		if sc.DimType.Real() {
+			extent = sc.DimType.FormatCoord(sc.DimType.CoordOfFloat(math.Float64frombits(d.Extent)))
+		}
+		i.Dims = append(i.Dims, ArrayDim{d.Name, interval(d.Domain), ArrayNumber(extent)})
+	}
+	for k := range sc.Attrs {
+		at := &sc.Attrs[k]
+		n := int64(at.Values)
+		if at.Var() {
+			n = -1
+		}
+		i.Attrs = append(i.Attrs, ArrayAttr{at.Name, at.Type, n, filterNames(at.Pipeline)})
+	}
+	for _, f := range a.Fragments {
+		i.Tiles += f.Tiles
+		if sc.Dense && !f.Dense {
+			i.Sparse++
+		}
+	}
+	for _, f := range slices.Concat(a.Fragments, a.Hidden) {
+		if i.Times == nil {
+			i.Times = []uint64{f.From, f.To}
+		}
+		i.Times = []uint64{min(i.Times[0], f.From), max(i.Times[1], f.To)}
+	}
+	for _, v := range a.NonEmpty() {
+		i.NonEmpty = append(i.NonEmpty, interval(v))
+	}
+	return i
+}
+
+func filterNames(p filter.Pipeline) []string {
+	names := []string{}
+	for _, f := range p.Filters {
+		names = append(names, f.ID.String())
+	}
+	return names
+}

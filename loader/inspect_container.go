@@ -1,0 +1,121 @@
+package loader
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/chaski-eo/chaski/taco"
+)
+
+// ContainerInfo is what is said of a container.
+type ContainerInfo struct {
+	Path    string      `json:"path"`
+	Kind    string      `json:"kind"`
+	Files   []string    `json:"files,omitempty"` // of a TACOLLECTION.json
+	ID      string      `json:"id,omitempty"`
+	Version string      `json:"taco_version,omitempty"`
+	Title   string      `json:"title,omitempty"`
+	Tasks   []string    `json:"tasks,omitempty"`
+	Extent  *ExtentInfo `json:"extent,omitempty"`
+	// Partitions is the number of files that a Tortilla says it is split into.
+	Partitions int         `json:"partitions,omitempty"`
+	Classes    []string    `json:"classes,omitempty"` // of level 0
+	Sensor     string      `json:"sensor,omitempty"`
+	Bands      []string    `json:"bands,omitempty"`
+	Chunks     int         `json:"chunks,omitempty"` // that have a row of their own
+	Levels     []LevelInfo `json:"levels"`
+}
+
+// ExtentInfo is the place and time of all samples, as the document about a dataset has them.
+type ExtentInfo struct {
+	Spatial  []float64 `json:"spatial"`
+	Temporal []any     `json:"temporal"`
+}
+
+// LevelInfo is a level of a container.
+type LevelInfo struct {
+	Rows    int `json:"rows"`
+	Padding int `json:"padding"`
+	// Histograms is the number of rows that hold the histograms of a streaming TACO, which are no samples.
+	Histograms int               `json:"histograms,omitempty"`
+	Classes    []string          `json:"classes,omitempty"`
+	Columns    []ContainerColumn `json:"columns"`
+}
+
+// ContainerColumn is a column of a level.
+type ContainerColumn struct {
+	Name string `json:"name"`
+	Type string `json:"type"`
+}
+
+// InspectContainer describes the container at a path from its tables. It and the files that it names must lie below
+// Options.Roots, if there are any.
+func InspectContainer(ctx context.Context, path string, o Options) (*ContainerInfo, error) {
+	d, err := taco.Open(ctx, rooted(o.withDefaults()), []string{path}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	i := &ContainerInfo{Path: path, Kind: d.Format()}
+	if parts := d.Parts(); len(parts) > 1 {
+		i.Files = parts
+	}
+	i.collection(d.Collection())
+	i.Partitions = d.Partitions()
+	if sensor, ok, err := d.Sensor(); err != nil {
+		return nil, err
+	} else if ok {
+		i.Sensor = sensor.Name
+		for _, b := range sensor.Bands {
+			i.Bands = append(i.Bands, b.Name)
+		}
+	}
+	if slices.Contains(d.SQLTables(), "chunks") {
+		t, err := d.SQLTable(ctx, "chunks")
+		if err != nil {
+			return nil, err
+		}
+		i.Chunks = t.Len()
+	}
+	for k := 0; k < d.Levels(); k++ { // the levels of a nested Tortilla may turn out to be more
+		t, err := d.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		visible, err := d.Visible(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		histograms, err := d.Histograms(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		l := LevelInfo{Rows: t.Len(), Padding: t.Len() - len(visible) - histograms, Histograms: histograms, Classes: taco.Classes(t)}
+		if k == 0 {
+			i.Classes = l.Classes
+		}
+		for _, c := range t.Columns() {
+			l.Columns = append(l.Columns, ContainerColumn{c.Name, c.Type.String()})
+		}
+		i.Levels = append(i.Levels, l)
+	}
+	return i, nil
+}
+
+// collection takes what a document about a dataset says; parts of other types than expected are left out.
+func (i *ContainerInfo) collection(doc json.RawMessage) {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(doc, &fields) != nil {
+		return
+	}
+	for name, to := range map[string]any{"id": &i.ID, "taco_version": &i.Version, "title": &i.Title, "tasks": &i.Tasks, "extent": &i.Extent} {
+		if raw, ok := fields[name]; ok {
+			_ = json.Unmarshal(raw, to) // a hint for people
+		}
+	}
+	var task string // TACO 0.2 has one
+	if raw, ok := fields["task"]; ok && json.Unmarshal(raw, &task) == nil && task != "" {
+		i.Tasks = append(i.Tasks, task)
+	}
+}
