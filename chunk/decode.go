@@ -100,7 +100,11 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 		unpackBits(dst[:n], bits, w)
 		return nil
 	}
-	if err := d.decompress(dst, src, x, n, least*(len(dst)/h)); err != nil {
+	err := d.decompress(dst, src, x, n, least*(len(dst)/h))
+	if err != nil && x.Codec == OpenZL && d.live[OpenZL] != nil {
+		err = d.otherForm(dst, src, x, i, err)
+	}
+	if err != nil {
 		return fault.WithPart(err, "chunk "+strconv.Itoa(i), fault.NoOffset)
 	}
 	if d.Decompressed != nil {

@@ -7,7 +7,8 @@
 //
 // Generation 1 (package 0.8): PlanarConfiguration 2, Compression 60000, Predictor 1, no sparse
 // tiles; one frame a band and grid position, the bands of a position side by side; edge tiles are
-// padded. The blob is 26 bytes and one count a frame.
+// padded. The blob is 26 bytes and one count a frame. Packages 0.12 to 0.14 write the same, but cut edge tiles, and
+// begin the blob with another magic number: both forms of a frame are read whatever its blob says, as its size tells which it is.
 //
 // Generation 2 (package 0.16, files named .rumi): exactly 11 tags, without Compression, values behind
 // the directory in the order of the tags; a frame holds one band of a grid position (a tile) or all
@@ -42,6 +43,7 @@ const DefaultMaxChunk = tiff.DefaultMaxChunk
 
 const (
 	blobMagic   = 0x333C333C
+	cutMagic    = 0x796D6173 // of rumi-eo 0.12 to 0.14
 	blobVersion = 1
 	blobHead    = 26
 )
@@ -71,13 +73,13 @@ func IsBlob(b []byte) bool {
 		return false
 	}
 	m := binary.LittleEndian.Uint32(b)
-	return m == blobMagic || m == blob2Magic
+	return m == blobMagic || m == cutMagic || m == blob2Magic
 }
 
 // Parse reads a header blob of either generation, without any I/O. All numbers are little-endian:
 //
 //	offset  type     field
-//	0       u32      magic: 0x333C333C in generation 1, 0x45564F4C in generation 2
+//	0       u32      magic: 0x333C333C in generation 1 (0x796D6173 of rumi-eo 0.12 to 0.14), 0x45564F4C in generation 2
 //	4       u16      version, 1
 //	6       u32      image width, 1 to 2^31-1
 //	10      u32      image height, 1 to 2^31-1
@@ -118,7 +120,7 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	if len(b) < blobHead {
 		return bad(0, "%d bytes", len(b))
 	}
-	if m := le.Uint32(b); m != blobMagic {
+	if m := le.Uint32(b); m != blobMagic && m != cutMagic {
 		return bad(0, "magic %#x", m)
 	}
 	if v := le.Uint16(b[4:]); v != blobVersion {
@@ -183,7 +185,7 @@ func newIndex(generation int) *chunk.Index {
 // Index returns the chunk index of the image.
 func (h *Header) Index() *chunk.Index { return &h.index }
 
-// Blob returns the header blob.
+// Blob returns the header blob. That of rumi-eo 0.12 to 0.14 becomes the one of 0.8, with which chaski reads the same.
 func (h *Header) Blob() []byte {
 	if h.Generation == 2 {
 		return appendBlob2(nil, &h.index, h.unit)
