@@ -210,6 +210,10 @@ func (c *check) asset(ctx context.Context, r *assetReader, d *dataset, draw *shu
 	if _, err := c.engine.windowOf(ctx, d, draw, field, draw.Row, a); err != nil {
 		return fault.WithFile(err, a.URI)
 	}
+	picked, err := d.bandsOf(ctx, f, a)
+	if err != nil {
+		return err
+	}
 	all := chunk.Box{B1: a.Index.Bands, Y1: a.Index.Height, X1: a.Index.Width}
-	return r.read(ctx, a, all, f.bands, nowhere{}, nowhere{})
+	return r.read(ctx, a, all, picked.bands, nowhere{}, nowhere{})
 }

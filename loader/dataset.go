@@ -14,6 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 )
@@ -31,6 +32,8 @@ type dataset struct {
 	points  []*pointsField
 	alignY  int
 	alignX  int
+	opener  source.Opener
+	names   *names
 	steps   int        // of a sequence; 0 without time
 	leaves  int        // datasets of the plan: as many as there are strata, or one
 	remote  bool       // some of its files are not local
@@ -120,6 +123,7 @@ func lengths(sources []shuffle.Source) ([]int64, error) {
 // addDataset opens a source that is no mixture.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.fieldsOf(src)}
+	d.opener, d.names = e.options.Opener, lru.New[string, []string](nameBytes)
 	all := d.fields
 	d.fields = rowFields(all)
 	if src.Sampler != nil {
@@ -367,6 +371,11 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	for k, i := range columns {
 		f, a := d.fields[i], assets[k]
 		d.remote = d.remote || source.IsRemote(a.URI)
+		if f.BandNames != nil {
+			if f.Bands, err = d.pickNamed(ctx, &f, a); err != nil {
+				return inField(f.Name, err)
+			}
+		}
 		r, err := newRasterField(f, i, a.Index)
 		if err != nil {
 			return a.Fault(inField(f.Name, err))

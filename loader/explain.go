@@ -220,7 +220,11 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 	if p.gap, err = e.gap(ctx, a); err != nil {
 		return err
 	}
-	if p.add(a.Index, in, f.bands, plan, false); a.Index.Blocks != nil {
+	picked, err := d.bandsOf(ctx, f, a)
+	if err != nil {
+		return err
+	}
+	if p.add(a.Index, in, picked.bands, plan, false); a.Index.Blocks != nil {
 		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == TileWindow)
 	}
 	if m := a.Index.Mask; m != nil && f.final.nodata {

@@ -16,18 +16,16 @@ import (
 // rasterField is a field of pixels, compiled: everything that does not change from sample to sample.
 type rasterField struct {
 	Field
-	column  int // of the table
-	native  chunk.DType
-	to      chunk.DType
-	bands   []int // source band of every band of the tensor
-	all     bool  // bands are 0, 1, 2, ... of all bands
-	spans   []bandSpan
-	at      map[int][]int // places in the tensor of a source band
-	ratio   ratio
-	h, w    int // of the tensor; a window in this field's pixels, unless it is resampled
-	steps   int // of a sequence; 0 without time
-	stored  int // bands that are decoded for a pixel
-	pattern *einops.Pattern
+	column      int // of the table
+	native      chunk.DType
+	to          chunk.DType
+	pickedBands      // of the first asset, and where bands are picked by number of all
+	all         bool // bands are 0, 1, 2, ... of all bands
+	ratio       ratio
+	h, w        int // of the tensor; a window in this field's pixels, unless it is resampled
+	steps       int // of a sequence; 0 without time
+	stored      int // bands that are decoded for a pixel
+	pattern     *einops.Pattern
 
 	scale, offset []float32
 	fill          float64
@@ -97,7 +95,7 @@ func (c *converters) get(x *chunk.Index) (*einops.Converter, error) {
 
 // newRasterField compiles a field from its first asset.
 func newRasterField(f Field, column int, x *chunk.Index) (*rasterField, error) {
-	r := &rasterField{Field: f, column: column, native: x.DType, to: x.DType, bands: f.Bands}
+	r := &rasterField{Field: f, column: column, native: x.DType, to: x.DType, pickedBands: pickedBands{bands: f.Bands}}
 	if f.DType != "native" {
 		to, err := chunk.ParseDType(f.DType)
 		if err != nil {
@@ -134,23 +132,6 @@ func newRasterField(f Field, column int, x *chunk.Index) (*rasterField, error) {
 		return nil, err
 	}
 	return r, nil
-}
-
-// bandSpan is bands that follow each other both in the file and in the tensor: the tensor's to up to
-// to+n are the file's from up to from+n.
-type bandSpan struct{ from, to, n int }
-
-// placeBands notes where source bands go, so that a chunk finds its own without looking at all.
-func (r *rasterField) placeBands() {
-	r.at = make(map[int][]int, len(r.bands))
-	for j, b := range r.bands {
-		r.at[b] = append(r.at[b], j)
-		if k := len(r.spans) - 1; k >= 0 && b == r.spans[k].from+r.spans[k].n {
-			r.spans[k].n++
-			continue
-		}
-		r.spans = append(r.spans, bandSpan{b, j, 1})
-	}
 }
 
 func (r *rasterField) setArithmetic() error {
@@ -228,7 +209,7 @@ func (r *rasterField) fits(x *chunk.Index) error {
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "dtype %s; the field %q is %s", x.DType, r.Name, r.native)
 	case r.all && x.Bands != len(r.bands):
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands; the field %q has %d", x.Bands, r.Name, len(r.bands))
-	case !r.all && slices.Max(r.bands) >= x.Bands:
+	case !r.all && r.BandNames == nil && slices.Max(r.bands) >= x.Bands: // those with names are looked up
 		return fault.New(fault.Unsupported, "asset", fault.NoOffset, "%d bands; the field %q picks band %d", x.Bands, r.Name, slices.Max(r.bands))
 	}
 	return nil
@@ -237,6 +218,7 @@ func (r *rasterField) fits(x *chunk.Index) error {
 // row scatters the window of one sample into row n of a tensor: a sink for decoded chunks.
 type row struct {
 	field *rasterField
+	bands *pickedBands // of the asset; nil for the field's
 	plan  *einops.Plan
 	dst   einops.Target
 	cv    *einops.Converter
@@ -245,24 +227,32 @@ type row struct {
 	turn  shuffle.Element
 }
 
+// picked are the bands of the asset that the row has.
+func (r *row) picked() *pickedBands {
+	if r.bands != nil {
+		return r.bands
+	}
+	return &r.field.pickedBands
+}
+
 // put implements sink.
 func (r *row) put(x *chunk.Index, i int, samples []byte) {
 	box := x.Box(i)
 	y0, y1 := max(box.Y0, r.win.y), min(box.Y1, r.win.y+r.win.h)
 	x0, x1 := max(box.X0, r.win.x), min(box.X1, r.win.x+r.win.w)
 	blk := blockOf(x, i)
-	size := x.DType.Size()
+	size, picked := x.DType.Size(), r.picked()
 	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
 	to := r.turned(&blk, einops.Box{N: r.n, T: r.t, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x})
 	if box.B1-box.B0 == 1 {
 		blk.Data = samples
-		for _, j := range r.field.at[box.B0] {
+		for _, j := range picked.at[box.B0] {
 			to.B0, to.B1 = j, j+1
 			r.plan.Scatter(r.dst, r.cv, to, blk)
 		}
 		return
 	}
-	for _, s := range r.field.spans {
+	for _, s := range picked.spans {
 		from, end := max(s.from, box.B0), min(s.from+s.n, box.B1)
 		if from >= end {
 			continue

@@ -367,3 +367,34 @@ func TestHashOfKinds(t *testing.T) {
 		t.Error("a dtype of numbers does not change the hash")
 	}
 }
+
+// TestPickBands promises that a name stands for one band, and that errors list the names.
+func TestPickBands(t *testing.T) {
+	names := []string{"B02", "", "B08", "B08", "b02"}
+	for _, c := range []struct {
+		want []string
+		bad  string // "" for none
+		at   string
+	}{
+		{[]string{"b02", "B02", "b02"}, "", "[4 0 4]"},
+		{[]string{"B03"}, `no band "B03"; there are ["B02" "" "B08" "B08" "b02"]`, ""},
+		{[]string{"B02", "B08"}, `two bands are called "B08"`, ""},
+	} {
+		at, err := PickBands(names, c.want)
+		if (err == nil) != (c.bad == "") || err != nil && !strings.Contains(err.Error(), c.bad) || err == nil && fmt.Sprint(at) != c.at {
+			t.Errorf("%q: %v, %v", c.want, at, err)
+		}
+	}
+	if _, err := PickBands(nil, []string{"B02"}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "names none") {
+		t.Error(err)
+	}
+	if _, err := PickBands(make([]string, 1000), []string{"B02"}); len(err.Error()) > 400 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
+	for _, f := range []Field{{BandNames: []string{}}, {BandNames: []string{""}}, {BandNames: []string{"a"}, Bands: []int{0}}} {
+		f.Name, f.DType = "a", "native"
+		if err := f.validate(); err == nil || !strings.Contains(err.Error(), "band_names") {
+			t.Errorf("%+v: %v", f, err)
+		}
+	}
+}

@@ -82,7 +82,7 @@ func (r *rasterField) setResample() error {
 // resampled reads the window of an asset and writes it to a row of the tensor at the tensor's size: as many
 // bands at once as limit has room for.
 func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window, to *row, limit int) error {
-	f, x := to.field, a.Index
+	f, x, bands := to.field, a.Index, to.picked().bands
 	size, k := f.resampledAtOnce(win, limit)
 	if k == 0 {
 		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit))
@@ -97,7 +97,7 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		}
 	}
 	for b := 0; b < len(f.bands); b += k {
-		sub := &rasterField{bands: f.bands[b:min(b+k, len(f.bands))], h: win.h, w: win.w}
+		sub := &rasterField{pickedBands: pickedBands{bands: bands[b:min(b+k, len(bands))]}, h: win.h, w: win.w}
 		sub.placeBands()
 		plan, err := planes.Plan(sub.axes(1), nil)
 		if err != nil {

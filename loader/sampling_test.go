@@ -673,7 +673,7 @@ func TestNativeSampled(t *testing.T) {
 
 func BenchmarkResample(b *testing.B) {
 	const side = 256
-	from := &rasterField{bands: []int{0}, h: 300, w: 280}
+	from := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: 300, w: 280}
 	for name, to := range map[string]*rasterField{"bilinear": {h: side, w: side, blends: true}, "nearest": {h: side, w: side}} {
 		b.Run(name, func(b *testing.B) {
 			s := &resampler{in: make([]byte, 4*300*280), inValid: make([]byte, 300*280)}
@@ -707,7 +707,7 @@ func BenchmarkAntialias(b *testing.B) {
 	for _, m := range []int{300, 1024} {
 		b.Run(fmt.Sprint(m, " to ", side), func(b *testing.B) {
 			s := &resampler{in: make([]byte, 4*m*m), inValid: bytes.Repeat([]byte{1}, m*m)}
-			from, to := &rasterField{bands: []int{0}, h: m, w: m}, &rasterField{h: side, w: side}
+			from, to := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: m, w: m}, &rasterField{h: side, w: side}
 			for b.Loop() {
 				if err := s.smooth.prepare(m, m, side, side, 1<<30); err != nil {
 					b.Fatal(err)

@@ -717,7 +717,10 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 				f.Column, f.Pattern, f.Blob = o.Column, o.Pattern, o.Blob
 			}
 			if o.Bands != nil {
-				f.Bands = o.Bands
+				f.Bands, f.BandNames = o.Bands, nil
+			}
+			if o.BandNames != nil {
+				f.Bands, f.BandNames = nil, o.BandNames
 			}
 			if o.Normalize != nil {
 				f.Normalize = o.Normalize

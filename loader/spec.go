@@ -120,6 +120,10 @@ type Field struct {
 
 	// Bands picks bands by zero-based index, in this order; repeats are fine. Default: all.
 	Bands []int `json:"bands,omitempty"`
+	// BandNames picks bands by what files call them, in this order, in place of Bands: see BandNames, the function. They
+	// are looked up in every file, which takes a look at its directory, and a file that lacks one is a bad sample. Of a
+	// container whose files name none, they are those of its collection.
+	BandNames []string `json:"band_names,omitempty"`
 	// DType of the tensor: "native" (default, as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters
 	// of integers other than uint64, "int64". With NumberField or ArrayField it is that of numbers, too, which may
 	// have any real dtype of package chunk; a row with a number that the dtype has not is bad. Otherwise numbers are
@@ -498,6 +502,9 @@ func (f Field) validate() error {
 	case len(f.Bands) > chunk.MaxBands:
 		return fmt.Errorf("%d bands", len(f.Bands))
 	}
+	if f.BandNames != nil && (f.Bands != nil || len(f.BandNames) == 0 || len(f.BandNames) > chunk.MaxBands || slices.Contains(f.BandNames, "")) {
+		return fmt.Errorf("band_names is %q, which goes with no bands, and has names", f.BandNames)
+	}
 	for _, b := range f.Bands {
 		if b < 0 || b >= chunk.MaxBands {
 			return fmt.Errorf("band %d", b)
@@ -557,7 +564,7 @@ func (f *Field) rasterMember() string {
 		given bool
 		name  string
 	}{
-		{f.Bands != nil, "bands"}, {f.Validity != "", "validity"}, {f.Resample != "", "resample"}, {f.Blob != "", "blob"},
+		{f.Bands != nil || f.BandNames != nil, "bands"}, {f.Validity != "", "validity"}, {f.Resample != "", "resample"}, {f.Blob != "", "blob"},
 		{f.Layout != "", "layout"}, {f.Sizes != nil, "sizes"}, {f.Normalize != nil, "normalize"}, {f.Fill != nil, "fill"}, {f.Pad, "pad"},
 	} {
 		if m.given {
@@ -587,7 +594,7 @@ func (f *Field) checkKind(holds catalog.Kind) error {
 	case raster && !slices.Contains(rasterDTypes, f.DType):
 		return bad("dtype is %q, and rasters have %s", f.DType, strings.Join(rasterDTypes, ", "))
 	case !raster && f.Kind == "": // what is left may be what all fields have by default
-		own := Field{Bands: f.Bands, Validity: f.Validity, Resample: f.Resample}
+		own := Field{Bands: f.Bands, BandNames: f.BandNames, Validity: f.Validity, Resample: f.Resample}
 		if m := own.rasterMember(); m != "" {
 			return bad("%s is given, which is for rasters (%s)", m, sayRaster)
 		}

@@ -55,8 +55,9 @@ type pass struct {
 	spec     Spec
 	options  Options
 	table    table
-	rows     []uint32 // that count; nil for all
-	columns  []int    // of the raster fields
+	rows     []uint32   // that count; nil for all
+	columns  []int      // of the raster fields
+	names    [][]string // by column: what the bands of the first file are called, if it says so
 	next     atomic.Int64
 	skipped  atomic.Int64
 	remote   bool       // some files are not local
@@ -90,7 +91,13 @@ func measure(ctx context.Context, spec Spec, o Options, t table, rows []uint32, 
 	}
 	r := &stats.Report{Version: stats.ReportVersion, Samples: p.len() - p.skipped.Load(), Skipped: p.skipped.Load(), Fields: map[string]stats.FieldReport{}}
 	for k, i := range p.columns {
-		r.Fields[spec.Fields[i].Name] = p.total[k].Report()
+		f := p.total[k].Report()
+		if len(p.names[k]) == len(f.Bands) {
+			for b := range f.Bands {
+				f.Bands[b].Name = p.names[k][b]
+			}
+		}
+		r.Fields[spec.Fields[i].Name] = f
 	}
 	return r, nil
 }
@@ -116,6 +123,11 @@ func (p *pass) fields(ctx context.Context) ([]*stats.Field, error) {
 		if out[k], err = stats.NewField(a.Index.DType, a.Index.Bands); err != nil {
 			return nil, a.Fault(inField(p.spec.Fields[i].Name, err))
 		}
+		names, err := BandNames(ctx, p.options.Opener, a)
+		if err != nil {
+			names = nil // they are an extra, and what is wrong with the file shows when it is read
+		}
+		p.names = append(p.names, names)
 	}
 	return out, nil
 }

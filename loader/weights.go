@@ -353,7 +353,7 @@ func (p *weighing) weigh(ctx context.Context, r *assetReader, at int64) (w weigh
 	w = weighed{uint32(h), uint32(wd), make([]uint32, across*(up(h, p.head.CellHeight)/p.head.CellHeight))}
 	cell := f.ratio.scale(window{h: p.head.CellHeight, w: p.head.CellWidth})
 	rows := max(1, min(x.Height, x.ChunkH, p.options.MaxChunkBytes/(5*x.Width)))
-	sub := &rasterField{bands: []int{0}, h: rows, w: x.Width}
+	sub := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: rows, w: x.Width}
 	sub.placeBands()
 	plan, err := planes.Plan(sub.axes(1), nil)
 	if err != nil {

@@ -527,6 +527,9 @@ func (u unit) do(r *assetReader) error {
 	if err != nil {
 		return a.Fault(err)
 	}
+	if to.bands, err = d.bandsOf(p.ctx, f, a); err != nil {
+		return err
+	}
 	r.share = shared{}
 	if d.sampler.Kind == TileWindow {
 		r.share = shared{e.tiles, tileKey{set: d.number, column: f.column, row: at}}
@@ -537,7 +540,7 @@ func (u unit) do(r *assetReader) error {
 	}
 	to.pad(a.Index.Height, a.Index.Width)
 	in := win.inside(a.Index.Height, a.Index.Width)
-	return r.read(p.ctx, a, in, f.bands, to, to.masked(p.converters(u.row, u.field), in))
+	return r.read(p.ctx, a, in, to.bands.bands, to, to.masked(p.converters(u.row, u.field), in))
 }
 
 // rowOf returns the table's row of a step of a draw, or -1.

@@ -31,6 +31,8 @@ type FieldReport struct {
 // Band is what was measured of one band. Without a valid sample Mean, Std, Min, Max, Histogram and
 // Percentiles are absent (null).
 type Band struct {
+	Name string `json:"name,omitempty"` // what the first file calls it
+
 	Count  uint64 `json:"count"`  // valid samples: all but those below
 	NoData uint64 `json:"nodata"` // samples that are nodata
 	NaN    uint64 `json:"nan"`    // NaN that are not nodata

@@ -2,8 +2,12 @@ package cli
 
 import (
 	"context"
+	"slices"
 	"strings"
+	"unicode"
 
+	"github.com/chaski-eo/chaski/catalog"
+	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
@@ -11,11 +15,11 @@ import (
 )
 
 // namedBands returns the bands that a selection names: "sentinel2msi[B04, B03]" of all of a sensor's, or
-// "B04,B03" of those in the collection of the container that the first path points into. It returns nil
-// for a selection by numbers.
+// "B04,B03" of those that the files name themselves or, of a container whose collection names bands, of those. It returns
+// nil for a selection by numbers.
 func namedBands(ctx context.Context, files source.Opener, text string, paths []string) ([]int, error) {
-	if _, err := loader.ParseSelection(text); text == "" || err == nil {
-		return nil, nil
+	if _, err := loader.ParseSelection(text); err == nil || strings.Contains(text, ":") || !strings.ContainsFunc(text, unicode.IsLetter) {
+		return nil, nil // of numbers, or the usual error follows
 	}
 	if name, list, ok := strings.Cut(text, "["); ok {
 		all, err := taco.ParseSensor(name)
@@ -29,7 +33,7 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 	}
 	container, _, ok := taco.Split(paths[0])
 	if !ok {
-		return nil, nil // the usual error follows
+		return bandsOfFiles(ctx, files, text, paths)
 	}
 	d, err := taco.Open(ctx, files, []string{container}, taco.Options{})
 	if err != nil {
@@ -41,9 +45,37 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 		return nil, err
 	}
 	if !ok {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset, "names no sensor and no bands; --b takes their numbers"), container)
+		bands, err := bandsOfFiles(ctx, inContainers(files), text, paths)
+		if fault.KindOf(err) == fault.NotFound {
+			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset, "names no sensor and no bands, and the file has no such name; --b takes their numbers"), container)
+		}
+		return bands, err
 	}
 	return pickBands(s, text, container)
+}
+
+// bandsOfFiles returns the bands of a list of names, which must be the same in all files.
+func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths []string) (first []int, err error) {
+	want := strings.Split(list, ",")
+	for i := range want {
+		want[i] = strings.TrimSpace(want[i])
+	}
+	for i, path := range paths {
+		names, err := loader.BandNames(ctx, files, catalog.Asset{URI: path, Index: &chunk.Index{}})
+		if err != nil {
+			return nil, err
+		}
+		bands, err := loader.PickBands(names, want)
+		if err != nil {
+			return nil, fault.WithFile(err, path)
+		}
+		if i == 0 {
+			first = bands
+		} else if !slices.Equal(bands, first) {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset, "%s are bands %v, and of %s %v: read files of one order at a time", list, bands, paths[0], first), path)
+		}
+	}
+	return first, nil
 }
 
 func pickBands(s taco.Sensor, list, file string) ([]int, error) {

@@ -48,9 +48,11 @@ A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x
 --size q=8. Axes that it leaves out must have length 1.
 
 A path may point into a container, data.tacozip::roi_1/image, and of a streaming TACO to a chunk,
-data.taco::roi_1/lrf::2: the part of the image that the chunk covers. Bands can then be picked by
-the names that the container's collection has, --b B04,B03,B02; of any file by those of a sensor
-whose bands it has all, --b "sentinel2msi[B04, B03, B02]".
+data.taco::roi_1/lrf::2: the part of the image that the chunk covers.
+
+Bands can be picked by name, --b B04,B03,B02: as the container's collection names them, else as the file
+does (GDAL's descriptions). Of a file that names none, --b "sentinel2msi[B04, B03, B02]" picks by the
+names of a sensor whose bands it has all.
 
 Formats: sha256 prints one line of JSON with shape, dtype and the hash of the little-endian bytes
 in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -188,3 +189,105 @@ def test_paths_of_a_folder(data):
     with chaski.load(data[0] / "image", batch_size=N, fields=fields, shuffle=False) as loader:
         (b,) = loader
     assert [Path(p).name for p in b["path"]] == [f"{i}.tif" for i in range(N)]
+
+
+@pytest.fixture(scope="module")
+def named(tmp_path_factory):
+    """Files of uint16 whose descriptions name the bands, every other one in another order."""
+    folder = tmp_path_factory.mktemp("named")
+    rng = np.random.default_rng(5)
+    orders = [("B02", "B04", "B08"), ("B08", "B02", "B04")]
+    x = rng.integers(1, 4000, (N, 3, H, W), np.uint16)
+    by_name = []
+    for i in range(N):
+        order = orders[i % 2]
+        with rasterio.open(
+            folder / f"{i}.tif", "w", driver="GTiff", count=3, height=H, width=W, dtype="uint16"
+        ) as d:
+            d.write(x[i])
+            d.descriptions = order
+        with rasterio.open(folder / f"{i}.tif") as d:
+            by_name.append({n: d.read(k + 1) for k, n in enumerate(d.descriptions)})
+    return folder, by_name
+
+
+@pytest.mark.parametrize("how", WAYS, ids=str)
+def test_bands_by_name(named, how):
+    folder, by_name = named
+    for bands in (["B04", "B08"], ("B08", "B08", "B02"), ["B02", "B04", "B08"]):
+        with chaski.load(folder, batch_size=4, bands=bands, seed=2, **how) as loader:
+            assert loader.spec["fields"][0]["band_names"] == list(bands)
+            for b in loader:
+                for row in np.flatnonzero(b["valid"]):
+                    want = np.stack([by_name[b["sample"][row]][n] for n in bands])
+                    assert np.array_equal(b["image"][row], want.astype(np.float32))
+
+
+def test_bands_by_name_when_resampled(named):
+    folder, by_name = named
+    sampler = chaski.ResizedWindow((H, W), scale=(1, 1), ratio=1)
+    with chaski.load(
+        folder, batch_size=N, bands=["B08"], sampler=sampler, dtype="native", windows=True
+    ) as loader:
+        (b,) = loader
+    for row in range(N):
+        y, x, h, w = b["window"][row]
+        if (h, w) == (H, W):
+            assert np.array_equal(b["image"][row, 0], by_name[b["sample"][row]]["B08"])
+
+
+def test_names_that_are_not_there(named, data, tmp_path):
+    folder, _ = named
+    with pytest.raises(
+        chaski.NotFoundError, match=r'no band "B03"; there are \["B02" "B04" "B08"\]'
+    ):
+        chaski.load(folder, batch_size=2, bands=["B02", "B03"])
+    with pytest.raises(chaski.NotFoundError, match="the file names none"):
+        chaski.load(data[0] / "image", batch_size=2, bands=["B02"])
+    with pytest.raises(chaski.SpecError, match="bands"):
+        chaski.load(folder, batch_size=2, bands=["B02", 1])
+    for i, order in enumerate([("a", "b"), ("a", "c"), ("b", "b")]):
+        with rasterio.open(
+            tmp_path / f"{i}.tif", "w", driver="GTiff", count=2, height=H, width=W, dtype="uint8"
+        ) as d:
+            d.write(np.full((2, H, W), i, np.uint8))
+            d.descriptions = order
+    with chaski.load(
+        tmp_path, batch_size=3, bands=["b"], shuffle=False, bad_samples="skip"
+    ) as loader:
+        (b,) = loader
+        assert b["valid"].tolist() == [True, False, False]
+        said = [r.message for r in b.bad]
+    assert 'no band "b"; there are ["a" "c"]' in said[0]
+    assert 'two bands are called "b"' in said[1]
+
+
+def test_stats_of_named_bands(named):
+    folder, by_name = named
+    with chaski.load(folder, batch_size=N, bands=["B02"], dtype="float32") as loader:
+        (b,) = loader
+    s = chaski.stats(folder)
+    assert [r["name"] for r in s["fields"]["image"]["bands"]] == ["B02", "B04", "B08"]
+    same = [i for i in range(N) if i % 2 == 0]
+    files = [str(folder / f"{i}.tif") for i in same]
+    table = folder / "t.csv"
+    table.write_text("\n".join(["image", *files]) + "\n")
+    s = chaski.stats(table)
+    with chaski.load(
+        table, batch_size=3, bands=["B08"], normalize="mean_std", stats=s, shuffle=False
+    ) as loader:
+        (b,) = loader
+    x = np.stack([by_name[i]["B08"] for i in same]).astype(np.float64)
+    assert np.allclose(b["image"][:, 0], (x - x.mean()) / x.std(), atol=1e-5)
+    with pytest.raises(chaski.SpecError, match="0 bands called 'B03'"):
+        chaski.load(table, batch_size=3, bands=["B03"], normalize="mean_std", stats=s)
+
+
+def test_cat_by_name(named, binary):
+    folder, by_name = named
+    command = [binary, "cat", "--format", "raw", "--b", "B08,B02"]
+    out = subprocess.run([*command, folder / "1.tif"], check=True, capture_output=True).stdout
+    want = np.stack([by_name[1]["B08"], by_name[1]["B02"]])
+    assert np.array_equal(np.frombuffer(out, "<u2").reshape(want.shape), want)
+    done = subprocess.run([*command, folder / "0.tif", folder / "1.tif"], capture_output=True)
+    assert done.returncode == 1 and b"read files of one order at a time" in done.stderr

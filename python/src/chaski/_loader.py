@@ -685,7 +685,7 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         fields: members of a sample by name: a `Field` or `Points`, a dict of a field's members, or
             a str: a pattern if it contains "{id}", else a column. Default: those of a catalog of
             pairs (`chaski index --field`), of anything else one raster "image".
-        bands: bands of "image" by zero-based index; only without `fields`.
+        bands: bands of "image" by zero-based index, or by name; only without `fields`.
         layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
             over n t b y x. Default: the axes as they are named here.
         sizes: lengths of the layout's names that are no axes.

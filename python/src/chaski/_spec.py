@@ -119,7 +119,9 @@ class Field:
         pattern: pairs files by what {id} stands for in their paths below the source:
             "masks/{id}.tif".
         blob: column that holds the raster's header blob, if any.
-        bands: bands to pick by zero-based index, in this order; repeats are fine. Default: all.
+        bands: bands to pick, in this order; repeats are fine. Either by zero-based index, or by
+            what files call them (["B04", "B08"], the descriptions that GDAL writes), looked up in
+            every file; one that lacks a name is a bad sample. Default: all.
         dtype: "native" (as stored), "float32", "float16", "bfloat16", "uint8" or, of rasters of
             integers, "int64"; also as np.float32 or torch.float32. Of a column of numbers any real
             dtype; default there int64 or float64, whatever `load` says. A number that the dtype
@@ -144,7 +146,7 @@ class Field:
     pattern: str | None = None
     blob: str | None = None
     kind: Kind | None = None
-    bands: Sequence[int] | None = None
+    bands: Sequence[int] | Sequence[str] | None = None
     dtype: DTypeLike | None = None
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
@@ -166,7 +168,7 @@ class SpecOptions:
     batch_size: int
     base_path: str | os.PathLike[str] | None = None
     fields: Mapping[str, FieldLike] | None = None
-    bands: Sequence[int] | None = None
+    bands: Sequence[int] | Sequence[str] | None = None
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
     dtype: DTypeLike = "float32"
@@ -552,7 +554,11 @@ def _member(
         if v:
             out[key] = str(v)
     if f.bands is not None:
-        out["bands"] = indices(f"field {name!r}: bands", f.bands)
+        called = _band_names(f.bands)
+        if called:
+            out["band_names"] = called
+        else:
+            out["bands"] = indices(f"field {name!r}: bands", f.bands)
     if f.sizes:
         if not isinstance(f.sizes, Mapping):
             raise SpecError(f"field {name!r}: sizes is {f.sizes!r}, not a dict: sizes by axis name")
@@ -562,7 +568,8 @@ def _member(
     if f.pad:
         out["pad"] = True
     if how is not None and how is not False and not (inherited and f.dtype in LABELS):
-        n = _normalize(name, how, out.get("bands"), stats, inherited)
+        picked = out.get("bands") or out.get("band_names")
+        n = _normalize(name, how, picked, stats, inherited)
         if n is not None:
             out["normalize"] = n
     return out
@@ -636,7 +643,7 @@ def to_json_float(v: float) -> float | str:
 def _normalize(
     name: str,
     how: Normalize | str | Mapping[str, Any],
-    bands: Sequence[int] | None,
+    bands: Sequence[int] | Sequence[str] | None,
     stats: Mapping[str, Any] | None,
     inherited: bool,
 ) -> dict[str, Any] | None:
@@ -715,15 +722,36 @@ def _load_stats(stats: StatsLike) -> Mapping[str, Any]:
     return table
 
 
-def _bands_of(name: str, entry: Any, bands: Sequence[int] | None) -> list[Mapping[str, Any]]:
+def _band_names(bands: Any) -> list[str] | None:
+    """Returns bands that are given by their names, or None."""
+    if isinstance(bands, np.ndarray):
+        bands = bands.tolist()
+    if isinstance(bands, (str, bytes)) or not isinstance(bands, Sequence) or not bands:
+        return None
+    return [str(b) for b in bands] if all(isinstance(b, str) for b in bands) else None
+
+
+def _bands_of(
+    name: str, entry: Any, bands: Sequence[int] | Sequence[str] | None
+) -> list[Mapping[str, Any]]:
     """Returns the statistics of the picked bands; those of a file are of all its bands."""
     rows = entry.get("bands") if isinstance(entry, Mapping) else None
     if not isinstance(rows, Sequence) or not rows:
         raise SpecError(f"field {name!r}: stats has no bands")
     if bands is None:
         return list(rows)
-    if all(0 <= b < len(rows) for b in bands):
-        return [rows[b] for b in bands]
+    called = [r.get("name") for r in rows]
+    if isinstance(bands[0], str):
+        for b in bands:
+            if called.count(b) != 1:
+                n = called.count(b)
+                raise SpecError(
+                    f"field {name!r}: stats has {n} bands called {b!r}; it has {called}"
+                )
+        return [rows[called.index(b)] for b in bands]
+    picked = [int(b) for b in bands]
+    if all(0 <= b < len(rows) for b in picked):
+        return [rows[b] for b in picked]
     raise SpecError(f"field {name!r}: stats has {len(rows)} bands, picked {list(bands)}")
 
 
