@@ -17,7 +17,7 @@ import (
 //	unit    metres of a unit (1)
 //	axis    wsu: x and y count to the west and south
 //	wgs     the way to WGS 84, of CRSs of longitude and latitude: up to 7 parameters of EPSG method 9606, or ? for unknown
-//	datum   names of the datum, as words writes them
+//	datum   EPSG code of the datum, and names of it and of the CRS, as words writes them
 //
 // systems.py makes it.
 //
@@ -86,11 +86,9 @@ func split(line string) (q parameters, ok bool) {
 		return q, false
 	}
 	q = parameters{kind: words[1], num: map[string]float64{}, text: map[string]string{}}
-	a, rf, _ := strings.Cut(words[2], ",")
-	var e0, e1, e2 error
-	q.code, e0 = strconv.Atoi(words[0])
-	q.a, e1 = strconv.ParseFloat(a, 64)
-	q.rf, e2 = strconv.ParseFloat(rf, 64)
+	var err error
+	q.code, err = strconv.Atoi(words[0])
+	q.a, q.rf = shape(line)
 	for _, w := range words[3:] {
 		k, v, _ := strings.Cut(w, "=")
 		if f, err := strconv.ParseFloat(v, 64); err == nil && k != "wgs" && k != "datum" {
@@ -99,7 +97,21 @@ func split(line string) (q parameters, ok bool) {
 			q.text[k] = v
 		}
 	}
-	return q, e0 == nil && e1 == nil && e2 == nil && q.a > 0
+	return q, err == nil && q.a > 0
+}
+
+// shape returns the ellipsoid of a line, zeros of one that has none.
+func shape(line string) (a, rf float64) {
+	_, line, _ = strings.Cut(line, " ")
+	_, line, _ = strings.Cut(line, " ")
+	line, _, _ = strings.Cut(line, " ")
+	first, second, _ := strings.Cut(line, ",")
+	a, e1 := strconv.ParseFloat(first, 64)
+	rf, e2 := strconv.ParseFloat(second, 64)
+	if e1 != nil || e2 != nil {
+		return 0, 0
+	}
+	return a, rf
 }
 
 // parse makes a CRS of a line, nil of one that is not supported.

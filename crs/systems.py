@@ -84,7 +84,9 @@ def geographic():
         pm = crs.prime_meridian.longitude if crs.prime_meridian else 0
         if crs.prime_meridian and crs.prime_meridian.unit_name != "degree":
             pm *= crs.prime_meridian.unit_conversion_factor / 0.017453292519943295
-        names = {words(crs.datum.name)}
+        names = {words(crs.datum.name.removesuffix(" ensemble"))}
+        names.add(words(info.name))
+        names.add(str(crs.datum.to_json_dict().get("id", {}).get("code", info.code)))
         esri = re.search(r'DATUM\["(.*?)"', crs.to_wkt("WKT1_ESRI") or "")
         if esri:
             names.add(words(esri.group(1)).removeprefix("d"))

@@ -1,4 +1,413 @@
 package crs
 
-// ByWKT returns the CRS that well-known text names.
-func ByWKT(text string) (*CRS, bool) { return nil, false }
+import (
+	"math"
+	"strconv"
+	"strings"
+)
+
+// ByWKT returns the CRS of well-known text of version 1, as GDAL or ESRI writes it: by the EPSG code that it has, or as the first of
+// the package's CRSs with its projection, datum and parameters. Of version 2 only the code counts.
+func ByWKT(text string) (*CRS, bool) {
+	root, ok := parseWKT(text)
+	if !ok {
+		return nil, false
+	}
+	if n := root.code(); n != 0 {
+		return ByCode(n)
+	}
+	switch root.word {
+	case "GEOGCS":
+		return matchGeographic(root)
+	case "PROJCS":
+		d, ok := root.definition()
+		if !ok {
+			return nil, false
+		}
+		return d.Match()
+	}
+	return nil, false
+}
+
+// node is WORD[text, number, node, …] of well-known text.
+type node struct {
+	word string
+	args []string // texts and numbers, in their order
+	in   []node
+}
+
+// Limits of well-known text: that of the EPSG dataset is under 5,000 bytes long and 8 deep.
+const (
+	maxWKT   = 1 << 16
+	maxDepth = 32
+)
+
+func parseWKT(text string) (n node, ok bool) {
+	if len(text) > maxWKT {
+		return n, false
+	}
+	n, rest, ok := parseNode(strings.TrimSpace(text), 0)
+	return n, ok && strings.Trim(rest, " \t\r\n|\x00") == ""
+}
+
+func parseNode(s string, depth int) (n node, rest string, ok bool) {
+	at := strings.IndexAny(s, "[(")
+	if at <= 0 || depth > maxDepth {
+		return n, s, false
+	}
+	n.word = strings.ToUpper(strings.TrimSpace(s[:at]))
+	for _, c := range n.word {
+		if (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '_' {
+			return n, s, false
+		}
+	}
+	for s = s[at+1:]; ; s = s[1:] {
+		s = strings.TrimLeft(s, " \t\r\n")
+		end := strings.IndexAny(s, ",])[(\"")
+		switch {
+		case end < 0:
+			return n, s, false
+		case s[end] == '"':
+			if strings.TrimSpace(s[:end]) != "" {
+				return n, s, false
+			}
+			quote := strings.IndexByte(s[end+1:], '"')
+			if quote < 0 {
+				return n, s, false
+			}
+			n.args = append(n.args, s[end+1:end+1+quote])
+			s = s[end+quote+2:]
+		case s[end] == '[' || s[end] == '(':
+			var child node
+			if child, s, ok = parseNode(s, depth+1); !ok {
+				return n, s, false
+			}
+			n.in = append(n.in, child)
+		default:
+			if word := strings.TrimSpace(s[:end]); word != "" {
+				n.args = append(n.args, word)
+			}
+			s = s[end:]
+		}
+		s = strings.TrimLeft(s, " \t\r\n")
+		if s == "" || !strings.ContainsRune(",])", rune(s[0])) {
+			return n, s, false
+		}
+		if s[0] != ',' {
+			return n, s[1:], true
+		}
+	}
+}
+
+func (n *node) child(words ...string) *node {
+	for i := range n.in {
+		for _, w := range words {
+			if n.in[i].word == w {
+				return &n.in[i]
+			}
+		}
+	}
+	return nil
+}
+
+func (n *node) name() string {
+	if n == nil || len(n.args) == 0 {
+		return ""
+	}
+	return n.args[0]
+}
+
+// number returns argument i, 0 where it is none.
+func (n *node) number(i int) float64 {
+	if n == nil || i >= len(n.args) {
+		return 0
+	}
+	v, err := strconv.ParseFloat(n.args[i], 64)
+	if err != nil || math.IsNaN(v) || math.IsInf(v, 0) {
+		return 0
+	}
+	return v
+}
+
+// code returns the EPSG code that stands in a node itself, 0 for none.
+func (n *node) code() int {
+	a := n.child("AUTHORITY", "ID")
+	if a == nil || len(a.args) < 2 || !strings.EqualFold(a.args[0], "EPSG") && !strings.EqualFold(a.args[0], "ESRI") {
+		return 0
+	}
+	v, err := strconv.Atoi(a.args[1])
+	if err != nil {
+		return 0
+	}
+	return v
+}
+
+// words returns a datum's name as systems has it: small letters and digits, without ESRI's D_.
+func words(name string) string {
+	name = strings.TrimPrefix(strings.ToLower(name), "d_")
+	return strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= '0' && r <= '9' {
+			return r
+		}
+		return -1
+	}, name)
+}
+
+// Definition is a projected CRS by its parameters, in place of a code.
+type Definition struct {
+	// Projection is PROJ's name of it: tmerc, merc, webmerc, lcc, aea, laea, stere, sterea, somerc, omerc (variant B), omerc_a, cea, eqc,
+	// sinu, moll or poly.
+	Projection string
+	// A and RF are the ellipsoid's semi-major axis in metres and inverse flattening, 0 for a sphere. If A is 0 the base says it.
+	A, RF float64
+	// Base is the EPSG code of the CRS of longitude and latitude; 0 leaves that to Datum, a name as well-known text has it.
+	Base  int
+	Datum string
+	// Values are parameters by PROJ's names: lon_0, lonc, lat_0, lat_1, lat_2, lat_ts, k_0, alpha and gamma in degrees or as they are,
+	// x_0 and y_0 in metres, and unit, the metres of a unit.
+	Values map[string]float64
+}
+
+// Definition returns the parameters of the CRS.
+func (c *CRS) Definition() Definition {
+	q, _ := split(c.line)
+	d := Definition{Projection: q.kind, A: q.a, RF: q.rf, Base: 4326, Values: q.num}
+	if base, ok := q.num["on"]; ok {
+		d.Base = int(base)
+	}
+	d.Values["unit"] = q.value("unit")
+	return d
+}
+
+// same is how far apart two values of a parameter may be: texts have them with 10 digits or more.
+var same = map[string]float64{"x_0": 1e-3, "y_0": 1e-3, "k_0": 1e-9, "unit": 1e-8}
+
+// value returns a parameter with its default.
+func (q *parameters) value(name string) float64 {
+	v, ok := q.num[name]
+	switch {
+	case ok:
+		return v
+	case name == "k_0" || name == "unit":
+		return 1
+	case name == "lat_2" && q.kind == "lcc":
+		return q.num["lat_1"]
+	case name == "gamma":
+		return q.num["alpha"]
+	}
+	return 0
+}
+
+// Match returns the first of the package's CRSs that a definition is of; CRSs of EPSG come before ESRI's.
+func (d *Definition) Match() (*CRS, bool) {
+	want := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: d.Values}
+	if base := find(d.Base); base != "" && want.a == 0 {
+		if b, ok := split(base); ok {
+			want.a, want.rf = b.a, b.rf
+		}
+	}
+	if want.kind == "omerc" && math.Abs(want.value("alpha")-90) < 1e-9 && math.Abs(want.value("gamma")-90) < 1e-9 {
+		num := map[string]float64{"lon_0": want.num["lonc"]}
+		for k, v := range want.num {
+			if k != "lonc" && k != "alpha" && k != "gamma" {
+				num[k] = v
+			}
+		}
+		want.kind, want.num = "somerc", num
+	}
+	datum := words(d.Datum)
+	kind := " " + want.kind + " "
+	for rest := systems; ; {
+		at := strings.Index(rest, kind)
+		if at < 0 {
+			return nil, false
+		}
+		start := strings.LastIndexByte(rest[:at], '\n') + 1
+		line, after, _ := strings.Cut(rest[start:], "\n")
+		rest = after
+		a, rf := shape(line)
+		if !(math.Abs(a-want.a) <= 1e-3 && math.Abs(rf-want.rf) <= 1e-6) {
+			continue
+		}
+		q, ok := split(line)
+		if !ok || !q.near(&want) {
+			continue
+		}
+		base, ok := q.num["on"]
+		if !ok {
+			base = 4326
+		}
+		if d.Base != 0 && int(base) != d.Base || d.Base == 0 && want.rf != 0 && !hasDatum(find(int(base)), datum) {
+			continue
+		}
+		if q.kind == "webmerc" { // its other codes come before it, and are old
+			q.code = 3857
+		}
+		return ByCode(q.code)
+	}
+}
+
+// near reports whether all parameters of two CRSs are the same.
+func (q *parameters) near(o *parameters) bool {
+	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0", "alpha", "gamma", "unit", "pm"} {
+		by := same[k]
+		if by == 0 {
+			by = 1e-8
+		}
+		apart := q.value(k) - o.value(k)
+		if k == "lon_0" || k == "lonc" || k == "alpha" || k == "gamma" {
+			apart = math.Remainder(apart, 360)
+		}
+		if !(math.Abs(apart) <= by) {
+			return false
+		}
+	}
+	return q.text["axis"] == o.text["axis"]
+}
+
+// hasDatum reports whether a line is of a datum by its name.
+func hasDatum(line, datum string) bool {
+	_, names, _ := strings.Cut(line, " datum=")
+	for name := range strings.SplitSeq(names, ",") {
+		if name == datum {
+			return datum != ""
+		}
+	}
+	return false
+}
+
+// matchGeographic returns the CRS of longitude and latitude of GEOGCS.
+func matchGeographic(n node) (*CRS, bool) {
+	if u := n.child("UNIT"); u != nil && math.Abs(u.number(1)-math.Pi/180) > 1e-9 {
+		return nil, false
+	}
+	return byDatum(n.child("DATUM").name(), n.child("PRIMEM").number(1))
+}
+
+// ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or that of its datum, or with the EPSG code
+// of the datum. The case of letters, and what is neither letter nor digit, do not count.
+func ByDatum(name string) (*CRS, bool) { return byDatum(name, 0) }
+
+func byDatum(name string, pm float64) (*CRS, bool) {
+	datum := words(name)
+	for line := range strings.SplitSeq(systems, "\n") {
+		if strings.Contains(line, " longlat ") && hasDatum(line, datum) {
+			q, ok := split(line)
+			if ok && math.Abs(q.value("pm")-pm) < 1e-8 {
+				return ByCode(q.code)
+			}
+		}
+	}
+	return nil, false
+}
+
+// projections are the names of PROJECTION in well-known text by GDAL and ESRI, as words writes them.
+var projections = map[string]string{
+	"transversemercator": "tmerc", "gausskruger": "tmerc", "mercatorauxiliarysphere": "webmerc", "mercator": "merc",
+	"mercator1sp": "merc", "mercator2sp": "merc", "lambertconformalconic": "lcc", "lambertconformalconic1sp": "lcc",
+	"lambertconformalconic2sp": "lcc", "albers": "aea", "albersconicequalarea": "aea", "lambertazimuthalequalarea": "laea",
+	"polarstereographic": "stere", "stereographicnorthpole": "stere", "stereographicsouthpole": "stere",
+	"polarstereographicvarianta": "stere", "polarstereographicvariantb": "stere", "stereographic": "stere", "behrmann": "cea",
+	"obliquestereographic": "sterea", "doublestereographic": "sterea", "cylindricalequalarea": "cea",
+	"equirectangular": "eqc", "platecarree": "eqc", "equidistantcylindrical": "eqc", "sinusoidal": "sinu", "mollweide": "moll",
+	"polyconic": "poly", "hotineobliquemercator": "omerc_a", "hotineobliquemercatorazimuthnaturalorigin": "omerc_a",
+	"hotineobliquemercatorazimuthcenter": "omerc", "rectifiedskeworthomorphicnaturalorigin": "omerc_a",
+	"rectifiedskeworthomorphiccenter": "omerc",
+}
+
+// keys are the names of PARAMETER, likewise.
+var keys = map[string]string{
+	"falseeasting": "x_0", "falsenorthing": "y_0", "centralmeridian": "lon_0", "longitudeofcenter": "lon_0", "longitudeoforigin": "lon_0",
+	"latitudeofnaturalorigin": "lat_0", "longitudeofnaturalorigin": "lon_0", "straightverticallongitudefrompole": "lon_0", "latitudeoforigin": "lat_0", "latitudeofcenter": "lat_0", "standardparallel1": "lat_1",
+	"standardparallel2": "lat_2", "scalefactor": "k_0", "azimuth": "alpha", "rectifiedgridangle": "gamma", "xyplanerotation": "gamma",
+}
+
+// definition returns the parameters of PROJCS.
+func (n *node) definition() (d Definition, ok bool) {
+	geo := n.child("GEOGCS")
+	if geo == nil || n.child("PROJECTION") == nil {
+		return d, false
+	}
+	d.Base, d.Datum = geo.code(), geo.child("DATUM").name()
+	if s := geo.child("DATUM"); s != nil {
+		d.A, d.RF = s.child("SPHEROID").number(1), s.child("SPHEROID").number(2)
+	}
+	d.Projection, ok = projections[words(n.child("PROJECTION").name())]
+	if !ok {
+		return d, false
+	}
+	v := map[string]float64{}
+	if pm := geo.child("PRIMEM").number(1); pm != 0 {
+		v["pm"] = pm
+	}
+	unit := 1.0
+	if u := n.child("UNIT"); u != nil {
+		unit = u.number(1)
+	}
+	if !(unit > 0) {
+		return d, false
+	}
+	for i := range n.in {
+		if p := &n.in[i]; p.word == "PARAMETER" {
+			if k, ok := keys[words(p.name())]; ok {
+				v[k] = p.number(1)
+			} else if p.number(1) != 0 { // one that changes the map in a way that is not known
+				return d, false
+			}
+		}
+	}
+	if e := n.child("EXTENSION"); e != nil && len(e.args) == 2 && strings.Contains(e.args[1], "+nadgrids=@null") && d.Projection == "merc" {
+		d.Projection = "webmerc" // as GDAL writes EPSG:3857
+	}
+	if words(n.child("PROJECTION").name()) == "stereographic" && math.Abs(v["lat_0"]) != 90 { // it is oblique
+		return d, false
+	}
+	v["x_0"], v["y_0"], v["unit"] = v["x_0"]*unit, v["y_0"]*unit, unit
+	d.Values = v
+	d.Canonical()
+	return d, true
+}
+
+// Canonical writes the parameters of a definition, whose latitude of origin and first standard parallel may stand for each other, as the
+// package's CRSs have them.
+func (d *Definition) Canonical() {
+	v := d.Values
+	move := func(from, to string) {
+		if x, ok := v[from]; ok {
+			v[to] = x
+			delete(v, from)
+		}
+	}
+	_, has1 := v["lat_1"]
+	switch d.Projection {
+	case "lcc":
+		if !has1 {
+			v["lat_1"] = v["lat_0"]
+		}
+	case "merc", "cea", "eqc":
+		move("lat_1", "lat_ts")
+		if d.Projection == "eqc" && v["lat_ts"] == 0 {
+			move("lat_0", "lat_ts")
+		}
+	case "webmerc":
+		delete(v, "lat_1")
+	case "stere":
+		move("lat_1", "lat_ts")
+		if lat := v["lat_0"]; lat != 0 && math.Abs(lat) != 90 {
+			v["lat_ts"] = lat
+		}
+		ts := v["lat_ts"]
+		if v["lat_0"] != 0 {
+			ts = v["lat_0"]
+		}
+		if ts == 0 { // nothing says which pole
+			return
+		}
+		v["lat_0"] = math.Copysign(90, ts)
+		if math.Abs(v["lat_ts"]) == 90 {
+			delete(v, "lat_ts")
+		}
+	case "omerc", "omerc_a":
+		move("lon_0", "lonc")
+	}
+}

@@ -4,13 +4,19 @@ import (
 	"bytes"
 	_ "embed"
 	"encoding/json"
+	"fmt"
+	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/internal/corpus"
 )
 
@@ -106,5 +112,86 @@ func TestGDALReadsWhatIsWritten(t *testing.T) {
 		if r.COG != nil && !*r.COG {
 			t.Errorf("%s: not a valid COG", name)
 		}
+	}
+}
+
+//go:embed testdata/write_geo.py
+var writeGeoScript string
+
+// TestGDALGeoreferencing: random files lie where GDAL has them, and in the CRS that it names. A CRS that GDAL cannot name has no code, or the
+// one that the text of a citation gives it.
+func TestGDALGeoreferencing(t *testing.T) {
+	python := os.Getenv("CHASKI_PYTHON")
+	if python == "" {
+		t.Skip("CHASKI_PYTHON names no Python with rasterio, pyproj and tifffile")
+	}
+	seed := os.Getenv("CHASKI_ORACLE_SEED")
+	if seed == "" {
+		seed = strconv.FormatInt(time.Now().UnixNano()%1e6, 10)
+	}
+	t.Logf("CHASKI_ORACLE_SEED=%s", seed)
+	out, err := exec.Command(python, "-c", writeGeoScript, t.TempDir(), seed, "300").Output()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	rows := map[string]struct {
+		EPSG           int
+		Point          []float64
+		How, WKT, Keys string
+		Transform      [6]float64
+	}{}
+	if err := json.Unmarshal(out, &rows); err != nil {
+		t.Fatal(err)
+	}
+	named, known := 0, 0
+	for path, r := range rows {
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		img, err := Open(t.Context(), &corpus.Mem{B: b}, Limits{})
+		if err != nil {
+			t.Errorf("%s: %v", r.How, err)
+			continue
+		}
+		g := img.Meta.Geo
+		for i, v := range r.Transform {
+			if math.Abs(g.Transform[i]-v) > 1e-9*math.Max(1, math.Abs(v)) {
+				t.Errorf("%s: transform %v, GDAL has %v", r.How, g.Transform, r.Transform)
+				break
+			}
+		}
+		switch {
+		case r.EPSG != 0:
+			if named++; g.EPSG == r.EPSG {
+				known++
+				continue
+			}
+			if g.EPSG == 0 {
+				// GDAL takes WGS 84 where the file does not say on what its projection is made.
+				guessed := !strings.Contains(r.Keys, "2048:") && !strings.Contains(r.Keys, "2050:")
+				if _, ok := crs.ByCode(r.EPSG); ok && !guessed {
+					t.Errorf("%s: no code, GDAL has %d: %s", r.How, r.EPSG, r.Keys)
+				}
+				continue
+			}
+			known++
+			c, ok := crs.ByCode(g.EPSG)
+			if !ok || r.Point == nil {
+				t.Errorf("%s: EPSG %d, GDAL has %d: %s", r.How, g.EPSG, r.EPSG, r.Keys)
+				continue
+			}
+			p := []crs.Point{{r.Point[0], r.Point[1]}}
+			c.OwnDatum().Forward(p, p)
+			if !(math.Hypot(p[0][0]-r.Point[2], p[0][1]-r.Point[3]) < 0.01) {
+				t.Errorf("%s: EPSG %d, GDAL has %d: %s", r.How, g.EPSG, r.EPSG, r.Keys)
+			}
+		case g.EPSG != 0 && !strings.Contains(r.Keys, "ESRI PE String") && !strings.Contains(r.Keys, "2049: ") && !strings.Contains(r.Keys, fmt.Sprintf("3072: %d,", g.EPSG)):
+			t.Errorf("%s: EPSG %d, GDAL knows none: %s\n%s", r.How, g.EPSG, r.Keys, r.WKT)
+		}
+	}
+	t.Logf("%d of %d files have a code by GDAL, %d of them here", named, len(rows), known)
+	if known < named*8/10 || named < len(rows)/2 {
+		t.Error("too few")
 	}
 }

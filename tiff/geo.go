@@ -2,14 +2,18 @@ package tiff
 
 import (
 	"context"
+	"math"
 	"strings"
 
+	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
 // Geo is where an image lies on the ground (GeoTIFF 1.1, OGC 19-008r4).
 type Geo struct {
-	EPSG int // code of the projected or geographic CRS; 0 for none or user-defined
+	// EPSG is the code of the CRS, 0 for none that is known. Of a CRS that is given by a citation of ESRI's or by its parameters, it is the
+	// code of the one in package crs that has them.
+	EPSG int
 	// Transform takes a corner of pixel (row, col) to the ground as GDAL's geotransform does:
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5].
 	Transform    [6]float64
@@ -103,9 +107,12 @@ func (g *Geo) IsPoint() bool {
 	return v == rasterPixelIsPoint
 }
 
-// IsGeographic reports whether the CRS is one of latitude and longitude. Without GeoKeys that say
-// so it is guessed from the range of the EPSG code (4000 to 4999).
+// IsGeographic reports whether the CRS is one of latitude and longitude. Of a code that package crs does not know the range says it: 4000
+// to 4999 were handed out to them.
 func (g *Geo) IsGeographic() bool {
+	if c, ok := crs.ByCode(g.EPSG); ok {
+		return c.Geographic()
+	}
 	if len(g.GeoKeys) == 0 {
 		return g.EPSG >= 4000 && g.EPSG < 5000
 	}
@@ -123,43 +130,39 @@ func (g *Geo) IsVertical() bool {
 // that of the geographic one, the first that there is.
 func (g *Geo) Citation() string {
 	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
-		for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
-			if k[4] != id || k[5] != tagGeoASCII {
-				continue
-			}
-			if at, n := int(k[7]), int(k[6]); at <= len(g.GeoASCII) && n <= len(g.GeoASCII)-at {
-				if s := strings.TrimSpace(strings.TrimRight(g.GeoASCII[at:at+n], "|\x00")); s != "" {
-					return s
-				}
+		if s := g.citation(id); s != "" {
+			return s
+		}
+	}
+	return ""
+}
+
+// citation returns the text of a GeoKey, "" for none.
+func (g *Geo) citation(id uint16) string {
+	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
+		if k[4] != id || k[5] != tagGeoASCII {
+			continue
+		}
+		if at, n := int(k[7]), int(k[6]); at <= len(g.GeoASCII) && n <= len(g.GeoASCII)-at {
+			if s := strings.TrimSpace(strings.TrimRight(g.GeoASCII[at:at+n], "|\x00")); s != "" {
+				return s
 			}
 		}
 	}
 	return ""
 }
 
-func (g *Geo) epsg() int {
-	for _, id := range [...]uint16{keyProjectedCRS, keyGeographicCRS} {
-		if v, ok := g.key(id); ok {
-			if v == userDefined {
-				return 0
-			}
-			if v != 0 {
-				return int(v)
-			}
-		}
-	}
-	return 0
-}
-
-// setTransform uses a full matrix, or a scale with one tie point. Where a tie point or matrix
-// refers to the centre of a pixel (RasterPixelIsPoint), it is moved to the corner.
+// setTransform uses a full matrix, or a scale with the first tie point. Where a tie point or matrix refers to the centre of a pixel
+// (RasterPixelIsPoint), it is moved to the corner. As in GDAL, rows count to the south whatever the sign of the scale of y: some
+// writers give it with the wrong one.
 func (g *Geo) setTransform(scale, tie, matrix []float64) {
 	t := &g.Transform
 	switch {
 	case len(matrix) == 16:
 		*t = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
-	case len(scale) >= 2 && scale[0] != 0 && scale[1] != 0 && len(tie) == 6:
-		*t = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*scale[1], 0, -scale[1]}
+	case len(scale) >= 2 && scale[0] != 0 && scale[1] != 0 && len(tie) >= 6:
+		down := math.Abs(scale[1])
+		*t = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*down, 0, -down}
 	default:
 		return
 	}
@@ -173,14 +176,14 @@ func (g *Geo) setTransform(scale, tie, matrix []float64) {
 // Fields returns the tags that say where an image lies, for a directory to write; none for the
 // zero Geo. A transform without rotation is written as a scale and a tie point, any other as a
 // matrix. Without GeoKeys of its own, a Geo with an EPSG code is given the three keys that GeoTIFF
-// needs at least; whether the code is of a geographic CRS is guessed from its range (4000 to 4999).
+// needs at least.
 func (g *Geo) Fields() []ifd.Field {
 	var fields []ifd.Field
 	keys := g.GeoKeys
 	if len(keys) == 0 && g.EPSG > 0 && g.EPSG < userDefined {
 		model, id := uint16(1), uint16(keyProjectedCRS)
-		if g.EPSG >= 4000 && g.EPSG < 5000 {
-			model, id = 2, keyGeographicCRS
+		if g.IsGeographic() {
+			model, id = modelGeographic, keyGeographicCRS
 		}
 		keys = []uint16{1, 1, 0, 3, keyModelType, 0, 1, model, keyRasterType, 0, 1, 1, id, 0, 1, uint16(g.EPSG)}
 	}

@@ -38,6 +38,12 @@ func openWith(t *testing.T, fields ...ifd.Field) *Image {
 	return img
 }
 
+// mercatorText is what GDAL 3.12 writes for EPSG:3857 with GEOTIFF_KEYS_FLAVOR=ESRI_PE.
+const mercatorText = `ESRI PE String = PROJCS["WGS_1984_Web_Mercator_Auxiliary_Sphere",GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",` +
+	`SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]],PROJECTION["Mercator_Auxiliary_Sphere"],` +
+	`PARAMETER["False_Easting",0.0],PARAMETER["False_Northing",0.0],PARAMETER["Central_Meridian",0.0],PARAMETER["Standard_Parallel_1",0.0],` +
+	`PARAMETER["Auxiliary_Sphere_Type",0.0],UNIT["Meter",1.0]]|`
+
 func TestGeoreferencing(t *testing.T) {
 	scale, tie := ifd.Doubles(tagPixelScale, 10, 20, 0), ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0)
 	keys := func(k ...uint16) ifd.Field {
@@ -61,8 +67,25 @@ func TestGeoreferencing(t *testing.T) {
 		"geographic":   {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 4326)}, 4326, [6]float64{}, false},
 		"both":         {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 3857)}, 3857, [6]float64{}, false},
 		"user-defined": {[]ifd.Field{keys(2048, 0, 1, 4326, 3072, 0, 1, 32767)}, 0, [6]float64{}, false},
-		"cut keys":     {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
-		"no numbers":   {[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")}, 0, [6]float64{}, false},
+		// As GDAL has them: what a projection is made on is not the CRS of the raster.
+		"projected, base alone":   {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
+		"no model, base alone":    {[]ifd.Field{keys(1025, 0, 1, 1, 2048, 0, 1, 4326)}, 0, [6]float64{}, false},
+		"geographic by its datum": {[]ifd.Field{keys(1024, 0, 1, 2, 2048, 0, 1, 32767, 2050, 0, 1, 6326)}, 4326, [6]float64{}, false},
+		"UTM by its zone":         {[]ifd.Field{keys(1024, 0, 1, 1, 2048, 0, 1, 4269, 3074, 0, 1, 16017)}, 26917, [6]float64{}, false},
+		"another unit":            {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 2263, 3076, 0, 1, 9002)}, 0, [6]float64{}, false},
+		"private":                 {[]ifd.Field{keys(1024, 0, 1, 1, 3072, 0, 1, 40000)}, 0, [6]float64{}, false},
+		"ESRI's text": {
+			[]ifd.Field{keys(1024, 0, 1, 32767, 2048, 0, 1, 4326, 3073, tagGeoASCII, uint16(len(mercatorText)), 0), ifd.Text(tagGeoASCII, mercatorText)},
+			3857, [6]float64{}, false,
+		},
+		"a scale of y below 0": {
+			[]ifd.Field{ifd.Doubles(tagPixelScale, 10, -20, 0), tie}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
+		},
+		"several tie points": {
+			[]ifd.Field{scale, ifd.Doubles(tagTiepoint, 2, 3, 0, 1000, 5000, 0, 4, 4, 0, 1, 1, 0)}, 0, [6]float64{980, 10, 0, 5060, 0, -20}, true,
+		},
+		"cut keys":   {[]ifd.Field{ifd.Shorts(tagGeoKeys, 1, 1, 0, 9, 3072, 0)}, 0, [6]float64{}, false},
+		"no numbers": {[]ifd.Field{ifd.Text(tagPixelScale, "10 10"), ifd.Text(tagGeoKeys, "EPSG:4326")}, 0, [6]float64{}, false},
 	} {
 		m := openWith(t, c.fields...).Meta
 		if m.EPSG != c.epsg || m.Transform != c.transform || m.HasTransform != c.has {

@@ -70,4 +70,5 @@ def main():
     print("[" + ",\n".join(rows) + "]")
 
 
-main()
+if __name__ == "__main__":
+    main()

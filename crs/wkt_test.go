@@ -1,0 +1,69 @@
+package crs
+
+import (
+	"encoding/json"
+	"math"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestWKT: well-known text without codes is the CRS that it was written from, or one that PROJ's point lies at the same place of.
+func TestWKT(t *testing.T) {
+	b, err := os.ReadFile("testdata/wkt.json")
+	var cases [][6]any
+	if err == nil {
+		err = json.Unmarshal(b, &cases)
+	}
+	if err != nil || len(cases) == 0 {
+		t.Fatal(err)
+	}
+	other := 0
+	for _, c := range cases {
+		got, ok := ByWKT(c[1].(string))
+		if !ok {
+			t.Errorf("EPSG:%v is not known by %s", c[0], c[1])
+			continue
+		}
+		if got.Code() == int(c[0].(float64)) {
+			continue
+		}
+		other++
+		p := []Point{{c[2].(float64), c[3].(float64)}}
+		got.OwnDatum().Forward(p, p)
+		if off := math.Hypot(p[0][0]-c[4].(float64), p[0][1]-c[5].(float64)); !(off < 1e-2) {
+			t.Errorf("EPSG:%v is EPSG:%d by %s: %g m", c[0], got.Code(), c[1], off)
+		}
+	}
+	t.Logf("%d of %d are another CRS with the same parameters", other, len(cases))
+}
+
+func TestNames(t *testing.T) {
+	for name, want := range map[string]int{
+		"EPSG:32633": 32633, "epsg:4326": 4326, " EPSG:3857 ": 3857, "OGC:CRS84": 4326, "ESRI:54009": 54009,
+		`GEOGCS["GCS_WGS_1984",DATUM["D_WGS_1984",SPHEROID["WGS_1984",6378137.0,298.257223563]],PRIMEM["Greenwich",0.0],UNIT["Degree",0.0174532925199433]]`:     4326,
+		`GEOGCS["NAD83",DATUM["North_American_Datum_1983",SPHEROID["GRS 1980",6378137,298.257222101]],PRIMEM["Greenwich",0],UNIT["degree",0.0174532925199433]]`: 4269,
+		`PROJCRS["x",BASEGEOGCRS["y"],ID["EPSG",32633]]`:   32633,
+		`PROJCS["x",GEOGCS["y"],AUTHORITY["EPSG","2154"]]`: 2154,
+		"": 0, "EPSG:": 0, "EPSG:x": 0, "WGS 84": 0, "GEOGCS[": 0, `GEOGCS["a"`: 0, `PROJCS["a"]`: 0, `PROJCS["a"]]`: 0, "[": 0, `A["x]`: 0,
+		strings.Repeat("A[", 100): 0, `PROJCS["x",AUTHORITY["EPSG","5514"]]`: 0,
+	} {
+		got, ok := ByName(name)
+		if ok != (want != 0) || ok && got.Code() != want {
+			t.Errorf("%s: %v, want %d", name, got, want)
+		}
+	}
+}
+
+// FuzzName: no text makes it panic or name a CRS that has no place on Earth.
+func FuzzName(f *testing.F) {
+	for _, s := range []string{"EPSG:32633", "OGC:CRS84", `PROJCS["a",GEOGCS["b",DATUM["D_WGS_1984",SPHEROID["c",6378137,298.257223563]],PRIMEM["d",0],UNIT["e",0.0174532925199433]],PROJECTION["Albers"],PARAMETER["Standard_Parallel_1",1],UNIT["m",1]]`, `A[1,"b",C(2)]`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		c, ok := ByName(text)
+		if ok && find(c.Code()) == "" {
+			t.Errorf("%q is EPSG:%d", text, c.Code())
+		}
+	})
+}

@@ -1,0 +1,203 @@
+package tiff
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/crs"
+)
+
+// GeoKeys of CRSs that have no code (GeoTIFF 1.1, annex B, and 1.0, section 6.2).
+const (
+	modelProjected  = 1
+	modelGeographic = 2
+	modelGeocentric = 3
+
+	keyGeodeticDatum = 2050
+	keySemiMajor     = 2057
+	keySemiMinor     = 2058
+	keyInverseFlat   = 2059
+	keyProjection    = 3074
+	keyMethod        = 3075
+	keyLinearUnits   = 3076
+	keyLinearSize    = 3077
+)
+
+// epsg returns the EPSG code of the CRS, 0 for none that is known. It goes by GDAL: the model says whether a geographic CRS is that of
+// the raster or only what its projection is made on, so that a projected raster is never taken for one in degrees.
+func (g *Geo) epsg() int {
+	code := func(id uint16) int {
+		v, _ := g.key(id)
+		if v < 1024 || v >= userDefined { // undefined, obsolete, and private
+			return 0
+		}
+		return int(v)
+	}
+	model, _ := g.key(keyModelType)
+	if n := code(keyProjectedCRS); n != 0 && model != modelGeographic {
+		return g.checked(n, code(keyGeographicCRS))
+	}
+	if model == modelGeographic || model == modelGeocentric {
+		if n := code(keyGeographicCRS); n != 0 {
+			return n
+		}
+	}
+	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
+		if text, ok := strings.CutPrefix(g.citation(id), "ESRI PE String = "); ok {
+			if c, ok := crs.ByWKT(text); ok && (!c.Geographic() || model != modelProjected) {
+				return c.Code()
+			}
+			return 0
+		}
+	}
+	base := code(keyGeographicCRS)
+	if base == 0 {
+		base = g.base()
+	}
+	if model == modelGeographic {
+		return base
+	}
+	d, ok := g.definition(base)
+	if !ok || model != modelProjected {
+		return 0
+	}
+	if c, ok := d.Match(); ok && c.Code() < userDefined {
+		return c.Code()
+	}
+	return 0
+}
+
+// base returns the code of a geographic CRS that is given by its datum: by the datum's code, or by the name of either; 0 for none.
+func (g *Geo) base() int {
+	if n, _ := g.key(keyGeodeticDatum); n != 0 && n < userDefined {
+		if c, ok := crs.ByDatum(strconv.Itoa(int(n))); ok {
+			return c.Code()
+		}
+	}
+	name := g.citation(keyGeographicCitation)
+	if _, after, ok := strings.Cut(name, "GCS Name = "); ok {
+		name = after
+	}
+	name, _, _ = strings.Cut(name, "|")
+	if c, ok := crs.ByDatum(name); ok && c.Code() < userDefined {
+		return c.Code()
+	}
+	return 0
+}
+
+// checked returns the code of a projected CRS, unless other keys say that it lies on another geographic CRS or counts in another unit: then
+// it is the code of the CRS with those, or 0.
+func (g *Geo) checked(code, base int) int {
+	c, ok := crs.ByCode(code)
+	if !ok || c.Geographic() {
+		return code
+	}
+	d := c.Definition()
+	unit, known := g.unit()
+	if (base == 0 || base == d.Base) && (!known || math.Abs(unit-d.Values["unit"]) < 1e-9) {
+		return code
+	}
+	if _, ok := crs.ByCode(base); base != 0 && base != d.Base {
+		if !ok {
+			return code
+		}
+		d.Base, d.A = base, 0
+	}
+	if known {
+		d.Values["unit"] = unit
+	}
+	if c, ok := d.Match(); ok && c.Code() < userDefined {
+		return c.Code()
+	}
+	return 0
+}
+
+// unit returns how many metres a unit of x and y is; known is false if no key says it.
+func (g *Geo) unit() (metres float64, known bool) {
+	v, _ := g.key(keyLinearUnits)
+	switch v {
+	case 9001:
+		return 1, true
+	case 9002:
+		return 0.3048, true
+	case 9003:
+		return 1200. / 3937, true
+	case 9036:
+		return 1000, true
+	case userDefined:
+		return g.double(keyLinearSize)
+	}
+	return 1, false
+}
+
+// double returns the value of a GeoKey that is a float64.
+func (g *Geo) double(id uint16) (float64, bool) {
+	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
+		if k[4] == id && k[5] == tagGeoDoubles && k[6] == 1 && int(k[7]) < len(g.GeoDoubles) {
+			v := g.GeoDoubles[k[7]]
+			return v, !math.IsNaN(v) && !math.IsInf(v, 0)
+		}
+	}
+	return 0, false
+}
+
+// methods are the values of ProjMethodGeoKey that package crs knows.
+var methods = map[uint16]string{
+	1: "tmerc", 3: "omerc_a", 7: "merc", 8: "lcc", 9: "lcc", 10: "laea", 11: "aea", 15: "stere", 16: "sterea", 17: "eqc", 22: "poly", 24: "sinu",
+	28: "cea", 29: "omerc",
+
+	9804: "merc", 9807: "tmerc", 9812: "omerc_a", 9815: "omerc", 9820: "laea", 9822: "aea", 9835: "cea", // some writers put EPSG's
+}
+
+// methodKeys are the keys of their parameters, by PROJ's names: natural origin, false origin, centre and pole.
+var methodKeys = map[uint16]string{
+	3078: "lat_1", 3079: "lat_2", 3080: "lon_0", 3081: "lat_0", 3082: "x_0", 3083: "y_0", 3084: "lon_0", 3085: "lat_0", 3086: "x_0", 3087: "y_0",
+	3088: "lon_0", 3089: "lat_0", 3090: "x_0", 3091: "y_0", 3092: "k_0", 3093: "k_0", 3094: "alpha", 3095: "lon_0", 3096: "gamma",
+}
+
+// definition returns a CRS by the parameters of its projection, on the geographic CRS of a code.
+func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
+	d.Base = base
+	if base == 0 {
+		d.Datum = g.citation(keyGeographicCitation)
+		d.A, _ = g.double(keySemiMajor)
+		if d.RF, ok = g.double(keyInverseFlat); !ok {
+			if b, has := g.double(keySemiMinor); has && b != d.A {
+				d.RF = d.A / (d.A - b)
+			}
+		}
+	}
+	unit, _ := g.unit()
+	d.Values = map[string]float64{"unit": unit}
+	if zone, _ := g.key(keyProjection); zone > 16000 && zone <= 16160 { // UTM, by GeoTIFF 1.0, section 6.3.3.2
+		south := zone > 16100
+		if zone %= 100; zone >= 1 && zone <= 60 {
+			d.Projection = "tmerc"
+			v := map[string]float64{"lon_0": float64(zone)*6 - 183, "k_0": 0.9996, "x_0": 500_000, "unit": unit}
+			if south {
+				v["y_0"] = 10_000_000
+			}
+			d.Values = v
+			return d, true
+		}
+	}
+	method, _ := g.key(keyMethod)
+	if d.Projection, ok = methods[method]; !ok {
+		return d, false
+	}
+	for id, name := range methodKeys {
+		v, ok := g.double(id)
+		if !ok {
+			continue
+		}
+		if name == "x_0" || name == "y_0" {
+			v *= unit
+		}
+		if _, has := d.Values[name]; !has || v != 0 { // of two keys with one meaning the one that says something
+			d.Values[name] = v
+		}
+	}
+	d.Canonical()
+	return d, true
+}
