@@ -176,7 +176,7 @@ class Engine:
     def _reap(self, seconds: float) -> None:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(seconds)
-        self._reader.join(seconds)
+            self._reader.join(seconds)
 
     def _said(self) -> str:
         text = "\n".join(self._tail)
@@ -200,8 +200,8 @@ class Engine:
         return not self._closed and os.getpid() == self._pid and self._process.poll() is None
 
     def ended(self) -> bool:
-        """Reports whether the engine has ended; its end may have been noticed just before."""
-        self._reap(0.5)
+        """Reports whether the engine has ended, or is about to: its connection broke just now."""
+        self._reap(_STOP_SECONDS)  # on a busy machine the end of a process takes its time
         return not self.alive
 
     def close(self) -> None:

@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
@@ -42,6 +42,8 @@ from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableE
 from chaski.order import State, Ticket, local_rows, steps
 
 _log = logging.getLogger("chaski")
+
+T = TypeVar("T")
 
 _KEPT_BAD_ROWS = 1000
 _NEW_ENGINES = 2
@@ -269,8 +271,10 @@ class Loader:
             k += self.samples
         if not 0 <= k < self.samples:
             raise IndexError(f"sample {i} of {self.samples}")
-        if self._held is not None and not self._held.engine.alive:
-            self._replace_engine(self._held.engine.last_words())
+        return self._outlive(lambda: self._single_batch(k))
+
+    def _single_batch(self, k: int) -> Batch:
+        self._check_engine()
         if self._singles is None:
             self._singles, _ = _describe(
                 [s.connection for s in self._servers], self._single, self._options, 1
@@ -294,8 +298,7 @@ class Loader:
             yield Job(s - step + 1, s, ticket, group, turn)
 
     def _start(self) -> Run:
-        if self._held is not None and not self._held.engine.alive:  # and its connection is closed
-            raise UnavailableError(self._held.engine.last_words())
+        self._check_engine()
         return Run(
             self._servers,
             self._jobs(self._epoch, self._step),
@@ -304,9 +307,26 @@ class Loader:
             self._scratch,
         )
 
-    def _engine_ended(self) -> bool:
-        """Reports whether this process's own engine is what ended."""
-        return self._held is not None and self._held.engine.ended()
+    def _check_engine(self) -> None:
+        """Raises where this process's own engine has ended: its connection may be closed.
+
+        Raises:
+            UnavailableError: it has.
+        """
+        if self._held is not None and not self._held.engine.alive:
+            raise UnavailableError(self._held.engine.last_words())
+
+    def _outlive(self, ask: Callable[[], T]) -> T:
+        """Returns what ask does, of a new engine where the loader's own one ends."""
+        held = self._held
+        while True:
+            try:
+                return ask()
+            except UnavailableError as e:
+                # One about a file is of the server that the file is on.
+                if held is None or e.file or not held.engine.ended():
+                    raise
+            self._replace_engine(held.engine.last_words())
 
     def _replace_engine(self, said: str) -> None:
         """Starts a new engine in place of one that ended.
@@ -598,7 +618,7 @@ class _Loop(Iterator[Batch]):
         self._ended = ""  # why, if not at the end of the epoch
         self.fresh = True  # it gave no batch yet
         self._run: Run | None = None
-        with contextlib.suppress(UnavailableError):  # the first batch is asked for once more
+        with contextlib.suppress(UnavailableError):  # the first batch asks once more
             self._run = loader._start()
 
     def __next__(self) -> Batch:
@@ -609,7 +629,7 @@ class _Loop(Iterator[Batch]):
             raise StopIteration
         loader._check_process()
         try:
-            batch = self._next(loader)
+            batch = loader._outlive(lambda: self._next(loader))
             if batch is not None:
                 loader._list_bad(batch)
                 loader._check_bad(batch)
@@ -626,18 +646,13 @@ class _Loop(Iterator[Batch]):
         return batch
 
     def _next(self, loader: Loader) -> Batch | None:
-        """Returns the next batch, of a new engine where the loader's own one ended."""
-        while True:
-            try:
-                if self._run is None:
-                    self._run = loader._start()
-                return self._run.next()
-            except UnavailableError as e:
-                if not loader._engine_ended():
-                    raise
-                said = str(e)
-            self.begin_again()
-            loader._replace_engine(said)
+        try:
+            if self._run is None:
+                self._run = loader._start()
+            return self._run.next()
+        except UnavailableError:
+            self.begin_again()  # it may be asked for once more
+            raise
 
     def begin_again(self) -> None:
         """Lets the first batch be that of the place where the loader stands then."""
