@@ -1,11 +1,13 @@
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/zeebo/xxh3"
@@ -160,6 +162,9 @@ func (s Spec) withOwnFields(ctx context.Context, o Options) (Spec, error) {
 	names, err := catalog.Fields(ctx, src.Source, catalog.Options{Opener: o.Opener, Roots: o.Roots})
 	if err != nil || len(names) == 0 {
 		return s, err
+	}
+	if dtype := cmp.Or(f.DType, "native"); len(names) > 1 && f.Fill != nil && f.Normalize == nil && (dtype == "native" || strings.Contains(dtype, "int")) {
+		return s, fmt.Errorf("spec: fill is %v and dtype is %q for all fields of the catalog, %q, of which some may be labels: give fields, and fill to those that it is for", float64(*f.Fill), dtype, names)
 	}
 	s.Fields = nil
 	for _, name := range names {

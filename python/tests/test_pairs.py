@@ -72,6 +72,8 @@ def test_a_catalog_of_pairs_opens_with_its_fields(binary, folder):
         )
         for x, y in zip(a, b, strict=True):
             assert all(x[k].tobytes() == y[k].tobytes() for k in y)
+    with pytest.raises(chaski.SpecError, match='fill is 0 and dtype is "native" for all fields'):
+        chaski.load(catalog, batch_size=3, dtype="native", fill=0)
     with chaski.load(catalog, batch_size=3, fields={"mask": chaski.Field()}) as only:
         assert next(iter(only))["mask"].shape[1:] == (1, 16, 20)
     with pytest.raises(
