@@ -3,12 +3,11 @@ package openzl
 import (
 	"math/bits"
 	"strings"
-	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/openzl/internal/kernel"
-	"github.com/klauspost/compress/zstd"
 )
 
 // Ids of the codecs that are written; those of geozl from idDeltaW on.
@@ -37,7 +36,8 @@ const DefaultLevel = 6
 
 // EncodeOptions are the options of an Encoder. The zero value is a sound choice.
 type EncodeOptions struct {
-	// Level is a zstd level, 1 to 22, which klauspost/compress maps to its own; 0 for DefaultLevel.
+	// Level is a zstd level, 1 to 22; 0 for DefaultLevel. klauspost/compress has four levels: from 6 on
+	// content that shrinks to a third is searched deeper for matches, from 20 on all content.
 	Level int
 	// Geozl lets auto choose graphs with codecs of geozl, which need package geozl to be read.
 	Geozl bool
@@ -298,7 +298,7 @@ func (e *Encoder) serial(at slot, b []byte) {
 }
 
 func (e *Encoder) zstd(at slot, b []byte) {
-	frame := e.keep(compressZstd(e.buffer(len(b) / 2)[:0], b, e.opt.Level))
+	frame := e.keep(zstd.Append(e.buffer(len(b) / 2)[:0], b, e.opt.Level))
 	// The width of the elements, one byte, stands where zstd's magic number of four would.
 	frame = frame[3:]
 	frame[0] = 1
@@ -535,36 +535,4 @@ func checkSamples(samples []byte, width int) error {
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are no numbers of %d", len(samples), width)
 	}
 	return nil
-}
-
-// encoders keeps zstd encoders by level: making one is dear.
-var encoders [zstd.SpeedBestCompression + 1]sync.Pool
-
-// compressZstd appends to dst a zstd frame that holds src.
-func compressZstd(dst, src []byte, level int) []byte {
-	zl := zstd.EncoderLevelFromZstd(level)
-	if level <= DefaultLevel {
-		// On residuals the next one is slower and no smaller.
-		zl = min(zl, zstd.SpeedDefault)
-	}
-	enc, ok := encoders[zl].Get().(*zstd.Encoder)
-	if !ok {
-		enc = newZstdEncoder(zl)
-	}
-	dst = enc.EncodeAll(src, dst)
-	encoders[zl].Put(enc)
-	return dst
-}
-
-// newZstdEncoder returns an encoder whose frames have a content size and, since the frame around
-// them has a checksum, none of their own.
-func newZstdEncoder(level zstd.EncoderLevel) *zstd.Encoder {
-	e, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
-		zstd.WithEncoderCRC(false), zstd.WithSingleSegment(true), zstd.WithZeroFrames(true),
-		// Residuals have few matches; without this their bytes would be stored as they are.
-		zstd.WithAllLitEntropyCompression(true))
-	if err != nil {
-		panic("openzl: " + err.Error()) // only options can fail, and these are sound
-	}
-	return e
 }

@@ -10,10 +10,10 @@ import (
 	"sync"
 
 	"github.com/klauspost/compress/zlib"
-	"github.com/klauspost/compress/zstd"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
@@ -23,7 +23,7 @@ type TOGOptions struct {
 	DType chunk.DType // any that TIFF has
 
 	Tile      int             // edge of a tile in pixels, a multiple of 16. Default 512
-	Level     int             // zstd level, 1 to 22, mapped to the encoder's nearest. Default 13
+	Level     int             // zstd level, 1 to 22, as in openzl.EncodeOptions. Default 13
 	Predictor chunk.Predictor // default as GDAL's PREDICTOR=YES: 2 for integers, 3 for float32 and float64, else 1
 
 	Geo       Geo      // where the image lies; the zero Geo for nowhere
@@ -319,14 +319,10 @@ func compress(layers []layer, o *TOGOptions) error {
 	}
 	for range max(1, min(o.Workers, len(jobs))) {
 		g.Go(func() error {
-			enc, level, err := encoder(o.Level)
-			if err != nil {
-				return err
-			}
-			defer encoders[level].Put(enc)
-			c := compressor{enc: enc, row: make([]byte, o.Tile*o.DType.Size())}
+			c := compressor{level: o.Level, row: make([]byte, o.Tile*o.DType.Size())}
 			for k := take(); k < len(jobs); k = take() {
 				p, i := jobs[k].p, jobs[k].i
+				var err error
 				if p.tiles[i], err = c.tile(p, i); err != nil {
 					return err
 				}
@@ -345,10 +341,10 @@ func compress(layers []layer, o *TOGOptions) error {
 
 // compressor is the memory of one worker.
 type compressor struct {
-	enc  *zstd.Encoder
-	zlib *zlib.Writer // of masks; made when first used
-	raw  []byte
-	row  []byte
+	level    int
+	zlib     *zlib.Writer // of masks; made when first used
+	raw, row []byte
+	out      []byte
 }
 
 // tile returns tile i of a part, compressed.
@@ -358,7 +354,8 @@ func (c *compressor) tile(p *part, i int) ([]byte, error) {
 	cutTile(c.raw, p.pixels, p.x, p.x.Box(i))
 	if !p.x.Bits {
 		predict(c.raw, p.x.Predictor, p.x.ChunkW, p.x.DType.Size(), c.row)
-		return c.enc.EncodeAll(c.raw, nil), nil
+		c.out = zstd.Append(c.out[:0], c.raw, c.level)
+		return slices.Clone(c.out), nil
 	}
 	var b bytes.Buffer
 	if c.zlib == nil {
@@ -385,19 +382,6 @@ func packBits(b []byte) []byte {
 		b[i] = v
 	}
 	return b[:len(b)/8]
-}
-
-// encoders keeps encoders by level from file to file: the tables of one take tens of MB.
-var encoders [zstd.SpeedBestCompression + 1]sync.Pool
-
-// encoder returns an encoder for a zstd level, and the pool it goes back to.
-func encoder(level int) (*zstd.Encoder, zstd.EncoderLevel, error) {
-	l := zstd.EncoderLevelFromZstd(level)
-	if enc, ok := encoders[l].Get().(*zstd.Encoder); ok {
-		return enc, l, nil
-	}
-	enc, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(l), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false))
-	return enc, l, err
 }
 
 // cutTile copies a box of one band to the upper left of a tile; the rest becomes 0.

@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"path/filepath"
 	"testing"
@@ -184,4 +185,20 @@ func FuzzTwins(f *testing.F) {
 	f.Fuzz(func(t *testing.T, src []byte, n uint32) {
 		w.compare(t, src, int(n%(1<<18)))
 	})
+}
+
+// BenchmarkLibzstd is what BenchmarkAppend is compared with.
+func BenchmarkLibzstd(b *testing.B) {
+	for _, level := range []int{1, 3, 6, 13, 20} {
+		b.Run(fmt.Sprint(level), func(b *testing.B) {
+			c := ddzstd.NewCtx()
+			benchmarkEncoder(b, func(dst, src []byte) []byte {
+				dst, err := c.CompressLevel(dst[:cap(dst)], src, level)
+				if err != nil {
+					b.Fatal(err)
+				}
+				return dst
+			})
+		})
+	}
 }

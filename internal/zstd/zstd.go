@@ -1,4 +1,4 @@
-// Package zstd is the one place that decompresses zstd frames (RFC 8878). The decoder behind it is
+// Package zstd is the one place that compresses and decompresses zstd frames (RFC 8878). The decoder behind it is
 // klauspost/compress, or DataDog/zstd (libzstd through cgo) with the build tag datadog.
 package zstd
 

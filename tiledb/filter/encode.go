@@ -8,19 +8,18 @@ import (
 	"math"
 
 	"github.com/klauspost/compress/zlib"
-	kzstd "github.com/klauspost/compress/zstd"
 	"github.com/pierrec/lz4/v4"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // Encoder applies filter pipelines. It is not safe for concurrent use.
 type Encoder struct {
-	key  cipher.AEAD
-	zstd map[int32]*kzstd.Encoder
-	lz4  lz4.Compressor
-	gz   map[int32]*zlib.Writer
-	buf  bytes.Buffer
+	key cipher.AEAD
+	lz4 lz4.Compressor
+	gz  map[int32]*zlib.Writer
+	buf bytes.Buffer
 }
 
 // NewEncoder returns an encoder. key may be nil.
@@ -245,22 +244,14 @@ func (x *Encoder) compress(out []byte, f Filter, part []byte, e Elem) ([]byte, e
 	case Gzip:
 		return x.compressGzip(out, f.Level, part)
 	case Zstd:
-		w := x.zstd[f.Level]
-		if w == nil {
-			level := kzstd.SpeedDefault
-			if f.Level > 0 {
-				level = kzstd.EncoderLevelFromZstd(int(f.Level))
-			}
-			var err error
-			if w, err = kzstd.NewWriter(nil, kzstd.WithEncoderLevel(level), kzstd.WithEncoderConcurrency(1), kzstd.WithEncoderCRC(false)); err != nil {
-				return nil, fault.Wrap(fault.Unsupported, "", fault.NoOffset, err)
-			}
-			if x.zstd == nil {
-				x.zstd = map[int32]*kzstd.Encoder{}
-			}
-			x.zstd[f.Level] = w
+		if len(part) == 0 {
+			return out, nil
 		}
-		return w.EncodeAll(part, out), nil
+		level := 3 // libzstd's default
+		if f.Level > 0 {
+			level = int(f.Level)
+		}
+		return zstd.Append(out, part, level), nil
 	case LZ4:
 		return x.compressLZ4(out, part)
 	case RLE:

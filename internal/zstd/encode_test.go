@@ -1,0 +1,148 @@
+package zstd_test
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"testing"
+
+	kzstd "github.com/klauspost/compress/zstd"
+
+	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/internal/corpus/whole"
+	"github.com/chaski-eo/chaski/internal/cputime"
+	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// residuals are differences of a noisy sensor: few matches, bytes far from equally frequent.
+func residuals(n int) []byte {
+	r := rand.New(rand.NewPCG(3, 4))
+	b := make([]byte, n)
+	for i := range b {
+		b[i] = byte(int8(r.NormFloat64() * 6))
+	}
+	return b
+}
+
+// classes is a map of patches, coded as differences along rows.
+func classes(n int) []byte {
+	r := rand.New(rand.NewPCG(5, 6))
+	row := make([]byte, 256)
+	var b []byte
+	for len(b) < n {
+		if len(b)/256%4 == 0 {
+			clear(row)
+			for range 9 {
+				row[r.IntN(64)*4] = byte(r.IntN(5)) - 2
+			}
+		}
+		b = append(b, row...)
+	}
+	return b[:n]
+}
+
+// What Append writes is read back, behind what dst held, in one frame that says how large its content is.
+func TestAppend(t *testing.T) {
+	for _, content := range [][]byte{nil, {7}, residuals(300), residuals(70_000), classes(200_000), make([]byte, 1<<20)} {
+		for level := 1; level <= 22; level++ {
+			got := zstd.Append([]byte("before"), content, level)
+			frame, ok := bytes.CutPrefix(got, []byte("before"))
+			if !ok {
+				t.Fatalf("level %d: what stood there is gone", level)
+			}
+			var h kzstd.Header
+			if err := h.Decode(frame); err != nil || !h.HasFCS || h.FrameContentSize != uint64(len(content)) || h.HasCheckSum {
+				t.Errorf("level %d: header %+v, %v", level, h, err)
+			}
+			dst := make([]byte, len(content))
+			if err := zstd.New().Decompress(dst, frame); err != nil || !bytes.Equal(dst, content) {
+				t.Errorf("level %d: %d bytes are not read back: %v", level, len(content), err)
+			}
+			if again := zstd.Append(nil, content, level); !bytes.Equal(again, frame) {
+				t.Errorf("level %d: another frame the second time", level)
+			}
+		}
+	}
+}
+
+// No level stores differences as they are: 2 bytes of every 3 are enough by their entropy (4.6 bits). Labels are
+// searched deeper at the levels that say so.
+func TestAppendCompresses(t *testing.T) {
+	noise, labels := residuals(1<<17), classes(1<<18)
+	for level := 1; level <= 22; level++ {
+		if n := len(zstd.Append(nil, noise, level)); n > len(noise)*2/3 {
+			t.Errorf("level %d: differences of %d bytes take %d", level, len(noise), n)
+		}
+	}
+	if fast, deep := len(zstd.Append(nil, labels, 3)), len(zstd.Append(nil, labels, 13)); deep >= fast {
+		t.Errorf("labels take %d bytes at level 3 and %d at 13", fast, deep)
+	}
+}
+
+// coast returns tiles of real imagery (testdata/demo) as a TOG of 256 × 256 has them: differences along rows.
+func coast(b *testing.B) (tiles [][]byte, size int) {
+	b.Helper()
+	file, err := os.ReadFile(filepath.Join(corpus.Testdata(b), "demo", "coast.tif"))
+	if err != nil {
+		b.Fatal(err)
+	}
+	img, err := tiff.Open(b.Context(), &corpus.Mem{B: file}, tiff.Limits{})
+	if err != nil {
+		b.Fatal(err)
+	}
+	x := img.Index
+	pixels, err := whole.Image(x, file, tiff.Codecs(), 1<<30)
+	if err != nil {
+		b.Fatal(err)
+	}
+	const side = 256
+	at := func(band, y, c int) uint16 {
+		return binary.LittleEndian.Uint16(pixels[2*((band*x.Height+y)*x.Width+c):])
+	}
+	for i := range x.Bands * (x.Height / side) * (x.Width / side) {
+		band, y0, x0 := i%x.Bands, i/x.Bands/(x.Width/side)*side, i/x.Bands%(x.Width/side)*side
+		var t []byte
+		for y := y0; y < y0+side; y++ {
+			before := uint16(0)
+			for c := x0; c < x0+side; c++ {
+				v := at(band, y, c)
+				t = binary.LittleEndian.AppendUint16(t, v-before)
+				before = v
+			}
+		}
+		tiles = append(tiles, t)
+		size += len(t)
+	}
+	return tiles, size
+}
+
+// benchmarkEncoder measures what compresses tiles; ratio is their size over that of what comes out.
+func benchmarkEncoder(b *testing.B, encode func(dst, src []byte) []byte) {
+	tiles, size := coast(b)
+	b.SetBytes(int64(size))
+	var dst []byte
+	stored, rounds := 0, 0
+	start := cputime.Used()
+	for b.Loop() {
+		rounds++
+		stored = 0
+		for _, t := range tiles {
+			dst = encode(dst[:0], t)
+			stored += len(dst)
+		}
+	}
+	b.ReportMetric(float64(size*rounds)/1e6/(cputime.Used()-start).Seconds(), "cpu-MB/s")
+	b.ReportMetric(float64(size)/float64(stored), "ratio")
+}
+
+func BenchmarkAppend(b *testing.B) {
+	for _, level := range []int{1, 3, 6, 13, 20} {
+		b.Run(fmt.Sprint(level), func(b *testing.B) {
+			benchmarkEncoder(b, func(dst, src []byte) []byte { return zstd.Append(dst, src, level) })
+		})
+	}
+}
