@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 from test_real import NODATA, NORM, N, chips, copy_with_bad_file, normalised  # noqa: F401
@@ -133,3 +135,28 @@ def test_map_dataset(chips):  # noqa: F811
     for name in ("batch_size", "shuffle", "drop_last", "rank", "world_size"):
         with pytest.raises(TypeError, match=name):
             chaski.torch.MapDataset(folder, **{name: 1})
+
+
+def test_ids(binary, chips):  # noqa: F811
+    """An id is the path of the file that the row's pixels are in, whatever the order."""
+    rasterio = pytest.importorskip("rasterio")
+    folder = chips[0]
+    with chaski.load(folder, batch_size=4, dtype="native", seed=3, window=16) as loader:
+        assert len(loader.ids) == loader.samples
+        names = sorted(p.name for p in Path(folder).glob("*.tif"))
+        assert loader.ids[:] == names
+        for batch in loader:
+            for k in np.flatnonzero(batch["valid"]):
+                with rasterio.open(Path(folder) / loader.ids[batch["sample"][k]]) as f:
+                    file = f.read()
+                y, x = np.argwhere((file == batch["image"][k][:, :1, :1]).all(0)).T
+                assert any(
+                    np.array_equal(file[:, a : a + 16, b : b + 16], batch["image"][k])
+                    for a, b in zip(y, x, strict=True)
+                )
+        for wrong in (-1, loader.samples):  # -1 is padding
+            with pytest.raises(IndexError):
+                loader.ids[wrong]
+    with chaski.load(chaski.Mixture({"a": folder}), batch_size=4) as loader:
+        with pytest.raises(chaski.SpecError, match='kind="text"'):
+            _ = loader.ids

@@ -15,7 +15,7 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
@@ -180,6 +180,7 @@ class Loader:
             raise
         self._single = {**spec, "batch_size": 1, "shuffle": False, "drop_last": False}
         self._singles: list[Server] | None = None  # for _single, once it is asked for
+        self._names: list[Server] | None = None  # for ids, likewise
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
@@ -273,15 +274,56 @@ class Loader:
             raise IndexError(f"sample {i} of {self.samples}")
         return self._outlive(lambda: self._single_batch(k))
 
-    def _single_batch(self, k: int) -> Batch:
-        self._check_engine()
-        if self._singles is None:
-            self._singles, _ = _describe(
-                [s.connection for s in self._servers], self._single, self._options, 1
+    @property
+    def ids(self) -> Ids:
+        """What the samples are called, by their index in the dataset: "sample" of a batch.
+
+            loader.ids[batch["sample"][0]]
+
+        The id of a sample is the path of its first raster, as the dataset has it: below the folder,
+        as the table or catalog has it, in the container. Each is asked of the engine when it is
+        wanted, and costs no pixel; for all rows of every batch, a field of kind "text" is faster.
+
+        Raises:
+            SpecError: samples of a `Mixture`, or with `strata`, are counted within their dataset or
+                value, and with `time` have several rasters, so that an index does not name one; or
+                no field is a raster.
+        """
+        if any(self.spec.get(m) for m in ("sources", "strata", "time")):
+            raise SpecError(
+                "ids: of a Mixture, and with strata or time, an index does not name one file; add "
+                'Field(column="path", kind="text") to fields'
             )
+        raster = next((f.name for f in self.fields if f.kind == "raster"), None)
+        if raster is None:
+            raise SpecError("ids: no field is a raster")
+        return Ids(self, raster)
+
+    def _id_batch(self, name: str, k: int) -> Batch:
+        if self._names is None:
+            field = next(f for f in self._single["fields"] if f["name"] == name)
+            text = {m: field[m] for m in ("name", "column", "pattern", "blob") if m in field}
+            # The samples have to be the same ones: as a raster field, without a pixel being read.
+            spec = {**self._single, "fields": [{**text, "kind": "text"}]}
+            self._names, d = self._describe_single(spec)
+            if d.samples != self.samples:
+                raise SpecError(f"ids: {d.samples} of {self.samples} samples have one")
+        return self._row(self._names, k)
+
+    def _describe_single(self, spec: dict[str, Any]) -> tuple[list[Server], Description]:
+        self._check_engine()
+        return _describe([s.connection for s in self._servers], spec, self._options, 1)
+
+    def _single_batch(self, k: int) -> Batch:
+        if self._singles is None:
+            self._singles, _ = self._describe_single(self._single)
+        return self._row(self._singles, k)
+
+    def _row(self, servers: list[Server], k: int) -> Batch:
+        self._check_engine()
         job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
         options = replace(self._options, prefetch=1)
-        run = Run(self._singles, iter([job]), options, self._pool, self._scratch)
+        run = Run(servers, iter([job]), options, self._pool, self._scratch)
         try:
             batch = run.next()
         finally:
@@ -349,7 +391,7 @@ class Loader:
             *(self._step, self._epoch, said),
         )
         self._held.replace()
-        self._singles = None
+        self._singles = self._names = None
         servers, d = _describe(
             [self._held.engine.connection], self._asked, self._options, self.local_batch_size
         )
@@ -495,6 +537,40 @@ class Loader:
     def __exit__(self, *_: object) -> None:
         """Closes."""
         self.close()
+
+
+class Ids(Sequence[str]):
+    """What the samples of a loader are called, by their index; see `Loader.ids`."""
+
+    def __init__(self, loader: Loader, field: str) -> None:
+        """Asks nothing yet."""
+        self._loader = loader
+        self._field = field
+
+    def __len__(self) -> int:
+        """Returns the samples of the dataset."""
+        return self._loader.samples
+
+    @overload
+    def __getitem__(self, i: int) -> str: ...
+    @overload
+    def __getitem__(self, i: slice) -> list[str]: ...
+    def __getitem__(self, i: int | slice) -> str | list[str]:
+        """Returns the id of sample i, or those of a slice.
+
+        Raises:
+            IndexError: there is no such sample. -1 is "sample" of rows that are padding, so it is
+                none either.
+        """
+        if isinstance(i, slice):
+            return [self[k] for k in range(*i.indices(len(self)))]
+        loader, k = self._loader, operator.index(i)
+        loader._check_usable()
+        if not 0 <= k < len(self):
+            raise IndexError(f"sample {i} of {len(self)}")
+        batch = loader._outlive(lambda: loader._id_batch(self._field, k))
+        out: str = batch[self._field][0]
+        return out
 
 
 def _bad_limit(spec: Mapping[str, Any], samples: int, rank: int, world_size: int) -> int | None:
