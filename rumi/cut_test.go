@@ -63,9 +63,9 @@ func checkRows(t *testing.T, h *Header, file []byte) {
 			t.Errorf("chunk %d is accepted without its last byte", i)
 		}
 		// A frame of a chunk at an edge is no frame of one inside.
-		if j := 0; x.Across() > 1 && i != j && (x.Box(i).X1-x.Box(i).X0 < x.ChunkW || x.Box(i).Y1-x.Box(i).Y0 < x.ChunkH) {
-			if d.Decode(some, stored, x, j) == nil {
-				t.Errorf("the frame of chunk %d is accepted for chunk %d", i, j)
+		if i > 0 && x.Across() > 1 && (x.Box(i).X1-x.Box(i).X0 < x.ChunkW || x.Box(i).Y1-x.Box(i).Y0 < x.ChunkH) {
+			if d.Decode(some, stored, x, 0) == nil {
+				t.Errorf("the frame of chunk %d is accepted for chunk 0", i)
 			}
 		}
 	}

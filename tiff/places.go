@@ -186,11 +186,11 @@ func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
 		if n > rest {
 			n = all // what lies behind the samples is not read
 		}
-	case n >= least:
+	case n == least:
 	case n == 0 || !s.tiled() && !s.overlaps(i, all):
 		n = all
 	default:
-		s.Fail(fault.Corrupt, s.countTag, "chunk %d has %d bytes, %d needed", at, n, least)
+		s.Fail(fault.Corrupt, s.countTag, "chunk %d has %d bytes, %d needed", at, n, all)
 		return 0
 	}
 	if n > rest && least <= rest {

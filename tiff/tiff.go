@@ -103,7 +103,7 @@ var wanted = []uint16{
 type parser struct{ ifd.Tags }
 
 // same returns the value that all bands share; absent if there is no such tag. One value stands for all
-// bands: many writers leave out the others.
+// bands: many writers leave out the others. More BitsPerSample than bands say that SamplesPerPixel is wrong.
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	v := p.Uints(tag)
 	if p.Err != nil {
@@ -112,7 +112,7 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	if v.Len() == 0 {
 		return absent
 	}
-	if v.Len() < bands && v.Len() > 1 {
+	if v.Len() > 1 && (v.Len() < bands || tag == tagBitsPerSample && v.Len() > bands) {
 		p.Fail(fault.Corrupt, tag, "%d values for %d samples a pixel", v.Len(), bands)
 		return 0
 	}

@@ -159,6 +159,8 @@ def main():
     refused("tile-short", tiff({**tiled, 325: (4, [64 * 39])}, bytes(64 * 40)), "a tile of 64 by 48 with 39 rows, the image has 40", "corrupt")
     cuts = [GREY[:32, :32], GREY[:32, 32:], GREY[32:, :32], GREY[32:, 32:]]
     offs, counts, data = packed([np.ascontiguousarray(c).tobytes() for c in cuts])
+    refused("tile-between", tiff({**tiled, 325: (4, [64 * 44])}, bytes(64 * 44)), "a tile of 64 by 48 with 44 rows, the image has 40", "corrupt")
+    refused("bits-surplus", tiff(base(RGB, t277=(3, [1])), rgb), "three BitsPerSample, one SamplesPerPixel", "corrupt")
     put("tiles-clipped", tiff({**tiled, 322: (3, [32]), 323: (3, [32]), 324: offs, 325: counts}, data), GREY, "tiles at the edges have the columns and rows of the image only")
 
     # Tags that are missing, of other types, or with other numbers of values.
