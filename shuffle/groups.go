@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"fmt"
 	"math/bits"
 )
@@ -71,7 +72,11 @@ func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
 // longest: pools of the others are then cut about once at most.
 func (pl *Plan) Groups() (g Groups, ok bool) {
 	var all []leader
-	pl.leaders(0, leader{share: 1}, &all)
+	top := leader{share: 1}
+	if pl.take > 0 {
+		top.levels = []Level{{pl.take, pl.nodes[0].n}}
+	}
+	pl.leaders(0, top, &all)
 	most := 0.0
 	for _, l := range all {
 		most = max(most, l.share)
@@ -108,6 +113,6 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	}
 	for i, child := range nd.word.nodes {
 		levels := append(l.levels[:len(l.levels):len(l.levels)], Level{nd.word.drawn[i], pl.nodes[child].n})
-		pl.leaders(child, leader{share: l.share * (float64(nd.word.counts[i]) / WordLen), levels: levels}, all)
+		pl.leaders(child, leader{share: l.share * (float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))), levels: levels}, all)
 	}
 }

@@ -38,6 +38,7 @@ const (
 	domainCorner     = 11
 	domainTransform  = 12
 	domainSubstitute = 13
+	domainBatch      = 14
 )
 
 // Mix is the finaliser of splitmix64 (Steele, Lea, Flood: Fast splittable pseudorandom number

@@ -1,8 +1,10 @@
 package shuffle
 
 import (
+	"cmp"
 	"fmt"
 	"math"
+	"sort"
 )
 
 // WordLen is the length of a mixture's word: proportions are whole parts of it.
@@ -24,9 +26,12 @@ const (
 // Mixture draws from several sources in fixed proportions.
 type Mixture struct {
 	Sources []Source
-	// Counts is how often each source stands in WordLen positions; they sum to WordLen and none is 0.
+	// Counts is how often each source stands in WordLen positions, or with Batch in a batch; they sum to that and none is 0.
 	// See Apportion and Temperature.
 	Counts []int64
+	// Batch makes the counts exact in every batch of so many positions, and epochs a whole number of batches; 0 for counts in
+	// WordLen positions. Of a mixture in a mixture it must be the other's count of it, which has Batch too.
+	Batch  int64
 	Until  Until
 	Length int64 // positions of an epoch, with Given
 }
@@ -36,6 +41,9 @@ type Mixture struct {
 type word struct {
 	counts  []int64
 	drawn   []int64 // draws of each source in an epoch
+	batch   int64   // of Mixture.Batch: source and rank are not used then
+	seed    uint64  // with batch
+	ends    []int64 // with batch: sums of the counts up to and with each source
 	nodes   []int   // of the plan
 	source  [WordLen]uint16
 	rank    [WordLen]uint16 // draws of the slot's source in the slots before
@@ -44,16 +52,24 @@ type word struct {
 
 // newWord spreads the sources over the slots by a keyed permutation. An even interleave would
 // be in step with the ranks: one of two would get one of two sources.
-func newWord(seed uint64, counts []int64) (*word, error) {
-	sum := int64(0)
+func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
+	if batch < 0 || batch > MaxSamples {
+		return nil, fmt.Errorf("mixture: batches of %d positions", batch)
+	}
+	sum, length := int64(0), cmp.Or(batch, WordLen)
+	var ends []int64
 	for i, c := range counts {
-		if c < 1 || c > WordLen-sum {
-			return nil, fmt.Errorf("mixture: source %d has a count of %d after %d of %d", i, c, sum, WordLen)
+		if c < 1 || c > length-sum {
+			return nil, fmt.Errorf("mixture: source %d has a count of %d after %d of %d", i, c, sum, length)
 		}
 		sum += c
+		ends = append(ends, sum)
 	}
-	if sum != WordLen {
-		return nil, fmt.Errorf("mixture: counts sum to %d, not %d", sum, WordLen)
+	if sum != length {
+		return nil, fmt.Errorf("mixture: counts sum to %d, not %d", sum, length)
+	}
+	if batch > 0 {
+		return &word{counts: counts, batch: batch, seed: seed, ends: ends}, nil
 	}
 	w := &word{counts: counts, indices: make([][]uint16, len(counts))}
 	var of [WordLen]uint16
@@ -90,18 +106,49 @@ func (w *word) position(i int, q int64) int64 {
 	return q/w.counts[i]*WordLen + int64(w.indices[i][q%w.counts[i]])
 }
 
+// batches returns the positions of an epoch of whole batches, given the samples of the sources.
+func (w *word) batches(m *Mixture, sizes []int64) (int64, error) {
+	if m.Until == Given && m.Length%w.batch != 0 {
+		return 0, fmt.Errorf("mixture: an epoch of %d positions is not a whole number of batches of %d", m.Length, w.batch)
+	}
+	steps := m.Length / w.batch
+	for i, size := range sizes {
+		c := w.counts[i]
+		switch {
+		case m.Until == Shortest && size < c:
+			return 0, fmt.Errorf("mixture: source %d has %d samples, and a batch takes %d of them", i, size, c)
+		case m.Until == Shortest && (i == 0 || size/c < steps):
+			steps = size / c
+		case m.Until == Longest:
+			steps = max(steps, (size-1)/c+1)
+		}
+	}
+	if steps > MaxSamples/w.batch {
+		return 0, fmt.Errorf("mixture: an epoch of %d batches of %d positions", steps, w.batch)
+	}
+	return steps * w.batch, nil
+}
+
 // epoch returns the positions of an epoch, given the samples of the sources.
-func (w *word) epoch(m *Mixture, sizes []int64) (int64, error) {
-	n := m.Length
+func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
+	n = m.Length
 	for i, size := range sizes {
 		if size < 1 || size > MaxSamples/WordLen {
 			return 0, fmt.Errorf("mixture: source %d has %d samples, not in 1..%d", i, size, int64(MaxSamples/WordLen))
+		}
+		if w.batch > 0 {
+			continue
 		}
 		switch end := w.position(i, size); {
 		case m.Until == Shortest && (i == 0 || end < n):
 			n = end
 		case m.Until == Longest:
 			n = max(n, w.position(i, size-1)+1)
+		}
+	}
+	if w.batch > 0 {
+		if n, err = w.batches(m, sizes); err != nil {
+			return 0, err
 		}
 	}
 	switch {
@@ -114,7 +161,10 @@ func (w *word) epoch(m *Mixture, sizes []int64) (int64, error) {
 	}
 	w.drawn = make([]int64, len(sizes))
 	for i := range sizes {
-		w.drawn[i] = n / WordLen * w.counts[i]
+		w.drawn[i] = n / cmp.Or(w.batch, WordLen) * w.counts[i]
+	}
+	if w.batch > 0 {
+		return n, nil
 	}
 	for _, i := range w.source[:n%WordLen] {
 		w.drawn[i]++
@@ -126,6 +176,14 @@ func (w *word) epoch(m *Mixture, sizes []int64) (int64, error) {
 // at returns the source at position p of an epoch, and which draw of this source it is, over the
 // whole run: sources go on from one epoch of the mixture to the next. The draw wraps at 2^64.
 func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
+	if w.batch > 0 {
+		b := p / w.batch
+		order := permutation(Hash(w.seed, domainBatch, epoch, uint64(b)), w.batch)
+		x := order.At(p % w.batch)
+		i := sort.Search(len(w.ends), func(k int) bool { return w.ends[k] > x })
+		c := w.counts[i]
+		return i, epoch*uint64(w.drawn[i]) + uint64(b*c+x-(w.ends[i]-c))
+	}
 	slot := p % WordLen
 	source = int(w.source[slot])
 	return source, epoch*uint64(w.drawn[source]) + uint64(p/WordLen*w.counts[source]) + uint64(w.rank[slot])

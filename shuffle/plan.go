@@ -1,6 +1,7 @@
 package shuffle
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 )
@@ -12,6 +13,10 @@ type Spec struct {
 	// windows and transforms are random all the same.
 	Shuffle bool
 	Source  Source
+	// Take is the positions of an epoch, in place of the source's own; 0 for these. Draws go on from one epoch to the next, so
+	// that the source gives every sample once before it gives one again. Over a mixture with Batch it must be
+	// a whole number of batches.
+	Take int64
 }
 
 // Source is a dataset or a mixture of sources: one of the two.
@@ -120,6 +125,7 @@ type Pool struct {
 // hold and 40 kB a mixture. It may be used from many goroutines.
 type Plan struct {
 	shuffle bool
+	take    int64 // positions of an epoch, or 0
 	nodes   []node
 	leaves  []leaf
 }
@@ -149,6 +155,16 @@ func NewPlan(s Spec) (*Plan, error) {
 	if _, err := pl.add(s.Source, s.Seed, nil); err != nil {
 		return nil, err
 	}
+	top := &pl.nodes[0]
+	switch {
+	case s.Take < 0 || s.Take > MaxSamples:
+		return nil, fmt.Errorf("an epoch of %d positions", s.Take)
+	case s.Take > 0 && top.n == 0:
+		return nil, errors.New("positions of a source without samples")
+	case s.Take > 0 && top.word != nil && top.word.batch > 0 && s.Take%top.word.batch != 0:
+		return nil, fmt.Errorf("an epoch of %d positions is not a whole number of batches of %d", s.Take, top.word.batch)
+	}
+	pl.take = s.Take
 	return pl, nil
 }
 
@@ -176,12 +192,15 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 	if err := m.check(); err != nil {
 		return node{}, err
 	}
-	w, err := newWord(seed, m.Counts)
+	w, err := newWord(seed, m.Counts, m.Batch)
 	if err != nil {
 		return node{}, err
 	}
 	sizes := make([]int64, len(m.Sources))
 	for i, s := range m.Sources {
+		if s.Mixture != nil && s.Mixture.Batch > 0 && (m.Batch == 0 || s.Mixture.Batch != m.Counts[i]) {
+			return node{}, fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i, s.Mixture.Batch, m.Counts[i], m.Batch)
+		}
 		child, err := pl.add(s, Hash(seed, domainSource, uint64(i)), append(path[:len(path):len(path)], i))
 		if err != nil {
 			return node{}, fmt.Errorf("source %d: %w", i, err)
@@ -274,7 +293,7 @@ func (lf *leaf) checkItems() error {
 }
 
 // Len returns N, the positions of an epoch: the same for all.
-func (pl *Plan) Len() int64 { return pl.nodes[0].n }
+func (pl *Plan) Len() int64 { return cmp.Or(pl.take, pl.nodes[0].n) }
 
 // Datasets returns the number of datasets.
 func (pl *Plan) Datasets() int { return len(pl.leaves) }
@@ -306,6 +325,10 @@ func (pl *Plan) locate(epoch uint64, p int64) Draw {
 		panic("shuffle: position outside of the epoch")
 	}
 	nd := &pl.nodes[0]
+	if pl.take > 0 {
+		draw := epoch*uint64(pl.take) + uint64(p)
+		epoch, p = draw/uint64(nd.n), int64(draw%uint64(nd.n))
+	}
 	for nd.word != nil {
 		source, draw := nd.word.at(epoch, p)
 		nd = &pl.nodes[nd.word.nodes[source]]

@@ -48,7 +48,7 @@ func TestPositionIsTheInverseOfAt(t *testing.T) {
 			k, pool := rapid.IntRange(1, 5).Draw(t, "k"), rapid.IntRange(1, 9).Draw(t, "pool")
 			s = Sampler{Kind: VisitWindow, Runs: runs, Visits: Visits{4, 4, 8, 8, k, pool, 1, 1}}
 		}
-		pl, err := NewPlan(Spec{rapid.Uint64().Draw(t, "seed"), rapid.Bool().Draw(t, "shuffle"), Source{Dataset: &Dataset{Items: items, Sampler: s}}})
+		pl, err := NewPlan(Spec{rapid.Uint64().Draw(t, "seed"), rapid.Bool().Draw(t, "shuffle"), Source{Dataset: &Dataset{Items: items, Sampler: s}}, 0})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -13,7 +13,18 @@ import (
 // list returns a list of testdata/order.json, which is not empty.
 func list[T any](t *testing.T, name string) []T {
 	t.Helper()
-	b, err := os.ReadFile("../testdata/order.json")
+	return listOf[T](t, "order.json", name)
+}
+
+// withBatches returns a list of testdata/order.json and then that of testdata/order_batches.json.
+func withBatches[T any](t *testing.T, name string) []T {
+	t.Helper()
+	return append(list[T](t, name), listOf[T](t, "order_batches.json", name)...)
+}
+
+func listOf[T any](t *testing.T, file, name string) []T {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join("..", "testdata", file))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -194,6 +205,7 @@ type jsonSource struct {
 	Sources  []jsonSource `json:"sources"`
 	Until    string       `json:"until"`
 	Length   int64        `json:"length"`
+	Batch    int64        `json:"batch"`
 }
 
 func (s jsonSource) source() Source {
@@ -205,7 +217,7 @@ func (s jsonSource) source() Source {
 	if s.N > 0 {
 		return Source{Dataset: &Dataset{Items: s.N}}
 	}
-	m := &Mixture{Counts: s.Counts, Length: s.Length, Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until]}
+	m := &Mixture{Counts: s.Counts, Batch: s.Batch, Length: s.Length, Until: map[string]Until{"shortest": Shortest, "longest": Longest, "given": Given}[s.Until]}
 	for _, c := range s.Sources {
 		m.Sources = append(m.Sources, c.source())
 	}
@@ -213,13 +225,14 @@ func (s jsonSource) source() Source {
 }
 
 func TestMixtureVectors(t *testing.T) {
-	for _, v := range list[struct {
+	for _, v := range withBatches[struct {
 		Seed   uint64     `json:"seed"`
 		Source jsonSource `json:"source"`
+		Take   int64      `json:"take"`
 		N      int64      `json:"n"`
 		At     [][6]int64 `json:"at"`
 	}](t, "mixtures") {
-		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source()})
+		pl := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source(), Take: v.Take})
 		if pl.Len() != v.N {
 			t.Errorf("%+v: an epoch of %d positions", v.Source, pl.Len())
 			continue
@@ -234,16 +247,17 @@ func TestMixtureVectors(t *testing.T) {
 }
 
 func TestGroupVectors(t *testing.T) {
-	for _, v := range list[struct {
+	for _, v := range withBatches[struct {
 		Seed    uint64      `json:"seed"`
 		Source  jsonSource  `json:"source"`
+		Take    int64       `json:"take"`
 		N       int64       `json:"n"`
 		Dataset int         `json:"dataset"`
 		Pool    int64       `json:"pool"`
 		Levels  [][2]int64  `json:"levels"`
 		At      [][3]uint64 `json:"at"`
 	}](t, "groups") {
-		g, ok := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source()}).Groups()
+		g, ok := mustPlan(t, Spec{Seed: v.Seed, Shuffle: true, Source: v.Source.source(), Take: v.Take}).Groups()
 		want := Groups{Dataset: v.Dataset, Pool: v.Pool, Samples: v.N}
 		for _, l := range v.Levels {
 			want.Levels = append(want.Levels, Level{l[0], l[1]})

@@ -24,6 +24,11 @@ def vectors(name: str) -> list[dict]:
     return VECTORS[name]
 
 
+def with_batches(name: str) -> list[dict]:
+    """Those of order.json, and those of order_batches.json."""
+    return vectors(name) + json.loads((ROOT / "testdata" / "order_batches.json").read_text())[name]
+
+
 def test_grid():
     for v in vectors("grids"):
         keys = "h", "w", "stride_y", "stride_x", "align_y", "align_x", "pad"
@@ -69,12 +74,17 @@ def source(v: dict) -> Source:
         return Dataset(1, sampling.Visits(1, 1, 1, 1, v["per_visit"], v["pool"], runs))
     if "n" in v:
         return Dataset(v["n"])
-    return Mixture([source(s) for s in v["sources"]], v["counts"], v["until"], v.get("length", 0))
+    sources, length, batch = (
+        [source(s) for s in v["sources"]],
+        v.get("length", 0),
+        v.get("batch", 0),
+    )
+    return Mixture(sources, v["counts"], v["until"], length, batch)
 
 
 def test_mixture():
-    for v in vectors("mixtures"):
-        plan = Plan(v["seed"], source(v["source"]))
+    for v in with_batches("mixtures"):
+        plan = Plan(v["seed"], source(v["source"]), take=v.get("take", 0))
         assert len(plan) == v["n"]
         for epoch, p, *want in v["at"]:
             d = plan.at(epoch, p)
@@ -82,9 +92,9 @@ def test_mixture():
 
 
 def test_groups():
-    for v in vectors("groups"):
+    for v in with_batches("groups"):
         levels = tuple((drawn, n) for drawn, n in v["levels"])
-        groups = Plan(v["seed"], source(v["source"])).groups()
+        groups = Plan(v["seed"], source(v["source"]), take=v.get("take", 0)).groups()
         assert groups == Groups(v["dataset"], v["pool"], v["n"], levels)
         for epoch, first, want in v["at"]:
             assert groups.of(Ticket(epoch, first, 1, 0, 1)) == want
@@ -217,6 +227,9 @@ def test_strata_make_a_balanced_mixture():
     ("bad", "match"),
     [
         (Mixture([Dataset(3)], [9999]), "counts"),
+        (Mixture([Dataset(3)], [4], batch=4), "0 positions"),
+        (Mixture([Dataset(9)], [4], "given", 6, 4), "whole batches"),
+        (Mixture([Mixture([Dataset(9)], [4], batch=4)], [10_000]), "batches of 4 in a mixture"),
         (Mixture([Dataset(3), Dataset(0)], [5000, 5000]), "empty"),
         (Mixture([Dataset(3)], [10_000], "given"), "0 positions"),
         (Mixture([Dataset(3)], [10_000], "never"), "never"),

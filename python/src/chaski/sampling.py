@@ -53,7 +53,7 @@ __all__ = [
 
 _MASK = (1 << 64) - 1
 _RESIZED, _WEIGHTED, _TEXT, _CELL, _SOURCE, _WORD = 3, 4, 5, 6, 7, 8
-_POOL, _VISIT, _CORNER, _TRANSFORM, _SUBSTITUTE = 9, 10, 11, 12, 13
+_POOL, _VISIT, _CORNER, _TRANSFORM, _SUBSTITUTE, _BATCH = 9, 10, 11, 12, 13, 14
 
 WORD_LEN = 10_000
 """Slots of a mixture's word: its proportions are whole parts of it."""
@@ -657,19 +657,22 @@ class Dataset:
 
 @dataclass(frozen=True)
 class Mixture:
-    """Draws from sources in proportion to counts, which sum to `WORD_LEN`.
+    """Draws from sources in proportion to counts, which sum to `WORD_LEN` or to `batch`.
 
     Attributes:
         sources: datasets and mixtures.
-        counts: how often each stands in `WORD_LEN` positions.
+        counts: how often each stands in `WORD_LEN` positions, or in a batch.
         until: "shortest", "longest" or "given".
         length: positions of an epoch, where it is given.
+        batch: the counts are exact in every batch of so many positions, and epochs are a whole
+            number of batches. Of a mixture in a mixture it is the other's count of it.
     """
 
     sources: Sequence[Source]
     counts: Sequence[int]
     until: str = "shortest"
     length: int = 0
+    batch: int = 0
 
 
 Source = Dataset | Mixture
@@ -783,14 +786,22 @@ class _Node:
             leaves.append(self.leaf)
             self.n = self.leaf.n
             return
-        counts = source.counts
-        if len(counts) != len(source.sources) or sum(counts) != WORD_LEN or min(counts) < 1:
+        counts, length = source.counts, source.batch or WORD_LEN
+        if len(counts) != len(source.sources) or sum(counts) != length or min(counts) < 1:
             raise ValueError(f"counts of {len(source.sources)} sources: {list(counts)}")
-        self.counts = counts
+        for c, s in zip(counts, source.sources, strict=True):
+            batch = s.batch if isinstance(s, Mixture) else 0
+            if batch and (not source.batch or batch != c):
+                raise ValueError(f"batches of {batch} in a mixture that has {c} in a batch")
+        self.counts, self.batch, self.seed = counts, source.batch, seed
         self.nodes = [
             _Node(hash_words(seed, _SOURCE, i), s, leaves) for i, s in enumerate(source.sources)
         ]
-        ends = list(accumulate(counts))
+        ends = self.ends = list(accumulate(counts))
+        if self.batch:
+            self.n = self._batches(source) * self.batch
+            self.drawn = [self.n // self.batch * c for c in counts]
+            return
         order = _Permutation(seed, (_WORD,), WORD_LEN)
         self.word = [bisect_right(ends, order.at(j)) for j in range(WORD_LEN)]
         self.slots: list[list[int]] = [[] for _ in counts]
@@ -808,6 +819,25 @@ class _Node:
         """Returns where in the endless word a draw of source i stands."""
         return draw // self.counts[i] * WORD_LEN + self.slots[i][draw % self.counts[i]]
 
+    def _batches(self, m: Mixture) -> int:
+        """Returns the batches of an epoch."""
+        sizes = [node.n for node in self.nodes]
+        if min(sizes) < 1:
+            raise ValueError(f"a source of a mixture is empty: {sizes}")
+        parts = list(zip(sizes, self.counts, strict=True))
+        if m.until == "shortest":
+            n = min(size // c for size, c in parts)
+        elif m.until == "longest":
+            n = max(-(-size // c) for size, c in parts)
+        elif m.until == "given":
+            n, rest = divmod(m.length, self.batch)
+            n = 0 if rest else n
+        else:
+            n = 0
+        if n < 1:
+            raise ValueError(f"epochs of {m.length} positions, until {m.until!r}, of whole batches")
+        return n
+
     def _length(self, m: Mixture) -> int:
         sizes = [node.n for node in self.nodes]
         if min(sizes) < 1:
@@ -824,6 +854,14 @@ class _Node:
         """Returns the dataset of a position, its own epoch and its own position."""
         if self.leaf is not None:
             return self.leaf, epoch, p
+        if self.batch:
+            b, j = divmod(p, self.batch)
+            x = _Permutation(self.seed, (_BATCH, epoch, b), self.batch).at(j)
+            i = bisect_right(self.ends, x)
+            c = self.counts[i]
+            draw = epoch * self.drawn[i] + b * c + x - (self.ends[i] - c)
+            node = self.nodes[i]
+            return node.locate(*divmod(draw & _MASK, node.n))
         i = self.word[p % WORD_LEN]
         draw = epoch * self.drawn[i] + p // WORD_LEN * self.counts[i] + self.rank[p % WORD_LEN]
         node = self.nodes[i]
@@ -836,7 +874,7 @@ class _Node:
         if self.leaf is None:
             for count, drawn, node in zip(self.counts, self.drawn, self.nodes, strict=True):
                 way = (*levels, (drawn, node.n))
-                yield from node.leaders(share * (count / WORD_LEN), way)
+                yield from node.leaders(share * (count / (self.batch or WORD_LEN)), way)
         elif isinstance(self.leaf.d.sampler, Visits) and self.n:
             yield self.leaf, share, levels
 
@@ -844,24 +882,37 @@ class _Node:
 class Plan:
     """Which sample stands at any position of any epoch, and which window of it."""
 
-    def __init__(self, seed: int, source: Source, shuffle: bool = True) -> None:
+    def __init__(self, seed: int, source: Source, shuffle: bool = True, take: int = 0) -> None:
         """Compiles a dataset or a mixture.
+
+        Args:
+            seed: the seed of the run.
+            source: what it draws from.
+            shuffle: every epoch has an order of its own.
+            take: positions of an epoch, in place of the source's own; 0 for these. Draws go on
+                from one epoch to the next.
 
         Raises:
             ValueError: a mixture's counts, sources or rule for its epochs are not right.
         """
         self._shuffle = shuffle
+        self._take = take
         self._leaves: list[_Leaf] = []
         self._root = _Node(seed, source, self._leaves)
+        batch = source.batch if isinstance(source, Mixture) else 0
+        if take < 0 or (take and self._root.n == 0) or (batch and take % batch):
+            raise ValueError(f"epochs of {take} positions, in batches of {batch or 1}")
 
     def __len__(self) -> int:
         """Returns the positions of an epoch."""
-        return self._root.n
+        return self._take or self._root.n
 
     def _locate(self, epoch: int, p: int) -> tuple[_Leaf, int, int]:
         epoch, p = operator.index(epoch), operator.index(p)  # numpy's have 64 bits
         if not 0 <= p < len(self):
             raise IndexError(f"{p} is not in [0, {len(self)})")
+        if self._take:
+            epoch, p = divmod(epoch * self._take + p & _MASK, self._root.n)
         return self._root.locate(epoch, p)
 
     def at(self, epoch: int, p: int) -> Draw:
@@ -896,7 +947,8 @@ class Plan:
         Of the datasets with pools that are drawn at least a quarter as often as the one drawn most
         often, the one leads whose pools last longest; the first of several.
         """
-        leaders = list(self._root.leaders())
+        levels = ((self._take, self._root.n),) if self._take else ()
+        leaders = list(self._root.leaders(levels=levels))
         often = [x for x in leaders if 4 * x[1] >= max(share for _, share, _ in leaders)]
         if not often or not len(self):
             return None
