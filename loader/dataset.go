@@ -50,26 +50,47 @@ type tableOpener func(ctx context.Context, src Source, fields []Field) (table, e
 // inSource says in which source of the spec an error came up.
 func inSource(name string, err error) error { return fmt.Errorf("source %q: %w", name, err) }
 
+// errPerBatch is the error of shares that cannot be exact in a batch.
+var errPerBatch = errors.New("per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
+
 // addSource opens a source and all in it, and returns it as package shuffle has it. The source in the
-// filled-in spec is completed.
-func (e *Engine) addSource(ctx context.Context, src *Source, name string, open tableOpener) (shuffle.Source, error) {
+// filled-in spec is completed. batch is how many rows of every global batch are of this source, 0 if that varies.
+func (e *Engine) addSource(ctx context.Context, src *Source, name string, open tableOpener, batch int64) (shuffle.Source, error) {
 	if len(src.Sources) == 0 {
-		return e.addDataset(ctx, src, name, open)
+		return e.addDataset(ctx, src, name, open, batch)
 	}
 	m := &shuffle.Mixture{Until: untils[src.Until], Length: src.Length}
+	total := int64(shuffle.WordLen)
+	if src.PerBatch {
+		if batch == 0 {
+			return shuffle.Source{}, errPerBatch
+		}
+		if total, m.Batch = batch, batch; int64(len(src.Sources)) > batch {
+			return shuffle.Source{}, fmt.Errorf("per_batch: %d sources do not fit into the %d samples of a batch", len(src.Sources), batch)
+		}
+		if src.Temperature == 0 { // by then the sources need to know
+			if err := src.count(nil, total); err != nil {
+				return shuffle.Source{}, err
+			}
+		}
+	}
 	for i := range src.Sources {
 		s := &src.Sources[i]
 		full := s.named(i)
 		if name != "" {
 			full = name + "/" + full
 		}
-		c, err := e.addSource(ctx, s, full, open)
+		share := int64(0)
+		if src.PerBatch {
+			share = s.Count
+		}
+		c, err := e.addSource(ctx, s, full, open, share)
 		if err != nil {
 			return shuffle.Source{}, inSource(s.named(i), err)
 		}
 		m.Sources = append(m.Sources, c)
 	}
-	if err := src.count(m.Sources); err != nil {
+	if err := src.count(m.Sources, total); err != nil {
 		return shuffle.Source{}, err
 	}
 	for _, s := range src.Sources {
@@ -80,9 +101,9 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open t
 
 var untils = map[string]shuffle.Until{UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given}
 
-// count turns weights into whole counts, unless the spec has them.
-func (s *Source) count(sources []shuffle.Source) error {
-	weights := make([]float64, len(sources))
+// count turns weights into whole counts of total, unless the spec has them.
+func (s *Source) count(sources []shuffle.Source, total int64) error {
+	weights := make([]float64, len(s.Sources))
 	given := int64(0)
 	for i := range s.Sources {
 		weights[i] = cmp.Or(s.Sources[i].Weight, 1)
@@ -100,7 +121,7 @@ func (s *Source) count(sources []shuffle.Source) error {
 			return err
 		}
 	}
-	counts, err := shuffle.Apportion(shuffle.WordLen, weights)
+	counts, err := shuffle.Apportion(total, weights)
 	for i := range counts {
 		s.Sources[i].Count, s.Sources[i].Weight = counts[i], 0
 	}
@@ -121,7 +142,7 @@ func lengths(sources []shuffle.Source) ([]int64, error) {
 }
 
 // addDataset opens a source that is no mixture.
-func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener) (shuffle.Source, error) {
+func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener, batch int64) (shuffle.Source, error) {
 	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.fieldsOf(src)}
 	d.opener, d.names = e.options.Opener, lru.New[string, []string](nameBytes)
 	all := d.fields
@@ -140,7 +161,7 @@ func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open 
 	if err := d.openPoints(ctx, all[len(d.fields):], e.options); err != nil {
 		return shuffle.Source{}, err
 	}
-	out, err := d.compile(ctx, e)
+	out, err := d.compile(ctx, e, batch)
 	if err != nil {
 		return out, err
 	}
@@ -173,7 +194,7 @@ func (d *dataset) fill(s Sampler) Sampler {
 }
 
 // compile resolves everything that does not change from sample to sample.
-func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error) {
+func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.Source, error) {
 	var none shuffle.Source
 	rows, err := someRows(ctx, d.table, d.source, e.options)
 	if err != nil {
@@ -211,7 +232,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine) (shuffle.Source, error
 		e.leaves = append(e.leaves, d)
 		return d.leaf(one)
 	}
-	return d.mixture(e, one, groups)
+	return d.mixture(e, one, groups, batch)
 }
 
 // compileSeries makes sequences of rows the items.
@@ -249,9 +270,18 @@ func (d *dataset) compileStrata(ctx context.Context, rows []uint32) (groups [][]
 	return groups, nil
 }
 
-// mixture makes a source of strata.
-func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32) (shuffle.Source, error) {
+// mixture makes a source of strata. batch is as for addSource.
+func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, batch int64) (shuffle.Source, error) {
 	m := &shuffle.Mixture{Until: untils[d.source.Strata.Until], Length: d.source.Strata.Length}
+	parts := int64(shuffle.WordLen)
+	if d.source.Strata.PerBatch {
+		if batch == 0 {
+			return shuffle.Source{}, fmt.Errorf("strata: %w", errPerBatch)
+		}
+		if parts, m.Batch = batch, batch; int64(len(groups)) > batch {
+			return shuffle.Source{}, fmt.Errorf("strata: per_batch: the %d values of column %q do not fit into the %d samples of a batch", len(groups), d.source.Strata.Column, batch)
+		}
+	}
 	for _, rows := range groups {
 		s := one
 		s.Rows = rows
@@ -278,9 +308,11 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32) (sh
 		}
 	}
 	if m.Until == shuffle.Given && m.Length == 0 {
-		m.Length = total
+		if m.Length = total; m.Batch > 0 {
+			m.Length = max(total/m.Batch, 1) * m.Batch
+		}
 	}
-	if m.Counts, err = shuffle.Apportion(shuffle.WordLen, weights); err != nil {
+	if m.Counts, err = shuffle.Apportion(parts, weights); err != nil {
 		return shuffle.Source{}, fmt.Errorf("strata: %w", err)
 	}
 	return shuffle.Source{Mixture: m}, nil

@@ -312,11 +312,11 @@ func (e *Engine) closeTables() error {
 // compile opens all sources and makes the plan of the order.
 func (e *Engine) compile(ctx context.Context, open tableOpener) error {
 	src := e.spec.source()
-	top, err := e.addSource(ctx, &src, "", open)
+	top, err := e.addSource(ctx, &src, "", open, int64(e.spec.BatchSize))
 	if err != nil {
 		return err
 	}
-	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top})
+	e.plan, err = shuffle.NewPlan(shuffle.Spec{Seed: e.spec.Seed, Shuffle: e.spec.Shuffle, Source: top, Take: e.spec.Take})
 	if err != nil {
 		return fmt.Errorf("spec: %w", err)
 	}

@@ -482,12 +482,21 @@ func drawSpec(rt *rapid.T) Spec {
 	if inTime {
 		s.Fields[0].Layout, s.Fields[1].Layout = "n t b y x", "(n t) y x"
 	}
+	exact := !inTime && s.BatchSize >= 4 && rapid.Bool().Draw(rt, "per batch")
+	if rapid.IntRange(0, 2).Draw(rt, "take") == 0 {
+		if s.Take = rapid.Int64Range(1, 40).Draw(rt, "samples"); exact {
+			s.Take *= int64(s.BatchSize)
+		}
+	}
 	if rapid.IntRange(0, 2).Draw(rt, "mixed") > 0 {
 		s.Source, s.Subset = "a", subset()
 		if inTime {
 			s.Time = in
 		} else if rapid.Bool().Draw(rt, "strata") {
 			s.Strata = &Strata{Column: "class", Until: rapid.SampledFrom([]string{"", UntilShortest, UntilLongest}).Draw(rt, "until")}
+			if exact {
+				s.Strata.PerBatch, s.Strata.Until = true, rapid.SampledFrom([]string{"", UntilLongest}).Draw(rt, "until of batches")
+			}
 		}
 		return s
 	}
@@ -505,6 +514,9 @@ func drawSpec(rt *rapid.T) Spec {
 		}
 	}
 	s.Until = rapid.SampledFrom([]string{UntilShortest, UntilLongest}).Draw(rt, "until")
+	if exact {
+		s.PerBatch, s.Until = true, UntilLongest
+	}
 	if rapid.Bool().Draw(rt, "nested") {
 		s.Sources = []Source{{Mixture: Mixture{Sources: s.Sources[:1]}}, s.Sources[1]}
 	}
@@ -577,6 +589,9 @@ func fixedSpecs() map[string]Spec {
 	mixed := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
 	mixed.Source, mixed.Until, mixed.BadSamples = "", UntilLongest, BadFill
 	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "==", Value: json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
+	exact := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
+	exact.Source, exact.Until, exact.PerBatch, exact.Take = "", UntilLongest, true, 15
+	exact.Sources = []Source{{Source: "a", Weight: 3, Subset: Subset{Strata: &Strata{Column: "class", PerBatch: true}}}, {Source: "b", Weight: 2}}
 	inTime := base(Sampler{Kind: GridWindow, Height: 12, Width: 12, StrideY: 6})
 	inTime.BadSamples = BadSkip
 	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"
@@ -585,7 +600,7 @@ func fixedSpecs() map[string]Spec {
 	strata.Strata = &Strata{Column: "class"}
 	filled := inTime
 	filled.BadSamples = BadFill
-	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "filled steps": filled, "strata": strata}
+	return map[string]Spec{"tiles": tiles, "resized": resized, "mixed": mixed, "time": inTime, "filled steps": filled, "strata": strata, "exact shares": exact}
 }
 
 // TestSampledRunsAreTheSame: for any number of workers and ranks, resumed at any step, and sent in the native

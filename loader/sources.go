@@ -22,6 +22,9 @@ type Mixture struct {
 	Until string `json:"until,omitempty"`
 	// Length is the samples of an epoch, with "length".
 	Length int64 `json:"length,omitempty"`
+	// PerBatch makes the shares exact in every global batch, and epochs a whole number of batches. Otherwise they are exact in
+	// 10,000 samples in a row. Of a mixture in a mixture both need it.
+	PerBatch bool `json:"per_batch,omitempty"`
 }
 
 // Rules for the end of a mixture's epoch.
@@ -49,7 +52,7 @@ type Source struct {
 	Sampler *Sampler `json:"sampler,omitempty"`
 	// Weight is the source's share, relative to that of the others. Default 1.
 	Weight float64 `json:"weight,omitempty"`
-	// Count is how often the source stands in 10,000 positions. It is filled in.
+	// Count is how often the source stands in 10,000 positions, or with PerBatch in a global batch. It is filled in.
 	Count int64 `json:"count,omitempty"`
 	Subset
 	Mixture
@@ -175,8 +178,10 @@ type Strata struct {
 	Temperature float64 `json:"temperature,omitempty"`
 	// Until as in Mixture. Default "length".
 	Until string `json:"until,omitempty"`
-	// Length of an epoch. Default: as many samples as all rows have.
+	// Length of an epoch. Default: as many samples as all rows have, with PerBatch in whole batches.
 	Length int64 `json:"length,omitempty"`
+	// PerBatch as in Mixture. In a mixture that needs it, too.
+	PerBatch bool `json:"per_batch,omitempty"`
 }
 
 // Time makes sequences of rows the samples: the rows of a key in order of their time.
@@ -444,8 +449,8 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 		return errors.New("both source and sources are given")
 	case !mixed && s.Source == "":
 		return errors.New("source is empty")
-	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0):
-		return errors.New("temperature, until and length are members of a mixture")
+	case !mixed && (s.Temperature != 0 || s.Until != "" || s.Length != 0 || s.PerBatch):
+		return errors.New("temperature, until, length and per_batch are members of a mixture")
 	case mixed && (s.Where != nil || s.Split != nil || s.Use != "" || s.Strata != nil || s.Time != nil || s.Missing != "" || depth > 0 && (s.Fields != nil || s.Sampler != nil)):
 		return errors.New("rows, fields and samplers belong to the sources of a mixture, not to the mixture")
 	case mixed && (s.Dims != "" || s.Timestamp != nil):

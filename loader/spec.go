@@ -50,6 +50,9 @@ type Spec struct {
 	Seed uint64 `json:"seed"`
 	// DropLast leaves out the last, short global batch of an epoch.
 	DropLast bool `json:"drop_last,omitempty"`
+	// Take is the samples of an epoch, in place of as many as the dataset has. The next epoch goes on where this one ended: every
+	// sample comes once before any comes again. 0: all.
+	Take int64 `json:"take,omitempty"`
 	// Sampler says which window of a sample is read. Default: the whole chip.
 	Sampler Sampler `json:"sampler"`
 	// BadSamples is the policy for samples that cannot be read: "error" (default), "skip", "replace" or
@@ -331,6 +334,8 @@ func (s Spec) Validate() error {
 		return fmt.Errorf("spec: batch_size %d is not in 1..%d", s.BatchSize, maxBatch)
 	case !slices.Contains([]string{BadError, BadSkip, BadReplace, BadFill}, s.BadSamples):
 		return fmt.Errorf("spec: bad_samples %q is none of %q, %q, %q, %q", s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
+	case s.Take < 0 || s.Take > maxSamples:
+		return fmt.Errorf("spec: take is %d: it must be from 1 to %d samples, or 0 for all", s.Take, int64(maxSamples))
 	case s.AllFields && len(s.Fields) != 1:
 		return fmt.Errorf("spec: all_fields with %d fields: it takes the settings of one", len(s.Fields))
 	case len(s.Fields) > maxFields:

@@ -22,6 +22,7 @@ from chaski import _loader, sampling
 from chaski._rpc import _not_finite
 from chaski._sources import absolute_paths
 from chaski._spec import SpecOptions, build_spec
+from chaski.order import Order
 from chaski.sampling import Dataset, Plan, Runs
 
 pytestmark = pytest.mark.usefixtures("binary")
@@ -378,6 +379,76 @@ def test_balanced(data):
     table, _, _ = data
     with chaski.load(table, strata="site", batch_size=3, fields=FIELDS, seed=1) as loader:
         assert loader.samples == N
+
+
+@pytest.mark.parametrize("take", [0, 24])
+def test_exact_shares(data, take):
+    """Every batch has its share of every value; the plan of docs/order.md says which samples."""
+    table, _, _ = data
+    options = {"batch_size": 8, "fields": FIELDS, "seed": 1, "steps_per_epoch": take // 8 or None}
+    strata = chaski.Strata("site", per_batch=True, until="longest")
+    rows = [[i for i in range(N) if i % 3 == s] for s in range(3)]
+    counts = sampling.apportion(8, [1, 1, 1])
+    mixture = sampling.Mixture(
+        [sampling.Dataset(N, rows=r) for r in rows], counts, "longest", batch=8
+    )
+    plan = sampling.Plan(1, mixture, take=take)
+    with chaski.load(table, strata=strata, **options) as whole:
+        assert whole.samples == len(plan) and whole.samples % 8 == 0
+        batches = [b for _ in range(3) for b in whole]
+        for b in batches:
+            draws = [plan.at(b.epoch, int(p)) for p in b["position"]]
+            assert [int(s) for s in b["sample"]] == [d.sample for d in draws]
+            assert [sum(d.dataset == i for d in draws) for i in range(3)] == counts == [3, 3, 2]
+        for at in (1, len(whole), len(whole) + 2):
+            with chaski.load(table, strata=strata, **options) as again:
+                epoch, step = divmod(at, len(whole))
+                state = {**whole.state_dict(), "epoch": epoch, "samples": step * 8}
+                again.load_state_dict(state)
+                rest = [b for _ in range(3 - epoch) for b in again]
+            for a, b in zip(rest, batches[at:], strict=True):
+                assert all(a[k].tobytes() == b[k].tobytes() for k in b)
+    for rank in range(3):
+        with chaski.load(table, strata=strata, rank=rank, world_size=3, **options) as part:
+            for a, b in zip(part, batches, strict=False):
+                ok = a["position"] >= 0
+                assert a["position"][ok].tolist() == b["position"][rank::3].tolist()
+
+
+def test_exact_shares_of_a_mixture(data):
+    table, _, _ = data
+    sources = {
+        "even": chaski.Source(table, weight=3, strata=chaski.Strata("site", per_batch=True)),
+        "rest": chaski.Source(table, where=[("cloud", "<", 5)], weight=1),
+    }
+    mixed = chaski.Mixture(sources, per_batch=True, until="longest")
+    with chaski.load(mixed, batch_size=12, fields=FIELDS | {"site": "site"}, seed=4) as loader:
+        for b in (b for _ in range(2) for b in loader):
+            even = b["source"] == 0
+            assert even.sum() == 9 and b["valid"].all()
+            assert np.bincount(b["site"][even]).tolist() == [3, 3, 3]
+    for wrong, match in (
+        (chaski.Mixture(sources), "strata: per_batch needs per_batch.*of the mixture around it"),
+        (chaski.Mixture(sources, per_batch=True, until=30), "not a whole number of batches of 12"),
+    ):
+        with pytest.raises(chaski.SpecError, match=match):
+            chaski.load(wrong, batch_size=12, fields=FIELDS | {"site": "site"})
+    with pytest.raises(chaski.SpecError, match="3 values of column .site. do not fit into the 2"):
+        few = chaski.Strata("site", per_batch=True)
+        chaski.load(table, strata=few, batch_size=2, fields=FIELDS)
+
+
+def test_take(data):
+    """Epochs of 10 of N: one run, in which every sample comes once before any comes again."""
+    table, _, _ = data
+    with chaski.load(table, batch_size=5, take=10, fields=FIELDS, seed=3) as loader:
+        assert (loader.samples, len(loader)) == (10, 2)
+        got = [int(s) for _ in range(N) for b in loader for s in b["sample"]]
+        for e in range(10):
+            assert got[e * N : (e + 1) * N] == [Order(3, e, N).at(p) for p in range(N)]
+    for wrong in ({"take": 0}, {"take": 3, "steps_per_epoch": 1}, {"steps_per_epoch": -1}):
+        with pytest.raises(chaski.SpecError, match=next(iter(wrong))):
+            chaski.load(table, batch_size=5, fields=FIELDS, **wrong)
 
 
 def test_time(data):

@@ -819,6 +819,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             the name of the column to balance.
         time: makes sequences of rows the samples; see `Time`.
         drop_last: leave out the last, short global batch of an epoch.
+        take: samples of an epoch, in place of as many as there are; more is fine. The next epoch
+            goes on where this one ended: every sample comes once before any comes again.
+        steps_per_epoch: the same in steps of `batch_size` samples.
         bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
             valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
             everywhere; of a sequence, only the steps that cannot be read are missing. What was met

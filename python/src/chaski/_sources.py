@@ -530,16 +530,21 @@ class Strata:
             samples, and what is between evens them out.
         until: "shortest" or "longest" of the values' rows, or samples of an epoch. Default: as
             many as all rows have.
+        per_batch: every global batch has the same number of rows of each value (which temperature
+            says; largest remainders), and epochs a whole number of batches. Otherwise shares are
+            exact in 10,000 samples in a row.
     """
 
     column: str
     temperature: float | None = None
     until: Until | None = None
+    per_batch: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """Returns what the spec's JSON holds."""
         out: dict[str, Any] = {"column": self.column}
         out["temperature"] = _if_given(positive, "temperature", self.temperature)
+        out["per_batch"] = True if self.per_batch else None
         return _without_none({**out, **until_json(self.until)})
 
 
@@ -638,12 +643,16 @@ class Mixture:
         until: an epoch ends when the "shortest" source would begin again, when the "longest" has
             given every sample, or after a number of samples.
         weight: its share in a mixture around it.
+        per_batch: every global batch has the same number of rows of each source (by the weights;
+            largest remainders), and epochs a whole number of batches. Otherwise shares are exact in
+            10,000 samples in a row. Of a mixture, or `Strata`, in a mixture both need it.
     """
 
     sources: Mapping[str, Source | Mixture | Path | Sequence[Path] | Columns]
     temperature: float | None = None
     until: Until = "shortest"
     weight: float = field(default=1.0, kw_only=True)
+    per_batch: bool = field(default=False, kw_only=True)
 
 
 SourceLike: TypeAlias = "Path | Sequence[Path] | Columns | Mixture"

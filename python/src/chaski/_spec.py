@@ -193,6 +193,8 @@ class SpecOptions:
     strata: Strata | str | None = None
     time: Time | None = None
     drop_last: bool = False
+    take: int | None = None
+    steps_per_epoch: int | None = None
     bad_samples: BadSamples = "error"
     max_bad: int | None = None
     max_bad_rate: float | None = None
@@ -262,6 +264,12 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         _check_normalized(o.normalize, spec["fields"], named, table)
     if flag("drop_last", o.drop_last):
         spec["drop_last"] = True
+    if o.take is not None and o.steps_per_epoch is not None:
+        raise SpecError("give take, in samples, or steps_per_epoch, not both")
+    if o.take is not None:
+        spec["take"] = count("take", o.take)
+    if o.steps_per_epoch is not None:
+        spec["take"] = count("steps_per_epoch", o.steps_per_epoch) * size
     if o.dims is not None:
         spec["dims"] = str(o.dims)
     if o.timestamp is not None:
@@ -437,6 +445,8 @@ def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
         "sources": [_source(name, s, stats) for name, s in m.sources.items()],
         **until_json(m.until),
     }
+    if m.per_batch:
+        out["per_batch"] = True
     if m.temperature is not None:
         out["temperature"] = positive("temperature", m.temperature)
         for name, s in m.sources.items():

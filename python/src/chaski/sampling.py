@@ -947,8 +947,8 @@ class Plan:
         Of the datasets with pools that are drawn at least a quarter as often as the one drawn most
         often, the one leads whose pools last longest; the first of several.
         """
-        levels = ((self._take, self._root.n),) if self._take else ()
-        leaders = list(self._root.leaders(levels=levels))
+        way = ((self._take, self._root.n),) if self._take else ()
+        leaders = list(self._root.leaders(levels=way))
         often = [x for x in leaders if 4 * x[1] >= max(share for _, share, _ in leaders)]
         if not often or not len(self):
             return None
