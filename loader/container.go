@@ -488,7 +488,7 @@ func inContainer(name string) bool {
 // memberOf returns the asset of a path in a container, "data.tacozip::roi_1/image", or of a byte range as
 // taco.VSI names it, "/vsisubfile/OFFSET_SIZE,FILE".
 func memberOf(ctx context.Context, o Options, name string) (a catalog.Asset, err error) {
-	if e, ok := subfileOf(name); ok {
+	if e, ok := Subfile(name); ok {
 		return newMemberContainer(o).place(ctx, e, nil)
 	}
 	uri, path, ok := taco.Split(name)
@@ -528,8 +528,8 @@ func (c *container) chunk(ctx context.Context, e taco.Entry) (catalog.Asset, err
 
 const subfile = "/vsisubfile/"
 
-// subfileOf reads "/vsisubfile/OFFSET_SIZE,FILE".
-func subfileOf(name string) (e taco.Entry, ok bool) {
+// Subfile reads the name that taco.VSI gives a byte range of a file, "/vsisubfile/OFFSET_SIZE,FILE"; ok is false for any other name.
+func Subfile(name string) (e taco.Entry, ok bool) {
 	span, uri, ok := strings.Cut(strings.TrimPrefix(name, subfile), ",")
 	off, size, two := strings.Cut(span, "_")
 	if !ok || !two || !strings.HasPrefix(name, subfile) {

@@ -25,7 +25,8 @@ func newAsk(s streams) *cobra.Command {
 		Long: `Answer questions about containers one after the other, until standard input ends, for programs:
 the Python package asks so. Containers stay open in between, and columns of their tables in memory.
 
-A question is a line of JSON, a list of texts: the command line of 'entries' or 'sql'. Its answer is
+A question is a line of JSON, a list of texts: the command line of 'entries', 'sql' or
+'extract'. Its answer is
 parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what the command printed,
 "e" what it said on standard error, and at last "x", its exit code as text.`,
 		Example: `  chaski ask < questions.jsonl`,
@@ -83,10 +84,10 @@ func answerAll(ctx context.Context, s streams) error {
 // answer answers one question.
 func answer(ctx context.Context, w *bufio.Writer, args []string) error {
 	code := 2
-	if len(args) > 0 && (args[0] == "entries" || args[0] == "sql") {
+	if len(args) > 0 && (args[0] == "entries" || args[0] == "sql" || args[0] == "extract") {
 		code = run(ctx, args, strings.NewReader(""), &parts{w, 'o'}, &parts{w, 'e'})
 	} else {
-		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question is one of entries or sql")
+		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question is one of entries, sql or extract")
 	}
 	_, err := fmt.Fprint(&parts{w, 'x'}, code)
 	return errors.Join(err, w.Flush())

@@ -98,7 +98,7 @@ func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 			}
 		}
 		for _, args := range [][]string{{}, {"ask"}, {"serve"}, {"ls", zip}} {
-			if got := a.ask(args...); got.code != 2 || !strings.Contains(got.err, "entries or sql") {
+			if got := a.ask(args...); got.code != 2 || !strings.Contains(got.err, "entries, sql or extract") {
 				t.Errorf("%q: %+v", args, got)
 			}
 		}

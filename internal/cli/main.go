@@ -96,7 +96,7 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{started: ""} }
 	root.AddCommand(newCat(s), newIndex(s), newInfo(s), newFrame(s), newStats(s), newServe(s),
 		newBench(s), newPlan(s), newExplain(s), newReplay(s), newQuarantine(s), newView(s), newVerify(s), newConvert(s),
-		newLs(s), newEntries(s), newLocate(s), newSQL(s), newAsk(s), newArray(s), newConsolidate(s), newPaste(s))
+		newLs(s), newEntries(s), newLocate(s), newExtract(s), newSQL(s), newAsk(s), newArray(s), newConsolidate(s), newPaste(s))
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = topic

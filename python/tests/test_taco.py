@@ -496,6 +496,27 @@ def test_flatten():
         ds.flatten(3)
 
 
+def test_bytes_of_remote_samples(tmp_path, binary):
+    """Of a container and of a plain file on a web server, and by the command."""
+    for name in ("coast.tacozip", "flat.tacozip"):
+        shutil.copy(COAST / name, tmp_path)
+    here = {a.path: a.bytes() for a in taco.load(COAST / "flat.tacozip")}
+    with web(tmp_path) as (url, _):
+        far = taco.load(f"{url}/flat.tacozip")
+        assert {a.path: a.bytes() for a in far} == here
+        whole = taco.Asset("flat", "flat", f"{url}/flat.tacozip", 0, None)
+        assert whole.bytes() == (COAST / "flat.tacozip").read_bytes()
+        with pytest.raises(chaski.NotFoundError):
+            taco.Asset("a", "a", f"{url}/none.tif", 0, None).bytes()
+        out = tmp_path / "tile"
+        subprocess.run([binary, "extract", "-o", out, f"{url}/coast.tacozip::tile_05"], check=True)
+        files = {str(p.relative_to(out)): p.read_bytes() for p in out.rglob("*.tif")}
+        near = taco.load(COAST / "coast.tacozip").read("tile_05")
+        want = {f"{f.id}/{a.id}": a.bytes() for f in near for a in f}
+        assert files == want
+        assert len(want) == 2
+
+
 NARROW = DATA / "narrow"
 
 

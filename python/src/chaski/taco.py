@@ -354,15 +354,18 @@ class Asset:
         """
         return _read(self.name, **window)
 
-    def bytes(self) -> bytes:
-        """Returns its bytes, of a local file.
+    def bytes(self, *, timeout: float | None = 600.0) -> bytes:
+        """Returns its bytes.
+
+        Args:
+            timeout: seconds that a remote file may take; None waits for as long as it takes.
 
         Raises:
-            UnsupportedError: the file is not local.
-            OSError: it cannot be read.
+            OSError: a local file cannot be read.
+            Error: a remote one cannot; of the kind that fits.
         """
         if "://" in self.uri:
-            raise UnsupportedError(f"{self.uri} is not local", kind="unsupported")
+            return _ask(_engine.find_binary(), ["extract", "--", self.name], timeout)[0]
         with open(self.uri, "rb") as f:
             f.seek(self.offset)
             return f.read() if self.size is None else f.read(self.size)

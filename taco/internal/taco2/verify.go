@@ -17,7 +17,7 @@ import (
 // that all samples of level 0 hold the same tree (PIT-1); that the tables of children say what the
 // consolidated ones say, and have one schema a level (PIT-2); that every sample's bytes are there, in a
 // ZIP under its own name and with the CRC-32 that it has there. What contradicts itself but can be read right is noted: counts of
-// taco:pit_schema, misplaced offsets of METADATA, source files of a catalog that are not there.
+// taco:pit_schema, what COLLECTION.json lacks or has otherwise than it must, misplaced offsets of METADATA, source files of a catalog that are not there.
 func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
 		if err := c.verifyLevel(ctx, k, r); err != nil {
@@ -28,6 +28,8 @@ func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 		return err
 	}
 	c.compareSchemas(r)
+	c.verifyHierarchy(r)
+	c.verifyCollection(r)
 	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]table.Type, len(c.places)+1)}
 	if err := v.readDirectory(ctx); err != nil {
 		return err
