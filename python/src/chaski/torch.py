@@ -6,7 +6,6 @@ the rows that only pad.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
@@ -21,6 +20,7 @@ import torch.utils.data
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
+from chaski._sources import SourceLike
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -189,7 +189,7 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
 
     def __init__(
         self,
-        source: str | os.PathLike[str] | Loader,
+        source: SourceLike | Loader,
         *,
         target: str | None = None,
         rank: int | None = None,
@@ -310,7 +310,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
     """
 
     def __init__(
-        self, source: str | os.PathLike[str] | Loader, *, target: str | None = None, **options: Any
+        self, source: SourceLike | Loader, *, target: str | None = None, **options: Any
     ) -> None:
         """Opens a dataset.
 
@@ -353,7 +353,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         return self.loader.samples
 
 
-def _open(source: str | os.PathLike[str], target: str | None, options: dict[str, Any]) -> Loader:
+def _open(source: SourceLike, target: str | None, options: dict[str, Any]) -> Loader:
     return load(source, **options) if target is None else connect(target, source, **options)
 
 
