@@ -18,7 +18,8 @@ from rasterio.rpc import RPC
 from rasterio.shutil import copy
 
 warnings.filterwarnings("ignore")
-STRUCTURE = ("IMAGE_STRUCTURE", "DERIVED_SUBDATASETS")  # how samples are stored, and what GDAL can make of them
+# How samples are stored, and what GDAL can make of them.
+STRUCTURE = ("IMAGE_STRUCTURE", "DERIVED_SUBDATASETS")
 TEXT = ["plain", 'a <b> & "c"', "ünïcode", "two\nlines", "&amp;", " blanks "]
 
 
@@ -75,6 +76,15 @@ def describe(path):
     return row
 
 
+def rpcs(coefficients):
+    """Return rational polynomials; coefficients makes 20 numbers."""
+    names = ("line_num_coeff", "line_den_coeff", "samp_num_coeff", "samp_den_coeff")
+    offsets = {"height_off": 100, "lat_off": 1.5, "line_off": 3, "long_off": 5, "samp_off": 7}
+    scales = {"height_scale": 50, "lat_scale": 2, "line_scale": 4, "long_scale": 6, "samp_scale": 8}
+    error = {"err_bias": 0.5, "err_rand": 0.25}
+    return RPC(**offsets, **scales, **error, **{k: coefficients() for k in names})
+
+
 def text(rng):
     """Return a text."""
     return str(rng.choice(TEXT))
@@ -86,7 +96,11 @@ def one(path, rng):
     look = str(rng.choice(["MINISBLACK", "MINISBLACK", "RGB", "PALETTE", "MINISWHITE"]))
     count = {"RGB": 3, "PALETTE": 1}.get(look, int(rng.integers(1, 4)))
     alpha = look in ("RGB", "MINISBLACK") and maybe(0.3)
-    types = ["uint8", "uint16"] if look == "PALETTE" else ["uint8", "uint16", "int16", "uint32", "float32"]
+    types = (
+        ["uint8", "uint16"]
+        if look == "PALETTE"
+        else ["uint8", "uint16", "int16", "uint32", "float32"]
+    )
     dtype = str(rng.choice(types))
     h, w = (int(v) for v in rng.integers(1, 90, 2))
     options = {
@@ -109,14 +123,20 @@ def one(path, rng):
         options |= {"crs": crs, "transform": rasterio.Affine(10, 1, 5e5, 2, -10, 8e6)}
     elif place == "gcps":
         at = [(0, 0, 1, 2), (0, w, 9, 2.5), (h, 0, 1.5, 8), (h, w, 9, 8.25)]
-        options |= {"crs": "EPSG:4326", "gcps": [GroundControlPoint(*p, z=float(rng.integers(9))) for p in at]}
+        options |= {
+            "crs": "EPSG:4326",
+            "gcps": [GroundControlPoint(*p, z=float(rng.integers(9))) for p in at],
+        }
     if maybe(0.3):
         options["nodata"] = int(rng.integers(0, 5))
     x = rng.integers(0, 9, (count, h, w)).astype(dtype)
     env = {"GDAL_TIFF_INTERNAL_MASK": True, "TIFF_USE_OVR": False}
-    with rasterio.Env(**env), rasterio.open(
-        path, "w", driver="GTiff", count=count, height=h, width=w, dtype=dtype, **options
-    ) as f:
+    with (
+        rasterio.Env(**env),
+        rasterio.open(
+            path, "w", driver="GTiff", count=count, height=h, width=w, dtype=dtype, **options
+        ) as f,
+    ):
         f.write(x)
         if look == "PALETTE":
             f.write_colormap(1, {i: (i % 256, i * 3 % 256, i * 7 % 256, 255) for i in range(200)})
@@ -137,34 +157,46 @@ def one(path, rng):
         if maybe(0.3):
             f.update_tags(ns="SPACE", C=text(rng))
         if maybe(0.3):
-            f.update_tags(ns="xml:DOC", **{"xml": "<Item name=\"x\"><Item>&lt;</Item></Item>"})
+            f.update_tags(ns="xml:DOC", **{"xml": '<Item name="x"><Item>&lt;</Item></Item>'})
         if maybe(0.3):
-            f.update_tags(TIFFTAG_SOFTWARE="soft", TIFFTAG_ARTIST="an", TIFFTAG_DATETIME="2026:01:02 03:04:05")
-            f.update_tags(TIFFTAG_XRESOLUTION="3.5", TIFFTAG_YRESOLUTION="4", TIFFTAG_RESOLUTIONUNIT="2")
+            f.update_tags(
+                TIFFTAG_SOFTWARE="soft", TIFFTAG_ARTIST="an", TIFFTAG_DATETIME="2026:01:02 03:04:05"
+            )
+            f.update_tags(
+                TIFFTAG_XRESOLUTION="3.5", TIFFTAG_YRESOLUTION="4", TIFFTAG_RESOLUTIONUNIT="2"
+            )
             f.update_tags(TIFFTAG_IMAGEDESCRIPTION="words", TIFFTAG_COPYRIGHT="mine")
         if maybe(0.3):
             f.update_tags(AREA_OR_POINT="Point")
         if maybe(0.2) and look == "MINISBLACK" and count == 3:
             f.colorinterp = [ColorInterp.blue, ColorInterp.undefined, ColorInterp.red]
         if maybe(0.2):
-            f.rpcs = RPC(
-                height_off=100, height_scale=50, lat_off=1.5, lat_scale=2, line_off=3, line_scale=4, long_off=5,
-                long_scale=6, samp_off=7, samp_scale=8, err_bias=0.1, err_rand=0.2,
-                **{k: rng.random(20).tolist() for k in ("line_num_coeff", "line_den_coeff", "samp_num_coeff", "samp_den_coeff")},
-            )  # fmt: skip
+            f.rpcs = rpcs(lambda: rng.random(20).tolist())
     if maybe(0.4) and min(h, w) >= 4:
         with rasterio.Env(**env), rasterio.open(path, "r+") as f:
             f.build_overviews([2, 4], Resampling.nearest)
 
 
 def fixed(folder):
-    """Write the files of testdata/extras: small ones, each with what GDAL's COG driver makes of it."""
+    """Write the files of testdata/extras, each with what GDAL's COG driver makes of it."""
     rng = np.random.default_rng(7)
     env = {"GDAL_TIFF_INTERNAL_MASK": True}
     utm = {"crs": "EPSG:32718", "transform": rasterio.Affine(10, 0, 5e5, 0, -10, 8e6)}
-    with rasterio.Env(**env), rasterio.open(
-        f"{folder}/scaled.tif", "w", driver="GTiff", count=2, height=70, width=50, dtype="uint16", nodata=3, COMPRESS="DEFLATE", **utm
-    ) as f:
+    with (
+        rasterio.Env(**env),
+        rasterio.open(
+            f"{folder}/scaled.tif",
+            "w",
+            driver="GTiff",
+            count=2,
+            height=70,
+            width=50,
+            dtype="uint16",
+            nodata=3,
+            COMPRESS="DEFLATE",
+            **utm,
+        ) as f,
+    ):
         f.write(rng.integers(0, 9, (2, 70, 50)).astype("u2"))
         f.write_mask(rng.random((70, 50)) < 0.5)
         f.scales, f.offsets, f.units = (0.0001, 2), (-0.1, 0), ("reflectance", "")
@@ -173,22 +205,35 @@ def fixed(folder):
         f.set_band_description(1, "red")
         f.build_overviews([2, 4], Resampling.nearest)
     with rasterio.open(
-        f"{folder}/palette.tif", "w", driver="GTiff", count=1, height=20, width=40, dtype="uint8", ENDIANNESS="BIG", photometric="palette"
+        f"{folder}/palette.tif",
+        "w",
+        driver="GTiff",
+        count=1,
+        height=20,
+        width=40,
+        dtype="uint8",
+        ENDIANNESS="BIG",
+        photometric="palette",
     ) as f:
         f.write(rng.integers(0, 9, (1, 20, 40)).astype("u1"))
         f.write_colormap(1, {i: (i, i * 3 % 256, i * 7 % 256, 255) for i in range(256)})
     at = [(0, 0, 1, 2), (0, 20, 9, 2.5), (30, 0, 1.5, 8), (30, 20, 9, 8.25)]
     gcps = [GroundControlPoint(*p, z=5.0) for p in at]
     with rasterio.open(
-        f"{folder}/points.tif", "w", driver="GTiff", count=1, height=30, width=20, dtype="float32", crs="EPSG:4326", gcps=gcps
+        f"{folder}/points.tif",
+        "w",
+        driver="GTiff",
+        count=1,
+        height=30,
+        width=20,
+        dtype="float32",
+        crs="EPSG:4326",
+        gcps=gcps,
     ) as f:
         f.write(rng.random((1, 30, 20)).astype("f4"))
-        f.rpcs = RPC(
-            height_off=100, height_scale=50, lat_off=1.5, lat_scale=2, line_off=3, line_scale=4, long_off=5,
-            long_scale=6, samp_off=7, samp_scale=8, err_bias=0.5, err_rand=0.25,
-            **{k: (rng.integers(0, 99, 20) / 8).tolist() for k in ("line_num_coeff", "line_den_coeff", "samp_num_coeff", "samp_den_coeff")},
-        )  # fmt: skip
-    cog = {"INTERLEAVE": "TILE", "BLOCKSIZE": 32, "COMPRESS": "ZSTD", "BIGTIFF": "YES", "OVERVIEWS": "NONE", "PREDICTOR": "YES"}
+        f.rpcs = rpcs(lambda: (rng.integers(0, 99, 20) / 8).tolist())
+    cog = {"INTERLEAVE": "TILE", "BLOCKSIZE": 32, "COMPRESS": "ZSTD", "BIGTIFF": "YES"}
+    cog |= {"OVERVIEWS": "NONE", "PREDICTOR": "YES"}
     with open(f"{folder}/manifest.jsonl", "w") as out:
         for name in ("scaled", "palette", "points"):
             copy(f"{folder}/{name}.tif", f"{folder}/{name}-cog.tif", driver="COG", **cog)
