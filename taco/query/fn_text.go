@@ -192,6 +192,9 @@ func padded(front bool) evaluation {
 		if len(fill) == 0 {
 			return fmt.Errorf("%s to %d characters with a fill that is empty", n.fn.names[0], count)
 		}
+		if !w.room(int(min(missing, maxBatchText+1))) { // a character takes a byte at least
+			return nil
+		}
 		if !front {
 			w.add(s)
 		}
@@ -392,6 +395,9 @@ func regexpReplace(w *textWriter, n *node, r row) error {
 	}
 	end := 0
 	for _, at := range p.re.FindAllSubmatchIndex(s, most) {
+		if !w.room(0) {
+			break
+		}
 		w.add(s[end:at[0]])
 		rewrite(w, with, s, at)
 		end = at[1]
@@ -402,19 +408,19 @@ func regexpReplace(w *textWriter, n *node, r row) error {
 
 // rewrite writes a replacement, in which \0 to \9 are groups of the match and \\ is a backslash.
 func rewrite(w *textWriter, with, s []byte, at []int) {
-	for i := 0; i < len(with); i++ {
-		c := with[i]
-		if c != '\\' || i+1 == len(with) {
-			w.add(with[i : i+1])
-			continue
+	for {
+		i := bytes.IndexByte(with, '\\')
+		if i < 0 || i+1 == len(with) {
+			w.add(with)
+			return
 		}
-		i++
-		if g := 2 * int(with[i]-'0'); with[i] >= '0' && with[i] <= '9' {
-			if g < len(at) && at[g] >= 0 {
-				w.add(s[at[g]:at[g+1]])
-			}
-			continue
+		w.add(with[:i])
+		c := with[i+1]
+		if g := 2 * int(c-'0'); c < '0' || c > '9' {
+			w.add(with[i+1 : i+2])
+		} else if g < len(at) && at[g] >= 0 {
+			w.add(s[at[g]:at[g+1]])
 		}
-		w.add(with[i : i+1])
+		with = with[i+2:]
 	}
 }

@@ -39,7 +39,7 @@ func TestAgainstDuckDB(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := &grammar{rng: rand.New(rand.NewPCG(seed, 1))}
+	g := &grammar{rng: rng(seed)}
 	queries := make([]string, 1000)
 	for i := range queries {
 		queries[i] = g.query()
@@ -182,6 +182,8 @@ func sameDeep(got, want any) bool {
 	}
 	return slices.EqualFunc(g, w, sameDeep)
 }
+
+func rng(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 1)) }
 
 // grammar makes queries.
 type grammar struct{ rng *rand.Rand }
