@@ -32,12 +32,15 @@ stored; l0, l1, … have a row for each row of that level, with the columns of a
 named "l0:id", "l1:id", … A streaming TACO has chunks too; the histograms that it holds among its
 samples are in no table (--stored shows them). A plain scan keeps the order in the file.
 
-This command runs the usual SELECT: WHERE, JOIN … ON, GROUP BY, HAVING, ORDER BY, LIMIT, with the
-meaning that it has in DuckDB. The command chaski-full has DuckDB itself for everything else.
+The SELECT has WITH, joins, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, USING SAMPLE, CASE, casts,
+FILTER, EXCLUDE and queries inside of queries, and means what it means in DuckDB; docs/sql.md says
+where it does not. The command chaski-full has DuckDB itself for everything else.
 
 With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
 infinities are texts. With --format arrow: a stream of Arrow IPC. With --given, data has only the
-samples that meet its conditions. A QUERY that is @FILE is what the file holds.`,
+samples that meet its conditions. A QUERY that is @FILE is what the file holds.
+
+` + functionHelp(),
 		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
   chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -68,6 +71,20 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.`
 	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, also the histograms of a streaming TACO")
 	cmd.MarkFlagsMutuallyExclusive("given", "stored")
 	return cmd
+}
+
+// functionHelp lists the functions of queries by their groups.
+func functionHelp() string {
+	var b strings.Builder
+	group := ""
+	for _, f := range query.Functions() {
+		if f.Group != group {
+			group = f.Group
+			fmt.Fprintf(&b, "%s:\n", group)
+		}
+		fmt.Fprintf(&b, "  %-38s %s\n", f.Signature, strings.ReplaceAll(f.Doc, "`", ""))
+	}
+	return strings.TrimSuffix(b.String(), "\n")
 }
 
 func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags, format, sql string, paths []string) (err error) {

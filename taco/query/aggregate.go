@@ -64,7 +64,7 @@ func init() {
 		return &aggregateFunction{names: []string{name}, sig: name + "(y, x)", doc: doc, bind: bindPair, compute: pairsOf(f)}
 	}
 	aggregateList = []*aggregateFunction{
-		{names: []string{"count_star"}, sig: "count(*)", doc: "the rows", bind: bindCount, compute: countOf, keepNulls: true},
+		{names: []string{"count_star"}, sig: "count_star()", doc: "the rows; written count(*)", bind: bindCount, compute: countOf, keepNulls: true},
 		{names: []string{"count"}, sig: "count(x)", doc: "the values that are not NULL", bind: bindCount, compute: countOf},
 		{names: []string{"count_if", "countif"}, sig: "count_if(condition)", doc: "the rows for which a condition holds; NULL if there is none for which it is known", bind: bindTruths(hugeType), compute: countIf},
 		{names: []string{"sum"}, sig: "sum(x)", doc: "the sum; of integers it is exact", bind: bindSum, compute: sumOf},
