@@ -289,8 +289,8 @@ func TestQueriesOfAnotherEngine(t *testing.T) {
 		v := tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, answer, nil)
 		return tables.FromVectors([]string{"chaski:row"}, []*tables.Vector{v}), nil
 	}
-	const sel = "WITH a AS (SELECT * FROM data) SELECT * FROM a"
-	const cond = "regexp_matches(region, 'o.*h')"
+	const sel = "SELECT * FROM data QUALIFY row_number() OVER () > 0"
+	const cond = "hash(region) > 0"
 	for _, src := range []string{coast(t, "coast.tacozip"), csv} {
 		for _, where := range []loader.Condition{{Select: sel}, {SQL: cond}} {
 			spec := loader.Spec{Source: src, BatchSize: 12, Fields: []loader.Field{{Name: "rank", Column: "rank"}}, Subset: loader.Subset{Where: []loader.Condition{where}}}
