@@ -1,7 +1,7 @@
 // Package crs takes points between longitude and latitude and the coordinates of map projections, and says whether a box
 // drawn in one coordinate reference system (CRS) meets a raster that lies in another.
 //
-// A CRS is known by its EPSG code. Known are those of systems.txt: 5,600 projected CRSs of the EPSG dataset, 600 of longitude
+// A CRS is known by its EPSG code. Known are those of systems.txt: 5,600 projected CRSs of the EPSG dataset, 680 of longitude
 // and latitude, and ESRI's projections of the world and of continents (codes 53001 and up). Projections not implemented are
 // Krovak, Cassini-Soldner, azimuthal equidistant, Equal Earth, the New Zealand Map Grid, Bonne and some that one country
 // uses; CRSs whose axes are in other units than degrees or one length are not read either.

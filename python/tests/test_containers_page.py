@@ -34,15 +34,18 @@ def data(tmp_path, monkeypatch) -> Path:
 def test_blocks(data, binary):
     calls = []
     names = {"step": lambda *tensors: calls.append([len(t) for t in tensors])}
-    assert len(BLOCKS) == 4
+    assert len(BLOCKS) == 5
     exec(BLOCKS[0], names)
     assert calls and all(sizes == [4, 4, 4] for sizes in calls)
     calls.clear()
     exec(BLOCKS[1], names)
+    assert calls == [[4]]
+    calls.clear()
+    exec(BLOCKS[2], names)
     assert calls == [[3], [2], [2]]
     pytest.importorskip("pyarrow")
     pytest.importorskip("pandas")
-    exec(BLOCKS[2], names)
+    exec(BLOCKS[3], names)
     assert names["table"].column_names == ["id", "rank", "cloud_cover"]
     assert names["frame"]["n"].tolist() == [4, 4, 4]
 
@@ -52,7 +55,7 @@ def test_training_over_a_network(data, binary):
     calls = []
     names = {"chaski": chaski, "step": lambda t: calls.append(t.shape)}
     with web(ROOT / "testdata/containers/taco-v1") as (url, asked):
-        exec(BLOCKS[3].replace("https://data.example.org", url), names)
+        exec(BLOCKS[4].replace("https://data.example.org", url), names)
     assert calls == [(4, 4, 32, 32)] * 4 + [(1, 32, 32)]
     assert asked
 
