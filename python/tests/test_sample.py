@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 from pathlib import Path
 
 import numpy as np
@@ -160,3 +161,55 @@ def test_ids(binary, chips):  # noqa: F811
     with chaski.load(chaski.Mixture({"a": folder}), batch_size=4) as loader:
         with pytest.raises(chaski.SpecError, match='kind="text"'):
             _ = loader.ids
+
+
+def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path):  # noqa: F811
+    """Ids and samples are those of the rows also with take, windows, missing and pairs."""
+    folder = Path(chips[0])
+    names = sorted(p.name for p in folder.glob("*.tif"))
+    first = {n: chaski.read(folder / n) for n in names}
+
+    def check(loader, field="image"):
+        for batch in loader:
+            for k in np.flatnonzero(batch["valid"]):
+                i = batch["sample"][k]
+                file = first[Path(loader.ids[i]).name]
+                assert np.array_equal(file, batch[field][k])
+                assert np.array_equal(file, loader.sample(i)[field])
+
+    # An epoch of 3 samples has any of the dataset, and one of more than all comes to them again.
+    for take in (3, len(names) + 3):
+        with chaski.load(folder, batch_size=2, dtype="native", take=take, windows=True) as loader:
+            for _ in range(3):
+                check(loader)
+            assert loader.ids[:] == names
+            with pytest.raises(IndexError):
+                loader.sample(len(names))
+            with chaski.torch.MapDataset(loader) as same:
+                assert len(same) == len(names)
+    for part, left_out in (("a", names[0]), ("b", names[1])):
+        (tmp_path / part).mkdir()
+        for name in set(names) - {left_out}:
+            (tmp_path / part / name).symlink_to(folder / name)
+    pairs = {x: chaski.Field(pattern=f"{x}/{{id}}.tif") for x in ("a", "b")}
+    with chaski.load(
+        tmp_path, batch_size=2, dtype="native", fields=pairs, missing="drop"
+    ) as loader:
+        check(loader, "a")
+        assert loader.ids[:] == [f"a/{n}" for n in names[2:]]
+    (tmp_path / "a" / names[1]).unlink()
+    (tmp_path / "b" / names[0]).unlink()
+    catalog = tmp_path / "pairs.parquet"
+    patterns = ["--field", "a=a/{id}.tif", "--field", "b=b/{id}.tif"]
+    subprocess.run([binary, "index", *patterns, "-o", catalog, tmp_path], check=True)
+    with chaski.load(catalog, batch_size=2, dtype="native") as loader:
+        check(loader, "a")
+
+
+def test_samples_with_shares_per_batch(chips):  # noqa: F811
+    """The shares are of the batch of the loader; a batch of one sample has none."""
+    source = chaski.Mixture({"a": chips[0], "b": chips[0]}, per_batch=True)
+    with chaski.load(source, batch_size=4, shuffle=False, dtype="native") as loader:
+        rows = [batch["image"][k] for batch in loader for k in range(4)]
+        for i in (0, 1, loader.samples - 1):
+            assert np.array_equal(loader.sample(i)["image"], rows[i])

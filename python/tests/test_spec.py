@@ -337,7 +337,9 @@ def test_signatures():
     """Both functions show all their arguments, and `load` documents what they share."""
     load, connect = (inspect.signature(f).parameters for f in (chaski.load, chaski.connect))
     assert set(documented(chaski.load)) == set(load)
-    assert set(load) - {"workers", "memory", "max_chunk"} | set(documented(chaski.connect)) == set(connect)
+    assert set(load) - {"workers", "memory", "max_chunk"} | set(documented(chaski.connect)) == set(
+        connect
+    )
     for name, p in load.items():
         assert p.kind == (p.POSITIONAL_OR_KEYWORD if name == "source" else p.KEYWORD_ONLY)
         assert name not in connect or connect[name] == p

@@ -178,8 +178,11 @@ class Loader:
         except BaseException:
             self._close()
             raise
-        self._single = {**spec, "batch_size": 1, "shuffle": False, "drop_last": False}
+        # The batch size stays: with per_batch, it says what the shares are of.
+        self._single = {**spec, "shuffle": False, "drop_last": False}
+        self._single.pop("take", None)  # which leaves samples out of an epoch, not of the dataset
         self._singles: list[Server] | None = None  # for _single, once it is asked for
+        self._all = 0 if "take" in spec else d.samples  # samples of _single, once that is known
         self._names: list[Server] | None = None  # for ids, likewise
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(reuse)
@@ -254,7 +257,8 @@ class Loader:
         Every call asks the engine on its own, and waits: this is not for training.
 
         Args:
-            i: index in [0, `samples`); negative ones count from the end.
+            i: index in [0, `samples`), or without `take` if that is given; negative ones count from
+                the end.
 
         Raises:
             IndexError: there is no such sample.
@@ -267,11 +271,11 @@ class Loader:
     def _sample(self, i: int) -> Batch:
         """Returns sample i as a batch of one row."""
         self._check_usable()
-        k = operator.index(i)
+        k, n = operator.index(i), self._all_samples()
         if k < 0:
-            k += self.samples
-        if not 0 <= k < self.samples:
-            raise IndexError(f"sample {i} of {self.samples}")
+            k += n
+        if not 0 <= k < n:
+            raise IndexError(f"sample {i} of {n}")
         return self._outlive(lambda: self._single_batch(k))
 
     @property
@@ -301,23 +305,43 @@ class Loader:
 
     def _id_batch(self, name: str, k: int) -> Batch:
         if self._names is None:
-            field = next(f for f in self._single["fields"] if f["name"] == name)
-            text = {m: field[m] for m in ("name", "column", "pattern", "blob") if m in field}
+            members = ("name", "column", "pattern", "blob")
             # The samples have to be the same ones: as a raster field, without a pixel being read.
-            spec = {**self._single, "fields": [{**text, "kind": "text"}]}
+            # All fields with a pattern say which ids there are. A catalog may have fields that the
+            # spec in use has, and the one that was asked for has not.
+            spec = {
+                **self._single,
+                "fields": [
+                    {**{m: f[m] for m in members if m in f}, "kind": "text"}
+                    for f in self.spec["fields"]
+                    if f["name"] == name or "pattern" in f
+                ],
+            }
+            for m in ("all_fields", "windows"):
+                spec.pop(m, None)
             self._names, d = self._describe_single(spec)
-            if d.samples != self.samples:
-                raise SpecError(f"ids: {d.samples} of {self.samples} samples have one")
+            if d.samples != self._all_samples():
+                raise SpecError(f"ids: {d.samples} of {self._all_samples()} samples have one")
         return self._row(self._names, k)
+
+    def _all_samples(self) -> int:
+        """Returns the samples that `sample` knows: those of an epoch without `take`."""
+        if not self._all:
+            self._outlive(self._ask_singles)
+        return self._all
 
     def _describe_single(self, spec: dict[str, Any]) -> tuple[list[Server], Description]:
         self._check_engine()
         return _describe([s.connection for s in self._servers], spec, self._options, 1)
 
     def _single_batch(self, k: int) -> Batch:
+        return self._row(self._ask_singles(), k)
+
+    def _ask_singles(self) -> list[Server]:
         if self._singles is None:
-            self._singles, _ = self._describe_single(self._single)
-        return self._row(self._singles, k)
+            self._singles, d = self._describe_single(self._single)
+            self._all = d.samples
+        return self._singles
 
     def _row(self, servers: list[Server], k: int) -> Batch:
         self._check_engine()
@@ -549,7 +573,7 @@ class Ids(Sequence[str]):
 
     def __len__(self) -> int:
         """Returns the samples of the dataset."""
-        return self._loader.samples
+        return self._loader._all_samples()
 
     @overload
     def __getitem__(self, i: int) -> str: ...
@@ -766,9 +790,9 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
-            Tortilla) or a list of them, a directory, a glob, a file or a list of them, or the
-            folder of a dense TileDB array, whose attributes are the fields' columns; a table in
-            memory: a DataFrame of pandas or polars, a `pyarrow.Table`, or a dict of columns, which
+            Tortilla) or a list of them, a directory, a glob, a file or a list (also a Series
+            or an array) of files, or the folder of a dense TileDB array, whose attributes are the
+            fields' columns; a table in memory: a DataFrame of pandas or polars, a `pyarrow.Table`, or a dict of columns, which
             become a file that lives as long as the loader, with absolute paths; or a `Mixture`
             of several.
         batch_size: samples of a global batch, over all ranks.

@@ -69,7 +69,9 @@ def masked_mean(
         loss = chaski.torch.masked_mean(loss, batch, ignore={"mask": 255})
         loss.backward()
 
-    What does not count has no part in the gradient. Where nothing counts, the mean is 0.
+    What does not count has no part in the gradient, as long as the derivative of the loss is finite
+    there: PyTorch multiplies it by 0, and 0 * NaN is NaN. Give fields that are targets a finite
+    `fill`, not NaN. Where nothing counts, the mean is 0.
 
     A member of the batch may lack axes of the loss, or have the axis b where the loss has none: a
     pixel counts then where all of its bands do.
@@ -319,7 +321,8 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
             target: "host:port" of a running engine, as for `chaski.connect`; default: a local
                 engine.
             **options: all else that `chaski.load` or `chaski.connect` take, but batch_size,
-                shuffle, drop_last, rank and world_size, which mean nothing here.
+                shuffle, drop_last, take, steps_per_epoch, rank and world_size, which mean nothing
+                here.
 
         Raises:
             TypeError: a Loader and other arguments are given, or one that means nothing.
@@ -331,7 +334,8 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
                 raise TypeError("a chaski.Loader already has its options")
             self._loader = source
             return
-        wrong = {"batch_size", "shuffle", "drop_last", "rank", "world_size"} & set(options)
+        nothing = {"batch_size", "shuffle", "drop_last", "take", "steps_per_epoch"}
+        wrong = (nothing | {"rank", "world_size"}) & set(options)
         if wrong:
             raise TypeError(f"{min(wrong)} means nothing to a MapDataset")
         options |= {"batch_size": 1, "shuffle": False}
@@ -350,7 +354,7 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
 
     def __len__(self) -> int:
         """Returns the samples of the dataset."""
-        return self.loader.samples
+        return self.loader._all_samples()
 
 
 def _open(source: SourceLike, target: str | None, options: dict[str, Any]) -> Loader:
