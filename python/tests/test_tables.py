@@ -72,6 +72,44 @@ def test_a_list_of_files(paths, kind, tmp_path, monkeypatch):
     np.testing.assert_allclose(got.mean(), want.astype(float).mean((0, 2, 3)), rtol=0.2)
 
 
+@pytest.mark.parametrize("kind", ["numpy", "pandas", "polars"])
+def test_a_series_of_files(paths, kind):
+    """A column of a table, or an array, is a list."""
+    make = np.array if kind == "numpy" else pytest.importorskip(kind).Series
+    for source in (make(paths), chaski.Mixture({"a": make(paths)})):
+        with chaski.load(source, **options()) as loader:
+            assert np.array_equal(images(loader)[: len(paths)], pixels(paths))
+    with pytest.raises(chaski.SpecError, match="server on another host"):
+        chaski.connect("localhost:1", make(paths), batch_size=1)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "tuples", "objects"])
+def test_relative_paths_and_names_of_any_kind(paths, kind, monkeypatch):
+    """Texts of polars are, in Arrow, views, and its categoricals dictionaries of views."""
+    pytest.importorskip("pyarrow")
+    folder, names = Path(paths[0]).parent, [Path(p).name for p in paths]
+    monkeypatch.chdir(folder)
+    kinds = ["ab"[n % 2] for n in range(len(names))]
+    column: object = "image"
+    if kind == "pandas":
+        pd = pytest.importorskip("pandas")
+        source = pd.DataFrame({0: [Path(n) for n in names], "kind": pd.Categorical(kinds)})
+        column = "0"
+    elif kind == "polars":
+        pl = pytest.importorskip("polars")
+        source = pl.DataFrame({"image": names, "kind": pl.Series(kinds, dtype=pl.Categorical)})
+    elif kind == "tuples":
+        source = {"image": tuple(map(Path, names)), "kind": tuple(kinds)}
+    else:
+        source = {"image": np.array([Path(n) for n in names], object), "kind": np.array(kinds)}
+    fields = {"image": {"column": column, "dtype": "native"}, "kind": "kind"}
+    with chaski.load(source, fields=fields, batch_size=4, shuffle=False) as loader:
+        assert [k for b in loader for k in b["kind"] if k] == kinds
+        assert list(loader.ids) == [str(folder / n) for n in names]
+        loader.set_epoch(0)
+        assert np.array_equal(images(loader), pixels(paths))
+
+
 def test_a_list_and_fields(paths):
     fields = {
         "image": chaski.Field(dtype="native"),

@@ -544,7 +544,7 @@ class Strata:
         """Returns what the spec's JSON holds."""
         out: dict[str, Any] = {"column": self.column}
         out["temperature"] = _if_given(positive, "temperature", self.temperature)
-        out["per_batch"] = True if self.per_batch else None
+        out["per_batch"] = flag("per_batch", self.per_batch) or None
         return _without_none({**out, **until_json(self.until)})
 
 

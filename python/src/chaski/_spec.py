@@ -445,7 +445,7 @@ def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
         "sources": [_source(name, s, stats) for name, s in m.sources.items()],
         **until_json(m.until),
     }
-    if m.per_batch:
+    if flag("per_batch", m.per_batch):
         out["per_batch"] = True
     if m.temperature is not None:
         out["temperature"] = positive("temperature", m.temperature)

@@ -18,6 +18,7 @@ from chaski.errors import SpecError
 if TYPE_CHECKING:
     from typing_extensions import Self
 
+_TEXTS = ("string", "large_string", "string_view")  # of Arrow; polars gives the last
 _RASTERS = (".tif", ".tiff", ".rumi")  # as package catalog tells a column of rasters
 
 
@@ -26,7 +27,21 @@ def _is_table(source: object) -> bool:
     if isinstance(source, Mapping):
         one = (str, bytes, os.PathLike, Mapping, Source, Mixture)
         return bool(source) and not any(isinstance(v, one) for v in source.values())
+    if _values(source) is not None:
+        return False
     return hasattr(source, "__arrow_c_stream__") or hasattr(source, "__dataframe__")
+
+
+def _values(source: object) -> list[Any] | None:
+    """Returns the values of a Series of pandas or polars, or of an array of numpy with one axis.
+
+    It returns None for anything else.
+    """
+    tolist = getattr(source, "tolist", getattr(source, "to_list", None))
+    if tolist is None or len(getattr(source, "shape", ())) != 1:
+        return None
+    values: list[Any] = tolist()
+    return values
 
 
 def _is_list(source: object) -> bool:
@@ -49,6 +64,8 @@ def in_memory(source: object) -> bool:
         return any(in_memory(s) for s in source.sources.values())
     if isinstance(source, Source):
         source = source.source
+    values = _values(source)
+    source = source if values is None else values
     return _is_list(source) or _is_table(source)
 
 
@@ -85,6 +102,8 @@ class Files:
             )
         if isinstance(source, Source):
             return replace(source, source=self.place(source.source, names))
+        values = _values(source)
+        source = source if values is None else values
         if _is_list(source):
             return self._list([absolute(p) for p in source], names)
         if _is_table(source):
@@ -120,8 +139,8 @@ class Files:
             for i, name in enumerate(table.column_names):
                 column = table.column(i)
                 if pa.types.is_dictionary(column.type):  # of a categorical of pandas or polars
-                    column = column.cast(column.type.value_type)
-                if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+                    column = _decoded(pa, column)
+                if str(column.type) in _TEXTS:
                     values = column.to_pylist()
                     if _is_raster(next(filter(None, values), None)):
                         column = pa.array([v and absolute(v) for v in values], pa.large_string())
@@ -153,16 +172,28 @@ class Files:
         self.close()
 
 
+def _decoded(pa: Any, column: Any) -> Any:
+    """Returns the values of a dictionary column. Arrow itself casts no views of strings."""
+    to = column.type.value_type
+    if str(to) in _TEXTS:
+        to = pa.large_string()
+    chunks = [c.dictionary.cast(to).take(c.indices) for c in column.chunks]
+    return pa.chunked_array(chunks, to)
+
+
 def _texts(source: Any) -> Any:
     """Returns a table with texts in place of `pathlib` paths, which Arrow does not know."""
 
     def text(v: Any) -> Any:
         return os.fspath(v) if isinstance(v, os.PathLike) else v
 
+    def objects(c: Any) -> bool:
+        return isinstance(c, (list, tuple)) or str(getattr(c, "dtype", "")).lower() == "object"
+
     if isinstance(source, Mapping):
-        return {k: [text(v) for v in c] if isinstance(c, list) else c for k, c in source.items()}
+        return {str(k): [text(v) for v in c] if objects(c) else c for k, c in source.items()}
     if type(source).__module__.split(".")[0] == "pandas":
-        objects = source.select_dtypes(include="object").columns
-        source = source.assign(**{k: source[k].map(text) for k in objects})
-        return source.reset_index(drop=True)
+        source = source.rename(columns=str).reset_index(drop=True)
+        paths = source.select_dtypes(include="object").columns
+        return source.assign(**{k: source[k].map(text) for k in paths})
     return source
