@@ -11,6 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/taco/query"
 	tables "github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -39,30 +40,25 @@ func (c *Condition) filter() (taco.Filter, error) {
 	return f, nil
 }
 
-// only returns what lets files of a TACOLLECTION unopened: a place and a time that samples of level 0 must
-// have, nil for none.
-func (s *Source) only() (*taco.Filter, error) {
-	var only taco.Filter
+// only returns the filters that the conditions apply, so that files of a TACOLLECTION that they rule out stay unopened. It
+// returns none if another condition may look at more than one sample: its answer depends on the samples of all files.
+func (s *Source) only() ([]taco.Filter, error) {
+	var only []taco.Filter
 	for i := range s.Where {
 		c := &s.Where[i]
-		if c.BBox == nil && c.Datetime == "" || c.Level != 0 {
+		if c.Select != "" || c.Concat != nil || !query.RowWise(c.SQL) {
+			return nil, nil
+		}
+		if c.BBox == nil && c.Datetime == "" {
 			continue
 		}
 		f, err := c.filter()
 		if err != nil {
 			return nil, err
 		}
-		if only.Box == nil && f.Box != nil {
-			only.Box, only.Geometry, only.Rule = f.Box, f.Geometry, f.Rule
-		}
-		if only.Times == nil && f.Times != nil {
-			only.Times, only.Time = f.Times, f.Time
-		}
+		only = append(only, f)
 	}
-	if only.Box == nil && only.Times == nil {
-		return nil, nil
-	}
-	return &only, nil
+	return only, nil
 }
 
 // where drops the samples that do not meet a condition.

@@ -391,40 +391,79 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *table.Table, i int)
 	return keep, err
 }
 
-// mayMatch reports whether file i of a TACOLLECTION.json can hold a sample that matches. The extents
-// there are of the centroids of level 0 and of the middles of its times. So a file is ruled out by place
-// only where centroids are what is compared, and by time only where all of it lies before the range:
-// a sample begins no later than its middle, but nobody says how much earlier.
+// mayMatch reports whether file i of a TACOLLECTION.json can hold a row that matches the filter. It answers false only
+// where the extent of the file proves that; see extentOf for what an extent says.
 func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	x := c.Sources.Extent(i)
-	if x == nil || f.Level != 0 {
+	level, prefix := extentOf(c)
+	if x == nil || prefix == "" || f.Level != level {
 		return true
 	}
-	columns := c.Columns(0)
-	pick := func(name string, auto []string) string {
+	columns := c.Columns(level)
+	named := func(name string, auto []string) string {
 		if name != "" && name != "auto" {
 			return name
 		}
-		for _, a := range auto {
-			if slices.Contains(columns, a) {
-				return a
+		k := slices.IndexFunc(auto, func(a string) bool { return slices.Contains(columns, a) })
+		if k < 0 {
+			return ""
+		}
+		return auto[k]
+	}
+	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, x.Spatial) {
+		return false
+	}
+	// With a column of middles the extent is that of the middles of the rows that have one. Rows without a middle may
+	// begin at any time, and nobody checks that a given middle lies behind its start: such an extent proves nothing.
+	if f.Times == nil || len(x.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" || slices.Contains(columns, prefix+"time_middle") {
+		return true
+	}
+	first, err := ParseTimes(x.Temporal[0])
+	last, err2 := ParseTimes(x.Temporal[1])
+	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
+}
+
+// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and what the names of the columns
+// begin with that they are made of; "" if that is not known. tacotoolbox takes the first level that has both a centroid and
+// a start, and of that the columns of STAC before those of ISTAC. Its extent is the box of the centroids, and the range
+// of the middles, or of the starts if no row has a middle.
+func extentOf(c *taco2.Collection) (level int, prefix string) {
+	for level = 0; ; level++ {
+		columns := c.Columns(level)
+		if len(columns) == 0 {
+			return 0, ""
+		}
+		for _, prefix := range []string{"stac:", "istac:"} {
+			if slices.Contains(columns, prefix+"centroid") && slices.Contains(columns, prefix+"time_start") {
+				return level, prefix
 			}
 		}
-		return ""
 	}
-	if f.Box != nil && len(x.Spatial) == 4 {
-		col := pick(f.Geometry, geometryColumns)
-		region, err := f.Box.In(4326)
-		// An extent from east to west may be one across the antimeridian, or one whose corners were swapped.
-		if strings.HasSuffix(col, ":centroid") && err == nil && x.Spatial[0] <= x.Spatial[2] && x.Spatial[1] <= x.Spatial[3] &&
-			!region.Meets(x.Spatial[0], x.Spatial[1], x.Spatial[2], x.Spatial[3]) {
-			return false
-		}
+}
+
+// mayMeet reports whether a box may hold one of the centroids that a spatial extent describes.
+//
+// Where a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of one side only (the
+// side with the larger span). So an extent that lies on one side says nothing about the other; its latitudes are of all
+// centroids. An extent from east to west may cross the antimeridian or have its corners swapped, and one outside of ±180
+// degrees counts longitudes otherwise: of these the latitudes count alone.
+func mayMeet(box crs.Box, spatial []float64) bool {
+	if len(spatial) != 4 || spatial[1] > spatial[3] {
+		return true
 	}
-	if f.Times != nil && len(x.Temporal) == 2 {
-		if last, err := ParseTimes(x.Temporal[1]); err == nil && pick(f.Time, timeColumns) != "" && f.Times.First > last.Last {
-			return false
-		}
+	place, err := wkb.NewPlace(box)
+	if err != nil {
+		return true
 	}
-	return true
+	west, south, east, north := spatial[0], spatial[1], spatial[2], spatial[3]
+	meets := func(w, e float64) bool { return place.Meets(wkb.NewBox(w, south, e, north)) }
+	switch {
+	case west > east || west < -180 || east > 180:
+		return meets(-180, 180)
+	case west >= 0:
+		return meets(west, east) || meets(-180, math.Nextafter(0, -1))
+	case east < 0:
+		return meets(west, east) || meets(0, 180)
+	}
+	return meets(west, east)
 }

@@ -32,9 +32,9 @@ type Options struct {
 	// Chosen: who opens the dataset chooses among the rows of level 0 for each container or some of them, and joins their
 	// columns. Of those that not all have nothing is said then; Mode table.Strict is that of the levels below.
 	Chosen bool
-	// Only lets the files of a TACOLLECTION.json that cannot hold a matching sample unopened. The filter
-	// itself is still to be applied.
-	Only *Filter
+	// Only are filters that all will be applied to the dataset. Files of a TACOLLECTION.json whose extents prove that no
+	// row of theirs matches one of these filters are not opened. Open does not apply the filters to the rows of the others.
+	Only []Filter
 	// Limits bound what one container may cost.
 	Limits Limits
 	// Warn is told what was left out or filled where containers differ. Default: nobody.
@@ -368,7 +368,7 @@ func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source
 	d.mu.Unlock()
 	var files []string
 	for i, file := range c.Sources.Files {
-		if o.Only == nil || o.Only.mayMatch(c, i) {
+		if !slices.ContainsFunc(o.Only, func(f Filter) bool { return !f.mayMatch(c, i) }) {
 			files = append(files, taco2.Join(base, file))
 		}
 	}

@@ -164,7 +164,7 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 	h, ok := ctx.Value(sessionKey{}).(*session)
 	if !ok {
 		files := newOpener(true)
-		if d, err = f.open(ctx, files, paths, nil); err != nil {
+		if d, err = f.open(ctx, files, paths); err != nil {
 			files.Close()
 			return nil, nil, err
 		}
@@ -177,7 +177,7 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 	l, err := h.sets.Take(ctx, key, func(ctx context.Context) (*heldSet, error) {
 		s := &heldSet{by: containerFlags{base: f.base, mode: f.mode, chosen: f.chosen}}
 		var err error
-		s.Dataset, err = s.by.open(ctx, h.files, paths, nil)
+		s.Dataset, err = s.by.open(ctx, h.files, paths)
 		return s, err
 	})
 	if err != nil {

@@ -54,7 +54,7 @@ type located struct {
 func (f *containerFlags) locate(ctx context.Context, s streams, path string, keys []string, format string) error {
 	files := newOpener(true)
 	defer files.Close()
-	d, err := f.open(ctx, files, []string{path}, nil)
+	d, err := f.open(ctx, files, []string{path})
 	if err != nil {
 		return err
 	}

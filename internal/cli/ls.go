@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/taco/query"
 	"github.com/chaski-eo/chaski/taco/table"
 )
 
@@ -37,7 +38,7 @@ func (f *containerFlags) add(fl *pflag.FlagSet) {
 }
 
 // open opens containers. What they warn of is kept for told.
-func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, only *taco.Filter) (*taco.Dataset, error) {
+func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, only ...taco.Filter) (*taco.Dataset, error) {
 	mode, err := table.ParseMode(f.mode)
 	if err != nil {
 		return nil, usageError{err}
@@ -276,7 +277,11 @@ func (f *lsFlags) run(ctx context.Context, s streams, paths []string) error {
 	}
 	files := newOpener(true)
 	defer files.Close()
-	d, err := f.open(ctx, files, paths, only)
+	var prune []taco.Filter
+	if only != nil && query.RowWise(f.where) { // another --where needs the rows of all files
+		prune = append(prune, *only)
+	}
+	d, err := f.open(ctx, files, paths, prune...)
 	if err != nil {
 		return err
 	}

@@ -49,8 +49,8 @@ type Sources struct {
 	Extents []Extent `json:"extents"`
 }
 
-// Extent is where and when the samples of one file are: the box of their centroids, and the range of
-// the middles of their times.
+// Extent says where and when the samples of one file are: a box of longitudes and latitudes, and a range of times. The
+// filters of package taco say how far it can be trusted.
 type Extent struct {
 	File     string    `json:"file"`
 	Spatial  []float64 `json:"spatial"`
@@ -148,14 +148,19 @@ func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error)
 	return c, nil
 }
 
-// Extent returns the extent of file i of a TACOLLECTION.json, or nil where it has none.
+// Extent returns the extent of file i of a TACOLLECTION.json. It returns nil if there is none, or several of this name.
 func (s *Sources) Extent(i int) *Extent {
+	var found *Extent
 	for k := range s.Extents {
-		if s.Extents[k].File == s.Files[i] {
-			return &s.Extents[k]
+		if s.Extents[k].File != s.Files[i] {
+			continue
 		}
+		if found != nil {
+			return nil
+		}
+		found = &s.Extents[k]
 	}
-	return nil
+	return found
 }
 
 // Columns returns the names that taco:field_schema has for a level, nil where it does not say.

@@ -9,6 +9,7 @@ package wkb
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
@@ -44,6 +45,21 @@ func NewPlace(b crs.Box) (*Place, error) {
 	}
 	p.Regions = r.Parts()
 	return p, nil
+}
+
+// Meets reports whether a box of longitudes from -180 to 180 degrees may have a point in common with the place. It never
+// answers false for a box that holds a point of the place.
+func (p *Place) Meets(b Box) bool {
+	// 1e-9 degrees, 0.1 mm, is far above the rounding of the outline of a region and far below what pruning could gain.
+	const margin = 1e-9
+	for _, r := range p.Regions {
+		for _, turn := range []float64{0, -360, 360} {
+			if r.Meets(b.MinX+turn-margin, b.MinY-margin, b.MaxX+turn+margin, b.MaxY+margin) {
+				return true
+			}
+		}
+	}
+	return slices.ContainsFunc(p.Boxes, b.Overlaps)
 }
 
 // Match reports whether a geometry matches the place. to takes a position of the geometry to longitude and latitude; nil leaves it.
