@@ -133,3 +133,43 @@ func TestNotComparable(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestPolesOfShiftedDatums: a box that has a pole meets the points of vectors.json that lie in it, on maps that draw the pole as a
+// line, also where the datum is shifted. vectors.json has PROJ's points, with longitude and latitude on the CRS's own datum.
+func TestPolesOfShiftedDatums(t *testing.T) {
+	b, err := os.ReadFile("testdata/vectors.json")
+	var points [][5]float64
+	if err == nil {
+		err = json.Unmarshal(b, &points)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := 0
+	for _, p := range points {
+		code, lon, x, y := int(p[0]), p[1], p[3], p[4]
+		c, ok := ByCode(code)
+		if !ok || c.datum == nil || !strings.Contains(c.line, " aea ") || math.Abs(p[2]) > 89 {
+			continue
+		}
+		for name, sides := range map[string][4]float64{
+			"the world": {-180, -90, 180, 90}, "half of it": {math.Remainder(lon-89, 360), -90, math.Remainder(lon+89, 360), 90},
+		} {
+			box, err := NewBox(sides, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := box.In(code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !r.Meets(x, y, x, y) {
+				t.Errorf("EPSG:%d: %s does not meet %v", code, name, p)
+			}
+			n++
+		}
+	}
+	if n < 10 {
+		t.Errorf("%d boxes", n)
+	}
+}

@@ -216,6 +216,11 @@ func (q *parameters) crs(line string) *CRS {
 		return nil
 	}
 	c.datum = datumOf(q)
+	if c.datum != nil && (q.kind == "aea" || q.kind == "cea" || q.kind == "eqc") {
+		// A shift takes all longitudes of a pole to one, but these maps draw the pole as a line: the outline of a box that has the pole
+		// would go across the map.
+		c.south, c.north = -89.9, 89.9
+	}
 	for _, v := range []float64{c.lon0, c.x0, c.y0} {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			return nil
