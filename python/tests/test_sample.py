@@ -187,6 +187,11 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
                 loader.sample(len(names))
             with chaski.torch.MapDataset(loader) as same:
                 assert len(same) == len(names)
+        loader = chaski.load(folder, batch_size=2, take=take)
+        ids = loader.ids
+        loader.close()
+        with pytest.raises(RuntimeError, match="closed"):
+            len(ids)
     for part, left_out in (("a", names[0]), ("b", names[1])):
         (tmp_path / part).mkdir()
         for name in set(names) - {left_out}:

@@ -585,6 +585,12 @@ def test_flatten_is_in_the_order_of_the_samples():
         ds.sort("rank").flatten()
     with pytest.raises(chaski.SpecError, match="n is -1"):
         ds.limit(-1)
+    assert ds.limit(np.int64(2)).flatten().num_rows == 2
+    with pytest.raises(chaski.SpecError, match="level is 'x'"):
+        ds.flatten("x")  # type: ignore[arg-type]
+    for wrong in (slice(0, 2), True, 1.5):
+        with pytest.raises(TypeError, match="a position, an id or a path of ids"):
+            ds[wrong]  # type: ignore[index]
 
 
 def test_what_the_reader_says_of_its_document_and_statistics():

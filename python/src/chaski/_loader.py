@@ -327,6 +327,7 @@ class Loader:
     def _all_samples(self) -> int:
         """Returns the samples that `sample` knows: those of an epoch without `take`."""
         if not self._all:
+            self._check_usable()  # a closed loader must not start an engine
             self._outlive(self._ask_singles)
         return self._all
 

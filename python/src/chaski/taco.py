@@ -41,6 +41,7 @@ from chaski._sources import (
     absolute,
     bbox_json,
     conditions,
+    count,
     given,
     listed,
     positive,
@@ -465,6 +466,8 @@ class _Node:
         """
         entries, here = self._list()
         if not isinstance(key, str):
+            if isinstance(key, (bool, slice)) or not hasattr(key, "__index__"):
+                raise TypeError(f"read takes a position, an id or a path of ids, not {key!r}")
             try:
                 return self._sample(entries, int(here[key]))
             except IndexError:
@@ -701,9 +704,7 @@ class Dataset(_Node):
 
     def limit(self, n: int) -> Dataset:
         """Returns the dataset with at most n rows of `flatten`; see `sort`."""
-        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
-            raise SpecError(f"n is {n!r}: it must be an int of at least 0")
-        return Dataset(self._source, self._steps, self._order, n)
+        return Dataset(self._source, self._steps, self._order, count("n", n, 0))
 
     def _below(self, level: int) -> tuple[_Entries, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Returns the entries of a level, which of them are below the samples, and these samples.
@@ -740,7 +741,7 @@ class Dataset(_Node):
             NotFoundError: there is no such level, or no such column to sort by.
         """
         pa = _pyarrow()
-        level = self.levels - 1 if level is None else int(level)
+        level = self.levels - 1 if level is None else count("level", level, 0)
         entries, here, _ = self._below(level)
         here = here[entries.folder[here] == 0]
         table = self._source.stored(f"l{level}").take(entries.row[here])
@@ -1098,7 +1099,7 @@ def _sorted(table: pyarrow.Table, by: str, descending: bool) -> pyarrow.Table:
         columns["nan"] = pc.is_nan(column)
         keys.insert(0, ("nan", direction))
     keyed = _pyarrow().table(columns)
-    return table.take(pc.sort_indices(keyed, sort_keys=keys, null_placement="at_end"))
+    return table.take(pc.sort_indices(keyed, sort_keys=keys))  # nulls are last
 
 
 # The conditions that may drop samples below level 0: those on place and time, and groups with them.
