@@ -381,6 +381,12 @@ def test_read_and_info(fake_binary):
         chaski.read("a.tif", b=[0], y=(0, 2), max_chunk=1 << 30)
     assert len(fake_binary()) == 2
     assert fake_binary()[1][-2:] == ("--max-chunk", "1073741824")
+    # A limit for every file leaves no engine for each.
+    for n in range(3):
+        chaski.read("a.tif", b=[0], y=(0, 2), max_chunk=(1 << 30) + n)
+    assert len(fake_binary()) == 4
+    assert len(_engine._running) == 2 and all(e.users == 1 for e in _engine._running.values())
+    assert gone(fake_binary()[2][0])
     for engine in _read._kept.values():
         _engine.release(engine)
 

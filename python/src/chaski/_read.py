@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import operator
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy.typing as npt
@@ -20,19 +21,28 @@ Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
 
 _guard = threading.Lock()
-_kept: dict[int | None, _engine.Engine] = {}
+_kept: dict[bool, _engine.Engine] = {}
 
 
-def _connection(max_chunk: int | None = None) -> Connection:
-    """Returns a connection to the shared engine, kept until the process ends: reads are short.
+@contextlib.contextmanager
+def _connection(max_chunk: int | None = None) -> Iterator[Connection]:
+    """Yields a connection to the shared engine, which stays after it: reads are short.
 
-    Each limit of a chunk has an engine of its own.
+    Each limit of a chunk has an engine of its own. Only the one without a limit, and the last one
+    with one, stay: a program may give every file a limit of its own.
     """
-    with _guard:
-        engine = _kept.get(max_chunk)
-        if engine is None or not engine.alive:
-            engine = _kept[max_chunk] = _engine.acquire(max_chunk=max_chunk)
-        return engine.connection
+    engine = _engine.acquire(max_chunk=max_chunk)  # another thread may let go of it meanwhile
+    try:
+        with _guard:
+            limited = max_chunk is not None
+            before = _kept.get(limited)
+            if before is not engine:
+                _kept[limited] = _engine.acquire(max_chunk=max_chunk)
+                if before is not None:
+                    _engine.release(before)
+        yield engine.connection
+    finally:
+        _engine.release(engine)
 
 
 def selection(axis: str, s: Selection | None, *, picks: bool) -> str:
@@ -130,9 +140,8 @@ def read(
     )
     if max_chunk is not None:
         count("max_chunk", max_chunk)
-    out: npt.NDArray[Any] = _connection(max_chunk).read(
-        request, Pool(reuse=False), 64 << 30, timeout
-    )
+    with _connection(max_chunk) as connection:
+        out: npt.NDArray[Any] = connection.read(request, Pool(reuse=False), 64 << 30, timeout)
     return out
 
 
@@ -142,4 +151,5 @@ def info(path: Path, *, timeout: float = 120.0) -> dict[str, Any]:
     Raises:
         Error: of the kind that fits.
     """
-    return _connection().info(absolute(path), timeout)
+    with _connection() as connection:
+        return connection.info(absolute(path), timeout)
