@@ -228,9 +228,9 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		return err
 	}
 	m := x.Mask
-	if m.DType != Uint8 || m.Bands != 1 || m.Height != x.Height || m.Width != x.Width || m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
-		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset, "a mask of %d bands of %d by %d pixels of %s for an image of %d by %d",
-			m.Bands, m.Height, m.Width, m.DType, x.Height, x.Width)
+	if m.DType != Uint8 || m.Bands != 1 && m.Bands != x.Bands || m.Height != x.Height || m.Width != x.Width || m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
+		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset, "a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
+			m.Bands, m.Height, m.Width, m.DType, x.Bands, x.Height, x.Width)
 	}
 	if err := m.validate(fileSize, maxChunk); err != nil {
 		return fault.WithPart(err, "mask", 0)

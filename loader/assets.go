@@ -108,9 +108,18 @@ func (r *assetReader) readAsset(ctx context.Context, a catalog.Asset, box chunk.
 	if err := r.chunks(ctx, f, a.Index, box, bands, to); err != nil || masked == nil || a.Index.Mask == nil {
 		return err
 	}
-	box.B0, box.B1 = 0, 1
+	box, bands = maskBands(a.Index.Mask, box, bands)
 	r.share.key.mask = true
-	return inMask(r.chunks(ctx, f, a.Index.Mask, box, nil, masked))
+	return inMask(r.chunks(ctx, f, a.Index.Mask, box, bands, masked))
+}
+
+// maskBands returns the box and the bands of a mask that are read with those of its image: its only band, or the same.
+func maskBands(mask *chunk.Index, box chunk.Box, bands []int) (chunk.Box, []int) {
+	if mask.Bands == 1 {
+		box.B0, box.B1 = 0, 1
+		return box, nil
+	}
+	return box, bands
 }
 
 // open opens the file of an asset, which must be the one that its index is of.

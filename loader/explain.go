@@ -228,8 +228,8 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 		return p.addBlocks(ctx, a.Index, in, d.sampler.Kind == TileWindow)
 	}
 	if m := a.Index.Mask; m != nil && f.final.nodata {
-		in.B0, in.B1 = 0, 1
-		p.add(m, in, nil, plan, true)
+		in, of := maskBands(m, in, picked.bands)
+		p.add(m, in, of, plan, true)
 	}
 	return nil
 }

@@ -295,32 +295,58 @@ func (r *row) masked(c *converters, box chunk.Box) sink {
 	if !c.nodata {
 		return nil
 	}
-	return &maskOf{r, box}
+	return &maskOf{row: r, box: box}
 }
 
 // maskOf is a sink for the chunks of a mask.
 type maskOf struct {
-	row *row
-	box chunk.Box
+	row  *row
+	box  chunk.Box
+	line []byte // of a mask whose samples are not next to each other
 }
 
-// put implements sink: pixels whose mask is 0 become what nodata is. The image's samples are there.
+// put implements sink: what the mask has 0 for becomes what nodata is. The image's samples are there.
 func (m *maskOf) put(x *chunk.Index, i int, samples []byte) {
 	r, box, blk := m.row, x.Box(i), blockOf(x, i)
+	if x.Bands == 1 { // one mask for all bands
+		m.clear(box, blk, samples, 0, len(r.field.bands))
+		return
+	}
+	at := r.picked().at
+	for b := box.B0; b < box.B1; b++ {
+		for _, j := range at[b] {
+			m.clear(box, blk, samples[(b-box.B0)*blk.StrideB:], j, j+1)
+		}
+	}
+}
+
+// clear masks bands b0 to b1 of the row by one band of a chunk of the mask, whose samples begin with that band's first.
+func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 int) {
+	r := m.row
 	y0, y1 := max(box.Y0, m.box.Y0), min(box.Y1, m.box.Y1)
 	x0, x1 := max(box.X0, m.box.X0), min(box.X1, m.box.X1)
-	to := einops.Box{N: r.n, T: r.t, B1: len(r.field.bands)}
+	line := func(y int) []byte {
+		from := samples[(y-box.Y0)*blk.StrideY+(x0-box.X0)*blk.StrideX:]
+		if blk.StrideX == 1 {
+			return from[:x1-x0]
+		}
+		m.line = m.line[:0]
+		for x := range x1 - x0 {
+			m.line = append(m.line, from[x*blk.StrideX])
+		}
+		return m.line
+	}
+	to := einops.Box{N: r.n, T: r.t, B0: b0, B1: b1}
 	for y := y0; y < y1; {
-		line := samples[(y-box.Y0)*blk.StrideY+x0-box.X0:][:x1-x0]
+		here := line(y)
 		to.Y0, to.Y1 = y-r.win.y, y-r.win.y+1
 		for at := 0; ; {
-			from, end := zeros(line, at)
-			if from == len(line) {
+			from, end := zeros(here, at)
+			if from == len(here) {
 				break
 			}
-			for from == 0 && end == len(line) && y+1 < y1 { // rows that are masked as a whole at once
-				next := samples[(y+1-box.Y0)*blk.StrideY+x0-box.X0:][:x1-x0]
-				if f, e := zeros(next, 0); f != 0 || e != len(next) {
+			for from == 0 && end == len(here) && y+1 < y1 { // rows that are masked as a whole at once; line may overwrite here, which is done
+				if f, e := zeros(line(y+1), 0); f != 0 || e != len(here) {
 					break
 				}
 				y++

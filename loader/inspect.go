@@ -72,9 +72,10 @@ type RasterInfo struct {
 
 // MaskInfo is the mask of an image as the loader reads it.
 type MaskInfo struct {
-	Kind        string `json:"kind"`  // "internal": an image of its own in the file
-	Bits        int    `json:"bits"`  // a pixel in the file, 1 or 8
-	Chunk       [2]int `json:"chunk"` // height, width of a full chunk
+	Kind        string `json:"kind"`            // "internal": an image of its own in the file
+	Bits        int    `json:"bits"`            // a sample in the file, 1 or 8
+	Bands       int    `json:"bands,omitempty"` // of a mask that has one for each band of the image
+	Chunk       [2]int `json:"chunk"`           // height, width of a full chunk
 	Chunks      int    `json:"chunks"`
 	Sparse      int    `json:"sparse,omitempty"` // chunks without bytes, where every pixel is masked
 	Codec       string `json:"codec"`
@@ -368,6 +369,9 @@ func rasterInfo(x *chunk.Index) *RasterInfo {
 		r.Mask = &MaskInfo{Kind: "internal", Bits: 8, Chunk: [2]int{m.ChunkH, m.ChunkW}, Chunks: len(m.Ranges), Sparse: sparse(m), Codec: m.Codec.String()}
 		if m.Bits {
 			r.Mask.Bits = 1
+		}
+		if m.Bands > 1 {
+			r.Mask.Bands = m.Bands
 		}
 		for _, at := range m.Ranges {
 			r.Mask.StoredBytes += at.Len

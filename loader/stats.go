@@ -218,7 +218,7 @@ func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to ta
 		return r.read(ctx, a, all, nil, to, nil)
 	}
 	rows := min(int64(x.Height), int64(x.ChunkH)*int64((x.Mask.ChunkH-1)/x.ChunkH+1))
-	if bytesOf(int64(p.options.MaxChunkBytes), int(rows), x.Width) < 0 {
+	if bytesOf(int64(p.options.MaxChunkBytes), int(rows), x.Width, x.Mask.Bands) < 0 {
 		return a.Fault(fault.New(fault.Limit, "mask", fault.NoOffset, "%d rows of %d pixels at once, at most %d bytes", rows, x.Width, p.options.MaxChunkBytes))
 	}
 	mask := a
@@ -226,7 +226,7 @@ func (p *pass) whole(ctx context.Context, r *assetReader, a catalog.Asset, to ta
 	for all.Y0 = 0; all.Y0 < x.Height; all.Y0 = all.Y1 {
 		all.Y1 = min(all.Y0+int(rows), x.Height)
 		part := all
-		part.B1 = 1
+		part.B1 = x.Mask.Bands
 		if err := inMask(r.read(ctx, mask, part, nil, to.begin(part), nil)); err != nil {
 			return err
 		}
@@ -257,7 +257,7 @@ type tally struct {
 	mask  *plane // of the rows at hand; nil without a mask
 }
 
-// plane is a mask's pixels in a box of the image.
+// plane is a mask's samples in a box of the image, which has its first band: (b, y, x).
 type plane struct {
 	box chunk.Box
 	pix []byte
@@ -268,7 +268,7 @@ func (t *tally) begin(box chunk.Box) sink {
 	if t.mask == nil {
 		t.mask = &plane{}
 	}
-	n := (box.Y1 - box.Y0) * (box.X1 - box.X0)
+	n := (box.B1 - box.B0) * (box.Y1 - box.Y0) * (box.X1 - box.X0)
 	t.mask.box, t.mask.pix = box, slices.Grow(t.mask.pix[:0], n)[:n]
 	return t.mask
 }
@@ -276,15 +276,27 @@ func (t *tally) begin(box chunk.Box) sink {
 // put implements sink.
 func (p *plane) put(x *chunk.Index, i int, samples []byte) {
 	box, blk := x.Box(i), blockOf(x, i)
-	for y := max(box.Y0, p.box.Y0); y < min(box.Y1, p.box.Y1); y++ {
-		copy(p.row(y, box.X0, box.X1), samples[(y-box.Y0)*blk.StrideY:])
+	for b := box.B0; b < box.B1; b++ {
+		for y := max(box.Y0, p.box.Y0); y < min(box.Y1, p.box.Y1); y++ {
+			from, to := samples[(b-box.B0)*blk.StrideB+(y-box.Y0)*blk.StrideY:], p.row(b, y, box.X0, box.X1)
+			if blk.StrideX == 1 {
+				copy(to, from)
+				continue
+			}
+			for c := range to {
+				to[c] = from[c*blk.StrideX]
+			}
+		}
 	}
 }
 
-// row returns columns x0 to x1 of a row of the image.
-func (p *plane) row(y, x0, x1 int) []byte {
-	w := p.box.X1 - p.box.X0
-	return p.pix[(y-p.box.Y0)*w+x0-p.box.X0:][:x1-x0]
+// row returns columns x0 to x1 of a row of a band of the image. A mask of one band is that of all.
+func (p *plane) row(b, y, x0, x1 int) []byte {
+	h, w := p.box.Y1-p.box.Y0, p.box.X1-p.box.X0
+	if p.box.B1 == 1 {
+		b = 0
+	}
+	return p.pix[(b*h+y-p.box.Y0)*w+x0-p.box.X0:][:x1-x0]
 }
 
 // put implements sink.
@@ -319,7 +331,7 @@ func (t *tally) put(x *chunk.Index, i int, samples []byte) {
 // masked adds the samples of one row of one band, step bytes apart, whose pixels the mask leaves in.
 func (t *tally) masked(y int, box chunk.Box, band int, row []byte, step, size int) {
 	t.line = t.line[:0]
-	valid := t.mask.row(y, box.X0, box.X1)
+	valid := t.mask.row(band, y, box.X0, box.X1)
 	for c, v := range valid {
 		if v != 0 {
 			t.line = append(t.line, row[c*step:][:size]...)

@@ -15,7 +15,8 @@ const (
 
 // OpenMask reads the structure of the mask of a file's first image, whose index is x, or returns nil if
 // it has none. A mask is a second image of the same size with one bit or one byte a pixel, 0 where the
-// first holds no data (TIFF 6.0, NewSubfileType and PhotometricInterpretation 4; GDAL's internal masks).
+// first holds no data (TIFF 6.0, NewSubfileType and PhotometricInterpretation 4; GDAL's internal masks). It
+// may also have one byte for each band of the image, which is then masked band by band, as in GDAL.
 // It belongs into x.Mask. Masks of overviews are left alone, and so are files beside this one (.msk).
 // Errors are as those of Open, and name the mask's directory.
 func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chunk.Index, error) {
@@ -78,11 +79,19 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 		Bands:  1, ChunkB: 1, DType: chunk.Uint8,
 		Codec: p.codec(),
 	}
-	bits := p.Between(tagBitsPerSample, 1, 0, 1<<16)
 	samples := p.Between(tagSamplesPerPixel, 1, 0, 1<<16)
-	format := p.Between(tagSampleFormat, formatUint, 0, 1<<16)
+	bits, format := uint64(0), uint64(0)
+	if samples > 1 && samples == uint64(image.Bands) {
+		bits, format = p.same(tagBitsPerSample, image.Bands, 1), p.same(tagSampleFormat, image.Bands, formatUint)
+		x.Bands = image.Bands
+		if p.Between(tagPlanarConfig, 1, 1, 2) == 1 {
+			x.ChunkB, x.Inner = x.Bands, chunk.YXB
+		}
+	} else {
+		bits, format = p.Between(tagBitsPerSample, 1, 0, 1<<16), p.Between(tagSampleFormat, formatUint, 0, 1<<16)
+	}
 	x.Predictor = p.predictor(x)
-	x.Bits = bits == 1
+	x.Bits = bits == 1 && x.Bands == 1
 	p.grid(x)
 	p.refuse()
 	switch {
@@ -90,8 +99,8 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 		return nil
 	case x.Width != image.Width || x.Height != image.Height:
 		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", x.Height, x.Width, image.Height, image.Width)
-	case samples != 1 || format != formatUint || bits != 1 && bits != 8:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "a mask of %d samples a pixel of %d bits with SampleFormat %d", samples, bits, format)
+	case samples != uint64(x.Bands) || format != formatUint || !x.Bits && bits != 8:
+		p.Fail(fault.Unsupported, tagBitsPerSample, "a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples, bits, format, image.Bands)
 	case x.Bits && x.Predictor != chunk.NoPredictor:
 		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", x.Predictor)
 	}

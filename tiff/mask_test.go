@@ -21,7 +21,7 @@ import (
 //go:embed testdata/write_masks.py
 var maskScript string
 
-// readMask returns the whole mask of a file, one byte a pixel, and its structure.
+// readMask returns the whole mask of a file, one byte a pixel or, band after band, a sample, and its structure.
 func readMask(file []byte) (*chunk.Index, []byte, error) {
 	f, err := ifd.Open(context.Background(), &corpus.Mem{B: file}, ifd.Limits{})
 	if err != nil {
@@ -30,18 +30,19 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 	d0, ctx := &f.Dirs[0], context.Background()
 	w, err1 := f.Uint(ctx, d0, tagImageWidth, 0)
 	h, err2 := f.Uint(ctx, d0, tagImageLength, 0)
-	if err := errors.Join(err1, err2); err != nil {
+	bands, err3 := f.Uint(ctx, d0, tagSamplesPerPixel, 1)
+	if err := errors.Join(err1, err2, err3); err != nil {
 		return nil, nil, err
 	}
-	image := &chunk.Index{Width: int(min(w, chunk.MaxSide)), Height: int(min(h, chunk.MaxSide))}
+	image := &chunk.Index{Width: int(min(w, chunk.MaxSide)), Height: int(min(h, chunk.MaxSide)), Bands: int(min(bands, chunk.MaxBands))}
 	x, err := OpenMask(ctx, f, image, Limits{MaxChunk: 1 << 20})
 	if x == nil || err != nil {
 		return nil, nil, err
 	}
-	if x.Height > 1<<22/x.Width {
+	if x.Height > 1<<22/x.Width/x.Bands {
 		return nil, nil, fault.New(fault.Limit, "mask", fault.NoOffset, "too large for a test")
 	}
-	out, d, dst := make([]byte, x.Height*x.Width), chunk.NewDecoder(Codecs()), make([]byte, x.MaxStoredBytes())
+	out, d, dst := make([]byte, x.Bands*x.Height*x.Width), chunk.NewDecoder(Codecs()), make([]byte, x.MaxStoredBytes())
 	for i, r := range x.Ranges {
 		dst := dst[:x.StoredBytes(i)]
 		if err := d.Decode(dst, file[r.Off:][:r.Len], x, i); err != nil {
@@ -51,9 +52,17 @@ func readMask(file []byte) (*chunk.Index, []byte, error) {
 			dst[k] = min(v, 1)
 		}
 		box := x.Box(i)
-		_, _, w := x.Stored(i)
-		for y := box.Y0; y < box.Y1; y++ {
-			copy(out[y*x.Width+box.X0:][:box.X1-box.X0], dst[(y-box.Y0)*w:])
+		n, h, w := x.Stored(i)
+		for b := box.B0; b < box.B1; b++ {
+			for y := box.Y0; y < box.Y1; y++ {
+				for c := box.X0; c < box.X1; c++ {
+					at := ((b-box.B0)*h+y-box.Y0)*w + c - box.X0
+					if x.Inner == chunk.YXB {
+						at = ((y-box.Y0)*w+c-box.X0)*n + b - box.B0
+					}
+					out[(b*x.Height+y)*x.Width+c] = dst[at]
+				}
+			}
 		}
 	}
 	return x, out, nil

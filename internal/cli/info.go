@@ -131,8 +131,12 @@ func (s *sheet) raster(r *loader.RasterInfo) {
 		s.line("nodata", "%v", float64(*r.NoData))
 	}
 	if m := r.Mask; m != nil {
-		s.line("mask", "%s, %d bits a pixel, %d chunks of %d × %d, %d of them sparse, %s, %s stored",
-			m.Kind, m.Bits, m.Chunks, m.Chunk[0], m.Chunk[1], m.Sparse, m.Codec, bytesText(m.StoredBytes))
+		per := "pixel"
+		if m.Bands > 1 {
+			per = fmt.Sprintf("pixel of each of %d bands", m.Bands)
+		}
+		s.line("mask", "%s, %d bits a %s, %d chunks of %d × %d, %d of them sparse, %s, %s stored",
+			m.Kind, m.Bits, per, m.Chunks, m.Chunk[0], m.Chunk[1], m.Sparse, m.Codec, bytesText(m.StoredBytes))
 	}
 	s.frame(r.OpenZL)
 }

@@ -60,7 +60,7 @@ func TestViewOfAMaskedFile(t *testing.T) {
 func TestVerifyOfMaskedFiles(t *testing.T) {
 	r := chaski(t.Context(), "verify", testdata(t, "masks"))
 	var got struct{ Files, Chunks, Faulty int64 }
-	if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || got.Files != 3 || got.Faulty != 0 || got.Chunks != 12+4+4+4+12+3 {
+	if r.code != 0 || json.Unmarshal([]byte(r.out), &got) != nil || got.Files != 5 || got.Faulty != 0 || got.Chunks != 12+4+4+4+12+3+12+8+3*8+3*12 {
 		t.Errorf("%+v", r)
 	}
 	b, err := os.ReadFile(testdata(t, "masks", "bytes.tif"))

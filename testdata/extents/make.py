@@ -2,8 +2,8 @@
 
     python make.py      needs scripts/interop/taco.txt
 
-sides has centroids on both sides of longitude 0, middles samples with and without an end, both the columns of STAC and of
-ISTAC, starts no column of middles. Places and times are invented.
+sides has centroids on both sides of longitude 0, middles samples with and without an end, both the
+columns of STAC and of ISTAC, starts no column of middles. Places and times are invented.
 """
 
 import datetime as dt
@@ -55,8 +55,16 @@ def plain(lon, lat, start):
 
 COLLECTIONS = {
     "sides": {
-        "a": [[stac(-5, 50, "2020-01-01")], [stac(12, 51, "2020-02-01")], [stac(10, 52, "2020-03-01")]],
-        "b": [[stac(1, 0, "2020-01-01")], [stac(-12, 1, "2020-02-01")], [stac(-30, 2, "2020-03-01")]],
+        "a": [
+            [stac(-5, 50, "2020-01-01")],
+            [stac(12, 51, "2020-02-01")],
+            [stac(10, 52, "2020-03-01")],
+        ],
+        "b": [
+            [stac(1, 0, "2020-01-01")],
+            [stac(-12, 1, "2020-02-01")],
+            [stac(-30, 2, "2020-03-01")],
+        ],
     },
     "middles": {
         "a": [[stac(10, 50, "2020-01-01", "2020-01-11")], [stac(12, 51, "2030-02-01")]],

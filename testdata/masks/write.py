@@ -78,11 +78,30 @@ with tifffile.TiffFile(f"{folder}/bytes.tif", mode="r+b") as t:  # which writes 
     t.pages[1].tags[262].overwrite(4)
 images["bytes.tif"] = x, m, f"tifffile {tifffile.__version__}"
 
+# A mask for each band, which neither GDAL nor tifffile calls a mask when they write it.
+for name, planar in {"bands.tif": "contig", "planes.tif": "separate"}.items():
+    m = np.stack([blobs(50, 70) for _ in range(3)])
+    m[1, :20, :33] = False
+    x = rng.integers(0, 256, (3, 50, 70)).astype("u1")
+    how = {"photometric": "rgb", "planarconfig": planar, "compression": "zlib", "metadata": None}
+    with tifffile.TiffWriter(f"{folder}/{name}") as t:
+        for kind, a in enumerate([x, m.astype("u1") * 255]):
+            grid = (
+                {"tile": (16, 32)} if (planar == "contig") == (kind == 0) else {"rowsperstrip": 7}
+            )
+            a = a.transpose(1, 2, 0) if planar == "contig" else a
+            t.write(np.ascontiguousarray(a), subfiletype=kind, **grid, **how)
+    with tifffile.TiffFile(f"{folder}/{name}", mode="r+b") as t:
+        t.pages[1].tags[254].overwrite(4)
+    images[name] = x, m, images["bytes.tif"][2]
+
 with open(f"{folder}/manifest.jsonl", "w") as out:
     for name, (x, m, writer) in images.items():
         with rasterio.open(f"{folder}/{name}") as d:  # what GDAL reads is what was written
             assert np.array_equal(d.read(), x, equal_nan=x.dtype.kind == "f")
-            assert np.array_equal(d.dataset_mask(), m * 255), name
+            assert np.array_equal(d.read_masks() if m.ndim == 3 else d.dataset_mask(), m * 255), (
+                name
+            )
             nodata = d.nodata
         valid = np.broadcast_to(m, x.shape).copy()
         if nodata is not None:

@@ -123,7 +123,10 @@ func (o *Options) left(h *holding) []string {
 		}
 	}
 	m, e := &h.meta, &h.extras
-	add(o.Format != TOG && h.image != nil && h.image.Mask != nil, "mask")
+	if h.image != nil && h.image.Mask != nil {
+		add(o.Format != TOG, "mask")
+		add(h.image.Mask.Bands > 1, "masks of single bands")
+	}
 	if o.Format == TOG {
 		add(m.Overviews > 0 && !o.Overviews, "overviews (--overviews keeps them)")
 	} else {
@@ -206,9 +209,9 @@ func (o *Options) readOverviews(ctx context.Context, path string, overviews []*c
 	return out, nil
 }
 
-// readMask decodes the mask of an image, nil if it has none: one byte a pixel, 0 where there is no data.
+// readMask decodes the mask of an image, nil if it has none for all bands: one byte a pixel, 0 where there is no data.
 func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]byte, error) {
-	if x == nil || x.Mask == nil {
+	if x == nil || x.Mask == nil || x.Mask.Bands > 1 {
 		return nil, nil
 	}
 	image := *x
