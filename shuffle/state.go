@@ -103,7 +103,7 @@ const (
 )
 
 // sameSamples are the beginnings of the names of parts that do not change which sample stands at a position.
-var sameSamples = []string{"fields", PartBatchSize, PartDropLast, "bad_samples", "augment"}
+var sameSamples = []string{"fields", PartBatchSize, PartDropLast, "bad_samples", "augment", "windows"}
 
 // maxDifferences bounds the parts that a message names.
 const maxDifferences = 8

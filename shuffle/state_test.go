@@ -34,3 +34,18 @@ func FuzzState(f *testing.F) {
 		}
 	})
 }
+
+// TestOrderOfAnotherRun: what only adds to a batch does not change which samples come.
+func TestOrderOfAnotherRun(t *testing.T) {
+	for part, want := range map[string]bool{"windows": false, "fields.image.pattern": false, "sampler.per_asset": true, "data": true} {
+		with, err := NewParts(map[string]any{"samples": 11, part: "x"})
+		without, err2 := NewParts(map[string]any{"samples": 11})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		_, other := State{Version: Version, Spec: "a", Run: with}.Differences(State{Version: Version, Spec: "b", Run: without})
+		if other != want {
+			t.Errorf("%s: another order is %v, want %v", part, other, want)
+		}
+	}
+}

@@ -53,7 +53,7 @@ def check(loader: chaski.Loader, folder: Path, ids: list[str]) -> None:
     assert sorted(seen) == ids
 
 
-def test_a_catalog_of_pairs_opens_with_its_fields(binary, folder):
+def test_a_catalog_of_pairs_opens_with_its_fields(binary, folder, caplog):
     assert index(binary, folder).returncode == 0
     catalog = folder.parent / "pairs.parquet"
     with chaski.load(catalog, batch_size=3, seed=1) as loader:
@@ -72,6 +72,18 @@ def test_a_catalog_of_pairs_opens_with_its_fields(binary, folder):
         )
         for x, y in zip(a, b, strict=True):
             assert all(x[k].tobytes() == y[k].tobytes() for k in y)
+        rest = iter(b)
+        next(rest)
+        state = b.state_dict()
+        second = next(rest)["sample"].tolist()
+        with pytest.raises(chaski.StateError, match="fields.image.pattern is not given"):
+            a.load_state_dict(state)
+        with chaski.load(catalog, batch_size=3, fields=own, windows=True) as c:
+            for other in (a, c):
+                caplog.clear()
+                other.load_state_dict(state, strict=False)
+                assert "goes on" in caplog.text and "own order" not in caplog.text
+                assert next(iter(other))["sample"].tolist() == second
     with pytest.raises(chaski.SpecError, match='fill is 0 and dtype is "native" for all fields'):
         chaski.load(catalog, batch_size=3, dtype="native", fill=0)
     with chaski.load(catalog, batch_size=3, fields={"mask": chaski.Field()}) as only:

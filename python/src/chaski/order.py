@@ -44,7 +44,7 @@ _ROUNDS = 12
 _MIN_BITS = 6
 
 # Beginnings of the parts of a run that do not change which sample stands at a position.
-_SAME_SAMPLES = ("fields", "batch_size", "drop_last", "bad_samples", "augment")
+_SAME_SAMPLES = ("fields", "batch_size", "drop_last", "bad_samples", "augment", "windows")
 _MAX_DIFFERENCES = 8
 """What a message names at most."""
 
