@@ -37,6 +37,8 @@ def test_pixels(validity, ignore):
     got_x, want_x = (b["image"].clone().requires_grad_() for _ in range(2))
     loss = F.cross_entropy(got_x, b["mask"][:, 0].long(), reduction="none")
     got = masked_mean(loss, b, validity=validity, ignore=ignore and {"mask": ignore})
+    arrays = {k: v.numpy() for k, v in b.items()}  # a batch of chaski.load
+    assert got == masked_mean(loss, arrays, validity=validity, ignore=ignore and {"mask": ignore})
     one_by_one = [
         F.cross_entropy(want_x[n : n + 1, :, y, x], b["mask"][n : n + 1, 0, y, x].long())
         for n in range(N)

@@ -90,11 +90,12 @@ def masked_mean(
     Raises:
         ValueError: the loss has no value for every row, or a member does not fit it.
     """
-    keep = _over(loss, batch["valid"].bool(), "valid")
+    # as_tensor: batches of chaski.load are arrays.
+    keep = _over(loss, torch.as_tensor(batch["valid"]).bool(), "valid")
     if validity is not None:
-        keep = keep & _over(loss, batch[validity] != 0, validity)
+        keep = keep & _over(loss, torch.as_tensor(batch[validity]) != 0, validity)
     for name, value in (ignore or {}).items():
-        keep = keep & _over(loss, batch[name] != value, name)
+        keep = keep & _over(loss, torch.as_tensor(batch[name]) != value, name)
     count = keep.expand_as(loss).sum()
     # Not a product with the mask: what does not count may be infinite or NaN.
     wide = torch.promote_types(loss.dtype, torch.float32)
