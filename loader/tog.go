@@ -111,6 +111,9 @@ func notTOG(rules []TOGRule, m *tiff.Meta, x *chunk.Index) (why []string) {
 			why = append(why, r.Why)
 		}
 	}
+	if m.HasMask {
+		why = append(why, "has a mask")
+	}
 	if sparse(x) > 0 {
 		why = append(why, "has sparse tiles")
 	}
