@@ -97,7 +97,9 @@ func right(w *textWriter, _ *node, r row) error {
 	return nil
 }
 
-// substring is DuckDB's: from counts from 1, from the end below 0, and a count below 0 goes to the left.
+// substring is DuckDB's: from counts from 1, from the end below 0, and a count below 0 goes to the left. DuckDB starts at the end
+// of the text where from is behind it and count below 0, but only if it knows a column to be ASCII, which it does not of Parquet
+// and Arrow.
 func substring(w *textWriter, _ *node, r row) error {
 	s := r.text(0)
 	size := int64(utf8.RuneCount(s))
@@ -108,9 +110,7 @@ func substring(w *textWriter, _ *node, r row) error {
 	}
 	switch {
 	case from > 0:
-		if from--; int64(len(s)) == size { // DuckDB's rule for ASCII, which shows where count is below 0
-			from = min(from, size)
-		}
+		from--
 	case from < 0:
 		if from += size; from < 0 { // characters before the text count
 			from, count = 0, max(min(count, 0), count+from)
