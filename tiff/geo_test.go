@@ -177,3 +177,20 @@ func TestCitation(t *testing.T) {
 		}
 	}
 }
+
+// TestTwoKeysForOneParameter: of several central meridians, those of the natural origin, the false origin and the centre, the first counts,
+// as it does for GDAL 3.10.3: it reads these keys as +lon_0=15.
+func TestTwoKeysForOneParameter(t *testing.T) {
+	for range 50 { // it must not depend on the order of a map
+		g := Geo{
+			GeoKeys: []uint16{
+				1, 1, 0, 9, 1024, 0, 1, 1, 2048, 0, 1, 4326, 3072, 0, 1, 32767, 3075, 0, 1, 1,
+				3080, tagGeoDoubles, 1, 0, 3082, tagGeoDoubles, 1, 3, 3084, tagGeoDoubles, 1, 4, 3088, tagGeoDoubles, 1, 1, 3092, tagGeoDoubles, 1, 2,
+			},
+			GeoDoubles: []float64{15, 21, 0.9996, 500_000, 9},
+		}
+		if n := g.epsg(); n != 32633 {
+			t.Fatalf("EPSG:%d, want 32633", n)
+		}
+	}
+}

@@ -1,7 +1,9 @@
 package tiff
 
 import (
+	"maps"
 	"math"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -186,7 +188,8 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 	if d.Projection, ok = methods[method]; !ok {
 		return d, false
 	}
-	for id, name := range methodKeys {
+	for _, id := range slices.Sorted(maps.Keys(methodKeys)) { // of two keys with one meaning GDAL takes the lower
+		name := methodKeys[id]
 		v, ok := g.double(id)
 		if !ok {
 			continue
@@ -194,7 +197,7 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 		if name == "x_0" || name == "y_0" {
 			v *= unit
 		}
-		if _, has := d.Values[name]; !has || v != 0 { // of two keys with one meaning the one that says something
+		if d.Values[name] == 0 { // some writers put zeros for the keys that they do not mean
 			d.Values[name] = v
 		}
 	}
