@@ -257,7 +257,9 @@ func TestHostile(t *testing.T) {
 		}
 		d := cputime.Used() - start
 		t.Logf("%s: %v, %.200v", name, d, err)
-		if d > 5*time.Second {
+		// Without a bound, each of these takes hours or all memory. With one, writing 256 MiB of text takes a second; the race
+		// detector on a busy machine makes eight of it.
+		if d > time.Minute {
 			t.Errorf("%s: %v", name, d)
 		}
 		if err != nil && len(err.Error()) > 1000 {
