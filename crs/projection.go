@@ -106,14 +106,34 @@ func (p *merc) inverse(x, y float64) (lam, phi float64) {
 	return x / p.radius, p.l.fromIsometric(y / p.radius)
 }
 
+// cone is what conic projections share: parallels are arcs around the apex, meridians are straight lines from it.
+type cone struct {
+	n      float64 // angle at the apex for one unit of longitude, the cone constant; negative if the apex is in the south
+	origin float64 // radius of the parallel at y = 0, in metres; negative if n is, like every radius
+}
+
+// flat returns the point at longitude lam on the parallel of radius r.
+func (c *cone) flat(lam, r float64) (x, y float64) {
+	sin, cos := math.Sincos(c.n * lam)
+	return r * sin, c.origin - r*cos
+}
+
+// polar is the inverse of flat. The longitude of the apex, where r is 0, is undefined.
+func (c *cone) polar(x, y float64) (lam, r float64) {
+	y = c.origin - y
+	sign := math.Copysign(1, c.n)
+	return math.Atan2(sign*x, sign*y) / c.n, sign * math.Hypot(x, y)
+}
+
 // lcc is the Lambert conformal conic projection (EPSG methods 9801 and 9802; Snyder 15-1 to 15-11).
 type lcc struct {
-	l            *ellipsoid
-	n, f, origin float64
+	cone
+	l *ellipsoid
+	f float64
 }
 
 func newLCC(l *ellipsoid, k, phi0, phi1, phi2 float64) *lcc {
-	p := &lcc{l: l, n: math.Sin(phi1)}
+	p := &lcc{l: l, cone: cone{n: math.Sin(phi1)}}
 	if math.Abs(phi1-phi2) > 1e-10 {
 		p.n = math.Log(l.m(phi1)/l.m(phi2)) / (l.isometric(phi2) - l.isometric(phi1))
 	}
@@ -129,30 +149,25 @@ func (p *lcc) radius(phi float64) float64 {
 	return p.f * math.Exp(-p.n*p.l.isometric(phi))
 }
 
-func (p *lcc) forward(lam, phi float64) (x, y float64) {
-	s, c := math.Sincos(p.n * lam)
-	r := p.radius(phi)
-	return r * s, p.origin - r*c
-}
+func (p *lcc) forward(lam, phi float64) (x, y float64) { return p.flat(lam, p.radius(phi)) }
 
 func (p *lcc) inverse(x, y float64) (lam, phi float64) {
-	y = p.origin - y
-	sign := math.Copysign(1, p.n)
-	r := sign * math.Hypot(x, y)
+	lam, r := p.polar(x, y)
 	if r == 0 {
-		return 0, sign * quarter
+		return 0, math.Copysign(quarter, p.n)
 	}
-	return math.Atan2(sign*x, sign*y) / p.n, p.l.fromIsometric(-math.Log(r/p.f) / p.n)
+	return lam, p.l.fromIsometric(-math.Log(r/p.f) / p.n)
 }
 
 // aea is Albers' equal-area conic projection (EPSG method 9822; Snyder 14-1 to 14-19).
 type aea struct {
-	l            *ellipsoid
-	n, c, origin float64
+	cone
+	l *ellipsoid
+	c float64
 }
 
 func newAEA(l *ellipsoid, phi0, phi1, phi2 float64) *aea {
-	p := &aea{l: l, n: math.Sin(phi1)}
+	p := &aea{l: l, cone: cone{n: math.Sin(phi1)}}
 	m1, q1 := l.m(phi1), l.q(math.Sin(phi1))
 	if math.Abs(phi1-phi2) > 1e-10 {
 		m2, q2 := l.m(phi2), l.q(math.Sin(phi2))
@@ -167,21 +182,16 @@ func (p *aea) radius(phi float64) float64 {
 	return p.l.a * math.Sqrt(p.c-p.n*p.l.q(math.Sin(phi))) / p.n
 }
 
-func (p *aea) forward(lam, phi float64) (x, y float64) {
-	s, c := math.Sincos(p.n * lam)
-	r := p.radius(phi)
-	return r * s, p.origin - r*c
-}
+func (p *aea) forward(lam, phi float64) (x, y float64) { return p.flat(lam, p.radius(phi)) }
 
 func (p *aea) inverse(x, y float64) (lam, phi float64) {
-	y = p.origin - y
-	sign := math.Copysign(1, p.n)
-	r := math.Hypot(x, y) * p.n / p.l.a
+	lam, r := p.polar(x, y)
+	r = r * p.n / p.l.a
 	q := (p.c - r*r) / p.n
 	if r == 0 {
 		return 0, p.l.fromAuthalic(math.Asin(max(-1, min(1, q/p.l.qp))))
 	}
-	return math.Atan2(sign*x, sign*y) / p.n, p.l.fromAuthalic(math.Asin(q / p.l.qp))
+	return lam, p.l.fromAuthalic(math.Asin(q / p.l.qp))
 }
 
 // laea is Lambert's azimuthal equal-area projection (EPSG method 9820).
