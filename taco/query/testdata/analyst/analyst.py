@@ -9,8 +9,8 @@ files come out again. TestAnalystQueries reads them.
 import json
 import math
 import random
+import sys
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from pathlib import Path
 
 import duckdb
@@ -18,6 +18,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 HERE = Path(__file__).parent
+sys.path.append(str(HERE.parent))
+from oracle import plain  # noqa: E402  (it lies one directory up)
+
 ROWS = 120
 
 
@@ -74,19 +77,6 @@ def level1(rng):
             "mean": [None if rng.random() < 0.1 else rng.random() for _ in rows],
         }
     )
-
-
-def plain(v):
-    """Returns a value as JSON has it, in the form that chaski gives it."""
-    if isinstance(v, float) and not math.isfinite(v):
-        return "NaN" if math.isnan(v) else "Infinity" if v > 0 else "-Infinity"
-    if isinstance(v, (bool, int, float, str)) or v is None:
-        return v
-    if isinstance(v, list):
-        return [plain(x) for x in v]
-    if isinstance(v, Decimal):
-        return str(v)
-    return v.isoformat() if hasattr(v, "isoformat") else str(v)
 
 
 def answer(con, sql):
