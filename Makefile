@@ -6,7 +6,7 @@
 #            3.12 or newer.
 # FUZZTIME   time of each fuzz target, e.g. 1m; not given: four minutes for all of them
 # SOAKTIME   time of the first part of the training soak
-# SOAKFLAGS  further flags of it, such as --only histories (see scripts/soak.py --help)
+# SOAKFLAGS  further flags of it, such as --only histories (see tools/soak.py --help)
 # SOAKCOUNT  damaged frames of `make soak`
 
 PYTHON ?=
@@ -21,7 +21,7 @@ SHELL := bash
 MAKEFLAGS += --no-print-directory
 
 VERSION := $(shell sed -n 's/^__version__ = "\(.*\)"/v\1/p' python/src/chaski/__init__.py)
-LDFLAGS := -s -w -X github.com/chaski-eo/chaski/internal/cli.version=$(VERSION)
+LDFLAGS := -s -w -X github.com/chaski-eo/chaski/cmd/chaski/cli.version=$(VERSION)
 # Present where a C compiler is: the race detector and the decoder in C need one. The second command
 # needs one of C++ as well, for its library.
 CC_FOUND := $(shell command -v "$$($(GO) env CC)" 2>/dev/null)
@@ -54,7 +54,7 @@ build-default:
 
 .PHONY: env install-dev
 env: ## .venv: the Python environment of demo, tests and checks, with the package installed in place
-	@scripts/env.sh $(PYTHON)
+	@tools/env.sh $(PYTHON)
 install-dev: env
 
 .PHONY: wheel
@@ -63,11 +63,11 @@ wheel: build-default env ## dist/*.whl: the Python package with bin/chaski in it
 
 .PHONY: demo
 demo: build-default env ## a labelled dataset, its statistics, two epochs of training from the stream
-	@scripts/demo.sh
+	@tools/demo.sh
 
 .PHONY: test
 test: ## all tests: Go (race detector), short fuzzing, Python with real PyTorch over the real stream
-	@scripts/test.sh
+	@tools/test.sh
 
 .PHONY: test-go test-variants test-python
 test-go: ## Go tests
@@ -76,16 +76,16 @@ ifneq ($(CXX_FOUND),)
 	CGO_ENABLED=1 $(GO) test -C duckdb -tags 'datadog duckdb' ./...
 endif
 test-variants: ## Go tests of the code that build tags choose: no assembly and unsafe, zstd in C
-	$(GO) test -tags purego ./chunk/... ./einops/... ./geozl/... ./grpc/... ./internal/... ./loader/... ./openzl/... ./rumi/... ./stats/... ./tiff/... ./tiledb/...
+	$(GO) test -tags purego ./chunk/... ./einops/... ./codec/geozl/... ./grpc/... ./internal/... ./loader/... ./codec/openzl/... ./rumi/... ./stats/... ./tiff/... ./store/tiledb/...
 ifneq ($(CC_FOUND),)
-	CGO_ENABLED=1 $(GO) test -tags datadog ./chunk/... ./geozl/... ./internal/pq/... ./internal/zstd/... ./openzl/... ./rumi/... ./tiff/... ./tiledb/...
+	CGO_ENABLED=1 $(GO) test -tags datadog ./chunk/... ./codec/geozl/... ./tables/parquet/... ./internal/zstd/... ./codec/openzl/... ./rumi/... ./tiff/... ./store/tiledb/...
 endif
 test-python: build-default env ## Python tests
 	$(PY) -m pytest -q python/tests
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for FUZZTIME, or four minutes in all
-	@scripts/fuzz.sh $(FUZZTIME)
+	@tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: check check-go check-python check-generated
 check: check-go check-python check-generated ## formatting, static analysis, types, generated code up to date
@@ -116,10 +116,10 @@ govulncheck: ## known vulnerabilities in what the code calls (asks the Go vulner
 .PHONY: soak soak-frames soak-training
 soak: soak-frames soak-training ## both of these
 soak-frames: ## SOAKCOUNT damaged OpenZL frames, against the original library
-	$(or $(PYTHON),python3) scripts/interop.py --soak $(SOAKCOUNT)
+	$(or $(PYTHON),python3) tools/interop.py --soak $(SOAKCOUNT)
 soak-training: build-default env ## training runs over trainers and servers that are killed; 100,000 steps that leave nothing behind
 	[ -d .demo/train ] || CGO_ENABLED=0 $(GO) run -trimpath ./examples/demo-dataset
-	$(PY) scripts/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
+	$(PY) tools/soak.py --time $(SOAKTIME) $(SOAKFLAGS)
 
 .PHONY: conformance
 conformance: build-default ## bin/chaski against the conformance corpus, where it lies beside the checkout
@@ -127,7 +127,7 @@ conformance: build-default ## bin/chaski against the conformance corpus, where i
 
 .PHONY: interop
 interop: build-default ## both directions of compatibility with the original Python packages, installed into .interop
-	$(or $(PYTHON),python3) scripts/interop.py
+	$(or $(PYTHON),python3) tools/interop.py
 
 .PHONY: peers
 peers: build ## side by side with other loaders, into .peers/report; hours, see docs/benchmarks.md
@@ -135,7 +135,7 @@ peers: build ## side by side with other loaders, into .peers/report; hours, see 
 
 .PHONY: bench-arrays
 bench-arrays: ## TileDB arrays side by side with TileDB's own library: a table, in about a minute
-	@$(or $(PYTHON),python3) scripts/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
+	@$(or $(PYTHON),python3) tools/bench_arrays.py $(if $(ROUNDS),--rounds $(ROUNDS))
 
 .PHONY: clean
 clean: ## removes what was built, but for .venv

@@ -10,15 +10,15 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/procs"
-	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -234,7 +234,7 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 		return 0, err
 	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.samples) < n {
-		w.samples = view.Aligned(n)
+		w.samples = cast.Aligned(n)
 	}
 	if err := w.prepare(x); err != nil {
 		return 0, err
@@ -299,7 +299,7 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 		return fault.Wrap(fault.Unsupported, "cast", fault.NoOffset, err)
 	}
 	if n := w.target.plan.Len() * to.Size(); cap(w.out) < n {
-		w.out = view.Aligned(n)
+		w.out = cast.Aligned(n)
 	} else {
 		w.out = w.out[:n]
 	}

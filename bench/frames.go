@@ -16,9 +16,9 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"github.com/chaski-eo/chaski/codec/geozl"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/geozl"
-	"github.com/chaski-eo/chaski/openzl"
 )
 
 // FramesOptions of Frames.

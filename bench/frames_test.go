@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/openzl"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // frameFolder makes a folder of classes: "a" and "store" of numbers with .raw files, "b" of a frame that

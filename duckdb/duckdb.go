@@ -24,8 +24,8 @@ import (
 	duck "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco/query"
-	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // Memory is what DuckDB may take for a query and its result, beside the columns that are loaded.
@@ -39,7 +39,7 @@ var (
 
 // Run runs a query over the tables with the given names. Only those that it names are opened, and only
 // the columns that it uses are loaded. The result is complete: the tables may be closed then.
-func Run(ctx context.Context, query string, names []string, tables query.Tables) (*table.Table, error) {
+func Run(ctx context.Context, query string, names []string, open query.Tables) (*tables.Table, error) {
 	if err := single(query); err != nil {
 		return nil, err
 	}
@@ -59,7 +59,7 @@ func Run(ctx context.Context, query string, names []string, tables query.Tables)
 		if !strings.Contains(text, strings.ToLower(name)) {
 			continue // a table that is not named need not be opened
 		}
-		t, err := tables(ctx, name)
+		t, err := open(ctx, name)
 		if err != nil {
 			return nil, err
 		}
@@ -72,7 +72,7 @@ func Run(ctx context.Context, query string, names []string, tables query.Tables)
 			return nil, fmt.Errorf("%s: %w", s, err)
 		}
 	}
-	var out *table.Table
+	var out *tables.Table
 	err = conn.Raw(func(c any) (err error) {
 		out, err = run(ctx, c.(*duck.Conn), query)
 		return err
@@ -94,7 +94,7 @@ func settings() []string {
 	}
 }
 
-func run(ctx context.Context, c *duck.Conn, query string) (*table.Table, error) {
+func run(ctx context.Context, c *duck.Conn, query string) (*tables.Table, error) {
 	if err := harmless(ctx, c, query); err != nil {
 		return nil, err
 	}
@@ -127,13 +127,13 @@ func run(ctx context.Context, c *duck.Conn, query string) (*table.Table, error) 
 	if err != nil {
 		return nil, err
 	}
-	cols := make([]*table.Vector, n)
+	cols := make([]*tables.Vector, n)
 	for i := range cols {
 		if cols[i], err = vector(types[i], cells[i]); err != nil {
 			return nil, fault.Wrap(fault.Unsupported, "column "+names[i], fault.NoOffset, err)
 		}
 	}
-	return table.FromVectors(names, cols), nil
+	return tables.FromVectors(names, cols), nil
 }
 
 // effects are functions of a SELECT that do more than return rows: they write logs and profiles, to standard output

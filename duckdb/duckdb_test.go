@@ -9,37 +9,37 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco/query"
-	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // sample has a column of every kind, and a null in each.
-func sample() *table.Table {
+func sample() *tables.Table {
 	one := []bool{false, false, true}
-	ints := func(k table.Kind, bits uint8, v ...int64) *table.Vector {
-		return table.NewInts(table.Type{Kind: k, Bits: bits}, v, one)
+	ints := func(k tables.Kind, bits uint8, v ...int64) *tables.Vector {
+		return tables.NewInts(tables.Type{Kind: k, Bits: bits}, v, one)
 	}
 	names := []string{"Text", "b", "i8", "u64", "f32", "f64", "ts", "d", "tm", "bin", "dec", "li", "st", "none"}
-	return table.FromVectors(names, []*table.Vector{
-		table.NewTexts([]string{"ñandú", "", ""}, one),
-		ints(table.Bool, 0, 1, 0, 0), ints(table.Int64, 8, -128, 127, 0), ints(table.Uint64, 64, -1, 5, 0),
-		table.NewFloats(table.Type{Kind: table.Float64, Bits: 32}, []float64{0.5, -1, 0}, one),
-		table.NewFloats(table.Type{Kind: table.Float64, Bits: 64}, []float64{0.1, 1e300, 0}, one),
-		ints(table.Timestamp, 0, -1, 1420070400000001, 0), ints(table.Date, 0, -1, 16436, 0), ints(table.Time, 0, 123456, 86399999999, 0),
-		table.NewBytes(table.Type{Kind: table.Binary}, []byte{0, 255, 1}, []uint32{0, 2, 3, 3}, one),
-		table.NewBigs(table.Type{Kind: table.Decimal, Precision: 18, Scale: 4}, []int64{-12345, 1, 0}, []int64{-1, 0, 0}, one),
-		table.NewList(table.NewInts(table.Type{Kind: table.Int64, Bits: 64}, []int64{1, 2, 3}, []bool{false, true, false}), []uint32{0, 3, 3, 3}, one),
-		table.NewStruct([]string{"x", "y"}, []*table.Vector{ints(table.Int64, 64, 7, 8, 0), table.NewTexts([]string{"a", "b", ""}, one)}, one),
-		table.NewNulls(table.Type{}, 3),
+	return tables.FromVectors(names, []*tables.Vector{
+		tables.NewTexts([]string{"ñandú", "", ""}, one),
+		ints(tables.Bool, 0, 1, 0, 0), ints(tables.Int64, 8, -128, 127, 0), ints(tables.Uint64, 64, -1, 5, 0),
+		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 32}, []float64{0.5, -1, 0}, one),
+		tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: 64}, []float64{0.1, 1e300, 0}, one),
+		ints(tables.Timestamp, 0, -1, 1420070400000001, 0), ints(tables.Date, 0, -1, 16436, 0), ints(tables.Time, 0, 123456, 86399999999, 0),
+		tables.NewBytes(tables.Type{Kind: tables.Binary}, []byte{0, 255, 1}, []uint32{0, 2, 3, 3}, one),
+		tables.NewBigs(tables.Type{Kind: tables.Decimal, Precision: 18, Scale: 4}, []int64{-12345, 1, 0}, []int64{-1, 0, 0}, one),
+		tables.NewList(tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{1, 2, 3}, []bool{false, true, false}), []uint32{0, 3, 3, 3}, one),
+		tables.NewStruct([]string{"x", "y"}, []*tables.Vector{ints(tables.Int64, 64, 7, 8, 0), tables.NewTexts([]string{"a", "b", ""}, one)}, one),
+		tables.NewNulls(tables.Type{}, 3),
 	})
 }
 
-func runOn(t *testing.T, sql string, tab *table.Table) (*table.Table, error) {
+func runOn(t *testing.T, sql string, tab *tables.Table) (*tables.Table, error) {
 	t.Helper()
-	return Run(t.Context(), sql, []string{"data"}, query.Map(map[string]*table.Table{"data": tab}))
+	return Run(t.Context(), sql, []string{"data"}, query.Map(map[string]*tables.Table{"data": tab}))
 }
 
-func rows(t *testing.T, tab *table.Table) string {
+func rows(t *testing.T, tab *tables.Table) string {
 	t.Helper()
 	var b []byte
 	for r := range tab.Len() {
@@ -95,7 +95,7 @@ func TestOrderOfScan(t *testing.T) {
 	for i := range v {
 		v[i] = int64(i)
 	}
-	tab := table.FromVectors([]string{"i"}, []*table.Vector{table.NewInts(table.Type{Kind: table.Int64, Bits: 64}, v, nil)})
+	tab := tables.FromVectors([]string{"i"}, []*tables.Vector{tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, v, nil)})
 	out, err := runOn(t, "SELECT i FROM data WHERE i % 3 = CASE WHEN true THEN 1 END", tab)
 	if err != nil {
 		t.Fatal(err)
@@ -119,7 +119,7 @@ func TestProjection(t *testing.T) {
 	loaded := map[int]bool{}
 	cols := sample().Columns()
 	in := sample()
-	tab := table.New(3, cols, func(ctx context.Context, i int) (*table.Vector, error) {
+	tab := tables.New(3, cols, func(ctx context.Context, i int) (*tables.Vector, error) {
 		loaded[i] = true
 		return in.At(ctx, i)
 	})
@@ -133,7 +133,7 @@ func TestProjection(t *testing.T) {
 
 // A table that a query does not name is not opened.
 func TestTablesOnDemand(t *testing.T) {
-	open := func(_ context.Context, name string) (*table.Table, error) {
+	open := func(_ context.Context, name string) (*tables.Table, error) {
 		if name != "data" {
 			t.Errorf("%s is opened", name)
 		}
@@ -204,12 +204,12 @@ func TestBounds(t *testing.T) {
 		t.Errorf("memory: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	tab := table.New(3, sample().Columns(), func(ctx context.Context, i int) (*table.Vector, error) {
+	tab := tables.New(3, sample().Columns(), func(ctx context.Context, i int) (*tables.Vector, error) {
 		cancel()
 		return sample().At(ctx, i)
 	})
 	_, err = Run(ctx, "SELECT count(*) FROM data, range(1_000_000_000_000) r WHERE i8 + r.range % 7 = 3", []string{"data"},
-		query.Map(map[string]*table.Table{"data": tab}))
+		query.Map(map[string]*tables.Table{"data": tab}))
 	if err == nil {
 		t.Error("a cancelled query gave an answer")
 	}
@@ -281,11 +281,11 @@ func TestKinds(t *testing.T) {
 // TestNanoseconds: instants in nanoseconds pass through DuckDB, and are compared, as they are; what a column of them was joined with may
 // be out of their range.
 func TestNanoseconds(t *testing.T) {
-	typ := table.Type{Kind: table.Timestamp, Nano: true}
+	typ := tables.Type{Kind: tables.Timestamp, Nano: true}
 	us := []int64{-1, 0, 1577836800123456, 1577836800123456, 0}
 	ns := []int64{999, 0, 789, 0, 0}
-	in := table.FromVectors([]string{"id", "t"}, []*table.Vector{
-		table.NewInts(table.Type{Kind: table.Int64, Bits: 64}, []int64{0, 1, 2, 3, 4}, nil), table.NewTimes(typ, us, ns, []bool{4: true}),
+	in := tables.FromVectors([]string{"id", "t"}, []*tables.Vector{
+		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 64}, []int64{0, 1, 2, 3, 4}, nil), tables.NewTimes(typ, us, ns, []bool{4: true}),
 	})
 	out, err := runOn(t, "SELECT * FROM data", in)
 	if err != nil {
@@ -323,7 +323,7 @@ func TestNanoseconds(t *testing.T) {
 		}
 	}
 	for _, us := range []int64{math.MaxInt64/1000 + 1, math.MinInt64 / 1000, 1 << 60} {
-		far := table.FromVectors([]string{"t"}, []*table.Vector{table.NewTimes(typ, []int64{us}, []int64{1}, nil)})
+		far := tables.FromVectors([]string{"t"}, []*tables.Vector{tables.NewTimes(typ, []int64{us}, []int64{1}, nil)})
 		if _, err := runOn(t, "SELECT t FROM data QUALIFY row_number() OVER () > 0", far); err == nil || !strings.Contains(err.Error(), "nanoseconds") {
 			t.Errorf("%d: %v", us, err)
 		}

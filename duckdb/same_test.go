@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // The queries of the corpus give here what package query gives, column names included: whichever of the

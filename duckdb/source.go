@@ -12,11 +12,11 @@ import (
 	duck "github.com/duckdb/duckdb-go/v2"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // addTable makes a table visible under a name: a view over a function that hands out its rows.
-func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *table.Table) error {
+func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *tables.Table) error {
 	src := &rowSource{ctx: ctx, t: t}
 	for _, c := range t.Columns() {
 		info, err := typeInfo(c.Type)
@@ -42,14 +42,14 @@ func addTable(ctx context.Context, conn *sql.Conn, number int, name string, t *t
 // rowSource hands a table to DuckDB, in order. It keeps no state: each scan has its own.
 type rowSource struct {
 	ctx  context.Context
-	t    *table.Table
+	t    *tables.Table
 	cols []duck.ColumnInfo
 }
 
 // scan is where one scan stands, and the columns that it wants.
 type scan struct {
 	row  int
-	cols []*table.Vector // nil: not wanted
+	cols []*tables.Vector // nil: not wanted
 }
 
 func (s *rowSource) ColumnInfos() []duck.ColumnInfo { return s.cols }
@@ -89,7 +89,7 @@ func (s *rowSource) FillChunk(state any, chunk duck.DataChunk) error {
 
 // open loads the columns that the scan wants.
 func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
-	at.cols = make([]*table.Vector, len(s.cols))
+	at.cols = make([]*tables.Vector, len(s.cols))
 	for i := range s.cols {
 		if err := chunk.SetValue(i, 0, zero(s.t.Columns()[i].Type)); err != nil {
 			return err
@@ -108,49 +108,49 @@ func (s *rowSource) open(at *scan, chunk duck.DataChunk) error {
 	return nil
 }
 
-var plainTypes = map[table.Kind]duck.Type{table.Null: duck.TYPE_INTEGER, table.Bool: duck.TYPE_BOOLEAN, table.Huge: duck.TYPE_HUGEINT,
-	table.Text: duck.TYPE_VARCHAR, table.Binary: duck.TYPE_BLOB, table.Timestamp: duck.TYPE_TIMESTAMP, table.Date: duck.TYPE_DATE,
-	table.Time: duck.TYPE_TIME}
+var plainTypes = map[tables.Kind]duck.Type{tables.Null: duck.TYPE_INTEGER, tables.Bool: duck.TYPE_BOOLEAN, tables.Huge: duck.TYPE_HUGEINT,
+	tables.Text: duck.TYPE_VARCHAR, tables.Binary: duck.TYPE_BLOB, tables.Timestamp: duck.TYPE_TIMESTAMP, tables.Date: duck.TYPE_DATE,
+	tables.Time: duck.TYPE_TIME}
 
 // holdsTimes refuses instants that TIMESTAMP_NS does not hold: a file that counts nanoseconds has none, one that it was joined
 // with may.
-func holdsTimes(c table.Column, v *table.Vector) error {
-	if c.Type.Kind != table.Timestamp || !c.Type.Nano {
+func holdsTimes(c tables.Column, v *tables.Vector) error {
+	if c.Type.Kind != tables.Timestamp || !c.Type.Nano {
 		return nil
 	}
 	for i, us := range v.Ints() {
 		if !v.Null(i) && (us >= math.MaxInt64/1000 || us <= math.MinInt64/1000) {
-			return fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset, "the instant %s, which 64 bits of nanoseconds do not hold", table.FormatTimestamp(us))
+			return fault.New(fault.Unsupported, "column "+c.Name, fault.NoOffset, "the instant %s, which 64 bits of nanoseconds do not hold", tables.FormatTimestamp(us))
 		}
 	}
 	return nil
 }
 
 // typeInfo returns DuckDB's type for one of ours. Instants are TIMESTAMP, or TIMESTAMP_NS: all of them are of UTC.
-func typeInfo(t table.Type) (duck.TypeInfo, error) {
+func typeInfo(t tables.Type) (duck.TypeInfo, error) {
 	switch t.Kind {
-	case table.Timestamp:
+	case tables.Timestamp:
 		if t.Nano {
 			return duck.NewTypeInfo(duck.TYPE_TIMESTAMP_NS)
 		}
-	case table.Int64:
+	case tables.Int64:
 		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_TINYINT, 16: duck.TYPE_SMALLINT, 32: duck.TYPE_INTEGER, 64: duck.TYPE_BIGINT}[t.Bits])
-	case table.Uint64:
+	case tables.Uint64:
 		return duck.NewTypeInfo(map[uint8]duck.Type{8: duck.TYPE_UTINYINT, 16: duck.TYPE_USMALLINT, 32: duck.TYPE_UINTEGER, 64: duck.TYPE_UBIGINT}[t.Bits])
-	case table.Float64:
+	case tables.Float64:
 		if t.Bits < 64 {
 			return duck.NewTypeInfo(duck.TYPE_FLOAT)
 		}
 		return duck.NewTypeInfo(duck.TYPE_DOUBLE)
-	case table.Decimal:
+	case tables.Decimal:
 		return duck.NewDecimalInfo(t.Precision, t.Scale)
-	case table.List:
+	case tables.List:
 		elem, err := typeInfo(*t.Elem)
 		if err != nil {
 			return nil, err
 		}
 		return duck.NewListInfo(elem)
-	case table.Struct:
+	case tables.Struct:
 		var entries []duck.StructEntry
 		for _, f := range t.Fields {
 			info, err := typeInfo(f.Type)
@@ -172,66 +172,66 @@ func typeInfo(t table.Type) (duck.TypeInfo, error) {
 }
 
 // zero returns a value of a type. A null would do, but the driver does not take a null back.
-func zero(t table.Type) any {
+func zero(t tables.Type) any {
 	switch t.Kind {
-	case table.Null:
+	case tables.Null:
 		return int64(0)
-	case table.List:
+	case tables.List:
 		return []any{}
-	case table.Struct:
+	case tables.Struct:
 		out := map[string]any{}
 		for _, f := range t.Fields {
 			out[f.Name] = zero(f.Type)
 		}
 		return out
-	case table.Huge:
+	case tables.Huge:
 		return new(big.Int)
-	case table.Decimal:
+	case tables.Decimal:
 		return duck.Decimal{Width: t.Precision, Scale: t.Scale, Value: new(big.Int)}
-	case table.Float64:
-		return value(table.NewFloats(t, []float64{0}, nil), 0)
-	case table.Text, table.Binary:
-		return value(table.NewBytes(t, nil, []uint32{0, 0}, nil), 0)
+	case tables.Float64:
+		return value(tables.NewFloats(t, []float64{0}, nil), 0)
+	case tables.Text, tables.Binary:
+		return value(tables.NewBytes(t, nil, []uint32{0, 0}, nil), 0)
 	}
-	return value(table.NewInts(t, []int64{0}, nil), 0)
+	return value(tables.NewInts(t, []int64{0}, nil), 0)
 }
 
 // value returns a cell as the driver takes it.
-func value(v *table.Vector, i int) any {
+func value(v *tables.Vector, i int) any {
 	if v.Null(i) {
 		return nil
 	}
 	switch t := v.Type(); t.Kind {
-	case table.Bool:
+	case tables.Bool:
 		return v.Int(i) != 0
-	case table.Uint64:
+	case tables.Uint64:
 		return uint64(v.Int(i))
-	case table.Huge:
+	case tables.Huge:
 		return v.Big(i)
-	case table.Decimal:
+	case tables.Decimal:
 		return duck.Decimal{Width: t.Precision, Scale: t.Scale, Value: v.Big(i)}
-	case table.Float64:
+	case tables.Float64:
 		return v.Float(i)
-	case table.Text:
+	case tables.Text:
 		return v.Text(i)
-	case table.Binary:
+	case tables.Binary:
 		return v.Bytes(i)
-	case table.Timestamp, table.Time:
+	case tables.Timestamp, tables.Time:
 		at := time.UnixMicro(v.Int(i)).UTC()
 		if ns := v.Nanos(); ns != nil {
 			at = at.Add(time.Duration(ns[i]))
 		}
 		return at
-	case table.Date:
+	case tables.Date:
 		return time.Unix(v.Int(i)*86400, 0).UTC()
-	case table.List:
+	case tables.List:
 		child, lo, hi := v.List(i)
 		out := make([]any, 0, hi-lo)
 		for k := lo; k < hi; k++ {
 			out = append(out, value(child, k))
 		}
 		return out
-	case table.Struct:
+	case tables.Struct:
 		out := map[string]any{}
 		for k, f := range t.Fields {
 			out[f.Name] = value(v.Field(k), i)
@@ -242,7 +242,7 @@ func value(v *table.Vector, i int) any {
 }
 
 // vector makes a column of the driver's values.
-func vector(info duck.TypeInfo, cells []any) (*table.Vector, error) {
+func vector(info duck.TypeInfo, cells []any) (*tables.Vector, error) {
 	nulls := make([]bool, len(cells))
 	for i, c := range cells {
 		nulls[i] = c == nil
@@ -263,32 +263,32 @@ func vector(info duck.TypeInfo, cells []any) (*table.Vector, error) {
 				out[i] = x
 			}
 		}
-		return table.NewFloats(table.Type{Kind: table.Float64, Bits: bits}, out, nulls), nil
+		return tables.NewFloats(tables.Type{Kind: tables.Float64, Bits: bits}, out, nulls), nil
 	case duck.TYPE_HUGEINT, duck.TYPE_DECIMAL:
 		return bigVector(cells, nulls)
 	case duck.TYPE_BLOB:
-		return bytesVector(table.Binary, cells, nulls)
+		return bytesVector(tables.Binary, cells, nulls)
 	case duck.TYPE_SQLNULL:
-		return table.NewNulls(table.Type{}, len(cells)), nil
+		return tables.NewNulls(tables.Type{}, len(cells)), nil
 	default:
 		if t, ok := intTypes[typ]; ok {
 			return intVector(t, cells, nulls)
 		}
 	}
-	return bytesVector(table.Text, cells, nulls)
+	return bytesVector(tables.Text, cells, nulls)
 }
 
-var intTypes = map[duck.Type]table.Type{
-	duck.TYPE_BOOLEAN: {Kind: table.Bool}, duck.TYPE_TINYINT: {Kind: table.Int64, Bits: 8}, duck.TYPE_SMALLINT: {Kind: table.Int64, Bits: 16},
-	duck.TYPE_INTEGER: {Kind: table.Int64, Bits: 32}, duck.TYPE_BIGINT: {Kind: table.Int64, Bits: 64},
-	duck.TYPE_UTINYINT: {Kind: table.Uint64, Bits: 8}, duck.TYPE_USMALLINT: {Kind: table.Uint64, Bits: 16},
-	duck.TYPE_UINTEGER: {Kind: table.Uint64, Bits: 32}, duck.TYPE_UBIGINT: {Kind: table.Uint64, Bits: 64},
-	duck.TYPE_TIMESTAMP: {Kind: table.Timestamp}, duck.TYPE_TIMESTAMP_S: {Kind: table.Timestamp}, duck.TYPE_TIMESTAMP_MS: {Kind: table.Timestamp},
-	duck.TYPE_TIMESTAMP_NS: {Kind: table.Timestamp, Nano: true}, duck.TYPE_TIMESTAMP_TZ: {Kind: table.Timestamp, UTC: true},
-	duck.TYPE_DATE: {Kind: table.Date}, duck.TYPE_TIME: {Kind: table.Time},
+var intTypes = map[duck.Type]tables.Type{
+	duck.TYPE_BOOLEAN: {Kind: tables.Bool}, duck.TYPE_TINYINT: {Kind: tables.Int64, Bits: 8}, duck.TYPE_SMALLINT: {Kind: tables.Int64, Bits: 16},
+	duck.TYPE_INTEGER: {Kind: tables.Int64, Bits: 32}, duck.TYPE_BIGINT: {Kind: tables.Int64, Bits: 64},
+	duck.TYPE_UTINYINT: {Kind: tables.Uint64, Bits: 8}, duck.TYPE_USMALLINT: {Kind: tables.Uint64, Bits: 16},
+	duck.TYPE_UINTEGER: {Kind: tables.Uint64, Bits: 32}, duck.TYPE_UBIGINT: {Kind: tables.Uint64, Bits: 64},
+	duck.TYPE_TIMESTAMP: {Kind: tables.Timestamp}, duck.TYPE_TIMESTAMP_S: {Kind: tables.Timestamp}, duck.TYPE_TIMESTAMP_MS: {Kind: tables.Timestamp},
+	duck.TYPE_TIMESTAMP_NS: {Kind: tables.Timestamp, Nano: true}, duck.TYPE_TIMESTAMP_TZ: {Kind: tables.Timestamp, UTC: true},
+	duck.TYPE_DATE: {Kind: tables.Date}, duck.TYPE_TIME: {Kind: tables.Time},
 }
 
-func intVector(t table.Type, cells []any, nulls []bool) (*table.Vector, error) {
+func intVector(t tables.Type, cells []any, nulls []bool) (*tables.Vector, error) {
 	out, ns := make([]int64, len(cells)), []int64(nil)
 	if t.Nano {
 		ns = make([]int64, len(cells))
@@ -318,9 +318,9 @@ func intVector(t table.Type, cells []any, nulls []bool) (*table.Vector, error) {
 			out[i] = int64(x)
 		case time.Time:
 			switch t.Kind {
-			case table.Date:
+			case tables.Date:
 				out[i] = floorDiv(x.Unix(), 86400)
-			case table.Time:
+			case tables.Time:
 				out[i] = ((int64(x.Hour())*60+int64(x.Minute()))*60+int64(x.Second()))*1e6 + int64(x.Nanosecond()/1000)
 			default:
 				if out[i] = x.UnixMicro(); ns != nil {
@@ -332,9 +332,9 @@ func intVector(t table.Type, cells []any, nulls []bool) (*table.Vector, error) {
 		}
 	}
 	if ns != nil {
-		return table.NewTimes(t, out, ns, nulls), nil
+		return tables.NewTimes(t, out, ns, nulls), nil
 	}
-	return table.NewInts(t, out, nulls), nil
+	return tables.NewInts(t, out, nulls), nil
 }
 
 func floorDiv(a, b int64) int64 {
@@ -345,9 +345,9 @@ func floorDiv(a, b int64) int64 {
 	return q
 }
 
-func bigVector(cells []any, nulls []bool) (*table.Vector, error) {
+func bigVector(cells []any, nulls []bool) (*tables.Vector, error) {
 	lo, hi := make([]int64, len(cells)), make([]int64, len(cells))
-	t := table.Type{Kind: table.Huge}
+	t := tables.Type{Kind: tables.Huge}
 	for i, c := range cells {
 		var x *big.Int
 		switch y := c.(type) {
@@ -357,17 +357,17 @@ func bigVector(cells []any, nulls []bool) (*table.Vector, error) {
 			x = y
 		case duck.Decimal:
 			x = y.Value
-			t = table.Type{Kind: table.Decimal, Precision: y.Width, Scale: y.Scale}
+			t = tables.Type{Kind: tables.Decimal, Precision: y.Width, Scale: y.Scale}
 		default:
 			return nil, fmt.Errorf("a value of type %T", c)
 		}
 		lo[i] = int64(new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)).Uint64())
 		hi[i] = new(big.Int).Rsh(x, 64).Int64()
 	}
-	return table.NewBigs(t, lo, hi, nulls), nil
+	return tables.NewBigs(t, lo, hi, nulls), nil
 }
 
-func bytesVector(kind table.Kind, cells []any, nulls []bool) (*table.Vector, error) {
+func bytesVector(kind tables.Kind, cells []any, nulls []bool) (*tables.Vector, error) {
 	var data []byte
 	offs := make([]uint32, 1, len(cells)+1)
 	for _, c := range cells {
@@ -385,10 +385,10 @@ func bytesVector(kind table.Kind, cells []any, nulls []bool) (*table.Vector, err
 		}
 		offs = append(offs, uint32(len(data)))
 	}
-	return table.NewBytes(table.Type{Kind: kind}, data, offs, nulls), nil
+	return tables.NewBytes(tables.Type{Kind: kind}, data, offs, nulls), nil
 }
 
-func listVector(info duck.TypeInfo, cells []any, nulls []bool) (*table.Vector, error) {
+func listVector(info duck.TypeInfo, cells []any, nulls []bool) (*tables.Vector, error) {
 	var child duck.TypeInfo
 	switch d := info.Details().(type) {
 	case *duck.ListDetails:
@@ -396,7 +396,7 @@ func listVector(info duck.TypeInfo, cells []any, nulls []bool) (*table.Vector, e
 	case *duck.ArrayDetails:
 		child = d.Child
 	default:
-		return bytesVector(table.Text, cells, nulls)
+		return bytesVector(tables.Text, cells, nulls)
 	}
 	offs := make([]uint32, 1, len(cells)+1)
 	var elems []any
@@ -412,16 +412,16 @@ func listVector(info duck.TypeInfo, cells []any, nulls []bool) (*table.Vector, e
 	if err != nil {
 		return nil, err
 	}
-	return table.NewList(v, offs, nulls), nil
+	return tables.NewList(v, offs, nulls), nil
 }
 
-func structVector(info duck.TypeInfo, cells []any, nulls []bool) (*table.Vector, error) {
+func structVector(info duck.TypeInfo, cells []any, nulls []bool) (*tables.Vector, error) {
 	d, ok := info.Details().(*duck.StructDetails)
 	if !ok {
-		return bytesVector(table.Text, cells, nulls)
+		return bytesVector(tables.Text, cells, nulls)
 	}
 	var names []string
-	var fields []*table.Vector
+	var fields []*tables.Vector
 	for _, e := range d.Entries {
 		part := make([]any, len(cells))
 		for i, c := range cells {
@@ -435,5 +435,5 @@ func structVector(info duck.TypeInfo, cells []any, nulls []bool) (*table.Vector,
 		}
 		names, fields = append(names, e.Name()), append(fields, v)
 	}
-	return table.NewStruct(names, fields, nulls), nil
+	return tables.NewStruct(names, fields, nulls), nil
 }

@@ -2,8 +2,8 @@ package einops
 
 import (
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
-	"github.com/chaski-eo/chaski/internal/view"
 )
 
 // Block is decoded samples: band planes or pixel-interleaved, by strides. Mirrored and turned ones have
@@ -79,7 +79,7 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	y := loop{&p.axes[axisY], box.Y0, box.Y1 - box.Y0, blk.StrideY}
 	j := job{cv: cv, dst: dst, src: blk.Data, strideX: blk.StrideX, x0: box.X0, w: box.X1 - box.X0, runs: p.runs}
 	if cv.toNum == kernel.F32 {
-		j.floats, _ = view.Of[float32](dst.Data)
+		j.floats, _ = cast.Of[float32](dst.Data)
 		j.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed && blk.StrideX == 1
 	}
 	if j.stream {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Tensors that are large enough to be written past the caches hold what small ones of the same samples
@@ -41,8 +41,8 @@ func TestLargeTensorsAsSmallOnes(t *testing.T) {
 			for i := range pix {
 				pix[i] = byte(r.Uint32()) % 16 // no NaN among the floats, and some nodata
 			}
-			want := Target{Data: view.Aligned(4 * small.Len()), Mask: make([]byte, small.Len())}
-			got := Target{Data: view.Aligned(4 * large.Len()), Mask: make([]byte, large.Len())}
+			want := Target{Data: cast.Aligned(4 * small.Len()), Mask: make([]byte, small.Len())}
+			got := Target{Data: cast.Aligned(4 * large.Len()), Mask: make([]byte, large.Len())}
 			blk := Block{Data: pix, DType: from, StrideB: h * w, StrideY: w, StrideX: 1}
 			n := r.IntN(rows)
 			bad := small.Scatter(want, cv, Box{B1: 1, Y1: h, X1: w}, blk)

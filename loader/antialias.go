@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // tents are the weights by which the m samples of a side make n: triangles that are two samples of the coarser of
@@ -178,8 +178,8 @@ func weightedValid(weights []float64, in []float32, valid []byte) (sum, weight f
 func (s *resampler) antialias(from, to *rasterField) {
 	bands, plane, result := len(from.bands), from.h*from.w, to.h*to.w
 	s.out, s.outValid = grown(s.out, 4*bands*result), grown(s.outValid, bands*result)
-	in, seen := view.Of[float32](s.in)
-	out, _ := view.Of[float32](s.out)
+	in, seen := cast.Of[float32](s.in)
+	out, _ := cast.Of[float32](s.out)
 	if !seen {
 		in, out = floatsOf(s.in), make([]float32, len(s.out)/4)
 	}

@@ -7,12 +7,12 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
 )
 
@@ -164,7 +164,7 @@ func (r *assetReader) chunks(ctx context.Context, f source.Reader, x *chunk.Inde
 		shared = false // others that decode are not waited for
 	}
 	if n := x.MaxStoredBytes() + chunk.Spare; cap(r.samples) < n {
-		r.samples = view.Aligned(n)
+		r.samples = cast.Aligned(n)
 	}
 	if x.Blocks != nil {
 		r.plan.Reset(x, box, bands, 0, 0)

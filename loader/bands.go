@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )

@@ -16,14 +16,14 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
-	"github.com/chaski-eo/chaski/internal/shelf"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // container is a dataset of the samples of level 0 of containers, those that a subset leaves. It is safe
@@ -45,7 +45,7 @@ type container struct {
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
 	print    string
-	files    *shelf.Shelf[string, *containerFile] // by the container's name for it
+	files    *refcache.Shelf[string, *containerFile] // by the container's name for it
 }
 
 type memberKey struct {
@@ -565,8 +565,8 @@ func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error
 }
 
 // newContainerFiles returns room for the files of a container, which stay until it is closed.
-func newContainerFiles() *shelf.Shelf[string, *containerFile] {
-	return shelf.New[string](shelf.Options[*containerFile]{Max: math.MaxInt, Close: func(f *containerFile) error {
+func newContainerFiles() *refcache.Shelf[string, *containerFile] {
+	return refcache.New[string](refcache.Options[*containerFile]{Max: math.MaxInt, Close: func(f *containerFile) error {
 		if f.cache == nil {
 			return nil
 		}

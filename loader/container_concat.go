@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // Group is some of the containers of a source, and the conditions that their samples have to meet.

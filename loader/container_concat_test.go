@@ -11,12 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco"
-	"github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // rowsOf returns the columns of a table, and each row's cells as JSON by the column's name.
-func rowsOf(t *testing.T, tbl *table.Table) (columns []string, rows []map[string]string) {
+func rowsOf(t *testing.T, tbl *tables.Table) (columns []string, rows []map[string]string) {
 	t.Helper()
 	rows = make([]map[string]string, tbl.Len())
 	for i := range rows {
@@ -48,16 +48,16 @@ func TestConcatOfConditions(t *testing.T) {
 		`[{"bbox": [-63, 37, -61.2, 40]}, {"select": "SELECT region, id, 'x' AS more FROM data"}]`,
 		`[{"column": "rank", "op": ">", "value": 2}, {"select": "SELECT d.id, count(*) AS n FROM data d JOIN l2 ON d.id = \"l0:id\" GROUP BY 1"}]`,
 	}
-	for _, mode := range []table.Mode{table.Intersection, table.FillMissing, table.Strict} {
+	for _, mode := range []tables.Mode{tables.Intersection, tables.FillMissing, tables.Strict} {
 		for i, x := range wheres {
 			for k, y := range wheres {
 				var told []string
 				a, b := groups["north"], groups["others"]
-				if (i+k)%3 == 0 && mode != table.Strict { // the levels of a FOLDER have other columns
+				if (i+k)%3 == 0 && mode != tables.Strict { // the levels of a FOLDER have other columns
 					a, b = groups["folder"], groups["north"]
 				}
 				name := fmt.Sprintf("mode %d, %s and %s", mode, x, y)
-				open := func(mode table.Mode, chosen bool, paths ...string) *taco.Dataset {
+				open := func(mode tables.Mode, chosen bool, paths ...string) *taco.Dataset {
 					t.Helper()
 					d, err := taco.Open(t.Context(), files, paths, taco.Options{Mode: mode, Chosen: chosen, Warn: func(m string) { told = append(told, m) }})
 					if err != nil {
@@ -91,7 +91,7 @@ func TestConcatOfConditions(t *testing.T) {
 				for _, c := range append(slices.Clone(have[0]), have[1]...) {
 					both := slices.Contains(have[0], c) && slices.Contains(have[1], c)
 					differ = differ || !both
-					if !slices.Contains(columns, c) && (both || mode == table.FillMissing) {
+					if !slices.Contains(columns, c) && (both || mode == tables.FillMissing) {
 						columns = append(columns, c)
 					}
 				}
@@ -100,7 +100,7 @@ func TestConcatOfConditions(t *testing.T) {
 				d := open(mode, true, append(slices.Clone(a), b...)...)
 				where := fmt.Sprintf(`[{"concat": [{"paths": %d, "where": %s}, {"paths": %d, "where": %s}]}]`, len(a), x, len(b), y)
 				s, err := choose(d, where)
-				if differ && mode == table.Strict {
+				if differ && mode == tables.Strict {
 					if fault.KindOf(err) != fault.Unsupported {
 						t.Errorf("%s: %v", name, err)
 					}

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/netsim/far"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
 )
 
 // farContainer is a file on a web server or in a bucket, read without hedges.

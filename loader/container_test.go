@@ -17,10 +17,10 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // The chips of testdata/coast are windows of testdata/demo/coast.tif, which is read by another way: it is

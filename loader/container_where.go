@@ -7,12 +7,12 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco"
-	"github.com/chaski-eo/chaski/taco/query"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // filter returns the place or time that a condition is about. Errors are of usage.

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // cube is a dense TileDB array as a dataset: its rows are the images along n that hold what was written, its

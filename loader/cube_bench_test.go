@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/shuffle"
-	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // peer reads the same with the tiledb package on one core, and prints megabytes a second of processor time.

@@ -12,12 +12,12 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Engine serves the tickets of one spec: a dataset, compiled fields, and the workers and memory

@@ -16,10 +16,10 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // chips is a dataset of n chips (3, 20, 24) uint16 with masks of half their resolution, a number,

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // gaps returns one-band chips, some of which have a nodata value and some a mask.

@@ -14,11 +14,11 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // meter counts what is asked of an opener.

@@ -7,8 +7,8 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/chaski-eo/chaski/tiledb"
-	"github.com/chaski-eo/chaski/tiledb/filter"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
 // ArrayInfo is what is said of a TileDB array: the schema, and what its fragments hold.

@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 
-	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // ContainerInfo is what is said of a container.

@@ -5,9 +5,9 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // BenchmarkMask reads raw chips of (6, 256, 256) uint16 as float32 without a mask, with one of a disk, and

@@ -13,11 +13,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // maskedFile is a row of testdata/masks/manifest.jsonl, which says what the hashes are of.

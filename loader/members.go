@@ -4,8 +4,8 @@ import (
 	"context"
 	"sync"
 
-	"github.com/chaski-eo/chaski/internal/shelf"
-	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/source/refcache"
+	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // Members keeps containers open that names of Read lead into ("data.taco::roi_1/lrf::2"), with the tables and headers
@@ -16,7 +16,7 @@ type Members struct {
 	MaxBytes int64
 
 	once sync.Once
-	kept *shelf.Shelf[string, *container]
+	kept *refcache.Shelf[string, *container]
 }
 
 // DefaultMembersBytes is the default of Members.MaxBytes.
@@ -25,13 +25,13 @@ const DefaultMembersBytes = 256 << 20
 // maxMembers bounds the containers that are kept open.
 const maxMembers = 4
 
-func (m *Members) shelf() *shelf.Shelf[string, *container] {
+func (m *Members) shelf() *refcache.Shelf[string, *container] {
 	m.once.Do(func() {
 		bytes := m.MaxBytes
 		if bytes == 0 {
 			bytes = DefaultMembersBytes
 		}
-		m.kept = shelf.New[string](shelf.Options[*container]{
+		m.kept = refcache.New[string](refcache.Options[*container]{
 			Max: maxMembers, MaxBytes: bytes, Close: (*container).Close,
 			Bytes:   func(c *container) int64 { return c.set.Bytes() },
 			Changed: func(ctx context.Context, c *container) bool { return c.set.Changed(ctx) },
@@ -63,7 +63,7 @@ func (o *Options) inContainerOf(ctx context.Context, uri string, use func(c *con
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Give(shelf.Sound(err)) }() // it was only read
+	defer func() { _ = l.Give(refcache.Sound(err)) }() // it was only read
 	return use(l.Value)
 }
 

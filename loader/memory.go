@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Buffer is memory for one batch.
@@ -19,7 +19,7 @@ type Buffer interface {
 type heap []byte
 
 // NewHeap returns n bytes that the garbage collector frees.
-func NewHeap(n int) Buffer { return heap(view.Aligned(n)) }
+func NewHeap(n int) Buffer { return heap(cast.Aligned(n)) }
 
 func (h heap) Bytes() []byte { return h }
 func (heap) Free()           {}

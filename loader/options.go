@@ -7,8 +7,8 @@ import (
 
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco/query"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // Defaults of Options.

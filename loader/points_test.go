@@ -17,11 +17,11 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tiff"
-	"github.com/chaski-eo/chaski/tiledb"
-	"github.com/chaski-eo/chaski/tiledb/filter"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // label is a point that was written.

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TestConditionsThatLeaveFilesUnopened: a file of a TACOLLECTION that a condition rules out is not opened, unless another

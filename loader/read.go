@@ -11,14 +11,14 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco"
-	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
 // Selection picks indices of an axis: all of them, a half-open slice, or a list in its own order.
@@ -323,7 +323,7 @@ func (q *readPlan) run(ctx context.Context) (*Array, error) {
 			return nil, a.Fault(err)
 		}
 	}
-	q.out.Data = view.Aligned(q.plan.Len() * q.out.DType.Size())
+	q.out.Data = cast.Aligned(q.plan.Len() * q.out.DType.Size())
 	if q.field.Validity != "" {
 		q.out.Valid = make([]byte, q.plan.Len())
 	}

@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 func selection(s *corpus.Sel) loader.Selection {

@@ -13,9 +13,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // pairs is a dataset of n samples with an image of (2, h, w) and a second raster of other sizes.

@@ -16,17 +16,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/netsim"
-	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/httpsource"
 	"github.com/chaski-eo/chaski/source/remote"
-	"github.com/chaski-eo/chaski/tiledb"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
 // bucket is chips in a store that is reached over a link, and a catalog of them on disk.

@@ -5,11 +5,11 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // planes is the pattern of what is resampled.
@@ -148,7 +148,7 @@ func (r *rasterField) resampledBytes(win window, limit int) int64 {
 // grown returns a slice of n bytes, of b if that has room.
 func grown(b []byte, n int) []byte {
 	if cap(b) < n {
-		return view.Aligned(n)
+		return cast.Aligned(n)
 	}
 	return b[:n]
 }
@@ -159,8 +159,8 @@ func (s *resampler) resample(from, to *rasterField, size int) {
 	n := len(from.bands) * to.h * to.w
 	s.out, s.outValid = grown(s.out, n*size), grown(s.outValid, n)
 	at := 0
-	samples, seen := view.Of[float32](s.in)
-	out, _ := view.Of[float32](s.out)
+	samples, seen := cast.Of[float32](s.in)
+	out, _ := cast.Of[float32](s.out)
 	for b := range from.bands {
 		plane := b * from.h * from.w
 		for _, y := range s.y {

@@ -7,12 +7,12 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/internal/corpus/whole"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
 // inMemory opens one file, whatever its name.

@@ -10,11 +10,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // rumi2 are the files of generation 2 that come with the module.

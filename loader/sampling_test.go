@@ -17,9 +17,9 @@ import (
 	"github.com/zeebo/xxh3"
 	"pgregory.net/rapid"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // fakeColumn is a column of a fakeTable beside its fields.

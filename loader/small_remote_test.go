@@ -9,13 +9,13 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/netsim"
-	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/blobsource/s3"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
 // chipsOf reads an epoch of whole chips with a fresh cache of indexes, and returns the samples and their bytes.

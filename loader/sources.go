@@ -92,7 +92,7 @@ type Condition struct {
 	// instants it may be a text in ISO 8601: a day is its first moment, in UTC.
 	Value json.RawMessage `json:"value,omitempty"`
 
-	// SQL is what stands behind WHERE, on the columns of level 0: see package taco/query.
+	// SQL is what stands behind WHERE, on the columns of level 0: see package tables/query.
 	SQL string `json:"sql,omitempty"`
 	// Select is a SELECT whose result has the column of ids: the samples with these ids count. In it the
 	// table data has the rows that the conditions before it leave.

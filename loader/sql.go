@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco/query"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // query runs a query over the tables with some names.

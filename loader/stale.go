@@ -5,10 +5,10 @@ import (
 
 	"github.com/zeebo/xxh3"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
 )
 
 // freshness remembers which files were found to have their index although their time has changed: copies

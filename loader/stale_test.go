@@ -10,12 +10,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TestStaleCatalogIsNoticed: a file that changed after its catalog was made is an error, not other

@@ -10,11 +10,11 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // Stats measures every band of every raster field over all assets of the spec's dataset, of the rows that

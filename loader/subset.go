@@ -13,10 +13,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tables"
 )
 
 // columns is what selecting rows needs of a dataset. *catalog.Table has it.

@@ -7,12 +7,12 @@ import (
 	"math"
 	"strings"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/taco"
-	"github.com/chaski-eo/chaski/taco/query"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // Conditions in SQL, on place and on time, of catalogs and other tables: the engine for queries reads them as it reads

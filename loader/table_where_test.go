@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/source"
-	"github.com/chaski-eo/chaski/taco/query"
-	tables "github.com/chaski-eo/chaski/taco/table"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // tablesOfChips writes twelve chips with the columns of testdata/coast as a CSV file, and as a catalog with them joined in.

@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/source"
 )
 
@@ -65,7 +65,7 @@ func (c *tiles) get(key tileKey, n int) (t *tile, mine bool) {
 		}
 	}
 	if memory == nil {
-		memory = view.Aligned(n + chunk.Spare)[:n]
+		memory = cast.Aligned(n + chunk.Spare)[:n]
 	}
 	t = &tile{key: key, samples: memory, ready: make(chan struct{}), holders: 1}
 	c.by[key] = t

@@ -8,10 +8,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // TestSharedTilesComeBack gives tickets of windows that share decoded tiles up at all stages, with chunks that

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/chaski-eo/chaski/catalog"
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/store/catalog"
 )
 
 // valueField is a field of numbers or texts.

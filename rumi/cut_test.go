@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // cutFile is a line of testdata/raster/rumi-cut/manifest.jsonl.

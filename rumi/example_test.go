@@ -10,8 +10,8 @@ import (
 	"path/filepath"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/source"
 )

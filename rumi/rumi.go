@@ -22,9 +22,9 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/geozl"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/geozl"
-	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/tiff"
 )
 

@@ -13,10 +13,10 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/internal/corpus/whole"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
 const limit = 64 << 20

@@ -35,7 +35,7 @@ func TestNothingIsFused(t *testing.T) {
 	if testing.Short() || raceEnabled {
 		t.Skip("compiles packages for another machine")
 	}
-	cmd := exec.Command("go", "build", "-gcflags=-S", "-o", os.DevNull, ".", "../internal/lonlat")
+	cmd := exec.Command("go", "build", "-gcflags=-S", "-o", os.DevNull, ".", "../crs/lonlat")
 	cmd.Env = append(os.Environ(), "GOARCH=arm64", "GOOS=linux", "CGO_ENABLED=0", "GOFLAGS=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -3,7 +3,7 @@ package shuffle
 import (
 	"fmt"
 
-	"github.com/chaski-eo/chaski/internal/lonlat"
+	"github.com/chaski-eo/chaski/crs/lonlat"
 )
 
 // LonLat returns the longitude in [-180, 180) and the latitude of a point, in degrees, of a CRS by its EPSG code. Known are

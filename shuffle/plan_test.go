@@ -9,7 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TestPlanOfOneDatasetIsTheOrder holds a plan of one dataset to Order and Window, which came before it.

@@ -9,7 +9,7 @@ import (
 // TestNoSDKUnasked: what reads files, and what loads batches of them, compiles no cloud SDK and no HTTP client of ours.
 func TestNoSDKUnasked(t *testing.T) {
 	const module = "github.com/chaski-eo/chaski/"
-	out, err := exec.Command("go", "list", "-deps", module+"source", module+"tiff", module+"rumi", module+"catalog", module+"loader").Output()
+	out, err := exec.Command("go", "list", "-deps", module+"source", module+"tiff", module+"rumi", module+"store/catalog", module+"loader").Output()
 	if err != nil {
 		t.Skip("needs the go command: ", err)
 	}

@@ -5,8 +5,8 @@ import (
 	"math"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
-	"github.com/chaski-eo/chaski/internal/view"
 )
 
 // Field accumulates the samples of one raster field. It is not safe for concurrent use: each worker
@@ -173,7 +173,7 @@ func integerRange(d chunk.DType) (lo, hi float64) {
 // load returns little-endian bytes as numbers, by view where it can and in tmp where it cannot. In
 // tmp they are valid until the next call.
 func load[T uint16 | uint32 | uint64](b []byte, tmp *scratch) []T {
-	if s, ok := view.Of[T](b); ok {
+	if s, ok := cast.Of[T](b); ok {
 		return s
 	}
 	var out []T

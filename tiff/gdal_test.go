@@ -17,7 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/crs"
-	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 //go:embed testdata/read.py

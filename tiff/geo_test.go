@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // oneTile is a file with one tile of 16 by 16 bytes. replace stand in for the tags of the same number.

@@ -14,8 +14,8 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 //go:embed testdata/write_masks.py

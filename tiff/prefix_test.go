@@ -12,8 +12,8 @@ import (
 	kzstd "github.com/klauspost/compress/zstd"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/internal/corpus/whole"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
 // slowPackBits writes literal runs of 128 and repeats of up to 128, whichever comes first.

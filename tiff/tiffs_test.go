@@ -9,7 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // careless is a line of testdata/tiffs/manifest.jsonl: a file that careful writers avoid, and its pixels as

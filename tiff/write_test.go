@@ -10,9 +10,9 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/internal/corpus/whole"
 	"github.com/chaski-eo/chaski/tiff/ifd"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
 // optionsOf returns the options that write an image like one that was read.

@@ -16,8 +16,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/view"
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -179,7 +179,7 @@ func TestMarkdownIsATableWithTheFastestFirst(t *testing.T) {
 }
 
 func TestFigureIsDrawn(t *testing.T) {
-	for _, format := range []string{view.PNG, view.SVG} {
+	for _, format := range []string{draw.PNG, draw.SVG} {
 		var b bytes.Buffer
 		if err := example().WriteFigure(&b, format); err != nil || b.Len() < 1000 {
 			t.Errorf("%s: %d bytes, %v", format, b.Len(), err)

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/chaski-eo/chaski/bench"
-	"github.com/chaski-eo/chaski/view"
+	"github.com/chaski-eo/chaski/draw"
 )
 
 // Status says whether a row has figures.
@@ -283,15 +283,15 @@ func (s *Spread) median(scale float64, digits int) string {
 	return fmt.Sprintf("%.*f", digits, s.Median*scale)
 }
 
-// WriteFigure writes a panel a shape with a bar a peer. format is view.PNG or view.SVG.
+// WriteFigure writes a panel a shape with a bar a peer. format is draw.PNG or view.SVG.
 func (r *Report) WriteFigure(w io.Writer, format string) error {
-	var panels []view.BarPanel
+	var panels []draw.BarPanel
 	for i := range r.Shapes {
 		s := &r.Shapes[i]
-		p := view.BarPanel{Name: s.Shape.Name, Caption: s.About}
+		p := draw.BarPanel{Name: s.Shape.Name, Caption: s.About}
 		with, _ := s.ranked()
 		for _, row := range with {
-			bar := view.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max, Marked: strings.HasPrefix(row.Peer, "chaski")}
+			bar := draw.Bar{Name: row.Peer, Value: row.Samples.Median, Low: row.Samples.Min, High: row.Samples.Max, Marked: strings.HasPrefix(row.Peer, "chaski")}
 			if row.Ratio != nil {
 				bar.Note = "× " + row.Ratio.median(1, 2)
 			}
@@ -305,5 +305,5 @@ func (r *Report) WriteFigure(w io.Writer, format string) error {
 	if s.Quick {
 		note = "small files and short rounds: no figures to go by; " + note
 	}
-	return view.WriteBars(w, "Samples a second", note, panels, format)
+	return draw.WriteBars(w, "Samples a second", note, panels, format)
 }

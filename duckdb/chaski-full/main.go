@@ -3,8 +3,8 @@
 package main
 
 import (
+	"github.com/chaski-eo/chaski/cmd/chaski/cli"
 	"github.com/chaski-eo/chaski/duckdb"
-	"github.com/chaski-eo/chaski/internal/cli"
 )
 
 func main() { cli.Main(cli.Parts{SQL: duckdb.Run}) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // TestMain lets a test run the command as a process of its own: this binary again.

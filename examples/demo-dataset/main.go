@@ -26,8 +26,8 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/openzl"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/openzl"
 	"github.com/chaski-eo/chaski/rumi"
 	"github.com/chaski-eo/chaski/tiff"
 )

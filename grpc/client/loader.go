@@ -7,7 +7,7 @@ import (
 	"io"
 	"iter"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -179,7 +179,7 @@ func (l *Loader) take(n int) []byte {
 		}
 	default:
 	}
-	return view.Aligned(n)
+	return cast.Aligned(n)
 }
 
 // give keeps b for a later batch.

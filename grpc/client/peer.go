@@ -12,7 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
 	"github.com/chaski-eo/chaski/grpc/payload"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
@@ -111,7 +111,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array
 		if reply.Lease != nil {
 			return nil, p.failed(fmt.Errorf("%w: the answer is a lease", errFinal))
 		}
-		if err := in.add(reply, 0, p.options.MaxBatchBytes, view.Aligned); err != nil {
+		if err := in.add(reply, 0, p.options.MaxBatchBytes, cast.Aligned); err != nil {
 			return nil, p.failed(err)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/kernel"
-	"github.com/chaski-eo/chaski/internal/view"
 	"github.com/chaski-eo/chaski/loader"
 )
 
@@ -31,7 +31,7 @@ func Apply(t *loader.Tensor) error {
 		return fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
 	elems, _ := elements(t.Shape)
-	out := view.Aligned(int(elems) * c.To.Size())
+	out := cast.Aligned(int(elems) * c.To.Size())
 	if elems > 0 {
 		if err := scatter(t, cv, out); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/text"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
@@ -208,7 +208,7 @@ func InMemory(b *loader.Batch, memory []byte) bool {
 		if t.Convert != nil {
 			return false
 		}
-		if o, in := view.Offset(memory, t.Data); in {
+		if o, in := cast.Offset(memory, t.Data); in {
 			if o%Align != 0 {
 				return false
 			}
@@ -227,7 +227,7 @@ func EncodeShared(b *loader.Batch, memory []byte) (head []byte) {
 	var body [][]byte
 	place := func(p []byte) span {
 		s := span{uint64(end), uint64(len(p))}
-		if _, in := view.Offset(memory, p); !in && len(p) > 0 {
+		if _, in := cast.Offset(memory, p); !in && len(p) > 0 {
 			body = append(body, p)
 			end += roundUp(len(p))
 		}
@@ -238,7 +238,7 @@ func EncodeShared(b *loader.Batch, memory []byte) (head []byte) {
 		places[i].offsets = place(b.Tensors[i].Offsets)
 	}
 	for i := range b.Tensors {
-		if o, in := view.Offset(memory, b.Tensors[i].Data); in {
+		if o, in := cast.Offset(memory, b.Tensors[i].Data); in {
 			places[i].data.offset = uint64(end + o)
 		}
 	}

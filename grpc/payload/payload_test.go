@@ -13,7 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/proto/chaski/v1/fbs"
 )
@@ -477,7 +477,7 @@ func shared(memory []byte) *loader.Batch {
 // TestSharedIsTheSamePayload: head and memory one after the other are a payload that reads as b; and
 // what is decoded from the two lies in memory.
 func TestSharedIsTheSamePayload(t *testing.T) {
-	memory := view.Aligned(1000)
+	memory := cast.Aligned(1000)
 	b := shared(memory)
 	if !InMemory(b, memory) || InMemory(sample(), memory) || InMemory(&loader.Batch{}, memory) {
 		t.Fatal("what lies in memory is not seen")
@@ -496,8 +496,8 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 		if !bytes.Equal(g.Data, w.Data) || !bytes.Equal(g.Offsets, w.Offsets) {
 			t.Errorf("%s differs", w.Name)
 		}
-		o, in := view.Offset(memory, w.Data)
-		if o2, in2 := view.Offset(memory, g.Data); in2 != in || in && o2 != o {
+		o, in := cast.Offset(memory, w.Data)
+		if o2, in2 := cast.Offset(memory, g.Data); in2 != in || in && o2 != o {
 			t.Errorf("%s is at %d %v, was at %d %v", w.Name, o2, in2, o, in)
 		}
 	}
@@ -509,7 +509,7 @@ func TestSharedIsTheSamePayload(t *testing.T) {
 
 // TestSharedRangesStayInOnePlace: no range reaches from head into memory, or past its end.
 func TestSharedRangesStayInOnePlace(t *testing.T) {
-	memory := view.Aligned(1000)
+	memory := cast.Aligned(1000)
 	b := shared(memory)
 	head := EncodeShared(b, memory)
 	if _, err := DecodeShared(head, memory[:999]); err == nil {
@@ -536,7 +536,7 @@ func TestSharedRangesStayInOnePlace(t *testing.T) {
 }
 
 func FuzzSharedPayload(f *testing.F) {
-	memory := view.Aligned(1000)
+	memory := cast.Aligned(1000)
 	f.Add(EncodeShared(shared(memory), memory), 1000)
 	f.Add(encode(f, sample()), 0)
 	f.Fuzz(func(t *testing.T, head []byte, n int) {
@@ -552,8 +552,8 @@ func FuzzSharedPayload(f *testing.F) {
 		}
 		for i := range b.Tensors {
 			d := b.Tensors[i].Data
-			_, first := view.Offset(head, d)
-			_, second := view.Offset(memory[:n], d)
+			_, first := cast.Offset(head, d)
+			_, second := cast.Offset(memory[:n], d)
 			if len(d) > 0 && !first && !second {
 				t.Fatal("a range outside")
 			}

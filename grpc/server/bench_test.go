@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/grpc/client"
 	"github.com/chaski-eo/chaski/grpc/internal/fake"
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -27,7 +27,7 @@ type instant struct {
 const batchBytes = 64 * 3 * 256 * 512 * 2
 
 func newInstant(_ context.Context, s loader.Spec, _ loader.Options) (Engine, error) {
-	data := view.Aligned(batchBytes)
+	data := cast.Aligned(batchBytes)
 	for i := range data {
 		data[i] = byte(i * 31 >> 3)
 	}

@@ -1,7 +1,7 @@
 package kernel
 
 import (
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Affine replaces every v of f by float32(v*a) + c, each step rounded to float32.
@@ -20,7 +20,7 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 			return
 		case U16:
 			k := affineU16SIMD(dst, src, a, c)
-			if s, ok := view.Of[uint16](src); ok {
+			if s, ok := cast.Of[uint16](src); ok {
 				affineInt(dst[k:], s[k:], a, c)
 			} else {
 				affine16Bytes[uint16](dst[k:], src[2*k:], a, c)
@@ -28,7 +28,7 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 			return
 		case I16:
 			k := affineI16SIMD(dst, src, a, c)
-			if s, ok := view.Of[int16](src); ok {
+			if s, ok := cast.Of[int16](src); ok {
 				affineInt(dst[k:], s[k:], a, c)
 			} else {
 				affine16Bytes[int16](dst[k:], src[2*k:], a, c)
@@ -48,7 +48,7 @@ func StreamAffine(dst []float32, src []byte, t Num, a, c float32) {
 		LoadAffine(dst, src, t, 1, a, c)
 		return
 	}
-	k := view.ToLine(dst)
+	k := cast.ToLine(dst)
 	LoadAffine(dst[:k], src, t, 1, a, c)
 	if k < len(dst) {
 		k += streamSIMD(dst[k:], src[k*t.Size():], t, a, c)

@@ -4,13 +4,13 @@ import (
 	"math"
 	"testing"
 
+	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/guard"
-	"github.com/chaski-eo/chaski/internal/view"
 )
 
 // floats sees the memory at an end of a room as n numbers.
 func floats(t *testing.T, r *guard.Room, back bool, n int) []float32 {
-	f, ok := view.Of[float32](r.At(back, 4*n))
+	f, ok := cast.Of[float32](r.At(back, 4*n))
 	if !ok {
 		t.Skip("no views in this build")
 	}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/x448/float16"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // lengths cross the blocks of every vector loop.
@@ -397,9 +397,9 @@ func TestVectorLoopsAgainstTwins(t *testing.T) {
 			LoadAffine(got, src, I16, 1, a, c)
 			affine16Bytes[int16](want, src, a, c)
 			compare(t, "int16", got, want)
-			room := view.Aligned(4 * (n + 16))
+			room := cast.Aligned(4 * (n + 16))
 			for lead := range 16 { // wherever dst stands in a line
-				dst, ok := view.Of[float32](room)
+				dst, ok := cast.Of[float32](room)
 				if !ok {
 					dst = make([]float32, n+16)
 				}

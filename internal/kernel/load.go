@@ -4,7 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 var le = binary.LittleEndian
@@ -20,37 +20,37 @@ func Load(dst []float32, src []byte, t Num, stride int) {
 			dst[i] = float32(int8(src[i*stride]))
 		}
 	case U16:
-		if s, ok := view.Of[uint16](src); ok {
+		if s, ok := cast.Of[uint16](src); ok {
 			load(dst, s, stride)
 		} else {
 			load16[uint16](dst, src, stride)
 		}
 	case I16:
-		if s, ok := view.Of[int16](src); ok {
+		if s, ok := cast.Of[int16](src); ok {
 			load(dst, s, stride)
 		} else {
 			load16[int16](dst, src, stride)
 		}
 	case U32:
-		if s, ok := view.Of[uint32](src); ok {
+		if s, ok := cast.Of[uint32](src); ok {
 			load(dst, s, stride)
 		} else {
 			load32[uint32](dst, src, stride)
 		}
 	case I32:
-		if s, ok := view.Of[int32](src); ok {
+		if s, ok := cast.Of[int32](src); ok {
 			load(dst, s, stride)
 		} else {
 			load32[int32](dst, src, stride)
 		}
 	case U64:
-		if s, ok := view.Of[uint64](src); ok {
+		if s, ok := cast.Of[uint64](src); ok {
 			load(dst, s, stride)
 		} else {
 			load64[uint64](dst, src, stride)
 		}
 	case I64:
-		if s, ok := view.Of[int64](src); ok {
+		if s, ok := cast.Of[int64](src); ok {
 			load(dst, s, stride)
 		} else {
 			load64[int64](dst, src, stride)
@@ -73,7 +73,7 @@ func loadFloat(dst []float32, src []byte, t Num, stride int) {
 			dst[i] = Float32FromBFloat16(le.Uint16(src[i*stride*2:]))
 		}
 	case F32:
-		if s, ok := view.Of[float32](src); ok {
+		if s, ok := cast.Of[float32](src); ok {
 			load(dst, s, stride)
 			return
 		}

@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Match says which bit patterns of a number are nodata: A, B (the other zero of a float, else A) or,
@@ -116,15 +116,15 @@ func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 	case 1:
 		return bad + validOf(valid, src, stride, m)
 	case 2:
-		if s, ok := view.Of[uint16](src); ok {
+		if s, ok := cast.Of[uint16](src); ok {
 			return bad + validOf(valid, s, stride, m)
 		}
 	case 4:
-		if s, ok := view.Of[uint32](src); ok {
+		if s, ok := cast.Of[uint32](src); ok {
 			return bad + validOf(valid, s, stride, m)
 		}
 	case 8:
-		if s, ok := view.Of[uint64](src); ok {
+		if s, ok := cast.Of[uint64](src); ok {
 			return bad + validOf(valid, s, stride, m)
 		}
 	}

@@ -7,7 +7,7 @@ package kernel
 import (
 	"encoding/binary"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // UndoHorizontal undoes TIFF predictor 2 (TIFF 6.0 section 14) on one row of little-endian
@@ -21,19 +21,19 @@ func UndoHorizontal(row []byte, size, stride int) {
 		if stride == 1 && prefixSum16(row) {
 			return
 		}
-		if s, ok := view.Of[uint16](row); ok {
+		if s, ok := cast.Of[uint16](row); ok {
 			prefixSum(s, stride)
 			return
 		}
 		undoHorizontalBytes(row, size, stride)
 	case 4:
-		if s, ok := view.Of[uint32](row); ok {
+		if s, ok := cast.Of[uint32](row); ok {
 			prefixSum(s, stride)
 			return
 		}
 		undoHorizontalBytes(row, size, stride)
 	case 8:
-		if s, ok := view.Of[uint64](row); ok {
+		if s, ok := cast.Of[uint64](row); ok {
 			prefixSum(s, stride)
 			return
 		}

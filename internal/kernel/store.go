@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Store writes src to dst as numbers of type t (F32, F16, BF16 or U8): number i goes to i*stride.
@@ -12,7 +12,7 @@ import (
 func Store(dst []byte, src []float32, t Num, stride int) {
 	switch t {
 	case F32:
-		if d, ok := view.Of[float32](dst); ok {
+		if d, ok := cast.Of[float32](dst); ok {
 			StoreFloat32(d, src, stride)
 			return
 		}

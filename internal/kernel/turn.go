@@ -3,7 +3,7 @@ package kernel
 import (
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 )
 
 // Blocks are turned so many rows and columns of the result at a time, which lie in TurnedBytes bytes.
@@ -81,8 +81,8 @@ func reverse(dst, src []byte, size int) {
 // turn is Turn for TurnedRows rows of TurnedCols elements, of which cols are wanted, where rows of the result
 // are columns of src that lie beside each other. It reports whether the bytes can be seen as numbers.
 func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, strideY, strideX, cols int) bool {
-	dst, ok1 := view.Of[T](dstBytes)
-	src, ok2 := view.Of[T](srcBytes)
+	dst, ok1 := cast.Of[T](dstBytes)
+	src, ok2 := cast.Of[T](srcBytes)
 	if !ok1 || !ok2 {
 		return false
 	}

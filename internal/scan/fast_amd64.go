@@ -5,7 +5,7 @@ package scan
 import (
 	"math/bits"
 
-	"github.com/chaski-eo/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/cast"
 	"golang.org/x/sys/cpu"
 )
 
@@ -68,9 +68,9 @@ func fast[T Unsigned](dst, src, above []T, v T, what int) (int, T) {
 	if above != nil {
 		n = min(n, len(above)/per)
 	}
-	db, _ := view.Bytes(dst)
-	sb, _ := view.Bytes(src)
-	ab, _ := view.Bytes(above)
+	db, _ := cast.Bytes(dst)
+	sb, _ := cast.Bytes(src)
+	ab, _ := cast.Bytes(above)
 	if n == 0 || size == 8 || !hasAVX2 || db == nil || sb == nil {
 		return 0, v
 	}

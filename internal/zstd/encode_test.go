@@ -11,11 +11,11 @@ import (
 
 	kzstd "github.com/klauspost/compress/zstd"
 
-	"github.com/chaski-eo/chaski/internal/corpus"
-	"github.com/chaski-eo/chaski/internal/corpus/whole"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus/whole"
 )
 
 // residuals are differences of a noisy sensor: few matches, bytes far from equally frequent.

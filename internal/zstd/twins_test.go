@@ -15,9 +15,9 @@ import (
 	kzstd "github.com/klauspost/compress/zstd"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // twins are the two libraries, used as the package's two decoders use them.

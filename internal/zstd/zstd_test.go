@@ -9,8 +9,8 @@ import (
 	kzstd "github.com/klauspost/compress/zstd"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
 	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 const filler = 0xa5

@@ -15,9 +15,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/netsim"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

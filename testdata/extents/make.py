@@ -1,6 +1,6 @@
 """Writes folders with two containers and a TACOLLECTION.json each with tacotoolbox.
 
-    python make.py      needs scripts/interop/taco.txt
+    python make.py      needs tools/interop/taco.txt
 
 sides has centroids on both sides of longitude 0, middles samples with and without an end, both the
 columns of STAC and of ISTAC, starts no column of middles. Places and times are invented.

@@ -1,6 +1,6 @@
 """Writes dates.tacozip with tacotoolbox, and answers.json with what tacoreader says of it.
 
-    python make.py      needs scripts/interop/taco.txt
+    python make.py      needs tools/interop/taco.txt
 
 Five samples roi_K, with three dates tD below each, and img.tif and label.tif below each date. Dates and files have a
 time, files have statistics; all of these are invented. The rasters are those of ../coast/coast_dir.

@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/corpus"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 var ctx = context.Background()

@@ -6,8 +6,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/chaski-eo/chaski/internal/netsim"
-	"github.com/chaski-eo/chaski/source/blobsource/internal/drivertest"
+	"github.com/chaski-eo/chaski/tools/testkit/drivertest"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
 )
 
 func TestMain(m *testing.M) {

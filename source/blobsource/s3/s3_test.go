@@ -14,10 +14,10 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/netsim/fakes3"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/blobsource"
 	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/fakes3"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

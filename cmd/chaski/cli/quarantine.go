@@ -1,0 +1,253 @@
+package cli
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/cli/internal/quarantine"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/grpc/server"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+type quarantineFlags struct {
+	run runFlags
+	met []string
+	out string
+	max int
+}
+
+func newQuarantine(s streams) *cobra.Command {
+	var f quarantineFlags
+	cmd := &cobra.Command{
+		Use:   "quarantine [flags] [SPEC.json|DATASET]",
+		Short: "List the samples that cannot be read",
+		Long: `List the samples that cannot be read, and why.
+
+With a dataset (with the flags of 'chaski bench load'), or a spec in JSON such as Python's loader.spec, all
+samples that the run uses are read, wholly and in parallel, in the bands it picks, with masks and what
+rides along. With --met FILE the list has what runs met: 'chaski serve --quarantine FILE' and Python's
+load(..., quarantine=FILE) append to such files; several processes may share one.
+
+A list is lines of JSON: dataset (its fingerprint), source (of a mixture), id, row, sample, uri, part,
+offset, kind, message, first_seen, count; and instead (id, row, sample), what stood in its place when it
+was met first. -o writes what was found and met as such a list, every thing
+once. Bad samples do not make the exit code 1: 'chaski verify' does that.`,
+		Example: `  chaski quarantine chips/
+  chaski quarantine -o bad.jsonl spec.json
+  chaski quarantine --met bad.jsonl --json
+  chaski quarantine --met bad.jsonl -o all.jsonl train.parquet`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) > 1 {
+				return usagef("%d arguments, where one SPEC.json or DATASET is taken", len(args))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd.Context(), s, args) },
+	}
+	f.run.add(cmd)
+	f.run.addJSON(cmd.Flags(), "one line of JSON instead of text")
+	fl := cmd.Flags()
+	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list, as runs write it; repeatable")
+	fl.StringVarP(&f.out, "output", "o", "", "`FILE` that gets the list, as lines of JSON (default: none)")
+	fl.IntVar(&f.max, "max-bad", loader.DefaultMaxBad, "most bad samples listed of a dataset")
+	return cmd
+}
+
+// quarantineReport is what quarantine prints.
+type quarantineReport struct {
+	Dataset string              `json:"dataset,omitempty"` // fingerprint
+	Checked int64               `json:"checked"`           // samples
+	Found   int64               `json:"found"`             // of those, bad ones
+	Skipped int64               `json:"skipped"`           // lines of lists that are no records
+	Bad     []quarantine.Record `json:"bad"`
+}
+
+func (f *quarantineFlags) do(ctx context.Context, s streams, args []string) error {
+	if len(args) == 0 && len(f.met) == 0 {
+		return usagef("neither a dataset nor --met is named")
+	}
+	if f.max < 1 {
+		return usagef("--max-bad is at least 1")
+	}
+	var list quarantine.List
+	for _, name := range f.met {
+		if err := readList(&list, name); err != nil {
+			return err
+		}
+	}
+	var r quarantineReport
+	if len(args) == 1 {
+		if err := f.check(ctx, s, args[0], &list, &r); err != nil {
+			return err
+		}
+	}
+	r.Skipped, r.Bad = list.Skipped, list.Records()
+	if f.out != "" {
+		if err := writeFile(f.out, s.out, func(w io.Writer) error { return quarantine.Write(w, r.Bad) }); err != nil {
+			return err
+		}
+		if f.out == "-" {
+			return nil
+		}
+	}
+	if f.run.json {
+		return printJSON(s.out, r)
+	}
+	r.print(s.out, len(args) == 1)
+	return nil
+}
+
+func readList(l *quarantine.List, name string) error {
+	file, err := os.Open(name)
+	if err != nil {
+		return fileError(name, err)
+	}
+	defer file.Close()
+	if err := l.Read(file); err != nil {
+		return fault.WithFile(fileError(name, err), name)
+	}
+	return nil
+}
+
+// check reads the samples of a dataset.
+func (f *quarantineFlags) check(ctx context.Context, s streams, path string, list *quarantine.List, r *quarantineReport) error {
+	e, closeAll, err := f.run.open(ctx, path, func(spec *loader.Spec, _ *loader.Options) {
+		spec.BadSamples = loader.BadSkip // or a bad first sample would end this
+	})
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	bar := newProgress(s.err, "reading", -1)
+	found, err := e.Check(ctx, loader.CheckOptions{MaxBad: f.max, Progress: bar.set})
+	bar.done()
+	if err != nil {
+		return err
+	}
+	r.Dataset, r.Checked, r.Found = e.Fingerprint(), found.Samples, found.Bad
+	for _, b := range found.List {
+		rec := quarantine.New(r.Dataset, b.Err)
+		rec.Source, rec.ID, rec.Row = b.Source, b.ID, &b.Row
+		rec.Count = 1
+		if err := list.Add(rec); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *quarantineReport) print(w io.Writer, checked bool) {
+	if checked {
+		fmt.Fprintf(w, "dataset %s: %d samples read, %d of them bad\n", r.Dataset, r.Checked, r.Found)
+	}
+	for i := range r.Bad {
+		b := &r.Bad[i]
+		fmt.Fprintf(w, "%s %6dx  ", b.FirstSeen.Format(time.DateTime), b.Count)
+		if b.Source != "" {
+			fmt.Fprintf(w, "[%s] ", line(b.Source))
+		}
+		if b.ID != "" {
+			fmt.Fprintf(w, "%s  ", line(b.ID))
+		}
+		fmt.Fprint(w, line(b.Message))
+		if b.Instead != nil {
+			fmt.Fprintf(w, "  (in its place: %s)", cmp.Or(line(b.Instead.ID), fmt.Sprint("row ", b.Instead.Row)))
+		}
+		fmt.Fprintln(w)
+	}
+	if r.Skipped > 0 {
+		fmt.Fprintf(w, "%d lines of the lists are no records\n", r.Skipped)
+	}
+}
+
+// recorder appends what a server meets to a list. The zero value does nothing.
+type recorder struct {
+	list *quarantine.Writer
+	name string
+	log  *slog.Logger
+	once sync.Once // for the first failure to write
+}
+
+func openQuarantine(name string, log *slog.Logger) (*recorder, error) {
+	r := &recorder{name: name, log: log}
+	if name == "" {
+		return r, nil
+	}
+	var err error
+	r.list, err = quarantine.Open(name)
+	return r, fileError(name, err)
+}
+
+// planned is what a recorder needs of an engine. *loader.Engine is one.
+type planned interface {
+	Sources() []loader.SourceInfo
+	ID(ctx context.Context, dataset int, row int64) (string, error)
+}
+
+// hook returns what a server calls, or nil.
+func (r *recorder) hook() func(server.Engine, *loader.Batch, *loader.SampleError) {
+	if r.list == nil {
+		return nil
+	}
+	return func(e server.Engine, b *loader.Batch, failed *loader.SampleError) {
+		p, ok := e.(planned)
+		if !ok {
+			return
+		}
+		if failed != nil {
+			if fault.KindOf(failed.Err) != 0 {
+				r.add(e, p, failed.Draw, failed.Err)
+			}
+			return
+		}
+		for _, bad := range b.Bad {
+			rec := quarantine.New(e.Fingerprint(), bad.Err)
+			rec.Source, rec.Instead = bad.Source, bad.Instead
+			if s := bad.Sample; s != nil {
+				rec.Row, rec.Sample, rec.ID = &s.Row, &s.Index, s.ID
+			}
+			r.failed(r.list.Add(rec))
+		}
+	}
+}
+
+func (r *recorder) add(e server.Engine, p planned, d shuffle.Draw, err error) {
+	rec := quarantine.New(e.Fingerprint(), err)
+	rec.Row, rec.Sample = &d.Row, &d.Sample
+	rec.ID, _ = p.ID(context.Background(), d.Dataset, d.Row) // without it, the row says which it is
+	for _, s := range p.Sources() {
+		for _, i := range s.Datasets {
+			if i == d.Dataset {
+				rec.Source = s.Name
+			}
+		}
+	}
+	r.failed(r.list.Add(rec))
+}
+
+// failed tells of the first failure to write: a list is no reason to stop serving.
+func (r *recorder) failed(err error) {
+	if err != nil {
+		r.once.Do(func() { r.log.Error("quarantine", "file", r.name, "error", err) })
+	}
+}
+
+func (r *recorder) close() {
+	if r.list == nil {
+		return
+	}
+	r.failed(r.list.Close())
+	if n := r.list.Lost(); n > 0 {
+		r.log.Warn("quarantine: more bad samples than the list has room for", "file", r.name, "lost", n)
+	}
+}

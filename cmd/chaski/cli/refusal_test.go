@@ -1,0 +1,129 @@
+//go:build linux
+
+package cli
+
+import (
+	"bytes"
+	"encoding/hex"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+// What a file that is refused may cost, as long as the process has the machine.
+const (
+	refusalTime   = 200 * time.Millisecond
+	refusalMemory = 100 << 20 // resident, bytes
+)
+
+// badFile is a line of the corpus about a file that is damaged.
+type badFile struct {
+	Path, Kind, Format, Base, File, What, Expect string
+}
+
+func badFiles(t *testing.T, dir string) (list []badFile) {
+	t.Helper()
+	for _, f := range corpus.Rows[badFile](t, dir) {
+		if f.Kind == "bad" {
+			list = append(list, f)
+		}
+	}
+	return list
+}
+
+// arguments returns how the command is asked for a bad file.
+func (f badFile) arguments(t *testing.T, dir, tmp string) []string {
+	t.Helper()
+	path := filepath.Join(dir, f.Path)
+	switch filepath.Ext(f.Path) {
+	case ".zl":
+		return []string{"frame", path}
+	case ".blob", ".hdr":
+		blob, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		header := filepath.Join(tmp, filepath.Base(f.Path)+".hex")
+		if err := os.WriteFile(header, []byte(hex.EncodeToString(blob)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		of := f.File
+		if of == "" {
+			of = f.Base
+		}
+		return []string{"cat", "--format", "sha256", "--header", header, filepath.Join(dir, of)}
+	}
+	return []string{"cat", "--format", "sha256", path}
+}
+
+// TestRefusalsAreCheap promises that the command ($CHASKI_BIN) refuses every damaged frame, rumi
+// file and TIFF of the corpus with one line, in 200 ms and 100 MiB. A machine with other work may
+// take longer: the best of some attempts counts.
+func TestRefusalsAreCheap(t *testing.T) {
+	binary := os.Getenv("CHASKI_BIN")
+	if _, err := os.Stat(binary); binary == "" || err != nil {
+		t.Skip("CHASKI_BIN names no built command")
+	}
+	if raceDetector {
+		t.Skip("the race detector's memory would count; without it this runs among the variants")
+	}
+	dir, tmp := filepath.Join(corpus.Dir(t), "raster"), t.TempDir()
+	// What a process had before exec counts as its resident memory, and this one may be large after
+	// other tests: one of its own does the measuring.
+	const alone = "CHASKI_TEST_REFUSALS"
+	if os.Getenv(alone) == "" {
+		cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+		cmd.Env = append(os.Environ(), alone+"=1")
+		out, err := cmd.CombinedOutput()
+		if t.Logf("%s", out); err != nil {
+			t.Error(err)
+		}
+		return
+	}
+	var slowest time.Duration
+	var greatest int64
+	var slow, great string
+	files, refused := badFiles(t, dir), 0
+	for _, f := range files {
+		args := f.arguments(t, dir, tmp)
+		best := time.Hour
+		for range 20 {
+			cmd := exec.Command(binary, args...)
+			var stderr bytes.Buffer
+			cmd.Stderr = &stderr
+			start := time.Now()
+			err := cmd.Run()
+			best = min(best, time.Since(start))
+			if cmd.ProcessState == nil {
+				t.Fatal(err)
+			}
+			use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+			if n := use.Maxrss << 10; n > greatest {
+				greatest, great = n, f.Path
+			}
+			if err == nil && f.Expect == "error" || err != nil && (cmd.ProcessState.ExitCode() != 1 || strings.Count(stderr.String(), "\n") != 1) {
+				t.Errorf("%s (%s): exit code %d: %s", f.Path, f.What, cmd.ProcessState.ExitCode(), stderr.String())
+			}
+			if best <= refusalTime {
+				if err != nil {
+					refused++
+				}
+				break
+			}
+		}
+		if best > slowest {
+			slowest, slow = best, f.Path
+		}
+	}
+	t.Logf("%d files, %d refused; the slowest took %v (%s), the largest %d MiB (%s)", len(files), refused,
+		slowest.Round(time.Millisecond), slow, greatest>>20, great)
+	if refused == 0 || slowest > refusalTime || greatest > refusalMemory {
+		t.Errorf("at most %v and %d MiB are wanted", refusalTime, refusalMemory>>20)
+	}
+}

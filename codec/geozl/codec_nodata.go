@@ -1,0 +1,107 @@
+package geozl
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl"
+)
+
+// Codes of nodata's older headers.
+const (
+	nodataRestore  = 1
+	nodataAllValid = 2
+	nodataAllHoles = 3
+)
+
+// decodeNodata puts missing samples back: a pattern of bits where the mask is 0. The header is the
+// pattern and possibly three samples that stand for valid ones which came out as the pattern. Older
+// headers have a code in front, and may do without values or mask; no length is shared by both but
+// one byte, which only an older header without a mask can be.
+func decodeNodata(c *openzl.Call) error {
+	values, mask, h := c.In(0), c.In(1), c.Header()
+	w := values.Width
+	if mask.Width != 1 {
+		return c.Corrupt("mask of %d bytes a sample", mask.Width)
+	}
+	n := values.Count
+	switch {
+	case len(h) == 1 && h[0] == nodataAllValid && mask.Count == 0:
+		dst, err := c.Make(0, w, n)
+		copy(dst, values.Data)
+		return err
+	case len(h) == 1+w+8 && h[0] == nodataAllHoles && n == 0 && mask.Count == 0:
+		return allHoles(c, w)
+	case len(h) == 1+w && h[0] == nodataRestore:
+		h = h[1:]
+	case len(h) != w && len(h) != 4*w:
+		return c.Corrupt("header of %d bytes for samples of %d", len(h), w)
+	}
+	if n == 0 || mask.Count != n {
+		return c.Corrupt("%d samples, mask of %d", n, mask.Count)
+	}
+	dst, err := c.Make(0, w, n)
+	if err != nil {
+		return err
+	}
+	ok := false
+	switch w {
+	case 1:
+		ok = restore[uint8](dst, values.Data, mask.Data, h)
+	case 2:
+		ok = restore[uint16](dst, values.Data, mask.Data, h)
+	case 4:
+		ok = restore[uint32](dst, values.Data, mask.Data, h)
+	case 8:
+		ok = restore[uint64](dst, values.Data, mask.Data, h)
+	}
+	if !ok {
+		return c.Corrupt("mask holds what is never written")
+	}
+	return nil
+}
+
+// restore fills dst; h is one sample or four.
+func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
+	var near [4]T
+	w := size[T]()
+	for i := range len(h) / w {
+		near[i] = T(le(h[i*w : (i+1)*w]))
+	}
+	v, ok := read[T](values), true
+	filled(dst, func(d []T) {
+		if len(h) == w {
+			kernel.Restore(d, v, mask, near[0])
+		} else {
+			ok = kernel.RestoreGuarded(d, v, mask, near)
+		}
+	})
+	return ok
+}
+
+// allHoles makes samples that are all missing. The header is a code, the pattern and the number of
+// samples.
+func allHoles(c *openzl.Call, w int) error {
+	h := c.Header()
+	n := binary.LittleEndian.Uint64(h[1+w:])
+	if n == 0 || n > math.MaxInt64/8 {
+		return c.Corrupt("%d samples", n)
+	}
+	dst, err := c.Make(0, w, int(n))
+	if err != nil {
+		return err
+	}
+	pattern := le(h[1 : 1+w])
+	switch w {
+	case 1:
+		filled(dst, func(d []uint8) { kernel.Fill(d, uint8(pattern)) })
+	case 2:
+		filled(dst, func(d []uint16) { kernel.Fill(d, uint16(pattern)) })
+	case 4:
+		filled(dst, func(d []uint32) { kernel.Fill(d, uint32(pattern)) })
+	case 8:
+		filled(dst, func(d []uint64) { kernel.Fill(d, pattern) })
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package geozl
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl"
+)
+
+// The codecs of this file make one stream from two of one length.
+
+// decodeDeinterleave takes samples from two lanes in turn, as complex numbers have them.
+func decodeDeinterleave(c *openzl.Call) error {
+	a, b := c.In(0), c.In(1)
+	if a.Width != b.Width || a.Count != b.Count && a.Count != b.Count+1 {
+		return c.Corrupt("lanes of %d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
+	}
+	dst, err := c.Make(0, a.Width, a.Count+b.Count)
+	if err != nil {
+		return err
+	}
+	switch a.Width {
+	case 1:
+		filled(dst, func(d []uint8) { kernel.Interleave(d, a.Data, b.Data) })
+	case 2:
+		filled(dst, func(d []uint16) { kernel.Interleave(d, read[uint16](a.Data), read[uint16](b.Data)) })
+	case 4:
+		filled(dst, func(d []uint32) { kernel.Interleave(d, read[uint32](a.Data), read[uint32](b.Data)) })
+	case 8:
+		filled(dst, func(d []uint64) { kernel.Interleave(d, read[uint64](a.Data), read[uint64](b.Data)) })
+	}
+	return nil
+}
+
+// decodeBinOffset adds to every offset the lower bound of its bin. The header is the number of
+// bins and, for each, its lower bound and the number of bits its offsets have.
+func decodeBinOffset(c *openzl.Call) error {
+	bins, offsets, h := c.In(0), c.In(1), c.Header()
+	w := offsets.Width
+	if bins.Width != 1 || bins.Count != offsets.Count {
+		return c.Corrupt("%d bins of %d bytes for %d offsets", bins.Count, bins.Width, offsets.Count)
+	}
+	if len(h) == 0 || h[0] == 0 || len(h) != 1+int(h[0])*(w+1) {
+		return c.Corrupt("header of %d bytes", len(h))
+	}
+	var lower, mask [256]uint64
+	for i := range int(h[0]) {
+		e := h[1+i*(w+1):]
+		nbits := e[w]
+		if int(nbits) > 8*w {
+			return c.Corrupt("offsets of %d bits", nbits)
+		}
+		lower[i], mask[i] = le(e[:w]), 1<<nbits-1
+	}
+	dst, err := c.Make(0, w, offsets.Count)
+	if err != nil {
+		return err
+	}
+	ok, count := false, int(h[0])
+	switch w {
+	case 1:
+		filled(dst, func(d []uint8) { ok = kernel.AddBins(d, bins.Data, offsets.Data, &lower, &mask, count) })
+	case 2:
+		filled(dst, func(d []uint16) { ok = kernel.AddBins(d, bins.Data, read[uint16](offsets.Data), &lower, &mask, count) })
+	case 4:
+		filled(dst, func(d []uint32) { ok = kernel.AddBins(d, bins.Data, read[uint32](offsets.Data), &lower, &mask, count) })
+	case 8:
+		filled(dst, func(d []uint64) { ok = kernel.AddBins(d, bins.Data, read[uint64](offsets.Data), &lower, &mask, count) })
+	}
+	if !ok {
+		return c.Corrupt("bin that is not declared, or an offset too large for it")
+	}
+	return nil
+}
+
+// pair returns two inputs that have one width and one length.
+func pair(c *openzl.Call) (a, b openzl.Stream, err error) {
+	a, b = c.In(0), c.In(1)
+	if a.Width != b.Width || a.Count != b.Count {
+		err = c.Corrupt("%d samples of %d bytes and %d of %d", a.Count, a.Width, b.Count, b.Width)
+	}
+	return a, b, err
+}
+
+// decodeIntMult adds rests to multiples of a base, which is the header.
+func decodeIntMult(c *openzl.Call) error {
+	q, r, err := pair(c)
+	if err != nil {
+		return err
+	}
+	if len(c.Header()) != q.Width || le(c.Header()) < 2 {
+		return c.Corrupt("header % x is not a base", c.Header())
+	}
+	base := le(c.Header())
+	dst, err := c.Make(0, q.Width, q.Count)
+	if err != nil {
+		return err
+	}
+	ok := false
+	switch q.Width {
+	case 1:
+		filled(dst, func(d []uint8) { ok = kernel.MulAdd(d, q.Data, r.Data, uint8(base)) })
+	case 2:
+		filled(dst, func(d []uint16) { ok = kernel.MulAdd(d, read[uint16](q.Data), read[uint16](r.Data), uint16(base)) })
+	case 4:
+		filled(dst, func(d []uint32) { ok = kernel.MulAdd(d, read[uint32](q.Data), read[uint32](r.Data), uint32(base)) })
+	case 8:
+		filled(dst, func(d []uint64) { ok = kernel.MulAdd(d, read[uint64](q.Data), read[uint64](r.Data), base) })
+	}
+	if !ok {
+		return c.Corrupt("rest not below its base")
+	}
+	return nil
+}
+
+// floatPair is pair for floats.
+func floatPair(c *openzl.Call) (a, b openzl.Stream, err error) {
+	if a, b, err = pair(c); err == nil && a.Width < 4 {
+		err = c.Corrupt("floats of %d bytes", a.Width)
+	}
+	return a, b, err
+}
+
+// decodeFloatQuant puts the low bits of mantissas back. The header is how many they are.
+func decodeFloatQuant(c *openzl.Call) error {
+	high, low, err := floatPair(c)
+	if err != nil {
+		return err
+	}
+	mantissa := 23
+	if high.Width == 8 {
+		mantissa = 52
+	}
+	if len(c.Header()) != 1 || c.Header()[0] == 0 || int(c.Header()[0]) > mantissa {
+		return c.Corrupt("header % x", c.Header())
+	}
+	k := uint(c.Header()[0])
+	dst, err := c.Make(0, high.Width, high.Count)
+	if err != nil {
+		return err
+	}
+	ok := false
+	if high.Width == 4 {
+		filled(dst, func(d []uint32) {
+			ok = kernel.LowBits(d, read[uint32](high.Data), read[uint32](low.Data), k, 1<<31)
+		})
+	} else {
+		filled(dst, func(d []uint64) {
+			ok = kernel.LowBits(d, read[uint64](high.Data), read[uint64](low.Data), k, 1<<63)
+		})
+	}
+	if !ok {
+		return c.Corrupt("lower part of more than %d bits", k)
+	}
+	return nil
+}
+
+// decodeFloatMult moves multiples of a base by units in the last place. The header is the base.
+func decodeFloatMult(c *openzl.Call) error {
+	mult, adjust, err := floatPair(c)
+	if err != nil {
+		return err
+	}
+	if len(c.Header()) != 8 {
+		return c.Corrupt("header of %d bytes", len(c.Header()))
+	}
+	base := math.Float64frombits(binary.LittleEndian.Uint64(c.Header()))
+	if base == 0 || base != base {
+		return c.Corrupt("base %v", base)
+	}
+	dst, err := c.Make(0, mult.Width, mult.Count)
+	if err != nil {
+		return err
+	}
+	if mult.Width == 4 {
+		filled(dst, func(d []uint32) {
+			kernel.Multiples32(d, read[uint32](mult.Data), read[uint32](adjust.Data), float32(base))
+		})
+	} else {
+		filled(dst, func(d []uint64) {
+			kernel.Multiples64(d, read[uint64](mult.Data), read[uint64](adjust.Data), base)
+		})
+	}
+	return nil
+}

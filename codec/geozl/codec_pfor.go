@@ -1,0 +1,60 @@
+package geozl
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl"
+)
+
+// decodePfor unpacks blocks of 256 numbers. The header is how many numbers there are, and their
+// width.
+func decodePfor(c *openzl.Call) error {
+	h := c.Header()
+	if len(h) != 9 {
+		return c.Corrupt("header of %d bytes", len(h))
+	}
+	_, err := unpfor(c, h)
+	return err
+}
+
+// unpfor makes the numbers whose count and width stand at the front of h.
+func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
+	src := c.In(0).Data
+	count, width := binary.LittleEndian.Uint64(h), int(h[8])
+	if width != 1 && width != 2 && width != 4 && width != 8 {
+		return nil, c.Corrupt("numbers of %d bytes", width)
+	}
+	// A block of 256 numbers has at least two bytes.
+	if count > uint64(len(src))*(kernel.PforBlock/2) || count == 0 && len(src) > 0 {
+		return nil, c.Corrupt("%d numbers in %d bytes", count, len(src))
+	}
+	dst, err := c.Make(0, width, int(count))
+	if err != nil {
+		return nil, err
+	}
+	if !kernel.Pfor(dst, src, width) {
+		return nil, c.Corrupt("blocks are not those of %d numbers", count)
+	}
+	return dst, nil
+}
+
+// decodePlanarZigzagPfor is pfor, then planar_zigzag. The header is that of pfor with, after it,
+// the width of a row and the number of planes.
+func decodePlanarZigzagPfor(c *openzl.Call) error {
+	h := c.Header()
+	if len(h) != 17 {
+		return c.Corrupt("header of %d bytes", len(h))
+	}
+	dst, err := unpfor(c, h)
+	if err != nil {
+		return err
+	}
+	size := int(h[8])
+	g, err := planes(c, binary.LittleEndian.Uint32(h[9:]), h[13:], len(dst)/size)
+	if err != nil {
+		return err
+	}
+	planarZigzag.run(dst, dst, size, g)
+	return nil
+}

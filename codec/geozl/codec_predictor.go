@@ -1,0 +1,154 @@
+package geozl
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl"
+)
+
+// A predictor's header is the width of a row in samples and, where it is more than one, the number
+// of planes, which are predicted each on its own: 32 bits each, wp_static's weights between them.
+
+// grid is how the samples of a predictor lie: in planes of whole rows.
+type grid struct {
+	width int // samples a row
+	plane int // samples a plane
+}
+
+// planes reads the number of planes, b, and checks that whole rows of width samples fill each.
+func planes(c *openzl.Call, width uint32, b []byte, n int) (grid, error) {
+	count := uint32(1)
+	if len(b) > 0 {
+		count = binary.LittleEndian.Uint32(b)
+	}
+	if n == 0 {
+		return grid{1, 1}, nil
+	}
+	if width == 0 || count == 0 || n%int(count) != 0 || n/int(count)%int(width) != 0 {
+		return grid{}, c.Corrupt("%d samples are not %d planes of rows of %d", n, count, width)
+	}
+	return grid{int(width), n / int(count)}, nil
+}
+
+func predictorGrid(c *openzl.Call, n int) (grid, error) {
+	h := c.Header()
+	if len(h) != 4 && len(h) != 8 {
+		return grid{}, c.Corrupt("header of %d bytes", len(h))
+	}
+	return planes(c, binary.LittleEndian.Uint32(h), h[4:], n)
+}
+
+// predictor is what undoes one prediction, for each width of a sample: it fills dst, a plane of
+// rows of width samples, from the residuals res. dst and res may be the same memory.
+type predictor struct {
+	of8  func(dst, res []uint8, width int)
+	of16 func(dst, res []uint16, width int)
+	of32 func(dst, res []uint32, width int)
+	of64 func(dst, res []uint64, width int)
+}
+
+var (
+	deltaW = predictor{kernel.DeltaW[uint8], kernel.DeltaW[uint16], kernel.DeltaW[uint32], kernel.DeltaW[uint64]}
+	deltaN = predictor{kernel.DeltaN[uint8], kernel.DeltaN[uint16], kernel.DeltaN[uint32], kernel.DeltaN[uint64]}
+	planar = predictor{kernel.Planar[uint8], kernel.Planar[uint16], kernel.Planar[uint32], kernel.Planar[uint64]}
+	med    = predictor{kernel.Med[uint8], kernel.Med[uint16], kernel.Med[uint32], kernel.Med[uint64]}
+	avg    = predictor{kernel.Average[uint8], kernel.Average[uint16], kernel.Average[uint32], kernel.Average[uint64]}
+
+	planarZigzag = predictor{kernel.PlanarZigzag[uint8], kernel.PlanarZigzag[uint16],
+		kernel.PlanarZigzag[uint32], kernel.PlanarZigzag[uint64]}
+	medZigzag = predictor{kernel.MedZigzag[uint8], kernel.MedZigzag[uint16],
+		kernel.MedZigzag[uint32], kernel.MedZigzag[uint64]}
+)
+
+func decodeDeltaN(c *openzl.Call) error       { return deltaN.decode(c) }
+func decodePlanar(c *openzl.Call) error       { return planar.decode(c) }
+func decodeMed(c *openzl.Call) error          { return med.decode(c) }
+func decodeAverage(c *openzl.Call) error      { return avg.decode(c) }
+func decodePlanarZigzag(c *openzl.Call) error { return planarZigzag.decode(c) }
+func decodeMedZigzag(c *openzl.Call) error    { return medZigzag.decode(c) }
+
+// decodeDeltaW undoes a prediction for which planes would make no difference, and are not said.
+func decodeDeltaW(c *openzl.Call) error {
+	if len(c.Header()) != 4 {
+		return c.Corrupt("header of %d bytes", len(c.Header()))
+	}
+	return deltaW.decode(c)
+}
+
+func (p *predictor) decode(c *openzl.Call) error {
+	in := c.In(0)
+	g, err := predictorGrid(c, in.Count)
+	if err != nil {
+		return err
+	}
+	dst, err := c.Make(0, in.Width, in.Count)
+	if err != nil {
+		return err
+	}
+	p.run(dst, in.Data, in.Width, g)
+	return nil
+}
+
+// run undoes the prediction of every plane of src, samples of size bytes.
+func (p *predictor) run(dst, src []byte, size int, g grid) {
+	switch size {
+	case 1:
+		eachPlane(dst, src, g, p.of8)
+	case 2:
+		eachPlane(dst, src, g, p.of16)
+	case 4:
+		eachPlane(dst, src, g, p.of32)
+	case 8:
+		eachPlane(dst, src, g, p.of64)
+	}
+}
+
+func eachPlane[T kernel.Unsigned](dst, src []byte, g grid, f func(dst, res []T, width int)) {
+	res := read[T](src)
+	filled(dst, func(d []T) {
+		for at := 0; at < len(d); at += g.plane {
+			f(d[at:at+g.plane], res[at:at+g.plane], g.width)
+		}
+	})
+}
+
+// decodeWPStatic undoes a prediction by weights: the header has, after the width of a row, how far
+// to shift the weighted sum, and four weights.
+func decodeWPStatic(c *openzl.Call) error {
+	in, h := c.In(0), c.Header()
+	if len(h) != 13 && len(h) != 17 {
+		return c.Corrupt("header of %d bytes", len(h))
+	}
+	var w kernel.Weights
+	w.Shift = uint(h[4])
+	for i := range w.Of {
+		w.Of[i] = int64(int16(binary.LittleEndian.Uint16(h[5+2*i:])))
+	}
+	if w.Shift > 63 {
+		return c.Corrupt("shift of %d bits", w.Shift)
+	}
+	g, err := planes(c, binary.LittleEndian.Uint32(h), h[13:], in.Count)
+	if err != nil {
+		return err
+	}
+	dst, err := c.Make(0, in.Width, in.Count)
+	if err != nil {
+		return err
+	}
+	switch in.Width {
+	case 1:
+		weighted[uint8](dst, in.Data, g, &w)
+	case 2:
+		weighted[uint16](dst, in.Data, g, &w)
+	case 4:
+		weighted[uint32](dst, in.Data, g, &w)
+	case 8:
+		weighted[uint64](dst, in.Data, g, &w)
+	}
+	return nil
+}
+
+func weighted[T kernel.Unsigned](dst, src []byte, g grid, w *kernel.Weights) {
+	eachPlane(dst, src, g, func(d, res []T, width int) { kernel.WPStatic(d, res, width, w) })
+}

@@ -1,0 +1,265 @@
+package geozl
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/codec/geozl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl"
+)
+
+// A quantizer's header is the type of the samples, flags, and one or two 64-bit floats. The stream
+// holds, for each sample, the index of a level of a grid or the level itself; for floats it is of
+// signed integers of their width.
+
+// Types of samples, in the order of their codes.
+const (
+	typeU8 = iota
+	typeU16
+	typeU32
+	typeU64
+	typeI8
+	typeI16
+	typeI32
+	typeI64
+	typeF16
+	typeF32
+	typeF64
+)
+
+// Flags.
+const (
+	flagNonnegative = 1 << iota // no sample is below zero
+	flagValues                  // the stream holds levels, not their indices
+	flagFloat32                 // quant_sqrt: computed in float32
+)
+
+var typeWidth = [...]int{1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8}
+
+// quantized is what all quantizers have in common.
+type quantized struct {
+	typ         byte
+	values      bool
+	nonnegative bool
+	narrow      bool
+	step        float64
+	offset      float64
+	src, dst    []byte
+}
+
+// open reads the header of a quantizer that knows some flags and has some floats, and makes room
+// for the samples.
+func (q *quantized) open(c *openzl.Call, flags byte, floats int) error {
+	in, h := c.In(0), c.Header()
+	if len(h) != 2+8*floats {
+		return c.Corrupt("header of %d bytes", len(h))
+	}
+	if h[0] > typeF64 || typeWidth[h[0]] != in.Width || h[1]&^flags != 0 {
+		return c.Corrupt("type %d and flags %d of samples of %d bytes", h[0], h[1], in.Width)
+	}
+	*q = quantized{typ: h[0], values: h[1]&flagValues != 0, nonnegative: h[1]&flagNonnegative != 0,
+		narrow: h[1]&flagFloat32 != 0, src: in.Data}
+	q.step = math.Float64frombits(binary.LittleEndian.Uint64(h[2:]))
+	if floats > 1 {
+		q.offset = math.Float64frombits(binary.LittleEndian.Uint64(h[10:]))
+	}
+	var err error
+	q.dst, err = c.Make(0, in.Width, in.Count)
+	return err
+}
+
+func (q *quantized) integer() bool { return q.typ <= typeI64 }
+
+// smallestNormal is the smallest positive float that is not subnormal.
+const smallestNormal = 0x1p-1022
+
+func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
+
+// largest and lowest of every type, as the quantizers have them: the 64-bit integers' are the last
+// floats within.
+var (
+	typeHi = [...]float64{math.MaxUint8, math.MaxUint16, math.MaxUint32, 18446744073709549568,
+		math.MaxInt8, math.MaxInt16, math.MaxInt32, 9223372036854774784, 65504, math.MaxFloat32, math.MaxFloat64}
+	typeLo = [...]float64{0, 0, 0, 0, math.MinInt8, math.MinInt16, math.MinInt32, math.MinInt64,
+		-65504, -math.MaxFloat32, -math.MaxFloat64}
+)
+
+func (q *quantized) limits() (lo, hi float64) {
+	if q.nonnegative {
+		return 0, typeHi[q.typ]
+	}
+	return typeLo[q.typ], typeHi[q.typ]
+}
+
+// levels makes samples from their levels, which for integers are the samples; floor says whether
+// what is below zero becomes zero.
+func (q *quantized) levels(floor bool) {
+	switch q.typ {
+	case typeI8:
+		filled(q.dst, func(d []int8) { kernel.Floor(d, read[int8](q.src), floor) })
+	case typeI16:
+		filled(q.dst, func(d []int16) { kernel.Floor(d, read[int16](q.src), floor) })
+	case typeI32:
+		filled(q.dst, func(d []int32) { kernel.Floor(d, read[int32](q.src), floor) })
+	case typeI64:
+		filled(q.dst, func(d []int64) { kernel.Floor(d, read[int64](q.src), floor) })
+	case typeF16:
+		filled(q.dst, func(d []uint16) { kernel.Halves(d, read[int16](q.src), floor) })
+	case typeF32:
+		filled(q.dst, func(d []float32) { kernel.Floats(d, read[int32](q.src), floor) })
+	case typeF64:
+		filled(q.dst, func(d []float64) { kernel.Floats(d, read[int64](q.src), floor) })
+	default:
+		copy(q.dst, q.src)
+	}
+}
+
+// decodeQuantLinear makes samples that lie on multiples of a step.
+func decodeQuantLinear(c *openzl.Call) error {
+	var q quantized
+	if err := q.open(c, flagNonnegative|flagValues, 1); err != nil {
+		return err
+	}
+	if !finite(q.step) || q.step < smallestNormal || (q.integer() || q.values) && math.Floor(q.step) != q.step {
+		return c.Corrupt("step %v", q.step)
+	}
+	if q.values {
+		q.levels(q.nonnegative)
+		return nil
+	}
+	lo, hi := q.limits()
+	// The step of integers, at least 1 and as far as 64 bits go.
+	k := uint64(math.MaxUint64)
+	if q.step <= typeHi[typeU64] {
+		k = max(uint64(q.step), 1)
+	}
+	switch q.typ {
+	case typeU8:
+		filled(q.dst, func(d []uint8) { kernel.Times(d, read[uint8](q.src), k, math.MaxUint8) })
+	case typeU16:
+		filled(q.dst, func(d []uint16) { kernel.Times(d, read[uint16](q.src), k, math.MaxUint16) })
+	case typeU32:
+		filled(q.dst, func(d []uint32) { kernel.Times(d, read[uint32](q.src), k, math.MaxUint32) })
+	case typeU64:
+		filled(q.dst, func(d []uint64) { kernel.Times(d, read[uint64](q.src), k, math.MaxUint64) })
+	case typeI8:
+		filled(q.dst, func(d []int8) { kernel.TimesSigned(d, read[int8](q.src), k, 1<<7, q.nonnegative) })
+	case typeI16:
+		filled(q.dst, func(d []int16) { kernel.TimesSigned(d, read[int16](q.src), k, 1<<15, q.nonnegative) })
+	case typeI32:
+		filled(q.dst, func(d []int32) { kernel.TimesSigned(d, read[int32](q.src), k, 1<<31, q.nonnegative) })
+	case typeI64:
+		filled(q.dst, func(d []int64) { kernel.TimesSigned(d, read[int64](q.src), k, 1<<63, q.nonnegative) })
+	case typeF16:
+		filled(q.dst, func(d []uint16) { kernel.LinearHalves(d, read[int16](q.src), q.step, lo, hi) })
+	case typeF32:
+		filled(q.dst, func(d []float32) { kernel.Linear(d, read[int32](q.src), q.step, lo, hi) })
+	case typeF64:
+		filled(q.dst, func(d []float64) { kernel.Linear(d, read[int64](q.src), q.step, lo, hi) })
+	}
+	return nil
+}
+
+// decodeQuantLog makes samples whose logarithms lie on multiples of a step: sample 0 for index 0,
+// and for index 1 the smallest positive one.
+func decodeQuantLog(c *openzl.Call) error {
+	var q quantized
+	if err := q.open(c, flagNonnegative|flagValues, 1); err != nil {
+		return err
+	}
+	if !(q.step > 0) || !finite(q.step) || q.integer() && !q.values {
+		return c.Corrupt("step %v", q.step)
+	}
+	if q.values {
+		q.levels(q.nonnegative)
+		return nil
+	}
+	lo, hi := q.limits()
+	switch q.typ {
+	case typeF16:
+		g := kernel.LogGrid{Step: q.step, Anchor: -24, Lo: lo, Hi: hi}
+		filled(q.dst, func(d []uint16) { kernel.Log(d, read[int16](q.src), &g, kernel.HalfOf) })
+	case typeF32:
+		g := kernel.LogGrid{Step: q.step, Anchor: -149, Lo: lo, Hi: hi}
+		filled(q.dst, func(d []float32) { kernel.Log(d, read[int32](q.src), &g, kernel.SingleOf) })
+	case typeF64:
+		g := kernel.LogGrid{Step: q.step, Anchor: -1074, Lo: lo, Hi: hi}
+		filled(q.dst, func(d []float64) { kernel.Log(d, read[int64](q.src), &g, kernel.DoubleOf) })
+	}
+	return nil
+}
+
+// decodeQuantSqrt makes samples whose square roots, after an offset is added, lie on multiples of a
+// step.
+func decodeQuantSqrt(c *openzl.Call) error {
+	var q quantized
+	if err := q.open(c, flagNonnegative|flagValues|flagFloat32, 2); err != nil {
+		return err
+	}
+	if !finite(q.step) || !(q.step > 0) || float64(q.step*q.step) < smallestNormal ||
+		!finite(q.offset) || q.offset < 0 || q.narrow && q.typ != typeF32 {
+		return c.Corrupt("step %v, offset %v", q.step, q.offset)
+	}
+	if q.values {
+		if q.integer() {
+			copy(q.dst, q.src)
+		} else {
+			q.levels(q.nonnegative)
+		}
+		return nil
+	}
+	lo, hi := q.limits()
+	g := kernel.SqrtGrid{Step: q.step, Offset: q.offset, Lo: lo, Hi: hi, Top: q.top()}
+	switch q.typ {
+	case typeU8:
+		filled(q.dst, func(d []uint8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
+	case typeU16:
+		filled(q.dst, func(d []uint16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
+	case typeU32:
+		filled(q.dst, func(d []uint32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
+	case typeU64:
+		filled(q.dst, func(d []uint64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
+	case typeI8:
+		filled(q.dst, func(d []int8) { kernel.SqrtWhole(d, read[uint8](q.src), &g) })
+	case typeI16:
+		filled(q.dst, func(d []int16) { kernel.SqrtWhole(d, read[uint16](q.src), &g) })
+	case typeI32:
+		filled(q.dst, func(d []int32) { kernel.SqrtWhole(d, read[uint32](q.src), &g) })
+	case typeI64:
+		filled(q.dst, func(d []int64) { kernel.SqrtWhole(d, read[uint64](q.src), &g) })
+	case typeF16:
+		filled(q.dst, func(d []uint16) { kernel.SqrtHalves(d, read[uint16](q.src), &g) })
+	case typeF32:
+		filled(q.dst, func(d []float32) {
+			if q.narrow {
+				kernel.SqrtNarrow(d, read[uint32](q.src), &g)
+			} else {
+				kernel.Sqrt(d, read[uint32](q.src), &g)
+			}
+		})
+	case typeF64:
+		filled(q.dst, func(d []float64) { kernel.Sqrt(d, read[uint64](q.src), &g) })
+	}
+	return nil
+}
+
+// top returns the highest index of a grid of square roots: one past that of the highest sample, and
+// no more than the stream holds.
+func (q *quantized) top() uint64 {
+	limit := float64(1 << 53)
+	switch typeWidth[q.typ] {
+	case 1, 2, 4:
+		limit = typeHi[q.typ]
+		switch q.typ {
+		case typeF16:
+			limit = math.MaxInt16
+		case typeF32:
+			limit = math.MaxInt32
+		}
+	}
+	v := math.Sqrt(float64(typeHi[q.typ]+q.offset)) / q.step
+	if !(v < limit) {
+		return uint64(limit)
+	}
+	return uint64(min(1+math.Ceil(v), limit))
+}

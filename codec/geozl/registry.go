@@ -1,0 +1,76 @@
+package geozl
+
+import "github.com/chaski-eo/chaski/codec/openzl"
+
+// Ids of the codecs (core/include/geozl/ctids.h).
+const (
+	DeltaW               = 0x72D701
+	DeltaN               = 0x72D702
+	Planar               = 0x72D703
+	Deinterleave         = 0x72D704
+	Med                  = 0x72D705
+	Average              = 0x72D706
+	WPStatic             = 0x72D707
+	BinOffset            = 0x72D708
+	IntMult              = 0x72D709
+	FloatQuant           = 0x72D70A
+	FloatMult            = 0x72D70B
+	Nodata               = 0x72D70C
+	Pfor                 = 0x72D70D
+	BlockedTransposeZstd = 0x72D70E
+	PlanarZigzag         = 0x72D70F
+	PlanarZigzagPfor     = 0x72D710
+	MedZigzag            = 0x72D711
+	QuantLinear          = 0x72D781
+	QuantLog             = 0x72D782
+	QuantSqrt            = 0x72D783
+)
+
+// First and Last bound the ids that geozl keeps for itself.
+const (
+	First = 0x72D700
+	Last  = 0x72D7FF
+)
+
+// Shorthands for signatures.
+var (
+	serial      = []openzl.Type{openzl.Serial}
+	numeric     = []openzl.Type{openzl.Numeric}
+	numericBoth = []openzl.Type{openzl.Numeric, openzl.Numeric}
+)
+
+// Codecs returns a new registry of all codecs. It is not changed by decoding, so one may serve any
+// number of decoders.
+func Codecs() map[uint32]openzl.CustomCodec {
+	one := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
+		return openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}
+	}
+	two := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
+		return openzl.CustomCodec{Name: "geozl." + name, In: numericBoth, Out: numeric, Decode: decode}
+	}
+	packed := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
+		return openzl.CustomCodec{Name: "geozl." + name, In: serial, Out: numeric, Decode: decode}
+	}
+	return map[uint32]openzl.CustomCodec{
+		DeltaW:               one("delta_w", decodeDeltaW),
+		DeltaN:               one("delta_n", decodeDeltaN),
+		Planar:               one("planar", decodePlanar),
+		Deinterleave:         two("deinterleave", decodeDeinterleave),
+		Med:                  one("med", decodeMed),
+		Average:              one("average", decodeAverage),
+		WPStatic:             one("wp_static", decodeWPStatic),
+		BinOffset:            two("binoffset", decodeBinOffset),
+		IntMult:              two("intmult", decodeIntMult),
+		FloatQuant:           two("floatquant", decodeFloatQuant),
+		FloatMult:            two("floatmult", decodeFloatMult),
+		Nodata:               two("nodata", decodeNodata),
+		Pfor:                 packed("pfor", decodePfor),
+		BlockedTransposeZstd: packed("blocked_transpose_zstd", decodeBlocked),
+		PlanarZigzag:         one("planar_zigzag", decodePlanarZigzag),
+		PlanarZigzagPfor:     packed("planar_zigzag_pfor", decodePlanarZigzagPfor),
+		MedZigzag:            one("med_zigzag", decodeMedZigzag),
+		QuantLinear:          one("quant_linear", decodeQuantLinear),
+		QuantLog:             one("quant_log", decodeQuantLog),
+		QuantSqrt:            one("quant_sqrt", decodeQuantSqrt),
+	}
+}

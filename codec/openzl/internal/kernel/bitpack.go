@@ -1,0 +1,111 @@
+package kernel
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/cast"
+)
+
+// Bitunpack fills dst with numbers of width bytes, each from the next nbits bits of src, lowest
+// first. 1 <= nbits <= 8*width; src has at least the bits that dst needs.
+func Bitunpack(dst, src []byte, width, nbits int) {
+	if nbits == 8*width {
+		copy(dst, src)
+		return
+	}
+	switch width {
+	case 1:
+		bitunpackTail(dst, src, 1, nbits, bitunpack(dst, src, nbits))
+	case 2:
+		if nbits <= 14 {
+			bitunpackTail(dst, src, 2, nbits, bitunpack4(dst, src, nbits))
+			return
+		}
+		bitunpackWide[uint16](dst, src, 2, nbits)
+	case 4:
+		bitunpackWide[uint32](dst, src, 4, nbits)
+	case 8:
+		bitunpackWide[uint64](dst, src, 8, nbits)
+	}
+}
+
+func bitunpackWide[T unsigned](dst, src []byte, width, nbits int) {
+	done := 0
+	if d, ok := cast.Of[T](dst); ok && nbits <= 56 {
+		done = bitunpack(d, src, nbits)
+	}
+	bitunpackTail(dst, src, width, nbits, done)
+}
+
+// bitunpack fills the front of dst as far as whole words can be read, and returns how far.
+// nbits is at most 56: as many numbers as fit in 56 bits are taken from one word.
+func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
+	per := 56 / nbits
+	mask := uint64(1)<<nbits - 1
+	done, pos := 0, 0
+	for n := len(dst); n-done >= per && pos>>3+8 <= len(src); {
+		w := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
+		out := dst[done : done+per]
+		for i := range out {
+			out[i] = T(w & mask)
+			w >>= nbits & 63
+		}
+		done += per
+		pos += per * nbits
+	}
+	return done
+}
+
+// bitunpack4 is bitunpack for numbers of two bytes, at most 14 bits each: four of them from a word.
+func bitunpack4(dst, src []byte, nbits int) int {
+	mask := uint64(1)<<nbits - 1
+	m1, m2, m3 := mask<<16, mask<<32, mask<<48
+	s1, s2, s3 := (16-nbits)&63, (32-2*nbits)&63, (48-3*nbits)&63
+	done, pos := 0, 0
+	for len(dst) >= 8 && pos>>3+8 <= len(src) {
+		w := binary.LittleEndian.Uint64(src[pos>>3:]) >> (pos & 7)
+		binary.LittleEndian.PutUint64(dst, w&mask|w<<s1&m1|w<<s2&m2|w<<s3&m3)
+		dst = dst[8:]
+		done += 4
+		pos += 4 * nbits
+	}
+	return done
+}
+
+// bitunpackTail fills dst from element i on, a byte of src at a time.
+func bitunpackTail(dst, src []byte, width, nbits, i int) {
+	for n := len(dst) / width; i < n; i++ {
+		var v uint64
+		for got := 0; got < nbits; {
+			pos := i*nbits + got
+			v |= uint64(src[pos>>3]>>(pos&7)) << got
+			got += 8 - pos&7
+		}
+		PutLE(dst, i, width, v&(1<<nbits-1))
+	}
+}
+
+// Bitpack writes the numbers of width bytes in src to dst, nbits bits each, lowest first, and
+// zeros to the end of the last byte. It reports whether none has more bits. dst has just the bytes
+// for that.
+func Bitpack(dst, src []byte, width, nbits int) bool {
+	if nbits == 8*width {
+		copy(dst, src)
+		return true
+	}
+	clear(dst)
+	var all uint64
+	pos := 0
+	for i := range len(src) / width {
+		v := LE(src, i, width)
+		all |= v
+		v &= 1<<nbits - 1
+		for got := 0; got < nbits; {
+			p := pos + got
+			dst[p>>3] |= byte(v >> got << (p & 7))
+			got += 8 - p&7
+		}
+		pos += nbits
+	}
+	return all>>nbits == 0
+}

@@ -1,0 +1,75 @@
+package kernel
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/cast"
+)
+
+// Gather writes, for every index of indexWidth bytes, the element of that number in alphabet to
+// dst, and reports whether all of them exist. Elements have width bytes; dst has one for each
+// index.
+func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
+	switch width {
+	case 1:
+		return gatherWide(dst, alphabet, indices, indexWidth)
+	case 2:
+		if d, ok := cast.Of[uint16](dst); ok {
+			if a, ok := cast.Of[uint16](alphabet); ok {
+				return gatherWide(d, a, indices, indexWidth)
+			}
+		}
+	case 4:
+		if d, ok := cast.Of[uint32](dst); ok {
+			if a, ok := cast.Of[uint32](alphabet); ok {
+				return gatherWide(d, a, indices, indexWidth)
+			}
+		}
+	case 8:
+		if d, ok := cast.Of[uint64](dst); ok {
+			if a, ok := cast.Of[uint64](alphabet); ok {
+				return gatherWide(d, a, indices, indexWidth)
+			}
+		}
+	}
+	n := uint64(len(alphabet) / width)
+	for i := range len(indices) / indexWidth {
+		k := LE(indices, i, indexWidth)
+		if k >= n {
+			return false
+		}
+		copy(dst[i*width:(i+1)*width], alphabet[int(k)*width:])
+	}
+	return true
+}
+
+func gatherWide[T unsigned](dst, alphabet []T, indices []byte, indexWidth int) bool {
+	switch indexWidth {
+	case 1:
+		dst = dst[:len(indices)]
+		for i, k := range indices {
+			if int(k) >= len(alphabet) {
+				return false
+			}
+			dst[i] = alphabet[k]
+		}
+		return true
+	case 2:
+		for i := range dst {
+			k := int(binary.LittleEndian.Uint16(indices[2*i:]))
+			if k >= len(alphabet) {
+				return false
+			}
+			dst[i] = alphabet[k]
+		}
+		return true
+	}
+	for i := range dst {
+		k := LE(indices, i, indexWidth)
+		if k >= uint64(len(alphabet)) {
+			return false
+		}
+		dst[i] = alphabet[k]
+	}
+	return true
+}

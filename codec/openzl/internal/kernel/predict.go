@@ -1,0 +1,117 @@
+package kernel
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/internal/cast"
+)
+
+// ZigzagMap maps numbers of width bytes (0, -1, 1, -2, ... to 0, 1, 2, 3, ...) in place.
+func ZigzagMap(b []byte, width int) {
+	switch width {
+	case 1:
+		zigzagMap[uint8](b, 1)
+	case 2:
+		zigzagMap[uint16](b, 2)
+	case 4:
+		zigzagMap[uint32](b, 4)
+	case 8:
+		zigzagMap[uint64](b, 8)
+	}
+}
+
+func zigzagMap[T unsigned](b []byte, width int) {
+	top := uint(8*width - 1)
+	if v, ok := cast.Of[T](b); ok {
+		for i, x := range v {
+			v[i] = x<<1 ^ -(x >> top)
+		}
+		return
+	}
+	for i := range len(b) / width {
+		x := T(LE(b, i, width))
+		PutLE(b, i, width, uint64(x<<1^-(x>>top)))
+	}
+}
+
+// PlanarResiduals writes what is left of the numbers of width bytes in src, rows of row numbers,
+// less W + N - NW: the number to the left, the one above, and the one above that to the left, 0
+// outside. dst and src have one length and are not the same memory.
+func PlanarResiduals(dst, src []byte, width, row int) {
+	switch width {
+	case 1:
+		planarResiduals[uint8](dst, src, 1, row)
+	case 2:
+		planarResiduals[uint16](dst, src, 2, row)
+	case 4:
+		planarResiduals[uint32](dst, src, 4, row)
+	case 8:
+		planarResiduals[uint64](dst, src, 8, row)
+	}
+}
+
+func planarResiduals[T unsigned](dst, src []byte, width, row int) {
+	d, ok := cast.Of[T](dst)
+	s, ok2 := cast.Of[T](src)
+	if ok && ok2 {
+		planarRows(d, s, row)
+		return
+	}
+	at := func(i int) uint64 { return LE(src, i, width) }
+	for i := range len(src) / width {
+		v, x, y := at(i), i%row, i/row
+		if x > 0 {
+			v -= at(i - 1)
+		}
+		if y > 0 {
+			v -= at(i - row)
+		}
+		if x > 0 && y > 0 {
+			v += at(i - row - 1)
+		}
+		PutLE(dst, i, width, v)
+	}
+}
+
+func planarRows[T unsigned](dst, src []T, row int) {
+	var w T
+	for i, v := range src[:row] {
+		dst[i] = v - w
+		w = v
+	}
+	for at := row; at < len(src); at += row {
+		up, s, d := src[at-row:at], src[at:at+row], dst[at:at+row]
+		var before T // W - NW
+		for i, v := range s {
+			diff := v - up[i]
+			d[i] = diff - before
+			before = diff
+		}
+	}
+}
+
+// Split writes byte k of every element of src, width bytes each, to plane k of dst, one after the
+// other. dst and src have one length.
+func Split(dst, src []byte, width int) {
+	n := len(src) / width
+	switch width {
+	case 2:
+		a, b := dst[:n], dst[n:2*n]
+		for i := range a {
+			v := binary.LittleEndian.Uint16(src[2*i : 2*i+2])
+			a[i], b[i] = byte(v), byte(v>>8)
+		}
+	case 4:
+		a, b, c, d := dst[:n], dst[n:2*n], dst[2*n:3*n], dst[3*n:4*n]
+		for i := range a {
+			v := binary.LittleEndian.Uint32(src[4*i : 4*i+4])
+			a[i], b[i], c[i], d[i] = byte(v), byte(v>>8), byte(v>>16), byte(v>>24)
+		}
+	default:
+		for k := range width {
+			for i := range n {
+				dst[k*n+i] = src[i*width+k]
+			}
+		}
+	}
+}

@@ -1,0 +1,399 @@
+package openzl
+
+import (
+	"errors"
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/zeebo/xxh3"
+)
+
+// Type is the type of a stream and of an output.
+type Type uint8
+
+// Types. Their values are private to this package.
+const (
+	Serial  Type = iota + 1 // bytes
+	Struct                  // elements of one width, of any width from 1 up
+	Numeric                 // integers of 1, 2, 4 or 8 bytes, little-endian
+	String                  // byte strings of any lengths
+)
+
+// String returns "serial", "struct", "numeric" or "string".
+func (t Type) String() string {
+	switch t {
+	case Serial:
+		return "serial"
+	case Struct:
+		return "struct"
+	case Numeric:
+		return "numeric"
+	case String:
+		return "string"
+	}
+	return "invalid"
+}
+
+// Output is one decoded output of a frame.
+type Output struct {
+	Type  Type
+	Width int      // bytes an element: 1 for Serial, 0 for String
+	Count int      // elements; for String the number of strings
+	Data  []byte   // Width*Count bytes, numbers little-endian; for String the strings end to end
+	Lens  []uint32 // lengths of the strings; nil for other types
+}
+
+// DefaultMaxOutput is Options.MaxOutput where that is 0.
+const DefaultMaxOutput = 256 << 20
+
+// Options are the options of a Decoder. The zero value is a sound choice.
+type Options struct {
+	// MaxOutput bounds the bytes of all outputs of a frame together, 0 for 256 MiB. Outputs and the
+	// streams on the way to them may at any one time take a quarter more, and no more than is in
+	// proportion to what the frame says and has; a frame that needs more is refused with an error
+	// of kind Limit.
+	MaxOutput int
+	// SkipChecksums leaves the checksums of chunks and their content unverified, as the original
+	// can; that of the frame header is always verified.
+	SkipChecksums bool
+	// Custom holds the codecs that are none of the standard ones, by id. It must not be changed
+	// while a Decoder made with it is in use; one registry may serve many decoders.
+	Custom map[uint32]CustomCodec
+}
+
+// Decoder decodes frames, one after the other. It keeps its memory between frames: decoding a
+// frame of the shape of an earlier one allocates nothing. It is for one goroutine.
+type Decoder struct {
+	opt    Options
+	limit  int // bytes that streams may take at once
+	work   int // bytes that nodes may still make in this frame
+	header frameHeader
+	chunk  chunk
+	graph  graph
+	outs   []Output
+	held   []held // what outs look at
+	bytes  pool[byte]
+	lens   pool[uint32]
+	call   call
+	custom Call
+	codecs map[uint32]*codec // the custom ones
+	ins    []*stream         // inputs of the node that runs
+	regens []*stream         // regenerated streams of the node that runs
+
+	direct []byte // where output 0 of the chunk may be written, nil if nowhere
+
+	zstd   *zstd.Decoder
+	hash   *xxh3.Hasher
+	fse    kernel.FSETable
+	huf    kernel.HuffmanTable
+	tmp    []byte // scratch of a single node
+	framed []byte // a zstd frame with its magic number
+	tabs   [][]byte
+	wide   []uint32
+	look   [256]byte
+	parts  kernel.Partitions
+}
+
+// held is the memory behind one output.
+type held struct {
+	data *buffer[byte]
+	lens *buffer[uint32]
+}
+
+// NewDecoder returns a decoder for one worker.
+func NewDecoder(o Options) *Decoder {
+	if o.MaxOutput <= 0 {
+		o.MaxOutput = DefaultMaxOutput
+	}
+	o.MaxOutput = min(o.MaxOutput, math.MaxInt/64) // arithmetic stays in range
+	return &Decoder{opt: o, bytes: newBytePool(), lens: newLensPool(), codecs: customCodecs(o.Custom)}
+}
+
+// Decode decodes a whole frame. The outputs stay valid until the next call of Decode or
+// Decompress; they do not look at frame. Errors are of kind Corrupt, Unsupported or Limit; their
+// part is "frame header", "chunk 0 header", "chunk 0 node 3", "chunk 0" or "frame footer", and
+// their offset counts from the start of the frame.
+func (d *Decoder) Decode(frame []byte) ([]Output, error) {
+	d.reset()
+	c := cursor{b: frame}
+	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
+		return nil, err
+	}
+	d.outs = resize(d.outs, len(d.header.types))
+	d.held = resize(d.held, len(d.header.types))
+	for i := range d.outs {
+		d.outs[i] = Output{Type: d.header.types[i]}
+		d.held[i] = held{}
+	}
+	if err := d.chunks(&c); err != nil {
+		return nil, err
+	}
+	return d.outs, nil
+}
+
+// Decompress fills dst from a frame that has exactly one output, numeric, of the width sample and
+// of len(dst)/sample elements. It implements chunk.Decompressor. Where the graph allows it the
+// last node writes straight into dst. After an error the contents of dst are arbitrary.
+func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
+	d.reset()
+	c := cursor{b: frame}
+	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
+		return err
+	}
+	switch {
+	case sample != 1 && sample != 2 && sample != 4 && sample != 8:
+		return headerFault(fault.Unsupported, 0, "samples of %d bytes in an OpenZL frame", sample)
+	case len(d.header.types) != 1:
+		return headerFault(fault.Unsupported, 0, "%d outputs, one numeric output is needed", len(d.header.types))
+	case d.header.types[0] != Numeric:
+		return headerFault(fault.Unsupported, 0, "%s output, a numeric one is needed", d.header.types[0])
+	case d.header.sizes[0] != len(dst):
+		return headerFault(fault.Corrupt, 0, "output of %d bytes, %d are needed", d.header.sizes[0], len(dst))
+	}
+	d.outs = resize(d.outs, 1)
+	d.outs[0] = Output{Type: Numeric, Data: dst[:0]}
+	d.held = resize(d.held, 1)
+	d.held[0] = held{}
+	d.direct = dst
+	err := d.chunks(&c)
+	o := d.outs[0]
+	d.outs, d.direct = d.outs[:0], nil
+	if err != nil {
+		return err
+	}
+	if o.Width != sample && len(dst) > 0 {
+		return headerFault(fault.Corrupt, 0, "elements of %d bytes, samples have %d", o.Width, sample)
+	}
+	return nil
+}
+
+// reset takes back the memory of the last frame's outputs and streams.
+func (d *Decoder) reset() {
+	d.graph.drop(d)
+	for i, h := range d.held {
+		if h.data != nil {
+			d.bytes.release(h.data)
+		}
+		if h.lens != nil {
+			d.lens.release(h.lens)
+		}
+		d.held[i] = held{}
+	}
+	d.held, d.outs, d.direct = d.held[:0], d.outs[:0], nil
+	d.bytes.trim()
+	d.lens.trim()
+}
+
+// chunks decodes all chunks and checks that the frame ends with the last one and that the outputs
+// have the sizes the header says.
+func (d *Decoder) chunks(c *cursor) error {
+	d.setLimit(len(c.b))
+	for i := 0; ; i++ {
+		if d.header.version >= chunkVersion {
+			if c.left() == 0 {
+				return fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without end mark")
+			}
+			if c.b[c.off] == 0 {
+				if i == 0 {
+					return fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without a chunk")
+				}
+				c.off++
+				break
+			}
+		}
+		start := c.off
+		if err := d.oneChunk(c); err != nil {
+			return inChunk(err, i, start)
+		}
+		if d.header.version < chunkVersion {
+			break
+		}
+	}
+	if c.left() > 0 {
+		return fault.New(fault.Corrupt, "frame footer", int64(c.off), "%d bytes after the end", c.left())
+	}
+	for i, o := range d.outs {
+		if len(o.Data) != d.header.sizes[i] {
+			return fault.New(fault.Corrupt, "frame footer", int64(c.off), "output %d has %d bytes, header says %d",
+				i, len(o.Data), d.header.sizes[i])
+		}
+		if n := d.header.strings[i]; n >= 0 && n != o.Count {
+			return fault.New(fault.Corrupt, "frame footer", int64(c.off), "output %d has %d strings, header says %d",
+				i, o.Count, n)
+		}
+	}
+	return nil
+}
+
+// inChunk says in which chunk err is. Where it has no offset it gets that of the chunk.
+func inChunk(err error, i, start int) error {
+	var e *fault.Error
+	base := int64(0)
+	if errors.As(err, &e) && e.Off < 0 {
+		base = int64(start)
+	}
+	return fault.WithPart(err, "chunk "+strconv.Itoa(i), base)
+}
+
+// setLimit bounds what the streams of a frame may take: in proportion to what it says it decodes
+// to and to its own size, and never more than the options allow. No graph that makes sense comes
+// near the factors.
+func (d *Decoder) setLimit(frame int) {
+	d.limit = d.opt.MaxOutput + d.opt.MaxOutput/4 + 1<<20
+	need := 32*float64(d.header.total) + 64*float64(frame)
+	for _, n := range d.header.strings {
+		need += 32 * float64(max(n, 0))
+	}
+	d.limit = int(min(float64(d.limit), need+1<<20))
+	// A long chain of cheap nodes must not keep a worker busy for long either.
+	d.work = 16 * d.limit
+}
+
+func (d *Decoder) oneChunk(c *cursor) error {
+	start := c.off
+	if d.header.version < chunkVersion {
+		start = 0 // these versions checksum the frame from its first byte
+	}
+	if err := d.chunk.parse(c, &d.header); err != nil {
+		return err
+	}
+	var content, stored uint32
+	if d.header.contentChecksum {
+		content = c.u32()
+	}
+	end := c.off
+	if d.header.chunkChecksum {
+		stored = c.u32()
+	}
+	if c.bad {
+		return fault.New(fault.Corrupt, "", int64(c.off), "frame ends within the chunk's checksums")
+	}
+	verify := !d.opt.SkipChecksums
+	if d.header.chunkChecksum && verify {
+		if sum := uint32(xxh3.Hash(c.b[start:end])); sum != stored {
+			return fault.New(fault.Corrupt, "", int64(end), "checksum of the stored bytes is %#08x, chunk says %#08x", sum, stored)
+		}
+	}
+	if err := d.graph.build(d); err != nil {
+		return err
+	}
+	for i := range d.chunk.nodes {
+		if err := d.run(i); err != nil {
+			return fault.WithPart(err, "node "+strconv.Itoa(i), fault.NoOffset)
+		}
+	}
+	if d.header.contentChecksum && verify {
+		if sum := d.contentSum(); sum != content {
+			return fault.New(fault.Corrupt, "", int64(end-4), "checksum of the content is %#08x, chunk says %#08x", sum, content)
+		}
+	}
+	return d.collect()
+}
+
+// contentSum hashes the final streams of a chunk in the order of the outputs. The lengths of
+// strings are part of it since version 15.
+func (d *Decoder) contentSum() uint32 {
+	g := &d.graph
+	if s := g.final(0); g.outputs == 1 && s.typ != String {
+		return uint32(xxh3.Hash(s.data))
+	}
+	if d.hash == nil {
+		d.hash = xxh3.New()
+	}
+	d.hash.Reset()
+	for i := range g.outputs {
+		s := g.final(i)
+		_, _ = d.hash.Write(s.data) // a hash.Hash never fails
+		if s.typ == String && d.header.version >= 15 {
+			lens, ok := cast.Bytes(s.lens)
+			if !ok {
+				d.tmp = kernel.AppendU32(d.tmp[:0], s.lens)
+				lens = d.tmp
+			}
+			_, _ = d.hash.Write(lens)
+		}
+	}
+	return uint32(d.hash.Sum64())
+}
+
+// collect appends the final streams of a chunk to the outputs, or hands them over where the chunk
+// is the first one and holds all of it.
+func (d *Decoder) collect() error {
+	for i := range d.outs {
+		o, h, s := &d.outs[i], &d.held[i], d.graph.final(i)
+		if o.Type != String && o.Count > 0 && s.count > 0 && o.Width != s.width {
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i, o.Width, s.width)
+		}
+		size := d.header.sizes[i]
+		if len(s.data) > size-len(o.Data) {
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d has more bytes than the header says", i)
+		}
+		if o.Count == 0 || s.count > 0 {
+			o.Width = s.width
+		}
+		o.Count += s.count
+		switch {
+		case d.direct != nil:
+			if !s.direct {
+				copy(d.direct, s.data)
+			}
+			o.Data = o.Data[:len(o.Data)+len(s.data)]
+			d.direct = d.direct[len(s.data):]
+		case h.data == nil && s.buf != nil && len(s.data) == size:
+			h.data, o.Data = s.buf, s.data
+			s.buf.refs++
+		default:
+			if h.data == nil {
+				if err := d.reserve(size); err != nil {
+					return err
+				}
+				h.data = d.bytes.get(size)
+				o.Data = h.data.mem[:0]
+			}
+			o.Data = append(o.Data, s.data...)
+		}
+		if s.typ == String {
+			if err := d.collectLens(i, s); err != nil {
+				return err
+			}
+		}
+	}
+	d.graph.drop(d)
+	return nil
+}
+
+// collectLens appends the lengths of s to output i. Their number is bounded by what made s; the
+// header's number, if it gives one, is only compared at the end.
+func (d *Decoder) collectLens(i int, s *stream) error {
+	o, h := &d.outs[i], &d.held[i]
+	n := len(o.Lens) + len(s.lens)
+	if h.lens == nil || n > len(h.lens.mem) {
+		if err := d.reserve(8 * n); err != nil {
+			return err
+		}
+		bigger := d.lens.get(max(n, 2*len(o.Lens)))
+		copy(bigger.mem, o.Lens)
+		if h.lens != nil {
+			d.lens.release(h.lens)
+		}
+		h.lens = bigger
+	}
+	copy(h.lens.mem[len(o.Lens):], s.lens)
+	o.Lens = h.lens.mem[:n]
+	return nil
+}
+
+// reserve checks that n more bytes stay within what a frame may take, at once and in all.
+func (d *Decoder) reserve(n int) error {
+	if d.work -= n; d.work < 0 {
+		return fault.New(fault.Limit, "", fault.NoOffset, "more streams than any sound graph of this frame's outputs has")
+	}
+	if n < 0 || n > d.limit-d.bytes.bytes-d.lens.bytes {
+		return fault.New(fault.Limit, "", fault.NoOffset, "streams of more than %d bytes at once", d.limit)
+	}
+	return nil
+}

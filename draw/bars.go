@@ -1,0 +1,176 @@
+package draw
+
+import (
+	"fmt"
+	"image/color"
+	"io"
+	"math"
+
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+)
+
+// Bar is a value with a name, drawn from 0 to Value with a line from Low to High.
+type Bar struct {
+	Name             string
+	Value, Low, High float64
+	Note             string // behind the value; "" for none
+	Marked           bool   // drawn in the first colour, others in a pale one
+}
+
+// BarPanel is a group of bars that have one scale.
+type BarPanel struct {
+	Name, Caption string
+	Bars          []Bar
+}
+
+// MaxBars is the number of bars that one panel has at most.
+const MaxBars = 64
+
+// Measures of figures of bars, in points.
+const (
+	barPanelWidth = 330
+	barHeight     = 15
+	barHead       = 34 // name and caption of a panel
+	barGap        = 22 // below a panel
+)
+
+var (
+	barMarked = color.NRGBA{0x00, 0x77, 0xBB, 255}
+	barPlain  = color.NRGBA{0xB4, 0xBC, 0xC6, 255}
+)
+
+// WriteBars writes a figure with a panel a group: horizontal bars in the order given, one below the other,
+// each with its value and a line from its least to its greatest. Values are finite and not negative. note
+// stands below the title. format is PNG or SVG; an SVG has its fonts with it.
+func WriteBars(w io.Writer, title, note string, panels []BarPanel, format string) error {
+	if err := checkBars(panels); err != nil {
+		return err
+	}
+	columns := min(len(panels), 1+(len(panels)+2)/3, 3)
+	var tops []vg.Length // of rows, from the top
+	height := vg.Length(0)
+	for i := 0; i < len(panels); i += columns {
+		most := 1
+		for _, p := range panels[i:min(i+columns, len(panels))] {
+			most = max(most, len(p.Bars))
+		}
+		tops = append(tops, height)
+		height += barHead + vg.Length(most)*barHeight + barGap
+	}
+	const margin = 16
+	width := max(vg.Length(columns)*barPanelWidth, 2*barPanelWidth)
+	lines := wrap(note, 8.5, width)
+	head := vg.Length(30 + 11*len(lines))
+	canvas, err := newCanvas(format, width+2*margin, height+head+2*margin)
+	if err != nil {
+		return err
+	}
+	dc := draw.New(canvas)
+	dc.SetColor(color.White)
+	dc.Fill(dc.Rectangle.Path())
+	dc = draw.Crop(dc, margin, -margin, margin, -margin)
+	dc.FillText(letters(14, true, ink), vg.Point{X: dc.Min.X, Y: dc.Max.Y}, clip(title, typeface(14, true), width))
+	for i, line := range lines {
+		dc.FillText(letters(8.5, false, pale), vg.Point{X: dc.Min.X, Y: dc.Max.Y - 20 - vg.Length(i)*11}, line)
+	}
+	for i, p := range panels {
+		x, y := dc.Min.X+vg.Length(i%columns)*width/vg.Length(columns), dc.Max.Y-head-tops[i/columns]
+		p.draw(dc, x, y, width/vg.Length(columns)-24)
+	}
+	_, err = canvas.WriteTo(w)
+	return err
+}
+
+func checkBars(panels []BarPanel) error {
+	if len(panels) == 0 || len(panels) > MaxPanels {
+		return fmt.Errorf("view: %d groups of bars, where 1 to %d make a figure", len(panels), MaxPanels)
+	}
+	for _, p := range panels {
+		if len(p.Bars) > MaxBars {
+			return fmt.Errorf("view: %d bars in %q, where %d fit", len(p.Bars), p.Name, MaxBars)
+		}
+		for _, b := range p.Bars {
+			for _, v := range [...]float64{b.Value, b.Low, b.High} {
+				if !(v >= 0) || math.IsInf(v, 0) {
+					return fmt.Errorf("view: the bar %q is %v", b.Name, v)
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// draw draws a panel whose upper left corner is (x, y): names, bars, values.
+func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
+	dc.FillText(letters(10.5, true, ink), vg.Point{X: x, Y: y}, clip(p.Name, typeface(10.5, true), width))
+	dc.FillText(letters(8, false, pale), vg.Point{X: x, Y: y - 14}, clip(p.Caption, typeface(8, false), width))
+	y -= barHead
+	if len(p.Bars) == 0 {
+		dc.FillText(letters(9, false, pale), vg.Point{X: x, Y: y}, "no figures")
+		return
+	}
+	name, value := letters(8.5, false, ink), letters(8.5, false, ink)
+	name.XAlign, name.YAlign, value.YAlign = draw.XRight, draw.YCenter, draw.YCenter
+	left, right, top := vg.Length(0), vg.Length(0), 0.0
+	for _, b := range p.Bars {
+		left = max(left, name.Width(clip(b.Name, name.Font, width/3)))
+		right = max(right, value.Width(b.label()))
+		top = max(top, b.Value, b.High)
+	}
+	if top == 0 {
+		top = 1
+	}
+	from, span := x+left+6, width-left-6-right-8
+	at := func(v float64) vg.Length { return from + vg.Length(v/top)*span }
+	for i, b := range p.Bars {
+		mid := y - vg.Length(i)*barHeight - barHeight/2
+		dc.FillText(name, vg.Point{X: from - 6, Y: mid}, clip(b.Name, name.Font, width/3))
+		fill := barPlain
+		if b.Marked {
+			fill = barMarked
+		}
+		dc.FillPolygon(fill, []vg.Point{{X: from, Y: mid - 5}, {X: at(b.Value), Y: mid - 5}, {X: at(b.Value), Y: mid + 5}, {X: from, Y: mid + 5}})
+		dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, at(b.Low), mid, at(b.High), mid)
+		for _, v := range [...]float64{b.Low, b.High} {
+			dc.StrokeLine2(draw.LineStyle{Color: ink, Width: 1}, at(v), mid-2.5, at(v), mid+2.5)
+		}
+		dc.FillText(value, vg.Point{X: max(at(b.Value), at(b.High)) + 6, Y: mid}, b.label())
+	}
+	dc.StrokeLine2(draw.LineStyle{Color: pale, Width: 0.6}, from, y+2, from, y-vg.Length(len(p.Bars))*barHeight-2)
+}
+
+func (b *Bar) label() string {
+	if b.Note == "" {
+		return Number(b.Value)
+	}
+	return Number(b.Value) + "  " + b.Note
+}
+
+// wrap breaks a text into lines that are no wider than width.
+func wrap(text string, size vg.Length, width vg.Length) []string {
+	var lines []string
+	sty := letters(size, false, pale)
+	for text != "" {
+		line, rest := text, ""
+		for sty.Width(line) > width {
+			cut := lastSpace(line)
+			if cut < 0 {
+				line, rest = clip(line, sty.Font, width), ""
+				break
+			}
+			line, rest = line[:cut], text[cut+1:]
+		}
+		lines, text = append(lines, line), rest
+	}
+	return lines
+}
+
+func lastSpace(s string) int {
+	for i := len(s) - 1; i > 0; i-- {
+		if s[i] == ' ' {
+			return i
+		}
+	}
+	return -1
+}

@@ -1,0 +1,391 @@
+// Package draw makes small pictures of rasters: false colour with a percentile stretch, masks with a
+// palette of categories, contact sheets of several. It is for a quick look, not for maps: no
+// reprojection, no colour management.
+package draw
+
+import (
+	"encoding/binary"
+	"fmt"
+	"image"
+	"image/color"
+	"math"
+	"slices"
+
+	"github.com/chaski-eo/chaski/chunk"
+)
+
+// Raster is an image of (bands, height, width) samples, little-endian in C order.
+type Raster struct {
+	DType                chunk.DType
+	Bands, Height, Width int
+	Data                 []byte
+	NoData               *float64 // shown transparent, as NaN is; nil for none
+	Valid                []byte   // one a sample: 0 is shown transparent; nil for none
+}
+
+// Palette says when a raster of one band is shown with a colour a value.
+type Palette uint8
+
+// Palettes.
+const (
+	Auto  Palette = iota // for integers with at most MaxCategories values
+	Never                // always a stretch
+	Always
+)
+
+// MaxCategories is the number of different values up to which Auto takes an integer raster of one
+// band for a mask.
+const MaxCategories = 24
+
+// Options of Render. The zero value is ready.
+type Options struct {
+	// Bands to show, zero-based: one (grey) or three (red, green, blue). Default: the first three, or
+	// the first.
+	Bands []int
+	// Low and High are the percentiles that become black and white. Default: 2 and 98.
+	Low, High float64
+	// MaxSide is the longer side of the picture in pixels, at most; larger rasters are averaged down.
+	// Default 1024.
+	MaxSide int
+	// Palette for rasters of one band.
+	Palette Palette
+	// Colours of categories, instead of those of Category.
+	Colours map[int64]color.NRGBA
+}
+
+func (o Options) withDefaults(bands int) Options {
+	if len(o.Bands) == 0 {
+		o.Bands = []int{0}
+		if bands >= 3 {
+			o.Bands = []int{0, 1, 2}
+		}
+	}
+	if o.Low == 0 && o.High == 0 {
+		o.Low, o.High = 2, 98
+	}
+	if o.MaxSide == 0 {
+		o.MaxSide = 1024
+	}
+	return o
+}
+
+// validate checks the raster and the options against each other.
+func (r *Raster) validate(o Options) error {
+	switch {
+	case r.Bands < 1 || r.Height < 1 || r.Width < 1 || !r.DType.Valid():
+		return fmt.Errorf("view: a raster of (%d, %d, %d) %s", r.Bands, r.Height, r.Width, r.DType)
+	case len(r.Data)/r.DType.Size()/r.Width/r.Height != r.Bands || len(r.Data)%(r.DType.Size()*r.Width*r.Height) != 0:
+		return fmt.Errorf("view: %d bytes for (%d, %d, %d) %s", len(r.Data), r.Bands, r.Height, r.Width, r.DType)
+	case r.Valid != nil && len(r.Valid) != len(r.Data)/r.DType.Size():
+		return fmt.Errorf("view: a mask of %d bytes for %d samples", len(r.Valid), len(r.Data)/r.DType.Size())
+	case len(o.Bands) != 1 && len(o.Bands) != 3:
+		return fmt.Errorf("view: %d bands, where one or three make a picture", len(o.Bands))
+	case !(o.Low >= 0 && o.Low < o.High && o.High <= 100):
+		return fmt.Errorf("view: a stretch from percentile %g to %g", o.Low, o.High)
+	case o.MaxSide < 1:
+		return fmt.Errorf("view: a picture of at most %d pixels a side", o.MaxSide)
+	}
+	for _, b := range o.Bands {
+		if b < 0 || b >= r.Bands {
+			return fmt.Errorf("view: band %d of %d", b, r.Bands)
+		}
+	}
+	return nil
+}
+
+// Render makes a picture of a raster. Complex numbers are shown by their magnitude.
+func Render(r Raster, o Options) (*image.NRGBA, error) {
+	o = o.withDefaults(r.Bands)
+	if err := r.validate(o); err != nil {
+		return nil, err
+	}
+	step := (max(r.Height, r.Width) + o.MaxSide - 1) / o.MaxSide
+	if len(o.Bands) == 1 && o.Palette != Never {
+		p := r.sample(o.Bands[0], step, nearest)
+		if o.Palette == Always || r.DType.Components() == 1 && isInteger(r.DType) && categories(p.v) <= MaxCategories {
+			return p.colour(o.category), nil
+		}
+	}
+	planes := make([]plane, len(o.Bands))
+	for i, b := range o.Bands {
+		planes[i] = r.sample(b, step, mean)
+		planes[i].stretch(o.Low, o.High)
+	}
+	return compose(planes), nil
+}
+
+func (o *Options) category(v float64) color.NRGBA {
+	if c, ok := o.Colours[int64(v)]; ok {
+		return c
+	}
+	return Category(int64(v))
+}
+
+// plane is one band at the picture's size; NaN stands for no data.
+type plane struct {
+	h, w int
+	v    []float64
+}
+
+// sample brings a band down by a whole factor.
+func (r *Raster) sample(band, step int, reduce func([]float64) float64) plane {
+	p := plane{h: (r.Height + step - 1) / step, w: (r.Width + step - 1) / step}
+	p.v = make([]float64, 0, p.h*p.w)
+	block := make([]float64, 0, step*step)
+	base := band * r.Height * r.Width
+	for y := 0; y < r.Height; y += step {
+		for x := 0; x < r.Width; x += step {
+			block = block[:0]
+			for yy := y; yy < min(y+step, r.Height); yy++ {
+				for xx := x; xx < min(x+step, r.Width); xx++ {
+					block = append(block, r.value(base+yy*r.Width+xx))
+				}
+			}
+			p.v = append(p.v, reduce(block))
+		}
+	}
+	return p
+}
+
+func nearest(block []float64) float64 { return block[0] }
+
+func mean(block []float64) float64 {
+	sum, n := 0.0, 0
+	for _, v := range block {
+		if !math.IsNaN(v) {
+			sum += v
+			n++
+		}
+	}
+	if n == 0 {
+		return math.NaN()
+	}
+	return sum / float64(n)
+}
+
+// value returns sample i, NaN for no data.
+func (r *Raster) value(i int) float64 {
+	if r.Valid != nil && r.Valid[i] == 0 {
+		return math.NaN()
+	}
+	n := r.DType.Size()
+	v := load(r.DType, r.Data[i*n:])
+	if r.NoData != nil && v == *r.NoData || math.IsInf(v, 0) {
+		return math.NaN()
+	}
+	return v
+}
+
+// load reads one sample. Of a complex number it is the magnitude.
+func load(d chunk.DType, b []byte) float64 {
+	le := binary.LittleEndian
+	switch d {
+	case chunk.Uint8:
+		return float64(b[0])
+	case chunk.Int8:
+		return float64(int8(b[0]))
+	case chunk.Uint16:
+		return float64(le.Uint16(b))
+	case chunk.Int16:
+		return float64(int16(le.Uint16(b)))
+	case chunk.Uint32:
+		return float64(le.Uint32(b))
+	case chunk.Int32:
+		return float64(int32(le.Uint32(b)))
+	case chunk.Uint64:
+		return float64(le.Uint64(b))
+	case chunk.Int64:
+		return float64(int64(le.Uint64(b)))
+	case chunk.Float16:
+		return half(le.Uint16(b))
+	case chunk.BFloat16:
+		return float64(math.Float32frombits(uint32(le.Uint16(b)) << 16))
+	case chunk.Float32:
+		return float64(math.Float32frombits(le.Uint32(b)))
+	case chunk.Float64:
+		return math.Float64frombits(le.Uint64(b))
+	}
+	part := map[chunk.DType]chunk.DType{
+		chunk.Complex64: chunk.Float32, chunk.Complex128: chunk.Float64, chunk.ComplexInt16: chunk.Int16,
+		chunk.ComplexInt32: chunk.Int32, chunk.ComplexFloat16: chunk.Float16,
+	}[d]
+	if part == chunk.Invalid { // a type of fewer than 8 bits or the like: its bits are all there is to show
+		return float64(b[0])
+	}
+	return math.Hypot(load(part, b), load(part, b[part.Size():]))
+}
+
+// half converts IEEE 754 binary16.
+func half(h uint16) float64 {
+	sign, exp, frac := 1.0, int(h>>10&31), float64(h&1023)
+	if h>>15 != 0 {
+		sign = -1
+	}
+	switch exp {
+	case 0:
+		return sign * math.Ldexp(frac, -24)
+	case 31:
+		if frac != 0 {
+			return math.NaN()
+		}
+		return sign * math.Inf(1)
+	}
+	return sign * math.Ldexp(1024+frac, exp-25)
+}
+
+func isInteger(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }
+
+// categories counts the different values, up to one more than MaxCategories.
+func categories(v []float64) int {
+	seen := map[float64]bool{}
+	for _, x := range v {
+		if math.IsNaN(x) {
+			continue
+		}
+		if seen[x] = true; len(seen) > MaxCategories {
+			break
+		}
+	}
+	return len(seen)
+}
+
+// stretch maps the percentiles low and high to 0 and 1.
+func (p *plane) stretch(low, high float64) {
+	sorted := make([]float64, 0, len(p.v))
+	for _, v := range p.v {
+		if !math.IsNaN(v) {
+			sorted = append(sorted, v)
+		}
+	}
+	slices.Sort(sorted)
+	lo, hi := percentile(sorted, low), percentile(sorted, high)
+	if hi <= lo { // a flat image: mid grey
+		lo, hi = lo-1, hi+1
+	}
+	for i, v := range p.v {
+		p.v[i] = min(max((v-lo)/(hi-lo), 0), 1)
+	}
+}
+
+// percentile interpolates linearly between neighbours, as numpy does by default.
+func percentile(sorted []float64, q float64) float64 {
+	if len(sorted) == 0 {
+		return 0
+	}
+	at := q / 100 * float64(len(sorted)-1)
+	i := int(at)
+	if i+1 >= len(sorted) {
+		return sorted[len(sorted)-1]
+	}
+	return sorted[i] + (at-float64(i))*(sorted[i+1]-sorted[i])
+}
+
+func (p *plane) colour(of func(float64) color.NRGBA) *image.NRGBA {
+	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
+	for i, v := range p.v {
+		if !math.IsNaN(v) {
+			img.SetNRGBA(i%p.w, i/p.w, of(v))
+		}
+	}
+	return img
+}
+
+// compose makes a picture of one or three stretched planes; a pixel without data in any is
+// transparent.
+func compose(planes []plane) *image.NRGBA {
+	p := planes[0]
+	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
+	for i := range p.v {
+		var c [3]uint8
+		valid := true
+		for k := range c {
+			v := planes[min(k, len(planes)-1)].v[i]
+			if math.IsNaN(v) {
+				valid = false
+				break
+			}
+			c[k] = uint8(math.Round(255 * v))
+		}
+		if valid {
+			img.SetNRGBA(i%p.w, i/p.w, color.NRGBA{c[0], c[1], c[2], 255})
+		}
+	}
+	return img
+}
+
+// palette are colours that stay apart on dark and light, for colour-blind eyes too as far as twelve
+// can; 0 is the background.
+var palette = [...]color.NRGBA{
+	{0x20, 0x20, 0x28, 255}, {0x00, 0x77, 0xBB, 255}, {0xEE, 0x77, 0x33, 255}, {0x00, 0x99, 0x88, 255},
+	{0xCC, 0x33, 0x11, 255}, {0x33, 0xBB, 0xEE, 255}, {0xEE, 0x33, 0x77, 255}, {0xDD, 0xCC, 0x77, 255},
+	{0x88, 0x22, 0x55, 255}, {0x99, 0x99, 0x33, 255}, {0x44, 0xAA, 0x99, 255}, {0xBB, 0xBB, 0xBB, 255},
+}
+
+// Category returns the colour of a category. 0 has one of its own; the others repeat after eleven.
+func Category(v int64) color.NRGBA {
+	if v == 0 {
+		return palette[0]
+	}
+	n := int64(len(palette) - 1)
+	return palette[1+((v-1)%n+n)%n]
+}
+
+// Colours returns a colour a category: that of Category or, where an earlier value has it, the next that
+// is free. Up to eleven values besides 0 have different colours.
+func Colours(values []int64) map[int64]color.NRGBA {
+	n := int64(len(palette) - 1)
+	c, taken := map[int64]color.NRGBA{}, map[color.NRGBA]bool{}
+	for _, v := range values {
+		c[v] = Category(v)
+		for k := range n {
+			free := Category(1 + (v%n+n-1+k)%n)
+			if v == 0 {
+				break
+			}
+			if !taken[free] {
+				c[v] = free
+				break
+			}
+		}
+		taken[c[v]] = true
+	}
+	return c
+}
+
+// Sheet puts pictures side by side in rows of columns (0: about as many as rows), each in a cell of
+// the largest one's size, gap pixels apart.
+func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
+	if len(pictures) == 0 {
+		return image.NewNRGBA(image.Rect(0, 0, 1, 1))
+	}
+	if columns <= 0 {
+		columns = int(math.Ceil(math.Sqrt(float64(len(pictures)))))
+	}
+	columns = min(columns, len(pictures))
+	w, h := 0, 0
+	for _, p := range pictures {
+		w, h = max(w, p.Rect.Dx()), max(h, p.Rect.Dy())
+	}
+	rows := (len(pictures) + columns - 1) / columns
+	sheet := image.NewNRGBA(image.Rect(0, 0, columns*(w+gap)-gap, rows*(h+gap)-gap))
+	for i, p := range pictures {
+		x0, y0 := i%columns*(w+gap), i/columns*(h+gap)
+		for y := range p.Rect.Dy() {
+			copy(sheet.Pix[sheet.PixOffset(x0, y0+y):][:4*p.Rect.Dx()], p.Pix[y*p.Stride:][:4*p.Rect.Dx()])
+		}
+	}
+	return sheet
+}
+
+// Count adds the number of samples of each value to n, those without data left out, and returns
+// false once there are more than limit values.
+func (r *Raster) Count(n map[int64]uint64, limit int) bool {
+	for i := range len(r.Data) / r.DType.Size() {
+		if v := r.value(i); !math.IsNaN(v) {
+			if n[int64(v)]++; len(n) > limit {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,266 @@
+package report
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"image/png"
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// Chip is one sample that is shown.
+type Chip struct {
+	ID       string
+	Row      int64
+	Pictures []Picture // of the first raster fields
+	Values   []Value   // of the other fields
+	Error    string    // why it cannot be shown
+}
+
+// Value is what a field without pixels holds, as text.
+type Value struct{ Field, Text string }
+
+// Picture is a raster of a chip.
+type Picture struct {
+	Field         string
+	PNG           []byte
+	Width, Height int // of the PNG
+	Mask          bool
+	Window        string // "" or the part of the asset that is shown
+	Bands         string
+}
+
+// maxPictures bounds the rasters of a sample that are shown side by side.
+const maxPictures = 4
+
+// chips reads the first samples of the seeded order.
+func (m *maker) chips(ctx context.Context) error {
+	order := shuffle.NewOrder(m.Options.Seed, 0, m.Report.Samples, true)
+	show := int64(m.Options.Samples)
+	if show == 0 { // whole rows on a wide page
+		show = 18
+		if m.rasters() > 1 {
+			show = 16
+		}
+	}
+	n := min(show, m.Report.Samples)
+	for p := range n {
+		c, err := m.chip(ctx, order.At(p))
+		if err != nil {
+			return err
+		}
+		m.Chips = append(m.Chips, c)
+		m.Progress("chips", p+1, n)
+	}
+	return nil
+}
+
+func (m *maker) rasters() (n int) {
+	for _, f := range m.Report.Fields {
+		if f.Kind == catalog.Raster {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *maker) chip(ctx context.Context, row int64) (c Chip, err error) {
+	c.Row = row
+	if c.ID, err = m.table.ID(ctx, row); err != nil {
+		if fault.KindOf(err) == 0 {
+			return c, err
+		}
+		c.ID = "row " + strconv.FormatInt(row, 10)
+	}
+	for i := range m.Report.Fields {
+		f := &m.Report.Fields[i]
+		if f.Kind != catalog.Raster {
+			if v, err := m.table.Value(ctx, i, row); err == nil {
+				c.Values = append(c.Values, Value{f.Name, valueText(f.Kind, v)})
+			}
+			continue
+		}
+		if len(c.Pictures) >= maxPictures {
+			continue
+		}
+		p, err := m.picture(ctx, i, row)
+		switch {
+		case fault.KindOf(err) != 0:
+			c.Error = fault.Line(err)
+		case err != nil:
+			return c, err
+		default:
+			c.Pictures = append(c.Pictures, p)
+		}
+	}
+	return c, nil
+}
+
+func valueText(k catalog.Kind, v catalog.Value) string {
+	switch {
+	case v.Null:
+		return "–"
+	case k == catalog.Int:
+		return strconv.FormatInt(v.Int, 10)
+	case k == catalog.Float:
+		return strconv.FormatFloat(v.Float, 'g', 6, 64)
+	}
+	if r := []rune(v.Text); len(r) > 60 {
+		return string(r[:59]) + "…"
+	}
+	return v.Text
+}
+
+// picture reads and renders one asset.
+func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err error) {
+	f := &m.Report.Fields[i]
+	a, err := m.table.Asset(ctx, i, row)
+	if err != nil {
+		return p, err
+	}
+	x := a.Index
+	p.Field = f.Name
+	bands := []int{0}
+	if x.Bands >= 3 {
+		bands = []int{0, 1, 2}
+	}
+	if i == 0 && len(m.Bands) > 0 {
+		bands = m.Bands
+	}
+	for _, b := range bands {
+		if b >= x.Bands {
+			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands), a.URI)
+		}
+	}
+	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: x.Mask != nil, Options: m.Loader}
+	o.Y, o.X, p.Window = m.window(x, len(bands))
+	read, err := loader.Read(ctx, []string{a.URI}, o)
+	if err != nil {
+		return p, err
+	}
+	raster := draw.Raster{DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: x.NoData}
+	render := draw.Options{Low: m.Low, High: m.High, MaxSide: m.Side, Palette: draw.Never}
+	if len(f.Classes) > 0 {
+		render.Palette, render.Colours, p.Mask = draw.Always, f.colours, true
+	}
+	img, err := draw.Render(raster, render)
+	if err != nil {
+		return p, err
+	}
+	if !p.Mask {
+		p.Bands = f.BandName(bands[0])
+		if len(bands) == 3 {
+			p.Bands = fmt.Sprintf("%s, %s, %s as red, green, blue", f.BandName(bands[0]), f.BandName(bands[1]), f.BandName(bands[2]))
+		}
+	}
+	var b bytes.Buffer
+	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, img); err != nil {
+		return p, err
+	}
+	p.PNG, p.Width, p.Height = b.Bytes(), img.Rect.Dx(), img.Rect.Dy()
+	return p, nil
+}
+
+// window returns the whole of an image or, if its bands are over MaxBytes, a square in its middle.
+func (m *maker) window(x *chunk.Index, bands int) (ys, xs loader.Selection, text string) {
+	size := x.DType.Size()
+	if x.Mask != nil {
+		size++ // see loader.ReadOptions.Validity
+	}
+	pixel := int64(bands * size)
+	if int64(x.Height) <= m.MaxBytes/pixel/int64(x.Width) {
+		return ys, xs, ""
+	}
+	side := max(min(int(math.Sqrt(float64(m.MaxBytes/pixel))), 2048), 1)
+	h, w := min(side, x.Height), min(side, x.Width)
+	ys = loader.Selection{Slice: true, Start: (x.Height - h) / 2, Stop: (x.Height-h)/2 + h}
+	xs = loader.Selection{Slice: true, Start: (x.Width - w) / 2, Stop: (x.Width-w)/2 + w}
+	return ys, xs, fmt.Sprintf("%d × %d pixels from the middle of %d × %d", h, w, x.Height, x.Width)
+}
+
+// classes counts the values of masks: integer fields of one band with at most draw.MaxCategories
+// values. Where the range is below 100 the bins of the histogram hold one integer each at most;
+// otherwise the masks are read once more.
+func (m *maker) classes(ctx context.Context) error {
+	for i := range m.Report.Fields {
+		f := &m.Report.Fields[i]
+		if f.Stats == nil || len(f.Stats.Bands) != 1 || f.Stats.Bands[0].Histogram == nil || !integer(f.Stats.DType) {
+			continue
+		}
+		h := f.Stats.Bands[0].Histogram
+		used := 0
+		for _, n := range h.Counts {
+			if n > 0 {
+				used++
+			}
+		}
+		switch wide := h.Edges[len(h.Edges)-1]-h.Edges[0] >= 100; {
+		case used > draw.MaxCategories:
+		case !wide:
+			f.Classes = binned(h)
+		default:
+			if err := m.count(ctx, i); err != nil {
+				return err
+			}
+		}
+		values := make([]int64, len(f.Classes))
+		for k, c := range f.Classes {
+			values[k] = c.Value
+		}
+		f.colours = draw.Colours(values)
+	}
+	return nil
+}
+
+func integer(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }
+
+// binned takes each bin for the one integer that it holds.
+func binned(h *stats.Histogram) (c []Class) {
+	for i, n := range h.Counts {
+		if n > 0 {
+			c = append(c, Class{int64(math.Ceil(h.Edges[i])), n})
+		}
+	}
+	return c
+}
+
+// count reads all masks of a field. One that cannot be read is not in the statistics either.
+func (m *maker) count(ctx context.Context, i int) error {
+	f := &m.Report.Fields[i]
+	total := map[int64]uint64{}
+	for row := range m.Report.Samples {
+		a, err := m.table.Asset(ctx, i, row)
+		if err == nil && (a.Index.DType != f.first.DType || a.Index.Bands != 1) {
+			continue
+		}
+		var read *loader.Array
+		if err == nil {
+			read, err = loader.Read(ctx, []string{a.URI}, loader.ReadOptions{Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: a.Index.Mask != nil, Options: m.Loader})
+		}
+		switch {
+		case fault.KindOf(err) == fault.Limit:
+			return nil // too large to be read at once: no classes
+		case fault.KindOf(err) != 0:
+			continue
+		case err != nil:
+			return err
+		}
+		r := draw.Raster{DType: read.DType, Bands: 1, Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: a.Index.NoData}
+		if !r.Count(total, draw.MaxCategories) {
+			return nil
+		}
+		m.Progress("classes", row+1, m.Report.Samples)
+	}
+	f.Classes = sorted(total)
+	return nil
+}

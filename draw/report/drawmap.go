@@ -1,0 +1,227 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/draw"
+)
+
+// maxOutlines is the number of footprints up to which each is drawn; more become a grid of densities.
+const maxOutlines = 600
+
+// frame places a box of the ground on the drawing.
+type frame struct {
+	minX, minY, maxX, maxY float64 // ground
+	scaleX, scaleY         float64 // drawing units a unit of the ground
+	left, top, w, h        float64 // of the frame in the drawing
+}
+
+func (f *frame) x(v float64) float64 { return f.left + (v-f.minX)*f.scaleX }
+func (f *frame) y(v float64) float64 { return f.top + (f.maxY-v)*f.scaleY }
+
+// newFrame puts a margin around the boxes and keeps lengths in proportion: in degrees, those in the
+// middle of the map.
+func newFrame(m *Map) (f frame) {
+	f.minX, f.minY, f.maxX, f.maxY = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
+	w, h := 0.0, 0.0 // largest box
+	for _, b := range m.Boxes {
+		x0, y0, x1, y1 := b.bounds()
+		f.minX, f.minY, f.maxX, f.maxY = min(f.minX, x0), min(f.minY, y0), max(f.maxX, x1), max(f.maxY, y1)
+		w, h = max(w, x1-x0), max(h, y1-y0)
+	}
+	squeeze := 1.0
+	if m.Geographic {
+		squeeze = max(math.Cos((f.minY+f.maxY)/2*math.Pi/180), 0.05)
+	}
+	tiny := max(math.Abs(f.minX), math.Abs(f.minY), math.Abs(f.maxX), math.Abs(f.maxY), 1) * 1e-7
+	padX := max((f.maxX-f.minX)*0.06, w*0.35, tiny)
+	padY := max((f.maxY-f.minY)*0.06, h*0.35, tiny)
+	f.minX, f.maxX, f.minY, f.maxY = f.minX-padX, f.maxX+padX, f.minY-padY, f.maxY+padY
+	f.left, f.top, f.w = 84, 10, 810
+	// The height follows from the width, within bounds; what is then too narrow gets room at its sides.
+	f.h = min(max(f.w*(f.maxY-f.minY)/((f.maxX-f.minX)*squeeze), 240), 460)
+	scale := min(f.w/((f.maxX-f.minX)*squeeze), f.h/(f.maxY-f.minY))
+	f.scaleX, f.scaleY = scale*squeeze, scale
+	moreX, moreY := (f.w/f.scaleX-(f.maxX-f.minX))/2, (f.h/f.scaleY-(f.maxY-f.minY))/2
+	f.minX, f.maxX, f.minY, f.maxY = f.minX-moreX, f.maxX+moreX, f.minY-moreY, f.maxY+moreY
+	return f
+}
+
+func (b Box) bounds() (x0, y0, x1, y1 float64) {
+	x0, y0, x1, y1 = b[0][0], b[0][1], b[0][0], b[0][1]
+	for _, c := range b[1:] {
+		x0, y0, x1, y1 = min(x0, c[0]), min(y0, c[1]), max(x1, c[0]), max(y1, c[1])
+	}
+	return x0, y0, x1, y1
+}
+
+// footprints draws the map.
+func (d *document) footprints() {
+	m := &d.Map
+	if len(m.Boxes) == 0 {
+		return
+	}
+	f := newFrame(m)
+	g := &drawing{Width: f.left + f.w + 28, Height: f.top + f.h + 30, Class: "map", Label: "map of footprints"}
+	g.path("sea", rect(f.left, f.top, f.w, f.h))
+	g.graticule(&f, m.Geographic)
+	note := ""
+	if len(m.Boxes) <= maxOutlines {
+		g.outlines(&f, m.Boxes)
+	} else {
+		note = fmt.Sprintf(", drawn as a grid of how many centres a cell has: at most %s", thousands(g.densities(&f, m.Boxes)))
+	}
+	g.path("rim", rect(f.left, f.top, f.w, f.h))
+	g.scaleBar(&f, m.Geographic)
+	d.Footprints = g
+	d.MapNote = fmt.Sprintf("%s in %s%s.", plural(int64(len(m.Boxes)), "footprint", "footprints"), m.CRS, note)
+	if m.Elsewhere > 0 {
+		d.MapNote += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
+	}
+	if m.Looked < m.Of {
+		d.MapNote += fmt.Sprintf(" %s of %s samples were looked at, chosen at random.", thousands(m.Looked), thousands(m.Of))
+	}
+}
+
+func (g *drawing) outlines(f *frame, boxes []Box) {
+	// Boxes that are hardly to be seen get a dot. All of one kind are one path: overlaps then show by
+	// their outlines.
+	for _, b := range boxes {
+		x0, y0, x1, y1 := b.bounds()
+		if (x1-x0)*f.scaleX < 4 && (y1-y0)*f.scaleY < 4 {
+			x, y := f.x((x0+x1)/2), f.y((y0+y1)/2)
+			g.path("dot", "M"+pt(x-3, y)+"a3 3 0 1 0 6 0a3 3 0 1 0 -6 0z")
+			continue
+		}
+		var p strings.Builder
+		for i, c := range b {
+			p.WriteString([]string{"M", "L", "L", "L"}[i] + pt(f.x(c[0]), f.y(c[1])))
+		}
+		g.path("box", p.String()+"z")
+	}
+}
+
+// densities draws how many centres each cell has, and returns the greatest number.
+func (g *drawing) densities(f *frame, boxes []Box) (most int64) {
+	const cell = 14.0
+	columns, rows := int(math.Ceil(f.w/cell)), int(math.Ceil(f.h/cell))
+	n := make([]int64, columns*rows)
+	for _, b := range boxes {
+		x0, y0, x1, y1 := b.bounds()
+		i := min(max(int((f.x((x0+x1)/2)-f.left)/cell), 0), columns-1)
+		j := min(max(int((f.y((y0+y1)/2)-f.top)/cell), 0), rows-1)
+		n[j*columns+i]++
+		most = max(most, n[j*columns+i])
+	}
+	for k, c := range n {
+		if c > 0 {
+			x, y := f.left+float64(k%columns)*cell, f.top+float64(k/columns)*cell
+			g.Shapes = append(g.Shapes, shape{
+				Class: "cell", D: rect(x, y, min(cell, f.left+f.w-x), min(cell, f.top+f.h-y)),
+				Tip: thousands(c), Fade: num(0.15 + 0.85*math.Sqrt(float64(c)/float64(most))),
+			})
+		}
+	}
+	return most
+}
+
+// degreeSteps are the distances of meridians and parallels that one draws.
+var degreeSteps = []float64{45, 30, 20, 10, 5, 2, 1}
+
+func gridSteps(lo, hi float64, n int, degrees bool) []float64 {
+	if !degrees || (hi-lo)/float64(n) < 1 {
+		return draw.Ticks(lo, hi, n)
+	}
+	step := degreeSteps[0]
+	for _, s := range degreeSteps {
+		if (hi-lo)/s <= float64(n)*1.5 {
+			step = s
+		}
+	}
+	var out []float64
+	for v := math.Ceil(lo/step) * step; v <= hi; v += step {
+		out = append(out, v)
+	}
+	return out
+}
+
+func (g *drawing) graticule(f *frame, degrees bool) {
+	xs, ys := gridSteps(f.minX, f.maxX, 6, degrees), gridSteps(f.minY, f.maxY, 4, degrees)
+	for i, v := range xs {
+		g.line("grid", f.x(v), f.top, f.x(v), f.top+f.h)
+		g.text("tick", "middle", f.x(v), f.top+f.h+16, gridLabel(v, spacing(xs, i), degrees, "E", "W"))
+	}
+	for i, v := range ys {
+		if degrees && math.Abs(v) > 90 {
+			continue
+		}
+		g.line("grid", f.left, f.y(v), f.left+f.w, f.y(v))
+		g.text("tick", "end", f.left-6, f.y(v)+4, gridLabel(v, spacing(ys, i), degrees, "N", "S"))
+	}
+}
+
+func spacing(v []float64, i int) float64 {
+	switch {
+	case i > 0:
+		return v[i] - v[i-1]
+	case len(v) > 1:
+		return v[1] - v[0]
+	}
+	return 1
+}
+
+// gridLabel writes a longitude or latitude with as many digits as its neighbours need, or a coordinate.
+func gridLabel(v, step float64, degrees bool, positive, negative string) string {
+	digits := max(0, -int(math.Floor(math.Log10(math.Abs(step))+1e-9)))
+	if !degrees {
+		return minus(strconv.FormatFloat(v, 'f', digits, 64))
+	}
+	side := positive
+	if positive == "E" {
+		for v > 180 {
+			v -= 360
+		}
+		for v < -180 {
+			v += 360
+		}
+	}
+	if v < 0 {
+		v, side = -v, negative
+	}
+	s := strconv.FormatFloat(v, 'f', digits, 64)
+	if strings.Trim(s, "0.") == "" || side != "N" && side != "S" && v == 180 {
+		return s + "°"
+	}
+	return s + "° " + side
+}
+
+// scaleBar draws a round length of about a fifth of the width; of a CRS that is not known, none.
+func (g *drawing) scaleBar(f *frame, degrees bool) {
+	if !degrees {
+		return
+	}
+	const perDegree = 111.195 // kilometres of a great circle of 6,371 km
+	perKm := f.scaleY / perDegree
+	km := f.w / 5 / perKm
+	if !(km > 0) || km > 5000 {
+		return // across a large part of the globe no length is right
+	}
+	power := math.Pow(10, math.Floor(math.Log10(km)))
+	length := power
+	for _, k := range []float64{2, 5} {
+		if k*power <= km {
+			length = k * power
+		}
+	}
+	name := fmt.Sprintf("%g km", length)
+	if length < 1 {
+		name = fmt.Sprintf("%g m", math.Round(length*1e6)/1e3)
+	}
+	w, x, y := length*perKm, f.left+14, f.top+f.h-14
+	g.path("scale-back", rect(x-8, y-20, w+16, 28))
+	g.path("scale", "M"+pt(x, y-5)+"v5h"+num(w)+"v-5")
+	g.text("tick scale-text", "middle", x+w/2, y-8, name)
+}

@@ -1,0 +1,145 @@
+package report
+
+import (
+	"context"
+	"fmt"
+	"math"
+
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// Map is where the assets of the first raster field lie.
+type Map struct {
+	Looked, Of int64 // samples whose georeferencing was looked at, of so many
+	// Geographic says that the corners are longitude and latitude in degrees; else they are in units of
+	// the CRS.
+	Geographic bool
+	CRS        string // of the corners
+	Boxes      []Box
+	Elsewhere  int64 // georeferenced assets that are not among the boxes, being in another CRS
+	degrees    []Box
+	ground     map[int][]Box // by EPSG code, 0 for not known
+	nowhere    int64
+}
+
+// Box is the outline of an image: the corners of its pixels in the order of a ring.
+type Box [4][2]float64
+
+// footprint looks where the first raster of a sample lies.
+func (m *maker) footprint(ctx context.Context, row int64) error {
+	for i := range m.Report.Fields {
+		f := &m.Report.Fields[i]
+		if f.Kind != catalog.Raster {
+			continue
+		}
+		a, err := m.table.Asset(ctx, i, row)
+		if err != nil {
+			return m.isBad(row, err)
+		}
+		_, meta, err := catalog.OpenAsset(ctx, loader.Alone(m.Loader.Opener, a), a.URI, m.Loader.MaxChunkBytes)
+		if err != nil {
+			return m.isBad(row, err)
+		}
+		name := none
+		switch {
+		case meta.EPSG != 0:
+			name = fmt.Sprintf("EPSG:%d", meta.EPSG)
+		case meta.Transform != nil:
+			name = unnamed
+		}
+		f.CRS.add(name)
+		if meta.Transform == nil {
+			m.Map.nowhere++
+			return nil
+		}
+		m.Map.add(meta.EPSG, corners(*meta.Transform, float64(a.Index.Height), float64(a.Index.Width)))
+		return nil
+	}
+	return nil
+}
+
+const unnamed = "a CRS without EPSG code"
+
+func corners(t [6]float64, h, w float64) (b Box) {
+	for i, c := range [4][2]float64{{0, 0}, {w, 0}, {w, h}, {0, h}} {
+		b[i] = [2]float64{t[0] + c[0]*t[1] + c[1]*t[2], t[3] + c[0]*t[4] + c[1]*t[5]}
+	}
+	return b
+}
+
+func (b Box) finite() bool {
+	for _, c := range b {
+		if !(math.Abs(c[0]) < 1e12 && math.Abs(c[1]) < 1e12) {
+			return false
+		}
+	}
+	return true
+}
+
+func (m *Map) add(epsg int, b Box) {
+	if !b.finite() {
+		m.nowhere++
+		return
+	}
+	geo := b
+	for i, c := range b {
+		lon, lat, ok := draw.LonLat(epsg, c[0], c[1])
+		if !ok {
+			if m.ground == nil {
+				m.ground = map[int][]Box{}
+			}
+			m.ground[epsg] = append(m.ground[epsg], b)
+			return
+		}
+		geo[i] = [2]float64{lon, lat}
+	}
+	m.degrees = append(m.degrees, geo)
+}
+
+// choose settles what is drawn: longitude and latitude, if anything can be; else the CRS that most
+// assets have.
+func (m *Map) choose() {
+	all := len(m.degrees)
+	m.Boxes, m.Geographic, m.CRS = m.degrees, true, "longitude and latitude"
+	best := 0
+	for epsg, b := range m.ground {
+		all += len(b)
+		if len(m.degrees) == 0 && (len(b) > len(m.Boxes) || len(b) == len(m.Boxes) && epsg < best) {
+			m.Boxes, m.Geographic, best = b, false, epsg
+			m.CRS = unnamed
+			if epsg != 0 {
+				m.CRS = fmt.Sprintf("EPSG:%d", epsg)
+			}
+		}
+	}
+	m.Elsewhere = int64(all - len(m.Boxes))
+	if m.Geographic {
+		joinAntimeridian(m.Boxes)
+	}
+}
+
+// joinAntimeridian moves western longitudes by 360 degrees where that makes the map narrower.
+func joinAntimeridian(boxes []Box) {
+	lo, hi := math.Inf(1), math.Inf(-1)
+	east, west := math.Inf(1), math.Inf(-1) // the same with western longitudes moved
+	for _, b := range boxes {
+		x := b[0][0]
+		lo, hi = min(lo, x), max(hi, x)
+		if x < 0 {
+			x += 360
+		}
+		east, west = min(east, x), max(west, x)
+	}
+	if hi-lo <= 180 || west-east >= hi-lo {
+		return
+	}
+	for i := range boxes {
+		if boxes[i][0][0] < 0 {
+			for k := range boxes[i] {
+				boxes[i][k][0] += 360
+			}
+		}
+	}
+}

@@ -1,0 +1,355 @@
+package report
+
+import (
+	_ "embed"
+	"encoding/base64"
+	"fmt"
+	"html/template"
+	"io"
+	"math"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+//go:embed page.html
+var pageText string
+
+//go:embed style.css
+var styleText string
+
+// page is the template. Everything from files goes through its contextual escaping; what is marked as
+// safe are the style sheet and the base64 of pictures that were encoded here.
+var page = template.Must(template.New("page").Funcs(template.FuncMap{
+	"style": func() template.CSS { return template.CSS(styleText) },
+	"png": func(b []byte) template.URL {
+		return template.URL("data:image/png;base64," + base64.StdEncoding.EncodeToString(b))
+	},
+	"bytes":     bytesText,
+	"thousands": thousands,
+	"percent":   draw.Percent,
+	"clean":     clean,
+	"num":       func(v float64) string { return draw.Number(v) },
+	"raster":    func(k catalog.Kind) bool { return k == catalog.Raster },
+	"base":      base,
+	"plural":    plural,
+}).Parse(pageText))
+
+// WriteHTML writes the page.
+func (r *Report) WriteHTML(w io.Writer) error { return page.Execute(w, newDocument(r)) }
+
+// document is a report as the page shows it.
+type document struct {
+	*Report
+	Facts      []fact
+	Sections   []section
+	Footprints *drawing
+	MapNote    string
+	Columns    int // pictures of a chip side by side
+	ChipNote   string
+}
+
+// fact is a number in the head of the page.
+type fact struct{ Name, Value, Note string }
+
+// section is a field.
+type section struct {
+	*Field
+	Lines      [][2]string
+	Rows       []bandRow
+	MoreBands  int
+	Histograms []histogram
+	MoreHists  int
+	Bars       []bar
+	BarsNote   string
+	Sizes      *drawing
+}
+
+type bandRow struct {
+	Name, Count, NoData, NaN, Inf, Mean, Std, Min, Low, Median, High, Max string
+}
+
+type histogram struct {
+	Name, Caption string
+	Drawing       *drawing
+}
+
+// bar is a class or a value, with its share of the longest bar.
+type bar struct {
+	Name, Count, Share string
+	Width              string // percent
+	Colour             string // CSS
+}
+
+func newDocument(r *Report) *document {
+	d := &document{Report: r}
+	var stored, decoded, bytes int64
+	var all, valid uint64
+	rasters := 0
+	for i := range r.Fields {
+		if r.Samples == 0 {
+			break // nothing to say of them
+		}
+		f := &r.Fields[i]
+		s := section{Field: f}
+		if f.Kind == catalog.Raster {
+			rasters++
+			s.raster()
+			stored, decoded, bytes = stored+f.Stored, decoded+f.Decoded, bytes+f.Bytes
+			if f.Stats != nil {
+				for _, b := range f.Stats.Bands {
+					all += b.Count + b.NoData + b.NaN + b.Inf
+					valid += b.Count
+				}
+			}
+		} else {
+			s.values()
+		}
+		d.Sections = append(d.Sections, s)
+	}
+	d.Columns = max(1, min(rasters, maxPictures))
+	d.Facts = append(d.Facts, fact{"Samples", thousands(r.Samples), plural(int64(len(r.Fields)), "field each", "fields each")})
+	if bytes > 0 {
+		d.Facts = append(d.Facts, fact{"Size", bytesText(bytes), bytesText(decoded) + " decoded"})
+	}
+	if stored > 0 {
+		d.Facts = append(d.Facts, fact{"Compression", strconv.FormatFloat(float64(decoded)/float64(stored), 'f', 2, 64) + " ×", "decoded to stored pixels"})
+	}
+	if all > 0 {
+		d.Facts = append(d.Facts, fact{"Valid pixels", draw.Percent(valid, all), "neither nodata, NaN nor infinite"})
+	}
+	d.footprints()
+	d.ChipNote = d.chipNote()
+	return d
+}
+
+func (d *document) chipNote() string {
+	var parts []string
+	seen := map[string]bool{}
+	for _, c := range d.Chips {
+		for _, p := range c.Pictures {
+			if p.Bands != "" && !seen[p.Field] {
+				seen[p.Field] = true
+				parts = append(parts, fmt.Sprintf("%s: %s, each chip stretched by its own percentiles", clean(p.Field), clean(p.Bands)))
+			} else if p.Mask && !seen[p.Field] {
+				seen[p.Field] = true
+				parts = append(parts, clean(p.Field)+": a colour a class")
+			}
+		}
+	}
+	return strings.Join(parts, "; ")
+}
+
+// maxHistograms bounds the histograms of one field on the page.
+const maxHistograms = 32
+
+func (s *section) raster() {
+	f := s.Field
+	line := func(name string, t *Tally) {
+		if t.Kinds() > 0 {
+			s.Lines = append(s.Lines, [2]string{name, list(t)})
+		}
+	}
+	line("Shape (bands × height × width)", &f.Shapes)
+	line("CRS", &f.CRS)
+	line("nodata", &f.NoData)
+	line("Compression", &f.Codecs)
+	if f.Assets > 0 {
+		ratio := ""
+		if f.Stored > 0 {
+			ratio = fmt.Sprintf(", ratio %.2f", float64(f.Decoded)/float64(f.Stored))
+		}
+		s.Lines = append(s.Lines, [2]string{"Size", fmt.Sprintf("%s in %s, %s decoded%s", bytesText(f.Bytes), plural(f.Assets, "asset", "assets"), bytesText(f.Decoded), ratio)})
+		s.Lines = append(s.Lines, [2]string{"An asset", fmt.Sprintf("%s to %s, %s on average", bytesText(f.Sizes.Min), bytesText(f.Sizes.Max), bytesText(f.Sizes.Mean()))})
+		s.Sizes = f.Sizes.draw()
+	}
+	if f.Stats == nil {
+		return
+	}
+	for i, b := range f.Stats.Bands {
+		if i >= MaxBands {
+			s.MoreBands = len(f.Stats.Bands) - i
+			break
+		}
+		s.Rows = append(s.Rows, newBandRow(f.BandName(i), &b))
+	}
+	if len(f.Classes) > 0 {
+		s.classBars()
+		return
+	}
+	s.MoreHists = max(0, len(f.Stats.Bands)-maxHistograms)
+	for _, p := range f.Panels(maxHistograms) {
+		s.Histograms = append(s.Histograms, newHistogram(p))
+	}
+}
+
+func newBandRow(name string, b *stats.Band) bandRow {
+	all := b.Count + b.NoData + b.NaN + b.Inf
+	r := bandRow{Name: clean(name), Count: thousands(int64(min(b.Count, math.MaxInt64))), NoData: draw.Percent(b.NoData, all), NaN: count(b.NaN), Inf: count(b.Inf)}
+	for _, p := range []*string{&r.Mean, &r.Std, &r.Min, &r.Low, &r.Median, &r.High, &r.Max} {
+		*p = "–"
+	}
+	if b.Mean != nil {
+		r.Mean, r.Std, r.Min, r.Max = exact(*b.Mean), exact(*b.Std), whole(b.Min.String()), whole(b.Max.String())
+		r.Low, r.Median, r.High = exact(b.Percentiles["2.5"]), exact(b.Percentiles["50"]), exact(b.Percentiles["98.5"])
+	}
+	return r
+}
+
+func count(n uint64) string { return thousands(int64(min(n, math.MaxInt64))) }
+
+// exact writes a number of a table: six digits.
+func exact(v float64) string {
+	s := strconv.FormatFloat(v, 'g', 6, 64)
+	if a := math.Abs(v); a >= 1e6 && a < 1e15 {
+		s = strconv.FormatFloat(v, 'f', 0, 64)
+	}
+	return minus(s)
+}
+
+// whole writes a least or greatest value: integers as they are, floats with six digits.
+func whole(s string) string {
+	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
+		return minus(s)
+	}
+	if v, err := strconv.ParseFloat(s, 64); err == nil && strings.ContainsAny(s, ".eE") {
+		return exact(v)
+	}
+	return minus(s)
+}
+
+func minus(s string) string { return strings.Replace(s, "-", "−", 1) }
+
+func (s *section) classBars() {
+	top, all := uint64(1), uint64(0)
+	for _, c := range s.Classes {
+		top, all = max(top, c.Count), all+c.Count
+	}
+	for _, c := range s.Classes {
+		colour := s.colours[c.Value]
+		s.Bars = append(s.Bars, bar{
+			Name: minus(strconv.FormatInt(c.Value, 10)), Count: count(c.Count), Share: draw.Percent(c.Count, all),
+			Width: strconv.FormatFloat(float64(c.Count)/float64(top)*100, 'f', 2, 64), Colour: fmt.Sprintf("#%02x%02x%02x", colour.R, colour.G, colour.B),
+		})
+	}
+	s.BarsNote = fmt.Sprintf("%s and how many pixels have each.", plural(int64(len(s.Classes)), "class", "classes"))
+}
+
+// maxBars bounds the values of a field of values that are drawn.
+const maxBars = 24
+
+func (s *section) values() {
+	v := &s.Field.Values
+	line := func(name, text string) { s.Lines = append(s.Lines, [2]string{name, text}) }
+	line("Type", s.Kind.String())
+	line("Values", fmt.Sprintf("%s, %s missing", thousands(v.N-v.Null), thousands(v.Null)))
+	if v.Numbers > 0 {
+		line("Range", fmt.Sprintf("%s to %s, mean %s", exact(v.Min), exact(v.Max), exact(v.Sum/float64(v.Numbers))))
+	}
+	kinds := v.Kinds.Counts()
+	if len(kinds) == 0 {
+		return
+	}
+	if v.Kinds.Other > 0 || v.Long > 0 {
+		line("Different", fmt.Sprintf("more than %d", len(kinds)))
+	} else {
+		line("Different", thousands(int64(len(kinds))))
+	}
+	if v.Kinds.Other > 0 || v.Long > 0 || len(kinds) > 1 && kinds[0].N == 1 {
+		return // names, not labels
+	}
+	for _, c := range kinds[:min(len(kinds), maxBars)] {
+		name := clean(c.Name)
+		if strings.TrimSpace(name) == "" {
+			name = "(empty)"
+		}
+		s.Bars = append(s.Bars, bar{
+			Name: name, Count: thousands(c.N), Share: draw.Percent(uint64(c.N), uint64(v.N-v.Null)),
+			Width: strconv.FormatFloat(float64(c.N)/float64(kinds[0].N)*100, 'f', 2, 64),
+		})
+	}
+	if more := len(kinds) - len(s.Bars); more > 0 {
+		s.BarsNote = fmt.Sprintf("The %d most frequent; %d more are not shown.", maxBars, more)
+	}
+}
+
+// list writes a tally on one line.
+func list(t *Tally) string {
+	counts := t.Counts()
+	if len(counts) == 1 && t.Other == 0 {
+		return clean(counts[0].Name)
+	}
+	var parts []string
+	for i, c := range counts {
+		if i == 4 {
+			parts = append(parts, fmt.Sprintf("%d more kinds", len(counts)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%s (%s)", clean(c.Name), thousands(c.N)))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// clean makes text from a file one line of valid UTF-8: no control characters, none that turn the
+// direction of what follows.
+func clean(s string) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "�")
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r < ' ' || r >= 0x7F && r < 0xA0 || r == 0x2028 || r == 0x2029:
+			return ' '
+		case r >= 0x202A && r <= 0x202E || r >= 0x2066 && r <= 0x2069:
+			return -1
+		}
+		return r
+	}, s)
+}
+
+// base returns the last two parts of a path.
+func base(s string) string {
+	s = clean(s)
+	i := strings.LastIndexByte(s, '/')
+	if i < 0 {
+		return s
+	}
+	if j := strings.LastIndexByte(s[:i], '/'); j >= 0 {
+		return "…" + s[j:]
+	}
+	return s
+}
+
+func thousands(n int64) string {
+	s := strconv.FormatInt(n, 10)
+	var b strings.Builder
+	for i, r := range s {
+		if i > 0 && (len(s)-i)%3 == 0 && s[i-1] != '-' {
+			b.WriteRune('\u202f')
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+func bytesText(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%d B", n)
+	}
+	v, names := float64(n), []string{"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"}
+	i := 0
+	for ; v >= 1023.5 && i < len(names)-1; i++ {
+		v /= 1024
+	}
+	digits := 0
+	if v < 9.95 {
+		digits = 2
+	} else if v < 99.5 {
+		digits = 1
+	}
+	return strconv.FormatFloat(v, 'f', digits, 64) + " " + names[i]
+}

@@ -1,0 +1,74 @@
+package report
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+// Panels measures a dataset and returns a panel a band, of all raster fields in their order. Where there
+// are several fields their names stand before those of the bands. Of more than draw.MaxPanels bands
+// the first are returned, with the number of all. Errors are those of loader.Stats.
+func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
+	spec = spec.WithDefaults()
+	r, err := loader.Stats(ctx, spec, o, progress)
+	if err != nil {
+		return nil, 0, err
+	}
+	names, err := bandNames(ctx, spec, o)
+	if err != nil {
+		return nil, 0, err
+	}
+	for i, f := range spec.Fields {
+		s, measured := r.Fields[f.Name]
+		if !measured {
+			continue
+		}
+		bands += len(s.Bands)
+		field := Field{BandNames: names[i], Stats: &s}
+		for _, panel := range field.Panels(draw.MaxPanels - len(p)) {
+			if len(r.Fields) > 1 {
+				panel.Name = f.Name + ": " + panel.Name
+			}
+			p = append(p, panel)
+		}
+	}
+	if len(p) == 0 {
+		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no raster in it"), spec.Source)
+	}
+	return p, bands, nil
+}
+
+// bandNames returns the names that the first asset of each field has for its bands.
+func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [][]string, err error) {
+	if o.Opener == nil {
+		files := &source.Files{}
+		defer files.Close() //nolint:errcheck // they were only read
+		o.Opener = files
+	}
+	t, err := loader.OpenTable(ctx, spec, o)
+	if err != nil {
+		return nil, err
+	}
+	defer t.Close() //nolint:errcheck // it was only read
+	for i := range spec.Fields {
+		var list []string
+		if t.Kind(i) == catalog.Raster {
+			a, err := t.Asset(ctx, i, 0)
+			if err != nil {
+				return nil, err
+			}
+			alone := o
+			alone.Opener = loader.Alone(o.Opener, a)
+			if info, err := loader.Inspect(ctx, a.URI, alone); err == nil && info.TIFF != nil {
+				list = info.TIFF.BandNames
+			}
+		}
+		names = append(names, list)
+	}
+	return names, nil
+}

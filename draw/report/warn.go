@@ -1,0 +1,129 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+func sorted(n map[int64]uint64) (c []Class) {
+	for _, v := range slices.Sorted(maps.Keys(n)) {
+		c = append(c, Class{v, n[v]})
+	}
+	return c
+}
+
+// warn says what is odd about the dataset.
+func (m *maker) warn() {
+	m.Map.choose()
+	if n := max(m.nBad, m.Skipped); n > 0 {
+		text := plural(n, "sample", "samples") + " cannot be read"
+		if m.measured() {
+			text = plural(n, "sample", "samples") + " cannot be read, or do not fit the first, and are not in the statistics"
+			if n == 1 {
+				text = "1 sample cannot be read, or does not fit the first, and is not in the statistics"
+			}
+		}
+		m.alarm(text+".", m.badItems(n))
+	}
+	for i := range m.Report.Fields {
+		if f := &m.Report.Fields[i]; f.Kind == catalog.Raster {
+			m.warnRaster(f)
+		} else if f.Values.Null > 0 {
+			m.note(fmt.Sprintf("Field %q has no value in %s.", f.Name, plural(f.Values.Null, "sample", "samples")))
+		}
+	}
+	if m.Map.nowhere > 0 && len(m.Map.Boxes) > 0 {
+		m.alarm(plural(m.Map.nowhere, "sample is", "samples are")+" not georeferenced, the others are.", nil)
+	}
+	if len(m.Map.Boxes) == 0 && m.Map.nowhere > 0 {
+		m.note("No sample is georeferenced, so there is no map.")
+	}
+}
+
+func (m *maker) warnRaster(f *Field) {
+	mixed := func(t *Tally, what string) {
+		if t.Kinds() > 1 {
+			m.alarm(fmt.Sprintf("Field %q has assets of different %s.", f.Name, what), f.list(t))
+		}
+	}
+	mixed(&f.Shapes, "shapes")
+	mixed(&f.CRS, "CRSs")
+	mixed(&f.NoData, "nodata values")
+	if f.Assets > 0 && f.NoData.Of(none) == f.Assets && len(f.Classes) == 0 {
+		m.note(fmt.Sprintf("Field %q declares no nodata value: if it has a fill value, that counts as data.", f.Name))
+	}
+	if f.Stats == nil {
+		return
+	}
+	var empty, flat, nan, inf []string
+	for i, b := range f.Stats.Bands {
+		name, all := f.BandName(i), b.Count+b.NoData+b.NaN+b.Inf
+		switch {
+		case b.Count == 0:
+			empty = append(empty, name)
+		case b.Min.String() == b.Max.String():
+			flat = append(flat, fmt.Sprintf("%s: %s", name, b.Min))
+		}
+		if b.NaN > 0 {
+			nan = append(nan, fmt.Sprintf("%s: %s", name, draw.Percent(b.NaN, all)))
+		}
+		if b.Inf > 0 {
+			inf = append(inf, fmt.Sprintf("%s: %s", name, draw.Percent(b.Inf, all)))
+		}
+	}
+	for _, e := range []struct {
+		what  string
+		items []string
+	}{
+		{"has bands without a valid sample", empty}, {"has bands of one value", flat},
+		{"has NaN that are not nodata", nan}, {"has infinite samples", inf},
+	} {
+		if len(e.items) > 0 {
+			m.alarm(fmt.Sprintf("Field %q %s.", f.Name, e.what), short(e.items))
+		}
+	}
+}
+
+func (f *Field) list(t *Tally) (items []string) {
+	for _, c := range t.Counts() {
+		items = append(items, fmt.Sprintf("%s: %s", c.Name, plural(c.N, "asset", "assets")))
+	}
+	items = short(items)
+	if t.Other > 0 {
+		items = append(items, fmt.Sprintf("of other kinds: %d", t.Other))
+	}
+	return items
+}
+
+func short(items []string) []string {
+	if len(items) <= maxNamed {
+		return items
+	}
+	return append(slices.Clip(items[:maxNamed]), fmt.Sprintf("and %d more", len(items)-maxNamed))
+}
+
+func plural(n int64, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return strings.TrimSpace(thousands(n) + " " + many)
+}
+
+func (m *maker) measured() bool {
+	return slices.ContainsFunc(m.Report.Fields, func(f Field) bool { return f.Stats != nil })
+}
+
+func (m *maker) badItems(n int64) (items []string) {
+	for _, row := range slices.Sorted(maps.Keys(m.bad)) {
+		items = append(items, fmt.Sprintf("sample %d: %s", row, m.bad[row]))
+	}
+	if more := n - int64(len(items)); more > 0 && len(items) > 0 {
+		items = append(items, fmt.Sprintf("and %s more", thousands(more)))
+	}
+	return items
+}

@@ -1,0 +1,20 @@
+// Package cast sees bytes as numbers without a copy. It is the only package that uses unsafe.
+// With the build tag purego, on a big-endian host, or for bytes that are not aligned, Of says no,
+// and callers take their byte-wise twin.
+package cast
+
+import "reflect"
+
+// Number is a fixed-size number that every bit pattern is valid for.
+type Number interface {
+	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
+}
+
+// Offset returns where in b the bytes of part begin, and whether all of them lie in b.
+func Offset(b, part []byte) (int, bool) {
+	if len(b) == 0 || len(part) == 0 {
+		return 0, false
+	}
+	o := reflect.ValueOf(part).Pointer() - reflect.ValueOf(b).Pointer()
+	return int(o), o < uintptr(len(b)) && uintptr(len(part)) <= uintptr(len(b))-o
+}

@@ -1,0 +1,43 @@
+//go:build !purego && (amd64 || arm64)
+
+package cast
+
+import "unsafe"
+
+// Of returns b as a slice of little-endian T, and whether that is possible here. Bytes past the
+// last whole T are left out.
+func Of[T Number](b []byte) ([]T, bool) {
+	var t T
+	size := unsafe.Sizeof(t)
+	if uintptr(len(b)) < size {
+		return nil, true
+	}
+	p := unsafe.Pointer(unsafe.SliceData(b))
+	if uintptr(p)%size != 0 {
+		return nil, false
+	}
+	return unsafe.Slice((*T)(p), uintptr(len(b))/size), true
+}
+
+// Bytes returns the little-endian bytes of s.
+func Bytes[T Number](s []T) ([]byte, bool) {
+	var t T
+	if len(s) == 0 {
+		return nil, true
+	}
+	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), uintptr(len(s))*unsafe.Sizeof(t)), true
+}
+
+// Aligned returns n zeroed bytes whose first is at an address divisible by 64.
+func Aligned(n int) []byte {
+	b := make([]byte, n+63)
+	o := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
+	return b[o : o+n : o+n]
+}
+
+// ToLine returns how many numbers of s stand before the first that begins a line of 64 bytes.
+func ToLine[T Number](s []T) int {
+	var t T
+	o := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) & 63
+	return min(len(s), int(o/unsafe.Sizeof(t)))
+}

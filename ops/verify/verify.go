@@ -1,0 +1,501 @@
+// Package verify checks files wholly: structure, every chunk decoded, every checksum that there is,
+// and of a catalog every row's index against the file that it is about.
+package verify
+
+import (
+	"cmp"
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/codec/geozl"
+	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/rumi"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Options of Paths. The zero value is ready.
+type Options struct {
+	// Workers decode in parallel. Default: GOMAXPROCS.
+	Workers int
+	// MaxChunk is the limit of a decoded chunk, and of a loose frame's content, in bytes. Default
+	// tiff.DefaultMaxChunk.
+	MaxChunk int
+	// Key is the key of encrypted TileDB arrays, nil where there is none.
+	Key []byte
+	// MaxFaults bounds the faults that are kept. Default 1000.
+	MaxFaults int
+	// Opener opens the files. Default: local files.
+	Opener source.Opener
+	// Progress is called after every file, from one goroutine at a time.
+	Progress func(done, total int)
+}
+
+func (o Options) withDefaults() Options {
+	if o.Workers < 1 {
+		o.Workers = procs.Workers()
+	}
+	if o.MaxChunk == 0 {
+		o.MaxChunk = tiff.DefaultMaxChunk
+	}
+	if o.MaxFaults == 0 {
+		o.MaxFaults = 1000
+	}
+	return o
+}
+
+// Report says what was checked, and what is wrong.
+type Report struct {
+	Files  int64 `json:"files"` // an array is one
+	Arrays int64 `json:"arrays,omitempty"`
+	Rows   int64 `json:"rows"`   // of catalogs
+	Chunks int64 `json:"chunks"` // decoded: tiles, strips, frames, tiles of arrays
+	Bytes  int64 `json:"bytes"`  // decoded; of containers, of their samples
+	// Containers counts TACO containers, Samples their samples with bytes. Absent is the number of source
+	// files of their catalogs that are not there, Notes what is wrong in them but can be read right.
+	Containers int64    `json:"containers,omitempty"`
+	Samples    int64    `json:"samples,omitempty"`
+	Absent     int64    `json:"absent,omitempty"`
+	Notes      []string `json:"notes,omitempty"`
+	// Faulty is the number of files and rows with a fault; Faults has the first one of each, in the
+	// order of the files, but no more than Options.MaxFaults.
+	Faulty int64    `json:"faulty"`
+	Faults []string `json:"faults"`
+
+	first error
+}
+
+// Err returns the first fault, or nil.
+func (r *Report) Err() error { return r.first }
+
+// Paths checks files, and the rasters, frames (.zl) and catalogs below folders. Faults of files are in
+// the report; an error says that the check itself could not go on (a path that does not exist, or
+// ctx is done).
+func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
+	o = o.withDefaults()
+	if o.Opener == nil {
+		own := &source.Files{}
+		defer own.Close()
+		o.Opener = own
+	}
+	v := &verifier{o: o, files: o.Opener, arrays: tiledb.Over{Opener: o.Opener}}
+	files, err := expand(ctx, v.files, paths)
+	if err != nil {
+		return nil, err
+	}
+	v.total = len(files)
+	g, gctx := errgroup.WithContext(ctx)
+	jobs := make(chan int)
+	g.Go(func() error {
+		defer close(jobs)
+		for i := range files {
+			select {
+			case jobs <- i:
+			case <-gctx.Done():
+				return gctx.Err()
+			}
+		}
+		return nil
+	})
+	for range o.Workers {
+		g.Go(func() error {
+			w := newWorker(v)
+			for i := range jobs {
+				if err := w.file(gctx, i, files[i]); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
+	}
+	return v.report(), nil
+}
+
+// expand lists the files of the folders among paths in the order of their names.
+func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
+	var files []string
+	for _, p := range paths {
+		p = source.LocalPath(p)
+		if source.IsRemote(p) && tiledb.Is(ctx, open, p) {
+			files = append(files, p)
+			continue
+		}
+		if source.IsRemote(p) {
+			some, err := expandRemote(ctx, p, open)
+			if err != nil {
+				return nil, err
+			}
+			files = append(files, some...)
+			continue
+		}
+		st, err := os.Stat(p)
+		if os.IsNotExist(err) && taco.IsSet(ctx, open, p) {
+			files = append(files, p)
+			continue
+		}
+		if err != nil {
+			kind := fault.Unsupported
+			if os.IsNotExist(err) {
+				kind = fault.NotFound
+			}
+			return nil, fault.WithFile(fault.Wrap(kind, "file", fault.NoOffset, err), p)
+		}
+		if !st.IsDir() || tiledb.IsArray(p) || taco.Is(ctx, open, p) {
+			files = append(files, p)
+			continue
+		}
+		before := len(files)
+		err = source.WalkDir(p, func(name string, d fs.DirEntry, err error) error {
+			switch {
+			case fault.KindOf(err) != 0:
+				return err
+			case err != nil:
+				return fault.WithFile(fault.Wrap(fault.Unsupported, "folder", fault.NoOffset, err), name)
+			case ctx.Err() != nil:
+				return ctx.Err()
+			case name != p && strings.HasPrefix(d.Name(), "."):
+				if d.IsDir() {
+					return fs.SkipDir
+				}
+			case d.IsDir() && tiledb.IsArray(name):
+				files = append(files, name)
+				return fs.SkipDir
+			case d.Type().IsRegular() && known(name), d.Type()&fs.ModeSymlink != 0 && known(name): // a link that leads nowhere is a fault of its name
+				files = append(files, name)
+			}
+			return nil
+		})
+		if err == nil && len(files) == before {
+			err = none(p)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}
+
+// none is the error about a folder in which nothing is checked: that it has no fault would say too much.
+func none(folder string) error {
+	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no files that can be verified"), folder)
+}
+
+// expandRemote lists the files of a remote folder; a URI that ends like a file, and each one of HTTP, is one itself.
+func expandRemote(ctx context.Context, uri string, o source.Opener) ([]string, error) {
+	if s := source.Scheme(uri); known(uri) || s == "http" || s == "https" {
+		return []string{uri}, nil
+	}
+	folder := strings.TrimRight(uri, "/")
+	var files []string
+	err := source.List(ctx, o, folder, func(e source.Entry) error {
+		if known(e.Path) && !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
+			files = append(files, folder+"/"+e.Path)
+		}
+		return nil
+	})
+	if err == nil && len(files) == 0 {
+		err = none(uri)
+	}
+	slices.Sort(files)
+	return files, err
+}
+
+func known(name string) bool {
+	switch strings.ToLower(filepath.Ext(name)) {
+	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
+		return true
+	}
+	return false
+}
+
+// verifier gathers what the workers find.
+type verifier struct {
+	o     Options
+	files source.Opener
+	// arrays is a store of its own: the files of arrays push no others out of the ones that are kept open.
+	arrays tiledb.Store
+	total  int
+
+	mu     sync.Mutex
+	done   int
+	sum    Report
+	faults []found
+}
+
+type found struct {
+	file int
+	row  int64
+	err  error
+}
+
+func (v *verifier) fault(file int, row int64, err error) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sum.Faulty++
+	v.faults = append(v.faults, found{file, row, err})
+	if len(v.faults) > 2*v.o.MaxFaults {
+		v.cut()
+	}
+}
+
+// cut keeps the first faults.
+func (v *verifier) cut() {
+	slices.SortFunc(v.faults, func(a, b found) int {
+		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.row, b.row))
+	})
+	v.faults = v.faults[:min(len(v.faults), v.o.MaxFaults)]
+}
+
+func (v *verifier) report() *Report {
+	v.cut()
+	r := v.sum
+	r.Faults = []string{}
+	for _, f := range v.faults {
+		r.Faults = append(r.Faults, fault.Line(f.err))
+	}
+	if len(v.faults) > 0 {
+		r.first = v.faults[0].err
+	}
+	return &r
+}
+
+// worker checks one file at a time.
+type worker struct {
+	v       *verifier
+	decoder *chunk.Decoder
+	frames  *openzl.Decoder
+	stored  []byte
+	samples []byte
+	sum     Report // of the current file
+}
+
+func newWorker(v *verifier) *worker {
+	codecs := tiff.Codecs()
+	for c, make1 := range rumi.Codecs() {
+		codecs[c] = make1
+	}
+	return &worker{v: v, decoder: chunk.NewDecoder(codecs), frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
+}
+
+// file checks file number i; only a context that is done is an error.
+func (w *worker) file(ctx context.Context, i int, path string) error {
+	w.sum = Report{Files: 1}
+	err := w.check(ctx, i, path)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		w.v.fault(i, -1, fault.WithFile(err, path))
+	}
+	v := w.v
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.sum.Files += w.sum.Files
+	v.sum.Arrays += w.sum.Arrays
+	v.sum.Rows += w.sum.Rows
+	v.sum.Chunks += w.sum.Chunks
+	v.sum.Bytes += w.sum.Bytes
+	v.sum.Containers += w.sum.Containers
+	v.sum.Samples += w.sum.Samples
+	v.sum.Absent += w.sum.Absent
+	v.sum.Notes = append(v.sum.Notes, w.sum.Notes...)
+	v.done++
+	if v.o.Progress != nil {
+		v.o.Progress(v.done, v.total)
+	}
+	return nil
+}
+
+func (w *worker) check(ctx context.Context, i int, path string) error {
+	if tiledb.Is(ctx, w.v.files, path) {
+		return w.array(ctx, path)
+	}
+	if taco.Is(ctx, w.v.files, path) {
+		return w.container(ctx, path)
+	}
+	info, err := loader.Inspect(ctx, path, loader.Options{Opener: w.v.files, MaxChunkBytes: w.v.o.MaxChunk})
+	if err != nil {
+		return err
+	}
+	switch info.Kind {
+	case loader.KindTIFF, loader.KindRumi:
+		if info.TIFF.Chain != "" {
+			w.sum.Notes = append(w.sum.Notes, path+": further directories are not read: "+info.TIFF.Chain)
+		}
+		_, err = w.raster(ctx, w.v.files, path)
+		return err
+	case loader.KindFrame:
+		return w.frame(ctx, path)
+	case loader.KindAssets:
+		return w.catalog(ctx, i, path)
+	}
+	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a %s file is nothing that can be verified", info.Kind)
+}
+
+// container checks a container; the pixels of its samples are not decoded.
+func (w *worker) container(ctx context.Context, path string) error {
+	d, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	r, err := d.Verify(ctx)
+	w.sum.Containers, w.sum.Rows, w.sum.Samples, w.sum.Bytes, w.sum.Absent = 1, r.Rows, r.Files, r.Bytes, r.Absent
+	for _, n := range r.Notes {
+		w.sum.Notes = append(w.sum.Notes, path+": "+n)
+	}
+	return err
+}
+
+// raster decodes every chunk of a file, those of its mask among them, and returns its index.
+func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*chunk.Index, error) {
+	a, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
+	if err != nil {
+		return nil, err
+	}
+	r, err := o.Open(ctx, a.URI)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	x := a.Index
+	if err := x.Validate(r.Size(), w.v.o.MaxChunk); err != nil {
+		return nil, err
+	}
+	if err := w.chunks(ctx, r, x); err != nil || x.Mask == nil {
+		return x, err
+	}
+	if err := w.chunks(ctx, r, x.Mask); fault.KindOf(err) != 0 {
+		return nil, fault.Wrap(0, "mask", fault.NoOffset, err)
+	} else if err != nil {
+		return nil, err
+	}
+	return x, nil
+}
+
+func (w *worker) chunks(ctx context.Context, r source.Reader, x *chunk.Index) error {
+	for c := range x.Ranges {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := w.chunk(ctx, r, x, c); err != nil {
+			return fault.AtOffset(err, x.Ranges[c].Off)
+		}
+	}
+	return nil
+}
+
+func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c int) error {
+	at := x.Place(c)
+	w.stored = slices.Grow(w.stored[:0], int(at.Len))[:at.Len]
+	if at.Len > 0 {
+		if err := r.ReadAt(ctx, w.stored, at.Off); err != nil {
+			return fault.WithPart(err, "chunk "+strconv.Itoa(c), 0)
+		}
+	}
+	n := x.StoredBytes(c)
+	w.samples = slices.Grow(w.samples[:0], n)[:n]
+	if err := w.decoder.Decode(w.samples, w.stored, x, c); err != nil {
+		return err
+	}
+	w.sum.Chunks++
+	w.sum.Bytes += int64(n)
+	return nil
+}
+
+// array decodes every tile of every fragment of a TileDB array.
+func (w *worker) array(ctx context.Context, path string) error {
+	w.sum.Arrays++
+	a, err := tiledb.Open(ctx, w.v.arrays, path, tiledb.Options{Key: w.v.o.Key, MaxTile: int64(w.v.o.MaxChunk)})
+	if err != nil {
+		return err
+	}
+	c, err := a.Verify(ctx)
+	w.sum.Chunks += c.Tiles
+	w.sum.Bytes += c.Bytes
+	return err
+}
+
+func (w *worker) frame(ctx context.Context, path string) error {
+	r, err := w.v.files.Open(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer r.Close()
+	if r.Size() > int64(w.v.o.MaxChunk) {
+		return fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", r.Size(), w.v.o.MaxChunk)
+	}
+	b := make([]byte, r.Size())
+	if err := r.ReadAt(ctx, b, 0); err != nil {
+		return err
+	}
+	outputs, err := w.frames.Decode(b)
+	if err != nil {
+		return err
+	}
+	w.sum.Chunks++
+	for _, o := range outputs {
+		w.sum.Bytes += int64(len(o.Data))
+	}
+	return nil
+}
+
+// catalog checks every row: that its file is whole, and that its index is the file's.
+func (w *worker) catalog(ctx context.Context, file int, path string) error {
+	t, err := catalog.Open(ctx, path, nil, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	for row := range t.Len() {
+		w.sum.Rows++
+		for field := range t.Fields() { // one, but of a catalog of pairs
+			if err := w.row(ctx, t, field, row); err != nil {
+				if ctx.Err() != nil {
+					return ctx.Err()
+				}
+				w.v.fault(file, row, fault.WithFile(err, path))
+			}
+		}
+	}
+	return nil
+}
+
+func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64) error {
+	part := "row " + strconv.FormatInt(row, 10)
+	a, err := t.Asset(ctx, field, row)
+	if err != nil {
+		return err
+	}
+	x, err := w.raster(ctx, loader.Alone(w.v.files, a), a.URI)
+	if err != nil {
+		return a.Fault(err)
+	}
+	w.sum.Files++
+	own := a.Index
+	if a.Member != "" {
+		own = own.Shift(-a.Offset)
+	}
+	if string(x.AppendBlob(nil)) != string(own.AppendBlob(nil)) {
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not that of %s", a.URI)
+	}
+	return nil
+}

@@ -1,0 +1,197 @@
+package refcache_test
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/refcache"
+)
+
+// TestWatchOfFiles: a file that was written again, in place or by another one in its place, that is gone, or that is there
+// by now, is noticed; one that was only read is not.
+func TestWatchOfFiles(t *testing.T) {
+	files := &source.Files{}
+	defer files.Close()
+	at := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	write := func(t *testing.T, path, text string) {
+		t.Helper()
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at = at.Add(time.Second)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, x := range map[string]struct {
+		change func(t *testing.T, a, b string)
+		want   bool
+	}{
+		"nothing":          {func(*testing.T, string, string) {}, false},
+		"in place":         {func(t *testing.T, a, _ string) { write(t, a, "1") }, true},
+		"longer":           {func(t *testing.T, a, _ string) { write(t, a, "11") }, true},
+		"another there":    {func(t *testing.T, a, b string) { write(t, b+"2", "2"); must(t, os.Rename(b+"2", a)) }, true},
+		"gone":             {func(t *testing.T, a, _ string) { must(t, os.Remove(a)) }, true},
+		"appeared":         {func(t *testing.T, _, b string) { write(t, b, "1") }, true},
+		"something beside": {func(t *testing.T, a, _ string) { write(t, a+"3", "1") }, false},
+	} {
+		dir := t.TempDir()
+		a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
+		write(t, a, "0")
+		w := refcache.NewWatch(files)
+		r, err := files.Open(t.Context(), a)
+		must(t, err)
+		for range 2 {
+			if !w.Note(a, r) {
+				t.Errorf("%s: a file is not itself", name)
+			}
+		}
+		must(t, r.Close())
+		w.NoteAbsent(b)
+		x.change(t, a, b)
+		if got := w.Changed(t.Context()); got != x.want {
+			t.Errorf("%s: changed is %v", name, got)
+		}
+		if r, err := files.Open(t.Context(), a); err == nil {
+			if got := w.Note(a, r); got != (!x.want || name == "appeared") {
+				t.Errorf("%s: opened again it is the same: %v", name, got)
+			}
+			must(t, r.Close())
+		}
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// store has objects with entity tags, and counts what is asked.
+type store struct {
+	mu    sync.Mutex
+	tags  map[string]string
+	reads int
+	gate  chan struct{} // what a read waits for, if it is not nil
+}
+
+func (s *store) Open(ctx context.Context, uri string) (source.Reader, error) {
+	return s.OpenKnown(ctx, uri, source.Known{Size: 10, ETag: s.tags[uri]})
+}
+
+func (s *store) OpenKnown(_ context.Context, uri string, k source.Known) (source.Reader, error) {
+	return &object{s, uri, k}, nil
+}
+
+type object struct {
+	s   *store
+	uri string
+	k   source.Known
+}
+
+func (o *object) Size() int64  { return o.k.Size }
+func (o *object) Close() error { return nil }
+func (o *object) ETag() string { return o.k.ETag }
+func (o *object) ReadAt(ctx context.Context, p []byte, _ int64) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if o.s.gate != nil {
+		<-o.s.gate
+	}
+	o.s.mu.Lock()
+	defer o.s.mu.Unlock()
+	o.s.reads++
+	if len(p) != 1 {
+		return fault.New(fault.Limit, "", 0, "%d bytes", len(p))
+	}
+	if o.s.tags[o.uri] != o.k.ETag {
+		return fault.New(fault.Corrupt, "", 0, "its tag is another one")
+	}
+	return nil
+}
+
+// TestWatchOfObjects: of remote objects each is asked of one byte, no sooner than the last look is old, and the later the
+// more there are.
+func TestWatchOfObjects(t *testing.T) {
+	for _, n := range []int{1, 20} {
+		s, clock := &store{tags: map[string]string{}}, time.Now()
+		w := refcache.NewWatchAt(s, func() time.Time { return clock })
+		for i := range n {
+			uri := "s3://b/" + strconv.Itoa(i)
+			s.tags[uri] = "1"
+			r, err := s.Open(t.Context(), uri)
+			must(t, err)
+			w.Note(uri, r)
+		}
+		w.NoteAbsent("s3://b/none")
+		every := refcache.LookEvery * time.Duration(1+n/16)
+		for _, x := range []struct {
+			after time.Duration
+			reads int
+		}{{0, 0}, {every - 1, 0}, {1, n}, {every - 1, 0}, {every, n}} {
+			clock = clock.Add(x.after)
+			s.reads = 0
+			if w.Changed(t.Context()) || s.reads != x.reads {
+				t.Errorf("%d objects, %v later: %d requests, want %d", n, x.after, s.reads, x.reads)
+			}
+		}
+		s.tags["s3://b/0"] = "2"
+		if w.Changed(t.Context()) {
+			t.Error("the last look does not stand")
+		}
+		clock = clock.Add(every)
+		for range 2 { // nor forgotten
+			if !w.Changed(t.Context()) {
+				t.Error("another tag is not noticed")
+			}
+		}
+	}
+}
+
+// TestWatchOfManyUsers: of those who ask at a time one looks, and the others take what it finds; one who gives up has found nothing.
+func TestWatchOfManyUsers(t *testing.T) {
+	for _, tag := range []string{"1", "2"} {
+		synctest.Test(t, func(t *testing.T) {
+			s, clock := &store{tags: map[string]string{}}, time.Now()
+			w := refcache.NewWatchAt(s, func() time.Time { return clock })
+			for _, uri := range []string{"s3://b/0", "s3://b/1", "s3://b/2"} {
+				s.tags[uri] = "1"
+				r, err := s.Open(t.Context(), uri)
+				must(t, err)
+				w.Note(uri, r)
+			}
+			clock = clock.Add(refcache.LookEvery)
+			given, cancel := context.WithCancel(t.Context())
+			cancel()
+			_ = w.Changed(given)
+			for uri := range s.tags {
+				s.tags[uri] = tag
+			}
+			s.reads, s.gate = 0, make(chan struct{})
+			var g sync.WaitGroup
+			for range 8 {
+				g.Go(func() {
+					if w.Changed(t.Context()) != (tag != "1") {
+						t.Error("what is found is not what is there")
+					}
+				})
+			}
+			synctest.Wait()
+			close(s.gate)
+			g.Wait()
+			if s.reads > 3 || tag == "1" && s.reads != 3 {
+				t.Errorf("%d requests for 3 objects, tag %s", s.reads, tag)
+			}
+		})
+	}
+}

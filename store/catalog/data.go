@@ -1,0 +1,90 @@
+package catalog
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Data returns the table that the dataset is made of, for queries: a row for each sample, and the columns that are
+// stored, with their types; of a CSV file those that Options.Columns names, or all with Options.AllColumns. Columns
+// are read when they are asked for, and stay in memory as long as what is returned. A folder has none: fault.Unsupported.
+func (t *Table) Data(ctx context.Context) (*tables.Table, error) {
+	var out *tables.Table
+	switch in := t.table.(type) {
+	case *pqTable:
+		var err error
+		if out, err = tables.Read(ctx, in.r, 0, in.r.Size(), tables.Options{}); err != nil {
+			return nil, fault.WithFile(err, t.src)
+		}
+	case *csvTable:
+		if in.n > math.MaxInt32 {
+			return nil, fault.WithFile(fault.New(fault.Limit, "table", fault.NoOffset, "%d rows", in.n), t.src)
+		}
+		out = csvData(in)
+	default:
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "columns", fault.NoOffset, "a folder has none that a condition could be about"), t.src)
+	}
+	if t.order == nil {
+		return out, nil
+	}
+	rows := make([]int, len(t.order))
+	for i, row := range t.order {
+		rows[i] = int(row)
+	}
+	return out.Take(rows), nil
+}
+
+// csvData returns a CSV file's columns as they were read.
+func csvData(in *csvTable) *tables.Table {
+	var cols []tables.Column
+	var from []column
+	for _, name := range in.names {
+		c := in.done[name]
+		if c == nil {
+			continue
+		}
+		typ := tables.Type{Kind: tables.Text}
+		switch c.kind() {
+		case Int:
+			typ = tables.Type{Kind: tables.Int64, Bits: 64}
+		case Float:
+			typ = tables.Type{Kind: tables.Float64, Bits: 64}
+		}
+		cols, from = append(cols, tables.Column{Name: name, Type: typ}), append(from, c)
+	}
+	return tables.New(int(in.n), cols, func(ctx context.Context, i int) (*tables.Vector, error) {
+		return vectorOf(ctx, from[i], cols[i].Type, int(in.n))
+	})
+}
+
+// vectorOf returns all values of a column.
+func vectorOf(ctx context.Context, c column, typ tables.Type, n int) (*tables.Vector, error) {
+	nulls := make([]bool, n)
+	var ints []int64
+	var floats []float64
+	var texts []string
+	err := c.scan(ctx, func(row int64, c cell) error {
+		nulls[row] = c.null
+		switch typ.Kind {
+		case tables.Int64:
+			ints = append(ints, c.int)
+		case tables.Float64:
+			floats = append(floats, c.float)
+		default:
+			texts = append(texts, string(c.text))
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return nil, err
+	case typ.Kind == tables.Int64:
+		return tables.NewInts(typ, ints, nulls), nil
+	case typ.Kind == tables.Float64:
+		return tables.NewFloats(typ, floats, nulls), nil
+	}
+	return tables.NewTexts(texts, nulls), nil
+}

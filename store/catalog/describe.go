@@ -1,0 +1,74 @@
+package catalog
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// Column is one column of a Parquet file, for people.
+type Column struct {
+	Name string `json:"name"` // path in the schema, joined by dots
+	Type string `json:"type"` // numpy's name for numbers, else "text", "bytes", "list of …", "other"
+}
+
+// Summary is what a Parquet file holds.
+type Summary struct {
+	Catalog bool     `json:"catalog"` // has the blobs of its assets
+	Rows    int64    `json:"rows"`
+	Columns []Column `json:"columns"`
+}
+
+// Describe reads the footer of a Parquet file. It does not close r.
+func Describe(ctx context.Context, r source.Reader) (*Summary, error) {
+	f, err := parquet.Open(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	s := &Summary{Rows: f.Rows, Columns: make([]Column, len(f.Columns))}
+	for i, c := range f.Columns {
+		s.Columns[i] = Column{Name: c.Name, Type: typeName(&c)}
+	}
+	has := func(name string) bool { return f.Column(name) >= 0 }
+	s.Catalog = f.Meta[metaVersion] != "" || has(colURI) && (has(colIndex) || has(colHeader))
+	return s, nil
+}
+
+func typeName(c *parquet.Column) string {
+	name := "other"
+	switch {
+	case c.Logical == parquet.Half:
+		name = "float16"
+	case c.Logical == parquet.Opaque && (c.Type == parquet.ByteArray || c.Type == parquet.FixedLenByteArray):
+		name = "bytes"
+	case c.Logical == parquet.Text:
+		name = "text"
+	case c.Type == parquet.Boolean:
+		name = "bool"
+	case c.Type == parquet.Float:
+		name = "float32"
+	case c.Type == parquet.Double:
+		name = "float64"
+	case c.Type == parquet.Int32, c.Type == parquet.Int64:
+		name = "int" + strconv.Itoa(map[parquet.Physical]int{parquet.Int32: 32, parquet.Int64: 64}[c.Type])
+		if c.Logical == parquet.Unsigned {
+			name = "u" + name
+		}
+	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
+		name = "bytes"
+	}
+	if c.Repeated {
+		name = "list of " + name
+	}
+	return name
+}
+
+// Resolve returns the path to open for p where files may only lie below roots (nil: anywhere),
+// symbolic links followed; anything else is fault.NotFound.
+func Resolve(p string, roots []string) (string, error) {
+	p2, err := newRoots(roots).allow(p)
+	return p2, fault.WithFile(err, p)
+}

@@ -1,0 +1,109 @@
+package catalog
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// linkedTree makes data/a.tif, data/deep/b.tif and set/{direct.tif, train -> data, also -> data}, and returns set.
+func linkedTree(t *testing.T) (dir, set string) {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "raster", "tog", "tog-odd-16.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set = filepath.Join(dir, "set")
+	for _, p := range []string{"data/a.tif", "data/deep/b.tif", "set/direct.tif"} {
+		p = filepath.Join(dir, filepath.FromSlash(p))
+		if err := os.MkdirAll(filepath.Dir(p), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for link, to := range map[string]string{"train": filepath.Join(dir, "data"), "also": "../data"} {
+		if err := os.Symlink(to, filepath.Join(set, link)); err != nil {
+			t.Skip(err)
+		}
+	}
+	return dir, set
+}
+
+func idsOf(t *testing.T, src string, o Options) ([]string, error) {
+	t.Helper()
+	tab, err := Open(context.Background(), src, nil, o)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = tab.Close() }()
+	var ids []string
+	for row := range tab.Len() {
+		id, err := tab.ID(context.Background(), row)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := tab.Asset(context.Background(), 0, row); err != nil {
+			t.Error(err)
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+// TestLinkedFolders: links are followed in folders and globs, every path is a sample, and order is that of the paths' bytes.
+func TestLinkedFolders(t *testing.T) {
+	dir, set := linkedTree(t)
+	for _, c := range []struct {
+		src  string
+		want []string
+	}{
+		{"set", []string{"also/a.tif", "also/deep/b.tif", "direct.tif", "train/a.tif", "train/deep/b.tif"}},
+		{"set/train", []string{"a.tif", "deep/b.tif"}},
+		{"set/train/*.tif", []string{"a.tif"}},
+		{"set/tr*/*.tif", []string{"train/a.tif"}},
+		{"set/**/*.tif", []string{"also/a.tif", "also/deep/b.tif", "direct.tif", "train/a.tif", "train/deep/b.tif"}},
+		{"set/*/deep/*", []string{"also/deep/b.tif", "train/deep/b.tif"}},
+	} {
+		for _, o := range []Options{{}, {Roots: []string{dir}}} {
+			got, err := idsOf(t, filepath.Join(dir, filepath.FromSlash(c.src)), o)
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("%s: %q, not %q: %v", c.src, got, c.want, err)
+			}
+		}
+	}
+	// Below a root that the links lead out of.
+	for _, src := range []string{set, filepath.Join(set, "train"), filepath.Join(set, "**", "*.tif")} {
+		if got, err := idsOf(t, src, Options{Roots: []string{set}}); fault.KindOf(err) != fault.NotFound {
+			t.Errorf("%s: %q: %v", src, got, err)
+		}
+	}
+	if got, err := idsOf(t, filepath.Join(set, "*.tif"), Options{Roots: []string{set}}); err != nil || !slices.Equal(got, []string{"direct.tif"}) {
+		t.Errorf("a glob that reaches no link: %q: %v", got, err)
+	}
+}
+
+// TestLinkedLoop: a link that leads back is an error, except where a glob does not reach it.
+func TestLinkedLoop(t *testing.T) {
+	_, set := linkedTree(t)
+	if err := os.Symlink(set, filepath.Join(set, "train", "deep", "back")); err != nil {
+		t.Fatal(err)
+	}
+	for _, src := range []string{set, filepath.Join(set, "**", "*.tif")} {
+		if got, err := idsOf(t, src, Options{}); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s: %q: %v", src, got, err)
+		}
+	}
+	if got, err := idsOf(t, filepath.Join(set, "train", "*.tif"), Options{}); err != nil || len(got) != 1 {
+		t.Errorf("a glob that does not reach the loop: %q: %v", got, err)
+	}
+}

@@ -1,0 +1,138 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	pq "github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// previous reads the rows of a catalog in order, once.
+type previous struct {
+	name  string
+	masks bool // indexes of TIFFs have their masks
+	f     *os.File
+	r     *parquet.GenericReader[row]
+	next  []row // read, and not yet passed
+	buf   []row
+	end   bool
+}
+
+// openPrevious opens a catalog that was written earlier; nil if there is none.
+func openPrevious(ctx context.Context, name string) (p *previous, err error) {
+	masks, err := checkPrevious(ctx, name)
+	if errors.Is(err, fault.NotFound) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if c := recover(); c != nil {
+			err = previousFailed(c)
+		}
+		if err != nil {
+			_ = f.Close()
+		}
+	}()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	file, err := parquet.OpenFile(f, st.Size(), parquet.SkipPageIndex(true), parquet.SkipBloomFilters(true))
+	if err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+	}
+	return &previous{name: name, masks: masks, f: f, r: parquet.NewGenericReader[row](file), buf: make([]row, 128)}, nil
+}
+
+// checkPrevious checks that a file is a catalog of this version, with this package's own reader,
+// which does not trust it, and says whether it knows of masks.
+func checkPrevious(ctx context.Context, name string) (masks bool, err error) {
+	files := &source.Files{}
+	defer files.Close()
+	r, err := files.Open(ctx, name)
+	if err != nil {
+		return false, err
+	}
+	defer r.Close()
+	f, err := pq.Open(ctx, r)
+	if err != nil {
+		if errors.Is(err, fault.NotFound) { // only a file that is not there is passed over
+			err = fault.Wrap(fault.Corrupt, "footer", fault.NoOffset, err)
+		}
+		return false, err
+	}
+	if v := f.Meta[metaVersion]; v != version {
+		return false, fault.New(fault.Unsupported, "footer", fault.NoOffset, "catalog version %q; this is version %s", v, version)
+	}
+	return f.Meta[metaMasks] != "", nil
+}
+
+func previousFailed(cause any) error {
+	return fault.New(fault.Corrupt, "catalog", fault.NoOffset, "the Parquet reader failed: %v", cause)
+}
+
+// find puts the rows of some files, which follow those of earlier calls, into rows, unless they are
+// there already. Both sides are in the order of their URIs.
+func (p *previous) find(files []namedFile, rows map[string]row) (err error) {
+	defer func() {
+		if c := recover(); c != nil {
+			err = previousFailed(c)
+		}
+	}()
+	last := files[len(files)-1].uri
+	for {
+		for len(p.next) == 0 {
+			if p.end {
+				return nil
+			}
+			if err := p.read(); err != nil {
+				return err
+			}
+		}
+		r := &p.next[0]
+		if r.URI > last {
+			return nil
+		}
+		_, wanted := slices.BinarySearchFunc(files, r.URI, func(f namedFile, uri string) int { return strings.Compare(f.uri, uri) })
+		if _, there := rows[r.URI]; wanted && !there && (p.masks || len(r.Index) == 0) {
+			rows[r.URI] = *r
+		}
+		p.next = p.next[1:]
+	}
+}
+
+func (p *previous) read() error {
+	clear(p.buf)
+	n, err := p.r.Read(p.buf)
+	switch {
+	case errors.Is(err, io.EOF):
+		p.end, err = true, nil
+	case err == nil && n == 0:
+		err = io.ErrNoProgress
+	}
+	if err != nil {
+		return fault.Wrap(fault.Corrupt, "row", fault.NoOffset, err)
+	}
+	p.next = p.buf[:n]
+	for i := range p.next { // pages may be used again
+		r := &p.next[i]
+		r.Index, r.Header, r.Transform = bytes.Clone(r.Index), bytes.Clone(r.Header), slices.Clone(r.Transform)
+	}
+	return nil
+}
+
+func (p *previous) close() error { return errors.Join(p.r.Close(), p.f.Close()) }

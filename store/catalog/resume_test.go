@@ -1,0 +1,290 @@
+package catalog
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// opened is an opener that notes what is opened.
+type opened struct {
+	source.Files
+	mu    sync.Mutex
+	names []string
+}
+
+func (o *opened) Open(ctx context.Context, uri string) (source.Reader, error) {
+	o.mu.Lock()
+	o.names = append(o.names, filepath.Base(uri))
+	o.mu.Unlock()
+	return o.Files.Open(ctx, uri)
+}
+
+// again writes a catalog beside an existing one with its rows, and returns the files that were opened.
+func again(t *testing.T, dir, to string, o WriteOptions) (names []string, c Counts) {
+	t.Helper()
+	files := &opened{}
+	defer files.Close()
+	o.Opener, o.Counts, o.Base = files, &c, dir
+	var b bytes.Buffer
+	if _, err := WriteParquet(t.Context(), &b, []string{dir}, o); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, to, b.String())
+	slices.Sort(files.names)
+	return files.names, c
+}
+
+// rowsOf returns the rows of a catalog by their URIs.
+func rowsOf(t *testing.T, file string) map[string]row {
+	t.Helper()
+	rows, err := parquet.ReadFile[row](file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := map[string]row{}
+	for _, r := range rows {
+		m[r.URI] = r
+	}
+	return m
+}
+
+// A catalog made again reads only files that are new or changed, and is equal to one made anew.
+func TestResumeReadsWhatHasChanged(t *testing.T) {
+	dir := tree(t, "a.tif", "b.tif", "sub/c.tif", "d.tif", "e.tif")
+	first := filepath.Join(dir, "first.parquet")
+	if names, c := again(t, dir, first, WriteOptions{}); len(names) != 5 || c != (Counts{Rows: 5}) {
+		t.Fatalf("%q, %+v", names, c)
+	}
+	old := []string{first, filepath.Join(dir, "none.parquet")}
+	second := filepath.Join(dir, "second.parquet")
+	if names, c := again(t, dir, second, WriteOptions{Previous: old}); len(names) != 0 || c != (Counts{Rows: 5, Reused: 5}) {
+		t.Errorf("nothing changed: %q, %+v", names, c)
+	}
+	if want := rowsOf(t, first); !maps.EqualFunc(want, rowsOf(t, second), equalRows) {
+		t.Errorf("%v, want %v", rowsOf(t, second), want)
+	}
+	if got, want := open(t, second, Options{}), open(t, first, Options{}); got.Fingerprint() != want.Fingerprint() {
+		t.Error("another fingerprint")
+	}
+
+	// The same size with another time, another size with the same time, a new file, one that is gone.
+	st, err := os.Stat(filepath.Join(dir, "b.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	later := st.ModTime().Add(time.Nanosecond * 1000)
+	writeFile(t, filepath.Join(dir, "b.tif"), string(tinyTIFF(3, 2, 1))) // 2 by 3 before
+	if now, err := os.Stat(filepath.Join(dir, "b.tif")); err != nil || now.Size() != st.Size() {
+		t.Fatalf("%v, %d bytes, want %d", err, now.Size(), st.Size())
+	}
+	if err := os.Chtimes(filepath.Join(dir, "b.tif"), later, later); err != nil {
+		t.Fatal(err)
+	}
+	c := filepath.Join(dir, "sub", "c.tif")
+	if st, err = os.Stat(c); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, c, string(tinyTIFF(9, 9, 0)))
+	if err := errors.Join(os.Chtimes(c, st.ModTime(), st.ModTime()), os.Remove(filepath.Join(dir, "e.tif"))); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "aa.tif"), string(tinyTIFF(4, 4, 0)))
+	third := filepath.Join(dir, "third.parquet")
+	names, counts := again(t, dir, third, WriteOptions{Previous: old})
+	if !slices.Equal(names, []string{"aa.tif", "b.tif", "c.tif"}) || counts != (Counts{Rows: 5, Reused: 2}) {
+		t.Errorf("%q, %+v", names, counts)
+	}
+	anew := filepath.Join(dir, "anew.parquet")
+	again(t, dir, anew, WriteOptions{})
+	if !maps.EqualFunc(rowsOf(t, anew), rowsOf(t, third), equalRows) {
+		t.Errorf("%v, want %v", rowsOf(t, third), rowsOf(t, anew))
+	}
+	// An index that the limit of a chunk does not allow is no use.
+	if _, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir, Previous: []string{third}, MaxChunk: 20}); !errors.Is(err, fault.Limit) {
+		t.Errorf("limit: %v", err)
+	}
+}
+
+func equalRows(a, b row) bool {
+	return a.URI == b.URI && bytes.Equal(a.Index, b.Index) && bytes.Equal(a.Header, b.Header) && a.Height == b.Height && a.Width == b.Width &&
+		a.Bands == b.Bands && a.DType == b.DType && a.Size == b.Size && *a.MTime == *b.MTime && slices.Equal(a.Transform, b.Transform) &&
+		(a.MinX == nil) == (b.MinX == nil) && (a.EPSG == nil) == (b.EPSG == nil) && (a.NoData == nil) == (b.NoData == nil)
+}
+
+// The rows of the corpus, with their transforms, labels and blobs of both formats, survive being used again.
+func TestResumeOfCorpus(t *testing.T) {
+	dir := corpus(t, "raster")
+	file, second := filepath.Join(t.TempDir(), "c.parquet"), filepath.Join(t.TempDir(), "d.parquet")
+	paths := []string{filepath.Join(dir, "tog", "*.tif"), filepath.Join(dir, "rumi-v1", "*.tif")}
+	write := func(to string, old ...string) (c Counts) {
+		var b bytes.Buffer
+		o := WriteOptions{Absolute: true, Previous: old, Counts: &c, Skipped: func(string, error) {}}
+		if _, err := WriteParquet(t.Context(), &b, paths, o); err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, to, b.String())
+		return c
+	}
+	if c := write(file); c.Rows < 20 || c.Reused != 0 {
+		t.Fatalf("%+v", c)
+	} else if d := write(second, file); d.Reused != c.Rows || d.Rows != c.Rows {
+		t.Errorf("%+v, then %+v", c, d)
+	}
+	if !maps.EqualFunc(rowsOf(t, file), rowsOf(t, second), equalRows) {
+		t.Error("rows differ")
+	}
+}
+
+// A file that is no catalog is refused, not passed over.
+func TestResumeOfNoCatalog(t *testing.T) {
+	dir := tree(t, "a.tif", "text.parquet=PAR1 and no more PAR1")
+	good := filepath.Join(dir, "good.parquet")
+	again(t, dir, good, WriteOptions{})
+	b, err := os.ReadFile(good)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"cut.parquet": string(b[:len(b)/2]), "version.parquet": strings.ReplaceAll(string(b), metaVersion, "chaski:catalof"),
+	} {
+		writeFile(t, filepath.Join(dir, name), content)
+	}
+	for _, name := range []string{"text.parquet", "cut.parquet", "version.parquet"} {
+		_, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir, Previous: []string{filepath.Join(dir, name)}})
+		if k := fault.KindOf(err); k != fault.Corrupt && k != fault.Unsupported || !strings.Contains(err.Error(), name) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// FuzzResume promises an error or a catalog, whatever the previous one holds.
+func FuzzResume(f *testing.F) {
+	dir := tree(f, "a.tif", "b.tif")
+	var b bytes.Buffer
+	if _, err := WriteParquet(f.Context(), &b, []string{dir}, WriteOptions{Base: dir}); err != nil {
+		f.Fatal(err)
+	}
+	f.Add(b.Bytes())
+	f.Fuzz(func(t *testing.T, data []byte) {
+		if len(data) > 64<<10 {
+			return
+		}
+		old := filepath.Join(t.TempDir(), "old.parquet")
+		writeFile(t, old, string(data))
+		n, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir, Previous: []string{old}})
+		if err == nil && n != 2 || err != nil && fault.KindOf(err) == 0 {
+			t.Errorf("%d rows, %v", n, err)
+		}
+	})
+}
+
+// Bad files are told of in order and left out; without asking, the first one is an error.
+func TestSkipped(t *testing.T) {
+	dir := tree(t, "a.tif", "b.tif=hello", "c.tif", "d.tif=", "e.tif")
+	if _, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, WriteOptions{Base: dir}); !errors.Is(err, fault.Corrupt) {
+		t.Errorf("not asked: %v", err)
+	}
+	var skipped []string
+	var last, total int
+	o := WriteOptions{Workers: 3, Progress: func(d, n int) { last, total = d, n }, Skipped: func(path string, err error) {
+		skipped = append(skipped, filepath.Base(path))
+		if !errors.Is(err, fault.Corrupt) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}}
+	file := filepath.Join(dir, "c.parquet")
+	_, c := again(t, dir, file, o)
+	if !slices.Equal(skipped, []string{"b.tif", "d.tif"}) || c != (Counts{Rows: 3, Skipped: 2}) || last != 5 || total != 5 {
+		t.Errorf("%q, %+v, %d of %d", skipped, c, last, total)
+	}
+	if got := ids(t, open(t, file, Options{})); !slices.Equal(got, []string{"a.tif", "c.tif", "e.tif"}) {
+		t.Errorf("%q", got)
+	}
+	bad := tree(t, "a.tif=hello")
+	if n, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{bad}, WriteOptions{Skipped: func(string, error) {}}); n != 0 || !errors.Is(err, fault.NotFound) {
+		t.Errorf("all bad: %d, %v", n, err)
+	}
+	// That the system fails is no file's fault.
+	o.Opener = failing{}
+	if _, err := WriteParquet(t.Context(), &bytes.Buffer{}, []string{dir}, o); !errors.Is(err, os.ErrDeadlineExceeded) {
+		t.Errorf("system: %v", err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Open(context.Context, string) (source.Reader, error) {
+	return nil, os.ErrDeadlineExceeded
+}
+
+// What was done before an error is a sound catalog, and the next one goes on from there.
+func TestPartial(t *testing.T) {
+	var names []string
+	const n = blockRows + 50
+	for i := range n {
+		name := string([]byte{'a' + byte(i/676), 'a' + byte(i/26%26), 'a' + byte(i%26)}) + ".tif"
+		if i == n-1 {
+			name += "=bad"
+		}
+		names = append(names, name)
+	}
+	dir := tree(t, names...)
+	var b bytes.Buffer
+	rows, err := WriteParquet(t.Context(), &b, []string{dir}, WriteOptions{Base: dir, Partial: true})
+	if rows != blockRows || !errors.Is(err, fault.Corrupt) {
+		t.Fatalf("%d rows, %v", rows, err)
+	}
+	part := filepath.Join(dir, "part.parquet")
+	writeFile(t, part, b.String())
+	if got := open(t, part, Options{}); got.Len() != blockRows {
+		t.Errorf("%d rows", got.Len())
+	}
+	read, c := again(t, dir, filepath.Join(dir, "all.parquet"), WriteOptions{Previous: []string{part}, Skipped: func(string, error) {}})
+	if len(read) != 50 || c != (Counts{Rows: n - 1, Reused: blockRows, Skipped: 1}) {
+		t.Errorf("%d files read, %+v", len(read), c)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	o := WriteOptions{Base: dir, Partial: true, Progress: func(done, _ int) {
+		if done == blockRows {
+			cancel()
+		}
+	}}
+	b.Reset()
+	if rows, err := WriteParquet(ctx, &b, []string{dir}, o); rows != blockRows || !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled: %d rows, %v", rows, err)
+	}
+}
+
+// A catalog from before indexes had masks is not used for TIFFs: its rows may lack one.
+func TestResumeReadsTIFFsOfOlderCatalogs(t *testing.T) {
+	dir := tree(t, "a.tif")
+	b, err := os.ReadFile(filepath.Join("..", "..", "testdata", "raster", "rumi-v1", "odd-int16.tif"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, "r.tif"), string(b))
+	first, old := filepath.Join(dir, "first.parquet"), filepath.Join(dir, "old.parquet")
+	again(t, dir, first, WriteOptions{})
+	if b, err = os.ReadFile(first); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, old, strings.ReplaceAll(string(b), metaMasks, "chaski:maskz"))
+	names, c := again(t, dir, filepath.Join(dir, "second.parquet"), WriteOptions{Previous: []string{old}})
+	if !slices.Equal(names, []string{"a.tif"}) || c != (Counts{Rows: 2, Reused: 1}) {
+		t.Errorf("%q, %+v", names, c)
+	}
+}

@@ -1,0 +1,365 @@
+package taco
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tiff"
+	"github.com/chaski-eo/chaski/tiff/ifd"
+)
+
+// openChunk returns the header of a TIFF whose only tile or strip is the chunk of an entry: the image is
+// the part of the sample's that the chunk covers. The sample's own header is read for it, the chunk is not.
+func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err error) {
+	im, err := openSample(ctx, o, *e.Of)
+	if err != nil {
+		return nil, err
+	}
+	return chunkHeader(im, e)
+}
+
+// openSample reads the header of a sample that is a TIFF.
+func openSample(ctx context.Context, o source.Opener, e Entry) (*tiff.Image, error) {
+	r, err := Section(ctx, o, e)
+	if err != nil {
+		return nil, err
+	}
+	im, err := tiff.Open(ctx, r, tiff.Limits{})
+	if err = errors.Join(err, r.Close()); err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, "sample "+e.Path, e.Offset), e.URI)
+	}
+	return im, nil
+}
+
+// chunkIndex returns the number in an index of the chunk that is number k in the file: TIFF counts the
+// chunks of one band after the other, the index those of one position.
+func chunkIndex(x *chunk.Index, k int) int {
+	positions := x.Across() * x.Down()
+	return k%positions*x.Groups() + k/positions
+}
+
+// chunkHeader is the header and directory of openChunk; the chunk's bytes follow.
+func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
+	x := im.Index
+	i, err := ownChunk(x, e)
+	if err != nil {
+		return nil, err
+	}
+	if x.BigEndian {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset, "a chunk of a big-endian TIFF is not read by itself"), e.URI)
+	}
+	return ifdOf(im, i, e.Size), nil
+}
+
+// ownChunk returns the number of a chunk in its sample's own index, which must have it at the same place.
+func ownChunk(x *chunk.Index, e Entry) (int, error) {
+	bad := func(format string, args ...any) (int, error) {
+		return 0, fault.WithFile(fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)
+	}
+	if e.Number >= len(x.Ranges) {
+		return bad("the sample has chunks 0 to %d", len(x.Ranges)-1)
+	}
+	i := chunkIndex(x, e.Number)
+	if at := x.Ranges[i]; at.Len != e.Size || at.Len > 0 && at.Off != e.Offset-e.Of.Offset {
+		return bad("%d bytes, the sample's own index has %d at %d", e.Size, at.Len, e.Of.Offset+at.Off)
+	}
+	return i, nil
+}
+
+// verifyChunks checks the rows of the chunks against the samples' own indexes. Samples that are no TIFF,
+// or one that is not read here, have none to compare with.
+func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
+	if !slices.ContainsFunc(d.parts, func(p model.Container) bool { _, ok := p.(model.Chunker); return ok }) {
+		return nil
+	}
+	missing := 0
+	for e, err := range d.Leaves(ctx, true) { // histograms have chunks too
+		if err != nil {
+			return err
+		}
+		c, ok := d.parts[e.Part].(model.Chunker)
+		if !ok || e.Padding {
+			continue
+		}
+		im, err := openSample(ctx, d.opener, e)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				return err
+			}
+			continue
+		}
+		for k := range im.Index.Ranges {
+			ce, err := c.Chunk(ctx, e.Level, e.Row, strconv.Itoa(k))
+			if fault.KindOf(err) == fault.NotFound {
+				missing++
+				continue
+			}
+			if err == nil {
+				ce.Path = e.Path + Separator + strconv.Itoa(k)
+				_, err = ownChunk(im.Index, ce)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	if missing > 0 {
+		r.Note("%d chunks of samples have no row", missing)
+	}
+	return nil
+}
+
+// TIFF tags.
+const (
+	tagWidth, tagLength, tagBits, tagCompression, tagPhotometric           = 256, 257, 258, 259, 262
+	tagStripOffsets, tagSamples, tagRows, tagStripBytes, tagPlanar         = 273, 277, 278, 279, 284
+	tagPredictor, tagTileWidth, tagTileLength, tagTileOffsets, tagTileSize = 317, 322, 323, 324, 325
+	tagFormat, tagNoData                                                   = 339, 42113
+)
+
+// ifdOf returns the header and directory of a TIFF of chunk i alone, which has size bytes.
+func ifdOf(im *tiff.Image, i int, size int64) []byte {
+	x, box := im.Index, im.Index.Box(i)
+	format, bits := tiff.FormatOf(x.DType)
+	bands := box.B1 - box.B0
+	each := func(v uint16) []uint16 {
+		all := make([]uint16, bands)
+		for k := range all {
+			all[k] = v
+		}
+		return all
+	}
+	fields := []ifd.Field{
+		ifd.Longs(tagWidth, uint32(box.X1-box.X0)), ifd.Longs(tagLength, uint32(box.Y1-box.Y0)),
+		ifd.Shorts(tagBits, each(bits)...), ifd.Shorts(tagCompression, im.Meta.Compression),
+		ifd.Shorts(tagPhotometric, 1), ifd.Shorts(tagSamples, uint16(bands)), ifd.Shorts(tagPlanar, 1),
+		ifd.Shorts(tagPredictor, uint16(x.Predictor)), ifd.Shorts(tagFormat, each(format)...),
+	}
+	if im.Meta.NoData != "" {
+		fields = append(fields, ifd.Text(tagNoData, im.Meta.NoData))
+	}
+	offsets, counts := uint16(tagTileOffsets), uint16(tagTileSize)
+	if im.Meta.Tiled {
+		fields = append(fields, ifd.Longs(tagTileWidth, uint32(x.ChunkW)), ifd.Longs(tagTileLength, uint32(x.ChunkH)))
+	} else {
+		offsets, counts = tagStripOffsets, tagStripBytes
+		fields = append(fields, ifd.Longs(tagRows, uint32(box.Y1-box.Y0)))
+	}
+	fields = append(fields, ifd.Long8s(offsets, 0), ifd.Long8s(counts, uint64(size)))
+	const dir = 16
+	at := max(ifd.End(dir, fields), readAhead)
+	fields[len(fields)-2] = ifd.Long8s(offsets, uint64(at))
+	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
+}
+
+// readAhead is what readers of TIFF read of a file's beginning at once. The chunk lies behind, so that it
+// is read by itself, and once.
+const readAhead = 64 << 10
+
+// behind is where the chunk lies in a TIFF with such a header; there is nothing between the two.
+func behind(head []byte) int64 { return max(int64(len(head)), readAhead) }
+
+// headed is a reader of a chunk with a header before it, and zeros between them.
+type headed struct {
+	source.Reader
+	head []byte
+}
+
+func (h *headed) Size() int64 { return behind(h.head) + h.Reader.Size() }
+
+func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > h.Size() || int64(len(p)) > h.Size()-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes reach past the chunk's %d", len(p), h.Size())
+	}
+	at := behind(h.head)
+	if off < at {
+		before := p[:min(int64(len(p)), at-off)]
+		clear(before[copy(before, h.head[min(off, int64(len(h.head))):]):])
+		p, off = p[len(before):], at
+	}
+	if len(p) == 0 {
+		return ctx.Err()
+	}
+	return h.Reader.ReadAt(ctx, p, off-at)
+}
+
+// Chunk is one decoded chunk of a raster: the part of the image that it covers, without the padding
+// of tiles at the edges.
+type Chunk struct {
+	// Box is the place of the chunk in the sample's image.
+	Box   chunk.Box
+	DType chunk.DType
+	// Data are the samples of shape (bands, rows, columns) of Box, in C order, little-endian.
+	Data []byte
+}
+
+// ReadChunk decodes a chunk that Resolve found. It reads one range: the chunk's, once the header of its sample was
+// read. The first time that is read too: in the same range, if it is cheaper to read what lies between them than to
+// ask twice (source.Gap), else in one of its own.
+func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
+	if e.Of == nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is no chunk"), e.URI)
+	}
+	s, err := Section(ctx, d.opener, *e.Of)
+	if err != nil {
+		return nil, err
+	}
+	c, err := d.readChunk(ctx, s, e)
+	return c, errors.Join(err, s.Close())
+}
+
+// readChunk is ReadChunk of a sample that is open.
+func (d *Dataset) readChunk(ctx context.Context, s source.Reader, e Entry) (*Chunk, error) {
+	im, s, err := d.image(ctx, s, e, true)
+	if err != nil {
+		return nil, err
+	}
+	head, err := chunkHeader(im, e)
+	if err != nil {
+		return nil, err
+	}
+	r, err := SectionOf(s, e.Offset-e.Of.Offset, e.Size)
+	var c *Chunk
+	if err == nil {
+		c, err = decodeOnly(ctx, &headed{r, head})
+	}
+	if err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
+	}
+	c.Box = im.Index.Box(chunkIndex(im.Index, e.Number))
+	return c, nil
+}
+
+// image returns the header of a chunk's sample, which is open, and the reader to go on with; withChunk, if the chunk
+// is to be read next.
+func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk bool) (*tiff.Image, source.Reader, error) {
+	key := node{e.Of.Part, e.Of.Level, e.Of.Row}
+	if im, ok := d.images.Get(key); ok {
+		return im, s, nil
+	}
+	var im *tiff.Image
+	var err error
+	if withChunk {
+		s, err = ahead(ctx, s, e)
+	}
+	if err == nil {
+		im, err = tiff.Open(ctx, s, tiff.Limits{})
+	}
+	if err != nil {
+		return nil, nil, fault.WithFile(fault.WithPart(err, "sample "+e.Of.Path, e.Of.Offset), e.URI)
+	}
+	d.images.Add(key, im, 1<<10+int64(cap(im.Index.Ranges))*16)
+	return im, s, nil
+}
+
+// ChunkIndex returns the index of an image of one chunk alone, which Resolve found, whose only range is the chunk's in
+// the file. It reads the header of the chunk's sample, once.
+func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
+	if e.Of == nil {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is no chunk"), e.URI)
+	}
+	s, err := Section(ctx, d.opener, *e.Of)
+	if err != nil {
+		return nil, err
+	}
+	x, err := d.chunkIndex(ctx, s, e)
+	return x, errors.Join(err, s.Close())
+}
+
+func (d *Dataset) chunkIndex(ctx context.Context, s source.Reader, e Entry) (*chunk.Index, error) {
+	im, s, err := d.image(ctx, s, e, false)
+	if err != nil {
+		return nil, err
+	}
+	head, err := chunkHeader(im, e)
+	if err != nil {
+		return nil, err
+	}
+	part := func(err error) error {
+		return fault.WithFile(fault.WithPart(err, "chunk "+e.Path, fault.NoOffset), e.URI)
+	}
+	r, err := SectionOf(s, e.Offset-e.Of.Offset, e.Size)
+	if err != nil {
+		return nil, part(err)
+	}
+	alone, err := tiff.Open(ctx, &headed{r, head}, tiff.Limits{}) // all of it is in head
+	if err != nil {
+		return nil, part(err)
+	}
+	if len(alone.Index.Ranges) != 1 {
+		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "is an image of %d chunks", len(alone.Index.Ranges)))
+	}
+	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
+}
+
+// imageBytes bounds the memory of the headers of samples that a dataset keeps.
+const imageBytes = 8 << 20
+
+// ahead returns a reader of a sample that has its beginning up to the end of a chunk in memory, if no more than a
+// gap lies between the two.
+func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error) {
+	at := e.Offset - e.Of.Offset
+	if at < 0 || at > readAhead+source.Gap(s) || e.Size > s.Size()-at {
+		return s, nil
+	}
+	b := make([]byte, min(max(at+e.Size, readAhead), s.Size())) // all of which is there
+	if err := s.ReadAt(ctx, b, 0); err != nil {
+		return nil, err
+	}
+	return &model.Tail{Reader: s, Bytes: b}, nil
+}
+
+// decodeOnly decodes a TIFF of a single chunk.
+func decodeOnly(ctx context.Context, r source.Reader) (*Chunk, error) {
+	im, err := tiff.Open(ctx, r, tiff.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	data, err := decodeImage(ctx, r, im)
+	return &Chunk{DType: im.Index.DType, Data: data}, err
+}
+
+// decodeImage decodes an image of one chunk: samples of shape (bands, rows, columns), little-endian.
+func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, error) {
+	x := im.Index
+	size := x.DType.Size()
+	out := make([]byte, x.Bands*x.Height*x.Width*size) // no more than the chunk
+	dec := chunk.NewDecoder(tiff.Codecs())
+	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
+	for i, at := range x.Ranges {
+		src := make([]byte, at.Len)
+		if err := r.ReadAt(ctx, src, at.Off); err != nil {
+			return nil, err
+		}
+		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
+			return nil, err
+		}
+		place(out, tile, x, i)
+	}
+	return out, nil
+}
+
+// place copies what chunk i covers of an image from its decoded samples.
+func place(out, tile []byte, x *chunk.Index, i int) {
+	box, size := x.Box(i), x.DType.Size()
+	bands, h, w := x.Stored(i)
+	for b := range box.B1 - box.B0 {
+		for y := range box.Y1 - box.Y0 {
+			to := out[((box.B0+b)*x.Height+box.Y0+y)*x.Width*size+box.X0*size:]
+			n := box.X1 - box.X0
+			if x.Inner == chunk.BYX || bands == 1 {
+				copy(to[:n*size], tile[(b*h+y)*w*size:])
+				continue
+			}
+			for k := range n {
+				copy(to[k*size:(k+1)*size], tile[((y*w+k)*bands+b)*size:])
+			}
+		}
+	}
+}

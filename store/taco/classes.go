@@ -1,0 +1,74 @@
+package taco
+
+import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// classes are the names of Tortillas with all of some columns (Tortilla 0.5.0, "The Footer"). Of a list
+// of names one must be there: the shape is called raster_shape by the older text and by the writers,
+// tensor_shape by TACO 0.2.0.
+var classes = []struct {
+	name    string
+	columns [][]string
+}{
+	{"stac-tortilla", [][]string{{"stac:crs"}, {"stac:geotransform"}, {"stac:raster_shape", "stac:tensor_shape"}, {"stac:time_start"}, {"stac:time_end"}}},
+	{"rai-tortilla", [][]string{{"rai:elevation"}, {"rai:cisi"}, {"rai:gdp"}, {"rai:hdi"}, {"rai:gmi"}, {"rai:pop"},
+		{"rai:admin0"}, {"rai:admin1"}, {"rai:admin2"}}},
+}
+
+// Classes returns what a table of samples is classified as, by its columns: "stac-tortilla",
+// "rai-tortilla".
+func Classes(t *tables.Table) []string {
+	var names []string
+	for _, c := range classes {
+		all := true
+		for _, names := range c.columns {
+			all = all && slices.ContainsFunc(names, func(n string) bool { return t.Index(n) >= 0 })
+		}
+		if all {
+			names = append(names, c.name)
+		}
+	}
+	return names
+}
+
+// Partitions returns the number of files that the first container says it is split into, 0 where its
+// format has no such number.
+func (d *Dataset) Partitions() int {
+	if len(d.parts) > 0 {
+		if p, ok := d.parts[0].(partitioned); ok {
+			return p.Partitions()
+		}
+	}
+	return 0
+}
+
+// chunks returns the chunks of all containers, of which hasChunks is true, one after the other; those of histograms if
+// stored.
+func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
+	tables := make([]*tables.Table, len(d.parts))
+	for i, p := range d.parts {
+		var err error
+		if tables[i], err = p.(model.Chunker).Chunks(ctx, stored); err != nil {
+			return nil, err
+		}
+	}
+	if len(tables) == 1 {
+		return tables[0], nil
+	}
+	return d.join(tables, false, "chunks")
+}
+
+// hasChunks reports whether all containers have chunks that can be named.
+func (d *Dataset) hasChunks() bool {
+	for _, p := range d.parts {
+		if _, ok := p.(model.Chunker); !ok {
+			return false
+		}
+	}
+	return len(d.parts) > 0
+}

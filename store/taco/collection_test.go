@@ -1,0 +1,90 @@
+package taco_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestVerifyNotesWhatTheCollectionLacks: each thing that TACO 2.0.0 wants of COLLECTION.json is noted where it is not so, and
+// nothing is of the document that the original writer made.
+func TestVerifyNotesWhatTheCollectionLacks(t *testing.T) {
+	source := filepath.Join("..", "..", "testdata", "coast", "coast_dir")
+	raw, err := os.ReadFile(filepath.Join(source, "COLLECTION.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := filepath.Join(t.TempDir(), "coast")
+	if err := os.CopyFS(dir, os.DirFS(source)); err != nil {
+		t.Fatal(err)
+	}
+	notes := func(doc map[string]any) []string {
+		b, err := json.Marshal(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, "COLLECTION.json"), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		r, err := mustOpen(t, dir).Verify(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Notes
+	}
+	parse := func() (doc map[string]any) {
+		if err := json.Unmarshal(raw, &doc); err != nil {
+			t.Fatal(err)
+		}
+		return doc
+	}
+	without := notes(parse())
+	for _, c := range []struct {
+		name  string
+		value any // nil: the member is left out
+		note  string
+	}{
+		{"id", "Coast Chips", `id "Coast Chips": only`},
+		{"taco_version", nil, "taco_version is missing"},
+		{"taco_version", "3.0.0", `taco_version is "3.0.0"`},
+		{"dataset_version", 1, "dataset_version is missing, empty or no text"},
+		{"description", "", "description is missing"},
+		{"licenses", "CC0", "licenses is missing, empty or no list"},
+		{"tasks", []any{}, "tasks is missing"},
+		{"providers", []any{"x"}, "providers is missing"},
+		{"curators", "x", "curators is no list"},
+		{"keywords", []any{1}, "keywords is no list"},
+		{"title", strings.Repeat("é", 251), "title is no text of at most 250"},
+		{"extent", []any{1}, "extent is no object"},
+		{"extent", map[string]any{"spatial": []any{0, 50, 10, 40}}, "extent.spatial [0,50,10,40]"},
+		{"extent", map[string]any{"spatial": []any{0, 50}}, "extent.spatial"},
+		{"extent", map[string]any{"spatial": []any{0, 0, 1, 91}}, "extent.spatial"},
+		{"extent", map[string]any{"temporal": []any{"2020-01-01"}}, "extent.temporal"},
+		{"taco:field_schema", nil, "has no taco:field_schema"},
+		{"taco:field_schema", map[string]any{}, "taco:field_schema has no level0"},
+		{"taco:field_schema", map[string]any{"level0": []any{[]any{"nothing", "string"}}}, `["nothing"], which the table of level0 has not`},
+		{"taco:field_schema", map[string]any{"level0": []any{"id"}}, `has "id" for level0, which is no [name, type]`},
+		{"taco:field_schema", map[string]any{"level0": []any{}}, "which the table of level0 has"},
+	} {
+		doc := parse()
+		if doc[c.name] = c.value; c.value == nil {
+			delete(doc, c.name)
+		}
+		if got := strings.Join(notes(doc), "\n"); !strings.Contains(got, c.note) {
+			t.Errorf("%s = %v: %q, want %q", c.name, c.value, got, c.note)
+		}
+	}
+	doc := parse()
+	folders := doc["taco:pit_schema"].(map[string]any)["hierarchy"].(map[string]any)["1"].([]any)
+	folders[0].(map[string]any)["id"].([]any)[0] = "other"
+	if got := strings.Join(notes(doc), "\n"); !strings.Contains(got, `"other"`) {
+		t.Errorf("other ids in taco:pit_schema: %q", got)
+	}
+	for _, n := range without {
+		if strings.Contains(n, "COLLECTION.json") || strings.Contains(n, "taco:") {
+			t.Errorf("of the writer's document: %s", n)
+		}
+	}
+}

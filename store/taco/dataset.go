@@ -1,0 +1,605 @@
+package taco
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// SourceColumn is the column that says which file a row of several containers comes from.
+const SourceColumn = "internal:source_file"
+
+// Dataset is one container, or several one after the other. It is safe for concurrent use.
+type Dataset struct {
+	opener     *holder
+	parts      []model.Container
+	ends       []int // of the parts of each path that was opened, from 0 on
+	mode       tables.Mode
+	chosen     bool
+	warn       func(string)
+	collection *taco2.Collection // of a TACOLLECTION.json
+
+	mu       sync.Mutex
+	levels   []*tables.Table
+	bases    [][]int
+	unpadded map[int]bool // levels of which all rows are visible
+	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
+	index   map[node]map[string]int32
+	lookups map[node]int
+
+	images *lru.Cache[node, *tiff.Image] // headers of samples whose chunks were read
+	groups map[group]*Dataset
+}
+
+// group is a range of the paths that a dataset was opened by, and how their columns are joined.
+type group struct {
+	from, to int
+	mode     tables.Mode
+	chosen   bool
+}
+
+// Paths returns the number of paths that the dataset was opened by.
+func (d *Dataset) Paths() int { return len(d.ends) - 1 }
+
+// Mode returns Options.Mode.
+func (d *Dataset) Mode() tables.Mode { return d.mode }
+
+// Warn tells Options.Warn.
+func (d *Dataset) Warn(message string) { d.warn(message) }
+
+// Group returns the dataset of the containers of some of the paths, from number from on and before to, whose columns are
+// joined by mode; chosen is Options.Chosen. Its first row of level 0 is row first of this one's. It is not closed, and
+// good as long as this one is.
+func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, chosen bool) (of *Dataset, first int, err error) {
+	if from < 0 || from >= to || to > d.Paths() {
+		return nil, 0, d.missing("", fmt.Sprintf("no paths %d to %d of %d", from, to-1, d.Paths()))
+	}
+	_, bases, err := d.level(ctx, 0)
+	if err != nil {
+		return nil, 0, err
+	}
+	lo, hi, key := d.ends[from], d.ends[to], group{from, to, mode, chosen}
+	d.mu.Lock()
+	if of = d.groups[key]; of == nil {
+		of = &Dataset{
+			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn,
+			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{}, // parts are counted anew
+		}
+		for _, end := range d.ends[from : to+1] {
+			of.ends = append(of.ends, end-lo)
+		}
+		d.groups[key] = of
+	}
+	d.mu.Unlock()
+	return of, bases[lo], of.strict(ctx)
+}
+
+// Close releases what is held open. Tables that were not decoded yet cannot be any more.
+func (d *Dataset) Close() error {
+	var errs []error
+	for _, p := range d.parts {
+		errs = append(errs, p.Close())
+	}
+	return errors.Join(append(errs, d.opener.Close())...)
+}
+
+// Bytes returns about how much memory the dataset takes by what was asked of it so far: columns of its tables, indexes
+// of ids, headers of samples. What is being loaded does not count.
+func (d *Dataset) Bytes() int64 {
+	n := int64(0)
+	for _, p := range d.parts {
+		if s, ok := p.(model.Sized); ok {
+			n += s.Bytes()
+		}
+	}
+	return n + d.joined()
+}
+
+// joined returns about how much memory what was made of the containers' tables takes, and headers of samples.
+func (d *Dataset) joined() int64 {
+	n := d.images.Used()
+	if !d.mu.TryLock() {
+		return n
+	}
+	defer d.mu.Unlock()
+	for k, t := range d.levels {
+		if t != nil && len(d.parts) > 1 { // else it is the part's
+			n += t.Bytes()
+		}
+		n += 8 * int64(cap(d.bases[k]))
+	}
+	for _, m := range d.index {
+		n += indexCost * int64(len(m))
+	}
+	for _, g := range d.groups {
+		n += g.joined()
+	}
+	return n
+}
+
+// indexCost is about what an id of an index takes.
+const indexCost = 48
+
+// hierarchy is a container that says what its tree is like.
+type hierarchy interface{ PIT() *taco2.PIT }
+
+// sameHierarchy refuses containers whose trees differ: their rows mean different things. The trees of
+// Tortillas are free, even within one, so that some of several may have nested samples and others none.
+func (d *Dataset) sameHierarchy(ctx context.Context) error {
+	for i, p := range d.parts {
+		first := d.parts[0]
+		if isLazy(first) && isLazy(p) {
+			continue
+		}
+		if l, ok := p.(model.Lazy); ok && p.Levels() < first.Levels() {
+			if err := l.Deepen(ctx); err != nil {
+				return err
+			}
+		}
+		if l, ok := first.(model.Lazy); ok && first.Levels() < p.Levels() {
+			if err := l.Deepen(ctx); err != nil {
+				return err
+			}
+		}
+		same := p.Levels() == first.Levels() && p.IDColumn() == first.IDColumn()
+		a, isA := first.(hierarchy)
+		b, isB := p.(hierarchy)
+		if same && isA && isB {
+			same = a.PIT().Same(b.PIT())
+		}
+		if i > 0 && !same {
+			return fault.WithFile(fault.New(fault.Unsupported, "taco:pit_schema", fault.NoOffset,
+				"its hierarchy is another than that of %s: they cannot be joined", first.URI()), p.URI())
+		}
+	}
+	return nil
+}
+
+func isLazy(c model.Container) bool {
+	_, ok := c.(model.Lazy)
+	return ok
+}
+
+// Parts returns what the containers were opened by, in order.
+func (d *Dataset) Parts() []string {
+	uris := make([]string, len(d.parts))
+	for i, p := range d.parts {
+		uris[i] = p.URI()
+	}
+	return uris
+}
+
+// Format returns a short name of the format: "TACO 2 (ZIP)".
+func (d *Dataset) Format() string {
+	if len(d.parts) == 0 {
+		return "TACO 2 (TACOLLECTION)"
+	}
+	return d.parts[0].Format()
+}
+
+// Collection returns the JSON document about the dataset: of a TACOLLECTION.json that, otherwise of
+// the first container. It is nil where there is none.
+func (d *Dataset) Collection() json.RawMessage {
+	switch {
+	case d.collection != nil:
+		return d.collection.Raw
+	case len(d.parts) > 0:
+		return d.parts[0].Collection()
+	}
+	return nil
+}
+
+// PITSchema returns taco:pit_schema of the collection, or nil.
+func (d *Dataset) PITSchema() json.RawMessage { return d.field("taco:pit_schema") }
+
+// FieldSchema returns taco:field_schema of the collection, or nil.
+func (d *Dataset) FieldSchema() json.RawMessage { return d.field("taco:field_schema") }
+
+func (d *Dataset) field(name string) json.RawMessage {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(d.Collection(), &doc) != nil {
+		return nil
+	}
+	return doc[name]
+}
+
+// IDColumn names the column of the ids.
+func (d *Dataset) IDColumn() string {
+	if len(d.parts) == 0 {
+		return "id"
+	}
+	return d.parts[0].IDColumn()
+}
+
+// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened. Of
+// nested Tortillas it is that of the first samples until the table of a deeper level was asked for.
+func (d *Dataset) Levels() int {
+	n := 0
+	for _, p := range d.parts {
+		n = max(n, p.Levels())
+	}
+	return n
+}
+
+// noLevel is the error for a level that is not there.
+func (d *Dataset) noLevel(k int) error {
+	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "levels 0 to %d are there", d.Levels()-1), d.name())
+}
+
+func (d *Dataset) name() string {
+	if len(d.parts) == 0 {
+		return ""
+	}
+	return d.parts[0].URI()
+}
+
+// Level returns the rows of a level, padding included, with the columns that are stored. Of several
+// containers, Options.Mode decides about columns that not all have, and SourceColumn is added.
+func (d *Dataset) Level(ctx context.Context, k int) (*tables.Table, error) {
+	t, _, err := d.level(ctx, k)
+	return t, err
+}
+
+// level returns a level and the first row of each part in it, and the number of rows at the end.
+func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error) {
+	if len(d.parts) == 0 {
+		return tables.FromVectors(nil, nil), []int{0}, nil
+	}
+	if err := d.deepen(ctx, k); err != nil {
+		return nil, nil, err
+	}
+	if k < 0 || k >= d.Levels() {
+		return nil, nil, d.noLevel(k)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for len(d.levels) <= k {
+		d.levels, d.bases = append(d.levels, nil), append(d.bases, nil)
+	}
+	if d.levels[k] == nil {
+		if err := d.concat(ctx, k); err != nil {
+			return nil, nil, err
+		}
+	}
+	return d.levels[k], d.bases[k], nil
+}
+
+// deepen finds out whether there is a level, where that is not known.
+func (d *Dataset) deepen(ctx context.Context, k int) error {
+	for _, p := range d.parts {
+		if l, ok := p.(model.Lazy); ok && k >= p.Levels() {
+			if err := l.Deepen(ctx); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (d *Dataset) concat(ctx context.Context, k int) error {
+	parts, errs, bases := make([]*tables.Table, len(d.parts)), make([]error, len(d.parts)), make([]int, len(d.parts)+1)
+	var g errgroup.Group
+	g.SetLimit(openAtOnce)
+	for i, p := range d.parts {
+		if k >= p.Levels() { // a Tortilla without samples at this level
+			continue
+		}
+		g.Go(func() error {
+			parts[i], errs[i] = p.Table(ctx, k)
+			return errs[i]
+		})
+	}
+	if g.Wait() != nil {
+		return firstOf(errs)
+	}
+	for i, t := range parts {
+		bases[i+1] = bases[i]
+		if t != nil {
+			bases[i+1] += t.Len()
+		}
+	}
+	if len(parts) == 1 {
+		d.levels[k], d.bases[k] = parts[0], bases
+		return nil
+	}
+	t, err := d.join(parts, k == 0 && d.chosen, fmt.Sprintf("level%d", k))
+	if err != nil {
+		return err
+	}
+	if t.Index(SourceColumn) < 0 {
+		t = tables.Join(t, d.sourceColumn(bases))
+	}
+	d.levels[k], d.bases[k] = t, bases
+	return nil
+}
+
+// join returns the tables of the containers, nil where one has none, one after the other, and tells what becomes of their
+// columns. part names them. If chosen, of columns that not all have nothing is said, and they are no error.
+func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables.Table, error) {
+	mode, names := d.mode, d.Parts()
+	if chosen && mode == tables.Strict {
+		mode = tables.Intersection
+	}
+	t, err := tables.Concat(slices.DeleteFunc(slices.Clone(parts), func(t *tables.Table) bool { return t == nil }), mode)
+	if err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, part, fault.NoOffset), d.name())
+	}
+	if !chosen {
+		columns, without := tables.MissingColumns(parts, names)
+		for i, c := range columns {
+			d.warn(fmt.Sprintf("%s: column %q is %s: it is not in %s", part, c, mode.Missing(), without[i]))
+		}
+	}
+	for _, m := range tables.TextColumns(t, parts, names) {
+		d.warn(part + ": " + m)
+	}
+	return t, nil
+}
+
+// sourceColumn returns a table of one column with the name of each row's file.
+func (d *Dataset) sourceColumn(bases []int) *tables.Table {
+	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.Text}}}
+	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
+		names := make([]string, 0, bases[len(d.parts)])
+		for i, p := range d.parts {
+			names = append(names, slices.Repeat([]string{path.Base(strings.TrimRight(p.URI(), "/"))}, bases[i+1]-bases[i])...)
+		}
+		return tables.NewTexts(names, nil), nil
+	})
+}
+
+// Parents returns for each row of a level the row of the level above that it belongs to; nil at level 0.
+func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
+	if k == 0 {
+		return nil, nil
+	}
+	_, up, err := d.level(ctx, k-1)
+	if err != nil {
+		return nil, err
+	}
+	_, here, err := d.level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	if len(d.parts) == 1 {
+		return d.parts[0].Parents(ctx, k)
+	}
+	all := make([]int32, 0, here[len(d.parts)])
+	for i, p := range d.parts {
+		if k >= p.Levels() {
+			continue
+		}
+		parents, err := p.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		for _, row := range parents {
+			all = append(all, int32(up[i])+row)
+		}
+	}
+	return all, nil
+}
+
+// AllVisible reports whether every row of a level is visible: none is padding, and none is one of the histograms of a
+// streaming TACO.
+func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	d.mu.Lock()
+	all := d.unpadded[k]
+	d.mu.Unlock()
+	if all {
+		return true, nil
+	}
+	for i, p := range d.parts {
+		if model.HistogramRow(p) >= 0 {
+			return false, nil
+		}
+		for row := range bases[i+1] - bases[i] {
+			if pad, err := p.Padding(ctx, k, row); pad || err != nil {
+				return false, err
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.unpadded[k] = true
+	return true, nil
+}
+
+// Visible returns the rows of a level that are neither padding nor histograms, in order.
+func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
+	all, err := d.AllVisible(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	rows, err := d.samples(ctx, k)
+	if all || err != nil {
+		return rows, err
+	}
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	i := 0 // the part that a row is in
+	return slices.DeleteFunc(rows, func(row int) bool {
+		for row >= bases[i+1] {
+			i++
+		}
+		pad, perr := d.parts[i].Padding(ctx, k, row-bases[i])
+		err = errors.Join(err, perr)
+		return pad
+	}), err
+}
+
+// samples returns the rows of a level, padding included, that are not histograms, in order.
+func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	rows := allRows(bases[len(d.parts)])
+	for i, p := range d.parts {
+		hidden, err := histograms(ctx, p, k)
+		if err != nil {
+			return nil, err
+		}
+		if len(hidden) == 0 {
+			continue
+		}
+		rows = slices.DeleteFunc(rows, func(row int) bool {
+			_, found := slices.BinarySearch(hidden, int32(row-bases[i]))
+			return found
+		})
+	}
+	return rows, nil
+}
+
+// Histograms returns the number of rows of a level that hold the histograms of a streaming TACO.
+func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
+	t, err := d.Level(ctx, k)
+	if err != nil {
+		return 0, err
+	}
+	samples, err := d.samples(ctx, k)
+	return t.Len() - len(samples), err
+}
+
+// histograms returns the rows of a level of a container that hold histograms of its samples, in order.
+func histograms(ctx context.Context, p model.Container, k int) ([]int32, error) {
+	top := model.HistogramRow(p)
+	if top < 0 {
+		return nil, nil
+	}
+	rows := []int32{int32(top)}
+	for above := range k {
+		var below []int32
+		for _, row := range rows {
+			children, err := p.Children(ctx, above, int(row))
+			if err != nil {
+				return nil, err
+			}
+			below = append(below, children...)
+		}
+		rows = below
+	}
+	slices.Sort(rows)
+	return rows, nil
+}
+
+// Row returns the row of an entry in the table of its level.
+func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
+	_, bases, err := d.level(ctx, e.Level)
+	if err != nil {
+		return 0, err
+	}
+	row := e.Row
+	if l, ok := d.parts[e.Part].(model.Lazy); ok {
+		if row, err = l.Settled(ctx, e.Level, row); err != nil {
+			return 0, err
+		}
+	}
+	return bases[e.Part] + row, nil
+}
+
+// Entry returns the sample of a row of a level, with its path.
+func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
+	n, err := d.nodeAt(ctx, k, row)
+	if err != nil {
+		return Entry{}, err
+	}
+	prefix, err := d.pathAbove(ctx, n)
+	if err != nil {
+		return Entry{}, err
+	}
+	return d.entry(ctx, n, prefix)
+}
+
+// EntryAt is Entry without the path: for those who look at many.
+func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
+	n, err := d.nodeAt(ctx, k, row)
+	if err != nil {
+		return Entry{}, err
+	}
+	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
+	e.Part = n.part
+	return e, err
+}
+
+// nodeAt returns the part and its row that a row of a level is.
+func (d *Dataset) nodeAt(ctx context.Context, k, row int) (node, error) {
+	_, bases, err := d.level(ctx, k)
+	if err != nil {
+		return node{}, err
+	}
+	if row < 0 || row >= bases[len(d.parts)] {
+		return node{}, d.noRow(k, row, bases)
+	}
+	i, _ := slices.BinarySearch(bases, row+1)
+	return node{i - 1, k, row - bases[i-1]}, nil
+}
+
+func (d *Dataset) noRow(k, row int, bases []int) error {
+	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset,
+		"no row %d, there are %d", row, bases[len(d.parts)]), d.name())
+}
+
+// pathAbove returns the path of the folder that a node lies in.
+func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
+	var ids []string
+	for p := d.parts[n.part]; n.level > 0; {
+		parents, err := p.Parents(ctx, n.level)
+		if err != nil {
+			return "", err
+		}
+		n.row, n.level = int(parents[n.row]), n.level-1
+		e, err := p.Entry(ctx, n.level, n.row)
+		if err != nil {
+			return "", err
+		}
+		ids = append(ids, e.ID)
+	}
+	slices.Reverse(ids)
+	return strings.Join(ids, "/"), nil
+}
+
+// entry returns the sample of a node in the folder of a path.
+func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
+	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
+	if err != nil {
+		return e, err
+	}
+	e.Part, e.Path = n.part, e.ID
+	if folder != "" {
+		e.Path = folder + "/" + e.ID
+	}
+	return e, nil
+}
+
+// Verify checks everything in all containers. Faults are errors; the report has counts and what is
+// wrong but can be read right all the same.
+func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
+	r := &Report{}
+	for _, p := range d.parts {
+		if err := p.Verify(ctx, r); err != nil {
+			return r, err
+		}
+	}
+	return r, d.verifyChunks(ctx, r)
+}

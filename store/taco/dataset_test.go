@@ -1,0 +1,408 @@
+package taco_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// spy is an opener of files that counts and can fail.
+type spy struct {
+	files source.Files
+	mu    sync.Mutex
+	opens []string
+	reads []string // "name offset+size"
+	open  int      // readers not closed yet
+	most  int      // of them at the same time
+	// failAt is the number of the call, counted from 1, that fails; 0: none.
+	failAt, calls int
+}
+
+var errBroken = errors.New("the line is broken")
+
+func (s *spy) call() error {
+	s.calls++
+	if s.calls == s.failAt {
+		return errBroken
+	}
+	return nil
+}
+
+func (s *spy) Open(ctx context.Context, uri string) (source.Reader, error) {
+	s.mu.Lock()
+	s.opens = append(s.opens, filepath.Base(uri))
+	err := s.call()
+	s.mu.Unlock()
+	if err != nil {
+		return nil, err
+	}
+	r, err := s.files.Open(ctx, uri)
+	if err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.open++
+	s.most = max(s.most, s.open)
+	return &spyReader{r, s, filepath.Base(uri)}, nil
+}
+
+func (r *spyReader) Close() error {
+	r.s.mu.Lock()
+	r.s.open--
+	r.s.mu.Unlock()
+	return r.Reader.Close()
+}
+
+type spyReader struct {
+	source.Reader
+	s    *spy
+	name string
+}
+
+func (r *spyReader) ReadAt(ctx context.Context, p []byte, off int64) error {
+	r.s.mu.Lock()
+	r.s.reads = append(r.s.reads, fmt.Sprintf("%s %d+%d", r.name, off, len(p)))
+	err := r.s.call()
+	r.s.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	return r.Reader.ReadAt(ctx, p, off)
+}
+
+// TestRequests: opening a ZIP takes two reads, and each level one more, however much is asked of it.
+func TestRequests(t *testing.T) {
+	s := &spy{}
+	defer s.files.Close()
+	d, err := taco.Open(t.Context(), s, []string{testdata(t, "taco-v2/current/three_level.tacozip")}, taco.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if len(s.opens) != 1 || len(s.reads) != 2 {
+		t.Fatalf("opens %q, reads %q", s.opens, s.reads)
+	}
+	for k := range d.Levels() {
+		if _, err := d.Visible(t.Context(), k); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range d.Leaves(t.Context(), true) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(s.opens) != 1 || len(s.reads) != 2+d.Levels() {
+		t.Errorf("opens %q, reads %q", s.opens, s.reads)
+	}
+}
+
+// TestEveryCallFailsOnce: whichever call of the source fails, the error comes out, and nothing wrong
+// with it.
+func TestEveryCallFailsOnce(t *testing.T) {
+	for _, path := range []string{"taco-v2/spec200/unsorted_three_level.tacozip", "taco-v2/spec200/three_level_dir"} {
+		walk := func(s *spy) (paths []string, err error) {
+			d, err := taco.Open(t.Context(), s, []string{testdata(t, path)}, taco.Options{})
+			if err != nil {
+				return nil, err
+			}
+			defer d.Close()
+			for e, err := range d.Leaves(t.Context(), true) {
+				if err != nil {
+					return nil, err
+				}
+				paths = append(paths, taco.VSI(e))
+			}
+			_, err = d.Verify(t.Context())
+			return paths, err
+		}
+		good := &spy{}
+		want, err := walk(good)
+		if err != nil || len(want) == 0 {
+			t.Fatal(want, err)
+		}
+		for n := 1; n <= good.calls; n++ {
+			s := &spy{failAt: n}
+			got, err := walk(s)
+			// Of a folder the name itself may be asked for in vain: it is not a file.
+			if err == nil && !slices.Equal(got, want) || err != nil && !errors.Is(err, errBroken) && fault.KindOf(err) == 0 {
+				t.Errorf("%s, call %d of %d (of %q): %v", path, n, good.calls, s.reads, err)
+			}
+			if err == nil && !strings.HasSuffix(path, "_dir") {
+				t.Errorf("%s, call %d of %d: no error", path, n, good.calls)
+			}
+			if err := s.files.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := good.files.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestWarnings: what is left out or filled is named, with the files that lack it, once.
+func TestWarnings(t *testing.T) {
+	paths := []string{testdata(t, "taco-v2/spec200/concat_a.tacozip"), testdata(t, "taco-v2/spec200/concat_b.tacozip")}
+	for mode, what := range map[tables.Mode]string{tables.Intersection: "left out", tables.FillMissing: "filled with null"} {
+		var told []string
+		d, err := open(t, paths, taco.Options{Mode: mode, Warn: func(m string) { told = append(told, m) }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if _, err := d.Level(t.Context(), 0); err != nil {
+				t.Fatal(err)
+			}
+		}
+		tab, err := d.Level(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if (tab.Index("only_a") >= 0) != (mode == tables.FillMissing) {
+			t.Errorf("mode %v: columns %s", mode, tables.Names(tab.Columns()))
+		}
+		n := 0
+		for _, m := range told {
+			if strings.Contains(m, `"only_a"`) {
+				n++
+				if !strings.Contains(m, what) || !strings.Contains(m, paths[1]) || strings.Contains(m, paths[0]) {
+					t.Errorf("mode %v: %q", mode, m)
+				}
+			}
+		}
+		if n != 1 {
+			t.Errorf("mode %v: told %q", mode, told)
+		}
+	}
+}
+
+// collection writes a TACOLLECTION.json over three copies of a container, one in each third of the
+// longitudes, of years of its own.
+func collection(t *testing.T) (string, *spy) {
+	t.Helper()
+	dir := t.TempDir()
+	zip, err := os.ReadFile(testdata(t, "taco-v2/current/flat_istac.tacozip"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	var extents []map[string]any
+	for i := range 3 {
+		name := fmt.Sprintf("part%d.tacozip", i)
+		if err := os.WriteFile(filepath.Join(dir, name), zip, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, name)
+		extents = append(extents, map[string]any{"file": name, "spatial": []float64{-180 + 120*float64(i), -90, -60 + 120*float64(i), 90},
+			"temporal": []string{fmt.Sprintf("%d-01-01T00:00:00Z", 2010+i), fmt.Sprintf("%d-12-31T00:00:00Z", 2010+i)}})
+	}
+	doc, err := json.Marshal(map[string]any{"id": "all", "taco:sources": map[string]any{"count": 3, "files": files, "extents": extents},
+		"taco:field_schema": map[string]any{"level0": [][2]string{{"id", "string"}, {"istac:geometry", "binary"}, {"istac:centroid", "binary"}, {"istac:time_start", "timestamp"}}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "TACOLLECTION.json")
+	if err := os.WriteFile(path, doc, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := &spy{}
+	t.Cleanup(func() { s.files.Close() })
+	return path, s
+}
+
+// TestFilesThatCannotMatch are never opened; those that the extents do not rule out are.
+func TestFilesThatCannotMatch(t *testing.T) {
+	box := mustBox(t, 100, 0, 170, 80)
+	late := func(text string) *taco.Times {
+		times, err := taco.ParseTimes(text)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return &times
+	}
+	all := []string{"part0.tacozip", "part1.tacozip", "part2.tacozip"}
+	for name, c := range map[string]struct {
+		only taco.Filter
+		want []string
+	}{
+		"nothing asked for":               {taco.Filter{}, all},
+		"centroids":                       {taco.Filter{Box: &box, Geometry: "istac:centroid"}, []string{"part0.tacozip", "part2.tacozip"}}, // part0 lies in the west: its east is not known
+		"footprints may pass the extent":  {taco.Filter{Box: &box}, all},
+		"centroids of another level":      {taco.Filter{Box: &box, Geometry: "istac:centroid", Level: 1}, all},
+		"after the end":                   {taco.Filter{Times: late("2011-06-01/2030-01-01")}, []string{"part1.tacozip", "part2.tacozip"}},
+		"before the start":                {taco.Filter{Times: late("2000-01-01/2010-06-01")}, []string{"part0.tacozip"}},
+		"the last microsecond":            {taco.Filter{Times: late("2011-12-31T00:00:00Z/2011-12-31T23:59:59Z")}, []string{"part1.tacozip"}},
+		"after the end of all":            {taco.Filter{Times: late("2020-06-01/2030-01-01")}, nil},
+		"both":                            {taco.Filter{Box: &box, Geometry: "istac:centroid", Times: late("2012-02-01/..")}, []string{"part2.tacozip"}},
+		"another column of times is told": {taco.Filter{Times: late("2020-06-01/.."), Time: "istac:time_end"}, all},
+	} {
+		path, s := collection(t)
+		d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Only: []taco.Filter{c.only}})
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		got := slices.Sorted(slices.Values(s.opens[1:]))
+		if !slices.Equal(got, c.want) {
+			t.Errorf("%s: opened %q, want %q", name, got, c.want)
+		}
+		if len(c.want) == 0 {
+			if rows, err := d.Filter(t.Context(), c.only); len(rows) != 0 || err != nil {
+				t.Errorf("%s: %v, %v", name, rows, err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestOpenerOpensSamples: the bytes behind "container::path" are the sample's, and a folder has none.
+func TestOpenerOpensSamples(t *testing.T) {
+	files := &source.Files{}
+	defer files.Close()
+	path := testdata(t, "taco-v2/spec200/codec_snappy.tacozip")
+	o := &taco.Opener{Base: files}
+	for range 2 {
+		r, err := o.Open(t.Context(), path+"::roi_qs1/image")
+		if err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, 4)
+		if err := r.ReadAt(t.Context(), b, 0); err != nil || string(b) != "II*\x00" && string(b) != "II+\x00" {
+			t.Errorf("%q, %v", b, err)
+		}
+		if err := r.ReadAt(t.Context(), b, r.Size()-3); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("past the end: %v", err)
+		}
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, kind := range map[string]fault.Kind{"::roi_qs1": fault.Unsupported, "::roi_qs1/none": fault.NotFound, "::roi_qs1/image/x": fault.NotFound, ".none": fault.NotFound} {
+		if _, err := o.Open(t.Context(), path+name); fault.KindOf(err) != kind {
+			t.Errorf("%s: %v, want %v", name, err, kind)
+		}
+	}
+}
+
+// TestEntriesKnowTheirRow: the sample of a row, found by its path, is on that row again, in one
+// container and in several.
+func TestEntriesKnowTheirRow(t *testing.T) {
+	for _, d := range []*taco.Dataset{
+		mustOpen(t, testdata(t, "taco-v2/current/three_level.tacozip")),
+		mustOpen(t, testdata(t, "taco-v2/spec200/concat_a.tacozip"), testdata(t, "taco-v2/spec200/concat_b.tacozip")),
+	} {
+		for k := range d.Levels() {
+			tab, err := d.Level(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			parents, err := d.Parents(t.Context(), k)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for row := range tab.Len() {
+				e, err := d.Entry(t.Context(), k, row)
+				if err != nil {
+					t.Fatal(err)
+				}
+				again, err := d.Resolve(t.Context(), e.Path)
+				if err != nil || again != e {
+					t.Errorf("%v, %v, want %v", again, err, e)
+				}
+				if root, rest, ok := strings.Cut(e.Path, "/"); ok {
+					top, err := d.Resolve(t.Context(), root)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if below, err := d.Below(t.Context(), top, rest); err != nil || below != e {
+						t.Errorf("%v, %v, want %v", below, err, e)
+					}
+				}
+				if got, err := d.Row(t.Context(), e); got != row || err != nil {
+					t.Errorf("%s: row %d, %v, want %d", e.Path, got, err, row)
+				}
+				if k == 0 {
+					continue
+				}
+				if up, err := d.Entry(t.Context(), k-1, int(parents[row])); err != nil || up.Path+"/"+e.ID != e.Path {
+					t.Errorf("%s has parent %s, %v", e.Path, up.Path, err)
+				}
+			}
+		}
+		for _, bad := range [][2]int{{-1, 0}, {9, 0}, {0, -1}, {0, 1 << 30}} {
+			if _, err := d.Entry(t.Context(), bad[0], bad[1]); fault.KindOf(err) != fault.NotFound {
+				t.Errorf("level and row %v: %v", bad, err)
+			}
+		}
+	}
+}
+
+// TestManyFiles: a list longer than files may be open is read like a short one, and nothing stays open.
+func TestManyFiles(t *testing.T) {
+	s := &spy{}
+	defer s.files.Close()
+	const n = 300
+	paths := slices.Repeat([]string{testdata(t, "taco-v2/spec200/concat_a.tacozip")}, n)
+	d, err := taco.Open(t.Context(), s, paths, taco.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, leaves := 0, 0
+	for e, err := range d.Leaves(t.Context(), false) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if leaves++; e.Part == 0 {
+			one++
+		}
+	}
+	if one == 0 || leaves != n*one {
+		t.Errorf("%d leaves, %d in the first of %d", leaves, one, n)
+	}
+	if err := d.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if s.open != 0 || s.most > 250 {
+		t.Errorf("%d readers are open, were %d at once", s.open, s.most)
+	}
+}
+
+// TestCollectionsDoNotNest: one that names itself is refused.
+func TestCollectionsDoNotNest(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "TACOLLECTION.json")
+	if err := os.WriteFile(path, []byte(`{"id":"a","taco:sources":{"files":["TACOLLECTION.json"]}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := open(t, []string{path}, taco.Options{}); fault.KindOf(err) != fault.Corrupt {
+		t.Error(err)
+	}
+}
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+
+func mustBox(t testing.TB, sides ...float64) crs.Box {
+	t.Helper()
+	box, err := crs.NewBox([4]float64(sides), 4326)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return box
+}

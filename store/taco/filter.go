@@ -1,0 +1,469 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/store/taco/internal/taco2"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/wkb"
+)
+
+// Point reads a geometry in well-known binary that is a point: in either byte order, also with an SRID or further coordinates; those of an empty one are NaN. The error is
+// fault.Unsupported for another geometry, fault.Corrupt for none.
+func Point(geometry []byte) (x, y float64, err error) { return wkb.Point(geometry) }
+
+// Rule says when a geometry matches a box.
+type Rule = wkb.Rule
+
+// Rules.
+const (
+	Intersects = wkb.Intersects // the two have a point in common
+	Within     = wkb.Within     // the geometry does not leave the box, and not only touches it
+)
+
+// Filter is a condition on place and time of samples. Both conditions hold for one row of Level; a
+// sample of level 0 matches if a row of Level below it does.
+type Filter struct {
+	Box  *crs.Box // nil: anywhere
+	Rule Rule
+	// Geometry names the column of geometries (well-known binary or text). Default: the first that is there of
+	// istac:geometry, stac:centroid, istac:centroid. Geometries are in longitude and latitude, unless the table says otherwise:
+	// those of istac:geometry are in the CRS of istac:crs, those of a GeoParquet file in the one of its metadata.
+	Geometry string
+
+	Times *Times // nil: at any time
+	// Time names the column of times. Default: the first that is there of istac:time_start,
+	// stac:time_start.
+	Time string
+
+	Level int
+
+	// Keep: what is decoded of geometries stays in memory, as other columns do, for more questions.
+	Keep bool
+}
+
+var (
+	geometryColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid"}
+	timeColumns     = []string{"istac:time_start", "stac:time_start"}
+)
+
+// Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time
+// do not match. A column or level that is not there is fault.NotFound.
+func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
+	left, err := d.Narrow(ctx, f)
+	if err != nil || left == nil {
+		return nil, err
+	}
+	return left[0], nil
+}
+
+// Left are the rows that conditions leave of each level, in order. Of levels deeper than it has, all rows below are left.
+type Left [][]int
+
+// Narrow is Filter that also returns what is left of the levels below 0, down to f.Level: there the visible rows that
+// match, on the levels between those above one that does.
+func (d *Dataset) Narrow(ctx context.Context, f Filter) (Left, error) {
+	if len(d.parts) == 0 {
+		return nil, nil
+	}
+	if err := d.deepen(ctx, f.Level); err != nil {
+		return nil, err
+	}
+	if f.Level < 0 || f.Level >= d.Levels() {
+		return nil, d.noLevel(f.Level)
+	}
+	bases := make([][]int, f.Level+1)
+	for k := range bases {
+		var err error
+		if _, bases[k], err = d.level(ctx, k); err != nil {
+			return nil, err
+		}
+	}
+	left := make(Left, f.Level+1)
+	for k := range left {
+		left[k] = []int{}
+	}
+	for i, p := range d.parts {
+		part, err := f.part(ctx, p)
+		if err != nil {
+			return nil, err
+		}
+		for k, rows := range part {
+			for _, row := range rows {
+				left[k] = append(left[k], bases[k][i]+row)
+			}
+		}
+	}
+	return left, nil
+}
+
+// RowsBelow returns the rows of a level, in order, that lie below the rows of level 0 that are left, and are left themselves.
+func (d *Dataset) RowsBelow(ctx context.Context, left Left, level int) ([]int, error) {
+	rows := left[0]
+	for k := 1; k <= level; k++ {
+		parents, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		above := rows
+		rows = []int{}
+		for i, p := range parents {
+			if _, ok := slices.BinarySearch(above, int(p)); ok {
+				rows = append(rows, i)
+			}
+		}
+		if k < len(left) {
+			rows = intersection(rows, left[k])
+		}
+	}
+	return rows, nil
+}
+
+// And returns what both leave. A row below level 0 that has nothing left below it on the level of a condition is dropped;
+// a row of level 0 is not: each condition is about samples, which may meet two by different rows below them.
+func (d *Dataset) And(ctx context.Context, a, b Left) (Left, error) {
+	if len(a) < len(b) {
+		a, b = b, a
+	}
+	both := slices.Clone(a)
+	for k := range b {
+		both[k] = intersection(a[k], b[k])
+	}
+	for k := len(both) - 2; k > 0; k-- {
+		parents, err := d.Parents(ctx, k+1)
+		if err != nil {
+			return nil, err
+		}
+		both[k] = intersection(both[k], above(both[k+1], parents))
+	}
+	return both, nil
+}
+
+// above returns the rows that some rows are below, in order.
+func above(rows []int, parents []int32) []int {
+	up := make([]int, len(rows))
+	for i, row := range rows {
+		up[i] = int(parents[row])
+	}
+	slices.Sort(up)
+	return slices.Compact(up)
+}
+
+// intersection returns what is in both of two lists, which ascend.
+func intersection(a, b []int) []int {
+	both, k := []int{}, 0
+	for _, row := range a {
+		for k < len(b) && b[k] < row {
+			k++
+		}
+		if k < len(b) && b[k] == row {
+			both = append(both, row)
+		}
+	}
+	return both
+}
+
+// Match returns the rows of a table that match, in order. Level is not looked at. A column that is not there is
+// fault.NotFound.
+func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
+	return f.rows(ctx, unnamed{}, t)
+}
+
+// unnamed is the container of a table that is none's.
+type unnamed struct{ model.Container }
+
+func (unnamed) URI() string { return "" }
+
+// part returns the visible rows of a container that match, and those of the levels above them.
+func (f *Filter) part(ctx context.Context, p model.Container) (Left, error) {
+	t, err := p.Table(ctx, f.Level)
+	if err != nil {
+		return nil, err
+	}
+	match, err := f.rows(ctx, p, t)
+	if err != nil {
+		return nil, err
+	}
+	left := make(Left, f.Level+1)
+	for k := f.Level; ; k-- {
+		if left[k], err = hidePadding(ctx, p, k, match); err != nil || k == 0 {
+			return left, err
+		}
+		parents, err := p.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		match = above(left[k], parents)
+	}
+}
+
+// hidePadding drops the rows of a level that are placeholders and, at level 0, histograms.
+func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]int, error) {
+	var err error
+	rows = slices.DeleteFunc(rows, func(row int) bool {
+		pad, perr := p.Padding(ctx, k, row)
+		if perr != nil {
+			err = perr
+		}
+		return pad || k == 0 && row == model.HistogramRow(p)
+	})
+	return rows, err
+}
+
+// rows returns the rows of a table that match.
+func (f *Filter) rows(ctx context.Context, p model.Container, t *tables.Table) ([]int, error) {
+	var match []int
+	if f.Times != nil {
+		i, err := f.column(p, t, f.Time, timeColumns, "time")
+		if err != nil {
+			return nil, err
+		}
+		v, err := t.At(ctx, i)
+		if err == nil {
+			match, err = f.timeRows(allRows(t.Len()), v)
+		}
+		if err != nil {
+			return nil, f.named(err, p)
+		}
+	}
+	if f.Box == nil {
+		return match, nil
+	}
+	i, err := f.column(p, t, f.Geometry, geometryColumns, "geometry")
+	if err != nil {
+		return nil, err
+	}
+	if f.Times == nil {
+		match = allRows(t.Len())
+	}
+	if match, err = f.boxRows(ctx, match, t, i); err != nil {
+		return nil, f.named(err, p)
+	}
+	return match, nil
+}
+
+func allRows(n int) []int {
+	rows := make([]int, n)
+	for i := range rows {
+		rows[i] = i
+	}
+	return rows
+}
+
+func (f *Filter) named(err error, p model.Container) error {
+	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), p.URI())
+}
+
+// column returns the number of the column of a name, or of the first that is there of some.
+func (f *Filter) column(p model.Container, t *tables.Table, name string, auto []string, what string) (int, error) {
+	if name != "" && name != "auto" {
+		i := t.Index(name)
+		if i < 0 {
+			return 0, f.named(t.NoColumn(name), p)
+		}
+		return i, nil
+	}
+	for _, c := range auto {
+		if i := t.Index(c); i >= 0 {
+			return i, nil
+		}
+	}
+	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s); there are %s",
+		what, strings.Join(auto, ", "), tables.Names(t.Columns())), p)
+}
+
+// timeRows keeps the rows whose time lies in the range. Numbers are seconds since 1970 UTC.
+func (f *Filter) timeRows(rows []int, v *tables.Vector) ([]int, error) {
+	first, last := f.Times.First, f.Times.Last
+	var in func(i int) bool
+	switch v.Kind() {
+	case tables.Null:
+		return rows[:0], nil
+	case tables.Timestamp:
+		in = func(i int) bool { t := v.Int(i); return t >= first && t <= last }
+	case tables.Date:
+		in = func(i int) bool { return v.Int(i) >= ceilDiv(first, day) && v.Int(i) <= floorDiv(last, day) }
+	case tables.Int64:
+		in = func(i int) bool { return v.Int(i) >= ceilDiv(first, 1e6) && v.Int(i) <= floorDiv(last, 1e6) }
+	case tables.Float64:
+		in = func(i int) bool {
+			t := math.Round(v.Float(i) * 1e6)
+			return t >= float64(first) && t <= float64(last)
+		}
+	case tables.Text:
+		return f.textRows(rows, v)
+	default:
+		return nil, fault.New(fault.Unsupported, "column", fault.NoOffset, "times of type %v", v.Type())
+	}
+	keep := rows[:0]
+	for _, i := range rows {
+		if !v.Null(i) && in(i) {
+			keep = append(keep, i)
+		}
+	}
+	return keep, nil
+}
+
+// textRows keeps the rows whose time, a day or an instant as text, begins in the range.
+func (f *Filter) textRows(rows []int, v *tables.Vector) ([]int, error) {
+	keep := rows[:0]
+	for _, i := range rows {
+		if v.Null(i) {
+			continue
+		}
+		t, err := ParseTimes(v.Text(i))
+		if err != nil {
+			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", i), fault.NoOffset, "%v", err)
+		}
+		if t.First >= f.Times.First && t.First <= f.Times.Last {
+			keep = append(keep, i)
+		}
+	}
+	return keep, nil
+}
+
+// day is a day in microseconds.
+const day = 24 * 60 * 60 * 1e6
+
+func floorDiv(a, b int64) int64 {
+	q := a / b
+	if a%b < 0 {
+		q--
+	}
+	return q
+}
+
+func ceilDiv(a, b int64) int64 {
+	q := a / b
+	if a%b > 0 {
+		q++
+	}
+	return q
+}
+
+// boxRows keeps the rows whose geometry in column i matches the box. rows are in ascending order.
+func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int) ([]int, error) {
+	switch typ := t.Columns()[i].Type; typ.Kind {
+	case tables.Null:
+		return nil, nil
+	case tables.Binary, tables.Text:
+	default:
+		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or text", typ)
+	}
+	place, err := wkb.NewPlace(*f.Box)
+	if err != nil {
+		return nil, fault.New(fault.Unsupported, "bbox", fault.NoOffset, "%v", err)
+	}
+	systems, err := systemsOf(ctx, t, t.Columns()[i].Name)
+	if err != nil {
+		return nil, err
+	}
+	text := t.Columns()[i].Type.Kind == tables.Text
+	var binary []byte
+	keep := rows[:0] // never ahead of the row that is looked at
+	err = t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
+		to, err := systems.of(row)
+		if err != nil {
+			return err
+		}
+		if text {
+			if binary, err = wkb.AppendText(binary[:0], string(g)); err != nil {
+				return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
+			}
+			g = binary
+		}
+		ok, err := place.Match(g, f.Rule, to)
+		if err != nil {
+			return fault.WithPart(err, fmt.Sprintf("row %d", row), fault.NoOffset)
+		}
+		if ok {
+			keep = append(keep, row)
+		}
+		return nil
+	})
+	return keep, err
+}
+
+// mayMatch reports whether file i of a TACOLLECTION.json can hold a row that matches the filter. It answers false only
+// where the extent of the file proves that; see extentOf for what an extent says.
+func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
+	x := c.Sources.Extent(i)
+	level, prefix := extentOf(c)
+	if x == nil || prefix == "" || f.Level != level {
+		return true
+	}
+	columns := c.Columns(level)
+	named := func(name string, auto []string) string {
+		if name != "" && name != "auto" {
+			return name
+		}
+		k := slices.IndexFunc(auto, func(a string) bool { return slices.Contains(columns, a) })
+		if k < 0 {
+			return ""
+		}
+		return auto[k]
+	}
+	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, x.Spatial) {
+		return false
+	}
+	// With a column of middles the extent is that of the middles of the rows that have one. Rows without a middle may
+	// begin at any time, and nobody checks that a given middle lies behind its start: such an extent proves nothing.
+	if f.Times == nil || len(x.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" || slices.Contains(columns, prefix+"time_middle") {
+		return true
+	}
+	first, err := ParseTimes(x.Temporal[0])
+	last, err2 := ParseTimes(x.Temporal[1])
+	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
+}
+
+// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and what the names of the columns
+// begin with that they are made of; "" if that is not known. tacotoolbox takes the first level that has both a centroid and
+// a start, and of that the columns of STAC before those of ISTAC. Its extent is the box of the centroids, and the range
+// of the middles, or of the starts if no row has a middle.
+func extentOf(c *taco2.Collection) (level int, prefix string) {
+	for level = 0; ; level++ {
+		columns := c.Columns(level)
+		if len(columns) == 0 {
+			return 0, ""
+		}
+		for _, prefix := range []string{"stac:", "istac:"} {
+			if slices.Contains(columns, prefix+"centroid") && slices.Contains(columns, prefix+"time_start") {
+				return level, prefix
+			}
+		}
+	}
+}
+
+// mayMeet reports whether a box may hold one of the centroids that a spatial extent describes.
+//
+// Where a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of one side only (the
+// side with the larger span). So an extent that lies on one side says nothing about the other; its latitudes are of all
+// centroids. An extent from east to west may cross the antimeridian or have its corners swapped, and one outside of ±180
+// degrees counts longitudes otherwise: of these the latitudes count alone.
+func mayMeet(box crs.Box, spatial []float64) bool {
+	if len(spatial) != 4 || spatial[1] > spatial[3] {
+		return true
+	}
+	place, err := wkb.NewPlace(box)
+	if err != nil {
+		return true
+	}
+	west, south, east, north := spatial[0], spatial[1], spatial[2], spatial[3]
+	meets := func(w, e float64) bool { return place.Meets(wkb.NewBox(w, south, e, north)) }
+	switch {
+	case west > east || west < -180 || east > 180:
+		return meets(-180, 180)
+	case west >= 0:
+		return meets(west, east) || meets(-180, math.Nextafter(0, -1))
+	case east < 0:
+		return meets(west, east) || meets(0, 180)
+	}
+	return meets(west, east)
+}

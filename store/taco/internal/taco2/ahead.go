@@ -1,0 +1,31 @@
+package taco2
+
+import (
+	"bytes"
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+)
+
+// readCollectionAhead reads the COLLECTION.json of a ZIP, and in the same request what stands behind it, if that is
+// little: the directory, which tells where samples are if the tables may be wrong. It returns the reader to go on
+// with, which has that in memory; r where it fails.
+func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collection, source.Reader, error) {
+	const part = "COLLECTION.json"
+	behind := r.Size() - at.end()
+	if behind > maxTail || at.size > maxCollection {
+		c, err := readCollection(ctx, r, at, part)
+		return c, r, err
+	}
+	b := make([]byte, at.size+behind) // all of which is there
+	if err := r.ReadAt(ctx, b, at.off); err != nil {
+		return nil, r, fault.WithPart(err, part, 0)
+	}
+	c, err := parseCollection(bytes.Clone(b[:at.size]), part, at.off) // which keeps it
+	if err != nil {
+		return nil, r, err
+	}
+	return c, &model.Tail{Reader: r, Off: at.end(), Bytes: bytes.Clone(b[at.size:])}, nil
+}

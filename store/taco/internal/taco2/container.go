@@ -1,0 +1,354 @@
+// Package taco2 reads TACO 2 containers: ZIP (by TACO_HEADER), FOLDER, and the catalogs of many ZIPs
+// that are one file (__TACOCAT__) or a folder (.tacocat), as the TACO specification 2.0.0 describes them
+// and the writers of both generations make them.
+//
+// Navigation goes by the consolidated tables of METADATA. Their offsets below level 0 belong to other
+// samples where folder names are not in byte order (a writer's fault); where the order of names or
+// offsets gives reason to doubt, the ZIP's own directory is read and believed instead.
+package taco2
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Names of columns.
+const (
+	colID       = "id"
+	colType     = "type"
+	colParent   = "internal:parent_id"
+	colOffset   = "internal:offset"
+	colSize     = "internal:size"
+	colSource   = "internal:source_file"
+	colRelative = "internal:relative_path"
+)
+
+// metaName is the name of a folder's own table of children.
+const metaName = "__meta__"
+
+// kind is what a container is stored as.
+type kind uint8
+
+const (
+	zipFile kind = iota
+	folder
+	catFile
+	catFolder
+)
+
+var kindNames = [...]string{"TACO 2 (ZIP)", "TACO 2 (FOLDER)", "TACO 2 (TACOCAT)", "TACO 2 (TACOCAT folder)"}
+
+// place is where a table lies: a span of an object, or all of it.
+type place struct {
+	uri  string
+	span span // size 0: the whole object
+}
+
+// Container is a TACO 2 container. It implements model.Container.
+type Container struct {
+	opener source.Opener
+	kind   kind
+	uri    string
+	base   string // folder of the source files of a catalog; the folder itself of a FOLDER
+	coll   *Collection
+	limits model.Limits
+	places []place
+	// collAt is where COLLECTION.json lies in a ZIP.
+	collAt span
+	// object is what is known of a ZIP.
+	object source.Known
+
+	mu      sync.Mutex
+	levels  []*level
+	readers map[string]source.Reader // open ones, by URI
+	absent  map[string]error         // URIs that could not be opened
+}
+
+var (
+	_ model.Container = (*Container)(nil)
+	_ model.Sized     = (*Container)(nil)
+)
+
+// level is the table of a level and what was derived from it. Fields are guarded by Container.mu until
+// they are set, and read-only from then on.
+type level struct {
+	tbl     *tables.Table
+	ids     *tables.Vector
+	types   *tables.Vector
+	offsets *tables.Vector
+	sizes   *tables.Vector
+	sources *tables.Vector
+	// parents has the row of the level above, of each row; nil at level 0.
+	parents []int32
+	// first and rows are the children of this level: those of row i are rows[first[i]:first[i+1]].
+	first, rows []int32
+	// spans replace offsets and sizes where those were found to be misplaced.
+	spans   []span
+	trusted bool // offsets and sizes, or spans, were settled
+}
+
+// OpenZIP opens a ZIP, whose first bytes (zipDataAt at least, if there are as many) are in head.
+func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
+	c := newContainer(o, zipFile, uri, l)
+	c.readers[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	levels, coll, err := parseHeader(head, r.Size())
+	if err == nil {
+		c.coll, c.readers[uri], err = readCollectionAhead(ctx, r, coll)
+	}
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	c.collAt = coll
+	return c.located(levels)
+}
+
+// OpenTacocat opens a __TACOCAT__ file, whose first bytes are in head, with its source files in base.
+func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
+	c := newContainer(o, catFile, uri, l)
+	c.readers[uri], c.base = r, base
+	levels, coll, err := parseTacocat(head, r.Size())
+	if err == nil {
+		c.coll, err = readCollection(ctx, r, coll, "COLLECTION.json")
+	}
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return c.located(levels)
+}
+
+// located finishes a container whose levels are spans of one file.
+func (c *Container) located(levels []span) (*Container, error) {
+	for _, s := range levels {
+		c.places = append(c.places, place{c.uri, s})
+	}
+	c.levels = make([]*level, len(levels))
+	return c, nil
+}
+
+// OpenFolder opens a FOLDER.
+func OpenFolder(ctx context.Context, o source.Opener, uri string, l model.Limits) (*Container, error) {
+	c := newContainer(o, folder, uri, l)
+	c.base = uri
+	return c.openFolder(ctx, Join(uri, "METADATA"))
+}
+
+// OpenTacocatFolder opens a .tacocat folder, with its source files in base.
+func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string, l model.Limits) (*Container, error) {
+	c := newContainer(o, catFolder, uri, l)
+	c.base = base
+	return c.openFolder(ctx, uri)
+}
+
+// maxLevels bounds the levels of a folder: as many as the header of a __TACOCAT__ has room for.
+const maxLevels = catLevels
+
+func (c *Container) openFolder(ctx context.Context, tables string) (*Container, error) {
+	coll := Join(c.uri, "COLLECTION.json")
+	r, err := c.reader(ctx, coll)
+	if err == nil {
+		c.coll, err = readCollection(ctx, r, span{0, r.Size()}, "COLLECTION.json")
+	}
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	known := 0 // the number of levels, if the collection says it
+	if c.coll.PIT != nil {
+		known = c.coll.PIT.Levels()
+	}
+	if known > maxLevels {
+		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset, "%d levels, at most %d", known, maxLevels))
+	}
+	for k := 0; k < maxLevels; k++ {
+		uri := Join(tables, "level"+strconv.Itoa(k)+".parquet")
+		if _, err := c.reader(ctx, uri); err != nil {
+			if k > 0 && k >= known && fault.KindOf(err) == fault.NotFound {
+				break
+			}
+			return nil, c.fail(err)
+		}
+		c.places = append(c.places, place{uri: uri})
+	}
+	c.levels = make([]*level, len(c.places))
+	return c, nil
+}
+
+func newContainer(o source.Opener, k kind, uri string, l model.Limits) *Container {
+	return &Container{opener: o, kind: k, uri: uri, limits: l, readers: map[string]source.Reader{}, absent: map[string]error{}}
+}
+
+// fail names the container in an error and closes what is open.
+func (c *Container) fail(err error) error {
+	return errors.Join(fault.WithFile(err, c.uri), c.Close())
+}
+
+// Join appends a relative path to a folder, which is a path or a URI. In a URL of HTTP the path is escaped,
+// and put before the query, which may be a signature for all of the folder.
+func Join(folder, path string) string {
+	if folder == "" {
+		return path
+	}
+	query := ""
+	if s := source.Scheme(folder); s == "http" || s == "https" {
+		if i := strings.IndexByte(folder, '?'); i >= 0 {
+			folder, query = folder[:i], folder[i:]
+		}
+		parts := strings.Split(path, "/")
+		for i, p := range parts {
+			parts[i] = url.PathEscape(p)
+		}
+		path = strings.Join(parts, "/")
+	}
+	return strings.TrimRight(folder, "/") + "/" + path + query
+}
+
+// reader returns an open reader of an object; the container closes it.
+func (c *Container) reader(ctx context.Context, uri string) (source.Reader, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.readerLocked(ctx, uri)
+}
+
+func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader, error) {
+	if r := c.readers[uri]; r != nil {
+		return r, nil
+	}
+	if err := c.absent[uri]; err != nil {
+		return nil, err
+	}
+	r, err := c.opener.Open(ctx, uri)
+	if err != nil {
+		if k := fault.KindOf(err); k == fault.NotFound || errors.Is(err, fs.ErrNotExist) {
+			c.absent[uri] = err
+		}
+		return nil, err
+	}
+	c.readers[uri] = r
+	return r, nil
+}
+
+// Close implements model.Container.
+func (c *Container) Close() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var errs []error
+	for _, r := range c.readers {
+		errs = append(errs, r.Close())
+	}
+	c.readers = map[string]source.Reader{}
+	return errors.Join(errs...)
+}
+
+// URI implements model.Container.
+func (c *Container) URI() string { return c.uri }
+
+// Format implements model.Container.
+func (c *Container) Format() string { return kindNames[c.kind] }
+
+// Collection implements model.Container.
+func (c *Container) Collection() json.RawMessage { return c.coll.Raw }
+
+// PIT returns taco:pit_schema, or nil.
+func (c *Container) PIT() *PIT { return c.coll.PIT }
+
+// Levels implements model.Container.
+func (c *Container) Levels() int { return len(c.places) }
+
+// IDColumn implements model.Container.
+func (c *Container) IDColumn() string { return colID }
+
+// Table implements model.Container.
+func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.level(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return l.tbl, nil
+}
+
+func partOf(k int) string { return "level" + strconv.Itoa(k) }
+
+// inLevel names the level and the file in an error.
+func (c *Container) inLevel(err error, k int) error {
+	return fault.WithFile(fault.WithPart(err, partOf(k), 0), c.uri)
+}
+
+// level returns a level with its table. c.mu is held.
+func (c *Container) level(ctx context.Context, k int) (*level, error) {
+	if k < 0 || k >= len(c.levels) {
+		return nil, fault.WithFile(fault.New(fault.NotFound, partOf(k), fault.NoOffset, "levels 0 to %d are there", len(c.levels)-1), c.uri)
+	}
+	if c.levels[k] != nil {
+		return c.levels[k], nil
+	}
+	p := c.places[k]
+	r, err := c.readerLocked(ctx, p.uri)
+	if err != nil {
+		return nil, err
+	}
+	if p.span.size == 0 {
+		p.span.size = r.Size()
+	}
+	t, err := tables.Read(ctx, r, p.span.off, p.span.size, c.limits.Table)
+	if err != nil {
+		return nil, c.inLevel(err, k)
+	}
+	if most := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > most {
+		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset, "%d, at most %d in %d bytes", t.Len(), most, p.span.size), k)
+	}
+	l := &level{tbl: t}
+	if l.ids, err = c.column(ctx, t, k, colID, tables.Text); err != nil {
+		return nil, err
+	}
+	if l.types, err = c.column(ctx, t, k, colType, tables.Text); err != nil {
+		return nil, err
+	}
+	if c.kind == catFile || c.kind == catFolder {
+		if l.sources, err = c.column(ctx, t, k, colSource, tables.Text); err != nil {
+			return nil, err
+		}
+	}
+	c.levels[k] = l
+	return l, nil
+}
+
+// Bounds on the rows of a level. Their positions are 32-bit integers; and a row takes memory, whereas
+// its values may take next to none in the file, if they are all equal. Rows have ids of their own, so that
+// ten a byte are more than any writer's tables hold.
+const (
+	maxRows     = 1<<31 - 1
+	fewRows     = 1 << 16
+	rowsPerByte = 10
+)
+
+// column returns a column that must be there with a type; integers may be unsigned.
+func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string, want tables.Kind) (*tables.Vector, error) {
+	v, err := t.Column(ctx, name)
+	if fault.KindOf(err) == fault.NotFound {
+		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is not there")
+	}
+	if err != nil {
+		return nil, c.inLevel(err, k)
+	}
+	if v.Kind() != want && (want != tables.Int64 || v.Kind() != tables.Uint64) {
+		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", v.Type(), want), k)
+	}
+	return v, nil
+}
+
+// row returns an error for a value of a row.
+func (c *Container) row(kind fault.Kind, k, row int, format string, args ...any) error {
+	return fault.WithFile(fault.New(kind, partOf(k)+" row "+strconv.Itoa(row), fault.NoOffset, format, args...), c.uri)
+}

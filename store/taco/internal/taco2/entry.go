@@ -1,0 +1,347 @@
+package taco2
+
+import (
+	"bytes"
+	"context"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Padding implements model.Container.
+func (c *Container) Padding(ctx context.Context, k, row int) (bool, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.level(ctx, k)
+	if err != nil {
+		return false, err
+	}
+	return isPadding(l.ids.Text(row)), nil
+}
+
+// Entry implements model.Container.
+func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.level(ctx, k)
+	if err != nil {
+		return model.Entry{}, err
+	}
+	if row < 0 || row >= l.tbl.Len() {
+		return model.Entry{}, c.row(fault.NotFound, k, row, "rows 0 to %d are there", l.tbl.Len()-1)
+	}
+	e := model.Entry{ID: l.ids.Text(row), Level: k, Row: row}
+	if l.ids.Null(row) {
+		return e, c.row(fault.Corrupt, k, row, "id is null")
+	}
+	if climbs(e.ID) {
+		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
+	}
+	switch t := l.types.Bytes(row); string(t) {
+	case "FILE":
+		e.Kind = model.File
+	case "FOLDER":
+		e.Kind = model.Folder
+	default:
+		return e, c.row(fault.Corrupt, k, row, "type %q is neither FILE nor FOLDER", t)
+	}
+	e.Padding = isPadding(e.ID)
+	switch c.kind {
+	case folder:
+		err = c.folderEntry(ctx, &e)
+	default:
+		err = c.zipEntry(ctx, l, &e)
+	}
+	return e, err
+}
+
+// folderEntry fills in where a sample of a FOLDER is.
+func (c *Container) folderEntry(ctx context.Context, e *model.Entry) error {
+	path, err := c.path(ctx, e.Level, e.Row)
+	if err != nil {
+		return err
+	}
+	e.URI, e.Offset, e.Size = Join(c.base, "DATA/"+path), model.Whole, model.Whole
+	if e.Kind == model.Folder {
+		e.URI = Join(e.URI, metaName)
+	}
+	return nil
+}
+
+// zipEntry fills in where a sample of a ZIP, or of one of a catalog's ZIPs, is.
+func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) error {
+	if err := c.settle(ctx, e.Level); err != nil {
+		return err
+	}
+	var err error
+	if e.URI, err = c.sourceOf(l, e.Level, e.Row); err != nil {
+		return err
+	}
+	s, err := c.span(l, e.Level, e.Row)
+	if err != nil {
+		return err
+	}
+	if c.kind == zipFile {
+		if size := c.object.Size; s.off < int64(zipDataAt) || !s.in(size) {
+			return c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file has %d bytes", s.size, s.off, size)
+		}
+	}
+	e.Offset, e.Size, e.Object = s.off, s.size, c.object
+	return nil
+}
+
+// span returns where a row says its bytes are.
+func (c *Container) span(l *level, k, row int) (span, error) {
+	if l.spans != nil && l.spans[row].in(math.MaxInt64) {
+		return l.spans[row], nil
+	}
+	if l.offsets.Null(row) || l.sizes.Null(row) {
+		return span{}, c.row(fault.Corrupt, k, row, "%s or %s is null", colOffset, colSize)
+	}
+	s := span{l.offsets.Int(row), l.sizes.Int(row)}
+	if !s.in(math.MaxInt64) {
+		return s, c.row(fault.Corrupt, k, row, "%d bytes at %d", s.size, s.off)
+	}
+	return s, nil
+}
+
+// sourceOf returns the URI of the ZIP that holds a row's bytes.
+func (c *Container) sourceOf(l *level, k, row int) (string, error) {
+	if l.sources == nil {
+		return c.uri, nil
+	}
+	name := l.sources.Text(row)
+	if l.sources.Null(row) || badSource(name) {
+		return "", c.row(fault.Corrupt, k, row, "%s %q is no name of a file below", colSource, name)
+	}
+	return Join(c.base, name), nil
+}
+
+// path returns the ids from level 0 down to a row, joined by "/". Ids that could lead out of a folder
+// are refused. c.mu is held.
+func (c *Container) path(ctx context.Context, k, row int) (string, error) {
+	var ids []string
+	for {
+		l, err := c.level(ctx, k)
+		if err != nil {
+			return "", err
+		}
+		id := l.ids.Text(row)
+		if what := badID(id); what != "" {
+			return "", c.row(fault.Corrupt, k, row, "id %q %s", id, what)
+		}
+		ids = append(ids, id)
+		if k == 0 {
+			slices.Reverse(ids)
+			return strings.Join(ids, "/"), nil
+		}
+		if l, err = c.linked(ctx, k); err != nil {
+			return "", err
+		}
+		row = int(l.parents[row])
+		k--
+	}
+}
+
+// settle decides whether the offsets of a level can be believed, and replaces those that cannot.
+// c.mu is held.
+func (c *Container) settle(ctx context.Context, k int) error {
+	l := c.levels[k]
+	if l.trusted {
+		return nil
+	}
+	var err error
+	if l.offsets, err = c.column(ctx, l.tbl, k, colOffset, tables.Int64); err != nil {
+		return err
+	}
+	if l.sizes, err = c.column(ctx, l.tbl, k, colSize, tables.Int64); err != nil {
+		return err
+	}
+	if k > 0 {
+		doubtful, err := c.doubtful(ctx, l, k)
+		if err != nil {
+			return err
+		}
+		if len(doubtful) > 0 {
+			if err := c.replace(ctx, l, k, doubtful); err != nil {
+				return err
+			}
+		}
+	}
+	l.trusted = true
+	return nil
+}
+
+// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of
+// the folders above are not in byte order, or the offsets of the files are not in storage order.
+func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]bool, error) {
+	if _, err := c.linked(ctx, k); err != nil {
+		return nil, err
+	}
+	doubtful := map[string]bool{}
+	if err := c.doubtNames(ctx, k-1, doubtful); err != nil {
+		return nil, err
+	}
+	last, source := int64(-1), ""
+	for i := range l.tbl.Len() {
+		if !l.sameSource(i, source) {
+			source, last = l.source(i), -1
+		}
+		if string(l.types.Bytes(i)) != "FILE" || l.offsets.Null(i) {
+			continue
+		}
+		if off := l.offsets.Int(i); off <= last {
+			doubtful[source] = true
+		} else {
+			last = off
+		}
+	}
+	return doubtful, nil
+}
+
+// doubtNames adds the source files whose folders of a level are not in byte order, be the separator
+// at the end counted or not.
+func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
+	l := c.levels[k]
+	last, source := "", ""
+	for i := range l.tbl.Len() {
+		if string(l.types.Bytes(i)) != "FOLDER" {
+			continue
+		}
+		if !l.sameSource(i, source) {
+			source, last = l.source(i), ""
+		}
+		if doubtful[source] {
+			continue
+		}
+		path := l.ids.Text(i)
+		if k > 0 {
+			var err error
+			if path, err = c.path(ctx, k, i); err != nil {
+				return err
+			}
+		}
+		if last != "" && (path <= last || path+"/" <= last+"/") {
+			doubtful[source] = true
+		}
+		last = path
+	}
+	return nil
+}
+
+// source returns the name of a row's source file, "" in what is no catalog.
+func (l *level) source(row int) string {
+	if l.sources == nil {
+		return ""
+	}
+	return l.sources.Text(row)
+}
+
+// sameSource reports whether a row's source file has a name, without making a string of it.
+func (l *level) sameSource(row int, name string) bool {
+	return l.sources == nil || string(l.sources.Bytes(row)) == name
+}
+
+// replace gives the rows of the doubtful source files the places that the ZIPs' directories name. The
+// rows of source files that are not there keep theirs: nothing of them can be read.
+func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[string]bool) error {
+	stored := make(map[span]bool, l.tbl.Len())
+	spans := make([]span, l.tbl.Len())
+	for i := range spans {
+		if l.offsets.Null(i) || l.sizes.Null(i) {
+			return c.row(fault.Corrupt, k, i, "%s or %s is null", colOffset, colSize)
+		}
+		spans[i] = span{l.offsets.Int(i), l.sizes.Int(i)}
+		stored[spans[i]] = true
+	}
+	for name := range doubtful {
+		z, err := c.zip(ctx, l, k, name)
+		if err != nil {
+			return err
+		}
+		if z == nil {
+			continue
+		}
+		for i := range spans {
+			if !l.sameSource(i, name) || !spans[i].in(z.r.Size()) {
+				continue // one that lies outside was never another sample's: who reads it is told
+			}
+			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
+				return err
+			}
+		}
+	}
+	l.spans = spans
+	return nil
+}
+
+// zipDirectory is the directory of a ZIP that is open.
+type zipDirectory struct {
+	r       source.Reader
+	entries map[string]zipEntry
+}
+
+// zip reads the directory of a source file of a level, or returns nil if the file is not there.
+func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
+	uri, after := c.uri, c.collAt.end()
+	if l.sources != nil {
+		if badSource(name) {
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset, "%q is no name of a file below", name), k)
+		}
+		uri = Join(c.base, name)
+	}
+	r, err := c.readerLocked(ctx, uri)
+	if err != nil {
+		if l.sources != nil && fault.KindOf(err) == fault.NotFound {
+			return nil, nil
+		}
+		return nil, err
+	}
+	entries, err := readDirectory(ctx, r, after, isData)
+	if err != nil {
+		return nil, fault.WithFile(err, uri)
+	}
+	return &zipDirectory{r, entries}, nil
+}
+
+func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
+
+// find returns where the data of a row's own ZIP entry are. stored are the places that the level's
+// rows name, in whatever order.
+func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row int, stored map[span]bool) (span, error) {
+	path, err := c.path(ctx, k, row)
+	if err != nil {
+		return span{}, err
+	}
+	name := "DATA/" + path
+	if string(l.types.Bytes(row)) == "FOLDER" {
+		name += "/" + metaName
+	}
+	e, ok := z.entries[name]
+	if !ok || !e.plain {
+		return span{}, c.row(fault.Corrupt, k, row, "the ZIP has no stored entry %q", name)
+	}
+	s := span{e.local + int64(30+len(name)), e.size}
+	if stored[s] {
+		return s, nil
+	}
+	return z.data(ctx, name, e)
+}
+
+// data returns where the data of an entry are, by its local header.
+func (z *zipDirectory) data(ctx context.Context, name string, e zipEntry) (span, error) {
+	b := make([]byte, 30)
+	if err := z.r.ReadAt(ctx, b, e.local); err != nil {
+		return span{}, fault.WithPart(err, "local file header of "+name, 0)
+	}
+	s := span{e.local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.size}
+	if string(b[:4]) != localSignature || !s.in(z.r.Size()) {
+		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local, "is none, or its %d bytes do not lie in the file", e.size)
+	}
+	return s, nil
+}

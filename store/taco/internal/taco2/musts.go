@@ -1,0 +1,171 @@
+package taco2
+
+import (
+	"encoding/json"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+)
+
+// What TACO 2.0.0 says that COLLECTION.json must have ("TACO-level Fields"). A document that has not can be read all the same,
+// so that each fault is a note.
+
+// idForm is the form of a dataset's id: lower-case letters, digits, "_" and "-".
+var idForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
+
+// maxTitle is the length of a title, in characters.
+const maxTitle = 250
+
+// verifyCollection notes what of COLLECTION.json is not as the specification says.
+func (c *Container) verifyCollection(r *model.Report) {
+	var doc map[string]json.RawMessage
+	if json.Unmarshal(c.coll.Raw, &doc) != nil {
+		return // it was parsed when the container was opened
+	}
+	note := func(format string, args ...any) { r.Note("COLLECTION.json: "+format, args...) }
+	if !idForm.MatchString(c.coll.ID) {
+		note("id %q: only a-z, 0-9, _ and - are allowed", c.coll.ID)
+	}
+	for _, name := range []string{"taco_version", "dataset_version", "description"} {
+		if text, ok := as[string](doc[name]); !ok || text == "" {
+			note("%s is missing, empty or no text", name)
+		}
+	}
+	if v := c.coll.Version; v != "" && !strings.HasPrefix(v, "2.") {
+		note("taco_version is %q: containers of this form are of version 2", v)
+	}
+	for _, name := range []string{"licenses", "tasks"} {
+		if list, ok := as[[]string](doc[name]); !ok || len(list) == 0 {
+			note("%s is missing, empty or no list of texts", name)
+		}
+	}
+	if list, ok := as[[]map[string]any](doc["providers"]); !ok || len(list) == 0 {
+		note("providers is missing, empty or no list of objects")
+	}
+	if has(doc["curators"]) {
+		if _, ok := as[[]map[string]any](doc["curators"]); !ok {
+			note("curators is no list of objects")
+		}
+	}
+	if has(doc["keywords"]) {
+		if _, ok := as[[]string](doc["keywords"]); !ok {
+			note("keywords is no list of texts")
+		}
+	}
+	if has(doc["title"]) {
+		if text, ok := as[string](doc["title"]); !ok || utf8.RuneCountInString(text) > maxTitle {
+			note("title is no text of at most %d characters", maxTitle)
+		}
+	}
+	if has(doc["extent"]) {
+		c.verifyExtent(doc["extent"], note)
+	}
+	c.verifyFields(note)
+}
+
+// as decodes a value; ok is false if it is missing, null or of another type.
+func as[T any](b json.RawMessage) (v T, ok bool) { return v, has(b) && json.Unmarshal(b, &v) == nil }
+
+func has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
+
+func (c *Container) verifyExtent(b json.RawMessage, note func(format string, args ...any)) {
+	extent, ok := as[map[string]json.RawMessage](b)
+	if !ok {
+		note("extent is no object")
+		return
+	}
+	if has(extent["spatial"]) {
+		box, ok := as[[]float64](extent["spatial"])
+		if !ok || len(box) != 4 || box[1] > box[3] || slices.Min(box) < -180 || slices.Max(box) > 180 || max(-box[1], box[3]) > 90 {
+			note("extent.spatial %s is no [west, south, east, north] in degrees", extent["spatial"])
+		}
+	}
+	if has(extent["temporal"]) {
+		if times, ok := as[[]string](extent["temporal"]); !ok || len(times) != 2 {
+			note("extent.temporal %s is no [start, end] of texts", extent["temporal"])
+		}
+	}
+}
+
+// verifyFields compares the names of taco:field_schema with the columns of the tables. Types are not compared: writers have
+// called them in several ways.
+func (c *Container) verifyFields(note func(format string, args ...any)) {
+	if c.coll.Fields == nil {
+		note("has no taco:field_schema")
+		return
+	}
+	var schema map[string][]json.RawMessage
+	if json.Unmarshal(c.coll.Fields, &schema) != nil {
+		note("taco:field_schema is no object of lists")
+		return
+	}
+	for k := range c.places {
+		fields, ok := schema[partOf(k)]
+		if !ok {
+			note("taco:field_schema has no %s", partOf(k))
+			continue
+		}
+		names := map[string]bool{}
+		for _, f := range fields {
+			if pair, ok := as[[]string](f); ok && len(pair) >= 2 {
+				names[pair[0]] = true
+			} else {
+				note("taco:field_schema has %s for %s, which is no [name, type]", f, partOf(k))
+			}
+		}
+		var more []string
+		for _, col := range c.levels[k].tbl.Columns() {
+			if !names[col.Name] && !strings.HasPrefix(col.Name, "internal:") {
+				more = append(more, col.Name)
+			}
+			delete(names, col.Name)
+		}
+		var missing []string
+		for name := range names {
+			if !strings.HasPrefix(name, "internal:") {
+				missing = append(missing, name)
+			}
+		}
+		slices.Sort(missing)
+		if len(missing) > 0 {
+			note("taco:field_schema has %q, which the table of %s has not", missing, partOf(k))
+		}
+		if len(more) > 0 {
+			note("taco:field_schema has not %q, which the table of %s has", more, partOf(k))
+		}
+	}
+}
+
+// verifyHierarchy compares the types and ids of taco:pit_schema with the tree below the first sample, which all others share.
+func (c *Container) verifyHierarchy(r *model.Report) {
+	if c.coll.PIT == nil || len(c.levels) == 0 || c.levels[0].tbl.Len() == 0 {
+		return
+	}
+	folders := []int32{0} // at level k-1, below the first sample
+	for k := 1; k < len(c.places); k++ {
+		said := c.coll.PIT.Hierarchy[strconv.Itoa(k)]
+		if len(said) != len(folders) {
+			r.Note("taco:pit_schema has %d folders with samples of level %d, the first sample has %d", len(said), k, len(folders))
+			return
+		}
+		up, l := c.levels[k-1], c.levels[k]
+		var below []int32
+		for i, folder := range folders {
+			var types, ids []string
+			for _, row := range up.rows[up.first[folder]:up.first[folder+1]] {
+				types, ids = append(types, string(l.types.Bytes(int(row)))), append(ids, l.ids.Text(int(row)))
+				if string(l.types.Bytes(int(row))) == "FOLDER" {
+					below = append(below, row)
+				}
+			}
+			if !slices.Equal(types, said[i].Type) || !slices.Equal(ids, said[i].ID) {
+				r.Note("taco:pit_schema has %q of types %q at level %d, the first sample has %q of %q", said[i].ID, said[i].Type, k, ids, types)
+			}
+		}
+		folders = below
+	}
+}

@@ -1,0 +1,548 @@
+package taco2
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Verify implements model.Container. Checked are: ids, types, parents and relative paths of every row;
+// that all samples of level 0 hold the same tree (PIT-1); that the tables of children say what the
+// consolidated ones say, and have one schema a level (PIT-2); that every sample's bytes are there, in a
+// ZIP under its own name and with the CRC-32 that it has there. What contradicts itself but can be read right is noted: counts of
+// taco:pit_schema, what COLLECTION.json lacks or has otherwise than it must, misplaced offsets of METADATA, source files of a catalog that are not there.
+func (c *Container) Verify(ctx context.Context, r *model.Report) error {
+	for k := range c.places {
+		if err := c.verifyLevel(ctx, k, r); err != nil {
+			return err
+		}
+	}
+	if err := c.verifyTrees(ctx); err != nil {
+		return err
+	}
+	c.compareSchemas(r)
+	c.verifyHierarchy(r)
+	c.verifyCollection(r)
+	v := &verifier{c: c, r: r, absent: map[string]bool{}, schemas: make([]map[string]tables.Type, len(c.places)+1)}
+	if err := v.readDirectory(ctx); err != nil {
+		return err
+	}
+	if err := v.tables(ctx); err != nil {
+		return err
+	}
+	for k := range c.places {
+		if err := v.samples(ctx, k); err != nil {
+			return err
+		}
+	}
+	r.Absent += int64(len(v.absent))
+	if v.unlisted > 0 {
+		r.Note("%d samples are missing from the ZIP's directory, or are elsewhere by it; other programs cannot find them", v.unlisted)
+	}
+	if v.uneven > 0 {
+		r.Note("%d folders' tables have no column for what is empty in the folder", v.uneven)
+	}
+	if v.misplaced > 0 {
+		r.Note("%d rows of METADATA below level 0 have the offset or size of another sample; read by the ZIP's directory", v.misplaced)
+	}
+	return nil
+}
+
+// verifyLevel checks the rows of a level by themselves and against their parents.
+func (c *Container) verifyLevel(ctx context.Context, k int, r *model.Report) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.level(ctx, k)
+	if err != nil {
+		return err
+	}
+	if k > 0 {
+		if _, err := c.linked(ctx, k); err != nil {
+			return err
+		}
+	}
+	r.Rows += int64(l.tbl.Len())
+	var relative *tables.Vector
+	if l.tbl.Index(colRelative) >= 0 {
+		if relative, err = c.column(ctx, l.tbl, k, colRelative, tables.Text); err != nil {
+			return err
+		}
+	}
+	for i := range l.tbl.Len() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.verifyRow(ctx, l, k, i); err != nil {
+			return err
+		}
+		if relative != nil && !relative.Null(i) {
+			if err := c.verifyPath(ctx, k, i, relative.Text(i)); err != nil {
+				return err
+			}
+		}
+	}
+	return c.verifySiblings(l, k)
+}
+
+func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
+	if l.ids.Null(i) {
+		return c.row(fault.Corrupt, k, i, "id is null")
+	}
+	if what := badID(l.ids.Text(i)); what != "" {
+		return c.row(fault.Corrupt, k, i, "id %q %s", l.ids.Text(i), what)
+	}
+	if t := string(l.types.Bytes(i)); t != "FILE" && t != "FOLDER" {
+		return c.row(fault.Corrupt, k, i, "type %q is neither FILE nor FOLDER", t)
+	}
+	if k > 0 {
+		if up := c.levels[k-1]; string(up.types.Bytes(int(l.parents[i]))) == "FILE" {
+			return c.row(fault.Corrupt, k, i, "its parent %q is a FILE", up.ids.Text(int(l.parents[i])))
+		}
+	}
+	_, err := c.sourceOf(l, k, i)
+	return err
+}
+
+// verifyPath checks that a row's relative path is the ids from level 0 down.
+func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) error {
+	if climbs(relative) {
+		return c.row(fault.Corrupt, k, i, "%s %q is no path below DATA", colRelative, relative)
+	}
+	path, err := c.path(ctx, k, i)
+	if err != nil {
+		return err
+	}
+	if strings.TrimSuffix(relative, "/") != path {
+		return c.row(fault.Corrupt, k, i, "%s is %q, its ids are %q", colRelative, relative, path)
+	}
+	return nil
+}
+
+// verifySiblings checks that ids are unique among siblings; at level 0, within a source file.
+func (c *Container) verifySiblings(l *level, k int) error {
+	seen := map[string]bool{}
+	check := func(rows []int32) error {
+		clear(seen)
+		for _, i := range rows {
+			id := l.ids.Text(int(i))
+			if seen[id] {
+				return c.row(fault.Corrupt, k, int(i), "a sibling has the same id %q", id)
+			}
+			seen[id] = true
+		}
+		return nil
+	}
+	if k == 0 {
+		for _, rows := range l.rowsBySource() {
+			if err := check(rows); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	up := c.levels[k-1]
+	for p := range up.tbl.Len() {
+		if err := check(up.rows[up.first[p]:up.first[p+1]]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// verifyTrees checks that the samples of level 0 hold the same tree. Placeholders stand for anything.
+func (c *Container) verifyTrees(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l := c.levels[0]
+	model := -1
+	for i := range l.tbl.Len() {
+		if isPadding(l.ids.Text(i)) {
+			continue
+		}
+		if model < 0 {
+			model = i
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := c.sameTree(0, model, i, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// sameTree compares the trees below two rows of a level.
+func (c *Container) sameTree(k, a, b int, top bool) error {
+	l := c.levels[k]
+	if !top {
+		ida, idb := l.ids.Text(a), l.ids.Text(b)
+		if isPadding(ida) || isPadding(idb) {
+			return nil
+		}
+		if ida != idb {
+			return c.row(fault.Corrupt, k, b, "id %q, where the first sample of level 0 has %q (PIT-1)", idb, ida)
+		}
+	}
+	if ta, tb := l.types.Text(a), l.types.Text(b); ta != tb {
+		return c.row(fault.Corrupt, k, b, "type %s, where the first sample of level 0 has %s (PIT-1)", tb, ta)
+	}
+	if l.first == nil {
+		return nil
+	}
+	ca, cb := l.rows[l.first[a]:l.first[a+1]], l.rows[l.first[b]:l.first[b+1]]
+	if len(ca) != len(cb) {
+		return c.row(fault.Corrupt, k, b, "%d children, where the first sample of level 0 has %d (PIT-1)", len(cb), len(ca))
+	}
+	for i := range ca {
+		if err := c.sameTree(k+1, int(ca[i]), int(cb[i]), false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// compareSchemas notes where COLLECTION.json says other than the tables.
+func (c *Container) compareSchemas(r *model.Report) {
+	p := c.coll.PIT
+	if p == nil {
+		r.Note("COLLECTION.json has no taco:pit_schema")
+		return
+	}
+	l := c.levels[0]
+	if int64(l.tbl.Len()) != p.Root.N || l.tbl.Len() > 0 && l.types.Text(0) != p.Root.Type {
+		r.Note("taco:pit_schema says %d samples of type %s at level 0, there are %d", p.Root.N, p.Root.Type, l.tbl.Len())
+	}
+	if n := p.Levels(); n != len(c.places) {
+		r.Note("taco:pit_schema says %d levels, there are %d", n, len(c.places))
+	}
+	for k := 1; k < len(c.places); k++ {
+		n := int64(0)
+		for _, f := range p.Hierarchy[strconv.Itoa(k)] {
+			n += f.N
+		}
+		if n != int64(c.levels[k].tbl.Len()) {
+			r.Note("taco:pit_schema says %d samples at level %d, there are %d", n, k, c.levels[k].tbl.Len())
+		}
+	}
+}
+
+// verifier checks the samples of a container.
+type verifier struct {
+	c      *Container
+	r      *model.Report
+	absent map[string]bool
+	// directory is that of a ZIP, nil where it cannot be read; unlisted counts the samples that it does not
+	// have where they are.
+	directory map[string]zipEntry
+	unlisted  int64
+	// schemas has the types of the columns that tables of children at a level have, as they are met; uneven
+	// counts the tables without some column of their level.
+	schemas []map[string]tables.Type
+	uneven  int64
+	// misplaced counts the rows whose offset in METADATA is another sample's.
+	misplaced int64
+}
+
+// readDirectory reads the directory of a ZIP. The container can be read without.
+func (v *verifier) readDirectory(ctx context.Context) error {
+	c := v.c
+	if c.kind != zipFile {
+		return nil
+	}
+	r, err := c.reader(ctx, c.uri)
+	if err != nil {
+		return err
+	}
+	v.directory, err = readDirectory(ctx, r, c.collAt.end(), isVerified)
+	if fault.KindOf(err) == fault.Corrupt {
+		v.r.Note("the ZIP's directory cannot be read (%v); other programs cannot open the file", err)
+		v.directory, err = nil, nil
+	}
+	return fault.WithFile(err, c.uri)
+}
+
+// isVerified chooses the entries whose bytes are checked.
+func isVerified(name []byte) bool {
+	return isData(name) || bytes.HasPrefix(name, []byte("METADATA/")) || string(name) == "COLLECTION.json"
+}
+
+// samples checks the bytes of the samples of a level, and what the folders among them hold.
+func (v *verifier) samples(ctx context.Context, k int) error {
+	t, err := v.c.Table(ctx, k)
+	if err != nil {
+		return err
+	}
+	for i := range t.Len() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		e, err := v.c.Entry(ctx, k, i)
+		if err != nil {
+			return err
+		}
+		r, err := v.open(ctx, e)
+		if err != nil {
+			return err
+		}
+		if r == nil {
+			continue
+		}
+		err = v.sample(ctx, e, r)
+		if v.c.kind == folder {
+			err = errors.Join(err, r.Close())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open returns a reader of the object that holds a sample, nil where a catalog's source file is not
+// there.
+func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
+	if v.c.kind == folder {
+		r, err := v.c.opener.Open(ctx, e.URI)
+		if err != nil {
+			return nil, fault.WithFile(err, e.URI)
+		}
+		return r, nil
+	}
+	if v.absent[e.URI] {
+		return nil, nil
+	}
+	r, err := v.c.reader(ctx, e.URI)
+	if err != nil && v.c.kind != zipFile && fault.KindOf(err) == fault.NotFound {
+		v.absent[e.URI] = true
+		v.r.Note("source file %s is not there", e.URI)
+		return nil, nil
+	}
+	return r, err
+}
+
+// sample checks one sample, whose bytes r holds.
+func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) error {
+	s := span{0, r.Size()}
+	if e.Offset != model.Whole {
+		s = span{e.Offset, e.Size}
+		if !s.in(r.Size()) {
+			return v.c.row(fault.Corrupt, e.Level, e.Row, "%d bytes at %d, the file %s has %d bytes", s.size, s.off, e.URI, r.Size())
+		}
+		if err := v.header(ctx, e, r, s); err != nil {
+			return err
+		}
+	}
+	if e.Kind == model.Folder {
+		return v.children(ctx, e, r, s)
+	}
+	v.r.Files++
+	v.r.Bytes += s.size
+	return nil
+}
+
+// header checks that a sample's bytes are those of the ZIP entry of its name.
+func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
+	v.c.mu.Lock()
+	path, err := v.c.path(ctx, e.Level, e.Row)
+	l := v.c.levels[e.Level]
+	if l.spans != nil && (l.offsets.Int(e.Row) != s.off || l.sizes.Int(e.Row) != s.size) {
+		v.misplaced++
+	}
+	v.c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	name := "DATA/" + path
+	if e.Kind == model.Folder {
+		name += "/" + metaName
+	}
+	listed := uint32(0)
+	if v.directory != nil {
+		z, ok := v.directory[name]
+		if listed = z.crc; !ok || !z.plain || z.size != s.size || z.local >= s.off {
+			v.unlisted++
+		}
+	}
+	crc, err := localHeader(ctx, r, name, s)
+	if err == nil {
+		err = checkSum(ctx, r, "sample "+name, s, crc, listed)
+	}
+	return fault.WithFile(err, e.URI)
+}
+
+// tables checks the bytes of the tables of a ZIP, and of COLLECTION.json, that stand where its directory
+// says: those that were put behind it later have no entry.
+func (v *verifier) tables(ctx context.Context) error {
+	c := v.c
+	type entry struct {
+		name string
+		span span
+	}
+	entries := []entry{{"COLLECTION.json", c.collAt}}
+	for k, p := range c.places {
+		entries = append(entries, entry{"METADATA/" + partOf(k) + ".parquet", p.span})
+	}
+	for _, e := range entries {
+		z, ok := v.directory[e.name]
+		if !ok || z.size != e.span.size {
+			continue
+		}
+		r, err := c.reader(ctx, c.uri)
+		if err != nil {
+			return err
+		}
+		at, err := (&zipDirectory{r: r}).data(ctx, e.name, z)
+		if err == nil && at == e.span {
+			err = checkSum(ctx, r, e.name, at, z.crc)
+		} else if fault.KindOf(err) == fault.Corrupt { // the table is another
+			err = nil
+		}
+		if err != nil {
+			return fault.WithFile(err, c.uri)
+		}
+	}
+	return nil
+}
+
+// children checks a folder's own table against the rows of the next level.
+func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
+	c := v.c
+	bad := func(err error) error {
+		return fault.WithFile(fault.WithPart(err, partOf(e.Level)+" row "+strconv.Itoa(e.Row)+" "+metaName, 0), e.URI)
+	}
+	t, err := tables.Read(ctx, r, s.off, s.size, c.limits.Table)
+	if err != nil {
+		return bad(err)
+	}
+	rows, err := c.Children(ctx, e.Level, e.Row)
+	if err != nil {
+		return err
+	}
+	if t.Len() != len(rows) {
+		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "%d, METADATA has %d children", t.Len(), len(rows)))
+	}
+	if err := v.schema(ctx, t, e.Level+1, rows); err != nil {
+		return bad(err)
+	}
+	if err := v.compare(ctx, t, e.Level+1, rows); err != nil {
+		return bad(err)
+	}
+	v.r.Folders++
+	return nil
+}
+
+// schema checks that a table of children, of these rows of a level, has the columns of the others at its
+// level, with their types (PIT-2). A column without any value may have lost its type; and writers before
+// tacotoolbox 0.17 leave columns out of a folder's table that have no value in that folder.
+func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []int32) error {
+	types := v.schemas[k]
+	if types == nil {
+		types = map[string]tables.Type{}
+		v.schemas[k] = types
+	}
+	for _, col := range t.Columns() {
+		seen, ok := types[col.Name]
+		switch {
+		case !ok || seen.Kind == tables.Null:
+			types[col.Name] = col.Type
+		case col.Type.Kind != tables.Null && !col.Type.Equal(seen):
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, where another folder of the level has %v (PIT-2)", col.Type, seen)
+		}
+	}
+	all, err := v.c.Table(ctx, k)
+	if err != nil {
+		return err
+	}
+	uneven := false
+	for i, col := range all.Columns() {
+		if strings.HasPrefix(col.Name, "internal:") || col.Name == "path" || t.Index(col.Name) >= 0 {
+			continue
+		}
+		values, err := all.At(ctx, i)
+		if err != nil {
+			return err
+		}
+		for _, row := range rows {
+			if hasValue(values, int(row)) {
+				return fault.New(fault.Corrupt, "schema", fault.NoOffset, "no column %q, which METADATA has values of (PIT-2)", col.Name)
+			}
+		}
+		uneven = uneven || len(rows) > 0
+	}
+	if uneven {
+		v.uneven++
+	}
+	return nil
+}
+
+// hasValue reports whether a row has more than null or a text that those writers take for it.
+func hasValue(v *tables.Vector, row int) bool {
+	if v.Null(row) {
+		return false
+	}
+	return v.Kind() != tables.Text || v.Text(row) != "" && v.Text(row) != "None"
+}
+
+// compare checks the rows of a table of children against those of a level.
+func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []int32) error {
+	if len(rows) == 0 {
+		return nil
+	}
+	c := v.c
+	get := func(name string, kind tables.Kind) (*tables.Vector, error) {
+		col, err := t.Column(ctx, name)
+		if err != nil {
+			return nil, err
+		}
+		if col.Kind() != kind && (kind != tables.Int64 || col.Kind() != tables.Uint64) {
+			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", col.Type(), kind)
+		}
+		return col, nil
+	}
+	ids, err := get(colID, tables.Text)
+	if err != nil {
+		return err
+	}
+	types, err := get(colType, tables.Text)
+	if err != nil {
+		return err
+	}
+	var offsets, sizes *tables.Vector
+	if c.kind != folder {
+		if offsets, err = get(colOffset, tables.Int64); err != nil {
+			return err
+		}
+		if sizes, err = get(colSize, tables.Int64); err != nil {
+			return err
+		}
+	}
+	for i, row := range rows {
+		e, err := c.Entry(ctx, k, int(row))
+		if err != nil {
+			return err
+		}
+		bad := func(format string, args ...any) error {
+			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, format, args...)
+		}
+		switch {
+		case ids.Null(i) || ids.Text(i) != e.ID:
+			return bad("id %q, METADATA has %q", ids.Text(i), e.ID)
+		case types.Null(i) || types.Text(i) != e.Kind.String():
+			return bad("type %q, METADATA has %v", types.Text(i), e.Kind)
+		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
+			return bad("%s or %s is null", colOffset, colSize)
+		case offsets != nil && (offsets.Int(i) != e.Offset || sizes.Int(i) != e.Size):
+			return bad("%d bytes at %d, elsewhere %d bytes at %d", sizes.Int(i), offsets.Int(i), e.Size, e.Offset)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,616 @@
+package taco2
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+// header is a TACO_HEADER entry with pairs of offset and size.
+func header(pairs ...uint64) []byte {
+	b := make([]byte, zipDataAt)
+	copy(b, localSignature)
+	binary.LittleEndian.PutUint16(b[26:], uint16(len(headerName)))
+	copy(b[30:], headerName)
+	b[headerAt] = byte(len(pairs) / 2)
+	for i, v := range pairs {
+		if i < 2*headerPairs {
+			binary.LittleEndian.PutUint64(b[headerAt+4+8*i:], v)
+		}
+	}
+	return b
+}
+
+func TestHeader(t *testing.T) {
+	const total = 1000
+	levels, coll, err := parseHeader(header(157, 100, 300, 50, 400, 600), total)
+	if err != nil || len(levels) != 2 || levels[1] != (span{300, 50}) || coll != (span{400, 600}) {
+		t.Fatal(levels, coll, err)
+	}
+	set := func(at int, v byte) []byte {
+		b := header(157, 100, 300, 50)
+		b[at] = v
+		return b
+	}
+	for name, b := range map[string][]byte{
+		"nothing": nil, "cut": header(157, 1, 158, 1)[:100], "signature": set(0, 'Q'), "name": set(31, 'X'), "length of the name": set(26, 12),
+		"extra field": set(28, 4), "deflate": set(8, 8), "no entry": header(), "one entry": header(157, 5), "count 255": set(headerAt, 255),
+		"count 8":        header(157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1, 157, 1),
+		"in the header":  header(156, 10, 300, 50),
+		"past the end":   header(157, 10, 990, 11),
+		"offset past":    header(1001, 0, 300, 50),
+		"wraps":          header(200, math.MaxUint64-100, 300, 50),
+		"negative":       header(1<<63, 10, 300, 50),
+		"an empty level": header(157, 0, 300, 50),
+	} {
+		want := fault.Corrupt
+		if strings.Contains(name, "name") {
+			want = fault.Unsupported
+		}
+		if _, _, err := parseHeader(b, total); fault.KindOf(err) != want {
+			t.Errorf("%s: %v, want %v", name, err, want)
+		}
+	}
+}
+
+// catHeader is the header of a __TACOCAT__ whose deepest level is deepest.
+func catHeader(deepest uint32, pairs ...uint64) []byte {
+	b := make([]byte, catDataAt)
+	copy(b, catMagic)
+	binary.LittleEndian.PutUint32(b[8:], 1)
+	binary.LittleEndian.PutUint32(b[12:], deepest)
+	for i, v := range pairs {
+		binary.LittleEndian.PutUint64(b[16+8*i:], v)
+	}
+	return b
+}
+
+func TestTacocatHeader(t *testing.T) {
+	all := []uint64{128, 100, 228, 50, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20}
+	levels, coll, err := parseTacocat(catHeader(1, all...), 320)
+	if err != nil || len(levels) != 2 || levels[1] != (span{228, 50}) || coll != (span{300, 20}) {
+		t.Fatal(levels, coll, err)
+	}
+	version := catHeader(1, all...)
+	version[8] = 2
+	for name, c := range map[string]struct {
+		b    []byte
+		kind fault.Kind
+	}{
+		"nothing": {nil, fault.Corrupt}, "cut": {catHeader(1, all...)[:127], fault.Corrupt}, "version": {version, fault.Unsupported},
+		"too deep": {catHeader(6, all...), fault.Corrupt}, "a level is missing": {catHeader(2, all...), fault.Corrupt},
+		"a level below the deepest": {catHeader(0, all...), fault.Corrupt}, "no collection": {catHeader(1, all[:12]...), fault.Corrupt},
+		"in the header": {catHeader(0, 127, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20), fault.Corrupt},
+		"past the end":  {catHeader(0, 128, 193, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 300, 20), fault.Corrupt},
+	} {
+		if _, _, err := parseTacocat(c.b, 320); fault.KindOf(err) != c.kind {
+			t.Errorf("%s: %v, want %v", name, err, c.kind)
+		}
+	}
+}
+
+// zipOf writes a ZIP of stored entries; with zip64, sizes and places stand in extra fields.
+func zipOf(names []string, zip64 bool) (b []byte, at []int64) {
+	var dir []byte
+	le := binary.LittleEndian
+	for _, n := range names {
+		local := uint64(len(b))
+		head := append(append([]byte(localSignature), make([]byte, 22)...), 0, 0, 0, 0)
+		le.PutUint16(head[26:], uint16(len(n)))
+		b = append(append(append(b, head...), n...), "content of "+n...)
+		size := uint64(len("content of ") + len(n))
+		at = append(at, int64(local)+30+int64(len(n)))
+		e := append([]byte(directorySignature), make([]byte, 42)...)
+		le.PutUint16(e[28:], uint16(len(n)))
+		var extra []byte
+		if zip64 {
+			le.PutUint32(e[20:], math.MaxUint32)
+			le.PutUint32(e[24:], math.MaxUint32)
+			le.PutUint32(e[42:], math.MaxUint32)
+			extra = append(extra, 9, 9, 1, 0, 7, 1, 0, 24, 0) // another field first
+			for _, v := range []uint64{size, size, local} {
+				extra = le.AppendUint64(extra, v)
+			}
+			le.PutUint16(e[30:], uint16(len(extra)))
+		} else {
+			le.PutUint32(e[20:], uint32(size))
+			le.PutUint32(e[24:], uint32(size))
+			le.PutUint32(e[42:], uint32(local))
+		}
+		dir = append(append(append(dir, e...), n...), extra...)
+	}
+	off := len(b)
+	b = append(b, dir...)
+	end := append([]byte(endSignature), make([]byte, 18)...)
+	if zip64 {
+		rec := append([]byte(end64Signature), make([]byte, 52)...)
+		le.PutUint64(rec[32:], uint64(len(names)))
+		le.PutUint64(rec[40:], uint64(len(dir)))
+		le.PutUint64(rec[48:], uint64(off))
+		loc := le.AppendUint64(append([]byte(locator64Signature), 0, 0, 0, 0), uint64(len(b)))
+		b = append(append(append(b, rec...), loc...), 1, 0, 0, 0)
+		le.PutUint16(end[10:], math.MaxUint16)
+		le.PutUint32(end[12:], math.MaxUint32)
+		le.PutUint32(end[16:], math.MaxUint32)
+	} else {
+		le.PutUint16(end[10:], uint16(len(names)))
+		le.PutUint32(end[12:], uint32(len(dir)))
+		le.PutUint32(end[16:], uint32(off))
+	}
+	return append(b, end...), at
+}
+
+func every([]byte) bool { return true }
+
+// TestDirectory: names lead to their local headers, in ZIP and ZIP64, whatever was put behind the archive.
+func TestDirectory(t *testing.T) {
+	names := []string{"DATA/a", "DATA/b/__meta__", "DATA/ñ"}
+	for _, zip64 := range []bool{false, true} {
+		b, at := zipOf(names, zip64)
+		after := int64(strings.Index(string(b), directorySignature))
+		for _, behind := range []int{0, 1000, 2 * maxTail} {
+			r := &corpus.Mem{B: append(b[:len(b):len(b)], strings.Repeat("PAR1", behind/4)...)}
+			dir, err := readDirectory(t.Context(), r, after, every)
+			if err != nil || len(dir) != len(names) {
+				t.Fatalf("zip64 %v, %d bytes behind: %v, %v", zip64, behind, dir, err)
+			}
+			for i, n := range names {
+				z := &zipDirectory{r: r}
+				s, err := z.data(t.Context(), n, dir[n])
+				if err != nil || s.off != at[i] || string(r.B[s.off:s.end()]) != "content of "+n {
+					t.Errorf("%s: %v, %v, want it at %d", n, s, err, at[i])
+				}
+			}
+		}
+		for cut := range b { // never a panic, and no directory out of half a file
+			if dir, err := readDirectory(t.Context(), &corpus.Mem{B: b[:cut]}, after, every); err == nil && len(dir) == len(names) && cut < int(after) {
+				t.Errorf("cut at %d: %v", cut, dir)
+			}
+		}
+	}
+	twice, _ := zipOf([]string{"a", "a"}, false)
+	if _, err := readDirectory(t.Context(), &corpus.Mem{B: twice}, 0, every); fault.KindOf(err) != fault.Corrupt {
+		t.Errorf("two entries of a name: %v", err)
+	}
+}
+
+// TestLocalHeader: found behind extra fields too, and only under the whole name.
+func TestLocalHeader(t *testing.T) {
+	for _, extra := range []int{0, 20, maxExtra, maxExtra + 1} {
+		b, _ := zipOf([]string{"DATA/a/x"}, false)
+		binary.LittleEndian.PutUint16(b[28:], uint16(extra))
+		b = append(b[:38:38], append(make([]byte, extra), b[38:]...)...)
+		r := &corpus.Mem{B: append([]byte("in front"), b...)}
+		s := span{int64(8 + 38 + extra), 5}
+		if _, err := localHeader(t.Context(), r, "DATA/a/x", s); (err == nil) != (extra <= maxExtra) {
+			t.Errorf("%d bytes: %v", extra, err)
+		}
+		for _, name := range []string{"ATA/a/x", "DATA/a/", "DATA/a/y", "DATA/a/xx"} {
+			if _, err := localHeader(t.Context(), r, name, s); fault.KindOf(err) != fault.Corrupt {
+				t.Errorf("%d bytes, %s: %v", extra, name, err)
+			}
+		}
+	}
+	for off := range int64(50) {
+		if _, err := localHeader(t.Context(), &corpus.Mem{B: make([]byte, 50)}, "DATA/a/x", span{off, 0}); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("at %d: %v", off, err)
+		}
+	}
+}
+
+func TestNames(t *testing.T) {
+	for _, id := range []string{"a", "roi 1", "ñandú", "a.b", "...", "_x", "__TACOPAD__0", "__TACOPAD__12"} {
+		if what := badID(id); what != "" {
+			t.Errorf("%q %s", id, what)
+		}
+	}
+	for _, id := range []string{"", ".", "..", "a/b", `a\b`, "C:x", "a\x00", "__x", "__meta__", "__TACOPAD__", "__TACOPAD__x", "\xff"} {
+		if badID(id) == "" {
+			t.Errorf("%q is taken", id)
+		}
+	}
+	for path, want := range map[string]bool{"a": false, "a/b": false, "a/b/": false, "a b": false, "": true, "/a": true, "../a": true, "a/../b": true,
+		"a/./b": true, "a//b": true, `a\b`: true, "c:/x": true, "a/..": true, "/": true, "a//": true} {
+		if climbs(path) != want {
+			t.Errorf("climbs(%q) is not %v", path, want)
+		}
+	}
+	for name, want := range map[string]bool{"part0.tacozip": false, "sub/part0.tacozip": false, "t_10:30.tacozip": false, "../x": true, "/etc/passwd": true,
+		"a/": true, "s3://b/k": true, "": true} {
+		if badSource(name) != want {
+			t.Errorf("badSource(%q) is not %v", name, want)
+		}
+	}
+}
+
+func TestCollection(t *testing.T) {
+	c, err := parseCollection([]byte(` {"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":4,"type":["FILE","FILE"],"id":["x","y"]}]}},
+		"taco:field_schema":{"level0":[["id","string"],["q","int64"]]}}`), "COLLECTION.json", 0)
+	if err != nil || c.ID != "a" || c.PIT.Levels() != 2 || fmt.Sprint(c.Columns(0), c.Columns(1)) != "[id q] []" {
+		t.Fatal(c, err)
+	}
+	other := *c.PIT
+	other.Root.N = 99
+	if !c.PIT.Same(&other) {
+		t.Error("counts make trees differ")
+	}
+	other.Hierarchy = map[string][]PITFolder{"1": {{N: 4, Type: []string{"FILE", "FILE"}, ID: []string{"y", "x"}}}}
+	if c.PIT.Same(&other) {
+		t.Error("trees of other ids are the same")
+	}
+	for name, text := range map[string]string{
+		"nothing": "", "an array": "[]", "no JSON": "{", "no id": "{}", "an empty id": `{"id":""}`, "another id": `{"id":3}`,
+		"not UTF-8": "{\"id\":\"\xff\"}", "deep": `{"id":"a","x":` + strings.Repeat("[", 20000) + strings.Repeat("]", 20000) + "}",
+		"tree": `{"id":"a","taco:pit_schema":[1]}`, "more after it": `{"id":"a"}{}`,
+	} {
+		if _, err := parseCollection([]byte(text), "COLLECTION.json", 7); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, text := range []string{`{"id":"a"}`, `{"id":"a","taco:sources":{"files":[]}}`, `{"id":"a","taco:sources":{"files":["../b"]}}`} {
+		if _, err := ReadTacollection(t.Context(), &corpus.Mem{B: []byte(text)}); fault.KindOf(err) != fault.Corrupt {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// memory is an opener of objects in memory.
+type memory map[string][]byte
+
+func (m memory) Open(_ context.Context, uri string) (source.Reader, error) {
+	b, ok := m[uri]
+	if !ok {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "file", fault.NoOffset, "is not there"), uri)
+	}
+	return &corpus.Mem{B: b}, nil
+}
+
+// openBytes opens a container that lies in memory; both kinds of files are told by their magic.
+func openBytes(ctx context.Context, b []byte) (*Container, error) {
+	m := memory{"x": b}
+	r, err := m.Open(ctx, "x")
+	if err != nil {
+		return nil, err
+	}
+	head := b[:min(len(b), 256)]
+	if strings.HasPrefix(string(head), catMagic) {
+		return OpenTacocat(ctx, m, "x", "", r, head, model.Limits{})
+	}
+	return OpenZIP(ctx, m, "x", r, head, model.Limits{})
+}
+
+// walk verifies a container, and asks for everything of every row. Every entry lies in its file.
+func walk(t testing.TB, b []byte) error {
+	ctx := context.Background()
+	c, err := openBytes(ctx, b)
+	if err != nil {
+		return err
+	}
+	errs := []error{c.Verify(ctx, &model.Report{})}
+	for k := range c.Levels() {
+		tab, err := c.Table(ctx, k)
+		if err != nil {
+			return errors.Join(append(errs, err)...)
+		}
+		for row := range min(tab.Len(), 1000) {
+			e, err := c.Entry(ctx, k, row)
+			errs = append(errs, err)
+			if err == nil && e.URI == "x" && !(span{e.Offset, e.Size}).in(int64(len(b))) {
+				t.Errorf("level %d row %d: %d bytes at %d of %d", k, row, e.Size, e.Offset, len(b))
+			}
+			_, err = c.Children(ctx, k, row)
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(append(errs, c.Close())...)
+}
+
+func containers(t testing.TB) map[string][]byte {
+	t.Helper()
+	files := map[string][]byte{}
+	root := filepath.Join(corpus.Testdata(t), "containers")
+	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() || filepath.Ext(p) != ".tacozip" && d.Name() != "__TACOCAT__" {
+			return err
+		}
+		b, err := os.ReadFile(p)
+		rel, _ := filepath.Rel(root, p)
+		files[filepath.ToSlash(rel)] = b
+		return err
+	})
+	if err != nil || len(files) < 10 {
+		t.Fatal(len(files), err)
+	}
+	return files
+}
+
+// TestChangedBytes: every fault of a container with some bytes changed has a kind.
+func TestChangedBytes(t *testing.T) {
+	b := containers(t)["taco-v2/spec200/concat_a.tacozip"]
+	if err := walk(t, b); err != nil {
+		t.Fatal(err)
+	}
+	for at := 0; at < len(b); at += 7 {
+		c := append([]byte(nil), b...)
+		c[at] ^= 0x41
+		if err := walk(t, c); err != nil && fault.KindOf(err) == 0 {
+			t.Fatalf("byte %d: an error without a kind: %v", at, err)
+		}
+	}
+	directory := strings.Index(string(b), directorySignature)
+	for cut := 0; cut < directory; cut += 97 {
+		if err := walk(t, b[:cut]); fault.KindOf(err) == 0 {
+			t.Errorf("cut at %d: %v", cut, err)
+		}
+	}
+	c, err := openBytes(t.Context(), b[:directory+50])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r model.Report
+	if err := c.Verify(t.Context(), &r); err != nil || len(r.Notes) != 1 || !strings.Contains(r.Notes[0], "directory") {
+		t.Errorf("without the directory: %v, %q", err, r.Notes)
+	}
+}
+
+// catRow is a row of a catalog.
+type catRow struct {
+	ID     string `parquet:"id,dict"`
+	Type   string `parquet:"type,dict"`
+	Parent int64  `parquet:"internal:parent_id"`
+	Off    int64  `parquet:"internal:offset"`
+	Size   int64  `parquet:"internal:size"`
+	Source string `parquet:"internal:source_file,dict"`
+}
+
+// catalogOf makes a __TACOCAT__ over one ZIP under several names, as the writers do: METADATA as it is.
+func catalogOf(t *testing.T, b []byte, names ...string) []byte {
+	t.Helper()
+	c, err := openBytes(t.Context(), b)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var body []byte
+	var pairs []uint64
+	for k := range c.Levels() {
+		l, err := c.level(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var v [3]*tables.Vector
+		for i, name := range []string{colParent, colOffset, colSize} {
+			if v[i], err = l.tbl.Column(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+		}
+		var rows []catRow
+		for _, name := range names {
+			for i := range l.tbl.Len() {
+				rows = append(rows, catRow{l.ids.Text(i), l.types.Text(i), v[0].Int(i), v[1].Int(i), v[2].Int(i), name})
+			}
+		}
+		var out bytes.Buffer
+		w := parquet.NewGenericWriter[catRow](&out)
+		if _, err := w.Write(rows); err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); err != nil {
+			t.Fatal(err)
+		}
+		pairs = append(pairs, uint64(catDataAt+len(body)), uint64(out.Len()))
+		body = append(body, out.Bytes()...)
+	}
+	for len(pairs) < 2*catLevels {
+		pairs = append(pairs, 0)
+	}
+	pairs = append(pairs, uint64(catDataAt+len(body)), uint64(len(c.coll.Raw)))
+	return append(append(catHeader(uint32(c.Levels()-1), pairs...), body...), c.coll.Raw...)
+}
+
+// TestMisplacedOffsets: where the writer gave rows the places of others, each sample is found under its
+// own name, in a ZIP and in a catalog, which inherits the fault. Of a source file that is not there,
+// nothing can be known.
+func TestMisplacedOffsets(t *testing.T) {
+	for _, name := range []string{"taco-v2/spec200/unsorted_two_level.tacozip", "taco-v2/spec200/unsorted_three_level.tacozip", "taco-v2/current/unsorted_two_level.tacozip"} {
+		b := containers(t)[name]
+		cat := catalogOf(t, b, "a.tacozip", "absent.tacozip", "b.tacozip")
+		m := memory{"z.tacozip": b, "dir/a.tacozip": b, "dir/b.tacozip": b}
+		zip, err := OpenZIP(t.Context(), m, "z.tacozip", &corpus.Mem{B: b}, b[:256], model.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all, err := OpenTacocat(t.Context(), m, "x", "dir/", &corpus.Mem{B: cat}, cat[:256], model.Limits{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []*Container{zip, all} {
+			if wrong := misplaced(t, c, m); wrong == 0 {
+				t.Errorf("%s: no offset of METADATA is wrong", name)
+			}
+			var r model.Report
+			if err := c.Verify(t.Context(), &r); err != nil || !strings.Contains(strings.Join(r.Notes, " "), "of another sample") {
+				t.Errorf("%s: %v, %q", name, err, r.Notes)
+			}
+			if (c == all) != (r.Absent == 1) {
+				t.Errorf("%s: %d absent files", name, r.Absent)
+			}
+			if err := c.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestManyRowsInFewBytes: rows that are all equal take next to nothing in a file, and are not believed.
+func TestManyRowsInFewBytes(t *testing.T) {
+	rows := slices.Repeat([]catRow{{ID: "a", Type: "FILE", Off: 1, Size: 1, Source: "a.tacozip"}}, 2_000_000)
+	var out bytes.Buffer
+	w := parquet.NewGenericWriter[catRow](&out, parquet.Compression(&parquet.Zstd))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	coll := `{"id":"a"}`
+	pairs := append([]uint64{catDataAt, uint64(out.Len())}, make([]uint64, 10)...)
+	pairs = append(pairs, uint64(catDataAt+out.Len()), uint64(len(coll)))
+	b := append(append(catHeader(0, pairs...), out.Bytes()...), coll...)
+	if len(b)*rowsPerByte > len(rows)/2 {
+		t.Skipf("%d bytes: the writer does not make it small enough", len(b))
+	}
+	if err := walk(t, b); fault.KindOf(err) != fault.Limit {
+		t.Errorf("%d rows in %d bytes: %v", len(rows), len(b), err)
+	}
+}
+
+// misplaced checks that every sample lies under its own name, and counts those whose row says other.
+func misplaced(t *testing.T, c *Container, m memory) (wrong int) {
+	t.Helper()
+	for k := range c.Levels() {
+		tab, err := c.Table(t.Context(), k)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for row := range tab.Len() {
+			e, err := c.Entry(t.Context(), k, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			path, err := c.path(t.Context(), k, row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name := "DATA/" + path
+			if e.Kind == model.Folder {
+				name += "/" + metaName
+			}
+			b := m[e.URI]
+			if b == nil {
+				continue
+			}
+			if at := e.Offset - int64(len(name)); string(b[at:e.Offset]) != name || int64(binary.LittleEndian.Uint32(b[at-8:])) != e.Size {
+				t.Errorf("%s: %s is not at %d, or has not %d bytes", e.URI, path, e.Offset, e.Size)
+			}
+			if c.levels[k].offsets.Int(row) != e.Offset {
+				wrong++
+			}
+		}
+	}
+	return wrong
+}
+
+func FuzzHeader(f *testing.F) {
+	for _, b := range containers(f) {
+		f.Add(b[:min(len(b), 256)], int64(len(b)))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, total int64) {
+		for _, parse := range []func([]byte, int64) ([]span, span, error){parseHeader, parseTacocat} {
+			levels, coll, err := parse(b, total)
+			if err != nil {
+				if fault.KindOf(err) == 0 {
+					t.Fatal(err)
+				}
+				continue
+			}
+			for _, s := range append(levels, coll) {
+				if !s.in(total) || s.size == 0 || s.off < 128 {
+					t.Fatalf("%v of %d", s, total)
+				}
+			}
+		}
+	})
+}
+
+func FuzzDirectory(f *testing.F) {
+	for _, zip64 := range []bool{false, true} {
+		b, _ := zipOf([]string{"DATA/a", "DATA/b/__meta__"}, zip64)
+		f.Add(b, int64(0))
+	}
+	for _, b := range containers(f) {
+		f.Add(b[max(0, len(b)-4000):], int64(0))
+	}
+	f.Fuzz(func(t *testing.T, b []byte, after int64) {
+		dir, err := readDirectory(t.Context(), &corpus.Mem{B: b}, after, every)
+		if err != nil && fault.KindOf(err) == 0 {
+			t.Fatal(err)
+		}
+		if len(dir) > len(b)/46 {
+			t.Fatalf("%d entries in %d bytes", len(dir), len(b))
+		}
+	})
+}
+
+func FuzzCollection(f *testing.F) {
+	f.Add([]byte(`{"id":"a","taco:pit_schema":{"root":{"n":2,"type":"FOLDER"},"hierarchy":{"1":[{"n":4,"type":["FILE"],"id":["x"]}]}},"taco:sources":{"files":["a"],"extents":[{"file":"a"}]}}`))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c, err := parseCollection(b, "COLLECTION.json", 0)
+		if err != nil {
+			if fault.KindOf(err) == 0 {
+				t.Fatal(err)
+			}
+			return
+		}
+		if c.PIT != nil && (!c.PIT.Same(c.PIT) || c.PIT.Levels() > len(b)) {
+			t.Fatal(c.PIT)
+		}
+		c.Columns(0)
+	})
+}
+
+// FuzzContainer: whatever a file says, all of it is asked for without a panic, and no entry lies outside.
+func FuzzContainer(f *testing.F) {
+	for _, b := range containers(f) {
+		if len(b) < 30000 {
+			f.Add(b)
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		if err := walk(t, b); err != nil && fault.KindOf(err) == 0 {
+			t.Fatal(err)
+		}
+	})
+}
+
+// TestSumsEnd: a sum of many bytes ends when nobody waits for it.
+func TestSumsEnd(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	r := &counted{Mem: corpus.Mem{B: make([]byte, 8<<20)}, read: func(n int) {
+		if n == 2 {
+			cancel()
+		}
+	}}
+	if err := checkSum(ctx, r, "x", span{0, 8 << 20}, 1); !errors.Is(err, context.Canceled) || r.n != 2 {
+		t.Errorf("after %d reads: %v", r.n, err)
+	}
+}
+
+// counted tells how often it was read.
+type counted struct {
+	corpus.Mem
+	n    int
+	read func(n int)
+}
+
+func (c *counted) ReadAt(ctx context.Context, p []byte, off int64) error {
+	c.n++
+	c.read(c.n)
+	return c.Mem.ReadAt(context.Background(), p, off)
+}

@@ -1,0 +1,118 @@
+package tortilla
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+)
+
+// maxCollection bounds the COLLECTION, in bytes.
+const maxCollection = 64 << 20
+
+// file is an open container, of either kind.
+type file struct {
+	uri        string
+	r          source.Reader
+	object     source.Known // what is known of r
+	header     Header
+	collection json.RawMessage
+	limits     model.Limits
+	requests   source.Reader // r, with what was read ahead served from memory
+}
+
+// URI implements model.Container.
+func (f *file) URI() string { return f.uri }
+
+// Collection implements model.Container.
+func (f *file) Collection() json.RawMessage { return f.collection }
+
+// IDColumn implements model.Container.
+func (f *file) IDColumn() string { return colID }
+
+// Padding implements model.Container.
+func (f *file) Padding(context.Context, int, int) (bool, error) { return false, nil }
+
+// Close implements model.Container.
+func (f *file) Close() error { return f.r.Close() }
+
+// Partitions returns the number of files that the container is split into; this is one of them.
+func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) }
+
+// Open opens a container, whose first bytes (all of the header, if there are as many) are in head. It
+// reads the footer, of a TACO the collection, and of nested samples the first of each level; then they are
+// mostly one request, since both stand at the end. It closes r where it fails.
+func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
+	f := &file{uri: uri, r: r, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
+	c, err := f.open(ctx, head)
+	if err != nil {
+		return nil, errors.Join(fault.WithFile(err, uri), r.Close())
+	}
+	return c, nil
+}
+
+func (f *file) open(ctx context.Context, head []byte) (model.Container, error) {
+	var err error
+	if f.header, err = ParseHeader(head, f.r.Size()); err != nil {
+		return nil, err
+	}
+	if f.requests, err = readTail(ctx, f.r, f.header.Footer.off); err != nil {
+		return nil, err
+	}
+	if f.header.TACO {
+		if f.collection, err = readCollection(ctx, f.requests, f.header.Collection); err != nil {
+			return nil, err
+		}
+	}
+	top, err := readRows(ctx, f.requests, f.header.Footer, f.limits, "footer")
+	if err != nil {
+		return nil, err
+	}
+	if pointer, ok := top.tbl.Meta(pointerKey); ok {
+		return openStream(ctx, f, top, pointer)
+	}
+	return openPlain(ctx, f, top)
+}
+
+// readCollection reads the JSON document about the dataset.
+func readCollection(ctx context.Context, r source.Reader, at span) (json.RawMessage, error) {
+	if at.size > maxCollection {
+		return nil, fault.New(fault.Limit, "COLLECTION", at.off, "%d bytes, at most %d", at.size, maxCollection)
+	}
+	b := make([]byte, at.size)
+	if err := r.ReadAt(ctx, b, at.off); err != nil {
+		return nil, fault.WithPart(err, "COLLECTION", 0)
+	}
+	if !utf8.Valid(b) {
+		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not UTF-8")
+	}
+	if t := bytes.TrimLeft(b, " \t\r\n"); len(t) == 0 || t[0] != '{' {
+		return nil, fault.New(fault.Corrupt, "COLLECTION", at.off, "is not a JSON object")
+	}
+	var doc map[string]json.RawMessage
+	if err := json.Unmarshal(b, &doc); err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "COLLECTION", at.off, err)
+	}
+	return b, nil
+}
+
+// maxTail bounds what is read ahead of the end of a file.
+const maxTail = 4 << 20
+
+// readTail reads a file from an offset to its end, if that is not much.
+func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, error) {
+	n := r.Size() - off
+	if n > maxTail {
+		return r, nil
+	}
+	b := make([]byte, n)
+	if err := r.ReadAt(ctx, b, off); err != nil {
+		return nil, fault.WithPart(err, "footer", 0)
+	}
+	return &model.Tail{Reader: r, Off: off, Bytes: b}, nil
+}

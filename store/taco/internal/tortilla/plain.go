@@ -1,0 +1,512 @@
+package tortilla
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sort"
+	"strconv"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// plain is a container whose nested samples have footers of their own. The rows of a level are those of
+// its footers, one after the other.
+//
+// Footers are read when they are asked for. As long as not all of them were, rows below level 0 have
+// provisional numbers, from provisional on.
+type plain struct {
+	*file
+
+	mu      sync.Mutex
+	root    *blob
+	depth   int       // levels that are known
+	total   int64     // rows of all footers that were read
+	lazy    [][]*blob // by level, in the order in which they were read
+	next    []int32   // by level, the next provisional row
+	levels  [][]*blob // by level, in the order of their rows; nil until all were read
+	tables  []*tables.Table
+	parents [][]int32
+}
+
+var (
+	_ model.Container = (*plain)(nil)
+	_ model.Sized     = (*plain)(nil)
+	_ model.Lazy      = (*plain)(nil)
+)
+
+// blob is a Tortilla: the container itself, or a nested one.
+type blob struct {
+	*rows
+	at     span // in the file
+	level  int
+	parent *blob
+	row    int           // in the parent
+	kids   map[int]*blob // by row, those that were read
+	first  int32         // row of the level that its first one is; -1: not known yet
+	lazy   int32         // provisional row that its first one is
+}
+
+const (
+	provisional = 1 << 30
+	// maxDepth bounds the levels. A nested Tortilla lies within its parent's bytes, so that they end in any
+	// case.
+	maxDepth = 32
+	// readAtOnce is the number of footers that are read at the same time.
+	readAtOnce = 8
+)
+
+func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
+	c := &plain{file: f, root: &blob{rows: top, at: span{0, f.r.Size()}}, depth: 1, total: int64(top.len())}
+	c.root.kids = map[int]*blob{}
+	if err := c.root.check(); err != nil {
+		return nil, err
+	}
+	// All samples mostly have the same structure: the first nested ones tell the depth.
+	for b := c.root; b != nil; {
+		i := b.nextFolder(0)
+		if i < 0 {
+			break
+		}
+		kid, err := c.kid(ctx, b, i)
+		if err != nil {
+			return nil, err
+		}
+		b = kid
+	}
+	return c, nil
+}
+
+// nextFolder returns the first row from i on that holds samples, or -1.
+func (b *blob) nextFolder(i int) int {
+	for ; i < b.len(); i++ {
+		if b.folder(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// lo is the offset from which on samples may lie.
+func (b *blob) lo() int64 { return b.at.off + headerSize }
+
+// span returns where a row's bytes are in the file.
+func (b *blob) span(i int) (span, error) {
+	return b.rows.span(i, b.at.off, b.lo(), b.at.end())
+}
+
+// part names a table in errors.
+func (b *blob) part() string {
+	if b.parent == nil {
+		return "footer"
+	}
+	return fmt.Sprintf("level%d row %d footer", b.level-1, b.row)
+}
+
+// check refuses nested samples that have bytes in common: a few of them could stand for any number of
+// rows.
+func (b *blob) check() error {
+	var spans []span
+	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
+		s, err := b.span(i)
+		if err != nil {
+			return fault.WithPart(err, b.part(), fault.NoOffset)
+		}
+		spans = append(spans, s)
+	}
+	slices.SortFunc(spans, func(x, y span) int { return int(min(max(x.off-y.off, -1), 1)) })
+	for i := 1; i < len(spans); i++ {
+		if spans[i].off < spans[i-1].end() {
+			return fault.New(fault.Corrupt, b.part(), spans[i].off, "two samples of format %s share bytes", nested)
+		}
+	}
+	return nil
+}
+
+// read reads a nested Tortilla. It needs no lock.
+func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
+	s, err := b.span(i)
+	if err != nil {
+		return nil, fault.WithPart(err, b.part(), fault.NoOffset)
+	}
+	kid := &blob{at: s, level: b.level + 1, parent: b, row: i, kids: map[int]*blob{}, first: -1}
+	if kid.level >= maxDepth {
+		return nil, fault.New(fault.Limit, kid.part(), s.off, "more than %d levels", maxDepth)
+	}
+	r := &within{c.requests, s}
+	head := make([]byte, min(headerSize, s.size))
+	if err := r.ReadAt(ctx, head, 0); err != nil {
+		return nil, fault.WithPart(err, kid.part(), fault.NoOffset)
+	}
+	h, err := ParseHeader(head, s.size)
+	if err == nil {
+		kid.rows, err = readRows(ctx, r, h.Footer, c.limits, "")
+	}
+	if err == nil {
+		err = kid.check()
+	}
+	if err != nil {
+		return nil, fault.WithPart(err, kid.part(), s.off)
+	}
+	return kid, nil
+}
+
+// within is a stretch of a file.
+type within struct {
+	source.Reader
+	at span
+}
+
+func (w *within) Size() int64 { return w.at.size }
+
+func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if !(span{off, int64(len(p))}).in(0, w.at.size) {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), w.at.size)
+	}
+	return w.Reader.ReadAt(ctx, p, w.at.off+off)
+}
+
+// kid returns a nested Tortilla, read if it was not. c.mu is held, except by openPlain.
+func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
+	if k := b.kids[i]; k != nil {
+		return k, nil
+	}
+	k, err := c.read(ctx, b, i)
+	if err != nil {
+		return nil, err
+	}
+	return k, c.take(k)
+}
+
+// take makes a nested Tortilla known.
+func (c *plain) take(k *blob) error {
+	c.total += int64(k.len())
+	if most := fewRows + rowsPerByte*c.r.Size(); c.total > min(most, maxRows) {
+		return fault.New(fault.Limit, k.part(), k.at.off, "more than %d rows", min(most, maxRows))
+	}
+	for len(c.lazy) <= k.level {
+		c.lazy, c.next = append(c.lazy, nil), append(c.next, provisional)
+	}
+	k.lazy = c.next[k.level]
+	c.next[k.level] += int32(k.len())
+	c.lazy[k.level] = append(c.lazy[k.level], k)
+	c.depth = max(c.depth, k.level+1)
+	k.parent.kids[k.row] = k
+	return nil
+}
+
+// walk reads all footers, and numbers the rows of all levels. c.mu is held.
+func (c *plain) walk(ctx context.Context) error {
+	if c.levels != nil {
+		return nil
+	}
+	levels := [][]*blob{{c.root}}
+	for k := 0; ; k++ {
+		below, err := c.below(ctx, levels[k])
+		if err != nil {
+			return err
+		}
+		if len(below) == 0 {
+			break
+		}
+		first := int32(0)
+		for _, b := range below {
+			b.first = first
+			first += int32(b.len())
+		}
+		levels = append(levels, below)
+	}
+	c.levels, c.tables, c.parents = levels, make([]*tables.Table, len(levels)), make([][]int32, len(levels))
+	return nil
+}
+
+// below returns the nested Tortillas of some, in the order of their rows.
+func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
+	type place struct {
+		b *blob
+		i int
+	}
+	var places []place
+	for _, b := range blobs {
+		for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
+			places = append(places, place{b, i})
+		}
+	}
+	kids, errs := make([]*blob, len(places)), make([]error, len(places))
+	var g errgroup.Group
+	g.SetLimit(readAtOnce)
+	for n, p := range places {
+		if kids[n] = p.b.kids[p.i]; kids[n] != nil {
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			errs[n] = err
+			break
+		}
+		g.Go(func() error {
+			kids[n], errs[n] = c.read(ctx, p.b, p.i)
+			return errs[n]
+		})
+	}
+	_ = g.Wait() // the first by row is returned, not the first in time
+	for n, k := range kids {
+		if errs[n] != nil {
+			return nil, errs[n]
+		}
+		if k.parent.kids[k.row] != nil {
+			continue
+		}
+		if err := c.take(k); err != nil {
+			return nil, err
+		}
+	}
+	return kids, nil
+}
+
+// at returns the table of a row, and its place there. c.mu is held.
+func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
+	missing := func() (*blob, int, error) {
+		return nil, 0, fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there")
+	}
+	var list []*blob
+	first := func(b *blob) int { return int(b.first) }
+	switch {
+	case level < 0 || row < 0:
+		return missing()
+	case level == 0:
+		list = []*blob{c.root}
+	case row >= provisional:
+		if level < len(c.lazy) {
+			list = c.lazy[level]
+		}
+		first = func(b *blob) int { return int(b.lazy) }
+	default:
+		if err := c.walk(ctx); err != nil {
+			return nil, 0, err
+		}
+		if level < len(c.levels) {
+			list = c.levels[level]
+		}
+	}
+	n := sort.Search(len(list), func(i int) bool { return first(list[i]) > row }) - 1
+	if n < 0 || row-first(list[n]) >= list[n].len() {
+		return missing()
+	}
+	return list[n], row - first(list[n]), nil
+}
+
+func partOf(level int) string { return "level" + strconv.Itoa(level) }
+
+// fail names the file in an error.
+func (f *file) fail(err error) error { return fault.WithFile(err, f.uri) }
+
+// Format implements model.Container.
+func (c *plain) Format() string {
+	if c.header.TACO {
+		return "TACO 0.2"
+	}
+	return "Tortilla 0.5"
+}
+
+// Levels implements model.Container. As long as not all footers were read, it is the number of levels
+// that were seen.
+func (c *plain) Levels() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.depth
+}
+
+// Deepen implements model.Lazy.
+func (c *plain) Deepen(ctx context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.fail(c.walk(ctx))
+}
+
+// Table implements model.Container. Offsets are as they are stored: counted from the start of the
+// enclosing Tortilla.
+func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
+	if level == 0 {
+		return c.root.tbl, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.walk(ctx); err != nil {
+		return nil, c.fail(err)
+	}
+	if level < 0 || level >= len(c.levels) {
+		return nil, c.noLevel(level, len(c.levels))
+	}
+	if c.tables[level] == nil {
+		all := make([]*tables.Table, len(c.levels[level]))
+		for i, b := range c.levels[level] {
+			all[i] = b.tbl
+		}
+		t, err := tables.Concat(all, tables.Mixed)
+		if err != nil {
+			return nil, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
+		}
+		c.tables[level] = t
+	}
+	return c.tables[level], nil
+}
+
+func (f *file) noLevel(level, n int) error {
+	return f.fail(fault.New(fault.NotFound, partOf(level), fault.NoOffset, "levels 0 to %d are there", n-1))
+}
+
+// Parents implements model.Container.
+func (c *plain) Parents(ctx context.Context, level int) ([]int32, error) {
+	if level == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.walk(ctx); err != nil {
+		return nil, c.fail(err)
+	}
+	if level < 0 || level >= len(c.levels) {
+		return nil, c.noLevel(level, len(c.levels))
+	}
+	if c.parents[level] == nil {
+		all := []int32{}
+		for _, b := range c.levels[level] {
+			all = append(all, slices.Repeat([]int32{b.parent.first + int32(b.row)}, b.len())...)
+		}
+		c.parents[level] = all
+	}
+	return c.parents[level], nil
+}
+
+// Children implements model.Container.
+func (c *plain) Children(ctx context.Context, level, row int) ([]int32, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, i, err := c.at(ctx, level, row)
+	if err != nil || !b.folder(i) {
+		return nil, c.fail(err)
+	}
+	k, err := c.kid(ctx, b, i)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	first := k.first
+	if c.levels == nil {
+		first = k.lazy
+	}
+	children := make([]int32, k.len())
+	for n := range children {
+		children[n] = first + int32(n)
+	}
+	return children, nil
+}
+
+// Entry implements model.Container.
+func (c *plain) Entry(ctx context.Context, level, row int) (model.Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	b, i, err := c.at(ctx, level, row)
+	if err == nil {
+		err = b.fill(&e, i)
+	}
+	var s span
+	if err == nil {
+		s, err = b.span(i)
+	}
+	if err != nil {
+		if b != nil {
+			err = fault.WithPart(err, b.part(), fault.NoOffset)
+		}
+		return model.Entry{}, c.fail(err)
+	}
+	e.Offset, e.Size = s.off, s.size
+	return e, nil
+}
+
+// ID implements model.Lazy.
+func (c *plain) ID(ctx context.Context, level, row int) ([]byte, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	b, i, err := c.at(ctx, level, row)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return b.ids.Bytes(i), nil
+}
+
+// Settled implements model.Lazy.
+func (c *plain) Settled(ctx context.Context, level, row int) (int, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if level == 0 || row < provisional {
+		return row, nil
+	}
+	b, i, err := c.at(ctx, level, row)
+	if err == nil {
+		err = c.walk(ctx)
+	}
+	if err != nil {
+		return 0, c.fail(err)
+	}
+	return int(b.first) + i, nil
+}
+
+// Verify implements model.Container. Checked are the header, and of every level ids (unique among
+// siblings), formats and places of all samples, which lie within their Tortilla.
+func (c *plain) Verify(ctx context.Context, r *model.Report) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err := c.walk(ctx); err != nil {
+		return c.fail(err)
+	}
+	splits := 0
+	for _, level := range c.levels {
+		for _, b := range level {
+			n, err := b.verify(ctx, nil)
+			if err == nil {
+				err = b.places(r)
+			}
+			if err != nil {
+				return c.fail(fault.WithPart(err, b.part(), fault.NoOffset))
+			}
+			splits += n
+		}
+	}
+	c.notes(r, splits)
+	return nil
+}
+
+// places checks where the samples are, and counts them.
+func (b *blob) places(r *model.Report) error {
+	for i := range b.len() {
+		s, err := b.span(i)
+		if err != nil {
+			return err
+		}
+		if b.folder(i) {
+			r.Folders++
+		} else {
+			r.Files++
+			r.Bytes += s.size
+		}
+	}
+	r.Rows += int64(b.len())
+	return nil
+}
+
+// notes notes what contradicts the specification and can be read all the same.
+func (f *file) notes(r *model.Report, splits int) {
+	if f.header.Partitions == 0 {
+		r.Note("the header says that the container is split into 0 files")
+	}
+	if splits > 0 {
+		r.Note("%d rows have a %s other than train, test and validation", splits, colSplit)
+	}
+}

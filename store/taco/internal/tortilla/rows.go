@@ -1,0 +1,178 @@
+package tortilla
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Names of columns.
+const (
+	colID     = "tortilla:id"
+	colFormat = "tortilla:file_format"
+	colOffset = "tortilla:offset"
+	colLength = "tortilla:length"
+	colSplit  = "tortilla:data_split"
+	colRoot   = "tortilla:root"
+)
+
+// nested is the format of samples that hold samples.
+const nested = "TORTILLA"
+
+// Bounds on the rows of a table. Positions are 32-bit integers; a row takes memory, whereas its values
+// may take next to none in the file, if they are all equal. Rows have ids of their own, so that ten a
+// byte are more than any writer's tables hold.
+const (
+	fewRows     = 1 << 10
+	rowsPerByte = 10
+	maxRows     = 1 << 29
+)
+
+// Bounds on the memory of a column, by the same reason.
+const (
+	fewBytes     = 64 << 20
+	bytesPerByte = 64
+)
+
+// rows is one table of samples with the columns that every one must have.
+type rows struct {
+	tbl              *tables.Table
+	ids, formats     *tables.Vector
+	offsets, lengths *tables.Vector
+	roots            *tables.Vector // nil where the table has none of text
+}
+
+func (t *rows) len() int { return t.tbl.Len() }
+
+// readRows reads the table at a place of a file. part names it in errors.
+func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, part string) (*rows, error) {
+	if l.Table.MaxBytes == 0 {
+		l.Table.MaxBytes = fewBytes + bytesPerByte*at.size
+	}
+	tbl, err := tables.Read(ctx, r, at.off, at.size, l.Table)
+	if err != nil {
+		return nil, fault.WithPart(err, part, 0)
+	}
+	if most := min(maxRows, fewRows+rowsPerByte*at.size); int64(tbl.Len()) > most {
+		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset, "%d, at most %d in %d bytes", tbl.Len(), most, at.size)
+	}
+	t := &rows{tbl: tbl}
+	for _, c := range [...]struct {
+		to       **tables.Vector
+		name     string
+		kind     tables.Kind
+		optional bool
+	}{
+		{&t.ids, colID, tables.Text, false}, {&t.formats, colFormat, tables.Text, false},
+		{&t.offsets, colOffset, tables.Int64, false}, {&t.lengths, colLength, tables.Int64, false}, {&t.roots, colRoot, tables.Text, true},
+	} {
+		if i := tbl.Index(c.name); c.optional && (i < 0 || tbl.Columns()[i].Type.Kind != c.kind) {
+			continue
+		}
+		if *c.to, err = column(ctx, tbl, c.name, c.kind); err != nil {
+			return nil, fault.WithPart(err, part, fault.NoOffset)
+		}
+	}
+	return t, nil
+}
+
+// column returns a column that must be there with a type; integers may be unsigned, and one of a table
+// without rows may have any type.
+func column(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
+	v, err := t.Column(ctx, name)
+	if fault.KindOf(err) == fault.NotFound {
+		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is not there")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if v.Kind() != want && (want != tables.Int64 || v.Kind() != tables.Uint64) {
+		if t.Len() == 0 {
+			return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
+		}
+		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", v.Type(), want)
+	}
+	return v, nil
+}
+
+// folder reports whether a row holds samples.
+func (t *rows) folder(i int) bool { return !t.formats.Null(i) && string(t.formats.Bytes(i)) == nested }
+
+// span returns where a row's bytes are, in a stretch of file from lo to hi whose offsets are counted
+// from base.
+func (t *rows) span(i int, base, lo, hi int64) (span, error) {
+	if t.offsets.Null(i) || t.lengths.Null(i) {
+		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null", colOffset, colLength)
+	}
+	s := span{t.offsets.Int(i), t.lengths.Int(i)}
+	if !s.in(lo-base, hi-base) {
+		return s, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%d bytes at %d do not lie between %d and %d", s.size, s.off, lo-base, hi-base)
+	}
+	return span{base + s.off, s.size}, nil
+}
+
+// fill sets what a row says of a sample.
+func (t *rows) fill(e *model.Entry, i int) error {
+	part := "row " + strconv.Itoa(i)
+	switch {
+	case t.ids.Null(i) || len(t.ids.Bytes(i)) == 0:
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null or empty", colID)
+	case t.formats.Null(i):
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "%s is null", colFormat)
+	}
+	e.ID = t.ids.Text(i)
+	if t.folder(i) {
+		e.Kind = model.Folder
+	}
+	return nil
+}
+
+// verify checks the rows by themselves: ids, formats, splits, and that siblings differ in their ids;
+// group says which rows are siblings, nil: all of them. It returns the number of splits of other names than
+// the specification has.
+func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int, err error) {
+	type key struct {
+		group int32
+		id    string
+	}
+	seen := make(map[key]bool, t.len())
+	var split *tables.Vector
+	if t.tbl.Index(colSplit) >= 0 {
+		if split, err = t.tbl.Column(ctx, colSplit); err != nil {
+			return 0, err
+		}
+	}
+	for i := range t.len() {
+		var e model.Entry
+		if err := t.fill(&e, i); err != nil {
+			return splits, err
+		}
+		k := key{id: e.ID}
+		if group != nil {
+			k.group = group(i)
+		}
+		if seen[k] {
+			return splits, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "a sibling has the same %s %q", colID, e.ID)
+		}
+		seen[k] = true
+		if split != nil && !split.Null(i) && !knownSplit(split, i) {
+			splits++
+		}
+	}
+	return splits, ctx.Err()
+}
+
+func knownSplit(v *tables.Vector, i int) bool {
+	if v.Kind() != tables.Text {
+		return false
+	}
+	switch string(v.Bytes(i)) {
+	case "train", "test", "validation":
+		return true
+	}
+	return false
+}

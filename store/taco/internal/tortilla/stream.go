@@ -1,0 +1,620 @@
+package tortilla
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// stream is a container whose footer has the rows of all levels, and those of the chunks.
+//
+// tortilla:root says which row of the level above a row belongs to: by the ids down to it, joined by "/",
+// or by the id of level 0 alone, and then it is the row whose bytes enclose it.
+type stream struct {
+	*file
+	levels []*rows // of samples
+	chunks *rows
+	chain  []span // where the tables are, that of the chunks last
+
+	histogram int // the row of level 0 that holds histograms of the samples, or -1
+
+	mu    sync.Mutex
+	links []*links // by level; nil at level 0 and where they were not made yet
+	index map[string]int32
+	same  []int32 // the next chunk with the same root and id, -1; made with index
+	asked int     // chunks that were looked for without an index
+	owned *owners
+}
+
+var (
+	_ model.Container = (*stream)(nil)
+	_ model.Sized     = (*stream)(nil)
+	_ model.Chunker   = (*stream)(nil)
+
+	_ model.Histogrammed = (*stream)(nil)
+)
+
+// links are the rows of a level joined with those above.
+type links struct {
+	parents []int32
+	first   []int32 // the children of row i of the level above are rows[first[i]:first[i+1]]
+	rows    []int32
+}
+
+// maxTables bounds the chain.
+const maxTables = maxDepth + 1
+
+// openStream follows the chain of tables from the first one on, whose pointer is given.
+func openStream(ctx context.Context, f *file, top *rows, pointer string) (*stream, error) {
+	c := &stream{file: f, chain: []span{f.header.Footer}}
+	tables := []*rows{top}
+	for {
+		part := "footer table " + strconv.Itoa(len(tables)-1)
+		next, ok, err := parsePointer(pointer)
+		if err != nil {
+			return nil, fault.WithPart(err, part, fault.NoOffset)
+		}
+		if !ok {
+			break
+		}
+		if err := c.fits(next); err != nil {
+			return nil, fault.WithPart(err, part+" pointer", fault.NoOffset)
+		}
+		part = "footer table " + strconv.Itoa(len(tables))
+		t, err := readRows(ctx, f.requests, next, f.limits, part)
+		if err != nil {
+			return nil, err
+		}
+		if t.roots == nil {
+			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off, "is not there, or is no text")
+		}
+		if pointer, ok = t.tbl.Meta(pointerKey); !ok {
+			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is not there; a chain ends with NULL")
+		}
+		tables, c.chain = append(tables, t), append(c.chain, next)
+	}
+	n := len(tables) - 1
+	if n < 1 {
+		return nil, fault.New(fault.Corrupt, "footer table 0 pointer", f.header.Footer.off, "ends the chain before the table of the chunks")
+	}
+	c.levels, c.chunks, c.links = tables[:n], tables[n], make([]*links, n)
+	c.histogram = c.findHistogram()
+	return c, nil
+}
+
+// histogramID is the id of the row of level 0 that holds histograms of all samples (TACO 0.2.0, "Precomputed Histogram
+// information"). The text has them as a Tortilla, so a file of that name is a sample like any other.
+const histogramID = "histogram"
+
+func (c *stream) findHistogram() int {
+	top := c.levels[0]
+	for i := range top.len() {
+		if string(top.ids.Bytes(i)) == histogramID && top.folder(i) {
+			return i
+		}
+	}
+	return -1
+}
+
+// HistogramRow implements model.Histogrammed.
+func (c *stream) HistogramRow() int { return c.histogram }
+
+// fits checks the place of the next table of the chain: in the file, and apart from the others, so that
+// no chain is endless.
+func (c *stream) fits(s span) error {
+	if !s.in(headerSize, c.r.Size()) || s.size == 0 {
+		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.size, s.off, c.r.Size())
+	}
+	if len(c.chain) == maxTables {
+		return fault.New(fault.Limit, "", fault.NoOffset, "more than %d tables", maxTables)
+	}
+	for i, o := range c.chain {
+		if s.off < o.end() && o.off < s.end() {
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d overlap table %d of the chain", s.size, s.off, i)
+		}
+	}
+	return nil
+}
+
+// Format implements model.Container.
+func (c *stream) Format() string { return "TACO 0.2 (streaming)" }
+
+// Levels implements model.Container.
+func (c *stream) Levels() int { return len(c.levels) }
+
+// Table implements model.Container.
+func (c *stream) Table(_ context.Context, level int) (*tables.Table, error) {
+	if level < 0 || level >= len(c.levels) {
+		return nil, c.noLevel(level, len(c.levels))
+	}
+	return c.levels[level].tbl, nil
+}
+
+// Chunks implements model.Chunker. A chunk of the histograms is one whose bytes lie in theirs.
+func (c *stream) Chunks(_ context.Context, stored bool) (*tables.Table, error) {
+	if stored || c.histogram < 0 {
+		return c.chunks.tbl, nil
+	}
+	rows := make([]int, 0, c.chunks.len())
+	for i := range c.chunks.len() {
+		if !c.encloses(c.levels[0], c.histogram, c.chunks, i) {
+			rows = append(rows, i)
+		}
+	}
+	return c.chunks.tbl.Take(rows), nil
+}
+
+// Parents implements model.Container.
+func (c *stream) Parents(ctx context.Context, level int) ([]int32, error) {
+	if level == 0 {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.linked(ctx, level)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	return l.parents, nil
+}
+
+// Children implements model.Container.
+func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) {
+	if level+1 >= len(c.levels) {
+		return nil, nil
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	l, err := c.linked(ctx, level+1)
+	if err != nil {
+		return nil, c.fail(err)
+	}
+	if row < 0 || row+1 >= len(l.first) {
+		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there"))
+	}
+	return l.rows[l.first[row]:l.first[row+1]], nil
+}
+
+// Entry implements model.Container.
+func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
+	if level < 0 || level >= len(c.levels) {
+		return model.Entry{}, c.noLevel(level, len(c.levels))
+	}
+	t := c.levels[level]
+	if row < 0 || row >= t.len() {
+		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there"))
+	}
+	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
+	err := t.fill(&e, row)
+	var s span
+	if err == nil {
+		s, err = c.span(t, row)
+	}
+	if err != nil {
+		return model.Entry{}, c.fail(fault.WithPart(err, partOf(level), fault.NoOffset))
+	}
+	e.Offset, e.Size = s.off, s.size
+	return e, nil
+}
+
+// span returns where a row's bytes are.
+func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, headerSize, c.r.Size()) }
+
+// linked joins the rows of a level below the first with those above. c.mu is held.
+func (c *stream) linked(ctx context.Context, level int) (*links, error) {
+	if level < 1 || level >= len(c.levels) {
+		return nil, fault.New(fault.NotFound, partOf(level), fault.NoOffset, "levels 0 to %d are there", len(c.levels)-1)
+	}
+	if c.links[level] != nil {
+		return c.links[level], nil
+	}
+	j, err := c.joiner(ctx, level)
+	if err != nil {
+		return nil, err
+	}
+	t, up := c.levels[level], c.levels[level-1]
+	parents := make([]int32, t.len())
+	for i := range parents {
+		p, err := j.parent(t, i)
+		if err != nil {
+			return nil, fault.WithPart(err, partOf(level)+" row "+strconv.Itoa(i), fault.NoOffset)
+		}
+		parents[i] = p
+	}
+	l := &links{parents: parents}
+	l.first, l.rows = model.Group(parents, up.len())
+	c.links[level] = l
+	return l, nil
+}
+
+// joiner finds the parents of the rows of a level.
+type joiner struct {
+	c     *stream
+	level int
+	paths map[string]int32   // rows of the level above by their paths
+	tops  map[string][]int32 // the same by the id at level 0, in the order of their offsets; nil at level 1
+}
+
+func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
+	up := c.levels[level-1]
+	j := &joiner{c: c, level: level, paths: make(map[string]int32, up.len())}
+	if level > 1 {
+		j.tops = map[string][]int32{}
+	}
+	budget := c.pathBudget()
+	for i := range up.len() {
+		if !up.folder(i) {
+			continue
+		}
+		path, top, err := c.path(ctx, level-1, i)
+		if err != nil {
+			return nil, err
+		}
+		if budget -= int64(len(path)); budget < 0 {
+			return nil, c.longPaths(level - 1)
+		}
+		if _, twice := j.paths[path]; !twice {
+			j.paths[path] = int32(i)
+		}
+		if j.tops != nil {
+			j.tops[top] = append(j.tops[top], int32(i))
+		}
+	}
+	for _, rows := range j.tops {
+		slices.SortStableFunc(rows, func(a, b int32) int {
+			x, y := up.offsets.Int(int(a)), up.offsets.Int(int(b))
+			switch {
+			case x < y:
+				return -1
+			case x > y:
+				return 1
+			}
+			return 0
+		})
+	}
+	return j, nil
+}
+
+// pathBudget bounds the paths of the samples of a level together. Each id counts once for every sample
+// below, so that a few long ones could take any memory.
+func (c *stream) pathBudget() int64 { return fewBytes + c.r.Size() }
+
+func (c *stream) longPaths(level int) error {
+	return fault.New(fault.Limit, partOf(level), fault.NoOffset, "the paths of its samples take more than %d bytes", c.pathBudget())
+}
+
+// parent returns the parent of row i.
+func (j *joiner) parent(t *rows, i int) (int32, error) {
+	if t.roots.Null(i) {
+		return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s is null", colRoot)
+	}
+	up := j.c.levels[j.level-1]
+	root := t.roots.Text(i)
+	p, named := j.paths[root]
+	if named && (j.tops == nil || j.c.encloses(up, int(p), t, i)) {
+		return p, nil
+	}
+	rows := j.tops[root]
+	if n := sort.Search(len(rows), func(n int) bool { return up.offsets.Int(int(rows[n])) > t.offsets.Int(i) }); n > 0 {
+		if j.c.encloses(up, int(rows[n-1]), t, i) {
+			return rows[n-1], nil
+		}
+	}
+	if named {
+		return p, nil
+	}
+	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q names no sample of level %d with children", colRoot, root, j.level-1)
+}
+
+// encloses reports whether the bytes of row p of a table lie around those of row i of another.
+func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
+	outer, err := c.span(up, p)
+	if err != nil {
+		return false
+	}
+	inner, err := c.span(t, i)
+	return err == nil && inner.in(outer.off, outer.end())
+}
+
+// path returns the ids from level 0 down to a row, joined by "/", and the first of them. c.mu is held.
+func (c *stream) path(ctx context.Context, level, row int) (path, top string, err error) {
+	var ids []string
+	for {
+		ids = append(ids, c.levels[level].ids.Text(row))
+		if level == 0 {
+			break
+		}
+		l, err := c.linked(ctx, level)
+		if err != nil {
+			return "", "", err
+		}
+		row, level = int(l.parents[row]), level-1
+	}
+	slices.Reverse(ids)
+	return strings.Join(ids, "/"), ids[0], nil
+}
+
+// Chunk implements model.Chunker.
+func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.Entry, error) {
+	e, err := c.Entry(ctx, level, row)
+	if err != nil {
+		return e, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	roots, err := c.rootsOf(ctx, level, row)
+	if err != nil {
+		return model.Entry{}, c.fail(err)
+	}
+	id := e.ID + "::" + name
+	for _, root := range roots {
+		rows, err := c.find(ctx, root, id)
+		if err != nil {
+			return model.Entry{}, c.fail(err)
+		}
+		for _, i := range rows {
+			if s, err := c.span(c.chunks, int(i)); err == nil && s.in(e.Offset, e.Offset+e.Size) {
+				return c.chunk(e, int(i), name, s)
+			}
+		}
+		if len(rows) > 0 {
+			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id, fault.NoOffset, "its bytes do not lie in those of its sample"))
+		}
+	}
+	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "is not there"))
+}
+
+// chunk returns the entry of a row of the table of chunks.
+func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entry, error) {
+	n, err := strconv.ParseUint(name, 10, 31)
+	if err != nil {
+		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, "%s %q ends in no number", colID, c.chunks.ids.Text(row)))
+	}
+	return model.Entry{
+		ID: c.chunks.ids.Text(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
+		Level: len(c.levels), Row: row, Of: &of, Number: int(n),
+	}, nil
+}
+
+// rootsOf returns the roots that the chunks of a sample may have: of what is nested, the path above
+// or the id at level 0; at level 0 its own id. c.mu is held.
+func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) {
+	path, top, err := c.path(ctx, level, row)
+	if err != nil || level == 0 {
+		return []string{path}, err
+	}
+	above := strings.TrimSuffix(path, "/"+c.levels[level].ids.Text(row))
+	if above == top {
+		return []string{above}, nil
+	}
+	return []string{above, top}, nil
+}
+
+// NamedChunk implements model.Chunker.
+func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	rows, err := c.find(ctx, root, id)
+	if err == nil && len(rows) == 0 {
+		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "is not there")
+	}
+	if err != nil {
+		return model.Entry{}, c.fail(err)
+	}
+	owners, err := c.owners(ctx)
+	if err != nil {
+		return model.Entry{}, c.fail(err)
+	}
+	of, err := owners.of(int(rows[0]))
+	if err != nil {
+		return model.Entry{}, c.fail(err)
+	}
+	s, err := c.span(c.chunks, int(rows[0]))
+	if err != nil {
+		return model.Entry{}, c.fail(fault.WithPart(err, "chunk", fault.NoOffset))
+	}
+	_, name, _ := cutLast(id, "::")
+	return c.chunk(of, int(rows[0]), name, s)
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// fewLookups is the number of chunks that are looked for row by row, before an index of them is made.
+const fewLookups = 3
+
+// find returns the chunks of a root and an id. c.mu is held.
+func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
+	t := c.chunks
+	if c.asked++; c.asked <= fewLookups {
+		var found []int32
+		for i := range t.len() {
+			if bytes.Equal(t.ids.Bytes(i), []byte(id)) && bytes.Equal(t.roots.Bytes(i), []byte(root)) {
+				found = append(found, int32(i))
+			}
+		}
+		return found, ctx.Err()
+	}
+	if c.index == nil {
+		c.index, c.same = make(map[string]int32, t.len()), make([]int32, t.len())
+		for i := t.len() - 1; i >= 0; i-- {
+			key := t.roots.Text(i) + "\x00" + t.ids.Text(i)
+			c.same[i] = -1
+			if n, ok := c.index[key]; ok {
+				c.same[i] = n
+			}
+			c.index[key] = int32(i)
+		}
+	}
+	var found []int32
+	if i, ok := c.index[root+"\x00"+id]; ok {
+		for ; i >= 0; i = c.same[i] {
+			found = append(found, i)
+		}
+	}
+	return found, ctx.Err()
+}
+
+// owners finds the samples that chunks are of.
+type owners struct {
+	c *stream
+	// samples are those with bytes, by a root that their chunks may have and their id; a list, since
+	// an id may occur more than once below a sample of level 0.
+	samples map[[2]string][]model.Entry
+}
+
+// owners makes the table of samples by the names of their chunks. c.mu is held.
+func (c *stream) owners(ctx context.Context) (*owners, error) {
+	if c.owned != nil {
+		return c.owned, nil
+	}
+	o := &owners{c: c, samples: map[[2]string][]model.Entry{}}
+	budget := c.pathBudget()
+	for k, t := range c.levels {
+		for i := range t.len() {
+			if t.folder(i) {
+				continue
+			}
+			e, err := c.Entry(ctx, k, i)
+			if err != nil {
+				return nil, err
+			}
+			roots, err := c.rootsOf(ctx, k, i)
+			if err != nil {
+				return nil, err
+			}
+			for _, root := range roots {
+				if budget -= int64(len(root)); budget < 0 {
+					return nil, c.longPaths(k)
+				}
+				key := [2]string{root, e.ID}
+				o.samples[key] = append(o.samples[key], e)
+			}
+		}
+	}
+	c.owned = o
+	return o, nil
+}
+
+// of returns the sample whose chunk a row is.
+func (o *owners) of(row int) (model.Entry, error) {
+	t := o.c.chunks
+	part := "chunk row " + strconv.Itoa(row)
+	if t.ids.Null(row) || t.roots.Null(row) {
+		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s or %s is null", colID, colRoot)
+	}
+	s, err := o.c.span(t, row)
+	if err != nil {
+		return model.Entry{}, fault.WithPart(err, "chunk", fault.NoOffset)
+	}
+	id, name, ok := cutLast(t.ids.Text(row), "::")
+	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
+		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q is not that of a sample with ::N", colID, t.ids.Text(row))
+	}
+	samples := o.samples[[2]string{t.roots.Text(row), id}]
+	for _, e := range samples {
+		if s.in(e.Offset, e.Offset+e.Size) {
+			return e, nil
+		}
+	}
+	if len(samples) > 0 {
+		return model.Entry{}, fault.New(fault.Corrupt, part, s.off, "its %d bytes do not lie in those of its sample %q", s.size, samples[0].ID)
+	}
+	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q names no sample %q", colRoot, t.roots.Text(row), id)
+}
+
+// Verify implements model.Container. Checked are the header, the chain, and of every level ids (unique
+// among siblings), formats, parents and places of all samples; that every chunk belongs to a sample and
+// lies in its bytes, and that none is there twice.
+func (c *stream) Verify(ctx context.Context, r *model.Report) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	splits := 0
+	for k, t := range c.levels {
+		var siblings func(int) int32
+		if k > 0 {
+			l, err := c.linked(ctx, k)
+			if err != nil {
+				return c.fail(err)
+			}
+			siblings = func(i int) int32 { return l.parents[i] }
+		}
+		n, err := t.verify(ctx, siblings)
+		if err == nil {
+			err = c.places(k, r)
+		}
+		if err != nil {
+			return c.fail(fault.WithPart(err, partOf(k), fault.NoOffset))
+		}
+		splits += n
+	}
+	if err := c.verifyChunks(ctx, r); err != nil {
+		return c.fail(err)
+	}
+	if c.levels[0].roots == nil {
+		r.Note("the first table has no column %s", colRoot)
+	}
+	c.notes(r, splits)
+	return nil
+}
+
+// places checks where the samples of a level are, and counts them.
+func (c *stream) places(k int, r *model.Report) error {
+	t := c.levels[k]
+	for i := range t.len() {
+		s, err := c.span(t, i)
+		if err != nil {
+			return err
+		}
+		switch {
+		case !t.folder(i):
+			r.Files++
+			r.Bytes += s.size
+		case k+1 == len(c.levels):
+			return fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "format %s, but the chain has no table of its samples", nested)
+		default:
+			r.Folders++
+		}
+	}
+	r.Rows += int64(t.len())
+	return nil
+}
+
+func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
+	o, err := c.owners(ctx)
+	if err != nil {
+		return err
+	}
+	type key struct{ root, id string }
+	seen := make(map[key]bool, c.chunks.len())
+	for i := range c.chunks.len() {
+		if _, err := o.of(i); err != nil {
+			return err
+		}
+		k := key{c.chunks.roots.Text(i), c.chunks.ids.Text(i)}
+		if seen[k] && !o.ambiguous(k.root, k.id) {
+			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset, "%q of %q is there twice", k.id, k.root)
+		}
+		seen[k] = true
+	}
+	r.Rows += int64(c.chunks.len())
+	return ctx.Err()
+}
+
+// ambiguous reports whether several samples have chunks of one root and id.
+func (o *owners) ambiguous(root, id string) bool {
+	id, _, _ = cutLast(id, "::")
+	return len(o.samples[[2]string{root, id}]) > 1
+}

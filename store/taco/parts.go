@@ -1,0 +1,127 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
+)
+
+// partitioned is a container that may be one of several files that are one dataset.
+type partitioned interface{ Partitions() int }
+
+// cutPart takes the name of a part, NAME.0003.part.tortilla, apart into the name of the whole,
+// NAME.tortilla, and the part's number.
+func cutPart(uri string) (whole string, number int, ok bool) {
+	for _, ext := range [...]string{".tortilla", ".taco"} {
+		rest, ok := strings.CutSuffix(uri, ".part"+ext)
+		i := strings.LastIndexByte(rest, '.')
+		if !ok || i < 0 || len(rest)-i-1 < 4 {
+			continue
+		}
+		n, err := strconv.ParseUint(rest[i+1:], 10, 31)
+		return rest[:i] + ext, int(n), err == nil
+	}
+	return "", 0, false
+}
+
+func setMember(whole string, number int) string {
+	i := strings.LastIndexByte(whole, '.')
+	return fmt.Sprintf("%s.%04d.part%s", whole[:i], number, whole[i:])
+}
+
+// IsSet reports whether a name that no file has is that of a container that is split into parts, of which the first
+// one is there: Open opens it.
+func IsSet(ctx context.Context, o source.Opener, whole string) bool {
+	return partsOf(ctx, o, whole) != nil
+}
+
+// partsOf returns the names of the parts of a container that is split, by the name of the whole; nil
+// where there are none. They are counted from 0000 (as they are written) or 0001 (as the specification has
+// it).
+func partsOf(ctx context.Context, o source.Opener, whole string) []string {
+	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {
+		return nil
+	}
+	for first := range 2 {
+		n := partitions(ctx, o, setMember(whole, first))
+		if n == 0 {
+			continue
+		}
+		names := make([]string, n)
+		for i := range names {
+			names[i] = setMember(whole, first+i)
+		}
+		return names
+	}
+	return nil
+}
+
+// maxParts bounds the parts of a container: their numbers have four digits.
+const maxParts = 10000
+
+// partitions returns the number of parts that the header of one says there are, 0 where it is none.
+func partitions(ctx context.Context, o source.Opener, uri string) int {
+	r, err := o.Open(ctx, uri)
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	head := make([]byte, min(headBytes, r.Size()))
+	if r.ReadAt(ctx, head, 0) != nil {
+		return 0
+	}
+	h, err := tortilla.ParseHeader(head, r.Size())
+	if err != nil || h.Partitions > maxParts {
+		return 0
+	}
+	return int(max(h.Partitions, 1))
+}
+
+// wholeSets checks that of a container that is split all parts are there, if more than one is. A part
+// alone is a container like any other.
+func (d *Dataset) wholeSets() error {
+	type set struct {
+		first int // number in d.parts
+		have  map[int]bool
+		least int
+	}
+	sets := map[string]*set{}
+	for i, p := range d.parts {
+		c, ok := p.(partitioned)
+		if !ok || c.Partitions() < 2 {
+			continue
+		}
+		whole, number, ok := cutPart(p.URI())
+		if !ok {
+			continue
+		}
+		s := sets[whole]
+		if s == nil {
+			s = &set{first: i, have: map[int]bool{}, least: number}
+			sets[whole] = s
+		}
+		first := d.parts[s.first]
+		if n := first.(partitioned).Partitions(); n != c.Partitions() {
+			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, and into %d by %s", c.Partitions(), n, first.URI()), p.URI())
+		}
+		s.have[number] = true
+		s.least = min(s.least, number)
+	}
+	for whole, s := range sets {
+		n := d.parts[s.first].(partitioned).Partitions()
+		if len(s.have) == 1 || len(s.have) == n {
+			continue
+		}
+		missing := 0 // the least number that is not there; numbers begin at 0 or 1
+		for missing = min(s.least, 1); s.have[missing]; missing++ {
+		}
+		return fault.WithFile(fault.New(fault.NotFound, "part "+strconv.Itoa(missing), fault.NoOffset,
+			"%d of %d parts of %s are opened", len(s.have), n, whole), d.parts[s.first].URI())
+	}
+	return nil
+}

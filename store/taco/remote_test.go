@@ -1,0 +1,138 @@
+package taco_test
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim/far"
+)
+
+// farPlaces puts an object onto a web server and into a bucket. Nothing small is read by the way: blocks
+// are as small as what a reader asks for of a container's head.
+func farPlaces(t *testing.T, name string, b []byte) map[string]far.Place {
+	t.Helper()
+	return far.Places(t, name, b, remote.Options{HedgeShare: -1, Block: 256})
+}
+
+// TestOpeningTakesTwoRequests: over HTTP and from S3, opening a container is its head, and one range at its end; each
+// level of a TACO 2 is one more, and where its samples are, none. The tables of the others are in that range.
+func TestOpeningTakesTwoRequests(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		levels int // requests for all of them
+	}{
+		{"../coast/coast.tacozip", 3}, // its directory is read, as the order of its samples leaves doubt
+		{"../coast/flat.tacozip", 1},
+		{"taco-v2/current/three_level.tacozip", 3},
+		{"taco-v2/current/unsorted_two_level.tacozip", 2}, // likewise
+		{"taco-v2/spec200/codec_snappy.tacozip", -1},
+		{"taco-v1/bytes.taco", 0},
+		{streamed, 0},
+		{"tortilla/flat_bytes.tortilla", 0},
+	} {
+		b, err := os.ReadFile(testdata(t, c.name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for scheme, p := range farPlaces(t, filepath.Base(c.name), b) {
+			d, err := taco.Open(t.Context(), p.Opener, []string{p.URI}, taco.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if asked := p.Asked(); len(asked) != 2 || asked[0] != "GET bytes=0-255" {
+				t.Errorf("%s of %s opened by %q", c.name, scheme, asked)
+			}
+			if c.levels < 0 {
+				c.levels = d.Levels()
+			}
+			var files []taco.Entry
+			for e, err := range d.Leaves(t.Context(), false) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				files = append(files, e)
+			}
+			if asked := p.Asked(); len(asked) != c.levels || len(files) == 0 {
+				t.Errorf("%s of %s: %d samples found by %q", c.name, scheme, len(files), asked)
+			}
+			for _, e := range files[:min(3, len(files))] {
+				r, err := taco.Section(t.Context(), p.Opener, e)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if source.Gap(r) != remote.DefaultGap || source.ETag(r) == "" {
+					t.Errorf("%s of %s: a sample has gap %d, tag %q", c.name, scheme, source.Gap(r), source.ETag(r))
+				}
+				got := make([]byte, e.Size)
+				if err := r.ReadAt(t.Context(), got, 0); err != nil || !bytes.Equal(got, b[e.Offset:e.Offset+e.Size]) {
+					t.Errorf("%s of %s: other bytes, %v", e.Path, scheme, err)
+				}
+				var want []string
+				if e.Size > 0 {
+					want = []string{fmt.Sprintf("GET bytes=%d-%d", e.Offset, e.Offset+e.Size-1)}
+				}
+				if asked := p.Asked(); !slices.Equal(asked, want) {
+					t.Errorf("%s of %s read by %q, want %q", e.Path, scheme, asked, want)
+				}
+				if err := r.Close(); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := d.Close(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestChunksTakeOneRequest: over a network, a chunk of a streaming TACO is one range, the first of a sample with the
+// sample's header in it.
+func TestChunksTakeOneRequest(t *testing.T) {
+	b, err := os.ReadFile(testdata(t, streamed))
+	if err != nil {
+		t.Fatal(err)
+	}
+	local := mustOpen(t, testdata(t, streamed))
+	for scheme, p := range farPlaces(t, "stream.taco", b) {
+		d, err := taco.Open(t.Context(), p.Opener, []string{p.URI}, taco.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p.Asked()
+		for i, name := range []string{"roi_1/t1/t1-img::4", "roi_1/t1/t1-img::2", "roi_1/t1/t1-img::4", "roi_0/t0/t0-img::2"} {
+			e, err := d.Resolve(t.Context(), name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := d.ReadChunk(t.Context(), e)
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := p.Asked()
+			if len(asked) != 1 {
+				t.Errorf("%s of %s read by %q", name, scheme, asked)
+			}
+			own := fmt.Sprintf("GET bytes=%d-%d", e.Offset, e.Offset+e.Size-1)
+			if again := i == 1 || i == 2; again && asked[0] != own {
+				t.Errorf("%s of %s read by %q, want %s", name, scheme, asked, own)
+			}
+			if e, err = local.Resolve(t.Context(), name); err != nil {
+				t.Fatal(err)
+			}
+			want, err := local.ReadChunk(t.Context(), e)
+			if err != nil || got.Box != want.Box || got.DType != want.DType || !bytes.Equal(got.Data, want.Data) {
+				t.Errorf("%s of %s is another one, %v", name, scheme, err)
+			}
+		}
+		if err := d.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

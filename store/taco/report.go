@@ -1,0 +1,354 @@
+package taco
+
+import (
+	"context"
+	"encoding/binary"
+	"encoding/json"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/stats"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+// Of the histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") each is a raster of counts: a
+// band for a band, a row for a sample of level 0 in their order, a column for a bin.
+
+// histogramBins is the number of bins, which divide the range from the least value of the dataset to its
+// greatest.
+const histogramBins = 100
+
+// maxComponents bounds the fields of a report of all components.
+const maxComponents = 64
+
+// Report returns what Pool does, and percentiles where there are histograms, in the form that normalisers
+// take: a field of the component's name. Of component "*", where level 0 has folders, a field for each
+// id of the deepest level with statistics; otherwise one field "image". No pixel is read, but the header of
+// a raster for its dtype.
+//
+// Percentiles are interpolated within a bin: they may be off by its width, which Resolution tells. Of
+// several containers there are none, since each has a range of its own.
+func (d *Dataset) Report(ctx context.Context, component string, keep func(row int) bool) (*stats.Report, error) {
+	names := []string{component}
+	if component == "*" && d.Levels() > 1 {
+		var err error
+		if names, err = d.components(ctx); err != nil {
+			return nil, err
+		}
+	}
+	r := &stats.Report{Version: stats.ReportVersion, Fields: map[string]stats.FieldReport{}}
+	for _, name := range names {
+		p, err := d.Pool(ctx, name, keep)
+		if len(names) > 1 && fault.KindOf(err) == fault.NotFound {
+			continue // a component without statistics
+		}
+		if err != nil {
+			return nil, err
+		}
+		f, err := d.fieldReport(ctx, name, p, keep)
+		if err != nil {
+			return nil, err
+		}
+		if name == "*" {
+			name = "image"
+		}
+		r.Samples += int64(p.Samples)
+		r.Fields[name] = f
+	}
+	return r, nil
+}
+
+// components returns the ids of the deepest level; if they are many, "*" for all of them.
+func (d *Dataset) components(ctx context.Context) ([]string, error) {
+	t, err := d.Level(ctx, d.Levels()-1)
+	if err != nil {
+		return nil, err
+	}
+	ids, err := t.Column(ctx, d.IDColumn())
+	if err != nil || ids.Kind() != tables.Text {
+		return []string{"*"}, fault.WithFile(err, d.name())
+	}
+	rows, err := d.Visible(ctx, d.Levels()-1)
+	if err != nil {
+		return nil, err
+	}
+	seen := map[string]bool{}
+	var names []string
+	for _, i := range rows {
+		if seen[string(ids.Bytes(i))] {
+			continue
+		}
+		if len(names) == maxComponents {
+			return []string{"*"}, nil
+		}
+		seen[ids.Text(i)] = true
+		names = append(names, ids.Text(i))
+	}
+	return names, nil
+}
+
+// fieldReport turns pooled statistics into those of a field.
+func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled, keep func(row int) bool) (stats.FieldReport, error) {
+	f := stats.FieldReport{DType: d.dtypeOf(ctx, component)}
+	counts, lo, hi, err := d.Histogram(ctx, component, keep)
+	if k := fault.KindOf(err); err != nil && k != fault.NotFound && k != fault.Unsupported {
+		return f, err
+	}
+	for b := range p.Mean {
+		least, most := number(p.Min[b]), number(p.Max[b])
+		band := stats.Band{Count: uint64(math.Round(p.pixels[b])), Mean: &p.Mean[b], Std: &p.Std[b], Min: &least, Max: &most}
+		if b < len(counts) {
+			fillHistogram(&band, counts[b], lo, hi, p.Min[b], p.Max[b])
+		}
+		f.Bands = append(f.Bands, band)
+	}
+	return f, nil
+}
+
+// isCalled reports whether a sample is one of a component, as Pool has it.
+func isCalled(e Entry, component string) bool {
+	return component == "*" || e.ID == component || strings.HasSuffix(e.Path, "/"+component)
+}
+
+func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
+
+// fillHistogram sets what a histogram over [lo, hi] says of a band whose values lie in [least, most].
+func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) {
+	h := &stats.Histogram{Counts: counts}
+	n := uint64(0)
+	for i := range len(counts) + 1 {
+		h.Edges = append(h.Edges, lo+(hi-lo)*float64(i)/float64(len(counts)))
+	}
+	for _, c := range counts {
+		n += c
+	}
+	if n == 0 {
+		return
+	}
+	b.Histogram, b.Resolution, b.Percentiles = h, (hi-lo)/float64(len(counts)), map[string]float64{}
+	for name, p := range map[string]float64{"2.5": 2.5, "50": 50, "98.5": 98.5} {
+		b.Percentiles[name] = percentile(h, n, p, least, most)
+	}
+}
+
+// percentile returns the value below which p percent of the n counted ones lie, if those of each bin are
+// spread evenly over the part of it that lies in [least, most].
+func percentile(h *stats.Histogram, n uint64, p, least, most float64) float64 {
+	want, before := p/100*float64(n), 0.0
+	for i, c := range h.Counts {
+		if c > 0 && before+float64(c) >= want {
+			lo := min(max(h.Edges[i], least), most)
+			hi := max(min(h.Edges[i+1], most), least)
+			return lo + (hi-lo)*(want-before)/float64(c)
+		}
+		before += float64(c)
+	}
+	return most
+}
+
+// Histogram returns the counts of all pixels of some samples by band and bin, and the range that the bins
+// divide: what the container's histograms say, summed over the rows that keep chooses (nil: all) and over
+// the components of an id ("*": all). A container without histograms is fault.NotFound.
+func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row int) bool) (counts [][]uint64, lo, hi float64, err error) {
+	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "no histograms of %q", component), d.name())
+	if len(d.parts) != 1 || d.Levels() < 2 {
+		return nil, 0, 0, none
+	}
+	row := model.HistogramRow(d.parts[0])
+	if row < 0 {
+		return nil, 0, 0, none
+	}
+	rows, err := d.samples(ctx, 0)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	if lo, hi, err = d.valueRange(ctx); err != nil {
+		return nil, 0, 0, err
+	}
+	top, err := d.Entry(ctx, 0, row)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	for e, err := range d.LeavesOf(ctx, top, false) {
+		if err != nil {
+			return nil, 0, 0, err
+		}
+		if !isCalled(e, component) {
+			continue
+		}
+		if counts, err = d.addHistogram(ctx, counts, e, rows, keep); err != nil {
+			return nil, 0, 0, fault.WithFile(fault.WithPart(err, "sample "+e.Path, e.Offset), e.URI)
+		}
+	}
+	if counts == nil {
+		return nil, 0, 0, none
+	}
+	return counts, lo, hi, nil
+}
+
+// valueRange returns the least and greatest value of all samples of the deepest level with statistics.
+func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
+	t, err := d.Level(ctx, d.Levels()-1)
+	if err != nil {
+		return 0, 0, err
+	}
+	lo, hi = math.Inf(1), math.Inf(-1)
+	for k, name := range [...]string{"stats:min", "stats:max"} {
+		v, err := lists(ctx, t, name)
+		if err != nil {
+			return 0, 0, fault.WithFile(err, d.name())
+		}
+		for i := range t.Len() {
+			values, _ := numbers(v, i)
+			for _, x := range values {
+				if k == 0 {
+					lo = min(lo, x)
+				} else {
+					hi = max(hi, x)
+				}
+			}
+		}
+	}
+	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
+		return 0, 0, fault.WithFile(fault.New(fault.NotFound, "stats:min", fault.NoOffset, "no range of values: %v to %v", lo, hi), d.name())
+	}
+	return lo, hi, nil
+}
+
+// maxWhole bounds the samples that are read at once.
+const maxWhole = 8 << 20
+
+// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows are of.
+func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int, keep func(row int) bool) ([][]uint64, error) {
+	r, err := Section(ctx, d.opener, e)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	in := r
+	if r.Size() <= maxWhole {
+		b := make([]byte, r.Size())
+		if err := r.ReadAt(ctx, b, 0); err != nil {
+			return nil, err
+		}
+		in = &model.Tail{Reader: r, Bytes: b}
+	}
+	im, err := tiff.Open(ctx, in, tiff.Limits{})
+	if err != nil {
+		return nil, err
+	}
+	x := im.Index
+	if x.Width != histogramBins || x.Height != len(rows) {
+		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "%d rows of %d bins, want %d of %d", x.Height, x.Width, len(rows), histogramBins)
+	}
+	if counts == nil {
+		counts = make([][]uint64, x.Bands)
+		for b := range counts {
+			counts[b] = make([]uint64, histogramBins)
+		}
+	}
+	if len(counts) != x.Bands {
+		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "%d bands, those before have %d", x.Bands, len(counts))
+	}
+	return counts, addCounts(ctx, counts, in, x, func(y int) bool { return keep == nil || keep(rows[y]) })
+}
+
+// addCounts adds the rows of an image that are wanted to the counts by band and column.
+func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk.Index, want func(y int) bool) error {
+	count := counter(x.DType)
+	if count == nil {
+		return fault.New(fault.Unsupported, "histogram", fault.NoOffset, "counts of type %v", x.DType)
+	}
+	dec := chunk.NewDecoder(tiff.Codecs())
+	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
+	size := x.DType.Size()
+	for i, at := range x.Ranges {
+		box := x.Box(i)
+		y := box.Y0
+		for y < box.Y1 && !want(y) {
+			y++
+		}
+		if y == box.Y1 {
+			continue
+		}
+		src := make([]byte, at.Len)
+		if err := r.ReadAt(ctx, src, at.Off); err != nil {
+			return err
+		}
+		if err := dec.Decode(tile[:x.StoredBytes(i)], src, x, i); err != nil {
+			return err
+		}
+		bands, h, w := x.Stored(i)
+		for ; y < box.Y1; y++ {
+			if !want(y) {
+				continue
+			}
+			for b := range bands {
+				row, step := ((b*h+y-box.Y0)*w)*size, size
+				if x.Inner == chunk.YXB {
+					row, step = ((y-box.Y0)*w*bands+b)*size, bands*size
+				}
+				for col := box.X0; col < box.X1; col++ {
+					counts[box.B0+b][col] += count(tile[row+(col-box.X0)*step:])
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// counter returns a function that reads a count, nil of types that are no counts.
+func counter(t chunk.DType) func(b []byte) uint64 {
+	le := binary.LittleEndian
+	switch t {
+	case chunk.Uint8:
+		return func(b []byte) uint64 { return uint64(b[0]) }
+	case chunk.Uint16:
+		return func(b []byte) uint64 { return uint64(le.Uint16(b)) }
+	case chunk.Uint32:
+		return func(b []byte) uint64 { return uint64(le.Uint32(b)) }
+	case chunk.Uint64:
+		return le.Uint64
+	case chunk.Int32:
+		return func(b []byte) uint64 { return uint64(max(int32(le.Uint32(b)), 0)) }
+	case chunk.Int64:
+		return func(b []byte) uint64 { return uint64(max(int64(le.Uint64(b)), 0)) }
+	case chunk.Float32:
+		return func(b []byte) uint64 { return floatCount(float64(math.Float32frombits(le.Uint32(b)))) }
+	case chunk.Float64:
+		return func(b []byte) uint64 { return floatCount(math.Float64frombits(le.Uint64(b))) }
+	}
+	return nil
+}
+
+// floatCount takes a count that is stored as a float; what is none counts as 0.
+func floatCount(v float64) uint64 {
+	if !(v >= 0 && v < 1<<53) {
+		return 0
+	}
+	return uint64(v)
+}
+
+// dtypeOf returns the dtype of the rasters of a component, by the header of the first; float64 where
+// that is no TIFF.
+func (d *Dataset) dtypeOf(ctx context.Context, component string) chunk.DType {
+	for e, err := range d.Leaves(ctx, false) {
+		if err != nil {
+			break
+		}
+		if !isCalled(e, component) {
+			continue
+		}
+		if im, err := openSample(ctx, d.opener, e); err == nil {
+			return im.Index.DType
+		}
+		break
+	}
+	return chunk.Float64
+}

@@ -1,0 +1,413 @@
+package taco
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// node is a row of one part.
+type node struct{ part, level, row int }
+
+// siblings are the children of one node, or the samples of level 0 of one part.
+type siblings struct {
+	of   node // the parent; level -1 at the top
+	n    int
+	rows []int32 // nil: all rows of level 0
+}
+
+func (s *siblings) node(i int) node {
+	row := i
+	if s.rows != nil {
+		row = int(s.rows[i])
+	}
+	return node{s.of.part, s.of.level + 1, row}
+}
+
+// roots returns the samples of level 0, by part.
+func (d *Dataset) roots(ctx context.Context) ([]siblings, error) {
+	all := make([]siblings, len(d.parts))
+	for i, p := range d.parts {
+		t, err := p.Table(ctx, 0)
+		if err != nil {
+			return nil, err
+		}
+		all[i] = siblings{of: node{i, -1, 0}, n: t.Len()}
+	}
+	return all, nil
+}
+
+func (d *Dataset) children(ctx context.Context, n node) (siblings, error) {
+	rows, err := d.parts[n.part].Children(ctx, n.level, n.row)
+	return siblings{of: n, n: len(rows), rows: rows}, err
+}
+
+// Roots returns the visible samples of level 0, in the order of the rows. An error ends them, as it does all that
+// is iterated here: of the kind that reading the level gives, of a context that ended without one.
+func (d *Dataset) Roots(ctx context.Context) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		groups, err := d.roots(ctx)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		d.each(ctx, groups, "", false, yield)
+	}
+}
+
+// Children returns the visible children of a sample, which must be of this dataset.
+func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		d.each(ctx, []siblings{s}, e.Path, false, yield)
+	}
+}
+
+// each yields the entries of siblings, and reports whether to go on.
+func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
+	for i := range groups {
+		hidden := d.hidden(&groups[i])
+		for k := range groups[i].n {
+			if k == hidden && !padding {
+				continue
+			}
+			e, err := d.entry(ctx, groups[i].node(k), folder)
+			if err == nil {
+				err = ctx.Err()
+			}
+			if err == nil && e.Padding && !padding {
+				continue
+			}
+			if !yield(e, err) || err != nil {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// hidden returns which of siblings is the one that holds histograms of the others, or -1.
+func (d *Dataset) hidden(s *siblings) int {
+	if s.of.level >= 0 { // siblings of level 0 are all its rows
+		return -1
+	}
+	return model.HistogramRow(d.parts[s.of.part])
+}
+
+// Leaves returns all samples with bytes, depth first in the order of the rows, with placeholders and the histograms of a
+// streaming TACO if padding is set.
+func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		groups, err := d.roots(ctx)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		d.leaves(ctx, groups, "", padding, yield)
+	}
+}
+
+// LeavesOf is Leaves below one sample of this dataset; of a file, itself.
+func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		if e.Kind == File {
+			yield(e, nil)
+			return
+		}
+		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+		if err != nil {
+			yield(e, err)
+			return
+		}
+		d.leaves(ctx, []siblings{s}, e.Path, padding, yield)
+	}
+}
+
+func (d *Dataset) leaves(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
+	return d.each(ctx, groups, folder, padding, func(e Entry, err error) bool {
+		if err != nil || e.Kind == File {
+			return yield(e, err)
+		}
+		s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+		if err != nil {
+			yield(e, err)
+			return false
+		}
+		return d.leaves(ctx, []siblings{s}, e.Path, padding, yield)
+	})
+}
+
+// Resolve returns the sample of a path: ids from level 0 down, joined by "/". At each step the longest
+// id that fits is taken, since ids of old formats may hold "/" themselves. "#N" is the visible sample
+// at a position among its siblings, counted from 0. What is not there is fault.NotFound.
+func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
+	return d.Locate(ctx, []string{path})
+}
+
+// Below is Resolve of a path that begins at the children of a sample, which must be of this dataset. What is not
+// there is fault.NotFound.
+func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
+	s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
+	if err != nil {
+		return Entry{}, err
+	}
+	return d.locate(ctx, []siblings{s}, e, []string{path})
+}
+
+// Locate is Resolve with one key, an id or "#N", for each step. A key that is no id is taken as a path. What is not
+// there, and an empty key, is fault.NotFound.
+func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
+	groups, err := d.roots(ctx)
+	if err != nil {
+		return Entry{}, err
+	}
+	return d.locate(ctx, groups, Entry{}, keys)
+}
+
+// locate follows keys from the children of e on, which are groups.
+func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys []string) (Entry, error) {
+	if len(keys) == 0 || slices.Contains(keys, "") {
+		return Entry{}, d.missing(e.Path, "no key is given, or an empty one")
+	}
+	for _, key := range keys {
+		for more := true; more; {
+			n, rest, err := d.step(ctx, groups, key)
+			if err != nil {
+				if c, ok, cerr := d.chunk(ctx, groups, e.Path, key); ok {
+					return c, cerr
+				}
+				return Entry{}, fault.WithFile(fault.WithPart(err, partName(e.Path), fault.NoOffset), d.name())
+			}
+			if e, err = d.entry(ctx, n, e.Path); err != nil {
+				return Entry{}, err
+			}
+			s, err := d.children(ctx, n)
+			if err != nil {
+				return Entry{}, err
+			}
+			groups = []siblings{s}
+			key, more = rest, rest != ""
+		}
+	}
+	return e, nil
+}
+
+func partName(path string) string {
+	if path == "" {
+		return "level0"
+	}
+	return "sample " + path
+}
+
+func (d *Dataset) missing(path, what string) error {
+	return fault.WithFile(fault.New(fault.NotFound, partName(path), fault.NoOffset, "%s", what), d.name())
+}
+
+// step finds the sample that a key begins with, and returns what follows of the key.
+func (d *Dataset) step(ctx context.Context, groups []siblings, key string) (node, string, error) {
+	for end := len(key); end > 0; end = strings.LastIndexByte(key[:end], '/') {
+		for i := range groups {
+			n, ok, err := d.find(ctx, &groups[i], key[:end])
+			if err != nil {
+				return node{}, "", err
+			}
+			if ok {
+				return n, strings.TrimPrefix(key[end:], "/"), nil
+			}
+		}
+	}
+	if first, rest, _ := strings.Cut(key, "/"); strings.HasPrefix(first, "#") {
+		n, err := d.position(ctx, groups, first[1:])
+		return n, rest, err
+	}
+	return node{}, "", d.noSuchID(ctx, groups, key)
+}
+
+// manySiblings is the number from which ids are found by an index, which is kept, once they were
+// looked through fewLookups times.
+const (
+	manySiblings = 256
+	fewLookups   = 3
+)
+
+// find looks for the visible sample of an id.
+func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool, error) {
+	p := d.parts[s.of.part]
+	if s.n == 0 {
+		return node{}, false, nil
+	}
+	if l, ok := p.(model.Lazy); ok && s.rows != nil {
+		return d.findLazy(ctx, s, l, id)
+	}
+	t, err := p.Table(ctx, s.of.level+1)
+	if err != nil {
+		return node{}, false, err
+	}
+	ids, err := t.Column(ctx, p.IDColumn())
+	if err != nil {
+		return node{}, false, err
+	}
+	if ids.Kind() != tables.Text {
+		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type()), p.URI())
+	}
+	at := -1
+	if index := d.indexOf(s, func(i int) string { return ids.Text(s.node(i).row) }); index != nil {
+		if i, ok := index[id]; ok {
+			at = int(i)
+		}
+	} else {
+		for i := 0; i < s.n && at < 0; i++ {
+			if string(ids.Bytes(s.node(i).row)) == id {
+				at = i
+			}
+		}
+	}
+	if at < 0 {
+		return node{}, false, nil
+	}
+	n := s.node(at)
+	pad, err := p.Padding(ctx, n.level, n.row)
+	return n, !pad && err == nil, err
+}
+
+// findLazy is find where the table of the level may not be read yet.
+func (d *Dataset) findLazy(ctx context.Context, s *siblings, l model.Lazy, id string) (node, bool, error) {
+	for i := range s.n {
+		n := s.node(i)
+		have, err := l.ID(ctx, n.level, n.row)
+		if err != nil {
+			return node{}, false, err
+		}
+		if string(have) == id {
+			return n, true, nil
+		}
+	}
+	return node{}, false, nil
+}
+
+// indexOf returns the positions of the ids of siblings, of equal ones the first; nil where it does not
+// pay.
+func (d *Dataset) indexOf(s *siblings, id func(i int) string) map[string]int32 {
+	if s.n < manySiblings {
+		return nil
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.index == nil {
+		d.index, d.lookups = map[node]map[string]int32{}, map[node]int{}
+	}
+	if m := d.index[s.of]; m != nil {
+		return m
+	}
+	if d.lookups[s.of]++; d.lookups[s.of] <= fewLookups {
+		return nil
+	}
+	m := make(map[string]int32, s.n)
+	for i := range s.n {
+		if name := id(i); name != "" {
+			if _, twice := m[name]; !twice {
+				m[name] = int32(i)
+			}
+		}
+	}
+	d.index[s.of] = m
+	return m
+}
+
+// position returns the visible sample at a position.
+func (d *Dataset) position(ctx context.Context, groups []siblings, text string) (node, error) {
+	want, err := strconv.Atoi(text)
+	visible := 0
+	for i := range groups {
+		p, hidden := d.parts[groups[i].of.part], d.hidden(&groups[i])
+		for k := range groups[i].n {
+			n := groups[i].node(k)
+			pad, perr := p.Padding(ctx, n.level, n.row)
+			if perr != nil {
+				return node{}, perr
+			}
+			if pad || k == hidden {
+				continue
+			}
+			if err == nil && visible == want {
+				return n, nil
+			}
+			visible++
+		}
+	}
+	return node{}, fault.New(fault.NotFound, "", fault.NoOffset, "no position #%s, there are #0 to #%d", text, visible-1)
+}
+
+// noSuchID lists some of the ids that there are.
+func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) error {
+	const most = 10
+	var ids []string
+	d.each(ctx, groups, "", false, func(e Entry, err error) bool {
+		if err == nil {
+			ids = append(ids, e.ID)
+		}
+		return err == nil && len(ids) <= most
+	})
+	if len(ids) > most {
+		ids[most] = "…"
+	}
+	if len(ids) == 0 {
+		ids = []string{"none"}
+	}
+	return fault.New(fault.NotFound, "", fault.NoOffset, "no id %q; there are %s", key, strings.Join(ids, ", "))
+}
+
+// chunk returns the chunk that the end of a key names, "lrf::3": of the sample before it, or of the root
+// that the folder is by its path. ok is false where the key names none.
+func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key string) (e Entry, ok bool, err error) {
+	id, name, ok := cutLast(key, Separator)
+	if !ok || len(groups) == 0 {
+		return e, false, nil
+	}
+	part := groups[0].of.part
+	n, rest, err := d.step(ctx, groups, id)
+	if err == nil && rest == "" {
+		part = n.part
+	}
+	c, ok := d.parts[part].(model.Chunker)
+	if !ok {
+		return e, false, nil
+	}
+	if err == nil && rest == "" {
+		e, err = c.Chunk(ctx, n.level, n.row, name)
+	} else {
+		e, err = c.NamedChunk(ctx, folder, key)
+		if fault.KindOf(err) == fault.NotFound {
+			return e, false, nil
+		}
+	}
+	if err != nil {
+		return e, true, err
+	}
+	e.Part, e.Path = part, strings.TrimPrefix(folder+"/"+key, "/")
+	of := node{part, e.Of.Level, e.Of.Row}
+	above, err := d.pathAbove(ctx, of)
+	if err != nil {
+		return e, true, err
+	}
+	sample, err := d.entry(ctx, of, above)
+	e.Of = &sample
+	return e, true, err
+}
+
+func cutLast(s, sep string) (before, after string, ok bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}

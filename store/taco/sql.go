@@ -1,0 +1,128 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/taco/internal/model"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// SQL runs one SELECT over the dataset's tables, in what package query reads of SQL. The dataset must
+// stay open as long as the result is used.
+func (d *Dataset) SQL(ctx context.Context, sql string) (*tables.Table, error) {
+	t, err := query.Run(ctx, sql, d.SQLTable)
+	return t, fault.WithFile(err, d.name())
+}
+
+// SQLTables returns the names of the dataset's tables: data, level1, … and l0, l1, …
+func (d *Dataset) SQLTables() []string {
+	names := []string{"data"}
+	for k := 1; k < d.Levels(); k++ {
+		names = append(names, fmt.Sprintf("level%d", k))
+	}
+	for k := range d.Levels() {
+		names = append(names, fmt.Sprintf("l%d", k))
+	}
+	if d.hasChunks() {
+		names = append(names, "chunks")
+	}
+	return names
+}
+
+// SQLTable returns a table by its name, without regard to case. data, level1, … have the rows and
+// columns that are stored, padding included, but not the histograms of a streaming TACO; level0 is data.
+// lK has a row for each row of level K, with the columns of it and of its parents, named "l0:id", "l1:id", …
+// A streaming TACO has chunks too.
+func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
+	if strings.EqualFold(name, "chunks") && d.hasChunks() {
+		return d.chunks(ctx, false)
+	}
+	t, err := d.StoredTable(ctx, name)
+	k, ok := LevelOf(name)
+	if err != nil || !ok || k >= d.Levels() || !slices.ContainsFunc(d.parts, func(p model.Container) bool { return model.HistogramRow(p) >= 0 }) {
+		return t, err
+	}
+	rows, err := d.samples(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	return t.Take(rows), nil
+}
+
+// StoredTable is SQLTable with the histograms of a streaming TACO: row i is row i of the level (Level).
+func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, error) {
+	switch low := strings.ToLower(name); {
+	case low == "data":
+		return d.Level(ctx, 0)
+	case low == "chunks" && d.hasChunks():
+		return d.chunks(ctx, true)
+	case strings.HasPrefix(low, "l"):
+		get, digits := d.withParents, low[1:]
+		if rest, ok := strings.CutPrefix(low, "level"); ok {
+			get, digits = d.Level, rest
+		}
+		k, err := strconv.Atoi(digits)
+		if err != nil || digits != strconv.Itoa(k) || k < 0 {
+			break
+		}
+		if err := d.deepen(ctx, k); err != nil {
+			return nil, err
+		}
+		if k < max(d.Levels(), 1) {
+			return get(ctx, k)
+		}
+	}
+	return nil, query.NoTable(name, d.SQLTables())
+}
+
+// LevelOf returns the level whose rows the table of a name has: of data, level1, …, and l0, l1, …
+func LevelOf(name string) (level int, ok bool) {
+	low := strings.ToLower(name)
+	if low == "data" {
+		return 0, true
+	}
+	digits, ok := strings.CutPrefix(low, "level")
+	if !ok {
+		digits, ok = strings.CutPrefix(low, "l")
+	}
+	level, err := strconv.Atoi(digits)
+	return level, ok && err == nil && level >= 0 && digits == strconv.Itoa(level)
+}
+
+// withParents returns a level's rows, each behind the rows of the levels above that it belongs to.
+func (d *Dataset) withParents(ctx context.Context, level int) (*tables.Table, error) {
+	parts := make([]*tables.Table, level+1)
+	var at []int // row at level k for each row of the level; nil: the same
+	for k := level; ; k-- {
+		t, err := d.Level(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		if at != nil {
+			t = t.Take(at)
+		}
+		parts[k] = t.Rename(func(name string) string { return fmt.Sprintf("l%d:%s", k, name) })
+		if k == 0 {
+			return tables.Join(parts...), nil
+		}
+		up, err := d.Parents(ctx, k)
+		if err != nil {
+			return nil, err
+		}
+		next := make([]int, parts[level].Len())
+		for i := range next {
+			row := i
+			if at != nil {
+				row = at[i]
+			}
+			next[i] = int(up[row])
+		}
+		at = next
+	}
+}

@@ -1,0 +1,302 @@
+package taco
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Pooled are statistics of all pixels of some samples, band by band.
+type Pooled struct {
+	Mean []float64 `json:"mean"`
+	Std  []float64 `json:"std"` // of the whole, not an estimate
+	Min  []float64 `json:"min"`
+	Max  []float64 `json:"max"`
+	// Samples is the number of rows with statistics.
+	Samples int `json:"samples"`
+
+	pixels []float64 // valid ones, by band
+}
+
+// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn is the one that writers of TACO 2 make
+// instead, and shapeColumns those that may hold the shape [bands, rows, columns] of a sample.
+var (
+	statsColumns  = [4]string{"stats:mean", "stats:std", "stats:min", "stats:max"}
+	geotiffColumn = "geotiff:stats"
+	scaleColumn   = "scaling:scale_factor"
+	shapeColumns  = []string{"stac:tensor_shape", "stac:raster_shape"}
+)
+
+// geotiffNumbers is how many numbers geotiff:stats has of a band of values: min, max, mean, std, percent of valid pixels, and
+// the percentiles 25, 50, 75 and 95. Of a band of classes it has their shares.
+const geotiffNumbers = 9
+
+// Pool combines the statistics that the rows of the deepest level hold, in stats:mean and so on or in geotiff:stats, of the
+// samples called component (an id, a path of ids below a sample of level 0, or "*": all), without reading a pixel. keep says which of the samples of level 0 count; nil
+// means all. A row weighs as many pixels w = rows × columns as its shape says: mean = Σwm/Σw,
+// std = √(Σw(s² + m²)/Σw − mean²); geotiff:stats also says which share of them is valid. Of a row whose list is null nothing is taken; one with a value that is not finite,
+// as of a chip without a valid pixel, is fault.Unsupported.
+func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
+	k := d.Levels() - 1
+	t, err := d.Level(ctx, max(k, 0))
+	if err != nil {
+		return nil, err
+	}
+	p := &pool{}
+	if err := p.columns(ctx, t); err != nil {
+		return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", k), fault.NoOffset), d.name())
+	}
+	for _, name := range shapeColumns {
+		if t.Index(name) >= 0 {
+			if p.shapes, err = lists(ctx, t, name); err != nil {
+				return nil, fault.WithFile(err, d.name())
+			}
+			break
+		}
+	}
+	if p.shapes == nil {
+		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no column of shapes (%v)", shapeColumns), d.name())
+	}
+	rows, err := d.named(ctx, t, k, component, keep)
+	if err != nil {
+		return nil, err
+	}
+	for _, row := range rows {
+		if err := p.add(row); err != nil {
+			return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d row %d", k, row), fault.NoOffset), d.name())
+		}
+	}
+	if p.n == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no sample %q with statistics", component), d.name())
+	}
+	out := p.pooled()
+	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset, "statistics that are too large to be pooled"), d.name())
+	}
+	return out, nil
+}
+
+func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
+
+// named returns the rows of a level that are called so, by an id or by the ids from level 1 down, below the samples of level 0
+// that are kept.
+func (d *Dataset) named(ctx context.Context, t *tables.Table, k int, name string, keep func(int) bool) ([]int, error) {
+	ids, err := t.Column(ctx, d.IDColumn())
+	if err != nil {
+		return nil, fault.WithFile(err, d.name())
+	}
+	path := strings.Contains(name, "/")
+	var up [][]int32           // by level, from k on
+	var above []*tables.Vector // ids of the levels above k, down to 1
+	for l := k; l > 0 && (keep != nil || path); l-- {
+		parents, err := d.Parents(ctx, l)
+		if err != nil {
+			return nil, err
+		}
+		up = append(up, parents)
+		if l == 1 || !path {
+			continue
+		}
+		t, err := d.Level(ctx, l-1)
+		if err != nil {
+			return nil, err
+		}
+		v, err := t.Column(ctx, d.IDColumn())
+		if err != nil {
+			return nil, fault.WithFile(err, d.name())
+		}
+		above = append(above, v)
+	}
+	visible, err := d.Visible(ctx, k)
+	if err != nil {
+		return nil, err
+	}
+	var rows []int
+	for _, i := range visible {
+		root, is := i, name == "*" || string(ids.Bytes(i)) == name
+		rest, under := strings.CutSuffix(name, string(ids.Bytes(i)))
+		for l, parents := range up {
+			root = int(parents[root])
+			if under = under && path && l < len(above); under {
+				rest, under = strings.CutSuffix(rest, string(above[l].Bytes(root))+"/")
+				is = is || under && rest == "" && l == len(above)-1
+			}
+		}
+		if is && (keep == nil || keep(root)) {
+			rows = append(rows, i)
+		}
+	}
+	return rows, nil
+}
+
+// lists returns a column of lists of numbers.
+func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, error) {
+	v, err := t.Column(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	if ty := v.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.Float64 && ty.Elem.Kind != tables.Int64 && ty.Elem.Kind != tables.Uint64 {
+		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want lists of numbers", ty)
+	}
+	return v, nil
+}
+
+// pool sums up rows.
+type pool struct {
+	cols     [4]*tables.Vector // mean, std, min, max; nil where geotiff is there
+	geotiff  *tables.Vector
+	scale    *tables.Vector // of the rasters, or nil
+	shapes   *tables.Vector
+	n        int
+	weight   []float64 // Σw, by band
+	sum, sq  []float64 // Σwm, Σw(s² + m²)
+	min, max []float64
+}
+
+// columns finds the columns of statistics.
+func (p *pool) columns(ctx context.Context, t *tables.Table) (err error) {
+	if t.Index(statsColumns[0]) >= 0 || t.Index(geotiffColumn) < 0 {
+		for i, name := range statsColumns {
+			if p.cols[i], err = lists(ctx, t, name); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if p.geotiff, err = t.Column(ctx, geotiffColumn); err != nil {
+		return err
+	}
+	if ty := p.geotiff.Type(); ty.Kind != tables.List || ty.Elem.Kind != tables.List || ty.Elem.Elem.Kind != tables.Float64 {
+		return fault.New(fault.Corrupt, "column "+geotiffColumn, fault.NoOffset, "has type %v, want lists of lists of floats", ty)
+	}
+	if t.Index(scaleColumn) >= 0 {
+		p.scale, err = t.Column(ctx, scaleColumn)
+	}
+	return err
+}
+
+// row returns mean, std, min and max of a row by band, and which share of its pixels is valid; nothing of a row without
+// statistics.
+func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
+	if p.geotiff != nil {
+		return p.geotiffRow(row)
+	}
+	for i, c := range p.cols {
+		if c.Null(row) {
+			return [4][]float64{}, nil, nil
+		}
+		var ok bool
+		if v[i], ok = numbers(c, row); !ok || len(v[i]) != len(v[0]) {
+			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset, "%d values of numbers, %s has %d", len(v[i]), statsColumns[0], len(v[0]))
+		}
+		if b := slices.IndexFunc(v[i], isNotFinite); b >= 0 {
+			return v, nil, fault.New(fault.Unsupported, "column "+statsColumns[i], fault.NoOffset, "%v for band %d, which cannot be pooled", v[i][b], b)
+		}
+	}
+	return v, slices.Repeat([]float64{1}, len(v[0])), nil
+}
+
+func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) {
+	bad := func(k fault.Kind, format string, args ...any) ([4][]float64, []float64, error) {
+		return [4][]float64{}, nil, fault.New(k, "column "+geotiffColumn, fault.NoOffset, format, args...)
+	}
+	if p.geotiff.Null(row) {
+		return v, nil, nil
+	}
+	if p.scale != nil && !p.scale.Null(row) && !(p.scale.Kind() == tables.Float64 && p.scale.Float(row) == 1) {
+		return bad(fault.Unsupported, "the row has %s: its statistics may be of scaled values, which those of the file are not", scaleColumn)
+	}
+	bands, lo, hi := p.geotiff.List(row)
+	for i := lo; i < hi; i++ {
+		x, ok := numbers(bands, i)
+		b := i - lo
+		if !ok {
+			return bad(fault.Corrupt, "band %d has nulls", b)
+		}
+		if len(x) != geotiffNumbers {
+			return bad(fault.Unsupported, "%d numbers of band %d: of values there are %d, shares of classes cannot be pooled", len(x), b, geotiffNumbers)
+		}
+		if j := slices.IndexFunc(x, isNotFinite); j >= 0 {
+			return bad(fault.Unsupported, "%v for band %d, which cannot be pooled", x[j], b)
+		}
+		if x[4] < 0 || x[4] > 100 {
+			return bad(fault.Corrupt, "%v percent of band %d are valid", x[4], b)
+		}
+		for k, at := range [4]int{2, 3, 0, 1} {
+			v[k] = append(v[k], x[at])
+		}
+		valid = append(valid, x[4]/100)
+	}
+	return v, valid, nil
+}
+
+// add takes in a row, unless it has no statistics.
+func (p *pool) add(row int) error {
+	v, valid, err := p.row(row)
+	if err != nil {
+		return err
+	}
+	if len(v[0]) == 0 {
+		return nil
+	}
+	shape, ok := numbers(p.shapes, row)
+	if p.shapes.Null(row) || !ok || len(shape) < 2 {
+		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v is not [bands, rows, columns]", shape)
+	}
+	w := shape[len(shape)-2] * shape[len(shape)-1]
+	if !(w > 0) || math.IsInf(w, 0) {
+		return fault.New(fault.Corrupt, "shape", fault.NoOffset, "%v has no number of pixels", shape)
+	}
+	if p.n == 0 {
+		p.sum, p.sq, p.weight = make([]float64, len(v[0])), make([]float64, len(v[0])), make([]float64, len(v[0]))
+		p.min, p.max = append(p.min, v[2]...), append(p.max, v[3]...)
+	}
+	if len(v[0]) != len(p.sum) {
+		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, rows before have %d", len(v[0]), len(p.sum))
+	}
+	p.n++
+	for b := range p.sum {
+		m, s, w := v[0][b], v[1][b], w*valid[b]
+		p.weight[b] += w
+		p.sum[b] += w * m
+		p.sq[b] += w * (s*s + m*m)
+		p.min[b], p.max[b] = min(p.min[b], v[2][b]), max(p.max[b], v[3][b])
+	}
+	return nil
+}
+
+// numbers returns the list of a row; ok is false if one of its values is null.
+func numbers(v *tables.Vector, row int) (list []float64, ok bool) {
+	if v.Null(row) {
+		return nil, false
+	}
+	child, lo, hi := v.List(row)
+	for i := lo; i < hi; i++ {
+		switch {
+		case child.Null(i):
+			return list, false
+		case child.Kind() == tables.Float64:
+			list = append(list, child.Float(i))
+		case child.Kind() == tables.Uint64:
+			list = append(list, float64(uint64(child.Int(i))))
+		default:
+			list = append(list, float64(child.Int(i)))
+		}
+	}
+	return list, true
+}
+
+func (p *pool) pooled() *Pooled {
+	out := &Pooled{Min: p.min, Max: p.max, Samples: p.n, pixels: p.weight}
+	for b := range p.sum {
+		mean := p.sum[b] / p.weight[b] // NaN without a valid pixel, which Pool refuses
+		out.Mean = append(out.Mean, mean)
+		out.Std = append(out.Std, math.Sqrt(max(p.sq[b]/p.weight[b]-mean*mean, 0)))
+	}
+	return out
+}

@@ -1,0 +1,94 @@
+package taco
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// position takes a position of a geometry to longitude and latitude.
+type position func(x, y float64) (lon, lat float64)
+
+// systems says in which CRS the geometries of a column are.
+type systems struct {
+	names *tables.Vector // a text for each row; nil: all are in one
+	known map[string]position
+	all   position
+}
+
+// systemsOf returns the CRSs of a column's geometries: longitude and latitude if the table says nothing of it.
+func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, err error) {
+	if column == "istac:geometry" && t.Index("istac:crs") >= 0 {
+		s.names, err = t.Column(ctx, "istac:crs")
+		if err == nil && s.names.Kind() != tables.Text {
+			s.names = nil
+		}
+		s.known = map[string]position{}
+		return s, err
+	}
+	text, ok := t.Meta("geo")
+	if !ok {
+		return s, nil
+	}
+	// https://geoparquet.org/releases/v1.1.0/: without a member crs, geometries are in longitude and latitude; null is unknown.
+	var geo struct {
+		Columns map[string]struct{ CRS json.RawMessage }
+	}
+	if json.Unmarshal([]byte(text), &geo) != nil || geo.Columns[column].CRS == nil {
+		return s, nil
+	}
+	var id struct {
+		ID struct {
+			Authority string
+			Code      any // a number or a text
+		}
+	}
+	if err := json.Unmarshal(geo.Columns[column].CRS, &id); err != nil {
+		return s, nil
+	}
+	name := fmt.Sprintf("%s:%v", id.ID.Authority, id.ID.Code)
+	if s.all, ok = positions(name); !ok {
+		return s, fault.New(fault.Unsupported, "column "+column, fault.NoOffset,
+			"its geometries are in a CRS that cannot be compared with bbox (GeoParquet's id is %q); where compares columns as they are", name)
+	}
+	return s, nil
+}
+
+// positions returns the way from the CRS of a name to longitude and latitude, nil where there is none to go.
+func positions(name string) (position, bool) {
+	c, ok := crs.ByName(name)
+	switch {
+	case !ok:
+		return nil, false
+	case c.Geographic() && c.Near():
+		return nil, true
+	}
+	return func(x, y float64) (lon, lat float64) {
+		p := []crs.Point{{x, y}}
+		c.Inverse(p, p)
+		return p[0][0], p[0][1]
+	}, true
+}
+
+// of returns the way from the CRS of a row's geometry.
+func (s *systems) of(row int) (position, error) {
+	if s.names == nil {
+		return s.all, nil
+	}
+	if s.names.Null(row) {
+		return nil, nil
+	}
+	name := s.names.Text(row)
+	to, ok := s.known[name]
+	if !ok {
+		if to, ok = positions(name); !ok {
+			return nil, fault.New(fault.Unsupported, fmt.Sprintf("row %d", row), fault.NoOffset, "istac:crs is %.80q, which cannot be compared with bbox; leave such rows out by where", name)
+		}
+		s.known[name] = to
+	}
+	return to, nil
+}

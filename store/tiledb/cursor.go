@@ -1,0 +1,130 @@
+package tiledb
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// cursor reads little-endian fields from the front of b. After the first field that does not fit it
+// reads zeros; err says where that was.
+type cursor struct {
+	b    []byte
+	part string
+	base int64 // offset of b in the file, fault.NoOffset where b was decoded
+	off  int
+	bad  error
+}
+
+func (c *cursor) fail(off int, format string, args ...any) {
+	if c.bad == nil {
+		c.bad = c.fault(fault.Corrupt, off, format, args...)
+	}
+}
+
+func (c *cursor) fault(kind fault.Kind, off int, format string, args ...any) error {
+	at := int64(off)
+	if c.base != fault.NoOffset {
+		at += c.base
+	}
+	return fault.New(kind, c.part, at, format, args...)
+}
+
+func (c *cursor) left() int { return len(c.b) - c.off }
+
+// take returns n bytes, or nil.
+func (c *cursor) take(n uint64, what string) []byte {
+	if c.bad != nil {
+		return nil
+	}
+	if n > uint64(c.left()) {
+		c.fail(c.off, "%s takes %d bytes, %d are left", what, n, c.left())
+		return nil
+	}
+	p := c.b[c.off : c.off+int(n)]
+	c.off += int(n)
+	return p
+}
+
+func (c *cursor) u8(what string) uint8 {
+	if p := c.take(1, what); p != nil {
+		return p[0]
+	}
+	return 0
+}
+
+func (c *cursor) u32(what string) uint32 {
+	if p := c.take(4, what); p != nil {
+		return binary.LittleEndian.Uint32(p)
+	}
+	return 0
+}
+
+func (c *cursor) u64(what string) uint64 {
+	if p := c.take(8, what); p != nil {
+		return binary.LittleEndian.Uint64(p)
+	}
+	return 0
+}
+
+// u64s reads n numbers; n is checked against the bytes that are there.
+func (c *cursor) u64s(n uint64, what string) []uint64 {
+	if n > uint64(c.left())/8 {
+		c.fail(c.off, "%d %s in %d bytes", n, what, c.left())
+	}
+	if c.bad != nil {
+		return nil
+	}
+	v := make([]uint64, n)
+	for i := range v {
+		v[i] = binary.LittleEndian.Uint64(c.b[c.off+8*i:])
+	}
+	c.off += 8 * int(n)
+	return v
+}
+
+// box reads one interval a dimension and checks that no end is above the other.
+func (c *cursor) box(t Datatype, dims int, what string) Box { return c.boxOf(t, dims, what, false) }
+
+// bounds is box for what a writer of sparse fragments found to bound coordinates. TileDB 1.6 compares datetimes as
+// unsigned numbers: dates before 1970 come after all others, and bounds from a later to an earlier one say
+// nothing. They are read as those of the type.
+func (c *cursor) bounds(t Datatype, dims int, what string) Box {
+	return c.boxOf(t, dims, what, t.kind() == filter.Time)
+}
+
+func (c *cursor) boxOf(t Datatype, dims int, what string, unsigned bool) Box {
+	from := c.off
+	p := c.take(2*uint64(dims)*uint64(t.Size()), what)
+	if p == nil {
+		return nil
+	}
+	b := make(Box, dims)
+	for d := range b {
+		b[d] = Interval{t.load(p[2*d*t.Size():]), t.load(p[(2*d+1)*t.Size():])}
+		if unsigned && b[d].Lo >= t.CoordOf(0) && b[d].Hi < t.CoordOf(0) {
+			b[d] = Interval{0, t.largest()}
+		}
+		if b[d].Lo > b[d].Hi || nan(t, b[d].Lo) || nan(t, b[d].Hi) {
+			c.fail(from+2*d*t.Size(), "%s of dimension %d is [%s, %s]", what, d, t.FormatCoord(b[d].Lo), t.FormatCoord(b[d].Hi))
+			return nil
+		}
+	}
+	return b
+}
+
+// everything reports whether i is what bounds makes of an interval that says nothing.
+func (t Datatype) everything(i Interval) bool {
+	return t.kind() == filter.Time && i == Interval{0, t.largest()}
+}
+
+func nan(t Datatype, c Coord) bool { return t.real() && c.float() != c.float() }
+
+// end wants all bytes to be read.
+func (c *cursor) end() error {
+	if c.bad == nil && c.left() > 0 {
+		c.fail(c.off, "%d bytes behind its end", c.left())
+	}
+	return c.bad
+}

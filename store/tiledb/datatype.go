@@ -1,0 +1,349 @@
+package tiledb
+
+import (
+	"encoding/binary"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// Datatype is the type of an attribute's or coordinate's values. The numbers are the format's.
+type Datatype uint8
+
+// Datatypes of format 3.
+const (
+	Int32 Datatype = iota
+	Int64
+	Float32
+	Float64
+	Char
+	Int8
+	Uint8
+	Int16
+	Uint16
+	Uint32
+	Uint64
+	StringASCII
+	StringUTF8
+	StringUTF16
+	StringUTF32
+	StringUCS2
+	StringUCS4
+	Any
+	DatetimeYear
+	DatetimeMonth
+	DatetimeWeek
+	DatetimeDay
+	DatetimeHour
+	DatetimeMinute
+	DatetimeSecond
+	DatetimeMillisecond
+	DatetimeMicrosecond
+	DatetimeNanosecond
+	DatetimePicosecond
+	DatetimeFemtosecond
+	DatetimeAttosecond
+	numDatatypes
+)
+
+var datatypes = [numDatatypes]struct {
+	name string
+	size int
+	kind filter.Kind
+}{
+	Int32: {"int32", 4, filter.Signed}, Int64: {"int64", 8, filter.Signed},
+	Float32: {"float32", 4, filter.Float}, Float64: {"float64", 8, filter.Float},
+	Char: {"char", 1, filter.Char}, Int8: {"int8", 1, filter.Signed}, Uint8: {"uint8", 1, filter.Unsigned},
+	Int16: {"int16", 2, filter.Signed}, Uint16: {"uint16", 2, filter.Unsigned},
+	Uint32: {"uint32", 4, filter.Unsigned}, Uint64: {"uint64", 8, filter.Unsigned},
+	StringASCII: {"string_ascii", 1, filter.Char}, StringUTF8: {"string_utf8", 1, filter.Char},
+	StringUTF16: {"string_utf16", 2, filter.Char}, StringUTF32: {"string_utf32", 4, filter.Char},
+	StringUCS2: {"string_ucs2", 2, filter.Char}, StringUCS4: {"string_ucs4", 4, filter.Char},
+	Any:          {"any", 1, filter.Char},
+	DatetimeYear: {"datetime_year", 8, filter.Time}, DatetimeMonth: {"datetime_month", 8, filter.Time},
+	DatetimeWeek: {"datetime_week", 8, filter.Time}, DatetimeDay: {"datetime_day", 8, filter.Time},
+	DatetimeHour: {"datetime_hr", 8, filter.Time}, DatetimeMinute: {"datetime_min", 8, filter.Time},
+	DatetimeSecond: {"datetime_sec", 8, filter.Time}, DatetimeMillisecond: {"datetime_ms", 8, filter.Time},
+	DatetimeMicrosecond: {"datetime_us", 8, filter.Time}, DatetimeNanosecond: {"datetime_ns", 8, filter.Time},
+	DatetimePicosecond: {"datetime_ps", 8, filter.Time}, DatetimeFemtosecond: {"datetime_fs", 8, filter.Time},
+	DatetimeAttosecond: {"datetime_as", 8, filter.Time},
+}
+
+// Valid reports whether t is one of the constants above.
+func (t Datatype) Valid() bool { return t < numDatatypes }
+
+// Size returns the bytes of one value, 0 for an invalid type.
+func (t Datatype) Size() int {
+	if !t.Valid() {
+		return 0
+	}
+	return datatypes[t].size
+}
+
+// String returns the type's name in lower case, as TileDB writes it otherwise.
+func (t Datatype) String() string {
+	if !t.Valid() {
+		return "invalid"
+	}
+	return datatypes[t].name
+}
+
+// MarshalText writes the name (JSON).
+func (t Datatype) MarshalText() ([]byte, error) { return []byte(t.String()), nil }
+
+func (t Datatype) kind() filter.Kind { return datatypes[t].kind }
+
+// dimension reports whether coordinates can have the type.
+func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char }
+
+// Real reports whether values are floating-point numbers.
+func (t Datatype) Real() bool { return t.real() }
+
+func (t Datatype) real() bool { return t.Valid() && t.kind() == filter.Float }
+
+func (t Datatype) unsigned() bool { return t.kind() == filter.Unsigned }
+
+// elem describes tiles of cells of n values to the filters.
+func (t Datatype) elem(n int) filter.Elem {
+	return filter.Elem{Kind: t.kind(), Size: t.Size(), Cell: n * t.Size()}
+}
+
+// fill returns the value of cells that were never written, little-endian.
+func (t Datatype) fill() []byte {
+	b := make([]byte, t.Size())
+	switch t.kind() {
+	case filter.Signed, filter.Time:
+		b[len(b)-1] = 0x80
+	case filter.Unsigned:
+		for i := range b {
+			b[i] = 0xff
+		}
+	case filter.Float:
+		if t == Float32 {
+			binary.LittleEndian.PutUint32(b, 0x7fc00000)
+		} else {
+			binary.LittleEndian.PutUint64(b, 0x7ff8000000000000)
+		}
+	default:
+		if t == Char {
+			b[0] = 0x80
+		}
+	}
+	return b
+}
+
+// Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the
+// values: integers with the sign bit flipped, floating-point numbers with all bits flipped where they
+// are negative. Int, ParseCoord and Datatype.FormatCoord convert.
+type Coord uint64
+
+const signBit = 1 << 63
+
+// CoordOf returns the coordinate of an integer, for dimensions of integer or datetime type.
+func (t Datatype) CoordOf(v int64) Coord {
+	if t.unsigned() {
+		return Coord(v)
+	}
+	return Coord(uint64(v) ^ signBit)
+}
+
+// Int returns the integer of a coordinate, of integer or datetime type. One over the largest int64 wraps.
+func (t Datatype) Int(c Coord) int64 {
+	if t.unsigned() {
+		return int64(c)
+	}
+	return int64(uint64(c) ^ signBit)
+}
+
+// Float returns the number of a coordinate of any type.
+func (t Datatype) Float(c Coord) float64 {
+	switch {
+	case t.real():
+		return c.float()
+	case t.unsigned():
+		return float64(uint64(c))
+	}
+	return float64(t.Int(c))
+}
+
+// CoordOfFloat returns the coordinate of a number, for dimensions of floating-point type.
+func (t Datatype) CoordOfFloat(v float64) Coord {
+	if t == Float32 {
+		v = float64(float32(v))
+	}
+	return floatCoord(v)
+}
+
+// floatCoord maps -0 to 0, and NaN behind everything or before everything.
+func floatCoord(v float64) Coord {
+	b := math.Float64bits(v + 0)
+	if b == signBit {
+		b = 0
+	}
+	if b&signBit != 0 {
+		return Coord(^b)
+	}
+	return Coord(b | signBit)
+}
+
+func (c Coord) float() float64 {
+	if c&signBit != 0 {
+		return math.Float64frombits(uint64(c) ^ signBit)
+	}
+	return math.Float64frombits(^uint64(c))
+}
+
+// Coord reads the coordinate at the front of b, little-endian.
+func (t Datatype) Coord(b []byte) Coord { return t.load(b) }
+
+// load reads the coordinate at the front of b.
+func (t Datatype) load(b []byte) Coord {
+	switch t {
+	case Float32:
+		return floatCoord(float64(math.Float32frombits(binary.LittleEndian.Uint32(b))))
+	case Float64:
+		return floatCoord(math.Float64frombits(binary.LittleEndian.Uint64(b)))
+	}
+	switch t.Size() {
+	case 1:
+		if t.unsigned() {
+			return Coord(b[0])
+		}
+		return t.CoordOf(int64(int8(b[0])))
+	case 2:
+		v := binary.LittleEndian.Uint16(b)
+		if t.unsigned() {
+			return Coord(v)
+		}
+		return t.CoordOf(int64(int16(v)))
+	case 4:
+		v := binary.LittleEndian.Uint32(b)
+		if t.unsigned() {
+			return Coord(v)
+		}
+		return t.CoordOf(int64(int32(v)))
+	}
+	v := binary.LittleEndian.Uint64(b)
+	if t.unsigned() {
+		return Coord(v)
+	}
+	return Coord(v ^ signBit)
+}
+
+// store appends the value of a coordinate, little-endian.
+func (t Datatype) store(b []byte, c Coord) []byte {
+	switch t {
+	case Float32:
+		return binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(c.float())))
+	case Float64:
+		return binary.LittleEndian.AppendUint64(b, math.Float64bits(c.float()))
+	}
+	v := uint64(c)
+	if !t.unsigned() {
+		v ^= signBit
+	}
+	var s [8]byte
+	binary.LittleEndian.PutUint64(s[:], v)
+	return append(b, s[:t.Size()]...)
+}
+
+// largest returns the largest coordinate of the type.
+func (t Datatype) largest() Coord {
+	switch {
+	case t.real():
+		return floatCoord(math.Inf(1))
+	case t.unsigned():
+		return Coord(math.MaxUint64 >> (64 - 8*t.Size()))
+	}
+	return t.CoordOf(math.MaxInt64 >> (64 - 8*t.Size()))
+}
+
+// ParseCoord reads a coordinate as text: an integer, or a number for floating-point dimensions.
+func (t Datatype) ParseCoord(s string) (Coord, error) {
+	switch {
+	case !t.dimension():
+		return 0, fmt.Errorf("no dimension has the type %v", t)
+	case t.real():
+		v, err := strconv.ParseFloat(s, 8*t.Size())
+		if err != nil || v != v {
+			return 0, fmt.Errorf("%q is not a number of type %v", s, t)
+		}
+		return t.CoordOfFloat(v), nil
+	case t.unsigned():
+		v, err := strconv.ParseUint(s, 10, 8*t.Size())
+		if err != nil {
+			return 0, fmt.Errorf("%q is not a number of type %v", s, t)
+		}
+		return Coord(v), nil
+	}
+	v, err := strconv.ParseInt(s, 10, 8*t.Size())
+	if err != nil {
+		return 0, fmt.Errorf("%q is not a number of type %v", s, t)
+	}
+	return t.CoordOf(v), nil
+}
+
+// FormatCoord is the inverse of ParseCoord.
+func (t Datatype) FormatCoord(c Coord) string {
+	switch {
+	case t.real():
+		return strconv.FormatFloat(c.float(), 'g', -1, 8*t.Size())
+	case t.unsigned():
+		return strconv.FormatUint(uint64(c), 10)
+	}
+	return strconv.FormatInt(int64(uint64(c)^signBit), 10)
+}
+
+// Interval is a range of coordinates with both ends in it.
+type Interval struct{ Lo, Hi Coord }
+
+func (i Interval) has(c Coord) bool           { return i.Lo <= c && c <= i.Hi }
+func (i Interval) covers(j Interval) bool     { return i.Lo <= j.Lo && j.Hi <= i.Hi }
+func (i Interval) intersects(j Interval) bool { return i.Lo <= j.Hi && j.Lo <= i.Hi }
+
+// Box is one interval a dimension.
+type Box []Interval
+
+func (b Box) covers(c Box) bool {
+	for d := range b {
+		if !b[d].covers(c[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b Box) intersects(c Box) bool {
+	for d := range b {
+		if !b[d].intersects(c[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// cut returns the part of b in c; the two intersect.
+func (b Box) cut(c Box) Box {
+	out := make(Box, len(b))
+	for d := range b {
+		out[d] = Interval{max(b[d].Lo, c[d].Lo), min(b[d].Hi, c[d].Hi)}
+	}
+	return out
+}
+
+// shape returns the number of cells along each dimension of integer type, and the number of all
+// of them; 0 of all where it is over limit.
+func (b Box) shape(limit int64) (shape []int, cells int64) {
+	shape, cells = make([]int, len(b)), 1
+	for d, i := range b {
+		n := uint64(i.Hi - i.Lo)
+		if n >= uint64(limit) || cells > limit/int64(n+1) {
+			return nil, 0
+		}
+		shape[d] = int(n + 1)
+		cells *= int64(n + 1)
+	}
+	return shape, cells
+}

@@ -1,0 +1,120 @@
+package tiledb
+
+import (
+	"context"
+	"crypto/cipher"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// Version is the format version that is read.
+const Version = 3
+
+// Encryption types of a generic tile.
+const (
+	plain     = 0
+	aes256gcm = 1
+)
+
+// genericHeader is the size of a generic tile's header up to its filter pipeline.
+const genericHeader = 34
+
+// generic is a generic tile as it lies in a file: a header that tells about itself, and chunks.
+type generic struct {
+	size      uint64 // decoded
+	encrypted bool
+	pipeline  filter.Pipeline
+	stored    []byte
+	off       int64 // of stored, in the file
+}
+
+// readGeneric reads the generic tile at an offset of a file; end is where it must end at the latest.
+// limit bounds its stored and its decoded size.
+func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
+	if end > r.Size() {
+		end = r.Size()
+	}
+	if off > uint64(end) || end-int64(off) < genericHeader {
+		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))), "a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
+	}
+	at := int64(off)
+	head := make([]byte, min(genericHeader+1024, end-at)) // more than any writer's pipeline
+	if err := r.ReadAt(ctx, head, at); err != nil {
+		return nil, err
+	}
+	c := &cursor{b: head, part: part, base: at}
+	version := c.u32("version")
+	persisted, size := c.u64("persisted size"), c.u64("tile size")
+	typ, cell, enc, pipe := c.u8("datatype"), c.u64("cell size"), c.u8("encryption type"), c.u32("pipeline size")
+	switch {
+	case version != Version:
+		return nil, c.fault(fault.Unsupported, 0, "format version %d", version)
+	case !Datatype(typ).Valid():
+		return nil, c.fault(fault.Corrupt, 20, "datatype %d", typ)
+	case cell == 0 || size%cell != 0:
+		return nil, c.fault(fault.Corrupt, 21, "%d bytes in cells of %d", size, cell)
+	case enc != plain && enc != aes256gcm:
+		return nil, c.fault(fault.Unsupported, 29, "encryption type %d", enc)
+	case int64(pipe) > end-at-genericHeader:
+		return nil, c.fault(fault.Corrupt, 30, "a pipeline of %d bytes, %d are left", pipe, end-at-genericHeader)
+	case int(pipe) > c.left():
+		return nil, c.fault(fault.Limit, 30, "a pipeline of %d bytes, at most %d", pipe, c.left())
+	case size > uint64(limit):
+		return nil, c.fault(fault.Limit, 12, "a tile of %d bytes, at most %d", size, limit)
+	}
+	p, n, err := filter.Parse(head[genericHeader : genericHeader+int(pipe)])
+	if err == nil && n != int(pipe) {
+		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes behind its end", int(pipe)-n)
+	}
+	if err == nil && p.Has(filter.AES256GCM) != (enc == aes256gcm) {
+		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption is not that of the tile")
+	}
+	if err != nil {
+		return nil, fault.WithPart(err, part, at+genericHeader)
+	}
+	data := at + genericHeader + int64(pipe)
+	if persisted > uint64(end-data) {
+		return nil, c.fault(fault.Corrupt, 4, "a persisted size of %d bytes, %d are left", persisted, end-data)
+	}
+	if int64(persisted) > 2*limit {
+		return nil, c.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
+	}
+	g := &generic{size: size, encrypted: enc == aes256gcm, pipeline: p, off: data, stored: make([]byte, persisted)}
+	return g, r.ReadAt(ctx, g.stored, data)
+}
+
+// decode returns the tile's content.
+func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
+	size, _, err := filter.Size(g.stored)
+	if err == nil && uint64(size) != g.size {
+		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the header says %d", size, g.size)
+	}
+	if err != nil {
+		return nil, fault.WithPart(err, part, g.off)
+	}
+	b := make([]byte, g.size, g.size+filter.Spare)
+	if err := d.Tile(b, g.stored, g.pipeline, Char.elem(1), 0, len(b)); err != nil {
+		return nil, fault.WithPart(err, part, g.off)
+	}
+	return b, nil
+}
+
+// errNoKey is what reading an encrypted array without a key gives.
+func errNoKey(part string) error {
+	return fault.New(fault.Unsupported, part, fault.NoOffset, "encrypted with AES-256-GCM: a key of 32 bytes is needed, in %s or in a file that %s names", KeyVar, KeyFileVar)
+}
+
+// openGeneric reads and decodes a generic tile.
+func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part string, off uint64, end, limit int64) ([]byte, *generic, error) {
+	g, err := readGeneric(ctx, r, part, off, end, limit)
+	if err != nil {
+		return nil, nil, err
+	}
+	if g.encrypted && key == nil {
+		return nil, nil, errNoKey(part)
+	}
+	b, err := g.decode(filter.NewDecoder(key), part)
+	return b, g, err
+}

@@ -1,0 +1,306 @@
+package tiledb
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// Order is the order of tiles in a fragment or of cells in a tile.
+type Order uint8
+
+// Orders.
+const (
+	RowMajor Order = 0
+	ColMajor Order = 1
+)
+
+// String returns "row" or "col".
+func (o Order) String() string {
+	if o == ColMajor {
+		return "col"
+	}
+	return "row"
+}
+
+// MarshalText writes the name (JSON).
+func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
+
+// VarLen is the number of values of a cell that holds any number of them.
+const VarLen = math.MaxUint32
+
+// Limits of a schema. They bound arithmetic and what small files can claim, not real arrays.
+const (
+	MaxDims  = 64
+	maxAttrs = 1 << 16
+	maxName  = 4096
+)
+
+// Dim is one dimension.
+type Dim struct {
+	Name   string
+	Domain Interval
+	// Extent is the side of a tile: a count for integer types, the bits of a float64 for others. It is 0 where
+	// a sparse array has none.
+	Extent uint64
+}
+
+// Attr is one attribute.
+type Attr struct {
+	Name     string
+	Type     Datatype
+	Values   uint32 // a cell, or VarLen
+	Pipeline filter.Pipeline
+}
+
+// Var reports whether cells differ in their number of values.
+func (a *Attr) Var() bool { return a.Values == VarLen }
+
+// Cells says in words how many values a cell has.
+func (a *Attr) Cells() string {
+	if a.Var() {
+		return "any number of values"
+	}
+	return fmt.Sprintf("%d values", a.Values)
+}
+
+// CellSize returns the bytes of a cell; for var-length cells those of one value.
+func (a *Attr) CellSize() int {
+	if a.Var() {
+		return a.Type.Size()
+	}
+	return int(a.Values) * a.Type.Size()
+}
+
+// Schema says what an array holds. It is not changed after it was read.
+type Schema struct {
+	Dense           bool
+	TileOrder       Order
+	CellOrder       Order
+	Capacity        uint64 // cells of a tile of a sparse fragment
+	Coords, Offsets filter.Pipeline
+	DimType         Datatype // of every dimension
+	Dims            []Dim
+	Attrs           []Attr
+	Encrypted       bool
+	tileCells       int64 // of a dense tile
+}
+
+// Domain returns the domain of every dimension.
+func (s *Schema) Domain() Box {
+	b := make(Box, len(s.Dims))
+	for d := range b {
+		b[d] = s.Dims[d].Domain
+	}
+	return b
+}
+
+// beforeEpoch reports whether a dimension has datetimes on both sides of 1970.
+func (s *Schema) beforeEpoch() bool {
+	zero := s.DimType.CoordOf(0)
+	return s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool { return d.Domain.Lo < zero && d.Domain.Hi >= zero })
+}
+
+// Attr returns the number of an attribute, or -1.
+func (s *Schema) Attr(name string) int {
+	for i := range s.Attrs {
+		if s.Attrs[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+const schemaPart = "array schema"
+
+// parseSchema reads the decoded content of a schema file.
+func parseSchema(b []byte, maxTile int64) (*Schema, error) {
+	c := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
+	if v := c.u32("version"); c.bad == nil && v != Version {
+		return nil, c.fault(fault.Unsupported, 0, "format version %d", v)
+	}
+	s := &Schema{}
+	kind := c.u8("array type")
+	tile, cell := c.u8("tile order"), c.u8("cell order")
+	if kind > 1 {
+		c.fail(4, "array type %d", kind)
+	}
+	if tile > 1 || cell > 1 {
+		c.fail(5, "tile order %d, cell order %d", tile, cell)
+	}
+	s.Dense, s.TileOrder, s.CellOrder = kind == 0, Order(tile), Order(cell)
+	s.Capacity = c.u64("capacity")
+	if s.Capacity == 0 {
+		c.fail(7, "capacity 0")
+	}
+	s.Coords, s.Offsets = c.pipeline("coordinate filters"), c.pipeline("offset filters")
+	s.readDims(c)
+	s.readAttrs(c)
+	if err := c.end(); err != nil {
+		return nil, err
+	}
+	return s, s.measure(maxTile)
+}
+
+// pipeline reads a filter pipeline.
+func (c *cursor) pipeline(what string) filter.Pipeline {
+	if c.bad != nil {
+		return filter.Pipeline{}
+	}
+	p, n, err := filter.Parse(c.b[c.off:])
+	if err == nil && p.Has(filter.AES256GCM) {
+		err = fault.New(fault.Corrupt, "filter pipeline", 0, "encryption does not stand in a schema")
+	}
+	if err != nil {
+		c.bad = fault.WithPart(err, c.part+" "+what, int64(c.off))
+	}
+	c.off += n
+	return p
+}
+
+// name reads a length and so many bytes of text.
+func (c *cursor) name(what string) string {
+	from := c.off
+	n := c.u32(what + " length")
+	if n > maxName {
+		c.fail(from, "%s of %d bytes", what, n)
+	}
+	s := string(c.take(uint64(n), what))
+	if !utf8.ValidString(s) {
+		c.fail(from, "%s is not UTF-8", what)
+	}
+	return s
+}
+
+func (s *Schema) readDims(c *cursor) {
+	from := c.off
+	s.DimType = Datatype(c.u8("dimension type"))
+	n := c.u32("number of dimensions")
+	switch {
+	case c.bad != nil:
+		return
+	case !s.DimType.dimension():
+		c.fail(from, "dimension type %d", s.DimType)
+	case s.Dense && s.DimType.real():
+		c.fail(from, "a dense array with dimensions of type %v", s.DimType)
+	case n == 0 || n > MaxDims:
+		c.fail(from+1, "%d dimensions, 1 to %d expected", n, MaxDims)
+	}
+	for range n {
+		if c.bad != nil {
+			return
+		}
+		s.Dims = append(s.Dims, s.readDim(c))
+	}
+}
+
+func (s *Schema) readDim(c *cursor) Dim {
+	d := Dim{Name: c.name("dimension name")}
+	box := c.box(s.DimType, 1, "domain")
+	from := c.off
+	null := c.u8("null tile extent")
+	if null > 1 || null == 1 && s.Dense {
+		c.fail(from, "null tile extent %d", null)
+	}
+	if c.bad != nil {
+		return d
+	}
+	d.Domain = box[0]
+	if null == 1 {
+		return d
+	}
+	b := c.take(uint64(s.DimType.Size()), "tile extent")
+	if b == nil {
+		return d
+	}
+	lo, hi := d.Domain.Lo, d.Domain.Hi
+	if s.DimType.real() {
+		e := s.DimType.load(b).float()
+		if !(e > 0) || e > hi.float()-lo.float()+1 {
+			c.fail(from+1, "tile extent %v of dimension %q", e, d.Name)
+		}
+		d.Extent = math.Float64bits(e)
+		return d
+	}
+	e := s.DimType.load(b)
+	zero := s.DimType.CoordOf(0)
+	if e <= zero || uint64(e-zero)-1 > uint64(hi-lo) {
+		c.fail(from+1, "tile extent %s of dimension %q, whose domain is [%s, %s]", s.DimType.FormatCoord(e), d.Name,
+			s.DimType.FormatCoord(lo), s.DimType.FormatCoord(hi))
+		return d
+	}
+	d.Extent = uint64(e - zero)
+	// The last tile may reach past the domain, but not past the type: TileDB refuses such a domain.
+	if over := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-over > uint64(s.DimType.largest()-hi) {
+		c.fail(from+1, "the last tile along dimension %q passes the largest %v", d.Name, s.DimType)
+	}
+	return d
+}
+
+func (s *Schema) readAttrs(c *cursor) {
+	from := c.off
+	n := c.u32("number of attributes")
+	if c.bad == nil && (n == 0 || n > maxAttrs) {
+		c.fail(from, "%d attributes, 1 to %d expected", n, maxAttrs)
+	}
+	seen := map[string]bool{coordsName: true}
+	for range n {
+		if c.bad != nil {
+			return
+		}
+		from := c.off
+		a := Attr{Name: c.name("attribute name")}
+		typ := c.off
+		a.Type, a.Values = Datatype(c.u8("attribute type")), c.u32("values per cell")
+		switch {
+		case c.bad != nil:
+			return
+		case a.Name == "" || strings.ContainsAny(a.Name, "/\x00"):
+			c.fail(from, "attribute name %q is no file name", a.Name)
+		case seen[a.Name]:
+			c.fail(from, "two attributes are called %q", a.Name)
+		case !a.Type.Valid():
+			c.fail(typ, "datatype %d of attribute %q", a.Type, a.Name)
+		case a.Values == 0 || a.Type == Any && !a.Var():
+			c.fail(typ+1, "%d values of type %v per cell of attribute %q", a.Values, a.Type, a.Name)
+		}
+		seen[a.Name] = true
+		a.Pipeline = c.pipeline("filters of attribute " + a.Name)
+		s.Attrs = append(s.Attrs, a)
+	}
+}
+
+// measure checks that tiles are within the limit.
+func (s *Schema) measure(maxTile int64) error {
+	tooBig := func(what string) error {
+		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "a tile of %s is over %d bytes", what, maxTile)
+	}
+	s.tileCells = 1
+	if s.Dense {
+		for i := range s.Dims {
+			e := s.Dims[i].Extent
+			if e > uint64(maxTile) || s.tileCells > maxTile/int64(e) {
+				return tooBig("the array")
+			}
+			s.tileCells *= int64(e)
+		}
+	}
+	for i := range s.Attrs {
+		a := &s.Attrs[i]
+		size := uint64(a.Type.Size())
+		if !a.Var() {
+			size *= uint64(a.Values)
+		} else {
+			size = 8 // of an offset
+		}
+		if size > uint64(maxTile) || uint64(s.tileCells) > uint64(maxTile)/size {
+			return tooBig("attribute " + a.Name)
+		}
+	}
+	return nil
+}

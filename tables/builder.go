@@ -1,0 +1,265 @@
+package tables
+
+import (
+	"math"
+	"runtime"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// builder makes the vector of a leaf out of its pages. What stands where is decided page by page; values are copied
+// there on several processors.
+type builder struct {
+	p     *parquetTable
+	name  string
+	unit  uint8 // of times, see parquet.Note
+	v     Vector
+	nulls bool
+	codes *coder // of text that has few different values so far; nil: it has not
+	held  int    // rows that are decoded already
+
+	copying sync.WaitGroup
+	slots   chan struct{} // one for each copy that runs beside the builder
+	mu      sync.Mutex
+	failed  error // of a copy
+}
+
+func newBuilder(p *parquetTable, leaf int) *builder {
+	c := &p.f.Columns[leaf]
+	b := &builder{p: p, name: c.Name, unit: 6, v: Vector{typ: leafType(c)}}
+	b.slots = make(chan struct{}, min(runtime.GOMAXPROCS(0), maxAhead)-1)
+	if (c.Note.Kind == parquet.Timestamp || c.Note.Kind == parquet.Time) && c.Type != parquet.Int96 {
+		b.unit = c.Note.Unit
+	}
+	if p.keep == nil {
+		b.held = p.held.rows(leaf)
+	}
+	switch b.v.typ.Kind {
+	case Text:
+		b.codes = newCoder()
+		fallthrough
+	case Binary:
+		b.v.offs = make([]uint32, 1)
+	}
+	return b
+}
+
+// add appends a page whose first row is first.
+func (b *builder) add(v *parquet.Values, first int64) error {
+	if b.p.keep == nil {
+		return b.addRange(v, 0, v.Len())
+	}
+	var rows []int32
+	for i := firstSpan(b.p.keep, first); i < len(b.p.keep) && b.p.keep[i].lo < first+int64(v.Len()); i++ {
+		s := b.p.keep[i]
+		for r := max(s.lo-first, 0); r < min(s.hi-first, int64(v.Len())); r++ {
+			rows = append(rows, int32(r))
+		}
+	}
+	return b.addRange(v.Take(rows), 0, len(rows))
+}
+
+func (b *builder) addRange(v *parquet.Values, lo, hi int) error {
+	w := &b.v
+	n := hi - lo
+	if int64(w.n+n) > b.p.o.MaxRows {
+		return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d values", b.p.o.MaxRows)
+	}
+	if w.typ.Kind != Null {
+		b.addNulls(v, lo, hi)
+	}
+	w.n += n
+	switch w.typ.Kind {
+	case Null:
+	case Float64:
+		var to []float64
+		w.floats, to = extend(b, w.floats, n)
+		b.copy(n, func() error {
+			v.FillFloats(to, lo)
+			return nil
+		})
+	case Text, Binary:
+		return b.addBytes(v, lo, hi)
+	case Decimal:
+		return b.addDecimals(v, lo, hi)
+	default:
+		var to []int64
+		w.ints, to = extend(b, w.ints, n)
+		b.copy(n, func() error {
+			v.FillInts(to, lo)
+			return b.scale(to)
+		})
+	}
+	return nil
+}
+
+// fewRows are copied sooner than another goroutine is told to.
+const fewRows = 4096
+
+// copy runs what copies n rows, or lets it run beside what follows.
+func (b *builder) copy(n int, run func() error) {
+	if n < fewRows {
+		b.fail(run())
+		return
+	}
+	select {
+	case b.slots <- struct{}{}:
+		b.copying.Go(func() {
+			b.fail(run())
+			<-b.slots
+		})
+	default:
+		b.fail(run())
+	}
+}
+
+func (b *builder) fail(err error) {
+	if err == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.failed = err // all that can fail says the same
+}
+
+// vector returns what was added. It waits for copies that still run, so that it is called after an error, too.
+func (b *builder) vector() (*Vector, error) {
+	b.copying.Wait()
+	if b.failed != nil {
+		return nil, b.failed
+	}
+	if b.codes != nil && b.v.n > 0 {
+		b.v.coded, b.v.offs = b.codes.coded(), nil
+	}
+	return &b.v, nil
+}
+
+func (b *builder) addNulls(v *parquet.Values, lo, hi int) {
+	if !v.HasNulls() && !b.nulls {
+		return
+	}
+	if !b.nulls {
+		b.nulls = true
+		b.v.nulls = make([]bool, b.v.n)
+	}
+	b.v.nulls = v.AppendNulls(b.v.nulls, lo, hi)
+}
+
+func (b *builder) tooLarge() error {
+	return fault.New(fault.Limit, "column "+b.name, fault.NoOffset, "more than %d bytes", b.p.o.MaxBytes)
+}
+
+// reserve makes room for n more bytes. It grows by what the rows so far let expect of all of them, but no
+// more than fourfold: memory follows what was decoded.
+func (b *builder) reserve(n int) {
+	w := &b.v
+	need := len(w.data) + n
+	if need <= cap(w.data) {
+		return
+	}
+	expect := int64(0)
+	if w.n > 0 && b.p.keep == nil {
+		expect = min(int64(float64(need)/float64(w.n)*float64(b.p.f.Rows)*1.05), b.p.o.MaxBytes)
+	}
+	b.copying.Wait()
+	grown := make([]byte, len(w.data), max(need, 2*len(w.data), int(min(expect, 4*int64(need)))))
+	copy(grown, w.data)
+	w.data = grown
+}
+
+// extend returns values with n more, which are 0, and these. There is room for all rows of the table then, but no more
+// than four times what was decoded.
+func extend[T any](b *builder, values []T, n int) (all, more []T) {
+	need := len(values) + n
+	if need > cap(values) {
+		room := max(need, 2*len(values))
+		if all := int(b.p.f.Rows) + 1; b.p.keep == nil && need <= all {
+			room = max(need, min(4*max(need, b.held), all))
+		}
+		b.copying.Wait()
+		values = append(make([]T, 0, room), values...)
+	}
+	return values[:need], values[need-n : need]
+}
+
+func (b *builder) addBytes(v *parquet.Values, lo, hi int) error {
+	w := &b.v
+	if b.codes != nil {
+		if b.codes.takes(v, w.n, b.p.o.MaxBytes) {
+			b.addCodes(v, lo, hi)
+			return nil
+		}
+		b.copying.Wait()
+		w.data, w.offs = b.codes.coded().flat()
+		b.codes = nil
+	}
+	size := v.Size(lo, hi)
+	if total := int64(len(w.data)) + int64(size); total > b.p.o.MaxBytes || total > math.MaxUint32 {
+		return b.tooLarge()
+	}
+	b.reserve(size)
+	at := len(w.data)
+	w.data = w.data[:at+size]
+	var offs []uint32
+	w.offs, offs = extend(b, w.offs, hi-lo)
+	data := w.data[at:]
+	b.copy(hi-lo, func() error {
+		v.FillBytes(data, offs, uint32(at), lo)
+		return nil
+	})
+	return nil
+}
+
+func (b *builder) addCodes(v *parquet.Values, lo, hi int) {
+	var to []uint8
+	b.codes.codes, to = extend(b, b.codes.codes, hi-lo)
+	codes := b.codes.last
+	b.copy(hi-lo, func() error {
+		v.FillCodes(to, codes, nullCode, lo)
+		return nil
+	})
+}
+
+// addDecimals takes integers, or big-endian two's complement of up to 16 bytes.
+func (b *builder) addDecimals(v *parquet.Values, lo, hi int) error {
+	w := &b.v
+	for i := lo; i < hi; i++ {
+		var l, h int64
+		if !v.Null(i) {
+			raw := v.Raw(i)
+			if v.Numbers() {
+				l, _ = v.Int(i)
+				h = l >> 63
+			} else {
+				if len(raw) > 16 {
+					return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a decimal of %d bytes", len(raw))
+				}
+				if len(raw) > 0 && raw[0]&0x80 != 0 {
+					l, h = -1, -1
+				}
+				for _, c := range raw {
+					h = h<<8 | int64(uint64(l)>>56)
+					l = l<<8 | int64(c)
+				}
+			}
+		}
+		w.ints, w.high = append(w.ints, l), append(w.high, h)
+	}
+	return nil
+}
+
+// scale brings times to microseconds.
+func (b *builder) scale(x []int64) error {
+	if b.v.typ.Kind != Timestamp && b.v.typ.Kind != Time || b.unit == 6 {
+		return nil
+	}
+	for i, t := range x {
+		var ok bool
+		if x[i], ok = microseconds(t, b.unit); !ok {
+			return fault.New(fault.Unsupported, "column "+b.name, fault.NoOffset, "a time that 64 bits of microseconds do not hold")
+		}
+	}
+	return nil
+}

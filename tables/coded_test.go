@@ -1,0 +1,221 @@
+package tables
+
+import (
+	"bytes"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+
+	pqgo "github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+)
+
+type codedRow struct {
+	Three string  `parquet:"three,dict"`
+	Most  *string `parquet:"most,optional,dict"`
+	Many  string  `parquet:"many,dict"`
+	Later *string `parquet:"later,optional,dict"`
+	Plain string  `parquet:"plain"`
+	Late  *string `parquet:"late,optional,dict"`
+	N     int64   `parquet:"n"`
+}
+
+const codedRows = 60_000
+
+// codedWant are the texts of a row, nil for none.
+func codedWant(i int) map[string]*string {
+	text := func(s string) *string { return &s }
+	w := map[string]*string{"three": text([]string{"test", "", "città"}[i%3]), "many": text(fmt.Sprint(i % 300)), "plain": text(fmt.Sprint(i % 2))}
+	if i > 15_000 && i < 50_000 { // pages in front of them and behind, of the same row groups, have none
+		w["late"] = text(fmt.Sprint("late ", i%4))
+	}
+	if i%11 != 5 {
+		w["most"] = text(fmt.Sprint("class ", i%255))
+		later := i % 200
+		if i > codedRows/2 {
+			later = i % 400 // more texts than there are codes, from a later row group on
+		}
+		w["later"] = text(fmt.Sprint(later))
+	}
+	return w
+}
+
+func codedFile(t *testing.T) []byte {
+	t.Helper()
+	rows := make([]codedRow, codedRows)
+	for i := range rows {
+		w := codedWant(i)
+		rows[i] = codedRow{Three: *w["three"], Most: w["most"], Many: *w["many"], Later: w["later"], Late: w["late"], Plain: *w["plain"], N: int64(i)}
+	}
+	var b bytes.Buffer
+	// Pages of over 4096 rows, which are copied beside what follows, and small ones.
+	w := pqgo.NewGenericWriter[codedRow](&b, pqgo.MaxRowsPerRowGroup(20_001), pqgo.PageBufferSize(40_000))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// TestBytesOfTexts: what a table says it holds has at least the codes of its texts, and the texts too once they were asked for.
+func TestBytesOfTexts(t *testing.T) {
+	tab := opened(t, codedFile(t))
+	before := tab.Bytes()
+	v, err := tab.Column(t.Context(), "three")
+	if err != nil {
+		t.Fatal(err)
+	}
+	coded := tab.Bytes()
+	if coded < before+codedRows {
+		t.Errorf("%d bytes after %d", coded, before)
+	}
+	v.Raw()
+	texts := 0
+	for i := range codedRows {
+		texts += len(v.Text(i))
+	}
+	if n := tab.Bytes(); n < coded+int64(texts)+4*codedRows {
+		t.Errorf("%d bytes after %d with %d of texts", n, coded, texts)
+	}
+}
+
+// TestTextsOfWhichFewAreDifferent: they are those that were written, however they lie in memory and whoever asks at the
+// same time; and they lie there by their codes if there are up to 255 of them in dictionaries.
+func TestTextsOfWhichFewAreDifferent(t *testing.T) {
+	b := codedFile(t)
+	for name, isCoded := range map[string]bool{"three": true, "most": true, "many": false, "later": false, "plain": false, "late": true} {
+		tab := opened(t, b)
+		v, err := tab.Column(t.Context(), name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		codes, values := v.Coded()
+		if (codes != nil) != isCoded {
+			t.Fatalf("%s: by codes: %v", name, codes != nil)
+		}
+		if isCoded && (len(codes) != codedRows || values.Len() != 256 || !values.Null(255)) {
+			t.Errorf("%s: %d codes of %d values", name, len(codes), values.Len())
+		}
+		check := func(how string, v *Vector, i, row int) {
+			t.Helper()
+			var want *string
+			if row >= 0 {
+				want = codedWant(row)[name]
+			}
+			if v.Null(i) != (want == nil) || want != nil && v.Text(i) != *want {
+				t.Fatalf("%s, %s, row %d: %q (null %v), want %v", name, how, row, v.Text(i), v.Null(i), want)
+			}
+			if codes, values := v.Coded(); codes != nil && (values.Null(int(codes[i])) != (want == nil) || want != nil && values.Text(int(codes[i])) != *want) {
+				t.Fatalf("%s, %s, row %d: another by its code", name, how, row)
+			}
+		}
+		for i := range codedRows {
+			check("all", v, i, i)
+		}
+		rows := []int{5, 4, -1, 40_000, 5, codedRows - 1}
+		took := take(t, v, rows)
+		for i, row := range rows {
+			check("taken", took, i, row)
+		}
+		few := []int{0, 5, 6, 19_999, 20_001, 45_000}
+		picked, err := opened(t, b).Pick(t.Context(), tab.Index(name), few)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range few {
+			check("picked", picked, i, row)
+		}
+		joined, err := Append(v.Type(), picked, v, NewNulls(Type{}, 1), took)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, row := range slices.Concat(few, slices.Collect(seq(codedRows)), []int{-1}, rows) {
+			check("joined", joined, i, row)
+		}
+		data, offs := v.RawRange(7, 4000)
+		for i := 7; i < 4000; i++ {
+			if got := string(data[offs[i-7]:offs[i-6]]); got != v.Text(i) {
+				t.Fatalf("%s, row %d: %q in a range, want %q", name, i, got, v.Text(i))
+			}
+		}
+		var running sync.WaitGroup
+		for range 3 {
+			running.Go(func() {
+				data, offs := v.Raw()
+				if len(offs) != codedRows+1 || int(offs[codedRows]) != len(data) {
+					t.Errorf("%s: %d ends, %d bytes", name, len(offs), len(data))
+				}
+				for i := range codedRows {
+					if got := string(data[offs[i]:offs[i+1]]); got != v.Text(i) {
+						t.Errorf("%s, row %d: %q, want %q", name, i, got, v.Text(i))
+						return
+					}
+				}
+			})
+		}
+		running.Wait()
+	}
+}
+
+// TestCodesRefuseWhatRawDoesNotHold: texts whose bytes as Raw has them may be more than a column's are not kept by codes.
+func TestCodesRefuseWhatRawDoesNotHold(t *testing.T) {
+	b := codedFile(t)
+	tab, err := Read(t.Context(), memory(b), 0, int64(len(b)), Options{MaxBytes: 5 * codedRows})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := tab.Column(t.Context(), "most"); err == nil {
+		t.Error("a column of more bytes than may be was loaded")
+	}
+	v, err := tab.Column(t.Context(), "three") // up to 6 bytes, but 10/3 on the average
+	if err != nil {
+		t.Fatal(err)
+	}
+	if v.Text(2) != "città" || v.Text(codedRows-1) != "città" {
+		t.Error("other texts")
+	}
+}
+
+// TestDictionariesAreBounded: texts that no row has take no more memory than a column may.
+func TestDictionariesAreBounded(t *testing.T) {
+	type row struct {
+		S string `parquet:"s,dict"`
+	}
+	rows := make([]row, 200)
+	for i := range rows {
+		rows[i].S = fmt.Sprintf("%0100d", i)
+	}
+	var b bytes.Buffer
+	if err := pqgo.Write(&b, rows); err != nil {
+		t.Fatal(err)
+	}
+	for limit, coded := range map[int64]bool{20_000: true, 19_999: false, 1000: false, 100: false} {
+		tab, err := Read(t.Context(), memory(b.Bytes()), 0, int64(b.Len()), Options{MaxBytes: limit})
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, err := tab.Take([]int{7}).At(t.Context(), 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if codes, _ := v.Coded(); v.Text(0) != rows[7].S || (codes != nil) != coded {
+			t.Errorf("at most %d bytes: %q, by codes %v", limit, v.Text(0), codes != nil)
+		}
+	}
+}
+
+// TestLargeTextsAreNotJoined: texts of which 32 bits do not count the bytes are refused before memory is taken for them.
+func TestLargeTextsAreNotJoined(t *testing.T) {
+	c := coder{codes: make([]uint8, 2500), texts: []string{string(make([]byte, 1<<20))}}
+	large := &Vector{typ: Type{Kind: Text}, n: len(c.codes), coded: c.coded()}
+	var err error
+	got := corpus.Allocated(func() { _, err = Append(Type{Kind: Text}, large, large) })
+	if fault.KindOf(err) != fault.Limit || got > 1<<20 {
+		t.Errorf("%v, after %d bytes", err, got)
+	}
+}

@@ -1,0 +1,356 @@
+package tables
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Mode says what becomes of columns that not every table has.
+type Mode uint8
+
+// Modes.
+const (
+	Intersection Mode = iota // left out
+	FillMissing              // null where they are missing
+	Strict                   // an error
+	Mixed                    // as FillMissing; types that cannot be joined are an error when the column is loaded
+)
+
+// Missing says what becomes of columns that not every table has, where that is no error.
+func (m Mode) Missing() string {
+	if m == Intersection {
+		return "left out"
+	}
+	return "filled with null"
+}
+
+// ParseMode takes "intersection", "fill_missing" or "strict".
+func ParseMode(s string) (Mode, error) {
+	for m, name := range [...]string{"intersection", "fill_missing", "strict"} {
+		if s == name {
+			return Mode(m), nil
+		}
+	}
+	return 0, fmt.Errorf("column mode %q is none of intersection, fill_missing, strict", s)
+}
+
+// Concat returns the rows of several tables one after the other, with the columns that mode says, in
+// the order in which they first appear. Columns are joined by name; MissingColumns and TextColumns tell what that
+// changes. Columns of different types are joined where nothing is lost (integers of several widths, floats, one
+// without values); numbers and times among texts as texts, as DuckDB writes them, which is fault.Unsupported where mode
+// is Strict or Mixed. All others are fault.Unsupported; integers among floats when the column is loaded, if there is
+// one that a float does not hold.
+func Concat(tables []*Table, mode Mode) (*Table, error) {
+	n := 0
+	for _, t := range tables {
+		if n += t.n; n > math.MaxInt32 {
+			return nil, fault.New(fault.Limit, "table", fault.NoOffset, "more than %d rows together", math.MaxInt32)
+		}
+	}
+	names, err := joinedNames(tables, mode)
+	if err != nil {
+		return nil, err
+	}
+	j := joined{tables: tables, cols: make([]Column, len(names)), mixed: make([]error, len(names))}
+	for k, name := range names {
+		typ, err := joinedType(tables, name, mode)
+		if err != nil && mode != Mixed {
+			return nil, err
+		}
+		j.cols[k], j.mixed[k] = Column{Name: name, Type: typ}, err
+	}
+	return New(n, j.cols, j.load), nil
+}
+
+// joinedNames returns the names of the columns that mode leaves of those of several tables.
+func joinedNames(tables []*Table, mode Mode) (names []string, err error) {
+	odd := map[string]bool{} // by name: not all tables have it
+	for _, t := range tables {
+		for _, c := range t.cols {
+			if _, seen := odd[c.Name]; !seen {
+				odd[c.Name] = slices.ContainsFunc(tables, func(t *Table) bool { return t.Index(c.Name) < 0 })
+				names = append(names, c.Name)
+			}
+		}
+	}
+	switch mode {
+	case Strict:
+		if some := slices.DeleteFunc(slices.Clone(names), func(name string) bool { return !odd[name] }); len(some) > 0 {
+			return nil, fault.New(fault.Unsupported, "table", fault.NoOffset, "not all tables have the columns %s", strings.Join(some, ", "))
+		}
+	case Intersection:
+		names = slices.DeleteFunc(names, func(name string) bool { return odd[name] })
+	}
+	return names, nil
+}
+
+// joined loads the columns of several tables as one.
+type joined struct {
+	tables []*Table
+	cols   []Column
+	mixed  []error // of each column, whose types cannot be joined
+}
+
+func (j *joined) load(ctx context.Context, k int) (*Vector, error) {
+	if j.mixed[k] != nil {
+		return nil, j.mixed[k]
+	}
+	parts := make([]*Vector, len(j.tables))
+	for i, t := range j.tables {
+		at := t.Index(j.cols[k].Name)
+		if at < 0 {
+			parts[i] = NewNulls(Type{}, t.n)
+			continue
+		}
+		var err error
+		if parts[i], err = t.At(ctx, at); err != nil {
+			return nil, err
+		}
+	}
+	v, err := Append(j.cols[k].Type, parts...)
+	return v, fault.WithPart(err, "column "+j.cols[k].Name, fault.NoOffset)
+}
+
+// MissingColumns returns for each column that not all of several tables have the names of those without, of a few of them
+// and the number of the others. A table may be nil, which is one of no columns that lacks none.
+func MissingColumns(tables []*Table, names []string) (columns, without []string) {
+	told := map[string]bool{}
+	for _, t := range tables {
+		if t == nil {
+			continue
+		}
+		for _, c := range t.cols {
+			if told[c.Name] {
+				continue
+			}
+			told[c.Name] = true
+			var lack []string
+			for i, u := range tables {
+				if u != nil && u.Index(c.Name) < 0 {
+					lack = append(lack, names[i])
+				}
+			}
+			const most = 5
+			if n := len(lack); n > most {
+				lack = append(lack[:most], fmt.Sprintf("%d more", n-most))
+			}
+			if len(lack) > 0 {
+				columns, without = append(columns, c.Name), append(without, strings.Join(lack, ", "))
+			}
+		}
+	}
+	return columns, without
+}
+
+// TextColumns returns a message for each column of a table that Concat made of several, which have names, that is of texts
+// though it is not in all of them. A table may be nil, which has no columns.
+func TextColumns(joined *Table, tables []*Table, names []string) (messages []string) {
+	for _, c := range joined.cols {
+		for i, t := range tables {
+			if t == nil {
+				continue
+			}
+			if k := t.Index(c.Name); k >= 0 && t.cols[k].Type.BecomesText(c.Type) {
+				messages = append(messages, fmt.Sprintf("column %q is joined as texts: it is of %v in %s", c.Name, t.cols[k].Type, names[i]))
+				break
+			}
+		}
+	}
+	return messages
+}
+
+// joinedType returns the type of a column that several tables have.
+func joinedType(tables []*Table, name string, mode Mode) (Type, error) {
+	var typ Type
+	for _, t := range tables {
+		i := t.Index(name)
+		if i < 0 {
+			continue
+		}
+		one := t.cols[i].Type
+		both, ok := common(typ, one)
+		if ok && (mode == Strict || mode == Mixed) {
+			ok = !typ.BecomesText(both) && !one.BecomesText(both)
+		}
+		if !ok {
+			return Type{}, fault.New(fault.Unsupported, "column "+name, fault.NoOffset, "is %v in one table and %v in another", typ, one)
+		}
+		typ = both
+	}
+	return typ, nil
+}
+
+// common returns a type that holds the values of two.
+func common(a, b Type) (Type, bool) {
+	switch {
+	case a.Kind == Null:
+		return b, true
+	case b.Kind == Null:
+		return a, true
+	case a.Kind == Timestamp && b.Kind == Timestamp:
+		a.UTC, a.Nano = a.UTC && b.UTC, a.Nano || b.Nano
+		return a, true
+	case a.Equal(b):
+		return a, true
+	case a.Kind == b.Kind && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
+		a.Bits = max(a.Bits, b.Bits)
+		return a, true
+	case a.Kind == Int64 && b.Kind == Uint64 && b.Bits < 64:
+		a.Bits = max(a.Bits, 2*b.Bits)
+		return a, true
+	case a.Kind == Uint64 && b.Kind == Int64:
+		return common(b, a)
+	case a.Kind == Float64 && (b.Kind == Int64 || b.Kind == Uint64):
+		// pandas makes floats of integers as soon as one is missing: files of one set differ in that.
+		a.Bits = 64
+		return a, true
+	case b.Kind == Float64 && (a.Kind == Int64 || a.Kind == Uint64):
+		return common(b, a)
+	case a.Kind == Bool && (b.Kind == Int64 || b.Kind == Uint64 || b.Kind == Float64):
+		return b, true
+	case b.Kind == Bool && (a.Kind == Int64 || a.Kind == Uint64 || a.Kind == Float64):
+		return a, true
+	case a.Kind == Text && b.plain() || b.Kind == Text && a.plain():
+		return Type{Kind: Text}, true
+	case a.Kind == List && b.Kind == List:
+		elem, ok := common(*a.Elem, *b.Elem)
+		return Type{Kind: List, Elem: &elem}, ok
+	}
+	return a, false
+}
+
+// Append returns the values of several vectors one after the other, as a type that holds them all.
+func Append(t Type, parts ...*Vector) (*Vector, error) {
+	out, parts := &Vector{typ: t}, texts(t, parts)
+	if t.Kind == Text || t.Kind == Binary || t.Kind == List {
+		out.offs = make([]uint32, 1)
+	}
+	size := 0
+	for _, p := range parts {
+		if size += p.bytes(); size > math.MaxUint32 {
+			return nil, overOffsets()
+		}
+	}
+	for _, p := range parts {
+		if p.nulls != nil || p.typ.Kind == Null && t.Kind != Null || out.nulls != nil {
+			out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls)+p.n)...)
+			for i := range p.n {
+				out.nulls[out.n+i] = p.Null(i)
+			}
+		}
+		out.n += p.n
+		if err := out.append(p); err != nil {
+			return nil, err
+		}
+	}
+	if out.nulls != nil {
+		out.nulls = append(out.nulls, make([]bool, out.n-len(out.nulls))...)
+	}
+	return out, out.appendChildren(parts)
+}
+
+// bytes returns how many bytes the texts have.
+func (v *Vector) bytes() int {
+	if v.coded != nil {
+		return v.coded.size(0, v.n)
+	}
+	return len(v.data)
+}
+
+// append adds p's own values, and a zero for each of its nulls.
+func (v *Vector) append(p *Vector) error {
+	switch v.typ.Kind {
+	case Bool, Int64, Uint64, Timestamp, Date, Time, Huge, Decimal:
+		if p.typ.Kind == Null {
+			v.ints = append(v.ints, make([]int64, p.n)...)
+		} else {
+			v.ints = append(v.ints, p.ints...)
+		}
+		if v.typ.Kind == Timestamp {
+			v.appendNanos(p)
+		}
+		if v.typ.Kind == Huge || v.typ.Kind == Decimal {
+			for i := range p.n {
+				h := v.ints[len(v.ints)-p.n+i] >> 63
+				if p.high != nil {
+					h = p.high[i]
+				}
+				v.high = append(v.high, h)
+			}
+		}
+	case Float64:
+		switch p.typ.Kind {
+		case Float64:
+			v.floats = append(v.floats, p.floats...)
+		case Null:
+			v.floats = append(v.floats, make([]float64, p.n)...)
+		default:
+			return v.appendAsFloats(p)
+		}
+	case Text, Binary, List:
+		if p.coded != nil { // not made as Raw has them only for this
+			for i := range p.n {
+				v.data = append(v.data, p.Bytes(i)...)
+				v.offs = append(v.offs, uint32(len(v.data)))
+			}
+			break
+		}
+		base := v.offs[len(v.offs)-1]
+		for i := range p.n {
+			end := uint32(0)
+			if p.offs != nil {
+				end = p.offs[i+1]
+			}
+			v.offs = append(v.offs, base+end)
+		}
+		v.data = append(v.data, p.data...)
+	}
+	return nil
+}
+
+// appendAsFloats adds integers that floats hold.
+func (v *Vector) appendAsFloats(p *Vector) error {
+	for i, x := range p.ints {
+		f, exact := float64(x), false
+		if p.typ.Kind == Uint64 {
+			f = float64(uint64(x))
+			exact = f < 1<<64 && uint64(f) == uint64(x)
+		} else {
+			exact = f < 1<<63 && int64(f) == x
+		}
+		if !exact {
+			return fault.New(fault.Unsupported, "", fault.NoOffset, "is float64 in one table, which does not hold the %v of another", string(p.AppendJSON(nil, i)))
+		}
+		v.floats = append(v.floats, f)
+	}
+	return nil
+}
+
+func (v *Vector) appendChildren(parts []*Vector) error {
+	types := v.typ.Fields
+	if v.typ.Kind == List {
+		types = []Column{{Type: *v.typ.Elem}}
+	}
+	for k := range types {
+		var kids []*Vector
+		for _, p := range parts {
+			switch {
+			case p.children != nil:
+				kids = append(kids, p.children[k])
+			case v.typ.Kind == Struct:
+				kids = append(kids, NewNulls(types[k].Type, p.n))
+			}
+		}
+		c, err := Append(types[k].Type, kids...)
+		if err != nil {
+			return err
+		}
+		v.children = append(v.children, c)
+	}
+	return nil
+}

@@ -1,0 +1,270 @@
+package tables
+
+import (
+	"context"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// stream is one leaf of a nested column, all row groups together: a pair of levels for each value or
+// missing value, and the values that are there.
+type stream struct {
+	rep, def []uint8 // nil: all 0
+	n        int
+	values   *Vector
+	next     int // value that is taken next
+}
+
+func (s *stream) repAt(i int) int {
+	if s.rep == nil {
+		return 0
+	}
+	return int(s.rep[i])
+}
+
+func (s *stream) defAt(i int) int {
+	if s.def == nil {
+		return 0
+	}
+	return int(s.def[i])
+}
+
+// nested decodes a column that has lists or structs. Pages are not skipped: kept rows are taken out
+// of the whole.
+func (p *parquetTable) nested(ctx context.Context, f *parquet.Field) (*Vector, error) {
+	a := assembler{p: p, streams: map[int]*stream{}}
+	if err := a.load(ctx, f); err != nil {
+		return nil, err
+	}
+	// Where each row begins in each leaf.
+	at := places{}
+	for leaf, s := range a.streams {
+		for i := range s.n {
+			if s.repAt(i) == 0 {
+				at[leaf] = append(at[leaf], int32(i))
+			}
+		}
+		if len(at[leaf]) != int(p.f.Rows) || s.n > 0 && s.repAt(0) != 0 {
+			return nil, fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "%d rows of %d", len(at[leaf]), p.f.Rows)
+		}
+	}
+	v, err := a.node(f, int(p.f.Rows), at)
+	if err != nil || p.keep == nil {
+		return v, err
+	}
+	var rows []int
+	for _, s := range p.keep {
+		for i := s.lo; i < s.hi; i++ {
+			rows = append(rows, int(i))
+		}
+	}
+	return v.Take(rows)
+}
+
+// places are positions in the streams, by leaf: one for each instance of a node's parent.
+type places map[int][]int32
+
+type assembler struct {
+	p       *parquetTable
+	streams map[int]*stream
+}
+
+// load reads the leaves below a node.
+func (a *assembler) load(ctx context.Context, f *parquet.Field) error {
+	for i := range f.Children {
+		if err := a.load(ctx, &f.Children[i]); err != nil {
+			return err
+		}
+	}
+	if f.Leaf < 0 {
+		return nil
+	}
+	b := newBuilder(a.p, f.Leaf)
+	defer b.copying.Wait()
+	s := &stream{}
+	for g := range a.p.f.Groups {
+		file, err := a.p.f.Buffered(ctx, g, f.Leaf, a.p.o.Whole)
+		if err != nil {
+			return err
+		}
+		err = file.Nested(ctx, g, f.Leaf, func(n int, l parquet.Levels, v *parquet.Values) error {
+			if s.n += n; int64(s.n) > a.p.o.MaxRows {
+				return fault.New(fault.Limit, "", fault.NoOffset, "more than %d values in lists", a.p.o.MaxRows)
+			}
+			s.rep, s.def = appendLevels(s.rep, l.Rep), appendLevels(s.def, l.Def)
+			return b.addRange(v, 0, v.Len())
+		})
+		if err != nil {
+			return err
+		}
+	}
+	var err error
+	s.values, err = b.vector()
+	a.streams[f.Leaf] = s
+	return err
+}
+
+func appendLevels(to []uint8, from []uint32) []uint8 {
+	for _, l := range from {
+		to = append(to, uint8(l)) // at most 64, the depth of a schema
+	}
+	return to
+}
+
+// first returns a leaf below the node.
+func first(f *parquet.Field) int {
+	for f.Leaf < 0 {
+		if len(f.Children) == 0 {
+			return -1
+		}
+		f = &f.Children[0]
+	}
+	return f.Leaf
+}
+
+// node assembles n instances of a node that stand at the given places.
+func (a *assembler) node(f *parquet.Field, n int, at places) (*Vector, error) {
+	if f.Repeated {
+		return a.list(f, f, f.Def-1, n, at)
+	}
+	return a.bare(f, n, at)
+}
+
+// bare assembles instances of a node without its own repetition.
+func (a *assembler) bare(f *parquet.Field, n int, at places) (*Vector, error) {
+	if f.Leaf >= 0 {
+		return a.leaf(f, at)
+	}
+	if list, elem := listOf(f); list != nil {
+		return a.list(list, elem, f.Def, n, at)
+	}
+	out := &Vector{typ: a.p.bare(f), n: n, nulls: a.nulls(f, f.Def, n, at)}
+	for i := range f.Children {
+		c, err := a.node(&f.Children[i], n, at)
+		if err != nil {
+			return nil, err
+		}
+		if c.n != n {
+			return nil, a.disagree(f)
+		}
+		out.children = append(out.children, c)
+	}
+	return out, nil
+}
+
+// nulls tells where a node with a definition level is missing; nil if nowhere.
+func (a *assembler) nulls(f *parquet.Field, def, n int, at places) []bool {
+	leaf := first(f)
+	if leaf < 0 {
+		return nil
+	}
+	s := a.streams[leaf]
+	var nulls []bool
+	for i, k := range at[leaf] {
+		if s.defAt(int(k)) < def {
+			if nulls == nil {
+				nulls = make([]bool, n)
+			}
+			nulls[i] = true
+		}
+	}
+	return nulls
+}
+
+func (a *assembler) disagree(f *parquet.Field) error {
+	return fault.New(fault.Corrupt, "column "+f.Name, fault.NoOffset, "the levels of its parts disagree")
+}
+
+// list assembles lists of the elements elem of a repeated node. An instance whose definition level
+// is below def is null, one below the repeated node's is empty.
+func (a *assembler) list(repeated, elem *parquet.Field, def, n int, at places) (*Vector, error) {
+	typ := a.p.bare(elem)
+	if elem != repeated {
+		typ = a.p.typeOf(elem)
+	}
+	out := &Vector{typ: Type{Kind: List, Elem: &typ}, n: n, nulls: a.nulls(repeated, def, n, at)}
+	in := places{}
+	for _, leaf := range leaves(repeated, nil) {
+		s := a.streams[leaf]
+		offs := make([]uint32, 1, n+1)
+		var elems []int32
+		for _, k := range at[leaf] {
+			if s.defAt(int(k)) >= repeated.Def {
+				elems = append(elems, k)
+				for q := int(k) + 1; q < s.n && s.repAt(q) >= repeated.Rep; q++ {
+					if s.repAt(q) == repeated.Rep {
+						elems = append(elems, int32(q))
+					}
+				}
+			}
+			offs = append(offs, uint32(len(elems)))
+		}
+		if out.offs != nil && !equal(out.offs, offs) {
+			return nil, a.disagree(repeated)
+		}
+		in[leaf], out.offs = elems, offs
+	}
+	if out.offs == nil { // a list of structs without fields
+		return nil, fault.New(fault.Unsupported, "column "+repeated.Name, fault.NoOffset, "lists of nothing")
+	}
+	count := int(out.offs[n])
+	var child *Vector
+	var err error
+	if elem == repeated {
+		child, err = a.bare(elem, count, in)
+	} else {
+		child, err = a.node(elem, count, in)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if child.n != count {
+		return nil, a.disagree(repeated)
+	}
+	out.children = []*Vector{child}
+	return out, nil
+}
+
+func equal(a, b []uint32) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+func leaves(f *parquet.Field, to []int) []int {
+	if f.Leaf >= 0 {
+		return append(to, f.Leaf)
+	}
+	for i := range f.Children {
+		to = leaves(&f.Children[i], to)
+	}
+	return to
+}
+
+// leaf takes the values of a leaf: in order, each value once.
+func (a *assembler) leaf(f *parquet.Field, at places) (*Vector, error) {
+	s := a.streams[f.Leaf]
+	rows := make([]int, len(at[f.Leaf]))
+	for i, k := range at[f.Leaf] {
+		rows[i] = -1
+		if s.defAt(int(k)) == f.Def {
+			if s.next >= s.values.n {
+				return nil, a.disagree(f)
+			}
+			rows[i] = s.next
+			s.next++
+		}
+	}
+	if s.next != s.values.n || s.values.n > math.MaxInt32 {
+		return nil, a.disagree(f) // a value in a list that is not there
+	}
+	return s.values.Take(rows)
+}

@@ -1,0 +1,228 @@
+package tables
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// Options bound what a table takes. The zero value is the default.
+type Options struct {
+	// MaxRows is the number of rows, and of values in the lists of one column, that a table may have.
+	// Default 1<<26.
+	MaxRows int64
+	// MaxBytes bounds the memory of one column. Default 2 GiB.
+	MaxBytes int64
+	// Whole is the size in bytes up to which a Parquet object is read at once, in one request, and kept.
+	// Larger ones are read a column chunk at a time. Default 32 MiB.
+	Whole int64
+}
+
+func (o *Options) defaults() {
+	for _, d := range [...]struct {
+		p *int64
+		v int64
+	}{{&o.MaxRows, 1 << 26}, {&o.MaxBytes, 2 << 30}, {&o.Whole, 32 << 20}} {
+		if *d.p == 0 {
+			*d.p = d.v
+		}
+	}
+}
+
+// Read opens the Parquet object that lies in r from off on, size bytes long. It reads and checks the
+// footer, or the whole object if it is small. r is used as long as the table is, and not closed.
+// Offsets in errors are counted from the start of r.
+func Read(ctx context.Context, r source.Reader, off, size int64, o Options) (*Table, error) {
+	o.defaults()
+	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
+		return nil, fault.New(fault.Corrupt, "table", off, "%d bytes in a file of %d", size, r.Size())
+	}
+	var in source.Reader = &section{Reader: r, off: off, size: size}
+	if size <= o.Whole {
+		b := make([]byte, size)
+		if err := r.ReadAt(ctx, b, off); err != nil {
+			return nil, err
+		}
+		in = memory(b)
+	}
+	f, err := parquet.Open(ctx, in)
+	if err != nil {
+		return nil, fault.WithPart(err, "table", off)
+	}
+	if f.Rows > o.MaxRows {
+		return nil, fault.New(fault.Limit, "table", off, "%d rows, at most %d", f.Rows, o.MaxRows)
+	}
+	p := &parquetTable{f: f, o: o, base: off, held: newHeld()}
+	cols := make([]Column, len(f.Fields))
+	for i := range f.Fields {
+		cols[i] = Column{Name: f.Fields[i].Name, Type: p.typeOf(&f.Fields[i])}
+		cols[i].Type.Nano = p.nano(&f.Fields[i])
+	}
+	t := New(int(f.Rows), cols, p.column)
+	t.pages = p
+	return t, nil
+}
+
+// section is part of a reader.
+type section struct {
+	source.Reader
+	off, size int64
+}
+
+func (s *section) Size() int64 { return s.size }
+
+func (s *section) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if off < 0 || off > s.size || int64(len(p)) > s.size-off {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), s.size)
+	}
+	return s.Reader.ReadAt(ctx, p, s.off+off)
+}
+
+type memory []byte
+
+func (m memory) Size() int64  { return int64(len(m)) }
+func (m memory) Close() error { return nil }
+func (m memory) ReadAt(_ context.Context, p []byte, off int64) error {
+	if off < 0 || off > int64(len(m)) || len(p) > len(m)-int(off) {
+		return fault.New(fault.Corrupt, "byte range", off, "%d bytes in %d", len(p), len(m))
+	}
+	copy(p, m[off:])
+	return nil
+}
+
+// parquet loads the columns of a Parquet object.
+type parquetTable struct {
+	f    *parquet.File
+	o    Options
+	base int64
+	keep []span // rows that the table consists of; nil: all
+	held *held
+	hold bool // pages that are decoded are held
+}
+
+// span is rows lo to hi, not included.
+type span struct{ lo, hi int64 }
+
+func (p *parquetTable) column(ctx context.Context, i int) (*Vector, error) {
+	f := &p.f.Fields[i]
+	var v *Vector
+	var err error
+	if p.nano(f) {
+		v, err = p.nanos(ctx, f.Leaf)
+	} else if f.Leaf >= 0 && !f.Repeated {
+		v, err = p.flat(ctx, f.Leaf)
+	} else {
+		v, err = p.nested(ctx, f)
+	}
+	return v, fault.WithPart(err, "table", p.base)
+}
+
+// flat decodes a column of the top of the schema, page by page.
+func (p *parquetTable) flat(ctx context.Context, leaf int) (*Vector, error) {
+	b := newBuilder(p, leaf)
+	err := p.pages(ctx, leaf, b.add)
+	v, ferr := b.vector()
+	if err == nil {
+		err = ferr
+	}
+	if err != nil {
+		return nil, err
+	}
+	if p.keep == nil { // all of it is in memory now
+		p.held.drop(leaf)
+	}
+	return v, nil
+}
+
+// wants reports whether any of the rows lo to hi is kept.
+func (p *parquetTable) wants(lo, hi int64) bool {
+	if p.keep == nil {
+		return true
+	}
+	i := firstSpan(p.keep, lo)
+	return i < len(p.keep) && p.keep[i].lo < hi
+}
+
+// typeOf returns the type of a node of the schema. A list has the type of its elements.
+func (p *parquetTable) typeOf(f *parquet.Field) Type {
+	if f.Repeated {
+		t := p.bare(f)
+		return Type{Kind: List, Elem: &t}
+	}
+	return p.bare(f)
+}
+
+// bare is typeOf of one element of a repeated node.
+func (p *parquetTable) bare(f *parquet.Field) Type {
+	if f.Leaf >= 0 {
+		return leafType(&p.f.Columns[f.Leaf])
+	}
+	if list, elem := listOf(f); list != nil {
+		t := p.bare(elem)
+		if elem.Repeated && elem != list {
+			t = p.typeOf(elem)
+		}
+		return Type{Kind: List, Elem: &t}
+	}
+	t := Type{Kind: Struct}
+	for i := range f.Children {
+		t.Fields = append(t.Fields, Column{Name: f.Children[i].Name, Type: p.typeOf(&f.Children[i])})
+	}
+	return t
+}
+
+// listOf returns the repeated node in a group annotated LIST or MAP, and the node of its elements:
+// the repeated node itself or its only child (LogicalTypes.md, "Nested Types").
+func listOf(f *parquet.Field) (list, elem *parquet.Field) {
+	if f.Note.Kind != parquet.List && f.Note.Kind != parquet.Map || len(f.Children) != 1 || !f.Children[0].Repeated {
+		return nil, nil
+	}
+	list = &f.Children[0]
+	if f.Note.Kind == parquet.Map || list.Leaf >= 0 || len(list.Children) != 1 || list.Name == "array" || list.Name == f.Name+"_tuple" {
+		return list, list
+	}
+	return list, &list.Children[0]
+}
+
+func leafType(c *parquet.Column) Type {
+	n := c.Note
+	switch {
+	case n.Kind == parquet.Null:
+		return Type{Kind: Null}
+	case c.Type == parquet.Boolean:
+		return Type{Kind: Bool}
+	case n.Kind == parquet.Decimal && n.Precision > 0 && n.Precision <= 38 && n.Scale >= 0 && n.Scale <= n.Precision:
+		return Type{Kind: Decimal, Precision: uint8(n.Precision), Scale: uint8(n.Scale)}
+	case c.Logical == parquet.Half && c.Type == parquet.FixedLenByteArray && c.Size() == 2:
+		return Type{Kind: Float64, Bits: 16}
+	case c.Type == parquet.ByteArray && c.Logical == parquet.Text:
+		return Type{Kind: Text}
+	case c.Type == parquet.ByteArray, c.Type == parquet.FixedLenByteArray:
+		return Type{Kind: Binary}
+	case c.Type == parquet.Float:
+		return Type{Kind: Float64, Bits: 32}
+	case c.Type == parquet.Double:
+		return Type{Kind: Float64, Bits: 64}
+	case n.Kind == parquet.Date && c.Type == parquet.Int32:
+		return Type{Kind: Date}
+	case n.Kind == parquet.Time:
+		return Type{Kind: Time}
+	case c.Type == parquet.Int96:
+		return Type{Kind: Timestamp}
+	case n.Kind == parquet.Timestamp && c.Type == parquet.Int64:
+		return Type{Kind: Timestamp, UTC: n.UTC}
+	}
+	t := Type{Kind: Int64, Bits: 64}
+	if c.Logical == parquet.Unsigned {
+		t.Kind = Uint64
+	}
+	if c.Type == parquet.Int32 {
+		t.Bits = 32
+	}
+	if n.Kind == parquet.Integer && n.Bits > 0 && n.Bits < t.Bits {
+		t.Bits = n.Bits
+	}
+	return t
+}

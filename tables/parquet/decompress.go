@@ -1,0 +1,87 @@
+package parquet
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/andybalholm/brotli"
+	"github.com/klauspost/compress/snappy"
+	"github.com/pierrec/lz4/v4"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Codecs. The numbers are Parquet's.
+const (
+	codecNone   = 0
+	codecSnappy = 1
+	codecGzip   = 2
+	codecBrotli = 4
+	codecZstd   = 6
+	codecLZ4Raw = 7
+)
+
+var zstdPool = sync.Pool{New: func() any { return zstd.New() }}
+
+// decompress returns the n bytes that b holds. n is at most maxPage. Streams that give fewer or
+// more are corrupt.
+func decompress(codec int32, b []byte, n int) ([]byte, error) {
+	var out []byte
+	var err error
+	switch codec {
+	case codecNone:
+		if len(b) != n {
+			return nil, corrupt("%d bytes, %d announced", len(b), n)
+		}
+		return bytes.Clone(b), nil // b may be part of a whole column, which a page should not hold
+	case codecSnappy:
+		var m int
+		if m, err = snappy.DecodedLen(b); err == nil {
+			if m != n {
+				return nil, corrupt("%d bytes, %d announced", m, n)
+			}
+			out, err = snappy.Decode(make([]byte, n), b)
+		}
+	case codecZstd:
+		if n == 0 && len(b) == 0 {
+			return nil, nil
+		}
+		out = make([]byte, n, n+zstd.Spare)
+		d := zstdPool.Get().(*zstd.Decoder)
+		err = d.DecompressSpare(out, b)
+		zstdPool.Put(d)
+	case codecLZ4Raw:
+		out = make([]byte, n)
+		var m int
+		if m, err = lz4.UncompressBlock(b, out); err == nil {
+			out = out[:m]
+		}
+	case codecGzip:
+		var r *gzip.Reader
+		if r, err = gzip.NewReader(bytes.NewReader(b)); err == nil {
+			out, err = readAll(r, n)
+		}
+	case codecBrotli:
+		out, err = readAll(brotli.NewReader(bytes.NewReader(b)), n)
+	default:
+		return nil, fault.New(fault.Unsupported, "page", 0, "compression %d", codec)
+	}
+	if err != nil {
+		return nil, fault.Wrap(fault.Corrupt, "page", 0, fmt.Errorf("decompressing: %w", err))
+	}
+	if len(out) != n {
+		return nil, corrupt("%d bytes, %d announced", len(out), n)
+	}
+	return out, nil
+}
+
+// readAll reads up to n+1 bytes, so that one too many is noticed.
+func readAll(r io.Reader, n int) ([]byte, error) {
+	var buf bytes.Buffer
+	_, err := io.Copy(&buf, io.LimitReader(r, int64(n)+1))
+	return buf.Bytes(), err
+}

@@ -1,0 +1,176 @@
+package parquet
+
+import "github.com/chaski-eo/chaski/internal/cast"
+
+// Take returns the values of some rows, in that order. It shares memory with v.
+func (v *Values) Take(rows []int32) *Values {
+	out := *v
+	out.n, out.at, out.full = len(rows), rows, !v.HasNulls()
+	if v.at != nil {
+		out.at = make([]int32, len(rows))
+		for i, r := range rows {
+			out.at[i] = v.at[r]
+		}
+	}
+	return &out
+}
+
+// stored returns where the values themselves stand: in the dictionary, if there is one.
+func (v *Values) stored() *Values {
+	if v.dict != nil {
+		return v.dict
+	}
+	return v
+}
+
+// FillInts sets dst, which is all 0, to the values of the rows from lo on of a column of booleans or integers; where
+// there is none it stays 0. Unsigned numbers of 64 bits keep their bits.
+func (v *Values) FillInts(dst []int64, lo int) {
+	s := v.stored()
+	done := false
+	switch {
+	case s.width == 1:
+		pick(dst, s.data, v, lo)
+		done = true
+	case s.width == 4 && s.logical == Unsigned:
+		done = pickNumbers[uint32](dst, s, v, lo)
+	case s.width == 4:
+		done = pickNumbers[int32](dst, s, v, lo)
+	case s.width == 8:
+		done = pickNumbers[int64](dst, s, v, lo)
+	}
+	for i := 0; !done && i < len(dst); i++ {
+		if !v.Null(lo + i) {
+			dst[i], _ = v.Int(lo + i)
+		}
+	}
+}
+
+// FillFloats is FillInts of a column of floats.
+func (v *Values) FillFloats(dst []float64, lo int) {
+	s := v.stored()
+	done := false
+	switch s.width {
+	case 4:
+		done = pickNumbers[float32](dst, s, v, lo)
+	case 8:
+		done = pickNumbers[float64](dst, s, v, lo)
+	}
+	for i := 0; !done && i < len(dst); i++ {
+		if !v.Null(lo + i) {
+			dst[i] = v.Float(lo + i)
+		}
+	}
+}
+
+// pickNumbers sets dst to values that are stored as numbers of type S, and reports whether it could: not where bytes
+// cannot be seen as numbers, nor where they would have to be moved first for the sake of a few of them.
+func pickNumbers[S, T cast.Number](dst []T, s, v *Values, lo int) bool {
+	values, ok := cast.Of[S](s.data)
+	if !ok {
+		if len(dst) < s.n/8 {
+			return false
+		}
+		values = make([]S, len(s.data)/s.width)
+		b, ok := cast.Bytes(values)
+		if !ok {
+			return false
+		}
+		copy(b, s.data)
+	}
+	pick(dst, values, v, lo)
+	return true
+}
+
+// pick sets dst to the rows of v from lo on. values are those that v, or its dictionary, stores.
+func pick[S, T cast.Number](dst []T, values []S, v *Values, lo int) {
+	switch {
+	case v.dict != nil && v.at == nil:
+		for i, k := range v.ix[lo : lo+len(dst)] {
+			dst[i] = T(values[k])
+		}
+	case v.dict != nil:
+		for i, k := range v.at[lo : lo+len(dst)] {
+			if k >= 0 {
+				dst[i] = T(values[v.ix[k]])
+			}
+		}
+	case v.at == nil:
+		for i, x := range values[lo : lo+len(dst)] {
+			dst[i] = T(x)
+		}
+	default:
+		for i, k := range v.at[lo : lo+len(dst)] {
+			if k >= 0 {
+				dst[i] = T(values[k])
+			}
+		}
+	}
+}
+
+// FillBytes copies the content of the byte arrays of the rows from lo on, as many as offs is long, to dst, one after the
+// other. dst is as long as Size says. It sets offs to where each ends, counted from at in front of the first; a row
+// without a value has none.
+func (v *Values) FillBytes(dst []byte, offs []uint32, at uint32, lo int) {
+	s, to := v.stored(), 0
+	switch {
+	case s.width > 0 || v.at != nil:
+		for i := range offs {
+			if !v.Null(lo + i) {
+				to += copy(dst[to:], v.Raw(lo+i))
+			}
+			offs[i] = at + uint32(to)
+		}
+	case v.dict != nil:
+		for i, k := range v.ix[lo : lo+len(offs)] {
+			o := s.offs[k]
+			to += copy(dst[to:], s.data[o+4:o+4+le32(s.data[o:])])
+			offs[i] = at + uint32(to)
+		}
+	default:
+		for i, o := range s.offs[lo : lo+len(offs)] {
+			to += copy(dst[to:], s.data[o+4:o+4+le32(s.data[o:])])
+			offs[i] = at + uint32(to)
+		}
+	}
+}
+
+// Size returns the bytes that the content of the byte arrays of the rows lo to hi has.
+func (v *Values) Size(lo, hi int) int {
+	if v.at == nil && v.dict == nil && v.width == 0 && lo < hi { // they stand behind one another, each with its length
+		last := v.offs[hi-1]
+		return int(last+le32(v.data[last:])-v.offs[lo]) - 4*(hi-1-lo)
+	}
+	size := 0
+	if d := v.dict; v.at == nil && d != nil && d.width == 0 {
+		for _, k := range v.ix[lo:hi] {
+			size += int(le32(d.data[d.offs[k]:]))
+		}
+		return size
+	}
+	for i := lo; i < hi; i++ {
+		if !v.Null(i) {
+			size += len(v.Raw(i))
+		}
+	}
+	return size
+}
+
+// Dictionary returns the values whose numbers Codes gives, or nil.
+func (v *Values) Dictionary() *Values { return v.dict }
+
+// FillCodes sets dst, for the rows from lo on of a column with a dictionary, to what codes has for the number of each
+// row's value in it, and to null where there is none.
+func (v *Values) FillCodes(dst, codes []uint8, null uint8, lo int) {
+	if v.at == nil {
+		for i, k := range v.ix[lo : lo+len(dst)] {
+			dst[i] = codes[k]
+		}
+		return
+	}
+	for i, k := range v.at[lo : lo+len(dst)] {
+		if dst[i] = null; k >= 0 {
+			dst[i] = codes[v.ix[k]]
+		}
+	}
+}

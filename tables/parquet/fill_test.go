@@ -1,0 +1,127 @@
+package parquet
+
+import (
+	"bytes"
+	"fmt"
+	"math/rand/v2"
+	"testing"
+
+	"github.com/parquet-go/parquet-go"
+)
+
+type filled struct {
+	Many  float64  `parquet:"many,dict"`
+	Few   *float64 `parquet:"few,optional,dict"`
+	Plain *float32 `parquet:"plain,optional"`
+	I     *int64   `parquet:"i,optional"`
+	U     uint32   `parquet:"u,dict"`
+	S     *string  `parquet:"s,optional,dict"`
+	T     string   `parquet:"t"`
+	B     *bool    `parquet:"b,optional"`
+}
+
+// TestFilledAreTheValues: values of a range of rows, or of some rows, are those that the accessors give one by one,
+// whatever the encoding and wherever there are nulls.
+func TestFilledAreTheValues(t *testing.T) {
+	rows := make([]filled, 3000)
+	for i := range rows {
+		r := filled{Many: float64(i%1500) / 7, U: uint32(i % 9), T: fmt.Sprint("text ", i)}
+		if i%4 != 1 {
+			few, plain, n, s, b := float64(i%3), float32(i), -int64(i), []string{"", "a", "città"}[i%3], i%5 == 0
+			r.Few, r.Plain, r.I, r.S, r.B = &few, &plain, &n, &s, &b
+		}
+		rows[i] = r
+	}
+	var buf bytes.Buffer
+	w := parquet.NewGenericWriter[filled](&buf, parquet.PageBufferSize(2000))
+	if _, err := w.Write(rows); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	files := arrowFiles(t)
+	files["written here"] = buf.Bytes()
+	random := rand.New(rand.NewPCG(7, 8))
+	for name, b := range files {
+		f, err := Open(t.Context(), memory(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for c := range f.Columns {
+			col := &f.Columns[c]
+			for v := range pagesOf(t, f, c) {
+				checkFilled(t, fmt.Sprint(name, " ", col.Name), col, v, random)
+				some := make([]int32, random.IntN(v.Len()+1))
+				for k := range some {
+					some[k] = int32(random.IntN(v.Len()))
+				}
+				took := v.Take(some)
+				for k, r := range some {
+					if got, want := show(col, took, k), show(col, v, int(r)); got != want {
+						t.Fatalf("%s %s: row %d taken is %s, want %s", name, col.Name, r, got, want)
+					}
+				}
+				if took.HasNulls() && !v.HasNulls() {
+					t.Fatalf("%s %s: nulls were taken where there are none", name, col.Name)
+				}
+				checkFilled(t, fmt.Sprint(name, " ", col.Name, " taken"), col, took, random)
+			}
+		}
+	}
+}
+
+func checkFilled(t *testing.T, what string, col *Column, v *Values, random *rand.Rand) {
+	t.Helper()
+	lo := random.IntN(v.Len() + 1)
+	n := random.IntN(v.Len() - lo + 1)
+	if random.IntN(2) == 0 {
+		lo, n = 0, v.Len()
+	}
+	ints, floats, codes := make([]int64, n), make([]float64, n), make([]uint8, n)
+	data, offs := make([]byte, 0), make([]uint32, n)
+	switch col.Type {
+	case Float, Double:
+		v.FillFloats(floats, lo)
+	case ByteArray, FixedLenByteArray:
+		data = make([]byte, v.Size(lo, lo+n))
+		v.FillBytes(data, offs, 100, lo)
+	default:
+		v.FillInts(ints, lo)
+	}
+	var of []uint8
+	if d := v.Dictionary(); d != nil && d.Len() < 255 {
+		for k := range d.Len() {
+			of = append(of, uint8(k+1))
+		}
+		v.FillCodes(codes, of, 0, lo)
+	}
+	at := uint32(100)
+	for i := range n {
+		r := lo + i
+		if v.Null(r) {
+			if ints[i] != 0 || floats[i] != 0 || offs[i] != 0 && offs[i] != at || codes[i] != 0 {
+				t.Fatalf("%s, row %d: something where there is nothing", what, r)
+			}
+			continue
+		}
+		if of != nil && (codes[i] == 0 || show(col, v.Dictionary(), int(codes[i]-1)) != show(col, v, r)) {
+			t.Fatalf("%s, row %d: code %d", what, r, codes[i])
+		}
+		switch col.Type {
+		case Float, Double:
+			if want := v.Float(r); floats[i] != want {
+				t.Fatalf("%s, row %d: %v, want %v", what, r, floats[i], want)
+			}
+		case ByteArray, FixedLenByteArray:
+			if want := v.Raw(r); !bytes.Equal(data[at-100:offs[i]-100], want) {
+				t.Fatalf("%s, row %d: %q, want %q", what, r, data[at-100:offs[i]-100], want)
+			}
+			at = offs[i]
+		default:
+			if want, _ := v.Int(r); ints[i] != want {
+				t.Fatalf("%s, row %d: %v, want %v", what, r, ints[i], want)
+			}
+		}
+	}
+}

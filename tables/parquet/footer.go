@@ -1,0 +1,691 @@
+// Package parquet reads Parquet files: flat columns one page at a time and at random, nested ones a
+// column chunk at a time, with their levels.
+//
+// It follows the Apache Parquet format 2.12 (parquet.thrift, Encodings.md, Compression.md): data
+// pages of version 1 and 2; encodings PLAIN, PLAIN_DICTIONARY, RLE_DICTIONARY, RLE (booleans),
+// DELTA_BINARY_PACKED, DELTA_LENGTH_BYTE_ARRAY, DELTA_BYTE_ARRAY and BYTE_STREAM_SPLIT; codecs
+// uncompressed, snappy, gzip, zstd, LZ4_RAW and brotli; offset indexes, column indexes, statistics.
+// INT96 is taken for an instant, which is what its writers mean. Not read: encryption, columns in
+// other files, the old LZ4 codec, BIT_PACKED levels.
+//
+// Files are not trusted. No count of a file sizes an allocation before it is checked against the
+// bytes that are there or one of the limits below; nesting is bounded; everything runs on the
+// caller's goroutine. A library that decodes the footer's lists by their counts cannot promise that,
+// which is why this package has a Thrift reader of its own.
+package parquet
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Limits of what a file may say.
+const (
+	maxFooter     = 64 << 20 // bytes
+	maxColumns    = 1 << 14
+	maxChunks     = 1 << 20  // column chunks, all row groups together
+	maxPage       = 64 << 20 // bytes, decompressed
+	maxPageValues = 4 << 20
+	maxPageHeader = 1 << 20
+	maxKeyValue   = 1 << 20 // bytes that are kept of a file's key-value metadata
+)
+
+// Physical is a column's storage type. The values are Parquet's.
+type Physical int32
+
+// Storage types.
+const (
+	Boolean Physical = iota
+	Int32
+	Int64
+	Int96
+	Float
+	Double
+	ByteArray
+	FixedLenByteArray
+	numPhysical
+)
+
+// Logical is what of a column's annotation matters here.
+type Logical uint8
+
+// Annotations.
+const (
+	Plain    Logical = iota // none, or one that changes nothing (dates, times, signed integers)
+	Text                    // STRING, ENUM, JSON
+	Unsigned                // INT(bits, unsigned)
+	Half                    // FLOAT16
+	Opaque                  // DECIMAL and others that a number or a text does not hold
+)
+
+// Column is one leaf of the schema.
+type Column struct {
+	Name    string // path in the schema, joined by dots
+	Type    Physical
+	Logical Logical
+	Note    Note
+	// Repeated columns (lists, maps) are read by Nested alone.
+	Repeated bool
+
+	width    int // of FixedLenByteArray
+	defLevel int // definition level of a value that is there
+	repLevel int // repetition level of its innermost list
+}
+
+// Size returns the bytes of a value, 0 of byte arrays.
+func (c *Column) Size() int { return c.size() }
+
+// NoteKind is what a column's or group's annotation says in full.
+type NoteKind uint8
+
+// Annotations. Those that Logical tells apart are not repeated here.
+const (
+	NoNote    NoteKind = iota
+	Integer            // Bits
+	Date               // days since 1970-01-01
+	Time               // Unit
+	Timestamp          // Unit, UTC
+	Decimal            // Scale, Precision
+	Null               // no value at all
+	List               // of a group
+	Map                // of a group
+	Unknown            // of a type that is opaque here: UUID, INTERVAL, BSON, …
+)
+
+// Note is an annotation. Scale and Precision are not checked.
+type Note struct {
+	Kind             NoteKind
+	Bits             uint8
+	Unit             uint8 // 3, 6 or 9: thousandths, millionths, billionths of a second
+	UTC              bool  // an instant; without, the time of a clock somewhere
+	Scale, Precision int32
+}
+
+// Field is a node of the schema.
+type Field struct {
+	Name string
+	// Leaf is the number in Columns, or -1 of a group.
+	Leaf     int
+	Note     Note
+	Children []Field
+	// Optional and Repeated are the node's own repetition; Def and Rep are the levels of it being there.
+	Optional, Repeated bool
+	Def, Rep           int
+}
+
+// File is an open Parquet file. It is safe for concurrent use.
+type File struct {
+	// Rows is the number of rows, the sum over the row groups.
+	Rows int64
+	// Columns are the leaves of the schema, in its order.
+	Columns []Column
+	// Fields is the schema as a tree: the columns of the table.
+	Fields []Field
+	// Meta is the key-value metadata, as far as it is small.
+	Meta map[string]string
+	// Groups are the row groups.
+	Groups []Group
+
+	r      source.Reader
+	footer []byte // with its offset: statistics are parsed when they are asked for
+	base   int64
+}
+
+// Group is one row group.
+type Group struct {
+	First, Rows int64
+	chunks      []columnChunk
+}
+
+type columnChunk struct {
+	codec            int32
+	start, end       int64 // byte range of the pages
+	indexOff         int64 // offset index, 0 if there is none
+	indexLen         int32
+	dictOff, dataOff int64
+	boundsOff        int64 // column index, 0 if there is none
+	boundsLen        int32
+	stats            int32 // where the Statistics stand in the footer, 0 if there are none
+	foreign          bool  // in another file, or encrypted
+}
+
+// Open reads the footer. It reads nothing else, and does not close r.
+func Open(ctx context.Context, r source.Reader) (*File, error) {
+	f := &File{r: r}
+	if r.Size() < 12 {
+		return nil, fault.New(fault.Corrupt, "footer", 0, "a file of %d bytes is no Parquet file", r.Size())
+	}
+	var tail [8]byte
+	if err := r.ReadAt(ctx, tail[:], r.Size()-8); err != nil {
+		return nil, err
+	}
+	switch string(tail[4:]) {
+	case "PAR1":
+	case "PARE":
+		return nil, fault.New(fault.Unsupported, "footer", r.Size()-4, "the file is encrypted")
+	default:
+		return nil, fault.New(fault.Corrupt, "footer", r.Size()-4, "not a Parquet file")
+	}
+	n := int64(binary.LittleEndian.Uint32(tail[:]))
+	if n > r.Size()-12 {
+		return nil, fault.New(fault.Corrupt, "footer", r.Size()-8, "%d bytes in a file of %d", n, r.Size())
+	}
+	if n > maxFooter {
+		return nil, fault.New(fault.Limit, "footer", r.Size()-8, "%d bytes, at most %d", n, maxFooter)
+	}
+	b := make([]byte, n)
+	start := r.Size() - 8 - n
+	if err := r.ReadAt(ctx, b, start); err != nil {
+		return nil, err
+	}
+	f.footer, f.base = b, start
+	p := footerParser{thrift: thrift{b: b, base: start, part: "footer"}, f: f, limit: start, budget: 2*r.Size() + slack}
+	p.parse()
+	if p.err != nil {
+		return nil, p.err
+	}
+	return f, nil
+}
+
+// Column returns the number of the column with a name, or -1.
+func (f *File) Column(name string) int {
+	for i := range f.Columns {
+		if f.Columns[i].Name == name {
+			return i
+		}
+	}
+	return -1
+}
+
+type footerParser struct {
+	thrift
+	f     *File
+	limit int64 // column chunks end before this offset
+	rows  int64
+	kept  int // bytes of Meta
+	count int // column chunks
+	// budget is how many bytes the parsed footer may still take. What a footer says in a few bytes
+	// (an element without a name, a chunk without pages) takes many in memory.
+	budget int64
+}
+
+// slack is what any footer may take, of however small a file.
+const slack = 1 << 20
+
+// Bytes of memory, rounded up.
+const (
+	columnCost = 400 // schemaElem, Column and Field
+	groupCost  = 48
+	chunkCost  = 96
+)
+
+// spend takes n things of a size from the budget.
+func (p *footerParser) spend(n, size int) bool {
+	if p.budget -= int64(n) * int64(size); p.budget < 0 {
+		p.fail(fault.Limit, "it describes more columns and row groups than its file can hold")
+	}
+	return p.err == nil
+}
+
+func (p *footerParser) parse() {
+	var elems []schemaElem
+	rowGroups := -1
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 2 && typ == tList:
+			if n := p.peekList(); elems == nil && p.spend(n, columnCost) {
+				elems = make([]schemaElem, 0, n)
+			}
+			p.list(tStruct, func() { elems = append(elems, p.element(len(elems))) })
+		case id == 3 && typ == tI64:
+			p.rows = p.i64()
+		case id == 4 && typ == tList:
+			rowGroups = p.at // the schema may stand behind
+			p.skip(typ)
+		case id == 5 && typ == tList:
+			p.list(tStruct, p.keyValue)
+		case id == 8:
+			p.fail(fault.Unsupported, "the file is encrypted")
+		default:
+			p.skip(typ)
+		}
+	})
+	p.columns(elems)
+	if p.err != nil {
+		return
+	}
+	if rowGroups >= 0 {
+		p.at = rowGroups
+		if n := p.peekList(); p.spend(n, groupCost) {
+			p.f.Groups = make([]Group, 0, n)
+		}
+		p.list(tStruct, p.rowGroup)
+	}
+	if p.err == nil && p.f.Rows != p.rows {
+		p.fail(fault.Corrupt, "%d rows, but the row groups have %d", p.rows, p.f.Rows)
+	}
+}
+
+type schemaElem struct {
+	name       string
+	typ        int32 // -1: a group
+	width      int32
+	repetition int32
+	children   int32
+	logical    Logical
+	note       Note
+}
+
+func (p *footerParser) element(n int) schemaElem {
+	e := schemaElem{typ: -1}
+	named := false
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && p.want(typ, tI32):
+			if e.typ = p.i32(); e.typ < 0 || e.typ >= int32(numPhysical) {
+				p.fail(fault.Corrupt, "column of type %d", e.typ)
+			}
+		case id == 2 && p.want(typ, tI32):
+			e.width = p.i32()
+		case id == 3 && p.want(typ, tI32):
+			e.repetition = p.i32()
+		case id == 4 && p.want(typ, tBinary):
+			e.name, named = string(p.binary()), true
+		case id == 5 && p.want(typ, tI32):
+			e.children = p.i32()
+		case id == 6 && p.want(typ, tI32):
+			l, note := convertedType(p.i32())
+			if e.logical == Plain {
+				e.logical = l
+			}
+			if e.note.Kind == NoNote {
+				e.note.Kind, e.note.Bits, e.note.Unit, e.note.UTC = note.Kind, note.Bits, note.Unit, note.UTC
+			}
+		case id == 7 && p.want(typ, tI32):
+			e.note.Scale = p.i32()
+		case id == 8 && p.want(typ, tI32):
+			e.note.Precision = p.i32()
+		case id == 10 && p.want(typ, tStruct):
+			var note Note
+			if e.logical, note = p.logicalType(); note.Kind != NoNote {
+				e.note = note
+			}
+		default:
+			p.skip(typ)
+		}
+	})
+	if !named {
+		p.fail(fault.Corrupt, "a schema element has no name")
+	}
+	if n > maxColumns {
+		p.fail(fault.Limit, "more than %d columns", maxColumns)
+	}
+	return e
+}
+
+// convertedType maps the older annotation.
+func convertedType(t int32) (Logical, Note) {
+	switch t {
+	case 0, 4, 19: // UTF8, ENUM, JSON
+		return Text, Note{}
+	case 1, 2: // MAP, MAP_KEY_VALUE
+		return Plain, Note{Kind: Map}
+	case 3:
+		return Plain, Note{Kind: List}
+	case 5:
+		return Opaque, Note{Kind: Decimal}
+	case 20, 21: // BSON, INTERVAL
+		return Opaque, Note{Kind: Unknown}
+	case 6:
+		return Plain, Note{Kind: Date}
+	case 7, 8: // TIME_MILLIS, TIME_MICROS
+		return Plain, Note{Kind: Time, Unit: uint8(3 * (t - 6)), UTC: true}
+	case 9, 10: // TIMESTAMP_MILLIS, TIMESTAMP_MICROS
+		return Plain, Note{Kind: Timestamp, Unit: uint8(3 * (t - 8)), UTC: true}
+	case 11, 12, 13, 14: // UINT_8 … UINT_64
+		return Unsigned, Note{Kind: Integer, Bits: 8 << (t - 11)}
+	case 15, 16, 17, 18: // INT_8 … INT_64
+		return Plain, Note{Kind: Integer, Bits: 8 << (t - 15)}
+	}
+	return Plain, Note{}
+}
+
+// logicalType reads the union LogicalType.
+func (p *footerParser) logicalType() (l Logical, note Note) {
+	p.structure(func(id int, typ byte) {
+		switch id {
+		case 1, 4, 12: // STRING, ENUM, JSON
+			l = Text
+		case 2:
+			note.Kind = Map
+		case 3:
+			note.Kind = List
+		case 5:
+			l, note.Kind = Opaque, Decimal
+			p.decimalType(typ, &note)
+			return
+		case 6:
+			note.Kind = Date
+		case 7:
+			note.Kind = Time
+			p.timeType(typ, &note)
+			return
+		case 8:
+			note.Kind = Timestamp
+			p.timeType(typ, &note)
+			return
+		case 10: // INTEGER
+			note.Kind = Integer
+			if p.intType(typ, &note) {
+				l = Unsigned
+			}
+			return
+		case 11:
+			note.Kind = Null
+		case 13, 14, 16, 17, 18: // BSON, UUID, VARIANT, GEOMETRY, GEOGRAPHY
+			l, note.Kind = Opaque, Unknown
+		case 15:
+			l = Half
+		}
+		p.skip(typ)
+	})
+	return l, note
+}
+
+// decimalType reads DecimalType.
+func (p *footerParser) decimalType(typ byte, note *Note) {
+	if !p.want(typ, tStruct) {
+		return
+	}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && p.want(typ, tI32):
+			note.Scale = p.i32()
+		case id == 2 && p.want(typ, tI32):
+			note.Precision = p.i32()
+		default:
+			p.skip(typ)
+		}
+	})
+}
+
+// timeType reads TimeType or TimestampType, which are alike.
+func (p *footerParser) timeType(typ byte, note *Note) {
+	if !p.want(typ, tStruct) {
+		return
+	}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1:
+			note.UTC = typ == tTrue
+			p.skip(typ)
+		case id == 2 && p.want(typ, tStruct):
+			p.structure(func(id int, typ byte) { // the union TimeUnit: MILLIS, MICROS, NANOS
+				note.Unit = uint8(3 * min(max(id, 0), 3))
+				p.skip(typ)
+			})
+		default:
+			p.skip(typ)
+		}
+	})
+}
+
+// intType reads IntType, and reports whether it is unsigned.
+func (p *footerParser) intType(typ byte, note *Note) (unsigned bool) {
+	if !p.want(typ, tStruct) {
+		return false
+	}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tByte:
+			note.Bits = p.u8()
+			return
+		case id == 2 && typ == tFalse:
+			unsigned = true
+		}
+		p.skip(typ)
+	})
+	return unsigned
+}
+
+// columns turns the schema, a list in depth-first order, into its leaves and its tree.
+func (p *footerParser) columns(elems []schemaElem) {
+	if p.err != nil {
+		return
+	}
+	if len(elems) == 0 {
+		p.fail(fault.Corrupt, "no schema")
+		return
+	}
+	rest := elems[1:]
+	p.f.Columns = make([]Column, 0, len(rest))
+	p.f.Fields = p.fields(&rest, elems[0].children, Field{}, "", 0)
+	if p.err == nil && len(rest) > 0 {
+		p.fail(fault.Corrupt, "the schema is no tree")
+	}
+}
+
+// fields takes the n children of a node off the list.
+func (p *footerParser) fields(rest *[]schemaElem, n int32, up Field, path string, depth int) []Field {
+	if n < 0 || int(n) > len(*rest) || depth > 64 {
+		p.fail(fault.Corrupt, "the schema is not a tree of at most 64 levels")
+		return nil
+	}
+	out := make([]Field, 0, n)
+	for range n {
+		if len(*rest) == 0 {
+			p.fail(fault.Corrupt, "the schema is no tree")
+			return nil
+		}
+		e := (*rest)[0]
+		*rest = (*rest)[1:]
+		f := Field{Name: e.name, Leaf: -1, Note: e.note, Optional: e.repetition == 1, Repeated: e.repetition == 2, Def: up.Def, Rep: up.Rep}
+		if e.repetition != 0 {
+			f.Def++
+		}
+		if f.Repeated {
+			f.Rep++
+		}
+		name := e.name
+		if path != "" {
+			if name = path + "." + e.name; !p.spend(1, len(name)) {
+				return nil
+			}
+		}
+		if len(name) > 4096 {
+			p.fail(fault.Limit, "a column name of over 4096 bytes")
+			return nil
+		}
+		if e.typ < 0 {
+			f.Children = p.fields(rest, e.children, f, name, depth+1)
+		} else {
+			f.Leaf = p.leaf(&e, &f, name)
+		}
+		if p.err != nil {
+			return nil
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+func (p *footerParser) leaf(e *schemaElem, f *Field, name string) int {
+	c := Column{Name: name, Type: Physical(e.typ), Logical: e.logical, Note: e.note, Repeated: f.Rep > 0,
+		width: int(e.width), defLevel: f.Def, repLevel: f.Rep}
+	if c.Type == FixedLenByteArray && (c.width < 1 || c.width > maxPage) {
+		p.fail(fault.Corrupt, "column %q of %d bytes", c.Name, c.width)
+	}
+	p.f.Columns = append(p.f.Columns, c)
+	return len(p.f.Columns) - 1
+}
+
+func (p *footerParser) keyValue() {
+	var k, v []byte
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tBinary:
+			k = p.binary()
+		case id == 2 && typ == tBinary:
+			v = p.binary()
+		default:
+			p.skip(typ)
+		}
+	})
+	size := 64 + len(k) + len(v)
+	if p.err != nil || size > maxKeyValue-p.kept {
+		return // a large one does not keep the small ones out
+	}
+	p.kept += size
+	if p.f.Meta == nil {
+		p.f.Meta = map[string]string{}
+	}
+	p.f.Meta[string(k)] = string(v)
+}
+
+func (p *footerParser) rowGroup() {
+	g := Group{First: p.f.Rows, Rows: -1}
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tList:
+			if n := p.peekList(); g.chunks == nil && n <= len(p.f.Columns) && p.spend(n, chunkCost) {
+				g.chunks = make([]columnChunk, 0, n)
+			}
+			p.list(tStruct, func() {
+				if len(g.chunks) == len(p.f.Columns) {
+					p.fail(fault.Corrupt, "a row group has more column chunks than the file has columns")
+					return
+				}
+				if p.count++; p.count > maxChunks {
+					p.fail(fault.Limit, "more than %d column chunks", maxChunks)
+					return
+				}
+				g.chunks = append(g.chunks, p.columnChunk())
+			})
+		case id == 3 && typ == tI64:
+			g.Rows = p.i64()
+		default:
+			p.skip(typ)
+		}
+	})
+	if p.err != nil {
+		return
+	}
+	if g.Rows < 0 || g.Rows > math.MaxInt64-p.f.Rows {
+		p.fail(fault.Corrupt, "a row group of %d rows", g.Rows)
+		return
+	}
+	if len(g.chunks) != len(p.f.Columns) {
+		p.fail(fault.Corrupt, "a row group has %d column chunks for %d columns", len(g.chunks), len(p.f.Columns))
+		return
+	}
+	for i := range g.chunks {
+		p.place(&g, &g.chunks[i])
+	}
+	p.f.Rows += g.Rows
+	p.f.Groups = append(p.f.Groups, g)
+}
+
+// place checks where a column chunk lies. In a row group without rows its offsets mean nothing.
+func (p *footerParser) place(g *Group, c *columnChunk) {
+	size := c.end
+	switch {
+	case c.foreign:
+	case g.Rows == 0:
+		*c = columnChunk{}
+	case c.start < 4 || c.start > p.limit || size > p.limit-c.start:
+		p.fail(fault.Corrupt, "a column chunk of %d bytes at %d in %d bytes of data", size, c.start, p.limit)
+	default:
+		c.end = c.start + size
+	}
+}
+
+func (p *footerParser) columnChunk() columnChunk {
+	var c columnChunk
+	size := int64(-1)
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tBinary:
+			c.foreign = len(p.binary()) > 0 || c.foreign
+		case id == 3 && typ == tStruct:
+			size = p.columnMeta(&c)
+		case id == 4 && typ == tI64:
+			c.indexOff = p.i64()
+		case id == 5 && typ == tI32:
+			c.indexLen = p.i32()
+		case id == 6 && typ == tI64:
+			c.boundsOff = p.i64()
+		case id == 7 && typ == tI32:
+			c.boundsLen = p.i32()
+		case id == 8 || id == 9:
+			c.foreign = true
+			p.skip(typ)
+		default:
+			p.skip(typ)
+		}
+	})
+	if p.err != nil || c.foreign {
+		return c
+	}
+	if size < 0 {
+		p.fail(fault.Corrupt, "a column chunk has no metadata")
+		return c
+	}
+	c.start = c.dataOff
+	if c.dictOff > 0 && c.dictOff < c.dataOff {
+		c.start = c.dictOff
+	}
+	c.end = size // until the row group is known to have rows, see place
+	if c.indexLen <= 0 || c.indexOff < 4 || c.indexOff > p.limit || int64(c.indexLen) > p.limit-c.indexOff {
+		c.indexOff = 0 // the pages are found without it
+	}
+	if c.boundsLen <= 0 || c.boundsOff < 4 || c.boundsOff > p.limit || int64(c.boundsLen) > p.limit-c.boundsOff {
+		c.boundsOff = 0
+	}
+	return c
+}
+
+// columnMeta reads a ColumnMetaData and returns the bytes of the chunk's pages.
+func (p *footerParser) columnMeta(c *columnChunk) (size int64) {
+	size = -1
+	p.structure(func(id int, typ byte) {
+		switch {
+		case id == 4 && p.want(typ, tI32):
+			c.codec = p.i32()
+		case id == 7 && p.want(typ, tI64):
+			size = p.i64()
+		case id == 9 && p.want(typ, tI64):
+			c.dataOff = p.i64()
+		case id == 11 && p.want(typ, tI64):
+			c.dictOff = p.i64()
+		case id == 12 && typ == tStruct:
+			c.stats = int32(p.at)
+			p.skip(typ)
+		default:
+			p.skip(typ)
+		}
+	})
+	return size
+}
+
+// names lists the columns, for an error about one that is not there.
+func (f *File) names() string {
+	var s []string
+	for i, c := range f.Columns {
+		if i == 20 {
+			s = append(s, "…")
+			break
+		}
+		s = append(s, c.Name)
+	}
+	return strings.Join(s, ", ")
+}
+
+// NoColumn returns the error for a column that does not exist.
+func (f *File) NoColumn(name string) error {
+	return fault.New(fault.NotFound, "schema", fault.NoOffset, "no column %q; there are %s", name, f.names())
+}

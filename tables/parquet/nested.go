@@ -1,0 +1,149 @@
+package parquet
+
+import (
+	"context"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Levels are the repetition and definition levels of a page, one pair a value or missing value.
+// Either is nil where the column has no levels of that sort.
+type Levels struct {
+	Rep, Def []uint32
+}
+
+// Nested decodes the pages of a column in a row group, in order, with their levels. The values are
+// those that are there: none of them is null. Levels are at most those of the schema. An error of
+// visit ends it and is returned.
+func (f *File) Nested(ctx context.Context, group, column int, visit func(n int, l Levels, v *Values) error) error {
+	g, c, col := &f.Groups[group], &f.Groups[group].chunks[column], &f.Columns[column]
+	if err := f.readable(c, col); err != nil {
+		return err
+	}
+	if g.Rows == 0 {
+		return nil
+	}
+	return fault.WithPart(f.nested(ctx, g, c, col, visit), "column "+col.Name, 0)
+}
+
+func (f *File) nested(ctx context.Context, g *Group, c *columnChunk, col *Column, visit func(int, Levels, *Values) error) error {
+	var dict *Values
+	rows := int64(0)
+	for at := c.start; at < c.end; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		h, b, err := f.load(ctx, Page{Off: at}, c.end)
+		if err != nil {
+			return err
+		}
+		switch h.kind {
+		case dictionaryPage:
+			if dict != nil {
+				return fault.New(fault.Corrupt, "page header", at, "a second dictionary")
+			}
+			dict, err = f.dictionary(ctx, Page{Off: at}, c, col)
+		case dataPage, dataPageV2:
+			var n int64
+			n, err = h.nested(b, at, c, col, dict, visit)
+			if rows += n; rows > g.Rows {
+				return fault.New(fault.Corrupt, "page header", at, "more rows than the %d of the row group", g.Rows)
+			}
+		}
+		if err != nil {
+			return err
+		}
+		at += int64(h.head) + int64(h.stored)
+	}
+	if rows != g.Rows {
+		return fault.New(fault.Corrupt, "column chunk", c.start, "%d rows of %d", rows, g.Rows)
+	}
+	return nil
+}
+
+// nested decodes one data page and returns the number of rows that begin in it.
+func (h *pageHeader) nested(b []byte, at int64, c *columnChunk, col *Column, dict *Values, visit func(int, Levels, *Values) error) (int64, error) {
+	rep, def, data, err := h.splitLevels(b, c.codec, col.repLevel > 0, col.defLevel > 0)
+	var l Levels
+	if err == nil {
+		l.Rep, err = levels(rep, col.repLevel, int(h.values), h.repEncoding)
+	}
+	if err == nil {
+		l.Def, err = levels(def, col.defLevel, int(h.values), h.defEncoding)
+	}
+	if err != nil {
+		return 0, fault.WithPart(err, "", at)
+	}
+	there := int(h.values)
+	if l.Def != nil {
+		there = 0
+		for _, d := range l.Def {
+			if int(d) == col.defLevel {
+				there++
+			}
+		}
+	}
+	v := &Values{n: there, typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := v.decode(data, there, h.encoding, dict); err != nil {
+		return 0, fault.WithPart(err, "", at)
+	}
+	rows := int64(h.values)
+	for _, r := range l.Rep {
+		if r > 0 {
+			rows--
+		}
+	}
+	return rows, visit(int(h.values), l, v)
+}
+
+// levels decodes n levels of at most limit, nil if limit is 0.
+func levels(b []byte, limit, n int, encoding int32) ([]uint32, error) {
+	if limit == 0 {
+		return nil, nil
+	}
+	if encoding != encRLE {
+		return nil, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+	}
+	out, err := hybrid(b, bits.Len(uint(limit)), n)
+	for _, l := range out {
+		if int(l) > limit {
+			return nil, corrupt("level %d, at most %d", l, limit)
+		}
+	}
+	return out, err
+}
+
+// splitLevels returns a data page's levels, without a length in front, and its values, decompressed.
+func (h *pageHeader) splitLevels(b []byte, codec int32, repeated, nullable bool) (rep, def, data []byte, err error) {
+	if h.kind == dataPageV2 {
+		cut := int(h.repLen + h.defLen)
+		rep, def, data = b[:h.repLen], b[h.repLen:cut], b[cut:]
+		if h.plain {
+			codec = codecNone
+		}
+		data, err = decompress(codec, data, int(h.size)-cut)
+		return rep, def, data, err
+	}
+	if data, err = decompress(codec, b, int(h.size)); err != nil {
+		return nil, nil, nil, err
+	}
+	part := func(there bool) (l []byte) {
+		switch {
+		case !there || err != nil:
+			return nil
+		case len(data) < 4:
+			err = corrupt("the page is too short for its levels")
+			return nil
+		case uint64(le32(data)) > uint64(len(data)-4):
+			err = corrupt("levels of %d bytes in a page of %d", le32(data), len(data))
+			return nil
+		}
+		n := 4 + int(le32(data))
+		l, data = data[4:n], data[n:]
+		return l
+	}
+	rep = part(repeated)
+	def = part(nullable)
+	return rep, def, data, err
+}

@@ -1,0 +1,425 @@
+package parquet
+
+import (
+	"context"
+	"hash/crc32"
+	"math"
+	"sort"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Page is the place of one data page.
+type Page struct {
+	Off   int64 // in the file, of the page's header
+	Len   int32 // bytes with the header; 0 if it is not known
+	First int64 // its first row, counted from the start of the row group
+}
+
+// Pages are the data pages of one column in one row group, in the order of their rows.
+type Pages struct {
+	Pages []Page
+	// Dict is the place of the dictionary page. It has Off 0 if there is none.
+	Dict Page
+	rows int64
+}
+
+// Find returns the number of the page that holds a row of the row group.
+func (p *Pages) Find(row int64) int {
+	return sort.Search(len(p.Pages), func(i int) bool { return p.Pages[i].First > row }) - 1
+}
+
+// Rows returns the number of rows of page i.
+func (p *Pages) Rows(i int) int {
+	end := p.rows
+	if i+1 < len(p.Pages) {
+		end = p.Pages[i+1].First
+	}
+	return int(end - p.Pages[i].First)
+}
+
+// Pages finds the pages of a column in a row group: by the offset index, or by reading the headers
+// of all its pages.
+func (f *File) Pages(ctx context.Context, group, column int) (*Pages, error) {
+	g, c := &f.Groups[group], &f.Groups[group].chunks[column]
+	col := &f.Columns[column]
+	if err := f.readable(c, col); err != nil {
+		return nil, err
+	}
+	if col.Repeated {
+		return nil, fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "holds lists")
+	}
+	p := &Pages{rows: g.Rows}
+	if c.start < c.dataOff {
+		p.Dict = Page{Off: c.start, Len: clampLen(c.dataOff - c.start)}
+	}
+	if g.Rows == 0 {
+		return p, nil
+	}
+	var err error
+	if c.indexOff > 0 {
+		err = f.indexedPages(ctx, p, c)
+	} else {
+		err = f.walkPages(ctx, p, c)
+	}
+	if err != nil {
+		return nil, fault.WithPart(err, "column "+col.Name, 0)
+	}
+	for i := range p.Pages {
+		if n := p.Rows(i); n > maxPageValues {
+			return nil, fault.New(fault.Limit, "column "+col.Name, p.Pages[i].Off, "a page of %d values, at most %d", n, maxPageValues)
+		}
+	}
+	return p, nil
+}
+
+func clampLen(n int64) int32 {
+	if n > math.MaxInt32 {
+		return 0
+	}
+	return int32(n)
+}
+
+// readLocation reads PageLocation; what it does not have is -1.
+func readLocation(t *thrift) Page {
+	pg := Page{Off: -1, Len: -1, First: -1}
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI64):
+			pg.Off = t.i64()
+		case id == 2 && t.want(typ, tI32):
+			pg.Len = t.i32()
+		case id == 3 && t.want(typ, tI64):
+			pg.First = t.i64()
+		default:
+			t.skip(typ)
+		}
+	})
+	return pg
+}
+
+// indexedPages reads the offset index.
+func (f *File) indexedPages(ctx context.Context, p *Pages, c *columnChunk) error {
+	b := make([]byte, c.indexLen) // lies within the file, see columnChunk
+	if err := f.r.ReadAt(ctx, b, c.indexOff); err != nil {
+		return err
+	}
+	t := thrift{b: b, base: c.indexOff, part: "offset index"}
+	t.structure(func(id int, typ byte) {
+		if id != 1 || typ != tList {
+			t.skip(typ)
+			return
+		}
+		t.list(tStruct, func() {
+			pg := readLocation(&t)
+			prev, end := int64(-1), c.start
+			if n := len(p.Pages); n > 0 {
+				prev, end = p.Pages[n-1].First, p.Pages[n-1].Off+int64(p.Pages[n-1].Len)
+			}
+			switch {
+			case pg.Len < 1 || pg.Off < end || pg.Off > c.end-int64(pg.Len):
+				t.fail(fault.Corrupt, "a page of %d bytes at %d", pg.Len, pg.Off)
+			case pg.First <= prev || prev < 0 && pg.First != 0 || pg.First >= p.rows:
+				t.fail(fault.Corrupt, "page %d starts at row %d", len(p.Pages), pg.First)
+			default:
+				p.Pages = append(p.Pages, pg)
+			}
+		})
+	})
+	if t.err == nil && len(p.Pages) == 0 {
+		t.fail(fault.Corrupt, "no pages for %d rows", p.rows)
+	}
+	if t.err != nil {
+		return t.err
+	}
+	// Some writers have a dictionary in front of the data pages and do not say where.
+	if p.Dict.Off == 0 && p.Pages[0].Off > c.start {
+		h, err := f.pageHeader(ctx, c.start, p.Pages[0].Off)
+		if err == nil && h.kind == dictionaryPage {
+			p.Dict = Page{Off: c.start, Len: clampLen(p.Pages[0].Off - c.start)}
+		}
+	}
+	return nil
+}
+
+// walkPages reads every page's header, from the first to the last.
+func (f *File) walkPages(ctx context.Context, p *Pages, c *columnChunk) error {
+	row := int64(0)
+	for at := c.start; row < p.rows; {
+		h, err := f.pageHeader(ctx, at, c.end)
+		if err != nil {
+			return err
+		}
+		size := int64(h.head) + int64(h.stored)
+		switch h.kind {
+		case dictionaryPage:
+			if p.Dict.Off != 0 && p.Dict.Off != at || len(p.Pages) > 0 {
+				return fault.New(fault.Corrupt, "page header", at, "a dictionary that is not at the start")
+			}
+			p.Dict = Page{Off: at, Len: clampLen(size)}
+		case dataPage, dataPageV2:
+			if int64(h.values) > p.rows-row {
+				return fault.New(fault.Corrupt, "page header", at, "%d values, but only %d rows are left", h.values, p.rows-row)
+			}
+			if h.values > 0 { // one without values would make a second page start at the same row
+				p.Pages = append(p.Pages, Page{Off: at, Len: clampLen(size), First: row})
+			}
+			row += int64(h.values)
+		}
+		at += size
+	}
+	return nil
+}
+
+// Kinds of pages. The values are Parquet's.
+const (
+	dataPage       = 0
+	dictionaryPage = 2
+	dataPageV2     = 3
+)
+
+type pageHeader struct {
+	kind           int32
+	head           int // bytes of the header itself
+	stored, size   int32
+	values         int32
+	encoding       int32
+	defEncoding    int32
+	repEncoding    int32
+	repLen, defLen int32 // version 2
+	plain          bool  // version 2: the values are not compressed
+	crc            uint32
+	hasCRC         bool
+}
+
+// pageHeader reads the header at off. The page it announces ends at or before end.
+func (f *File) pageHeader(ctx context.Context, off, end int64) (pageHeader, error) {
+	for n := int64(256); ; n *= 8 {
+		if n > end-off {
+			n = end - off
+		}
+		if n <= 0 {
+			return pageHeader{}, fault.New(fault.Corrupt, "page header", off, "the column chunk ends early")
+		}
+		b := make([]byte, n)
+		if err := f.r.ReadAt(ctx, b, off); err != nil {
+			return pageHeader{}, err
+		}
+		h, short, err := parsePageHeader(b, off)
+		switch {
+		case err == nil:
+			return h, h.check(off, end)
+		case !short || n == end-off:
+			return pageHeader{}, err
+		case n >= maxPageHeader:
+			return pageHeader{}, fault.New(fault.Limit, "page header", off, "over %d bytes", maxPageHeader)
+		}
+	}
+}
+
+func parsePageHeader(b []byte, off int64) (h pageHeader, short bool, err error) {
+	t := thrift{b: b, base: off, part: "page header"}
+	h = pageHeader{kind: -1, stored: -1, size: -1, values: -1}
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.kind = t.i32()
+		case id == 2 && t.want(typ, tI32):
+			h.size = t.i32()
+		case id == 3 && t.want(typ, tI32):
+			h.stored = t.i32()
+		case id == 4 && t.want(typ, tI32):
+			h.crc, h.hasCRC = uint32(t.i32()), true
+		case id == 5 && typ == tStruct:
+			h.dataPage(&t)
+		case id == 7 && typ == tStruct:
+			h.dictionaryPage(&t)
+		case id == 8 && typ == tStruct:
+			h.dataPageV2(&t)
+		default:
+			t.skip(typ)
+		}
+	})
+	h.head = t.at
+	return h, t.short, t.err
+}
+
+// dataPage reads DataPageHeader.
+func (h *pageHeader) dataPage(t *thrift) {
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.values = t.i32()
+		case id == 2 && t.want(typ, tI32):
+			h.encoding = t.i32()
+		case id == 3 && t.want(typ, tI32):
+			h.defEncoding = t.i32()
+		case id == 4 && t.want(typ, tI32):
+			h.repEncoding = t.i32()
+		default:
+			t.skip(typ)
+		}
+	})
+}
+
+// dictionaryPage reads DictionaryPageHeader.
+func (h *pageHeader) dictionaryPage(t *thrift) {
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.values = t.i32()
+		case id == 2 && t.want(typ, tI32):
+			h.encoding = t.i32()
+		default:
+			t.skip(typ)
+		}
+	})
+}
+
+// dataPageV2 reads DataPageHeaderV2.
+func (h *pageHeader) dataPageV2(t *thrift) {
+	h.defEncoding, h.repEncoding = encRLE, encRLE
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && t.want(typ, tI32):
+			h.values = t.i32()
+		case id == 4 && t.want(typ, tI32):
+			h.encoding = t.i32()
+		case id == 5 && t.want(typ, tI32):
+			h.defLen = t.i32()
+		case id == 6 && t.want(typ, tI32):
+			h.repLen = t.i32()
+		case id == 7 && typ == tFalse:
+			h.plain = true
+		default:
+			t.skip(typ)
+		}
+	})
+}
+
+func (h *pageHeader) check(off, end int64) error {
+	bad := func(k fault.Kind, format string, args ...any) error {
+		return fault.New(k, "page header", off, format, args...)
+	}
+	data := h.kind == dataPage || h.kind == dataPageV2 || h.kind == dictionaryPage
+	switch {
+	case h.stored < 0 || h.size < 0 || int64(h.stored) > end-off-int64(h.head):
+		return bad(fault.Corrupt, "a page of %d bytes, %d stored, in %d", h.size, h.stored, end-off)
+	case data && h.size > maxPage:
+		return bad(fault.Limit, "a page of %d bytes, at most %d", h.size, maxPage)
+	case data && h.stored > 2*maxPage:
+		return bad(fault.Limit, "a page of %d stored bytes", h.stored)
+	case data && h.values < 0:
+		return bad(fault.Corrupt, "%d values", h.values)
+	case data && h.values > maxPageValues:
+		return bad(fault.Limit, "%d values, at most %d", h.values, maxPageValues)
+	case h.kind == dataPageV2 && (h.repLen < 0 || h.defLen < 0 || int64(h.repLen)+int64(h.defLen) > int64(min(h.stored, h.size))):
+		return bad(fault.Corrupt, "levels of %d and %d bytes", h.repLen, h.defLen)
+	}
+	return nil
+}
+
+// load reads a page's header and its stored bytes.
+func (f *File) load(ctx context.Context, pg Page, end int64) (pageHeader, []byte, error) {
+	if pg.Len > 0 {
+		end = min(end, pg.Off+int64(pg.Len))
+	}
+	// One read for pages of the usual size: header and body together.
+	if n := end - pg.Off; pg.Len > 0 && n <= 1<<20 {
+		b, err := f.bytes(ctx, pg.Off, n)
+		if err != nil {
+			return pageHeader{}, nil, err
+		}
+		h, _, err := parsePageHeader(b, pg.Off)
+		if err == nil {
+			err = h.check(pg.Off, end)
+		}
+		if err != nil {
+			return h, nil, err
+		}
+		return h, b[h.head : h.head+int(h.stored)], h.checksum(b[h.head:h.head+int(h.stored)], pg.Off)
+	}
+	h, err := f.pageHeader(ctx, pg.Off, end)
+	if err != nil {
+		return h, nil, err
+	}
+	b, err := f.bytes(ctx, pg.Off+int64(h.head), int64(h.stored))
+	if err != nil {
+		return h, nil, err
+	}
+	return h, b, h.checksum(b, pg.Off)
+}
+
+func (h *pageHeader) checksum(b []byte, off int64) error {
+	if h.hasCRC && crc32.ChecksumIEEE(b) != h.crc {
+		return fault.New(fault.Corrupt, "page", off, "its checksum is wrong")
+	}
+	return nil
+}
+
+// Dictionary reads the column's dictionary in a row group, or returns nil if it has none.
+func (f *File) Dictionary(ctx context.Context, group, column int, p *Pages) (*Values, error) {
+	if p.Dict.Off == 0 {
+		return nil, nil
+	}
+	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
+	v, err := f.dictionary(ctx, p.Dict, c, col)
+	if err != nil {
+		return nil, fault.WithPart(err, "column "+col.Name+" dictionary", 0)
+	}
+	return v, nil
+}
+
+func (f *File) dictionary(ctx context.Context, pg Page, c *columnChunk, col *Column) (*Values, error) {
+	h, b, err := f.load(ctx, pg, c.end)
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != dictionaryPage || h.encoding != encPlain && h.encoding != encPlainDictionary {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d, encoding %d", h.kind, h.encoding)
+	}
+	if b, err = decompress(c.codec, b, int(h.size)); err != nil {
+		return nil, fault.WithPart(err, "", pg.Off)
+	}
+	v := &Values{n: int(h.values), typ: col.Type, logical: col.Logical, width: col.size()}
+	if err := v.plain(b, v.n); err != nil {
+		return nil, fault.WithPart(err, "", pg.Off)
+	}
+	return v, nil
+}
+
+// Read decodes page i of a column. dict is the dictionary, where the column has one.
+func (f *File) Read(ctx context.Context, group, column int, p *Pages, i int, dict *Values) (*Values, error) {
+	c, col := &f.Groups[group].chunks[column], &f.Columns[column]
+	v, err := f.read(ctx, c, col, p.Pages[i], p.Rows(i), dict)
+	if err != nil {
+		return nil, fault.WithPart(err, "column "+col.Name, 0)
+	}
+	return v, nil
+}
+
+func (f *File) read(ctx context.Context, c *columnChunk, col *Column, pg Page, rows int, dict *Values) (*Values, error) {
+	h, b, err := f.load(ctx, pg, c.end)
+	if err != nil {
+		return nil, err
+	}
+	if h.kind != dataPage && h.kind != dataPageV2 {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "page of kind %d", h.kind)
+	}
+	if int(h.values) != rows {
+		return nil, fault.New(fault.Corrupt, "page header", pg.Off, "%d values for %d rows", h.values, rows)
+	}
+	_, levels, data, err := h.splitLevels(b, c.codec, false, col.defLevel > 0)
+	if err != nil {
+		return nil, fault.WithPart(err, "", pg.Off)
+	}
+	v := &Values{n: rows, typ: col.Type, logical: col.Logical, width: col.size()}
+	there, err := v.nulls(levels, col.defLevel, h.defEncoding)
+	if err == nil {
+		err = v.decode(data, there, h.encoding, dict)
+	}
+	if err != nil {
+		return nil, fault.WithPart(err, "", pg.Off)
+	}
+	return v, nil
+}

@@ -1,0 +1,181 @@
+package parquet
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Bounds are what a writer says of the values in a row group or a page: PLAIN encodings, of byte
+// arrays their content. NaN is in neither bound.
+type Bounds struct {
+	Min, Max []byte // nil where they are not known
+	Nulls    int64  // -1: not known
+}
+
+// Bounds returns what the footer says of a column in a row group.
+func (f *File) Bounds(group, column int) Bounds {
+	b := Bounds{Nulls: -1}
+	c := &f.Groups[group].chunks[column]
+	if c.stats == 0 {
+		return b
+	}
+	t := thrift{b: f.footer, at: int(c.stats), base: f.base, part: "statistics"}
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 3 && typ == tI64:
+			b.Nulls = t.i64()
+		case id == 5 && typ == tBinary:
+			b.Max = t.binary()
+		case id == 6 && typ == tBinary:
+			b.Min = t.binary()
+		default:
+			t.skip(typ)
+		}
+	})
+	if t.err != nil || b.Nulls < -1 {
+		return Bounds{Nulls: -1}
+	}
+	return b
+}
+
+// HasPageBounds reports whether there is a column index.
+func (f *File) HasPageBounds(group, column int) bool {
+	return f.Groups[group].chunks[column].boundsOff > 0
+}
+
+// Stored returns the bytes that a column takes in a row group, in the file.
+func (f *File) Stored(group, column int) int64 {
+	c := &f.Groups[group].chunks[column]
+	return c.end - c.start
+}
+
+// PageBounds returns what the column index says of each page, or nil if there is none, or none that
+// fits the pages. A page without any value has Nulls equal to its rows.
+func (f *File) PageBounds(ctx context.Context, group, column int, p *Pages) ([]Bounds, error) {
+	c := &f.Groups[group].chunks[column]
+	if c.boundsOff == 0 {
+		return nil, nil
+	}
+	b := make([]byte, c.boundsLen) // lies within the file, see columnChunk
+	if err := f.r.ReadAt(ctx, b, c.boundsOff); err != nil {
+		return nil, err
+	}
+	out, empty := columnIndex(thrift{b: b, base: c.boundsOff, part: "column index"}, len(p.Pages))
+	for i := range out {
+		if empty[i] {
+			out[i] = Bounds{Nulls: int64(p.Rows(i))}
+		}
+	}
+	return out, nil
+}
+
+// columnIndex reads ColumnIndex of n pages, and which of them are without any value. Where it does not
+// fit the result is nil: pages are read without it.
+func columnIndex(t thrift, n int) (out []Bounds, empty []bool) {
+	out, empty = make([]Bounds, n), make([]bool, n)
+	for i := range out {
+		out[i].Nulls = -1
+	}
+	mins, maxs, nulls, empties := 0, 0, 0, 0
+	// values sets one value a page, and counts them.
+	values := func(k *int, set func(i int)) func() {
+		*k = 0
+		return func() {
+			if *k < n {
+				set(*k)
+			} else {
+				t.skipValue(tBinary)
+			}
+			*k++
+		}
+	}
+	t.structure(func(id int, typ byte) {
+		switch {
+		case id == 1 && typ == tList:
+			m, _ := t.listHead()
+			for ; m > 0 && t.err == nil; m-- {
+				if x := t.u8(); empties < n {
+					empty[empties] = x == 1
+				}
+				empties++
+			}
+		case id == 2 && typ == tList:
+			t.list(tBinary, values(&mins, func(i int) { out[i].Min = t.binary() }))
+		case id == 3 && typ == tList:
+			t.list(tBinary, values(&maxs, func(i int) { out[i].Max = t.binary() }))
+		case id == 5 && typ == tList:
+			t.list(tI64, func() {
+				if x := t.i64(); nulls < n {
+					out[nulls].Nulls = x
+				}
+				nulls++
+			})
+		default:
+			t.skip(typ)
+		}
+	})
+	if t.err != nil || mins != n || maxs != n || empties != n {
+		return nil, nil
+	}
+	return out, empty
+}
+
+// readable refuses what cannot be read at all.
+func (f *File) readable(c *columnChunk, col *Column) error {
+	if c.foreign {
+		return fault.New(fault.Unsupported, "column "+col.Name, fault.NoOffset, "is encrypted or lies in another file")
+	}
+	return nil
+}
+
+// Buffered returns the file with the bytes of a column chunk read into memory, in one request, if
+// they are at most limit; otherwise the file itself.
+func (f *File) Buffered(ctx context.Context, group, column int, limit int64) (*File, error) {
+	c := &f.Groups[group].chunks[column]
+	if c.foreign || c.end-c.start > limit || c.end == c.start {
+		return f, nil
+	}
+	b := make([]byte, c.end-c.start)
+	if err := f.r.ReadAt(ctx, b, c.start); err != nil {
+		return nil, err
+	}
+	g := *f
+	g.r = &buffered{Reader: f.r, b: b, off: c.start}
+	return &g, nil
+}
+
+// buffered is a reader part of which is in memory.
+type buffered struct {
+	source.Reader
+	b   []byte
+	off int64
+}
+
+// bytes returns n bytes of the file, which must not be changed: a copy only where they are not in memory.
+func (f *File) bytes(ctx context.Context, off, n int64) ([]byte, error) {
+	if r, ok := f.r.(*buffered); ok {
+		if b := r.within(off, n); b != nil {
+			return b, nil
+		}
+	}
+	b := make([]byte, n)
+	return b, f.r.ReadAt(ctx, b, off)
+}
+
+// within returns n bytes that are in memory, or nil.
+func (r *buffered) within(off, n int64) []byte {
+	if at := off - r.off; at >= 0 && at <= int64(len(r.b)) && n <= int64(len(r.b))-at {
+		return r.b[at : at+n : at+n]
+	}
+	return nil
+}
+
+func (r *buffered) ReadAt(ctx context.Context, p []byte, off int64) error {
+	if b := r.within(off, int64(len(p))); b != nil {
+		copy(p, b)
+		return nil
+	}
+	return r.Reader.ReadAt(ctx, p, off)
+}

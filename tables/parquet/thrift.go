@@ -1,0 +1,243 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Types of Thrift's compact protocol, as they stand in field headers and lists.
+const (
+	tTrue   = 1
+	tFalse  = 2
+	tByte   = 3
+	tI16    = 4
+	tI32    = 5
+	tI64    = 6
+	tDouble = 7
+	tBinary = 8
+	tList   = 9
+	tSet    = 10
+	tMap    = 11
+	tStruct = 12
+)
+
+// maxDepth bounds the nesting of structs, lists and maps, known or skipped. Parquet's own needs 8.
+const maxDepth = 24
+
+// thrift reads Thrift's compact protocol from front to back. After the first error every read
+// gives zeros. Lists are visited one element after the other, so that a count in the file never
+// sizes an allocation.
+type thrift struct {
+	b     []byte
+	at    int
+	base  int64 // offset of b in the file
+	part  string
+	depth int
+	short bool // the error is that b ends early
+	err   error
+}
+
+func (t *thrift) fail(kind fault.Kind, format string, args ...any) {
+	if t.err == nil {
+		t.err = fault.New(kind, t.part, t.base+int64(t.at), format, args...)
+	}
+}
+
+func (t *thrift) endsEarly() {
+	if t.err == nil {
+		t.short = true
+		t.fail(fault.Corrupt, "ends early")
+	}
+}
+
+func (t *thrift) u8() byte {
+	if t.err == nil && t.at >= len(t.b) {
+		t.endsEarly()
+	}
+	if t.err != nil {
+		return 0
+	}
+	t.at++
+	return t.b[t.at-1]
+}
+
+func (t *thrift) uvarint() uint64 {
+	if t.err != nil {
+		return 0
+	}
+	v, n := binary.Uvarint(t.b[t.at:])
+	switch {
+	case n == 0:
+		t.endsEarly()
+		return 0
+	case n < 0:
+		t.fail(fault.Corrupt, "a number of more than 64 bits")
+		return 0
+	}
+	t.at += n
+	return v
+}
+
+func (t *thrift) i64() int64 {
+	v := t.uvarint()
+	return int64(v>>1) ^ -int64(v&1)
+}
+
+func (t *thrift) i32() int32 {
+	v := t.i64()
+	if v < math.MinInt32 || v > math.MaxInt32 {
+		t.fail(fault.Corrupt, "%d is not a 32-bit number", v)
+		return 0
+	}
+	return int32(v)
+}
+
+// binary returns a slice of the input.
+func (t *thrift) binary() []byte {
+	n := t.uvarint()
+	if t.err == nil && n > uint64(len(t.b)-t.at) {
+		t.endsEarly()
+	}
+	if t.err != nil {
+		return nil
+	}
+	t.at += int(n)
+	return t.b[t.at-int(n) : t.at]
+}
+
+func (t *thrift) enter() bool {
+	if t.depth++; t.depth > maxDepth {
+		t.fail(fault.Limit, "nested more than %d deep", maxDepth)
+	}
+	return t.err == nil
+}
+
+// structure calls field for every field of a struct. field reads the value, or skips it and
+// everything else that it does not know with t.skip(typ).
+func (t *thrift) structure(field func(id int, typ byte)) {
+	if !t.enter() {
+		return
+	}
+	defer func() { t.depth-- }()
+	id := 0
+	for t.err == nil {
+		h := t.u8()
+		if h == 0 || t.err != nil {
+			return
+		}
+		if d := int(h >> 4); d != 0 {
+			id += d
+		} else {
+			id = int(t.i64())
+		}
+		typ := h & 15
+		at := t.at
+		field(id, typ)
+		if t.err == nil && t.at == at && typ != tTrue && typ != tFalse {
+			t.fail(fault.Corrupt, "a field of type %d", typ)
+		}
+	}
+}
+
+// list calls elem for every element, if the elements are of the type want; otherwise it fails.
+func (t *thrift) list(want byte, elem func()) {
+	n, typ := t.listHead()
+	if t.err == nil && typ != want && n > 0 {
+		t.fail(fault.Corrupt, "a list of type %d where %d belongs", typ, want)
+	}
+	if !t.enter() {
+		return
+	}
+	defer func() { t.depth-- }()
+	for ; n > 0 && t.err == nil; n-- {
+		elem()
+	}
+}
+
+func (t *thrift) listHead() (n uint64, typ byte) {
+	h := t.u8()
+	n = uint64(h >> 4)
+	if n == 15 {
+		n = t.uvarint()
+	}
+	if t.err == nil && n > uint64(len(t.b)-t.at) { // an element takes at least one byte
+		t.endsEarly()
+		n = 0
+	}
+	return n, h & 15
+}
+
+// peekList returns the number of elements of the list that comes, and stays before it. The number is
+// at most that of the bytes that are left.
+func (t *thrift) peekList() int {
+	at := t.at
+	n, _ := t.listHead()
+	t.at = at
+	return int(n)
+}
+
+// want skips a field of another type than the one that belongs there, and reports whether it is right.
+func (t *thrift) want(typ, want byte) bool {
+	if typ == want {
+		return true
+	}
+	t.fail(fault.Corrupt, "a field of type %d where %d belongs", typ, want)
+	return false
+}
+
+// skip passes over a field's value.
+func (t *thrift) skip(typ byte) {
+	if typ != tTrue && typ != tFalse {
+		t.skipValue(typ)
+	}
+}
+
+// skipValue passes over a value that stands alone, as in a list, where a bool takes a byte.
+func (t *thrift) skipValue(typ byte) {
+	switch typ {
+	case tTrue, tFalse, tByte:
+		t.u8()
+	case tI16, tI32, tI64:
+		t.uvarint()
+	case tDouble:
+		if t.at += 8; t.at > len(t.b) {
+			t.at = len(t.b)
+			t.endsEarly()
+		}
+	case tBinary:
+		t.binary()
+	case tList, tSet:
+		n, elem := t.listHead()
+		if !t.enter() {
+			return
+		}
+		for ; n > 0 && t.err == nil; n-- {
+			t.skipValue(elem)
+		}
+		t.depth--
+	case tMap:
+		t.skipMap()
+	case tStruct:
+		t.structure(func(_ int, typ byte) { t.skip(typ) })
+	default:
+		t.fail(fault.Corrupt, "type %d does not exist", typ)
+	}
+}
+
+func (t *thrift) skipMap() {
+	n := t.uvarint()
+	if n == 0 || !t.enter() {
+		return
+	}
+	if n > uint64(len(t.b)-t.at) {
+		t.endsEarly()
+	}
+	kv := t.u8()
+	for ; n > 0 && t.err == nil; n-- {
+		t.skipValue(kv >> 4)
+		t.skipValue(kv & 15)
+	}
+	t.depth--
+}

@@ -1,0 +1,512 @@
+package parquet
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/kernel"
+)
+
+// Encodings of values. The numbers are Parquet's.
+const (
+	encPlain           = 0
+	encPlainDictionary = 2
+	encRLE             = 3
+	encDeltaBinary     = 5
+	encDeltaLength     = 6
+	encDeltaBytes      = 7
+	encRLEDictionary   = 8
+	encByteStreamSplit = 9
+)
+
+// Values are the decoded values of one page. They are immutable.
+type Values struct {
+	n       int
+	typ     Physical
+	logical Logical
+	width   int     // bytes of a value; 0: byte arrays
+	at      []int32 // number of each row's value, -1 where it is null; nil: row i has value i
+	full    bool    // no row is null, though at is there
+
+	// Either PLAIN values (booleans one byte each), or numbers of a dictionary's.
+	data []byte
+	offs []uint32 // of byte arrays: where the length of each stands in data
+	dict *Values
+	ix   []uint32
+}
+
+func corrupt(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "page", 0, format, args...)
+}
+
+func le32(b []byte) uint32 { return binary.LittleEndian.Uint32(b) }
+
+// size returns the bytes of a PLAIN value, 0 where they vary. Booleans are kept as bytes.
+func (c *Column) size() int {
+	switch c.Type {
+	case Boolean:
+		return 1
+	case Int32, Float:
+		return 4
+	case Int64, Double:
+		return 8
+	case Int96:
+		return 12
+	case FixedLenByteArray:
+		return c.width
+	}
+	return 0
+}
+
+// Len returns the number of rows.
+func (v *Values) Len() int { return v.n }
+
+// Bytes of memory that the values hold, without their dictionary.
+func (v *Values) Cost() int { return 160 + cap(v.data) + 4*(cap(v.at)+cap(v.offs)+cap(v.ix)) }
+
+// Null reports whether row i has no value.
+func (v *Values) Null(i int) bool { return v.at != nil && v.at[i] < 0 }
+
+// Raw returns the bytes of row i's value: of a byte array its content, of a number its
+// little-endian bytes. It must not be null. The slice must not be changed.
+func (v *Values) Raw(i int) []byte {
+	if v.at != nil {
+		i = int(v.at[i])
+	}
+	if v.dict != nil {
+		return v.dict.Raw(int(v.ix[i]))
+	}
+	if v.width > 0 {
+		return v.data[i*v.width : (i+1)*v.width]
+	}
+	o := v.offs[i]
+	return v.data[o+4 : o+4+le32(v.data[o:])]
+}
+
+// instant returns the microseconds since 1970, rounded down, of an INT96: nanoseconds of a day, then the number of
+// the Julian day that begins at noon of it. Days further off than 64 bits of microseconds hold are the furthest.
+func instant(b []byte) int64 {
+	const epoch, furthest = 2440588, 100_000_000 // epoch is the Julian day of 1970-01-01
+	ns, day := int64(binary.LittleEndian.Uint64(b)), int64(int32(le32(b[8:])))-epoch
+	day = min(max(day, -furthest), furthest)
+	us := ns / 1000
+	if ns%1000 < 0 {
+		us--
+	}
+	return day*86_400_000_000 + us
+}
+
+// Int returns row i's value of a column of booleans or integers; of INT96, of which only instants are made, the
+// microseconds since 1970. ok is false where an unsigned
+// number is above the largest int64.
+func (v *Values) Int(i int) (n int64, ok bool) {
+	b := v.Raw(i)
+	switch len(b) {
+	case 1:
+		return int64(b[0]), true
+	case 4:
+		if v.logical == Unsigned {
+			return int64(le32(b)), true
+		}
+		return int64(int32(le32(b))), true
+	case 12:
+		return instant(b), true
+	}
+	u := binary.LittleEndian.Uint64(b)
+	return int64(u), v.logical != Unsigned || u <= math.MaxInt64
+}
+
+// Float returns row i's value of a column of floats.
+func (v *Values) Float(i int) float64 {
+	b := v.Raw(i)
+	switch len(b) {
+	case 2:
+		return float64(kernel.Float32FromFloat16(binary.LittleEndian.Uint16(b)))
+	case 4:
+		return float64(math.Float32frombits(le32(b)))
+	}
+	return math.Float64frombits(binary.LittleEndian.Uint64(b))
+}
+
+// HasNulls reports whether any row has no value.
+func (v *Values) HasNulls() bool { return v.at != nil && !v.full }
+
+// Numbers reports whether Int reads the values.
+func (v *Values) Numbers() bool { return v.typ == Boolean || v.typ == Int32 || v.typ == Int64 }
+
+// AppendNulls appends to dst, for each of the rows lo to hi, whether it has no value.
+func (v *Values) AppendNulls(dst []bool, lo, hi int) []bool {
+	at := len(dst)
+	dst = append(dst, make([]bool, hi-lo)...)
+	if v.at != nil {
+		for i, k := range v.at[lo:hi] {
+			dst[at+i] = k < 0
+		}
+	}
+	return dst
+}
+
+// oneRun reports whether levels begin with a run of n times the same one, which is how pages without nulls have them.
+func oneRun(levels []byte, level, n int) bool {
+	h, k := binary.Uvarint(levels)
+	return k > 0 && k < len(levels) && level < 1<<8 && h&1 == 0 && h>>1 >= uint64(n) && levels[k] == byte(level)
+}
+
+// nulls fills v.at from the definition levels and returns how many values there are.
+func (v *Values) nulls(levels []byte, defLevel int, encoding int32) (there int, err error) {
+	if defLevel == 0 {
+		return v.n, nil
+	}
+	if encoding != encRLE {
+		return 0, fault.New(fault.Unsupported, "page", 0, "levels in encoding %d", encoding)
+	}
+	if oneRun(levels, defLevel, v.n) {
+		return v.n, nil
+	}
+	ix, err := hybrid(levels, bits.Len(uint(defLevel)), v.n)
+	if err != nil {
+		return 0, err
+	}
+	at := make([]int32, v.n)
+	for i, l := range ix {
+		at[i] = -1
+		if int(l) == defLevel {
+			at[i] = int32(there)
+			there++
+		}
+	}
+	if there < v.n {
+		v.at = at
+	}
+	return there, nil
+}
+
+// decode reads n values.
+func (v *Values) decode(b []byte, n int, encoding int32, dict *Values) error {
+	var err error
+	switch encoding {
+	case encPlain:
+		return v.plain(b, n)
+	case encPlainDictionary, encRLEDictionary:
+		return v.indexes(b, n, dict)
+	case encRLE:
+		return v.booleans(b, n)
+	case encDeltaBinary:
+		if v.typ != Int32 && v.typ != Int64 {
+			break
+		}
+		var u []uint64
+		if u, _, err = deltas(b, n); err == nil {
+			v.data = make([]byte, 0, n*v.width)
+			for _, x := range u {
+				if v.width == 4 {
+					v.data = binary.LittleEndian.AppendUint32(v.data, uint32(x))
+				} else {
+					v.data = binary.LittleEndian.AppendUint64(v.data, x)
+				}
+			}
+		}
+		return err
+	case encDeltaLength, encDeltaBytes:
+		if v.typ != ByteArray && v.typ != FixedLenByteArray {
+			break
+		}
+		return v.deltaStrings(b, n, encoding == encDeltaBytes)
+	case encByteStreamSplit:
+		if v.width < 2 {
+			break
+		}
+		if len(b) != n*v.width {
+			return corrupt("%d bytes for %d values", len(b), n)
+		}
+		v.data = make([]byte, len(b))
+		for k := range v.width {
+			for i, x := range b[k*n : (k+1)*n] {
+				v.data[i*v.width+k] = x
+			}
+		}
+		return nil
+	}
+	return fault.New(fault.Unsupported, "page", 0, "encoding %d of type %d", encoding, v.typ)
+}
+
+// plain takes b as n values in encoding PLAIN.
+func (v *Values) plain(b []byte, n int) error {
+	switch {
+	case v.typ == Boolean:
+		if len(b) < (n+7)/8 {
+			return corrupt("%d bytes for %d booleans", len(b), n)
+		}
+		v.data = make([]byte, n)
+		for i := range v.data {
+			v.data[i] = b[i/8] >> (i % 8) & 1
+		}
+	case v.width > 0:
+		if int64(len(b)) < int64(n)*int64(v.width) {
+			return corrupt("%d bytes for %d values of %d bytes", len(b), n, v.width)
+		}
+		v.data = b[:n*v.width]
+	default:
+		if len(b) < 4*n { // each has a length
+			return corrupt("%d bytes for %d texts", len(b), n)
+		}
+		v.data, v.offs = b, make([]uint32, n)
+		at := 0
+		for i := range v.offs {
+			if len(b)-at < 4 || uint64(le32(b[at:])) > uint64(len(b)-at-4) {
+				return corrupt("value %d of %d reaches past the page", i, n)
+			}
+			v.offs[i] = uint32(at)
+			at += 4 + int(le32(b[at:]))
+		}
+	}
+	return nil
+}
+
+// indexes reads numbers of the dictionary's values.
+func (v *Values) indexes(b []byte, n int, dict *Values) error {
+	if n == 0 {
+		v.dict = dict // there may be none
+		return nil
+	}
+	if dict == nil {
+		return corrupt("there is no dictionary")
+	}
+	if len(b) == 0 || b[0] > 32 {
+		return corrupt("the dictionary indexes have no bit width")
+	}
+	ix, err := hybrid(b[1:], int(b[0]), n)
+	if err != nil {
+		return err
+	}
+	for _, i := range ix {
+		if uint64(i) >= uint64(dict.n) {
+			return corrupt("value %d of a dictionary of %d", i, dict.n)
+		}
+	}
+	v.dict, v.ix = dict, ix
+	return nil
+}
+
+// booleans reads encoding RLE, with its length in front.
+func (v *Values) booleans(b []byte, n int) error {
+	if v.typ != Boolean {
+		return fault.New(fault.Unsupported, "page", 0, "encoding RLE of type %d", v.typ)
+	}
+	if len(b) < 4 || uint64(le32(b)) > uint64(len(b)-4) {
+		return corrupt("booleans without a length")
+	}
+	ix, err := hybrid(b[4:4+le32(b)], 1, n)
+	if err != nil {
+		return err
+	}
+	v.data = make([]byte, n)
+	for i, x := range ix {
+		v.data[i] = byte(x)
+	}
+	return nil
+}
+
+// hybrid decodes n numbers of width bits in the run-length / bit-packed hybrid (Encodings.md,
+// RLE = 3). n is bounded by maxPageValues.
+func hybrid(b []byte, width, n int) ([]uint32, error) {
+	out := make([]uint32, 0, n)
+	bytes := (width + 7) / 8
+	for len(out) < n {
+		h, k := binary.Uvarint(b)
+		if k <= 0 {
+			return nil, corrupt("%d numbers where %d belong", len(out), n)
+		}
+		b = b[k:]
+		left := n - len(out)
+		if h&1 == 0 {
+			if h>>1 == 0 || len(b) < bytes {
+				return nil, corrupt("a run of %d numbers", h>>1)
+			}
+			var x uint32
+			for i := range bytes {
+				x |= uint32(b[i]) << (8 * i)
+			}
+			if width < 32 && x>>width != 0 {
+				return nil, corrupt("the number %d has more than %d bits", x, width)
+			}
+			b = b[bytes:]
+			for range min(h>>1, uint64(left)) {
+				out = append(out, x)
+			}
+			continue
+		}
+		groups := h >> 1
+		if groups == 0 {
+			return nil, corrupt("a run of no numbers")
+		}
+		count := left
+		if groups < uint64(left+7)/8 {
+			count = int(groups) * 8
+		}
+		if len(b) < (count*width+7)/8 {
+			return nil, corrupt("%d numbers of %d bits in %d bytes", count, width, len(b))
+		}
+		out = unpack(out, b, width, count)
+		b = b[min(len(b), int(min(groups, 1<<40))*width):]
+	}
+	return out, nil
+}
+
+// unpack appends count numbers of width bits, least significant first. b must be long enough.
+func unpack(out []uint32, b []byte, width, count int) []uint32 {
+	if width == 0 {
+		return append(out, make([]uint32, count)...)
+	}
+	// A number has at most 32 bits, from one of 8 on: 8 bytes have it. They are there of the first n.
+	mask, n := uint64(1)<<width-1, 0
+	if len(b) >= 8 {
+		n = min(count, 8*(len(b)-8)/width+1)
+	}
+	from := len(out)
+	out = append(out, make([]uint32, n)...)
+	if some := out[from:]; width == 16 {
+		for i := range some {
+			some[i] = uint32(binary.LittleEndian.Uint16(b[2*i:]))
+		}
+	} else {
+		for i := range some {
+			at := i * width
+			some[i] = uint32(binary.LittleEndian.Uint64(b[at/8:]) >> (at % 8) & mask)
+		}
+	}
+	bit := n * width
+	count -= n
+	var acc uint64
+	have, at := 0, bit/8
+	if bit%8 > 0 && count > 0 {
+		acc, have, at = uint64(b[at])>>(bit%8), 8-bit%8, at+1
+	}
+	for range count {
+		for have < width {
+			acc |= uint64(b[at]) << have
+			at++
+			have += 8
+		}
+		out = append(out, uint32(acc&mask))
+		acc >>= width
+		have -= width
+	}
+	return out
+}
+
+// deltas decodes n numbers in encoding DELTA_BINARY_PACKED and returns the bytes after them.
+func deltas(b []byte, n int) ([]uint64, []byte, error) {
+	bad := func() ([]uint64, []byte, error) {
+		return nil, nil, corrupt("delta-packed numbers end early or are wrong")
+	}
+	var head [4]uint64
+	for i := range head {
+		v, k := binary.Uvarint(b)
+		if k <= 0 {
+			return bad()
+		}
+		head[i], b = v, b[k:]
+	}
+	block, minis, total := head[0], head[1], head[2]
+	if total != uint64(n) {
+		return nil, nil, corrupt("%d delta-packed numbers where %d belong", total, n)
+	}
+	if n == 0 {
+		return nil, b, nil
+	}
+	if minis == 0 || block == 0 || block > 1<<16 || block%128 != 0 || block%minis != 0 || block/minis%32 != 0 {
+		return nil, nil, corrupt("blocks of %d numbers in %d", block, minis)
+	}
+	per := int(block / minis)
+	value := unzigzag(head[3])
+	out := append(make([]uint64, 0, n), value)
+	for len(out) < n {
+		least, k := binary.Uvarint(b)
+		if k <= 0 || len(b)-k < int(minis) {
+			return bad()
+		}
+		widths := b[k : k+int(minis)]
+		b = b[k+int(minis):]
+		for _, w := range widths {
+			if len(out) == n {
+				break
+			}
+			if w > 64 || len(b) < per*int(w)/8 {
+				return bad()
+			}
+			out = unpackDeltas(out, b, int(w), min(per, n-len(out)), unzigzag(least))
+			b = b[per*int(w)/8:]
+		}
+	}
+	return out, b, nil
+}
+
+func unzigzag(u uint64) uint64 { return u>>1 ^ -(u & 1) }
+
+// unpackDeltas appends count numbers, each its predecessor plus least plus a number of w bits.
+func unpackDeltas(out []uint64, b []byte, w, count int, least uint64) []uint64 {
+	last := out[len(out)-1]
+	bit := 0
+	for range count {
+		var d uint64
+		for have := 0; have < w; {
+			take := min(8-bit%8, w-have)
+			d |= uint64(b[bit/8]) >> (bit % 8) & (1<<take - 1) << have
+			have += take
+			bit += take
+		}
+		last += least + d
+		out = append(out, last)
+	}
+	return out
+}
+
+// deltaStrings reads DELTA_LENGTH_BYTE_ARRAY, or with prefixes DELTA_BYTE_ARRAY, into PLAIN form.
+func (v *Values) deltaStrings(b []byte, n int, prefixes bool) error {
+	var prefix, length []uint64
+	var err error
+	if prefixes {
+		if prefix, b, err = deltas(b, n); err != nil {
+			return err
+		}
+	}
+	if length, b, err = deltas(b, n); err != nil {
+		return err
+	}
+	head := 4
+	if v.width > 0 {
+		head = 0
+	} else {
+		v.offs = make([]uint32, n)
+	}
+	var last []byte
+	for i := range n {
+		var p uint64
+		if prefixes {
+			p = prefix[i]
+		}
+		if p > uint64(len(last)) || length[i] > uint64(len(b)) {
+			return corrupt("text %d of %d reaches past the page", i, n)
+		}
+		size := int(p) + int(length[i])
+		if v.width > 0 && size != v.width {
+			return corrupt("a value of %d bytes where %d belong", size, v.width)
+		}
+		if len(v.data)+head+size > maxPage {
+			return fault.New(fault.Limit, "page", 0, "texts of over %d bytes", maxPage)
+		}
+		if head > 0 {
+			v.offs[i] = uint32(len(v.data))
+			v.data = binary.LittleEndian.AppendUint32(v.data, uint32(size))
+		}
+		start := len(v.data)
+		v.data = append(v.data, last[:p]...)
+		v.data = append(v.data, b[:length[i]]...)
+		b = b[length[i]:]
+		last = v.data[start:]
+	}
+	return nil
+}

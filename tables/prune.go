@@ -1,0 +1,207 @@
+package tables
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"sort"
+
+	"github.com/chaski-eo/chaski/tables/parquet"
+)
+
+// Range is values that a column must have: from Lo to Hi, both included. A bound is nil where there is
+// none, an int64 (integers of up to 64 bits with a sign or 32 without, dates, timestamps in their
+// units), a float64 or a string (text).
+type Range struct {
+	Column int
+	Lo, Hi any
+}
+
+// Prune returns a part of the table that has all rows whose columns lie in the ranges, told by what the
+// file says of its row groups and pages, and the numbers of its rows in t. It returns t itself, and
+// nil, where nothing can be left out, or where the columns of the ranges are in memory already. Rows
+// that lie in a range are never null or NaN in its column.
+func (t *Table) Prune(ctx context.Context, ranges []Range) (*Table, []int, error) {
+	if t.of != nil {
+		part, rows, err := t.of.Prune(ctx, ranges)
+		if err != nil || rows == nil {
+			return t, nil, err
+		}
+		out := New(part.n, t.cols, part.At)
+		out.of = part
+		return out, rows, nil
+	}
+	p := t.pages
+	if p == nil || p.keep != nil || len(ranges) == 0 || t.allInMemory(ranges) {
+		return t, nil, nil
+	}
+	keep := []span{}
+	for g := range p.f.Groups {
+		group := &p.f.Groups[g]
+		in := []span{{group.First, group.First + group.Rows}}
+		for _, r := range ranges {
+			var err error
+			if in, err = p.within(ctx, g, r, in); err != nil {
+				return nil, nil, err
+			}
+		}
+		for _, s := range in {
+			if n := len(keep); n > 0 && keep[n-1].hi == s.lo {
+				keep[n-1].hi = s.hi
+			} else if s.lo < s.hi {
+				keep = append(keep, s)
+			}
+		}
+	}
+	n := 0
+	for _, s := range keep {
+		n += int(s.hi - s.lo)
+	}
+	if n == t.n {
+		return t, nil, nil
+	}
+	rows := make([]int, 0, n)
+	for _, s := range keep {
+		for r := s.lo; r < s.hi; r++ {
+			rows = append(rows, int(r))
+		}
+	}
+	q := *p
+	q.keep = keep
+	out := New(n, t.cols, q.column)
+	out.pages = &q
+	return out, rows, nil
+}
+
+func (t *Table) allInMemory(ranges []Range) bool {
+	for _, r := range ranges {
+		if t.inMemory(r.Column) == nil {
+			return false
+		}
+	}
+	return true
+}
+
+// within narrows rows of a group to those that may lie in a range.
+func (p *parquetTable) within(ctx context.Context, g int, r Range, in []span) ([]span, error) {
+	f := &p.f.Fields[r.Column]
+	if f.Leaf < 0 || f.Repeated || len(in) == 0 {
+		return in, nil
+	}
+	group := &p.f.Groups[g]
+	if !p.mayHold(f.Leaf, p.f.Bounds(g, f.Leaf), group.Rows, r) {
+		return nil, nil
+	}
+	if !p.f.HasPageBounds(g, f.Leaf) {
+		return in, nil
+	}
+	pages, err := p.f.Pages(ctx, g, f.Leaf)
+	if err != nil {
+		return nil, err
+	}
+	bounds, err := p.f.PageBounds(ctx, g, f.Leaf, pages)
+	if err != nil || bounds == nil {
+		return in, err
+	}
+	var out []span
+	at := 0
+	for i := range pages.Pages {
+		lo := group.First + pages.Pages[i].First
+		hi := lo + int64(pages.Rows(i))
+		if !p.mayHold(f.Leaf, bounds[i], hi-lo, r) {
+			continue
+		}
+		for at < len(in) && in[at].hi <= lo {
+			at++
+		}
+		for k := at; k < len(in) && in[k].lo < hi; k++ {
+			out = append(out, span{max(lo, in[k].lo), min(hi, in[k].hi)})
+		}
+	}
+	return out, nil
+}
+
+// mayHold reports whether values with these bounds may lie in a range.
+func (p *parquetTable) mayHold(leaf int, b parquet.Bounds, rows int64, r Range) bool {
+	if b.Nulls >= rows {
+		return false
+	}
+	c := &p.f.Columns[leaf]
+	lo, ok1 := decodeBound(c, b.Min)
+	hi, ok2 := decodeBound(c, b.Max)
+	return !(ok1 && r.Hi != nil && above(lo, r.Hi) || ok2 && r.Lo != nil && above(r.Lo, hi))
+}
+
+// decodeBound returns a bound of the file as Range has it.
+func decodeBound(c *parquet.Column, b []byte) (any, bool) {
+	if b == nil {
+		return nil, false
+	}
+	switch t := leafType(c); t.Kind {
+	case Text:
+		return string(b), true
+	case Float64:
+		switch len(b) {
+		case 4:
+			f := float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))
+			return f, f == f
+		case 8:
+			f := math.Float64frombits(binary.LittleEndian.Uint64(b))
+			return f, f == f && t.Bits == 64
+		}
+	case Int64, Uint64, Date, Timestamp:
+		var x int64
+		switch {
+		case len(b) == 4 && t.Kind == Uint64:
+			x = int64(binary.LittleEndian.Uint32(b))
+		case len(b) == 4:
+			x = int64(int32(binary.LittleEndian.Uint32(b)))
+		case len(b) == 8 && (t.Kind != Uint64 || t.Bits < 64):
+			x = int64(binary.LittleEndian.Uint64(b))
+		default:
+			return nil, false
+		}
+		if t.Kind == Timestamp {
+			return microseconds(x, c.Note.Unit)
+		}
+		return x, true
+	}
+	return nil, false
+}
+
+// microseconds scales an instant as its column does, rounded down.
+func microseconds(x int64, unit uint8) (int64, bool) {
+	switch unit {
+	case 3:
+		return x * 1000, x <= math.MaxInt64/1000 && x >= math.MinInt64/1000
+	case 6:
+		return x, true
+	case 9:
+		if x%1000 < 0 {
+			return x/1000 - 1, true
+		}
+		return x / 1000, true
+	}
+	return 0, false
+}
+
+// above reports whether a > b, false if they are of different types.
+func above(a, b any) bool {
+	switch x := a.(type) {
+	case int64:
+		y, ok := b.(int64)
+		return ok && x > y
+	case float64:
+		y, ok := b.(float64)
+		return ok && x > y
+	case string:
+		y, ok := b.(string)
+		return ok && x > y
+	}
+	return false
+}
+
+// firstSpan returns the number of the first span that ends behind a row.
+func firstSpan(keep []span, row int64) int {
+	return sort.Search(len(keep), func(i int) bool { return keep[i].hi > row })
+}

@@ -1,0 +1,188 @@
+package tables
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Column is a column's name and type.
+type Column struct {
+	Name string
+	Type Type
+}
+
+// Table is a number of named columns of equal length, whose values are loaded when they are first
+// asked for. It is immutable, and safe for concurrent use.
+type Table struct {
+	n      int
+	cols   []Column
+	load   func(ctx context.Context, i int) (*Vector, error)
+	loaded []lazy
+	pages  *parquetTable // of a table that lies in Parquet as it is
+	of     *Table   // the table that this one is with other names
+}
+
+type lazy struct {
+	mu sync.Mutex
+	v  *Vector
+}
+
+// New returns a table of n rows whose columns are loaded by a function: it returns column i, of the
+// type of cols[i] and of n values. It is called until it succeeds, then no more.
+func New(n int, cols []Column, load func(ctx context.Context, i int) (*Vector, error)) *Table {
+	return &Table{n: n, cols: cols, load: load, loaded: make([]lazy, len(cols))}
+}
+
+// FromVectors returns a table of columns that are there. They are of equal length.
+func FromVectors(names []string, vectors []*Vector) *Table {
+	cols := make([]Column, len(names))
+	n := 0
+	for i, v := range vectors {
+		cols[i] = Column{Name: names[i], Type: v.typ}
+		n = v.n
+	}
+	return New(n, cols, func(_ context.Context, i int) (*Vector, error) { return vectors[i], nil })
+}
+
+// Len returns the number of rows.
+func (t *Table) Len() int { return t.n }
+
+// Meta returns an entry of the key-value metadata of the Parquet object that the table was read from.
+func (t *Table) Meta(key string) (value string, ok bool) {
+	if t.pages == nil {
+		return "", false
+	}
+	value, ok = t.pages.f.Meta[key]
+	return value, ok
+}
+
+// Columns returns the columns. The slice must not be changed.
+func (t *Table) Columns() []Column { return t.cols }
+
+// Index returns the number of the column with a name, or -1.
+func (t *Table) Index(name string) int {
+	return slices.IndexFunc(t.cols, func(c Column) bool { return c.Name == name })
+}
+
+// Column returns the column with a name; one that does not exist is fault.NotFound, and the error
+// lists those that do.
+func (t *Table) Column(ctx context.Context, name string) (*Vector, error) {
+	i := t.Index(name)
+	if i < 0 {
+		return nil, t.NoColumn(name)
+	}
+	return t.At(ctx, i)
+}
+
+// At returns column i.
+func (t *Table) At(ctx context.Context, i int) (*Vector, error) {
+	l := &t.loaded[i]
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.v == nil {
+		v, err := t.load(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		if v.n != t.n {
+			return nil, fault.New(fault.Corrupt, "column "+t.cols[i].Name, fault.NoOffset, "%d values in a table of %d rows", v.n, t.n)
+		}
+		l.v = v
+	}
+	return l.v, nil
+}
+
+// NoColumn returns the error for a column that does not exist.
+func (t *Table) NoColumn(name string) error {
+	return fault.New(fault.NotFound, "table", fault.NoOffset, "no column %q; there are %s", name, Names(t.cols))
+}
+
+// Names lists the first columns for a message.
+func Names(cols []Column) string {
+	const most = 40
+	var s []string
+	for i, c := range cols {
+		if i == most {
+			s = append(s, "…")
+			break
+		}
+		s = append(s, c.Name)
+	}
+	return strings.Join(s, ", ")
+}
+
+// Take returns the table of the rows with these numbers, in that order; of a negative one, a row of
+// nulls. rows must not be changed afterwards.
+func (t *Table) Take(rows []int) *Table {
+	if t.of != nil {
+		return New(len(rows), t.cols, t.of.Take(rows).At)
+	}
+	return New(len(rows), t.cols, func(ctx context.Context, i int) (*Vector, error) {
+		if p := t.few(i, rows); p != nil {
+			return p.column(ctx, i)
+		}
+		v, err := t.At(ctx, i)
+		if err != nil {
+			return nil, err
+		}
+		v, err = v.Take(rows)
+		return v, fault.WithPart(err, "column "+t.cols[i].Name, fault.NoOffset)
+	})
+}
+
+// Select returns the table of the columns with these numbers, in that order.
+func (t *Table) Select(columns []int) *Table {
+	cols := make([]Column, len(columns))
+	for k, i := range columns {
+		cols[k] = t.cols[i]
+	}
+	return New(t.n, cols, func(ctx context.Context, k int) (*Vector, error) { return t.At(ctx, columns[k]) })
+}
+
+// Without returns the table of all columns but those of a name.
+func (t *Table) Without(name string) *Table {
+	var columns []int
+	for i, c := range t.cols {
+		if c.Name != name {
+			columns = append(columns, i)
+		}
+	}
+	return t.Select(columns)
+}
+
+// Rename returns the table with other names of its columns.
+func (t *Table) Rename(name func(string) string) *Table {
+	cols := slices.Clone(t.cols)
+	for i := range cols {
+		cols[i].Name = name(cols[i].Name)
+	}
+	out := New(t.n, cols, t.At)
+	out.of = t
+	return out
+}
+
+// Join returns the table of the columns of several of equal length, one after the other.
+func Join(tables ...*Table) *Table {
+	if len(tables) == 1 {
+		return tables[0]
+	}
+	type place struct {
+		t *Table
+		i int
+	}
+	var cols []Column
+	var places []place
+	n := 0
+	for _, t := range tables {
+		n = t.n
+		cols = append(cols, t.cols...)
+		for i := range t.cols {
+			places = append(places, place{t, i})
+		}
+	}
+	return New(n, cols, func(ctx context.Context, i int) (*Vector, error) { return places[i].t.At(ctx, places[i].i) })
+}

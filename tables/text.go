@@ -1,0 +1,141 @@
+package tables
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"math"
+	"math/big"
+	"strconv"
+	"time"
+)
+
+func floatName(f float64) string {
+	switch {
+	case math.IsNaN(f):
+		return "NaN"
+	case f > 0:
+		return "Infinity"
+	}
+	return "-Infinity"
+}
+
+// plainText returns value i of a decimal, date or time.
+func (v *Vector) plainText(i int) string {
+	switch v.typ.Kind {
+	case Decimal:
+		return decimalText(v.Big(i), int(v.typ.Scale))
+	case Date:
+		return FormatDate(v.ints[i])
+	case Time:
+		return clock(v.ints[i], "15:04:05")
+	}
+	s := FormatTimestamp(v.ints[i])
+	if ns := v.nano(i); ns != 0 {
+		s = instant(v.ints[i], ns).Format("2006-01-02T15:04:05.000000000")
+	}
+	if v.typ.UTC {
+		s += "+00:00"
+	}
+	return s
+}
+
+// FormatDate returns days since 1970-01-01 as an ISO 8601 date.
+func FormatDate(days int64) string {
+	if days < math.MinInt32 || days > math.MaxInt32 {
+		return strconv.FormatInt(days, 10)
+	}
+	return time.Unix(days*86400, 0).UTC().Format("2006-01-02")
+}
+
+// FormatTimestamp returns microseconds since 1970 as an ISO 8601 date and time of UTC without a zone,
+// with six digits after the second or none.
+func FormatTimestamp(us int64) string { return clock(us, "2006-01-02T15:04:05") }
+
+func clock(us int64, layout string) string {
+	if us%1e6 != 0 {
+		layout += ".000000"
+	}
+	return time.UnixMicro(us).UTC().Format(layout)
+}
+
+// instant returns microseconds since 1970, and nanoseconds after them, as a time.
+func instant(us, ns int64) time.Time { return time.UnixMicro(us).UTC().Add(time.Duration(ns)) }
+
+func decimalText(x *big.Int, scale int) string {
+	s := new(big.Int).Abs(x).String()
+	for len(s) <= scale {
+		s = "0" + s
+	}
+	if scale > 0 {
+		s = s[:len(s)-scale] + "." + s[len(s)-scale:]
+	}
+	if x.Sign() < 0 {
+		s = "-" + s
+	}
+	return s
+}
+
+// AppendJSON appends value i as JSON, in the form that Any describes.
+func (v *Vector) AppendJSON(dst []byte, i int) []byte {
+	if v.Null(i) {
+		return append(dst, "null"...)
+	}
+	switch v.typ.Kind {
+	case Bool:
+		return strconv.AppendBool(dst, v.ints[i] != 0)
+	case Int64:
+		return strconv.AppendInt(dst, v.ints[i], 10)
+	case Uint64:
+		return strconv.AppendUint(dst, uint64(v.ints[i]), 10)
+	case Huge:
+		return v.Big(i).Append(dst, 10)
+	case Float64:
+		return appendFloat(dst, v.floats[i])
+	case Text:
+		return appendText(dst, v.Bytes(i))
+	case Binary:
+		dst = append(dst, `{"hex":"`...)
+		return append(hex.AppendEncode(dst, v.Bytes(i)), `"}`...)
+	case List:
+		child, lo, hi := v.List(i)
+		dst = append(dst, '[')
+		for k := lo; k < hi; k++ {
+			if k > lo {
+				dst = append(dst, ',')
+			}
+			dst = child.AppendJSON(dst, k)
+		}
+		return append(dst, ']')
+	case Struct:
+		dst = append(dst, '{')
+		for k, c := range v.children {
+			if k > 0 {
+				dst = append(dst, ',')
+			}
+			dst = append(appendText(dst, []byte(v.typ.Fields[k].Name)), ':')
+			dst = c.AppendJSON(dst, i)
+		}
+		return append(dst, '}')
+	}
+	return append(append(append(dst, '"'), v.plainText(i)...), '"')
+}
+
+func appendFloat(dst []byte, f float64) []byte {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		return append(append(append(dst, '"'), floatName(f)...), '"')
+	}
+	if a := math.Abs(f); a != 0 && (a < 1e-6 || a >= 1e21) {
+		return strconv.AppendFloat(dst, f, 'e', -1, 64)
+	}
+	return strconv.AppendFloat(dst, f, 'f', -1, 64)
+}
+
+func appendText(dst, s []byte) []byte {
+	for _, c := range s {
+		if c < ' ' || c >= 0x7F || c == '"' || c == '\\' {
+			b, _ := json.Marshal(string(s)) // texts always can
+			return append(dst, b...)
+		}
+	}
+	return append(append(append(dst, '"'), s...), '"')
+}

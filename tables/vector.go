@@ -1,0 +1,382 @@
+package tables
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// Kind is what the values of a column are.
+type Kind uint8
+
+// Kinds. How a Vector holds them is said at its accessors.
+const (
+	Null      Kind = iota // no value
+	Bool                  // Int: 0 or 1
+	Int64                 // Int; Type.Bits is the width in the file
+	Uint64                // Int, the bits of a uint64
+	Huge                  // Big: an integer of 128 bits
+	Float64               // Float; Type.Bits is the width in the file
+	Decimal               // Big, in units of 10^-Scale
+	Text                  // Bytes, Text
+	Binary                // Bytes
+	Timestamp             // Int: microseconds since 1970-01-01T00:00:00Z
+	Date                  // Int: days since 1970-01-01
+	Time                  // Int: microseconds since midnight
+	List                  // List
+	Struct                // Field
+)
+
+var kindNames = [...]string{"null", "bool", "int", "uint", "hugeint", "float", "decimal", "text", "binary", "timestamp", "date",
+	"time", "list", "struct"}
+
+// String returns the kind's name in lower case.
+func (k Kind) String() string { return kindNames[k] }
+
+// Type is a column's type.
+type Type struct {
+	Kind             Kind
+	Bits             uint8 // of integers and floats
+	UTC              bool  // of timestamps: the file says that they are instants
+	Nano             bool  // of timestamps: the file counts nanoseconds, see Vector.Nanos
+	Precision, Scale uint8 // of decimals
+	Elem             *Type // of lists; a map is a list of structs of key and value
+	Fields           []Column
+}
+
+// String returns the type as Arrow names it: "int64", "list<text>".
+func (t Type) String() string {
+	switch t.Kind {
+	case Int64, Uint64, Float64:
+		return t.Kind.String() + strconv.Itoa(int(t.Bits))
+	case Decimal:
+		return fmt.Sprintf("decimal(%d,%d)", t.Precision, t.Scale)
+	case List:
+		return "list<" + t.Elem.String() + ">"
+	case Struct:
+		var b strings.Builder
+		for i, f := range t.Fields {
+			if i > 0 {
+				b.WriteString(", ")
+			}
+			b.WriteString(f.Name + ": " + f.Type.String())
+		}
+		return "struct<" + b.String() + ">"
+	}
+	return t.Kind.String()
+}
+
+// Equal reports whether two types are the same, whatever clock timestamps have.
+func (t Type) Equal(u Type) bool {
+	if t.Kind != u.Kind || t.Bits != u.Bits || t.UTC != u.UTC || t.Precision != u.Precision || t.Scale != u.Scale || len(t.Fields) != len(u.Fields) {
+		return false
+	}
+	for i := range t.Fields {
+		if t.Fields[i].Name != u.Fields[i].Name || !t.Fields[i].Type.Equal(u.Fields[i].Type) {
+			return false
+		}
+	}
+	return t.Elem == nil || t.Elem.Equal(*u.Elem)
+}
+
+// Vector is a column's values. It is immutable, and safe for concurrent use.
+type Vector struct {
+	typ   Type
+	n     int
+	nulls []bool // nil: none is null
+
+	ints     []int64 // also the low 64 bits of Huge and Decimal
+	high     []int64 // the high 64 bits of Huge and Decimal; nil: the sign of ints. Of Timestamp see Nanos
+	floats   []float64
+	coded    *coded   // Text, instead of data and offs
+	data     []byte   // Text, Binary
+	offs     []uint32 // Text, Binary: n+1 offsets in data; List: n+1 rows of child
+	children []*Vector
+}
+
+// NewNulls returns n values of a type that are all null.
+func NewNulls(t Type, n int) *Vector {
+	v := &Vector{typ: t, n: n, nulls: make([]bool, n)}
+	for i := range v.nulls {
+		v.nulls[i] = true
+	}
+	switch t.Kind {
+	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
+		v.ints = make([]int64, n)
+	case Float64:
+		v.floats = make([]float64, n)
+	case Text, Binary:
+		v.offs = make([]uint32, n+1)
+	case List:
+		v.offs = make([]uint32, n+1)
+		v.children = []*Vector{NewNulls(*t.Elem, 0)}
+	case Struct:
+		for _, f := range t.Fields {
+			v.children = append(v.children, NewNulls(f.Type, n))
+		}
+	}
+	return v
+}
+
+// NewInts returns values of a kind that Int gives. nulls is nil where none is null; both slices
+// belong to the vector from then on, as with the other constructors.
+func NewInts(t Type, ints []int64, nulls []bool) *Vector {
+	return &Vector{typ: t, n: len(ints), nulls: nulls, ints: ints}
+}
+
+// NewBigs returns values of kind Huge or Decimal from their low and high 64 bits.
+func NewBigs(t Type, low, high []int64, nulls []bool) *Vector {
+	return &Vector{typ: t, n: len(low), nulls: nulls, ints: low, high: high}
+}
+
+// NewFloats returns values of kind Float64.
+func NewFloats(t Type, floats []float64, nulls []bool) *Vector {
+	return &Vector{typ: t, n: len(floats), nulls: nulls, floats: floats}
+}
+
+// NewBytes returns values of kind Text or Binary: value i is data[offs[i]:offs[i+1]].
+func NewBytes(t Type, data []byte, offs []uint32, nulls []bool) *Vector {
+	return &Vector{typ: t, n: len(offs) - 1, nulls: nulls, data: data, offs: offs}
+}
+
+// NewTexts returns values of kind Text. All of them together are less than 4 GiB.
+func NewTexts(s []string, nulls []bool) *Vector {
+	v := &Vector{typ: Type{Kind: Text}, n: len(s), nulls: nulls, offs: make([]uint32, 1, len(s)+1)}
+	for _, x := range s {
+		v.data = append(v.data, x...)
+		v.offs = append(v.offs, uint32(len(v.data)))
+	}
+	return v
+}
+
+// NewList returns values of kind List: value i is the child's rows offs[i] to offs[i+1].
+func NewList(child *Vector, offs []uint32, nulls []bool) *Vector {
+	elem := child.typ
+	return &Vector{typ: Type{Kind: List, Elem: &elem}, n: len(offs) - 1, nulls: nulls, offs: offs, children: []*Vector{child}}
+}
+
+// Kind returns the kind of the values.
+func (v *Vector) Kind() Kind { return v.typ.Kind }
+
+// Type returns the type of the values.
+func (v *Vector) Type() Type { return v.typ }
+
+// Len returns the number of values.
+func (v *Vector) Len() int { return v.n }
+
+// Null reports whether value i is missing. The accessors below give 0 or nothing for one that is.
+func (v *Vector) Null(i int) bool { return v.typ.Kind == Null || v.nulls != nil && v.nulls[i] }
+
+// Int returns value i of the kinds Bool, Int64, Uint64 (its bits), Timestamp, Date and Time.
+func (v *Vector) Int(i int) int64 { return v.ints[i] }
+
+// Float returns value i of kind Float64.
+func (v *Vector) Float(i int) float64 { return v.floats[i] }
+
+// Bytes returns value i of the kinds Text and Binary. It must not be changed.
+func (v *Vector) Bytes(i int) []byte {
+	if v.coded != nil {
+		v, i = v.coded.values, int(v.coded.codes[i])
+	}
+	return v.data[v.offs[i]:v.offs[i+1]:v.offs[i+1]]
+}
+
+// Text returns value i of the kinds Text and Binary as a string.
+func (v *Vector) Text(i int) string { return string(v.Bytes(i)) }
+
+// List returns value i of kind List: rows lo to hi, not included, of child.
+func (v *Vector) List(i int) (child *Vector, lo, hi int) {
+	return v.children[0], int(v.offs[i]), int(v.offs[i+1])
+}
+
+// Field returns field k of kind Struct; its rows are the vector's.
+func (v *Vector) Field(k int) *Vector { return v.children[k] }
+
+// Big returns value i of the kinds Huge and Decimal.
+func (v *Vector) Big(i int) *big.Int {
+	x := big.NewInt(v.ints[i])
+	if v.high != nil {
+		x.SetUint64(uint64(v.ints[i]))
+		x.Add(x, new(big.Int).Lsh(big.NewInt(v.high[i]), 64))
+	}
+	return x
+}
+
+// Nulls returns which values are null, nil if none is, or if all are because the kind is Null. It
+// must not be changed; nor may the slices below.
+func (v *Vector) Nulls() []bool { return v.nulls }
+
+// Ints returns the values of which Int gives one.
+func (v *Vector) Ints() []int64 { return v.ints }
+
+// High returns the high 64 bits of the kinds Huge and Decimal, whose low ones Ints gives; nil where
+// they repeat the sign.
+func (v *Vector) High() []int64 { return v.high }
+
+// Floats returns the values of kind Float64.
+func (v *Vector) Floats() []float64 { return v.floats }
+
+// Raw returns the values of the kinds Text and Binary: value i is data[offs[i]:offs[i+1]].
+func (v *Vector) Raw() (data []byte, offs []uint32) {
+	if v.coded != nil {
+		return v.coded.flat()
+	}
+	return v.data, v.offs
+}
+
+// Offsets returns the rows of kind List: value i is the child's rows offs[i] to offs[i+1].
+func (v *Vector) Offsets() (child *Vector, offs []uint32) { return v.children[0], v.offs }
+
+// Take returns the values at rows, in that order; of a negative row, a null. It is fault.Limit where texts or bytes, also
+// those in lists and structs, would be over 4 GiB, which they have no offsets for: a join may have a row many times over.
+func (v *Vector) Take(rows []int) (*Vector, error) {
+	out := &Vector{typ: v.typ, n: len(rows)}
+	if v.typ.Kind == Null {
+		return out, nil
+	}
+	nulls := v.nulls != nil
+	for _, r := range rows {
+		nulls = nulls || r < 0
+	}
+	if nulls {
+		out.nulls = make([]bool, len(rows))
+		for i, r := range rows {
+			out.nulls[i] = r < 0 || v.nulls != nil && v.nulls[r]
+		}
+	}
+	out.ints, out.high, out.floats = gather(v.ints, rows), gather(v.high, rows), gather(v.floats, rows)
+	switch v.typ.Kind {
+	case Bool, Int64, Uint64, Huge, Decimal, Timestamp, Date, Time:
+		if v.ints == nil { // of no rows only nulls can be taken
+			out.ints = make([]int64, len(rows))
+		}
+	case Float64:
+		if v.floats == nil {
+			out.floats = make([]float64, len(rows))
+		}
+	case Text, Binary:
+		return out, out.takeBytes(v, rows)
+	case List:
+		return out, out.takeLists(v, rows)
+	case Struct:
+		for _, c := range v.children {
+			child, err := c.Take(rows)
+			if err != nil {
+				return nil, err
+			}
+			out.children = append(out.children, child)
+		}
+	}
+	return out, nil
+}
+
+func gather[T any](from []T, rows []int) []T {
+	if from == nil {
+		return nil
+	}
+	to := make([]T, len(rows))
+	for i, r := range rows {
+		if r >= 0 {
+			to[i] = from[r]
+		}
+	}
+	return to
+}
+
+func (v *Vector) takeBytes(from *Vector, rows []int) error {
+	size := 0
+	for _, r := range rows {
+		if r >= 0 {
+			size += len(from.Bytes(r))
+		}
+	}
+	if size > math.MaxUint32 {
+		return overOffsets()
+	}
+	v.data, v.offs = make([]byte, 0, size), make([]uint32, 1, len(rows)+1)
+	for _, r := range rows {
+		if r >= 0 {
+			v.data = append(v.data, from.Bytes(r)...)
+		}
+		v.offs = append(v.offs, uint32(len(v.data)))
+	}
+	return nil
+}
+
+// overOffsets is the error for texts that have no offsets.
+func overOffsets() error {
+	return fault.New(fault.Limit, "table", fault.NoOffset, "a column of more than %d bytes", math.MaxUint32)
+}
+
+func (v *Vector) takeLists(from *Vector, rows []int) error {
+	v.offs = make([]uint32, 1, len(rows)+1)
+	var elems []int
+	for _, r := range rows {
+		if r >= 0 {
+			for k := from.offs[r]; k < from.offs[r+1]; k++ {
+				elems = append(elems, int(k))
+			}
+		}
+		v.offs = append(v.offs, uint32(len(elems)))
+	}
+	child, err := from.children[0].Take(elems)
+	v.children = []*Vector{child}
+	return err
+}
+
+// Any returns value i as a value that encoding/json prints: nil, bool, int64, uint64, *big.Int (Huge),
+// float64, string, map[string]string{"hex": …} of binary, []any, map[string]any of structs. NaN and the
+// infinities are "NaN", "Infinity" and "-Infinity"; decimals are strings of digits; dates and times are
+// ISO 8601, those that are instants by their type with "+00:00".
+func (v *Vector) Any(i int) any {
+	if v.Null(i) {
+		return nil
+	}
+	switch v.typ.Kind {
+	case Bool:
+		return v.ints[i] != 0
+	case Int64:
+		return v.ints[i]
+	case Uint64:
+		return uint64(v.ints[i])
+	case Huge:
+		return v.Big(i)
+	case Float64:
+		if f := v.floats[i]; !math.IsNaN(f) && !math.IsInf(f, 0) {
+			return f
+		}
+		return floatName(v.floats[i])
+	case Text:
+		return v.Text(i)
+	case Binary:
+		return map[string]string{"hex": fmt.Sprintf("%x", v.Bytes(i))}
+	case List:
+		child, lo, hi := v.List(i)
+		out := make([]any, 0, hi-lo)
+		for k := lo; k < hi; k++ {
+			out = append(out, child.Any(k))
+		}
+		return out
+	case Struct:
+		out := map[string]any{}
+		for k, c := range v.children {
+			out[v.typ.Fields[k].Name] = c.Any(i)
+		}
+		return out
+	}
+	return v.plainText(i)
+}
+
+// NewStruct returns values of kind Struct of the fields' rows, which are equally many.
+func NewStruct(names []string, fields []*Vector, nulls []bool) *Vector {
+	v := &Vector{typ: Type{Kind: Struct}, n: len(nulls), nulls: nulls, children: fields}
+	for i, f := range fields {
+		v.typ.Fields = append(v.typ.Fields, Column{Name: names[i], Type: f.typ})
+		v.n = f.n
+	}
+	return v
+}

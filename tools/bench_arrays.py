@@ -1,0 +1,82 @@
+"""`make bench-arrays`: TileDB arrays side by side with TileDB's own library, on one core.
+
+    bench_arrays.py [--rounds N] [--tiledb PYTHON]
+
+Both read the same array of real chips (uint16, byteshuffle and zstd, tiles of 256 by 256) in turns,
+N times: all of it at once; whole chips; and windows of 256 by 256 pixels at random places, in all
+bands. Figures are megabytes of samples a second of processor time, the median of the rounds; the
+ratio is the median of theirs. That they read the same values is what `make interop` checks.
+
+PYTHON is an interpreter with the package tiledb; without it, one is made as by `make interop`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from interop import ROOT, environment
+
+LINE = re.compile(
+    r"^BenchmarkArray/(\w+)\S*\s.*?([\d.e+]+) MB/cpu-s\s.*?([\d.e+]+) tiledb-MB/cpu-s"
+)
+WHAT = {"all": "the whole array", "chips": "chips", "windows": "windows of 256 × 256"}
+
+
+def main() -> None:
+    """Measures, and prints a table in Markdown."""
+    p = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    p.add_argument("--rounds", type=int, default=5)
+    p.add_argument("--tiledb", metavar="PYTHON")
+    o = p.parse_args()
+    go = os.environ.get("GO") or "go"
+    with tempfile.TemporaryDirectory() as folder:
+        env = os.environ | {
+            "GOMAXPROCS": "1",
+            "CHASKI_TILEDB_BENCH": str(Path(folder, "chips")),
+            "CHASKI_ORACLE_PYTHON_TILEDB": o.tiledb or environment("tiledb"),
+        }
+        build = [go, "test", "-c", "-o"]
+        for package in ("store/tiledb", "loader"):
+            made = Path(folder, Path(package).name + ".test")
+            subprocess.run([*build, made, f"./{package}"], cwd=ROOT, check=True)
+        once = ["-test.run=^$", "-test.benchtime=1x", "-test.bench=^BenchmarkFull$"]
+        subprocess.run(
+            [Path(folder, "tiledb.test"), *once],
+            cwd=ROOT / "store/tiledb",
+            env=env,
+            check=True,
+            stdout=subprocess.DEVNULL,
+        )
+        rates: dict[str, list[tuple[float, float]]] = {}
+        for n in range(o.rounds):
+            run = [Path(folder, "loader.test"), "-test.run=^$", "-test.benchtime=1s"]
+            out = subprocess.run(
+                [*run, "-test.bench=^BenchmarkArray$"],
+                cwd=ROOT / "loader",
+                env=env,
+                check=True,
+                stdout=subprocess.PIPE,
+                text=True,
+            ).stdout
+            for line in out.splitlines():
+                if m := LINE.match(line):
+                    rates.setdefault(m[1], []).append((float(m[2]), float(m[3])))
+            print(f"round {n + 1} of {o.rounds}", file=sys.stderr, flush=True)
+    if set(rates) != set(WHAT) or any(len(r) != o.rounds for r in rates.values()):
+        sys.exit(f"bench_arrays: the benchmarks printed something else:\n{out}")
+    print("| MB a second of processor time | chaski | tiledb | × |\n|---|--:|--:|--:|")
+    for name, what in WHAT.items():
+        ours, theirs = (statistics.median(r[i] for r in rates[name]) for i in (0, 1))
+        ratio = statistics.median(a / b for a, b in rates[name])
+        print(f"| {what} | {ours:.0f} | {theirs:.0f} | {ratio:.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,90 @@
+#!/usr/bin/env bash
+# Makes .venv, the one Python environment of the demo, the tests and the checks.
+#
+#   tools/env.sh [PYTHON]
+#
+# PYTHON is an interpreter of version 3.10 or newer. Without it, a .venv that is complete is used as it
+# is, and a new one is made from python3. If PYTHON can import torch, its packages are visible in .venv
+# and only what is missing beside them is installed; otherwise everything is, pinned. pip's own settings
+# (an index, a cache, a proxy) apply. Nothing is done when nothing has changed since the last time.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+venv=.venv
+owner=$venv/chaski-python # the interpreter it was made from
+stamp=$venv/chaski-env    # what it was completed for
+given=${1-}
+python=${given:-python3}
+
+say() { printf 'env: %s\n' "$*" >&2; }
+
+# Changes when anything does that the environment is made by.
+requirements() { cat python/pyproject.toml python/requirements*.txt tools/env.sh | cksum; }
+
+if [ -z "$given" ] && [ -f "$owner" ]; then
+  python=$(cat "$owner") # not asked for another one
+fi
+if ! "$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' 2>/dev/null; then
+  say "$python is not Python 3.10 or newer; name one: make ... PYTHON=/path/to/python3.12"
+  exit 1
+fi
+python=$("$python" -c 'import sys; print(sys.executable)')
+
+made_from=$(cat "$owner" 2>/dev/null || true)
+if [ "$made_from" = "$python" ] && [ "$(cat "$stamp" 2>/dev/null)" = "$(requirements)" ]; then
+  exit 0
+fi
+if [ -e "$venv" ] && [ "$made_from" != "$python" ]; then
+  if [ ! -f "$venv/pyvenv.cfg" ]; then
+    say "$venv is there and is not a virtual environment: not touched"
+    exit 1
+  fi
+  rm -rf "$venv"
+fi
+
+torch=$("$python" -c 'import torch; print(torch.__version__)' 2>/dev/null || true)
+if [ ! -f "$owner" ]; then
+  "$python" -m venv "$venv"
+  printf '%s\n' "$python" > "$owner"
+fi
+rm -f "$stamp"
+
+# A download of this size meets a broken connection now and then; pip's cache has what came whole.
+pip() {
+  local try
+  for try in 1 2 3; do
+    "$venv/bin/python" -m pip install --disable-pip-version-check --quiet --retries 10 "$@" && return
+    say "pip failed (try $try of 3; $(df -Ph "$venv" | awk 'NR == 2 { print $4 }') free on this disk)"
+    [ "$try" -eq 3 ] || sleep $((try * 10))
+  done
+  return 1
+}
+
+if [ -n "$torch" ]; then
+  say "PyTorch $torch of $python is used; installing what is missing beside it (some 50 MB at most)"
+  # A .pth file and not --system-site-packages: that option does not see the packages of another
+  # virtual environment. What .venv has itself comes first.
+  "$python" - "$venv" <<'PY'
+import pathlib, site, sys
+lib = next(pathlib.Path(sys.argv[1]).glob("lib*/python*/site-packages"))
+dirs = site.getsitepackages() + ([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])
+(lib / "chaski-parent.pth").write_text("".join(d + "\n" for d in dirs))
+PY
+else
+  case "$(uname -s)" in
+    Linux) size="about 3 GB to download and 6 GB on disk, most of it PyTorch with its CUDA libraries" ;;
+    *) size="about 150 MB to download, most of it PyTorch" ;;
+  esac
+  say "$python has no PyTorch. Installing once, into $venv:"
+  sed -n 's/^\([A-Za-z][^#]*\)$/env:   \1/p' python/requirements.txt python/requirements-dev.txt python/requirements-torch.txt >&2
+  say "$size"
+  say "(an interpreter that has PyTorch saves this: make ... PYTHON=/path/to/python)"
+  pip -r python/requirements.txt -r python/requirements-torch.txt
+fi
+pip -r python/requirements-dev.txt
+pip --editable python
+
+"$venv/bin/python" -c 'import torch, numpy, grpc, chaski' || { say "the environment does not work"; exit 1; }
+requirements > "$stamp"
+say "ready: $venv with $("$venv/bin/python" -c 'import platform, torch, numpy
+print(f"Python {platform.python_version()}, PyTorch {torch.__version__}, numpy {numpy.__version__}")')"

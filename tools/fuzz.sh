@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# Runs every fuzz target of the module, one after the other, and where a C compiler is present those
+# of package zstd once more with libzstd: FuzzTwins, which holds the two decoders against each other,
+# is only there.
+#
+#   tools/fuzz.sh [TIME]     of each, such as 1m; without it, all of them share four minutes
+#
+# A package is built once, for all of its targets. A line says what a target did; one that spent its
+# time on its seeds alone says "gathering baseline coverage".
+#
+# An input that fails is kept below testdata/fuzz/ of its package: it goes into the repository, with
+# the fix, as a test.
+set -uo pipefail
+cd "$(dirname "$0")/.."
+time=${1-}
+go=${GO:-go}
+share=240 # seconds, of all targets without TIME
+least=1 most=5
+
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+failed=0
+count=0
+found=$($go env GOCACHE)/fuzz # where go test keeps the inputs that reach new code
+targets=() # PACKAGE, DIR, BINARY and TARGET, with tabs between
+
+# build PACKAGE DIR [FLAG...]: adds the targets of a package.
+build() {
+  local package=$1 dir=$2 binary=$tmp/${#targets[@]}.test list target
+  shift 2
+  if ! $go test -c -fuzz . -o "$binary" "$@" "$package" || ! list=$(cd "$dir" && "$binary" -test.list '^Fuzz'); then
+    printf 'fuzz: %s FAILED to build\n' "$package"
+    failed=$((failed + 1))
+    return
+  fi
+  for target in $(grep '^Fuzz' <<<"$list"); do
+    targets+=("$package"$'\t'"$dir"$'\t'"$binary"$'\t'"$target")
+  done
+}
+
+once() { # PACKAGE DIR BINARY TARGET
+  (cd "$2" && "$3" -test.run '^$' -test.fuzz "^$4\$" -test.fuzztime "$time" -test.fuzzminimizetime 10x \
+    -test.fuzzcachedir "$found/$1" -test.timeout 10m 2>&1)
+}
+
+# late OUTPUT: the fuzzing engine met its own deadline between two inputs and took it for a failure of
+# the target (go.dev/issue/75804; mended in Go 1.27). A real failure says which input it was.
+late() {
+  grep -q '^ *context deadline exceeded$' <<<"$1" && ! grep -qi 'failing input' <<<"$1"
+}
+
+fuzz() { # PACKAGE DIR BINARY TARGET
+  local out rc tries=1
+  count=$((count + 1))
+  out=$(once "$@") && rc=0 || rc=1
+  while [ $rc -ne 0 ] && late "$out" && [ $tries -lt 5 ]; do
+    printf 'fuzz: %-24s once more: %s\n' "$4" "the fuzzing engine missed its own deadline"
+    tries=$((tries + 1))
+    out=$(once "$@") && rc=0 || rc=1
+  done
+  if [ $rc -eq 0 ]; then
+    printf 'fuzz: %-24s %s\n' "$4" "$(grep '^fuzz: elapsed' <<<"$out" | tail -1 | sed 's/^fuzz: //')"
+  else
+    printf '%s\nfuzz: %s of %s FAILED\n' "$out" "$4" "$1"
+    failed=$((failed + 1))
+  fi
+}
+
+packages=$($go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{"\t"}}{{.Dir}}{{end}}' ./...) || exit 1
+while IFS=$'\t' read -r package dir; do
+  grep -q '^func Fuzz' "$dir"/*_test.go && build "$package" "$dir"
+done < <(grep . <<<"$packages")
+if command -v "$($go env CC)" >/dev/null 2>&1; then
+  export CGO_ENABLED=1
+  IFS=$'\t' read -r package dir < <($go list -f '{{.ImportPath}}{{"\t"}}{{.Dir}}' ./internal/zstd)
+  build "$package" "$dir" -tags datadog
+fi
+
+if [ -z "$time" ] && [ "${#targets[@]}" -gt 0 ]; then
+  time=$((share / ${#targets[@]}))
+  time=$((time < least ? least : time > most ? most : time))s
+fi
+for t in "${targets[@]}"; do
+  IFS=$'\t' read -r package dir binary target <<<"$t"
+  fuzz "$package" "$dir" "$binary" "$target"
+done
+echo "fuzz: $count targets of $time each, $failed failed"
+[ "$failed" -eq 0 ] && [ "$count" -gt 0 ]

@@ -1,0 +1,258 @@
+"""`make interop`: both directions of compatibility with the original Python packages.
+
+    interop.py [--only VARIABLE ...]
+    interop.py --soak COUNT     `make soak-frames`: COUNT damaged OpenZL frames, see docs/fuzzing.md
+
+Makes a virtual environment for each file of tools/interop/*.txt below .interop/ (again whenever
+the file or the interpreter changes), of libtiledb16.txt a folder with a library, and runs the tests
+of Go and Python that skip themselves unless a variable names an interpreter with the originals, or
+the library. Which tests these are is not listed anywhere: they are those that skip themselves when
+the variables are not set. Every one of them must then pass; one that is skipped all the same, or a
+variable that this script does not set, is a failure. The library is for Linux on x86-64: where it
+is not to be had or not loaded, its test is left out, and the last line says so.
+
+pip's own settings (an index, a cache, a proxy) apply. Python 3.12 or newer, for rasterio 1.5.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+HOME = ROOT / ".interop"
+# The environment of each variable.
+VARIABLES = {
+    "CHASKI_ORACLE_LIBTILEDB16": "libtiledb16",
+    "CHASKI_ORACLE_PYTHON08": "rumi1",
+    "CHASKI_ORACLE_PYTHON16": "rumi2",
+    "CHASKI_ORACLE_PYTHON": "rasters",
+    "CHASKI_ORACLE_PYTHON_TACO": "taco",
+    "CHASKI_ORACLE_PYTHON_TILEDB": "tiledb",
+    "CHASKI_PYTHON": "rasters",
+}
+VARIABLE = re.compile(
+    r"\bCHASKI_(?:(?:ORACLE_)?PYTHON(?:\d+|_TACO|_TILEDB)?|ORACLE_LIB[A-Z]+\d*)\b"
+)
+# An environment that is a library, out of a wheel for an interpreter that need not be there, and
+# the environment that loads it.
+LIBRARY, LOADER = "libtiledb16", "tiledb"
+WHEEL = ["--platform", "manylinux1_x86_64", "--python-version", "37", "--abi", "cp37m"]
+# What tests print to be run again as they were.
+SEED = re.compile(r"\bCHASKI_ORACLE_SEED=\d+")
+# Python tests that have originals to compare with.
+PYTHON_TESTS = ["python/tests/test_rumi.py"]
+# The comparison of mutated frames is as long as it is asked to be.
+SETTINGS = {"CHASKI_SOAK": os.environ.get("CHASKI_SOAK", "10s")}
+
+
+def say(text: str) -> None:
+    """Writes a line."""
+    print(f"interop: {text}", flush=True)
+
+
+def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
+    """Has an interpreter install what a file names; twice, if a connection broke."""
+    say(f"installing {wanted.relative_to(ROOT)}")
+    run = [python, "-m", "pip", "install", "--disable-pip-version-check", "--quiet"]
+    run += ["--retries", "10", *options, "-r", wanted]
+    if subprocess.run(run).returncode != 0:
+        subprocess.run(run, check=True)
+
+
+def environment(name: str) -> str:
+    """Makes an environment, if it is not complete, and returns its interpreter."""
+    folder, wanted = HOME / name, ROOT / "scripts" / "interop" / f"{name}.txt"
+    python, stamp = folder / "bin" / "python", folder / "chaski-interop"
+    what = hashlib.sha256(wanted.read_bytes() + sys.executable.encode()).hexdigest()
+    if stamp.exists() and stamp.read_text() == what:
+        return str(python)
+    subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
+    pip(python, wanted)
+    stamp.write_text(what)
+    return str(python)
+
+
+def library(python: str) -> str:
+    """Gets LIBRARY, if it is not there, and returns its path; "" where there is none that loads."""
+    folder, wanted = HOME / LIBRARY, ROOT / "scripts" / "interop" / f"{LIBRARY}.txt"
+    stamp, what = folder / "chaski-interop", hashlib.sha256(wanted.read_bytes()).hexdigest()
+    try:
+        if not stamp.exists() or stamp.read_text() != what:
+            shutil.rmtree(folder, ignore_errors=True)
+            pip(python, wanted, "--no-deps", "--only-binary=:all:", *WHEEL, "--target", folder)
+            stamp.write_text(what)
+        path = next(folder.glob("tiledb/.libs/libtiledb*"), folder / "libtiledb")
+        load = "import ctypes, sys; ctypes.CDLL(sys.argv[1])"
+        subprocess.run([python, "-c", load, path], check=True, capture_output=True, text=True)
+    except subprocess.CalledProcessError as e:
+        reason = (e.stderr or "").strip().split("\n")[-1]
+        say(f"no {LIBRARY} here, its test is skipped: {reason or 'pip failed'}")
+        return ""
+    return str(path)
+
+
+def guarded_packages() -> list[str]:
+    """Go packages whose tests mention one of the variables."""
+    found, unknown = set(), set()
+    for file in sorted(ROOT.rglob("*_test.go")):
+        parts = file.relative_to(ROOT).parts
+        names = set(VARIABLE.findall(file.read_text()))
+        if names and not any(p.startswith((".", "_")) or p == "testdata" for p in parts):
+            found.add("./" + "/".join(parts[:-1]))
+            unknown |= names - set(VARIABLES)
+    for file in (ROOT / "python" / "tests").glob("*.py"):
+        names = set(VARIABLE.findall(file.read_text()))
+        unknown |= names - set(VARIABLES)
+        if names and f"python/tests/{file.name}" not in PYTHON_TESTS:
+            sys.exit(f"interop: {file.name} has guarded tests that tools/interop.py does not run")
+    if unknown:
+        sys.exit(
+            f"interop: tests need {', '.join(sorted(unknown))}, which this script does not set"
+        )
+    return sorted(found)
+
+
+class Results:
+    """What became of tests, by name: pass, fail or skip, and what they printed."""
+
+    def __init__(self) -> None:
+        """Starts empty."""
+        self.of: dict[str, str] = {}
+        self.output: dict[str, str] = {}
+
+    def go(self, packages: list[str], env: dict[str, str]) -> None:
+        """Runs the tests of packages. A package that does not build counts as a failed test."""
+        run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-json"]
+        run += ["-timeout", "20m", *packages]
+        p = subprocess.Popen(run, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
+        for line in p.stdout:
+            try:
+                event = json.loads(line)
+            except ValueError:
+                print(line, end="")
+                continue
+            package = event.get("Package") or event.get("ImportPath", "")
+            name = f"{package}.{event.get('Test', '')}"
+            if event["Action"] in ("output", "build-output"):
+                self.output[name] = self.output.get(name, "") + event["Output"]
+            elif event["Action"] in ("pass", "fail", "skip") and (
+                "Test" in event or event["Action"] == "fail"
+            ):
+                self.of[name] = event["Action"]
+        if p.wait() != 0 and "fail" not in self.of.values():
+            self.of["go test"] = "fail"
+
+    def pytest(self, python: str, env: dict[str, str], report: Path) -> None:
+        """Runs the tests of PYTHON_TESTS with an interpreter."""
+        env = env | {"PYTHONPATH": str(ROOT / "python" / "src")}
+        run = [python, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        p = subprocess.run([*run, *PYTHON_TESTS], cwd=ROOT, env=env, capture_output=True, text=True)
+        if not report.exists():
+            self.of["pytest"], self.output["pytest"] = "fail", p.stdout + p.stderr
+            return
+        for case in ET.parse(report).iter("testcase"):
+            name = f"{case.get('classname')}.{case.get('name')}"
+            kinds = {"skipped": "skip", "failure": "fail", "error": "fail"}
+            self.of[name] = next((v for k, v in kinds.items() if case.find(k) is not None), "pass")
+            self.output[name] = "".join(
+                f"{e.get('message')}\n{e.text or ''}" for k in kinds for e in case.iter(k)
+            )
+        report.unlink()
+
+    def skipped_for(self, names: set[str]) -> set[str]:
+        """Tests that were skipped and name one of the variables as the reason."""
+        return {
+            t
+            for t, result in self.of.items()
+            if result == "skip" and names & set(VARIABLE.findall(self.output.get(t, "")))
+        }
+
+
+def soak(count: int) -> int:
+    """Gives damaged frames to the decoder and to the original, and prints what became of them."""
+    run = [os.environ.get("GO") or "go", "test", "-tags", "soak", "-count=1", "-timeout", "0"]
+    run += ["-run", "^(TestSoak|TestWatch)$", "-v", "./codec/openzl"]
+    env = os.environ | {
+        "CHASKI_ORACLE_PYTHON": environment("rasters"),
+        "CHASKI_SOAK_COUNT": str(count),
+    }
+    return subprocess.run(run, cwd=ROOT, env=env).returncode
+
+
+def main() -> int:
+    """Runs everything and prints one line in all."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
+    parser.add_argument("--only", nargs="+", choices=sorted(VARIABLES), metavar="VARIABLE")
+    parser.add_argument("--soak", type=int, metavar="COUNT")
+    args = parser.parse_args()
+    only = set(args.only or VARIABLES)
+    if sys.version_info < (3, 12):
+        have = ".".join(map(str, sys.version_info[:2]))
+        say(f"{sys.executable} is Python {have}; rasterio 1.5 needs 3.12 or newer.")
+        say("name one: make interop PYTHON=/path/to/python3.12")
+        return 1
+    if args.soak is not None:
+        return soak(args.soak)
+    start = time.monotonic()
+    packages = guarded_packages()
+    pythons = {name: environment(name) for name in sorted(set(VARIABLES.values()) - {LIBRARY})}
+    values = {v: pythons[name] for v, name in VARIABLES.items() if name != LIBRARY}
+    left_out = ""
+    for v in sorted(only - set(values)):
+        only |= {needed for needed, name in VARIABLES.items() if name == LOADER}
+        values[v] = library(pythons[LOADER])
+        if not values[v]:
+            only.remove(v)
+            left_out = f", without {VARIABLES[v]}"
+    plain = {k: v for k, v in os.environ.items() if k not in VARIABLES} | SETTINGS
+    full = plain | {v: values[v] for v in only}
+
+    say("which tests are guarded: " + " ".join([*packages, *PYTHON_TESTS]))
+    without = Results()
+    without.go(packages, plain)
+    without.pytest(pythons["rasters"], plain, HOME / "report.xml")
+    guarded = without.skipped_for(only)
+    for t in sorted(guarded):
+        print(f"  {t}")
+    say(f"{len(guarded)} tests; running them with the originals")
+    got = Results()
+    got.go(packages, full)
+    got.pytest(pythons["rasters"], full, HOME / "report.xml")
+
+    failed = {t for t, result in got.of.items() if result == "fail"}
+    # A package fails with its tests.
+    failed = {
+        t
+        for t in failed
+        if not (t.endswith(".") and any(f != t and f.startswith(t) for f in failed))
+    }
+    skipped = {t for t in guarded if got.of.get(t) != "pass"} - failed
+    skipped |= got.skipped_for(only)
+    for t in sorted(failed):
+        print(f"--- failed: {t}\n{got.output.get(t, '')}")
+    for t in sorted(skipped):
+        print(f"--- skipped or not run: {t}\n{got.output.get(t, '')}")
+    for t in sorted(guarded - failed - skipped):
+        for seed in SEED.findall(got.output.get(t, "")):
+            say(f"{t}: {seed}")
+    passed = len(guarded - failed - skipped)
+    ok = not failed and not skipped and passed > 0
+    seconds = time.monotonic() - start
+    text = f"{passed} of {len(guarded)} guarded tests passed, {len(skipped)} skipped, "
+    text += f"{len(failed)} failed, in {seconds:.0f} s{left_out}"
+    say(("PASSED: " if ok else "FAILED: ") + text)
+    return 0 if ok else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

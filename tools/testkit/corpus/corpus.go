@@ -1,0 +1,246 @@
+// Package corpus finds the test corpus that lies beside the module, and reads its manifest. Only
+// tests import it; a test that needs the corpus is skipped where there is none.
+package corpus
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"runtime"
+	"testing"
+)
+
+// Root returns the module's root folder.
+func Root(t testing.TB) string {
+	t.Helper()
+	_, file, _, ok := runtime.Caller(0)
+	if ok {
+		if root := filepath.Join(filepath.Dir(file), "..", "..", ".."); exists(filepath.Join(root, "go.mod")) {
+			return root
+		}
+	}
+	dir, err := os.Getwd() // built with -trimpath: go test runs in the package's folder
+	for err == nil && !exists(filepath.Join(dir, "go.mod")) {
+		up := filepath.Dir(dir)
+		if up == dir {
+			t.Fatal("no go.mod above the working directory")
+		}
+		dir = up
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// Dir returns the corpus folder: the environment variable CHASKI_CORPUS, or ../shared/corpus beside
+// the module. It skips the test where there is none.
+func Dir(t testing.TB) string {
+	t.Helper()
+	dir := folder(t)
+	if !exists(dir) {
+		t.Skip("no test corpus (CHASKI_CORPUS)")
+	}
+	return dir
+}
+
+// folder returns where the corpus would be.
+func folder(t testing.TB) string {
+	t.Helper()
+	if dir := os.Getenv("CHASKI_CORPUS"); dir != "" {
+		return dir
+	}
+	return filepath.Join(Root(t), "..", "shared", "corpus")
+}
+
+// Testdata returns the module's own folder of small real files.
+func Testdata(t testing.TB) string { return filepath.Join(Root(t), "testdata") }
+
+// File is one line of a raster manifest: a file, and what its original reader makes of it. Fields
+// that a kind does not have are empty.
+type File struct {
+	Dir  string `json:"-"` // folder of the manifest
+	Kind string // rumi, rumi-new, tiff, stack, frame, bad
+	Path string // relative to Dir
+	Note string
+
+	Shape      []int // bands, height, width
+	DType      string
+	Tile       *int
+	Unit       string // tile or cell, of rumi-new
+	SHA256     string // whole image, C order, little-endian
+	TOG        bool
+	NoData     any
+	Overviews  []int
+	MaskSHA256 *string `json:"mask_sha256"`
+	Options    map[string]any
+	Codecs     []string
+	Layout     *Layout
+	Blob       string // hex
+	Reads      []Read
+	Members    []string // of a stack
+	Geo        *Geo
+
+	// Of kind bad:
+	Format, Base, What, Expect string
+	IdenticalSHA256            string `json:"identical_sha256"`
+}
+
+// Layout is what the manifest says about a TIFF's first IFD.
+type Layout struct {
+	ByteOrder                            string
+	BigTIFF                              bool
+	IFDOffset                            int64 `json:"ifd_offset"`
+	Compression, Predictor, Planar, Bits int
+	SPP                                  int
+	Tiled                                bool
+	Offsets, ByteCounts                  []int64
+	NChunks                              int `json:"n_chunks"`
+	Sparse                               int
+	Ghost                                *string
+	Tags                                 []int
+}
+
+// Geo is where an image lies: an affine transform (a, b, c, d, e, f) and an EPSG code.
+type Geo struct {
+	Transform []float64
+	CRS       any
+}
+
+// Read is one windowed read and its result.
+type Read struct {
+	Pattern    string
+	N, B, Y, X *Sel
+	Shape      []int
+	SHA256     string
+}
+
+// Sel picks from one axis: a half-open slice, or a list of positions.
+type Sel struct{ Slice, List []int }
+
+// Bytes reads the file.
+func (f *File) Bytes(t testing.TB) []byte {
+	t.Helper()
+	b, err := os.ReadFile(filepath.Join(f.Dir, f.Path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// MayRefuse reports whether an error of kind unsupported is as good as the pixels.
+func (f *File) MayRefuse() bool {
+	for _, s := range [...]string{"an error is fine", "a clear error is expected"} {
+		if n := len(f.Note) - len(s) - 1; n > 0 && f.Note[n:n+len(s)] == s {
+			return true
+		}
+	}
+	return false
+}
+
+// Raster returns the rows of the corpus's raster manifest, or skips the test.
+func Raster(t testing.TB) []File {
+	t.Helper()
+	return Manifest(t, filepath.Join(Dir(t), "raster"))
+}
+
+// Files returns the rows of the corpus's raster manifest or, where there is no corpus, those of the
+// module's own testdata, which are some of them.
+func Files(t testing.TB) []File {
+	t.Helper()
+	if dir := filepath.Join(folder(t), "raster"); exists(dir) {
+		return Manifest(t, dir)
+	}
+	return Manifest(t, filepath.Join(Testdata(t), "raster"))
+}
+
+// Manifest returns the rows of dir/manifest.jsonl.
+func Manifest(t testing.TB, dir string) []File {
+	t.Helper()
+	files := Rows[File](t, dir)
+	for i := range files {
+		files[i].Dir = dir
+	}
+	return files
+}
+
+// Rows returns the rows of dir/manifest.jsonl, a JSON value a line, of which there must be one at least.
+func Rows[T any](t testing.TB, dir string) []T {
+	t.Helper()
+	f, err := os.Open(filepath.Join(dir, "manifest.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var rows []T
+	d := json.NewDecoder(f)
+	for d.More() {
+		var row T
+		if err := d.Decode(&row); err != nil {
+			t.Fatalf("%s row %d: %v", dir, len(rows), err)
+		}
+		rows = append(rows, row)
+	}
+	if len(rows) == 0 {
+		t.Fatalf("%s: an empty manifest", dir)
+	}
+	return rows
+}
+
+// Of returns the rows of a kind and, for bad files, of one of the formats.
+func Of(files []File, kind string, formats ...string) []File {
+	var of []File
+	for _, f := range files {
+		ok := f.Kind == kind && len(formats) == 0
+		for _, want := range formats {
+			ok = ok || f.Kind == kind && f.Format == want
+		}
+		if ok {
+			of = append(of, f)
+		}
+	}
+	return of
+}
+
+// SHA256 returns the hash of b as the manifest writes it.
+func SHA256(b []byte) string {
+	h := sha256.Sum256(b)
+	return hex.EncodeToString(h[:])
+}
+
+// DamageParquet returns a copy of a Parquet file that is cut short or has another byte, somewhere or in its footer:
+// each in turn as k counts up.
+func DamageParquet(rng *rand.Rand, b []byte, k int) []byte {
+	c := bytes.Clone(b)
+	footer := int(binary.LittleEndian.Uint32(b[len(b)-8:]))
+	at := 0
+	switch k % 3 {
+	case 0:
+		return c[:rng.IntN(len(c))]
+	case 1:
+		at = rng.IntN(len(c))
+	case 2:
+		at = len(c) - 8 - 1 - rng.IntN(footer)
+	}
+	c[at] ^= byte(1 + rng.IntN(255))
+	return c
+}
+
+// Allocated returns the bytes that are allocated while f runs, freed or not: those of other goroutines too.
+func Allocated(f func()) uint64 {
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	f()
+	runtime.ReadMemStats(&after)
+	return after.TotalAlloc - before.TotalAlloc
+}

@@ -1,0 +1,71 @@
+// Package drivertest holds what every driver of package blobsource promises, for their tests.
+package drivertest
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source/blobsource"
+	"github.com/chaski-eo/chaski/source/remote"
+	"github.com/chaski-eo/chaski/tools/testkit/netsim"
+)
+
+// Reads reads through a driver's SDK from s, a server of ranges, with and without faults, and closes both. The driver
+// calls s its service; there, path is where the object dir/a.tif of the bucket "chips" lies.
+func Reads(t *testing.T, s *netsim.Server, d blobsource.Driver, scheme, path string) {
+	t.Helper()
+	o, err := blobsource.New(d, remote.Options{
+		Attempts: 3, Backoff: time.Millisecond, MaxBackoff: time.Millisecond, Timeout: 200 * time.Millisecond, MinRate: 1 << 30, Block: 1024,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		s.Close()
+		if err := o.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	b := bytes.Repeat([]byte("0123456789abcdef"), 1000)
+	s.Put(path, b)
+	ctx := context.Background()
+	r, err := o.Open(ctx, scheme+"://chips/dir/a.tif")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Size() != int64(len(b)) {
+		t.Fatalf("size %d", r.Size())
+	}
+	got := make([]byte, 5000)
+	for _, f := range []netsim.Fault{netsim.None, netsim.Unavailable, netsim.ShortBody, netsim.StallBody, netsim.Reset} {
+		s.OnRequest(func(n int, _ *netsim.Request) netsim.Fault {
+			if n == 0 {
+				return f
+			}
+			return netsim.None
+		})
+		clear(got)
+		if err := r.ReadAt(ctx, got, 7); err != nil || !bytes.Equal(got, b[7:5007]) {
+			t.Errorf("after %q: %v", f, err)
+		}
+		want := 2
+		if f == netsim.None {
+			want = 1
+		}
+		if n := len(s.Requests()); n != want {
+			t.Errorf("%q: %d requests, want %d", f, n, want)
+		}
+	}
+	s.Always(netsim.Unavailable)
+	if err := r.ReadAt(ctx, got, 7); err == nil || fault.KindOf(err) != 0 || !strings.Contains(err.Error(), "3 attempts") {
+		t.Error(err)
+	}
+	s.Always(netsim.None)
+	if _, err := o.Open(ctx, scheme+"://chips/none"); fault.KindOf(err) != fault.NotFound {
+		t.Error(err)
+	}
+}
