@@ -1,9 +1,9 @@
 """Writes lonlat.json: points of projected CRSs, and where PROJ has them.
 
-Every vector is [EPSG code, x, y, longitude, latitude of PROJ, the same two of chaski.sampling.lonlat as hexadecimal float64].
+Every vector is [EPSG code, x, y, longitude, latitude of PROJ, the same two of reference.sampling.lonlat (python/tests) as hexadecimal float64].
 The package shuffle has to have the bits of the latter, and both have to be near the former.
 
-    PYTHONPATH=python/src python testdata/lonlat_vectors.py > testdata/lonlat.json
+    PYTHONPATH=python/src:python/tests python testdata/lonlat_vectors.py > testdata/lonlat.json
 """
 
 import json
@@ -11,7 +11,7 @@ import random
 
 from rasterio.warp import transform
 
-from chaski.sampling import lonlat
+from reference.sampling import lonlat
 
 POINTS = [
     (32631, 166021.44, 0.0), (32631, 833978.56, 0.0), (32719, 500000.0, 10000000.0), (32719, 399960.0, 8000040.0),

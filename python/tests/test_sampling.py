@@ -10,10 +10,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from reference import sampling
+from reference.sampling import Dataset, Mixture, Plan, Runs, Source
 
-from chaski import sampling
+import chaski
 from chaski.order import Groups, Order, Ticket, window
-from chaski.sampling import Dataset, Mixture, Plan, Runs, Source
 
 ROOT = Path(__file__).resolve().parents[2]
 VECTORS = json.loads((ROOT / "testdata" / "order.json").read_text())
@@ -258,3 +259,12 @@ def test_lonlat():
         -180,
         0,
     )
+
+
+def test_windows_of_a_grid() -> None:
+    for size, side, stride, pad in product(
+        (1, 5, 64, 65, 100), (5, 16), (3, 16, 20), (False, True)
+    ):
+        ours = chaski.Grid(side, stride=stride, pad=pad).count(size, 2 * size)
+        reference_grid = sampling.Grid(side, side, stride, stride, pad=pad)
+        assert ours == reference_grid.count(size, 2 * size)

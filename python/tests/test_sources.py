@@ -16,14 +16,15 @@ import pytest
 import rasterio
 from helpers import web
 from rasterio import warp
+from reference import sampling
+from reference.sampling import Dataset, Plan, Runs
 
 import chaski
-from chaski import _loader, sampling
+from chaski import _loader
 from chaski._rpc import _not_finite
 from chaski._sources import absolute_paths
 from chaski._spec import SpecOptions, build_spec
 from chaski.order import Order
-from chaski.sampling import Dataset, Plan, Runs
 
 pytestmark = pytest.mark.usefixtures("binary")
 

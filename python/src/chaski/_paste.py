@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine, sampling
+from chaski import _engine
 from chaski._read import info
 from chaski._sources import Grid, absolute
 from chaski._stats import run_command
@@ -60,8 +60,7 @@ def paste(
     g = grid.to_json()
     h, w = g["height"], g["width"]
     _, height, width = info(scene)["raster"]["shape"]
-    cells = sampling.Grid(h, w, g["stride_y"], g["stride_x"], pad=bool(g.get("pad")))
-    n = cells.count(height, width)
+    n = grid.count(height, width)
     binary = _engine.find_binary()
     with tempfile.TemporaryDirectory(prefix="chaski-paste-") as folder:
         path = os.path.join(folder, "windows.npy")

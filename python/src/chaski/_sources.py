@@ -266,6 +266,20 @@ class Grid:
         out = {"kind": "grid", "height": height, "width": width, "stride_y": sy, "stride_x": sx}
         return {**out, "pad": True} if self.pad else out
 
+    def count(self, height: int, width: int) -> int:
+        """Returns the number of windows in a raster of height by width pixels."""
+        g = self.to_json()
+        n = 1
+        for size, side, stride in (
+            (height, g["height"], g["stride_y"]),
+            (width, g["width"], g["stride_x"]),
+        ):
+            along = -(-max(size - side, 0) // stride) + 1
+            if self.pad:  # a stride above the window's side may begin the last one past the edge
+                along = min(along, -(-size // stride))
+            n *= max(along, 1)
+        return n
+
 
 @dataclass(frozen=True)
 class ResizedWindow:

@@ -1,7 +1,7 @@
-"""Samplers, mixtures, sequences, splits and transforms: what stands at a position, in Python.
+"""The reference of samplers, mixtures, sequences, splits and transforms, in plain Python.
 
-The same as the engine computes, defined in docs/order.md: pure functions of seed, epoch and
-position, in plain Python. `Plan` puts them together; a loader does not need them.
+The engine computes the same; docs/order.md defines it: pure functions of seed, epoch and position.
+`Plan` puts them together. The tests hold the engine to it.
 """
 
 from __future__ import annotations

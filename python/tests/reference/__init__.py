@@ -1,0 +1,1 @@
+"""Slow and plain second implementations, which the tests compare the engine with."""
