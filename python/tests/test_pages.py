@@ -1,4 +1,4 @@
-"""What README.md, docs/operations.md and python/README.md show is run, as it stands there."""
+"""What the READMEs and the pages of the guide without a test of their own show is run."""
 
 from __future__ import annotations
 
@@ -77,9 +77,9 @@ def run(binary: str, command: str, **options: object) -> subprocess.CompletedPro
     return done
 
 
-def test_commands_of_the_readme(data, binary):
+def test_commands_of_training(data, binary):
     run(binary, "convert --to tiledb --dims 'n b y x' chips/ -o cube")
-    lines = commands("README.md")
+    lines = commands("docs/train.md")
     assert len(lines) == 11
     for line in lines:
         if line.startswith("chaski serve"):  # its flags: test_served below
@@ -94,7 +94,7 @@ def test_commands_of_the_readme(data, binary):
 
 
 def test_served(data, binary):
-    line = next(c for c in commands("README.md") if c.startswith("chaski serve"))
+    line = next(c for c in commands("docs/train.md") if c.startswith("chaski serve"))
     line = line.replace(":7447", ":0")
     with subprocess.Popen(
         [binary, *shlex.split(line)[1:]],
@@ -114,9 +114,6 @@ def test_served(data, binary):
 def test_training_of_the_readme(data, binary):
     torch = pytest.importorskip("torch")
     (block,) = blocks("README.md")
-    command = re.search(r"# (chaski stats .*)", block)
-    assert command is not None
-    run(binary, command[1])
     net = torch.nn.Conv2d(4, 2, 1)
     seen = []
     # Inputs have gradients: those of what only pads are 0.
@@ -156,7 +153,7 @@ def test_no_loop_trains_on_padding():
     assert loops >= 15
 
 
-def test_commands_of_operations(data, binary):
+def test_commands_of_resuming_and_operating(data, binary):
     """A run, its plan, one of its steps, and what could not be read."""
     (data / "chips/3.tif").write_bytes(b"no raster")
     options = dict(batch_size=8, window=(256, 256), windows_per_asset=8, bad_samples="skip")
@@ -171,7 +168,7 @@ def test_commands_of_operations(data, binary):
     shutil.move(data / "chips/3.tif", data / "3.tif")
     run(binary, "index --format parquet -o train.parquet chips")
     shutil.move(data / "3.tif", data / "chips/3.tif")
-    lines = commands("docs/operations.md")
+    lines = commands("docs/resume.md") + commands("docs/operations.md")
     assert len(lines) == 8
     said = {}
     for line in lines:
@@ -183,10 +180,10 @@ def test_commands_of_operations(data, binary):
     assert "4 samples read, 1 of them bad" in said["chaski quarantine -o bad.jsonl spec.json"]
 
 
-def test_blocks_of_the_package(data, binary):
+def test_blocks_of_training(data, binary):
     pytest.importorskip("torch")
-    first, torch_block, mask, containers, *frameworks = blocks("python/README.md")
-    assert len(frameworks) == 2  # of Lightning and Accelerate
+    first, torch_block, mask = blocks("docs/train.md")
+    assert len(blocks("docs/many-gpus.md")) == 2  # Lightning and Accelerate need ranks: see test_distributed.py
     chaski.stats("chips/").save("stats.json")
     names: dict[str, object] = {"torch": sys.modules["torch"]}
     exec(first.replace("range(10)", "range(1)"), names)
@@ -200,8 +197,38 @@ def test_blocks_of_the_package(data, binary):
     net, losses = names["torch"].nn.Conv2d(4, 4, 1), []  # type: ignore[attr-defined]
     exec(torch_block.replace("10)", "1)"), {**names, "net": net, "step": losses.append})
     assert len(losses) == 1
+
+
+def test_blocks_of_the_package(data, binary):
+    first, containers = blocks("python/README.md")
+    chaski.stats("chips/").save("stats.json")
+    names: dict[str, object] = {}
+    exec(first.replace("range(10)", "range(1)"), names)
+    assert names["batch"]["image"].shape == (64, 4, SIDE, SIDE)  # type: ignore[index]
     pytest.importorskip("pyarrow")
     # The page's data.tacozip is any; this one has its labels and its place elsewhere.
     shown = containers.replace('"label.tif"', '"ref/label.tif"')
     shown = shown.replace("-80, -20, -60, 0", "-80, 20, -60, 60")
     exec(shown, names)
+
+
+def anchors(path: Path) -> set[str]:
+    """Returns the anchors of a page's headings, as GitHub writes them."""
+    text = re.sub(r"^```.*?^```$", "", path.read_text(), flags=re.DOTALL | re.MULTILINE)
+    heads = re.findall(r"^#+ (.*)$", text, re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in heads}
+
+
+def test_links_lead_somewhere():
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+    links = 0
+    for path in pages:
+        for target in re.findall(r"\]\(([^)\s]+)\)", path.read_text()):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            to = (path.parent / file).resolve() if file else path
+            assert to.exists(), (path.name, target)
+            assert not anchor or anchor in anchors(to), (path.name, target)
+            links += 1
+    assert links > 50
