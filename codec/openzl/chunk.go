@@ -3,6 +3,9 @@ package openzl
 import (
 	"math"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -48,7 +51,7 @@ func maxInputs(version int) int {
 type node struct {
 	id      uint32
 	custom  bool
-	codec   *codec // what it stands for, once the graph is checked
+	codec   *codecs.Codec // what it stands for, once the graph is checked
 	dict    bool
 	header  span // within the chunk's codec headers
 	vars    int  // variable inputs
@@ -75,68 +78,68 @@ func chunkFault(kind fault.Kind, off int, format string, args ...any) error {
 }
 
 // parse reads a chunk's decoding map and finds its stored streams; c is left after them.
-func (k *chunk) parse(c *cursor, h *frameHeader) error {
+func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
 	var nodes, stored uint64
 	if h.version < varintVersion {
-		nodes, stored = uint64(c.byte()), uint64(c.byte())
+		nodes, stored = uint64(c.Byte()), uint64(c.Byte())
 	} else {
-		nodes, stored = c.varint(), c.varint()
+		nodes, stored = c.Varint(), c.Varint()
 	}
 	if h.version >= chunkVersion {
 		nodes-- // zero ends the frame and was seen before
 	}
 	switch {
-	case c.bad:
-		return chunkFault(fault.Corrupt, c.off, "frame ends within it")
+	case c.Bad:
+		return chunkFault(fault.Corrupt, c.Off, "frame ends within it")
 	case nodes >= uint64(maxNodes(h.version)):
-		return chunkFault(fault.Limit, c.off, "graph of %d nodes", nodes)
+		return chunkFault(fault.Limit, c.Off, "graph of %d nodes", nodes)
 	case stored >= uint64(maxStored(h.version)):
-		return chunkFault(fault.Limit, c.off, "graph of %d stored streams", stored)
-	case int(stored) > c.left():
-		return chunkFault(fault.Corrupt, c.off, "%d stored streams in %d bytes", stored, c.left())
+		return chunkFault(fault.Limit, c.Off, "graph of %d stored streams", stored)
+	case int(stored) > c.Left():
+		return chunkFault(fault.Corrupt, c.Off, "%d stored streams in %d bytes", stored, c.Left())
 	}
 	if h.version < chunkVersion {
-		flags := c.byte()
+		flags := c.Byte()
 		h.contentChecksum = flags&1 != 0
 		h.chunkChecksum = flags&2 != 0
 	}
-	k.nodes = resize(k.nodes, int(nodes))
+	k.nodes = memory.Resize(k.nodes, int(nodes))
 	headerBytes := k.parseNodes(c, h)
 	if err := k.parseArity(c, h); err != nil {
 		return err
 	}
 	k.parseDistances(c, int(stored))
-	k.stored = resize(k.stored, int(stored))
+	k.stored = memory.Resize(k.stored, int(stored))
 	total := 0
 	for i := range k.stored {
-		n := c.varint()
+		n := c.Varint()
 		if n >= math.MaxUint32 {
-			c.bad = true
+			c.Bad = true
 			break
 		}
 		k.stored[i] = int(n)
 		total += int(n)
 	}
-	if c.bad {
-		return chunkFault(fault.Corrupt, c.off, "decoding map ends early or holds a number out of range")
+	if c.Bad {
+		return chunkFault(fault.Corrupt, c.Off, "decoding map ends early or holds a number out of range")
 	}
-	at := c.off
-	k.headers = c.take(headerBytes)
-	k.bodies = c.take(total)
-	if c.bad {
+	at := c.Off
+	k.headers = c.Take(headerBytes)
+	k.bodies = c.Take(total)
+	if c.Bad {
 		return chunkFault(fault.Corrupt, at, "codec headers of %d and streams of %d bytes, %d are left",
-			headerBytes, total, len(c.b)-at)
+			headerBytes, total, len(c.B)-at)
 	}
 	return nil
 }
 
 // parseNodes reads which codec each node is and how long its header is, and returns the sum of the
 // header lengths.
-func (k *chunk) parseNodes(c *cursor, h *frameHeader) int {
+func (k *chunk) parseNodes(c *wire.Cursor, h *frameHeader) int {
 	standard := 0
-	r := c.bits(len(k.nodes), 1)
+	r := c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		k.nodes[i] = node{custom: r.next(1) != 0, regens: 1}
+		k.nodes[i] = node{custom: r.Next(1) != 0, regens: 1}
 		if !k.nodes[i].custom {
 			standard++
 		}
@@ -145,26 +148,26 @@ func (k *chunk) parseNodes(c *cursor, h *frameHeader) int {
 	if h.version >= 24 {
 		width = 7
 	}
-	r = c.bits(standard, width)
+	r = c.Bits(standard, width)
 	for i := range k.nodes {
 		if !k.nodes[i].custom {
-			k.nodes[i].id = r.next(width)
+			k.nodes[i].id = r.Next(width)
 		}
 	}
 	for i := range k.nodes {
 		if k.nodes[i].custom {
-			id := c.varint()
-			c.bad = c.bad || id > math.MaxUint32
+			id := c.Varint()
+			c.Bad = c.Bad || id > math.MaxUint32
 			k.nodes[i].id = uint32(id)
 		}
 	}
 	total := 0
-	r = c.bits(len(k.nodes), 1)
+	r = c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
 		n := 0
-		if r.next(1) != 0 {
-			v := c.varint()
-			c.bad = c.bad || v >= math.MaxUint32-1
+		if r.Next(1) != 0 {
+			v := c.Varint()
+			c.Bad = c.Bad || v >= math.MaxUint32-1
 			n = int(v&math.MaxUint32) + 1
 		}
 		k.nodes[i].header = span{total, total + n}
@@ -175,24 +178,24 @@ func (k *chunk) parseNodes(c *cursor, h *frameHeader) int {
 
 // parseArity reads how many variable inputs and regenerated streams each node has, and which use a
 // dictionary.
-func (k *chunk) parseArity(c *cursor, h *frameHeader) error {
-	r := c.bits(len(k.nodes), 1)
+func (k *chunk) parseArity(c *wire.Cursor, h *frameHeader) error {
+	r := c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		if r.next(1) != 0 {
-			v := c.varint()
+		if r.Next(1) != 0 {
+			v := c.Varint()
 			if v >= uint64(maxInputs(h.version)) {
-				return chunkFault(fault.Limit, c.off, "node %d has %d inputs", i, v)
+				return chunkFault(fault.Limit, c.Off, "node %d has %d inputs", i, v)
 			}
 			k.nodes[i].vars = int(v) + 1
 		}
 	}
 	if h.version >= 16 {
-		r = c.bits(len(k.nodes), 1)
+		r = c.Bits(len(k.nodes), 1)
 		for i := range k.nodes {
-			if r.next(1) != 0 {
-				v := c.varint()
+			if r.Next(1) != 0 {
+				v := c.Varint()
 				if v > maxOutputs-2 {
-					return chunkFault(fault.Limit, c.off, "node %d regenerates %d streams", i, v)
+					return chunkFault(fault.Limit, c.Off, "node %d regenerates %d streams", i, v)
 				}
 				k.nodes[i].regens = int(v) + 2
 			}
@@ -202,45 +205,45 @@ func (k *chunk) parseArity(c *cursor, h *frameHeader) error {
 		return nil
 	}
 	dicts := 0
-	r = c.bits(len(k.nodes), 1)
+	r = c.Bits(len(k.nodes), 1)
 	for i := range k.nodes {
-		if k.nodes[i].dict = r.next(1) != 0; k.nodes[i].dict {
+		if k.nodes[i].dict = r.Next(1) != 0; k.nodes[i].dict {
 			dicts++
 		}
 	}
 	if dicts > 0 {
-		width := int(c.byte())
+		width := int(c.Byte())
 		if width > 16 {
-			return chunkFault(fault.Corrupt, c.off, "dictionary indices of %d bits", width)
+			return chunkFault(fault.Corrupt, c.Off, "dictionary indices of %d bits", width)
 		}
-		c.take((dicts*width + 7) / 8)
+		c.Take((dicts*width + 7) / 8)
 	}
 	return nil
 }
 
-func (k *chunk) parseDistances(c *cursor, stored int) {
+func (k *chunk) parseDistances(c *wire.Cursor, stored int) {
 	total := 0
 	for i := range k.nodes {
 		k.nodes[i].targets = span{total, total + k.nodes[i].regens}
 		total += k.nodes[i].regens
 		if total > maxStreams {
-			c.bad = true
+			c.Bad = true
 			return
 		}
 	}
-	width := bitsFor(total + stored)
-	r := c.bits(total, width)
-	if c.bad {
+	width := wire.BitsFor(total + stored)
+	r := c.Bits(total, width)
+	if c.Bad {
 		return
 	}
-	k.distances = resize(k.distances, total)
+	k.distances = memory.Resize(k.distances, total)
 	for i := range k.distances {
-		k.distances[i] = int(r.next(width))
+		k.distances[i] = int(r.Next(width))
 	}
 }
 
 // resize returns a slice of n elements, s's memory where that is enough. Old elements stay.
-func resize[T any](s []T, n int) []T {
+func Resize[T any](s []T, n int) []T {
 	if n <= cap(s) {
 		return s[:n]
 	}

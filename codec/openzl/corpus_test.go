@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cputime"
@@ -75,8 +76,8 @@ func undecoded(e corpusEntry) []string {
 	var missing []string
 	for _, name := range e.Codecs {
 		ok := false
-		for _, c := range standard {
-			ok = ok || c.name == name && c.decode != nil
+		for _, c := range codecs.Standard {
+			ok = ok || c.Name == name && c.Decode != nil
 		}
 		if !ok {
 			missing = append(missing, name)
@@ -304,8 +305,8 @@ func TestCorpusBad(t *testing.T) {
 		default:
 			t.Errorf("%s: unknown expectation %q", e.Path, e.Expect)
 		}
-		if n := d.bytes.bytes + d.lens.bytes; err != nil {
-			if d.reset(); d.bytes.bytes != 0 || d.lens.bytes != 0 {
+		if n := d.space.Memory.Live(); err != nil {
+			if d.reset(); d.space.Memory.Live() != 0 {
 				t.Fatalf("%s: %d bytes leaked", e.Path, n)
 			}
 		}

@@ -1,8 +1,8 @@
 package openzl
 
 import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
 // CustomCodec is how a codec that is none of the standard ones is decoded. Signature and arity are
@@ -28,21 +28,21 @@ type Stream struct {
 
 // Call is one run of a custom codec: its inputs, its header, and memory for what it makes. It is
 // valid until Decode returns.
-type Call struct{ c call }
+type Call struct{ c codecs.Call }
 
 // Version returns the format version of the frame.
-func (c *Call) Version() int { return c.c.version }
+func (c *Call) Version() int { return c.c.Version }
 
 // Header returns the codec's private header, which must not be written to.
-func (c *Call) Header() []byte { return c.c.header }
+func (c *Call) Header() []byte { return c.c.Header }
 
 // Inputs returns how many streams the codec takes here, fixed and variable ones.
-func (c *Call) Inputs() int { return len(c.c.in) }
+func (c *Call) Inputs() int { return len(c.c.In) }
 
 // In returns input i, fixed inputs first.
 func (c *Call) In(i int) Stream {
-	s := c.c.in[i]
-	return Stream{s.typ, s.width, s.count, s.data, s.lens}
+	s := c.c.In[i]
+	return Stream{s.Type, s.Width, s.Count, s.Data, s.Lens}
 }
 
 // Make returns memory for regenerated stream i, which is Serial, Struct or Numeric: count elements
@@ -50,74 +50,59 @@ func (c *Call) In(i int) Stream {
 // has no such width and with kind Limit where the memory would pass what the frame may take; a
 // codec need not check count before. Each stream is made once.
 func (c *Call) Make(i, width, count int) ([]byte, error) {
-	switch s := c.c.out[i]; {
-	case s.made():
+	switch s := c.c.Out[i]; {
+	case s.Made():
 		return nil, c.Corrupt("stream %d is made twice", i)
-	case s.typ == String:
+	case s.Type == String:
 		return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "strings made by a custom codec")
 	}
-	return c.c.make(i, width, count)
+	return c.c.Make(i, width, count)
 }
 
 // Scratch returns n bytes, 8-aligned, that live until the next call of Scratch or Zstd. Contents
 // are arbitrary.
-func (c *Call) Scratch(n int) ([]byte, error) { return c.c.scratch(n) }
+func (c *Call) Scratch(n int) ([]byte, error) { return c.c.Scratch(n) }
 
 // Zstd fills dst from src, one zstd frame (RFC 8878) without its magic number. src is not part of
 // Scratch; dst may be.
-func (c *Call) Zstd(dst, src []byte) error { return c.c.d.unzstd(dst[:len(dst):len(dst)], src) }
+func (c *Call) Zstd(dst, src []byte) error { return c.c.Unzstd(dst[:len(dst):len(dst)], src) }
 
 // Corrupt makes the error of a codec that meets what its format rules out.
-func (c *Call) Corrupt(format string, args ...any) error { return c.c.fault(format, args...) }
+func (c *Call) Corrupt(format string, args ...any) error { return c.c.Corrupt(format, args...) }
 
-// made reports whether a regenerated stream has been given its elements.
-func (s *stream) made() bool { return s.data != nil || s.buf != nil }
-
-// customCodecs turns a registry into codecs as the decoder sees them.
-func customCodecs(in map[uint32]CustomCodec) map[uint32]*codec {
+// customCodecs turns a registry into codecs as the decoder sees them. Every run of one uses call.
+func customCodecs(in map[uint32]CustomCodec, call *Call) map[uint32]*codecs.Codec {
 	if len(in) == 0 {
 		return nil
 	}
-	out := make(map[uint32]*codec, len(in))
+	out := make(map[uint32]*codecs.Codec, len(in))
 	for id, c := range in {
 		if len(c.Out) == 0 || c.Decode == nil {
 			continue // it can decode nothing, and is refused as unknown
 		}
-		out[id] = &codec{name: c.Name, in: c.In, vars: c.Vars, out: c.Out, decode: func(k *call) error { return k.custom(c.Decode) }}
+		out[id] = &codecs.Codec{Name: c.Name, In: c.In, Vars: c.Vars, Out: c.Out, Decode: func(k *codecs.Call) error {
+			return runCustom(c.Decode, call, k)
+		}}
 	}
 	return out
 }
 
-// custom runs a custom codec and checks that it made what it declared.
-func (c *call) custom(decode func(*Call) error) error {
-	// The Call lives in the decoder: handed to a function value it would be allocated.
-	p := &c.d.custom
-	p.c = *c
-	err := decode(p)
-	p.c = call{}
+// runCustom runs a custom codec and checks that it made what it declared. call lives in the decoder,
+// because a Call made here would be allocated at every run.
+func runCustom(decode func(*Call) error, call *Call, k *codecs.Call) error {
+	call.c = *k
+	err := decode(call)
+	call.c = codecs.Call{}
 	switch {
 	case err != nil && fault.KindOf(err) == 0:
 		return fault.Wrap(fault.Corrupt, "", fault.NoOffset, err)
 	case err != nil:
 		return err
 	}
-	for i, s := range c.out {
-		if !s.made() {
-			return c.fault("stream %d is not made", i)
+	for i, s := range k.Out {
+		if !s.Made() {
+			return k.Corrupt("stream %d is not made", i)
 		}
 	}
 	return nil
-}
-
-// unzstd decompresses one zstd frame that stands without its magic number. The capacity of dst may
-// be written to.
-func (d *Decoder) unzstd(dst, src []byte) error {
-	d.framed = append(append(d.framed[:0], zstdMagic...), src...)
-	if d.zstd == nil {
-		d.zstd = zstd.New()
-	}
-	if cap(dst)-len(dst) >= zstd.Spare {
-		return d.zstd.DecompressSpare(dst, d.framed)
-	}
-	return d.zstd.Decompress(dst, d.framed)
 }

@@ -4,7 +4,9 @@ import (
 	"math/bits"
 	"strings"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/internal/zstd"
@@ -375,7 +377,7 @@ func (e *Encoder) entropy(at slot, b []byte) {
 	sizes := [...]int{
 		stored:     len(b),
 		bitpacked:  len(b)*kernel.BitsFor(b, 1)/8 + nodeBytes,
-		flatpacked: len(b)*bitsFor(kinds)/8 + kinds + 2*nodeBytes,
+		flatpacked: len(b)*wire.BitsFor(kinds)/8 + kinds + 2*nodeBytes,
 		huffmaned:  int(huffman/8) + weightBytes(kinds, symbols) + 4*nodeBytes,
 		fsed:       int(fse/8) + countBytes(kinds, symbols) + 3*nodeBytes,
 	}
@@ -418,7 +420,7 @@ func (e *Encoder) flatpack(at slot, b []byte, counts *[256]uint32, kinds int) {
 	for i, v := range b {
 		places[i] = index[v]
 	}
-	nbits := bitsFor(kinds)
+	nbits := wire.BitsFor(kinds)
 	packed := e.buffer(len(b)*nbits/8 + 1)
 	packed[len(packed)-1] = 0
 	kernel.Bitpack(packed[:(len(b)*nbits+7)/8], places, 1, nbits)
@@ -529,7 +531,7 @@ func Store(dst, samples []byte, width int) ([]byte, error) {
 
 func checkSamples(samples []byte, width int) error {
 	switch {
-	case !numericWidth(width):
+	case !codecs.NumericWidth(width):
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "numbers of %d bytes", width)
 	case len(samples)%width != 0:
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are no numbers of %d", len(samples), width)

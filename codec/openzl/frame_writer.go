@@ -3,6 +3,9 @@ package openzl
 import (
 	"encoding/binary"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/zeebo/xxh3"
 )
 
@@ -44,8 +47,8 @@ func (w *frameWriter) add(id uint32, header []byte, k int) int {
 		w.nodes = append(w.nodes, writtenNode{})
 	}
 	d := &w.nodes[n]
-	d.id, d.custom, d.header, d.vars = id, id >= numStandard, header, 0
-	d.in = resize(d.in, k)
+	d.id, d.custom, d.header, d.vars = id, id >= codecs.NumStandard, header, 0
+	d.in = memory.Resize(d.in, k)
 	return n
 }
 
@@ -103,47 +106,47 @@ func (w *frameWriter) appendMap(dst []byte) []byte {
 	}
 	dst = binary.AppendUvarint(dst, uint64(n)+1)
 	dst = binary.AppendUvarint(dst, uint64(streams))
-	b := bitAppender{dst: dst}
+	b := wire.BitAppender{Dst: dst}
 	each := func(f func(*writtenNode)) {
 		for i := n - 1; i >= 0; i-- {
 			f(&w.nodes[i])
 		}
-		b.align()
+		b.Align()
 	}
-	each(func(d *writtenNode) { b.flag(d.custom) })
+	each(func(d *writtenNode) { b.Flag(d.custom) })
 	each(func(d *writtenNode) {
 		if !d.custom {
-			b.put(d.id, 7)
+			b.Put(d.id, 7)
 		}
 	})
 	each(func(d *writtenNode) {
 		if d.custom {
-			b.dst = binary.AppendUvarint(b.dst, uint64(d.id))
+			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.id))
 		}
 	})
-	each(func(d *writtenNode) { b.flag(len(d.header) > 0) })
+	each(func(d *writtenNode) { b.Flag(len(d.header) > 0) })
 	each(func(d *writtenNode) {
 		if len(d.header) > 0 {
-			b.dst = binary.AppendUvarint(b.dst, uint64(len(d.header))-1)
+			b.Dst = binary.AppendUvarint(b.Dst, uint64(len(d.header))-1)
 		}
 	})
-	each(func(d *writtenNode) { b.flag(d.vars > 0) })
+	each(func(d *writtenNode) { b.Flag(d.vars > 0) })
 	each(func(d *writtenNode) {
 		if d.vars > 0 {
-			b.dst = binary.AppendUvarint(b.dst, uint64(d.vars)-1)
+			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.vars)-1)
 		}
 	})
-	each(func(*writtenNode) { b.flag(false) }) // all regenerate one stream
+	each(func(*writtenNode) { b.Flag(false) }) // all regenerate one stream
 	w.appendDistances(&b, n+streams)
 	for s := range w.stored {
-		b.dst = binary.AppendUvarint(b.dst, uint64(len(s)))
+		b.Dst = binary.AppendUvarint(b.Dst, uint64(len(s)))
 	}
-	return b.dst
+	return b.Dst
 }
 
 // appendDistances appends, for every node, how far after its last input the stream lies that it
 // regenerates. total is the number of streams.
-func (w *frameWriter) appendDistances(b *bitAppender, total int) {
+func (w *frameWriter) appendDistances(b *wire.BitAppender, total int) {
 	n := len(w.nodes)
 	target := make([]int, n) // indices of streams
 	end := make([]int, n)    // index after a node's inputs
@@ -162,38 +165,7 @@ func (w *frameWriter) appendDistances(b *bitAppender, total int) {
 		target[0] = at // the output
 	}
 	for i := n - 1; i >= 0; i-- {
-		b.put(uint32(target[i]-end[i]), bitsFor(total))
+		b.Put(uint32(target[i]-end[i]), wire.BitsFor(total))
 	}
-	b.align()
-}
-
-// bitAppender appends numbers of some bits, lowest first.
-type bitAppender struct {
-	dst  []byte
-	acc  uint64
-	held int
-}
-
-func (b *bitAppender) put(v uint32, n int) {
-	b.acc |= uint64(v) << b.held
-	for b.held += n; b.held >= 8; b.held -= 8 {
-		b.dst = append(b.dst, byte(b.acc))
-		b.acc >>= 8
-	}
-}
-
-func (b *bitAppender) flag(v bool) {
-	if v {
-		b.put(1, 1)
-	} else {
-		b.put(0, 1)
-	}
-}
-
-// align fills up the last byte with zeros.
-func (b *bitAppender) align() {
-	if b.held > 0 {
-		b.dst = append(b.dst, byte(b.acc))
-	}
-	b.acc, b.held = 0, 0
+	b.Align()
 }

@@ -1,24 +1,17 @@
 package openzl
 
 import (
-	"math"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 	"github.com/chaski-eo/chaski/fault"
-	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// stream is one edge of a graph: typed data that a node makes or the chunk stores.
-type stream struct {
-	typ      Type
-	producer int    // index of the node that makes it, stored for a stored one
-	direct   bool   // data lies in Decoder.direct; before it is made: it may lie there
-	width    int    // bytes an element: 1 for Serial, 0 for String
-	count    int    // elements
-	data     []byte // for String the strings end to end
-	lens     []uint32
-	buf      *buffer[byte] // behind data; nil where data is part of the frame or of direct
-	lensBuf  *buffer[uint32]
+// edge is a stream and where it comes from.
+type edge struct {
+	codecs.Stream
+	producer int // index of the node that makes it; stored if the chunk holds it
 }
 
 const stored = -1
@@ -26,29 +19,19 @@ const stored = -1
 // graph is the streams of one chunk. They stand in the order of the nodes that take them as
 // inputs, last input of a node first; the outputs stand at the end, last output first.
 type graph struct {
-	streams []stream
+	streams []edge
 	outputs int
 }
 
 // final returns the stream of output i.
-func (g *graph) final(i int) *stream { return &g.streams[len(g.streams)-1-i] }
+func (g *graph) final(i int) *edge { return &g.streams[len(g.streams)-1-i] }
 
 // drop gives the memory of all streams back.
 func (g *graph) drop(d *Decoder) {
 	for i := range g.streams {
-		g.streams[i].drop(d)
+		g.streams[i].Drop(&d.space.Memory)
 	}
 	g.streams = g.streams[:0]
-}
-
-func (s *stream) drop(d *Decoder) {
-	if s.buf != nil {
-		d.bytes.release(s.buf)
-	}
-	if s.lensBuf != nil {
-		d.lens.release(s.lensBuf)
-	}
-	s.buf, s.lensBuf, s.data, s.lens = nil, nil, nil, nil
 }
 
 func graphFault(kind fault.Kind, node int, format string, args ...any) error {
@@ -64,9 +47,9 @@ func (g *graph) build(d *Decoder) error {
 	if n < g.outputs || n > maxStreams {
 		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams for %d outputs", n, g.outputs)
 	}
-	g.streams = resize(g.streams, n)
+	g.streams = memory.Resize(g.streams, n)
 	for i := range g.streams {
-		g.streams[i] = stream{producer: stored}
+		g.streams[i] = edge{producer: stored}
 	}
 	next := 0
 	for i := range k.nodes {
@@ -80,7 +63,7 @@ func (g *graph) build(d *Decoder) error {
 	if err := g.checkTypes(d); err != nil {
 		return err
 	}
-	if d.direct != nil {
+	if d.space.Direct != nil {
 		g.markDirect(k)
 	}
 	return nil
@@ -94,19 +77,19 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 		return err
 	}
 	nd.codec = c
-	if d.header.version < int(c.min) || c.max != 0 && d.header.version > int(c.max) {
-		return graphFault(fault.Corrupt, i, "codec %s in format version %d", c.name, d.header.version)
+	if d.header.version < int(c.Min) || c.Max != 0 && d.header.version > int(c.Max) {
+		return graphFault(fault.Corrupt, i, "codec %s in format version %d", c.Name, d.header.version)
 	}
 	if nd.dict {
-		return graphFault(fault.Unsupported, i, "openzl dictionary of codec %s", c.name)
+		return graphFault(fault.Unsupported, i, "openzl dictionary of codec %s", c.Name)
 	}
-	if nd.vars > 0 && len(c.vars) == 0 {
-		return graphFault(fault.Corrupt, i, "%d variable inputs of codec %s, which has none", nd.vars, c.name)
+	if nd.vars > 0 && len(c.Vars) == 0 {
+		return graphFault(fault.Corrupt, i, "%d variable inputs of codec %s, which has none", nd.vars, c.Name)
 	}
-	if c.many && nd.regens < len(c.out)-1 || !c.many && nd.regens != len(c.out) {
-		return graphFault(fault.Corrupt, i, "codec %s regenerates %d streams", c.name, nd.regens)
+	if c.LastRepeats && nd.regens < len(c.Out)-1 || !c.LastRepeats && nd.regens != len(c.Out) {
+		return graphFault(fault.Corrupt, i, "codec %s regenerates %d streams", c.Name, nd.regens)
 	}
-	nd.firstIn, nd.inputs = *next, len(c.in)+nd.vars
+	nd.firstIn, nd.inputs = *next, len(c.In)+nd.vars
 	end := nd.firstIn + nd.inputs
 	if end > len(g.streams)-g.outputs {
 		return graphFault(fault.Corrupt, i, "inputs up to stream %d, %d are not outputs", end, len(g.streams)-g.outputs)
@@ -119,22 +102,22 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 			return graphFault(fault.Corrupt, i, "regenerates stream %d, which does not exist or is made already", t)
 		}
 		g.streams[t].producer = i
-		g.streams[t].typ = c.out[min(j, len(c.out)-1)]
+		g.streams[t].Type = c.Out[min(j, len(c.Out)-1)]
 	}
 	return nil
 }
 
 // codec finds what node i stands for.
-func (d *Decoder) codec(i int, nd *node) (*codec, error) {
+func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 	if nd.custom {
 		if c := d.codecs[nd.id]; c != nil {
 			return c, nil
 		}
 		return nil, graphFault(fault.Unsupported, i, "openzl custom codec (%d)", nd.id)
 	}
-	c := &standard[nd.id&(numStandard-1)]
-	if c.decode == nil {
-		name := c.name
+	c := &codecs.Standard[nd.id&(codecs.NumStandard-1)]
+	if c.Decode == nil {
+		name := c.Name
 		if name == "" {
 			name = "unknown"
 		}
@@ -156,7 +139,7 @@ func (g *graph) placeStored(k *chunk) error {
 		}
 		n := k.stored[at]
 		at++
-		s.typ, s.width, s.count, s.data = Serial, 1, n, body[:n:n]
+		s.Type, s.Width, s.Count, s.Data = Serial, 1, n, body[:n:n]
 		body = body[n:]
 	}
 	if at != len(k.stored) {
@@ -178,15 +161,15 @@ func (g *graph) checkTypes(d *Decoder) error {
 				return graphFault(fault.Corrupt, i, "input %d is made by node %d", j, s.producer)
 			}
 			ok := false
-			if j < len(c.in) {
-				ok = s.typ == c.in[j]
+			if j < len(c.In) {
+				ok = s.Type == c.In[j]
 			} else {
-				for _, t := range c.vars {
-					ok = ok || s.typ == t
+				for _, t := range c.Vars {
+					ok = ok || s.Type == t
 				}
 			}
 			if !ok {
-				return graphFault(fault.Corrupt, i, "input %d of codec %s is %s", j, c.name, s.typ)
+				return graphFault(fault.Corrupt, i, "input %d of codec %s is %s", j, c.Name, s.Type)
 			}
 		}
 		used = nd.firstIn + nd.inputs
@@ -195,220 +178,49 @@ func (g *graph) checkTypes(d *Decoder) error {
 		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams are used by nothing", len(g.streams)-g.outputs-used)
 	}
 	for i, t := range d.header.types {
-		if s := g.final(i); s.typ != t {
-			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "output %d is %s, the header says %s", i, s.typ, t)
+		if s := g.final(i); s.Type != t {
+			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "output %d is %s, the header says %s", i, s.Type, t)
 		}
 	}
 	return nil
 }
 
 // input returns input j of a node: they stand last one first.
-func (g *graph) input(nd *node, j int) *stream {
+func (g *graph) input(nd *node, j int) *edge {
 	return &g.streams[nd.firstIn+nd.inputs-1-j]
 }
 
-// markDirect marks the streams that may lie in Decoder.direct: the only output and, while its
+// markDirect marks the streams that may lie in Workspace.Direct: the only output and, while its
 // codec passes bytes on as they are, that codec's input.
 func (g *graph) markDirect(k *chunk) {
 	s := g.final(0)
 	for s.producer != stored {
-		s.direct = true
+		s.Direct = true
 		nd := &k.nodes[s.producer]
-		if !nd.codec.alias {
+		if !nd.codec.Alias {
 			return
 		}
 		s = g.input(nd, 0)
 	}
 }
 
-// call is one run of a codec: what a binding sees.
-type call struct {
-	d       *Decoder
-	version int
-	header  []byte
-	in      []*stream // fixed inputs, then variable ones
-	out     []*stream // to be made with make or alias
-}
-
 // run runs node i and gives back what nobody needs any more.
 func (d *Decoder) run(i int) error {
 	nd := &d.chunk.nodes[i]
-	d.ins = resize(d.ins, nd.inputs)
+	d.ins = memory.Resize(d.ins, nd.inputs)
 	for j := range d.ins {
-		d.ins[j] = d.graph.input(nd, j)
+		d.ins[j] = &d.graph.input(nd, j).Stream
 	}
-	d.regens = resize(d.regens, nd.regens)
+	d.regens = memory.Resize(d.regens, nd.regens)
 	for j, dist := range d.chunk.distances[nd.targets.from:nd.targets.to] {
-		d.regens[j] = &d.graph.streams[nd.firstIn+nd.inputs+dist]
+		d.regens[j] = &d.graph.streams[nd.firstIn+nd.inputs+dist].Stream
 	}
-	// The call lives in the decoder: handed to a function value it would be allocated.
-	d.call = call{d, d.header.version, d.chunk.headers[nd.header.from:nd.header.to], d.ins, d.regens}
-	if err := nd.codec.decode(&d.call); err != nil {
-		return fault.WithPart(err, nd.codec.name, fault.NoOffset)
+	header := d.chunk.headers[nd.header.from:nd.header.to]
+	if err := d.space.Run(nd.codec, d.header.version, header, d.ins, d.regens); err != nil {
+		return fault.WithPart(err, nd.codec.Name, fault.NoOffset)
 	}
 	for _, s := range d.ins {
-		s.drop(d)
+		s.Drop(&d.space.Memory)
 	}
 	return nil
-}
-
-// fault makes the error of a codec that meets what its format rules out.
-func (c *call) fault(format string, args ...any) error {
-	return fault.New(fault.Corrupt, "", fault.NoOffset, format, args...)
-}
-
-// make gives out[i] memory for count elements of width bytes and returns it; a binding that fills
-// less calls trim after. The type is the codec's. Contents are arbitrary. Strings have makeLens
-// and makeStrings or aliasStrings instead.
-func (c *call) make(i, width, count int) ([]byte, error) {
-	return c.makeSpare(i, width, count, 0)
-}
-
-// makeSpare is make for memory whose capacity is spare bytes more, which may be written to. Where
-// the caller wants the output there are none, so a stream that could lie there is copied there
-// later.
-func (c *call) makeSpare(i, width, count, spare int) ([]byte, error) {
-	s := c.out[i]
-	if width < 1 || count < 0 || count > math.MaxInt/width {
-		return nil, c.fault("stream of %d elements of %d bytes", count, width)
-	}
-	n := width * count
-	if s.typ == Serial && width != 1 || s.typ == Numeric && !numericWidth(width) {
-		return nil, c.fault("%s stream of width %d", s.typ, width)
-	}
-	s.width, s.count = width, count
-	if spare > 0 {
-		s.direct = false
-	}
-	if s.direct {
-		// Alignment is asked for so that the kernels take their fast paths.
-		if s.direct = n <= len(c.d.direct) && aligned(c.d.direct, 8); s.direct {
-			s.data = c.d.direct[:n:n]
-			return s.data, nil
-		}
-	}
-	if err := c.d.reserve(n + spare); err != nil {
-		return nil, err
-	}
-	s.buf = c.d.bytes.get(n + spare)
-	s.data = s.buf.mem[:n:n]
-	return s.buf.mem[: n : n+spare], nil
-}
-
-// trim shortens out[i] to its first count elements.
-func (c *call) trim(i, count int) {
-	s := c.out[i]
-	s.count, s.data = count, s.data[:count*s.width]
-}
-
-// makeLens gives out[i], a String stream, memory for the lengths of n strings and returns it. The
-// lengths must come to len(data).
-func (c *call) makeLens(i, n int) ([]uint32, error) {
-	if n < 0 || n > math.MaxInt/8 {
-		return nil, c.fault("%d strings", n)
-	}
-	if err := c.d.reserve(4 * n); err != nil {
-		return nil, err
-	}
-	s := c.out[i]
-	s.width, s.count = 0, n
-	s.lensBuf = c.d.lens.get(n)
-	s.lens = s.lensBuf.mem[:n:n]
-	return s.lens, nil
-}
-
-// alias makes out[i] see the bytes of an input as count elements of width bytes.
-func (c *call) alias(i int, in *stream, width, count int) error {
-	return c.see(i, in.data, in.buf, in.direct, width, count)
-}
-
-// aliasPart is alias for the bytes of an input from byte from on.
-func (c *call) aliasPart(i int, in *stream, from, width, count int) error {
-	return c.see(i, in.data[from:from+width*count], in.buf, false, width, count)
-}
-
-// see makes out[i] see data, which lies in buf, or copies it where numbers would not be aligned.
-func (c *call) see(i int, data []byte, buf *buffer[byte], direct bool, width, count int) error {
-	s := c.out[i]
-	if s.typ == Numeric && !aligned(data, width) {
-		dst, err := c.make(i, width, count)
-		if err != nil {
-			return err
-		}
-		copy(dst, data)
-		return nil
-	}
-	s.width, s.count, s.data, s.buf, s.direct = width, count, data, buf, direct
-	if buf != nil {
-		buf.refs++
-	}
-	return nil
-}
-
-// aliasStrings makes out[i], whose lengths were made, see n bytes of an input from byte from on.
-func (c *call) aliasStrings(i int, in *stream, from, n int) {
-	s := c.out[i]
-	s.data, s.buf = in.data[from:from+n], in.buf
-	if s.buf != nil {
-		s.buf.refs++
-	}
-}
-
-// makeStrings gives out[i], whose lengths were made, memory for n bytes and returns it.
-func (c *call) makeStrings(i, n int) ([]byte, error) {
-	s := c.out[i]
-	if err := c.d.reserve(n); err != nil {
-		return nil, err
-	}
-	s.buf = c.d.bytes.get(n)
-	s.data = s.buf.mem[:n:n]
-	return s.data, nil
-}
-
-// starts returns where each string of in begins. It lives until the next call of starts.
-func (c *call) starts(in *stream) ([]uint32, error) {
-	if uint64(len(in.data)) > math.MaxUint32 {
-		return nil, c.fault("strings of %d bytes", len(in.data))
-	}
-	if in.count > cap(c.d.wide) {
-		if err := c.d.reserve(4 * in.count); err != nil {
-			return nil, err
-		}
-	}
-	c.d.wide = resize(c.d.wide, in.count)
-	at := uint32(0)
-	for i, n := range in.lens {
-		c.d.wide[i] = at
-		at += n
-	}
-	return c.d.wide, nil
-}
-
-// scratch returns n bytes that live until the next call of scratch. Contents are arbitrary.
-func (c *call) scratch(n int) ([]byte, error) {
-	if n > cap(c.d.tmp) {
-		if err := c.d.reserve(n); err != nil {
-			return nil, err
-		}
-		c.d.tmp = cast.Aligned(n + n/4)
-	}
-	return c.d.tmp[:n:n], nil
-}
-
-func numericWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w == 8 }
-
-// aligned reports whether numbers of width bytes can be read from b in place.
-func aligned(b []byte, width int) bool {
-	var ok bool
-	switch width {
-	case 1:
-		return true
-	case 2:
-		_, ok = cast.Of[uint16](b)
-	case 4:
-		_, ok = cast.Of[uint32](b)
-	case 8:
-		_, ok = cast.Of[uint64](b)
-	}
-	return ok
 }

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -93,7 +95,7 @@ func testFrame(types []Type, sizes []int, nodes []testNode, stored ...[]byte) []
 			b = binary.AppendUvarint(b, uint64(len(n.distances))-2)
 		}
 	}
-	pack(bitsFor(len(distances)+len(stored)), distances)
+	pack(wire.BitsFor(len(distances)+len(stored)), distances)
 	for _, s := range stored {
 		b = binary.AppendUvarint(b, uint64(len(s)))
 	}
@@ -244,14 +246,14 @@ func TestUnsupported(t *testing.T) {
 		t.Errorf("a bundle that no node uses: %v", err)
 	}
 	gone := 0
-	for id, c := range standard { // codecs that there are in other versions only
-		if c.decode == nil || (c.max == 0 || c.max >= 24) && c.min <= 24 {
+	for id, c := range codecs.Standard { // codecs that there are in other versions only
+		if c.Decode == nil || (c.Max == 0 || c.Max >= 24) && c.Min <= 24 {
 			continue
 		}
 		gone++
-		frame := testFrame([]Type{c.out[0]}, []int{3}, []testNode{{id: id, distances: []int{0}}}, []byte("abc"))
-		if _, err := NewDecoder(Options{}).Decode(frame); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.name+" in format version 24") {
-			t.Errorf("%s in a frame of version 24: %v", c.name, err)
+		frame := testFrame([]Type{c.Out[0]}, []int{3}, []testNode{{id: id, distances: []int{0}}}, []byte("abc"))
+		if _, err := NewDecoder(Options{}).Decode(frame); !errors.Is(err, fault.Corrupt) || !strings.Contains(err.Error(), c.Name+" in format version 24") {
+			t.Errorf("%s in a frame of version 24: %v", c.Name, err)
 		}
 	}
 	if gone != 5 {

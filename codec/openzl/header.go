@@ -3,6 +3,7 @@ package openzl
 import (
 	"math"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/zeebo/xxh3"
 )
@@ -48,11 +49,11 @@ func headerFault(kind fault.Kind, off int, format string, args ...any) error {
 var typeCodes = [4]Type{Serial, Struct, Numeric, String}
 
 // parse reads the frame header from c.
-func (h *frameHeader) parse(c *cursor, limit int) error {
+func (h *frameHeader) parse(c *wire.Cursor, limit int) error {
 	*h = frameHeader{types: h.types[:0], sizes: h.sizes[:0], strings: h.strings[:0]}
-	magic := c.u32()
-	if c.bad {
-		return headerFault(fault.Corrupt, c.off, "%d bytes are no OpenZL frame", len(c.b))
+	magic := c.U32()
+	if c.Bad {
+		return headerFault(fault.Corrupt, c.Off, "%d bytes are no OpenZL frame", len(c.B))
 	}
 	if magic < magicBase || magic > magicBase+magicAhead {
 		return headerFault(fault.Corrupt, 0, "magic number %#08x is not OpenZL's", magic)
@@ -73,26 +74,26 @@ func (h *frameHeader) parse(c *cursor, limit int) error {
 		return err
 	}
 	if h.comment != nil {
-		n := c.varint()
+		n := c.Varint()
 		if n == 0 || n > maxComment {
-			return headerFault(fault.Corrupt, c.off, "comment of %d bytes", n)
+			return headerFault(fault.Corrupt, c.Off, "comment of %d bytes", n)
 		}
-		h.comment = c.take(int(n))
+		h.comment = c.Take(int(n))
 	}
 	if h.version >= chunkVersion && h.chunkChecksum {
-		sum := byte(xxh3.Hash(c.b[:c.off]))
-		if got := c.byte(); !c.bad && got != sum {
-			return headerFault(fault.Corrupt, c.off-1, "checksum %#02x, stored %#02x", sum, got)
+		sum := byte(xxh3.Hash(c.B[:c.Off]))
+		if got := c.Byte(); !c.Bad && got != sum {
+			return headerFault(fault.Corrupt, c.Off-1, "checksum %#02x, stored %#02x", sum, got)
 		}
 	}
-	if c.bad {
-		return headerFault(fault.Corrupt, c.off, "frame ends within its header")
+	if c.Bad {
+		return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 	}
 	return nil
 }
 
-func (h *frameHeader) parseFlags(c *cursor) error {
-	flags := c.byte()
+func (h *frameHeader) parseFlags(c *wire.Cursor) error {
+	flags := c.Byte()
 	h.contentChecksum = flags&1 != 0
 	h.chunkChecksum = flags&2 != 0
 	if flags&4 != 0 && h.version >= commentVersion {
@@ -102,95 +103,95 @@ func (h *frameHeader) parseFlags(c *cursor) error {
 		return nil
 	}
 	h.bundle = true
-	n := int(c.byte())
+	n := int(c.Byte())
 	if n == 0 || n > maxBundleID {
-		return headerFault(fault.Corrupt, c.off, "dictionary bundle id of %d bytes", n)
+		return headerFault(fault.Corrupt, c.Off, "dictionary bundle id of %d bytes", n)
 	}
 	zero := true
-	for _, b := range c.take(n) {
+	for _, b := range c.Take(n) {
 		zero = zero && b == 0
 	}
 	if zero {
-		return headerFault(fault.Corrupt, c.off, "dictionary bundle id is zero")
+		return headerFault(fault.Corrupt, c.Off, "dictionary bundle id is zero")
 	}
 	return nil
 }
 
 // parseTypes reads how many outputs there are and their types, two bits each. Where the two first
 // bytes have room left the first types stand there.
-func (h *frameHeader) parseTypes(c *cursor) error {
+func (h *frameHeader) parseTypes(c *wire.Cursor) error {
 	if h.version < typedVersion {
 		h.types = append(h.types, Serial)
 		return nil
 	}
-	first := c.byte()
+	first := c.Byte()
 	n, inline := 1, 1
 	var packed uint32 // types in the leading bytes
 	switch {
 	case h.version == 14:
 		packed = uint32(first)
 		if first > 3 {
-			return headerFault(fault.Corrupt, c.off-1, "output type %d", first)
+			return headerFault(fault.Corrupt, c.Off-1, "output type %d", first)
 		}
 	case h.version < chunkVersion:
 		packed = uint32(first & 63)
 		n, inline = int(first>>6)+1, 3
 		if n == 4 {
-			second := c.byte()
+			second := c.Byte()
 			packed |= uint32(second&15) << 6
 			n, inline = int(second>>4)+4, 5
 		}
 		if n == 19 {
-			n = int(c.byte()) + 19
+			n = int(c.Byte()) + 19
 		}
 		if n == 274 {
-			n = c.u16() + 274
+			n = c.U16() + 274
 		}
 	default:
 		packed = uint32(first >> 4)
 		n, inline = int(first&15), 2
 		if n == 15 {
-			n, inline = int(c.byte())<<4+int(first>>4)+15, 0
+			n, inline = int(c.Byte())<<4+int(first>>4)+15, 0
 		}
 	}
-	if c.bad {
-		return headerFault(fault.Corrupt, c.off, "frame ends within its header")
+	if c.Bad {
+		return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 	}
 	if n == 0 {
-		return headerFault(fault.Unsupported, c.off, "frame without outputs")
+		return headerFault(fault.Unsupported, c.Off, "frame without outputs")
 	}
 	if n > maxOutputs {
-		return headerFault(fault.Limit, c.off, "%d outputs, at most %d are read", n, maxOutputs)
+		return headerFault(fault.Limit, c.Off, "%d outputs, at most %d are read", n, maxOutputs)
 	}
-	rest := c.bits(max(n-inline, 0), 2)
+	rest := c.Bits(max(n-inline, 0), 2)
 	for i := range n {
 		if i < inline {
 			h.types = append(h.types, typeCodes[packed>>(2*i)&3])
 		} else {
-			h.types = append(h.types, typeCodes[rest.next(2)])
+			h.types = append(h.types, typeCodes[rest.Next(2)])
 		}
 	}
 	return nil
 }
 
 // parseSizes reads the size of every output and, since version 21, the number of strings.
-func (h *frameHeader) parseSizes(c *cursor, limit int) error {
+func (h *frameHeader) parseSizes(c *wire.Cursor, limit int) error {
 	for i := range h.types {
 		var v uint64
 		if h.version < chunkVersion {
-			v = uint64(c.u32())
+			v = uint64(c.U32())
 		} else {
-			at := c.off
-			if v = c.varint(); v == 0 && !c.bad {
+			at := c.Off
+			if v = c.Varint(); v == 0 && !c.Bad {
 				return headerFault(fault.Unsupported, at, "size of output %d is unknown", i)
 			}
 			v--
 		}
-		if c.bad {
-			return headerFault(fault.Corrupt, c.off, "frame ends within its header")
+		if c.Bad {
+			return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 		}
 		if v > uint64(limit-h.total) {
-			return headerFault(fault.Limit, c.off, "outputs of more than %d bytes", limit)
+			return headerFault(fault.Limit, c.Off, "outputs of more than %d bytes", limit)
 		}
 		h.sizes = append(h.sizes, int(v))
 		h.total += int(v)
@@ -203,9 +204,9 @@ func (h *frameHeader) parseSizes(c *cursor, limit int) error {
 		if t != String {
 			continue
 		}
-		n := c.varint()
+		n := c.Varint()
 		if n > math.MaxInt32 || int(n) > limit/4 {
-			return headerFault(fault.Limit, c.off, "output %d of %d strings", i, n)
+			return headerFault(fault.Limit, c.Off, "output %d of %d strings", i, n)
 		}
 		h.strings[i] = int(n)
 	}

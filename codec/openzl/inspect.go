@@ -4,6 +4,8 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 )
 
@@ -25,7 +27,7 @@ type Info struct {
 func Inspect(frame []byte) (Info, error) {
 	var h frameHeader
 	var k chunk
-	c := cursor{b: frame}
+	c := wire.Cursor{B: frame}
 	if err := h.parse(&c, math.MaxInt); err != nil {
 		return Info{}, err
 	}
@@ -35,12 +37,12 @@ func Inspect(frame []byte) (Info, error) {
 	}
 	seen := map[string]bool{}
 	for {
-		start := c.off
+		start := c.Off
 		if h.version >= chunkVersion {
-			if c.left() == 0 {
-				return Info{}, fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without end mark")
+			if c.Left() == 0 {
+				return Info{}, fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
 			}
-			if c.b[c.off] == 0 {
+			if c.B[c.Off] == 0 {
 				break
 			}
 		}
@@ -55,10 +57,10 @@ func Inspect(frame []byte) (Info, error) {
 			}
 		}
 		if h.contentChecksum {
-			c.take(4)
+			c.Take(4)
 		}
 		if h.chunkChecksum {
-			c.take(4)
+			c.Take(4)
 		}
 		if h.version < chunkVersion {
 			break
@@ -73,8 +75,8 @@ func codecName(nd node) string {
 	switch {
 	case nd.custom:
 		return "custom " + id
-	case nd.id >= numStandard || standard[nd.id].name == "":
+	case nd.id >= codecs.NumStandard || codecs.Standard[nd.id].Name == "":
 		return "unknown " + id
 	}
-	return standard[nd.id].name
+	return codecs.Standard[nd.id].Name
 }

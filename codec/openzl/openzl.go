@@ -5,38 +5,25 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/chaski-eo/chaski/codec/openzl/internal/codecs"
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
-	"github.com/chaski-eo/chaski/internal/zstd"
 	"github.com/zeebo/xxh3"
 )
 
 // Type is the type of a stream and of an output.
-type Type uint8
+type Type = codecs.Type
 
 // Types. Their values are private to this package.
 const (
-	Serial  Type = iota + 1 // bytes
-	Struct                  // elements of one width, of any width from 1 up
-	Numeric                 // integers of 1, 2, 4 or 8 bytes, little-endian
-	String                  // byte strings of any lengths
+	Serial  = codecs.Serial  // bytes
+	Struct  = codecs.Struct  // elements of one width, of any width from 1 up
+	Numeric = codecs.Numeric // integers of 1, 2, 4 or 8 bytes, little-endian
+	String  = codecs.String  // byte strings of any lengths
 )
-
-// String returns "serial", "struct", "numeric" or "string".
-func (t Type) String() string {
-	switch t {
-	case Serial:
-		return "serial"
-	case Struct:
-		return "struct"
-	case Numeric:
-		return "numeric"
-	case String:
-		return "string"
-	}
-	return "invalid"
-}
 
 // Output is one decoded output of a frame.
 type Output struct {
@@ -69,39 +56,24 @@ type Options struct {
 // frame of the shape of an earlier one allocates nothing. It is for one goroutine.
 type Decoder struct {
 	opt    Options
-	limit  int // bytes that streams may take at once
-	work   int // bytes that nodes may still make in this frame
 	header frameHeader
 	chunk  chunk
 	graph  graph
 	outs   []Output
-	held   []held // what outs look at
-	bytes  pool[byte]
-	lens   pool[uint32]
-	call   call
-	custom Call
-	codecs map[uint32]*codec // the custom ones
-	ins    []*stream         // inputs of the node that runs
-	regens []*stream         // regenerated streams of the node that runs
-
-	direct []byte // where output 0 of the chunk may be written, nil if nowhere
-
-	zstd   *zstd.Decoder
+	held   []held // the memory of outs
+	space  codecs.Workspace
+	custom Call                     // of the custom codec that runs
+	codecs map[uint32]*codecs.Codec // the custom ones
+	ins    []*codecs.Stream         // inputs of the node that runs
+	regens []*codecs.Stream         // regenerated streams of the node that runs
 	hash   *xxh3.Hasher
-	fse    kernel.FSETable
-	huf    kernel.HuffmanTable
-	tmp    []byte // scratch of a single node
-	framed []byte // a zstd frame with its magic number
-	tabs   [][]byte
-	wide   []uint32
-	look   [256]byte
-	parts  kernel.Partitions
+	lens   []byte // lengths of strings as bytes, to be hashed
 }
 
 // held is the memory behind one output.
 type held struct {
-	data *buffer[byte]
-	lens *buffer[uint32]
+	data *memory.Buffer[byte]
+	lens *memory.Buffer[uint32]
 }
 
 // NewDecoder returns a decoder for one worker.
@@ -110,7 +82,9 @@ func NewDecoder(o Options) *Decoder {
 		o.MaxOutput = DefaultMaxOutput
 	}
 	o.MaxOutput = min(o.MaxOutput, math.MaxInt/64) // arithmetic stays in range
-	return &Decoder{opt: o, bytes: newBytePool(), lens: newLensPool(), codecs: customCodecs(o.Custom)}
+	d := &Decoder{opt: o, space: codecs.Workspace{Memory: memory.New()}}
+	d.codecs = customCodecs(o.Custom, &d.custom)
+	return d
 }
 
 // Decode decodes a whole frame. The outputs stay valid until the next call of Decode or
@@ -119,12 +93,12 @@ func NewDecoder(o Options) *Decoder {
 // their offset counts from the start of the frame.
 func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 	d.reset()
-	c := cursor{b: frame}
+	c := wire.Cursor{B: frame}
 	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
 		return nil, err
 	}
-	d.outs = resize(d.outs, len(d.header.types))
-	d.held = resize(d.held, len(d.header.types))
+	d.outs = memory.Resize(d.outs, len(d.header.types))
+	d.held = memory.Resize(d.held, len(d.header.types))
 	for i := range d.outs {
 		d.outs[i] = Output{Type: d.header.types[i]}
 		d.held[i] = held{}
@@ -140,7 +114,7 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 // last node writes straight into dst. After an error the contents of dst are arbitrary.
 func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.reset()
-	c := cursor{b: frame}
+	c := wire.Cursor{B: frame}
 	if err := d.header.parse(&c, d.opt.MaxOutput); err != nil {
 		return err
 	}
@@ -154,14 +128,14 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	case d.header.sizes[0] != len(dst):
 		return headerFault(fault.Corrupt, 0, "output of %d bytes, %d are needed", d.header.sizes[0], len(dst))
 	}
-	d.outs = resize(d.outs, 1)
+	d.outs = memory.Resize(d.outs, 1)
 	d.outs[0] = Output{Type: Numeric, Data: dst[:0]}
-	d.held = resize(d.held, 1)
+	d.held = memory.Resize(d.held, 1)
 	d.held[0] = held{}
-	d.direct = dst
+	d.space.Direct = dst
 	err := d.chunks(&c)
 	o := d.outs[0]
-	d.outs, d.direct = d.outs[:0], nil
+	d.outs, d.space.Direct = d.outs[:0], nil
 	if err != nil {
 		return err
 	}
@@ -176,36 +150,35 @@ func (d *Decoder) reset() {
 	d.graph.drop(d)
 	for i, h := range d.held {
 		if h.data != nil {
-			d.bytes.release(h.data)
+			d.space.Memory.Bytes.Release(h.data)
 		}
 		if h.lens != nil {
-			d.lens.release(h.lens)
+			d.space.Memory.Lens.Release(h.lens)
 		}
 		d.held[i] = held{}
 	}
-	d.held, d.outs, d.direct = d.held[:0], d.outs[:0], nil
-	d.bytes.trim()
-	d.lens.trim()
+	d.held, d.outs, d.space.Direct = d.held[:0], d.outs[:0], nil
+	d.space.Memory.Trim()
 }
 
 // chunks decodes all chunks and checks that the frame ends with the last one and that the outputs
 // have the sizes the header says.
-func (d *Decoder) chunks(c *cursor) error {
-	d.setLimit(len(c.b))
+func (d *Decoder) chunks(c *wire.Cursor) error {
+	d.setLimit(len(c.B))
 	for i := 0; ; i++ {
 		if d.header.version >= chunkVersion {
-			if c.left() == 0 {
-				return fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without end mark")
+			if c.Left() == 0 {
+				return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without end mark")
 			}
-			if c.b[c.off] == 0 {
+			if c.B[c.Off] == 0 {
 				if i == 0 {
-					return fault.New(fault.Corrupt, "frame footer", int64(c.off), "frame ends without a chunk")
+					return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "frame ends without a chunk")
 				}
-				c.off++
+				c.Off++
 				break
 			}
 		}
-		start := c.off
+		start := c.Off
 		if err := d.oneChunk(c); err != nil {
 			return inChunk(err, i, start)
 		}
@@ -213,16 +186,16 @@ func (d *Decoder) chunks(c *cursor) error {
 			break
 		}
 	}
-	if c.left() > 0 {
-		return fault.New(fault.Corrupt, "frame footer", int64(c.off), "%d bytes after the end", c.left())
+	if c.Left() > 0 {
+		return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "%d bytes after the end", c.Left())
 	}
 	for i, o := range d.outs {
 		if len(o.Data) != d.header.sizes[i] {
-			return fault.New(fault.Corrupt, "frame footer", int64(c.off), "output %d has %d bytes, header says %d",
+			return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d bytes, header says %d",
 				i, len(o.Data), d.header.sizes[i])
 		}
 		if n := d.header.strings[i]; n >= 0 && n != o.Count {
-			return fault.New(fault.Corrupt, "frame footer", int64(c.off), "output %d has %d strings, header says %d",
+			return fault.New(fault.Corrupt, "frame footer", int64(c.Off), "output %d has %d strings, header says %d",
 				i, o.Count, n)
 		}
 	}
@@ -243,18 +216,17 @@ func inChunk(err error, i, start int) error {
 // to and to its own size, and never more than the options allow. No graph that makes sense comes
 // near the factors.
 func (d *Decoder) setLimit(frame int) {
-	d.limit = d.opt.MaxOutput + d.opt.MaxOutput/4 + 1<<20
+	// Outputs, a quarter of them for streams on the way, and 1 MiB for the tables of tiny frames.
+	limit := d.opt.MaxOutput + d.opt.MaxOutput/4 + 1<<20
 	need := 32*float64(d.header.total) + 64*float64(frame)
 	for _, n := range d.header.strings {
 		need += 32 * float64(max(n, 0))
 	}
-	d.limit = int(min(float64(d.limit), need+1<<20))
-	// A long chain of cheap nodes must not keep a worker busy for long either.
-	d.work = 16 * d.limit
+	d.space.Memory.SetLimit(int(min(float64(limit), need+1<<20)))
 }
 
-func (d *Decoder) oneChunk(c *cursor) error {
-	start := c.off
+func (d *Decoder) oneChunk(c *wire.Cursor) error {
+	start := c.Off
 	if d.header.version < chunkVersion {
 		start = 0 // these versions checksum the frame from its first byte
 	}
@@ -263,18 +235,18 @@ func (d *Decoder) oneChunk(c *cursor) error {
 	}
 	var content, stored uint32
 	if d.header.contentChecksum {
-		content = c.u32()
+		content = c.U32()
 	}
-	end := c.off
+	end := c.Off
 	if d.header.chunkChecksum {
-		stored = c.u32()
+		stored = c.U32()
 	}
-	if c.bad {
-		return fault.New(fault.Corrupt, "", int64(c.off), "frame ends within the chunk's checksums")
+	if c.Bad {
+		return fault.New(fault.Corrupt, "", int64(c.Off), "frame ends within the chunk's checksums")
 	}
 	verify := !d.opt.SkipChecksums
 	if d.header.chunkChecksum && verify {
-		if sum := uint32(xxh3.Hash(c.b[start:end])); sum != stored {
+		if sum := uint32(xxh3.Hash(c.B[start:end])); sum != stored {
 			return fault.New(fault.Corrupt, "", int64(end), "checksum of the stored bytes is %#08x, chunk says %#08x", sum, stored)
 		}
 	}
@@ -298,8 +270,8 @@ func (d *Decoder) oneChunk(c *cursor) error {
 // strings are part of it since version 15.
 func (d *Decoder) contentSum() uint32 {
 	g := &d.graph
-	if s := g.final(0); g.outputs == 1 && s.typ != String {
-		return uint32(xxh3.Hash(s.data))
+	if s := g.final(0); g.outputs == 1 && s.Type != String {
+		return uint32(xxh3.Hash(s.Data))
 	}
 	if d.hash == nil {
 		d.hash = xxh3.New()
@@ -307,12 +279,12 @@ func (d *Decoder) contentSum() uint32 {
 	d.hash.Reset()
 	for i := range g.outputs {
 		s := g.final(i)
-		_, _ = d.hash.Write(s.data) // a hash.Hash never fails
-		if s.typ == String && d.header.version >= 15 {
-			lens, ok := cast.Bytes(s.lens)
+		_, _ = d.hash.Write(s.Data) // a hash.Hash never fails
+		if s.Type == String && d.header.version >= 15 {
+			lens, ok := cast.Bytes(s.Lens)
 			if !ok {
-				d.tmp = kernel.AppendU32(d.tmp[:0], s.lens)
-				lens = d.tmp
+				d.lens = kernel.AppendU32(d.lens[:0], s.Lens)
+				lens = d.lens
 			}
 			_, _ = d.hash.Write(lens)
 		}
@@ -325,38 +297,38 @@ func (d *Decoder) contentSum() uint32 {
 func (d *Decoder) collect() error {
 	for i := range d.outs {
 		o, h, s := &d.outs[i], &d.held[i], d.graph.final(i)
-		if o.Type != String && o.Count > 0 && s.count > 0 && o.Width != s.width {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i, o.Width, s.width)
+		if o.Type != String && o.Count > 0 && s.Count > 0 && o.Width != s.Width {
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i, o.Width, s.Width)
 		}
 		size := d.header.sizes[i]
-		if len(s.data) > size-len(o.Data) {
+		if len(s.Data) > size-len(o.Data) {
 			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d has more bytes than the header says", i)
 		}
-		if o.Count == 0 || s.count > 0 {
-			o.Width = s.width
+		if o.Count == 0 || s.Count > 0 {
+			o.Width = s.Width
 		}
-		o.Count += s.count
+		o.Count += s.Count
 		switch {
-		case d.direct != nil:
-			if !s.direct {
-				copy(d.direct, s.data)
+		case d.space.Direct != nil:
+			if !s.Direct {
+				copy(d.space.Direct, s.Data)
 			}
-			o.Data = o.Data[:len(o.Data)+len(s.data)]
-			d.direct = d.direct[len(s.data):]
-		case h.data == nil && s.buf != nil && len(s.data) == size:
-			h.data, o.Data = s.buf, s.data
-			s.buf.refs++
+			o.Data = o.Data[:len(o.Data)+len(s.Data)]
+			d.space.Direct = d.space.Direct[len(s.Data):]
+		case h.data == nil && s.Buf != nil && len(s.Data) == size:
+			h.data, o.Data = s.Buf, s.Data
+			s.Buf.Retain()
 		default:
 			if h.data == nil {
-				if err := d.reserve(size); err != nil {
+				if err := d.space.Memory.Reserve(size); err != nil {
 					return err
 				}
-				h.data = d.bytes.get(size)
-				o.Data = h.data.mem[:0]
+				h.data = d.space.Memory.Bytes.Get(size)
+				o.Data = h.data.Mem[:0]
 			}
-			o.Data = append(o.Data, s.data...)
+			o.Data = append(o.Data, s.Data...)
 		}
-		if s.typ == String {
+		if s.Type == String {
 			if err := d.collectLens(i, s); err != nil {
 				return err
 			}
@@ -368,32 +340,21 @@ func (d *Decoder) collect() error {
 
 // collectLens appends the lengths of s to output i. Their number is bounded by what made s; the
 // header's number, if it gives one, is only compared at the end.
-func (d *Decoder) collectLens(i int, s *stream) error {
+func (d *Decoder) collectLens(i int, s *edge) error {
 	o, h := &d.outs[i], &d.held[i]
-	n := len(o.Lens) + len(s.lens)
-	if h.lens == nil || n > len(h.lens.mem) {
-		if err := d.reserve(8 * n); err != nil {
+	n := len(o.Lens) + len(s.Lens)
+	if h.lens == nil || n > len(h.lens.Mem) {
+		if err := d.space.Memory.Reserve(8 * n); err != nil {
 			return err
 		}
-		bigger := d.lens.get(max(n, 2*len(o.Lens)))
-		copy(bigger.mem, o.Lens)
+		bigger := d.space.Memory.Lens.Get(max(n, 2*len(o.Lens)))
+		copy(bigger.Mem, o.Lens)
 		if h.lens != nil {
-			d.lens.release(h.lens)
+			d.space.Memory.Lens.Release(h.lens)
 		}
 		h.lens = bigger
 	}
-	copy(h.lens.mem[len(o.Lens):], s.lens)
-	o.Lens = h.lens.mem[:n]
-	return nil
-}
-
-// reserve checks that n more bytes stay within what a frame may take, at once and in all.
-func (d *Decoder) reserve(n int) error {
-	if d.work -= n; d.work < 0 {
-		return fault.New(fault.Limit, "", fault.NoOffset, "more streams than any sound graph of this frame's outputs has")
-	}
-	if n < 0 || n > d.limit-d.bytes.bytes-d.lens.bytes {
-		return fault.New(fault.Limit, "", fault.NoOffset, "streams of more than %d bytes at once", d.limit)
-	}
+	copy(h.lens.Mem[len(o.Lens):], s.Lens)
+	o.Lens = h.lens.Mem[:n]
 	return nil
 }

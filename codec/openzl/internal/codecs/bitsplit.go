@@ -1,0 +1,61 @@
+package codecs
+
+import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+
+// decodeBitSplit joins the bits of several streams of numbers, the first stream's lowest. The
+// header is the width of the result and the bits of each stream, without those of the last one
+// where it takes all that are left.
+func decodeBitSplit(c *Call) error {
+	if len(c.Header) == 0 || !NumericWidth(int(c.Header[0])) {
+		return c.Corrupt("header % x does not begin with a width", c.Header)
+	}
+	width, given := int(c.Header[0]), c.Header[1:]
+	sum := 0
+	for _, n := range given {
+		if n == 0 {
+			return c.Corrupt("stream of no bits")
+		}
+		sum += int(n)
+	}
+	left := 8*width - sum
+	if left < 0 || len(c.In) == 0 || len(c.In) != len(given) && (len(c.In) != len(given)+1 || left == 0) {
+		return c.Corrupt("%d streams, %d bit counts that come to %d", len(c.In), len(given), sum)
+	}
+	count := c.In[0].Count
+	for i, s := range c.In {
+		if n := partBits(given, i, left); s.Count != count || s.Width != bytesForBits(n) {
+			return c.Corrupt("stream %d of %d bits has %d numbers of %d bytes", i, n, s.Count, s.Width)
+		}
+	}
+	dst, err := c.Make(0, width, count)
+	if err != nil {
+		return err
+	}
+	clear(dst)
+	shift := 0
+	for i, s := range c.In {
+		n := partBits(given, i, left)
+		if !kernel.OrShifted(dst, s.Data, width, s.Width, n, shift) {
+			return c.Corrupt("number of more than %d bits in stream %d", n, i)
+		}
+		shift += n
+	}
+	return nil
+}
+
+// partBits returns the bits of stream i.
+func partBits(given []byte, i, left int) int {
+	if i < len(given) {
+		return int(given[i])
+	}
+	return left
+}
+
+// bytesForBits returns the width of the narrowest numbers of n bits.
+func bytesForBits(n int) int {
+	w := 1
+	for 8*w < n {
+		w *= 2
+	}
+	return w
+}

@@ -1,0 +1,204 @@
+package codecs
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// Workspace is what the codecs of one decoder share: the memory of streams, and tables and scratch
+// memory that only one codec at a time uses. It is for one goroutine.
+type Workspace struct {
+	Memory memory.Memory
+	Direct []byte // where output 0 of the chunk may be written, nil if nowhere
+
+	call   Call
+	zstd   *zstd.Decoder
+	fse    kernel.FSETable
+	huf    kernel.HuffmanTable
+	tmp    []byte // see Call.Scratch
+	framed []byte // a zstd frame with its magic number
+	tabs   [][]byte
+	wide   []uint32
+	look   [256]byte
+	parts  kernel.Partitions
+}
+
+// Call is one run of a codec: what its binding sees.
+type Call struct {
+	w       *Workspace
+	Version int // format version of the frame
+	Header  []byte
+	In      []*Stream // fixed inputs, then variable ones
+	Out     []*Stream // to be made with Make, makeLens, alias and their like
+}
+
+// Run runs codec c on in, which makes out.
+func (w *Workspace) Run(c *Codec, version int, header []byte, in, out []*Stream) error {
+	// The call is a field, because a local variable whose address goes to a function value would be
+	// allocated at every node.
+	w.call = Call{w, version, header, in, out}
+	return c.Decode(&w.call)
+}
+
+// Corrupt returns the error of a codec that meets what its format rules out.
+func (c *Call) Corrupt(format string, args ...any) error {
+	return fault.New(fault.Corrupt, "", fault.NoOffset, format, args...)
+}
+
+// Make gives Out[i] memory for count elements of width bytes and returns it. Contents are arbitrary;
+// a binding that fills less calls trim after. The type of the stream is set already. Strings have
+// makeLens, and makeStrings or aliasStrings, instead.
+func (c *Call) Make(i, width, count int) ([]byte, error) {
+	return c.makeSpare(i, width, count, 0)
+}
+
+// makeSpare is Make for memory with a capacity of spare bytes more, which may be written to.
+func (c *Call) makeSpare(i, width, count, spare int) ([]byte, error) {
+	s := c.Out[i]
+	if width < 1 || count < 0 || count > math.MaxInt/width {
+		return nil, c.Corrupt("stream of %d elements of %d bytes", count, width)
+	}
+	n := width * count
+	if s.Type == Serial && width != 1 || s.Type == Numeric && !NumericWidth(width) {
+		return nil, c.Corrupt("%s stream of width %d", s.Type, width)
+	}
+	s.Width, s.Count = width, count
+	if spare > 0 {
+		// The caller's memory has no spare bytes, so the stream is made elsewhere and copied later.
+		s.Direct = false
+	}
+	if s.Direct {
+		// Numbers in the caller's memory must be aligned, otherwise the kernels would take their
+		// slow paths, which costs more than the copy.
+		if s.Direct = n <= len(c.w.Direct) && aligned(c.w.Direct, 8); s.Direct {
+			s.Data = c.w.Direct[:n:n]
+			return s.Data, nil
+		}
+	}
+	if err := c.w.Memory.Reserve(n + spare); err != nil {
+		return nil, err
+	}
+	s.Buf = c.w.Memory.Bytes.Get(n + spare)
+	s.Data = s.Buf.Mem[:n:n]
+	return s.Buf.Mem[: n : n+spare], nil
+}
+
+// trim shortens Out[i] to its first count elements.
+func (c *Call) trim(i, count int) {
+	s := c.Out[i]
+	s.Count, s.Data = count, s.Data[:count*s.Width]
+}
+
+// makeLens gives Out[i], a String stream, memory for the lengths of n strings and returns it. The
+// lengths must add up to len(Data).
+func (c *Call) makeLens(i, n int) ([]uint32, error) {
+	if n < 0 || n > math.MaxInt/8 {
+		return nil, c.Corrupt("%d strings", n)
+	}
+	if err := c.w.Memory.Reserve(4 * n); err != nil {
+		return nil, err
+	}
+	s := c.Out[i]
+	s.Width, s.Count = 0, n
+	s.LensBuf = c.w.Memory.Lens.Get(n)
+	s.Lens = s.LensBuf.Mem[:n:n]
+	return s.Lens, nil
+}
+
+// makeStrings gives Out[i], whose lengths are made, memory for n bytes and returns it.
+func (c *Call) makeStrings(i, n int) ([]byte, error) {
+	s := c.Out[i]
+	if err := c.w.Memory.Reserve(n); err != nil {
+		return nil, err
+	}
+	s.Buf = c.w.Memory.Bytes.Get(n)
+	s.Data = s.Buf.Mem[:n:n]
+	return s.Data, nil
+}
+
+// alias makes Out[i] share the bytes of an input, as count elements of width bytes.
+func (c *Call) alias(i int, in *Stream, width, count int) error {
+	return c.share(i, in.Data, in.Buf, in.Direct, width, count)
+}
+
+// aliasPart is alias for the bytes of an input from byte from on.
+func (c *Call) aliasPart(i int, in *Stream, from, width, count int) error {
+	return c.share(i, in.Data[from:from+width*count], in.Buf, false, width, count)
+}
+
+// share makes Out[i] use data, which lies in buf. It copies numbers that are not aligned.
+func (c *Call) share(i int, data []byte, buf *memory.Buffer[byte], direct bool, width, count int) error {
+	s := c.Out[i]
+	if s.Type == Numeric && !aligned(data, width) {
+		dst, err := c.Make(i, width, count)
+		if err != nil {
+			return err
+		}
+		copy(dst, data)
+		return nil
+	}
+	s.Width, s.Count, s.Data, s.Buf, s.Direct = width, count, data, buf, direct
+	if buf != nil {
+		buf.Retain()
+	}
+	return nil
+}
+
+// aliasStrings makes Out[i], whose lengths are made, share n bytes of an input from byte from on.
+func (c *Call) aliasStrings(i int, in *Stream, from, n int) {
+	s := c.Out[i]
+	s.Data, s.Buf = in.Data[from:from+n], in.Buf
+	if s.Buf != nil {
+		s.Buf.Retain()
+	}
+}
+
+// starts returns where each string of in begins. The result lives until the next call of starts.
+func (c *Call) starts(in *Stream) ([]uint32, error) {
+	if uint64(len(in.Data)) > math.MaxUint32 {
+		return nil, c.Corrupt("strings of %d bytes", len(in.Data))
+	}
+	if in.Count > cap(c.w.wide) {
+		if err := c.w.Memory.Reserve(4 * in.Count); err != nil {
+			return nil, err
+		}
+	}
+	c.w.wide = memory.Resize(c.w.wide, in.Count)
+	at := uint32(0)
+	for i, n := range in.Lens {
+		c.w.wide[i] = at
+		at += n
+	}
+	return c.w.wide, nil
+}
+
+// Scratch returns n bytes that live until the next call of Scratch. Contents are arbitrary.
+func (c *Call) Scratch(n int) ([]byte, error) {
+	if n > cap(c.w.tmp) {
+		if err := c.w.Memory.Reserve(n); err != nil {
+			return nil, err
+		}
+		// A quarter more, so that tiles whose streams grow a little do not allocate every time.
+		c.w.tmp = cast.Aligned(n + n/4)
+	}
+	return c.w.tmp[:n:n], nil
+}
+
+// Unzstd fills dst from src, one zstd frame without its magic number. It may write to the capacity
+// of dst.
+func (c *Call) Unzstd(dst, src []byte) error {
+	w := c.w
+	w.framed = append(append(w.framed[:0], zstdMagic...), src...)
+	if w.zstd == nil {
+		w.zstd = zstd.New()
+	}
+	if cap(dst)-len(dst) >= zstd.Spare {
+		return w.zstd.DecompressSpare(dst, w.framed)
+	}
+	return w.zstd.Decompress(dst, w.framed)
+}

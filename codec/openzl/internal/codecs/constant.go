@@ -1,0 +1,24 @@
+package codecs
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// decodeConstant repeats one element. The header says how often.
+func decodeConstant(c *Call) error {
+	in := c.In[0]
+	h := wire.Cursor{B: c.Header}
+	n := h.Varint()
+	if in.Count != 1 || h.Bad || h.Left() > 0 || n == 0 || n > math.MaxInt {
+		return c.Corrupt("%d elements to repeat %d times", in.Count, n)
+	}
+	dst, err := c.Make(0, in.Width, int(n))
+	if err != nil {
+		return err
+	}
+	kernel.Repeat(dst, in.Data)
+	return nil
+}

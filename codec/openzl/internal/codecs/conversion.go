@@ -1,0 +1,90 @@
+package codecs
+
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// The conversions hand on the bytes they get; the big-endian ones turn them round.
+
+// decodeToSerial sees the bytes of any stream.
+func decodeToSerial(c *Call) error {
+	return c.alias(0, c.In[0], 1, len(c.In[0].Data))
+}
+
+// decodeSameShape sees elements of one width as those of another type.
+func decodeSameShape(c *Call) error {
+	in := c.In[0]
+	if c.Out[0].Type == Numeric && !NumericWidth(in.Width) {
+		return c.Corrupt("numbers of %d bytes", in.Width)
+	}
+	return c.alias(0, in, in.Width, in.Count)
+}
+
+// decodeSerialToNum sees bytes as numbers; the header is the logarithm of their width.
+func decodeSerialToNum(c *Call) error {
+	if len(c.Header) != 1 || c.Header[0] > 3 {
+		return c.Corrupt("header % x is not the logarithm of a width", c.Header)
+	}
+	return c.bytesAs(1 << c.Header[0])
+}
+
+// decodeSerialToStruct sees bytes as elements; the header is their width.
+func decodeSerialToStruct(c *Call) error {
+	h := wire.Cursor{B: c.Header}
+	w := h.Varint()
+	if h.Bad || h.Left() > 0 || w == 0 {
+		return c.Corrupt("header % x is not a width", c.Header)
+	}
+	if n := len(c.In[0].Data); w > uint64(n) {
+		// Only an empty stream has elements wider than itself.
+		if n > 0 || bits.Len64(w) > 31 {
+			return c.Corrupt("elements of %d bytes in a stream of %d", w, n)
+		}
+	}
+	return c.bytesAs(int(w))
+}
+
+// bytesAs sees the bytes of the input as elements of w bytes.
+func (c *Call) bytesAs(w int) error {
+	n := len(c.In[0].Data)
+	if n%w != 0 {
+		return c.Corrupt("%d bytes are no elements of %d", n, w)
+	}
+	return c.alias(0, c.In[0], w, n/w)
+}
+
+func decodeSwapToSerial(c *Call) error { return c.swap(1, len(c.In[0].Data)) }
+
+func decodeSwapToStruct(c *Call) error { return c.swap(c.In[0].Width, c.In[0].Count) }
+
+// swap turns the bytes of numbers round and gives them as count elements of width bytes.
+func (c *Call) swap(width, count int) error {
+	in := c.In[0]
+	if in.Width == 1 {
+		return c.alias(0, in, width, count)
+	}
+	dst, err := c.Make(0, width, count)
+	if err != nil {
+		return err
+	}
+	kernel.SwapBytes(dst, in.Data, in.Width)
+	return nil
+}
+
+// decodeJoinStrings makes strings of their bytes, end to end, and their lengths.
+func decodeJoinStrings(c *Call) error {
+	bytes, sizes := c.In[0], c.In[1]
+	lens, err := c.makeLens(0, sizes.Count)
+	if err != nil {
+		return err
+	}
+	total, ok := kernel.Lengths(lens, sizes.Data, sizes.Width)
+	if !ok || total != uint64(len(bytes.Data)) {
+		return c.Corrupt("lengths of %d strings do not come to %d bytes", sizes.Count, len(bytes.Data))
+	}
+	c.aliasStrings(0, bytes, 0, len(bytes.Data))
+	return nil
+}

@@ -1,0 +1,115 @@
+package codecs
+
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+)
+
+// decodeDispatchN joins segments of several streams: a tag says which stream the next one is from,
+// a number how many bytes it has.
+func decodeDispatchN(c *Call) error {
+	tags, sizes, from := c.In[0], c.In[1], c.In[2:]
+	maxStreams, maxTag := 255, 1
+	if c.Version >= 20 {
+		maxStreams, maxTag = 1<<16-1, 2
+	}
+	if tags.Count != sizes.Count || len(from) > maxStreams || tags.Width > maxTag {
+		return c.Corrupt("%d tags of %d bytes and %d sizes for %d streams", tags.Count, tags.Width, sizes.Count, len(from))
+	}
+	total := 0
+	c.w.tabs = c.w.tabs[:0]
+	for _, s := range from {
+		total += s.Count
+		c.w.tabs = append(c.w.tabs, s.Data)
+	}
+	dst, err := c.Make(0, 1, total)
+	if err != nil {
+		return err
+	}
+	for i := range tags.Count {
+		t, n := kernel.LE(tags.Data, i, tags.Width), kernel.LE(sizes.Data, i, sizes.Width)
+		if t >= uint64(len(from)) || n > uint64(len(c.w.tabs[t])) {
+			return c.Corrupt("segment %d of %d bytes of stream %d", i, n, t)
+		}
+		dst = dst[copy(dst, c.w.tabs[t][:n]):]
+		c.w.tabs[t] = c.w.tabs[t][n:]
+	}
+	clear(c.w.tabs)
+	if len(dst) > 0 {
+		return c.Corrupt("%d bytes are in no segment", len(dst))
+	}
+	return nil
+}
+
+// decodeDispatchString joins strings of several streams: an index says which stream the next one
+// is from.
+func decodeDispatchString(c *Call) error {
+	indices, from := c.In[0], c.In[1:]
+	width, maxStreams := 2, 2048
+	if c.Version < 21 {
+		width, maxStreams = 1, 256
+	}
+	if indices.Width != width || len(from) > maxStreams {
+		return c.Corrupt("indices of %d bytes for %d streams", indices.Width, len(from))
+	}
+	total, count := 0, 0
+	c.w.tabs = c.w.tabs[:0]
+	for _, s := range from {
+		total += len(s.Data)
+		count += s.Count
+		c.w.tabs = append(c.w.tabs, s.Data)
+	}
+	if count != indices.Count {
+		return c.Corrupt("%d indices for %d strings", indices.Count, count)
+	}
+	lens, err := c.makeLens(0, count)
+	if err != nil {
+		return err
+	}
+	dst, err := c.makeStrings(0, total)
+	if err != nil {
+		return err
+	}
+	c.w.wide = memory.Resize(c.w.wide, len(from)) // strings taken of each stream
+	clear(c.w.wide)
+	for i := range lens {
+		t := kernel.LE(indices.Data, i, width)
+		if t >= uint64(len(from)) || int(c.w.wide[t]) == from[t].Count {
+			return c.Corrupt("string %d is of stream %d, which has no more", i, t)
+		}
+		n := from[t].Lens[c.w.wide[t]]
+		c.w.wide[t]++
+		lens[i] = n
+		dst = dst[copy(dst, c.w.tabs[t][:n]):]
+		c.w.tabs[t] = c.w.tabs[t][n:]
+	}
+	clear(c.w.tabs)
+	return nil
+}
+
+// decodeSplitByStruct joins the fields of structures: element i of every stream, stream after
+// stream, makes structure i.
+func decodeSplitByStruct(c *Call) error {
+	if len(c.In) == 0 {
+		return c.Corrupt("structure without fields")
+	}
+	count, size := c.In[0].Count, 0
+	for i, s := range c.In {
+		if s.Count != count {
+			return c.Corrupt("field %d has %d elements, the first one %d", i, s.Count, count)
+		}
+		size += s.Width
+	}
+	dst, err := c.Make(0, 1, count*size)
+	if err != nil {
+		return err
+	}
+	at := 0
+	for _, s := range c.In {
+		for e := range count {
+			copy(dst[e*size+at:], s.Data[e*s.Width:(e+1)*s.Width])
+		}
+		at += s.Width
+	}
+	return nil
+}

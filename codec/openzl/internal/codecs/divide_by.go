@@ -1,0 +1,25 @@
+package codecs
+
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// decodeDivideBy multiplies numbers by a divisor they have in common. The header is the divisor.
+func decodeDivideBy(c *Call) error {
+	in := c.In[0]
+	h := wire.Cursor{B: c.Header}
+	by := h.Varint()
+	highest := ^uint64(0) >> (64 - 8*in.Width)
+	if h.Bad || by == 0 || by > highest {
+		return c.Corrupt("divisor %d of numbers of %d bytes", by, in.Width)
+	}
+	dst, err := c.Make(0, in.Width, in.Count)
+	if err != nil {
+		return err
+	}
+	if !kernel.Multiply(dst, in.Data, in.Width, by, highest/by) {
+		return c.Corrupt("product does not fit in %d bytes", in.Width)
+	}
+	return nil
+}

@@ -1,0 +1,442 @@
+package codecs
+
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// Up to version 14 the entropy codecs share one format: a tree of blocks, each of which says how
+// it is compressed and how many elements it has.
+
+// Kinds of blocks.
+const (
+	blockHuffman = iota
+	blockFSE
+	blockConstant
+	blockRaw
+	blockBits
+	blockMulti
+)
+
+const maxBlockDepth = 64
+
+// decodeFSE14 decodes bytes. The header, if there is one, is the number of FSE states.
+func decodeFSE14(c *Call) error {
+	states := 2
+	if len(c.Header) > 0 {
+		if states = int(c.Header[0]); len(c.Header) != 1 || states != 2 && states != 4 {
+			return c.Corrupt("header % x is no number of states", c.Header)
+		}
+	}
+	return c.entropy14(1, 1, states)
+}
+
+// decodeHuffman14 decodes bytes.
+func decodeHuffman14(c *Call) error { return c.entropy14(1, 1, 2) }
+
+// decodeHuffmanFixed14 decodes elements of one or two bytes, before version 11 of any width. The
+// header is whether they are coded byte by byte, and their width.
+func decodeHuffmanFixed14(c *Call) error {
+	h := wire.Cursor{B: c.Header}
+	bytewise := h.Byte() != 0
+	width := h.Varint()
+	if h.Bad || h.Left() > 0 || width < 1 || width > 1<<16 || width > 2 && c.Version >= 11 {
+		return c.Corrupt("header % x", c.Header)
+	}
+	if bytewise {
+		return c.entropy14(int(width), 1, 2)
+	}
+	return c.entropy14(int(width), int(width), 2)
+}
+
+// entropy14 decodes elements of width bytes, coded as symbols of sym bytes.
+func (c *Call) entropy14(width, sym, states int) error {
+	src := c.In[0].Data
+	n := 0
+	if len(src) > 0 {
+		e := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: sym, states: states}
+		if n = e.block(nil, maxBlockDepth); e.err != nil {
+			return e.err
+		}
+	}
+	if n*sym%width != 0 {
+		return c.Corrupt("%d symbols of %d bytes are no elements of %d", n, sym, width)
+	}
+	dst, err := c.Make(0, width, n*sym/width)
+	if err != nil || n == 0 {
+		return err
+	}
+	e := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: sym, states: states}
+	if got := e.block(dst, maxBlockDepth); e.err == nil && (got != n || e.Left() > 0) {
+		return c.Corrupt("%d symbols, %d bytes left", got, e.Left())
+	}
+	return e.err
+}
+
+// entropy14 walks a tree of blocks. The first thing that is wrong goes to err and ends the walk.
+type entropy14 struct {
+	*Call
+	wire.Cursor
+	sym    int
+	states int
+	err    error
+}
+
+func (e *entropy14) fail(format string, args ...any) int {
+	if e.err == nil {
+		e.err = e.Corrupt(format, args...)
+	}
+	return 0
+}
+
+// block reads one block and returns its number of symbols. They go to the front of dst, unless
+// that is nil.
+func (e *entropy14) block(dst []byte, depth int) int {
+	if e.Left() == 0 || depth == 0 {
+		return e.fail("block missing, or too many within one another")
+	}
+	kind := e.B[e.Off] & 7
+	switch kind {
+	case blockHuffman, blockFSE:
+		return e.coded(dst, kind)
+	case blockMulti:
+		return e.multi(dst, depth)
+	case blockBits:
+		nbits := int(e.Byte() >> 3)
+		n := e.count(e.Varint(), 0)
+		if nbits >= 8*e.sym || !NumericWidth(e.sym) {
+			return e.fail("symbols of %d bits", nbits)
+		}
+		src := e.bytes((n*nbits + 7) / 8)
+		if out := e.room(dst, n); out != nil {
+			if clear(out); nbits > 0 {
+				kernel.Bitunpack(out, src, e.sym, nbits)
+			}
+		}
+		return n
+	case blockConstant, blockRaw:
+		n := e.small()
+		size := e.sym
+		if kind == blockRaw {
+			size *= n
+		}
+		src := e.bytes(size)
+		if out := e.room(dst, n); out != nil {
+			kernel.Repeat(out, src)
+		}
+		return n
+	}
+	return e.fail("block of kind %d", kind)
+}
+
+// small reads a number whose lowest four bits stand in a block's first byte.
+func (e *entropy14) small() int {
+	b := e.Byte()
+	if b&0x80 == 0 {
+		return int(b >> 3)
+	}
+	return e.count(e.Varint(), 4) | int(b>>3&15)
+}
+
+// count returns v shifted up, if that is a number of symbols that a frame may have.
+func (e *entropy14) count(v uint64, shift int) int {
+	if e.Bad || v > uint64(e.w.Memory.Limit())>>shift {
+		return e.fail("block of %d symbols", v)
+	}
+	return int(v) << shift
+}
+
+func (e *entropy14) bytes(n int) []byte {
+	src := e.Take(n)
+	if e.Bad {
+		e.fail("block of %d bytes, %d are left", n, e.Left())
+	}
+	return src
+}
+
+// room returns the front of dst, room for n symbols, or nil where nothing is to be written.
+func (e *entropy14) room(dst []byte, n int) []byte {
+	if e.err != nil || dst == nil || n == 0 {
+		return nil
+	}
+	if n*e.sym > len(dst) {
+		e.fail("block of %d symbols too many", n)
+		return nil
+	}
+	return dst[:n*e.sym]
+}
+
+func (e *entropy14) multi(dst []byte, depth int) int {
+	total := 0
+	for blocks := e.small(); blocks > 0 && e.err == nil; blocks-- {
+		n := e.block(dst, depth-1)
+		if n == 0 {
+			return e.fail("empty block")
+		}
+		if dst != nil {
+			dst = dst[min(n*e.sym, len(dst)):]
+		}
+		total = e.count(uint64(total)+uint64(n), 0)
+	}
+	return total
+}
+
+func (e *entropy14) coded(dst []byte, kind byte) int {
+	h := e.U16()
+	n, size := h>>7&31, h>>12
+	if h>>6&1 != 0 {
+		n |= e.count(e.Varint(), 5)
+		size |= e.count(e.Varint(), 4)
+	}
+	vector := h>>5&1 != 0
+	src := e.bytes(size)
+	out := e.room(dst, n)
+	if out == nil {
+		return n
+	}
+	ok := false
+	switch {
+	case kind == blockFSE:
+		ok = e.sym == 1 && e.fse(out, src)
+	case vector:
+		ok = e.vector(out, src)
+	case e.sym == 1:
+		ok = e.huffman(out, src)
+	case e.sym == 2:
+		ok = e.huffman16(out, src)
+	}
+	if !ok {
+		return e.fail("block of %d symbols in %d bytes", n, size)
+	}
+	return n
+}
+
+func (e *entropy14) fse(dst, src []byte) bool {
+	var norm [256]int16
+	n, size, ok := kernel.FSECounts(norm[:], src)
+	if !ok || !e.w.fse.Build(norm[:n]) {
+		return false
+	}
+	got, ok := e.w.fse.Decode(dst, src[size:], e.states)
+	return ok && got == len(dst)
+}
+
+// huffman decodes a table of weights and four streams.
+func (e *entropy14) huffman(dst, src []byte) bool {
+	switch {
+	case len(src) > len(dst) || len(src) == 0:
+		return false
+	case len(src) == len(dst):
+		copy(dst, src)
+		return true
+	case len(src) == 1:
+		kernel.Repeat(dst, src)
+		return true
+	}
+	var weights [256]byte
+	n, size, ok := e.weights(&weights, src)
+	return ok && e.w.huf.Build(weights[:n]) && e.w.huf.Decode4(dst, src[size:])
+}
+
+// weights reads a table of weights as RFC 8878, 4.2.1 has it. It returns how many there are and
+// how many bytes of src they take.
+func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
+	if k := int(src[0]); k >= 128 {
+		n = k - 127
+		size = 1 + (n+1)/2
+		if size > len(src) {
+			return 0, 0, false
+		}
+		for i := range n {
+			w[i] = src[1+i/2] >> (4 * (1 - i&1)) & 15
+		}
+	} else {
+		if size = 1 + k; size > len(src) {
+			return 0, 0, false
+		}
+		var norm [256]int16
+		symbols, used, ok := kernel.FSECounts(norm[:], src[1:size])
+		if !ok || !e.w.fse.Build(norm[:symbols]) || e.w.fse.Log() > 6 {
+			return 0, 0, false
+		}
+		if n, ok = e.w.fse.Decode(w[:255], src[1+used:size], 2); !ok {
+			return 0, 0, false
+		}
+	}
+	// The last weight is what makes the code complete.
+	sum, ones := 0, 0
+	for _, v := range w[:n] {
+		if v > kernel.MaxHuffmanBits {
+			return 0, 0, false
+		}
+		sum += 1 << v >> 1
+		if v == 1 {
+			ones++
+		}
+	}
+	if sum == 0 {
+		return 0, 0, false
+	}
+	rest := 1<<bits.Len(uint(sum)) - sum
+	if rest&(rest-1) != 0 {
+		return 0, 0, false
+	}
+	w[n] = byte(bits.Len(uint(rest)))
+	if w[n] == 1 {
+		ones++
+	}
+	return n + 1, size, ones >= 2 && ones&1 == 0
+}
+
+// huffman16 decodes two-byte symbols: repeated, as they are, or coded.
+func (e *entropy14) huffman16(dst, src []byte) bool {
+	c := wire.Cursor{B: src}
+	switch c.Byte() {
+	case 2, 1:
+		repeated := src[0] == 2
+		n := c.Varint()
+		want := uint64(len(dst) / 2)
+		body := c.Take(c.Left())
+		if c.Bad || n != want || repeated && len(body) != 2 || !repeated && len(body) != len(dst) {
+			return false
+		}
+		kernel.Repeat(dst, body)
+		return true
+	case 0:
+	default:
+		return false
+	}
+	log, ok := e.table16(&c)
+	if !ok {
+		return false
+	}
+	streams := 1
+	if c.Byte() != 0 {
+		streams = 4
+	}
+	return !c.Bad && huffman16Streams(dst, c.B[c.Off:], e.w.wide, log, streams)
+}
+
+// table16 reads the weights of a code of two-byte symbols, makes the table in the decoder's scratch
+// memory, and returns the length of the longest code.
+func (e *entropy14) table16(c *wire.Cursor) (log int, ok bool) {
+	log, n := int(c.Byte()), c.U16()+1
+	if c.Bad {
+		return 0, false
+	}
+	weights, err := e.Scratch(1 << 16)
+	if err != nil {
+		e.err = err
+		return 0, false
+	}
+	w := entropy14{Call: e.Call, Cursor: wire.Cursor{B: c.B, Off: c.Off}, sym: 1, states: 2}
+	if got := w.block(weights[:n], maxBlockDepth); w.err != nil || got != n {
+		return 0, false
+	}
+	c.Off = w.Off
+	if l, ok := kernel.HuffmanLog(weights[:n], kernel.MaxHuffman16Bits); !ok || l != log {
+		return 0, false
+	}
+	e.w.wide = memory.Resize(e.w.wide, 1<<log)
+	kernel.BuildHuffman16(e.w.wide, weights[:n], log)
+	return log, true
+}
+
+// Forms of a vectorized Huffman block.
+const (
+	vectorStored = iota
+	vectorConstant
+	vectorCoded
+)
+
+// vector decodes a block of 32 streams side by side. It begins with its number of symbols (u32) and
+// its form.
+func (e *entropy14) vector(dst, src []byte) bool {
+	c := wire.Cursor{B: src}
+	n, form := c.U32(), c.Byte()
+	if c.Bad || int64(n)*int64(e.sym) != int64(len(dst)) || e.sym > 2 {
+		return false
+	}
+	switch form {
+	case vectorStored, vectorConstant:
+		body := c.Take(c.Left())
+		if form == vectorConstant && len(body) != e.sym || form == vectorStored && len(body) != len(dst) {
+			return false
+		}
+		kernel.Repeat(dst, body)
+		return true
+	case vectorCoded:
+		log, ok := e.vectorTable(&c)
+		if !ok {
+			return false
+		}
+		words := c.Take(int(c.U32()))
+		var lanes kernel.HuffmanLanes
+		return e.lanes(&lanes, &c, len(words)) && kernel.DecodeHuffman32(dst, words, e.w.wide, log, e.sym, &lanes)
+	}
+	return false
+}
+
+// Most that the table of a vectorized block can say: longest code and largest symbol.
+const (
+	maxVectorBits   = 13
+	maxVectorSymbol = 1<<12 - 1
+)
+
+// vectorTable reads the code of a vectorized block and makes its table.
+func (e *entropy14) vectorTable(c *wire.Cursor) (log int, ok bool) {
+	if e.sym == 2 {
+		if log, ok = e.table16(c); !ok || log > maxVectorBits {
+			return 0, false
+		}
+		for _, t := range e.w.wide {
+			if t>>16 > maxVectorSymbol {
+				return 0, false
+			}
+		}
+		return log, true
+	}
+	if c.Left() == 0 {
+		return 0, false
+	}
+	var weights [256]byte
+	n, size, ok := e.weights(&weights, c.B[c.Off:])
+	if !ok {
+		return 0, false
+	}
+	c.Off += size
+	if log, ok = kernel.HuffmanLog(weights[:n], kernel.MaxHuffmanBits); !ok {
+		return 0, false
+	}
+	e.w.wide = memory.Resize(e.w.wide, 1<<log)
+	kernel.BuildHuffman16(e.w.wide, weights[:n], log)
+	return log, true
+}
+
+// lanes reads what stands after the words of a vectorized block, of size bytes: the first bits of
+// every lane, the place from which on it takes no more words, and how many its first bits are.
+func (e *entropy14) lanes(l *kernel.HuffmanLanes, c *wire.Cursor, size int) bool {
+	for i := range l.State {
+		l.State[i] = c.U32()
+	}
+	for i := range l.Floor {
+		// A lane of two-byte symbols that never takes a word says 0xffffffff.
+		if l.Floor[i] = c.U32(); e.sym == 1 && int64(l.Floor[i]) > int64(size) {
+			return false
+		}
+	}
+	for i := range l.Used {
+		l.Used[i] = 32 - uint32(c.Byte())
+		if e.sym == 1 {
+			l.Used[i] &= 31
+		}
+		if l.Used[i] > 32 || l.Used[i] == 32 && l.State[i] != 0 {
+			return false
+		}
+		l.State[i] <<= l.Used[i]
+	}
+	return !c.Bad && c.Left() == 0
+}

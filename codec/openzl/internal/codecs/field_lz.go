@@ -1,0 +1,40 @@
+package codecs
+
+import (
+	"math"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// decodeFieldLZ undoes LZ77 on elements of a power of two bytes: literals, one 16-bit token a
+// sequence, offsets, and the lengths that do not fit in a token. The header says how many elements
+// come out at most.
+func decodeFieldLZ(c *Call) error {
+	literals, tokens, offsets, moreLit, moreMatch := c.In[0], c.In[1], c.In[2], c.In[3], c.In[4]
+	h := wire.Cursor{B: c.Header}
+	n := h.Varint()
+	width := literals.Width
+	switch {
+	case h.Bad || h.Left() > 0 || n > math.MaxInt32:
+		return c.Corrupt("header % x is not a number of elements", c.Header)
+	case width&(width-1) != 0 || width > kernel.MaxFieldWidth:
+		return c.Corrupt("elements of %d bytes", width)
+	case tokens.Width != 2 || offsets.Width != 4 || moreLit.Width != 4 || moreMatch.Width != 4:
+		return c.Corrupt("tokens, offsets and lengths of %d, %d, %d and %d bytes",
+			tokens.Width, offsets.Width, moreLit.Width, moreMatch.Width)
+	}
+	dst, err := c.Make(0, width, int(n))
+	if err != nil {
+		return err
+	}
+	got, ok := kernel.FieldLZ(dst, uint(bits.TrailingZeros(uint(width))),
+		kernel.FieldSequences{Literals: literals.Data, Tokens: tokens.Data, Offsets: offsets.Data,
+			MoreLiterals: moreLit.Data, MoreMatch: moreMatch.Data})
+	if !ok {
+		return c.Corrupt("sequences do not fit together")
+	}
+	c.trim(0, got/width)
+	return nil
+}

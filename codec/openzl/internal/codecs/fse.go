@@ -1,0 +1,56 @@
+package codecs
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+)
+
+// decodeFSE decodes byte symbols with finite state entropy. The first input are the symbols'
+// counts.
+func decodeFSE(c *Call) error {
+	counts, src := c.In[0], c.In[1].Data
+	states, n, err := c.entropyHeader()
+	if err != nil {
+		return err
+	}
+	if counts.Width != 2 || counts.Count > 256 || states != 2 && states != 4 {
+		return c.Corrupt("%d counts of %d bytes, %d states", counts.Count, counts.Width, states)
+	}
+	var norm [256]int16
+	for i := range counts.Count {
+		norm[i] = int16(binary.LittleEndian.Uint16(counts.Data[2*i:]))
+	}
+	if !c.w.fse.Build(norm[:counts.Count]) {
+		return c.Corrupt("%d counts are no table", counts.Count)
+	}
+	// The likeliest symbol has all states but one, so even it costs a bit each 2^log times.
+	if n>>c.w.fse.Log() > 8*len(src)+int(states) {
+		return c.Corrupt("%d symbols in %d bytes", n, len(src))
+	}
+	dst, err := c.Make(0, 1, n)
+	if err != nil {
+		return err
+	}
+	if got, ok := c.w.fse.Decode(dst, src, int(states)); !ok || got != n {
+		return c.Corrupt("stream does not hold exactly %d symbols", n)
+	}
+	return nil
+}
+
+// decodeFSECounts decodes the counts that FSE tables are made from.
+func decodeFSECounts(c *Call) error {
+	var norm [256]int16
+	n, size, ok := kernel.FSECounts(norm[:], c.In[0].Data)
+	if !ok || size != c.In[0].Count {
+		return c.Corrupt("%d bytes are no list of counts", c.In[0].Count)
+	}
+	dst, err := c.Make(0, 2, n)
+	if err != nil {
+		return err
+	}
+	for i, v := range norm[:n] {
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(v))
+	}
+	return nil
+}

@@ -1,0 +1,103 @@
+package codecs
+
+import (
+	"encoding/binary"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+)
+
+// entropyHeader reads the header of the entropy codecs: one byte, and the number of symbols in one
+// to eight bytes.
+func (c *Call) entropyHeader() (byte, int, error) {
+	if len(c.Header) < 2 || len(c.Header) > 9 {
+		return 0, 0, c.Corrupt("header of %d bytes", len(c.Header))
+	}
+	var n uint64
+	for i, b := range c.Header[1:] {
+		n |= uint64(b) << (8 * i)
+	}
+	if n < 2 || n > 1<<40 {
+		return 0, 0, c.Corrupt("%d symbols", n)
+	}
+	return c.Header[0], int(n), nil
+}
+
+// decodeHuffman decodes byte symbols from one or four streams. The first input are the symbols'
+// weights.
+func decodeHuffman(c *Call) error {
+	weights, src := c.In[0], c.In[1].Data
+	flags, n, err := c.entropyHeader()
+	if err != nil {
+		return err
+	}
+	if weights.Width != 1 || n > 8*len(src) {
+		return c.Corrupt("weights of %d bytes, %d symbols in %d bytes", weights.Width, n, len(src))
+	}
+	if !c.w.huf.Build(weights.Data) {
+		return c.Corrupt("%d weights are no code", weights.Count)
+	}
+	dst, err := c.Make(0, 1, n)
+	if err != nil {
+		return err
+	}
+	ok := false
+	if flags&1 != 0 {
+		ok = c.w.huf.Decode4(dst, src)
+	} else {
+		ok = c.w.huf.Decode1(dst, src)
+	}
+	if !ok {
+		return c.Corrupt("streams do not hold exactly %d symbols", n)
+	}
+	return nil
+}
+
+// decodeHuffmanStruct decodes two-byte symbols from one or four streams, each of which stands after
+// the number of its symbols and of its bytes.
+func decodeHuffmanStruct(c *Call) error {
+	weights, src := c.In[0], c.In[1].Data
+	flags, n, err := c.entropyHeader()
+	if err != nil {
+		return err
+	}
+	if weights.Width != 1 || weights.Count > 1<<16 || n > 8*len(src) {
+		return c.Corrupt("%d weights of %d bytes, %d symbols in %d bytes", weights.Count, weights.Width, n, len(src))
+	}
+	log, ok := kernel.HuffmanLog(weights.Data, kernel.MaxHuffman16Bits)
+	if !ok {
+		return c.Corrupt("%d weights are no code", weights.Count)
+	}
+	c.w.wide = memory.Resize(c.w.wide, 1<<log)
+	kernel.BuildHuffman16(c.w.wide, weights.Data, log)
+	dst, err := c.Make(0, 2, n)
+	if err != nil {
+		return err
+	}
+	streams := 1
+	if flags&1 != 0 {
+		streams = 4
+	}
+	if !huffman16Streams(dst, src, c.w.wide, log, streams) {
+		return c.Corrupt("streams do not hold exactly %d symbols", n)
+	}
+	return nil
+}
+
+// huffman16Streams fills dst with two-byte symbols from streams, each of which stands after the
+// numbers of its symbols and its bytes, and reports whether that takes all of src.
+func huffman16Streams(dst, src []byte, table []uint32, log, streams int) bool {
+	for range streams {
+		if len(src) < 8 {
+			return false
+		}
+		symbols, size := uint64(binary.LittleEndian.Uint32(src)), uint64(binary.LittleEndian.Uint32(src[4:]))
+		src = src[8:]
+		if 2*symbols > uint64(len(dst)) || size > uint64(len(src)) ||
+			!kernel.DecodeHuffman16(dst[:2*symbols], src[:size], table, log) {
+			return false
+		}
+		dst, src = dst[2*symbols:], src[size:]
+	}
+	return len(dst) == 0 && len(src) == 0
+}

@@ -1,0 +1,79 @@
+package codecs
+
+import (
+	"math"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/pierrec/lz4/v4"
+)
+
+// decodeLZ undoes LZ77 on bytes: literals, and for every sequence an offset, a number of literals
+// and one of matched bytes. The header is the size of the result.
+func decodeLZ(c *Call) error {
+	literals, offsets, lits, matches := c.In[0], c.In[1], c.In[2], c.In[3]
+	h := wire.Cursor{B: c.Header}
+	n := h.Varint()
+	if h.Bad || h.Left() > 0 || n > math.MaxInt32 {
+		return c.Corrupt("header % x is not a size", c.Header)
+	}
+	if lits.Count != offsets.Count || matches.Count != offsets.Count {
+		return c.Corrupt("%d offsets, %d and %d lengths", offsets.Count, lits.Count, matches.Count)
+	}
+	dst, err := c.Make(0, 1, int(n))
+	if err != nil {
+		return err
+	}
+	if !kernel.LZ(dst, literals.Data, offsets.Data, lits.Data, matches.Data, offsets.Width, lits.Width, matches.Width) {
+		return c.Corrupt("sequences do not make %d bytes", n)
+	}
+	return nil
+}
+
+// decodeMuxLengths takes the two lengths of a sequence out of one byte: the lower bits are the
+// number of literals, the upper ones that of matched bytes less a bias. The highest number says
+// that a long one is to be added. The header is where the bits are split and the bias.
+func decodeMuxLengths(c *Call) error {
+	muxed, long := c.In[0], c.In[1]
+	if len(c.Header) != 1 || c.Header[0]&15 > 8 {
+		return c.Corrupt("header % x", c.Header)
+	}
+	lits, err := c.Make(0, long.Width, muxed.Count)
+	if err != nil {
+		return err
+	}
+	matches, err := c.Make(1, long.Width, muxed.Count)
+	if err != nil {
+		return err
+	}
+	if !kernel.MuxLengths(lits, matches, muxed.Data, long.Data, long.Width, uint(c.Header[0]&15), uint64(c.Header[0]>>4)) {
+		return c.Corrupt("%d long lengths are not what is needed", long.Count)
+	}
+	return nil
+}
+
+// decodeLZ4 decompresses an LZ4 block. The header is the size of its content.
+func decodeLZ4(c *Call) error {
+	src := c.In[0].Data
+	h := wire.Cursor{B: c.Header}
+	n := h.Varint()
+	// A byte of a block gives at most 255.
+	if h.Bad || n > math.MaxInt32 || n > 255*uint64(len(src)) {
+		return c.Corrupt("%d bytes in a block of %d", n, len(src))
+	}
+	dst, err := c.Make(0, 1, int(n))
+	if err != nil {
+		return err
+	}
+	if n == 0 {
+		if len(src) != 1 || src[0] != 0 {
+			return c.Corrupt("block of %d bytes without content", len(src))
+		}
+		return nil
+	}
+	got, err := lz4.UncompressBlock(src, dst)
+	if err != nil || got != len(dst) {
+		return c.Corrupt("block does not give %d bytes", n)
+	}
+	return nil
+}

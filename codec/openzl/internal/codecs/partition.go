@@ -1,0 +1,138 @@
+package codecs
+
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// Bits of the first byte of partition's header, below them the logarithm of the width.
+const (
+	partitionPreset    = 1 << 2 // the partitions are those of the preset that follows in this byte
+	partitionFromZero  = 1 << 3 // the first one begins at 0
+	partitionPowersOf2 = 1 << 5 // sizes are given by their logarithms
+)
+
+// partitionPresets are the logarithms of the sizes of well-known partitions, and where they begin.
+var partitionPresets = [3]struct {
+	start uint64
+	from  int // logarithm of the first size past same
+	same  int // so many partitions of the first size come first
+	size  int // its logarithm
+	count int
+}{
+	{start: 1, count: 32},                  // of powers of two: 1, 2-3, 4-7, ...
+	{same: 16, from: 4, count: 44},         // 0 to 15 each, then 16-31, 32-63, ...
+	{same: 1, size: 1, from: 1, count: 16}, // 0-1, 2-3, 4-7, ...
+}
+
+// decodePartition makes numbers of the partitions they are in and their places there. The header
+// is the partitions.
+func decodePartition(c *Call) error {
+	buckets, extra := c.In[0], c.In[1]
+	if buckets.Width != 1 || len(c.Header) == 0 {
+		return c.Corrupt("buckets of %d bytes, header of %d", buckets.Width, len(c.Header))
+	}
+	p := &c.w.parts
+	if !parsePartitions(p, c.Header) {
+		return c.Corrupt("header % x is no list of partitions", c.Header)
+	}
+	dst, err := c.Make(0, 1<<(c.Header[0]&3), buckets.Count)
+	if err != nil {
+		return err
+	}
+	if !p.Decode(dst, buckets.Data, extra.Data, c.Out[0].Width) {
+		return c.Corrupt("partition that does not exist or extra bits end early")
+	}
+	return nil
+}
+
+// parsePartitions reads the partitions of a header, and reports whether there are any that the format allows.
+func parsePartitions(p *kernel.Partitions, header []byte) bool {
+	p.Count = 0
+	flags := header[0]
+	if flags&partitionPreset != 0 {
+		return presetPartitions(p, int(flags>>3))
+	}
+	h := wire.Cursor{B: header, Off: 1}
+	w := partitionWriter{p: p}
+	if flags&partitionFromZero == 0 {
+		w.next = h.Varint()
+	}
+	if h.Bad {
+		return false
+	}
+	start := w.next
+	var ok bool
+	if flags&partitionPowersOf2 != 0 {
+		ok = w.powers(h.B[h.Off:], int(flags>>6)+3)
+	} else {
+		ok = w.sizes(&h)
+	}
+	return ok && (p.Count > 1 || p.Count == 1 && start != 0)
+}
+
+// presetPartitions makes those of preset k.
+func presetPartitions(p *kernel.Partitions, k int) bool {
+	if k >= len(partitionPresets) {
+		return false
+	}
+	s := partitionPresets[k]
+	base := s.start
+	for i := range s.count {
+		log := s.size
+		if i >= s.same {
+			log = s.from + i - s.same
+		}
+		base = p.Add(base, 1<<log)
+	}
+	return true
+}
+
+// partitionWriter adds partitions one after the other.
+type partitionWriter struct {
+	p       *kernel.Partitions
+	next    uint64 // where the next one begins
+	wrapped bool   // the last one ended at, or past, 2^64
+}
+
+// add adds a partition. They lie within 64 bits; only the last may end exactly there.
+func (w *partitionWriter) add(size uint64) bool {
+	if size == 0 || w.wrapped || w.p.Count == len(w.p.Base) {
+		return false
+	}
+	next := w.p.Add(w.next, size)
+	w.wrapped = next < w.next
+	w.next = next
+	return !w.wrapped || next == 0
+}
+
+// powers adds partitions whose sizes are powers of 2, the exponents packed into so many bits each, before
+// the highest bit that is set.
+func (w *partitionWriter) powers(b []byte, width int) bool {
+	if len(b) == 0 || b[len(b)-1] == 0 {
+		return false
+	}
+	n := 8*len(b) - 9 + bits.Len8(b[len(b)-1])
+	if n%width != 0 {
+		return false
+	}
+	r := wire.BitReader{B: b}
+	for range n / width {
+		if log := r.Next(width); log > 63 || !w.add(1<<log) {
+			return false
+		}
+	}
+	return true
+}
+
+// sizes adds partitions whose sizes are varints, to the end of the header.
+func (w *partitionWriter) sizes(h *wire.Cursor) bool {
+	for h.Left() > 0 {
+		if size := h.Varint(); h.Bad || !w.add(size) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,59 @@
+package codecs
+
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// decodeSentinel widens numbers and puts exceptions where a sentinel stands. The header is the
+// sentinel, by default the highest number.
+func decodeSentinel(c *Call) error {
+	values, exceptions := c.In[0], c.In[1]
+	if values.Width > exceptions.Width {
+		return c.Corrupt("numbers of %d bytes, exceptions of %d", values.Width, exceptions.Width)
+	}
+	highest := ^uint64(0) >> (64 - 8*values.Width)
+	sentinel := highest
+	if len(c.Header) > 0 {
+		h := wire.Cursor{B: c.Header}
+		if sentinel = h.Varint(); h.Bad || sentinel > highest {
+			return c.Corrupt("sentinel % x of numbers of %d bytes", c.Header, values.Width)
+		}
+	}
+	dst, err := c.Make(0, exceptions.Width, values.Count)
+	if err != nil {
+		return err
+	}
+	if !kernel.Sentinel(dst, values.Data, exceptions.Data, values.Width, exceptions.Width, sentinel) {
+		return c.Corrupt("%d exceptions are not what is needed", exceptions.Count)
+	}
+	return nil
+}
+
+// decodeSparse puts numbers at distances: before each number, and possibly after the last one,
+// stands a dominant number as often as its distance says. The header is the dominant number's
+// lowest bytes.
+func decodeSparse(c *Call) error {
+	distances, values := c.In[0], c.In[1]
+	if distances.Width == 8 || len(c.Header) > values.Width {
+		return c.Corrupt("distances of %d bytes, header of %d", distances.Width, len(c.Header))
+	}
+	if distances.Count != values.Count && distances.Count != values.Count+1 {
+		return c.Corrupt("%d distances for %d numbers", distances.Count, values.Count)
+	}
+	total := uint64(values.Count)
+	for i := range distances.Count {
+		total += kernel.LE(distances.Data, i, distances.Width)
+	}
+	if total > uint64(c.w.Memory.Limit()) {
+		return c.w.Memory.Reserve(c.w.Memory.Limit() + 1)
+	}
+	dst, err := c.Make(0, values.Width, int(total))
+	if err != nil {
+		return err
+	}
+	var dominant [8]byte
+	copy(dominant[:], c.Header)
+	kernel.Sparse(dst, distances.Data, values.Data, dominant[:values.Width], distances.Width)
+	return nil
+}

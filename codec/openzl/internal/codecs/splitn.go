@@ -1,0 +1,38 @@
+package codecs
+
+import (
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+)
+
+// decodeSplitN joins streams of one width end to end. It serves splitn, splitn_struct and
+// splitn_num. The header is the width where there are no streams.
+func decodeSplitN(c *Call) error {
+	if len(c.In) == 0 {
+		width := uint64(1)
+		if len(c.Header) > 0 {
+			h := wire.Cursor{B: c.Header}
+			if width = h.Varint(); h.Bad || bits.Len64(width) > 31 {
+				return c.Corrupt("header % x is not a width", c.Header)
+			}
+		}
+		_, err := c.Make(0, int(width), 0)
+		return err
+	}
+	width, count := c.In[0].Width, 0
+	for i, s := range c.In {
+		if s.Width != width {
+			return c.Corrupt("stream %d has width %d, the first one %d", i, s.Width, width)
+		}
+		count += s.Count
+	}
+	dst, err := c.Make(0, width, count)
+	if err != nil {
+		return err
+	}
+	for _, s := range c.In {
+		dst = dst[copy(dst, s.Data):]
+	}
+	return nil
+}

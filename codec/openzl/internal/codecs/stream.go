@@ -1,0 +1,77 @@
+package codecs
+
+import (
+	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
+	"github.com/chaski-eo/chaski/internal/cast"
+)
+
+// Type is the type of a stream and of an output.
+type Type uint8
+
+// Types. Their values are private to this module.
+const (
+	Serial  Type = iota + 1 // bytes
+	Struct                  // elements of one width, of any width from 1 up
+	Numeric                 // integers of 1, 2, 4 or 8 bytes, little-endian
+	String                  // byte strings of any lengths
+)
+
+// String returns "serial", "struct", "numeric" or "string".
+func (t Type) String() string {
+	switch t {
+	case Serial:
+		return "serial"
+	case Struct:
+		return "struct"
+	case Numeric:
+		return "numeric"
+	case String:
+		return "string"
+	}
+	return "invalid"
+}
+
+// NumericWidth reports whether numbers of w bytes exist.
+func NumericWidth(w int) bool { return w == 1 || w == 2 || w == 4 || w == 8 }
+
+// Stream is typed data that a codec regenerates or the chunk stores.
+type Stream struct {
+	Type    Type
+	Direct  bool   // Data lies in Workspace.Direct; before it is made: it may lie there
+	Width   int    // bytes per element: 1 for Serial, 0 for String
+	Count   int    // elements
+	Data    []byte // for String the strings end to end
+	Lens    []uint32
+	Buf     *memory.Buffer[byte] // behind Data; nil if Data is part of the frame or of Direct
+	LensBuf *memory.Buffer[uint32]
+}
+
+// Drop gives the memory of s back.
+func (s *Stream) Drop(m *memory.Memory) {
+	if s.Buf != nil {
+		m.Bytes.Release(s.Buf)
+	}
+	if s.LensBuf != nil {
+		m.Lens.Release(s.LensBuf)
+	}
+	s.Buf, s.LensBuf, s.Data, s.Lens = nil, nil, nil, nil
+}
+
+// Made reports whether a regenerated stream has its elements.
+func (s *Stream) Made() bool { return s.Data != nil || s.Buf != nil }
+
+// aligned reports whether numbers of width bytes can be read from b in place.
+func aligned(b []byte, width int) bool {
+	var ok bool
+	switch width {
+	case 1:
+		return true
+	case 2:
+		_, ok = cast.Of[uint16](b)
+	case 4:
+		_, ok = cast.Of[uint32](b)
+	case 8:
+		_, ok = cast.Of[uint64](b)
+	}
+	return ok
+}

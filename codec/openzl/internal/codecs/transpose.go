@@ -1,0 +1,41 @@
+package codecs
+
+import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
+
+// decodeTranspose turns w elements of n bytes into n elements of w.
+func decodeTranspose(c *Call) error {
+	in := c.In[0]
+	if in.Count == 0 {
+		_, err := c.Make(0, in.Width, 0)
+		return err
+	}
+	dst, err := c.Make(0, in.Count, in.Width)
+	if err != nil {
+		return err
+	}
+	kernel.Transpose(dst, in.Data, in.Count)
+	return nil
+}
+
+// decodeTransposeSplit makes elements whose bytes stand in one stream each. It serves
+// transpose_split and the older ones for two, four and eight streams.
+func decodeTransposeSplit(c *Call) error {
+	if len(c.In) == 0 {
+		return c.Corrupt("no streams to join")
+	}
+	n := c.In[0].Count
+	c.w.tabs = c.w.tabs[:0]
+	for i, s := range c.In {
+		if s.Count != n {
+			return c.Corrupt("stream %d has %d bytes, the first one %d", i, s.Count, n)
+		}
+		c.w.tabs = append(c.w.tabs, s.Data)
+	}
+	dst, err := c.Make(0, len(c.In), n)
+	if err != nil {
+		return err
+	}
+	kernel.Join(dst, c.w.tabs)
+	clear(c.w.tabs)
+	return nil
+}

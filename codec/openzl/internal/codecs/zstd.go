@@ -1,0 +1,68 @@
+package codecs
+
+import (
+	"bytes"
+	"math/bits"
+
+	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
+	"github.com/chaski-eo/chaski/internal/zstd"
+)
+
+// zstdMagic is what the stored frames lack since magiclessVersion.
+const (
+	zstdMagic        = "\x28\xb5\x2f\xfd"
+	magiclessVersion = 9
+)
+
+// decodeZstd decompresses one zstd frame (RFC 8878) that stands without its magic number after
+// the width of the elements, and must say how large its content is. It serves zstd_fixed too.
+func decodeZstd(c *Call) error {
+	h := wire.Cursor{B: c.In[0].Data}
+	width := h.Varint()
+	if h.Bad || width == 0 || bits.Len64(width) > 31 {
+		return c.Corrupt("element width %d", width)
+	}
+	src := h.B[h.Off:]
+	if c.Version < magiclessVersion {
+		if !bytes.HasPrefix(src, []byte(zstdMagic)) {
+			return c.Corrupt("no zstd frame")
+		}
+		src = src[len(zstdMagic):]
+	}
+	size, ok := zstdContentSize(src)
+	if !ok {
+		return c.Corrupt("frame does not say how large its content is")
+	}
+	// A block of at least three bytes gives at most 128 KiB.
+	if size%width != 0 || size > uint64(len(src)/3+1)<<17 {
+		return c.Corrupt("content of %d bytes, elements of %d, from %d bytes", size, width, len(src))
+	}
+	dst, err := c.makeSpare(0, int(width), int(size/width), zstd.Spare)
+	if err != nil {
+		return err
+	}
+	return c.Unzstd(dst, src)
+}
+
+// zstdContentSize reads the content size from a zstd frame header without magic number (RFC 8878,
+// 3.1.1.1).
+func zstdContentSize(b []byte) (uint64, bool) {
+	if len(b) == 0 {
+		return 0, false
+	}
+	d := b[0]
+	single := d >> 5 & 1
+	at := 2 - int(single) + [4]int{0, 1, 2, 4}[d&3]
+	n := [4]int{int(single), 2, 4, 8}[d>>6]
+	if n == 0 || len(b) < at+n {
+		return 0, false
+	}
+	var v uint64
+	for i, x := range b[at : at+n] {
+		v |= uint64(x) << (8 * i)
+	}
+	if n == 2 {
+		v += 256
+	}
+	return v, true
+}
