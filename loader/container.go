@@ -45,7 +45,7 @@ type container struct {
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
 	print    string
-	files    *refcache.Shelf[string, *containerFile] // by the container's name for it
+	files    *refcache.Cache[string, *containerFile] // by the container's name for it
 }
 
 type memberKey struct {
@@ -565,8 +565,8 @@ func (s sectionOpener) Open(ctx context.Context, _ string) (source.Reader, error
 }
 
 // newContainerFiles returns room for the files of a container, which stay until it is closed.
-func newContainerFiles() *refcache.Shelf[string, *containerFile] {
-	return refcache.New[string](refcache.Options[*containerFile]{Max: math.MaxInt, Close: func(f *containerFile) error {
+func newContainerFiles() *refcache.Cache[string, *containerFile] {
+	return refcache.New[string](refcache.Options[*containerFile]{MaxEntries: math.MaxInt, Close: func(f *containerFile) error {
 		if f.cache == nil {
 			return nil
 		}
@@ -576,11 +576,13 @@ func newContainerFiles() *refcache.Shelf[string, *containerFile] {
 
 // fileOf returns a file that rasters lie in, by the name that the container has for it.
 func (c *container) fileOf(ctx context.Context, uri string) (*containerFile, error) {
-	l, err := c.files.Take(ctx, uri, func(ctx context.Context) (*containerFile, error) { return c.look(ctx, uri) })
+	l, err := c.files.Acquire(ctx, uri, func(ctx context.Context) (*containerFile, error) {
+		return c.look(ctx, uri)
+	})
 	if err != nil {
 		return nil, err
 	}
-	return l.Value, l.Give(true)
+	return l.Value, l.Release(true)
 }
 
 // look opens a file to learn its size and time.

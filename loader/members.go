@@ -16,7 +16,7 @@ type Members struct {
 	MaxBytes int64
 
 	once sync.Once
-	kept *refcache.Shelf[string, *container]
+	kept *refcache.Cache[string, *container]
 }
 
 // DefaultMembersBytes is the default of Members.MaxBytes.
@@ -25,23 +25,23 @@ const DefaultMembersBytes = 256 << 20
 // maxMembers bounds the containers that are kept open.
 const maxMembers = 4
 
-func (m *Members) shelf() *refcache.Shelf[string, *container] {
+func (m *Members) cache() *refcache.Cache[string, *container] {
 	m.once.Do(func() {
 		bytes := m.MaxBytes
 		if bytes == 0 {
 			bytes = DefaultMembersBytes
 		}
 		m.kept = refcache.New[string](refcache.Options[*container]{
-			Max: maxMembers, MaxBytes: bytes, Close: (*container).Close,
-			Bytes:   func(c *container) int64 { return c.set.Bytes() },
-			Changed: func(ctx context.Context, c *container) bool { return c.set.Changed(ctx) },
+			MaxEntries: maxMembers, MaxBytes: bytes, Close: (*container).Close,
+			SizeOf: func(c *container) int64 { return c.set.Bytes() },
+			Stale:  func(ctx context.Context, c *container) bool { return c.set.Changed(ctx) },
 		})
 	})
 	return m.kept
 }
 
 // Close closes what is kept open.
-func (m *Members) Close() { _ = m.shelf().Close() } // it was only read
+func (m *Members) Close() { _ = m.cache().Close() } // it was only read
 
 // inContainerOf calls use with the container of a URI, opened for it or kept open.
 func (o *Options) inContainerOf(ctx context.Context, uri string, use func(c *container) error) (err error) {
@@ -59,11 +59,11 @@ func (o *Options) inContainerOf(ctx context.Context, uri string, use func(c *con
 		defer func() { _ = c.Close() }() // it was only read
 		return use(c)
 	}
-	l, err := o.Members.shelf().Take(ctx, uri, open)
+	l, err := o.Members.cache().Acquire(ctx, uri, open)
 	if err != nil {
 		return err
 	}
-	defer func() { _ = l.Give(refcache.Sound(err)) }() // it was only read
+	defer func() { _ = l.Release(refcache.Reusable(err)) }() // it was only read
 	return use(l.Value)
 }
 

@@ -1,8 +1,9 @@
-// Package refcache keeps what is costly to open (containers with their tables, files) from one use to the next.
+// Package refcache is a reference-counted cache of values that are expensive to open, such as files, or containers
+// with their tables.
 //
-// A Shelf hands a value to as many users as ask for it at a time, and closes it once: when nobody uses it any more and
-// it is not kept, because another version of it is there, because it failed, or because there are too many. Watch tells
-// versions of files apart.
+// Any number of users share one value of a Cache. The value is closed exactly once: when it is no longer cached and its
+// last user releases it. It leaves the cache when a newer version exists, when a user reports that it failed, or when
+// the cache is full. Watch detects new versions of files and remote objects.
 package refcache
 
 import (
@@ -16,245 +17,259 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Options say what a shelf keeps, and how much of it.
+// Options configure a cache.
 type Options[V any] struct {
-	// Max is how many values are kept, MaxBytes how much memory they may take together (0: any). Those in use count,
-	// but stay: the bounds hold for what is kept idle.
-	Max      int
-	MaxBytes int64
-	// Bytes says what a value takes; nil for nothing. It is called when the value is given back.
-	Bytes func(V) int64
-	// Changed reports whether what a value was opened from is another version by now. It is called before a value
-	// that is kept is handed out, by several at a time; nil for never.
-	Changed func(context.Context, V) bool
+	// MaxEntries and MaxBytes limit the number of cached values and their memory. MaxBytes 0 means no limit.
+	// Values in use count but are never evicted, so that a cache may exceed its limits while they are in use.
+	MaxEntries int
+	MaxBytes   int64
+	// SizeOf returns the memory of a value in bytes; nil counts no memory. It is called at each release, since a value
+	// may grow while it is used.
+	SizeOf func(V) int64
+	// Stale reports whether the object that a value was opened from has changed since. It is called before a cached
+	// value is handed out, by several goroutines at a time; nil means that values never become stale.
+	Stale func(context.Context, V) bool
 	// Close closes a value.
 	Close func(V) error
 }
 
-// Shelf keeps values by their keys. It is safe for concurrent use. Close it when it is not needed any more.
-type Shelf[K comparable, V any] struct {
-	o Options[V]
+// Cache holds values by key and counts their users. It is safe for concurrent use.
+type Cache[K comparable, V any] struct {
+	options Options[V]
 
-	mu     sync.Mutex
-	closed bool
-	bytes  int64
-	by     map[K]*entry[K, V] // what is kept
-	order  list.List          // of *entry, what is kept, used last at the front
+	// mu guards the fields below, and refs, element and bytes of each entry. Values are opened, checked and closed
+	// without it, because each of these may wait for the network.
+	mu      sync.Mutex
+	closed  bool
+	bytes   int64
+	entries map[K]*entry[K, V]
+	lru     list.List // the same entries, the most recently used first
 }
 
 type entry[K comparable, V any] struct {
-	key   K
-	ready chan struct{} // closed when v or err is there
-	v     V
-	err   error
-	again bool // who opened it gave up: err says nothing to others
+	key      K
+	opened   chan struct{} // closed when value or err is set
+	value    V
+	err      error
+	canceled bool // the user that opened it gave up, so that err must not reach the others
 
-	// Of Shelf.mu:
-	refs  int
-	kept  *list.Element // nil: it is closed with the last that uses it
-	bytes int64
+	refs    int           // users; guarded by Cache.mu, like the fields below
+	element *list.Element // the place in Cache.lru; nil once evicted: the last user closes the value
+	bytes   int64
 }
 
-// New returns an empty shelf.
-func New[K comparable, V any](o Options[V]) *Shelf[K, V] {
-	return &Shelf[K, V]{o: o, by: map[K]*entry[K, V]{}}
+// New returns an empty cache.
+func New[K comparable, V any](o Options[V]) *Cache[K, V] {
+	return &Cache[K, V]{options: o, entries: map[K]*entry[K, V]{}}
 }
 
-// Lease is a value in use. Give it back.
+// Lease is one user's hold on a value. Release it after use.
 type Lease[K comparable, V any] struct {
 	Value V
 
-	s     *Shelf[K, V]
-	e     *entry[K, V]
-	given atomic.Bool
+	cache    *Cache[K, V]
+	entry    *entry[K, V]
+	released atomic.Bool
 }
 
-// Give gives a value back; keep is false for one that failed, which is opened anew for the next user. It may be called
-// twice: the second time it does nothing. The error is that of Close, if this was the last user of a value not kept.
-func (l *Lease[K, V]) Give(keep bool) error {
-	if l.given.Swap(true) {
+// Release ends the use of a value. If keep is false the value leaves the cache, and the next user opens a new one. The
+// error is that of closing the value, which happens here if this was the last user of an evicted value. Further calls
+// do nothing.
+func (l *Lease[K, V]) Release(keep bool) error {
+	if l.released.Swap(true) {
 		return nil
 	}
-	return l.s.give(l.e, keep)
+	return l.cache.release(l.entry, keep)
 }
 
-// Sound reports whether a value may be kept after an error of its use: one about what was asked for, or about the one
-// who asked, says nothing about the value.
-func Sound(err error) bool {
+// Reusable reports whether a value may stay cached after its use returned err. Errors about the request (an unknown
+// name, an unsupported option) or about the caller (canceled, out of time) say nothing about the value.
+func Reusable(err error) bool {
 	k := fault.KindOf(err)
 	return err == nil || k == fault.NotFound || k == fault.Unsupported ||
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// Take returns the value of a key: what is kept of it, if that has not changed, else what open returns. Of several users
-// at a time, one opens it.
-func (s *Shelf[K, V]) Take(ctx context.Context, k K, open func(context.Context) (V, error)) (*Lease[K, V], error) {
+// Acquire returns the value of a key: the cached one unless it is stale, otherwise the one that open returns. If
+// several users ask for a missing value at a time, one of them opens it and the others wait.
+func (c *Cache[K, V]) Acquire(ctx context.Context, k K, open func(context.Context) (V, error)) (*Lease[K, V], error) {
 	for {
-		e, mine := s.find(k)
-		if mine {
-			if err := s.open(ctx, e, open); err != nil {
+		e, opens := c.find(k)
+		if opens {
+			if err := c.open(ctx, e, open); err != nil {
 				return nil, err
 			}
-			return &Lease[K, V]{Value: e.v, s: s, e: e}, nil
+			return &Lease[K, V]{Value: e.value, cache: c, entry: e}, nil
 		}
 		select {
-		case <-e.ready:
+		case <-e.opened:
 		case <-ctx.Done():
-			_ = s.give(e, true)
+			_ = c.release(e, true)
 			return nil, context.Cause(ctx)
 		}
 		switch {
-		case e.err != nil && e.again:
+		case e.err != nil && e.canceled:
 			continue
 		case e.err != nil:
 			return nil, e.err
-		case s.o.Changed != nil && s.o.Changed(ctx, e.v):
-			if err := ctx.Err(); err != nil { // who cannot look does not know
-				_ = s.give(e, true)
+		case c.options.Stale != nil && c.options.Stale(ctx, e.value):
+			// Stale may say so only because ctx ended before it had its answer. The value must not be evicted then:
+			// others use it.
+			if err := ctx.Err(); err != nil {
+				_ = c.release(e, true)
 				return nil, context.Cause(ctx)
 			}
-			_ = s.give(e, false) // it was only read
+			// The value was only read, so that an error of closing it loses nothing.
+			_ = c.release(e, false)
 			continue
 		}
-		return &Lease[K, V]{Value: e.v, s: s, e: e}, nil
+		return &Lease[K, V]{Value: e.value, cache: c, entry: e}, nil
 	}
 }
 
-// find returns the entry of a key, with one user more, and whether that one is to open it.
-func (s *Shelf[K, V]) find(k K) (e *entry[K, V], mine bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.by[k]; e != nil {
+// find returns the entry of a key and counts one more user. opens is true if the entry is new: the caller opens it.
+func (c *Cache[K, V]) find(k K) (e *entry[K, V], opens bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e := c.entries[k]; e != nil {
 		e.refs++
 		return e, false
 	}
-	e = &entry[K, V]{key: k, ready: make(chan struct{}), refs: 1}
-	if !s.closed {
-		s.by[k] = e
-		e.kept = s.order.PushFront(e)
+	e = &entry[K, V]{key: k, opened: make(chan struct{}), refs: 1}
+	if !c.closed {
+		c.entries[k] = e
+		e.element = c.lru.PushFront(e)
 	}
 	return e, true
 }
 
-// open opens the value of a new entry. One that fails is not kept.
-func (s *Shelf[K, V]) open(ctx context.Context, e *entry[K, V], open func(context.Context) (V, error)) error {
-	err := errors.New("shelf: open panicked")
+// open opens the value of a new entry. If it fails, the entry leaves the cache.
+func (c *Cache[K, V]) open(ctx context.Context, e *entry[K, V], open func(context.Context) (V, error)) error {
+	// The error stands if open panics: the deferred function needs one so that waiting users do not get a zero value.
+	err := errors.New("refcache: open panicked")
 	defer func() {
 		if err != nil {
-			e.err, e.again = err, ctx.Err() != nil
-			s.mu.Lock()
-			s.drop(e)
-			s.mu.Unlock()
+			e.err, e.canceled = err, ctx.Err() != nil
+			c.mu.Lock()
+			c.evict(e)
+			c.mu.Unlock()
 		}
-		close(e.ready)
+		// Waiting users read e without the lock after this, and a canceled entry must be gone from the cache by then:
+		// otherwise they would find it again and spin.
+		close(e.opened)
 	}()
-	e.v, err = open(ctx)
+	e.value, err = open(ctx)
 	return err
 }
 
-// give takes a value back from one user.
-func (s *Shelf[K, V]) give(e *entry[K, V], keep bool) error {
+// release takes one user off an entry, evicts what exceeds the limits, and closes what nobody uses any more.
+func (c *Cache[K, V]) release(e *entry[K, V], keep bool) error {
 	var bytes int64
 	select {
-	case <-e.ready:
-		if e.err == nil && s.o.Bytes != nil && keep {
-			bytes = s.o.Bytes(e.v)
+	case <-e.opened:
+		if e.err == nil && c.options.SizeOf != nil && keep {
+			bytes = c.options.SizeOf(e.value)
 		}
-	default: // it is being opened, and this user waits no longer
+	default:
+		// A user that no longer waits for the value releases it while another one opens it: it has no size yet.
 	}
-	s.mu.Lock()
+	c.mu.Lock()
 	e.refs--
 	if !keep {
-		s.drop(e)
+		c.evict(e)
 	}
-	if e.kept != nil {
-		s.order.MoveToFront(e.kept)
-		s.bytes += bytes - e.bytes
+	if e.element != nil {
+		c.lru.MoveToFront(e.element)
+		c.bytes += bytes - e.bytes
 		e.bytes = bytes
 	}
-	out := s.trim()
-	if e.refs == 0 && e.kept == nil && !slices.Contains(out, e) { // one that did not open keeps its first user
-		out = append(out, e)
+	unused := c.trim()
+	// trim may have evicted e itself, which must not be closed twice. An entry that failed to open is never closed:
+	// the user that opened it has no lease and stays counted.
+	if e.refs == 0 && e.element == nil && !slices.Contains(unused, e) {
+		unused = append(unused, e)
 	}
-	s.mu.Unlock()
-	return s.close(out)
+	c.mu.Unlock()
+	return c.close(unused)
 }
 
-// drop lets an entry be kept no longer. s.mu is held.
-func (s *Shelf[K, V]) drop(e *entry[K, V]) {
-	if e.kept == nil {
+// evict removes an entry from the cache. c.mu is held.
+func (c *Cache[K, V]) evict(e *entry[K, V]) {
+	if e.element == nil {
 		return
 	}
-	s.order.Remove(e.kept)
-	e.kept = nil
-	s.bytes -= e.bytes
-	delete(s.by, e.key)
+	c.lru.Remove(e.element)
+	e.element = nil
+	c.bytes -= e.bytes
+	delete(c.entries, e.key)
 }
 
-// trim drops those idle for longest until the bounds hold, and returns them. s.mu is held.
-func (s *Shelf[K, V]) trim() (out []*entry[K, V]) {
-	for at := s.order.Back(); at != nil && s.over(); {
+// trim evicts unused entries, the least recently used first, until the limits hold. The caller closes them. c.mu is
+// held.
+func (c *Cache[K, V]) trim() (unused []*entry[K, V]) {
+	for at := c.lru.Back(); at != nil && c.full(); {
 		e := at.Value.(*entry[K, V])
-		at = at.Prev()
+		at = at.Prev() // before evict, which takes the element out of the list
 		if e.refs == 0 {
-			s.drop(e)
-			out = append(out, e)
+			c.evict(e)
+			unused = append(unused, e)
 		}
 	}
-	return out
+	return unused
 }
 
-func (s *Shelf[K, V]) over() bool {
-	return s.order.Len() > s.o.Max || s.o.MaxBytes > 0 && s.bytes > s.o.MaxBytes
+func (c *Cache[K, V]) full() bool {
+	return c.lru.Len() > c.options.MaxEntries || c.options.MaxBytes > 0 && c.bytes > c.options.MaxBytes
 }
 
-// close closes values, outside of the lock.
-func (s *Shelf[K, V]) close(out []*entry[K, V]) error {
+// close closes evicted values. c.mu is not held, because closing may take long.
+func (c *Cache[K, V]) close(unused []*entry[K, V]) error {
 	var errs []error
-	for _, e := range out {
-		errs = append(errs, s.o.Close(e.v))
+	for _, e := range unused {
+		errs = append(errs, c.options.Close(e.value))
 	}
 	return errors.Join(errs...)
 }
 
-// Drop lets the value of a key be kept no longer: it is closed now, or by the last that uses it.
-func (s *Shelf[K, V]) Drop(k K) error {
-	s.mu.Lock()
-	e := s.by[k]
-	var out []*entry[K, V]
+// Evict removes the value of a key from the cache. It is closed now, or by its last user.
+func (c *Cache[K, V]) Evict(k K) error {
+	c.mu.Lock()
+	e := c.entries[k]
+	var unused []*entry[K, V]
 	if e != nil {
-		if s.drop(e); e.refs == 0 {
-			out = append(out, e)
+		if c.evict(e); e.refs == 0 {
+			unused = append(unused, e)
 		}
 	}
-	s.mu.Unlock()
-	return s.close(out)
+	c.mu.Unlock()
+	return c.close(unused)
 }
 
-// Len returns how many values are kept.
-func (s *Shelf[K, V]) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.order.Len()
+// Len returns the number of cached values.
+func (c *Cache[K, V]) Len() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.lru.Len()
 }
 
-// Bytes returns what the values that are kept take together, as far as that was asked.
-func (s *Shelf[K, V]) Bytes() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.bytes
+// Bytes returns the memory of the cached values, as of their last release.
+func (c *Cache[K, V]) Bytes() int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.bytes
 }
 
-// Close closes what is idle; what is in use is closed when it is given back. Afterwards nothing is kept.
-func (s *Shelf[K, V]) Close() error {
-	s.mu.Lock()
-	s.closed = true
-	var out []*entry[K, V]
-	for _, e := range s.by {
-		if s.drop(e); e.refs == 0 {
-			out = append(out, e)
+// Close empties the cache and closes the values that are not in use. The others are closed by their last user. A closed
+// cache still opens values, but keeps none.
+func (c *Cache[K, V]) Close() error {
+	c.mu.Lock()
+	c.closed = true
+	var unused []*entry[K, V]
+	for _, e := range c.entries {
+		if c.evict(e); e.refs == 0 {
+			unused = append(unused, e)
 		}
 	}
-	s.mu.Unlock()
-	return s.close(out)
+	c.mu.Unlock()
+	return c.close(unused)
 }

@@ -19,13 +19,13 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// world is what values are opened from: a version of each key.
+// world holds the objects that values are opened from: the version of each key.
 type world struct {
 	versions [5]atomic.Int64
-	open     atomic.Int64 // values that are not closed
+	open     atomic.Int64 // values that are not closed yet
 }
 
-// value is of one version of a key.
+// value is a value of one version of a key.
 type value struct {
 	w       *world
 	key     int
@@ -51,33 +51,33 @@ func (v *value) close() error {
 	return nil
 }
 
-func options(most int, bytes int64) refcache.Options[*value] {
+func options(maxEntries int, bytes int64) refcache.Options[*value] {
 	return refcache.Options[*value]{
-		Max: most, MaxBytes: bytes, Close: (*value).close,
-		Bytes:   func(v *value) int64 { return v.bytes.Load() },
-		Changed: func(_ context.Context, v *value) bool { return v.w.versions[v.key].Load() != v.version },
+		MaxEntries: maxEntries, MaxBytes: bytes, Close: (*value).close,
+		SizeOf: func(v *value) int64 { return v.bytes.Load() },
+		Stale:  func(_ context.Context, v *value) bool { return v.w.versions[v.key].Load() != v.version },
 	}
 }
 
-// TestShelfAgainstAList: after any uses, one is given the current version; what is in use is open; and what is kept idle is
-// within both bounds, the last used of what a plain list would keep.
-func TestShelfAgainstAList(t *testing.T) {
+// TestCacheAgainstList: after any sequence of uses, Acquire returns the current version, values in use are open, and the
+// unused cached values are those that a plain LRU list keeps within both limits.
+func TestCacheAgainstList(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		most, bytes := rapid.IntRange(0, 3).Draw(t, "most"), int64(rapid.IntRange(1, 10).Draw(t, "bytes"))
+		maxEntries, bytes := rapid.IntRange(0, 3).Draw(t, "max entries"), int64(rapid.IntRange(1, 10).Draw(t, "bytes"))
 		w := &world{}
-		s := refcache.New[int](options(most, bytes))
+		s := refcache.New[int](options(maxEntries, bytes))
 		type lease = *refcache.Lease[int, *value]
 		var used []lease
-		var order []*value // what is kept, used last at the end
+		var order []*value // cached values, the most recently used last
 		refs := map[*value]int{}
-		unkeep := func(v *value) { order = slices.DeleteFunc(order, func(x *value) bool { return x == v }) }
+		evict := func(v *value) { order = slices.DeleteFunc(order, func(x *value) bool { return x == v }) }
 		trim := func() {
 			for i := 0; i < len(order); {
 				sum := int64(0)
 				for _, v := range order {
 					sum += v.bytes.Load()
 				}
-				if len(order) <= most && sum <= bytes {
+				if len(order) <= maxEntries && sum <= bytes {
 					return
 				}
 				if refs[order[i]] > 0 {
@@ -87,18 +87,18 @@ func TestShelfAgainstAList(t *testing.T) {
 				order = slices.Delete(order, i, i+1)
 			}
 		}
-		give := func(i int, keep bool) {
+		release := func(i int, keep bool) {
 			l := used[i]
 			used = slices.Delete(used, i, i+1)
 			for range 2 { // the second does nothing
-				if err := l.Give(keep); err != nil {
+				if err := l.Release(keep); err != nil {
 					t.Fatal(err)
 				}
 			}
 			v := l.Value
 			refs[v]--
 			if at := slices.Index(order, v); at >= 0 {
-				unkeep(v)
+				evict(v)
 				if keep {
 					order = append(order, v)
 				}
@@ -106,10 +106,10 @@ func TestShelfAgainstAList(t *testing.T) {
 			trim()
 		}
 		t.Repeat(map[string]func(*rapid.T){
-			"take": func(t *rapid.T) {
+			"acquire": func(t *rapid.T) {
 				k := rapid.IntRange(0, 4).Draw(t, "key")
 				at := slices.IndexFunc(order, func(v *value) bool { return v.key == k })
-				l, err := s.Take(context.Background(), k, w.opener(k))
+				l, err := s.Acquire(context.Background(), k, w.opener(k))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -119,10 +119,10 @@ func TestShelfAgainstAList(t *testing.T) {
 					order = append(order, v)
 				case order[at].version == w.versions[k].Load():
 					if v != order[at] {
-						t.Fatal("what is kept was opened again")
+						t.Fatal("a cached value was opened again")
 					}
 				default:
-					unkeep(order[at])
+					evict(order[at])
 					trim()
 					order = append(order, v)
 				}
@@ -132,25 +132,25 @@ func TestShelfAgainstAList(t *testing.T) {
 					t.Fatalf("key %d: version %d of %d", k, v.version, v.key)
 				}
 			},
-			"give": func(t *rapid.T) {
+			"release": func(t *rapid.T) {
 				if len(used) == 0 {
 					t.Skip()
 				}
 				i := rapid.IntRange(0, len(used)-1).Draw(t, "which")
 				used[i].Value.bytes.Store(int64(rapid.IntRange(0, 4).Draw(t, "bytes")))
-				give(i, rapid.IntRange(0, 4).Draw(t, "sound") > 0)
+				release(i, rapid.IntRange(0, 4).Draw(t, "keep") > 0)
 			},
 			"change": func(t *rapid.T) { w.versions[rapid.IntRange(0, 4).Draw(t, "key")].Add(1) },
-			"drop": func(t *rapid.T) {
+			"evict": func(t *rapid.T) {
 				k := rapid.IntRange(0, 4).Draw(t, "key")
-				if err := s.Drop(k); err != nil {
+				if err := s.Evict(k); err != nil {
 					t.Fatal(err)
 				}
 				order = slices.DeleteFunc(order, func(v *value) bool { return v.key == k })
 			},
 			"": func(t *rapid.T) {
 				if s.Len() != len(order) {
-					t.Fatalf("%d are kept, want %d", s.Len(), len(order))
+					t.Fatalf("%d values are cached, want %d", s.Len(), len(order))
 				}
 				open := maps.Clone(refs)
 				for _, v := range order {
@@ -175,16 +175,17 @@ func TestShelfAgainstAList(t *testing.T) {
 		}
 		order = nil
 		for len(used) > 0 {
-			give(0, true)
+			release(0, true)
 		}
 		if n := w.open.Load(); n != 0 || s.Len() != 0 || s.Bytes() != 0 {
-			t.Fatalf("%d are open at the end, %d kept with %d bytes", n, s.Len(), s.Bytes())
+			t.Fatalf("%d values are open at the end, %d cached with %d bytes", n, s.Len(), s.Bytes())
 		}
 	})
 }
 
-// TestShelfUnderManyUsers: many at a time never see a closed value or one older than when they asked, and all is closed once.
-func TestShelfUnderManyUsers(t *testing.T) {
+// TestCacheConcurrent: concurrent users never see a closed value or one older than their request, and every value is
+// closed once.
+func TestCacheConcurrent(t *testing.T) {
 	w := &world{}
 	s := refcache.New[int](options(2, 5))
 	var g sync.WaitGroup
@@ -199,24 +200,24 @@ func TestShelfUnderManyUsers(t *testing.T) {
 					w.versions[k].Add(1)
 				}
 				before := w.versions[k].Load()
-				l, err := s.Take(t.Context(), k, w.opener(k))
+				l, err := s.Acquire(t.Context(), k, w.opener(k))
 				if err != nil {
 					t.Error(err)
 					return
 				}
 				l.Value.bytes.Store(rng.Int64N(4))
 				if l.Value.closed.Load() || l.Value.version < before || l.Value.key != k {
-					t.Error("a value that is closed, or another one")
+					t.Error("a closed, old or wrong value")
 				}
 				if rng.IntN(50) == 0 {
-					if err := s.Drop(k); err != nil {
+					if err := s.Evict(k); err != nil {
 						t.Error(err)
 					}
 				}
 				if l.Value.closed.Load() {
 					t.Error("closed in use")
 				}
-				if err := l.Give(rng.IntN(10) > 0); err != nil {
+				if err := l.Release(rng.IntN(10) > 0); err != nil {
 					t.Error(err)
 				}
 			}
@@ -228,8 +229,8 @@ func TestShelfUnderManyUsers(t *testing.T) {
 	}
 }
 
-// TestShelfOpensOnce: several who ask at a time get what one of them opens, and its error; but not that it gave up.
-func TestShelfOpensOnce(t *testing.T) {
+// TestCacheOpensOnce: concurrent users of a missing value share one open call and its error, but not its cancellation.
+func TestCacheOpensOnce(t *testing.T) {
 	w := &world{}
 	s := refcache.New[int](options(2, 0))
 	started, release := make(chan struct{}), make(chan error)
@@ -244,9 +245,9 @@ func TestShelfOpensOnce(t *testing.T) {
 		out := make(chan error, n)
 		for range n {
 			go func() {
-				l, err := s.Take(t.Context(), 1, open)
+				l, err := s.Acquire(t.Context(), 1, open)
 				if err == nil {
-					err = l.Give(true)
+					err = l.Release(true)
 				}
 				out <- err
 			}()
@@ -261,24 +262,24 @@ func TestShelfOpensOnce(t *testing.T) {
 		cancel bool
 	}{
 		{"an error", errors.New("none"), never, false},
-		{"one who gives up", context.Canceled, w.opener(1), true},
+		{"a canceled opener", context.Canceled, w.opener(1), true},
 		{"success", nil, never, false},
 	} {
 		started, release = make(chan struct{}), make(chan error)
 		ctx, cancel := context.WithCancel(t.Context())
 		first := make(chan error)
 		go func() {
-			l, err := s.Take(ctx, 1, slow)
+			l, err := s.Acquire(ctx, 1, slow)
 			if err == nil {
-				err = l.Give(true)
+				err = l.Release(true)
 			}
 			first <- err
 		}()
 		<-started
-		late, give := context.WithCancel(t.Context())
-		give()
-		if _, err := s.Take(late, 1, never); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: one who waits no longer: %v", x.name, err)
+		late, cancelLate := context.WithCancel(t.Context())
+		cancelLate()
+		if _, err := s.Acquire(late, 1, never); !errors.Is(err, context.Canceled) {
+			t.Errorf("%s: a canceled user: %v", x.name, err)
 		}
 		others := asked(3, x.others)
 		if x.cancel {
@@ -289,14 +290,14 @@ func TestShelfOpensOnce(t *testing.T) {
 			t.Errorf("%s: %v", x.name, err)
 		}
 		for range 3 {
-			// Who comes after an error opens by itself: never says so.
+			// A user that comes after an error opens the value itself, with never, which fails.
 			if err := <-others; x.fails == nil && err != nil || x.cancel && err != nil || err == nil && x.fails != nil && !x.cancel {
 				t.Errorf("%s: another: %v", x.name, err)
 			}
 		}
 		cancel()
 		if x.cancel {
-			if err := s.Drop(1); err != nil {
+			if err := s.Evict(1); err != nil {
 				t.Error(err)
 			}
 		}
@@ -306,13 +307,13 @@ func TestShelfOpensOnce(t *testing.T) {
 	}
 }
 
-// TestSound: what an error of a use says of the value.
-func TestSound(t *testing.T) {
+// TestReusable: which errors of a use let the value stay cached.
+func TestReusable(t *testing.T) {
 	for err, want := range map[error]bool{
 		nil: true, context.Canceled: true, fault.New(fault.NotFound, "", 0, "x"): true, fault.New(fault.Unsupported, "", 0, "x"): true,
 		fault.New(fault.Corrupt, "", 0, "x"): false, fault.New(fault.Limit, "", 0, "x"): false, errors.New("x"): false,
 	} {
-		if refcache.Sound(err) != want {
+		if refcache.Reusable(err) != want {
 			t.Errorf("%v: %v", err, !want)
 		}
 	}

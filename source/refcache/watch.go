@@ -10,14 +10,14 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Version tells one version of an object from another. What a reader does not know of it is zero.
+// Version identifies a version of an object. Fields that the source does not provide are zero.
 type Version struct {
 	Size int64 // bytes
 	Time time.Time
 	ETag string
 }
 
-// VersionOf returns the version that a reader is of.
+// VersionOf returns the version of the object that r reads.
 func VersionOf(r source.Reader) Version {
 	v := Version{Size: r.Size(), ETag: source.ETag(r)}
 	if t, ok := r.(source.Timed); ok {
@@ -26,102 +26,115 @@ func VersionOf(r source.Reader) Version {
 	return v
 }
 
-// Same reports whether two versions are one, as far as both are known.
+// Same reports whether two versions are equal in all fields that both have.
 func (v Version) Same(w Version) bool {
 	return v.Size == w.Size && (v.ETag == "" || w.ETag == "" || v.ETag == w.ETag) &&
 		(v.Time.IsZero() || w.Time.IsZero() || v.Time.Equal(w.Time))
 }
 
-// LookEvery is how long a look at remote objects stands for the next ones, where there are few of them.
-const LookEvery = 2 * time.Second
+// CheckInterval is the time between two checks of remote objects if there are fewer than 16.
+//
+// A check costs one request per object. At 2 s a cached container is at most 2 s out of date, and a user who asks many
+// questions in a row pays for one check in 2 s, not for one per question.
+const CheckInterval = 2 * time.Second
 
-// maxWatched bounds the objects whose versions are remembered, atOnce those looked at a time; and fewRemote is how many
-// remote ones make the time between two looks longer by LookEvery.
 const (
+	// maxWatched limits the objects whose versions are stored, because a container may link to millions of files.
+	// Beyond it Changed always reports true.
 	maxWatched = 1 << 14
-	atOnce     = 8
-	fewRemote  = 16
+	// concurrentChecks limits the open requests of one check.
+	concurrentChecks = 8
+	// objectsPerInterval makes the interval grow with the objects, so that a cache sends at most 16 requests in 2 s on
+	// average, however many objects it watches.
+	objectsPerInterval = 16
 )
 
-// Watch remembers the versions in which objects were opened, and finds out whether they are there as they were. It is
-// safe for concurrent use.
+// Watch stores the versions of objects when they were opened, and detects whether any of them changed. It is safe for
+// concurrent use.
 type Watch struct {
 	opener source.Opener
 	now    func() time.Time
-	turn   chan struct{} // holds a token while one looks at remote ones: the others take what it finds
+	// checking holds a token while one caller checks remote objects. The others wait for it and use its result, because
+	// each of them would otherwise send the same requests.
+	checking chan struct{}
 
-	mu     sync.Mutex
-	seen   map[string]seen
-	many   bool // more than are remembered
-	gone   bool // a remote one was found to be another
-	remote int
-	looked time.Time // at remote ones
+	mu            sync.Mutex // guards the fields below
+	recorded      map[string]recorded
+	overflow      bool // an object was not recorded, because there were maxWatched
+	remoteChanged bool // sticky: a changed object does not become the old one again
+	remote        int  // remote objects in recorded
+	checked       time.Time
 }
 
-// seen is what was found at a URI when it was first opened.
-type seen struct {
+// recorded is the state of an object when it was first opened.
+type recorded struct {
 	Version
 	absent bool
 }
 
-// NewWatch returns a watch that looks at objects through an opener.
+// NewWatch returns a watch that opens objects through o.
 func NewWatch(o source.Opener) *Watch {
-	return &Watch{opener: o, now: time.Now, turn: make(chan struct{}, 1), seen: map[string]seen{}}
+	return &Watch{opener: o, now: time.Now, checking: make(chan struct{}, 1), recorded: map[string]recorded{}}
 }
 
-// Note remembers the version that a reader is of, unless another one was noted, and reports whether it is that one.
-func (w *Watch) Note(uri string, r source.Reader) bool {
+// Record stores the version of the object that r reads, unless one is stored already. It reports whether the stored
+// version is that of r.
+func (w *Watch) Record(uri string, r source.Reader) bool {
 	v := VersionOf(r)
-	was, ok := w.note(uri, seen{Version: v})
-	return !ok || was.absent || was.Same(v)
+	before, ok := w.record(uri, recorded{Version: v})
+	return !ok || before.absent || before.Same(v)
 }
 
-// NoteAbsent remembers that a local URI could not be opened; of a remote one nothing, as looking costs a request.
-func (w *Watch) NoteAbsent(uri string) {
+// RecordAbsent stores that a local file did not exist, so that Changed notices when it appears. Remote objects are
+// ignored, because looking for them again would cost a request each time.
+func (w *Watch) RecordAbsent(uri string) {
 	if !source.IsRemote(uri) {
-		w.note(uri, seen{absent: true})
+		w.record(uri, recorded{absent: true})
 	}
 }
 
-func (w *Watch) note(uri string, now seen) (was seen, ok bool) {
+// record stores a state unless there is one; ok is true if there is, and before is that one.
+func (w *Watch) record(uri string, state recorded) (before recorded, ok bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if was, ok = w.seen[uri]; ok {
-		return was, true
+	if before, ok = w.recorded[uri]; ok {
+		return before, true
 	}
-	if len(w.seen) == maxWatched {
-		w.many = true
-		return was, false
+	if len(w.recorded) == maxWatched {
+		w.overflow = true
+		return before, false
 	}
-	w.seen[uri] = now
+	w.recorded[uri] = state
 	if source.IsRemote(uri) {
 		if w.remote++; w.remote == 1 {
-			w.looked = w.now() // it was just opened
+			w.checked = w.now() // opening it was a check
 		}
 	}
-	return was, false
+	return before, false
 }
 
-// Changed reports whether one of the objects is another one now, or may be one: since it cannot be reached, or since
-// there are more than are remembered. Remote ones are asked, of one byte and on condition that they have their tag, if
-// LookEvery has passed since; of those without entity tag the size is compared.
+// Changed reports whether any recorded object changed. It also reports true if an object cannot be reached, or if there
+// are more objects than a watch can record.
+//
+// Local files are checked each time. Remote objects are checked if the last check is older than CheckInterval: each is
+// asked for one byte under the condition that its entity tag still matches. Without an entity tag the size is compared.
 func (w *Watch) Changed(ctx context.Context) bool {
-	remote := w.due()
-	if remote {
+	checkRemote := w.due()
+	if checkRemote {
 		select {
-		case w.turn <- struct{}{}:
-			defer func() { <-w.turn }()
+		case w.checking <- struct{}{}:
+			defer func() { <-w.checking }()
 		case <-ctx.Done():
 			return true
 		}
-		remote = w.due() // another one has looked meanwhile
+		checkRemote = w.due() // another caller may have checked while this one waited
 	}
 	w.mu.Lock()
-	changed := w.many || w.gone
-	all := make(map[string]seen, len(w.seen))
-	for uri, s := range w.seen {
-		if remote || !source.IsRemote(uri) {
-			all[uri] = s
+	changed := w.overflow || w.remoteChanged
+	toCheck := make(map[string]recorded, len(w.recorded))
+	for uri, state := range w.recorded {
+		if checkRemote || !source.IsRemote(uri) {
+			toCheck[uri] = state
 		}
 	}
 	w.mu.Unlock()
@@ -129,53 +142,55 @@ func (w *Watch) Changed(ctx context.Context) bool {
 		return true
 	}
 	g, gctx := errgroup.WithContext(ctx)
-	g.SetLimit(atOnce)
-	for uri, s := range all {
+	g.SetLimit(concurrentChecks)
+	for uri, state := range toCheck {
 		if source.IsRemote(uri) {
-			g.Go(func() error { return w.ask(gctx, uri, s) })
-		} else if !w.unchanged(ctx, uri, s) {
+			g.Go(func() error { return w.checkRemote(gctx, uri, state) })
+		} else if !w.localUnchanged(ctx, uri, state) {
 			_ = g.Wait()
 			return true
 		}
 	}
 	err := g.Wait()
-	if remote {
+	if checkRemote {
 		w.mu.Lock()
 		defer w.mu.Unlock()
 		if err == nil {
-			w.looked = w.now()
-		} else if ctx.Err() == nil { // who gave up has found nothing
-			w.gone = true
+			w.checked = w.now()
+		} else if ctx.Err() == nil {
+			// A check that its caller canceled must not mark the objects as changed for everybody else.
+			w.remoteChanged = true
 		}
 	}
 	return err != nil
 }
 
-// due reports whether remote objects are to be looked at again.
+// due reports whether the last check of remote objects is too old.
 func (w *Watch) due() bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.remote > 0 && w.now().Sub(w.looked) >= LookEvery*time.Duration(1+w.remote/fewRemote)
+	interval := CheckInterval * time.Duration(1+w.remote/objectsPerInterval)
+	return w.remote > 0 && w.now().Sub(w.checked) >= interval
 }
 
-// unchanged looks at a local object.
-func (w *Watch) unchanged(ctx context.Context, uri string, s seen) bool {
+// localUnchanged reports whether a local file is in its recorded state.
+func (w *Watch) localUnchanged(ctx context.Context, uri string, before recorded) bool {
 	r, err := w.opener.Open(ctx, uri)
 	if err != nil {
-		return s.absent
+		return before.absent
 	}
 	now := VersionOf(r)
-	return r.Close() == nil && !s.absent && s.Same(now)
+	return r.Close() == nil && !before.absent && before.Same(now)
 }
 
-// ask asks for a byte of a remote object as it was.
-func (w *Watch) ask(ctx context.Context, uri string, s seen) error {
-	r, err := source.OpenKnown(ctx, w.opener, uri, source.Known{Size: s.Size, ETag: s.ETag})
+// checkRemote reads one byte of a remote object, which fails if the object has another entity tag or size.
+func (w *Watch) checkRemote(ctx context.Context, uri string, before recorded) error {
+	r, err := source.OpenKnown(ctx, w.opener, uri, source.Known{Size: before.Size, ETag: before.ETag})
 	if err != nil {
 		return err
 	}
 	var b [1]byte
-	err = r.ReadAt(ctx, b[:min(s.Size, 1)], 0)
+	err = r.ReadAt(ctx, b[:min(before.Size, 1)], 0)
 	if cerr := r.Close(); err == nil {
 		err = cerr
 	}

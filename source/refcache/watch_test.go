@@ -15,8 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
-// TestWatchOfFiles: a file that was written again, in place or by another one in its place, that is gone, or that is there
-// by now, is noticed; one that was only read is not.
+// TestWatchOfFiles: Changed notices a file that was overwritten, replaced, deleted or created, but not one that was read.
 func TestWatchOfFiles(t *testing.T) {
 	files := &source.Files{}
 	defer files.Close()
@@ -50,19 +49,19 @@ func TestWatchOfFiles(t *testing.T) {
 		r, err := files.Open(t.Context(), a)
 		must(t, err)
 		for range 2 {
-			if !w.Note(a, r) {
-				t.Errorf("%s: a file is not itself", name)
+			if !w.Record(a, r) {
+				t.Errorf("%s: a file differs from itself", name)
 			}
 		}
 		must(t, r.Close())
-		w.NoteAbsent(b)
+		w.RecordAbsent(b)
 		x.change(t, a, b)
 		if got := w.Changed(t.Context()); got != x.want {
 			t.Errorf("%s: changed is %v", name, got)
 		}
 		if r, err := files.Open(t.Context(), a); err == nil {
-			if got := w.Note(a, r); got != (!x.want || name == "appeared") {
-				t.Errorf("%s: opened again it is the same: %v", name, got)
+			if got := w.Record(a, r); got != (!x.want || name == "appeared") {
+				t.Errorf("%s: opened again, it is the same: %v", name, got)
 			}
 			must(t, r.Close())
 		}
@@ -76,12 +75,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// store has objects with entity tags, and counts what is asked.
+// store has objects with entity tags, and counts the requests.
 type store struct {
 	mu    sync.Mutex
 	tags  map[string]string
 	reads int
-	gate  chan struct{} // what a read waits for, if it is not nil
+	gate  chan struct{} // if it is not nil, reads wait for it
 }
 
 func (s *store) Open(ctx context.Context, uri string) (source.Reader, error) {
@@ -115,13 +114,12 @@ func (o *object) ReadAt(ctx context.Context, p []byte, _ int64) error {
 		return fault.New(fault.Limit, "", 0, "%d bytes", len(p))
 	}
 	if o.s.tags[o.uri] != o.k.ETag {
-		return fault.New(fault.Corrupt, "", 0, "its tag is another one")
+		return fault.New(fault.Corrupt, "", 0, "the entity tag differs")
 	}
 	return nil
 }
 
-// TestWatchOfObjects: of remote objects each is asked of one byte, no sooner than the last look is old, and the later the
-// more there are.
+// TestWatchOfObjects: a check reads one byte of each remote object, and its interval grows with the number of objects.
 func TestWatchOfObjects(t *testing.T) {
 	for _, n := range []int{1, 20} {
 		s, clock := &store{tags: map[string]string{}}, time.Now()
@@ -131,10 +129,10 @@ func TestWatchOfObjects(t *testing.T) {
 			s.tags[uri] = "1"
 			r, err := s.Open(t.Context(), uri)
 			must(t, err)
-			w.Note(uri, r)
+			w.Record(uri, r)
 		}
-		w.NoteAbsent("s3://b/none")
-		every := refcache.LookEvery * time.Duration(1+n/16)
+		w.RecordAbsent("s3://b/none")
+		every := refcache.CheckInterval * time.Duration(1+n/16)
 		for _, x := range []struct {
 			after time.Duration
 			reads int
@@ -147,19 +145,19 @@ func TestWatchOfObjects(t *testing.T) {
 		}
 		s.tags["s3://b/0"] = "2"
 		if w.Changed(t.Context()) {
-			t.Error("the last look does not stand")
+			t.Error("an object was checked again before the interval ended")
 		}
 		clock = clock.Add(every)
-		for range 2 { // nor forgotten
+		for range 2 { // a change stays noticed
 			if !w.Changed(t.Context()) {
-				t.Error("another tag is not noticed")
+				t.Error("a changed entity tag is not noticed")
 			}
 		}
 	}
 }
 
-// TestWatchOfManyUsers: of those who ask at a time one looks, and the others take what it finds; one who gives up has found nothing.
-func TestWatchOfManyUsers(t *testing.T) {
+// TestWatchConcurrent: of concurrent callers one checks, and the others use its result; a canceled one leaves no result.
+func TestWatchConcurrent(t *testing.T) {
 	for _, tag := range []string{"1", "2"} {
 		synctest.Test(t, func(t *testing.T) {
 			s, clock := &store{tags: map[string]string{}}, time.Now()
@@ -168,12 +166,12 @@ func TestWatchOfManyUsers(t *testing.T) {
 				s.tags[uri] = "1"
 				r, err := s.Open(t.Context(), uri)
 				must(t, err)
-				w.Note(uri, r)
+				w.Record(uri, r)
 			}
-			clock = clock.Add(refcache.LookEvery)
-			given, cancel := context.WithCancel(t.Context())
+			clock = clock.Add(refcache.CheckInterval)
+			canceled, cancel := context.WithCancel(t.Context())
 			cancel()
-			_ = w.Changed(given)
+			_ = w.Changed(canceled)
 			for uri := range s.tags {
 				s.tags[uri] = tag
 			}
@@ -182,7 +180,7 @@ func TestWatchOfManyUsers(t *testing.T) {
 			for range 8 {
 				g.Go(func() {
 					if w.Changed(t.Context()) != (tag != "1") {
-						t.Error("what is found is not what is there")
+						t.Error("Changed returned the wrong answer")
 					}
 				})
 			}

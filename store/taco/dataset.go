@@ -25,7 +25,7 @@ const SourceColumn = "internal:source_file"
 
 // Dataset is one container, or several one after the other. It is safe for concurrent use.
 type Dataset struct {
-	opener     *holder
+	opener     *pooledOpener
 	parts      []model.Container
 	ends       []int // of the parts of each path that was opened, from 0 on
 	mode       tables.Mode

@@ -185,7 +185,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 // The dataset keeps readers open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	d := &Dataset{
-		opener: newHolder(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
+		opener: newPooledOpener(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
 		images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{},
 	}
 	if d.warn == nil {

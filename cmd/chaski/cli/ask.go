@@ -130,7 +130,7 @@ type sessionKey struct{}
 // session holds containers open between questions.
 type session struct {
 	files *source.Mux
-	sets  *refcache.Shelf[string, *heldSet]
+	sets  *refcache.Cache[string, *heldSet]
 }
 
 // heldSet is a dataset, and the flags that it was opened by, which have what it warned of.
@@ -148,8 +148,8 @@ const (
 
 func newSession() *session {
 	return &session{files: newOpener(true), sets: refcache.New[string](refcache.Options[*heldSet]{
-		Max: maxSets, MaxBytes: maxSetBytes, Close: (*heldSet).Close, Bytes: (*heldSet).Bytes,
-		Changed: func(ctx context.Context, s *heldSet) bool { return s.Changed(ctx) },
+		MaxEntries: maxSets, MaxBytes: maxSetBytes, Close: (*heldSet).Close, SizeOf: (*heldSet).Bytes,
+		Stale: func(ctx context.Context, s *heldSet) bool { return s.Changed(ctx) },
 	})}
 }
 
@@ -174,7 +174,7 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 		}, nil
 	}
 	key := fmt.Sprintf("%q", append([]string{f.base, f.mode, fmt.Sprint(f.chosen)}, paths...))
-	l, err := h.sets.Take(ctx, key, func(ctx context.Context) (*heldSet, error) {
+	l, err := h.sets.Acquire(ctx, key, func(ctx context.Context) (*heldSet, error) {
 		s := &heldSet{by: containerFlags{base: f.base, mode: f.mode, chosen: f.chosen}}
 		var err error
 		s.Dataset, err = s.by.open(ctx, h.files, paths)
@@ -185,6 +185,6 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 	}
 	return l.Value.Dataset, func(err error) {
 		f.warnings = slices.Clone(l.Value.by.warnings) // also those of earlier questions: columns are joined once
-		_ = l.Give(refcache.Sound(err))                // it was only read
+		_ = l.Release(refcache.Reusable(err))          // it was only read
 	}, nil
 }

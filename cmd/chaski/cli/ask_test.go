@@ -290,7 +290,7 @@ func TestAskLooksAtRemoteContainersAgain(t *testing.T) {
 	for range 20 {
 		a.ask("sql", query, bases[0]+"x.tacozip")
 	}
-	if n, looks := len(web.Requests())-requests, 1+int(time.Since(start)/refcache.LookEvery); n > looks {
+	if n, looks := len(web.Requests())-requests, 1+int(time.Since(start)/refcache.CheckInterval); n > looks {
 		t.Errorf("%d requests for 20 questions, in the time of %d looks", n, looks)
 	}
 	if err := a.in.Close(); err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// TestHolderReadsOneVersion: of more files than stay open each is read as long as it is the one that was opened; one that
-// was rewritten is an error, whether it stayed open or not, and nothing is open at the end.
-func TestHolderReadsOneVersion(t *testing.T) {
+// TestPoolReadsOneVersion: a pool reads more files than it keeps open. Reading a file that was rewritten since fails,
+// whether it stayed open or not, and no descriptor is left at the end.
+func TestPoolReadsOneVersion(t *testing.T) {
 	dir, files := t.TempDir(), &source.Files{Keep: 1}
 	defer files.Close()
 	fds := func() int {
@@ -24,8 +24,8 @@ func TestHolderReadsOneVersion(t *testing.T) {
 		return len(d)
 	}
 	before := fds()
-	p := newHolder(files)
-	readers := make([]source.Reader, 2*maxHeld)
+	p := newPooledOpener(files)
+	readers := make([]source.Reader, 2*maxOpenFiles)
 	for i := range readers {
 		path := filepath.Join(dir, fmt.Sprint(i))
 		if err := os.WriteFile(path, fmt.Appendf(nil, "%04d", i), 0o600); err != nil {
@@ -43,7 +43,7 @@ func TestHolderReadsOneVersion(t *testing.T) {
 				t.Fatalf("file %d: %q, %v", i, b, err)
 			}
 		}
-		if n := fds() - before; n > maxHeld+2 {
+		if n := fds() - before; n > maxOpenFiles+2 {
 			t.Errorf("%d files are open", n)
 		}
 	}
@@ -64,7 +64,7 @@ func TestHolderReadsOneVersion(t *testing.T) {
 	if !p.watch.Changed(t.Context()) {
 		t.Error("it is not noticed")
 	}
-	for _, r := range readers[:maxHeld] {
+	for _, r := range readers[:maxOpenFiles] {
 		if err := r.Close(); err != nil {
 			t.Error(err)
 		}
