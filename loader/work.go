@@ -399,7 +399,11 @@ func (p *Pending) settle(r *assetReader) error {
 		p.batch.Bad = append(p.batch.Bad, bad)
 		if policy == BadReplace {
 			if r == nil {
+				// The dispatcher finishes a batch whose workers were faster than it. It needs a clock of its own,
+				// because otherwise the chunks of the substitute would be missing from Stages.
 				r = newAssetReader(p.engine.options)
+				r.time(p.engine.options.Stages.Clock())
+				defer r.clock.Stop()
 			}
 			good, err := p.replace(r, k)
 			if err != nil {
