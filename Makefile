@@ -32,7 +32,7 @@ GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
 VENV := .venv
 PY := $(VENV)/bin/python
-SCRIPTS := bench/peers examples scripts
+SCRIPTS := bench/peers examples tools
 
 export CHASKI_BIN := $(CURDIR)/bin/chaski
 export FUZZTIME GO RACE CXX_FOUND PYTHON

@@ -71,7 +71,7 @@ def pip(python: Path | str, wanted: Path, *options: str | Path) -> None:
 
 def environment(name: str) -> str:
     """Makes an environment, if it is not complete, and returns its interpreter."""
-    folder, wanted = HOME / name, ROOT / "scripts" / "interop" / f"{name}.txt"
+    folder, wanted = HOME / name, ROOT / "tools" / "interop" / f"{name}.txt"
     python, stamp = folder / "bin" / "python", folder / "chaski-interop"
     what = hashlib.sha256(wanted.read_bytes() + sys.executable.encode()).hexdigest()
     if stamp.exists() and stamp.read_text() == what:
@@ -84,7 +84,7 @@ def environment(name: str) -> str:
 
 def library(python: str) -> str:
     """Gets LIBRARY, if it is not there, and returns its path; "" where there is none that loads."""
-    folder, wanted = HOME / LIBRARY, ROOT / "scripts" / "interop" / f"{LIBRARY}.txt"
+    folder, wanted = HOME / LIBRARY, ROOT / "tools" / "interop" / f"{LIBRARY}.txt"
     stamp, what = folder / "chaski-interop", hashlib.sha256(wanted.read_bytes()).hexdigest()
     try:
         if not stamp.exists() or stamp.read_text() != what:
