@@ -18,7 +18,10 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-func newAsk(s streams) *cobra.Command {
+// runner runs one command line and returns its exit code.
+type runner func(ctx context.Context, args []string, s streams) int
+
+func newAsk(s streams, run runner) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ask",
 		Short: "Answer questions about containers one after the other, for programs",
@@ -32,7 +35,7 @@ parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what
 		Example: `  chaski ask < questions.jsonl`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return answerAll(cmd.Context(), s)
+			return answerAll(cmd.Context(), s, run)
 		},
 	}
 }
@@ -40,7 +43,7 @@ parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what
 // maxQuestion bounds a question, in bytes: it may hold conditions with many values.
 const maxQuestion = 64 << 20
 
-func answerAll(ctx context.Context, s streams) error {
+func answerAll(ctx context.Context, s streams, run runner) error {
 	held := newSession()
 	defer held.close()
 	ctx = context.WithValue(ctx, sessionKey{}, held)
@@ -75,17 +78,18 @@ func answerAll(ctx context.Context, s streams) error {
 		if err := json.Unmarshal(line, &args); err != nil {
 			return usagef("a question is a list of texts: %w", err)
 		}
-		if err := answer(ctx, w, args); err != nil {
+		if err := answer(ctx, s, w, args, run); err != nil {
 			return err
 		}
 	}
 }
 
 // answer answers one question.
-func answer(ctx context.Context, w *bufio.Writer, args []string) error {
+func answer(ctx context.Context, s streams, w *bufio.Writer, args []string, run runner) error {
 	code := 2
 	if len(args) > 0 && (args[0] == "entries" || args[0] == "sql" || args[0] == "extract") {
-		code = run(ctx, args, strings.NewReader(""), &parts{w, 'o'}, &parts{w, 'e'})
+		s.in, s.out, s.err = strings.NewReader(""), &parts{w, 'o'}, &parts{w, 'e'}
+		code = run(ctx, args, s)
 	} else {
 		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question is one of entries, sql or extract")
 	}

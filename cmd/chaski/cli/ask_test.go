@@ -34,7 +34,7 @@ func newAsker(t *testing.T) *asker {
 	a := &asker{t, inW, outR, make(chan result, 1)}
 	go func() {
 		var said bytes.Buffer
-		code := run(t.Context(), []string{"ask"}, inR, outW, &said)
+		code := run(t.Context(), []string{"ask"}, streams{in: inR, out: outW, err: &said})
 		outW.Close()
 		a.result <- result{code: code, err: said.String()}
 	}()
@@ -188,7 +188,7 @@ func TestAskEndsWhenInterrupted(t *testing.T) {
 	inR, inW := io.Pipe()
 	defer inW.Close()
 	ended := make(chan int)
-	go func() { ended <- run(ctx, []string{"ask"}, inR, io.Discard, io.Discard) }()
+	go func() { ended <- run(ctx, []string{"ask"}, streams{in: inR, out: io.Discard, err: io.Discard}) }()
 	if _, err := io.WriteString(inW, "[]\n"); err != nil {
 		t.Fatal(err)
 	}

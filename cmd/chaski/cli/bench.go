@@ -179,7 +179,7 @@ and the most memory that was resident.`,
 			opener := newOpener(true)
 			defer opener.Close()
 			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
-				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener, SQL: fullSQL}, Prefetch: prefetch,
+				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener, SQL: s.sql}, Prefetch: prefetch,
 				Rounds: f.rounds, Time: f.time(), Progress: progress,
 			})
 			p.done()

@@ -135,10 +135,10 @@ func (f *peersFlags) options() (*peers.Options, error) {
 	}
 	var err error
 	if o.Shapes, err = peers.ShapesNamed(f.shapes); err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	if o.Peers, err = peers.PeersNamed(f.peers); err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	if f.quick {
 		for i := range o.Shapes {

@@ -118,7 +118,7 @@ func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
 	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes
 	if f.layout != "" {
 		if _, err := einops.Parse(f.layout); err != nil {
-			return o, usageError{err}
+			return o, wrongUsage(err)
 		}
 	}
 	if o.Sizes, err = parseSizes(f.sizes); err != nil {

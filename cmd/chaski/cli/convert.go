@@ -253,7 +253,7 @@ func (f *convertFlags) resolve() error {
 	}
 	f.o.Format, f.o.Cells, f.o.Workers = f.to, f.unit == "cell", f.workers
 	if err := f.o.Check(); err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	return nil
 }

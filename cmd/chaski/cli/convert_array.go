@@ -72,10 +72,10 @@ func (f *convertFlags) array(ctx context.Context, s streams, jobs []conversion) 
 	a := convert.ArrayOptions{Attr: f.attr}
 	var err error
 	if a.Dims, err = convert.ParseDims(dims); err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	if a.Extents, err = convert.ParseExtents(f.extents, a.Dims, f.o.Tile); err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	if a.Attr == "" {
 		a.Attr = "image"

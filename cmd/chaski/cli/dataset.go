@@ -145,7 +145,7 @@ func (f *datasetFlags) spec(dataset string) (loader.Spec, error) {
 	}
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
-		return s, usageError{err}
+		return s, wrongUsage(err)
 	}
 	return s, nil
 }

@@ -23,6 +23,7 @@ import (
 type givenFlags struct {
 	text   string
 	given  loader.Subset // of text, once it is read
+	sql    query.Full
 	read   bool
 	stored bool // tables have the histograms of a streaming TACO too
 }
@@ -69,7 +70,7 @@ func (f *givenFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samp
 	if err != nil {
 		return nil, err
 	}
-	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: fullSQL})
+	found, err := loader.SelectSamples(ctx, d, s, loader.Options{SQL: f.sql})
 	return found, usage(err)
 }
 
@@ -136,6 +137,7 @@ With --format json: {"format", "levels", "id_column", "parts", "collection"} of 
 	fl := cmd.Flags()
 	f.containerFlags.add(fl)
 	f.givenFlags.add(fl)
+	f.sql = s.sql
 	fl.IntVar(&f.level, "level", 0, "level to list")
 	fl.StringVar(&f.format, "format", "npy", "npy or json")
 	return cmd

@@ -98,7 +98,7 @@ func badRows(b *loader.Batch) []badRow {
 func (f *explainFlags) do(cmd *cobra.Command, s streams, path string) error {
 	ctx := cmd.Context()
 	var stages *loader.Stages
-	e, closeAll, err := f.run.open(ctx, path, func(_ *loader.Spec, o *loader.Options) {
+	e, closeAll, err := f.run.open(ctx, s, path, func(_ *loader.Spec, o *loader.Options) {
 		if f.time {
 			stages = &loader.Stages{}
 			o.Stages = stages

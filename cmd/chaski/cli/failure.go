@@ -29,6 +29,10 @@ type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
+// wrongUsage marks an error as one of usage.
+func wrongUsage(err error) error { return usageError{err} }
+
+// usagef makes an error of usage.
 func usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
 // usage marks an error without a kind as one of usage: the packages give every fault of a file a
@@ -37,7 +41,7 @@ func usage(err error) error {
 	if err == nil || fault.KindOf(err) != 0 || errors.Is(err, context.Canceled) || systemKind(err) != 0 || errors.As(err, new(*source.RequestError)) {
 		return err
 	}
-	return usageError{err}
+	return wrongUsage(err)
 }
 
 // interrupt is the cause of a context that a signal cancelled.

@@ -41,7 +41,7 @@ func (f *containerFlags) add(fl *pflag.FlagSet) {
 func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, only ...taco.Filter) (*taco.Dataset, error) {
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, wrongUsage(err)
 	}
 	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Only: only, Warn: func(m string) {
 		if !slices.Contains(f.warnings, m) { // conditions that join groups say theirs with each question

@@ -31,7 +31,6 @@ type Parts struct {
 // Exit codes: 0 success; 1 an input is wrong (one line on stderr, see failure); 2 wrong usage;
 // 130 or 143 the command was interrupted.
 func Main(p Parts) {
-	fullSQL = p.SQL
 	if zstd.InC {
 		procs.Spare()
 	}
@@ -44,25 +43,27 @@ func Main(p Parts) {
 		signal.Stop(signals)
 		cancel(interrupt{s})
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], streams{in: os.Stdin, out: os.Stdout, err: os.Stderr, sql: p.SQL, version: buildVersion()}))
 }
 
 // streams are a command's standard streams.
 type streams struct {
 	in       io.Reader
 	out, err io.Writer
+
+	sql     query.Full // Parts.SQL; nil in a command without DuckDB
+	version string     // see buildVersion
 }
 
 // run runs one command line and returns its exit code.
-func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	s := streams{stdin, stdout, stderr}
+func run(ctx context.Context, args []string, s streams) int {
 	root := newRoot(s)
 	root.SetArgs(args)
 	cmd, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return 0
 	}
-	return report(ctx, stderr, cmd, err)
+	return report(ctx, s.err, cmd, err)
 }
 
 func newRoot(s streams) *cobra.Command {
@@ -80,7 +81,7 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
   chaski cat --layout "y x b" --format npy chip.tif > chip.npy
   chaski index --format parquet -o train.parquet chips/
   chaski serve --root chips`,
-		Version:       buildVersion(),
+		Version:       s.version,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
@@ -92,11 +93,11 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 	root.SetOut(s.out)
 	root.SetErr(s.err)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return wrongUsage(err) })
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{started: ""} }
 	root.AddCommand(newCat(s), newIndex(s), newInfo(s), newFrame(s), newStats(s), newServe(s),
 		newBench(s), newPlan(s), newExplain(s), newReplay(s), newQuarantine(s), newView(s), newVerify(s), newConvert(s),
-		newLs(s), newEntries(s), newLocate(s), newExtract(s), newSQL(s), newAsk(s), newArray(s), newConsolidate(s), newPaste(s))
+		newLs(s), newEntries(s), newLocate(s), newExtract(s), newSQL(s), newAsk(s, run), newArray(s), newConsolidate(s), newPaste(s))
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = topic

@@ -36,7 +36,7 @@ type result struct {
 // chaski runs a command line in this process.
 func chaski(ctx context.Context, args ...string) result {
 	var out, errs bytes.Buffer
-	code := run(ctx, args, strings.NewReader(""), &out, &errs)
+	code := run(ctx, args, streams{in: strings.NewReader(""), out: &out, err: &errs, version: buildVersion()})
 	return result{code, out.String(), errs.String()}
 }
 
@@ -575,7 +575,7 @@ func checkServe(t *testing.T, args []string) {
 	done := make(chan result, 1)
 	go func() {
 		var errs bytes.Buffer
-		code := run(ctx, args, stdin, stdout, &errs)
+		code := run(ctx, args, streams{in: stdin, out: stdout, err: &errs})
 		stdout.Close()
 		done <- result{code: code, err: errs.String()}
 	}()
@@ -609,7 +609,7 @@ func TestServeAddresses(t *testing.T) {
 	out, stdout := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--listen", "unix:" + path}, strings.NewReader(""), stdout, io.Discard)
+		done <- run(ctx, []string{"serve", "--listen", "unix:" + path}, streams{in: strings.NewReader(""), out: stdout, err: io.Discard})
 	}()
 	if err := json.NewDecoder(out).Decode(new(any)); err != nil {
 		t.Fatal(err)

@@ -75,7 +75,7 @@ func (f *planFlags) do(cmd *cobra.Command, s streams, path string) error {
 	if f.world < 1 || f.rank < 0 || f.rank >= f.world || f.prefetch < 1 || f.sample < 1 {
 		return usagef("--rank is below --world; --prefetch and --sample are at least 1")
 	}
-	e, closeAll, err := f.run.open(cmd.Context(), path, nil)
+	e, closeAll, err := f.run.open(cmd.Context(), s, path, nil)
 	if err != nil {
 		return err
 	}

@@ -121,7 +121,7 @@ func readList(l *quarantine.List, name string) error {
 
 // check reads the samples of a dataset.
 func (f *quarantineFlags) check(ctx context.Context, s streams, path string, list *quarantine.List, r *quarantineReport) error {
-	e, closeAll, err := f.run.open(ctx, path, func(spec *loader.Spec, _ *loader.Options) {
+	e, closeAll, err := f.run.open(ctx, s, path, func(spec *loader.Spec, _ *loader.Options) {
 		spec.BadSamples = loader.BadSkip // or a bad first sample would end this
 	})
 	if err != nil {

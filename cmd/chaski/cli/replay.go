@@ -55,7 +55,7 @@ type replayed struct {
 
 func (f *replayFlags) do(cmd *cobra.Command, s streams, path string) error {
 	ctx := cmd.Context()
-	e, closeAll, err := f.run.open(ctx, path, nil)
+	e, closeAll, err := f.run.open(ctx, s, path, nil)
 	if err != nil {
 		return err
 	}

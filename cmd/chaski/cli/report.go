@@ -31,7 +31,7 @@ func (f *viewFlags) page(ctx context.Context, s streams, paths []string, o draw.
 		return f.histograms(ctx, s, paths[0], fields)
 	}
 	ro := viewreport.Options{
-		Source: paths[0], Fields: fields, Seed: f.data.seed, Title: title(paths[0]), Generator: "chaski " + buildVersion(),
+		Source: paths[0], Fields: fields, Seed: f.data.seed, Title: title(paths[0]), Generator: "chaski " + s.version,
 		Bands: o.Bands, Low: o.Low, High: o.High, MaxBytes: min(f.maxBytes, 64<<20),
 		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
 	}
@@ -72,12 +72,12 @@ func title(path string) string {
 func (f *viewFlags) histograms(ctx context.Context, s streams, dataset string, fields []loader.Field) error {
 	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.data.bad}.WithDefaults()
 	if err := spec.Validate(); err != nil {
-		return usageError{err}
+		return wrongUsage(err)
 	}
 	bar := newProgress(s.err, "measuring", -1)
 	opener := newOpener(true)
 	defer opener.Close()
-	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener, SQL: fullSQL}, bar.set)
+	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener, SQL: s.sql}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

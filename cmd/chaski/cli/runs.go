@@ -17,6 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 // runFlags describe a run, for the commands that look at one: its spec and the engine's settings.
@@ -73,16 +74,16 @@ func (f *runFlags) addJSON(fl *pflag.FlagSet, what string) {
 }
 
 // options are those of the engine.
-func (f *runFlags) options() (loader.Options, error) {
+func (f *runFlags) options(sql query.Full) (loader.Options, error) {
 	if f.workers < 0 || f.workers > 4096 || f.memory < 0 || f.cache < 1 {
 		return loader.Options{}, usagef("--workers is from 0 to 4096, --memory at least 0, --cache at least 1 byte")
 	}
-	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: fullSQL}, nil
+	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: sql}, nil
 }
 
 // open opens the dataset of a run. closeAll ends it, and the files behind it.
-func (f *runFlags) open(ctx context.Context, path string, change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
-	o, err := f.options()
+func (f *runFlags) open(ctx context.Context, s streams, path string, change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
+	o, err := f.options(s.sql)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -328,7 +328,7 @@ func TestBytesAreNotTyped(t *testing.T) {
 		{"paste", "--like", "scene.tif", "--window", "256", "--stride", "192", "predictions.npy"},
 	} {
 		var errs bytes.Buffer
-		if code := run(t.Context(), args, strings.NewReader(""), tty, &errs); code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
+		if code := run(t.Context(), args, streams{in: strings.NewReader(""), out: tty, err: &errs}); code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
 			t.Errorf("%q: exit %d: %s", args, code, errs.String())
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/chaski-eo/chaski/grpc/server"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/tables/query"
 )
 
 type serveFlags struct {
@@ -128,7 +129,7 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	defer opener.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	o := f.serverOptions(log)
+	o := f.serverOptions(log, s.sql)
 	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
 	srv, err := server.New(o)
 	if err != nil {
@@ -168,11 +169,11 @@ func (f *serveFlags) run(ctx context.Context, s streams) error {
 	return f.writeStages(stages)
 }
 
-func (f *serveFlags) serverOptions(log *slog.Logger) server.Options {
+func (f *serveFlags) serverOptions(log *slog.Logger, sql query.Full) server.Options {
 	return server.Options{
 		Roots: f.roots,
 		Loader: loader.Options{
-			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log, SQL: fullSQL,
+			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log, SQL: sql,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}

@@ -18,9 +18,6 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// fullSQL is Parts.SQL; nil in a command without DuckDB.
-var fullSQL query.Full
-
 func newSQL(s streams) *cobra.Command {
 	var f containerFlags
 	var given givenFlags
@@ -69,6 +66,7 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
 	given.add(cmd.Flags())
+	given.sql = s.sql
 	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, also the histograms of a streaming TACO")
 	cmd.MarkFlagsMutuallyExclusive("given", "stored")
 	return cmd
@@ -133,7 +131,7 @@ func runSQL(ctx context.Context, s streams, f *containerFlags, given *givenFlags
 	if err != nil {
 		return err
 	}
-	t, err := query.RunOr(ctx, sql, d.SQLTables(), from, fullSQL)
+	t, err := query.RunOr(ctx, sql, d.SQLTables(), from, s.sql)
 	if err == nil {
 		w := bufio.NewWriterSize(s.out, 1<<16)
 		write := writeSQLText

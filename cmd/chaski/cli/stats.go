@@ -221,7 +221,7 @@ func (f *statsFlags) run(ctx context.Context, s streams, dataset string) error {
 	bar := newProgress(s.err, "reading", -1)
 	opener := newOpener(true)
 	defer opener.Close()
-	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: fullSQL}, bar.set)
+	r, err := loader.Stats(ctx, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: s.sql}, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)
@@ -245,7 +245,7 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 	s.BatchSize, s.BadSamples, s.BasePath = 1, f.bad, f.base
 	s = s.WithDefaults()
 	if err := s.Validate(); err != nil {
-		return s, usageError{err}
+		return s, wrongUsage(err)
 	}
 	return s, nil
 }
@@ -254,7 +254,7 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 func (f *statsFlags) writeWeights(ctx context.Context, s streams, spec loader.Spec) error {
 	bar := newProgress(s.err, "reading", -1)
 	var b bytes.Buffer
-	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, SQL: fullSQL}, f.weights, bar.set)
+	err := loader.Weights(ctx, &b, spec, loader.Options{Workers: f.workers, MaxChunkBytes: f.maxChunk, SQL: s.sql}, f.weights, bar.set)
 	bar.done()
 	if err != nil {
 		return usage(err)

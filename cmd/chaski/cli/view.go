@@ -142,7 +142,7 @@ func (f *viewFlags) run(ctx context.Context, s streams, paths []string) error {
 		}
 	}
 	if dataset {
-		pictures, err = f.batch(ctx, opener, paths[0], o, &columns)
+		pictures, err = f.batch(ctx, s, opener, paths[0], o, &columns)
 	} else if name := changed(&f.data.own); name != "" {
 		return usagef("--%s is for a dataset; pictures of files have all of their pixels, and the bands of --b", name)
 	} else {
@@ -209,7 +209,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 
 // batch makes a picture of every row of one batch, field by field. It sets the columns to the rows
 // of the batch where there are several fields, unless they are given.
-func (f *viewFlags) batch(ctx context.Context, opener source.Opener, dataset string, o draw.Options, columns *int) ([]*image.NRGBA, error) {
+func (f *viewFlags) batch(ctx context.Context, s streams, opener source.Opener, dataset string, o draw.Options, columns *int) ([]*image.NRGBA, error) {
 	f.data.dtype, f.data.layout = "native", "n b y x"
 	spec, err := f.data.spec(dataset)
 	if err != nil {
@@ -218,7 +218,7 @@ func (f *viewFlags) batch(ctx context.Context, opener source.Opener, dataset str
 	for i := range spec.Fields {
 		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
 	}
-	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: fullSQL})
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: s.sql})
 	if err != nil {
 		return nil, usage(err)
 	}
