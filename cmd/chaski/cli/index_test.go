@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/parquet-go/parquet-go"
 )
 
@@ -21,7 +23,7 @@ func TestIndexResumes(t *testing.T) {
 	}
 	rows := func(name string, want int64) {
 		t.Helper()
-		if got := rowsIn(name); got != want {
+		if got := catalogRows(t, name); got != want {
 			t.Errorf("%s: %d rows, want %d", name, got, want)
 		}
 	}
@@ -172,4 +174,19 @@ func TestIndexUsage(t *testing.T) {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}
+}
+
+// catalogRows returns the number of rows of a catalog, 0 if there is none.
+func catalogRows(t *testing.T, name string) int64 {
+	t.Helper()
+	r, err := (&source.Files{}).Open(t.Context(), name)
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	sum, err := catalog.Describe(t.Context(), r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sum.Rows
 }
