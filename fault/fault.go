@@ -3,7 +3,8 @@
 // An error has a kind (corrupt, unsupported, limit, not found), the file, the part of the file
 // named in the words of its format, and a byte offset. It survives wrapping: errors.Is(err,
 // fault.Corrupt) and KindOf answer at any distance. Exit codes and gRPC status are derived from
-// the kind in one place each (cmd/chaski/cli and grpc/server).
+// the kind in one place each (cmd/chaski/internal/console and
+// grpc/server).
 package fault
 
 import (

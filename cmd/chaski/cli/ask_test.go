@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/source/refcache"
 )
 
@@ -32,7 +33,7 @@ func newAsker(t *testing.T) *asker {
 	a := &asker{t, inW, outR, make(chan result, 1)}
 	go func() {
 		var said bytes.Buffer
-		code := run(t.Context(), []string{"ask"}, streams{in: inR, out: outW, err: &said})
+		code := run(t.Context(), []string{"ask"}, console.Env{In: inR, Out: outW, Err: &said})
 		outW.Close()
 		a.result <- result{code: code, err: said.String()}
 	}()
@@ -186,14 +187,14 @@ func TestAskEndsWhenInterrupted(t *testing.T) {
 	inR, inW := io.Pipe()
 	defer inW.Close()
 	ended := make(chan int)
-	go func() { ended <- run(ctx, []string{"ask"}, streams{in: inR, out: io.Discard, err: io.Discard}) }()
+	go func() { ended <- run(ctx, []string{"ask"}, console.Env{In: inR, Out: io.Discard, Err: io.Discard}) }()
 	if _, err := io.WriteString(inW, "[]\n"); err != nil {
 		t.Fatal(err)
 	}
-	cancel(interrupt{syscall.SIGTERM})
+	cancel(console.Interrupt{Signal: syscall.SIGTERM})
 	select {
 	case code := <-ended:
-		if code != exitTerm {
+		if code != console.ExitTerm {
 			t.Errorf("exit %d", code)
 		}
 	case <-time.After(10 * time.Second):

@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
 )
 
 // copyArray copies an array of the corpus that other programs wrote.
@@ -52,7 +54,7 @@ func TestConsolidate(t *testing.T) {
 				args = []string{"consolidate", "--remove", dir}
 			}
 			r := chaski(t.Context(), args...)
-			var got consolidated
+			var got array.Consolidated
 			if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 || r.err != "" || got.Fragment == nil {
 				t.Fatalf("%s: %+v", name, r)
 			}
@@ -80,7 +82,7 @@ func TestConsolidate(t *testing.T) {
 				}
 				// Again there is nothing to merge, and with --remove the old ones go.
 				r := chaski(t.Context(), "consolidate", "--remove", dir)
-				var got consolidated
+				var got array.Consolidated
 				if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 || got.Fragment != nil || len(got.Merged) != 0 ||
 					len(got.Removed) != len(before) || got.Freed != size || len(fragmentsOf(t, dir)) != 1 {
 					t.Errorf("%s: %+v", name, r)

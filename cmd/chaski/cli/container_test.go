@@ -8,10 +8,12 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/container"
 )
 
-// container returns a container of testdata.
-func container(t *testing.T, path string) string {
+// testContainer returns a container of testdata.
+func testContainer(t *testing.T, path string) string {
 	t.Helper()
 	return testdata(t, append([]string{"containers"}, strings.Split(path, "/")...)...)
 }
@@ -50,9 +52,9 @@ func TestReportOfNothing(t *testing.T) {
 // TestContainerCommands: exit code, and what is printed on either stream.
 func TestContainerCommands(t *testing.T) {
 	t.Setenv("XDG_CACHE_HOME", t.TempDir()) // of chunk indexes
-	zip := container(t, "taco-v2/spec200/codec_snappy.tacozip")
-	a, b, c := container(t, "taco-v2/spec200/concat_a.tacozip"), container(t, "taco-v2/spec200/concat_b.tacozip"), container(t, "taco-v2/current/three_level.tacozip")
-	flat, stream := container(t, "tortilla/flat_bytes.tortilla"), container(t, "taco-v1/stream_n2_top.taco")
+	zip := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
+	a, b, c := testContainer(t, "taco-v2/spec200/concat_a.tacozip"), testContainer(t, "taco-v2/spec200/concat_b.tacozip"), testContainer(t, "taco-v2/current/three_level.tacozip")
+	flat, stream := testContainer(t, "tortilla/flat_bytes.tortilla"), testContainer(t, "taco-v1/stream_n2_top.taco")
 	for _, x := range []struct {
 		args string
 		code int
@@ -87,7 +89,7 @@ func TestContainerCommands(t *testing.T) {
 		{"ls --columns-mode strict " + a + " " + b, 1, "", "not all tables have the columns"},
 		{"ls " + a + " " + c, 1, "", "hierarchy"},
 		{"ls " + zip + ".none", 1, "", "not found"},
-		{"ls " + container(t, "taco-v2/spec200"), 1, "", "is no container"},
+		{"ls " + testContainer(t, "taco-v2/spec200"), 1, "", "is no container"},
 		{"locate " + zip + " roi_qs1 image", 0, "/vsisubfile/31736_10002,", ""},
 		{"locate --format json " + zip + " #0", 0, `"ids":["image","label","extra"]`, ""},
 		{"locate " + zip + " #0 #-1", 1, "", "#0 to #2"},
@@ -98,10 +100,10 @@ func TestContainerCommands(t *testing.T) {
 		{"cat " + zip + "::roi_qs1", 1, "", "is a folder"},
 		{"info " + zip, 0, "TACO 2 (ZIP)", ""},
 		{"info --json " + zip, 0, `"taco_version":"2.0.0"`, ""},
-		{"verify " + zip + " " + container(t, "taco-v2/spec200/three_level_dir"), 0, `"containers":2`, ""},
-		{"verify " + container(t, "taco-v2/spec200/unsorted_two_level.tacozip"), 0, "offset or size of another sample", ""},
-		{"verify " + container(t, "bad/tacocat_control/__TACOCAT__"), 0, `"absent":3`, ""},
-		{"verify " + container(t, "bad/zip_slip.tacozip"), 1, `"faulty":1`, "corrupt"},
+		{"verify " + zip + " " + testContainer(t, "taco-v2/spec200/three_level_dir"), 0, `"containers":2`, ""},
+		{"verify " + testContainer(t, "taco-v2/spec200/unsorted_two_level.tacozip"), 0, "offset or size of another sample", ""},
+		{"verify " + testContainer(t, "bad/tacocat_control/__TACOCAT__"), 0, `"absent":3`, ""},
+		{"verify " + testContainer(t, "bad/zip_slip.tacozip"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata " + zip, 1, "", "stats:mean"},
 		{"stats --component x " + zip, 2, "", "--from-metadata"},
 		{"stats --field image=image --classes 3 " + zip, 2, "", "--classes goes with --sampling"},
@@ -141,8 +143,8 @@ func TestContainerCommands(t *testing.T) {
 		{"info " + zip + "::roi_qs1/image", 0, "4 × 64 × 64", ""},
 		{"info --json " + flat, 0, `"kind":"Tortilla 0.5"`, ""},
 		{"verify " + stream + " " + flat, 0, `"containers":2`, ""},
-		{"verify " + container(t, "tortilla"), 0, `"containers":4`, ""},
-		{"verify " + container(t, "bad/stream_cycle_two.taco"), 1, `"faulty":1`, "corrupt"},
+		{"verify " + testContainer(t, "tortilla"), 0, `"containers":4`, ""},
+		{"verify " + testContainer(t, "bad/stream_cycle_two.taco"), 1, `"faulty":1`, "corrupt"},
 		{"stats --from-metadata --component t0-img " + stream, 0, `"fields":{"t0-img":`, ""},
 		{"stats --from-metadata --component nope " + stream, 1, "", "not found"},
 		{"stats --from-metadata --field image=t0/t0-img --field after=t1-img " + stream, 0, `"after":{"dtype":"uint16","bands":[{"count":32768`, ""},
@@ -166,14 +168,14 @@ func TestContainerCommands(t *testing.T) {
 
 // TestLeavesOfChosenSamples: conditions on samples choose whose leaves are listed, and their order.
 func TestLeavesOfChosenSamples(t *testing.T) {
-	zip := container(t, "taco-v2/spec200/codec_snappy.tacozip")
+	zip := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
 	r := chaski(t.Context(), "ls", "--leaves", "--sha256", "--format", "json", "--where", "rank >= 2", "--order-by", "rank desc", zip)
 	if r.code != 0 {
 		t.Fatal(r.err)
 	}
 	var got []string
 	for line := range strings.Lines(r.out) {
-		var l leaf
+		var l container.Leaf
 		if err := json.Unmarshal([]byte(line), &l); err != nil || len(l.SHA256) != 64 || l.Offset == nil {
 			t.Fatalf("%s: %v", line, err)
 		}
@@ -193,7 +195,7 @@ func TestLeavesOfChosenSamples(t *testing.T) {
 // TestStatisticsOfMetadata: what --from-metadata prints is taken by normalisers, and is of the samples
 // that are chosen.
 func TestStatisticsOfMetadata(t *testing.T) {
-	path := container(t, "taco-v1/stream_n2_top.taco")
+	path := testContainer(t, "taco-v1/stream_n2_top.taco")
 	var all, one struct {
 		Samples int
 		Mean    []float64

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/tiff"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -71,7 +72,7 @@ func TestConvertToAnArrayAndBack(t *testing.T) {
 			}
 		}
 		visit(0, map[string]int{})
-		var read arrayRead
+		var read array.Read
 		if r := chaski(t.Context(), "array", cube); r.code != 0 || json.Unmarshal([]byte(r.out), &read) != nil || read.Attrs["dn"].SHA256 != corpus.SHA256(want) {
 			t.Errorf("%s: %+v", c.dims, r)
 		}
@@ -111,7 +112,7 @@ func TestConvertOriginalArrays(t *testing.T) {
 			t.Errorf("%s: %+v", l.Path, r)
 			continue
 		}
-		var read arrayRead
+		var read array.Read
 		r := chaski(t.Context(), "array", path)
 		if r.code != 0 || json.Unmarshal([]byte(r.out), &read) != nil {
 			t.Fatalf("%+v", r)

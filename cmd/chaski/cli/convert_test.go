@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -315,10 +316,10 @@ func files(t *testing.T, dir string) map[string]string {
 func TestConvertInterrupted(t *testing.T) {
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(interrupt{os.Interrupt})
+	cancel(console.Interrupt{Signal: os.Interrupt})
 	for _, to := range []string{"tog", "rumi", "rumi2"} {
 		r := chaski(ctx, "convert", "--to", to, testdata(t, "raster", "tog", "tog-odd-16.tif"), "-o", filepath.Join(dir, "x"))
-		if r.code != exitIntr || r.err != "chaski: interrupted\n" {
+		if r.code != console.ExitIntr || r.err != "chaski: interrupted\n" {
 			t.Errorf("%s: %+v", to, r)
 		}
 	}

@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/loader"
 )
 
 // tensorsOf returns the tensors of the images and masks of a dataset of testdata/coast, by the fields' names.
 func tensorsOf(t *testing.T, src string, fields []loader.Field) map[string][]byte {
 	t.Helper()
-	files := newOpener(true)
+	files := open.NewOpener(true)
 	defer files.Close()
 	e, err := loader.Open(t.Context(), loader.Spec{Source: src, BatchSize: 5, Fields: fields},
 		loader.Options{Opener: files, IndexCache: loader.NoIndexCache})

@@ -9,9 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/parquet-go/parquet-go"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
-	"github.com/parquet-go/parquet-go"
 )
 
 // TestIndexResumes: a second run is as good as a new one, also after a change, and an interrupted or failed one
@@ -81,8 +83,8 @@ func TestIndexResumes(t *testing.T) {
 	rows("r.parquet", 2)
 	rows("r.parquet.partial", 1024)
 	gone, cancel := context.WithCancelCause(t.Context())
-	cancel(interrupt{os.Interrupt})
-	if r := index(gone); r.code != exitIntr {
+	cancel(console.Interrupt{Signal: os.Interrupt})
+	if r := index(gone); r.code != console.ExitIntr {
 		t.Errorf("%+v", r)
 	}
 	rows("r.parquet.partial", 1024)
@@ -170,7 +172,7 @@ func TestIndexUsage(t *testing.T) {
 		{"--resume"}, {"--skip-bad"}, {"--format", "parquet", "--resume"}, {"--format", "parquet", "--join", "labels.csv"},
 		{"--format", "parquet", "--on", "id"}, {"--format", "parquet", "--join-left"}, {"--format", "parquet", "--workers", "-1"},
 	} {
-		if r := chaski(t.Context(), append(append([]string{"index"}, args...), "chips/a.tif")...); r.code != exitUsage {
+		if r := chaski(t.Context(), append(append([]string{"index"}, args...), "chips/a.tif")...); r.code != console.ExitUsage {
 			t.Errorf("%q: %+v", args, r)
 		}
 	}

@@ -21,7 +21,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/chaski-eo/chaski/chunk"
-	"github.com/chaski-eo/chaski/cmd/chaski/cli/internal/npy"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/npy"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -36,7 +37,7 @@ type result struct {
 // chaski runs a command line in this process.
 func chaski(ctx context.Context, args ...string) result {
 	var out, errs bytes.Buffer
-	code := run(ctx, args, streams{in: strings.NewReader(""), out: &out, err: &errs, version: buildVersion()})
+	code := run(ctx, args, console.Env{In: strings.NewReader(""), Out: &out, Err: &errs, Version: buildVersion()})
 	return result{code, out.String(), errs.String()}
 }
 
@@ -313,7 +314,7 @@ func TestInterruptEndsWithTheSignalsCode(t *testing.T) {
 	chip := testdata(t, "raster", "tog", "tog-series-0.tif")
 	for s, code := range map[os.Signal]int{os.Interrupt: 130, syscall.SIGTERM: 143} {
 		ctx, cancel := context.WithCancelCause(t.Context())
-		cancel(interrupt{s})
+		cancel(console.Interrupt{Signal: s})
 		for _, args := range [][]string{{"cat", chip}, {"verify", chip}, {"bench", "decode", "--rounds", "1", chip}} {
 			if r := chaski(ctx, args...); r.code != code || r.err != "chaski: interrupted\n" {
 				t.Errorf("%v %v: %+v", s, args, r)
@@ -454,7 +455,7 @@ func commands(c *cobra.Command) []*cobra.Command {
 }
 
 func TestEveryCommandIsDescribed(t *testing.T) {
-	for _, c := range commands(newRoot(streams{})) {
+	for _, c := range commands(newRoot(console.Env{})) {
 		if c.Short == "" || len(c.Long) < 100 || c.Example == "" {
 			t.Errorf("%s: short %q, %d bytes of description, examples %q", c.CommandPath(), c.Short, len(c.Long), c.Example)
 		}
@@ -502,7 +503,7 @@ func words(line string) (args []string) {
 func TestExamplesRun(t *testing.T) {
 	dir := workplace(t)
 	n := 0
-	for _, c := range commands(newRoot(streams{})) {
+	for _, c := range commands(newRoot(console.Env{})) {
 		for line := range strings.Lines(c.Example) {
 			line = strings.TrimSpace(line)
 			args := words(line)
@@ -549,7 +550,7 @@ func TestExamplesRun(t *testing.T) {
 // parseOnly checks that the flags of a command line are known.
 func parseOnly(t *testing.T, args []string) {
 	t.Helper()
-	c, rest, err := newRoot(streams{}).Find(args)
+	c, rest, err := newRoot(console.Env{}).Find(args)
 	if err == nil {
 		err = c.ParseFlags(rest)
 	}
@@ -575,7 +576,7 @@ func checkServe(t *testing.T, args []string) {
 	done := make(chan result, 1)
 	go func() {
 		var errs bytes.Buffer
-		code := run(ctx, args, streams{in: stdin, out: stdout, err: &errs})
+		code := run(ctx, args, console.Env{In: stdin, Out: stdout, Err: &errs})
 		stdout.Close()
 		done <- result{code: code, err: errs.String()}
 	}()
@@ -592,7 +593,7 @@ func checkServe(t *testing.T, args []string) {
 	if slices.Contains(args, "--stop-on-eof") {
 		closeIn.Close()
 	} else {
-		cancel(interrupt{syscall.SIGTERM})
+		cancel(console.Interrupt{Signal: syscall.SIGTERM})
 	}
 	rest, _ := io.ReadAll(io.MultiReader(d.Buffered(), out))
 	if r := <-done; r.code != 0 || strings.TrimSpace(string(rest)) != "" {
@@ -609,7 +610,7 @@ func TestServeAddresses(t *testing.T) {
 	out, stdout := io.Pipe()
 	done := make(chan int, 1)
 	go func() {
-		done <- run(ctx, []string{"serve", "--listen", "unix:" + path}, streams{in: strings.NewReader(""), out: stdout, err: io.Discard})
+		done <- run(ctx, []string{"serve", "--listen", "unix:" + path}, console.Env{In: strings.NewReader(""), Out: stdout, Err: io.Discard})
 	}()
 	if err := json.NewDecoder(out).Decode(new(any)); err != nil {
 		t.Fatal(err)

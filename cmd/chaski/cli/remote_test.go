@@ -17,6 +17,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/tools/testkit/netsim"
@@ -94,7 +95,7 @@ func chips() map[string][]byte {
 // batches returns the tensors of an epoch.
 func batches(t *testing.T, source string, roots []string) ([]byte, string, error) {
 	t.Helper()
-	opener := newOpener(true)
+	opener := open.NewOpener(true)
 	defer opener.Close()
 	ctx := context.Background()
 	e, err := loader.Open(ctx, loader.Spec{Source: source, BatchSize: 2, Shuffle: true, Fields: []loader.Field{{Name: "image", DType: "float32"}}}, loader.Options{Opener: opener, Roots: roots})

@@ -17,6 +17,8 @@ import (
 
 	"golang.org/x/term"
 
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -156,7 +158,7 @@ func sameBatch(t *testing.T, b *loader.Batch, got map[string][]byte) {
 			t.Errorf("valid: %v, want %v", data, b.Valid)
 		}
 	}
-	var note replayed
+	var note dataset.Replayed
 	if err := json.Unmarshal(got["step.json"], &note); err != nil || len(note.Bad) != len(b.Bad) || note.Epoch != b.Epoch || note.Ticket.First != b.First {
 		t.Errorf("step.json: %s, %v", got["step.json"], err)
 	}
@@ -176,7 +178,7 @@ func TestExplainIsTheStep(t *testing.T) {
 	defer e.Close()
 	for step := range e.Steps() {
 		r := chaski(t.Context(), "explain", "--json", "--time", "--epoch", "1", "--step", fmt.Sprint(step), "windows.json")
-		var got explainReport
+		var got dataset.ExplainReport
 		if err := json.Unmarshal([]byte(r.out), &got); err != nil || r.code != 0 {
 			t.Fatal(r, err)
 		}
@@ -304,7 +306,7 @@ func TestRunsUsage(t *testing.T) {
 
 // TestOutputIsCalledAlike: what -o stands for has one long name in all commands.
 func TestOutputIsCalledAlike(t *testing.T) {
-	for _, c := range commands(newRoot(streams{})) {
+	for _, c := range commands(newRoot(console.Env{})) {
 		if f := c.Flags().ShorthandLookup("o"); f != nil && f.Name != "output" {
 			t.Errorf("%s: -o is --%s", c.CommandPath(), f.Name)
 		}
@@ -328,7 +330,7 @@ func TestBytesAreNotTyped(t *testing.T) {
 		{"paste", "--like", "scene.tif", "--window", "256", "--stride", "192", "predictions.npy"},
 	} {
 		var errs bytes.Buffer
-		if code := run(t.Context(), args, streams{in: strings.NewReader(""), out: tty, err: &errs}); code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
+		if code := run(t.Context(), args, console.Env{In: strings.NewReader(""), Out: tty, Err: &errs}); code != 2 || !strings.Contains(errs.String(), "not to a terminal") {
 			t.Errorf("%q: exit %d: %s", args, code, errs.String())
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // sql, and conditions of ls: what is printed, and the exit codes of what is not there, what is wrong and
 // what takes DuckDB.
 func TestSQLCommand(t *testing.T) {
-	two, three := container(t, "taco-v2/spec200/codec_snappy.tacozip"), container(t, "taco-v2/current/three_level.tacozip")
+	two, three := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip"), testContainer(t, "taco-v2/current/three_level.tacozip")
 	for _, x := range []struct {
 		args []string
 		code int
@@ -84,7 +84,7 @@ func TestNoRows(t *testing.T) {
 
 // TestQueryInAFile: queries and conditions longer than an argument may be are read from files.
 func TestQueryInAFile(t *testing.T) {
-	two := container(t, "taco-v2/spec200/codec_snappy.tacozip")
+	two := testContainer(t, "taco-v2/spec200/codec_snappy.tacozip")
 	many := "id IN (" + strings.Repeat("'no such id', ", 20000) + "'roi_qs1')"
 	write := func(name, text string) string {
 		path := filepath.Join(t.TempDir(), name)

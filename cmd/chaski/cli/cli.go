@@ -1,0 +1,115 @@
+// Package cli assembles the command chaski from the packages below cmd/chaski/internal.
+// cmd/chaski and duckdb/chaski-full run it.
+package cli
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/array"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/container"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/dataset"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/inspect"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/measure"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/raster"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/serve"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/view"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/internal/zstd"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// version is set with -ldflags "-X github.com/chaski-eo/chaski/cmd/chaski/cli.version=v1.2.3"; without,
+// the build information says it.
+var version string
+
+// Parts are what a command has beyond the default one. They are set before it runs.
+type Parts struct {
+	// SQL runs a query that package query does not read, over the tables with the given names.
+	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
+}
+
+// Main runs the process's command line and ends the process.
+//
+// Exit codes: 0 success; 1 an input is wrong (one line on stderr, see failure); 2 wrong usage;
+// 130 or 143 the command was interrupted.
+func Main(p Parts) {
+	if zstd.InC {
+		procs.Spare()
+	}
+	// The first signal cancels; from then on signals have their default effect: a second one kills.
+	ctx, cancel := context.WithCancelCause(context.Background())
+	signals := make(chan os.Signal, 1)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	go func() {
+		s := <-signals
+		signal.Stop(signals)
+		cancel(console.Interrupt{Signal: s})
+	}()
+	os.Exit(run(ctx, os.Args[1:], console.Env{In: os.Stdin, Out: os.Stdout, Err: os.Stderr, SQL: p.SQL, Version: buildVersion()}))
+}
+
+// run runs one command line and returns its exit code.
+func run(ctx context.Context, args []string, env console.Env) int {
+	root := newRoot(env)
+	root.SetArgs(args)
+	cmd, err := root.ExecuteContextC(ctx)
+	if err == nil {
+		return 0
+	}
+	return console.Report(ctx, env.Err, cmd, err)
+}
+
+func newRoot(env console.Env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "chaski",
+		Short: "Read, measure and serve satellite-image chips",
+		Long: `chaski reads TOG and rumi GeoTIFFs (and most other tiled or stripped GeoTIFFs), lays their
+pixels out as einops-style arrays, and streams shuffled, normalised batches of them to PyTorch.
+
+Exit codes: 0 on success. 1 if an input is wrong, with one line on stderr,
+"chaski: FILE: PART at OFFSET: what is wrong: KIND", where KIND is corrupt, unsupported, limit,
+not found, or unavailable if a server did not answer or refused. 2 if the command line is wrong.
+130 (SIGINT) or 143 (SIGTERM) if interrupted; a second signal kills at once.`,
+		Example: `  chaski info chip.tif
+  chaski cat --layout "y x b" --format npy chip.tif > chip.npy
+  chaski index --format parquet -o train.parquet chips/
+  chaski serve --root chips`,
+		Version:       env.Version,
+		SilenceErrors: true,
+		SilenceUsage:  true,
+		Args:          cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return console.Usagef("no command is named")
+		},
+	}
+	root.SetIn(env.In)
+	root.SetOut(env.Out)
+	root.SetErr(env.Err)
+	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
+	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return console.WrongUsage(err) })
+	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{console.Started: ""} }
+	root.AddCommand(raster.NewCat(env), raster.NewIndex(env), inspect.NewInfo(env), raster.NewFrame(env), dataset.NewStats(env), serve.NewServe(env),
+		measure.NewBench(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env), dataset.NewQuarantine(env), view.NewView(env), raster.NewVerify(env), raster.NewConvert(env),
+		container.NewLs(env), container.NewEntries(env), container.NewLocate(env), container.NewExtract(env), container.NewSQL(env), container.NewAsk(env, run), array.NewArray(env), array.NewConsolidate(env), raster.NewPaste(env))
+	root.InitDefaultHelpCmd()
+	if help, _, err := root.Find([]string{"help"}); err == nil {
+		help.Args = topic
+	}
+	return root
+}
+
+// topic checks the arguments of help: cobra shows the help of all for a command that is not there.
+func topic(help *cobra.Command, args []string) error {
+	cmd, rest, err := help.Root().Find(args)
+	if err == nil && len(rest) > 0 {
+		err = console.Usagef("unknown command %q for %q", rest[0], cmd.CommandPath())
+	}
+	return err
+}

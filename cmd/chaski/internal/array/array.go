@@ -1,0 +1,161 @@
+// Package array has the commands about TileDB arrays: array and consolidate.
+package array
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+type arrayFlags struct {
+	sub, format string
+	attrs       []string
+	at          flags.Timestamp
+	maxTile     int64
+	maxResult   int64
+}
+
+func NewArray(env console.Env) *cobra.Command {
+	var f arrayFlags
+	cmd := &cobra.Command{
+		Use:   "array --sub LO..HI,... [flags] ARRAY",
+		Short: "Read a box of cells of a TileDB array",
+		Long: `Read the cells of a box of a TileDB array (format version 3, dense or sparse). --sub names it: one
+interval a dimension, both ends included. The array lies in a folder, in an object store, in a
+dataset of Hugging Face or on a web server whose page about a folder links to what lies in it.
+
+One line of JSON has, of a dense array, its shape, and of a sparse one the number of cells and the
+hash of their coordinates, cell by cell, sorted by them; then the hash of the values of each
+attribute in that order (row-major for dense arrays), of a var-length attribute those of its offsets
+(uint64) and its values. Cells that were never written have the fill value of their type.
+
+Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a file that
+` + tiledb.KeyFileVar + ` names.`,
+		Example: `  chaski array --sub 0..1,4..19,8..23 cube
+  chaski array --timestamp 2026-11-20T12:00:00Z cube
+  chaski array --sub=-50..73 --attr v profile`,
+		Args: console.ExactlyOne("ARRAY"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.sub, "sub", "", "the box: LO..HI,LO..HI, one interval a dimension (default: all of the domain)")
+	fl.StringVar(&f.format, "format", "sha256", "sha256")
+	f.at.Add(fl)
+	fl.StringSliceVar(&f.attrs, "attr", nil, "attributes to read (default: all)")
+	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "largest decoded tile, in bytes")
+	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "largest result of an attribute, in bytes")
+	return cmd
+}
+
+// Values are the hashes of one attribute's values.
+type Values struct {
+	SHA256  string `json:"sha256,omitempty"`
+	Offsets string `json:"offsets_sha256,omitempty"`
+	Data    string `json:"data_sha256,omitempty"`
+}
+
+// Read is what --format sha256 prints.
+type Read struct {
+	Kind   string            `json:"kind"`
+	Shape  []int             `json:"shape,omitempty"`
+	Cells  *int              `json:"cells,omitempty"`
+	Coords *Values           `json:"coords,omitempty"`
+	Attrs  map[string]Values `json:"attrs"`
+}
+
+func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) error {
+	if err := console.OneOf("format", f.format, "sha256"); err != nil {
+		return err
+	}
+	if f.maxTile < 1 || f.maxResult < 1 {
+		return console.Usagef("--max-tile and --max-result are at least 1")
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path, f.at.Options(tiledb.Options{MaxTile: f.maxTile, MaxResult: f.maxResult}))
+	if err != nil {
+		return err
+	}
+	out, err := f.read(ctx, a)
+	if err != nil {
+		return fault.WithFile(err, path)
+	}
+	return console.PrintJSON(env.Out, out)
+}
+
+func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*Read, error) {
+	box := a.Schema.Domain()
+	if f.sub != "" {
+		var err error
+		if box, err = a.Schema.ParseBox(f.sub); err != nil {
+			return nil, console.UsageUnlessFault(err)
+		}
+	}
+	attrs, err := f.attributes(a.Schema)
+	if err != nil {
+		return nil, err
+	}
+	r := a.NewReader()
+	out := &Read{Kind: "dense", Attrs: map[string]Values{}}
+	if a.Schema.Dense {
+		if out.Shape, _, err = a.Shape(box); err != nil {
+			return nil, err
+		}
+		for _, i := range attrs {
+			v, err := r.Dense(ctx, i, box)
+			if err != nil {
+				return nil, err
+			}
+			out.Attrs[a.Schema.Attrs[i].Name] = hashes(v, a.Schema.Attrs[i].Var())
+		}
+		return out, nil
+	}
+	cells, err := r.Sparse(ctx, attrs, box)
+	if err != nil {
+		return nil, err
+	}
+	out.Kind, out.Cells, out.Coords = "sparse", &cells.N, &Values{SHA256: console.Sha256Hex(cells.Coords)}
+	for k, i := range attrs {
+		out.Attrs[a.Schema.Attrs[i].Name] = hashes(cells.Values[k], a.Schema.Attrs[i].Var())
+	}
+	return out, nil
+}
+
+// attributes returns the numbers of the attributes to read.
+func (f *arrayFlags) attributes(s *tiledb.Schema) ([]int, error) {
+	var list []int
+	if f.attrs != nil && len(f.attrs) == 0 {
+		return nil, console.Usagef("--attr names no attribute")
+	}
+	for _, name := range f.attrs {
+		i := s.Attr(name)
+		if i < 0 {
+			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "no attribute is called %q", name)
+		}
+		list = append(list, i)
+	}
+	if f.attrs == nil {
+		for i := range s.Attrs {
+			list = append(list, i)
+		}
+	}
+	return list, nil
+}
+
+func hashes(v tiledb.Values, variable bool) Values {
+	if !variable {
+		return Values{SHA256: console.Sha256Hex(v.Data)}
+	}
+	b := make([]byte, 0, 8*len(v.Offsets))
+	for _, o := range v.Offsets {
+		b = binary.LittleEndian.AppendUint64(b, o)
+	}
+	return Values{Offsets: console.Sha256Hex(b), Data: console.Sha256Hex(v.Data)}
+}

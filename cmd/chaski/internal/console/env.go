@@ -1,0 +1,18 @@
+// Package console has what every command needs: its streams, the line and the exit code of a failure, checks of
+// arguments, printed results and progress bars.
+package console
+
+import (
+	"io"
+
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// Env is what a command gets from the process: its standard streams and what differs between binaries.
+type Env struct {
+	In       io.Reader
+	Out, Err io.Writer
+
+	SQL     query.Full // runs queries that package query does not read; nil without DuckDB
+	Version string     // of this build
+}

@@ -1,0 +1,21 @@
+package container
+
+import (
+	"testing"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// TestExtractedPathsStayInside: no id of a container leads out of the directory that gets its files.
+func TestExtractedPathsStayInside(t *testing.T) {
+	out := t.TempDir()
+	folder := taco.Entry{Path: "f"}
+	for _, path := range []string{"f/../x", "f/..", "f//etc/x", "f/a/../../x"} {
+		leaf := taco.Entry{Path: path, URI: "any.tacozip", Offset: 0, Size: 1}
+		if err := extractTo(t.Context(), out, &source.Files{}, folder, leaf); fault.KindOf(err) != fault.Unsupported {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

@@ -1,0 +1,147 @@
+package container
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// leafRoots applies --where and --order-by to the samples of level 0, whose leaves are listed.
+func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) ([]int, error) {
+	if f.Where == "" && f.OrderBy == "" || d.Levels() == 0 {
+		return roots, nil
+	}
+	t, err := d.Level(ctx, 0)
+	if err == nil && roots == nil {
+		roots, err = d.Visible(ctx, 0)
+	}
+	if err != nil {
+		return nil, err
+	}
+	roots, err = flags.ChooseRows(ctx, t, roots, f.Where, f.OrderBy)
+	return roots, fault.WithFile(err, d.Parts()[0])
+}
+
+// hasRow reports whether a row is among rows, which ascend.
+func hasRow(rows []int, row int) bool {
+	_, ok := slices.BinarySearch(rows, row)
+	return ok
+}
+
+// Leaf is what --leaves prints.
+type Leaf struct {
+	Path   string `json:"path"`
+	Offset *int64 `json:"offset"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256,omitempty"`
+}
+
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, left taco.Left) error {
+	var roots []int // nil: all
+	if left != nil {
+		roots = left[0]
+	}
+	roots, err := f.leafRoots(ctx, d, roots)
+	if err != nil {
+		return err
+	}
+	buf := make([]byte, 1<<18)
+	below := map[int][]int{} // by level, what --bbox and --datetime leave of a level below 0
+	count := 0
+	print := func(e taco.Entry, err error) error {
+		if err == nil && e.Level > 0 && len(left) > 1 {
+			var in bool
+			if in, err = isLeft(ctx, d, left, below, e); err == nil && !in {
+				return nil
+			}
+		}
+		if err != nil {
+			return err
+		}
+		if count++; count <= f.OffsetRows || f.Limit >= 0 && count > f.OffsetRows+f.Limit {
+			return nil
+		}
+		return f.listLeaf(ctx, w, files, e, buf)
+	}
+	if roots == nil {
+		for e, err := range d.Leaves(ctx, f.padding) {
+			if err := print(e, err); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	for _, row := range roots {
+		e, err := d.Entry(ctx, 0, row)
+		if err != nil {
+			return err
+		}
+		for e, err := range d.LeavesOf(ctx, e, f.padding) {
+			if err := print(e, err); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isLeft reports whether conditions left a sample below level 0. known has what was found of levels before.
+func isLeft(ctx context.Context, d *taco.Dataset, left taco.Left, known map[int][]int, e taco.Entry) (bool, error) {
+	rows, ok := known[e.Level]
+	if !ok {
+		var err error
+		if rows, err = d.RowsBelow(ctx, left, e.Level); err != nil {
+			return false, err
+		}
+		known[e.Level] = rows
+	}
+	row, err := d.Row(ctx, e)
+	return hasRow(rows, row), err
+}
+
+func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {
+	l := Leaf{Path: e.Path, Size: e.Size}
+	if e.Offset != taco.Whole {
+		l.Offset = &e.Offset
+	}
+	if f.sha256 || e.Size == taco.Whole {
+		r, err := taco.Section(ctx, files, e)
+		if err != nil {
+			return err
+		}
+		l.Size = r.Size()
+		if f.sha256 {
+			l.SHA256, err = hashReader(ctx, r, buf)
+		}
+		if err = console.FirstError(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	if f.format == "json" {
+		return console.PrintJSON(w, l)
+	}
+	_, err := fmt.Fprintf(w, "%s\t%d\t%s\t%s\n", console.Printable(l.Path), l.Size, l.SHA256, console.Printable(taco.VSI(e)))
+	return err
+}
+
+func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
+	h := sha256.New()
+	for off := int64(0); off < r.Size(); {
+		b := buf[:min(int64(len(buf)), r.Size()-off)]
+		if err := r.ReadAt(ctx, b, off); err != nil {
+			return "", err
+		}
+		h.Write(b)
+		off += int64(len(b))
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}

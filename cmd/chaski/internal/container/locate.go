@@ -1,0 +1,107 @@
+package container
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables"
+)
+
+func NewLocate(env console.Env) *cobra.Command {
+	var f containerFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "locate [flags] CONTAINER KEY...",
+		Short: "Tell where a sample's bytes are, or what a folder holds",
+		Long: `Follow keys from level 0 of a container down: ids, or #N for a position among the visible
+siblings, counted from 0. A key that is no id is taken as a path of ids. A chunk of a streaming
+TACO is the last key, as lrf::2.
+
+Of a file, its byte range is told as GDAL's path, /vsisubfile/OFFSET_SIZE,FILE, or the file's own
+path; of a folder, the ids of its children and the columns they have. With --format json:
+{"vsi": ...} or {"ids": [...], "columns": [...]}.`,
+		Example: `  chaski locate data.tacozip roi_qs1 image
+  chaski locate --format json data.tacozip "#0"`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return console.Usagef("a CONTAINER and at least one KEY are named")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := console.OneOf("format", format, "text", "json"); err != nil {
+				return err
+			}
+			return f.locate(cmd.Context(), env, args[0], args[1:], format)
+		},
+	}
+	cmd.Flags().StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog (default: where the catalog is)")
+	cmd.Flags().StringVar(&format, "format", "text", "text or json")
+	f.mode = "intersection"
+	return cmd
+}
+
+// located is what locate prints.
+type located struct {
+	VSI     string   `json:"vsi,omitempty"`
+	IDs     []string `json:"ids,omitempty"`
+	Columns []string `json:"columns,omitempty"`
+}
+
+func (f *containerFlags) locate(ctx context.Context, env console.Env, path string, keys []string, format string) error {
+	files := open.NewOpener(true)
+	defer files.Close()
+	d, err := f.open(ctx, files, []string{path})
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	e, err := d.Locate(ctx, keys)
+	if err != nil {
+		return err
+	}
+	var out located
+	if e.Kind == taco.File {
+		out.VSI = taco.VSI(e)
+	} else if out, err = folderOf(ctx, d, e); err != nil {
+		return err
+	}
+	if format == "json" {
+		return console.PrintJSON(env.Out, out)
+	}
+	if out.VSI != "" {
+		_, err = fmt.Fprintln(env.Out, out.VSI)
+		return err
+	}
+	for _, id := range out.IDs {
+		if _, err := fmt.Fprintln(env.Out, console.Printable(id)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func folderOf(ctx context.Context, d *taco.Dataset, e taco.Entry) (out located, err error) {
+	out.IDs = []string{}
+	for c, err := range d.Children(ctx, e) {
+		if err != nil {
+			return out, err
+		}
+		out.IDs = append(out.IDs, c.ID)
+	}
+	if e.Level+1 < d.Levels() {
+		var t *tables.Table
+		if t, err = d.Level(ctx, e.Level+1); err != nil {
+			return out, err
+		}
+		for _, c := range t.Columns() {
+			out.Columns = append(out.Columns, c.Name)
+		}
+	}
+	return out, nil
+}

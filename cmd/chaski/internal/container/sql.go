@@ -1,0 +1,180 @@
+package container
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/arrow"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+func NewSQL(env console.Env) *cobra.Command {
+	var f containerFlags
+	var given conditionFlags
+	var format string
+	cmd := &cobra.Command{
+		Use:   "sql [flags] QUERY CONTAINER...",
+		Short: "Run a SELECT over the tables of containers",
+		Long: `Run one SELECT over the tables of TACO containers: data, level1, … have the columns that are
+stored; l0, l1, … have a row for each row of that level, with the columns of all levels up to it,
+named "l0:id", "l1:id", … A streaming TACO has chunks too; the histograms that it holds among its
+samples are in no table (--stored shows them). A plain scan keeps the order in the file.
+
+The SELECT has WITH, joins, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, USING SAMPLE, CASE, casts,
+FILTER, EXCLUDE and queries inside of queries, and means what it means in DuckDB; docs/sql.md says
+where it does not. The command chaski-full has DuckDB itself for everything else.
+
+With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
+infinities are texts. With --format arrow: a stream of Arrow IPC. With --given, data has only the
+samples that meet its conditions. A QUERY that is @FILE is what the file holds.
+
+` + functionHelp(),
+		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
+  chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) < 2 {
+				return console.Usagef("a QUERY and a CONTAINER are needed")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := console.OneOf("format", format, "text", "json", "arrow"); err != nil {
+				return err
+			}
+			if format == "arrow" {
+				if err := console.NotToTerminal(env.Out, format); err != nil {
+					return err
+				}
+			}
+			sql, err := fromFile(args[0])
+			if err != nil {
+				return err
+			}
+			return f.told(env, runSQL(cmd.Context(), env, &f, &given, format, sql, args[1:]))
+		},
+	}
+	f.add(cmd.Flags())
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
+	given.add(cmd.Flags())
+	given.sql = env.SQL
+	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, also the histograms of a streaming TACO")
+	cmd.MarkFlagsMutuallyExclusive("given", "stored")
+	return cmd
+}
+
+func runSQL(ctx context.Context, env console.Env, f *containerFlags, given *conditionFlags, format, sql string, paths []string) (err error) {
+	subset, err := given.subset()
+	if err != nil {
+		return err
+	}
+	f.chosen = subset.Joins()
+	d, done, err := f.dataset(ctx, paths)
+	if err != nil {
+		return err
+	}
+	defer func() { done(err) }()
+	from, err := given.tables(ctx, d)
+	if err != nil {
+		return err
+	}
+	t, err := query.RunOr(ctx, sql, d.SQLTables(), from, env.SQL)
+	if err == nil {
+		w := bufio.NewWriterSize(env.Out, 1<<16)
+		write := writeSQLText
+		switch format {
+		case "json":
+			write = writeSQLJSON
+		case "arrow":
+			write = func(ctx context.Context, w io.Writer, t *tables.Table) error { return arrow.Write(ctx, w, t) }
+		}
+		err = console.FirstError(write(ctx, w, t), w.Flush())
+	}
+	return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
+}
+
+// vectors returns all columns of a table.
+func vectors(ctx context.Context, t *tables.Table) ([]*tables.Vector, error) {
+	out := make([]*tables.Vector, len(t.Columns()))
+	for i := range out {
+		var err error
+		if out[i], err = t.At(ctx, i); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func writeSQLJSON(ctx context.Context, w io.Writer, t *tables.Table) error {
+	cols, err := vectors(ctx, t)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(cols))
+	for i, c := range t.Columns() {
+		names[i] = c.Name
+	}
+	head, err := json.Marshal(names)
+	if err != nil {
+		return err
+	}
+	line := append(append([]byte(`{"columns":`), head...), `,"rows":[`...)
+	for row := range t.Len() {
+		if row > 0 {
+			line = append(line, ',')
+		}
+		line = append(line, '[')
+		for i, c := range cols {
+			if i > 0 {
+				line = append(line, ',')
+			}
+			line = c.AppendJSON(line, row)
+		}
+		line = append(line, ']')
+		if _, err := w.Write(line); err != nil {
+			return err
+		}
+		line = line[:0]
+	}
+	_, err = w.Write(append(line, "]}\n"...))
+	return err
+}
+
+// writeSQLText prints a line of names and a line a row, cells between tabs.
+func writeSQLText(ctx context.Context, w io.Writer, t *tables.Table) error {
+	cols, err := vectors(ctx, t)
+	if err != nil {
+		return err
+	}
+	cells := make([]string, len(cols))
+	for i, c := range t.Columns() {
+		cells[i] = console.Printable(c.Name)
+	}
+	if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
+		return err
+	}
+	for row := range t.Len() {
+		for i, c := range cols {
+			switch {
+			case c.Null(row):
+				cells[i] = ""
+			case c.Kind() == tables.Text:
+				cells[i] = console.Printable(c.Text(row))
+			default:
+				cells[i] = console.Printable(strings.Trim(string(c.AppendJSON(nil, row)), `"`))
+			}
+		}
+		if _, err := fmt.Fprintln(w, strings.Join(cells, "\t")); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,256 @@
+package dataset
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+type explainFlags struct {
+	run  flags.Run
+	step stepFlags
+	time bool
+}
+
+func NewExplain(env console.Env) *cobra.Command {
+	var f explainFlags
+	cmd := &cobra.Command{
+		Use:   "explain [flags] SPEC.json|DATASET",
+		Short: "Say what a step of a run is made of",
+		Long: `Say what a step of a run is made of: of every row its position, sample and id, and of every asset
+its window, transform, the bytes that are read and the chunks that are decoded. The run is a spec in JSON,
+such as Python's loader.spec, or a dataset with the flags of 'chaski bench load'; the step is the one that
+follows a state (--state FILE), or --step of --epoch. No pixel is read, so of bad samples those are told
+that headers and tables show, with what takes their place.
+
+With --time the step is also read, in an engine of its own, and the report says where the workers' time
+went (reading, decoding, undoing predictors, scattering, the rest) and which samples turned out bad.`,
+		Example: `  chaski explain --batch 2 --window 64x64 --step 1 chips/
+  chaski explain --state state.json --time spec.json
+  chaski explain --state state.json --back 1 --rank 1 --world 2 --json spec.json`,
+		Args: console.ExactlyOne("SPEC.json or DATASET"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
+	}
+	f.run.Add(cmd)
+	f.step.add(cmd.Flags())
+	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of text")
+	cmd.Flags().BoolVar(&f.time, "time", false, "read the step, and say where the time went")
+	return cmd
+}
+
+// ExplainReport is what explain prints.
+type ExplainReport struct {
+	Spec    string `json:"spec"`
+	Dataset string `json:"dataset"`
+	stepAt
+	// Fields say what the members of a batch are: what each column was found to hold, its dtype and its lengths.
+	Fields []string     `json:"fields"`
+	Rows   []explainRow `json:"rows"`
+	Time   *stepTime    `json:"time,omitempty"`
+}
+
+// explainRow is a row, and of a bad one what is tried in its place, the last of which counts.
+type explainRow struct {
+	loader.RowPlan
+	Instead []loader.RowPlan `json:"instead,omitempty"`
+}
+
+// stepTime says how the reading of a step went.
+type stepTime struct {
+	Seconds float64      `json:"seconds"`
+	Stages  []stageShare `json:"stages"` // of all workers together
+	Chunks  int64        `json:"chunks"`
+	Decoded int64        `json:"decoded"`
+	Bad     []badRow     `json:"bad"`
+}
+
+type stageShare struct {
+	Stage   string  `json:"stage"`
+	Seconds float64 `json:"seconds"`
+}
+
+func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) error {
+	ctx := cmd.Context()
+	var stages *loader.Stages
+	e, closeAll, err := f.run.Open(ctx, env, path, func(_ *loader.Spec, o *loader.Options) {
+		if f.time {
+			stages = &loader.Stages{}
+			o.Stages = stages
+		}
+	})
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	r := ExplainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldTexts(e.Fields())}
+	if r.stepAt, err = f.step.at(cmd.Flags(), e); err != nil {
+		return err
+	}
+	if r.Rows, err = explainRows(ctx, e, r.Ticket); err != nil {
+		return err
+	}
+	var failed error
+	if f.time {
+		r.Time, failed = timeStep(ctx, e, r.Ticket, stages)
+	}
+	if f.run.Json {
+		err = console.PrintJSON(env.Out, r)
+	} else {
+		r.print(env.Out)
+	}
+	return console.FirstError(err, failed)
+}
+
+// explainRows explains the rows of a ticket, with the substitutes of those that are bad.
+func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]explainRow, error) {
+	rows, err := e.Explain(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]explainRow, len(rows))
+	for i, r := range rows {
+		out[i].RowPlan = r
+		if r.Err == nil || e.Spec().BadSamples != loader.BadReplace {
+			continue
+		}
+		for attempt := 1; attempt <= shuffle.MaxAttempts; attempt++ {
+			sub, err := e.ExplainDraw(ctx, e.Plan().Substitute(r.Draw, attempt))
+			if err != nil {
+				return nil, err
+			}
+			sub.Row, sub.Position = r.Row, r.Position
+			out[i].Instead = append(out[i].Instead, sub)
+			if sub.Err == nil {
+				break
+			}
+		}
+	}
+	return out, nil
+}
+
+// timeStep reads a step. It closes the engine: workers say what they did when they end.
+func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *loader.Stages) (*stepTime, error) {
+	start := time.Now()
+	b, err := e.Start(ctx, t, false).Wait(ctx)
+	out := &stepTime{Seconds: time.Since(start).Seconds(), Bad: []badRow{}}
+	if err == nil {
+		out.Bad = badRows(b)
+		b.Release()
+	}
+	if closing := e.Close(); err == nil {
+		err = closing
+	}
+	for _, s := range loader.AllStages() {
+		if s != loader.StageWait {
+			out.Stages = append(out.Stages, stageShare{s.String(), stages.Spent(s).Seconds()})
+		}
+	}
+	out.Chunks, out.Decoded = stages.Decoded()
+	return out, err
+}
+
+func (r *ExplainReport) print(w io.Writer) {
+	fmt.Fprintf(w, "spec %s of dataset %s\nepoch %d, step %d", r.Spec, r.Dataset, r.Epoch, r.Step)
+	if r.World > 1 {
+		fmt.Fprintf(w, ", rank %d of %d", r.Rank, r.World)
+	}
+	fmt.Fprintf(w, ": positions from %d, %d rows\n%s\n", r.Ticket.First, len(r.Rows), "fields: "+strings.Join(r.Fields, "; "))
+	for i := range r.Rows {
+		row := &r.Rows[i]
+		printRow(w, &row.RowPlan)
+		for k := range row.Instead {
+			printRow(w, &row.Instead[k])
+		}
+	}
+	if t := r.Time; t != nil {
+		t.print(w)
+	}
+}
+
+func printRow(w io.Writer, r *loader.RowPlan) {
+	if r.Position < 0 {
+		fmt.Fprintf(w, "\nrow %d: padding\n", r.Row)
+		return
+	}
+	fmt.Fprintf(w, "\nrow %d: position %d, sample %d, %s", r.Row, r.Position, r.Draw.Sample, console.OneLine(r.ID))
+	if r.Source != "" {
+		fmt.Fprintf(w, " of source %s", console.OneLine(r.Source))
+	}
+	if r.Draw.Attempt > 0 {
+		fmt.Fprintf(w, " (in its place, attempt %d)", r.Draw.Attempt)
+	}
+	if r.Draw.Transform != 0 {
+		fmt.Fprintf(w, ", transform %d", r.Draw.Transform)
+	}
+	fmt.Fprintln(w)
+	if r.Error != "" {
+		fmt.Fprintf(w, "  bad: %s\n", console.OneLine(r.Error))
+	}
+	for i := range r.Assets {
+		printAsset(w, &r.Assets[i])
+	}
+	for _, p := range r.Points {
+		fmt.Fprintf(w, "  %s: points of %s\n", console.OneLine(p.Field), console.OneLine(p.Array))
+		printRuns(w, p.Array, p.Runs)
+		if !p.Exact {
+			fmt.Fprint(w, ", at most")
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+// printRuns prints ranges, those of an array with their files in it.
+func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
+	fmt.Fprint(w, "    bytes")
+	file := ""
+	for _, r := range runs {
+		if r.File != file {
+			file = r.File
+			fmt.Fprintf(w, " %s:", console.OneLine(strings.TrimPrefix(strings.TrimPrefix(file, strings.TrimRight(array, "/")), "/")))
+		}
+		fmt.Fprintf(w, " %d+%d", r.Off, r.Len)
+	}
+}
+
+func printAsset(w io.Writer, a *loader.AssetPlan) {
+	if a.Row < 0 {
+		fmt.Fprintf(w, "  %s, step %d: padding\n", console.OneLine(a.Field), a.Step)
+		return
+	}
+	fmt.Fprintf(w, "  %s: %s\n    %d x %d from (%d, %d) of %d x %d pixels\n", console.OneLine(a.Field), console.OneLine(a.URI), a.Window.H, a.Window.W, a.Window.Y, a.Window.X, a.Size.H, a.Size.W)
+	printRuns(w, a.URI, a.Runs)
+	fmt.Fprint(w, "\n    chunks")
+	decoded := int64(0)
+	for _, c := range a.Chunks {
+		mask := ""
+		if c.Mask {
+			mask = "m"
+		}
+		fmt.Fprintf(w, " %s%d", mask, c.Chunk)
+		decoded += int64(c.Decoded)
+	}
+	fmt.Fprintf(w, ", decoded %s\n", console.DecimalSize(decoded))
+}
+
+func (t *stepTime) print(w io.Writer) {
+	fmt.Fprintf(w, "\nread in %.1f ms: %d chunks, decoded %s\n", t.Seconds*1e3, t.Chunks, console.DecimalSize(t.Decoded))
+	sum := 0.0
+	for _, s := range t.Stages {
+		sum += s.Seconds
+	}
+	for _, s := range t.Stages {
+		fmt.Fprintf(w, "  %-10s%8.2f ms %5.1f%%\n", s.Stage, s.Seconds*1e3, 100*s.Seconds/max(sum, 1e-12))
+	}
+	for _, b := range t.Bad {
+		fmt.Fprintf(w, "  bad: row %d at position %d: %s\n", b.Row, b.Position, b.Error)
+	}
+}

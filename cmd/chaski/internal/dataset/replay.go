@@ -1,0 +1,112 @@
+package dataset
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/npy"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+type replayFlags struct {
+	run  flags.Run
+	step stepFlags
+	out  string
+}
+
+func NewReplay(env console.Env) *cobra.Command {
+	var f replayFlags
+	cmd := &cobra.Command{
+		Use:   "replay [flags] SPEC.json|DATASET",
+		Short: "Write the batch of a step again",
+		Long: `Write the batch of a step again, with the bytes that the run had, as an .npz file for numpy.load. The
+run is a spec in JSON, such as Python's loader.spec, or a dataset with the flags of 'chaski bench load';
+the step is the one that follows a state (--state FILE), or with --back 1 the last that the state counts,
+or --step of --epoch. One rank of several has its rows: --rank R --world W.
+
+The file has an array for every tensor of the batch, and valid, position and sample, one a row.
+Elements that NumPy has no type for are so many bytes: bfloat16 is "|V2". step.json in it says which
+step it is, and which rows were bad.`,
+		Example: `  chaski replay --batch 2 --step 1 -o step.npz chips/
+  chaski replay --state state.json --back 1 -o last.npz spec.json
+  chaski replay --state state.json --rank 1 --world 2 -o - spec.json > step.npz`,
+		Args: console.ExactlyOne("SPEC.json or DATASET"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.do(cmd, env, args[0]) },
+	}
+	f.run.Add(cmd)
+	f.step.add(cmd.Flags())
+	cmd.Flags().StringVarP(&f.out, "output", "o", "step.npz", "`FILE` that is written; - is standard output")
+	return cmd
+}
+
+// Replayed is step.json.
+type Replayed struct {
+	Spec    string `json:"spec"`
+	Dataset string `json:"dataset"`
+	stepAt
+	Bad []badRow `json:"bad"`
+}
+
+func (f *replayFlags) do(cmd *cobra.Command, env console.Env, path string) error {
+	ctx := cmd.Context()
+	e, closeAll, err := f.run.Open(ctx, env, path, nil)
+	if err != nil {
+		return err
+	}
+	defer closeAll()
+	at, err := f.step.at(cmd.Flags(), e)
+	if err != nil {
+		return err
+	}
+	b, err := e.Start(ctx, at.Ticket, false).Wait(ctx)
+	if err != nil {
+		return err
+	}
+	defer b.Release()
+	note, err := json.Marshal(Replayed{e.Hash(), e.Fingerprint(), at, badRows(b)})
+	if err != nil {
+		return err
+	}
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return writeBatch(w, b, append(note, '\n')) })
+}
+
+// writeBatch writes a batch as .npz.
+func writeBatch(w io.Writer, b *loader.Batch, note []byte) error {
+	z := npy.NewZip(w)
+	for i := range b.Tensors {
+		if err := writeTensor(z, &b.Tensors[i]); err != nil {
+			return err
+		}
+	}
+	ints := func(v []int64) (out []byte) {
+		for _, n := range v {
+			out = binary.LittleEndian.AppendUint64(out, uint64(n))
+		}
+		return out
+	}
+	rows := []int{b.Rows}
+	return console.FirstError(z.Bools("valid", b.Valid), z.Array("position", chunk.Int64, rows, ints(b.Positions)),
+		z.Array("sample", chunk.Int64, rows, ints(b.Samples)), z.File("step.json", note), z.Close())
+}
+
+func writeTensor(z *npy.Zip, t *loader.Tensor) error {
+	shape := make([]int, len(t.Shape))
+	for i, n := range t.Shape {
+		shape[i] = int(n)
+	}
+	switch t.Kind {
+	case loader.Dense:
+		return z.Array(t.Name, t.DType, shape, t.Data)
+	case loader.Text:
+		return z.Texts(t.Name, shape, t.Texts())
+	}
+	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset, "ragged tensors are not written")
+}

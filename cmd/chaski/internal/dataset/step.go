@@ -1,0 +1,85 @@
+// Package dataset has the commands about the runs of a dataset: plan, explain, replay, quarantine and stats.
+package dataset
+
+import (
+	"os"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// stepFlags name a step of a run and a rank.
+type stepFlags struct {
+	state       string
+	epoch       uint64
+	step, back  int64
+	rank, world int
+}
+
+func (f *stepFlags) add(fl *pflag.FlagSet) {
+	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: the step is the one that follows it")
+	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, in place of a state")
+	fl.Int64Var(&f.step, "step", 0, "the step of the epoch, from 0, in place of a state")
+	fl.Int64Var(&f.back, "back", 0, "so many steps before: 1 is the last step that a state counts")
+	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows are taken")
+	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: all of its rows)")
+}
+
+// stepAt is a step of a run.
+type stepAt struct {
+	Epoch  uint64         `json:"epoch"`
+	Step   int64          `json:"step"`
+	Rank   int            `json:"rank"`
+	World  int            `json:"world"`
+	Ticket shuffle.Ticket `json:"ticket"`
+}
+
+// at returns the step that the flags name.
+func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
+	spec, steps := e.Spec(), e.Steps()
+	s := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
+	named := fl.Changed("epoch") || fl.Changed("step")
+	switch {
+	case f.world < 1 || f.rank < 0 || f.rank >= f.world:
+		return s, console.Usagef("--rank %d of --world %d", f.rank, f.world)
+	case steps == 0:
+		return s, console.Usagef("an epoch of %d samples has no whole batch of %d", e.Len(), spec.BatchSize)
+	case f.back < 0 || f.step < 0:
+		return s, console.Usagef("--step and --back are at least 0")
+	case f.state != "" && named:
+		return s, console.Usagef("--state and --epoch or --step exclude each other")
+	case f.state != "":
+		b, err := os.ReadFile(f.state)
+		if err != nil {
+			return s, console.FileError(f.state, err)
+		}
+		state, err := shuffle.ParseState(b)
+		if err == nil {
+			s.Epoch = state.Epoch
+			if state, _, err = state.Resume(e.State(), e.Len(), spec.BatchSize, spec.DropLast, true); err == nil {
+				s.Step, err = state.Step(e.Len(), spec.BatchSize)
+			}
+		}
+		if err != nil {
+			return s, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
+		}
+		if s.Step >= steps && f.back == 0 { // the end of an epoch is the begin of the next
+			s.Epoch, s.Step = s.Epoch+1, 0
+		}
+	}
+	for ; f.back > s.Step && s.Epoch > 0; s.Epoch-- {
+		if f.back-s.Step > 1<<40 {
+			break
+		}
+		s.Step += steps
+	}
+	if s.Step -= f.back; s.Step < 0 || s.Step >= steps {
+		return s, console.Usagef("there is no step %d: an epoch has %d", s.Step, steps)
+	}
+	s.Ticket = shuffle.StepTicket(s.Epoch, s.Step, spec.BatchSize, f.rank, f.world)
+	return s, nil
+}

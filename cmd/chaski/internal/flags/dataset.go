@@ -1,0 +1,131 @@
+// Package flags has the flags that several commands share, and turns them into specs, filters and options.
+package flags
+
+import (
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/bench"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/stats"
+)
+
+// Dataset describe the batches of a dataset, for the commands that load some.
+type Dataset struct {
+	Source    Source
+	bands     []int
+	Layout    string
+	Dtype     string
+	normalize string
+	stats     string
+	Batch     int
+	window    string
+	perAsset  int
+	shuffle   bool
+	Seed      uint64
+	Bad       string
+	sampler   string
+	stride    string
+	weights   string
+	perVisit  int
+	pool      int64
+	augment   string
+
+	Own pflag.FlagSet // the flags of these
+}
+
+func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
+	fl := &f.Own
+	f.Source.Add(fl)
+	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
+	fl.IntVar(&f.Batch, "batch", batch, "samples a batch")
+	fl.StringVar(&f.window, "window", "", "`HxW`: random windows of so many pixels (default: the whole chip)")
+	fl.IntVar(&f.perAsset, "per-asset", 0, "windows (tile_window: visits) an epoch takes from each asset (default 1; tile_window: its tiles)")
+	fl.StringVar(&f.sampler, "sampler", "", "which windows: random_window, grid, resized_window, weighted_window or tile_window (default: random_window, with --window)")
+	fl.StringVar(&f.stride, "stride", "", "`HxW`: steps of a grid (default: the window)")
+	fl.StringVar(&f.weights, "weights", "", "`FILE` of 'chaski stats --sampling', for weighted_window")
+	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that a visit of tile_window takes of its tile (default 16)")
+	fl.Int64Var(&f.pool, "pool-bytes", 0, "memory for the decoded tiles of a pool of tile_window (default 64 MiB)")
+	fl.StringVar(&f.augment, "augment", "", "flip_x, flip_y, flips, rotations or d4")
+	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of order and windows")
+	fl.StringVar(&f.Bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error, skip, replace or fill")
+	to.AddFlagSet(fl)
+}
+
+// AddArithmetic adds the flags that say what becomes of the samples.
+func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
+	fl := &f.Own
+	fl.StringVar(&f.Layout, "layout", "n b y x", "einops pattern of the first field")
+	fl.StringVar(&f.Dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
+	fl.StringVar(&f.normalize, "normalize", "", "mean_std, min_max or percentile, from --stats (default: none)")
+	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with lists \"mean\" and \"std\"")
+	to.AddFlagSet(fl)
+}
+
+// SpecOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
+// the flags.
+func (f *Dataset) SpecOf(path string) (loader.Spec, error) {
+	if !IsSpec(path) {
+		return f.Spec(path)
+	}
+	return ReadSpec(path, &f.Own)
+}
+
+// Spec makes the spec of a run. Its errors are of usage, or of the file of statistics.
+func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
+	s, err := f.Source.Spec(dataset)
+	if err != nil {
+		return s, err
+	}
+	s.BatchSize, s.Shuffle, s.Seed, s.BadSamples = f.Batch, f.shuffle, f.Seed, f.Bad
+	if f.window != "" {
+		h, w, err := ParsePair(f.window)
+		if err != nil {
+			return s, console.Usagef("--window: %w", err)
+		}
+		s.Sampler = loader.Sampler{Kind: loader.RandomWindow, Height: h, Width: w}
+	}
+	if err := f.addSampler(&s.Sampler); err != nil {
+		return s, err
+	}
+	s.Augment = f.augment
+	if len(s.Fields) == 0 {
+		s.Fields = []loader.Field{{Name: "image"}}
+	}
+	first := &s.Fields[0]
+	first.Bands, first.DType, first.Layout = f.bands, f.Dtype, f.Layout
+	if (f.normalize == "") != (f.stats == "") {
+		return s, console.Usagef("--normalize and --stats go together")
+	}
+	if f.normalize != "" {
+		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
+			return s, err
+		}
+		if first.Normalize, err = bench.Normalization(f.stats, first.Name, f.normalize, f.bands); err != nil {
+			return s, console.FileError(f.stats, err)
+		}
+	}
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
+		return s, console.WrongUsage(err)
+	}
+	return s, nil
+}
+
+// addSampler takes over the flags of samplers.
+func (f *Dataset) addSampler(s *loader.Sampler) error {
+	if f.sampler != "" {
+		s.Kind = f.sampler
+	}
+	s.PerAsset, s.Weights, s.PerVisit, s.PoolBytes = f.perAsset, f.weights, f.perVisit, f.pool
+	if f.stride == "" {
+		return nil
+	}
+	h, w, err := ParsePair(f.stride)
+	if err != nil {
+		return console.Usagef("--stride: %w", err)
+	}
+	s.StrideY, s.StrideX = h, w
+	return nil
+}

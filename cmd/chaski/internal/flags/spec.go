@@ -1,0 +1,45 @@
+package flags
+
+import (
+	"context"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// IsSpec reports whether what a command was given in place of a dataset is a spec. A TACOLLECTION.json is a container.
+func IsSpec(path string) bool {
+	return strings.EqualFold(filepath.Ext(path), ".json") && filepath.Base(path) != "TACOLLECTION.json"
+}
+
+// ReadSpec reads a spec. own are the flags that say what it says, which do not go with it.
+func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
+	if name := Changed(own); name != "" {
+		return loader.Spec{}, console.Usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
+	}
+	b, err := open.Whole(context.Background(), path)
+	if err != nil {
+		return loader.Spec{}, fault.WithFile(err, path)
+	}
+	s, err := loader.ParseSpec(b)
+	if err != nil {
+		return s, fault.WithFile(fault.Wrap(fault.Corrupt, "spec", fault.NoOffset, err), path)
+	}
+	return s, nil
+}
+
+// Changed returns the name of one of the flags that the command line has, or an empty one.
+func Changed(own *pflag.FlagSet) (name string) {
+	own.VisitAll(func(flag *pflag.Flag) {
+		if flag.Changed && name == "" {
+			name = flag.Name
+		}
+	})
+	return name
+}

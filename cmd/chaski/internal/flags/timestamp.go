@@ -1,0 +1,71 @@
+package flags
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+// Timestamp is --timestamp: nil opens arrays as they are.
+type Timestamp struct{ Value *loader.Timestamp }
+
+func (f *Timestamp) Add(fl *pflag.FlagSet) {
+	fl.Var(f, "timestamp", "open TileDB arrays as they were at `TIME`, or with what was written in TIME..TIME: milliseconds since 1970, or like 2026-11-20T12:00:00Z")
+}
+
+// String implements pflag.Value.
+func (f *Timestamp) String() string {
+	if f.Value == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d..%d", f.Value[0], f.Value[1])
+}
+
+// Type implements pflag.Value.
+func (f *Timestamp) Type() string { return "time" }
+
+// Set implements pflag.Value.
+func (f *Timestamp) Set(text string) error {
+	from, to, ranged := strings.Cut(text, "..")
+	if !ranged {
+		from, to = "0", from
+	}
+	var t loader.Timestamp
+	for i, s := range [2]string{from, to} {
+		var err error
+		if t[i], err = parseTime(s); err != nil {
+			return err
+		}
+	}
+	if t[0] > t[1] || t[1] == 0 {
+		return fmt.Errorf("from %d to %d", t[0], t[1])
+	}
+	f.Value = &t
+	return nil
+}
+
+// parseTime reads milliseconds since 1970, or a time in RFC 3339.
+func parseTime(s string) (uint64, error) {
+	if ms, err := strconv.ParseUint(s, 10, 64); err == nil {
+		return ms, nil
+	}
+	at, err := time.Parse(time.RFC3339Nano, s)
+	if err != nil || at.UnixMilli() < 0 {
+		return 0, fmt.Errorf("%q is neither milliseconds since 1970 nor a time like 2026-11-20T12:00:00Z", s)
+	}
+	return uint64(at.UnixMilli()), nil
+}
+
+// Options adds the time to the options of an array.
+func (f *Timestamp) Options(o tiledb.Options) tiledb.Options {
+	if f.Value != nil {
+		o.Since, o.Until = f.Value[0], f.Value[1]
+	}
+	return o
+}

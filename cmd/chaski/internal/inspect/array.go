@@ -1,0 +1,81 @@
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+)
+
+func infoArray(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp, asJSON bool) error {
+	i, err := loader.InspectArray(ctx, path, at.Value, loader.Options{Opener: files})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return console.PrintJSON(env.Out, i)
+	}
+	_, err = fmt.Fprint(env.Out, arrayText(i))
+	return err
+}
+
+// arrayText describes an array to people.
+func arrayText(i *loader.ArrayInfo) string {
+	var s sheet
+	kind := "sparse"
+	if i.Dense {
+		kind = "dense"
+	}
+	fmt.Fprintf(&s.b, "%s: TileDB array, format version %d, %s\n", console.Printable(i.Path), i.FormatVersion, kind)
+	if i.Encrypted {
+		s.line("encrypted", "AES-256-GCM")
+	}
+	for k, d := range i.Dims {
+		written := ""
+		if i.NonEmpty != nil {
+			written = fmt.Sprintf(", written %s to %s", i.NonEmpty[k][0], i.NonEmpty[k][1])
+		}
+		s.line("dimension", "%s: %s, %s to %s, tiles of %s%s", console.Printable(d.Name), i.DimType, d.Domain[0], d.Domain[1], d.Extent, written)
+	}
+	s.line("orders", "tiles %s-major, cells %s-major, capacity %d", i.TileOrder, i.CellOrder, i.Capacity)
+	for _, a := range i.Attrs {
+		values := fmt.Sprintf(" × %d", a.Values)
+		switch a.Values {
+		case 1:
+			values = ""
+		case -1:
+			values = " × any number"
+		}
+		s.line("attribute", "%s: %s%s, filters %s", console.Printable(a.Name), a.Type, values, orNone(a.Filters))
+	}
+	s.line("coordinates", "filters %s; offsets: filters %s", orNone(i.Coords), orNone(i.Offsets))
+	s.line("fragments", "%d, %d hidden, %d tiles an attribute", i.Fragments, i.Hidden, i.Tiles)
+	if i.Times != nil {
+		s.line("written", "%s to %s", timeText(i.Times[0]), timeText(i.Times[1]))
+	}
+	return s.b.String()
+}
+
+// timeText is a time as --timestamp takes it.
+func timeText(ms uint64) string {
+	if ms > maxMilli {
+		return strconv.FormatUint(ms, 10)
+	}
+	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z07:00")
+}
+
+// maxMilli is the end of the year 9999.
+const maxMilli = 253402300799999
+
+func orNone(names []string) string {
+	if len(names) == 0 {
+		return "none"
+	}
+	return strings.Join(names, ", ")
+}

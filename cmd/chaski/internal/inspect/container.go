@@ -1,0 +1,61 @@
+package inspect
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// asJSON returns what a document said, as it said it.
+func asJSON(v any) string {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err.Error()
+	}
+	return string(b)
+}
+
+func printContainer(w io.Writer, c *loader.ContainerInfo) error {
+	var s sheet
+	fmt.Fprintf(&s.b, "%s: %s\n", console.Printable(c.Path), c.Kind)
+	s.line("id", "%s", console.Printable(c.ID))
+	s.line("title", "%s", console.Printable(c.Title))
+	s.line("taco version", "%s", console.Printable(c.Version))
+	for _, t := range c.Tasks {
+		s.line("task", "%s", console.Printable(t))
+	}
+	if x := c.Extent; x != nil {
+		s.line("extent", "%s", asJSON(x.Spatial))
+		if x.Temporal != nil {
+			s.line("times", "%s", console.Printable(asJSON(x.Temporal)))
+		}
+	}
+	if c.Partitions > 1 {
+		s.line("parts", "%d files", c.Partitions)
+	}
+	s.line("class", "%s", strings.Join(c.Classes, ", "))
+	s.line("sensor", "%s", console.Printable(c.Sensor))
+	s.line("bands", "%s", console.Printable(strings.Join(c.Bands, ", ")))
+	if c.Chunks > 0 {
+		s.line("chunks", "%d", c.Chunks)
+	}
+	for _, f := range c.Files {
+		s.line("file", "%s", console.Printable(f))
+	}
+	for k, l := range c.Levels {
+		histograms := ""
+		if l.Histograms > 0 {
+			histograms = fmt.Sprintf(", %d histograms", l.Histograms)
+		}
+		s.line(fmt.Sprintf("level %d", k), "%d rows, %d of them placeholders%s", l.Rows, l.Padding, histograms)
+		for _, col := range l.Columns {
+			s.line("column", "%s: %s", console.Printable(col.Name), col.Type)
+		}
+	}
+	_, err := io.WriteString(w, s.b.String())
+	return err
+}

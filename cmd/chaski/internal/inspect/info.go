@@ -1,0 +1,233 @@
+// Package inspect has the command info, which describes files, containers and arrays from their headers.
+package inspect
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"sort"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/store/tiledb"
+	"github.com/chaski-eo/chaski/tiff"
+)
+
+func NewInfo(env console.Env) *cobra.Command {
+	var asJSON bool
+	var at flags.Timestamp
+	cmd := &cobra.Command{
+		Use:   "info [--json] [--timestamp TIME] PATH...",
+		Short: "Tell what a file or folder is",
+		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
+compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
+profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
+tables (rows and columns), CSV files, folders (counts), TACO containers and Tortillas (levels with
+their rows and columns, classes, sensor and bands), and what a path in one leads to, TileDB arrays
+(schema and fragments; with --timestamp those that are open then). With --json: one line of JSON a path.`,
+		Example: `  chaski info chip.tif
+  chaski info --json chip.tif chips/`,
+		Args: console.AtLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &at, asJSON) },
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON a path")
+	at.Add(cmd.Flags())
+	return cmd
+}
+
+func info(ctx context.Context, env console.Env, paths []string, at *flags.Timestamp, asJSON bool) error {
+	files := open.NewOpener(true)
+	defer files.Close()
+	for i, p := range paths {
+		if i > 0 && !asJSON {
+			fmt.Fprintln(env.Out)
+		}
+		if err := infoOf(ctx, env, files, p, at, asJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// infoOf describes one path.
+func infoOf(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp, asJSON bool) error {
+	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
+	_, _, sample := taco.Split(path)
+	sample = sample && source.IsRemote(path)
+	if !sample && !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, files, path) {
+		return infoArray(ctx, env, files, path, at, asJSON)
+	}
+	if at.Value != nil {
+		return console.Usagef("--timestamp is for arrays; %s is none", path)
+	}
+	if !sample && taco.Is(ctx, files, path) {
+		c, err := loader.InspectContainer(ctx, path, loader.Options{Opener: files})
+		if err != nil {
+			return err
+		}
+		if asJSON {
+			return console.PrintJSON(env.Out, c)
+		}
+		return printContainer(env.Out, c)
+	}
+	f, err := loader.Inspect(ctx, path, loader.Options{Opener: open.InContainers(files)})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		return console.PrintJSON(env.Out, f)
+	}
+	return printInfo(env.Out, f)
+}
+
+func printInfo(w io.Writer, f *loader.FileInfo) error {
+	var s sheet
+	fmt.Fprintf(&s.b, "%s: %s, %s\n", console.Printable(f.Path), f.Kind, console.BinarySize(f.Bytes))
+	s.raster(f.Raster)
+	s.tiff(f.TIFF)
+	s.frame(f.Frame)
+	if f.Unreadable != "" {
+		s.line("unreadable", "%s", console.Printable(f.Unreadable))
+	}
+	if t := f.Table; t != nil {
+		s.line("rows", "%d", t.Rows)
+		for _, c := range t.Columns {
+			s.line("column", "%s: %s", console.Printable(c.Name), c.Type)
+		}
+	}
+	s.folder(f.Folder)
+	_, err := io.WriteString(w, s.b.String())
+	return err
+}
+
+func (s *sheet) raster(r *loader.RasterInfo) {
+	if r == nil {
+		return
+	}
+	s.line("shape (b y x)", "%d × %d × %d %s", r.Shape[0], r.Shape[1], r.Shape[2], r.DType)
+	s.line("chunk (b y x)", "%d × %d × %d, inside %s", r.Chunk[0], r.Chunk[1], r.Chunk[2], r.Order)
+	s.line("chunks", "%d, %d of them sparse", r.Chunks, r.Sparse)
+	s.line("codec", "%s, predictor %d", r.Codec, r.Predictor)
+	ratio := 0.0
+	if r.StoredBytes > 0 {
+		ratio = float64(r.DecodedBytes) / float64(r.StoredBytes)
+	}
+	s.line("pixels", "%s stored, %s decoded, ratio %.2f", console.BinarySize(r.StoredBytes), console.BinarySize(r.DecodedBytes), ratio)
+	if r.NoData != nil {
+		s.line("nodata", "%v", float64(*r.NoData))
+	}
+	if m := r.Mask; m != nil {
+		per := "pixel"
+		if m.Bands > 1 {
+			per = fmt.Sprintf("pixel of each of %d bands", m.Bands)
+		}
+		s.line("mask", "%s, %d bits a %s, %d chunks of %d × %d, %d of them sparse, %s, %s stored",
+			m.Kind, m.Bits, per, m.Chunks, m.Chunk[0], m.Chunk[1], m.Sparse, m.Codec, console.BinarySize(m.StoredBytes))
+	}
+	s.frame(r.OpenZL)
+}
+
+// bandText says what the file says about a band.
+func bandText(b *tiff.Band) string {
+	var parts []string
+	if b.Description != "" {
+		parts = append(parts, b.Description)
+	}
+	if b.Scale != nil {
+		parts = append(parts, fmt.Sprintf("scale %v", *b.Scale))
+	}
+	if b.Offset != nil {
+		parts = append(parts, fmt.Sprintf("offset %v", *b.Offset))
+	}
+	if b.Unit != "" {
+		parts = append(parts, "unit "+b.Unit)
+	}
+	for _, k := range slices.Sorted(maps.Keys(b.Tags)) {
+		parts = append(parts, k+"="+b.Tags[k])
+	}
+	return strings.Join(parts, ", ")
+}
+
+func (s *sheet) tiff(t *loader.TIFFInfo) {
+	if t == nil {
+		return
+	}
+	kind, order := "classic TIFF", "little-endian"
+	if t.BigTIFF {
+		kind = "BigTIFF"
+	}
+	if t.BigEndian {
+		order = "big-endian"
+	}
+	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression, t.Interleave, t.Directories, t.Overviews)
+	if t.Chain != "" {
+		s.line("", "further directories are not read: %s", t.Chain)
+	}
+	switch {
+	case t.TOG:
+		s.line("TOG", "yes")
+	case len(t.NotTOG) > 0:
+		s.line("TOG", "no: %s", strings.Join(t.NotTOG, "; "))
+	}
+	for _, r := range t.TOGRules {
+		holds := map[string]string{"yes": "holds", "no": "does not hold", "unknown": "not known"}[r.Holds]
+		s.line("", "%s %s: %s: %s", r.Rule, r.Want, holds, r.Why)
+	}
+	switch {
+	case t.EPSG != 0 && t.Citation != "":
+		s.line("crs", "EPSG:%d, %s", t.EPSG, console.Printable(t.Citation))
+	case t.EPSG != 0:
+		s.line("crs", "EPSG:%d", t.EPSG)
+	default:
+		s.line("crs", "%s", console.Printable(t.Citation))
+	}
+	if t.PixelAt == "point" {
+		s.line("", "placed by the centres of pixels (RasterPixelIsPoint); the transform is of their corners")
+	}
+	if t.Transform != nil {
+		s.line("transform", "%v", *t.Transform)
+	}
+	if t.Bounds != nil {
+		s.line("bounds", "%v", *t.Bounds)
+	}
+	for i, b := range t.Bands {
+		s.line(fmt.Sprintf("band %d", i), "%s", console.Printable(bandText(&b)))
+	}
+}
+
+func (s *sheet) frame(f *loader.FrameInfo) {
+	if f == nil {
+		return
+	}
+	s.line("openzl", "format version %v, checksums %t, %d frames looked at", f.FormatVersions, f.Checksums, f.Frames)
+	for i, t := range f.Outputs {
+		s.line("output", "%s, %s", t, console.BinarySize(int64(f.Sizes[i])))
+	}
+	s.line("codecs", "%s", strings.Join(f.Codecs, ", "))
+}
+
+func (s *sheet) folder(f *loader.FolderInfo) {
+	if f == nil {
+		return
+	}
+	s.line("files", "%d in %d folders, the largest %s", f.Files, f.Folders+1, console.BinarySize(f.Largest))
+	s.line("rasters", "%d", f.Rasters)
+	types := make([]string, 0, len(f.ByType))
+	for t, n := range f.ByType {
+		if t == "" {
+			t = "no extension"
+		}
+		types = append(types, fmt.Sprintf("%s %d", console.Printable(t), n))
+	}
+	sort.Strings(types)
+	s.line("by type", "%s", strings.Join(types, ", "))
+}

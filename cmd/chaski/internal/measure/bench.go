@@ -1,0 +1,193 @@
+// Package measure has the command bench and its verbs.
+package measure
+
+import (
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/bench"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+func NewBench(env console.Env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "bench",
+		Short: "Measure decoding, loading and streaming",
+		Long: `Measure. Every verb runs a warm-up and then several rounds, and prints the settings, the
+machine (CPU, cores, Go, system, zstd decoder), and the least, median and greatest figure of the
+rounds. Files are read through the operating system's cache, so after the warm-up from memory if
+they fit. MB are 10^6 bytes of decoded samples.`,
+		Example: `  chaski bench decode --rounds 3 --seconds 0.2 chip.tif
+  chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
+		Args: cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			return console.Usagef("no verb is named: decode, frames, load, peers or stream")
+		},
+	}
+	cmd.AddCommand(newBenchDecode(env), newBenchFrames(env), newBenchLoad(env), newBenchPeers(env), newBenchStream(env))
+	return cmd
+}
+
+func newBenchDecode(env console.Env) *cobra.Command {
+	var f roundFlags
+	var o bench.DecodeOptions
+	cmd := &cobra.Command{
+		Use:   "decode [flags] PATH...",
+		Short: "Measure the decoding of whole files",
+		Long: `Measure the decoding of whole files, one file a worker at a time, again and again in the order
+named: MB of decoded samples and files a second.
+
+A stage says how far a file is decoded: codec is decompression alone; chunk also undoes the predictor;
+array also lays the chunks out as (b y x); float32 also casts, scales and offsets them.`,
+		Example: `  chaski bench decode --rounds 2 --seconds 0.1 chip.tif
+  chaski bench decode --stage float32 --workers 1 --rounds 2 --seconds 0.1 --json chip.tif`,
+		Args: console.AtLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if err := console.FirstError(f.check(), console.OneOf("stage", o.Stage, bench.Stages()...)); err != nil {
+				return err
+			}
+			p, progress := f.bar(env)
+			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
+			r, err := bench.Decode(cmd.Context(), paths, o)
+			p.Done()
+			return f.print(env, r, err)
+		},
+	}
+	f.add(cmd.Flags(), 1)
+	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, strings.Join(bench.Stages(), ", "))
+	cmd.Flags().BoolVar(&o.Opened, "opened", false, "leave opening files and reading their headers out")
+	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
+	return cmd
+}
+
+func newBenchFrames(env console.Env) *cobra.Command {
+	var f roundFlags
+	var o bench.FramesOptions
+	cmd := &cobra.Command{
+		Use:   "frames [flags] DIR",
+		Short: "Measure the decoding of OpenZL frames",
+		Long: `Measure the decoding of OpenZL frames, DIR/CLASS/*.zl, on one core: MB of decoded bytes a second
+for each class. A round measures every class in turn, for the time of --seconds each. All frames are
+held in memory and decoded once before; where FRAME.raw lies beside FRAME.zl it must be what the frame
+decodes to. ratio is decoded bytes over stored ones.
+
+With --python the original library, openzl (and geozl, for frames with its codecs) of that interpreter,
+decodes the same frames in the same rounds, never at the same time, and must give the same bytes.
+times is how many times as fast chaski is: the median over the rounds of the one speed over the other.
+The geometric mean leaves the class store out, which measures how memory is copied.`,
+		Example: `  chaski bench frames --rounds 2 --seconds 0.01 frames/
+  chaski bench frames --rounds 2 --seconds 0.01 --json frames/`,
+		Args: console.ExactlyOne("DIR"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if o.MaxOutput < 1 {
+				return console.Usagef("--max-output is at least 1")
+			}
+			p, progress := f.bar(env)
+			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
+			r, err := bench.Frames(cmd.Context(), args[0], o)
+			p.Done()
+			return f.print(env, r, err)
+		},
+	}
+	f.addRounds(cmd.Flags(), 0.2)
+	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` with the original library, to be measured beside (default: none)")
+	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput, "largest content of a frame, in bytes")
+	return cmd
+}
+
+func newBenchLoad(env console.Env) *cobra.Command {
+	var f roundFlags
+	var d flags.Dataset
+	var prefetch int
+	var memory int64
+	cmd := &cobra.Command{
+		Use:   "load [flags] DATASET",
+		Short: "Measure batches in this process",
+		Long: `Measure the batches of a dataset (a catalog, table, folder, glob or file; or SPEC.json, as Python's
+loader.spec gives it) in this process, as a Go program gets them: samples and MB of tensors a second,
+CPU time and allocations a sample (and a chunk) in the steady state, the consumer's waits for a batch,
+and the most memory that was resident.`,
+		Example: `  chaski bench load --batch 4 --rounds 2 --seconds 0.1 chips/
+  chaski bench load --batch 4 --window 32x32 --normalize mean_std --stats stats.json --rounds 2 --seconds 0.1 --json chips/`,
+		Args: console.ExactlyOne("DATASET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			if prefetch < 1 || memory < 0 {
+				return console.Usagef("--prefetch is at least 1, --memory at least 0")
+			}
+			spec, err := d.SpecOf(args[0])
+			if err != nil {
+				return err
+			}
+			p, progress := f.bar(env)
+			opener := open.NewOpener(true)
+			defer opener.Close()
+			r, err := bench.Load(cmd.Context(), bench.LoadOptions{
+				Spec: spec, Options: loader.Options{Workers: f.workers, MemoryBytes: memory, Opener: opener, SQL: env.SQL}, Prefetch: prefetch,
+				Rounds: f.rounds, Time: f.time(), Progress: progress,
+			})
+			p.Done()
+			return f.print(env, r, console.UsageUnlessFault(err))
+		},
+	}
+	f.add(cmd.Flags(), 2)
+	d.Add(cmd.Flags(), 32, true)
+	d.AddArithmetic(cmd.Flags())
+	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches in the making")
+	flags.AddMemory(cmd.Flags(), &memory, "batches")
+	return cmd
+}
+
+func newBenchStream(env console.Env) *cobra.Command {
+	var f roundFlags
+	var d flags.Dataset
+	var o bench.StreamOptions
+	cmd := &cobra.Command{
+		Use:   "stream [flags] DATASET",
+		Short: "Measure batches that arrive in Python",
+		Long: `Measure the batches of a dataset as a Python process gets them from an engine of its own on this
+machine ('chaski serve' on a Unix socket): samples and MB of tensors a second. The interpreter must
+have the package chaski; --python-path puts a folder with it before its PYTHONPATH.`,
+		Example: `  chaski bench stream --python python3 --batch 4 --rounds 2 --seconds 0.1 chips/`,
+		Args:    console.ExactlyOne("DATASET"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := f.check(); err != nil {
+				return err
+			}
+			var err error
+			if o.Spec, err = d.SpecOf(args[0]); err != nil {
+				return err
+			}
+			if o.Engine == "" {
+				if o.Engine, err = os.Executable(); err != nil {
+					return err
+				}
+			}
+			p, progress := f.bar(env)
+			o.Rounds, o.Time, o.Workers, o.Progress = f.rounds, f.time(), f.workers, progress
+			r, err := bench.Stream(cmd.Context(), o)
+			p.Done()
+			return f.print(env, r, err)
+		},
+	}
+	f.add(cmd.Flags(), 2)
+	d.Add(cmd.Flags(), 32, true)
+	d.AddArithmetic(cmd.Flags())
+	fl := cmd.Flags()
+	fl.StringVar(&o.Python, "python", "python3", "the interpreter")
+	fl.StringVar(&o.Path, "python-path", "", "`FOLDER` put before PYTHONPATH")
+	fl.StringVar(&o.Engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
+	fl.BoolVar(&o.Torch, "torch", false, "make torch tensors of the batches")
+	return cmd
+}

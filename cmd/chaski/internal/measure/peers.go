@@ -1,0 +1,278 @@
+package measure
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/bench/peers"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+type peersFlags struct {
+	out, work     string
+	pythons       []string
+	pythonPath    string
+	engine, full  string
+	imagery       []string
+	peers, shapes []string
+	rounds        int
+	seconds       float64
+	workers       int
+	quick         bool
+}
+
+func newBenchPeers(env console.Env) *cobra.Command {
+	var f peersFlags
+	var long strings.Builder
+	long.WriteString(`Measure chaski side by side with other loaders of satellite-image chips, into a PyTorch training loop:
+samples a second, CPU time and memory, and how long a consumer waits. The command makes an environment
+of Python packages for the loaders, cuts samples from imagery and writes them in every loader's own
+format, checks that each loader yields them, and measures the loaders in turns, each in a process of its
+own. It writes peers.md, peers.json, peers.png and peers.svg into the folder of -o, after each shape.
+
+All yield batches of float32, normalised, as torch tensors; all have the same number of workers, and at
+most 32 MB of decoded tiles in caches. A loader that cannot be installed, fails, or yields other samples
+than were written is a row that says so.
+
+Without --python an environment is made once, in the user's cache folder (XDG_CACHE_HOME), with pip: on
+Linux about 3 GB are downloaded, 7 GB are stored. --python PY takes an interpreter that has the packages
+as it is; --python rumi1=PY one with rumi-eo 0.8.3 for rumi files of generation 1, which conflicts with
+newer ones and is otherwise installed into a small environment over the first.
+
+Samples are cut from --imagery, folders with files whose names contain s2 (or sentinel), naip and
+landsat (or l8, l9): .npy of (bands, y, x), or what GDAL reads, uint8 or uint16. What is not found comes
+from testdata of the checkout, enlarged by mirroring. The report says what was used. Samples stay in
+--work (default: the cache folder), about 1.5 GB a shape with all formats, and are used again.
+
+Shapes (default: all; each takes about 15 minutes with all peers, 3 rounds and 10 s):
+
+`)
+	for _, shape := range peers.Shapes() {
+		fmt.Fprintf(&long, "  %-19s %s\n", shape.Name, shape)
+	}
+	long.WriteString("\nPeers (default: all):\n\n")
+	for _, p := range peers.Peers() {
+		fmt.Fprintf(&long, "  %-19s %s\n", p.Name, p.About)
+	}
+	cmd := &cobra.Command{
+		Use:   "peers [flags] -o DIR",
+		Short: "Measure chaski and other loaders side by side",
+		Long:  strings.TrimRight(long.String(), "\n"),
+		Example: `  chaski bench peers -o report/
+  chaski bench peers --quick --shapes chips --peers chaski,rasterio -o report/
+  chaski bench peers --shapes chips,windows,naip-3x256 --peers chaski,chaski-grpc,chaski-load,rasterio,mds --seconds 5 -o report/
+  chaski bench peers --python /opt/py312/bin/python --imagery scenes/ --rounds 5 -o report/`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, env) },
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", "`DIR` of the report; it is made if it is not there")
+	fl.StringVar(&f.work, "work", "", "`DIR` of samples (default: peers/work in chaski's cache folder)")
+	fl.StringArrayVar(&f.pythons, "python", nil, "`PY` that has the packages, or rumi1=PY; may be given twice (default: one is made)")
+	fl.StringVar(&f.pythonPath, "python-path", "", "`FOLDER` put before PYTHONPATH (default: python/src of the checkout, if there is one)")
+	fl.StringVar(&f.engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
+	fl.StringVar(&f.full, "full", "", "the chaski `COMMAND` with libzstd (default: chaski-full beside the engine, if it is there)")
+	fl.StringArrayVar(&f.imagery, "imagery", nil, "`DIR` with imagery; may be given several times (default: testdata of the checkout)")
+	fl.StringSliceVar(&f.peers, "peers", nil, "`NAMES` of loaders, with commas (default: all)")
+	fl.StringSliceVar(&f.shapes, "shapes", nil, "`NAMES` of shapes, with commas (default: all)")
+	fl.IntVar(&f.rounds, "rounds", 3, "rounds, in each of which every peer is measured once")
+	fl.Float64Var(&f.seconds, "seconds", 10, "time of a measurement, at least, in seconds")
+	fl.IntVar(&f.workers, "workers", 2, "decoding workers of each loader: processes or threads")
+	fl.BoolVar(&f.quick, "quick", false, "few small files, one round of 1 s unless told otherwise: to see that all works, not for figures")
+	return cmd
+}
+
+func (f *peersFlags) run(cmd *cobra.Command, env console.Env) error {
+	if f.quick && !cmd.Flags().Changed("rounds") {
+		f.rounds = 1
+	}
+	if f.quick && !cmd.Flags().Changed("seconds") {
+		f.seconds = 1
+	}
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if err := f.ready(); err != nil {
+		return err
+	}
+	if o.Environment, err = f.environment(cmd, env, o.Peers); err != nil {
+		return err
+	}
+	bar := console.NewBar(env.Err, "", 1)
+	defer bar.Done()
+	o.Progress = func(done, total int, what string) {
+		bar.Describe(what)
+		bar.Set(int64(done), int64(total))
+	}
+	o.Shaped = f.write
+	r, err := peers.Run(cmd.Context(), *o)
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	return r.WriteMarkdown(env.Out)
+}
+
+// options checks the flags and finds what they leave out.
+func (f *peersFlags) options() (*peers.Options, error) {
+	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick, Imagery: f.imagery, Work: f.work,
+		PythonPath: f.pythonPath, Engine: f.engine, Full: f.full}
+	switch {
+	case f.out == "":
+		return nil, console.Usagef("-o names no folder")
+	case f.rounds < 1 || f.rounds > 1000 || !(f.seconds > 0 && f.seconds <= 3600) || f.workers < 1 || f.workers > 1024:
+		return nil, console.Usagef("--rounds is from 1 to 1000, --seconds above 0 to 3600, --workers from 1 to 1024")
+	}
+	var err error
+	if o.Shapes, err = peers.ShapesNamed(f.shapes); err != nil {
+		return nil, console.WrongUsage(err)
+	}
+	if o.Peers, err = peers.PeersNamed(f.peers); err != nil {
+		return nil, console.WrongUsage(err)
+	}
+	if f.quick {
+		for i := range o.Shapes {
+			o.Shapes[i] = o.Shapes[i].Small()
+		}
+	}
+	if err := f.places(o); err != nil {
+		return nil, err
+	}
+	return o, nil
+}
+
+// places finds the files and folders that the flags leave out, and makes all of them absolute.
+func (f *peersFlags) places(o *peers.Options) (err error) {
+	if o.Engine == "" {
+		if o.Engine, err = os.Executable(); err != nil {
+			return err
+		}
+	}
+	if o.Full == "" {
+		if full := filepath.Join(filepath.Dir(o.Engine), "chaski-full"); isFile(full) {
+			o.Full = full
+		}
+	}
+	if root := checkout(o.Engine); root != "" {
+		o.Testdata = filepath.Join(root, "testdata")
+		if o.PythonPath == "" {
+			o.PythonPath = filepath.Join(root, "python", "src")
+		}
+	}
+	if o.Work == "" {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return console.Usagef("there is no cache folder (%v): --work names one", err)
+		}
+		o.Work = filepath.Join(cache, "chaski", "peers", "work")
+		if f.quick {
+			o.Work += "-quick"
+		}
+	}
+	for _, path := range []*string{&o.Work, &o.Engine, &o.Full, &o.PythonPath} {
+		if *path != "" {
+			if *path, err = filepath.Abs(*path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkout returns the folder of the sources, above the working directory or the command; "" if none is.
+func checkout(command string) string {
+	here, err := os.Getwd()
+	if err != nil {
+		here = "."
+	}
+	for _, dir := range []string{here, filepath.Dir(command)} {
+		for {
+			if isFile(filepath.Join(dir, "python", "src", "chaski", "__init__.py")) && isFile(filepath.Join(dir, "testdata", "README.md")) {
+				return dir
+			}
+			up := filepath.Dir(dir)
+			if up == dir {
+				break
+			}
+			dir = up
+		}
+	}
+	return ""
+}
+
+func isFile(path string) bool {
+	st, err := os.Stat(path)
+	return err == nil && st.Mode().IsRegular()
+}
+
+// ready finds out what cannot work before gigabytes are downloaded, and measured for an hour.
+func (f *peersFlags) ready() error {
+	for _, p := range f.pythons {
+		p = strings.TrimPrefix(p, "rumi1=")
+		if _, err := exec.LookPath(p); err != nil {
+			return fault.WithFile(fault.New(fault.NotFound, "interpreter", fault.NoOffset, "no such program"), p)
+		}
+	}
+	for _, dir := range f.imagery {
+		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
+			return fault.WithFile(fault.New(fault.NotFound, "imagery", fault.NoOffset, "no such folder"), dir)
+		}
+	}
+	return os.MkdirAll(f.out, 0o755)
+}
+
+// environment finds or makes the interpreters.
+func (f *peersFlags) environment(cmd *cobra.Command, env console.Env, list []peers.Peer) (*peers.Environment, error) {
+	o := peers.EnvironmentOptions{
+		NeedRumi1: slices.ContainsFunc(list, func(p peers.Peer) bool { return p.Format == "rumi1" }),
+		Log:       func(format string, args ...any) { fmt.Fprintf(env.Err, "chaski: "+format+"\n", args...) },
+	}
+	for _, p := range f.pythons {
+		if rumi1, ok := strings.CutPrefix(p, "rumi1="); ok {
+			o.Rumi1 = rumi1
+		} else {
+			o.Python = p
+		}
+	}
+	if o.Python == "" || o.Rumi1 == "" && o.NeedRumi1 {
+		cache, err := os.UserCacheDir()
+		if err != nil {
+			return nil, console.Usagef("there is no cache folder (%v) to make an environment in: --python names an interpreter", err)
+		}
+		o.Cache = filepath.Join(cache, "chaski", "peers")
+	}
+	return peers.Prepare(cmd.Context(), o)
+}
+
+// write writes the report so far.
+func (f *peersFlags) write(r *peers.Report) error {
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return err
+	}
+	for name, write := range map[string]func(io.Writer) error{
+		"peers.md":   r.WriteMarkdown,
+		"peers.json": func(w io.Writer) error { return console.PrintJSON(w, r) },
+		"peers.png":  func(w io.Writer) error { return r.WriteFigure(w, draw.PNG) },
+		"peers.svg":  func(w io.Writer) error { return r.WriteFigure(w, draw.SVG) },
+	} {
+		var b bytes.Buffer
+		if err := write(&b); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(f.out, name), b.Bytes(), 0o644); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,17 @@
+package open
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+func Array(ctx context.Context, st tiledb.Store, path string, o tiledb.Options) (*tiledb.Array, error) {
+	var err error
+	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
+		return nil, err
+	}
+	a, err := tiledb.Open(ctx, st, path, o)
+	return a, fault.WithFile(err, path)
+}

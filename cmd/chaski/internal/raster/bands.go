@@ -1,0 +1,90 @@
+package raster
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+// namedBands returns the bands that a selection names: "sentinel2msi[B04, B03]" of all of a sensor's, or
+// "B04,B03" of those that the files name themselves or, of a container whose collection names bands, of those. It returns
+// nil for a selection by numbers.
+func namedBands(ctx context.Context, files source.Opener, text string, paths []string) ([]int, error) {
+	if _, err := loader.ParseSelection(text); err == nil || strings.Contains(text, ":") || !strings.ContainsFunc(text, unicode.IsLetter) {
+		return nil, nil // of numbers, or the usual error follows
+	}
+	if name, list, ok := strings.Cut(text, "["); ok {
+		all, err := taco.ParseSensor(name)
+		if err == nil && all.Bands == nil {
+			return nil, console.Usagef("--b: no sensor %q is known", strings.TrimSpace(name))
+		}
+		if err != nil {
+			return nil, console.Usagef("--b: %w", err)
+		}
+		return pickBands(all, strings.TrimSuffix(strings.TrimSpace(list), "]"), paths[0])
+	}
+	container, _, ok := taco.Split(paths[0])
+	if !ok {
+		return bandsOfFiles(ctx, files, text, paths)
+	}
+	d, err := taco.Open(ctx, files, []string{container}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	s, ok, err := d.Sensor()
+	if err != nil {
+		return nil, err
+	}
+	if !ok {
+		bands, err := bandsOfFiles(ctx, open.InContainers(files), text, paths)
+		if fault.KindOf(err) == fault.NotFound {
+			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset, "names no sensor and no bands, and the file has no such name; --b takes their numbers"), container)
+		}
+		return bands, err
+	}
+	return pickBands(s, text, container)
+}
+
+// bandsOfFiles returns the bands of a list of names, which must be the same in all files.
+func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths []string) (first []int, err error) {
+	want := strings.Split(list, ",")
+	for i := range want {
+		want[i] = strings.TrimSpace(want[i])
+	}
+	for i, path := range paths {
+		names, err := loader.BandNames(ctx, files, catalog.Asset{URI: path, Index: &chunk.Index{}})
+		if err != nil {
+			return nil, err
+		}
+		bands, err := loader.PickBands(names, want)
+		if err != nil {
+			return nil, fault.WithFile(err, path)
+		}
+		if i == 0 {
+			first = bands
+		} else if !slices.Equal(bands, first) {
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset, "%s are bands %v, and of %s %v: read files of one order at a time", list, bands, paths[0], first), path)
+		}
+	}
+	return first, nil
+}
+
+func pickBands(s taco.Sensor, list, file string) ([]int, error) {
+	names := strings.Split(list, ",")
+	for i := range names {
+		names[i] = strings.TrimSpace(names[i])
+	}
+	bands, err := s.Pick(names...)
+	return bands, fault.WithFile(err, file)
+}

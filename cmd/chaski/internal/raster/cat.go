@@ -1,0 +1,187 @@
+// Package raster has the commands about raster files: cat, frame, index, convert, paste and verify.
+package raster
+
+import (
+	"context"
+	"io"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/npy"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/einops"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+type catFlags struct {
+	layout     string
+	sizes      []string
+	n, b, y, x string
+	header     string
+	format     string
+	threads    int
+	maxBytes   int64
+	maxChunk   int
+}
+
+func NewCat(env console.Env) *cobra.Command {
+	var f catFlags
+	cmd := &cobra.Command{
+		Use:   "cat [flags] PATH...",
+		Short: "Decode pixels and print them, or their hash",
+		Long: `Decode a window of a file, lay it out, and write it to standard output. Several files of one
+shape and dtype stack along n, in the order named. A PATH may be a URI: http://, https://, s3://, gs://,
+az://, or hf://datasets/OWNER/NAME@REVISION/PATH; of such a file only what the window needs is read.
+
+A selection SEL is "start:stop" (zero-based, stop not included) or, for n and b, a list "i,j,k" in
+any order, repeats allowed. Without one the whole axis is taken.
+
+A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x (columns):
+"b y x", "(y x) b", "n (b y x)", or two-sided, "b (y p) (x q) -> (y x) (b p q)" with --size p=8
+--size q=8. Axes that it leaves out must have length 1.
+
+A path may point into a container, data.tacozip::roi_1/image, and of a streaming TACO to a chunk,
+data.taco::roi_1/lrf::2: the part of the image that the chunk covers.
+
+Bands can be picked by name, --b B04,B03,B02: as the container's collection names them, else as the file
+does (GDAL's descriptions). Of a file that names none, --b "sentinel2msi[B04, B03, B02]" picks by the
+names of a sensor whose bands it has all.
+
+Formats: sha256 prints one line of JSON with shape, dtype and the hash of the little-endian bytes
+in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
+		Example: `  chaski cat chip.tif
+  chaski cat --b 3,2,1 --y 0:64 --x 0:64 --layout "y x b" --format npy chip.tif > rgb.npy
+  chaski cat --layout "b (y p) (x q) -> (y x) b p q" --size p=16 --size q=16 --y 0:64 --x 0:64 chip.tif
+  chaski cat --n 1,0 first.tif second.tif
+  chaski cat data.tacozip::roi_qs1/image`,
+		Args: console.AtLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.layout, "layout", "", `einops pattern of the result (default "b y x", or "n b y x" for several paths)`)
+	fl.StringArrayVar(&f.sizes, "size", nil, "`name=N`: length of a name that the layout splits an axis into; repeatable")
+	fl.StringVar(&f.n, "n", "", "`SEL` of paths")
+	fl.StringVar(&f.b, "b", "", "`SEL` of bands")
+	fl.StringVar(&f.y, "y", "", "`SEL` of rows, start:stop in pixels")
+	fl.StringVar(&f.x, "x", "", "`SEL` of columns, start:stop in pixels")
+	fl.StringVar(&f.header, "header", "", "`HEXFILE` with the hexadecimal header blob of the one PATH, as 'chaski index' prints it; the file's own header is not read then")
+	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
+	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "largest result, in bytes")
+	flags.AddMaxChunk(fl, &f.maxChunk)
+	return cmd
+}
+
+func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) error {
+	files := open.NewOpener(true)
+	defer files.Close()
+	bands, err := namedBands(ctx, files, f.b, paths)
+	if err != nil {
+		return err
+	}
+	if bands != nil {
+		f.b = ""
+	}
+	o, err := f.options(paths)
+	if err == nil && f.format != "sha256" {
+		err = console.NotToTerminal(env.Out, f.format)
+	}
+	if err != nil {
+		return err
+	}
+	if bands != nil {
+		o.B = loader.Selection{List: bands}
+	}
+	o.Options.Opener, o.Options.MaxChunkBytes = open.InContainers(files), f.maxChunk
+	a, err := loader.Read(ctx, paths, o)
+	if err != nil {
+		return console.UsageUnlessFault(fault.WithFile(err, paths[0]))
+	}
+	return writeArray(env.Out, a, f.format, paths[0])
+}
+
+// options checks the flags and turns them into a read.
+func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
+	if err := console.OneOf("format", f.format, "sha256", "npy", "raw"); err != nil {
+		return o, err
+	}
+	if f.threads < 1 || f.maxBytes < 1 {
+		return o, console.Usagef("--threads and --max-bytes are at least 1")
+	}
+	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes
+	if f.layout != "" {
+		if _, err := einops.Parse(f.layout); err != nil {
+			return o, console.WrongUsage(err)
+		}
+	}
+	if o.Sizes, err = parseSizes(f.sizes); err != nil {
+		return o, err
+	}
+	for _, a := range []struct {
+		axis, text string
+		to         *loader.Selection
+	}{{"n", f.n, &o.N}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
+		if *a.to, err = loader.ParseSelection(a.text); err != nil {
+			return o, console.Usagef("--%s: %w", a.axis, err)
+		}
+	}
+	if o.Y.List != nil || o.X.List != nil {
+		return o, console.Usagef("--y and --x take start:stop, not a list")
+	}
+	if f.header != "" {
+		if len(paths) != 1 {
+			return o, console.Usagef("--header belongs to one PATH; %d are named", len(paths))
+		}
+		blob, err := readHex(f.header)
+		if err != nil {
+			return o, err
+		}
+		o.Headers = [][]byte{blob}
+	}
+	return o, nil
+}
+
+func parseSizes(list []string) (map[string]int, error) {
+	sizes := map[string]int{}
+	for _, s := range list {
+		name, text, ok := strings.Cut(s, "=")
+		n, err := strconv.Atoi(text)
+		if !ok || name == "" || err != nil || n < 1 {
+			return nil, console.Usagef("--size %q is not name=N with N at least 1", s)
+		}
+		sizes[name] = n
+	}
+	return sizes, nil
+}
+
+// arraySum is what --format sha256 prints.
+type arraySum struct {
+	Shape  []int       `json:"shape"`
+	DType  chunk.DType `json:"dtype"`
+	SHA256 string      `json:"sha256"`
+}
+
+// writeArray writes an array in one of the formats. file names it in errors.
+func writeArray(w io.Writer, a *loader.Array, format, file string) error {
+	switch format {
+	case "sha256":
+		return console.PrintJSON(w, arraySum{a.Shape, a.DType, console.Sha256Hex(a.Data)})
+	case "npy":
+		head, err := npy.Header(a.DType, a.Shape)
+		if err != nil {
+			return fault.WithFile(err, file)
+		}
+		if _, err := w.Write(head); err != nil {
+			return err
+		}
+	}
+	_, err := w.Write(a.Data)
+	return err
+}

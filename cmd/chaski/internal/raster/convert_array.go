@@ -1,0 +1,50 @@
+package raster
+
+import (
+	"context"
+	"os"
+	"path/filepath"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/store/tiledb"
+)
+
+// array makes one array of all rasters.
+func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) error {
+	dims := f.dims
+	if dims == "" {
+		dims = "n b y x"
+	}
+	a := convert.ArrayOptions{Attr: f.attr}
+	var err error
+	if a.Dims, err = convert.ParseDims(dims); err != nil {
+		return console.WrongUsage(err)
+	}
+	if a.Extents, err = convert.ParseExtents(f.extents, a.Dims, f.o.Tile); err != nil {
+		return console.WrongUsage(err)
+	}
+	if a.Attr == "" {
+		a.Attr = "image"
+	}
+	if a.Key, err = tiledb.KeyFromEnv(); err != nil {
+		return err
+	}
+	if f.out == "-" {
+		return console.Usagef("an array is a folder, not standard output")
+	}
+	bar := console.NewBar(env.Err, "converting", int64(len(jobs)))
+	defer bar.Done()
+	f.o.Progress = func(done, total int) { bar.Set(int64(done), int64(total)) }
+	paths := make([]string, len(jobs))
+	for i, j := range jobs {
+		paths[i] = j.src
+	}
+	out := filepath.Clean(f.out)
+	a.Overwrite = f.overwrite
+	a.Left = func(i int, names []string) { f.losses.add(i, paths[i], names) }
+	if err := os.MkdirAll(filepath.Dir(out), 0o777); err != nil {
+		return console.FileError(filepath.Dir(out), err)
+	}
+	return console.FileError(f.out, convert.Array(ctx, out, paths, f.o, a))
+}

@@ -1,0 +1,96 @@
+package raster
+
+import (
+	"context"
+	"encoding/binary"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/codec/geozl"
+	"github.com/chaski-eo/chaski/codec/openzl"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+type frameFlags struct {
+	format    string
+	maxOutput int
+}
+
+func NewFrame(env console.Env) *cobra.Command {
+	var f frameFlags
+	cmd := &cobra.Command{
+		Use:   "frame [flags] FILE",
+		Short: "Decode a loose OpenZL frame",
+		Long: `Decode a file that is one OpenZL frame (format versions 8 to 27).
+
+Formats: sha256 prints one line of JSON with the type (serial, struct, numeric or string), the width
+in bytes, the number of elements and the hash of each output; of a string output the width is 0, the
+count is the number of strings, and lens_sha256 is the hash of their lengths as little-endian uint32.
+raw writes the bytes of the outputs, one after the other.`,
+		Example: `  chaski frame data.zl
+  chaski frame --format raw data.zl > data.bin`,
+		Args: console.ExactlyOne("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+	}
+	cmd.Flags().StringVar(&f.format, "format", "sha256", "sha256 or raw")
+	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes, "largest content of the frame, in bytes")
+	return cmd
+}
+
+// frameOutput is one output of a frame as --format sha256 prints it.
+type frameOutput struct {
+	Type       string `json:"type"`
+	Width      int    `json:"width"`
+	Count      int    `json:"count"`
+	SHA256     string `json:"sha256"`
+	LensSHA256 string `json:"lens_sha256,omitempty"`
+}
+
+func (f *frameFlags) run(ctx context.Context, env console.Env, path string) error {
+	if err := console.OneOf("format", f.format, "sha256", "raw"); err != nil {
+		return err
+	}
+	if f.maxOutput < 1 {
+		return console.Usagef("--max-output is at least 1")
+	}
+	if f.format == "raw" {
+		if err := console.NotToTerminal(env.Out, "a frame's content"); err != nil {
+			return err
+		}
+	}
+	frame, err := open.Whole(ctx, path)
+	if err != nil {
+		return fault.WithFile(err, path)
+	}
+	outputs, err := openzl.NewDecoder(openzl.Options{MaxOutput: f.maxOutput, Custom: geozl.Codecs()}).Decode(frame)
+	if err != nil {
+		return fault.WithFile(err, path)
+	}
+	if f.format == "raw" {
+		for _, o := range outputs {
+			if _, err := env.Out.Write(o.Data); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	list := make([]frameOutput, len(outputs))
+	for i, o := range outputs {
+		list[i] = frameOutput{Type: o.Type.String(), Width: o.Width, Count: o.Count, SHA256: console.Sha256Hex(o.Data)}
+		if o.Type == openzl.String {
+			list[i].LensSHA256 = console.Sha256Hex(uint32s(o.Lens))
+		}
+	}
+	return console.PrintJSON(env.Out, map[string]any{"outputs": list})
+}
+
+func uint32s(v []uint32) []byte {
+	b := make([]byte, 0, 4*len(v))
+	for _, x := range v {
+		b = binary.LittleEndian.AppendUint32(b, x)
+	}
+	return b
+}

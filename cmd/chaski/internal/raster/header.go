@@ -1,0 +1,35 @@
+package raster
+
+import (
+	"bytes"
+	"encoding/hex"
+	"io"
+	"os"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// maxHexFile bounds what is read of a file of hexadecimal digits: a blob of the largest index.
+const maxHexFile = 1 << 30
+
+// readHex reads a file of hexadecimal digits; white space is passed over.
+func readHex(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, fault.WithFile(fault.Wrap(console.SystemKind(err), "header file", fault.NoOffset, err), name)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, maxHexFile+1))
+	switch {
+	case err != nil:
+		return nil, fault.WithFile(fault.Wrap(fault.Unsupported, "header file", fault.NoOffset, err), name)
+	case len(text) > maxHexFile:
+		return nil, fault.WithFile(fault.New(fault.Limit, "header file", fault.NoOffset, "over %d bytes", maxHexFile), name)
+	}
+	blob, err := hex.DecodeString(string(bytes.Join(bytes.Fields(text), nil)))
+	if err != nil {
+		return nil, fault.WithFile(fault.Wrap(fault.Corrupt, "header file", fault.NoOffset, err), name)
+	}
+	return blob, nil
+}

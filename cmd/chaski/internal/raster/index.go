@@ -1,0 +1,311 @@
+package raster
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+type indexFlags struct {
+	format   string
+	out      string
+	workers  int
+	absolute bool
+	maxChunk int
+	resume   bool
+	skipBad  bool
+	join     catalog.Join
+	fields   []string
+	drop     bool
+}
+
+func NewIndex(env console.Env) *cobra.Command {
+	var f indexFlags
+	cmd := &cobra.Command{
+		Use:   "index [flags] PATH...",
+		Short: "Print the header blobs of files, or write a catalog of them",
+		Long: `Index raster files: what is needed to read windows of a file without looking at its header
+first.
+
+Formats: hex prints one line a file, in the order named: the header blob of a rumi file, or the
+chunk index blob of a TIFF, in hexadecimal ('chaski cat --header' takes either). parquet writes a
+catalog with one row a file (path, blob, shape, dtype, nodata, EPSG, transform, bounds, size), which
+is the fastest way to open a dataset; there PATH may be a folder, which is walked, or a glob, also of
+an object store (s3://bucket/chips/*.tif), or a TACO container or Tortilla, whose rasters are files
+CONTAINER::PATH then, and are read where they lie. Paths of local files are stored relative to the catalog's
+folder unless --absolute is given.
+
+--resume reads only files that are new or changed: rows of the output file, if it exists, are used
+again where path, size and time of modification are the same (of objects found in a remote folder,
+path, size and ETag; remote files named one by one are always read). If the command is interrupted or
+ends with an error, the rows that are done stay in OUTPUT.partial, and the next --resume goes on from
+there.
+
+The first file that cannot be indexed is an error. With --skip-bad such files are left out, listed on
+stderr, one line each and their number in the end, and the exit code is 0.
+
+--field NAME=PATTERN, given for every field of a sample, writes a catalog of pairs: a row for every id
+for which PATH, one folder, has a file in each field, by what {id} stands for in their paths below it.
+The columns are those of the first field's files; those of another field NAME are NAME and
+NAME:COLUMN. A dataset of such a catalog has these fields. An id for which a field has no file is an
+error; with --drop-missing it is left out, and their number is told on stderr. The format is parquet.
+
+--join adds the columns of a table, Parquet or CSV, to the catalog. The column named by --on holds
+what a row is of: a path as it is stored in the catalog or, where no row has that, a file's name
+without folder and extension. A file without a row is an error; with --join-left its columns are null.
+Rows of the table that no file belongs to are counted on stderr.`,
+		Example: `  chaski index chip.tif > chip.hex
+  chaski index --format parquet -o train.parquet chips/
+  chaski index --format parquet -o all.parquet first.tif second.tif
+  chaski index --format parquet -o members.parquet coast.tacozip
+  chaski index --format parquet -o train.parquet --resume --skip-bad chips/
+  chaski index --field image=images/{id}.tif --field mask=masks/{id}.tif -o pairs.parquet pairs/
+  chaski index --format parquet -o labelled.parquet --join labels.csv --on id chips/`,
+		Args: console.AtLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if len(f.fields) > 0 && !cmd.Flags().Changed("format") {
+				f.format = "parquet"
+			}
+			return f.run(cmd.Context(), env, paths)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.format, "format", "hex", "hex or parquet")
+	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
+	fl.IntVar(&f.workers, "workers", 0, "files read at the same time (default: the number of processors, at least 4)")
+	fl.BoolVar(&f.absolute, "absolute", false, "store absolute paths in the catalog")
+	flags.AddMaxChunk(fl, &f.maxChunk)
+	fl.BoolVar(&f.resume, "resume", false, "use the rows of the output file again whose files have not changed")
+	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave files out that cannot be indexed")
+	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=PATTERN`: a field of a catalog of pairs; repeatable")
+	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples for which a field has no file")
+	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns are added")
+	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
+	fl.BoolVar(&f.join.Left, "join-left", false, "files need no row in the table")
+	return cmd
+}
+
+func (f *indexFlags) check() error {
+	if err := console.OneOf("format", f.format, "hex", "parquet"); err != nil {
+		return err
+	}
+	switch {
+	case f.workers < 0 || f.maxChunk < 1:
+		return console.Usagef("--workers is at least 0 and --max-chunk at least 1")
+	case f.format == "hex" && (f.resume || f.skipBad || f.join != catalog.Join{}):
+		return console.Usagef("--resume, --skip-bad and --join are for --format parquet")
+	case len(f.fields) > 0 && (f.format == "hex" || f.resume || f.join != catalog.Join{}):
+		return console.Usagef("--field writes Parquet, and goes neither with --resume nor with --join")
+	case f.drop && len(f.fields) == 0:
+		return console.Usagef("--drop-missing is for --field")
+	case (f.join.Table == "") != (f.join.On == "") || f.join.Left && f.join.Table == "":
+		return console.Usagef("--join and --on go together, and --join-left with them")
+	case f.resume && (f.out == "-" || f.out == ""):
+		return console.Usagef("--resume needs an output file")
+	}
+	return nil
+}
+
+func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) error {
+	if err := f.check(); err != nil {
+		return err
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	if f.format == "hex" {
+		return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return f.hex(ctx, w, files, paths) })
+	}
+	if f.out == "-" || f.out == "" {
+		if err := console.NotToTerminal(env.Out, "a catalog"); err != nil {
+			return err
+		}
+	}
+	return f.parquet(ctx, env, files, paths)
+}
+
+// parquet writes a catalog.
+func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.Opener, paths []string) error {
+	bar := console.NewBar(env.Err, "indexing", -1)
+	var counts catalog.Counts
+	var skipped []string
+	o := catalog.WriteOptions{
+		Base: filepath.Dir(f.out), Absolute: f.absolute, Workers: f.workers, MaxChunk: f.maxChunk, Opener: files,
+		Progress: func(done, total int) { bar.Set(int64(done), int64(total)) }, Counts: &counts,
+		Members: func(ctx context.Context, path string) ([]catalog.Member, error) { return rastersIn(ctx, files, path) },
+	}
+	if f.skipBad {
+		o.Skipped = func(_ string, err error) { skipped = append(skipped, fault.Line(err)) }
+	}
+	if f.join.Table != "" {
+		o.Join = &f.join
+	}
+	fields, err := flags.ParseFields(f.fields)
+	if err != nil {
+		return err
+	}
+	for _, p := range fields {
+		if p.Pattern == "" {
+			return console.Usagef("--field %s: a catalog of pairs needs NAME=PATTERN with {id}", p.Name)
+		}
+		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern})
+	}
+	o.DropIncomplete = f.drop
+	if f.resume {
+		err = f.resumed(ctx, paths, o)
+	} else {
+		err = console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+			_, err := catalog.WriteParquet(ctx, w, paths, o)
+			return err
+		})
+	}
+	bar.Done()
+	if err != nil {
+		return err
+	}
+	for _, line := range skipped {
+		fmt.Fprintf(env.Err, "chaski: skipped: %s\n", line)
+	}
+	for _, n := range []struct {
+		n    int
+		what string
+	}{
+		{counts.Skipped, "files skipped"}, {counts.Incomplete, "incomplete samples left out"}, {counts.Unmatched, "files without a row in " + f.join.Table},
+		{counts.Unused, "rows of " + f.join.Table + " without a file"},
+	} {
+		if n.n > 0 {
+			fmt.Fprintf(env.Err, "chaski: %s: %d\n", n.what, n.n)
+		}
+	}
+	return nil
+}
+
+// rastersIn returns the rasters in a container: samples whose ids have another extension than those of rasters are passed
+// over. nil is what is no container; of what is remote the name says it, as looking takes requests.
+func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog.Member, error) {
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".tif", ".tiff", ".rumi":
+		return nil, nil
+	case ".tacozip", ".zip", ".taco", ".tortilla", ".tacocat":
+	default:
+		if source.IsRemote(path) {
+			return nil, nil
+		}
+	}
+	if !taco.Is(ctx, files, path) {
+		return nil, ctx.Err()
+	}
+	d, err := taco.Open(ctx, files, []string{path}, taco.Options{})
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	all := []catalog.Member{}
+	known := map[string]source.Known{}
+	for e, err := range d.Leaves(ctx, false) {
+		if err != nil {
+			return nil, err
+		}
+		switch strings.ToLower(filepath.Ext(e.ID)) {
+		case "", ".tif", ".tiff", ".rumi":
+		default:
+			continue
+		}
+		if e.Object.Size == 0 && e.Offset != taco.Whole {
+			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
+				return nil, err
+			}
+		}
+		all = append(all, catalog.Member{
+			File: e.URI, Path: e.Path, Offset: e.Offset, Length: e.Size, Known: e.Object,
+			Open: func(ctx context.Context) (source.Reader, error) { return taco.Section(ctx, files, e) },
+		})
+	}
+	return all, nil
+}
+
+// knownOf opens a file to learn what is known of it, once.
+func knownOf(ctx context.Context, files source.Opener, uri string, known map[string]source.Known) (source.Known, error) {
+	if k, ok := known[uri]; ok {
+		return k, nil
+	}
+	r, err := files.Open(ctx, uri)
+	if err != nil {
+		return source.Known{}, fault.WithFile(err, uri)
+	}
+	known[uri] = source.Known{Size: r.Size(), ETag: source.ETag(r)}
+	return known[uri], r.Close()
+}
+
+// resumed writes the catalog with the rows of the one that is there and of what an earlier run did.
+func (f *indexFlags) resumed(ctx context.Context, paths []string, o catalog.WriteOptions) error {
+	partial := f.out + ".partial"
+	o.Previous, o.Partial = []string{partial, f.out}, true
+	// The file of this run becomes one or the other: it is under its own name until then.
+	mine := f.out + ".resumed"
+	var done error
+	err := console.WriteFile(mine, nil, func(w io.Writer) error {
+		var rows int
+		if rows, done = catalog.WriteParquet(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(partial) {
+			return done // the earlier run had come further
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return err
+	case done != nil:
+		return console.FirstError(console.FileError(partial, os.Rename(mine, partial)), done)
+	}
+	if err := os.Rename(mine, f.out); err != nil {
+		return console.FileError(f.out, err)
+	}
+	if err := os.Remove(partial); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return console.FileError(partial, err)
+	}
+	return nil
+}
+
+// rowsIn returns the number of rows of a catalog, 0 if there is none.
+func rowsIn(name string) int64 {
+	files := open.NewOpener(true)
+	defer files.Close()
+	r, err := files.Open(context.Background(), name)
+	if err != nil {
+		return 0
+	}
+	defer r.Close()
+	sum, err := catalog.Describe(context.Background(), r)
+	if err != nil {
+		return 0
+	}
+	return sum.Rows
+}
+
+func (f *indexFlags) hex(ctx context.Context, w io.Writer, files source.Opener, paths []string) error {
+	for _, p := range paths {
+		_, m, err := catalog.OpenAsset(ctx, files, p, f.maxChunk)
+		if err != nil {
+			return err
+		}
+		if _, err := io.WriteString(w, hex.EncodeToString(m.Blob)+"\n"); err != nil {
+			return err
+		}
+	}
+	return nil
+}

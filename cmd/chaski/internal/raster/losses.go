@@ -1,0 +1,60 @@
+package raster
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+)
+
+// losses are what conversions left out, for warnings once all of them succeeded: a command that fails
+// prints its error alone. Rasters with the same losses are one, so that a folder of alike ones is one line.
+type losses struct {
+	mu sync.Mutex
+	of map[string]*loss // by their names
+}
+
+type loss struct {
+	first int // number of the first raster with it
+	path  string
+	count int
+}
+
+// add notes the losses of raster i. It may be called from several goroutines.
+func (l *losses) add(i int, path string, names []string) {
+	if len(names) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.of == nil {
+		l.of = map[string]*loss{}
+	}
+	key := strings.Join(names, ", ")
+	v := l.of[key]
+	if v == nil {
+		v = &loss{first: i, path: path}
+		l.of[key] = v
+	}
+	if v.count++; i < v.first {
+		v.first, v.path = i, path
+	}
+}
+
+// print prints a line a kind of loss, in the order of the first raster that has it.
+func (l *losses) print(w io.Writer) {
+	keys := slices.SortedFunc(maps.Keys(l.of), func(a, b string) int { return cmp.Compare(l.of[a].first, l.of[b].first) })
+	for _, k := range keys {
+		v := l.of[k]
+		more := ""
+		if v.count > 1 {
+			more = fmt.Sprintf(" and %d more", v.count-1)
+		}
+		fmt.Fprintf(w, "chaski: warning: %s%s: left out: %s\n", console.Printable(v.path), more, k)
+	}
+}

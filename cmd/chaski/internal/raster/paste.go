@@ -1,0 +1,127 @@
+package raster
+
+import (
+	"context"
+	"io"
+	"math"
+	"os"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/ops/convert"
+	"github.com/chaski-eo/chaski/ops/paste"
+	"github.com/chaski-eo/chaski/shuffle"
+	"github.com/chaski-eo/chaski/store/catalog"
+)
+
+type pasteFlags struct {
+	like, window, stride, out, blend string
+	pad, argmax                      bool
+	workers                          int
+	maxBytes                         int64
+}
+
+func NewPaste(env console.Env) *cobra.Command {
+	var f pasteFlags
+	cmd := &cobra.Command{
+		Use:   "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
+		Short: "Put predictions for the windows of a scene together to one raster",
+		Long: `Put the predictions for the windows of a grid (sampler grid, without shuffling) together to a raster
+that lies where the scene does, and write it as a TOG. Windows that overlap are blended. PREDICTIONS.npy is
+an array (windows, bands, height, width) of float32, "-" standard input; Python's chaski.paste makes
+it.`,
+		Example: `  chaski paste --like scene.tif --window 256 --stride 192 -o probability.tif predictions.npy
+  chaski paste --like scene.tif --window 256 --stride 192 --argmax -o classes.tif scores.npy`,
+		Args: console.ExactlyOne("PREDICTIONS.npy"),
+		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
+	}
+	fl := cmd.Flags()
+	fl.StringVar(&f.like, "like", "", "the `SCENE` that the windows were cut from")
+	fl.StringVar(&f.window, "window", "", "`HxW`: the windows' size in pixels")
+	fl.StringVar(&f.stride, "stride", "", "`HxW`: from window to window (default: the window)")
+	fl.BoolVar(&f.pad, "pad", false, "the last windows pass the edge, as the sampler's pad has it")
+	fl.StringVar(&f.blend, "blend", string(paste.Linear), "how overlapping windows are weighted: linear or mean")
+	fl.BoolVar(&f.argmax, "argmax", false, "write the number of the greatest band, uint8")
+	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
+	fl.IntVar(&f.workers, "workers", 0, "tiles compressed at the same time (default: the number of processors)")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "memory of the image, in bytes")
+	return cmd
+}
+
+func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.out == "-" || f.out == "" {
+		if err := console.NotToTerminal(env.Out, "a raster"); err != nil {
+			return err
+		}
+	}
+	files := open.NewOpener(true)
+	defer files.Close()
+	a, _, err := catalog.OpenAsset(ctx, files, f.like, math.MaxInt) // its pixels are not read
+	if err != nil {
+		return err
+	}
+	m, err := convert.ReadMeta(ctx, f.like, files)
+	if err != nil {
+		return fault.WithFile(err, f.like)
+	}
+	in := env.In
+	if name != "-" {
+		file, err := os.Open(name)
+		if err != nil {
+			return console.FileError(name, err)
+		}
+		defer file.Close()
+		in = file
+	}
+	w, err := paste.NewWindows(in)
+	if err != nil {
+		return fault.WithFile(err, name)
+	}
+	o.Bands, o.Height, o.Width = w.Bands, a.Index.Height, a.Index.Width
+	if n := o.Grid.Count(o.Height, o.Width); n != int64(w.N) || w.H != o.Grid.H || w.W != o.Grid.W {
+		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset, "%d windows of %d by %d pixels; this grid has %d of %d by %d in the scene",
+			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
+	}
+	image, err := paste.Image(o, w.Read)
+	if err != nil {
+		return console.UsageUnlessFault(fault.WithFile(err, name))
+	}
+	return console.WriteFile(f.out, env.Out, func(to io.Writer) error { return paste.WriteTOG(to, image, o, m.Geo, f.workers) })
+}
+
+// options checks the flags.
+func (f *pasteFlags) options() (paste.Options, error) {
+	o := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, MaxBytes: f.maxBytes}
+	if f.like == "" || f.window == "" {
+		return o, console.Usagef("--like and --window are needed")
+	}
+	if err := console.OneOf("blend", f.blend, string(paste.Linear), string(paste.Mean)); err != nil {
+		return o, err
+	}
+	h, w, err := flags.ParsePair(f.window)
+	if err != nil {
+		return o, console.Usagef("--window: %w", err)
+	}
+	o.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: f.pad}
+	if f.stride != "" {
+		if o.Grid.StrideY, o.Grid.StrideX, err = flags.ParsePair(f.stride); err != nil {
+			return o, console.Usagef("--stride: %w", err)
+		}
+	}
+	if o.Grid.StrideY > h || o.Grid.StrideX > w {
+		return o, console.Usagef("--stride %s is larger than --window %s: pixels would be left out", f.stride, f.window)
+	}
+	if f.workers <= 0 {
+		f.workers = runtime.GOMAXPROCS(0)
+	}
+	return o, nil
+}

@@ -1,0 +1,99 @@
+package view
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"path/filepath"
+	"strings"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/draw"
+	viewreport "github.com/chaski-eo/chaski/draw/report"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// page writes histograms or a report.
+func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o draw.Options) error {
+	switch {
+	case f.histogram && f.report:
+		return console.Usagef("--histogram and --report exclude each other")
+	case len(paths) != 1:
+		return console.Usagef("%d paths, where one dataset is taken; put a glob in quotes", len(paths))
+	case f.report && (f.data.Batch < 1 || f.data.Batch > viewreport.MaxSamples):
+		return console.Usagef("--batch: a report shows 1 to %d samples", viewreport.MaxSamples)
+	}
+	fields, err := flags.ParseFields(f.data.Source.Fields)
+	if err != nil {
+		return err
+	}
+	if f.histogram {
+		return f.histograms(ctx, env, paths[0], fields)
+	}
+	ro := viewreport.Options{
+		Source: paths[0], Fields: fields, Seed: f.data.Seed, Title: title(paths[0]), Generator: "chaski " + env.Version,
+		Bands: o.Bands, Low: o.Low, High: o.High, MaxBytes: min(f.maxBytes, 64<<20),
+		Loader: loader.Options{MaxChunkBytes: f.maxChunk},
+	}
+	if f.several {
+		ro.Samples = f.data.Batch
+	}
+	if f.resized {
+		ro.Side = f.size
+	}
+	bar := &console.Bar{}
+	step := ""
+	ro.Progress = func(name string, done, total int64) {
+		if name != step {
+			bar.Done()
+			step, bar = name, console.NewBar(env.Err, name, total)
+		}
+		bar.Set(done, total)
+	}
+	r, err := viewreport.Make(ctx, ro)
+	bar.Done()
+	if err == nil && r.Samples == 0 {
+		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), paths[0])
+	}
+	if err != nil {
+		return console.UsageUnlessFault(err)
+	}
+	return console.WriteFile(f.out, env.Out, r.WriteHTML)
+}
+
+// title is what a dataset is called: the last part of its path.
+func title(path string) string {
+	if t := filepath.Base(strings.TrimRight(path, "/")); t != "." && t != ".." && t != "/" {
+		return t
+	}
+	return path
+}
+
+func (f *viewFlags) histograms(ctx context.Context, env console.Env, dataset string, fields []loader.Field) error {
+	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.data.Bad}.WithDefaults()
+	if err := spec.Validate(); err != nil {
+		return console.WrongUsage(err)
+	}
+	bar := console.NewBar(env.Err, "measuring", -1)
+	opener := open.NewOpener(true)
+	defer opener.Close()
+	panels, bands, err := viewreport.Panels(ctx, spec, loader.Options{MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL}, bar.Set)
+	bar.Done()
+	if err != nil {
+		return console.UsageUnlessFault(err)
+	}
+	name := title(dataset)
+	if bands > len(panels) {
+		name += fmt.Sprintf(" (%d of %d bands)", len(panels), bands)
+	}
+	format := draw.PNG
+	if strings.EqualFold(filepath.Ext(f.out), ".svg") {
+		format = draw.SVG
+	}
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error {
+		return draw.WriteHistograms(w, name, panels, format)
+	})
+}

@@ -1,0 +1,286 @@
+// Package view has the command view: pictures, histograms and reports.
+package view
+
+import (
+	"context"
+	"image"
+	"image/png"
+	"io"
+	"path/filepath"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
+	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+)
+
+type viewFlags struct {
+	out      string
+	b        string
+	size     int
+	columns  int
+	palette  string
+	stretch  string
+	maxBytes int64
+	maxChunk int
+	data     flags.Dataset
+
+	histogram, report bool
+	resized, several  bool // --size, --batch were given
+}
+
+func NewView(env console.Env) *cobra.Command {
+	var f viewFlags
+	cmd := &cobra.Command{
+		Use:   "view [--histogram | --report] [flags] -o OUT PATH...",
+		Short: "Make a picture of files or of a batch, histograms, or a report of a dataset",
+		Long: `Make a PNG for a quick look: of one file; a contact sheet of several; or, if the one PATH is a
+folder or a table (catalog, Parquet, CSV), a sheet of one batch of that dataset, its fields below
+each other.
+
+One band is grey, three are red, green and blue, each stretched from its 2nd to its 98th percentile.
+A band of integers with few different values is taken for a mask and shown with one colour a value.
+nodata, NaN and what a file's mask takes out are transparent.
+
+With --histogram: a figure with a panel a band of the one PATH, a file or a dataset (folder, table,
+or a glob in quotes), all of whose pixels are counted: the histogram of 100 bins, the percentiles
+2.5, 50 and 98.5, mean, standard deviation, range, and the shares of nodata and NaN. Where 99.9 % of
+the samples lie in a part of the range only that is drawn. At most 64 bands of all fields are shown.
+OUT is an SVG, its fonts in it, if its name ends in .svg, else a PNG.
+
+With --report: one page of HTML about the one PATH, a dataset. It needs no other file and no network,
+and follows its reader's choice of light or dark. It has counts, fields, sizes and compression, every
+band's statistics and histogram, the classes of masks, a map of footprints, what is odd (samples that
+cannot be read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default here:
+18, or 16 where there are several rasters) of the order with --seed, stretched.
+
+The statistics are of every pixel, which is decoded once; twice if a sample cannot be read, or for the
+classes of a mask whose values lie 100 or more apart. Of more than 5,000 samples the map has a random
+5,000. It is in longitude and latitude for EPSG 4326, 4258, 4269, 3857 and UTM on WGS 84, ETRS89 and
+NAD83, else in the CRS that most assets have. --bands, --window and --per-asset do nothing here.`,
+		Example: `  chaski view -o quick.png chip.tif
+  chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
+  chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/
+  chaski view --histogram -o histogram.png chip.tif
+  chaski view --histogram -o histogram.svg "chips/*.tif"
+  chaski view --report -o report.html chips/
+  chaski view --report --field image=images/{id}.tif --field mask=masks/{id}.tif --b 2,1,0 -o pairs.html pairs/`,
+		Args: console.AtLeastOne("PATH"),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			f.resized, f.several = cmd.Flags().Changed("size"), cmd.Flags().Changed("batch")
+			return f.run(cmd.Context(), env, paths)
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
+	fl.BoolVar(&f.histogram, "histogram", false, "write a figure of the histograms of all bands")
+	fl.BoolVar(&f.report, "report", false, "write a report of a dataset as one page of HTML")
+	fl.StringVar(&f.b, "b", "", "bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
+	fl.IntVar(&f.size, "size", 512, "longer side of a picture at most, in pixels (default of a report: 192)")
+	fl.IntVar(&f.columns, "columns", 0, "pictures side by side (default: about as many as rows)")
+	fl.StringVar(&f.palette, "palette", "auto", "colours of categories for one band: auto, never or always")
+	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles that become black and white")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30, "largest decoded image or batch, in bytes")
+	flags.AddMaxChunk(fl, &f.maxChunk)
+	f.data.Add(fl, 16, true)
+	return cmd
+}
+
+// options checks the flags.
+func (f *viewFlags) options() (draw.Options, error) {
+	o := draw.Options{MaxSide: f.size}
+	if f.out == "" {
+		return o, console.Usagef("-o names no output file")
+	}
+	if ext := strings.ToLower(filepath.Ext(f.out)); !f.histogram && !f.report && ext != "" && ext != ".png" {
+		return o, console.Usagef("-o %s: pictures are written as PNG; name it .png", f.out)
+	}
+	if f.size < 1 || f.size > 1<<14 || f.maxBytes < 1 || f.columns < 0 {
+		return o, console.Usagef("--size is from 1 to %d, --max-bytes at least 1, --columns at least 0", 1<<14)
+	}
+	if err := console.OneOf("palette", f.palette, "auto", "never", "always"); err != nil {
+		return o, err
+	}
+	o.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
+	sel, err := loader.ParseSelection(f.b)
+	if n := len(sel.List); err != nil || sel.Slice || n != 0 && n != 1 && n != 3 {
+		return o, console.Usagef("--b %q is neither one band nor three", f.b)
+	}
+	o.Bands = sel.List
+	low, high, _ := strings.Cut(f.stretch, ",")
+	var err1, err2 error
+	o.Low, err1 = strconv.ParseFloat(low, 64)
+	o.High, err2 = strconv.ParseFloat(high, 64)
+	if err1 != nil || err2 != nil || !(0 <= o.Low && o.Low < o.High && o.High <= 100) {
+		return o, console.Usagef("--stretch %q is not LOW,HIGH in percent", f.stretch)
+	}
+	return o, nil
+}
+
+func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) error {
+	o, err := f.options()
+	if err != nil {
+		return err
+	}
+	if f.histogram || f.report {
+		return f.page(ctx, env, paths, o)
+	}
+	opener := open.NewOpener(true)
+	defer opener.Close()
+	var pictures []*image.NRGBA
+	columns := f.columns
+	dataset := false
+	if len(paths) == 1 {
+		if dataset, err = isDataset(ctx, open.InContainers(opener), paths[0]); err != nil {
+			return err
+		}
+	}
+	if dataset {
+		pictures, err = f.batch(ctx, env, opener, paths[0], o, &columns)
+	} else if name := flags.Changed(&f.data.Own); name != "" {
+		return console.Usagef("--%s is for a dataset; pictures of files have all of their pixels, and the bands of --b", name)
+	} else {
+		pictures, err = f.files(ctx, env, open.InContainers(opener), paths, o)
+	}
+	if err != nil {
+		return err
+	}
+	const gap = 4
+	sheet := draw.Sheet(pictures, columns, gap)
+	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return png.Encode(w, sheet) })
+}
+
+// isDataset reports whether a path is one of samples, and not a raster.
+func isDataset(ctx context.Context, files source.Opener, path string) (bool, error) {
+	if taco.Is(ctx, files, path) {
+		return true, nil
+	}
+	first, err := loader.Inspect(ctx, path, loader.Options{Opener: files})
+	return err == nil && first.Raster == nil && first.TIFF == nil, err
+}
+
+// files makes a picture of each file.
+func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Opener, paths []string, o draw.Options) ([]*image.NRGBA, error) {
+	bar := console.NewBar(env.Err, "reading", int64(len(paths)))
+	defer bar.Done()
+	var pictures []*image.NRGBA
+	for i, p := range paths {
+		img, err := f.file(ctx, files, p, o)
+		if err != nil {
+			return nil, fault.WithFile(err, p)
+		}
+		pictures = append(pictures, img)
+		bar.Set(int64(i+1), int64(len(paths)))
+	}
+	return pictures, nil
+}
+
+// file reads the bands that are shown, and only those.
+func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o draw.Options) (*image.NRGBA, error) {
+	a, _, err := catalog.OpenAsset(ctx, files, path, f.maxChunk)
+	if err != nil {
+		return nil, err
+	}
+	x := a.Index
+	if len(o.Bands) == 0 {
+		o.Bands = []int{0}
+		if x.Bands >= 3 {
+			o.Bands = []int{0, 1, 2}
+		}
+	}
+	read, err := loader.Read(ctx, []string{path}, loader.ReadOptions{
+		B: loader.Selection{List: o.Bands}, Threads: procs.Workers(), MaxBytes: f.maxBytes, Validity: x.Mask != nil,
+		Options: loader.Options{Opener: files, MaxChunkBytes: f.maxChunk},
+	})
+	if err != nil {
+		return nil, err
+	}
+	o.Bands = []int{0, 1, 2}[:len(o.Bands)]
+	return draw.Render(draw.Raster{
+		DType: read.DType, Bands: read.Shape[0], Height: read.Shape[1], Width: read.Shape[2], Data: read.Data, Valid: read.Valid, NoData: x.NoData,
+	}, o)
+}
+
+// batch makes a picture of every row of one batch, field by field. It sets the columns to the rows
+// of the batch where there are several fields, unless they are given.
+func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string, o draw.Options, columns *int) ([]*image.NRGBA, error) {
+	f.data.Dtype, f.data.Layout = "native", "n b y x"
+	spec, err := f.data.Spec(dataset)
+	if err != nil {
+		return nil, err
+	}
+	for i := range spec.Fields {
+		spec.Fields[i].Validity = "valid:" + spec.Fields[i].Name
+	}
+	e, err := loader.Open(ctx, spec, loader.Options{MemoryBytes: f.maxBytes, MaxChunkBytes: f.maxChunk, Opener: opener, SQL: env.SQL})
+	if err != nil {
+		return nil, console.UsageUnlessFault(err)
+	}
+	defer e.Close()
+	l, err := loader.NewLoader(e, loader.LoaderOptions{Prefetch: 1})
+	if err != nil {
+		return nil, console.UsageUnlessFault(err)
+	}
+	defer l.Close()
+	b, err := l.Next(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer b.Release()
+	var pictures []*image.NRGBA
+	fields := 0
+	for i, field := range spec.Fields {
+		t := b.Tensor(field.Name)
+		if t == nil || t.Kind != loader.Dense || len(t.Shape) != 4 || len(t.Data) == 0 {
+			continue
+		}
+		fields++
+		fo := o
+		if i > 0 {
+			fo.Bands = nil // --b is about the first field
+		}
+		row, err := rows(b, t, b.Tensor(field.Validity), fo)
+		if err != nil {
+			return nil, console.UsageUnlessFault(err)
+		}
+		pictures = append(pictures, row...)
+	}
+	if len(pictures) == 0 {
+		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "no raster in it"), dataset)
+	}
+	if fields > 1 && *columns == 0 {
+		*columns = len(pictures) / fields
+	}
+	return pictures, nil
+}
+
+// rows makes a picture of every valid row of a tensor over n b y x.
+func rows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
+	samples := int(t.Shape[1] * t.Shape[2] * t.Shape[3])
+	size := samples * t.DType.Size()
+	for i := range b.Rows {
+		if !b.Valid[i] {
+			continue
+		}
+		r := draw.Raster{DType: t.DType, Bands: int(t.Shape[1]), Height: int(t.Shape[2]), Width: int(t.Shape[3]), Data: t.Data[i*size:][:size]}
+		if valid != nil {
+			r.Valid = valid.Data[i*samples:][:samples]
+		}
+		img, err := draw.Render(r, o)
+		if err != nil {
+			return nil, err
+		}
+		pictures = append(pictures, img)
+	}
+	return pictures, nil
+}
