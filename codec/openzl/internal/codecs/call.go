@@ -10,6 +10,20 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
+// Codec is a codec as the decoder sees it: In are the types of the streams it takes, Out those of the
+// streams it regenerates. (The encoder's view is the other way round, and so are the names of the
+// conversions: convert_num_to_serial_le makes numbers from bytes here.)
+type Codec struct {
+	Name        string
+	In          []Type
+	Vars        []Type // types its variable inputs may have; nil if it has none
+	Out         []Type
+	LastRepeats bool  // the last of Out may occur any number of times
+	Alias       bool  // its output usually shares the bytes of its input
+	Min, Max    uint8 // first and last format version it occurs in; a Max of 0 means all later ones
+	Decode      func(*Call) error
+}
+
 // Workspace is what the codecs of one decoder share: the memory of streams, and tables and scratch
 // memory that only one codec at a time uses. It is for one goroutine.
 type Workspace struct {
@@ -188,6 +202,9 @@ func (c *Call) Scratch(n int) ([]byte, error) {
 	}
 	return c.w.tmp[:n:n], nil
 }
+
+// zstdMagic begins a zstd frame (RFC 8878, 3.1.1).
+const zstdMagic = "\x28\xb5\x2f\xfd"
 
 // Unzstd fills dst from src, one zstd frame without its magic number. It may write to the capacity
 // of dst.

@@ -1,24 +1,7 @@
-// Package codecs decodes the standard codecs of OpenZL. Each codec is one file with a binding, which
-// checks the inputs and allocates the outputs through a Call, and a kernel in package kernel, which is
-// a plain loop over slices. Standard lists them all. The package knows nothing of frames and graphs.
 package codecs
 
 // NumStandard bounds the ids of standard codecs: the format has 7 bits for them.
 const NumStandard = 128
-
-// Codec is a codec as the decoder sees it: In are the types of the streams it takes, Out those of the
-// streams it regenerates. (The encoder's view is the other way round, and so are the names of the
-// conversions: convert_num_to_serial_le makes numbers from bytes here.)
-type Codec struct {
-	Name        string
-	In          []Type
-	Vars        []Type // types its variable inputs may have; nil if it has none
-	Out         []Type
-	LastRepeats bool  // the last of Out may occur any number of times
-	Alias       bool  // its output usually shares the bytes of its input
-	Min, Max    uint8 // first and last format version it occurs in; a Max of 0 means all later ones
-	Decode      func(*Call) error
-}
 
 // Shorthands for signatures.
 var (

@@ -1,3 +1,6 @@
+// Package codecs decodes the standard codecs of OpenZL. Each codec is one file with a binding, which
+// checks the inputs and allocates the outputs through a Call, and a kernel in package kernel, which is
+// a plain loop over slices. Standard lists them all. The package knows nothing of frames and graphs.
 package codecs
 
 import (

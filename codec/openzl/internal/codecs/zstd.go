@@ -8,11 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// zstdMagic is what the stored frames lack since magiclessVersion.
-const (
-	zstdMagic        = "\x28\xb5\x2f\xfd"
-	magiclessVersion = 9
-)
+// magiclessVersion is the first version whose zstd frames are stored without their magic number.
+const magiclessVersion = 9
 
 // decodeZstd decompresses one zstd frame (RFC 8878) that stands without its magic number after
 // the width of the elements, and must say how large its content is. It serves zstd_fixed too.
