@@ -187,7 +187,7 @@ func (c *check) points(ctx context.Context, r *assetReader, d *dataset, row int6
 	if err != nil {
 		return err
 	}
-	return d.eachPoints(ctx, a, row, window{h: a.Index.Height, w: a.Index.Width}, func(_ int, f *pointsField, at pointWindow) error {
+	return d.eachPoints(ctx, a, row, shuffle.Box{H: a.Index.Height, W: a.Index.Width}, func(_ int, f *pointsField, at pointWindow) error {
 		box, ok := f.box(at.win, at.t, at.n)
 		if !ok {
 			return nil

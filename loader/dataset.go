@@ -451,8 +451,8 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 			s.Height, s.Width, d.alignY, d.alignX)
 	}
 	for _, r := range d.rasters {
-		w := r.ratio.scale(window{h: s.Height, w: s.Width})
-		r.h, r.w = w.h, w.w
+		w := r.ratio.scale(shuffle.Box{H: s.Height, W: s.Width})
+		r.h, r.w = w.H, w.W
 	}
 	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
 		s.TileHeight, s.TileWidth = up(first.ChunkH, d.alignY), up(min(first.ChunkW, maxWindow), d.alignX)
@@ -521,8 +521,8 @@ const mostTiles = 1 << 50
 func (d *dataset) tileBytes() int64 {
 	n := int64(0)
 	for _, r := range d.rasters {
-		w := r.ratio.scale(window{h: d.sampler.TileHeight, w: d.sampler.TileWidth})
-		n += upTo(mostTiles, w.h, w.w, r.stored, r.native.Size())
+		w := r.ratio.scale(shuffle.Box{H: d.sampler.TileHeight, W: d.sampler.TileWidth})
+		n += upTo(mostTiles, w.H, w.W, r.stored, r.native.Size())
 	}
 	return min(n, mostTiles)
 }
@@ -673,18 +673,18 @@ func (d *dataset) agrees(first *dataset) error {
 }
 
 // window returns the window of a draw in an asset of height by width pixels of the first raster field.
-func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (window, error) {
+func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	s := &d.sampler
-	w := window{h: s.Height, w: s.Width}
-	if s.Kind != ResizedWindow && (height < w.h || width < w.w) && !pad {
+	w := shuffle.Box{H: s.Height, W: s.Width}
+	if s.Kind != ResizedWindow && (height < w.H || width < w.W) && !pad {
 		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
-			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.h, w.w)
+			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.H, w.W)
 	}
 	switch s.Kind {
 	case WholeChip:
-		if height > w.h || width > w.w {
+		if height > w.H || width > w.W {
 			return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
-				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.h, w.w)
+				"the asset has %d by %d pixels, whole chips of this run %d by %d", height, width, w.H, w.W)
 		}
 		return w, nil
 	case GridWindow, TileWindow:
@@ -704,7 +704,7 @@ func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int,
 		}
 	}
 	b, _ := p.Window(draw, height, width, weights)
-	return window{b.Y, b.X, b.H, b.W}, nil
+	return b, nil
 }
 
 // raster returns the raster field of a name.

@@ -215,8 +215,8 @@ func (e *Engine) explainAsset(ctx context.Context, d *dataset, draw *shuffle.Dra
 		return a.Fault(err)
 	}
 	p.URI, p.Size = a.URI, shuffle.Box{H: a.Index.Height, W: a.Index.Width}
-	p.Window = shuffle.Box{Y: win.y, X: win.x, H: win.h, W: win.w}
-	in := win.inside(a.Index.Height, a.Index.Width)
+	p.Window = win
+	in := inside(win, a.Index.Height, a.Index.Width)
 	if p.gap, err = e.gap(ctx, a); err != nil {
 		return err
 	}

@@ -223,7 +223,7 @@ type row struct {
 	dst   einops.Target
 	cv    *einops.Converter
 	n, t  int // row and step of the tensor
-	win   window
+	win   shuffle.Box
 	turn  shuffle.Element
 }
 
@@ -238,12 +238,12 @@ func (r *row) picked() *pickedBands {
 // put implements sink.
 func (r *row) put(x *chunk.Index, i int, samples []byte) {
 	box := x.Box(i)
-	y0, y1 := max(box.Y0, r.win.y), min(box.Y1, r.win.y+r.win.h)
-	x0, x1 := max(box.X0, r.win.x), min(box.X1, r.win.x+r.win.w)
+	y0, y1 := max(box.Y0, r.win.Y), min(box.Y1, r.win.Y+r.win.H)
+	x0, x1 := max(box.X0, r.win.X), min(box.X1, r.win.X+r.win.W)
 	blk := blockOf(x, i)
 	size, picked := x.DType.Size(), r.picked()
 	blk.First = (y0-box.Y0)*blk.StrideY + (x0-box.X0)*blk.StrideX
-	to := r.turned(&blk, einops.Box{N: r.n, T: r.t, Y0: y0 - r.win.y, Y1: y1 - r.win.y, X0: x0 - r.win.x, X1: x1 - r.win.x})
+	to := r.turned(&blk, einops.Box{N: r.n, T: r.t, Y0: y0 - r.win.Y, Y1: y1 - r.win.Y, X0: x0 - r.win.X, X1: x1 - r.win.X})
 	if box.B1-box.B0 == 1 {
 		blk.Data = samples
 		for _, j := range picked.at[box.B0] {
@@ -275,12 +275,12 @@ func (r *row) turned(blk *einops.Block, b einops.Box) einops.Box {
 	if r.turn&shuffle.FlipX != 0 {
 		blk.First += (b.X1 - b.X0 - 1) * blk.StrideX
 		blk.StrideX = -blk.StrideX
-		b.X0, b.X1 = r.win.w-b.X1, r.win.w-b.X0
+		b.X0, b.X1 = r.win.W-b.X1, r.win.W-b.X0
 	}
 	if r.turn&shuffle.FlipY != 0 {
 		blk.First += (b.Y1 - b.Y0 - 1) * blk.StrideY
 		blk.StrideY = -blk.StrideY
-		b.Y0, b.Y1 = r.win.h-b.Y1, r.win.h-b.Y0
+		b.Y0, b.Y1 = r.win.H-b.Y1, r.win.H-b.Y0
 	}
 	if r.turn&shuffle.Transpose != 0 {
 		blk.StrideY, blk.StrideX = blk.StrideX, blk.StrideY
@@ -339,7 +339,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 	to := einops.Box{N: r.n, T: r.t, B0: b0, B1: b1}
 	for y := y0; y < y1; {
 		here := line(y)
-		to.Y0, to.Y1 = y-r.win.y, y-r.win.y+1
+		to.Y0, to.Y1 = y-r.win.Y, y-r.win.Y+1
 		for at := 0; ; {
 			from, end := zeros(here, at)
 			if from == len(here) {
@@ -352,7 +352,7 @@ func (m *maskOf) clear(box chunk.Box, blk einops.Block, samples []byte, b0, b1 i
 				y++
 				to.Y1++
 			}
-			to.X0, to.X1 = x0+from-r.win.x, x0+end-r.win.x
+			to.X0, to.X1 = x0+from-r.win.X, x0+end-r.win.X
 			r.plan.MaskBox(r.dst, r.cv, r.turned(nil, to))
 			at = end
 		}
@@ -382,13 +382,13 @@ func blockOf(x *chunk.Index, i int) einops.Block {
 
 // pad fills what the window has outside of an image of height by width pixels.
 func (r *row) pad(height, width int) {
-	in := r.win.inside(height, width)
-	y0, y1, x0, x1 := in.Y0-r.win.y, in.Y1-r.win.y, in.X0-r.win.x, in.X1-r.win.x
+	in := inside(r.win, height, width)
+	y0, y1, x0, x1 := in.Y0-r.win.Y, in.Y1-r.win.Y, in.X0-r.win.X, in.X1-r.win.X
 	if y0 >= y1 || x0 >= x1 {
 		r.clear()
 		return
 	}
-	for _, b := range [...][4]int{{0, y0, 0, r.win.w}, {y1, r.win.h, 0, r.win.w}, {y0, y1, 0, x0}, {y0, y1, x1, r.win.w}} {
+	for _, b := range [...][4]int{{0, y0, 0, r.win.W}, {y1, r.win.H, 0, r.win.W}, {y0, y1, 0, x0}, {y0, y1, x1, r.win.W}} {
 		if b[0] < b[1] && b[2] < b[3] {
 			r.plan.FillBox(r.dst, r.cv, r.turned(nil, einops.Box{N: r.n, T: r.t, B1: len(r.field.bands), Y0: b[0], Y1: b[1], X0: b[2], X1: b[3]}))
 		}

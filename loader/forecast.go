@@ -431,7 +431,7 @@ func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
 		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
 	}
 	if d.sampler.Kind == ResizedWindow {
-		p.resampled = max(p.resampled, f.resampledBytes(window{h: a.Window.H, w: a.Window.W}, p.engine.options.MaxChunkBytes))
+		p.resampled = max(p.resampled, f.resampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
 	}
 }
 

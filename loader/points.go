@@ -254,10 +254,10 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 }
 
 // box returns the box of cells that may lie in a window, false where there is none.
-func (p *pointsField) box(w window, t *affine, n int64) (tiledb.Box, bool) {
+func (p *pointsField) box(w shuffle.Box, t *affine, n int64) (tiledb.Box, bool) {
 	s := p.array.Schema
 	b := s.Domain()
-	y0, y1, x0, x1 := float64(w.y), float64(w.y+w.h), float64(w.x), float64(w.x+w.w)
+	y0, y1, x0, x1 := float64(w.Y), float64(w.Y+w.H), float64(w.X), float64(w.X+w.W)
 	if p.world {
 		var xs, ys [4]float64
 		for i, c := range [4][2]float64{{x0, y0}, {x1, y0}, {x0, y1}, {x1, y1}} {
@@ -365,7 +365,7 @@ func (p *pointsField) clear(r *pointRows, k int) {
 }
 
 // read puts the points of a window into row k. height and width are the tensor's window, n the coordinate along n.
-func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows, k int, win window, t *affine, n int64, height, width int, turn shuffle.Element) (left int64, err error) {
+func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows, k int, win shuffle.Box, t *affine, n int64, height, width int, turn shuffle.Element) (left int64, err error) {
 	p.clear(to, k)
 	b, ok := p.box(win, t, n)
 	if !ok {
@@ -388,12 +388,12 @@ func (p *pointsField) read(ctx context.Context, r *tiledb.Reader, to *pointRows,
 		case !s.DimType.Real():
 			y, x = y+0.5, x+0.5
 		}
-		y, x = y-float64(win.y), x-float64(win.x)
-		if !(y >= 0 && y < float64(win.h) && x >= 0 && x < float64(win.w)) {
+		y, x = y-float64(win.Y), x-float64(win.X)
+		if !(y >= 0 && y < float64(win.H) && x >= 0 && x < float64(win.W)) {
 			continue
 		}
 		if count < p.most {
-			y, x = y*float64(height)/float64(win.h), x*float64(width)/float64(win.w)
+			y, x = y*float64(height)/float64(win.H), x*float64(width)/float64(win.W)
 			y, x = turnPoint(turn, y, x, float64(height), float64(width))
 			o := (k*p.most + count) * 8
 			binary.LittleEndian.PutUint32(to.places[o:], math.Float32bits(float32(y)))
@@ -422,7 +422,7 @@ func turnPoint(turn shuffle.Element, y, x, h, w float64) (float64, float64) {
 
 // pointWindow is where the points of a row lie.
 type pointWindow struct {
-	win window
+	win shuffle.Box
 	t   *affine // of WorldPoints
 	n   int64   // the coordinate along n
 }
@@ -444,7 +444,7 @@ func (e *Engine) eachPoints(ctx context.Context, d *dataset, draw *shuffle.Draw,
 }
 
 // eachPoints is Engine.eachPoints for a window of the asset of a row.
-func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win window, do func(i int, f *pointsField, at pointWindow) error) error {
+func (d *dataset) eachPoints(ctx context.Context, a catalog.Asset, row int64, win shuffle.Box, do func(i int, f *pointsField, at pointWindow) error) error {
 	at := pointWindow{win: win, n: row}
 	if c, ok := d.table.(*cube); ok {
 		at.n = c.coordinate(row)

@@ -15,6 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
@@ -126,7 +127,7 @@ type readPlan struct {
 	assets  []catalog.Asset // one a picked n
 	field   *rasterField
 	plan    *einops.Plan
-	win     window
+	win     shuffle.Box
 	out     *Array
 }
 
@@ -268,7 +269,7 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	if err != nil {
 		return err
 	}
-	q.win = window{y[0], cols[0], y[1] - y[0], cols[1] - cols[0]}
+	q.win = shuffle.Box{Y: y[0], X: cols[0], H: y[1] - y[0], W: cols[1] - cols[0]}
 	layout := o.Layout
 	if layout == "" {
 		layout = "b y x"
@@ -288,9 +289,9 @@ func (q *readPlan) resolve(o ReadOptions, paths int) error {
 	if q.field, err = newRasterField(f, 0, x); err != nil {
 		return err
 	}
-	q.field.h, q.field.w = q.win.h, q.win.w
-	if bytesOf(limit, len(q.assets), len(bands), q.win.h, q.win.w, size) < 0 {
-		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.h, q.win.w, x.DType, limit)
+	q.field.h, q.field.w = q.win.H, q.win.W
+	if bytesOf(limit, len(q.assets), len(bands), q.win.H, q.win.W, size) < 0 {
+		return fault.New(fault.Limit, "array", fault.NoOffset, "(%d, %d, %d, %d) %s is over %d bytes", len(q.assets), len(bands), q.win.H, q.win.W, x.DType, limit)
 	}
 	if q.plan, err = q.field.pattern.Plan(q.field.axes(len(q.assets)), o.Sizes); err != nil {
 		return err
@@ -373,7 +374,7 @@ func (q *readPlan) present(ctx context.Context, a catalog.Asset) error {
 
 func (q *readPlan) cut(ctx context.Context, to chan<- piece) error {
 	for n, a := range q.assets {
-		box := q.win.inside(a.Index.Height, a.Index.Width)
+		box := inside(q.win, a.Index.Height, a.Index.Width)
 		for y := box.Y0; y < box.Y1; {
 			b := box
 			b.Y0 = y

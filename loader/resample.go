@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -81,23 +82,23 @@ func (r *rasterField) setResample() error {
 
 // resampled reads the window of an asset and writes it to a row of the tensor at the tensor's size: as many
 // bands at once as limit has room for.
-func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window, to *row, limit int) error {
+func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win shuffle.Box, to *row, limit int) error {
 	f, x, bands := to.field, a.Index, to.picked().bands
 	size, k := f.resampledAtOnce(win, limit)
 	if k == 0 {
-		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.h, win.w, limit))
+		return a.Fault(fault.New(fault.Limit, "window", fault.NoOffset, "%d by %d pixels to resample are over %d bytes", win.H, win.W, limit))
 	}
 	cv, err := f.raw.get(x)
 	if err != nil {
 		return a.Fault(err)
 	}
 	if f.smooths {
-		if err := r.resample.smooth.prepare(win.h, win.w, f.h, f.w, int64(limit)); err != nil {
+		if err := r.resample.smooth.prepare(win.H, win.W, f.h, f.w, int64(limit)); err != nil {
 			return a.Fault(err)
 		}
 	}
 	for b := 0; b < len(f.bands); b += k {
-		sub := &rasterField{pickedBands: pickedBands{bands: bands[b:min(b+k, len(bands))]}, h: win.h, w: win.w}
+		sub := &rasterField{pickedBands: pickedBands{bands: bands[b:min(b+k, len(bands))]}, h: win.H, w: win.W}
 		sub.placeBands()
 		plan, err := planes.Plan(sub.axes(1), nil)
 		if err != nil {
@@ -107,7 +108,7 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 		s.in, s.inValid = grown(s.in, plan.Len()*size), grown(s.inValid, plan.Len())
 		from := &row{field: sub, plan: plan, dst: einops.Target{Data: s.in, Mask: s.inValid}, cv: cv, win: win}
 		from.pad(x.Height, x.Width)
-		in := win.inside(x.Height, x.Width)
+		in := inside(win, x.Height, x.Width)
 		if err := r.read(ctx, a, in, sub.bands, from, from.masked(&f.raw, in)); err != nil {
 			return err
 		}
@@ -123,12 +124,12 @@ func (r *assetReader) resampled(ctx context.Context, a catalog.Asset, win window
 
 // resampledAtOnce returns the size of a sample that is resampled, and how many bands of a window are at once: 0 if
 // limit has no room for one.
-func (r *rasterField) resampledAtOnce(win window, limit int) (size, bands int) {
+func (r *rasterField) resampledAtOnce(win shuffle.Box, limit int) (size, bands int) {
 	size = r.native.Size()
 	if r.blends {
 		size = 4
 	}
-	one := bytesOf(int64(limit), win.h, win.w, size+1)
+	one := bytesOf(int64(limit), win.H, win.W, size+1)
 	if one < 0 {
 		return size, 0
 	}
@@ -136,11 +137,11 @@ func (r *rasterField) resampledAtOnce(win window, limit int) (size, bands int) {
 }
 
 // resampledBytes returns the memory in which a window is resampled.
-func (r *rasterField) resampledBytes(win window, limit int) int64 {
+func (r *rasterField) resampledBytes(win shuffle.Box, limit int) int64 {
 	size, bands := r.resampledAtOnce(win, limit)
-	n := int64(bands) * int64(size+1) * (int64(win.h)*int64(win.w) + int64(r.h)*int64(r.w))
+	n := int64(bands) * int64(size+1) * (int64(win.H)*int64(win.W) + int64(r.h)*int64(r.w))
 	if r.smooths {
-		n += smootherBytes(win.h, win.w, r.h, r.w)
+		n += smootherBytes(win.H, win.W, r.h, r.w)
 	}
 	return n
 }

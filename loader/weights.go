@@ -351,7 +351,7 @@ func (p *weighing) weigh(ctx context.Context, r *assetReader, at int64) (w weigh
 	h, wd := lead.Index.Height, lead.Index.Width
 	across := up(wd, p.head.CellWidth) / p.head.CellWidth
 	w = weighed{uint32(h), uint32(wd), make([]uint32, across*(up(h, p.head.CellHeight)/p.head.CellHeight))}
-	cell := f.ratio.scale(window{h: p.head.CellHeight, w: p.head.CellWidth})
+	cell := f.ratio.scale(shuffle.Box{H: p.head.CellHeight, W: p.head.CellWidth})
 	rows := max(1, min(x.Height, x.ChunkH, p.options.MaxChunkBytes/(5*x.Width)))
 	sub := &rasterField{pickedBands: pickedBands{bands: []int{0}}, h: rows, w: x.Width}
 	sub.placeBands()
@@ -367,14 +367,14 @@ func (p *weighing) weigh(ctx context.Context, r *assetReader, at int64) (w weigh
 	s := &r.resample
 	s.in, s.inValid = grown(s.in, 4*plan.Len()), grown(s.inValid, plan.Len())
 	for y := 0; y < x.Height; y += rows {
-		to := &row{field: sub, plan: plan, dst: einops.Target{Data: s.in, Mask: s.inValid}, cv: cv, win: window{y, 0, rows, x.Width}}
-		box := to.win.inside(x.Height, x.Width)
+		to := &row{field: sub, plan: plan, dst: einops.Target{Data: s.in, Mask: s.inValid}, cv: cv, win: shuffle.Box{Y: y, H: rows, W: x.Width}}
+		box := inside(to.win, x.Height, x.Width)
 		if err := r.read(ctx, a, box, sub.bands, to, to.masked(convs, box)); err != nil {
 			return w, err
 		}
 		for i := range (box.Y1 - y) * x.Width {
 			if s.inValid[i] != 0 && p.counts(s.float(i)) {
-				w.cells[(y+i/x.Width)/cell.h*across+i%x.Width/cell.w]++
+				w.cells[(y+i/x.Width)/cell.H*across+i%x.Width/cell.W]++
 			}
 		}
 	}

@@ -3,16 +3,14 @@ package loader
 import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// window is a box of rows and columns in an asset's pixels. With pad it may reach past the asset.
-type window struct{ y, x, h, w int }
-
-// inside cuts the window to an image.
-func (w window) inside(height, width int) chunk.Box {
+// inside cuts window w, which with pad may reach past the asset, to an image.
+func inside(w shuffle.Box, height, width int) chunk.Box {
 	return chunk.Box{
-		Y0: min(max(w.y, 0), height), Y1: max(min(w.y+w.h, height), 0),
-		X0: min(max(w.x, 0), width), X1: max(min(w.x+w.w, width), 0),
+		Y0: min(max(w.Y, 0), height), Y1: max(min(w.Y+w.H, height), 0),
+		X0: min(max(w.X, 0), width), X1: max(min(w.X+w.W, width), 0),
 	}
 }
 
@@ -41,8 +39,11 @@ func (r ratio) holds(first, other *chunk.Index) bool {
 }
 
 // scale returns the window in the field's own pixels.
-func (r ratio) scale(w window) window {
-	return window{w.y * r.numY / r.denY, w.x * r.numX / r.denX, w.h * r.numY / r.denY, w.w * r.numX / r.denX}
+func (r ratio) scale(w shuffle.Box) shuffle.Box {
+	return shuffle.Box{
+		Y: w.Y * r.numY / r.denY, X: w.X * r.numX / r.denX,
+		H: w.H * r.numY / r.denY, W: w.W * r.numX / r.denX,
+	}
 }
 
 func gcd(a, b int) int {

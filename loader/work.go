@@ -539,11 +539,11 @@ func (u unit) do(r *assetReader) error {
 		r.share = shared{e.tiles, tileKey{set: d.number, column: f.column, row: at}}
 	}
 	if d.resamples(u.field) {
-		to.win = window{h: f.h, w: f.w}
+		to.win = shuffle.Box{H: f.h, W: f.w}
 		return r.resampled(p.ctx, a, win, to, e.options.MaxChunkBytes)
 	}
 	to.pad(a.Index.Height, a.Index.Width)
-	in := win.inside(a.Index.Height, a.Index.Width)
+	in := inside(win, a.Index.Height, a.Index.Width)
 	return r.read(p.ctx, a, in, to.bands.bands, to, to.masked(p.converters(u.row, u.field), in))
 }
 
@@ -558,30 +558,30 @@ func (e *Engine) rowOf(draw *shuffle.Draw, step int) int64 {
 
 // windowOf returns the window of a draw in the pixels of a raster field, whose asset of the table's row at
 // is a. All steps of a sequence share the window of the first.
-func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64, a catalog.Asset) (window, error) {
+func (e *Engine) windowOf(ctx context.Context, d *dataset, draw *shuffle.Draw, field int, at int64, a catalog.Asset) (shuffle.Box, error) {
 	f, lead := d.rasters[field], d.rasters[0]
 	if err := f.fits(a.Index); err != nil {
-		return window{}, err
+		return shuffle.Box{}, err
 	}
 	first := a.Index
 	if field > 0 {
 		fa, err := d.table.Asset(ctx, lead.column, at)
 		if err != nil {
-			return window{}, err
+			return shuffle.Box{}, err
 		}
 		first = fa.Index
 		if !f.ratio.holds(first, a.Index) {
-			return window{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels do not share a grid with the first field's %d by %d", a.Index.Height, a.Index.Width, first.Height, first.Width)
 		}
 	}
 	if at != draw.Row {
 		begin, err := e.begin(ctx, d, draw)
 		if err != nil {
-			return window{}, err
+			return shuffle.Box{}, err
 		}
 		if first.Height != begin.Index.Height || first.Width != begin.Index.Width {
-			return window{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
+			return shuffle.Box{}, fault.New(fault.Unsupported, "asset", fault.NoOffset,
 				"%d by %d pixels; the first step of the sequence has %d by %d", first.Height, first.Width, begin.Index.Height, begin.Index.Width)
 		}
 	}
@@ -607,14 +607,14 @@ func (e *Engine) begin(ctx context.Context, d *dataset, draw *shuffle.Draw) (cat
 
 // row returns the sink for a unit of a raster field. The mask is written only where it is asked for
 // or where a sample may be missing, or may have been before this one took its place.
-func (p *Pending) row(u unit, x *chunk.Index, win window) (*row, error) {
+func (p *Pending) row(u unit, x *chunk.Index, win shuffle.Box) (*row, error) {
 	l, convs := p.layout.rasters[u.field], p.converters(u.row, u.field)
 	cv, err := convs.get(x)
 	if err != nil {
 		return nil, err
 	}
-	in := win.inside(x.Height, x.Width)
-	whole := in.Y1-in.Y0 == win.h && in.X1-in.X0 == win.w
+	in := inside(win, x.Height, x.Width)
+	whole := in.Y1-in.Y0 == win.H && in.X1-in.X0 == win.W
 	missing := convs.key(x).has || convs.nodata && x.Mask != nil
 	return p.sink(u.field, u.row, u.step, cv, win, !l.native || !whole || missing || p.draws[u.row].Attempt > 0), nil
 }
@@ -632,7 +632,7 @@ func (p *Pending) converters(k, field int) *converters {
 }
 
 // sink returns what writes a step of row k of a field, and with masked also its mask, if there is one.
-func (p *Pending) sink(field, k, step int, cv *einops.Converter, win window, masked bool) *row {
+func (p *Pending) sink(field, k, step int, cv *einops.Converter, win shuffle.Box, masked bool) *row {
 	l := p.layout.rasters[field]
 	dst := einops.Target{Data: p.buf[l.data:l.end]}
 	if l.mask >= 0 && masked {
@@ -672,7 +672,7 @@ func (p *Pending) clearStep(field, k, step int) {
 	if err != nil {
 		panic("loader: a cast without nodata does not exist: " + err.Error()) // it was made when the field was compiled
 	}
-	p.sink(field, k, step, cv, window{}, true).clear()
+	p.sink(field, k, step, cv, shuffle.Box{}, true).clear()
 }
 
 // clearValues makes nulls of the values of a row, and no window of its window.
@@ -724,7 +724,7 @@ func (u unit) window(d *dataset, draw *shuffle.Draw) error {
 	if err != nil {
 		return a.Fault(err)
 	}
-	for i, v := range [...]int{w.y, w.x, w.h, w.w} {
+	for i, v := range [...]int{w.Y, w.X, w.H, w.W} {
 		binary.LittleEndian.PutUint64(p.window[u.row*windowBytes+8*i:], uint64(v))
 	}
 	return nil
