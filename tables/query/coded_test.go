@@ -10,6 +10,8 @@ import (
 	pqgo "github.com/parquet-go/parquet-go"
 
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -51,7 +53,7 @@ func places(t *testing.T, n int) (coded, flat *tables.Table) {
 		t.Fatal(err)
 	}
 	flat = tables.FromVectors([]string{"id", "split", "region", "cloud"}, []*tables.Vector{
-		tables.NewInts(int64Type, ids, nil), tables.NewTexts(splits, nil), tables.NewTexts(regions, noRegion), tables.NewFloats(doubleType, clouds, noCloud),
+		tables.NewInts(sqltype.Int64, ids, nil), tables.NewTexts(splits, nil), tables.NewTexts(regions, noRegion), tables.NewFloats(sqltype.Double, clouds, noCloud),
 	})
 	return coded, flat
 }
@@ -59,7 +61,7 @@ func places(t *testing.T, n int) (coded, flat *tables.Table) {
 // TestConditionsOnCodes: what is found where a condition is computed once for each text, and by several goroutines, is
 // what is found row by row.
 func TestConditionsOnCodes(t *testing.T) {
-	const n = 4*fewRows + 777 // several parts
+	const n = 4*eval.FewRows + 777 // several parts
 	coded, flat := places(t, n)
 	for _, name := range []string{"split", "region"} {
 		v, err := coded.Column(t.Context(), name)
@@ -72,7 +74,7 @@ func TestConditionsOnCodes(t *testing.T) {
 	}
 	tables := func(tab *tables.Table) Tables {
 		return Map(map[string]*tables.Table{"data": tab, "few": tables.FromVectors([]string{"k", "name"},
-			[]*tables.Vector{tables.NewInts(int64Type, []int64{1, 3, 8, -5}, nil), tables.NewTexts([]string{"test", "x", "south", "q"}, nil)})})
+			[]*tables.Vector{tables.NewInts(sqltype.Int64, []int64{1, 3, 8, -5}, nil), tables.NewTexts([]string{"test", "x", "south", "q"}, nil)})})
 	}
 	for _, where := range []string{
 		"split = 'test'", "'test' = split", "split <> 'test'", "split > 'a'", "split = 'nowhere'", "split = ''", "region = 'south'",
@@ -153,7 +155,7 @@ func texts(t *testing.T, tab *tables.Table) []string {
 
 // TestPartsFailAsOne: an error in one of the parts that are searched at the same time is the query's.
 func TestPartsFailAsOne(t *testing.T) {
-	_, flat := places(t, 4*fewRows)
+	_, flat := places(t, 4*eval.FewRows)
 	for _, where := range []string{"id * 71000000000000 > 0", "(id - 70000) * 9000000000000000000 < 0"} {
 		if _, err := Where(t.Context(), flat, where); err == nil {
 			t.Errorf("%s: no error", where)

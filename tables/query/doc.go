@@ -1,10 +1,18 @@
 // Package query runs SQL over tables of package table, a column at a time, in pure Go. docs/sql.md says what of SQL, and
 // where it means something else than in DuckDB.
 //
-// A text becomes tokens (lex.go), these a tree (parse.go, parse_expr.go), in which the binder (bind.go, types.go) finds
-// columns and types: it makes nodes, of which those that are equal are one. The evaluator (eval.go, kernels.go, cast.go,
-// choose.go) computes a node for a batch of rows at a time. Functions and aggregates are tables of their own (function.go,
-// fn_*.go, aggregate.go), which carry their documentation. A query inside of a query is run first, to a table (subquery.go).
+// The packages below internal/ are the steps of a query, each of which imports only those before it:
+//
+//	sqlerr, sqltype, clock   errors, types, dates
+//	ast                      tokens and the tree that the parser makes of them
+//	vec                      values of a batch of rows
+//	plan                     bound expressions; equal ones are one node
+//	eval                     computes a bound expression for a batch of rows at a time
+//	bind                     finds columns, types and functions
+//	funcs, aggs              the functions and aggregates, with their documentation
+//
+// This package runs a SELECT with them. A query inside of an expression is run when the expression is bound, so that the
+// evaluator sees only its result.
 //
 // What is run means what it means in DuckDB: NULLs stand last in both directions, NaN is above every
 // number and equal to itself, texts are compared by bytes, names without regard to case, integers are

@@ -63,7 +63,7 @@ func TestFunctionsSayWhatTheyAre(t *testing.T) {
 				t.Errorf("two functions are named %s", n)
 			}
 			seen[n] = true
-			if n != "count" && functions[n] == nil && aggregates[n] == nil {
+			if n != "count" && functionLibrary.Functions[n] == nil && functionLibrary.Aggregates[n] == nil {
 				t.Errorf("there is no function %s", n)
 			}
 		}

@@ -3,11 +3,17 @@ package query
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
 )
+
+// SyntaxError is a query that does not parse. It has no kind: it is the user's.
+type SyntaxError = sqlerr.SyntaxError
+
+// BindError is a query that parses but means nothing: its types do not fit. It has no kind: it is the user's.
+type BindError = sqlerr.BindError
 
 // Full runs a query with all of DuckDB, over the tables with some names.
 type Full func(ctx context.Context, sql string, names []string, tables Tables) (*tables.Table, error)
@@ -36,11 +42,3 @@ func Better(err, full error) error {
 	}
 	return err
 }
-
-// BindError is a query that parses but means nothing: its types do not fit. It has no kind: it is the user's.
-type BindError struct{ msg string }
-
-// Error returns what does not fit.
-func (e *BindError) Error() string { return e.msg }
-
-func binderError(format string, args ...any) error { return &BindError{fmt.Sprintf(format, args...)} }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
@@ -35,7 +36,7 @@ func TestNanosecondsAreCompared(t *testing.T) {
 		at := base.Add(time.Duration(rng.IntN(20_000))) // on both sides of 1970
 		rows[i] = row{ID: int64(i), T: at, U: at.Truncate(time.Microsecond), Z: at, S: strings.Repeat("x", 40)}
 		switch {
-		case i < batchRows && i%3 > 0:
+		case i < vec.BatchRows && i%3 > 0:
 			rows[i].N = &rows[i].U
 		case i%5 > 0:
 			rows[i].N = &rows[i].Z

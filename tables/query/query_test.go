@@ -13,16 +13,18 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cputime"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
 )
 
 // people is a small table with nulls and NaN.
 func people() *tables.Table {
 	return tables.FromVectors([]string{"id", "Name", "age", "score", "tags", "big", "born"}, []*tables.Vector{
-		tables.NewInts(int64Type, []int64{0, 1, 2, 3, 4}, nil),
+		tables.NewInts(sqltype.Int64, []int64{0, 1, 2, 3, 4}, nil),
 		tables.NewTexts([]string{"ana", "Bo", "", "ñusta", "bo"}, []bool{false, false, true, false, false}),
 		tables.NewInts(tables.Type{Kind: tables.Int64, Bits: 8}, []int64{30, -4, 127, 30, 0}, []bool{false, false, false, false, true}),
-		tables.NewFloats(doubleType, []float64{1.5, math.NaN(), -1, 0, 2}, []bool{false, false, false, true, false}),
+		tables.NewFloats(sqltype.Double, []float64{1.5, math.NaN(), -1, 0, 2}, []bool{false, false, false, true, false}),
 		tables.NewList(tables.NewTexts([]string{"x", "y", "x"}, nil), []uint32{0, 2, 2, 2, 3, 3}, []bool{false, false, true, false, false}),
 		tables.NewInts(tables.Type{Kind: tables.Uint64, Bits: 64}, []int64{-1, 1, 2, math.MinInt64, 0}, nil),
 		tables.NewInts(tables.Type{Kind: tables.Date}, []int64{16436, 16437, 16500, -1, 0}, nil),
@@ -61,7 +63,7 @@ func shown(t testing.TB, tab *tables.Table) string {
 // TestUnsupportedAtOnce: what is not run here is refused before there is a result, so that DuckDB can be
 // asked instead.
 func TestUnsupportedAtOnce(t *testing.T) {
-	inner := tables.NewList(tables.NewInts(int64Type, []int64{1, 2}, nil), []uint32{0, 2}, nil)
+	inner := tables.NewList(tables.NewInts(sqltype.Int64, []int64{1, 2}, nil), []uint32{0, 2}, nil)
 	data := tables.FromVectors([]string{"ll"}, []*tables.Vector{tables.NewList(inner, []uint32{0, 1}, nil)})
 	for _, sql := range []string{"ll[1] AS x", "ll[1] IS NULL AS x", "ll[1][1] AS x"} {
 		if _, err := Run(t.Context(), "SELECT "+sql+" FROM data", Map(map[string]*tables.Table{"data": data})); fault.KindOf(err) != fault.Unsupported {
@@ -78,7 +80,7 @@ func TestUnsupportedAtOnce(t *testing.T) {
 func TestNaNOfScans(t *testing.T) {
 	single := tables.Type{Kind: tables.Float64, Bits: 32}
 	data := tables.FromVectors([]string{"f", "d"}, []*tables.Vector{
-		tables.NewFloats(single, []float64{1, 0.5, math.NaN()}, nil), tables.NewFloats(doubleType, []float64{1, 0.5, math.NaN()}, nil),
+		tables.NewFloats(single, []float64{1, 0.5, math.NaN()}, nil), tables.NewFloats(sqltype.Double, []float64{1, 0.5, math.NaN()}, nil),
 	})
 	for where, n := range map[string]string{
 		"f >= 0.5": "2", "f >= 5e-1": "3", "f > 5e-1": "2", "5e-1 <= f": "3", "NOT f < 5e-1": "3", "NOT f < 0.5": "2", "f >= -1": "2", "f > -1e0 AND f <> 1": "2",
@@ -303,12 +305,12 @@ func TestManyLiteralsTakeLittle(t *testing.T) {
 
 // A pattern of many wild cards takes no more than a linear time for each of its pieces.
 func TestLikeIsNotExponential(t *testing.T) {
-	l, err := newLike(strings.Repeat("%a", 2000)+"%b", "", false)
+	l, err := plan.NewLike(strings.Repeat("%a", 2000)+"%b", "", false)
 	if err != nil {
 		t.Fatal(err)
 	}
 	start := cputime.Used()
-	if l.match([]byte(strings.Repeat("a", 1<<20))) {
+	if l.Match([]byte(strings.Repeat("a", 1<<20))) {
 		t.Error("matches")
 	}
 	if d := cputime.Used() - start; d > 2*time.Second {
@@ -333,12 +335,12 @@ func TestLike(t *testing.T) {
 		patterns, texts = append(patterns, words("a_%é", n)...), append(texts, words("aéb", n)...)
 	}
 	for _, p := range patterns {
-		l, err := newLike(p, "", false)
+		l, err := plan.NewLike(p, "", false)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range texts {
-			if got, want := l.match([]byte(s)), slow([]rune(p), []rune(s)); got != want {
+			if got, want := l.Match([]byte(s)), slow([]rune(p), []rune(s)); got != want {
 				t.Fatalf("%q LIKE %q: %v", s, p, got)
 			}
 		}

@@ -9,6 +9,15 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/aggs"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/bind"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/funcs"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
 // Tables finds the tables of a FROM clause by name, without regard to case. One that does not exist is
@@ -39,40 +48,40 @@ func NoTable(name string, names []string) error {
 // tables must stay open as long as it is. Rows without ORDER BY stand in the order of the tables:
 // of a join in that of the left one, of GROUP BY and DISTINCT in that of their first rows.
 func Run(ctx context.Context, sql string, tables Tables) (*tables.Table, error) {
-	s, err := parse(sql)
+	s, err := ast.Parse(sql)
 	if err != nil {
 		return nil, err
 	}
-	return newSession(ctx, tables).run(s, nil)
+	return newSession(ctx, tables).RunQuery(s, nil)
 }
 
 // Where returns the numbers of the rows of a table for which a condition (what stands behind WHERE)
 // holds, in order.
 func Where(ctx context.Context, t *tables.Table, condition string) ([]int, error) {
-	e, err := parseCondition(condition)
+	e, err := ast.ParseCondition(condition)
 	if err != nil {
 		return nil, err
 	}
-	b := newBinder(newSession(ctx, Map(map[string]*tables.Table{"data": t})))
-	b.add("data", t)
-	b.where = "a condition"
-	n, err := b.condition(e)
+	b := bind.New(ctx, functionLibrary, newSession(ctx, Map(map[string]*tables.Table{"data": t})), nil)
+	b.AddTable("data", t)
+	b.Clause = "a condition"
+	n, err := b.Condition(e)
 	if err == nil {
-		n, err = b.asScanned(n)
+		n, err = b.AsScanned(n)
 	}
 	if err != nil {
 		return nil, err
 	}
-	t, numbers, err := prune(ctx, t, 0, n)
+	t, numbers, err := eval.Prune(ctx, t, 0, n)
 	if err != nil {
 		return nil, err
 	}
-	ev := newEvaluator(ctx, []*tables.Table{t})
-	got, err := ev.where(n, &rows{n: t.Len(), tables: [][]int32{nil}}, -1)
+	ev := eval.New(ctx, []*tables.Table{t})
+	got, err := ev.Where(n, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, -1)
 	if err != nil {
 		return nil, err
 	}
-	out := ints(got.tables[0])
+	out := vec.ToInts(got.Tables[0])
 	if numbers != nil {
 		for i, r := range out {
 			out[i] = numbers[r]
@@ -88,71 +97,50 @@ func Sort(ctx context.Context, t *tables.Table, column string, desc bool) ([]int
 	if err != nil {
 		return nil, err
 	}
-	k := sortKey{v: v, desc: desc}
-	if err := k.check(); err != nil {
+	k := vec.SortKey{Values: v, Desc: desc}
+	if err := k.Check(); err != nil {
 		return nil, err
 	}
-	return ints(permutation([]sortKey{k}, t.Len(), -1)), nil
-}
-
-func ints(s []int32) []int {
-	out := make([]int, len(s))
-	for i, x := range s {
-		out[i] = int(x)
-	}
-	return out
-}
-
-func newBinder(s *session) *binder {
-	return &binder{session: s, ctx: s.ctx, aliases: map[string]*expr{}, busy: map[string]bool{}, meant: map[aliasUse]*node{}, nodes: map[string]*node{}}
-}
-
-func (b *binder) add(alias string, t *tables.Table) {
-	names := map[string][]int{}
-	for i, c := range t.Columns() {
-		n := strings.ToLower(c.Name)
-		names[n] = append(names[n], i)
-	}
-	b.tables = append(b.tables, bound{alias: alias, t: t, names: names})
+	return vec.ToInts(vec.SortRows([]vec.SortKey{k}, t.Len(), -1)), nil
 }
 
 // run is a SELECT on its way.
 type run struct {
-	s       *selection
-	b       *binder
+	s       *ast.Select
+	b       *bind.Binder
 	session *session
 	tables  []*tables.Table
 
-	items   []*node
+	items   []*plan.Node
 	names   []string
-	on      []*node // of each table of FROM, nil without
-	where   *node
+	on      []*plan.Node // of each table of FROM, nil without
+	where   *plan.Node
 	grouped bool
-	keys    []*node // of GROUP BY
-	having  *node
-	on1     []*node // of DISTINCT ON
-	order   []*node
-	by      []orderItem // of order
-	limit   int         // -1: none
+	keys    []*plan.Node // of GROUP BY
+	having  *plan.Node
+	on1     []*plan.Node // of DISTINCT ON
+	order   []*plan.Node
+	by      []ast.OrderTerm // of order
+	limit   int             // -1: none
 	offset  int
 }
 
 func (r *run) from() error {
-	for i := range r.s.from {
-		f := &r.s.from[i]
-		if slices.ContainsFunc(r.b.tables, func(t bound) bool { return strings.EqualFold(t.alias, f.alias) }) {
-			return binderError("two tables of FROM are named %q", f.alias)
+	for i := range r.s.From {
+		f := &r.s.From[i]
+		if slices.ContainsFunc(r.b.Tables, func(t bind.Source) bool { return strings.EqualFold(t.Alias, f.Alias) }) {
+			return sqlerr.Bind("two tables of FROM are named %q", f.Alias)
 		}
 		t, err := r.session.source(f)
 		if err != nil {
 			return err
 		}
 		r.tables = append(r.tables, t)
-		r.b.add(f.alias, t)
-		var on *node
-		if f.on != nil { // names of the tables up to this one
-			r.b.where = "a JOIN condition"
-			if on, err = r.b.condition(f.on); err != nil {
+		r.b.AddTable(f.Alias, t)
+		var on *plan.Node
+		if f.On != nil { // names of the tables up to this one
+			r.b.Clause = "a JOIN condition"
+			if on, err = r.b.Condition(f.On); err != nil {
 				return err
 			}
 		}
@@ -164,42 +152,42 @@ func (r *run) from() error {
 // bind finds what all expressions mean.
 func (r *run) bind() (err error) {
 	b, s := r.b, r.s
-	for _, it := range s.items {
-		if name := strings.ToLower(it.alias); name != "" && b.aliases[name] == nil {
-			b.aliases[name] = it.e
+	for _, it := range s.Items {
+		if name := strings.ToLower(it.Alias); name != "" && b.Aliases[name] == nil {
+			b.Aliases[name] = it.Expr
 		}
 	}
-	if s.where != nil {
-		b.where = "a WHERE clause"
-		if r.where, err = b.condition(s.where); err != nil {
+	if s.Where != nil {
+		b.Clause = "a WHERE clause"
+		if r.where, err = b.Condition(s.Where); err != nil {
 			return err
 		}
-		if r.where, err = b.asScanned(r.where); err != nil {
+		if r.where, err = b.AsScanned(r.where); err != nil {
 			return err
 		}
 	}
-	b.allow = true
+	b.AllowAggregates = true
 	if err = r.bindItems(); err != nil {
 		return err
 	}
 	if err = r.bindGroups(); err != nil {
 		return err
 	}
-	if s.having != nil {
-		if r.having, err = b.condition(s.having); err != nil {
+	if s.Having != nil {
+		if r.having, err = b.Condition(s.Having); err != nil {
 			return err
 		}
 	}
 	if err = r.bindOrder(); err != nil {
 		return err
 	}
-	if r.limit, err = count(s.limit, -1); err != nil {
+	if r.limit, err = count(s.Limit, -1); err != nil {
 		return err
 	}
-	if r.offset, err = count(s.offset, 0); err != nil {
+	if r.offset, err = count(s.Offset, 0); err != nil {
 		return err
 	}
-	r.grouped = s.groupAll || len(r.keys) > 0 || r.having != nil || len(b.aggs) > 0
+	r.grouped = s.GroupAll || len(r.keys) > 0 || r.having != nil || len(b.Aggregates) > 0
 	if r.grouped {
 		return r.behindGroups()
 	}
@@ -207,24 +195,24 @@ func (r *run) bind() (err error) {
 }
 
 func (r *run) bindItems() error {
-	for _, it := range r.s.items {
-		if it.e.op == opStar {
-			if err := r.star(it.e); err != nil {
+	for _, it := range r.s.Items {
+		if it.Expr.Op == ast.OpStar {
+			if err := r.star(it.Expr); err != nil {
 				return err
 			}
 			continue
 		}
-		n, err := r.b.bind(it.e)
+		n, err := r.b.Bind(it.Expr)
 		if err != nil {
 			return err
 		}
-		name := it.alias
+		name := it.Alias
 		switch {
 		case name != "":
-		case n.op == opColumn && it.e.op == opColumn:
-			name = n.name
+		case n.Op == ast.OpColumn && it.Expr.Op == ast.OpColumn:
+			name = n.Name
 		default:
-			name = title(it.e)
+			name = ast.Title(it.Expr)
 		}
 		r.items, r.names = append(r.items, n), append(r.names, name)
 	}
@@ -232,24 +220,24 @@ func (r *run) bindItems() error {
 }
 
 // star adds the columns that a star stands for.
-func (r *run) star(e *expr) error {
-	pick, err := newStarPick(e.star)
+func (r *run) star(e *ast.Expr) error {
+	pick, err := newStarPick(e.Star)
 	if err != nil {
 		return err
 	}
 	found := false
-	for i, t := range r.b.tables {
-		if e.table != "" && !strings.EqualFold(e.table, t.alias) {
+	for i, t := range r.b.Tables {
+		if e.Table != "" && !strings.EqualFold(e.Table, t.Alias) {
 			continue
 		}
 		found = true
-		for c, col := range t.t.Columns() {
+		for c, col := range t.Table.Columns() {
 			if !pick.keeps(col.Name) {
 				continue
 			}
-			n, err := r.b.intern(&node{op: opColumn, name: col.Name, tab: i, col: c, typ: col.Type})
+			n, err := r.b.Intern(&plan.Node{Op: ast.OpColumn, Name: col.Name, Table: i, Column: c, Type: col.Type})
 			if with := pick.with(col.Name); err == nil && with != nil {
-				n, err = r.b.bind(with)
+				n, err = r.b.Bind(with)
 			}
 			if err != nil {
 				return err
@@ -261,36 +249,36 @@ func (r *run) star(e *expr) error {
 	case found:
 		return pick.unused(r.b)
 	case len(r.tables) == 0:
-		return binderError("* without FROM")
+		return sqlerr.Bind("* without FROM")
 	}
-	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s", e.table, r.b.tableNames())
+	return fault.New(fault.NotFound, "query", fault.NoOffset, "no table %q in FROM; there are %s", e.Table, r.b.TableNames())
 }
 
 // starPick says which columns a star keeps, and by what it replaces them.
 type starPick struct {
 	excluded map[string]bool // by lower-case name: whether there was one
-	replaced map[string]*expr
+	replaced map[string]*ast.Expr
 	pattern  *regexp.Regexp
 }
 
-func newStarPick(s *starred) (*starPick, error) {
-	p := &starPick{excluded: map[string]bool{}, replaced: map[string]*expr{}}
+func newStarPick(s *ast.Star) (*starPick, error) {
+	p := &starPick{excluded: map[string]bool{}, replaced: map[string]*ast.Expr{}}
 	if s == nil {
 		return p, nil
 	}
-	for _, name := range s.exclude {
+	for _, name := range s.Exclude {
 		p.excluded[strings.ToLower(name)] = false
 	}
-	for _, it := range s.replace {
-		p.replaced[strings.ToLower(it.alias)] = it.e
+	for _, it := range s.Replace {
+		p.replaced[strings.ToLower(it.Alias)] = it.Expr
 	}
 	var err error
-	if s.columns != "" {
-		if len(s.columns) > maxPattern {
-			return nil, unsupported("a regular expression of %d bytes", len(s.columns))
+	if s.Columns != "" {
+		if len(s.Columns) > funcs.MaxPattern {
+			return nil, sqlerr.Unsupported("a regular expression of %d bytes", len(s.Columns))
 		}
-		if p.pattern, err = regexp.Compile(s.columns); err != nil {
-			return nil, binderError("%v", err)
+		if p.pattern, err = regexp.Compile(s.Columns); err != nil {
+			return nil, sqlerr.Bind("%v", err)
 		}
 	}
 	return p, nil
@@ -306,7 +294,7 @@ func (p *starPick) keeps(name string) bool {
 }
 
 // with returns what a column is replaced by, nil: it stays.
-func (p *starPick) with(name string) *expr {
+func (p *starPick) with(name string) *ast.Expr {
 	low := strings.ToLower(name)
 	e, ok := p.replaced[low]
 	if ok {
@@ -316,59 +304,59 @@ func (p *starPick) with(name string) *expr {
 }
 
 // unused returns the error for a name of EXCLUDE or REPLACE that no column has.
-func (p *starPick) unused(b *binder) error {
+func (p *starPick) unused(b *bind.Binder) error {
 	for name, was := range p.excluded {
 		if !was {
-			return b.noColumn(name)
+			return b.NoColumn(name)
 		}
 	}
 	for name := range p.replaced {
 		if !p.excluded[name] {
-			return b.noColumn(name)
+			return b.NoColumn(name)
 		}
 	}
 	return nil
 }
 
 // position returns the item that a whole number stands for, in GROUP BY and ORDER BY; -1 if e is none.
-func (r *run) position(e *expr, clause string) (int, error) {
-	if e.op != opNumber || strings.ContainsAny(e.name, ".eE") {
+func (r *run) position(e *ast.Expr, clause string) (int, error) {
+	if e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE") {
 		return -1, nil
 	}
-	x, ok := new(big.Int).SetString(e.name, 10)
+	x, ok := new(big.Int).SetString(e.Name, 10)
 	if !ok || !x.IsInt64() || x.Int64() < 1 || x.Int64() > int64(len(r.items)) {
-		return 0, binderError("%s term %s is out of range: it should be between 1 and %d", clause, e.name, len(r.items))
+		return 0, sqlerr.Bind("%s term %s is out of range: it should be between 1 and %d", clause, e.Name, len(r.items))
 	}
 	return int(x.Int64()) - 1, nil
 }
 
 func (r *run) bindGroups() error {
-	if r.s.groupAll {
+	if r.s.GroupAll {
 		for _, n := range r.items {
-			if !n.aggregates && n.op != opLiteral {
+			if !n.HasAggregate && n.Op != plan.OpLiteral {
 				r.keys = append(r.keys, n)
 			}
 		}
 		return nil
 	}
-	r.b.allow, r.b.where = false, "a GROUP BY clause"
-	defer func() { r.b.allow = true }()
-	for _, e := range r.s.group {
+	r.b.AllowAggregates, r.b.Clause = false, "a GROUP BY clause"
+	defer func() { r.b.AllowAggregates = true }()
+	for _, e := range r.s.GroupBy {
 		i, err := r.position(e, "GROUP BY")
 		if err != nil {
 			return err
 		}
-		var n *node
+		var n *plan.Node
 		if i >= 0 {
 			n = r.items[i]
-		} else if n, err = r.b.bind(e); err != nil {
+		} else if n, err = r.b.Bind(e); err != nil {
 			return err
 		}
-		if n.aggregates {
-			return binderError("a GROUP BY clause cannot contain aggregates")
+		if n.HasAggregate {
+			return sqlerr.Bind("a GROUP BY clause cannot contain aggregates")
 		}
-		if repOf(n.typ) == repOther && n.op != opColumn {
-			return unsupported("GROUP BY of type %s", typeName(n))
+		if sqltype.RepOf(n.Type) == sqltype.RepOther && n.Op != ast.OpColumn {
+			return sqlerr.Unsupported("GROUP BY of type %s", plan.TypeName(n))
 		}
 		r.keys = append(r.keys, n)
 	}
@@ -376,15 +364,15 @@ func (r *run) bindGroups() error {
 }
 
 func (r *run) bindOrder() error {
-	for _, e := range r.s.on {
+	for _, e := range r.s.DistinctOn {
 		n, err := r.ordered(e, "DISTINCT ON")
 		if err != nil {
 			return err
 		}
 		r.on1 = append(r.on1, n)
 	}
-	for _, o := range r.s.order {
-		if o.e == nil { // ALL
+	for _, o := range r.s.OrderBy {
+		if o.Expr == nil { // ALL
 			for _, n := range r.items {
 				if err := r.addOrder(n, o); err != nil {
 					return err
@@ -392,7 +380,7 @@ func (r *run) bindOrder() error {
 			}
 			continue
 		}
-		n, err := r.ordered(o.e, "ORDER BY")
+		n, err := r.ordered(o.Expr, "ORDER BY")
 		if err != nil {
 			return err
 		}
@@ -404,7 +392,7 @@ func (r *run) bindOrder() error {
 }
 
 // ordered binds a term of ORDER BY: a position, an alias, which comes before a column, or an expression.
-func (r *run) ordered(e *expr, clause string) (*node, error) {
+func (r *run) ordered(e *ast.Expr, clause string) (*plan.Node, error) {
 	i, err := r.position(e, clause)
 	if err != nil {
 		return nil, err
@@ -412,41 +400,41 @@ func (r *run) ordered(e *expr, clause string) (*node, error) {
 	if i >= 0 {
 		return r.items[i], nil
 	}
-	if e.op == opColumn && e.table == "" {
-		if k := slices.IndexFunc(r.s.items, func(it item) bool { return it.alias != "" && strings.EqualFold(it.alias, e.name) }); k >= 0 {
-			return r.b.bind(r.s.items[k].e)
+	if e.Op == ast.OpColumn && e.Table == "" {
+		if k := slices.IndexFunc(r.s.Items, func(it ast.SelectItem) bool { return it.Alias != "" && strings.EqualFold(it.Alias, e.Name) }); k >= 0 {
+			return r.b.Bind(r.s.Items[k].Expr)
 		}
 	}
-	n, err := r.b.bind(e)
-	if err == nil && n.op == opLiteral {
-		return nil, binderError("%s a literal that is no position has no effect", clause)
+	n, err := r.b.Bind(e)
+	if err == nil && n.Op == plan.OpLiteral {
+		return nil, sqlerr.Bind("%s a literal that is no position has no effect", clause)
 	}
 	return n, err
 }
 
-func (r *run) addOrder(n *node, o orderItem) error {
-	if repOf(n.typ) == repOther {
-		return unsupported("ORDER BY of type %s", typeName(n))
+func (r *run) addOrder(n *plan.Node, o ast.OrderTerm) error {
+	if sqltype.RepOf(n.Type) == sqltype.RepOther {
+		return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
 	}
-	if r.s.distinct && r.s.on == nil && !slices.Contains(r.items, n) {
-		return unsupported("DISTINCT and ORDER BY of what is not selected")
+	if r.s.Distinct && r.s.DistinctOn == nil && !slices.Contains(r.items, n) {
+		return sqlerr.Unsupported("DISTINCT and ORDER BY of what is not selected")
 	}
 	r.order, r.by = append(r.order, n), append(r.by, o)
 	return nil
 }
 
 // count reads the number of LIMIT or OFFSET.
-func count(e *expr, none int) (int, error) {
+func count(e *ast.Expr, none int) (int, error) {
 	switch {
-	case e == nil || e.op == opNull:
+	case e == nil || e.Op == ast.OpNull:
 		return none, nil
-	case e.op != opNumber || strings.ContainsAny(e.name, ".eE"):
-		return 0, unsupported("LIMIT or OFFSET of what is no whole number")
+	case e.Op != ast.OpNumber || strings.ContainsAny(e.Name, ".eE"):
+		return 0, sqlerr.Unsupported("LIMIT or OFFSET of what is no whole number")
 	}
-	x, ok := new(big.Int).SetString(e.name, 10)
+	x, ok := new(big.Int).SetString(e.Name, 10)
 	switch {
 	case !ok || x.Sign() < 0:
-		return 0, binderError("LIMIT and OFFSET cannot be negative")
+		return 0, sqlerr.Bind("LIMIT and OFFSET cannot be negative")
 	case !x.IsInt64() || x.Int64() > 1<<40:
 		return 1 << 40, nil
 	}
@@ -456,13 +444,13 @@ func count(e *expr, none int) (int, error) {
 // behindGroups rewrites the expressions behind GROUP BY to columns of the table of groups: the keys,
 // then the aggregates.
 func (r *run) behindGroups() (err error) {
-	at := map[*node]int{}
+	at := map[*plan.Node]int{}
 	for i, k := range r.keys {
 		if _, ok := at[k]; !ok {
 			at[k] = i
 		}
 	}
-	all := func(nodes []*node) []*node {
+	all := func(nodes []*plan.Node) []*plan.Node {
 		for i := range nodes {
 			if err == nil {
 				nodes[i], err = r.behind(nodes[i], at)
@@ -474,41 +462,41 @@ func (r *run) behindGroups() (err error) {
 	r.order = all(r.order)
 	r.on1 = all(r.on1)
 	if r.having != nil {
-		r.having = all([]*node{r.having})[0]
+		r.having = all([]*plan.Node{r.having})[0]
 	}
 	return err
 }
 
-func (r *run) behind(n *node, at map[*node]int) (*node, error) {
-	if n.rewritten != nil {
-		return n.rewritten, nil
+func (r *run) behind(n *plan.Node, at map[*plan.Node]int) (*plan.Node, error) {
+	if n.Rewritten != nil {
+		return n.Rewritten, nil
 	}
-	out := &node{op: opColumn, name: n.name, tab: groupTable, typ: n.typ}
+	out := &plan.Node{Op: ast.OpColumn, Name: n.Name, Table: groupTable, Type: n.Type}
 	if i, ok := at[n]; ok {
-		out.col = i
+		out.Column = i
 	} else {
-		switch n.op {
-		case opAggregate:
-			out.col = len(r.keys) + n.agg
-		case opColumn:
-			return nil, binderError("column %q must appear in the GROUP BY clause or be used in an aggregate function", n.name)
+		switch n.Op {
+		case plan.OpAggregate:
+			out.Column = len(r.keys) + n.Aggregate
+		case ast.OpColumn:
+			return nil, sqlerr.Bind("column %q must appear in the GROUP BY clause or be used in an aggregate function", n.Name)
 		default:
 			c := *n
 			out = &c
-			out.args = make([]*node, len(n.args))
-			for i, a := range n.args {
+			out.Args = make([]*plan.Node, len(n.Args))
+			for i, a := range n.Args {
 				var err error
-				if out.args[i], err = r.behind(a, at); err != nil {
+				if out.Args[i], err = r.behind(a, at); err != nil {
 					return nil, err
 				}
 			}
 		}
 	}
-	out, err := r.b.intern(out)
+	out, err := r.b.Intern(out)
 	if err != nil {
 		return nil, err
 	}
-	n.rewritten = out
+	n.Rewritten = out
 	return out, nil
 }
 
@@ -517,15 +505,15 @@ const groupTable = 1 << 20
 
 // result runs what was bound.
 func (r *run) result(ctx context.Context) (*tables.Table, error) {
-	if r.where != nil && len(r.tables) == 1 && r.s.sample == nil { // a sample is of all rows
-		t, _, err := prune(ctx, r.tables[0], 0, r.where)
+	if r.where != nil && len(r.tables) == 1 && r.s.Sample == nil { // a sample is of all rows
+		t, _, err := eval.Prune(ctx, r.tables[0], 0, r.where)
 		if err != nil {
 			return nil, err
 		}
 		r.tables[0] = t
 	}
-	ev := newEvaluator(ctx, r.tables)
-	ev.session = r.session
+	ev := eval.New(ctx, r.tables)
+	ev.HoldRows = r.session.hold
 	rel, err := r.relation(ev)
 	if err != nil {
 		return nil, err
@@ -535,18 +523,18 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 			return nil, err
 		}
 		if r.having != nil {
-			if rel, err = ev.where(r.having, rel, -1); err != nil {
+			if rel, err = ev.Where(r.having, rel, -1); err != nil {
 				return nil, err
 			}
 		}
 	}
-	if r.s.distinct && r.s.on == nil {
+	if r.s.Distinct && r.s.DistinctOn == nil {
 		if rel, err = firstOfEach(ev, r.items, rel); err != nil {
 			return nil, err
 		}
 	}
-	if r.s.on != nil { // the first in the order that is asked for
-		if rel, err = r.sorted(ev, rel, 0, rel.n); err == nil {
+	if r.s.DistinctOn != nil { // the first in the order that is asked for
+		if rel, err = r.sorted(ev, rel, 0, rel.N); err == nil {
 			rel, err = firstOfEach(ev, r.on1, rel)
 		}
 		if err != nil {
@@ -554,7 +542,7 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 		}
 		r.order = nil
 	}
-	end := rel.n
+	end := rel.N
 	if r.limit >= 0 {
 		end = min(end, r.offset+r.limit)
 	}
@@ -563,55 +551,55 @@ func (r *run) result(ctx context.Context) (*tables.Table, error) {
 	}
 	cols := make([]tables.Column, len(r.items))
 	for i, n := range r.items {
-		cols[i] = tables.Column{Name: r.names[i], Type: n.typ}
-		if n.op == opLiteral && n.lit.null {
+		cols[i] = tables.Column{Name: r.names[i], Type: n.Type}
+		if n.Op == plan.OpLiteral && n.Literal.Null {
 			cols[i].Type = tables.Type{}
 		}
 	}
-	all := ev.tables
-	return tables.New(rel.n, cols, func(ctx context.Context, i int) (*tables.Vector, error) {
-		return newEvaluator(ctx, all).column(r.items[i], rel)
+	all := ev.Tables
+	return tables.New(rel.N, cols, func(ctx context.Context, i int) (*tables.Vector, error) {
+		return eval.New(ctx, all).Column(r.items[i], rel)
 	}), nil
 }
 
 // relation is FROM and WHERE.
-func (r *run) relation(ev *evaluator) (*rows, error) {
-	rel := &rows{n: 1}
+func (r *run) relation(ev *eval.Evaluator) (*vec.Rows, error) {
+	rel := &vec.Rows{N: 1}
 	if len(r.tables) > 0 {
-		rel = &rows{n: r.tables[0].Len(), tables: [][]int32{nil}}
+		rel = &vec.Rows{N: r.tables[0].Len(), Tables: [][]int32{nil}}
 	}
 	where := r.where
 	for i := 1; i < len(r.tables); i++ {
 		on := r.on[i]
-		if on == nil && where != nil && r.s.sample == nil && i == len(r.tables)-1 && !r.s.from[i].left { // FROM a, b WHERE a.x = b.x
+		if on == nil && where != nil && r.s.Sample == nil && i == len(r.tables)-1 && !r.s.From[i].Left { // FROM a, b WHERE a.x = b.x
 			on, where = where, nil
 		}
 		var err error
-		if rel, err = ev.join(rel, i, on, r.s.from[i].left); err != nil {
+		if rel, err = ev.Join(rel, i, on, r.s.From[i].Left); err != nil {
 			return nil, err
 		}
 	}
-	if r.s.sample != nil {
-		rel = rel.take(r.s.sample.of(rel.n))
+	if r.s.Sample != nil {
+		rel = rel.Take(r.s.Sample.Rows(rel.N))
 	}
 	if where == nil {
 		return rel, nil
 	}
 	most := -1
-	if r.limit >= 0 && len(r.order) == 0 && !r.grouped && !r.s.distinct {
+	if r.limit >= 0 && len(r.order) == 0 && !r.grouped && !r.s.Distinct {
 		most = r.limit + r.offset
 	}
-	return ev.where(where, rel, most)
+	return ev.Where(where, rel, most)
 }
 
 // group computes the table of groups.
-func (r *run) group(ev *evaluator, rel *rows) (*evaluator, *rows, error) {
-	keys, err := ev.columns(r.keys, rel)
+func (r *run) group(ev *eval.Evaluator, rel *vec.Rows) (*eval.Evaluator, *vec.Rows, error) {
+	keys, err := ev.Columns(r.keys, rel)
 	if err != nil {
 		return nil, nil, err
 	}
-	g := groupRows(rel.n, keys)
-	first := ints(g.first)
+	g := vec.GroupRows(rel.N, keys)
+	first := vec.ToInts(g.First)
 	var names []string
 	var cols []*tables.Vector
 	for i, k := range keys {
@@ -619,83 +607,55 @@ func (r *run) group(ev *evaluator, rel *rows) (*evaluator, *rows, error) {
 		if err != nil {
 			return nil, nil, err
 		}
-		names, cols = append(names, r.keys[i].name), append(cols, v)
+		names, cols = append(names, r.keys[i].Name), append(cols, v)
 	}
-	if len(r.keys) == 0 && rel.n == 0 {
-		g.of = nil // one group without rows
+	if len(r.keys) == 0 && rel.N == 0 {
+		g.Of = nil // one group without rows
 	}
-	for i := range r.b.aggs {
-		a := &r.b.aggs[i]
-		v, err := a.compute(ev, g, rel)
+	for i := range r.b.Aggregates {
+		a := &r.b.Aggregates[i]
+		v, err := aggs.Compute(a, ev, g, rel)
 		if err != nil {
 			return nil, nil, err
 		}
-		names, cols = append(names, a.f.names[0]), append(cols, v)
+		names, cols = append(names, a.Function.Names[0]), append(cols, v)
 	}
 	if len(cols) == 0 { // HAVING alone
-		cols, names = append(cols, tables.NewInts(int64Type, make([]int64, len(g.first)), nil)), append(names, "")
+		cols, names = append(cols, tables.NewInts(sqltype.Int64, make([]int64, len(g.First)), nil)), append(names, "")
 	}
-	for _, n := range r.b.nodes {
-		if n.op == opColumn && n.tab == groupTable {
-			n.tab = 0
+	for _, n := range r.b.Nodes {
+		if n.Op == ast.OpColumn && n.Table == groupTable {
+			n.Table = 0
 		}
 	}
 	t := tables.FromVectors(names, cols)
-	return newEvaluator(ev.ctx, []*tables.Table{t}), &rows{n: t.Len(), tables: [][]int32{nil}}, nil
+	return eval.New(ev.Ctx, []*tables.Table{t}), &vec.Rows{N: t.Len(), Tables: [][]int32{nil}}, nil
 }
 
 // firstOfEach keeps the first of rows in which some expressions are equal.
-func firstOfEach(ev *evaluator, by []*node, rel *rows) (*rows, error) {
-	cols, err := ev.columns(by, rel)
+func firstOfEach(ev *eval.Evaluator, by []*plan.Node, rel *vec.Rows) (*vec.Rows, error) {
+	cols, err := ev.Columns(by, rel)
 	if err != nil {
 		return nil, err
 	}
-	return rel.take(groupRows(rel.n, cols).first), nil
-}
-
-// take returns the rows at the given positions.
-func (r *rows) take(at []int32) *rows {
-	out := &rows{n: len(at), tables: make([][]int32, len(r.tables))}
-	for t, from := range r.tables {
-		to := make([]int32, len(at))
-		for i, x := range at {
-			if to[i] = x; from != nil {
-				to[i] = from[x]
-			}
-		}
-		out.tables[t] = to
-	}
-	return out
+	return rel.Take(vec.GroupRows(rel.N, cols).First), nil
 }
 
 // sorted returns the rows from start to end in the order of ORDER BY.
-func (r *run) sorted(ev *evaluator, rel *rows, start, end int) (*rows, error) {
+func (r *run) sorted(ev *eval.Evaluator, rel *vec.Rows, start, end int) (*vec.Rows, error) {
 	if len(r.order) == 0 {
-		if start == 0 && end == rel.n {
+		if start == 0 && end == rel.N {
 			return rel, nil
 		}
 		at := make([]int32, end-start)
 		for i := range at {
 			at[i] = int32(start + i)
 		}
-		return rel.take(at), nil
+		return rel.Take(at), nil
 	}
-	keys, err := ev.sortKeys(r.order, r.by, rel)
+	keys, err := ev.SortKeys(r.order, r.by, rel)
 	if err != nil {
 		return nil, err
 	}
-	return rel.take(permutation(keys, rel.n, end)[start:end]), nil
-}
-
-// sortKeys computes the terms of ORDER BY.
-func (ev *evaluator) sortKeys(nodes []*node, by []orderItem, rel *rows) ([]sortKey, error) {
-	keys := make([]sortKey, len(nodes))
-	for i, n := range nodes {
-		v, err := ev.column(n, rel)
-		if err != nil {
-			return nil, err
-		}
-		keys[i] = sortKey{v: v, desc: by[i].desc, nullsFirst: by[i].first}
-	}
-	return keys, nil
+	return rel.Take(vec.SortRows(keys, rel.N, end)[start:end]), nil
 }

@@ -6,6 +6,12 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/bind"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
 )
 
 // session is what the queries of one text see and share. One with WITH has a session of its own inside of the others.
@@ -33,24 +39,23 @@ func (s *session) find(name string) (*tables.Table, error) {
 	return s.tables(s.ctx, name)
 }
 
-// run runs a query. around is the binder of the expression that it stands in, nil elsewhere.
-func (s *session) run(sel *selection, around *binder) (*tables.Table, error) {
-	if len(sel.with) > 0 {
+// RunQuery runs a query. around is the binder of the expression that it stands in, nil elsewhere.
+func (s *session) RunQuery(sel *ast.Select, around *bind.Binder) (*tables.Table, error) {
+	if len(sel.With) > 0 {
 		s = &session{ctx: s.ctx, tables: s.tables, named: map[string]*tables.Table{}, outer: s, cells: s.cells}
-		for _, w := range sel.with {
-			low := strings.ToLower(w.name)
+		for _, w := range sel.With {
+			low := strings.ToLower(w.Name)
 			if s.named[low] != nil {
-				return nil, binderError("two queries of WITH are named %q", w.name)
+				return nil, sqlerr.Bind("two queries of WITH are named %q", w.Name)
 			}
-			t, err := s.run(w.s, nil)
+			t, err := s.RunQuery(w.Query, nil)
 			if err != nil {
 				return nil, err
 			}
 			s.named[low] = t
 		}
 	}
-	r := &run{s: sel, b: newBinder(s), session: s}
-	r.b.around = around
+	r := &run{s: sel, b: bind.New(s.ctx, functionLibrary, s, around), session: s}
 	if err := r.from(); err != nil {
 		return nil, err
 	}
@@ -61,30 +66,30 @@ func (s *session) run(sel *selection, around *binder) (*tables.Table, error) {
 }
 
 // source returns the table of a term of FROM.
-func (s *session) source(f *from) (t *tables.Table, err error) {
+func (s *session) source(f *ast.From) (t *tables.Table, err error) {
 	switch {
-	case f.sub != nil:
-		t, err = s.run(f.sub, nil)
-	case f.union != nil:
-		t, err = s.union(f.union)
+	case f.Query != nil:
+		t, err = s.RunQuery(f.Query, nil)
+	case f.Union != nil:
+		t, err = s.union(f.Union)
 	default:
-		t, err = s.find(f.table)
+		t, err = s.find(f.Table)
 	}
-	if err != nil || f.sample == nil {
+	if err != nil || f.Sample == nil {
 		return t, err
 	}
-	return t.Take(ints(f.sample.of(t.Len()))), nil
+	return t.Take(vec.ToInts(f.Sample.Rows(t.Len()))), nil
 }
 
 // union runs queries and puts their rows one after the other.
-func (s *session) union(u *union) (*tables.Table, error) {
+func (s *session) union(u *ast.Union) (*tables.Table, error) {
 	var parts []*tables.Table
-	for i, sel := range u.parts {
-		t, err := s.run(sel, nil)
+	for i, sel := range u.Parts {
+		t, err := s.RunQuery(sel, nil)
 		if err != nil {
 			return nil, err
 		}
-		if parts = append(parts, t); i == 0 || u.all[i-1] {
+		if parts = append(parts, t); i == 0 || u.All[i-1] {
 			continue
 		}
 		if t, err = s.join(parts); err != nil {
@@ -108,7 +113,7 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 	n := 0
 	for _, p := range parts {
 		if len(p.Columns()) != len(cols) {
-			return nil, binderError("UNION of %d and of %d columns", len(cols), len(p.Columns()))
+			return nil, sqlerr.Bind("UNION of %d and of %d columns", len(cols), len(p.Columns()))
 		}
 		n += p.Len()
 	}
@@ -117,7 +122,7 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 		for _, p := range parts[1:] {
 			var ok bool
 			if cols[i].Type, ok = meetOrText(cols[i].Type, p.Columns()[i].Type); !ok {
-				return nil, unsupported("UNION of type %s and type %s", sqlName(first.Columns()[i].Type), sqlName(p.Columns()[i].Type))
+				return nil, sqlerr.Unsupported("UNION of type %s and type %s", sqltype.Name(first.Columns()[i].Type), sqltype.Name(p.Columns()[i].Type))
 			}
 		}
 	}
@@ -128,7 +133,7 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 		vectors := make([]*tables.Vector, len(parts))
 		for k, p := range parts {
 			var err error
-			if vectors[k], err = castColumn(ctx, p, i, cols[i].Type); err != nil {
+			if vectors[k], err = eval.CastColumn(ctx, p, i, cols[i].Type); err != nil {
 				return nil, err
 			}
 		}
@@ -138,19 +143,10 @@ func (s *session) join(parts []*tables.Table) (*tables.Table, error) {
 
 // meetOrText is meet for UNION, where other values become texts beside texts.
 func meetOrText(a, b tables.Type) (tables.Type, bool) {
-	if t, ok := meet(a, b); ok {
+	if t, ok := sqltype.Common(a, b); ok {
 		return t, true
 	}
-	return textType, a.Kind == tables.Text && castable(b.Kind, tables.Text) || b.Kind == tables.Text && castable(a.Kind, tables.Text)
-}
-
-// castColumn returns a column as values of a type.
-func castColumn(ctx context.Context, t *tables.Table, i int, to tables.Type) (*tables.Vector, error) {
-	n := &node{op: opColumn, col: i, typ: t.Columns()[i].Type}
-	if !n.typ.Equal(to) && n.typ.Kind != tables.Null {
-		n = &node{op: opCast, typ: to, args: []*node{n}}
-	}
-	return newEvaluator(ctx, []*tables.Table{t}).column(n, &rows{n: t.Len(), tables: [][]int32{nil}})
+	return sqltype.String, a.Kind == tables.Text && bind.Castable(b.Kind, tables.Text) || b.Kind == tables.Text && bind.Castable(a.Kind, tables.Text)
 }
 
 // distinct returns the first of equal rows.
@@ -162,123 +158,13 @@ func (s *session) distinct(t *tables.Table) (*tables.Table, error) {
 			return nil, err
 		}
 	}
-	return t.Take(ints(groupRows(t.Len(), cols).first)), nil
+	return t.Take(vec.ToInts(vec.GroupRows(t.Len(), cols).First)), nil
 }
 
 // hold counts row numbers.
 func (s *session) hold(n int) error {
-	if *s.cells += n; *s.cells > maxCells {
-		return fault.New(fault.Limit, "query", fault.NoOffset, "joins and unions of more than %d rows", maxCells)
+	if *s.cells += n; *s.cells > eval.MaxRowNumbers {
+		return fault.New(fault.Limit, "query", fault.NoOffset, "joins and unions of more than %d rows", eval.MaxRowNumbers)
 	}
 	return nil
-}
-
-// results are those of a query inside of an expression.
-type results struct {
-	one  *tables.Vector // of opScalar: one value
-	set  *keySet        // of opInSet
-	null bool           // NULL is among them
-	n    int
-}
-
-// scalar runs a query that gives one value: NULL if it has no row.
-func (b *binder) scalar(sel *selection) (*node, error) {
-	t, err := b.session.run(sel, b)
-	if err != nil {
-		return nil, err
-	}
-	switch {
-	case len(t.Columns()) != 1:
-		return nil, binderError("a query in an expression returns %d columns: it has to be one", len(t.Columns()))
-	case t.Len() > 1:
-		return nil, binderError("a query in an expression returns %d rows: it has to be one at most", t.Len())
-	case repOf(t.Columns()[0].Type) == repOther:
-		return nil, unsupported("a query in an expression that returns type %s", sqlName(t.Columns()[0].Type))
-	}
-	v := tables.NewNulls(t.Columns()[0].Type, 1)
-	if t.Len() == 1 {
-		if v, err = t.At(b.ctx, 0); err != nil {
-			return nil, err
-		}
-	}
-	return b.intern(&node{op: opScalar, typ: t.Columns()[0].Type, results: &results{one: v, n: t.Len()}})
-}
-
-// vec returns the value n times.
-func (v *results) vec(t tables.Type, n int) *vec {
-	c := &node{op: opColumn, typ: t}
-	ev := &evaluator{loaded: map[*node]*tables.Vector{c: v.one}}
-	return ev.read(c, &batch{n: n, tables: [][]int32{make([]int32, n)}})
-}
-
-// inQuery binds x IN (SELECT …).
-func (b *binder) inQuery(x *node, sel *selection, not bool) (*node, error) {
-	t, err := b.session.run(sel, b)
-	if err != nil {
-		return nil, err
-	}
-	if len(t.Columns()) != 1 {
-		return nil, binderError("the query of IN returns %d columns: it has to be one", len(t.Columns()))
-	}
-	c := &node{op: opColumn, typ: t.Columns()[0].Type}
-	l, r, err := b.unify(x, c)
-	if err != nil {
-		return nil, err
-	}
-	if repOf(l.typ) == repOther {
-		return nil, unsupported("IN of type %s", typeName(l))
-	}
-	v, err := castColumn(b.ctx, t, 0, r.typ)
-	if err != nil {
-		return nil, err
-	}
-	in := &results{set: newKeySet(), n: t.Len()}
-	var key []byte
-	for k := range t.Len() {
-		if v.Null(k) {
-			in.null = true
-			continue
-		}
-		key = appendKey(key[:0], v, k)
-		in.set.add(key)
-	}
-	return b.intern(&node{op: opInSet, typ: boolType, args: []*node{l}, not: not, results: in})
-}
-
-// contain reports for each value whether it is among those of the query: null if it is not found and NULL is.
-func (v *results) contain(n *node, x *vec) (*vec, error) {
-	out := &vec{n: x.n, t: make([]bool, x.n), nulls: make([]bool, x.n)}
-	c := collector{typ: n.args[0].typ}
-	if err := c.add(x); err != nil {
-		return nil, err
-	}
-	all := c.vector()
-	var key []byte
-	for k := range x.n {
-		if all.Null(k) {
-			out.nulls[k] = v.n > 0 // among none there is not even an unknown value
-			out.t[k] = n.not
-			continue
-		}
-		key = appendKey(key[:0], all, k)
-		found := v.set.find(key) >= 0
-		out.t[k], out.nulls[k] = found != n.not, !found && v.null
-	}
-	return out, nil
-}
-
-// columnAround reports whether a query around this one has a column, of a table if one is named.
-func (b *binder) columnAround(alias, name string) bool {
-	for in := b.around; in != nil; in = in.around {
-		for _, t := range in.tables {
-			if (alias == "" || strings.EqualFold(alias, t.alias)) && len(t.names[strings.ToLower(name)]) > 0 {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func correlated(name string) error {
-	return unsupported("a query inside of a query that uses its column %q", name)
 }

@@ -1,0 +1,227 @@
+package ast
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// Limits of a query.
+const (
+	maxQuery = 1 << 21 // bytes: a split may be a list of its ids
+	maxName  = 1 << 9  // bytes
+	maxDepth = 400     // of an expression
+	// Queries inside of a query: each may hold 128 MiB of row numbers (maxCells).
+	maxQueries = 64
+	maxNested  = 16
+)
+
+// kind of a token.
+type kind uint8
+
+const (
+	tEnd kind = iota
+	tName
+	tQuoted
+	tString
+	tNumber
+	tSign
+)
+
+type token struct {
+	kind kind
+	text string // of names as they are written; of strings and quoted names without quotes
+	pos  int
+}
+
+// is reports whether the token is a keyword or a sign.
+func (t token) is(word string) bool {
+	switch t.kind {
+	case tName:
+		return strings.EqualFold(t.text, word)
+	case tSign:
+		return t.text == word
+	}
+	return false
+}
+
+func near(t token, query string) error {
+	if t.kind == tEnd {
+		return &sqlerr.SyntaxError{Msg: "at end of input", Pos: t.pos}
+	}
+	text := query[t.pos:]
+	if n := strings.IndexAny(text, " \t\r\n"); t.kind != tSign && n > 0 {
+		text = text[:n]
+	} else if t.kind == tSign {
+		text = t.text
+	}
+	if len(text) > 40 {
+		text = text[:40]
+	}
+	return &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", text), Pos: t.pos}
+}
+
+// tokens cuts a query up. The last token is tEnd.
+func tokens(q string) ([]token, error) {
+	if len(q) > maxQuery {
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "%d bytes, at most %d", len(q), maxQuery)
+	}
+	if !utf8.ValidString(q) {
+		return nil, &sqlerr.SyntaxError{Msg: "in text that is not UTF-8", Pos: 0}
+	}
+	var out []token
+	for at := 0; ; {
+		at += blanks(q[at:])
+		if at >= len(q) {
+			return append(out, token{kind: tEnd, pos: len(q)}), nil
+		}
+		t, n, err := next(q, at)
+		if err != nil {
+			return nil, err
+		}
+		if (t.kind == tName || t.kind == tQuoted) && len(t.text) > maxName {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a name of %d bytes, at most %d", len(t.text), maxName)
+		}
+		out = append(out, t)
+		at += n
+	}
+}
+
+// blanks returns the length of the blanks and comments in front.
+func blanks(s string) int {
+	at := 0
+	for at < len(s) {
+		switch rest := s[at:]; {
+		case strings.IndexByte(" \t\r\n\f\v", rest[0]) >= 0:
+			at++
+		case strings.HasPrefix(rest, "--"):
+			n := strings.IndexByte(rest, '\n')
+			if n < 0 {
+				return len(s)
+			}
+			at += n
+		case strings.HasPrefix(rest, "/*"):
+			at += comment(rest)
+		default:
+			return at
+		}
+	}
+	return at
+}
+
+// comment returns the length of a comment, which may hold others; one that does not end reaches to
+// the end.
+func comment(s string) int {
+	depth := 0
+	for at := 0; at+1 < len(s); {
+		switch s[at : at+2] {
+		case "/*":
+			depth++
+			at += 2
+		case "*/":
+			at += 2
+			if depth--; depth == 0 {
+				return at
+			}
+		default:
+			at++
+		}
+	}
+	return len(s)
+}
+
+func letter(c byte) bool { return c|0x20 >= 'a' && c|0x20 <= 'z' || c == '_' || c >= 0x80 }
+
+// next reads the token at a byte that is no blank, and returns its length.
+func next(q string, at int) (token, int, error) {
+	s := q[at:]
+	switch c := s[0]; {
+	case c == '\'':
+		text, n, ok := quoted(s)
+		if !ok {
+			return token{}, 0, &sqlerr.SyntaxError{Msg: "in a string that does not end", Pos: at}
+		}
+		return token{tString, text, at}, n, nil
+	case c == '"':
+		text, n, ok := quoted(s)
+		if !ok || text == "" {
+			return token{}, 0, &sqlerr.SyntaxError{Msg: "in a quoted name that is empty or does not end", Pos: at}
+		}
+		return token{tQuoted, text, at}, n, nil
+	case letter(c):
+		n := 1
+		for n < len(s) && (letter(s[n]) || sqltype.IsDigit(s[n]) || s[n] == '$') {
+			n++
+		}
+		if n < len(s) && s[n] == '\'' && n == 1 && strings.IndexByte("eExXbB", c) >= 0 {
+			return token{}, 0, sqlerr.Unsupported("strings of the form %c'…'", c)
+		}
+		return token{tName, s[:n], at}, n, nil
+	case sqltype.IsDigit(c) || c == '.' && len(s) > 1 && sqltype.IsDigit(s[1]):
+		n := number(s)
+		if n < len(s) && (letter(s[n]) || sqltype.IsDigit(s[n])) {
+			return token{}, 0, &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:n+1]), Pos: at}
+		}
+		return token{tNumber, s[:n], at}, n, nil
+	}
+	for _, sign := range [...]string{"<=", ">=", "<>", "!=", "==", "||", "//", "::", "**"} {
+		if strings.HasPrefix(s, sign) {
+			return token{tSign, sign, at}, 2, nil
+		}
+	}
+	if strings.IndexByte("+-*/%^()[],.;=<>:", s[0]) >= 0 {
+		return token{tSign, s[:1], at}, 1, nil
+	}
+	if strings.IndexByte("$?@#&|~!{}", s[0]) >= 0 {
+		return token{}, 0, sqlerr.Unsupported("the sign %q", s[:1])
+	}
+	return token{}, 0, &sqlerr.SyntaxError{Msg: fmt.Sprintf("at or near %q", s[:1]), Pos: at}
+}
+
+// quoted reads a text in quotes, where a doubled quote stands for one.
+func quoted(s string) (text string, n int, ok bool) {
+	q := s[0]
+	var b strings.Builder
+	for i := 1; i < len(s); i++ {
+		if s[i] != q {
+			b.WriteByte(s[i])
+			continue
+		}
+		if i+1 == len(s) || s[i+1] != q {
+			return b.String(), i + 1, true
+		}
+		b.WriteByte(q)
+		i++
+	}
+	return "", 0, false
+}
+
+// number returns the length of the number in front: digits, a fraction, an exponent.
+func number(s string) int {
+	n := 0
+	for n < len(s) && sqltype.IsDigit(s[n]) {
+		n++
+	}
+	if n < len(s) && s[n] == '.' {
+		n++
+		for n < len(s) && sqltype.IsDigit(s[n]) {
+			n++
+		}
+	}
+	if n < len(s) && s[n]|0x20 == 'e' {
+		k := n + 1
+		if k < len(s) && (s[k] == '+' || s[k] == '-') {
+			k++
+		}
+		if k < len(s) && sqltype.IsDigit(s[k]) {
+			for n = k; n < len(s) && sqltype.IsDigit(s[n]); {
+				n++
+			}
+		}
+	}
+	return n
+}

@@ -1,0 +1,528 @@
+package ast
+
+import (
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+)
+
+type parser struct {
+	q       string
+	toks    []token
+	at      int
+	depth   int // of the expression that is being read
+	queries int // read so far
+	inside  int // queries around the one that is being read
+}
+
+// Parse reads one SELECT.
+func Parse(q string) (*Select, error) {
+	toks, err := tokens(q)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{q: q, toks: toks}
+	s, err := p.statement()
+	if err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// ParseCondition reads an expression that stands alone.
+func ParseCondition(q string) (*Expr, error) {
+	toks, err := tokens(q)
+	if err != nil {
+		return nil, err
+	}
+	p := &parser{q: q, toks: toks}
+	e, err := p.expr()
+	if err == nil && p.peek().kind != tEnd {
+		err = p.unexpected()
+	}
+	return e, err
+}
+
+func (p *parser) peek() token { return p.toks[p.at] }
+
+func (p *parser) take() token {
+	t := p.toks[p.at]
+	if t.kind != tEnd {
+		p.at++
+	}
+	return t
+}
+
+// accept takes the words if they all come next.
+func (p *parser) accept(words ...string) bool {
+	for i, w := range words {
+		if p.at+i >= len(p.toks) || !p.toks[p.at+i].is(w) {
+			return false
+		}
+	}
+	p.at += len(words)
+	return true
+}
+
+func (p *parser) expect(word string) error {
+	if !p.accept(word) {
+		return p.unexpected()
+	}
+	return nil
+}
+
+// unexpected is the error for the next token: unsupported if DuckDB's grammar has something that
+// begins with it, otherwise one of syntax.
+func (p *parser) unexpected() error {
+	t := p.peek()
+	for _, w := range [...]string{"UNION", "INTERSECT", "EXCEPT", "WINDOW", "QUALIFY", "FETCH", "USING", "OVER", "FILTER", "SELECT", "WITH",
+		"CASE", "CAST", "EXISTS", "INTERVAL", "ARRAY", "::", "[", ":", "COLLATE", "AT", "SIMILAR", "GLOB", "RIGHT", "FULL", "NATURAL", "SEMI",
+		"ANTI", "ASOF", "POSITIONAL", "LATERAL", "EXCLUDE", "REPLACE", "RENAME", "TABLESAMPLE", "PIVOT", "UNPIVOT", "VALUES", "ANY", "ALL",
+		"SOME", "ORDER", "LAMBDA", "TRY_CAST", "EXTRACT", "WITHIN", "IGNORE", "RESPECT"} {
+		if t.is(w) {
+			return sqlerr.Unsupported("%q in this place", strings.ToUpper(w))
+		}
+	}
+	return near(t, p.q)
+}
+
+// statement reads a query, and what ends it.
+func (p *parser) statement() (*Select, error) {
+	s, err := p.query()
+	if err != nil {
+		return nil, err
+	}
+	more := false
+	for p.accept(";") {
+		more = true
+	}
+	switch t := p.peek(); {
+	case t.kind == tEnd:
+		return s, nil
+	case more:
+		return nil, &sqlerr.SyntaxError{Msg: "behind \";\": only a single SELECT is run", Pos: t.pos}
+	}
+	return nil, p.unexpected()
+}
+
+// beginsQuery reports whether the next token begins a query in brackets.
+func (p *parser) beginsQuery() bool {
+	t := p.peek()
+	return t.is("SELECT") || t.is("WITH") || t.is("FROM") || t.is("VALUES")
+}
+
+// query reads WITH, SELECTs joined by UNION, and ORDER BY and LIMIT of them all.
+func (p *parser) query() (*Select, error) {
+	p.queries++
+	p.inside++
+	defer func() { p.inside-- }()
+	if p.queries > maxQueries || p.inside > maxNested {
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries, or %d inside of each other", maxQueries, maxNested)
+	}
+	with, err := p.with()
+	if err != nil {
+		return nil, err
+	}
+	s, bracketed, err := p.term()
+	if err != nil {
+		return nil, err
+	}
+	u := &Union{Parts: []*Select{s}}
+	for p.accept("UNION") {
+		all := p.accept("ALL")
+		if p.peek().is("BY") {
+			return nil, sqlerr.Unsupported("UNION BY NAME")
+		}
+		if s, _, err = p.term(); err != nil {
+			return nil, err
+		}
+		if u.Parts, u.All = append(u.Parts, s), append(u.All, all); len(u.Parts) > maxQueries {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d queries", maxQueries)
+		}
+	}
+	if len(u.All) > 0 || bracketed { // what follows is about the rows of all of them
+		s = &Select{Items: []SelectItem{{Expr: &Expr{Op: OpStar}}}, From: []From{{Alias: "union", Union: u}}}
+	}
+	s.With = append(with, s.With...)
+	return s, p.tail(s)
+}
+
+// with reads the named queries in front of a query.
+func (p *parser) with() (out []NamedQuery, err error) {
+	if !p.accept("WITH") {
+		return nil, nil
+	}
+	if p.peek().is("RECURSIVE") {
+		return nil, sqlerr.Unsupported("WITH RECURSIVE")
+	}
+	for {
+		t := p.take()
+		if t.kind != tQuoted && (t.kind != tName || reserved(t.text)) {
+			p.at--
+			return nil, p.unexpected()
+		}
+		if p.peek().is("(") {
+			return nil, sqlerr.Unsupported("names of columns in WITH")
+		}
+		if err := p.expect("AS"); err != nil {
+			return nil, err
+		}
+		if p.peek().is("NOT") || p.peek().is("MATERIALIZED") {
+			return nil, sqlerr.Unsupported("WITH … AS [NOT] MATERIALIZED")
+		}
+		s, err := p.bracketed()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, NamedQuery{t.text, s})
+		if !p.accept(",") {
+			return out, nil
+		}
+	}
+}
+
+// bracketed reads a query in brackets.
+func (p *parser) bracketed() (*Select, error) {
+	if err := p.expect("("); err != nil {
+		return nil, err
+	}
+	s, err := p.query()
+	if err != nil {
+		return nil, err
+	}
+	return s, p.expect(")")
+}
+
+// term reads a query in brackets, or a SELECT without ORDER BY and LIMIT.
+func (p *parser) term() (s *Select, bracketed bool, err error) {
+	switch t := p.peek(); {
+	case t.is("("):
+		s, err = p.bracketed()
+		return s, true, err
+	case t.is("VALUES"), t.is("SUMMARIZE"), t.is("DESCRIBE"), t.is("PIVOT"), t.is("UNPIVOT"), t.is("TABLE"), t.is("SHOW"), t.is("EXPLAIN"):
+		return nil, false, sqlerr.Unsupported("a query that begins with %q", strings.ToUpper(t.text))
+	case !t.is("SELECT") && !t.is("FROM"):
+		return nil, false, near(t, p.q)
+	}
+	s, err = p.selection()
+	return s, false, err
+}
+
+// selection reads a SELECT up to its HAVING, or its SAMPLE. FROM may stand in front.
+func (p *parser) selection() (s *Select, err error) {
+	s = &Select{}
+	fromFirst := p.accept("FROM")
+	if fromFirst {
+		if s.From, err = p.from(); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("SELECT") {
+		if err = p.selectList(s); err != nil {
+			return nil, err
+		}
+	} else {
+		s.Items = []SelectItem{{Expr: &Expr{Op: OpStar}}}
+	}
+	if !fromFirst && p.accept("FROM") {
+		if s.From, err = p.from(); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("WHERE") {
+		if s.Where, err = p.expr(); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("GROUP", "BY") {
+		if p.accept("ALL") {
+			s.GroupAll = true
+		} else if s.GroupBy, err = p.list(); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("HAVING") {
+		if s.Having, err = p.expr(); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("USING", "SAMPLE") {
+		s.Sample, err = p.sample()
+	}
+	return s, err
+}
+
+func (p *parser) selectList(s *Select) (err error) {
+	if p.accept("DISTINCT") {
+		s.Distinct = true
+		if p.accept("ON") {
+			if err = p.expect("("); err != nil {
+				return err
+			}
+			if s.DistinctOn, err = p.list(); err != nil {
+				return err
+			}
+			if err = p.expect(")"); err != nil {
+				return err
+			}
+		}
+	} else {
+		p.accept("ALL")
+	}
+	s.Items, err = p.items()
+	return err
+}
+
+// tail reads ORDER BY, LIMIT and OFFSET.
+func (p *parser) tail(s *Select) (err error) {
+	if p.accept("ORDER", "BY") {
+		if s.OrderBy, err = p.order(); err != nil {
+			return err
+		}
+	}
+	for range 2 { // in either order
+		switch {
+		case s.Limit == nil && p.accept("LIMIT"):
+			s.Limit, err = p.additive()
+		case s.Offset == nil && p.accept("OFFSET"):
+			s.Offset, err = p.additive()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *parser) items() ([]SelectItem, error) {
+	var out []SelectItem
+	for {
+		var it SelectItem
+		var err error
+		if it.Expr, err = p.star(); it.Expr == nil && err == nil {
+			it.Expr, err = p.expr()
+		}
+		if err != nil {
+			return nil, err
+		}
+		if it.Alias, err = p.alias(true); err != nil {
+			return nil, err
+		}
+		if it.Alias != "" && it.Expr.Op == OpStar {
+			return nil, sqlerr.Unsupported("a star with a name")
+		}
+		out = append(out, it)
+		if !p.accept(",") {
+			return out, nil
+		}
+		if t := p.peek(); t.is("FROM") || t.kind == tEnd { // a comma too many is allowed there
+			return out, nil
+		}
+	}
+}
+
+// star reads *, table.* or COLUMNS('…'), with EXCLUDE and REPLACE; or returns nil.
+func (p *parser) star() (*Expr, error) {
+	t := p.peek()
+	e := &Expr{Op: OpStar, pos: t.pos}
+	switch next := p.toks[min(p.at+1, len(p.toks)-1)]; {
+	case p.accept("*"):
+	case (t.kind == tName && !reserved(t.text) || t.kind == tQuoted) && p.at+2 < len(p.toks) && next.is(".") && p.toks[p.at+2].is("*"):
+		p.at += 3
+		e.Table = t.text
+	case t.is("COLUMNS") && next.is("(") && p.at+3 < len(p.toks) && p.toks[p.at+2].kind == tString && p.toks[p.at+3].is(")"):
+		e.Star = &Star{Columns: p.toks[p.at+2].text}
+		p.at += 4
+		return e, nil
+	default:
+		return nil, nil
+	}
+	for {
+		switch {
+		case p.accept("EXCLUDE"), p.accept("EXCEPT"):
+			if e.Star == nil {
+				e.Star = &Star{}
+			}
+			if err := p.excluded(e.Star); err != nil {
+				return nil, err
+			}
+		case p.accept("REPLACE"):
+			if e.Star == nil {
+				e.Star = &Star{}
+			}
+			if err := p.replaced(e.Star); err != nil {
+				return nil, err
+			}
+		default:
+			return e, nil
+		}
+	}
+}
+
+// excluded reads a name, or names in brackets.
+func (p *parser) excluded(s *Star) error {
+	several := p.accept("(")
+	for {
+		t := p.take()
+		if t.kind != tQuoted && t.kind != tName {
+			p.at--
+			return p.unexpected()
+		}
+		if p.peek().is(".") {
+			return sqlerr.Unsupported("EXCLUDE of a column of a table")
+		}
+		s.Exclude = append(s.Exclude, t.text)
+		if !several {
+			return nil
+		}
+		if !p.accept(",") {
+			return p.expect(")")
+		}
+	}
+}
+
+// replaced reads an expression with a name, or several in brackets.
+func (p *parser) replaced(s *Star) error {
+	several := p.accept("(")
+	for {
+		e, err := p.expr()
+		if err != nil {
+			return err
+		}
+		name, err := p.alias(true)
+		if err != nil {
+			return err
+		}
+		if name == "" {
+			return p.unexpected()
+		}
+		s.Replace = append(s.Replace, SelectItem{e, name})
+		if !several {
+			return nil
+		}
+		if !p.accept(",") {
+			return p.expect(")")
+		}
+	}
+}
+
+// alias reads a name that may follow, "" if none does. After AS any word is one where anyWord says so.
+func (p *parser) alias(anyWord bool) (string, error) {
+	as := p.accept("AS")
+	t := p.peek()
+	if t.kind == tQuoted || t.kind == tName && (as && anyWord || !reserved(t.text)) {
+		p.at++
+		return t.text, nil
+	}
+	if as {
+		return "", p.unexpected()
+	}
+	return "", nil
+}
+
+func (p *parser) from() ([]From, error) {
+	first, err := p.tableRef()
+	if err != nil {
+		return nil, err
+	}
+	out := []From{first}
+	for {
+		left, cond := false, true
+		switch {
+		case p.accept(","), p.accept("CROSS", "JOIN"):
+			cond = false
+		case p.accept("JOIN"), p.accept("INNER", "JOIN"):
+		case p.accept("LEFT", "JOIN"), p.accept("LEFT", "OUTER", "JOIN"):
+			left = true
+		default:
+			return out, nil
+		}
+		f, err := p.tableRef()
+		if err != nil {
+			return nil, err
+		}
+		if f.Left = left; cond {
+			if err := p.expect("ON"); err != nil {
+				return nil, err
+			}
+			if f.On, err = p.expr(); err != nil {
+				return nil, err
+			}
+		}
+		if out = append(out, f); len(out) > 16 {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than 16 tables")
+		}
+	}
+}
+
+func (p *parser) tableRef() (f From, err error) {
+	t := p.peek()
+	switch {
+	case t.is("("):
+		if f.Query, err = p.bracketed(); err != nil {
+			return f, err
+		}
+		f.Table = "unnamed_subquery"
+	case t.kind == tString:
+		return f, sqlerr.Unsupported("a table that is a file")
+	case t.kind != tQuoted && (t.kind != tName || reserved(t.text)):
+		return f, p.unexpected()
+	default:
+		p.at++
+		f.Table = t.text
+		if p.peek().is("(") || p.peek().is(".") {
+			return f, sqlerr.Unsupported("a table that is a function or lies in a schema")
+		}
+	}
+	f.Alias, err = p.alias(false)
+	if f.Alias != "" && p.peek().is("(") {
+		return f, sqlerr.Unsupported("names of columns behind a table's alias")
+	}
+	if f.Alias == "" {
+		f.Alias = f.Table
+	}
+	if err == nil && p.accept("TABLESAMPLE") {
+		f.Sample, err = p.sample()
+	}
+	return f, err
+}
+
+func (p *parser) list() ([]*Expr, error) {
+	var out []*Expr
+	for {
+		e, err := p.expr()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, e)
+		if !p.accept(",") {
+			return out, nil
+		}
+	}
+}
+
+func (p *parser) order() ([]OrderTerm, error) {
+	var out []OrderTerm
+	for {
+		var o OrderTerm
+		if !p.accept("ALL") {
+			var err error
+			if o.Expr, err = p.expr(); err != nil {
+				return nil, err
+			}
+		}
+		if !p.accept("ASC") {
+			o.Desc = p.accept("DESC")
+		}
+		if p.accept("NULLS", "FIRST") {
+			o.NullsFirst = true
+		} else if p.peek().is("NULLS") && !p.accept("NULLS", "LAST") {
+			return nil, p.unexpected()
+		}
+		out = append(out, o)
+		if !p.accept(",") {
+			return out, nil
+		}
+	}
+}

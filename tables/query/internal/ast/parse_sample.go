@@ -1,0 +1,98 @@
+package ast
+
+import (
+	"strconv"
+
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+)
+
+// sample reads what stands behind USING SAMPLE or TABLESAMPLE:
+//
+//	10, 10 ROWS, 10%, 10 PERCENT, each with (method[, seed]) behind it; method(10%); (10 ROWS); and REPEATABLE (seed)
+func (p *parser) sample() (*sample, error) {
+	s := &sample{}
+	method := ""
+	if t := p.peek(); t.kind == tName && p.toks[p.at+1].is("(") {
+		p.at++
+		method = t.text
+	}
+	brackets := p.accept("(")
+	if err := p.sampleSize(s); err != nil {
+		return nil, err
+	}
+	if brackets {
+		if err := p.expect(")"); err != nil {
+			return nil, err
+		}
+	}
+	if !brackets && p.accept("(") {
+		method = p.take().text
+		if p.accept(",") {
+			if err := p.seed(s); err != nil {
+				return nil, err
+			}
+		}
+		if err := p.expect(")"); err != nil {
+			return nil, err
+		}
+	}
+	if p.accept("REPEATABLE") {
+		if err := p.expect("("); err != nil {
+			return nil, err
+		}
+		if err := p.seed(s); err != nil {
+			return nil, err
+		}
+		if err := p.expect(")"); err != nil {
+			return nil, err
+		}
+	}
+	return s, s.setMethod(method)
+}
+
+// setMethod checks the method: bernoulli and system look at each row by itself, reservoir takes so many of them.
+func (s *sample) setMethod(method string) error {
+	switch t := (token{kind: tName, text: method}); {
+	case method == "":
+	case t.is("reservoir"):
+		s.exact = true
+	case !t.is("bernoulli") && !t.is("system"):
+		return sqlerr.Unsupported("the sampling method %q", method)
+	case !s.share:
+		return sqlerr.Unsupported("%s of a number of rows", method)
+	}
+	return nil
+}
+
+func (p *parser) sampleSize(s *sample) error {
+	t := p.take()
+	if t.kind != tNumber {
+		p.at--
+		return p.unexpected()
+	}
+	if p.accept("%") || p.accept("PERCENT") {
+		x, err := strconv.ParseFloat(t.text, 64)
+		if err != nil || x > 100 {
+			return sqlerr.Bind("a sample of %s%%: it is between 0 and 100", t.text)
+		}
+		s.percent, s.share = x, true
+		return nil
+	}
+	p.accept("ROWS")
+	n, err := strconv.ParseInt(t.text, 10, 64)
+	if err != nil {
+		return sqlerr.Bind("a sample of %s rows: it has to be a whole number", t.text)
+	}
+	s.rows = n
+	return nil
+}
+
+func (p *parser) seed(s *sample) error {
+	t := p.take()
+	n, err := strconv.ParseUint(t.text, 10, 64)
+	if t.kind != tNumber || err != nil {
+		return sqlerr.Bind("the seed of a sample is %q: it has to be a whole number", t.text)
+	}
+	s.seed = n
+	return nil
+}

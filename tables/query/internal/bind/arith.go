@@ -1,0 +1,214 @@
+package bind
+
+import (
+	"math/big"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/clock"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+func (b *Binder) minus(n *plan.Node) (*plan.Node, error) {
+	switch {
+	case n.Literal != nil && n.Literal.Rat != nil && n.Type.Kind == tables.Decimal:
+		return b.Literal(n.Type, plan.Literal{Rat: new(big.Rat).Neg(n.Literal.Rat)})
+	case n.Literal != nil && n.Literal.Rat != nil:
+		return b.number(new(big.Rat).Neg(n.Literal.Rat)), nil
+	case n.Type.Kind == tables.Int64:
+		return b.Intern(&plan.Node{Op: ast.OpMinus, Type: sqltype.Int64, Args: []*plan.Node{n}})
+	case n.Type.Kind == tables.Float64, n.Type.Kind == tables.Null, n.Type.Kind == tables.Huge, n.Type.Kind == tables.Decimal:
+		return b.Intern(&plan.Node{Op: ast.OpMinus, Type: n.Type, Args: []*plan.Node{n}})
+	}
+	return nil, sqlerr.Unsupported("- of type %s", plan.TypeName(n))
+}
+
+// Arith binds + - * / // % ^.
+func (b *Binder) Arith(name string, l, r *plan.Node) (*plan.Node, error) {
+	if name == "^" || name == "**" {
+		f := b.Library.Functions["pow"]
+		return b.invoke(f, []*plan.Node{l, r})
+	}
+	if sqltype.IsDay(l.Type) || sqltype.IsDay(r.Type) {
+		return b.dayArith(name, l, r)
+	}
+	for _, n := range [...]*plan.Node{l, r} {
+		if !sqltype.IsNumeric(n.Type) && n.Type.Kind != tables.Null || n.Type.Kind == tables.Null && l.Type.Kind == r.Type.Kind {
+			return nil, sqlerr.Unsupported("%s of type %s and type %s", name, plan.TypeName(l), plan.TypeName(r))
+		}
+	}
+	float, isFloat := floatOf(l, r)
+	decimal := l.Type.Kind == tables.Decimal || r.Type.Kind == tables.Decimal
+	huge := l.Type.Kind == tables.Huge || r.Type.Kind == tables.Huge
+	switch {
+	case (isFloat || decimal) && name == "//":
+		return nil, sqlerr.Unsupported("// of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+	case isFloat:
+		return b.arithAs(name, l, r, float)
+	case name == "/":
+		return b.arithAs(name, l, r, sqltype.Double)
+	case decimal:
+		return b.decimals(name, l, r)
+	case huge:
+		return b.arithAs(name, l, r, sqltype.Huge)
+	}
+	t, ok := b.integerType(l, r)
+	if !ok {
+		return nil, sqlerr.Unsupported("%s of type %s and type %s", name, plan.TypeName(l), plan.TypeName(r))
+	}
+	l, err := b.integer(l, t)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = b.integer(r, t); err != nil {
+		return nil, err
+	}
+	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
+}
+
+// arithAs binds arithmetic of one type.
+func (b *Binder) arithAs(name string, l, r *plan.Node, t tables.Type) (*plan.Node, error) {
+	l, r, err := b.both(l, r, t)
+	if err != nil {
+		return nil, err
+	}
+	return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
+}
+
+// decimals binds arithmetic of decimals, and of integers with them. The result has the precision that DuckDB gives it:
+// 18 digits where 64 bits hold the operands, as it computes in those; otherwise 38 at most.
+func (b *Binder) decimals(name string, l, r *plan.Node) (*plan.Node, error) {
+	x, y := sqltype.AsDecimal(l.Type), sqltype.AsDecimal(r.Type)
+	most := uint8(sqltype.MaxDigits)
+	if max(x.Precision, y.Precision) <= 18 {
+		most = 18
+	}
+	if name == "*" {
+		t := tables.Type{Kind: tables.Decimal, Scale: x.Scale + y.Scale}
+		if t.Scale > sqltype.MaxDigits {
+			return nil, sqlerr.Bind("a product with %d digits behind the point: %d is the most", t.Scale, sqltype.MaxDigits)
+		}
+		if most == 18 && t.Scale >= 18 {
+			most = sqltype.MaxDigits
+		}
+		t.Precision = max(min(x.Precision+y.Precision, most), t.Scale)
+		l, err := b.Convert(l, x)
+		if err != nil {
+			return nil, err
+		}
+		if r, err = b.Convert(r, y); err != nil {
+			return nil, err
+		}
+		return b.Intern(&plan.Node{Op: ast.OpArith, Name: name, Type: t, Args: []*plan.Node{l, r}})
+	}
+	t := sqltype.CommonNumber(x, y)
+	if name != "%" && (t.Precision < most || t.Precision < sqltype.MaxDigits && most > 18) {
+		t.Precision++
+	}
+	return b.arithAs(name, l, r, t)
+}
+
+// integerType returns the type of a sum or product. All that fits is computed in 64 bits with a sign:
+// where DuckDB has a narrower type, whose overflow is an error only if no rule rewrote the expression
+// before, the result is right instead.
+func (b *Binder) integerType(l, r *plan.Node) (tables.Type, bool) {
+	wide := tables.Type{Kind: tables.Uint64, Bits: 64}
+	lo, hi := sqltype.Limits(wide)
+	fits := func(n *plan.Node) bool {
+		return n.Type.Equal(wide) || n.Type.Kind == tables.Null || n.Literal != nil && n.Literal.Rat != nil && sqltype.Within(n.Literal.Rat.Num(), lo, hi)
+	}
+	if l.Type.Equal(wide) || r.Type.Equal(wide) {
+		return wide, fits(l) && fits(r)
+	}
+	return sqltype.Int64, l.Type.Kind != tables.Huge && r.Type.Kind != tables.Huge
+}
+
+// integer gives a literal the type t; other integers that lie in memory alike stay.
+func (b *Binder) integer(n *plan.Node, t tables.Type) (*plan.Node, error) {
+	if n.Literal == nil || n.Literal.Null {
+		return n, nil
+	}
+	return b.Literal(t, plan.Literal{Rat: n.Literal.Rat, Int: int64(sqltype.LowBits(n.Literal.Rat.Num()))})
+}
+
+// shifted binds x + INTERVAL … and x - INTERVAL …; it returns nil if the expression is neither.
+func (b *Binder) shifted(e *ast.Expr) (*plan.Node, error) {
+	x, by := e.Args[0], e.Args[1]
+	if e.Name == "+" && x.Op == ast.OpInterval {
+		x, by = by, x
+	}
+	if by.Op != ast.OpInterval || e.Name != "+" && e.Name != "-" {
+		return nil, nil
+	}
+	n, err := b.Bind(x)
+	if err != nil {
+		return nil, err
+	}
+	t := n.Type
+	switch t.Kind {
+	case tables.Null:
+		t = sqltype.Timestamp
+	case tables.Date:
+		t = sqltype.Timestamp
+		if n, err = b.Convert(n, t); err != nil {
+			return nil, err
+		}
+	case tables.Timestamp:
+	default:
+		return nil, sqlerr.Unsupported("%s of type %s and an interval", e.Name, plan.TypeName(n))
+	}
+	s := by.Interval
+	if e.Name == "-" {
+		s = clock.Interval{Months: -s.Months, Days: -s.Days, Micros: -s.Micros}
+	}
+	out, err := b.Intern(&plan.Node{Op: plan.OpShift, Type: t, Args: []*plan.Node{n}, Interval: s})
+	if err != nil || n.Literal == nil && (n.Op != ast.OpCast || n.Args[0].Literal == nil) {
+		return out, err
+	}
+	return b.fold(out)
+}
+
+// dayArith binds what DuckDB computes of dates: a date and a number of days, and the days between two dates.
+func (b *Binder) dayArith(name string, l, r *plan.Node) (*plan.Node, error) {
+	if name == "+" && sqltype.IsInteger(l.Type) {
+		l, r = r, l
+	}
+	refused := sqlerr.Unsupported("%s of type %s and type %s", name, plan.TypeName(l), plan.TypeName(r))
+	switch {
+	case l.Type.Kind != tables.Date || name != "+" && name != "-":
+		return nil, refused
+	case r.Type.Kind == tables.Date && name == "-":
+		return b.Call(daysBetween, sqltype.Int64, l, r)
+	case !sqltype.IsInteger(r.Type) || r.Type.Kind == tables.Huge:
+		return nil, refused
+	}
+	days, err := b.Convert(r, sqltype.Int64)
+	if err == nil && name == "-" {
+		days, err = b.minus(days)
+	}
+	if err == nil && days.Literal != nil {
+		days, err = b.Literal(sqltype.Int64, plan.Literal{Rat: days.Literal.Rat, Int: int64(sqltype.LowBits(days.Literal.Rat.Num()))})
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := b.Call(daysAfter, sqltype.Date, l, days)
+	if err != nil || l.Literal == nil || days.Literal == nil {
+		return out, err
+	}
+	return b.fold(out)
+}
+
+// Functions of operators.
+var (
+	daysBetween = &Function{Names: []string{"-"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return r.Int(0) - r.Int(1), nil })}
+	daysAfter   = &Function{Names: []string{"+"}, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+		if by := r.Int(1); by > clock.MaxInterval || by < -clock.MaxInterval {
+			return 0, clock.ErrRange
+		}
+		return r.Int(0) + r.Int(1), nil
+	})}
+)

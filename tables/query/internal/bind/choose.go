@@ -1,0 +1,85 @@
+package bind
+
+import (
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// CASE, COALESCE, GREATEST and their like choose one of several values for each row.
+
+// ToCommonType brings values to the type in which they meet.
+func (b *Binder) ToCommonType(what string, args []*plan.Node) ([]*plan.Node, tables.Type, error) {
+	var t tables.Type
+	var err error
+	for _, a := range args {
+		if a.Type.Kind == tables.Text && a.Literal != nil {
+			continue // a text in quotes takes the type of the others
+		}
+		if t, err = b.meet(what, t, a); err != nil {
+			return nil, t, err
+		}
+	}
+	if t.Kind == tables.Null {
+		for _, a := range args {
+			if a.Type.Kind == tables.Text {
+				t = sqltype.String
+			}
+		}
+	}
+	if sqltype.RepOf(t) == sqltype.RepOther {
+		return nil, t, sqlerr.Unsupported("%s of type %s", what, sqltype.Name(t))
+	}
+	out := make([]*plan.Node, len(args))
+	for i, a := range args {
+		switch {
+		case a.Literal != nil && a.Literal.Rat != nil && sqltype.IsInteger(t) && t.Kind != tables.Huge:
+			out[i], err = b.integer(a, t)
+		default:
+			out[i], err = b.Convert(a, t)
+		}
+		if err != nil {
+			return nil, t, err
+		}
+	}
+	return out, t, nil
+}
+
+// meet returns the type in which values of t and a node meet. A whole number takes the type of a column that holds it.
+func (b *Binder) meet(what string, t tables.Type, a *plan.Node) (tables.Type, error) {
+	if a.Literal != nil && a.Literal.Rat != nil && sqltype.IsInteger(a.Type) && sqltype.IsInteger(t) && t.Kind != tables.Huge {
+		if lo, hi := sqltype.Limits(t); sqltype.Within(a.Literal.Rat.Num(), lo, hi) {
+			return t, nil
+		}
+	}
+	out, ok := sqltype.Common(t, a.Type)
+	if !ok {
+		return t, sqlerr.Unsupported("%s of type %s and type %s", what, sqltype.Name(t), sqltype.Name(a.Type))
+	}
+	return out, nil
+}
+
+// Case binds CASE: condition, value, …, value of ELSE.
+func (b *Binder) Case(args []*plan.Node) (*plan.Node, error) {
+	var values []*plan.Node
+	for i, a := range args {
+		if i%2 == 1 || i == len(args)-1 {
+			values = append(values, a)
+			continue
+		}
+		var err error
+		if args[i], err = b.Truth(a); err != nil {
+			return nil, err
+		}
+	}
+	values, t, err := b.ToCommonType("CASE", values)
+	if err != nil {
+		return nil, err
+	}
+	for i, v := range values {
+		args[min(2*i+1, len(args)-1)] = v
+	}
+	return b.Intern(&plan.Node{Op: ast.OpCase, Type: t, Args: args})
+}

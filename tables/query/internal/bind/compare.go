@@ -1,0 +1,243 @@
+package bind
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// isDistinct binds l IS DISTINCT FROM r.
+func (b *Binder) isDistinct(l, r *plan.Node, not bool) (*plan.Node, error) {
+	n, err := b.equal(l, r)
+	if err != nil {
+		return nil, err
+	}
+	if n.Op != ast.OpCompare { // one side is out of the other's range, so that they are never equal
+		return nil, sqlerr.Unsupported("IS DISTINCT FROM of these")
+	}
+	return b.Intern(&plan.Node{Op: ast.OpDistinct, Type: sqltype.Bool, Args: n.Args, Not: not})
+}
+
+// Compare binds a comparison, after both sides were brought to one type.
+func (b *Binder) Compare(name string, l, r *plan.Node) (*plan.Node, error) {
+	if l.Literal != nil && r.Literal == nil { // the literal to the right
+		flip := map[string]string{"=": "=", "<>": "<>", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
+		return b.Compare(flip[name], r, l)
+	}
+	if r.Literal != nil && r.Literal.Rat != nil && sqltype.IsInteger(l.Type) && l.Literal == nil {
+		return b.compareNumber(name, l, r.Literal.Rat)
+	}
+	l, r, err := b.unify(l, r)
+	if err != nil {
+		return nil, err
+	}
+	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, r}})
+}
+
+// AsScanned returns a condition as the scan of the original readers applies it: where a column of
+// floats is compared with a number, and the comparison alone or joined by AND to others is the whole
+// condition, NaN is not above the number. Anywhere else NaN is above every number, so also where floats of
+// 32 bits meet a number with an exponent, one of 64 bits: they are converted before they are compared.
+func (b *Binder) AsScanned(n *plan.Node) (*plan.Node, error) {
+	switch {
+	case n.Op == ast.OpAnd:
+		c := *n
+		c.Args = make([]*plan.Node, len(n.Args))
+		for i, a := range n.Args {
+			var err error
+			if c.Args[i], err = b.AsScanned(a); err != nil {
+				return nil, err
+			}
+		}
+		return b.Intern(&c)
+	case n.Op == ast.OpNot && n.Args[0].Op == ast.OpCompare:
+		in := n.Args[0]
+		if opposite := map[string]string{"<": ">=", "<=": ">"}[in.Name]; opposite != "" {
+			c := *in
+			c.Name = opposite
+			if got, err := b.AsScanned(&c); err != nil || got != &c {
+				return got, err
+			}
+		}
+	case n.Op == ast.OpCompare && (n.Name == ">" || n.Name == ">="):
+		l, r := n.Args[0], n.Args[1]
+		if l.Op == ast.OpColumn && r.Literal != nil && r.Type.Kind == tables.Float64 && !math.IsNaN(r.Literal.Float) && (l.Type.Bits == 64 || r.Type.Bits < 64) {
+			c := *n
+			c.Name += plan.Ieee
+			return b.Intern(&c)
+		}
+	}
+	return n, nil
+}
+
+// compareNumber compares integers with a number that may have a fraction or be out of their range.
+func (b *Binder) compareNumber(name string, l *plan.Node, r *big.Rat) (*plan.Node, error) {
+	floor := new(big.Int).Div(r.Num(), r.Denom()) // Euclidean, and Denom is positive
+	whole := r.IsInt()
+	always := func(yes bool) (*plan.Node, error) { // but null where l is
+		n, err := b.Intern(&plan.Node{Op: ast.OpIsNull, Type: sqltype.Bool, Args: []*plan.Node{l}, Not: yes})
+		if err != nil {
+			return nil, err
+		}
+		null, err := b.Literal(tables.Type{}, plan.Literal{Null: true})
+		if err != nil {
+			return nil, err
+		}
+		// x IS NOT NULL OR NULL; x IS NULL AND NULL
+		o := ast.OpAnd
+		if yes {
+			o = ast.OpOr
+		}
+		return b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: []*plan.Node{n, null}})
+	}
+	if !whole {
+		switch name {
+		case "=", "<>":
+			return always(name == "<>")
+		case "<":
+			name = "<="
+		case ">=":
+			name = ">"
+		}
+	}
+	lo, hi := sqltype.Limits(l.Type)
+	switch {
+	case l.Type.Kind == tables.Huge && floor.BitLen() > 126:
+		return nil, sqlerr.Unsupported("the number %s", r)
+	case l.Type.Kind != tables.Huge && floor.Cmp(lo) < 0:
+		return always(name == "<>" || name == ">" || name == ">=")
+	case l.Type.Kind != tables.Huge && floor.Cmp(hi) > 0:
+		return always(name == "<>" || name == "<" || name == "<=")
+	}
+	c, err := b.Intern(&plan.Node{Op: plan.OpLiteral, Type: l.Type, Literal: &plan.Literal{Rat: new(big.Rat).SetInt(floor), Int: int64(sqltype.LowBits(floor))}})
+	if err != nil {
+		return nil, err
+	}
+	return b.Intern(&plan.Node{Op: ast.OpCompare, Name: name, Type: sqltype.Bool, Args: []*plan.Node{l, c}})
+}
+
+// unify brings two nodes to a type in which they can be compared.
+func (b *Binder) unify(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
+	lt, rt := l.Type, r.Type
+	either := func(k tables.Kind) bool { return lt.Kind == k || rt.Kind == k }
+	switch {
+	case either(tables.Null):
+		return l, r, nil
+	case lt.Kind == rt.Kind && (lt.Kind == tables.Text || lt.Kind == tables.Binary || lt.Kind == tables.Bool || lt.Kind == tables.Date):
+		return l, r, nil
+	case r.Literal != nil && rt.Kind == tables.Text:
+		r2, err := b.parseAs(r.Literal.String, lt)
+		if err != nil {
+			return nil, nil, err
+		}
+		if r2.Type.Equal(lt) {
+			return l, r2, nil
+		}
+		return b.unify(l, r2)
+	case l.Literal != nil && lt.Kind == tables.Text:
+		r2, l2, err := b.unify(r, l)
+		return l2, r2, err
+	case sqltype.RepOf(lt) == sqltype.RepOther || sqltype.RepOf(rt) == sqltype.RepOther || either(tables.Time):
+		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+	case either(tables.Text) || either(tables.Binary):
+		return nil, nil, cannotCompare(l, r)
+	case sqltype.IsDay(lt) && sqltype.IsDay(rt):
+		return b.both(l, r, tables.Type{Kind: tables.Timestamp})
+	case lt.Kind == tables.Bool && sqltype.IsInteger(rt) || sqltype.IsInteger(lt) && rt.Kind == tables.Bool:
+		return nil, nil, sqlerr.Unsupported("a comparison of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+	case !sqltype.IsNumber(lt) && lt.Kind != tables.Decimal || !sqltype.IsNumber(rt) && rt.Kind != tables.Decimal:
+		return nil, nil, cannotCompare(l, r)
+	}
+	return b.unifyNumbers(l, r)
+}
+
+func cannotCompare(l, r *plan.Node) error {
+	return sqlerr.Bind("cannot compare values of type %s and type %s", plan.TypeName(l), plan.TypeName(r))
+}
+
+// both converts two nodes to a type.
+func (b *Binder) both(l, r *plan.Node, t tables.Type) (*plan.Node, *plan.Node, error) {
+	l2, err := b.Convert(l, t)
+	if err != nil {
+		return nil, nil, err
+	}
+	r2, err := b.Convert(r, t)
+	return l2, r2, err
+}
+
+// unifyNumbers is unify of numbers.
+func (b *Binder) unifyNumbers(l, r *plan.Node) (*plan.Node, *plan.Node, error) {
+	if t, ok := floatOf(l, r); ok {
+		return b.both(l, r, t)
+	}
+	if l.Literal != nil && r.Literal != nil {
+		order := int64(l.Literal.Rat.Cmp(r.Literal.Rat))
+		c, err := b.Literal(sqltype.Int64, plan.Literal{Int: order, Rat: big.NewRat(order, 1)})
+		if err != nil {
+			return nil, nil, err
+		}
+		zero, err := b.Literal(sqltype.Int64, plan.Literal{Rat: new(big.Rat)})
+		return c, zero, err
+	}
+	switch {
+	case l.Type.Equal(r.Type) || sqltype.RepOf(l.Type) == sqltype.RepInt && sqltype.RepOf(r.Type) == sqltype.RepInt:
+		return l, r, nil
+	case l.Type.Kind == tables.Decimal || r.Type.Kind == tables.Decimal:
+		return b.both(l, r, sqltype.CommonNumber(l.Type, r.Type))
+	}
+	return b.both(l, r, sqltype.Huge)
+}
+
+// floatOf returns the type in which two numbers meet if one of them is a float.
+func floatOf(l, r *plan.Node) (tables.Type, bool) {
+	if l.Type.Kind != tables.Float64 && r.Type.Kind != tables.Float64 {
+		return tables.Type{}, false
+	}
+	t := sqltype.Double
+	single := func(n *plan.Node) bool { return n.Type.Kind != tables.Float64 || n.Type.Bits < 64 }
+	if single(l) && single(r) {
+		t.Bits = 32
+	}
+	return t, true
+}
+
+// equal is compare for IN and IS DISTINCT FROM, where DuckDB casts texts and numbers to each other.
+func (b *Binder) equal(l, r *plan.Node) (*plan.Node, error) {
+	n, err := b.Compare("=", l, r)
+	if err != nil && (l.Type.Kind == tables.Text) != (r.Type.Kind == tables.Text) {
+		return nil, sqlerr.Unsupported("a cast of type %s or %s", plan.TypeName(l), plan.TypeName(r))
+	}
+	return n, err
+}
+
+// negate returns NOT of terms joined by AND or OR, or without the NOT.
+func (b *Binder) negate(not bool, o ast.Op, terms ...*plan.Node) (*plan.Node, error) {
+	n := terms[0]
+	if len(terms) > 1 {
+		var err error
+		if n, err = b.Intern(&plan.Node{Op: o, Type: sqltype.Bool, Args: terms}); err != nil {
+			return nil, err
+		}
+	}
+	if !not {
+		return n, nil
+	}
+	return b.Intern(&plan.Node{Op: ast.OpNot, Type: sqltype.Bool, Args: []*plan.Node{n}})
+}
+
+func (b *Binder) between(args []*plan.Node, not bool) (*plan.Node, error) {
+	lo, err := b.Compare(">=", args[0], args[1])
+	if err != nil {
+		return nil, err
+	}
+	hi, err := b.Compare("<=", args[0], args[2])
+	if err != nil {
+		return nil, err
+	}
+	return b.negate(not, ast.OpAnd, lo, hi)
+}

@@ -1,0 +1,180 @@
+package bind
+
+import (
+	"math/big"
+	"strings"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/clock"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// Convert brings a node to another type that holds its values, or the nearest of them.
+func (b *Binder) Convert(n *plan.Node, t tables.Type) (*plan.Node, error) {
+	switch {
+	case n.Type.Equal(t) || n.Type.Kind == tables.Null:
+		return n, nil
+	case n.Type.Kind == tables.Timestamp && t.Kind == tables.Timestamp:
+		return n, nil
+	case n.Type.Kind == tables.Float64 && t.Kind == tables.Float64 && t.Bits == 64:
+		return n, nil
+	case n.Literal != nil && n.Literal.Rat != nil && t.Kind == tables.Float64:
+		f, _ := n.Literal.Rat.Float64()
+		if t.Bits < 64 {
+			g, _ := n.Literal.Rat.Float32()
+			f = float64(g)
+		}
+		return b.Literal(t, plan.Literal{Float: f})
+	case n.Literal != nil && n.Literal.Rat != nil && sqltype.IsInteger(n.Type) && (t.Kind == tables.Int64 || t.Kind == tables.Uint64):
+		if lo, hi := sqltype.Limits(t); sqltype.Within(n.Literal.Rat.Num(), lo, hi) {
+			return b.integer(n, t)
+		}
+	case n.Literal != nil && n.Type.Kind == tables.Text && t.Kind != tables.Text:
+		return b.parseAs(n.Literal.String, t)
+	}
+	return b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{n}})
+}
+
+// parseAs reads a text as a value of a type.
+func (b *Binder) parseAs(s string, t tables.Type) (*plan.Node, error) {
+	bad := func() (*plan.Node, error) {
+		return nil, sqlerr.Bind("could not convert string %q to %s", s, plan.TypeName(&plan.Node{Type: t}))
+	}
+	switch t.Kind {
+	case tables.Date:
+		d, rest, ok := clock.ParseDate(s)
+		if !ok {
+			return bad()
+		}
+		if rest != "" {
+			return nil, sqlerr.Unsupported("a date that reads %q", s)
+		}
+		return b.Literal(t, plan.Literal{Int: d})
+	case tables.Timestamp:
+		if d, rest, ok := clock.ParseDate(s); ok && t.Nano {
+			return b.clockLiteral(s, d, rest, true)
+		}
+		return b.timeLiteral(ast.OpTimestamp, s)
+	case tables.Int64, tables.Uint64, tables.Float64:
+		r, ok := new(big.Rat).SetString(strings.TrimSpace(s))
+		if !ok || len(s) > 64 || strings.ContainsAny(s, "/eExXoObBpP_") {
+			if len(s) > 0 && strings.ContainsAny(s, "0123456789infINF") {
+				return nil, sqlerr.Unsupported("the text %q as a number", s)
+			}
+			return bad()
+		}
+		if t.Kind == tables.Float64 {
+			f, _ := r.Float64()
+			if t.Bits < 64 {
+				g, _ := r.Float32()
+				f = float64(g)
+			}
+			return b.Literal(t, plan.Literal{Float: f})
+		}
+		lo, hi := sqltype.Limits(t)
+		if !r.IsInt() || r.Num().Cmp(lo) < 0 || r.Num().Cmp(hi) > 0 {
+			return bad()
+		}
+		return b.Literal(t, plan.Literal{Rat: r, Int: int64(sqltype.LowBits(r.Num()))})
+	case tables.Bool:
+		switch strings.ToLower(s) {
+		case "true", "t":
+			return b.Literal(sqltype.Bool, plan.Literal{Int: 1})
+		case "false", "f":
+			return b.Literal(sqltype.Bool, plan.Literal{})
+		}
+		return nil, sqlerr.Unsupported("the text %q as a truth value", s)
+	}
+	return nil, sqlerr.Unsupported("the text %q as a value of type %s", s, plan.TypeName(&plan.Node{Type: t}))
+}
+
+// cast binds CAST, or TRY_CAST.
+func (b *Binder) cast(n *plan.Node, t tables.Type, try bool) (*plan.Node, error) {
+	if n.Type.Kind != t.Kind && !Castable(n.Type.Kind, t.Kind) || sqltype.RepOf(n.Type) == sqltype.RepOther {
+		return nil, sqlerr.Unsupported("a cast of type %s to type %s", plan.TypeName(n), sqltype.Name(t))
+	}
+	if n.Type.Equal(t) && n.Type.Nano == t.Nano && (n.Literal == nil || n.Literal.Rat == nil) {
+		return n, nil
+	}
+	out, err := b.Intern(&plan.Node{Op: ast.OpCast, Type: t, Args: []*plan.Node{n}, Try: try})
+	if err != nil || n.Literal == nil || !sqltype.IsDay(t) {
+		return out, err
+	}
+	return b.fold(out)
+}
+
+// fold makes a literal of a date or timestamp that is computed of literals, so that rows can be left out by it. One that
+// cannot be computed stays: it is an error once there is a row.
+func (b *Binder) fold(n *plan.Node) (*plan.Node, error) {
+	v, err := eval.New(b.ctx, nil).Eval(n, &vec.Batch{N: 1})
+	if err != nil {
+		return n, nil //nolint:nilerr // it is one of evaluation
+	}
+	if v.IsNull(0) {
+		return b.Literal(n.Type, plan.Literal{Null: true})
+	}
+	return b.Literal(n.Type, plan.Literal{Int: v.Ints[0], Nanos: v.Nanos(0)})
+}
+
+// AsString binds a cast to text, of what is not one.
+func (b *Binder) AsString(n *plan.Node) (*plan.Node, error) {
+	if n.Type.Kind == tables.Text || n.Type.Kind == tables.Null {
+		return n, nil
+	}
+	return b.cast(n, sqltype.String, false)
+}
+
+// Castable reports whether values of a kind are cast to another here.
+func Castable(from, to tables.Kind) bool {
+	number := func(k tables.Kind) bool {
+		return k == tables.Int64 || k == tables.Uint64 || k == tables.Huge || k == tables.Float64 || k == tables.Decimal
+	}
+	switch {
+	case from == tables.Null:
+		return true
+	case from == tables.Text || number(from) || from == tables.Bool:
+		if from == tables.Text && (to == tables.Date || to == tables.Time || to == tables.Timestamp) {
+			return true
+		}
+		return number(to) || to == tables.Bool || to == tables.Text
+	case from == tables.Date:
+		return to == tables.Timestamp || to == tables.Text
+	case from == tables.Timestamp:
+		return to == tables.Date || to == tables.Time || to == tables.Text
+	case from == tables.Time:
+		return to == tables.Text
+	}
+	return false
+}
+
+// timeLiteral binds DATE '…' and TIMESTAMP '…'.
+func (b *Binder) timeLiteral(o ast.Op, s string) (*plan.Node, error) {
+	d, rest, ok := clock.ParseDate(s)
+	if o == ast.OpDate {
+		switch {
+		case !ok:
+			return nil, sqlerr.Bind("%q is no date of the form 2006-01-02", s)
+		case rest != "":
+			return nil, sqlerr.Unsupported("a date that reads %q", s)
+		}
+		return b.Literal(tables.Type{Kind: tables.Date}, plan.Literal{Int: d})
+	}
+	if !ok {
+		return nil, sqlerr.Bind("%q is no timestamp of the form 2006-01-02 15:04:05", s)
+	}
+	return b.clockLiteral(s, d, rest, false)
+}
+
+// clockLiteral makes a timestamp of days and a text with the time of day, nano: as one that counts nanoseconds.
+func (b *Binder) clockLiteral(s string, days int64, rest string, nano bool) (*plan.Node, error) {
+	ns, digits, ok := clock.ParseTimeOfDay(rest)
+	if !ok || !nano && digits > 6 {
+		return nil, sqlerr.Unsupported("a timestamp that reads %q", s)
+	}
+	return b.Literal(tables.Type{Kind: tables.Timestamp, Nano: nano}, plan.Literal{Int: days*86400e6 + ns/1000, Nanos: ns % 1000})
+}

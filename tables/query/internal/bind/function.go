@@ -1,0 +1,294 @@
+package bind
+
+import (
+	"math/big"
+	"slices"
+	"strings"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// AggregateFunction is a function of the values of a group.
+type AggregateFunction struct {
+	Names     []string // the first is its name, the others mean the same
+	Signature string
+	Doc       string
+	// Bind checks the arguments and returns the type of the result.
+	Bind func(b *Binder, a *Aggregate) (tables.Type, error)
+	// Compute returns a value for each group. The rows of use count, in that order: those that pass the filter and whose
+	// first argument is not null, or all that pass where keepNulls is set.
+	Compute   func(a *Aggregate, in *vec.Grouped) (*tables.Vector, error)
+	KeepNulls bool
+}
+
+// Aggregate is a call of an aggregate function.
+type Aggregate struct {
+	Function   *AggregateFunction
+	Args       []*plan.Node
+	Distinct   bool
+	Filter     *plan.Node // nil: none
+	OrderBy    []*plan.Node
+	OrderTerms []ast.OrderTerm // of order
+	Fractions  []*big.Rat      // of quantiles
+	ListResult bool            // of quantiles: a list of them
+	Separator  string          // the separator of STRING_AGG
+	Type       tables.Type
+}
+
+// Library holds the functions that a query may call, by each of their names.
+type Library struct {
+	Functions  map[string]*Function
+	Aggregates map[string]*AggregateFunction
+}
+
+// maxAggregates bounds the aggregates of a query: each is a column.
+const maxAggregates = 1000
+
+// aggregate binds a call of an aggregate function.
+func (b *Binder) aggregate(e *ast.Expr) (*plan.Node, error) {
+	switch {
+	case b.inAgg:
+		return nil, sqlerr.Bind("aggregate function calls cannot be nested")
+	case !b.AllowAggregates:
+		return nil, sqlerr.Bind("%s cannot contain aggregates", b.Clause)
+	}
+	a := Aggregate{Function: b.Library.Aggregates[e.Name], Distinct: e.Flag}
+	if e.Name == "count" && len(e.Args) == 0 && !e.Flag {
+		a.Function = b.Library.Aggregates["count_star"]
+	}
+	b.inAgg = true
+	err := b.aggregateParts(&a, e)
+	b.inAgg = false
+	if err != nil {
+		return nil, err
+	}
+	if a.Type, err = a.Function.Bind(b, &a); err != nil {
+		return nil, err
+	}
+	i := slices.IndexFunc(b.Aggregates, func(o Aggregate) bool { return a.same(&o) })
+	if i < 0 {
+		if len(b.Aggregates) >= maxAggregates {
+			return nil, fault.New(fault.Limit, "query", fault.NoOffset, "more than %d aggregates", maxAggregates)
+		}
+		i = len(b.Aggregates)
+		b.Aggregates = append(b.Aggregates, a)
+	}
+	return b.Intern(&plan.Node{Op: plan.OpAggregate, Aggregate: i, Type: a.Type})
+}
+
+// aggregateParts binds the arguments, the filter and the order of an aggregate.
+func (b *Binder) aggregateParts(a *Aggregate, e *ast.Expr) (err error) {
+	args := e.Args
+	if len(e.Order) > 0 && (a.Function.Names[0] == "quantile_cont" || a.Function.Names[0] == "quantile_disc") { // WITHIN GROUP
+		args = append([]*ast.Expr{e.Order[0].Expr}, args...)
+	} else {
+		for _, o := range e.Order {
+			if o.Expr == nil {
+				return sqlerr.Unsupported("ORDER BY ALL in an aggregate")
+			}
+			n, err := b.Bind(o.Expr)
+			if err != nil {
+				return err
+			}
+			if sqltype.RepOf(n.Type) == sqltype.RepOther {
+				return sqlerr.Unsupported("ORDER BY of type %s", plan.TypeName(n))
+			}
+			a.OrderBy, a.OrderTerms = append(a.OrderBy, n), append(a.OrderTerms, o)
+		}
+	}
+	for _, x := range args {
+		if x.Op == ast.OpList {
+			if err := b.fractions(a, x.Args); err != nil {
+				return err
+			}
+			continue
+		}
+		n, err := b.Bind(x)
+		if err != nil {
+			return err
+		}
+		a.Args = append(a.Args, n)
+	}
+	if e.Filter != nil {
+		a.Filter, err = b.Condition(e.Filter)
+	}
+	return err
+}
+
+// same reports whether two calls have the same results.
+func (a *Aggregate) same(o *Aggregate) bool {
+	if a.Function != o.Function || a.Distinct != o.Distinct || a.Filter != o.Filter || a.Separator != o.Separator || a.ListResult != o.ListResult || !slices.Equal(a.Args, o.Args) || !slices.Equal(a.OrderBy, o.OrderBy) {
+		return false
+	}
+	return slices.EqualFunc(a.OrderTerms, o.OrderTerms, func(x, y ast.OrderTerm) bool { return x.Desc == y.Desc && x.NullsFirst == y.NullsFirst }) &&
+		slices.EqualFunc(a.Fractions, o.Fractions, func(x, y *big.Rat) bool { return x.Cmp(y) == 0 })
+}
+
+// OneArgument checks that there is one argument.
+func (a *Aggregate) OneArgument() (*plan.Node, error) {
+	if len(a.Args) != 1 {
+		return nil, sqlerr.Bind("%s of %d values", a.Function.Names[0], len(a.Args))
+	}
+	return a.Args[0], nil
+}
+
+func (a *Aggregate) WrongArgument(n *plan.Node) error {
+	return sqlerr.Bind("no function matches %s(%s)", a.Function.Names[0], plan.TypeName(n))
+}
+
+// fractions reads the fractions of a quantile.
+func (b *Binder) fractions(a *Aggregate, list []*ast.Expr) error {
+	a.ListResult = true
+	for _, e := range list {
+		n, err := b.Bind(e)
+		if err == nil {
+			err = a.AddFraction(n)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if len(a.Fractions) == 0 || len(a.Fractions) > maxArgs {
+		return sqlerr.Unsupported("a list of %d fractions", len(a.Fractions))
+	}
+	return nil
+}
+
+func (a *Aggregate) AddFraction(n *plan.Node) error {
+	if n.Literal == nil {
+		return sqlerr.Unsupported("%s with a fraction that is no literal", a.Function.Names[0])
+	}
+	r := n.Literal.Rat
+	if n.Type.Kind == tables.Float64 {
+		r = new(big.Rat).SetFloat64(n.Literal.Float)
+	}
+	if r == nil || r.Sign() < 0 {
+		return sqlerr.Unsupported("%s with such a fraction", a.Function.Names[0])
+	}
+	if r.Cmp(big.NewRat(1, 1)) > 0 {
+		return sqlerr.Bind("%s: a fraction is between 0 and 1", a.Function.Names[0])
+	}
+	a.Fractions = append(a.Fractions, r)
+	return nil
+}
+
+// maxArgs bounds the arguments of a function: all are in memory for a batch of rows.
+const maxArgs = 256
+
+// Param is what an argument of a function has to be.
+type Param uint8
+
+const (
+	StringParam    Param = iota // VARCHAR
+	IntParam                    // an integer, given as BIGINT
+	FloatParam                  // a number, given as DOUBLE
+	DateParam                   // DATE or TIMESTAMP
+	TimestampParam              // DATE or TIMESTAMP, given as TIMESTAMP
+)
+
+// Function is a function of the values of a row.
+type Function struct {
+	Names     []string // the first is its name, the others mean the same
+	Signature string   // how it is called, for the documentation
+	Doc       string
+	// A function has params, of which the last ones may be missing, and the type of its result; or it binds itself.
+	Params   []Param
+	Optional int
+	Type     tables.Type
+	Bind     func(b *Binder, f *Function, args []*plan.Node) (*plan.Node, error)
+	// Prepare makes the state of a node from literal arguments, once.
+	Prepare func(n *plan.Node) (any, error)
+	Eval    plan.Evaluation
+}
+
+// WrongArguments is the error for arguments that a function does not take.
+func WrongArguments(f *Function, args []*plan.Node) error {
+	var s []string
+	for _, a := range args {
+		s = append(s, plan.TypeName(a))
+	}
+	return sqlerr.Bind("no function matches %s(%s): it is %s", f.Names[0], strings.Join(s, ", "), f.Signature)
+}
+
+// Name implements call.
+func (f *Function) Name() string { return f.Names[0] }
+
+// Evaluate implements call.
+func (f *Function) Evaluate(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	return f.Eval(ev, n, args, b)
+}
+
+// ByParams binds a function by what its arguments have to be.
+func (b *Binder) ByParams(f *Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) > len(f.Params) || len(args) < len(f.Params)-f.Optional {
+		return nil, WrongArguments(f, args)
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		t, ok := f.Params[i].wants(a)
+		if !ok {
+			return nil, WrongArguments(f, args)
+		}
+		var err error
+		if args[i], err = b.Convert(a, t); err != nil {
+			return nil, err
+		}
+	}
+	return b.Call(f, f.Type, args...)
+}
+
+// wants returns the type that an argument is converted to.
+func (p Param) wants(a *plan.Node) (t tables.Type, ok bool) {
+	switch t := a.Type; {
+	case t.Kind == tables.Null:
+		return t, true
+	case p == StringParam:
+		return t, t.Kind == tables.Text
+	case p == IntParam:
+		return sqltype.Int64, sqltype.IsInteger(t)
+	case p == FloatParam:
+		return sqltype.Double, sqltype.IsNumeric(t)
+	case p == DateParam:
+		return t, sqltype.IsDay(t)
+	case t.Kind == tables.Date:
+		return sqltype.Timestamp, true
+	default:
+		return t, t.Kind == tables.Timestamp
+	}
+}
+
+// Call makes the call of a function.
+func (b *Binder) Call(f *Function, t tables.Type, args ...*plan.Node) (*plan.Node, error) {
+	n, err := b.Intern(&plan.Node{Op: ast.OpCall, Call: f, Type: t, Args: args})
+	if err == nil && n.State == nil && f.Prepare != nil {
+		n.State, err = f.Prepare(n)
+	}
+	return n, err
+}
+
+// ArgsAre reports whether there are args of these kinds, or nulls.
+func ArgsAre(args []*plan.Node, kinds ...tables.Kind) bool {
+	if len(args) != len(kinds) {
+		return false
+	}
+	for i, k := range kinds {
+		if args[i].Type.Kind != k && args[i].Type.Kind != tables.Null {
+			return false
+		}
+	}
+	return true
+}
+
+// LiteralString returns the text of an argument, which has to be a literal.
+func LiteralString(n *plan.Node, i int) (string, error) {
+	if a := n.Args[i]; a.Literal != nil && (a.Type.Kind == tables.Text || a.Literal.Null) {
+		return a.Literal.String, nil
+	}
+	return "", sqlerr.Unsupported("%s with an argument %d that is no literal", n.Call.Name(), i+1)
+}

@@ -1,0 +1,170 @@
+// Package clock computes with dates, timestamps and intervals. Dates are days since 1970, timestamps microseconds.
+package clock
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+func FloorDiv(x, y int64) int64 {
+	q := x / y
+	if x%y != 0 && (x < 0) != (y < 0) {
+		q--
+	}
+	return q
+}
+
+// TrimZone cuts an offset off a time of day.
+func TrimZone(s string) string {
+	s = strings.TrimSuffix(s, " UTC")
+	if at := strings.LastIndexAny(s, "+-"); at > 0 {
+		if zone := s[at+1:]; len(zone) >= 2 && len(zone) <= 5 && strings.Trim(zone, "0123456789:") == "" {
+			return s[:at]
+		}
+	}
+	return s
+}
+
+// Time is a timestamp's time, in UTC.
+func Time(us int64) time.Time { return time.UnixMicro(us).UTC() }
+
+// DayNumber returns the days since 1970.
+func DayNumber(year int, month time.Month, day int) int64 {
+	return FloorDiv(time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix(), 86400)
+}
+
+// UnitNames are the names of units of time, each in one form.
+var UnitNames = func() map[string]string {
+	m := map[string]string{}
+	for _, names := range []string{
+		"millennium millennia mil", "century centuries cent", "decade decades dec decs", "year years yr yrs y", "quarter quarters", "month months mon",
+		"week weeks w", "day days d dayofmonth", "hour hours hr h", "minute minutes min m", "second seconds sec s", "millisecond milliseconds ms msec", "microsecond microseconds us usec",
+	} {
+		all := strings.Fields(names)
+		for _, n := range all {
+			m[n] = all[0]
+		}
+	}
+	return m
+}()
+
+// UnitMicros are units of one length, in microseconds.
+var UnitMicros = map[string]int64{
+	"week": 7 * 86400e6, "day": 86400e6, "hour": 3600e6, "minute": 60e6, "second": 1e6, "millisecond": 1e3, "microsecond": 1,
+}
+
+const DayMicros = 86400_000_000
+
+var ErrRange = errors.New("a date or timestamp is out of range")
+
+// Interval is a length of time. Months have no fixed number of days, nor days (to DuckDB) of microseconds.
+type Interval struct {
+	Months, Days, Micros int64
+}
+
+// MaxInterval bounds the numbers of a span, so that no sum of two overflows.
+const MaxInterval = 1 << 31
+
+// Add adds so many units.
+func (s *Interval) Add(n int64, unit string) bool {
+	if n > MaxInterval || n < -MaxInterval {
+		return false
+	}
+	months := map[string]int64{"month": 1, "quarter": 3, "year": 12, "decade": 120, "century": 1200, "millennium": 12000}[unit]
+	switch {
+	case months > 0:
+		s.Months += n * months
+	case unit == "week":
+		s.Days += n * 7
+	case unit == "day":
+		s.Days += n
+	case UnitMicros[unit] > 0:
+		s.Micros += n * UnitMicros[unit]
+	default:
+		return false
+	}
+	return max(s.Months, -s.Months, s.Days, -s.Days) <= MaxInterval && max(s.Micros, -s.Micros) <= MaxInterval*1e6
+}
+
+// AddTo returns the timestamp a span after another: the months first, of which a day that the month has not becomes its
+// last one.
+func (s Interval) AddTo(us int64) (int64, bool) {
+	const far = math.MaxInt64 / 4 // 73,000 years: spans are shorter
+	if us > far || us < -far {
+		return 0, false
+	}
+	if s.Months != 0 {
+		t := Time(us)
+		month := int64(t.Year())*12 + int64(t.Month()) - 1 + s.Months
+		year, m := FloorDiv(month, 12), time.Month(month-FloorDiv(month, 12)*12+1)
+		if year < -290000 || year > 290000 {
+			return 0, false
+		}
+		days := DayNumber(int(year), m+1, 0)
+		first := DayNumber(int(year), m, 1)
+		days = min(days, first+int64(t.Day())-1)
+		us = days*86400e6 + us - FloorDiv(us, 86400e6)*86400e6
+	}
+	us += s.Days*86400e6 + s.Micros
+	return us, us <= far*2 && us >= -far*2
+}
+
+// ParseDate reads year, month and day in front, and returns the days since 1970 and what follows.
+func ParseDate(s string) (days int64, rest string, ok bool) {
+	s = strings.TrimSpace(s)
+	var part [3]int
+	for i := range part {
+		n := 0
+		for n < len(s) && sqltype.IsDigit(s[n]) && n < 5 {
+			part[i] = part[i]*10 + int(s[n]-'0')
+			n++
+		}
+		if n == 0 || i > 0 && n > 2 || n > 4 {
+			return 0, "", false
+		}
+		s = s[n:]
+		if i < 2 {
+			if s == "" || s[0] != '-' && s[0] != '/' {
+				return 0, "", false
+			}
+			s = s[1:]
+		}
+	}
+	t := time.Date(part[0], time.Month(part[1]), part[2], 0, 0, 0, 0, time.UTC)
+	if t.Year() != part[0] || int(t.Month()) != part[1] || t.Day() != part[2] {
+		return 0, "", false
+	}
+	return t.Unix() / 86400, s, t.Unix()%86400 == 0
+}
+
+// ParseTimeOfDay reads a time of day behind a date, in nanoseconds, with Z or nothing behind it; and how many digits stand
+// behind the point.
+func ParseTimeOfDay(s string) (ns int64, digits int, ok bool) {
+	if s == "" {
+		return 0, 0, true
+	}
+	if s[0] != ' ' && s[0] != 'T' {
+		return 0, 0, false
+	}
+	s = s[1:]
+	if t, ok := strings.CutSuffix(s, "Z"); ok {
+		s = t
+	} else if t, ok := strings.CutSuffix(s, "+00"); ok {
+		s = t
+	} else if t, ok := strings.CutSuffix(s, "+00:00"); ok {
+		s = t
+	}
+	for _, layout := range [...]string{"15:04:05.999999999", "15:04"} {
+		if t, err := time.Parse(layout, s); err == nil {
+			if at := strings.IndexAny(s, ".,"); at >= 0 {
+				digits = len(s) - at - 1
+			}
+			return int64(t.Sub(t.Truncate(24 * time.Hour))), digits, digits <= 9
+		}
+	}
+	return 0, 0, false
+}

@@ -1,0 +1,401 @@
+package eval
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math"
+	"math/big"
+	"math/bits"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/clock"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// caster is a cast of the values of a batch.
+type caster struct {
+	from, to tables.Type
+	x, v     *vec.Vec
+	try      bool
+}
+
+func (ev *Evaluator) cast(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
+	c := &caster{from: n.Args[0].Type, to: n.Type, x: x, try: n.Try, v: &vec.Vec{N: x.N, Nulls: x.Nulls}}
+	if c.from.Kind == tables.Null {
+		return vec.AllNull(n.Type, x.N), nil
+	}
+	switch c.to.Kind {
+	case tables.Bool:
+		c.v.Bools = make([]bool, x.N)
+		return c.v, c.toBool()
+	case tables.Int64, tables.Uint64:
+		if widens(c.from, c.to) {
+			c.v.Ints = x.Ints
+			return c.v, nil
+		}
+		c.v.Ints = make([]int64, x.N)
+		return c.v, c.toInt()
+	case tables.Huge, tables.Decimal:
+		c.v.Ints, c.v.High = make([]int64, x.N), make([]int64, x.N)
+		return c.v, c.toBig()
+	case tables.Float64:
+		c.v.Floats = make([]float64, x.N)
+		return c.v, c.toFloat()
+	case tables.Text:
+		return c.toText(ev)
+	}
+	c.v.Ints = make([]int64, x.N)
+	return c.v, c.toTime()
+}
+
+// widens reports whether integers of a type lie in memory as those of another that holds them all.
+func widens(from, to tables.Type) bool {
+	switch {
+	case from.Kind == to.Kind && (from.Kind == tables.Int64 || from.Kind == tables.Uint64):
+		return from.Bits <= to.Bits
+	case from.Kind == tables.Uint64 && to.Kind == tables.Int64:
+		return from.Bits < to.Bits
+	}
+	return false
+}
+
+// each computes the values that are there. One for which f reports false is null for TRY_CAST, otherwise an error.
+func (c *caster) each(f func(k int) bool) error {
+	owned := false
+	for k := range c.x.N {
+		if c.x.IsNull(k) || f(k) {
+			continue
+		}
+		if !c.try {
+			return fmt.Errorf("could not cast %s of type %s to type %s", c.shown(k), sqltype.Name(c.from), sqltype.Name(c.to))
+		}
+		if !owned {
+			c.v.Nulls = append(make([]bool, 0, c.x.N), c.x.Nulls...)[:c.x.N]
+			owned = true
+		}
+		c.v.Nulls[k] = true
+	}
+	return nil
+}
+
+// shown is a value for an error.
+func (c *caster) shown(k int) string {
+	const most = 40 // bytes
+	if sqltype.RepOf(c.from) == sqltype.RepBytes {
+		s := c.x.Bytes(k)
+		return strconv.Quote(string(s[:min(len(s), most)]))
+	}
+	one := vec.Collector{Type: c.from}
+	if one.Add(c.x.At(k)) != nil {
+		return "a value"
+	}
+	return string(one.Vector().AppendCast(nil, 0))
+}
+
+func (c *caster) toBool() error {
+	switch sqltype.RepOf(c.from) {
+	case sqltype.RepBytes:
+		return c.each(func(k int) (ok bool) {
+			c.v.Bools[k], ok = parseBool(c.x.Bytes(k))
+			return ok
+		})
+	case sqltype.RepFloat:
+		return c.each(func(k int) bool { c.v.Bools[k] = c.x.Floats[k] != 0; return true })
+	case sqltype.RepBig:
+		return c.each(func(k int) bool { c.v.Bools[k] = c.x.Ints[k] != 0 || c.x.High[k] != 0; return true })
+	}
+	return c.each(func(k int) bool { c.v.Bools[k] = c.x.Ints[k] != 0; return true })
+}
+
+func parseBool(s []byte) (value, ok bool) {
+	switch strings.ToLower(string(s)) {
+	case "true", "t", "yes", "y", "1":
+		return true, true
+	case "false", "f", "no", "n", "0":
+		return false, true
+	}
+	return false, false
+}
+
+// toInt casts to integers of 64 bits or less: floats to the nearest, the even one of two; texts and decimals away from 0.
+func (c *caster) toInt() error {
+	lo, hi := sqltype.Limits(c.to)
+	least, _ := new(big.Float).SetInt(lo).Float64()
+	put := func(k int, x *big.Int) bool {
+		if x == nil || !sqltype.Within(x, lo, hi) {
+			return false
+		}
+		c.v.Ints[k] = int64(sqltype.LowBits(x))
+		return true
+	}
+	switch {
+	case c.from.Kind == tables.Bool:
+		return c.each(func(k int) bool { c.v.Ints[k] = sqltype.Bit(c.x.Bools[k]); return true })
+	case c.from.Kind == tables.Text:
+		return c.each(func(k int) bool { return put(k, parseWhole(c.x.Bytes(k))) })
+	case c.from.Kind == tables.Float64:
+		return c.each(func(k int) bool {
+			f := c.x.Floats[k]
+			if math.IsNaN(f) || math.Abs(f) > 1<<65 || f < least { // DuckDB looks before it rounds
+				return false
+			}
+			f = math.RoundToEven(f)
+			if math.Abs(f) < 1<<62 && lo.IsInt64() && hi.IsInt64() {
+				c.v.Ints[k] = int64(f)
+				return c.v.Ints[k] >= lo.Int64() && c.v.Ints[k] <= hi.Int64()
+			}
+			x, _ := big.NewFloat(f).Int(nil)
+			return put(k, x)
+		})
+	case sqltype.RepOf(c.from) == sqltype.RepInt && lo.IsInt64() && hi.IsInt64():
+		l, h := lo.Int64(), hi.Int64()
+		return c.each(func(k int) bool {
+			c.v.Ints[k] = c.x.Ints[k]
+			return c.x.Ints[k] >= l && c.x.Ints[k] <= h
+		})
+	}
+	return c.each(func(k int) bool { return put(k, sqltype.DivideRounded(c.big(k), int(c.from.Scale))) })
+}
+
+// big returns an integer, or the digits of a decimal.
+func (c *caster) big(k int) *big.Int {
+	switch sqltype.RepOf(c.from) {
+	case sqltype.RepBig:
+		return sqltype.ToBig(c.x.High[k], c.x.Ints[k])
+	case sqltype.RepUint:
+		return new(big.Int).SetUint64(uint64(c.x.Ints[k]))
+	}
+	if c.from.Kind == tables.Bool {
+		return big.NewInt(sqltype.Bit(c.x.Bools[k]))
+	}
+	return big.NewInt(c.x.Ints[k])
+}
+
+// parseNumber reads a decimal number with an exponent or without, and blanks around it.
+func parseNumber(s []byte) *big.Rat {
+	s = bytes.TrimSpace(s)
+	const most = 64 // bytes, and of the exponent's value: longer ones are out of the range of 38 digits, or are zeros
+	if len(s) == 0 || len(s) > most || bytes.ContainsAny(s, "/xXoObBpP_") {
+		return nil
+	}
+	if at := bytes.IndexAny(s, "eE"); at >= 0 {
+		if e, err := strconv.Atoi(string(s[at+1:])); err != nil || e > most || e < -most {
+			return nil
+		}
+	}
+	r, ok := new(big.Rat).SetString(string(s))
+	if !ok {
+		return nil
+	}
+	return r
+}
+
+// parseWhole reads a number and rounds it.
+func parseWhole(s []byte) *big.Int {
+	if len(s) < 19 {
+		if x, err := strconv.ParseInt(string(s), 10, 64); err == nil {
+			return big.NewInt(x)
+		}
+	}
+	if r := parseNumber(s); r != nil {
+		return sqltype.RoundRat(r, 0)
+	}
+	return nil
+}
+
+// toBig casts to HUGEINT or to a decimal.
+func (c *caster) toBig() error {
+	scale := int(c.to.Scale)
+	lo, hi := sqltype.Limits(sqltype.Huge)
+	if c.to.Kind == tables.Decimal {
+		hi = new(big.Int).Sub(sqltype.BigPowersOf10[c.to.Precision], big.NewInt(1))
+		lo = new(big.Int).Neg(hi)
+	}
+	put := func(k int, x *big.Int) bool {
+		if x == nil || !sqltype.Within(x, lo, hi) {
+			return false
+		}
+		c.v.Ints[k], c.v.High[k] = int64(sqltype.LowBits(x)), int64(sqltype.LowBits(sqltype.HighBits(x)))
+		return true
+	}
+	switch {
+	case c.from.Kind == tables.Text:
+		return c.each(func(k int) bool {
+			r := parseNumber(c.x.Bytes(k))
+			return r != nil && put(k, sqltype.RoundRat(r, scale))
+		})
+	case c.from.Kind == tables.Float64:
+		return c.each(func(k int) bool {
+			f := c.x.Floats[k]
+			if c.to.Kind == tables.Decimal {
+				// DuckDB moves the product off 0 by as much, so that 1.15 becomes 1.2.
+				f = f * math.Pow10(scale)
+				f = math.Round(f + math.Copysign(1e-9, f))
+			} else {
+				f = math.RoundToEven(f)
+			}
+			if math.IsNaN(f) || math.IsInf(f, 0) {
+				return false
+			}
+			x, _ := big.NewFloat(f).Int(nil)
+			return put(k, x)
+		})
+	case c.from.Kind != tables.Bool && sqltype.RepOf(c.from) == sqltype.RepInt:
+		return c.each(func(k int) bool {
+			return c.scaled(k, scale) || put(k, new(big.Int).Mul(big.NewInt(c.x.Ints[k]), sqltype.BigPowersOf10[scale]))
+		})
+	}
+	more := scale - int(c.from.Scale)
+	return c.each(func(k int) bool {
+		x := c.big(k)
+		if more >= 0 {
+			return put(k, new(big.Int).Mul(x, sqltype.BigPowersOf10[more]))
+		}
+		return put(k, sqltype.DivideRounded(x, -more))
+	})
+}
+
+// scaled sets a value of 64 bits times a power of ten, if 18 digits hold it.
+func (c *caster) scaled(k, scale int) bool {
+	if c.to.Kind == tables.Huge {
+		c.v.Ints[k], c.v.High[k] = c.x.Ints[k], c.x.Ints[k]>>63
+		return true
+	}
+	if scale > 18 || c.x.Ints[k] == math.MinInt64 {
+		return false
+	}
+	high, low := bits.Mul64(sqltype.Abs(c.x.Ints[k]), sqltype.PowersOf10[scale])
+	if high != 0 || low >= sqltype.PowersOf10[min(int(c.to.Precision), 18)] {
+		return false
+	}
+	z := int64(low)
+	if c.x.Ints[k] < 0 {
+		z = -z
+	}
+	c.v.Ints[k], c.v.High[k] = z, z>>63
+	return true
+}
+
+func (c *caster) toFloat() error {
+	single := c.to.Bits < 64
+	return c.each(func(k int) bool {
+		switch sqltype.RepOf(c.from) {
+		case sqltype.RepBytes:
+			f, ok := parseFloat(c.x.Bytes(k), int(c.to.Bits))
+			c.v.Floats[k] = f
+			return ok
+		case sqltype.RepFloat:
+			c.v.Floats[k] = c.x.Floats[k]
+		case sqltype.RepUint:
+			if c.v.Floats[k] = float64(uint64(c.x.Ints[k])); single {
+				c.v.Floats[k] = float64(float32(uint64(c.x.Ints[k])))
+			}
+		case sqltype.RepBig:
+			c.v.Floats[k] = sqltype.DecimalFloat(c.x.High[k], c.x.Ints[k], int(c.from.Scale))
+		default:
+			if c.from.Kind == tables.Bool {
+				c.v.Floats[k] = float64(sqltype.Bit(c.x.Bools[k]))
+			} else if c.v.Floats[k] = float64(c.x.Ints[k]); single {
+				c.v.Floats[k] = float64(float32(c.x.Ints[k]))
+			}
+		}
+		if !single {
+			return true
+		}
+		f := c.v.Floats[k]
+		c.v.Floats[k] = float64(float32(f))
+		return math.IsInf(f, 0) || !math.IsInf(c.v.Floats[k], 0) // it is in the range
+	})
+}
+
+// parseFloat reads a number, nan or inf, with blanks around it.
+func parseFloat(s []byte, bitSize int) (float64, bool) {
+	s = bytes.TrimSpace(s)
+	if bytes.ContainsAny(s, "xXpP_") {
+		return 0, false
+	}
+	f, err := strconv.ParseFloat(string(s), bitSize)
+	if err != nil && !math.IsInf(f, 0) {
+		return 0, false
+	}
+	return f, true
+}
+
+func (c *caster) toText(ev *Evaluator) (*vec.Vec, error) {
+	all := vec.Collector{Type: c.from}
+	if err := all.Add(c.x); err != nil {
+		return nil, err
+	}
+	from := all.Vector()
+	w := ev.Strings(c.x.N)
+	for k := range c.x.N {
+		if !c.x.IsNull(k) {
+			w.Vec.Data = from.AppendCast(w.Vec.Data, k)
+		}
+		w.End(k)
+	}
+	w.Vec.Nulls = c.x.Nulls
+	return w.Finish()
+}
+
+// toTime casts to dates, times and timestamps.
+func (c *caster) toTime() error {
+	const day = clock.DayMicros
+	switch {
+	case c.from.Kind == tables.Text:
+		return c.each(func(k int) bool { return c.parseTime(k) })
+	case c.to.Kind == tables.Timestamp && c.from.Kind == tables.Date:
+		return c.each(func(k int) bool {
+			c.v.Ints[k] = c.x.Ints[k] * day
+			return c.x.Ints[k] < math.MaxInt64/day && c.x.Ints[k] > math.MinInt64/day
+		})
+	case c.to.Kind == tables.Timestamp:
+		c.v.Ints = c.x.Ints
+		if c.to.Nano || c.from.Nano == c.to.Nano {
+			c.v.High = c.x.High
+		}
+		return nil
+	case c.to.Kind == tables.Date && c.from.Kind == tables.Timestamp:
+		return c.each(func(k int) bool { c.v.Ints[k] = clock.FloorDiv(c.x.Ints[k], day); return true })
+	case c.to.Kind == tables.Time && c.from.Kind == tables.Timestamp:
+		return c.each(func(k int) bool { c.v.Ints[k] = c.x.Ints[k] - clock.FloorDiv(c.x.Ints[k], day)*day; return true })
+	}
+	c.v.Ints, c.v.High = c.x.Ints, c.x.High
+	return nil
+}
+
+func (c *caster) parseTime(k int) bool {
+	s := strings.TrimSpace(string(c.x.Bytes(k)))
+	if c.to.Kind == tables.Time {
+		ns, _, ok := clock.ParseTimeOfDay(" " + s)
+		c.v.Ints[k] = ns / 1000
+		return ok && s != ""
+	}
+	days, rest, ok := clock.ParseDate(s)
+	if !ok {
+		return false
+	}
+	// DuckDB does not move a timestamp without a zone by an offset that the text names.
+	ns, _, ok := clock.ParseTimeOfDay(clock.TrimZone(rest))
+	if c.to.Kind == tables.Date {
+		c.v.Ints[k] = days
+		return ok
+	}
+	c.v.Ints[k] = days*86400e6 + ns/1000
+	return ok
+}
+
+// CastColumn returns a column as values of a type.
+func CastColumn(ctx context.Context, t *tables.Table, i int, to tables.Type) (*tables.Vector, error) {
+	n := &plan.Node{Op: ast.OpColumn, Column: i, Type: t.Columns()[i].Type}
+	if !n.Type.Equal(to) && n.Type.Kind != tables.Null {
+		n = &plan.Node{Op: ast.OpCast, Type: to, Args: []*plan.Node{n}}
+	}
+	return New(ctx, []*tables.Table{t}).Column(n, &vec.Rows{N: t.Len(), Tables: [][]int32{nil}})
+}

@@ -1,0 +1,126 @@
+package eval
+
+import (
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// verdict is a condition on one column of texts of which few are different: what it is for each code.
+type verdict struct {
+	column *plan.Node
+	codes  []uint8
+	truth  [256]truth
+	null   truth // for a row that there is not, in a left join
+}
+
+type truth uint8
+
+const (
+	isFalse truth = iota
+	isTrue
+	isNull
+)
+
+// judge computes a condition once for each different text, if it is about one such column and cannot fail. It returns nil
+// if it is not.
+func (ev *Evaluator) judge(n *plan.Node) (*verdict, error) {
+	v, ok := ev.verdicts[n]
+	if ok {
+		return v, nil
+	}
+	c := onlyColumn(n, nil)
+	if c != nil && ev.loaded[c] != nil && n.Type.Kind == tables.Bool {
+		codes, values := ev.loaded[c].Coded()
+		if values != nil {
+			of := New(ev.Ctx, nil)
+			of.loaded[c] = values
+			got, err := of.Eval(n, &vec.Batch{N: values.Len(), Tables: make([][]int32, c.Table+1)})
+			if err != nil {
+				return nil, err
+			}
+			v = &verdict{column: c, codes: codes}
+			for k := range v.truth {
+				switch {
+				case got.IsNull(k):
+					v.truth[k] = isNull
+				case got.Bools[k]:
+					v.truth[k] = isTrue
+				}
+			}
+			v.null = v.truth[len(v.truth)-1]
+		}
+	}
+	ev.verdicts[n] = v
+	return v, nil
+}
+
+// onlyColumn returns the only column of a condition that cannot fail, whatever its values are: c, if one was found
+// before. It returns nil if there are several, or none.
+func onlyColumn(n *plan.Node, c *plan.Node) *plan.Node {
+	switch n.Op {
+	case ast.OpColumn:
+		if c == nil || c == n {
+			return n
+		}
+		return nil
+	case ast.OpCompare, ast.OpDistinct, ast.OpIn, ast.OpLike, ast.OpIsNull, ast.OpNot, ast.OpIsBool, ast.OpAnd, ast.OpOr:
+	default:
+		return nil
+	}
+	for _, a := range n.Args {
+		if a.Op == plan.OpLiteral {
+			continue
+		}
+		if c = onlyColumn(a, c); c == nil {
+			return nil
+		}
+	}
+	return c
+}
+
+// vec returns the truth for each row of a batch.
+func (v *verdict) vec(b *vec.Batch) *vec.Vec {
+	out := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	for k := range out.Bools {
+		switch v.at(b.Row(v.column.Table, k)) {
+		case isTrue:
+			out.Bools[k] = true
+		case isNull:
+			if out.Nulls == nil {
+				out.Nulls = make([]bool, b.N)
+			}
+			out.Nulls[k] = true
+		}
+	}
+	return out
+}
+
+func (v *verdict) at(row int) truth {
+	if row < 0 {
+		return v.null
+	}
+	return v.truth[v.codes[row]]
+}
+
+// rows returns the positions in a batch where the condition holds.
+func (v *verdict) rows(b *vec.Batch) []int32 {
+	sel, n := make([]int32, b.N), 0
+	if l := b.List(v.column.Table); l != nil {
+		for k, row := range l {
+			sel[n] = int32(k)
+			if v.at(int(row)) == isTrue {
+				n++
+			}
+		}
+		return sel[:n]
+	}
+	for k, code := range v.codes[b.Lo : b.Lo+b.N] {
+		sel[n] = int32(k)
+		if v.truth[code] == isTrue {
+			n++
+		}
+	}
+	return sel[:n]
+}

@@ -1,0 +1,486 @@
+// Package eval computes bound expressions over tables, a batch of rows at a time: filters, columns, joins.
+package eval
+
+import (
+	"context"
+	"runtime"
+	"sync"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// Evaluator computes expressions over tables.
+type Evaluator struct {
+	Ctx      context.Context
+	HoldRows func(rows int) error // counts the rows of joins; nil: no join is computed
+	Tables   []*tables.Table
+	loaded   map[*plan.Node]*tables.Vector // columns
+	consts   map[*plan.Node]*vec.Vec       // literals, batchRows times
+	budget   vec.Budget                    // of the strings of a batch
+	// verdicts are those of the conditions that were computed; nil where there is none.
+	verdicts map[*plan.Node]*verdict
+}
+
+func New(ctx context.Context, from []*tables.Table) *Evaluator {
+	return &Evaluator{Ctx: ctx, Tables: from, loaded: map[*plan.Node]*tables.Vector{}, consts: map[*plan.Node]*vec.Vec{}, verdicts: map[*plan.Node]*verdict{}}
+}
+
+// load loads the columns of an expression.
+func (ev *Evaluator) load(nodes ...*plan.Node) error {
+	for _, n := range nodes {
+		if n.Op == ast.OpColumn && ev.loaded[n] == nil {
+			v, err := ev.Tables[n.Table].At(ev.Ctx, n.Column)
+			if err != nil {
+				return err
+			}
+			ev.loaded[n] = v
+		}
+		if err := ev.load(n.Args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// filter returns the positions in the batch where a condition holds.
+func (ev *Evaluator) filter(n *plan.Node, b *vec.Batch) ([]int32, error) {
+	if n.Op == ast.OpAnd {
+		var sel []int32 // nil: all
+		for _, a := range n.Args {
+			in := b
+			if sel != nil {
+				if len(sel) == 0 {
+					return sel, nil
+				}
+				in = b.Take(sel)
+			}
+			got, err := ev.filter(a, in)
+			if err != nil {
+				return nil, err
+			}
+			if sel != nil {
+				for k, s := range got {
+					got[k] = sel[s]
+				}
+			}
+			sel = got
+		}
+		return sel, nil
+	}
+	if d, err := ev.judge(n); err != nil || d != nil {
+		if err != nil {
+			return nil, err
+		}
+		return d.rows(b), nil
+	}
+	v, err := ev.Eval(n, b)
+	if err != nil {
+		return nil, err
+	}
+	if n.Type.Kind == tables.Null {
+		return []int32{}, nil
+	}
+	sel, found := make([]int32, b.N), 0
+	for k, t := range v.Bools {
+		sel[found] = int32(k)
+		if t && (v.Nulls == nil || !v.Nulls[k]) {
+			found++
+		}
+	}
+	return sel[:found], nil
+}
+
+// Where returns the rows of a relation for which a condition holds, the first most of them, or all
+// if most is negative.
+func (ev *Evaluator) Where(n *plan.Node, r *vec.Rows, most int) (*vec.Rows, error) {
+	if err := ev.load(n); err != nil {
+		return nil, err
+	}
+	parts := 1
+	if most < 0 { // all rows are looked at
+		parts = max(1, min(runtime.GOMAXPROCS(0), maxParts, r.N/FewRows))
+	}
+	found, errs := make([]*vec.Rows, parts), make([]error, parts)
+	var g sync.WaitGroup
+	for k := range parts {
+		search := func() {
+			lo, hi := r.N/vec.BatchRows*k/parts*vec.BatchRows, r.N
+			if k+1 < parts {
+				hi = r.N / vec.BatchRows * (k + 1) / parts * vec.BatchRows
+			}
+			found[k], errs[k] = ev.beside().search(n, r, lo, hi, most)
+		}
+		if k+1 < parts {
+			g.Go(search)
+		} else {
+			search()
+		}
+	}
+	g.Wait()
+	for _, err := range errs { // the first one of the rows, whichever came first in time
+		if err != nil {
+			return nil, err
+		}
+	}
+	out := found[0]
+	for _, more := range found[1:] {
+		out.N += more.N
+		for t, l := range more.Tables {
+			out.Tables[t] = append(out.Tables[t], l...)
+		}
+	}
+	return out, nil
+}
+
+// Bounds of what is searched at the same time.
+const (
+	maxParts = 4
+	FewRows  = 1 << 15 // are searched sooner than another goroutine is told to
+)
+
+// beside returns an evaluator of the same columns for another goroutine.
+func (ev *Evaluator) beside() *Evaluator {
+	out := New(ev.Ctx, ev.Tables)
+	out.loaded = ev.loaded // all that the condition needs are there: it is only read
+	return out
+}
+
+// search returns those of the rows lo to hi of a relation for which a condition holds, the first most of them, or all if
+// most is negative.
+func (ev *Evaluator) search(n *plan.Node, r *vec.Rows, lo, hi, most int) (*vec.Rows, error) {
+	out := &vec.Rows{Tables: make([][]int32, len(r.Tables))}
+	for t := range out.Tables {
+		out.Tables[t] = []int32{}
+	}
+	size := sizeFor(n)
+	for ; lo < hi && (most < 0 || out.N < most); lo += size {
+		if err := ev.Ctx.Err(); err != nil {
+			return nil, err
+		}
+		ev.budget.Reset()
+		b := r.Batch(lo, min(size, hi-lo))
+		sel, err := ev.filter(n, b)
+		if err != nil {
+			return nil, err
+		}
+		for t := range out.Tables {
+			if from := b.List(t); from != nil {
+				for _, s := range sel {
+					out.Tables[t] = append(out.Tables[t], from[s])
+				}
+			} else {
+				for _, s := range sel {
+					out.Tables[t] = append(out.Tables[t], int32(lo)+s)
+				}
+			}
+		}
+		out.N += len(sel)
+	}
+	return out, nil
+}
+
+// Column returns an expression's values for all rows of a relation.
+func (ev *Evaluator) Column(n *plan.Node, r *vec.Rows) (*tables.Vector, error) {
+	if n.Op == ast.OpColumn && ev.loaded[n] == nil && r.Tables[n.Table] != nil { // maybe of a few rows
+		return ev.Tables[n.Table].Take(vec.ToInts(r.Tables[n.Table])).At(ev.Ctx, n.Column)
+	}
+	if err := ev.load(n); err != nil {
+		return nil, err
+	}
+	if n.Op == ast.OpColumn {
+		v := ev.loaded[n]
+		l := r.Tables[n.Table]
+		if l == nil && r.N == v.Len() {
+			return v, nil
+		}
+		at := make([]int, r.N)
+		for k := range at {
+			if at[k] = k; l != nil {
+				at[k] = int(l[k])
+			}
+		}
+		return v.Take(at)
+	}
+	out := vec.Collector{Type: n.Type}
+	size := sizeFor(n)
+	for lo := 0; lo < r.N; lo += size {
+		if err := ev.Ctx.Err(); err != nil {
+			return nil, err
+		}
+		ev.budget.Reset()
+		v, err := ev.Eval(n, r.Batch(lo, size))
+		if err != nil {
+			return nil, err
+		}
+		if err := out.Add(v); err != nil {
+			return nil, err
+		}
+	}
+	return out.Vector(), nil
+}
+
+func (ev *Evaluator) args(n *plan.Node, b *vec.Batch) ([]*vec.Vec, error) {
+	out := make([]*vec.Vec, len(n.Args))
+	for i, a := range n.Args {
+		if sqltype.RepOf(a.Type) == sqltype.RepOther { // read in the table
+			continue
+		}
+		var err error
+		if out[i], err = ev.Eval(a, b); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+func (ev *Evaluator) Eval(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+	if v, err := ev.judge(n); err != nil {
+		return nil, err
+	} else if v != nil {
+		return v.vec(b), nil
+	}
+	switch n.Op {
+	case plan.OpLiteral:
+		return ev.constant(n, b.N), nil
+	case ast.OpColumn:
+		return ev.read(n, b), nil
+	case ast.OpIsNull:
+		return ev.isNull(n, b)
+	case ast.OpIndex:
+		return ev.index(n, b)
+	case ast.OpAnd, ast.OpOr: // one at a time: there may be thousands
+		return ev.logic(n, b)
+	case ast.OpCase:
+		return ev.evalCase(n, b)
+	case plan.OpCoalesce:
+		return ev.evalCoalesce(n, b)
+	case plan.OpScalar:
+		return scalarVec(n.Results, n.Type, b.N), nil
+	case ast.OpIn, ast.OpLike: // the set and the pattern are the node's
+		x, err := ev.Eval(n.Args[0], b)
+		if err != nil {
+			return nil, err
+		}
+		if n.Op == ast.OpIn {
+			return evalIn(n, x), nil
+		}
+		return evalLike(n, x), nil
+	}
+	args, err := ev.args(n, b)
+	if err != nil {
+		return nil, err
+	}
+	switch n.Op {
+	case ast.OpNot:
+		return evalNot(n.Args[0], args[0]), nil
+	case ast.OpIsBool:
+		return evalIsBool(n, args[0]), nil
+	case ast.OpCompare, ast.OpDistinct:
+		return evalCompare(n, args, b.N), nil
+	case ast.OpArith:
+		return evalArith(n, args[0], args[1], b.N)
+	case ast.OpMinus:
+		return evalMinus(n, args[0])
+	case ast.OpCast:
+		return ev.cast(n, args[0])
+	case ast.OpConcat:
+		return ev.concat(args, b.N)
+	case plan.OpShift:
+		return evalShift(n, args[0])
+	case plan.OpInSet:
+		return evalInResults(n, args[0])
+	case ast.OpCall:
+		return n.Call.Evaluate(ev, n, args, b)
+	}
+	return nil, sqlerr.Unsupported("this expression")
+}
+
+// keptConstants is how many literals are kept as vecs of a batch: a query may have thousands.
+const keptConstants = 256
+
+// constant returns a literal's value n times.
+func (ev *Evaluator) constant(n *plan.Node, size int) *vec.Vec {
+	c := ev.consts[n]
+	if c == nil {
+		if len(ev.consts) >= keptConstants {
+			return constantVec(n, size)
+		}
+		c = constantVec(n, vec.BatchRows)
+		ev.consts[n] = c
+	}
+	v := *c
+	v.N = size
+	cut := func(s []int64) []int64 {
+		if s == nil {
+			return nil
+		}
+		return s[:size]
+	}
+	v.Ints, v.High = cut(v.Ints), cut(v.High)
+	if v.Nulls != nil {
+		v.Nulls = v.Nulls[:size]
+	}
+	if v.Bools != nil {
+		v.Bools = v.Bools[:size]
+	}
+	if v.Floats != nil {
+		v.Floats = v.Floats[:size]
+	}
+	if v.Lo != nil {
+		v.Lo, v.Hi = v.Lo[:size], v.Hi[:size]
+	}
+	return &v
+}
+
+func constantVec(n *plan.Node, size int) *vec.Vec {
+	if n.Literal.Null || n.Type.Kind == tables.Null {
+		return vec.AllNull(n.Type, size)
+	}
+	v := &vec.Vec{N: size}
+	switch sqltype.RepOf(n.Type) {
+	case sqltype.RepInt, sqltype.RepUint:
+		x := n.Literal.Int
+		if n.Literal.Rat != nil {
+			x = int64(sqltype.LowBits(n.Literal.Rat.Num()))
+		}
+		if n.Type.Kind == tables.Bool {
+			v.Bools = vec.Fill(make([]bool, size), x != 0)
+		} else {
+			v.Ints = vec.Fill(make([]int64, size), x)
+		}
+		if n.Literal.Nanos != 0 {
+			v.High = vec.Fill(make([]int64, size), n.Literal.Nanos)
+		}
+	case sqltype.RepBig:
+		x := sqltype.RoundRat(n.Literal.Rat, int(n.Type.Scale))
+		v.Ints = vec.Fill(make([]int64, size), int64(sqltype.LowBits(x)))
+		v.High = vec.Fill(make([]int64, size), int64(sqltype.LowBits(sqltype.HighBits(x))))
+	case sqltype.RepFloat:
+		v.Floats = vec.Fill(make([]float64, size), n.Literal.Float)
+	case sqltype.RepBytes:
+		v.Data = []byte(n.Literal.String)
+		v.Lo = make([]uint32, size)
+		v.Hi = vec.Fill(make([]uint32, size), uint32(len(v.Data)))
+	}
+	return v
+}
+
+// sizeFor returns how many rows are evaluated at a time: an expression of thousands of parts may hold a value of each.
+func sizeFor(n *plan.Node) int { return max(64, min(vec.BatchRows, 1<<24/max(n.Weight, 1))) }
+
+// read takes a column's values for a batch: without a copy where the rows stand in order.
+func (ev *Evaluator) read(n *plan.Node, b *vec.Batch) *vec.Vec {
+	c := ev.loaded[n]
+	l := b.List(n.Table)
+	v := &vec.Vec{N: b.N}
+	switch sqltype.RepOf(n.Type) {
+	case sqltype.RepNone:
+		return vec.AllNull(n.Type, b.N)
+	case sqltype.RepBytes:
+		data, offs := c.Raw()
+		v.Data = data
+		if l == nil {
+			v.Lo, v.Hi = offs[b.Lo:b.Lo+b.N], offs[b.Lo+1:b.Lo+b.N+1]
+		} else {
+			v.Lo, v.Hi = make([]uint32, b.N), make([]uint32, b.N)
+			for k, r := range l {
+				if r >= 0 {
+					v.Lo[k], v.Hi[k] = offs[r], offs[r+1]
+				}
+			}
+		}
+	case sqltype.RepFloat:
+		v.Floats = vec.Part(c.Floats(), l, b)
+	case sqltype.RepBig:
+		v.Ints = vec.Part(c.Ints(), l, b)
+		if h := c.High(); h != nil {
+			v.High = vec.Part(h, l, b)
+		} else {
+			v.High = make([]int64, b.N)
+			for k, x := range v.Ints {
+				v.High[k] = x >> 63
+			}
+		}
+	default:
+		v.Ints = vec.Part(c.Ints(), l, b)
+		if ns := c.Nanos(); ns != nil {
+			v.High = vec.Part(ns, l, b)
+		}
+		if n.Type.Kind == tables.Bool {
+			v.Bools = make([]bool, b.N)
+			for k, x := range v.Ints {
+				v.Bools[k] = x != 0
+			}
+			v.Ints = nil
+		}
+	}
+	if nulls := c.Nulls(); nulls != nil {
+		v.Nulls = vec.Part(nulls, l, b)
+	}
+	for k, r := range l {
+		if r < 0 {
+			if v.Nulls == nil {
+				v.Nulls = make([]bool, b.N)
+			}
+			v.Nulls[k] = true
+		}
+	}
+	return v
+}
+
+func (ev *Evaluator) isNull(n *plan.Node, b *vec.Batch) (*vec.Vec, error) {
+	a := n.Args[0]
+	v := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	if sqltype.RepOf(a.Type) == sqltype.RepOther {
+		c := ev.loaded[a]
+		for k := range v.Bools {
+			r := b.Row(a.Table, k)
+			v.Bools[k] = (r < 0 || c.Null(r)) != n.Not
+		}
+		return v, nil
+	}
+	x, err := ev.Eval(a, b)
+	if err != nil {
+		return nil, err
+	}
+	for k := range v.Bools {
+		v.Bools[k] = x.IsNull(k) != n.Not
+	}
+	return v, nil
+}
+
+// Columns is column for several expressions.
+func (ev *Evaluator) Columns(nodes []*plan.Node, r *vec.Rows) ([]*tables.Vector, error) {
+	out := make([]*tables.Vector, len(nodes))
+	for i, n := range nodes {
+		var err error
+		if out[i], err = ev.Column(n, r); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// SortKeys computes the terms of ORDER BY.
+func (ev *Evaluator) SortKeys(nodes []*plan.Node, by []ast.OrderTerm, rel *vec.Rows) ([]vec.SortKey, error) {
+	keys := make([]vec.SortKey, len(nodes))
+	for i, n := range nodes {
+		v, err := ev.Column(n, rel)
+		if err != nil {
+			return nil, err
+		}
+		keys[i] = vec.SortKey{Values: v, Desc: by[i].Desc, NullsFirst: by[i].NullsFirst}
+	}
+	return keys, nil
+}
+
+// Strings returns a writer of n strings of the batch.
+func (ev *Evaluator) Strings(n int) *vec.StringWriter { return vec.NewStrings(n, &ev.budget) }
+
+// Vector returns a column that was loaded.
+func (ev *Evaluator) Vector(n *plan.Node) *tables.Vector { return ev.loaded[n] }

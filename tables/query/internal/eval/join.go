@@ -1,0 +1,236 @@
+package eval
+
+import (
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// Limits of a join.
+const (
+	maxPairs      = 1 << 26 // pairs that are looked at where no equality narrows them
+	MaxRowNumbers = 1 << 25 // row numbers, rows times tables, of all joins and unions of a query: 128 MiB
+)
+
+// Join adds a table to a relation. on is nil for all pairs.
+func (ev *Evaluator) Join(r *vec.Rows, tab int, on *plan.Node, left bool) (*vec.Rows, error) {
+	right := ev.Tables[tab].Len()
+	var terms []*plan.Node
+	if on != nil {
+		terms = []*plan.Node{on}
+		if on.Op == ast.OpAnd {
+			terms = on.Args
+		}
+	}
+	var lkeys, rkeys, rest []*plan.Node
+	for _, t := range terms {
+		l, k := sides(t, tab)
+		if l != nil {
+			lkeys, rkeys = append(lkeys, l), append(rkeys, k)
+		} else {
+			rest = append(rest, t)
+		}
+	}
+	pairs := &pairs{r: r, tab: tab, left: left, rest: rest, ev: ev}
+	if err := ev.load(rest...); err != nil {
+		return nil, err
+	}
+	if lkeys == nil {
+		return pairs.all(right)
+	}
+	return pairs.equal(lkeys, rkeys, right)
+}
+
+// sides returns the sides of an equality one of which is of table tab alone, the other of tables
+// before it; nil if the term is no such thing.
+func sides(n *plan.Node, tab int) (left, right *plan.Node) {
+	if n.Op != ast.OpCompare || n.Name != "=" {
+		return nil, nil
+	}
+	for _, p := range [...][2]*plan.Node{{n.Args[0], n.Args[1]}, {n.Args[1], n.Args[0]}} {
+		if least, most := tablesOf(p[1]); least == tab && most == tab {
+			if _, most := tablesOf(p[0]); most >= 0 && most < tab && p[0].Type.Equal(p[1].Type) {
+				return p[0], p[1]
+			}
+		}
+	}
+	return nil, nil
+}
+
+// tablesOf returns the first and the last table of an expression, -1 if it has none.
+func tablesOf(n *plan.Node) (least, most int) {
+	if n.Op == ast.OpColumn {
+		return n.Table, n.Table
+	}
+	least, most = -1, -1
+	for _, a := range n.Args {
+		l, m := tablesOf(a)
+		if l >= 0 && (least < 0 || l < least) {
+			least = l
+		}
+		most = max(most, m)
+	}
+	return least, most
+}
+
+// pairs collects the rows of a join.
+type pairs struct {
+	ev   *Evaluator
+	r    *vec.Rows
+	tab  int
+	left bool
+	rest []*plan.Node
+	// l and k are positions in r and rows of the table that are still to be checked by rest.
+	l, k []int32
+	outL []int32
+	outK []int32
+}
+
+func (p *pairs) add(l, k int32) error {
+	p.l, p.k = append(p.l, l), append(p.k, k)
+	if len(p.l) < vec.BatchRows {
+		return nil
+	}
+	return p.flush()
+}
+
+// flush checks the pairs.
+func (p *pairs) flush() error {
+	if err := p.ev.Ctx.Err(); err != nil {
+		return err
+	}
+	sel := make([]int32, len(p.l))
+	for i := range sel {
+		sel[i] = int32(i)
+	}
+	if len(p.rest) > 0 && len(sel) > 0 {
+		b := p.relation(p.l, p.k).Batch(0, vec.BatchRows)
+		for _, t := range p.rest {
+			got, err := p.ev.filter(t, b.Take(sel))
+			if err != nil {
+				return err
+			}
+			for i, s := range got {
+				got[i] = sel[s]
+			}
+			sel = got
+		}
+	}
+	for _, s := range sel {
+		p.outL, p.outK = append(p.outL, p.l[s]), append(p.outK, p.k[s])
+	}
+	p.l, p.k = p.l[:0], p.k[:0]
+	return p.ev.HoldRows(len(sel) * (p.tab + 1))
+}
+
+// relation returns the rows of r at positions l, with rows k of the table.
+func (p *pairs) relation(l, k []int32) *vec.Rows {
+	out := &vec.Rows{N: len(l), Tables: make([][]int32, p.tab+1)}
+	for t, from := range p.r.Tables {
+		to := make([]int32, len(l))
+		for i, x := range l {
+			if to[i] = x; from != nil {
+				to[i] = from[x]
+			}
+		}
+		out.Tables[t] = to
+	}
+	out.Tables[p.tab] = append([]int32{}, k...)
+	return out
+}
+
+// all looks at every pair.
+func (p *pairs) all(right int) (*vec.Rows, error) {
+	if int64(p.r.N)*int64(right) > maxPairs {
+		return nil, fault.New(fault.Limit, "query", fault.NoOffset, "a join of %d with %d rows without an equality", p.r.N, right)
+	}
+	for l := range p.r.N {
+		for k := range right {
+			if err := p.add(int32(l), int32(k)); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p.finish()
+}
+
+// equal looks at the pairs with equal keys, found by hash.
+func (p *pairs) equal(lkeys, rkeys []*plan.Node, right int) (*vec.Rows, error) {
+	lv, err := p.ev.Columns(lkeys, p.r)
+	if err != nil {
+		return nil, err
+	}
+	alone := &vec.Rows{N: right, Tables: make([][]int32, p.tab+1)}
+	rv, err := p.ev.Columns(rkeys, alone)
+	if err != nil {
+		return nil, err
+	}
+	keys := vec.NewKeySet()
+	var heads []int32 // the first row with a key; next holds those that follow
+	next := make([]int32, right)
+	var key []byte
+	for k := right - 1; k >= 0; k-- {
+		var ok bool
+		if key, ok = keyOf(key, rv, k); !ok {
+			continue
+		}
+		id, added := keys.Add(key)
+		if added {
+			heads = append(heads, -1)
+		}
+		next[k], heads[id] = heads[id], int32(k)
+	}
+	for l := range p.r.N {
+		var ok bool
+		if key, ok = keyOf(key, lv, l); !ok {
+			continue
+		}
+		id := keys.Find(key)
+		if id < 0 {
+			continue
+		}
+		for k := heads[id]; k >= 0; k = next[k] {
+			if err := p.add(int32(l), k); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return p.finish()
+}
+
+// keyOf returns the key of a row; ok is false if a part of it is null, which equals nothing.
+func keyOf(key []byte, v []*tables.Vector, row int) (out []byte, ok bool) {
+	key = key[:0]
+	for _, c := range v {
+		if c.Null(row) {
+			return key, false
+		}
+		key = vec.AppendKey(key, c, row)
+	}
+	return key, true
+}
+
+// finish puts the rows of a left join that found no partner between those that did.
+func (p *pairs) finish() (*vec.Rows, error) {
+	if err := p.flush(); err != nil {
+		return nil, err
+	}
+	if p.left {
+		var l, k []int32
+		at := 0
+		for i := range p.r.N {
+			from := at
+			for at < len(p.outL) && p.outL[at] == int32(i) {
+				at++
+			}
+			l, k = append(l, p.outL[from:at]...), append(k, p.outK[from:at]...)
+			if from == at {
+				l, k = append(l, int32(i)), append(k, -1)
+			}
+		}
+		p.outL, p.outK = l, k
+	}
+	return p.relation(p.outL, p.outK), nil
+}

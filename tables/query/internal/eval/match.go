@@ -1,0 +1,55 @@
+package eval
+
+import (
+	"bytes"
+	"unicode"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+func evalIn(n *plan.Node, x *vec.Vec) *vec.Vec {
+	s := n.Set
+	v := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: x.Nulls}
+	if s.Ints != nil {
+		for k, i := range x.Ints {
+			v.Bools[k] = s.Ints[i]
+		}
+	} else {
+		for k := range v.Bools {
+			v.Bools[k] = s.Strings[string(x.Bytes(k))]
+		}
+	}
+	if s.Null { // what is not found may be the unknown one
+		v.Nulls = append(make([]bool, 0, x.N), x.Nulls...)[:x.N]
+		for k, t := range v.Bools {
+			v.Nulls[k] = v.Nulls[k] || !t
+		}
+	}
+	if n.Not {
+		for k := range v.Bools {
+			v.Bools[k] = !v.Bools[k]
+		}
+	}
+	return v
+}
+
+func evalLike(n *plan.Node, x *vec.Vec) *vec.Vec {
+	if n.Args[0].Type.Kind == tables.Null || n.Like == nil {
+		return vec.AllNull(sqltype.Bool, x.N)
+	}
+	v := &vec.Vec{N: x.N, Nulls: x.Nulls, Bools: make([]bool, x.N)}
+	for k := range v.Bools {
+		if x.IsNull(k) {
+			continue
+		}
+		s := x.Bytes(k)
+		if n.Like.Fold {
+			s = bytes.Map(unicode.ToLower, s)
+		}
+		v.Bools[k] = n.Like.Match(s) != n.Not
+	}
+	return v
+}

@@ -1,0 +1,88 @@
+package eval
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// Prune leaves out the rows of a table that a condition can be told not to hold for without reading
+// them. rows are the numbers of those that stay, nil if all do.
+func Prune(ctx context.Context, t *tables.Table, tab int, n *plan.Node) (out *tables.Table, rows []int, err error) {
+	terms := []*plan.Node{n}
+	if n.Op == ast.OpAnd {
+		terms = n.Args
+	}
+	var ranges []tables.Range
+	for _, x := range terms {
+		if r, ok := rangeOf(x, tab); ok {
+			ranges = append(ranges, r)
+		}
+	}
+	return t.Prune(ctx, ranges)
+}
+
+// rangeOf returns the range in which a column must lie for a comparison with a literal to hold. AND of
+// two (BETWEEN) is one range.
+func rangeOf(n *plan.Node, tab int) (r tables.Range, ok bool) {
+	if n.Op == ast.OpAnd {
+		for i, a := range n.Args {
+			x, is := rangeOf(a, tab)
+			if !is || i > 0 && x.Column != r.Column || x.Lo != nil && r.Lo != nil || x.Hi != nil && r.Hi != nil {
+				return r, false
+			}
+			r.Column = x.Column
+			if x.Lo != nil {
+				r.Lo = x.Lo
+			}
+			if x.Hi != nil {
+				r.Hi = x.Hi
+			}
+		}
+		return r, true
+	}
+	if n.Op != ast.OpCompare || n.Args[0].Op != ast.OpColumn || n.Args[0].Table != tab || n.Args[1].Literal == nil || n.Args[1].Literal.Null {
+		return r, false
+	}
+	c, l := n.Args[0], n.Args[1].Literal
+	if !c.Type.Equal(n.Args[1].Type) {
+		if c.Type.Kind != tables.Float64 || n.Args[1].Type.Kind != tables.Float64 {
+			return r, false
+		}
+	}
+	var x any
+	switch {
+	case c.Type.Kind == tables.Text:
+		x = l.String
+	case c.Type.Kind == tables.Float64 && l.Float == l.Float:
+		x = l.Float
+	case sqltype.RepOf(c.Type) == sqltype.RepInt && c.Type.Kind != tables.Bool:
+		v := l.Int
+		if l.Rat != nil {
+			v = int64(sqltype.LowBits(l.Rat.Num()))
+		}
+		x = v
+	default:
+		return r, false
+	}
+	r.Column = c.Column
+	switch n.Name {
+	case "=":
+		r.Lo, r.Hi = x, x
+	case "<", "<=":
+		r.Hi = x
+	case ">", ">=":
+		if c.Type.Kind == tables.Float64 {
+			return r, false // NaN is above, and in no bound
+		}
+		r.Lo = x
+	case ">" + plan.Ieee, ">=" + plan.Ieee:
+		r.Lo = x
+	default:
+		return r, false
+	}
+	return r, true
+}

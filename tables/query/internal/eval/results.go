@@ -1,0 +1,38 @@
+package eval
+
+import (
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// scalarVec returns the only value of a query n times.
+func scalarVec(v *plan.Results, t tables.Type, n int) *vec.Vec {
+	c := &plan.Node{Op: ast.OpColumn, Type: t}
+	ev := &Evaluator{loaded: map[*plan.Node]*tables.Vector{c: v.Value}}
+	return ev.read(c, &vec.Batch{N: n, Tables: [][]int32{make([]int32, n)}})
+}
+
+// evalInResults reports for each value whether it is among those of a query: null if it is not found and NULL is.
+func evalInResults(n *plan.Node, x *vec.Vec) (*vec.Vec, error) {
+	v := n.Results
+	out := &vec.Vec{N: x.N, Bools: make([]bool, x.N), Nulls: make([]bool, x.N)}
+	c := vec.Collector{Type: n.Args[0].Type}
+	if err := c.Add(x); err != nil {
+		return nil, err
+	}
+	all := c.Vector()
+	var key []byte
+	for k := range x.N {
+		if all.Null(k) {
+			out.Nulls[k] = v.N > 0 // among none there is not even an unknown value
+			out.Bools[k] = n.Not
+			continue
+		}
+		key = vec.AppendKey(key[:0], all, k)
+		found := v.Keys.Find(key) >= 0
+		out.Bools[k], out.Nulls[k] = found != n.Not, !found && v.HasNull
+	}
+	return out, nil
+}

@@ -1,0 +1,99 @@
+package eval
+
+import (
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+// Row is a row of a batch as the functions below see it.
+type Row struct {
+	Args  []*vec.Vec
+	Index int
+}
+
+func (r Row) Bytes(i int) []byte { return r.Args[i].Bytes(r.Index) }
+
+func (r Row) Int(i int) int64 { return r.Args[i].Ints[r.Index] }
+
+func (r Row) Float(i int) float64 { return r.Args[i].Floats[r.Index] }
+
+func (r Row) Has(i int) bool { return i < len(r.Args) }
+
+// Nulls returns where one of the arguments is null; all reports that one of them is NULL itself.
+func Nulls(n *plan.Node, args []*vec.Vec) (nulls []bool, all bool) {
+	for i, a := range args {
+		if n.Args[i].Type.Kind == tables.Null {
+			return nil, true
+		}
+		switch {
+		case a.Nulls == nil:
+		case nulls == nil:
+			nulls = a.Nulls
+		default:
+			nulls = vec.EitherNull(&vec.Vec{N: a.N, Nulls: nulls}, a)
+		}
+	}
+	return nulls, false
+}
+
+// rows evaluates a function by rows: null where an argument is.
+func eachRow[T any](n *plan.Node, args []*vec.Vec, b *vec.Batch, out func(v *vec.Vec) *[]T, f func(r Row) (T, error)) (*vec.Vec, error) {
+	nulls, all := Nulls(n, args)
+	if all {
+		return vec.AllNull(n.Type, b.N), nil
+	}
+	v := &vec.Vec{N: b.N, Nulls: nulls}
+	values := make([]T, b.N)
+	*out(v) = values
+	for k := range values {
+		if v.IsNull(k) {
+			continue
+		}
+		var err error
+		if values[k], err = f(Row{args, k}); err != nil {
+			return nil, err
+		}
+	}
+	return v, nil
+}
+
+// Ints, ofFloats and ofBools are evaluations of functions of a row.
+func Ints(f func(n *plan.Node, r Row) (int64, error)) plan.Evaluation {
+	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return eachRow(n, args, b, func(v *vec.Vec) *[]int64 { return &v.Ints }, func(r Row) (int64, error) { return f(n, r) })
+	}
+}
+
+func Floats(f func(n *plan.Node, r Row) (float64, error)) plan.Evaluation {
+	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return eachRow(n, args, b, func(v *vec.Vec) *[]float64 { return &v.Floats }, func(r Row) (float64, error) { return f(n, r) })
+	}
+}
+
+func Bools(f func(n *plan.Node, r Row) bool) plan.Evaluation {
+	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		return eachRow(n, args, b, func(v *vec.Vec) *[]bool { return &v.Bools }, func(r Row) (bool, error) { return f(n, r), nil })
+	}
+}
+
+// Strings is an evaluation of a function that writes a text.
+func Strings(f func(w *vec.StringWriter, n *plan.Node, r Row) error) plan.Evaluation {
+	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		nulls, all := Nulls(n, args)
+		if all {
+			return vec.AllNull(n.Type, b.N), nil
+		}
+		w := ev.Strings(b.N)
+		w.Vec.Nulls = nulls
+		for k := range b.N {
+			if nulls == nil || !nulls[k] {
+				if err := f(w, n, Row{args, k}); err != nil {
+					return nil, err
+				}
+			}
+			w.End(k)
+		}
+		return w.Finish()
+	}
+}

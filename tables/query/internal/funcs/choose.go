@@ -1,0 +1,190 @@
+package funcs
+
+import (
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/ast"
+	"github.com/chaski-eo/chaski/tables/query/internal/bind"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+func bindCoalesce(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) == 0 {
+		return nil, bind.WrongArguments(f, args)
+	}
+	args, t, err := b.ToCommonType(f.Names[0], args)
+	if err != nil {
+		return nil, err
+	}
+	return b.Intern(&plan.Node{Op: plan.OpCoalesce, Call: f, Type: t, Args: args})
+}
+
+func bindExtreme(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) == 0 {
+		return nil, bind.WrongArguments(f, args)
+	}
+	args, t, err := b.ToCommonType(f.Names[0], args)
+	if err != nil {
+		return nil, err
+	}
+	return b.Call(f, t, args...)
+}
+
+// extremeOf returns the evaluation of GREATEST (sign 1) or LEAST (-1), which leave out nulls.
+func extremeOf(sign int) func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	return func(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		out := vec.NewChoice(n.Type, b.N)
+		for i, a := range args {
+			if n.Args[i].Type.Kind == tables.Null {
+				continue
+			}
+			for k := range b.N {
+				if !a.IsNull(k) && (out.From[k] == nil || sign*vec.OrderAt(n.Type, a, k, out.From[k], k) > 0) {
+					out.From[k], out.At[k] = a, int32(k)
+				}
+			}
+		}
+		return out.Build(ev.Strings)
+	}
+}
+
+// bindNullIf binds NULLIF(x, y) as CASE WHEN x = y THEN NULL ELSE x END.
+func bindNullIf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) != 2 {
+		return nil, bind.WrongArguments(f, args)
+	}
+	same, err := b.Compare("=", args[0], args[1])
+	if err != nil {
+		return nil, err
+	}
+	null, err := b.Literal(tables.Type{}, plan.Literal{Null: true})
+	if err != nil {
+		return nil, err
+	}
+	return b.Case([]*plan.Node{same, null, args[0]})
+}
+
+// bindIf binds IF(condition, x, y) as CASE.
+func bindIf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) != 3 {
+		return nil, bind.WrongArguments(f, args)
+	}
+	return b.Case(args)
+}
+
+func bindTypeOf(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) != 1 {
+		return nil, bind.WrongArguments(f, args)
+	}
+	return b.Literal(sqltype.String, plan.Literal{String: sqltype.Name(args[0].Type)})
+}
+
+func Others() []*bind.Function {
+	return []*bind.Function{
+		{Names: []string{"coalesce", "ifnull"}, Signature: "coalesce(x, …)", Doc: "the first value that is not NULL", Bind: bindCoalesce},
+		{Names: []string{"nullif"}, Signature: "nullif(x, y)", Doc: "NULL if x = y, otherwise x", Bind: bindNullIf},
+		{Names: []string{"if"}, Signature: "if(condition, x, y)", Doc: "x if the condition holds, otherwise y", Bind: bindIf},
+		{Names: []string{"greatest"}, Signature: "greatest(x, …)", Doc: "the greatest value; NULLs are left out", Bind: bindExtreme, Eval: extremeOf(1)},
+		{Names: []string{"least"}, Signature: "least(x, …)", Doc: "the least value; NULLs are left out", Bind: bindExtreme, Eval: extremeOf(-1)},
+		{Names: []string{"typeof"}, Signature: "typeof(x)", Doc: "the type of x", Bind: bindTypeOf},
+		{Names: []string{"len", "length", "array_length", "list_length"}, Signature: "len(x)", Doc: "the characters of a text, or the elements of a list", Bind: bindLen, Eval: evalLen},
+		{Names: []string{"list_contains", "array_contains", "list_has", "array_has"}, Signature: "list_contains(list, x)", Doc: "whether a column of lists holds a literal; also `x IN list`",
+			Bind: bindContains, Eval: evalListContains},
+	}
+}
+
+// bindLen binds the length of a list, or of a text in characters.
+func bindLen(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	switch {
+	case len(args) == 1 && args[0].Type.Kind == tables.List && args[0].Op == ast.OpColumn:
+	case bind.ArgsAre(args, tables.Text):
+	case len(args) == 1 && args[0].Type.Kind == tables.Binary:
+		return nil, sqlerr.Unsupported("%s of type BLOB", f.Names[0])
+	default:
+		return nil, bind.WrongArguments(f, args)
+	}
+	return b.Call(f, sqltype.Int64, args...)
+}
+
+func evalLen(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	if a := n.Args[0]; a.Type.Kind == tables.List {
+		v := &vec.Vec{N: b.N, Ints: make([]int64, b.N)}
+		eval.EachList(ev, a, b, v, func(k int, _ *tables.Vector, lo, hi int) bool {
+			v.Ints[k] = int64(hi - lo)
+			return true
+		})
+		return v, nil
+	}
+	x := args[0]
+	if x.Lo == nil {
+		return vec.AllNull(sqltype.Int64, b.N), nil
+	}
+	v := &vec.Vec{N: b.N, Nulls: x.Nulls, Ints: make([]int64, b.N)}
+	for k := range v.Ints {
+		v.Ints[k] = int64(utf8.RuneCount(x.Bytes(k)))
+	}
+	return v, nil
+}
+
+// bindContains binds list_contains(column, literal).
+func bindContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) != 2 || args[0].Type.Kind != tables.List {
+		return nil, bind.WrongArguments(f, args)
+	}
+	if args[0].Op != ast.OpColumn || args[1].Literal == nil {
+		return nil, sqlerr.Unsupported("%s but of a column and a literal", f.Names[0])
+	}
+	elem := *args[0].Type.Elem
+	x := args[1]
+	switch {
+	case x.Literal.Null:
+	case elem.Kind == tables.Text && x.Type.Kind == tables.Text:
+	case sqltype.IsInteger(elem) && x.Literal.Rat != nil:
+	case elem.Kind == tables.Float64 && (x.Literal.Rat != nil || x.Type.Kind == tables.Float64):
+		var err error
+		if x, err = b.Convert(x, elem); err != nil {
+			return nil, err
+		}
+	default:
+		return nil, sqlerr.Unsupported("%s of types %s and %s", f.Names[0], plan.TypeName(args[0]), plan.TypeName(x))
+	}
+	return b.Call(f, sqltype.Bool, args[0], x)
+}
+
+func evalListContains(ev plan.Evaluator, n *plan.Node, _ []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	a, x := n.Args[0], n.Args[1]
+	if x.Literal.Null {
+		return vec.AllNull(sqltype.Bool, b.N), nil
+	}
+	lo, hi := sqltype.Limits(sqltype.Int64)
+	var whole bool
+	var i int64
+	if x.Literal.Rat != nil {
+		if a.Type.Elem.Kind == tables.Uint64 {
+			lo, hi = sqltype.Limits(*a.Type.Elem)
+		}
+		whole = x.Literal.Rat.IsInt() && sqltype.Within(x.Literal.Rat.Num(), lo, hi)
+		i = int64(sqltype.LowBits(x.Literal.Rat.Num()))
+	}
+	v := &vec.Vec{N: b.N, Bools: make([]bool, b.N)}
+	eval.EachList(ev, a, b, v, func(k int, child *tables.Vector, lo, hi int) bool {
+		for e := lo; e < hi && !v.Bools[k]; e++ {
+			switch {
+			case child.Null(e):
+			case child.Kind() == tables.Text:
+				v.Bools[k] = string(child.Bytes(e)) == x.Literal.String
+			case child.Kind() == tables.Float64:
+				v.Bools[k] = vec.OrderFloat(child.Float(e), x.Literal.Float) == 0
+			default:
+				v.Bools[k] = whole && child.Int(e) == i
+			}
+		}
+		return true
+	})
+	return v, nil
+}

@@ -1,0 +1,2 @@
+// Package funcs has the functions of the values of a row, with their documentation.
+package funcs

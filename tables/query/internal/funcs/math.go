@@ -1,0 +1,317 @@
+package funcs
+
+import (
+	"errors"
+	"math"
+	"math/big"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/bind"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+func Numbers() []*bind.Function {
+	one, two := []bind.Param{bind.FloatParam}, []bind.Param{bind.FloatParam, bind.FloatParam}
+	float := func(name, sig, doc string, f func(x float64) float64, more ...string) *bind.Function {
+		return &bind.Function{Names: append([]string{name}, more...), Signature: sig, Doc: doc, Params: one, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), nil })}
+	}
+	test := func(name, doc string, f func(x float64) bool) *bind.Function {
+		return &bind.Function{Names: []string{name}, Signature: name + "(x)", Doc: doc, Params: one, Type: sqltype.Bool, Eval: eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Float(0)) })}
+	}
+	logarithm := func(name, doc string, f func(x float64) float64, more ...string) *bind.Function {
+		return &bind.Function{Names: append([]string{name}, more...), Signature: name + "(x)", Doc: doc + "; an error unless x is above 0", Params: one, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return f(r.Float(0)), positive(r.Float(0)) })}
+	}
+	return []*bind.Function{
+		{Names: []string{"round"}, Signature: "round(x[, digits])", Doc: "the nearest number with so many digits behind the point, halves away from 0; digits is a literal", Bind: bindRound, Eval: evalRound},
+		{Names: []string{"floor"}, Signature: "floor(x)", Doc: "the next whole number below", Bind: bindWhole, Eval: evalWhole(math.Floor)},
+		{Names: []string{"ceil", "ceiling"}, Signature: "ceil(x)", Doc: "the next whole number above", Bind: bindWhole, Eval: evalWhole(math.Ceil)},
+		{Names: []string{"trunc"}, Signature: "trunc(x)", Doc: "without what is behind the point", Bind: bindWhole, Eval: evalWhole(math.Trunc)},
+		{Names: []string{"abs"}, Signature: "abs(x)", Doc: "without its sign", Bind: bindAbs, Eval: evalAbs},
+		{Names: []string{"sign"}, Signature: "sign(x)", Doc: "-1, 0 or 1", Params: one, Type: tables.Type{Kind: tables.Int64, Bits: 8},
+			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) {
+				return sqltype.Bit(r.Float(0) > 0) - sqltype.Bit(r.Float(0) < 0), nil
+			})},
+		{Names: []string{"mod"}, Signature: "mod(x, y)", Doc: "x % y", Bind: func(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+			if len(args) != 2 {
+				return nil, bind.WrongArguments(f, args)
+			}
+			return b.Arith("%", args[0], args[1])
+		}},
+		{Names: []string{"sqrt"}, Signature: "sqrt(x)", Doc: "the square root; an error below 0", Params: one, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) {
+				if r.Float(0) < 0 {
+					return 0, errors.New("cannot take the square root of a negative number")
+				}
+				return math.Sqrt(r.Float(0)), nil
+			})},
+		float("cbrt", "cbrt(x)", "the cube root", math.Cbrt),
+		{Names: []string{"pow", "power"}, Signature: "pow(x, y)", Doc: "x ^ y, which is also written x ** y", Params: two, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return math.Pow(r.Float(0), r.Float(1)), nil })},
+		float("exp", "exp(x)", "e to the power of x", math.Exp),
+		logarithm("ln", "the natural logarithm", math.Log),
+		{Names: []string{"log"}, Signature: "log([base, ]x)", Doc: "the logarithm to base 10, or another; an error unless x is above 0", Params: two, Optional: 1, Type: sqltype.Double, Eval: eval.Floats(logOf)},
+		logarithm("log10", "the logarithm to base 10", math.Log10),
+		logarithm("log2", "the logarithm to base 2", math.Log2),
+		float("radians", "radians(x)", "degrees as radians", func(x float64) float64 { return x * (math.Pi / 180) }),
+		float("degrees", "degrees(x)", "radians as degrees", func(x float64) float64 { return x * (180 / math.Pi) }),
+		float("sin", "sin(x)", "the sine of radians", math.Sin),
+		float("cos", "cos(x)", "the cosine of radians", math.Cos),
+		float("tan", "tan(x)", "the tangent of radians", math.Tan),
+		float("asin", "asin(x)", "the arc sine", math.Asin),
+		float("acos", "acos(x)", "the arc cosine", math.Acos),
+		float("atan", "atan(x)", "the arc tangent", math.Atan),
+		{Names: []string{"atan2"}, Signature: "atan2(y, x)", Doc: "the angle of a point", Params: two, Type: sqltype.Double,
+			Eval: eval.Floats(func(_ *plan.Node, r eval.Row) (float64, error) { return math.Atan2(r.Float(0), r.Float(1)), nil })},
+		{Names: []string{"pi"}, Signature: "pi()", Doc: "3.14159…", Type: sqltype.Double, Eval: eval.Floats(func(*plan.Node, eval.Row) (float64, error) { return math.Pi, nil })},
+		test("isnan", "whether x is NaN", math.IsNaN),
+		test("isinf", "whether x is infinite", func(x float64) bool { return math.IsInf(x, 0) }),
+		test("isfinite", "whether x is neither infinite nor NaN", func(x float64) bool { return !math.IsInf(x, 0) && !math.IsNaN(x) }),
+	}
+}
+
+func positive(x float64) error {
+	switch {
+	case x == 0:
+		return errors.New("cannot take the logarithm of zero")
+	case x < 0:
+		return errors.New("cannot take the logarithm of a negative number")
+	}
+	return nil
+}
+
+func logOf(_ *plan.Node, r eval.Row) (float64, error) {
+	x := r.Float(0)
+	if !r.Has(1) {
+		return math.Log10(x), positive(x)
+	}
+	if err := positive(x); err != nil {
+		return 0, err
+	}
+	if x == 1 {
+		return 0, errors.New("the base of a logarithm cannot be 1")
+	}
+	return math.Log10(r.Float(1)) / math.Log10(x), positive(r.Float(1))
+}
+
+// digits is how many digits ROUND leaves behind the point.
+type digits int
+
+// bindRound binds ROUND, whose number of digits is a literal: the type of a decimal goes by it.
+func bindRound(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) == 0 || len(args) > 2 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
+		return nil, bind.WrongArguments(f, args)
+	}
+	by := digits(0)
+	if len(args) == 2 {
+		lit := args[1].Literal
+		if lit == nil || lit.Rat == nil || !sqltype.IsInteger(args[1].Type) {
+			return nil, sqlerr.Unsupported("round to a number of digits that is no whole literal")
+		}
+		x := lit.Rat.Num()
+		if !x.IsInt64() || x.Int64() < -400 || x.Int64() > 400 {
+			return nil, sqlerr.Unsupported("round to %s digits", x)
+		}
+		by = digits(x.Int64())
+	}
+	x, t := args[0], args[0].Type
+	switch {
+	case t.Kind == tables.Decimal:
+		t.Scale = uint8(min(max(int(by), 0), int(t.Scale)))
+	case sqltype.IsInteger(t) && (sqltype.RepOf(t) != sqltype.RepInt || x.Literal != nil && by < 0):
+		return nil, sqlerr.Unsupported("round of type %s", plan.TypeName(x))
+	case sqltype.IsInteger(t) && by >= 0:
+		return x, nil
+	}
+	number, err := b.Literal(sqltype.Int64, plan.Literal{Int: int64(by), Rat: big.NewRat(int64(by), 1)})
+	if err != nil {
+		return nil, err
+	}
+	return b.Call(f, t, x, number)
+}
+
+func evalRound(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	by := int(n.Args[1].Literal.Int)
+	x := args[0]
+	v := &vec.Vec{N: b.N, Nulls: x.Nulls}
+	switch sqltype.RepOf(n.Type) {
+	case sqltype.RepFloat:
+		v.Floats = make([]float64, b.N)
+		for k, f := range x.Floats {
+			v.Floats[k] = roundFloat(f, by)
+			if n.Type.Bits < 64 {
+				v.Floats[k] = float64(float32(v.Floats[k]))
+			}
+		}
+		return v, nil
+	case sqltype.RepBig:
+		return v, roundDecimals(v, x, int(n.Args[0].Type.Scale), by)
+	case sqltype.RepInt:
+		v.Ints = make([]int64, b.N)
+		for k, i := range x.Ints {
+			v.Ints[k] = roundInt(i, -by)
+		}
+		return v, nil
+	}
+	return vec.AllNull(n.Type, b.N), nil
+}
+
+// roundFloat is DuckDB's: by multiplication, so that what 1.005 is in binary counts.
+func roundFloat(x float64, by int) float64 {
+	if by == 0 {
+		return math.Round(x)
+	}
+	if by < 0 {
+		p := math.Pow10(-by)
+		if y := math.Round(x/p) * p; !math.IsNaN(y) && !math.IsInf(y, 0) {
+			return y
+		}
+		return 0
+	}
+	p := math.Pow10(by)
+	if y := math.Round(x*p) / p; !math.IsNaN(y) && !math.IsInf(y, 0) {
+		return y
+	}
+	return x
+}
+
+// roundInt rounds to a multiple of a power of ten.
+func roundInt(x int64, zeros int) int64 {
+	if zeros >= len(sqltype.PowersOf10) {
+		return 0
+	}
+	p := int64(sqltype.PowersOf10[zeros])
+	q := x / p
+	if r := x % p; 2*sqltype.Abs(r) >= uint64(p) {
+		if x < 0 {
+			q--
+		} else {
+			q++
+		}
+	}
+	return q * p
+}
+
+func roundDecimals(v, x *vec.Vec, scale, by int) error {
+	v.Ints, v.High = make([]int64, x.N), make([]int64, x.N)
+	if by >= scale {
+		copy(v.Ints, x.Ints)
+		copy(v.High, x.High)
+		return nil
+	}
+	zeros := max(0, -by)
+	for k := range x.N {
+		if x.IsNull(k) || scale+zeros >= len(sqltype.BigPowersOf10) {
+			continue
+		}
+		y := sqltype.DivideRounded(sqltype.ToBig(x.High[k], x.Ints[k]), scale-max(by, 0)+zeros)
+		y.Mul(y, sqltype.BigPowersOf10[min(zeros, sqltype.MaxDigits)])
+		v.Ints[k], v.High[k] = int64(sqltype.LowBits(y)), int64(sqltype.LowBits(sqltype.HighBits(y)))
+	}
+	return nil
+}
+
+// bindWhole binds FLOOR, CEIL and TRUNC: of integers they are DOUBLE, but for TRUNC.
+func bindWhole(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) != 1 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
+		if len(args) == 2 {
+			return nil, sqlerr.Unsupported("%s with a number of digits", f.Names[0])
+		}
+		return nil, bind.WrongArguments(f, args)
+	}
+	x, t := args[0], args[0].Type
+	switch {
+	case t.Kind == tables.Decimal:
+		t.Scale = 0
+	case sqltype.IsInteger(t) && f.Names[0] == "trunc":
+		return x, nil
+	case sqltype.IsInteger(t):
+		var err error
+		if x, err = b.Convert(x, sqltype.Double); err != nil {
+			return nil, err
+		}
+		t = sqltype.Double
+	}
+	return b.Call(f, t, x)
+}
+
+func evalWhole(f func(x float64) float64) plan.Evaluation {
+	return func(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+		x := args[0]
+		v := &vec.Vec{N: b.N, Nulls: x.Nulls}
+		switch sqltype.RepOf(n.Type) {
+		case sqltype.RepFloat:
+			v.Floats = make([]float64, b.N)
+			for k, y := range x.Floats {
+				v.Floats[k] = f(y)
+			}
+			return v, nil
+		case sqltype.RepBig:
+			v.Ints, v.High = make([]int64, b.N), make([]int64, b.N)
+			by := sqltype.BigPowersOf10[n.Args[0].Type.Scale]
+			up, down := f(0.5) > 0.5, f(-0.5) < -0.5
+			for k := range b.N {
+				y, rest := new(big.Int).QuoRem(sqltype.ToBig(x.High[k], x.Ints[k]), by, new(big.Int))
+				switch {
+				case rest.Sign() > 0 && up:
+					y.Add(y, big.NewInt(1))
+				case rest.Sign() < 0 && down:
+					y.Sub(y, big.NewInt(1))
+				}
+				v.Ints[k], v.High[k] = int64(sqltype.LowBits(y)), int64(sqltype.LowBits(sqltype.HighBits(y)))
+			}
+			return v, nil
+		}
+		return vec.AllNull(n.Type, b.N), nil
+	}
+}
+
+func bindAbs(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) != 1 || !sqltype.IsNumeric(args[0].Type) && args[0].Type.Kind != tables.Null {
+		return nil, bind.WrongArguments(f, args)
+	}
+	t := args[0].Type
+	switch t.Kind {
+	case tables.Int64:
+		t = sqltype.Int64
+	case tables.Uint64:
+		return args[0], nil
+	}
+	return b.Call(f, t, args...)
+}
+
+func evalAbs(_ plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	x := args[0]
+	v := &vec.Vec{N: x.N, Nulls: x.Nulls}
+	switch sqltype.RepOf(n.Type) {
+	case sqltype.RepFloat:
+		v.Floats = make([]float64, x.N)
+		for k, y := range x.Floats {
+			v.Floats[k] = math.Abs(y)
+		}
+		return v, nil
+	case sqltype.RepBig:
+		v.Ints, v.High = make([]int64, x.N), make([]int64, x.N)
+		for k := range x.N {
+			if v.Ints[k], v.High[k] = x.Ints[k], x.High[k]; x.High[k] < 0 {
+				v.Ints[k], v.High[k] = sqltype.Negate(x.Ints[k], x.High[k])
+			}
+		}
+		return v, nil
+	case sqltype.RepInt:
+		v.Ints = make([]int64, x.N)
+		for k, y := range x.Ints {
+			if y == math.MinInt64 && !x.IsNull(k) {
+				return nil, eval.ErrOverflow
+			}
+			v.Ints[k] = max(y, -y)
+		}
+		return v, nil
+	}
+	return vec.AllNull(n.Type, b.N), nil
+}

@@ -1,0 +1,432 @@
+package funcs
+
+import (
+	"bytes"
+	"fmt"
+	"regexp"
+	"slices"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/bind"
+	"github.com/chaski-eo/chaski/tables/query/internal/eval"
+	"github.com/chaski-eo/chaski/tables/query/internal/plan"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqlerr"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+	"github.com/chaski-eo/chaski/tables/query/internal/vec"
+)
+
+func Strings() []*bind.Function {
+	one, two, three := []bind.Param{bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam}, []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam}
+	cut := []bind.Param{bind.StringParam, bind.IntParam}
+	pad := []bind.Param{bind.StringParam, bind.IntParam, bind.StringParam}
+	test := func(f func(s, x []byte) bool) plan.Evaluation {
+		return eval.Bools(func(_ *plan.Node, r eval.Row) bool { return f(r.Bytes(0), r.Bytes(1)) })
+	}
+	cased := func(f func(rune) rune) plan.Evaluation {
+		return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+			for s := r.Bytes(0); len(s) > 0; {
+				c, n := utf8.DecodeRune(s)
+				w.Vec.Data = utf8.AppendRune(w.Vec.Data, f(c))
+				s = s[n:]
+			}
+			return nil
+		})
+	}
+	return []*bind.Function{
+		{Names: []string{"left"}, Signature: "left(text, count)", Doc: "the first characters; a count below 0 leaves out as many at the end", Params: cut, Type: sqltype.String, Eval: eval.Strings(left)},
+		{Names: []string{"right"}, Signature: "right(text, count)", Doc: "the last characters; a count below 0 leaves out as many in front", Params: cut, Type: sqltype.String, Eval: eval.Strings(right)},
+		{Names: []string{"substring", "substr"}, Signature: "substring(text, from[, count])", Doc: "the characters from a number on, the first is 1; also `substring(text FROM from FOR count)`",
+			Params: []bind.Param{bind.StringParam, bind.IntParam, bind.IntParam}, Optional: 1, Type: sqltype.String, Eval: eval.Strings(substring)},
+		{Names: []string{"lower", "lcase"}, Signature: "lower(text)", Doc: "in lower case", Params: one, Type: sqltype.String, Eval: cased(unicode.ToLower)},
+		{Names: []string{"upper", "ucase"}, Signature: "upper(text)", Doc: "in upper case", Params: one, Type: sqltype.String, Eval: cased(toUpper)},
+		{Names: []string{"trim"}, Signature: "trim(text[, characters])", Doc: "without the characters (default: spaces) at both ends; also `trim(BOTH characters FROM text)`",
+			Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, true)},
+		{Names: []string{"ltrim"}, Signature: "ltrim(text[, characters])", Doc: "the same, in front only", Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(true, false)},
+		{Names: []string{"rtrim"}, Signature: "rtrim(text[, characters])", Doc: "the same, at the end only", Params: two, Optional: 1, Type: sqltype.String, Eval: trimmed(false, true)},
+		{Names: []string{"replace"}, Signature: "replace(text, old, new)", Doc: "with every old text replaced", Params: three, Type: sqltype.String, Eval: eval.Strings(replace)},
+		{Names: []string{"concat"}, Signature: "concat(x, …)", Doc: "the texts of all values; NULLs are left out", Bind: bindConcat, Eval: evalConcatAll},
+		{Names: []string{"concat_ws"}, Signature: "concat_ws(separator, x, …)", Doc: "the same, with a separator", Bind: bindConcat, Eval: evalConcatWith},
+		{Names: []string{"lpad"}, Signature: "lpad(text, count, fill)", Doc: "padded in front, or cut, to a number of characters", Params: pad, Type: sqltype.String, Eval: padded(true)},
+		{Names: []string{"rpad"}, Signature: "rpad(text, count, fill)", Doc: "padded at the end, or cut, to a number of characters", Params: pad, Type: sqltype.String, Eval: padded(false)},
+		{Names: []string{"repeat"}, Signature: "repeat(text, count)", Doc: "as many times", Params: cut, Type: sqltype.String, Eval: eval.Strings(repeat)},
+		{Names: []string{"reverse"}, Signature: "reverse(text)", Doc: "from back to front", Params: one, Type: sqltype.String, Eval: eval.Strings(reverse)},
+		{Names: []string{"split_part"}, Signature: "split_part(text, separator, number)", Doc: "a part between separators; the first is 1, the last is -1",
+			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam}, Type: sqltype.String, Eval: eval.Strings(splitPart)},
+		{Names: []string{"starts_with", "prefix"}, Signature: "starts_with(text, part)", Doc: "whether the text begins so", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasPrefix)},
+		{Names: []string{"ends_with", "suffix"}, Signature: "ends_with(text, part)", Doc: "whether the text ends so", Params: two, Type: sqltype.Bool, Eval: test(bytes.HasSuffix)},
+		{Names: []string{"contains"}, Signature: "contains(text, part)", Doc: "whether the part is in the text; of a column of lists, as list_contains", Type: sqltype.Bool, Bind: bindTextContains, Params: two, Eval: test(bytes.Contains)},
+		{Names: []string{"instr", "strpos", "position"}, Signature: "instr(text, part)", Doc: "the number of the character where the part begins, 0 if it is not there", Params: two, Type: sqltype.Int64,
+			Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return position(r.Bytes(0), r.Bytes(1)), nil })},
+		{Names: []string{"strlen"}, Signature: "strlen(text)", Doc: "the bytes of the text", Params: one, Type: sqltype.Int64, Eval: eval.Ints(func(_ *plan.Node, r eval.Row) (int64, error) { return int64(len(r.Bytes(0))), nil })},
+		{Names: []string{"regexp_matches"}, Signature: "regexp_matches(text, pattern[, options])", Doc: "whether a regular expression of RE2 (a literal) matches a part; options are c, i, s, m",
+			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2), Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool { return n.State.(*pattern).re.Match(r.Bytes(0)) })},
+		{Names: []string{"regexp_full_match"}, Signature: "regexp_full_match(text, pattern[, options])", Doc: "whether it matches the whole text; also `text SIMILAR TO pattern`",
+			Params: three, Optional: 1, Type: sqltype.Bool, Prepare: preparePattern(1, 2), Eval: eval.Bools(func(n *plan.Node, r eval.Row) bool { return n.State.(*pattern).whole(r.Bytes(0)) })},
+		{Names: []string{"regexp_extract"}, Signature: "regexp_extract(text, pattern[, group[, options]])", Doc: "the first match, or a group of it; empty if there is none",
+			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.IntParam, bind.StringParam}, Optional: 2, Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpExtract)},
+		{Names: []string{"regexp_replace"}, Signature: "regexp_replace(text, pattern, new[, options])", Doc: `with the first match replaced, all of them with the option g; \1 is a group`,
+			Params: []bind.Param{bind.StringParam, bind.StringParam, bind.StringParam, bind.StringParam}, Optional: 1, Type: sqltype.String, Prepare: preparePattern(1, 3), Eval: eval.Strings(regexpReplace)},
+	}
+}
+
+// offset returns the byte at which character count begins, the length of s if it has fewer.
+func offset(s []byte, count int64) int {
+	if count >= int64(len(s)) {
+		return len(s) // a character takes a byte at least
+	}
+	at := 0
+	for ; count > 0 && at < len(s); count-- {
+		_, n := utf8.DecodeRune(s[at:])
+		at += n
+	}
+	return at
+}
+
+func left(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	s, n := r.Bytes(0), r.Int(1)
+	if n < 0 {
+		n = max(0, int64(utf8.RuneCount(s))+max(n, -1<<40))
+	}
+	w.Add(s[:offset(s, n)])
+	return nil
+}
+
+func right(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	s, n := r.Bytes(0), r.Int(1)
+	skip := -max(n, -1<<40)
+	if n >= 0 {
+		skip = max(0, int64(utf8.RuneCount(s))-n)
+	}
+	w.Add(s[offset(s, skip):])
+	return nil
+}
+
+// substring is DuckDB's: from counts from 1, from the end below 0, and a count below 0 goes to the left. DuckDB starts at the end
+// of the text where from is behind it and count below 0, but only if it knows a column to be ASCII, which it does not of Parquet
+// and Arrow.
+func substring(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	s := r.Bytes(0)
+	size := int64(utf8.RuneCount(s))
+	clamp := func(x int64) int64 { return min(max(x, -1<<40), 1<<40) }
+	from, count := clamp(r.Int(1)), int64(1<<41)
+	if r.Has(2) {
+		count = clamp(r.Int(2))
+	}
+	switch {
+	case from > 0:
+		from--
+	case from < 0:
+		if from += size; from < 0 { // characters before the text count
+			from, count = 0, max(min(count, 0), count+from)
+		}
+	default: // character 0 stands before the first
+		if count--; count < 0 {
+			count = 0
+		}
+	}
+	if count < 0 {
+		from, count = max(0, from+count), min(from, -count)
+	}
+	lo := offset(s, from)
+	w.Add(s[lo : lo+offset(s[lo:], count)])
+	return nil
+}
+
+func trimmed(front, back bool) plan.Evaluation {
+	return eval.Strings(func(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+		s, cut := r.Bytes(0), " "
+		if r.Has(1) {
+			cut = string(r.Bytes(1))
+		}
+		if front {
+			s = bytes.TrimLeft(s, cut)
+		}
+		if back {
+			s = bytes.TrimRight(s, cut)
+		}
+		w.Add(s)
+		return nil
+	})
+}
+
+func replace(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	s, old, with := r.Bytes(0), r.Bytes(1), r.Bytes(2)
+	for len(old) > 0 {
+		at := bytes.Index(s, old)
+		if at < 0 || !w.HasRoom(0) {
+			break
+		}
+		w.Add(s[:at], with)
+		s = s[at+len(old):]
+	}
+	w.Add(s)
+	return nil
+}
+
+func repeat(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	s, n := r.Bytes(0), r.Int(1)
+	if len(s) == 0 || n <= 0 {
+		return nil
+	}
+	if n > vec.MaxBatchBytes || !w.HasRoom(int(n)*len(s)) {
+		w.Exceed()
+		return nil
+	}
+	w.Vec.Data = append(w.Vec.Data, bytes.Repeat(s, int(n))...)
+	return nil
+}
+
+func reverse(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	for s := r.Bytes(0); len(s) > 0; {
+		_, n := utf8.DecodeLastRune(s)
+		w.Add(s[len(s)-n:])
+		s = s[:len(s)-n]
+	}
+	return nil
+}
+
+func padded(front bool) plan.Evaluation {
+	return eval.Strings(func(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
+		s, count, fill := r.Bytes(0), r.Int(1), r.Bytes(2)
+		missing := count - int64(utf8.RuneCount(s))
+		if missing <= 0 {
+			w.Add(s[:offset(s, max(0, count))])
+			return nil
+		}
+		if len(fill) == 0 {
+			return fmt.Errorf("%s to %d characters with a fill that is empty", n.Call.Name(), count)
+		}
+		if !w.HasRoom(int(min(missing, vec.MaxBatchBytes+1))) { // a character takes a byte at least
+			return nil
+		}
+		if !front {
+			w.Add(s)
+		}
+		for missing > 0 && w.HasRoom(0) {
+			part := fill[:offset(fill, missing)]
+			w.Add(part)
+			missing -= int64(utf8.RuneCount(part))
+		}
+		if front {
+			w.Add(s)
+		}
+		return nil
+	})
+}
+
+func splitPart(w *vec.StringWriter, _ *plan.Node, r eval.Row) error {
+	s, by, number := r.Bytes(0), r.Bytes(1), r.Int(2)
+	count := int64(bytes.Count(s, by)) + 1
+	if len(by) == 0 { // characters
+		count = int64(utf8.RuneCount(s))
+	}
+	if number < 0 {
+		number += count + 1
+	}
+	if number < 1 || number > count {
+		return nil
+	}
+	if len(by) == 0 {
+		lo := offset(s, number-1)
+		w.Add(s[lo : lo+offset(s[lo:], 1)])
+		return nil
+	}
+	for ; number > 1; number-- {
+		s = s[bytes.Index(s, by)+len(by):]
+	}
+	if end := bytes.Index(s, by); end >= 0 {
+		s = s[:end]
+	}
+	w.Add(s)
+	return nil
+}
+
+func position(s, part []byte) int64 {
+	at := bytes.Index(s, part)
+	if at < 0 {
+		return 0
+	}
+	return int64(utf8.RuneCount(s[:at])) + 1
+}
+
+// toUpper is DuckDB's: it has a capital of ß, which Go's table has not.
+func toUpper(r rune) rune {
+	if r == 'ß' {
+		return 'ẞ'
+	}
+	return unicode.ToUpper(r)
+}
+
+func bindTextContains(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) == 2 && args[0].Type.Kind == tables.List {
+		return bindContains(b, b.Library.Functions["list_contains"], args)
+	}
+	return b.ByParams(f, args)
+}
+
+// bindConcat binds the functions that take values of any type as texts.
+func bindConcat(b *bind.Binder, f *bind.Function, args []*plan.Node) (*plan.Node, error) {
+	if len(args) == 0 || f.Names[0] == "concat_ws" && len(args) < 2 {
+		return nil, bind.WrongArguments(f, args)
+	}
+	args = slices.Clone(args)
+	for i, a := range args {
+		var err error
+		if args[i], err = b.AsString(a); err != nil {
+			return nil, err
+		}
+	}
+	return b.Call(f, sqltype.String, args...)
+}
+
+func evalConcatAll(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	w := ev.Strings(b.N)
+	for k := range b.N {
+		for i, a := range args {
+			if n.Args[i].Type.Kind != tables.Null && !a.IsNull(k) {
+				w.Add(a.Bytes(k))
+			}
+		}
+		w.End(k)
+	}
+	return w.Finish()
+}
+
+func evalConcatWith(ev plan.Evaluator, n *plan.Node, args []*vec.Vec, b *vec.Batch) (*vec.Vec, error) {
+	if n.Args[0].Type.Kind == tables.Null {
+		return vec.AllNull(sqltype.String, b.N), nil
+	}
+	w := ev.Strings(b.N)
+	for k := range b.N {
+		if args[0].IsNull(k) {
+			w.AddNull(k)
+			continue
+		}
+		first := true
+		for i, a := range args[1:] {
+			if n.Args[i+1].Type.Kind == tables.Null || a.IsNull(k) {
+				continue
+			}
+			if !first {
+				w.Add(args[0].Bytes(k))
+			}
+			w.Add(a.Bytes(k))
+			first = false
+		}
+		w.End(k)
+	}
+	return w.Finish()
+}
+
+// pattern is a regular expression with its options.
+type pattern struct {
+	re     *regexp.Regexp
+	full   *regexp.Regexp
+	global bool
+}
+
+// whole reports whether the expression matches the whole of a text.
+func (p *pattern) whole(s []byte) bool { return p.full.Match(s) }
+
+// MaxPattern bounds a regular expression, in bytes: matching takes time and memory in proportion to its size.
+const MaxPattern = 1 << 10
+
+// preparePattern compiles the argument at, with the options of another that may be missing.
+func preparePattern(at, options int) func(n *plan.Node) (any, error) {
+	return func(n *plan.Node) (any, error) {
+		text, err := bind.LiteralString(n, at)
+		if err != nil {
+			return nil, err
+		}
+		p := &pattern{}
+		flags := "s" // RE2 as DuckDB sets it: a point is any character
+		if options < len(n.Args) {
+			given, err := bind.LiteralString(n, options)
+			if err != nil {
+				return nil, err
+			}
+			for _, o := range given {
+				switch o {
+				case 'c':
+				case 'i':
+					flags += "i"
+				case 'g':
+					p.global = true
+				case 's':
+				case 'm', 'n', 'p':
+					flags = string(bytes.ReplaceAll([]byte(flags), []byte("s"), nil))
+				default:
+					return nil, sqlerr.Unsupported("the option %q of %s", o, n.Call.Name())
+				}
+			}
+		}
+		if len(text) > MaxPattern {
+			return nil, sqlerr.Unsupported("a regular expression of %d bytes", len(text))
+		}
+		prefix := ""
+		if flags != "" {
+			prefix = "(?" + flags + ")"
+		}
+		if p.re, err = regexp.Compile(prefix + text); err != nil {
+			return nil, sqlerr.Bind("%v", err)
+		}
+		p.full, err = regexp.Compile(prefix + `\A(?:` + text + `)\z`)
+		return p, err
+	}
+}
+
+func regexpExtract(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
+	group := int64(0)
+	if r.Has(2) {
+		group = r.Int(2)
+	}
+	p := n.State.(*pattern)
+	if group < 0 || group > int64(p.re.NumSubexp()) {
+		return fmt.Errorf("regexp_extract has no group %d: the pattern has %d", group, p.re.NumSubexp())
+	}
+	s := r.Bytes(0)
+	if at := p.re.FindSubmatchIndex(s); at != nil && at[2*group] >= 0 {
+		w.Add(s[at[2*group]:at[2*group+1]])
+	}
+	return nil
+}
+
+func regexpReplace(w *vec.StringWriter, n *plan.Node, r eval.Row) error {
+	p, s, with := n.State.(*pattern), r.Bytes(0), r.Bytes(2)
+	most := 1
+	if p.global {
+		most = -1
+	}
+	end := 0
+	for _, at := range p.re.FindAllSubmatchIndex(s, most) {
+		if !w.HasRoom(0) {
+			break
+		}
+		w.Add(s[end:at[0]])
+		rewrite(w, with, s, at)
+		end = at[1]
+	}
+	w.Add(s[end:])
+	return nil
+}
+
+// rewrite writes a replacement, in which \0 to \9 are groups of the match and \\ is a backslash.
+func rewrite(w *vec.StringWriter, with, s []byte, at []int) {
+	for {
+		i := bytes.IndexByte(with, '\\')
+		if i < 0 || i+1 == len(with) {
+			w.Add(with)
+			return
+		}
+		w.Add(with[:i])
+		c := with[i+1]
+		if g := 2 * int(c-'0'); c < '0' || c > '9' {
+			w.Add(with[i+1 : i+2])
+		} else if g < len(at) && at[g] >= 0 {
+			w.Add(s[at[g]:at[g+1]])
+		}
+		with = with[i+2:]
+	}
+}

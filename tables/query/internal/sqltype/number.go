@@ -1,0 +1,113 @@
+package sqltype
+
+import (
+	"fmt"
+	"math"
+	"math/big"
+)
+
+func Bit(b bool) int64 {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func LowBits(x *big.Int) uint64 {
+	low := new(big.Int).And(x, new(big.Int).SetUint64(math.MaxUint64)) // two's complement
+	return low.Uint64()
+}
+
+var BigPowersOf10 = func() (p [2*MaxDigits + 1]*big.Int) {
+	p[0] = big.NewInt(1)
+	for i := 1; i < len(p); i++ {
+		p[i] = new(big.Int).Mul(p[i-1], big.NewInt(10))
+	}
+	return p
+}()
+
+// DivideRounded divides by a power of ten, halves away from 0.
+func DivideRounded(x *big.Int, digits int) *big.Int {
+	if digits == 0 {
+		return x
+	}
+	by := BigPowersOf10[digits]
+	half := new(big.Int).Rsh(by, 1)
+	if x.Sign() < 0 {
+		half.Neg(half)
+	}
+	x = new(big.Int).Add(x, half)
+	return x.Quo(x, by)
+}
+
+// RoundRat returns a number times a power of ten, as an integer, halves away from 0.
+func RoundRat(r *big.Rat, digits int) *big.Int {
+	x := new(big.Int).Mul(r.Num(), BigPowersOf10[digits])
+	half := new(big.Int).Rsh(r.Denom(), 1)
+	if x.Sign() < 0 {
+		half.Neg(half)
+	}
+	x.Add(x, half)
+	return x.Quo(x, r.Denom())
+}
+
+// PowersOf10 are those of ten that 64 bits hold.
+var PowersOf10 = func() (p [19]uint64) {
+	p[0] = 1
+	for i := 1; i < len(p); i++ {
+		p[i] = p[i-1] * 10
+	}
+	return p
+}()
+
+// DecimalFloat returns a decimal as a float.
+func DecimalFloat(h, l int64, scale int) float64 {
+	if scale == 0 {
+		return ToFloat(h, l)
+	}
+	if h == l>>63 && Abs(l) < 1<<53 && scale < len(PowersOf10) {
+		return float64(l) / float64(PowersOf10[scale]) // both are exact: the quotient is the nearest
+	}
+	f, _ := new(big.Rat).SetFrac(ToBig(h, l), BigPowersOf10[scale]).Float64()
+	return f
+}
+
+// Negate returns minus an integer of 128 bits.
+func Negate(l, h int64) (low, high int64) {
+	low = -l
+	high = ^h
+	if l == 0 {
+		high++
+	}
+	return low, high
+}
+
+var ErrWide = fmt.Errorf("a number is out of the range of %d digits or 128 bits", MaxDigits)
+
+func Abs(x int64) uint64 {
+	if x < 0 {
+		return -uint64(x)
+	}
+	return uint64(x)
+}
+
+// ToFloat returns an integer of 128 bits as the nearest float.
+func ToFloat(h, l int64) float64 {
+	if h == l>>63 {
+		return float64(l)
+	}
+	f, _ := new(big.Float).SetInt(ToBig(h, l)).Float64()
+	return f
+}
+
+func ToBig(h, l int64) *big.Int {
+	x := new(big.Int).Lsh(big.NewInt(h), 64)
+	return x.Add(x, new(big.Int).SetUint64(uint64(l)))
+}
+
+// HighBits returns the bits of x above the 64th.
+func HighBits(x *big.Int) *big.Int { return new(big.Int).Rsh(x, 64) }
+
+func IsDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+func Within(x, lo, hi *big.Int) bool { return x.Cmp(lo) >= 0 && x.Cmp(hi) <= 0 }

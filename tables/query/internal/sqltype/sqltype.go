@@ -1,0 +1,242 @@
+// Package sqltype knows the SQL types: their names, how their values lie in memory, which type two of them have in common,
+// and the arithmetic of integers of 128 bits and of decimals.
+package sqltype
+
+import (
+	"math/big"
+	"strconv"
+	"strings"
+
+	"github.com/chaski-eo/chaski/tables"
+)
+
+// Limits returns the least and the largest value of integers of a type.
+func Limits(t tables.Type) (lo, hi *big.Int) {
+	one := big.NewInt(1)
+	if t.Kind == tables.Uint64 {
+		return new(big.Int), new(big.Int).Sub(new(big.Int).Lsh(one, uint(t.Bits)), one)
+	}
+	bits := uint(t.Bits)
+	if t.Kind == tables.Huge {
+		bits = 128
+	}
+	hi = new(big.Int).Lsh(one, bits-1)
+	return new(big.Int).Neg(hi), hi.Sub(hi, one)
+}
+
+func IsDay(t tables.Type) bool { return t.Kind == tables.Date || t.Kind == tables.Timestamp }
+
+func IsNumeric(t tables.Type) bool { return IsNumber(t) || t.Kind == tables.Decimal }
+
+// rep is how the values of a type lie in memory.
+type rep uint8
+
+const (
+	RepNone rep = iota // all null
+	RepInt             // bool, integers, dates, times
+	RepUint            // 64 bits without sign
+	RepBig             // 128 bits
+	RepFloat
+	RepBytes
+	RepOther // lists, structs: only in tables
+)
+
+func RepOf(t tables.Type) rep {
+	switch t.Kind {
+	case tables.Null:
+		return RepNone
+	case tables.Uint64:
+		if t.Bits == 64 {
+			return RepUint
+		}
+		return RepInt
+	case tables.Huge, tables.Decimal:
+		return RepBig
+	case tables.Float64:
+		return RepFloat
+	case tables.Text, tables.Binary:
+		return RepBytes
+	case tables.List, tables.Struct:
+		return RepOther
+	}
+	return RepInt
+}
+
+func IsInteger(t tables.Type) bool {
+	return t.Kind == tables.Int64 || t.Kind == tables.Uint64 || t.Kind == tables.Huge
+}
+
+func IsNumber(t tables.Type) bool { return IsInteger(t) || t.Kind == tables.Float64 }
+
+var (
+	Bool   = tables.Type{Kind: tables.Bool}
+	Int64  = tables.Type{Kind: tables.Int64, Bits: 64}
+	Double = tables.Type{Kind: tables.Float64, Bits: 64}
+	Huge   = tables.Type{Kind: tables.Huge}
+	String = tables.Type{Kind: tables.Text}
+	Float  = tables.Type{Kind: tables.Float64, Bits: 32}
+	Date   = tables.Type{Kind: tables.Date}
+	// Timestamp counts microseconds.
+	Timestamp = tables.Type{Kind: tables.Timestamp}
+)
+
+// ByName are the types that a cast may name, in upper case.
+var ByName = func() map[string]tables.Type {
+	m := map[string]tables.Type{}
+	for _, t := range []struct {
+		names string
+		t     tables.Type
+	}{
+		{"BOOLEAN BOOL LOGICAL", Bool},
+		{"TINYINT INT1", tables.Type{Kind: tables.Int64, Bits: 8}},
+		{"SMALLINT INT2 INT16 SHORT", tables.Type{Kind: tables.Int64, Bits: 16}},
+		{"INTEGER INT INT4 INT32 SIGNED", tables.Type{Kind: tables.Int64, Bits: 32}},
+		{"BIGINT INT8 INT64 LONG OID", Int64},
+		{"HUGEINT INT128", Huge},
+		{"UTINYINT UINT8", tables.Type{Kind: tables.Uint64, Bits: 8}},
+		{"USMALLINT UINT16", tables.Type{Kind: tables.Uint64, Bits: 16}},
+		{"UINTEGER UINT32", tables.Type{Kind: tables.Uint64, Bits: 32}},
+		{"UBIGINT UINT64", tables.Type{Kind: tables.Uint64, Bits: 64}},
+		{"FLOAT FLOAT4 REAL", Float},
+		{"DOUBLE FLOAT8", Double},
+		{"VARCHAR TEXT STRING CHAR BPCHAR", String},
+		{"DATE", Date},
+		{"TIME", tables.Type{Kind: tables.Time}},
+		{"TIMESTAMP DATETIME TIMESTAMP_US", Timestamp},
+		{"DECIMAL NUMERIC DEC", tables.Type{Kind: tables.Decimal, Precision: 18, Scale: 3}},
+	} {
+		for name := range strings.FieldsSeq(t.names) {
+			m[name] = t.t
+		}
+	}
+	return m
+}()
+
+// Title is the name of a type in a title: quoted where it is a name to DuckDB's grammar, not a word of it.
+func Title(t tables.Type) string {
+	name := Name(t)
+	switch name {
+	case "BOOLEAN", "SMALLINT", "INTEGER", "BIGINT", "FLOAT", "VARCHAR", "TIME", "TIMESTAMP":
+		return name
+	}
+	return `"` + name + `"`
+}
+
+// Name is a type's name in DuckDB.
+func Name(t tables.Type) string {
+	switch t.Kind {
+	case tables.Null:
+		return `"NULL"`
+	case tables.Bool:
+		return "BOOLEAN"
+	case tables.Int64, tables.Uint64:
+		name := map[uint8]string{8: "TINYINT", 16: "SMALLINT", 32: "INTEGER", 64: "BIGINT"}[t.Bits]
+		if t.Kind == tables.Uint64 {
+			name = "U" + name
+		}
+		return name
+	case tables.Huge:
+		return "HUGEINT"
+	case tables.Float64:
+		if t.Bits < 64 {
+			return "FLOAT"
+		}
+		return "DOUBLE"
+	case tables.Text:
+		return "VARCHAR"
+	case tables.Binary:
+		return "BLOB"
+	case tables.Date:
+		return "DATE"
+	case tables.Time:
+		return "TIME"
+	case tables.Timestamp:
+		switch {
+		case t.UTC:
+			return "TIMESTAMP WITH TIME ZONE"
+		case t.Nano:
+			return "TIMESTAMP_NS"
+		}
+		return "TIMESTAMP"
+	case tables.Decimal:
+		return "DECIMAL(" + strconv.Itoa(int(t.Precision)) + "," + strconv.Itoa(int(t.Scale)) + ")"
+	case tables.List:
+		return Name(*t.Elem) + "[]"
+	}
+	return t.String()
+}
+
+// MaxDigits is the largest precision of a decimal: 38 digits fit in 128 bits.
+const MaxDigits = 38
+
+// digitsOf returns how many digits an integer of a type may have in DuckDB's decimals.
+func digitsOf(t tables.Type) int {
+	if t.Kind == tables.Huge {
+		return MaxDigits
+	}
+	digits := map[uint8]int{8: 3, 16: 5, 32: 10, 64: 19}[t.Bits]
+	if t.Kind == tables.Uint64 && t.Bits == 64 {
+		digits = 20
+	}
+	return digits
+}
+
+// AsDecimal returns the decimal type that holds the numbers of an integer or decimal type.
+func AsDecimal(t tables.Type) tables.Type {
+	if t.Kind == tables.Decimal {
+		return t
+	}
+	return tables.Type{Kind: tables.Decimal, Precision: uint8(digitsOf(t))}
+}
+
+// Common returns the type in which values of two types meet, in CASE, COALESCE, UNION and comparisons of decimals; ok is
+// false where DuckDB has none or one that is not made here.
+func Common(a, b tables.Type) (t tables.Type, ok bool) {
+	switch {
+	case a.Kind == tables.Null:
+		return b, true
+	case b.Kind == tables.Null:
+		return a, true
+	case a.Kind == tables.Timestamp && b.Kind == tables.Timestamp && a.UTC == b.UTC:
+		a.Nano = a.Nano || b.Nano
+		return a, true
+	case a.Equal(b):
+		return a, true
+	case IsNumber(a) && IsNumber(b), a.Kind == tables.Decimal && (IsNumber(b) || b.Kind == tables.Decimal), b.Kind == tables.Decimal && IsNumber(a):
+		return CommonNumber(a, b), true
+	case a.Kind == tables.Date && b.Kind == tables.Timestamp:
+		return b, true
+	case a.Kind == tables.Timestamp && b.Kind == tables.Date:
+		return a, true
+	}
+	return t, false
+}
+
+func CommonNumber(a, b tables.Type) tables.Type {
+	switch {
+	case a.Kind == tables.Float64 || b.Kind == tables.Float64:
+		t := Float
+		if a.Kind == tables.Float64 && a.Bits == 64 || b.Kind == tables.Float64 && b.Bits == 64 {
+			t = Double
+		}
+		return t
+	case a.Kind == tables.Decimal || b.Kind == tables.Decimal:
+		x, y := AsDecimal(a), AsDecimal(b)
+		scale := max(x.Scale, y.Scale)
+		whole := max(x.Precision-x.Scale, y.Precision-y.Scale)
+		return tables.Type{Kind: tables.Decimal, Precision: min(whole+scale, MaxDigits), Scale: scale}
+	case a.Kind == tables.Huge || b.Kind == tables.Huge:
+		return Huge
+	case a.Kind == b.Kind:
+		a.Bits = max(a.Bits, b.Bits)
+		return a
+	case a.Kind == tables.Uint64:
+		a, b = b, a
+	}
+	// a has a sign and b has none: one that holds both has more bits than b.
+	if b.Bits == 64 {
+		return Huge
+	}
+	a.Bits = max(a.Bits, 2*b.Bits)
+	return a
+}

@@ -1,0 +1,54 @@
+package vec
+
+import (
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// choice is the value of each row of a batch: value at[k] of from[k], null where there is none.
+type choice struct {
+	typ  tables.Type
+	From []*Vec
+	At   []int32
+}
+
+func NewChoice(t tables.Type, n int) *choice {
+	return &choice{typ: t, From: make([]*Vec, n), At: make([]int32, n)}
+}
+
+// Take chooses the values of v for some rows, nil: for all.
+func (c *choice) Take(v *Vec, rows []int32) {
+	for k := range v.N {
+		row := k
+		if rows != nil {
+			row = int(rows[k])
+		}
+		if !v.IsNull(k) {
+			c.From[row], c.At[row] = v, int32(k)
+		}
+	}
+}
+
+// Build returns the values. Strings are written to what newWriter returns.
+func (c *choice) Build(newWriter func(n int) *StringWriter) (*Vec, error) {
+	if sqltype.RepOf(c.typ) == sqltype.RepBytes {
+		w := newWriter(len(c.From))
+		for k, from := range c.From {
+			if from == nil {
+				w.AddNull(k)
+				continue
+			}
+			w.Add(from.Bytes(int(c.At[k])))
+			w.End(k)
+		}
+		return w.Finish()
+	}
+	v := AllNull(c.typ, len(c.From))
+	for k, from := range c.From {
+		if from != nil {
+			v.Nulls[k] = false
+			v.set(k, from, int(c.At[k]), c.typ)
+		}
+	}
+	return v, nil
+}

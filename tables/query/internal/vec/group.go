@@ -1,0 +1,99 @@
+package vec
+
+import (
+	"encoding/binary"
+	"math"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// AppendKey appends value i as bytes that are equal exactly where values of the type are.
+func AppendKey(dst []byte, v *tables.Vector, i int) []byte {
+	if v.Null(i) {
+		return append(dst, 0)
+	}
+	dst = append(dst, 1)
+	le := binary.LittleEndian
+	switch v.Kind() {
+	case tables.Float64:
+		f := v.Float(i)
+		if f != f {
+			f = math.NaN() // one of many
+		}
+		return le.AppendUint64(dst, math.Float64bits(f+0)) // -0 becomes 0
+	case tables.Text, tables.Binary:
+		b := v.Bytes(i)
+		return append(binary.AppendUvarint(dst, uint64(len(b))), b...)
+	case tables.List:
+		child, lo, hi := v.List(i)
+		dst = binary.AppendUvarint(dst, uint64(hi-lo))
+		for k := lo; k < hi; k++ {
+			dst = AppendKey(dst, child, k)
+		}
+		return dst
+	case tables.Struct:
+		for k := range v.Type().Fields {
+			dst = AppendKey(dst, v.Field(k), i)
+		}
+		return dst
+	case tables.Huge, tables.Decimal:
+		h := v.Int(i) >> 63
+		if high := v.High(); high != nil {
+			h = high[i]
+		}
+		dst = le.AppendUint64(dst, uint64(h))
+	case tables.Timestamp:
+		ns := int64(0)
+		if n := v.Nanos(); n != nil {
+			ns = n[i]
+		}
+		dst = le.AppendUint16(dst, uint16(ns))
+	}
+	return le.AppendUint64(dst, uint64(v.Int(i)))
+}
+
+// Groups numbers rows by equal keys, in the order of their first row.
+type Groups struct {
+	Of    []int32 // group of each row
+	First []int32 // first row of each group
+}
+
+// GroupRows groups n rows by keys; without keys all rows are one group.
+func GroupRows(n int, keys []*tables.Vector) *Groups {
+	g := &Groups{Of: make([]int32, n)}
+	if len(keys) == 0 {
+		g.First = []int32{0}
+		return g
+	}
+	if len(keys) == 1 && keys[0].Nulls() == nil && keys[0].Nanos() == nil {
+		switch v := keys[0]; sqltype.RepOf(v.Type()) {
+		case sqltype.RepInt, sqltype.RepUint:
+			seen := map[int64]int32{}
+			for r, x := range v.Ints() {
+				id, ok := seen[x]
+				if !ok {
+					id = int32(len(g.First))
+					seen[x] = id
+					g.First = append(g.First, int32(r))
+				}
+				g.Of[r] = id
+			}
+			return g
+		}
+	}
+	seen := NewKeySet()
+	var key []byte
+	for r := range n {
+		key = key[:0]
+		for _, v := range keys {
+			key = AppendKey(key, v, r)
+		}
+		id, added := seen.Add(key)
+		if added {
+			g.First = append(g.First, int32(r))
+		}
+		g.Of[r] = id
+	}
+	return g
+}

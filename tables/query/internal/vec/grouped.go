@@ -1,0 +1,121 @@
+package vec
+
+import (
+	"math/bits"
+	"slices"
+
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// Grouped is what an aggregate is computed of.
+type Grouped struct {
+	Groups *Groups
+	Args   []*tables.Vector
+	Rows   []int32 // rows
+}
+
+func (in *Grouped) Len() int { return len(in.Groups.First) }
+
+// Counts returns how many rows of each group count, and where none does.
+func (in *Grouped) Counts() (counts []int64, nulls []bool) {
+	counts = make([]int64, in.Len())
+	for _, r := range in.Rows {
+		counts[in.Groups.Of[r]]++
+	}
+	for id, c := range counts {
+		if c == 0 {
+			if nulls == nil {
+				nulls = make([]bool, len(counts))
+			}
+			nulls[id] = true
+		}
+	}
+	return counts, nulls
+}
+
+// Sums returns the sums of floats.
+func (in *Grouped) Sums() []float64 {
+	sums := make([]float64, in.Len())
+	x := in.Args[0].Floats()
+	for _, r := range in.Rows {
+		sums[in.Groups.Of[r]] += x[r]
+	}
+	return sums
+}
+
+// Pick returns values of the first argument: of each group that of a row, null where it is negative.
+func (in *Grouped) Pick(rows []int) (*tables.Vector, error) { return in.Args[0].Take(rows) }
+
+// NoRows returns a row for each group: none.
+func (in *Grouped) NoRows() []int {
+	rows := make([]int, in.Len())
+	for id := range rows {
+		rows[id] = -1
+	}
+	return rows
+}
+
+// Best returns the first row of each group with the least or the greatest value.
+func (in *Grouped) Best(by *tables.Vector, sign int) []int {
+	best := in.NoRows()
+	order := comparator(by)
+	for _, r := range in.Rows {
+		id := in.Groups.Of[r]
+		if best[id] < 0 || sign*order(int(r), best[id]) < 0 {
+			best[id] = int(r)
+		}
+	}
+	return best
+}
+
+// Sorted returns the rows of each group in the order of the first argument.
+func (in *Grouped) Sorted() [][]int32 {
+	out := in.ByGroup()
+	order := comparator(in.Args[0])
+	for _, rows := range out {
+		slices.SortFunc(rows, func(a, b int32) int { return order(int(a), int(b)) })
+	}
+	return out
+}
+
+// ByGroup returns the rows of each group.
+func (in *Grouped) ByGroup() [][]int32 {
+	counts, _ := in.Counts()
+	rows := make([]int32, len(in.Rows))
+	out := make([][]int32, len(counts))
+	at := 0
+	for id, c := range counts {
+		out[id] = rows[at : at : at+int(c)]
+		at += int(c)
+	}
+	for _, r := range in.Rows {
+		id := in.Groups.Of[r]
+		out[id] = append(out[id], r)
+	}
+	return out
+}
+
+func SumInts(g *Groups, arg *tables.Vector, use []int32, n int) (lo, hi []int64) {
+	lo, hi = make([]int64, n), make([]int64, n)
+	x := arg.Ints()
+	if x == nil { // all null
+		return lo, hi
+	}
+	high := arg.High()
+	unsigned := sqltype.RepOf(arg.Type()) == sqltype.RepUint
+	for _, r := range use {
+		h := x[r] >> 63
+		switch {
+		case high != nil:
+			h = high[r]
+		case unsigned:
+			h = 0
+		}
+		id := g.Of[r]
+		s, carry := bits.Add64(uint64(lo[id]), uint64(x[r]), 0)
+		lo[id] = int64(s)
+		hi[id] += h + int64(carry)
+	}
+	return lo, hi
+}

@@ -1,0 +1,100 @@
+package vec
+
+import (
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// OrderAt orders two values of a type.
+func OrderAt(t tables.Type, a *Vec, i int, b *Vec, k int) int {
+	switch sqltype.RepOf(t) {
+	case sqltype.RepFloat:
+		return OrderFloat(a.Floats[i], b.Floats[k])
+	case sqltype.RepBytes:
+		s, t := a.Bytes(i), b.Bytes(k)
+		return int(sqltype.Bit(string(s) > string(t)) - sqltype.Bit(string(s) < string(t)))
+	case sqltype.RepUint:
+		return Order(uint64(a.Ints[i]), uint64(b.Ints[k]))
+	case sqltype.RepBig:
+		return OrderBig(a.High[i], a.Ints[i], b.High[k], b.Ints[k])
+	}
+	if t.Kind == tables.Bool {
+		return Order(sqltype.Bit(a.Bools[i]), sqltype.Bit(b.Bools[k]))
+	}
+	if o := Order(a.Ints[i], b.Ints[k]); o != 0 {
+		return o
+	}
+	return Order(a.Nanos(i), b.Nanos(k))
+}
+
+// comparator orders two rows of a vector by their values; nulls are not looked at.
+func comparator(v *tables.Vector) func(a, b int) int {
+	switch sqltype.RepOf(v.Type()) {
+	case sqltype.RepNone, sqltype.RepOther:
+		return func(int, int) int { return 0 }
+	case sqltype.RepFloat:
+		x := v.Floats()
+		return func(a, b int) int { return OrderFloat(x[a], x[b]) }
+	case sqltype.RepBytes:
+		data, offs := v.Raw()
+		return func(a, b int) int {
+			s, t := data[offs[a]:offs[a+1]], data[offs[b]:offs[b+1]]
+			switch {
+			case string(s) < string(t):
+				return -1
+			case string(s) > string(t):
+				return 1
+			}
+			return 0
+		}
+	case sqltype.RepUint:
+		x := v.Ints()
+		return func(a, b int) int { return Order(uint64(x[a]), uint64(x[b])) }
+	case sqltype.RepBig:
+		l, h := v.Ints(), v.High()
+		if h == nil {
+			return func(a, b int) int { return Order(l[a], l[b]) }
+		}
+		return func(a, b int) int { return OrderBig(h[a], l[a], h[b], l[b]) }
+	}
+	x := v.Ints()
+	if ns := v.Nanos(); ns != nil {
+		return func(a, b int) int {
+			if x[a] != x[b] {
+				return Order(x[a], x[b])
+			}
+			return Order(ns[a], ns[b])
+		}
+	}
+	return func(a, b int) int { return Order(x[a], x[b]) }
+}
+
+func OrderBig(ah, al, bh, bl int64) int {
+	switch {
+	case ah != bh:
+		return Order(ah, bh)
+	}
+	return Order(uint64(al), uint64(bl))
+}
+
+func Order[T int64 | uint64](a, b T) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	}
+	return 0
+}
+
+func OrderFloat(a, b float64) int {
+	switch {
+	case a < b:
+		return -1
+	case a > b:
+		return 1
+	case a == b:
+		return 0
+	}
+	return int(sqltype.Bit(a != a)) - int(sqltype.Bit(b != b))
+}

@@ -1,0 +1,286 @@
+// Package vec has the values of a batch of rows, a column at a time, and what the operators of a query need of them: lists
+// of rows, hash keys, groups and orders.
+package vec
+
+import (
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/tables"
+	"github.com/chaski-eo/chaski/tables/query/internal/sqltype"
+)
+
+// At returns value k of a vec as a vec of one value.
+func (v *Vec) At(k int) *Vec {
+	out := &Vec{N: 1}
+	if v.Nulls != nil {
+		out.Nulls = v.Nulls[k : k+1]
+	}
+	if v.Bools != nil {
+		out.Bools = v.Bools[k : k+1]
+	}
+	if v.Ints != nil {
+		out.Ints = v.Ints[k : k+1]
+	}
+	if v.High != nil {
+		out.High = v.High[k : k+1]
+	}
+	if v.Floats != nil {
+		out.Floats = v.Floats[k : k+1]
+	}
+	if v.Lo != nil {
+		out.Data, out.Lo, out.Hi = v.Data, v.Lo[k:k+1], v.Hi[k:k+1]
+	}
+	return out
+}
+
+// set takes value i of another vec of type t, which is not of bytes.
+func (v *Vec) set(k int, from *Vec, i int, t tables.Type) {
+	switch {
+	case sqltype.RepOf(t) == sqltype.RepFloat:
+		v.Floats[k] = from.Floats[i]
+	case sqltype.RepOf(t) == sqltype.RepBig:
+		v.Ints[k], v.High[k] = from.Ints[i], from.High[i]
+	case t.Kind == tables.Bool:
+		v.Bools[k] = from.Bools[i]
+	default:
+		v.Ints[k] = from.Ints[i]
+		if from.High != nil {
+			if v.High == nil {
+				v.High = make([]int64, v.N)
+			}
+			v.High[k] = from.High[i]
+		}
+	}
+}
+
+// BatchRows is how many rows are evaluated at a time.
+const BatchRows = 4096
+
+// Vec is the value of an expression for the rows of a batch, in the members that the rep of its type
+// names. It is not changed once it was made.
+type Vec struct {
+	N      int
+	Nulls  []bool // nil: none
+	Bools  []bool // truth values
+	Ints   []int64
+	High   []int64 // with i, of 128 bits; of timestamps the nanoseconds after i, nil: 0
+	Floats []float64
+	Data   []byte // value k is data[lo[k]:hi[k]]
+	Lo     []uint32
+	Hi     []uint32
+}
+
+func (v *Vec) IsNull(k int) bool { return v.Nulls != nil && v.Nulls[k] }
+
+func (v *Vec) Bytes(k int) []byte { return v.Data[v.Lo[k]:v.Hi[k]] }
+
+// Rows are the rows of a relation: of each table, which row goes into it. A nil list stands for all
+// rows of the table, in order.
+type Rows struct {
+	N      int
+	Tables [][]int32 // -1: no row, in a left join
+}
+
+// Batch is a part of a relation: rows lo to lo+n of its lists, or of the table itself.
+type Batch struct {
+	N, Lo  int
+	Tables [][]int32
+}
+
+// Batch returns at most size rows from lo on.
+func (r *Rows) Batch(lo, size int) *Batch {
+	return &Batch{N: min(size, r.N-lo), Lo: lo, Tables: r.Tables}
+}
+
+// List returns the batch's rows of a table; nil means from lo on.
+func (b *Batch) List(tab int) []int32 {
+	if l := b.Tables[tab]; l != nil {
+		return l[b.Lo : b.Lo+b.N]
+	}
+	return nil
+}
+
+// Take returns the rows of the batch at the given positions, as a batch.
+func (b *Batch) Take(sel []int32) *Batch {
+	out := &Batch{N: len(sel), Tables: make([][]int32, len(b.Tables))}
+	for t := range b.Tables {
+		to := make([]int32, len(sel))
+		if from := b.List(t); from != nil {
+			for k, s := range sel {
+				to[k] = from[s]
+			}
+		} else {
+			for k, s := range sel {
+				to[k] = int32(b.Lo) + s
+			}
+		}
+		out.Tables[t] = to
+	}
+	return out
+}
+
+// Collector joins the vecs of batches.
+type Collector struct {
+	Type  tables.Type
+	n     int
+	all   Vec
+	nulls bool
+	offs  []uint32
+}
+
+func (c *Collector) Add(v *Vec) error {
+	c.all.Nulls = append(c.all.Nulls, make([]bool, v.N)...)
+	if v.Nulls != nil {
+		c.nulls = true
+		copy(c.all.Nulls[c.n:], v.Nulls)
+	}
+	c.n += v.N
+	for _, t := range v.Bools {
+		c.all.Ints = append(c.all.Ints, sqltype.Bit(t))
+	}
+	h := v.High
+	if c.Type.Kind == tables.Timestamp && (h != nil) != (c.all.High != nil) { // not all batches have nanoseconds
+		if h == nil {
+			h = make([]int64, v.N)
+		} else {
+			c.all.High = make([]int64, c.n-v.N)
+		}
+	}
+	c.all.Ints, c.all.High, c.all.Floats = append(c.all.Ints, v.Ints...), append(c.all.High, h...), append(c.all.Floats, v.Floats...)
+	if sqltype.RepOf(c.Type) == sqltype.RepBytes {
+		if c.offs == nil {
+			c.offs = []uint32{0}
+		}
+		for k := range v.N {
+			if !v.IsNull(k) {
+				c.all.Data = append(c.all.Data, v.Bytes(k)...)
+			}
+			if len(c.all.Data) > 2<<30 {
+				return fault.New(fault.Limit, "query", fault.NoOffset, "texts of more than 2 GiB")
+			}
+			c.offs = append(c.offs, uint32(len(c.all.Data)))
+		}
+	}
+	return nil
+}
+
+func (c *Collector) Vector() *tables.Vector {
+	nulls := c.all.Nulls
+	if !c.nulls {
+		nulls = nil
+	}
+	switch sqltype.RepOf(c.Type) {
+	case sqltype.RepNone:
+		return tables.NewNulls(tables.Type{}, c.n)
+	case sqltype.RepBig:
+		return tables.NewBigs(c.Type, c.all.Ints, c.all.High, nulls)
+	case sqltype.RepFloat:
+		return tables.NewFloats(c.Type, c.all.Floats, nulls)
+	case sqltype.RepBytes:
+		if c.offs == nil {
+			c.offs = []uint32{0}
+		}
+		return tables.NewBytes(c.Type, c.all.Data, c.offs, nulls)
+	}
+	if c.all.High != nil {
+		return tables.NewTimes(c.Type, c.all.Ints, c.all.High, nulls)
+	}
+	return tables.NewInts(c.Type, c.all.Ints, nulls)
+}
+
+// AllNull is a vec of any type without a value.
+func AllNull(t tables.Type, n int) *Vec {
+	v := &Vec{N: n, Nulls: make([]bool, n)}
+	for k := range v.Nulls {
+		v.Nulls[k] = true
+	}
+	switch sqltype.RepOf(t) {
+	case sqltype.RepInt, sqltype.RepUint:
+		if t.Kind == tables.Bool {
+			v.Bools = make([]bool, n)
+		} else {
+			v.Ints = make([]int64, n)
+		}
+	case sqltype.RepBig:
+		v.Ints, v.High = make([]int64, n), make([]int64, n)
+	case sqltype.RepFloat:
+		v.Floats = make([]float64, n)
+	case sqltype.RepBytes:
+		v.Lo, v.Hi = make([]uint32, n), make([]uint32, n)
+	}
+	return v
+}
+
+func Fill[T any](s []T, x T) []T {
+	for i := range s {
+		s[i] = x
+	}
+	return s
+}
+
+// Part takes the batch's rows of a column: l, or those from b.lo on.
+func Part[T any](s []T, l []int32, b *Batch) []T {
+	if l == nil {
+		return s[b.Lo : b.Lo+b.N]
+	}
+	out := make([]T, len(l))
+	for k, r := range l {
+		if r >= 0 {
+			out[k] = s[r]
+		}
+	}
+	return out
+}
+
+// Row returns the row of a table that stands at position k of a batch; -1 if there is none.
+func (b *Batch) Row(tab, k int) int {
+	if l := b.List(tab); l != nil {
+		return int(l[k])
+	}
+	return b.Lo + k
+}
+
+// EitherNull joins the nulls of two.
+func EitherNull(a, b *Vec) []bool {
+	switch {
+	case a.Nulls == nil:
+		return b.Nulls
+	case b.Nulls == nil:
+		return a.Nulls
+	}
+	out := make([]bool, a.N)
+	for k := range out {
+		out[k] = a.Nulls[k] || b.Nulls[k]
+	}
+	return out
+}
+
+// Nanos returns the nanoseconds of a timestamp after its microseconds.
+func (v *Vec) Nanos(k int) int64 {
+	if v.High == nil {
+		return 0
+	}
+	return v.High[k]
+}
+
+func ToInts(s []int32) []int {
+	out := make([]int, len(s))
+	for i, x := range s {
+		out[i] = int(x)
+	}
+	return out
+}
+
+// Take returns the rows at the given positions.
+func (r *Rows) Take(at []int32) *Rows {
+	out := &Rows{N: len(at), Tables: make([][]int32, len(r.Tables))}
+	for t, from := range r.Tables {
+		to := make([]int32, len(at))
+		for i, x := range at {
+			if to[i] = x; from != nil {
+				to[i] = from[x]
+			}
+		}
+		out.Tables[t] = to
+	}
+	return out
+}
