@@ -7,21 +7,11 @@ import (
 	"math"
 	"net/url"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
-)
-
-// Names of files in an array's folder and in a fragment's.
-const (
-	schemaName   = "__array_schema.tdb"
-	metadataName = "__fragment_metadata.tdb"
-	coordsName   = "__coords"
-	suffix       = ".tdb"
-	varSuffix    = "_var.tdb"
 )
 
 // Fragment is what one write, or one consolidation, left. It is safe for concurrent use.
@@ -70,34 +60,6 @@ const (
 	varOffsets
 	varTileSizes
 )
-
-// parseName reads "__t1_t2_uuid". Behind that later format versions write their number.
-func parseName(name string) (from, to uint64, err error) {
-	bad := func(what string) (uint64, uint64, error) {
-		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
-	}
-	parts := strings.Split(strings.TrimPrefix(name, "__"), "_")
-	if len(parts) == 4 && len(parts[2]) == 32 {
-		if v, err := strconv.ParseUint(parts[3], 10, 32); err == nil && v > Version {
-			return 0, 0, fault.New(fault.Unsupported, "fragment name", fault.NoOffset, "format version %d", v)
-		}
-	}
-	if !strings.HasPrefix(name, "__") || len(parts) != 3 || len(parts[2]) != 32 {
-		return bad("it is not __TIME_TIME_UUID")
-	}
-	if strings.Trim(parts[2], "0123456789abcdefABCDEF") != "" {
-		return bad("its last part is not a UUID in hexadecimal")
-	}
-	from, err1 := strconv.ParseUint(parts[0], 10, 64)
-	to, err2 := strconv.ParseUint(parts[1], 10, 64)
-	switch {
-	case err1 != nil || err2 != nil:
-		return bad("its times are not numbers of 64 bits")
-	case from > to:
-		return bad("its first time is after its second")
-	}
-	return from, to, nil
-}
 
 // footerSize returns the size of a footer.
 func (s *Schema) footerSize() int64 {
@@ -249,70 +211,6 @@ func (f *Fragment) file(s *Schema, attr int, variable bool) string {
 	return f.uri + "/" + name + suffix
 }
 
-// list returns one of the lists of numbers of the metadata: one number a tile. It is read when first
-// asked for.
-func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]uint64, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	key := listKey{kind, attr}
-	if l := f.lists[key]; l != nil {
-		return l, nil
-	}
-	file := f.uri + "/" + metadataName
-	r, err := a.store.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	l, err := a.readList(ctx, r, f, kind, attr)
-	if err != nil {
-		return nil, fault.WithFile(err, file)
-	}
-	f.lists[key] = l
-	return l, nil
-}
-
-func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
-	name := "coordinates"
-	if attr < len(a.Schema.Attrs) {
-		name = "attribute " + a.Schema.Attrs[attr].Name
-	}
-	var part string
-	var off, size uint64
-	switch kind {
-	case tileOffsets:
-		part, off, size = "tile offsets of "+name, f.foot.offsets[attr], f.foot.sizes[attr]
-	case varOffsets:
-		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[attr], f.foot.varSizes[attr]
-	default:
-		part, off = "var tile sizes of "+name, f.foot.varTileSize[attr]
-	}
-	b, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
-	if err != nil {
-		return nil, err
-	}
-	c := &cursor{b: b, part: part, base: fault.NoOffset}
-	n := c.u64("count")
-	if c.bad == nil && n != uint64(f.Tiles) {
-		return nil, c.fault(fault.Corrupt, 0, "%d of them for %d tiles", n, f.Tiles)
-	}
-	l := c.u64s(n, "numbers")
-	if err := c.end(); err != nil || kind == varTileSizes {
-		return l, err
-	}
-	// An offset and the next one bound a tile, the last tile ends with the file.
-	for i, o := range l {
-		next := size
-		if i+1 < len(l) {
-			next = l[i+1]
-		}
-		if o >= next || next > size {
-			return nil, c.fault(fault.Corrupt, 8+8*i, "tile %d lies at %d to %d in a file of %d", i, o, next, size)
-		}
-	}
-	return l, nil
-}
-
 // hide sorts fragments into the order in which later ones win, and parts those that count from those that
 // a consolidated one hides: their times lie within its own.
 func hide(all []*Fragment) (keep, hidden []*Fragment) {
@@ -341,4 +239,14 @@ func (f *Fragment) hiddenBy(g *Fragment) bool {
 		return false
 	}
 	return f.From != g.From || f.To != g.To || f.Name > g.Name
+}
+
+// path returns the folder of a local fragment.
+func (f *Fragment) path() string { return source.LocalPath(f.uri) }
+
+// newDense returns a dense fragment of a box, with the grid of its tiles.
+func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
+	f := &Fragment{Name: name, Dense: true, NonEmpty: b}
+	err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))
+	return f, err
 }

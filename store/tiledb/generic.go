@@ -3,14 +3,12 @@ package tiledb
 import (
 	"context"
 	"crypto/cipher"
+	"encoding/binary"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
-
-// Version is the format version that is read.
-const Version = 3
 
 // Encryption types of a generic tile.
 const (
@@ -101,11 +99,6 @@ func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 	return b, nil
 }
 
-// errNoKey is what reading an encrypted array without a key gives.
-func errNoKey(part string) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, "encrypted with AES-256-GCM: a key of 32 bytes is needed, in %s or in a file that %s names", KeyVar, KeyFileVar)
-}
-
 // openGeneric reads and decodes a generic tile.
 func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part string, off uint64, end, limit int64) ([]byte, *generic, error) {
 	g, err := readGeneric(ctx, r, part, off, end, limit)
@@ -117,4 +110,51 @@ func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part str
 	}
 	b, err := g.decode(filter.NewDecoder(key), part)
 	return b, g, err
+}
+
+// genericPipeline filters what is neither attribute nor coordinate, as TileDB does.
+var genericPipeline = filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Gzip, Level: 1}}}
+
+// sealer filters and, with a key, encrypts.
+type sealer struct {
+	key cipher.AEAD
+	enc *filter.Encoder
+}
+
+func newSealer(key []byte) (*sealer, error) {
+	if key == nil {
+		return &sealer{enc: filter.NewEncoder(nil)}, nil
+	}
+	k, err := filter.NewKey(key)
+	return &sealer{key: k, enc: filter.NewEncoder(k)}, err
+}
+
+// generic appends a generic tile.
+func (x *sealer) generic(out, b []byte) ([]byte, error) {
+	p, enc := genericPipeline, byte(plain)
+	if x.key != nil {
+		p, enc = p.With(filter.Filter{ID: filter.AES256GCM}), aes256gcm
+	}
+	tile, err := x.enc.Tile(nil, b, p, Char.elem(1), 0)
+	if err != nil {
+		return nil, err
+	}
+	pipe := p.Append(nil)
+	out = binary.LittleEndian.AppendUint32(out, Version)
+	out = binary.LittleEndian.AppendUint64(out, uint64(len(tile)))
+	out = binary.LittleEndian.AppendUint64(out, uint64(len(b)))
+	out = append(out, byte(Char))
+	out = binary.LittleEndian.AppendUint64(out, 1)
+	out = append(out, enc)
+	out = binary.LittleEndian.AppendUint32(out, uint32(len(pipe)))
+	return append(append(out, pipe...), tile...), nil
+}
+
+// numbers appends a list of the fragment metadata.
+func (x *sealer) numbers(out []byte, l []uint64) ([]byte, error) {
+	b := binary.LittleEndian.AppendUint64(nil, uint64(len(l)))
+	for _, v := range l {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return x.generic(out, b)
 }

@@ -39,40 +39,6 @@ func gather(dst, src []byte, n, stride, size int) {
 	}
 }
 
-// copyPlan copies a box of cells from a tile to a result in row-major order of some dimensions. Strides and
-// offsets are in cells.
-type copyPlan struct {
-	n, src, dst []int // per dimension of the result, the last with stride 1: cells, stride in the tile, stride in the result
-	from, to    int   // of the first cell
-	first, last int   // cells of the tile that the box begins and ends with
-}
-
-// each calls f for every run of cells along the last dimension: n cells from cell src of the tile on, stride
-// cells apart, to cell dst of the result on. Where both sides go on without a gap runs are joined.
-func (p *copyPlan) each(f func(dst, src, n, stride int) error) error {
-	d := len(p.n) - 1
-	n, stride := p.n[d], p.src[d]
-	for d > 0 && p.src[d-1] == n*stride && p.dst[d-1] == n {
-		d--
-		n *= p.n[d]
-	}
-	return p.walk(0, d, p.from, p.to, n, stride, f)
-}
-
-func (p *copyPlan) walk(d, end, src, dst, n, stride int, f func(dst, src, n, stride int) error) error {
-	if d == end {
-		return f(dst, src, n, stride)
-	}
-	for range p.n[d] {
-		if err := p.walk(d+1, end, src, dst, n, stride, f); err != nil {
-			return err
-		}
-		src += p.src[d]
-		dst += p.dst[d]
-	}
-	return nil
-}
-
 // outside returns the first of the coordinates that is not in an interval, or -1.
 func outside(c []Coord, i Interval) int {
 	for row, v := range c {

@@ -45,14 +45,6 @@ type memo struct {
 	lo, hi int
 }
 
-// Values are the values of one attribute, cell after cell, little-endian.
-type Values struct {
-	Data []byte
-	// Offsets has the first byte of every cell in Data, where cells differ in size; a cell ends
-	// where the next one begins.
-	Offsets []uint64
-}
-
 // smallFile is the size in bytes up to which a remote file is read as a whole when it is opened.
 const smallFile = 64 << 10
 
@@ -216,68 +208,6 @@ func (t *tileFile) fault(tile int64, err error) error {
 	return fault.WithFile(fault.WithPart(err, "tile "+strconv.FormatInt(tile, 10), int64(t.offsets[tile])), t.uri)
 }
 
-// span is where the bytes of a var-length cell are.
-type span struct{ off, n int }
-
-// varCells gathers cells of any length.
-type varCells struct {
-	spans []span
-	arena []byte
-	limit int64
-}
-
-// add copies data[lo:hi] to the arena and returns where it begins. data may be nil where that is nothing.
-func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
-	if lo == hi {
-		return len(v.arena), nil
-	}
-	if int64(len(v.arena))+int64(hi-lo) > v.limit {
-		return 0, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d bytes of var-length values", v.limit)
-	}
-	at := len(v.arena)
-	v.arena = append(v.arena, data[lo:hi]...)
-	return at, nil
-}
-
-// values returns the cells in the order of their spans.
-func (v *varCells) values(limit int64) (Values, error) {
-	var n int64
-	for _, s := range v.spans {
-		n += int64(s.n)
-		if n > limit {
-			return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset, "more than %d bytes of var-length values", limit)
-		}
-	}
-	out := Values{Data: make([]byte, 0, n), Offsets: make([]uint64, len(v.spans))}
-	for i, s := range v.spans {
-		out.Offsets[i] = uint64(len(out.Data))
-		out.Data = append(out.Data, v.arena[s.off:s.off+s.n]...)
-	}
-	return out, nil
-}
-
-// checkOffsets wants the offsets of cells first to last, and the next one where there is one, to
-// ascend in whole values, from 0 for the tile's first cell, to the end of the var-length data.
-func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
-	bad := func(i int, format string, args ...any) error {
-		return fault.New(fault.Corrupt, "offset of cell "+strconv.Itoa(i), fault.NoOffset, format, args...)
-	}
-	prev := uint64(0)
-	for i := first; i <= min(last+1, len(offs)/8-1); i++ {
-		o := u64(offs, i)
-		switch {
-		case i == 0 && o != 0:
-			return bad(i, "%d, where 0 is the first", o)
-		case i > first && o < prev:
-			return bad(i, "%d, the one before is %d", o, prev)
-		case o > varSize || o%uint64(size) != 0:
-			return bad(i, "%d, in values of %d bytes that end at %d", o, size, varSize)
-		}
-		prev = o
-	}
-	return nil
-}
-
 // varTile decodes the offsets of cells [first, last] of a tile, and their data.
 func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next following, first, last int) (offs, data []byte, err error) {
 	s := r.a.Schema
@@ -327,14 +257,6 @@ func (r *Reader) closeVar() error {
 		err = err2
 	}
 	return err
-}
-
-// cellEnd is where cell i's data ends.
-func cellEnd(offs []byte, i int, all uint64) uint64 {
-	if 8*(i+1) < len(offs) {
-		return u64(offs, i+1)
-	}
-	return all
 }
 
 // fixedSize returns the bytes of a fixed-length attribute's tile.

@@ -1,7 +1,8 @@
 package tiledb
 
 import (
-	"context"
+	"encoding/binary"
+	"slices"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -15,26 +16,6 @@ type rtree struct {
 }
 
 const rtreePart = "R-tree"
-
-// rtree returns a sparse fragment's tree; it is read when first asked for.
-func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.tree != nil {
-		return f.tree, nil
-	}
-	file := f.uri + "/" + metadataName
-	r, err := a.store.Open(ctx, file)
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	b, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
-	if err == nil {
-		f.tree, err = parseRTree(b, a.Schema.DimType, len(a.Schema.Dims), f.Tiles)
-	}
-	return f.tree, fault.WithFile(err, file)
-}
 
 // parseRTree reads a tree with a leaf for each of so many tiles, or, where that is 0, without levels.
 func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
@@ -144,3 +125,35 @@ func (r *rtree) walk(level, from, to int, b Box, f func(tile int64)) {
 		}
 	}
 }
+
+// appendTree appends the R-tree over the boxes of tiles.
+func appendTree(b []byte, s *Schema, boxes []Box) []byte {
+	const fanout = 10 // TileDB's
+	var levels [][]Box
+	for len(boxes) > 0 {
+		levels = append(levels, boxes)
+		if len(boxes) == 1 {
+			break
+		}
+		var up []Box
+		for group := range slices.Chunk(boxes, fanout) {
+			up = append(up, union(group))
+		}
+		boxes = up
+	}
+	slices.Reverse(levels)
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Dims)))
+	b = binary.LittleEndian.AppendUint32(b, fanout)
+	b = append(b, byte(s.DimType))
+	b = binary.LittleEndian.AppendUint32(b, uint32(len(levels)))
+	for _, l := range levels {
+		b = binary.LittleEndian.AppendUint64(b, uint64(len(l)))
+		for _, box := range l {
+			b = s.appendBox(b, box)
+		}
+	}
+	return b
+}
+
+// emptyTree is the R-tree of dense fragments.
+func emptyTree(s *Schema) []byte { return appendTree(nil, s, nil) }

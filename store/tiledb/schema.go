@@ -304,3 +304,54 @@ func (s *Schema) measure(maxTile int64) error {
 	}
 	return nil
 }
+
+// ParseBox reads "lo..hi,lo..hi", one interval a dimension, both ends included. Text of another form is an
+// error without a kind, a box that is not inside the domain fault.NotFound.
+func (s *Schema) ParseBox(text string) (Box, error) {
+	parts := strings.Split(text, ",")
+	if len(parts) != len(s.Dims) {
+		return nil, fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(parts), len(s.Dims))
+	}
+	box := make(Box, len(parts))
+	for d, p := range parts {
+		lo, hi, ok := strings.Cut(p, "..")
+		if !ok {
+			return nil, fmt.Errorf("sub-array: %q is not lo..hi", p)
+		}
+		var err error
+		if box[d].Lo, err = s.DimType.ParseCoord(strings.TrimSpace(lo)); err == nil {
+			box[d].Hi, err = s.DimType.ParseCoord(strings.TrimSpace(hi))
+		}
+		if err != nil {
+			return nil, fmt.Errorf("sub-array: %w", err)
+		}
+	}
+	return box, s.check(box)
+}
+
+// check wants a box inside the domain.
+func (s *Schema) check(b Box) error {
+	if len(b) != len(s.Dims) {
+		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(b), len(s.Dims))
+	}
+	for d, i := range b {
+		dom := s.Dims[d].Domain
+		if i.Lo > i.Hi || !dom.covers(i) {
+			f := s.DimType.FormatCoord
+			return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "[%s, %s] is not inside dimension %q, [%s, %s]",
+				f(i.Lo), f(i.Hi), s.Dims[d].Name, f(dom.Lo), f(dom.Hi))
+		}
+	}
+	return nil
+}
+
+// tile returns the number of the space tile of a coordinate, 0 where there are none.
+func (d *Dim) tile(t Datatype, c Coord) uint64 {
+	switch {
+	case d.Extent == 0:
+		return 0
+	case t.real():
+		return uint64((c.float() - d.Domain.Lo.float()) / math.Float64frombits(d.Extent))
+	}
+	return uint64(c-d.Domain.Lo) / d.Extent
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"slices"
-	"strconv"
 
 	"github.com/chaski-eo/chaski/fault"
 )
@@ -66,84 +65,6 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 		out.Values = append(out.Values, v)
 	}
 	return out, nil
-}
-
-// coordTile decodes a tile of coordinates: all of the first dimension, then all of the second, ….
-func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next following) (planes []byte, cells int, err error) {
-	s := r.a.Schema
-	e := s.DimType.elem(len(s.Dims))
-	e.Alt = e.Size
-	size, err := r.fixedSize(f, tile, e.Cell)
-	if err != nil {
-		return nil, 0, err
-	}
-	planes, err = r.decodeKept(ctx, tile, next, size, s.Coords, e)
-	return planes, int(size) / e.Cell, err
-}
-
-// tileCells are the coordinates of a tile's cells.
-type tileCells struct {
-	tile   int64
-	box    Box
-	cells  int
-	planes []byte  // as stored: all of the first dimension, then all of the second, …
-	coords []Coord // the same
-	rows   []int   // cells that lie in the box that was asked for
-}
-
-// eachTile calls f for some tiles of a fragment, with the rows that lie in b. A tile's own box has to hold its cells.
-// What f gets is used again.
-func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Box, f func(c *tileCells) error) error {
-	if len(tiles) == 0 {
-		return nil
-	}
-	s := r.a.Schema
-	tree, err := r.a.rtree(ctx, fr)
-	if err != nil {
-		return err
-	}
-	t, err := r.open(ctx, 0, fr, len(s.Attrs), false)
-	if err != nil {
-		return err
-	}
-	defer t.close()
-	boxes, c := tree.levels[len(tree.levels)-1], &r.cells
-	for k, tile := range tiles {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, r.ahead.after(fr, tile, following{list: tiles[k+1:]})); err != nil {
-			return err
-		}
-		c.tile, c.box = tile, boxes[tile]
-		n := c.cells * len(s.Dims)
-		c.coords = slices.Grow(c.coords[:0], n)[:n]
-		s.DimType.loadAll(c.coords, c.planes)
-		for d, i := range boxes[tile] {
-			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
-				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside of the tile's box",
-					s.DimType.FormatCoord(c.coords[d*c.cells+row]), d))
-			}
-		}
-		c.choose(boxes[tile], b)
-		if err := f(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// choose finds the rows that lie in b.
-func (c *tileCells) choose(tile, b Box) {
-	c.rows = c.rows[:0]
-	for row := range c.cells {
-		c.rows = append(c.rows, row)
-	}
-	for d, i := range b {
-		if !i.covers(tile[d]) {
-			c.rows = keepWithin(c.rows, c.coords[d*c.cells:(d+1)*c.cells], i)
-		}
-	}
 }
 
 // find adds the cells of fragment i that lie in a box.
@@ -359,90 +280,4 @@ func (r *Reader) collectVar(ctx context.Context, all *found, attr int) (Values, 
 		return Values{}, err
 	}
 	return v.values(r.a.o.MaxResult)
-}
-
-// cell adds one cell of a tile.
-func (v *varCells) cell(offs, data []byte, row int, all uint64) (span, error) {
-	lo, hi := u64(offs, row), cellEnd(offs, row, all)
-	at, err := v.add(data, lo, hi)
-	return span{at, int(hi - lo)}, err
-}
-
-// scatter finds the cells of sparse fragment i of a dense array that show in a box.
-func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*found, error) {
-	one := &found{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
-	tiles, err := r.a.shownTiles(ctx, i, b)
-	if err != nil {
-		return nil, err
-	}
-	whole := r.ahead.whole
-	if whole == nil {
-		whole = b
-	}
-	err = r.eachTile(ctx, r.a.Fragments[i], tiles, b, func(c *tileCells) error {
-		r.a.dropUnder(c, i, whole)
-		if err := one.add(0, c); err != nil {
-			return err
-		}
-		for _, row := range c.rows {
-			to := 0
-			for d := range b {
-				to += int(c.coords[d*c.cells+row]-b[d].Lo) * l.stride[d]
-			}
-			one.place = append(one.place, to)
-		}
-		return nil
-	})
-	return one, err
-}
-
-func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i, attr, size int, b Box, l layout) error {
-	one, err := r.scatter(ctx, i, b, l)
-	if err != nil {
-		return err
-	}
-	a, f := &r.a.Schema.Attrs[attr], r.a.Fragments[i]
-	open := func(int) error {
-		_, err := r.open(ctx, 0, f, attr, false)
-		return err
-	}
-	return one.needed(open, func(tile int64, next following, hits []int, place []int) error {
-		n, err := r.fixedSize(f, tile, size)
-		if err != nil {
-			return err
-		}
-		src, err := r.decodeKept(ctx, tile, next, n, a.Pipeline, a.Type.elem(int(a.Values)))
-		if err != nil {
-			return err
-		}
-		for i, h := range hits {
-			copy(dst[place[i]*size:(place[i]+1)*size], src[h*size:])
-		}
-		return nil
-	}, func() error { return r.file[0].close() })
-}
-
-func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box, l layout) error {
-	one, err := r.scatter(ctx, i, b, l)
-	if err != nil {
-		return err
-	}
-	f := r.a.Fragments[i]
-	var sizes []uint64
-	open := func(int) (err error) {
-		sizes, err = r.openVar(ctx, f, attr)
-		return err
-	}
-	return one.needed(open, func(tile int64, next following, hits []int, place []int) error {
-		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
-		if err != nil {
-			return err
-		}
-		for i, h := range hits {
-			if v.spans[place[i]], err = v.cell(offs, data, h, sizes[tile]); err != nil {
-				return err
-			}
-		}
-		return nil
-	}, r.closeVar)
 }

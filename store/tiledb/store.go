@@ -3,7 +3,6 @@ package tiledb
 import (
 	"context"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -104,49 +103,6 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 		return false
 	}
 	return r.Close() == nil
-}
-
-// Environment variables that have the key of encrypted arrays, 32 bytes, or the name of a file that holds it.
-const (
-	KeyVar     = "CHASKI_TILEDB_KEY"
-	KeyFileVar = "CHASKI_TILEDB_KEY_FILE"
-)
-
-// maxKeyFile bounds what is read of a file with a key.
-const maxKeyFile = 1 << 10
-
-// KeyFromEnv returns the key of encrypted arrays that the environment has, nil where it has none. A key file may
-// end its key like a line of text.
-func KeyFromEnv() ([]byte, error) {
-	if k := os.Getenv(KeyVar); k != "" {
-		return []byte(k), nil
-	}
-	name := os.Getenv(KeyFileVar)
-	if name == "" {
-		return nil, nil
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, noKeyFile(err, name)
-	}
-	defer f.Close()
-	b, err := io.ReadAll(io.LimitReader(f, maxKeyFile))
-	if err != nil {
-		return nil, noKeyFile(err, name)
-	}
-	for len(b) > 32 && (b[len(b)-1] == '\n' || b[len(b)-1] == '\r') {
-		b = b[:len(b)-1]
-	}
-	return b, nil
-}
-
-// noKeyFile says that a key file cannot be read.
-func noKeyFile(err error, name string) error {
-	kind := fault.Unsupported
-	if errors.Is(err, fs.ErrNotExist) {
-		kind = fault.NotFound
-	}
-	return fault.WithFile(fault.Wrap(kind, "key file", fault.NoOffset, err), name)
 }
 
 // IsArray reports whether a local folder holds an array, of this format version or a later one, which Open refuses.

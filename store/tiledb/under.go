@@ -69,24 +69,13 @@ func (a *Array) hides(i int, b Box) bool {
 	return slices.ContainsFunc(a.Fragments[i+1:], func(g *Fragment) bool { return g.Dense && g.NonEmpty.covers(b) })
 }
 
-// dropUnder leaves the rows of a tile of sparse fragment i that show where whole is read.
-func (a *Array) dropUnder(c *tileCells, i int, whole Box) {
-	if !a.under[i] || whole.covers(c.box) {
-		return
-	}
-	for _, g := range a.Fragments[i+1:] {
-		if g.Dense && g.NonEmpty.intersects(c.box) {
-			c.rows = slices.DeleteFunc(c.rows, func(row int) bool { return c.inside(row, g.NonEmpty) })
+// start returns the first fragment that shows in a box that is read, and whether the fragments cover it: what lies
+// below a dense fragment that covers all of it does not show.
+func (a *Array) start(b Box) (from int, covered bool) {
+	for i := len(a.Fragments) - 1; i >= 0; i-- {
+		if f := a.Fragments[i]; f.Dense && f.NonEmpty.covers(b) {
+			return i, true
 		}
 	}
-}
-
-// inside reports whether a cell lies in a box.
-func (c *tileCells) inside(row int, b Box) bool {
-	for d, i := range b {
-		if v := c.coords[d*c.cells+row]; v < i.Lo || v > i.Hi {
-			return false
-		}
-	}
-	return true
+	return 0, false
 }

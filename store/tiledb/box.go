@@ -1,0 +1,82 @@
+package tiledb
+
+import "slices"
+
+// Interval is a range of coordinates with both ends in it.
+type Interval struct{ Lo, Hi Coord }
+
+func (i Interval) has(c Coord) bool { return i.Lo <= c && c <= i.Hi }
+
+func (i Interval) covers(j Interval) bool { return i.Lo <= j.Lo && j.Hi <= i.Hi }
+
+func (i Interval) intersects(j Interval) bool { return i.Lo <= j.Hi && j.Lo <= i.Hi }
+
+// Box is one interval a dimension.
+type Box []Interval
+
+func (b Box) covers(c Box) bool {
+	for d := range b {
+		if !b[d].covers(c[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+func (b Box) intersects(c Box) bool {
+	for d := range b {
+		if !b[d].intersects(c[d]) {
+			return false
+		}
+	}
+	return true
+}
+
+// cut returns the part of b in c; the two intersect.
+func (b Box) cut(c Box) Box {
+	out := make(Box, len(b))
+	for d := range b {
+		out[d] = Interval{max(b[d].Lo, c[d].Lo), min(b[d].Hi, c[d].Hi)}
+	}
+	return out
+}
+
+// shape returns the number of cells along each dimension of integer type, and the number of all
+// of them; 0 of all where it is over limit.
+func (b Box) shape(limit int64) (shape []int, cells int64) {
+	shape, cells = make([]int, len(b)), 1
+	for d, i := range b {
+		n := uint64(i.Hi - i.Lo)
+		if n >= uint64(limit) || cells > limit/int64(n+1) {
+			return nil, 0
+		}
+		shape[d] = int(n + 1)
+		cells *= int64(n + 1)
+	}
+	return shape, cells
+}
+
+// bound returns the bounds of some cells.
+func bound(coords []Coord, dims int, cells []int) Box {
+	b := make(Box, dims)
+	for k, c := range cells {
+		for d, v := range coords[c*dims : (c+1)*dims] {
+			if k == 0 {
+				b[d] = Interval{v, v}
+			}
+			b[d] = Interval{min(b[d].Lo, v), max(b[d].Hi, v)}
+		}
+	}
+	return b
+}
+
+// union returns the bounds of some boxes.
+func union(boxes []Box) Box {
+	u := slices.Clone(boxes[0])
+	for _, b := range boxes[1:] {
+		for d := range u {
+			u[d] = Interval{min(u[d].Lo, b[d].Lo), max(u[d].Hi, b[d].Hi)}
+		}
+	}
+	return u
+}

@@ -1,0 +1,103 @@
+package tiledb
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// consolidateDense writes what all fragments show as one, tile by tile.
+func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) error {
+	s := a.Schema
+	f, err := s.newDense(name, a.NonEmpty())
+	if err != nil {
+		return err
+	}
+	if err := a.room(f.Tiles); err != nil {
+		return err
+	}
+	w, err := a.startFragment(f)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(w.dir)
+	w.tree = emptyTree(s)
+	done.of(f.Tiles * int64(len(s.Attrs)))
+	w.merged = done
+	for i := range s.Attrs {
+		if s.Attrs[i].Var() {
+			err = w.joinVar(ctx, i)
+		} else {
+			err = w.joinFixed(ctx, i)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// eachRegion calls do for what every tile of the new fragment has of it, in the order of the tiles, with a walk of that tile alone.
+func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
+	alone := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
+	nowhere := layout{axes: w.a.axes, stride: make([]int, len(w.s.Dims))}
+	all := newDenseWalk(alone, 0, w.f.NonEmpty, nowhere)
+	for more := true; more; more = all.next() {
+		all.place()
+		b := slices.Clone(all.region)
+		shape, _, err := w.a.Shape(b)
+		if err != nil {
+			return err
+		}
+		if err := do(b, newDenseWalk(alone, 0, b, layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
+			return err
+		}
+		w.merged.step()
+	}
+	return nil
+}
+
+func (w *writer) joinFixed(ctx context.Context, attr int) (err error) {
+	t, err := w.create(attr, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	r, size := w.a.NewReader(), w.s.Attrs[attr].CellSize()
+	r.ahead.whole = w.f.NonEmpty
+	var cells []byte
+	return w.eachRegion(func(b Box, walk *denseWalk) error {
+		_, n, err := w.a.Shape(b)
+		if err != nil {
+			return err
+		}
+		if int64(n) > w.a.o.MaxResult/int64(size) {
+			return fault.New(fault.Limit, "tile", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", n, size, w.a.o.MaxResult)
+		}
+		cells = slices.Grow(cells[:0], n*size)[:n*size]
+		if err := r.DenseInto(ctx, cells, attr, b, nil); err != nil {
+			return err
+		}
+		return w.fixedTiles(ctx, t, walk, attr, cells)
+	})
+}
+
+func (w *writer) joinVar(ctx context.Context, attr int) (err error) {
+	t, err := w.createVar(attr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	r := w.a.NewReader()
+	r.ahead.whole = w.f.NonEmpty
+	return w.eachRegion(func(b Box, walk *denseWalk) error {
+		v, err := r.Dense(ctx, attr, b)
+		if err != nil {
+			return err
+		}
+		return t.dense(ctx, walk, v)
+	})
+}

@@ -1,0 +1,374 @@
+package tiledb
+
+import (
+	"container/heap"
+	"context"
+	"errors"
+	"os"
+	"slices"
+	"strconv"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// errOrder is that the cells of a fragment do not lie in the order that the schema says.
+var errOrder = errors.New("tiledb: cells out of order")
+
+// consolidateSparse merges the fragments, whose cells all lie in the array's order.
+func (a *Array) consolidateSparse(ctx context.Context, name string, done *tally) error {
+	err := a.mergeSparse(ctx, name, done)
+	if !errors.Is(err, errOrder) {
+		return err
+	}
+	attrs := inOrder(len(a.Schema.Attrs))
+	c, err := a.NewReader().Sparse(ctx, attrs, a.Schema.Domain())
+	if err != nil {
+		return err
+	}
+	return a.sparseFragment(ctx, name, c.Coords, c.Values, true)
+}
+
+// mergeSparse is errOrder where they do not.
+func (a *Array) mergeSparse(ctx context.Context, name string, done *tally) (err error) {
+	w, err := a.startFragment(&Fragment{Name: name})
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(w.dir)
+	out, err := w.createSparse()
+	if err != nil {
+		return err
+	}
+	tiles := int64(0)
+	for _, f := range a.Fragments {
+		tiles += f.Tiles
+	}
+	done.of(tiles)
+	w.merged = done
+	err = out.merge(ctx)
+	if err := errors.Join(err, out.close()); err != nil {
+		return err
+	}
+	w.f.Tiles, w.f.NonEmpty = int64(len(out.boxes)), union(out.boxes)
+	w.tree = appendTree(nil, w.s, out.boxes)
+	return w.finish()
+}
+
+// merged is a fragment on its way into another: one tile of it.
+type merged struct {
+	number int // of the fragment: of equal cells that of the last one counts
+	f      *Fragment
+	tile   int64
+	row    int
+	cells  int
+	planes []byte   // coordinates as stored: all of the first dimension, then all of the second, …
+	coords []Coord  // the same
+	space  []uint64 // and the numbers of their space tiles
+	values []Values
+	last   []uint64 // key of the row, nil in front of the first
+	before []uint64 // of the one before, to be used again
+}
+
+// key appends what orders a row: its space tile, then its coordinates, each in the array's order of them.
+func (m *merged) key(s *Schema, key []uint64, row int) []uint64 {
+	dims := len(s.Dims)
+	at := func(o Order, k int) int {
+		if o == ColMajor {
+			k = dims - 1 - k
+		}
+		return k*m.cells + row
+	}
+	for k := range dims {
+		key = append(key, m.space[at(s.TileOrder, k)])
+	}
+	for k := range dims {
+		key = append(key, uint64(m.coords[at(s.CellOrder, k)]))
+	}
+	return key
+}
+
+// sparseFiles are all files of a sparse fragment that is being written.
+type sparseFiles struct {
+	w      *writer
+	r      *Reader
+	coords *tiles
+	fixed  []*tiles // by attribute
+	vars   []*varFiles
+	boxes  []Box
+
+	// The tile that is filled.
+	n      int
+	planes [][]byte // by dimension
+	values []Values
+	box    Box
+	tile   []byte
+}
+
+func (w *writer) createSparse() (x *sparseFiles, err error) {
+	n := len(w.s.Attrs)
+	x = &sparseFiles{w: w, r: w.a.NewReader(), fixed: make([]*tiles, n), vars: make([]*varFiles, n), planes: make([][]byte, len(w.s.Dims)), values: make([]Values, n), box: make(Box, len(w.s.Dims))}
+	x.coords, err = w.create(n, false)
+	for i := 0; i < n && err == nil; i++ {
+		if w.s.Attrs[i].Var() {
+			x.vars[i], err = w.createVar(i)
+		} else {
+			x.fixed[i], err = w.create(i, false)
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, x.close())
+	}
+	return x, nil
+}
+
+func (x *sparseFiles) close() (err error) {
+	if x.coords != nil {
+		err = x.coords.close()
+	}
+	for i := range x.fixed {
+		if x.fixed[i] != nil {
+			err = errors.Join(err, x.fixed[i].close())
+		}
+		if x.vars[i] != nil {
+			err = errors.Join(err, x.vars[i].close())
+		}
+	}
+	return err
+}
+
+// queue is a heap of fragments by the cells that they are at; of equal ones the later fragment is first.
+type queue []*merged
+
+func (q queue) Len() int { return len(q) }
+
+func (q queue) Less(i, j int) bool {
+	if c := slices.Compare(q[i].last, q[j].last); c != 0 {
+		return c < 0
+	}
+	return q[i].number > q[j].number
+}
+
+func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+func (q *queue) Push(m any) { *q = append(*q, m.(*merged)) }
+
+func (q *queue) Pop() any {
+	last := len(*q) - 1
+	m := (*q)[last]
+	*q = (*q)[:last]
+	return m
+}
+
+// merge writes the cells of all fragments in their order; of equal ones those of the last fragment.
+func (x *sparseFiles) merge(ctx context.Context) error {
+	var q queue
+	for i, f := range x.w.a.Fragments {
+		m := &merged{number: i, f: f, tile: -1, values: make([]Values, len(x.values))}
+		more, err := x.next(ctx, m)
+		if err != nil {
+			return err
+		}
+		if more {
+			q = append(q, m)
+		}
+	}
+	heap.Init(&q)
+	var done []uint64
+	by := -1
+	for len(q) > 0 {
+		m := q[0]
+		if m.number == by || !slices.Equal(done, m.last) {
+			done, by = append(done[:0], m.last...), m.number
+			if err := x.add(m); err != nil {
+				return err
+			}
+		}
+		more, err := x.next(ctx, m)
+		if err != nil {
+			return err
+		}
+		if more {
+			heap.Fix(&q, 0)
+		} else {
+			heap.Pop(&q)
+		}
+	}
+	return x.flush()
+}
+
+// next goes to the next row of a fragment, and reports whether there is one.
+func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error) {
+	if m.row++; m.tile < 0 || m.row >= m.cells {
+		if m.tile++; m.tile >= m.f.Tiles {
+			return false, nil
+		}
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		if err := x.load(ctx, m); err != nil {
+			return false, err
+		}
+		x.w.merged.step()
+		m.row = 0
+	}
+	key := m.key(x.w.s, m.before[:0], m.row)
+	if m.last != nil && slices.Compare(m.last, key) > 0 {
+		return false, errOrder
+	}
+	m.last, m.before = key, m.last
+	return true, nil
+}
+
+// load decodes the tile that a fragment is at.
+func (x *sparseFiles) load(ctx context.Context, m *merged) error {
+	if err := x.loadCoords(ctx, m); err != nil {
+		return err
+	}
+	for i := range x.w.s.Attrs {
+		if err := x.loadValues(ctx, m, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
+	s, r := x.w.s, x.r
+	dims := len(s.Dims)
+	tree, err := x.w.a.rtree(ctx, m.f)
+	if err != nil {
+		return err
+	}
+	t, err := r.open(ctx, 0, m.f, len(s.Attrs), false)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	planes, cells, err := r.coordTile(ctx, m.f, m.tile, following{last: m.tile})
+	if err != nil {
+		return err
+	}
+	m.planes, m.cells = append(m.planes[:0], planes...), cells
+	m.coords = slices.Grow(m.coords[:0], cells*dims)[:cells*dims]
+	s.DimType.loadAll(m.coords, m.planes)
+	m.space = m.space[:0]
+	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
+		at := m.coords[d*cells : (d+1)*cells]
+		if row := outside(at, i); row >= 0 {
+			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside of the tile's box",
+				s.DimType.FormatCoord(at[row]), d))
+		}
+		for _, c := range at {
+			m.space = append(m.space, s.Dims[d].tile(s.DimType, c))
+		}
+	}
+	return nil
+}
+
+func (x *sparseFiles) loadValues(ctx context.Context, m *merged, attr int) error {
+	r, a, v := x.r, &x.w.s.Attrs[attr], &m.values[attr]
+	if a.Var() {
+		sizes, err := r.openVar(ctx, m.f, attr)
+		if err != nil {
+			return err
+		}
+		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, following{last: m.tile}, 0, m.cells-1)
+		if err == nil {
+			v.Offsets, v.Data = v.Offsets[:0], append(v.Data[:0], data...)
+			for i := range m.cells {
+				v.Offsets = append(v.Offsets, u64(offs, i))
+			}
+		}
+		return errors.Join(err, r.closeVar())
+	}
+	t, err := r.open(ctx, 0, m.f, attr, false)
+	if err != nil {
+		return err
+	}
+	defer t.close()
+	n, err := r.fixedSize(m.f, m.tile, a.CellSize())
+	if err != nil {
+		return err
+	}
+	b, err := r.decode(ctx, 0, m.tile, following{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
+	v.Data = append(v.Data[:0], b...)
+	return err
+}
+
+// add appends a cell.
+func (x *sparseFiles) add(m *merged) error {
+	s := x.w.s
+	size := s.DimType.Size()
+	for d := range x.planes {
+		at := d*m.cells + m.row
+		x.planes[d] = append(x.planes[d], m.planes[at*size:(at+1)*size]...)
+		c := m.coords[at]
+		if x.n == 0 {
+			x.box[d] = Interval{c, c}
+		}
+		x.box[d] = Interval{min(x.box[d].Lo, c), max(x.box[d].Hi, c)}
+	}
+	most := len(x.planes[0]) * len(x.planes)
+	for i := range s.Attrs {
+		v, from := &x.values[i], &m.values[i]
+		if size := s.Attrs[i].CellSize(); !s.Attrs[i].Var() {
+			v.Data = append(v.Data, from.Data[m.row*size:(m.row+1)*size]...)
+		} else {
+			end := uint64(len(from.Data))
+			if m.row+1 < len(from.Offsets) {
+				end = from.Offsets[m.row+1]
+			}
+			v.Offsets = append(v.Offsets, uint64(len(v.Data)))
+			v.Data = append(v.Data, from.Data[from.Offsets[m.row]:end]...)
+		}
+		most = max(most, len(v.Data), 8*len(v.Offsets))
+	}
+	if int64(most) > x.w.a.o.MaxTile {
+		return fault.New(fault.Limit, "tile "+strconv.Itoa(len(x.boxes)), fault.NoOffset, "more than %d bytes", x.w.a.o.MaxTile)
+	}
+	if x.n++; uint64(x.n) == s.Capacity {
+		return x.flush()
+	}
+	return nil
+}
+
+// flush writes the tile that is filled, if it has cells.
+func (x *sparseFiles) flush() (err error) {
+	if x.n == 0 {
+		return nil
+	}
+	w, s := x.w, x.w.s
+	k, n := len(x.boxes), len(s.Attrs)
+	if err := w.a.room(int64(k) + 1); err != nil {
+		return err
+	}
+	for l := range w.lists {
+		for i := range w.lists[l] {
+			w.lists[l][i] = append(w.lists[l][i], 0)
+		}
+	}
+	x.tile = x.tile[:0]
+	for d, p := range x.planes {
+		x.tile, x.planes[d] = append(x.tile, p...), p[:0]
+	}
+	size := s.DimType.Size()
+	if w.lists[tileOffsets][n][k], err = x.coords.add(x.tile, s.Coords, s.DimType.elem(len(s.Dims)), x.n*size); err != nil {
+		return err
+	}
+	w.end[n] = x.coords.at
+	for i := range s.Attrs {
+		a, v := &s.Attrs[i], &x.values[i]
+		if a.Var() {
+			err = x.vars[i].add(int64(k), inOrder(x.n), *v)
+		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(v.Data, a.Pipeline, a.Type.elem(int(a.Values)), 0); err == nil {
+			w.end[i] = x.fixed[i].at
+		}
+		if err != nil {
+			return err
+		}
+		v.Data, v.Offsets = v.Data[:0], v.Offsets[:0]
+	}
+	x.boxes = append(x.boxes, slices.Clone(x.box))
+	w.f.LastCells, x.n = int64(x.n), 0
+	return nil
+}

@@ -1,0 +1,49 @@
+package tiledb
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// Create makes an array: a local folder with its schema and lock file. The folder must not exist. With a
+// key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. The schema has to pass Validate.
+func Create(path string, s *Schema, key []byte) error {
+	path = source.LocalPath(path)
+	if err := s.Validate(); err != nil {
+		return fault.WithFile(err, path)
+	}
+	x, err := newSealer(key)
+	if err != nil {
+		return err
+	}
+	tile, err := x.generic(nil, s.append(nil))
+	if err != nil {
+		return err
+	}
+	// The schema makes it an array, all at once.
+	tmp, err := hiddenFolder(filepath.Dir(path), ".tiledb-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(tmp)
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "it exists"), path)
+	}
+	for name, b := range map[string][]byte{schemaName: tile, lockName: nil} {
+		if err := os.WriteFile(filepath.Join(tmp, name), b, 0o666); err != nil {
+			return err
+		}
+	}
+	return os.Rename(tmp, path)
+}
+
+// hiddenFolder makes a folder of which nobody knows yet, of the mode that the user's umask gives all others.
+func hiddenFolder(parent, prefix string) (string, error) {
+	dir := filepath.Join(parent, prefix+randomID())
+	return dir, os.Mkdir(dir, 0o777)
+}

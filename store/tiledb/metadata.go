@@ -1,0 +1,92 @@
+package tiledb
+
+import (
+	"context"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+)
+
+// list returns one of the lists of numbers of the metadata: one number a tile. It is read when first
+// asked for.
+func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]uint64, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	key := listKey{kind, attr}
+	if l := f.lists[key]; l != nil {
+		return l, nil
+	}
+	file := f.uri + "/" + metadataName
+	r, err := a.store.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	l, err := a.readList(ctx, r, f, kind, attr)
+	if err != nil {
+		return nil, fault.WithFile(err, file)
+	}
+	f.lists[key] = l
+	return l, nil
+}
+
+func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind list, attr int) ([]uint64, error) {
+	name := "coordinates"
+	if attr < len(a.Schema.Attrs) {
+		name = "attribute " + a.Schema.Attrs[attr].Name
+	}
+	var part string
+	var off, size uint64
+	switch kind {
+	case tileOffsets:
+		part, off, size = "tile offsets of "+name, f.foot.offsets[attr], f.foot.sizes[attr]
+	case varOffsets:
+		part, off, size = "var tile offsets of "+name, f.foot.varOffsets[attr], f.foot.varSizes[attr]
+	default:
+		part, off = "var tile sizes of "+name, f.foot.varTileSize[attr]
+	}
+	b, _, err := openGeneric(ctx, r, a.key, part, off, f.foot.start, a.o.MaxTile)
+	if err != nil {
+		return nil, err
+	}
+	c := &cursor{b: b, part: part, base: fault.NoOffset}
+	n := c.u64("count")
+	if c.bad == nil && n != uint64(f.Tiles) {
+		return nil, c.fault(fault.Corrupt, 0, "%d of them for %d tiles", n, f.Tiles)
+	}
+	l := c.u64s(n, "numbers")
+	if err := c.end(); err != nil || kind == varTileSizes {
+		return l, err
+	}
+	// An offset and the next one bound a tile, the last tile ends with the file.
+	for i, o := range l {
+		next := size
+		if i+1 < len(l) {
+			next = l[i+1]
+		}
+		if o >= next || next > size {
+			return nil, c.fault(fault.Corrupt, 8+8*i, "tile %d lies at %d to %d in a file of %d", i, o, next, size)
+		}
+	}
+	return l, nil
+}
+
+// rtree returns a sparse fragment's tree; it is read when first asked for.
+func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.tree != nil {
+		return f.tree, nil
+	}
+	file := f.uri + "/" + metadataName
+	r, err := a.store.Open(ctx, file)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	b, _, err := openGeneric(ctx, r, a.key, rtreePart, f.foot.rtree, f.foot.start, a.o.MaxTile)
+	if err == nil {
+		f.tree, err = parseRTree(b, a.Schema.DimType, len(a.Schema.Dims), f.Tiles)
+	}
+	return f.tree, fault.WithFile(err, file)
+}

@@ -1,0 +1,154 @@
+package tiledb
+
+// layout says where the cells of a box go.
+type layout struct {
+	axes   []int // dimensions, the slowest first
+	stride []int // of each dimension, in cells
+}
+
+// strides returns the strides of each dimension in row-major order of axes.
+func strides(shape, axes []int) []int {
+	out := make([]int, len(shape))
+	n := 1
+	for k := len(axes) - 1; k >= 0; k-- {
+		out[axes[k]] = n
+		n *= shape[axes[k]]
+	}
+	return out
+}
+
+// denseWalk goes through the tiles of a dense fragment that a box meets, in tile order.
+type denseWalk struct {
+	s      *Schema
+	f      *Fragment
+	query  Box
+	axes   []int // dimensions in the order of the plan
+	cut    Box   // of the query, the part that the fragment holds
+	order  []int // dimensions, the one that changes fastest last
+	fast   int
+	lo, hi []int64 // tiles of the fragment along each dimension
+	cur    []int64
+	stride []int64 // from tile to tile
+	region Box     // of the current tile, the part in cut
+	later  []*Fragment
+	plan   copyPlan
+}
+
+func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
+	s, f := a.Schema, a.Fragments[i]
+	dims := len(s.Dims)
+	nums, ints := make([]int64, 4*dims), make([]int, 4*dims)
+	w := &denseWalk{s: s, f: f, query: b, axes: to.axes, cut: b.cut(f.NonEmpty), region: make(Box, dims),
+		lo: nums[:dims], hi: nums[dims : 2*dims], cur: nums[2*dims : 3*dims], stride: nums[3*dims:], order: ints[:dims],
+		plan: copyPlan{n: ints[dims : 2*dims], src: ints[2*dims : 3*dims], dst: ints[3*dims:]}}
+	for d := range dims {
+		dim := &s.Dims[d]
+		w.lo[d] = int64(uint64(w.cut[d].Lo-dim.Domain.Lo)/dim.Extent) - f.first[d]
+		w.hi[d] = int64(uint64(w.cut[d].Hi-dim.Domain.Lo)/dim.Extent) - f.first[d]
+		w.order[d] = d
+		if s.TileOrder == ColMajor {
+			w.order[d] = dims - 1 - d
+		}
+	}
+	copy(w.cur, w.lo)
+	w.fast = w.order[dims-1]
+	tile := int64(1)
+	for k := dims - 1; k >= 0; k-- {
+		w.stride[w.order[k]] = tile
+		tile *= f.grid[w.order[k]]
+	}
+	cells, in := 1, make([]int, dims) // strides in a tile
+	for k := dims - 1; k >= 0; k-- {
+		d := k
+		if s.CellOrder == ColMajor {
+			d = dims - 1 - k
+		}
+		in[d] = cells
+		cells *= int(s.Dims[d].Extent)
+	}
+	for k, d := range w.axes {
+		w.plan.src[k], w.plan.dst[k] = in[d], to.stride[d]
+	}
+	for _, g := range a.Fragments[i+1:] {
+		if g.Dense && g.NonEmpty.intersects(w.cut) {
+			w.later = append(w.later, g)
+		}
+	}
+	return w
+}
+
+// next goes on to the next tile; false after the last one.
+func (w *denseWalk) next() bool {
+	for k := len(w.order) - 1; k >= 0; k-- {
+		d := w.order[k]
+		if w.cur[d]++; w.cur[d] <= w.hi[d] {
+			return true
+		}
+		w.cur[d] = w.lo[d]
+	}
+	return false
+}
+
+// place plans the current tile and returns its number.
+func (w *denseWalk) place() (tile int64) {
+	p := &w.plan
+	p.from, p.to, p.last = 0, 0, 0
+	for k, d := range w.axes {
+		dim := &w.s.Dims[d]
+		tile += w.cur[d] * w.stride[d]
+		begin := dim.Domain.Lo + Coord(uint64(w.f.first[d]+w.cur[d])*dim.Extent)
+		end := begin + Coord(dim.Extent-1)
+		lo, hi := max(begin, w.cut[d].Lo), min(end, w.cut[d].Hi)
+		w.region[d] = Interval{lo, hi}
+		p.n[k] = int(hi-lo) + 1
+		p.from += int(lo-begin) * p.src[k]
+		p.last += int(hi-begin) * p.src[k]
+		p.to += int(lo-w.query[d].Lo) * p.dst[k]
+	}
+	p.first = p.from
+	return tile
+}
+
+// hidden reports whether a later fragment covers all that the tile would give.
+func (w *denseWalk) hidden() bool {
+	for _, f := range w.later {
+		if f.NonEmpty.covers(w.region) {
+			return true
+		}
+	}
+	return false
+}
+
+// copyPlan copies a box of cells from a tile to a result in row-major order of some dimensions. Strides and
+// offsets are in cells.
+type copyPlan struct {
+	n, src, dst []int // per dimension of the result, the last with stride 1: cells, stride in the tile, stride in the result
+	from, to    int   // of the first cell
+	first, last int   // cells of the tile that the box begins and ends with
+}
+
+// each calls f for every run of cells along the last dimension: n cells from cell src of the tile on, stride
+// cells apart, to cell dst of the result on. Where both sides go on without a gap runs are joined.
+func (p *copyPlan) each(f func(dst, src, n, stride int) error) error {
+	d := len(p.n) - 1
+	n, stride := p.n[d], p.src[d]
+	for d > 0 && p.src[d-1] == n*stride && p.dst[d-1] == n {
+		d--
+		n *= p.n[d]
+	}
+	return p.walk(0, d, p.from, p.to, n, stride, f)
+}
+
+func (p *copyPlan) walk(d, end, src, dst, n, stride int, f func(dst, src, n, stride int) error) error {
+	if d == end {
+		return f(dst, src, n, stride)
+	}
+	for range p.n[d] {
+		if err := p.walk(d+1, end, src, dst, n, stride, f); err != nil {
+			return err
+		}
+		src += p.src[d]
+		dst += p.dst[d]
+	}
+	return nil
+}

@@ -1,0 +1,124 @@
+package tiledb
+
+import (
+	"context"
+	"errors"
+	"os"
+	"slices"
+)
+
+// WriteDense writes a box of cells of a dense array as a new fragment; values has the cells of every
+// attribute, in row-major order. The array has to lie in a local folder. It does not see what was
+// written: open it again.
+func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
+	return a.writeDense(ctx, b, values, atTheEnd, atTheEnd)
+}
+
+func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to uint64) error {
+	shape, cells, err := a.Shape(b)
+	if err != nil {
+		return err
+	}
+	s := a.Schema
+	if err := s.checkValues(cells, values); err != nil {
+		return err
+	}
+	f, err := s.newDense(newName(from, to), b)
+	if err != nil {
+		return err
+	}
+	w, err := a.startFragment(f)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(w.dir)
+	w.tree = emptyTree(s)
+	alone := &Array{Schema: s, Fragments: []*Fragment{f}}
+	rowMajor := layout{axes: a.axes, stride: strides(shape, a.axes)}
+	for i := range s.Attrs {
+		if s.Attrs[i].Var() {
+			err = w.denseVar(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i])
+		} else {
+			err = w.denseFixed(ctx, newDenseWalk(alone, 0, b, rowMajor), i, values[i].Data)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data []byte) (err error) {
+	t, err := w.create(attr, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	return w.fixedTiles(ctx, t, walk, attr, data)
+}
+
+// fixedTiles appends the tiles of a walk, whose cells are data.
+func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr int, data []byte) (err error) {
+	a := &w.s.Attrs[attr]
+	size := a.CellSize()
+	n := int(w.s.tileCells) * size
+	if cap(w.tile) < n {
+		w.tile = make([]byte, n)
+	}
+	tile := w.tile[:n]
+	for more := true; more; more = walk.next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n := walk.place()
+		fillCells(tile, a.Type.fill())
+		_ = walk.plan.each(func(from, to, n, stride int) error {
+			if stride == 1 {
+				copy(tile[to*size:], data[from*size:(from+n)*size])
+				return nil
+			}
+			for k := range n {
+				copy(tile[(to+k*stride)*size:], data[(from+k)*size:(from+k+1)*size])
+			}
+			return nil
+		})
+		if w.lists[tileOffsets][attr][n], err = t.add(tile, a.Pipeline, a.Type.elem(int(a.Values)), 0); err != nil {
+			return err
+		}
+	}
+	w.end[attr] = t.at
+	return nil
+}
+
+func (w *writer) denseVar(ctx context.Context, walk *denseWalk, attr int, v Values) (err error) {
+	t, err := w.createVar(attr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	return t.dense(ctx, walk, v)
+}
+
+// dense appends the tiles of a walk, whose cells are v.
+func (t *varFiles) dense(ctx context.Context, walk *denseWalk, v Values) error {
+	for more := true; more; more = walk.next() {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		t.cells = slices.Grow(t.cells[:0], int(t.w.s.tileCells))[:t.w.s.tileCells]
+		for i := range t.cells {
+			t.cells[i] = -1
+		}
+		n := walk.place()
+		_ = walk.plan.each(func(from, to, n, stride int) error {
+			for k := range n {
+				t.cells[to+k*stride] = from + k
+			}
+			return nil
+		})
+		if err := t.add(n, t.cells, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}

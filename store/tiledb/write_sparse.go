@@ -1,0 +1,187 @@
+package tiledb
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"math"
+	"os"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// WriteSparse writes cells of a sparse array as a new fragment, or some cells of a dense one; coords has the
+// coordinates cell by cell, little-endian, in any order. Two cells with the same coordinates are
+// fault.Corrupt. See WriteDense for the rest.
+func (a *Array) WriteSparse(ctx context.Context, coords []byte, values []Values) error {
+	return a.writeSparse(ctx, coords, values, atTheEnd, atTheEnd, false)
+}
+
+// writeSparse is WriteSparse for a fragment of some time; again says that coordinates may be there more than once.
+func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64, again bool) error {
+	return a.sparseFragment(ctx, newName(from, to), raw, values, again)
+}
+
+func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, values []Values, again bool) error {
+	s := a.Schema
+	dims, size := len(s.Dims), s.DimType.Size()
+	n := len(raw) / (dims * size)
+	if n == 0 || len(raw)%(dims*size) != 0 {
+		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%d bytes for cells of %d dimensions", len(raw), dims)
+	}
+	if err := s.checkValues(n, values); err != nil {
+		return err
+	}
+	coords := make([]Coord, n*dims)
+	for i := range coords {
+		coords[i] = s.DimType.load(raw[i*size:])
+		if !s.Dims[i%dims].Domain.has(coords[i]) {
+			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside of dimension %q", s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
+		}
+	}
+	order, err := s.globalOrder(coords, again)
+	if err != nil {
+		return err
+	}
+	if s.Capacity > uint64(n) && s.Capacity > math.MaxInt32 { // only one tile, then
+		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "capacity %d", s.Capacity)
+	}
+	capacity := int(s.Capacity)
+	count := (n + capacity - 1) / capacity
+	f := &Fragment{Name: name, Tiles: int64(count), LastCells: int64(n - (count-1)*capacity)}
+	boxes := make([]Box, count)
+	for t := range boxes {
+		boxes[t] = bound(coords, dims, order[t*capacity:min((t+1)*capacity, n)])
+	}
+	f.NonEmpty = union(boxes)
+	w, err := a.startFragment(f)
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(w.dir)
+	w.tree = appendTree(nil, s, boxes)
+	if err := w.coords(ctx, raw, order, capacity); err != nil {
+		return err
+	}
+	for i := range s.Attrs {
+		if s.Attrs[i].Var() {
+			err = w.sparseVar(ctx, i, values[i], order, capacity)
+		} else {
+			err = w.sparseFixed(ctx, i, values[i].Data, order, capacity)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return w.finish()
+}
+
+// globalOrder returns the numbers of the cells in the order of the array's tiles and of the cells in
+// them.
+func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
+	dims := len(s.Dims)
+	n := len(coords) / dims
+	tile := make([]uint64, len(coords))
+	for i := range tile {
+		tile[i] = s.Dims[i%dims].tile(s.DimType, coords[i])
+	}
+	compare := func(o Order, a, b int, at func(i int) uint64) int {
+		for k := range dims {
+			d := k
+			if o == ColMajor {
+				d = dims - 1 - k
+			}
+			if c := cmp.Compare(at(a*dims+d), at(b*dims+d)); c != 0 {
+				return c
+			}
+		}
+		return 0
+	}
+	both := func(a, b int) int {
+		return cmp.Or(compare(s.TileOrder, a, b, func(i int) uint64 { return tile[i] }),
+			compare(s.CellOrder, a, b, func(i int) uint64 { return uint64(coords[i]) }))
+	}
+	order := inOrder(n)
+	slices.SortStableFunc(order, both)
+	for i := 1; i < n && !again; i++ {
+		if both(order[i-1], order[i]) == 0 {
+			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "cells %d and %d have the same", order[i-1], order[i])
+		}
+	}
+	return order, nil
+}
+
+func (w *writer) coords(ctx context.Context, raw []byte, order []int, capacity int) (err error) {
+	n := len(w.s.Attrs)
+	t, err := w.create(n, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	size, dims := w.s.DimType.Size(), len(w.s.Dims)
+	e := w.s.DimType.elem(dims)
+	i := 0
+	for cells := range slices.Chunk(order, capacity) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		tile := make([]byte, 0, len(cells)*dims*size)
+		for d := range dims {
+			for _, c := range cells {
+				tile = append(tile, raw[(c*dims+d)*size:(c*dims+d+1)*size]...)
+			}
+		}
+		if w.lists[tileOffsets][n][i], err = t.add(tile, w.s.Coords, e, len(cells)*size); err != nil {
+			return err
+		}
+		i++
+	}
+	w.end[n] = t.at
+	return nil
+}
+
+func (w *writer) sparseFixed(ctx context.Context, attr int, data []byte, order []int, capacity int) (err error) {
+	a := &w.s.Attrs[attr]
+	t, err := w.create(attr, false)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	size, i := a.CellSize(), 0
+	var tile []byte
+	for cells := range slices.Chunk(order, capacity) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		tile = tile[:0]
+		for _, c := range cells {
+			tile = append(tile, data[c*size:(c+1)*size]...)
+		}
+		if w.lists[tileOffsets][attr][i], err = t.add(tile, a.Pipeline, a.Type.elem(int(a.Values)), 0); err != nil {
+			return err
+		}
+		i++
+	}
+	w.end[attr] = t.at
+	return nil
+}
+
+func (w *writer) sparseVar(ctx context.Context, attr int, v Values, order []int, capacity int) (err error) {
+	t, err := w.createVar(attr)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, t.close()) }()
+	i := int64(0)
+	for cells := range slices.Chunk(order, capacity) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := t.add(i, cells, v); err != nil {
+			return err
+		}
+		i++
+	}
+	return nil
+}

@@ -1,0 +1,287 @@
+package tiledb
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/source"
+	"github.com/chaski-eo/chaski/store/tiledb/filter"
+)
+
+// writer writes one fragment to a folder that gets its name when it is complete.
+type writer struct {
+	a      *Array
+	s      *Schema
+	x      *sealer
+	dir    string // temporary
+	f      *Fragment
+	tree   []byte
+	lists  [3][][]uint64 // by list, by attribute; the coordinates last
+	varEnd []uint64
+	end    []uint64
+	tile   []byte // the last dense one
+	merged *tally // of consolidation
+}
+
+// startFragment makes the folder.
+func (a *Array) startFragment(f *Fragment) (*writer, error) {
+	if a.o.Since != 0 || a.o.Until != 0 {
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "nothing is written to an array that was opened at a time"), a.uri)
+	}
+	if err := a.Schema.writable(); err != nil {
+		return nil, fault.WithFile(err, a.uri)
+	}
+	root := source.LocalPath(a.uri)
+	dir, err := hiddenFolder(root, ".fragment-")
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{a: a, s: a.Schema, x: &sealer{key: a.key, enc: filter.NewEncoder(a.key)}, dir: dir, f: f}
+	n := len(a.Schema.Attrs)
+	for k := range w.lists {
+		w.lists[k] = make([][]uint64, n+1)
+		for i := range w.lists[k] {
+			w.lists[k][i] = make([]uint64, f.Tiles)
+		}
+	}
+	w.end, w.varEnd = make([]uint64, n+1), make([]uint64, n)
+	return w, nil
+}
+
+// tiles is a file of tiles that is being written.
+type tiles struct {
+	w   *writer
+	f   *os.File
+	b   *bufio.Writer
+	buf []byte
+	at  uint64
+}
+
+func (w *writer) create(attr int, variable bool) (*tiles, error) {
+	f, err := os.OpenFile(filepath.Join(w.dir, filepath.Base(w.f.file(w.s, attr, variable))), os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o666)
+	if err != nil {
+		return nil, err
+	}
+	return &tiles{w: w, f: f, b: bufio.NewWriterSize(f, 1<<18)}, nil
+}
+
+// add filters and writes a tile, and returns where it begins.
+func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at uint64, err error) {
+	if t.buf, err = t.w.x.enc.Tile(t.buf[:0], b, p, e, stride); err != nil {
+		return 0, err
+	}
+	at = t.at
+	t.at += uint64(len(t.buf))
+	_, err = t.b.Write(t.buf)
+	return at, err
+}
+
+func (t *tiles) close() error { return errors.Join(t.b.Flush(), t.f.Close()) }
+
+// finish writes the metadata and gives the folder its name.
+func (w *writer) finish() error {
+	b, err := w.metadata()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(w.dir, metadataName), b, 0o666); err != nil {
+		return err
+	}
+	name, err := w.a.settleName(w.f.Name)
+	if err != nil {
+		return fault.WithFile(err, w.a.uri)
+	}
+	return os.Rename(w.dir, source.LocalPath(w.a.uri)+"/"+name)
+}
+
+// settleName returns the name under which a fragment appears now, among the fragments that others may have written since the array was
+// opened. A write gets its time, later than theirs: had it that of its beginning, one that was merged meanwhile would hide it.
+// And a merged fragment must not hide what it does not hold.
+func (a *Array) settleName(name string) (string, error) {
+	names, err := a.store.Folders(context.Background(), a.uri)
+	if err != nil {
+		return "", err
+	}
+	now := a.now()
+	from, to, _ := parseName(name) // none of "": 0 and 0
+	for _, other := range names {
+		f, t, err := parseName(other)
+		if err != nil {
+			continue
+		}
+		if t == math.MaxUint64 && name == "" && a.isFragment(other) {
+			return "", fault.New(fault.Limit, "fragment", fault.NoOffset, "%s is of the last time that there is: nothing can be written after it", other)
+		}
+		now = max(now, t+1)
+		known := func(f *Fragment) bool { return f.Name == other }
+		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) && !slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
+			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset, "%s appeared meanwhile, and would be hidden: try again", other)
+		}
+	}
+	if name == "" {
+		name = newName(now, now)
+	}
+	return name, nil
+}
+
+// isFragment reports whether a local folder of the array is a fragment that is complete.
+func (a *Array) isFragment(name string) bool {
+	_, err := os.Stat(filepath.Join(source.LocalPath(a.uri), name, metadataName))
+	return err == nil
+}
+
+// metadata returns the content of the metadata file.
+func (w *writer) metadata() (b []byte, err error) {
+	if b, err = w.x.generic(nil, w.tree); err != nil {
+		return nil, err
+	}
+	var at []uint64
+	for k, lists := range w.lists {
+		n := len(w.s.Attrs)
+		if list(k) == tileOffsets {
+			n++
+		}
+		for _, l := range lists[:n] {
+			at = append(at, uint64(len(b)))
+			if b, err = w.x.numbers(b, l); err != nil {
+				return nil, err
+			}
+		}
+	}
+	dense := byte(0)
+	tiles := uint64(w.f.Tiles)
+	if w.f.Dense {
+		dense, tiles = 1, 0
+	}
+	b = binary.LittleEndian.AppendUint32(b, Version)
+	b = append(b, dense, 0)
+	b = w.s.appendBox(b, w.f.NonEmpty)
+	for _, v := range slices.Concat([]uint64{tiles, uint64(w.f.LastCells)}, w.end, w.varEnd, []uint64{0}, at) {
+		b = binary.LittleEndian.AppendUint64(b, v)
+	}
+	return b, nil
+}
+
+// now returns a time later than that of every fragment.
+func (a *Array) now() uint64 {
+	t := uint64(time.Now().UnixMilli())
+	for _, f := range a.Fragments {
+		t = max(t, f.To+1)
+	}
+	return t
+}
+
+// checkValues wants n cells of every attribute.
+func (s *Schema) checkValues(n int, values []Values) error {
+	bad := func(format string, args ...any) error {
+		return fault.New(fault.Corrupt, "values", fault.NoOffset, format, args...)
+	}
+	if len(values) != len(s.Attrs) {
+		return bad("of %d attributes, the array has %d", len(values), len(s.Attrs))
+	}
+	for i := range s.Attrs {
+		a, v := &s.Attrs[i], values[i]
+		if !a.Var() {
+			if len(v.Data)/a.CellSize() != n || len(v.Data)%a.CellSize() != 0 {
+				return bad("attribute %s has %d bytes for %d cells of %d", a.Name, len(v.Data), n, a.CellSize())
+			}
+			continue
+		}
+		if len(v.Offsets) != n {
+			return bad("attribute %s has %d offsets for %d cells", a.Name, len(v.Offsets), n)
+		}
+		prev := uint64(0)
+		for k, o := range append(v.Offsets[:n:n], uint64(len(v.Data))) {
+			if k == 0 && o != 0 || o < prev || o > uint64(len(v.Data)) || o%uint64(a.Type.Size()) != 0 {
+				return bad("attribute %s: offset %d of cell %d in %d bytes", a.Name, o, k, len(v.Data))
+			}
+			prev = o
+		}
+	}
+	return nil
+}
+
+// varFiles are both files of a var-length attribute that are being written.
+type varFiles struct {
+	w          *writer
+	attr       int
+	offs, data *tiles
+	ob, db     []byte
+	cells      []int
+}
+
+func (w *writer) createVar(attr int) (*varFiles, error) {
+	t := &varFiles{w: w, attr: attr}
+	var err error
+	if t.offs, err = w.create(attr, false); err != nil {
+		return nil, err
+	}
+	if t.data, err = w.create(attr, true); err != nil {
+		return nil, errors.Join(err, t.offs.close())
+	}
+	return t, nil
+}
+
+func (t *varFiles) close() error { return errors.Join(t.offs.close(), t.data.close()) }
+
+// add appends tile n, of some cells of v; -1 is one that was not written.
+func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
+	w := t.w
+	a := &w.s.Attrs[t.attr]
+	fill := a.Type.fill()
+	t.ob, t.db = t.ob[:0], t.db[:0]
+	for _, c := range cells {
+		t.ob = binary.LittleEndian.AppendUint64(t.ob, uint64(len(t.db)))
+		if c < 0 {
+			t.db = append(t.db, fill...)
+			continue
+		}
+		end := uint64(len(v.Data))
+		if c+1 < len(v.Offsets) {
+			end = v.Offsets[c+1]
+		}
+		t.db = append(t.db, v.Data[v.Offsets[c]:end]...)
+	}
+	if w.lists[tileOffsets][t.attr][n], err = t.offs.add(t.ob, w.s.Offsets, Uint64.elem(1), 0); err != nil {
+		return err
+	}
+	if w.lists[varOffsets][t.attr][n], err = t.data.add(t.db, a.Pipeline, a.Type.elem(1), 0); err != nil {
+		return err
+	}
+	w.lists[varTileSizes][t.attr][n] = uint64(len(t.db))
+	w.end[t.attr], w.varEnd[t.attr] = t.offs.at, t.data.at
+	return nil
+}
+
+// removeFragment removes the metadata first: from then on the folder is no fragment.
+func removeFragment(dir string) error {
+	if err := os.Remove(filepath.Join(dir, metadataName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return os.RemoveAll(dir)
+}
+
+// tally counts tiles.
+type tally struct {
+	done, total int64
+	report      func(done, total int64)
+}
+
+// of says how many tiles there are.
+func (t *tally) of(n int64) { t.done, t.total = 0, n }
+
+// step counts one.
+func (t *tally) step() {
+	if t.done++; t.report != nil {
+		t.report(t.done, t.total)
+	}
+}
