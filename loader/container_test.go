@@ -150,7 +150,11 @@ func TestContainersGiveTheScene(t *testing.T) {
 			seen := map[int]bool{}
 			for i, k := range ranks(b, "rank") {
 				seen[k] = true
-				y0, x0 := shuffle.Window(5, 0, int64(i), chipSide, chipSide, 20, 12, 1, 1)
+				box := shuffle.Window(shuffle.Crop{
+					Seed: 5, Position: int64(i),
+					Height: chipSide, Width: chipSide, H: 20, W: 12, AlignY: 1, AlignX: 1,
+				})
+				y0, x0 := box.Y, box.X
 				for c := range 3 {
 					for y := range 20 {
 						for x := range 12 {

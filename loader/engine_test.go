@@ -74,7 +74,11 @@ func checkBatch(t testing.TB, e *Engine, tab *fakeTable, tk shuffle.Ticket, b *B
 			row = o.At(pos) / int64(e.spec.Sampler.PerAsset)
 			a, m = tab.assets[[2]int64{0, row}], tab.assets[[2]int64{1, row}]
 			if s.Kind == RandomWindow {
-				y0, x0 = shuffle.Window(e.spec.Seed, tk.Epoch, pos, a.h, a.w, s.Height, s.Width, 2, 2)
+				box := shuffle.Window(shuffle.Crop{
+					Seed: e.spec.Seed, Epoch: tk.Epoch, Position: pos,
+					Height: a.h, Width: a.w, H: s.Height, W: s.Width, AlignY: 2, AlignX: 2,
+				})
+				y0, x0 = box.Y, box.X
 			}
 		}
 		for c := range 3 {

@@ -62,7 +62,11 @@ func TestWhatBecomesOfNodata(t *testing.T) {
 			}
 			for k, row := range b.Samples {
 				a := tab.assets[[2]int64{0, row}]
-				y0, x0 := shuffle.Window(0, 0, b.Positions[k], a.h, a.w, 26, 10, 1, 1)
+				box := shuffle.Window(shuffle.Crop{
+					Position: b.Positions[k],
+					Height:   a.h, Width: a.w, H: 26, W: 10, AlignY: 1, AlignX: 1,
+				})
+				y0, x0 := box.Y, box.X
 				for i := range 26 * 10 {
 					y, x := y0+i/10, x0+i%10
 					want, inside := 0., y < a.h && x < a.w

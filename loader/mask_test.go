@@ -167,7 +167,11 @@ func TestMasksOfWindows(t *testing.T) {
 		img, val := b.Tensor("image"), b.Tensor("ok")
 		for k, row := range b.Samples {
 			a := tab.assets[[2]int64{0, row}]
-			y0, x0 := shuffle.Window(0, epoch, b.Positions[k], a.h, a.w, 26, 10, 1, 1)
+			box := shuffle.Window(shuffle.Crop{
+				Epoch: epoch, Position: b.Positions[k],
+				Height: a.h, Width: a.w, H: 26, W: 10, AlignY: 1, AlignX: 1,
+			})
+			y0, x0 := box.Y, box.X
 			for i := range 10 * 26 * 3 {
 				x, y, c := i/26/3, i/3%26, i%3
 				want, valid := float32(fill), byte(0)

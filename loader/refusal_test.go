@@ -64,7 +64,11 @@ func TestFieldsOfOtherResolution(t *testing.T) {
 				}
 				row := o.At(p) / 9
 				first, second := tab.assets[[2]int64{0, row}], tab.assets[[2]int64{1, row}]
-				y, x := shuffle.Window(3, 0, p, first.h, first.w, 12, 6, c.alignY, c.alignX)
+				box := shuffle.Window(shuffle.Crop{
+					Seed: 3, Position: p,
+					Height: first.h, Width: first.w, H: 12, W: 6, AlignY: c.alignY, AlignX: c.alignX,
+				})
+				y, x := box.Y, box.X
 				checkWindow(t, b.Tensor("a"), k, first, y, x, 12, 6)
 				checkWindow(t, b.Tensor("b"), k, second, y*c.num/c.den, x*c.num/c.den, 12*c.num/c.den, 6*c.num/c.den)
 			}

@@ -104,13 +104,3 @@ func (o *Order) backward(x uint64) uint64 {
 	}
 	return hi<<o.low | lo
 }
-
-// Window returns the corner (y, x) of the random window of h by w pixels at position p of an
-// epoch, in an asset of height by width pixels. The corner is a multiple of (alignY, alignX), both
-// at least 1, so that fields of a coarser resolution have a corner too. Where the window does not
-// fit, its corner is 0. Every corner that fits is equally likely (to within 2^-32).
-func Window(seed, epoch uint64, p int64, height, width, h, w, alignY, alignX int) (y, x int) {
-	y = alignY * Below(Hash(seed, domainWindow, epoch, uint64(p), 0), max(height-h, 0)/alignY+1)
-	x = alignX * Below(Hash(seed, domainWindow, epoch, uint64(p), 1), max(width-w, 0)/alignX+1)
-	return y, x
-}

@@ -136,7 +136,11 @@ func TestEpochsDiffer(t *testing.T) {
 func TestWindowIsUniformAndInside(t *testing.T) {
 	counts := make([]int, 13*9)
 	for p := range int64(117 * 400) {
-		y, x := Window(3, 1, p, 36, 32, 24, 24, 1, 1)
+		box := Window(Crop{
+			Seed: 3, Epoch: 1, Position: p,
+			Height: 36, Width: 32, H: 24, W: 24, AlignY: 1, AlignX: 1,
+		})
+		y, x := box.Y, box.X
 		if y < 0 || y > 12 || x < 0 || x > 8 {
 			t.Fatalf("corner (%d, %d)", y, x)
 		}
@@ -146,7 +150,11 @@ func TestWindowIsUniformAndInside(t *testing.T) {
 		t.Errorf("chi-square of corners is %.3f a degree of freedom", c)
 	}
 	for p := range int64(100) {
-		y, x := Window(3, 1, p, 37, 20, 24, 24, 4, 2)
+		box := Window(Crop{
+			Seed: 3, Epoch: 1, Position: p,
+			Height: 37, Width: 20, H: 24, W: 24, AlignY: 4, AlignX: 2,
+		})
+		y, x := box.Y, box.X
 		if y%4 != 0 || y > 12 || x != 0 {
 			t.Fatalf("aligned corner (%d, %d)", y, x)
 		}
@@ -278,8 +286,12 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	for _, c := range v.Windows {
-		if y, x := Window(c.Seed, c.Epoch, c.P, c.Height, c.Width, c.H, c.W, c.AlignY, c.AlignX); y != c.Y || x != c.X {
-			t.Errorf("%+v: got (%d, %d)", c, y, x)
+		got := Window(Crop{
+			Seed: c.Seed, Epoch: c.Epoch, Position: c.P,
+			Height: c.Height, Width: c.Width, H: c.H, W: c.W, AlignY: c.AlignY, AlignX: c.AlignX,
+		})
+		if got != (Box{c.Y, c.X, c.H, c.W}) {
+			t.Errorf("%+v: got %v", c, got)
 		}
 	}
 	for _, c := range v.Tickets {

@@ -456,6 +456,14 @@ func (pl *Plan) Length(dataset int) int {
 	return 1
 }
 
+// crop returns what the window of a draw is drawn for.
+func (s *Sampler) crop(d *Draw, height, width int) Crop {
+	return Crop{
+		Seed: d.Seed, Epoch: d.Epoch, Position: d.Position,
+		Height: height, Width: width, H: s.H, W: s.W, AlignY: s.AlignY, AlignX: s.AlignX,
+	}
+}
+
 // Window returns the window of a draw, before its transform, in an asset of height by width pixels. w are the
 // asset's weights; they are used with WeightedWindow only, and flagged tells that they were nil or
 // zero and the window is a random one.
@@ -464,16 +472,12 @@ func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged b
 	s := &lf.Sampler
 	switch s.Kind {
 	case RandomWindow:
-		b.H, b.W = s.H, s.W
-		b.Y, b.X = Window(d.Seed, d.Epoch, d.Position, height, width, s.H, s.W, s.AlignY, s.AlignX)
-		return b, false
+		return Window(s.crop(d, height, width)), false
 	case WeightedWindow:
 		if w == nil {
 			w = &Weights{}
 		}
-		b.H, b.W = s.H, s.W
-		var weighted bool
-		b.Y, b.X, weighted = w.Window(d.Seed, d.Epoch, d.Position, height, width, s.H, s.W, s.AlignY, s.AlignX)
+		b, weighted := w.Window(s.crop(d, height, width))
 		return b, !weighted
 	case GridWindow:
 		return s.Grid.At(d.Sub, height, width), false

@@ -25,7 +25,11 @@ func TestPlanOfOneDatasetIsTheOrder(t *testing.T) {
 				if d.Sample != o.At(p) || d.Row != o.At(p)/3 || d.Epoch != epoch || d.Position != p || d.Transform != 0 {
 					t.Fatalf("position %d: %+v", p, d)
 				}
-				y, x := Window(9, epoch, p, 100, 80, 16, 24, 2, 1)
+				box := Window(Crop{
+					Seed: 9, Epoch: epoch, Position: p,
+					Height: 100, Width: 80, H: 16, W: 24, AlignY: 2, AlignX: 1,
+				})
+				y, x := box.Y, box.X
 				if b, _ := pl.Window(&d, 100, 80, nil); b != (Box{y, x, 16, 24}) {
 					t.Fatalf("position %d: %+v", p, b)
 				}

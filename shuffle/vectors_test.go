@@ -152,7 +152,11 @@ func TestWeightedVectors(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		y, x, weighted := w.Window(v.Seed, v.Epoch, v.P, v.Height, v.Width, v.H, v.W, v.AlignY, v.AlignX)
+		box, weighted := w.Window(Crop{
+			Seed: v.Seed, Epoch: v.Epoch, Position: v.P,
+			Height: v.Height, Width: v.Width, H: v.H, W: v.W, AlignY: v.AlignY, AlignX: v.AlignX,
+		})
+		y, x := box.Y, box.X
 		if y != v.Y || x != v.X || weighted != v.Weighted {
 			t.Errorf("%+v: got (%d, %d), %v", v, y, x, weighted)
 		}

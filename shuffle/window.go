@@ -14,6 +14,25 @@ type Box struct {
 	W int `json:"w"`
 }
 
+// Crop is what a random window is drawn for.
+type Crop struct {
+	Seed, Epoch   uint64
+	Position      int64 // in the epoch
+	Height, Width int   // of the asset, in pixels
+	H, W          int   // of the window
+	// AlignY and AlignX are what the corner is a multiple of, both at least 1, so that fields of a
+	// coarser resolution have a corner there too.
+	AlignY, AlignX int
+}
+
+// Window returns a random window. Every corner where it fits in the asset is equally likely (to
+// within 2^-32). If the window does not fit along a side, its corner on that side is 0.
+func Window(c Crop) Box {
+	y := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 0), max(c.Height-c.H, 0)/c.AlignY+1)
+	x := Below(Hash(c.Seed, domainWindow, c.Epoch, uint64(c.Position), 1), max(c.Width-c.W, 0)/c.AlignX+1)
+	return Box{Y: c.AlignY * y, X: c.AlignX * x, H: c.H, W: c.W}
+}
+
 // maxSide bounds windows, tiles and strides, so that no product of sizes overflows.
 const maxSide = 1 << 24
 
@@ -117,9 +136,10 @@ func (r *Resized) check() error {
 // is the same anywhere.
 func (r *Resized) At(seed, epoch uint64, p int64, height, width int) Box {
 	h, w := r.size(Hash(seed, domainResized, epoch, uint64(p)), height, width)
-	b := Box{H: h, W: w}
-	b.Y, b.X = Window(seed, epoch, p, height, width, h, w, r.AlignY, r.AlignX)
-	return b
+	return Window(Crop{
+		Seed: seed, Epoch: epoch, Position: p,
+		Height: height, Width: width, H: h, W: w, AlignY: r.AlignY, AlignX: r.AlignX,
+	})
 }
 
 func (r *Resized) size(hash uint64, height, width int) (h, w int) {
@@ -207,22 +227,23 @@ func (w *Weights) Total() uint64 {
 	return w.Sums[len(w.Sums)-1]
 }
 
-// Window returns the corner of the window of h by w pixels at position p of an epoch, in an asset
-// of height by width pixels: a cell by its weight, a pixel of the cell uniformly, and the window
-// about this pixel, moved inside and up and left to the alignment. Where the total is zero,
-// it is the random window, and weighted is false.
-func (w *Weights) Window(seed, epoch uint64, p int64, height, width, h, wd, alignY, alignX int) (y, x int, weighted bool) {
+// Window returns a window that is drawn by weight: a cell by its weight, a pixel of the cell
+// uniformly, and the window centred on this pixel, moved inside the asset, and up and left to the
+// alignment. If the total weight is zero, it is the window of the function Window, and weighted is
+// false.
+func (w *Weights) Window(c Crop) (b Box, weighted bool) {
 	total := w.Total()
 	if total == 0 {
-		y, x = Window(seed, epoch, p, height, width, h, wd, alignY, alignX)
-		return y, x, false
+		return Window(c), false
 	}
-	hash := Hash(seed, domainWeighted, epoch, uint64(p))
+	hash := Hash(c.Seed, domainWeighted, c.Epoch, uint64(c.Position))
 	at, _ := bits.Mul64(further(hash, 0), total)
 	cell := search(w.Sums, at)
-	y = about(cell/w.Across*w.CellH, w.CellH, further(hash, 1), height, h, alignY)
-	x = about(cell%w.Across*w.CellW, w.CellW, further(hash, 2), width, wd, alignX)
-	return y, x, true
+	return Box{
+		Y: centred(cell/w.Across*w.CellH, w.CellH, further(hash, 1), c.Height, c.H, c.AlignY),
+		X: centred(cell%w.Across*w.CellW, w.CellW, further(hash, 2), c.Width, c.W, c.AlignX),
+		H: c.H, W: c.W,
+	}, true
 }
 
 // search returns the first index whose sum is over at.
@@ -238,8 +259,8 @@ func search(sums []uint64, at uint64) int {
 	return lo
 }
 
-// about returns the corner of a window of h about a pixel of a cell on a side of size pixels.
-func about(start, cell int, hash uint64, size, h, align int) int {
+// centred returns the corner of a window of h centred on a pixel of a cell, on a side of size pixels.
+func centred(start, cell int, hash uint64, size, h, align int) int {
 	pixel := start + Below(hash, max(min(cell, size-start), 1))
 	return min(max(pixel-h/2, 0), max(size-h, 0)) / align * align
 }

@@ -84,7 +84,11 @@ func TestWeightedWindowsFollowTheWeights(t *testing.T) {
 	const n = 60_000
 	pixels := make([]int, 17*25)
 	for p := range int64(n) {
-		y, x, weighted := w.Window(1, 1, p, 17, 25, 1, 1, 1, 1)
+		box, weighted := w.Window(Crop{
+			Seed: 1, Epoch: 1, Position: p,
+			Height: 17, Width: 25, H: 1, W: 1, AlignY: 1, AlignX: 1,
+		})
+		y, x := box.Y, box.X
 		if !weighted {
 			t.Fatal("not weighted")
 		}
@@ -108,7 +112,11 @@ func TestWeightedWindowsFollowTheWeights(t *testing.T) {
 		t.Errorf("chi-square %.2f a degree of freedom", sum/float64(freedom))
 	}
 	for p := range int64(1000) {
-		y, x, _ := w.Window(1, 1, p, 17, 25, 8, 6, 2, 4)
+		box, _ := w.Window(Crop{
+			Seed: 1, Epoch: 1, Position: p,
+			Height: 17, Width: 25, H: 8, W: 6, AlignY: 2, AlignX: 4,
+		})
+		y, x := box.Y, box.X
 		if y < 0 || y > 9 || y%2 != 0 || x < 0 || x > 19 || x%4 != 0 {
 			t.Fatalf("corner (%d, %d)", y, x)
 		}

@@ -4,10 +4,8 @@ package main
 
 import (
 	"context"
-	"encoding/binary"
 	"fmt"
 	"log"
-	"math"
 	"os"
 
 	"github.com/chaski-eo/chaski/loader"
@@ -45,24 +43,23 @@ func run(ctx context.Context, dataset string) error {
 			return err
 		}
 		image := batch.Tensor("image") // (n b y x)
-		fmt.Println(image.Shape, mean(image.Data, batch.Valid))
+		fmt.Println(image.Shape, mean(image.Float32(), batch.Valid))
 	}
 	return nil
 }
 
-// mean returns the mean of the little-endian float32 samples of those rows that are valid: others only pad the last
-// batch.
-func mean(data []byte, valid []bool) float64 {
+// mean returns the mean of the samples of the rows that are valid: other rows only pad the last batch.
+func mean(samples []float32, valid []bool) float64 {
 	sum, n := 0.0, 0
-	row := len(data) / len(valid)
+	row := len(samples) / len(valid)
 	for i, ok := range valid {
 		if !ok {
 			continue
 		}
-		for at := i * row; at < (i+1)*row; at += 4 {
-			sum += float64(math.Float32frombits(binary.LittleEndian.Uint32(data[at:])))
+		for _, v := range samples[i*row : (i+1)*row] {
+			sum += float64(v)
 		}
-		n += row / 4
+		n += row
 	}
 	return sum / float64(max(n, 1))
 }

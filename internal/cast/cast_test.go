@@ -120,3 +120,29 @@ func TestOffset(t *testing.T) {
 		}
 	}
 }
+
+// TestValues promises the same numbers for aligned and unaligned bytes, and a view where Of has one.
+func TestValues(t *testing.T) {
+	b := sample()
+	for o := range 8 {
+		got := Values[float32](b[o:])
+		if len(got) != (33-o)/4 {
+			t.Fatalf("%d numbers at offset %d", len(got), o)
+		}
+		for i, v := range got {
+			if want := binary.LittleEndian.Uint32(b[o+4*i:]); math.Float32bits(v) != want {
+				t.Errorf("offset %d: number %d is %#x, want %#x", o, i, math.Float32bits(v), want)
+			}
+		}
+	}
+	type rank int16
+	if got := Values[rank](b[1:6]); !slices.Equal(got, []rank{rank(binary.LittleEndian.Uint16(b[1:])), rank(binary.LittleEndian.Uint16(b[3:]))}) {
+		t.Errorf("a named type: %v", got)
+	}
+	if got := Values[uint64](b[:7]); len(got) != 0 {
+		t.Errorf("%d numbers of 7 bytes", len(got))
+	}
+	if view, ok := Of[uint16](b); ok && &Values[uint16](b)[0] != &view[0] {
+		t.Error("a copy of aligned bytes")
+	}
+}
