@@ -15,5 +15,6 @@
 // (USGS Professional Paper 1395), with the series of Karney (Transverse Mercator with an accuracy of a few nanometers, 2011;
 // On auxiliary latitudes, 2023). Without a change of datum they agree with PROJ to less than 1 mm.
 //
-// Splits by place (package crs/lonlat) have formulas of their own, whose bits are part of the order and must not change.
+// The results of this package may differ in the last bits from one platform or version to the next. Only those of package
+// crs/lonlat are promised to the bit, because splits by place depend on them.
 package crs

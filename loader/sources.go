@@ -145,7 +145,7 @@ type Split struct {
 	// LonLat has cells be of longitude and latitude: the middle of Columns is taken there from the row's own CRS, or, where
 	// there are no such columns, the centroid of a container's sample (stac:centroid, istac:centroid).
 	LonLat bool `json:"lonlat,omitempty"`
-	// CRS is the column of EPSG codes of Columns, with LonLat. Default: epsg, which catalogs have. See shuffle.LonLat.
+	// CRS is the column of EPSG codes of Columns, with LonLat. Default: epsg, which catalogs have. See lonlat.Known.
 	CRS string `json:"crs,omitempty"`
 	// Columns are the least x, least y, greatest x and greatest y of a row. Default: minx, miny, maxx,
 	// maxy, which catalogs have.

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/chaski-eo/chaski/crs/lonlat"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -327,7 +328,7 @@ func (s *selector) lonLat(ctx context.Context, p *Split, bounds [][4]float64, er
 		bounds = make([][4]float64, s.table.Len())
 		return bounds, c.Centroids(ctx, func(row int64, x, y float64) error {
 			bounds[row] = nowhere
-			if lon, lat, ok, err := shuffle.LonLat(4326, x, y); ok && err == nil {
+			if lon, lat, ok, err := lonlat.At(4326, x, y); ok && err == nil {
 				bounds[row] = [4]float64{lon, lat, lon, lat}
 			}
 			return nil
@@ -345,7 +346,7 @@ func (s *selector) lonLat(ctx context.Context, p *Split, bounds [][4]float64, er
 		case v.Null || !s.keep[row]:
 			return nil
 		}
-		lon, lat, ok, err := shuffle.LonLat(v.Int, float64((b[0]+b[2])*0.5), float64((b[1]+b[3])*0.5))
+		lon, lat, ok, err := lonlat.At(v.Int, float64((b[0]+b[2])*0.5), float64((b[1]+b[3])*0.5))
 		if err != nil {
 			return fault.New(fault.Unsupported, fmt.Sprintf("column %s of row %d", p.CRS, row), fault.NoOffset, "%v", err)
 		}

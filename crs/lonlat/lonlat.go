@@ -1,33 +1,98 @@
-// Package lonlat takes points of UTM and of web Mercator to longitude and latitude: the inverse transverse Mercator
-// projection by Krüger's series to the fourth order of the third flattening (Karney 2011, Transverse Mercator with an
-// accuracy of a few nanometers, J. Geod. 85, equations 7 to 11 and 36), and the inverse Mercator projection of the sphere
-// (EPSG guidance note 7-2, method 1024). Every operation is one of IEEE 754 float64, rounded by itself; sine, exponential
-// and arc tangent are sums, so that all programs have the same bits: splits by place go by them (docs/order.md).
+// Package lonlat converts coordinates to longitude and latitude with results that are equal, bit for bit, on every
+// machine and in every language. It has the only functions of package crs and below whose bits are promised.
+//
+// The promise exists because splits by place (split by_lonlat, docs/order.md) put a sample into a cell of degrees: if two
+// machines disagreed about the last bit, a sample at the edge of a cell would be training data on one and test data on
+// the other. Python's reference of the order has the same formulas, and testdata/lonlat.json holds both to the same bits.
+// Package crs serves all else. It knows 6,000 CRSs and datum shifts, but calls the math library, whose last bits differ
+// between platforms.
+//
+// UTM is the inverse transverse Mercator projection by Krüger's series to the fourth order of the third flattening
+// (Karney 2011, Transverse Mercator with an accuracy of a few nanometers, J. Geod. 85, equations 7 to 11 and 36), web
+// Mercator the inverse Mercator projection of the sphere (EPSG guidance note 7-2, method 1024). Datums are taken for
+// WGS 84, from which those of the known CRSs differ by less than 3 m.
 package lonlat
 
-import "math"
+import (
+	"fmt"
+	"math"
+)
 
-// Of WGS 84: the radius of UTM's rectifying circle times its scale 0.9996, in metres, and the series' coefficients.
+// utmRadius is the radius of the rectifying circle of WGS 84, times UTM's scale of 0.9996 at the central meridian, in
+// metres.
 const utmRadius = 6364902.1661650855
 
 var (
+	// The coefficients beta and delta of Karney's series for WGS 84. They are literals because computing them from the
+	// flattening would add roundings that every other implementation had to repeat.
 	utmBeta  = [4]float64{0.0008377321640600574, 5.905869567933988e-08, 1.6734888803548483e-10, 2.1677377630220365e-13}
 	utmDelta = [4]float64{0.0033565514691252124, 6.571873083960133e-06, 1.76465640047585e-08, 5.400482081693544e-11}
 )
 
 const (
-	degree       = 57.29577951308232 // degrees of a radian
-	sphereRadius = 6378137           // of web Mercator, in metres
+	degree       = 57.29577951308232 // 180/π: degrees in a radian
+	sphereRadius = 6378137           // of web Mercator's sphere, in metres
 )
 
-// IsUTM reports whether an EPSG code is of a zone of UTM: 32601 to 32660 and 32701 to 32760 on WGS 84, 25828 to 25838 on
-// ETRS89 and 26901 to 26923 on NAD83.
-func IsUTM(epsg int64) bool {
-	n, _ := zone(epsg)
-	return n != 0
+// At returns the longitude in [-180, 180) and the latitude of a point, in degrees. ok is false if the point lies outside
+// of the CRS. An unknown EPSG code is an error; see Known.
+func At(epsg int64, x, y float64) (lon, lat float64, ok bool, err error) {
+	if !Known(epsg) {
+		return 0, 0, false, fmt.Errorf("EPSG:%d cannot be converted to longitude and latitude: supported are longitude and "+
+			"latitude themselves (4326 and the like), UTM (326xx, 327xx, 258xx, 269xx) and 3857", epsg)
+	}
+	lon, lat, ok = Inverse(epsg, x, y)
+	switch {
+	case lon >= 180:
+		lon -= 360
+	case lon < -180:
+		lon += 360
+	}
+	return lon, lat, ok && lon >= -180 && lon < 180 && lat >= -90 && lat <= 90, nil
 }
 
-// zone returns the zone that a code stands for, or 0.
+// Known reports whether Inverse converts coordinates of an EPSG code: longitude and latitude on WGS 84 or on a datum
+// within 3 m of it, UTM on WGS 84 (32601 to 32660, 32701 to 32760), ETRS89 (25828 to 25838) and NAD83 (26901 to 26923),
+// and web Mercator (3857).
+func Known(epsg int64) bool {
+	n, _ := zone(epsg)
+	return n != 0 || epsg == 3857 || geographic(epsg)
+}
+
+// Inverse returns the longitude and latitude of a point, in degrees. Unlike those of At, longitudes may lie past ±180, so
+// that an outline across the antimeridian stays in one piece. ok is false if the point lies outside of the CRS or the
+// code is unknown.
+func Inverse(epsg int64, x, y float64) (lon, lat float64, ok bool) {
+	switch {
+	case geographic(epsg):
+		lon, lat, ok = x, y, true
+	case epsg == 3857:
+		lon, lat, ok = mercator(x, y)
+	default:
+		lon, lat, ok = utm(epsg, x, y)
+	}
+	// 540 is 180 and one turn, because files of some providers count longitudes from 0 to 360 or past the antimeridian.
+	return lon, lat, ok && math.Abs(lon) <= 540 && math.Abs(lat) <= 90 // false for NaN
+}
+
+// geographic reports whether the coordinates of an EPSG code are longitude and latitude on WGS 84 or within some metres
+// of it.
+func geographic(epsg int64) bool {
+	switch epsg {
+	case 4326, // WGS 84
+		4258, // ETRS89
+		4269, // NAD83
+		4283, // GDA94
+		7844, // GDA2020
+		4674, // SIRGAS 2000
+		4167, // NZGD2000
+		4171: // RGF93
+		return true
+	}
+	return false
+}
+
+// zone returns the number of the UTM zone of an EPSG code and whether it is a southern one, or 0.
 func zone(epsg int64) (n int64, south bool) {
 	switch {
 	case epsg > 32600 && epsg <= 32660:
@@ -42,21 +107,27 @@ func zone(epsg int64) (n int64, south bool) {
 	return 0, false
 }
 
-// UTM returns the longitude and latitude in degrees of a point in metres of the CRS that an EPSG code for which IsUTM holds
-// stands for. Datums are taken for one: they differ by less than 3 m. The longitude may lie past ±180. ok is false for a point
-// that is none of the zone.
-func UTM(epsg int64, x, y float64) (lon, lat float64, ok bool) {
+// utm converts a point in metres of a UTM zone.
+func utm(epsg int64, x, y float64) (lon, lat float64, ok bool) {
 	n, south := zone(epsg)
+	if n == 0 {
+		return 0, 0, false
+	}
 	if south {
-		y -= 10_000_000
+		y -= 10_000_000 // the false northing of southern zones
 	}
 	lon, lat, ok = inverseUTM(x, y)
 	return lon + float64(6*n-183), lat, ok
 }
 
-// inverseUTM returns degrees from the central meridian and the latitude of an easting, and a northing from the equator.
+// inverseUTM converts an easting, and a northing from the equator, to degrees from the central meridian and a latitude.
+//
+// Here and below float64(...) around each product prevents the compiler from fusing it with an addition, which some
+// processors do and others do not: the results would differ in the last bit.
 func inverseUTM(x, y float64) (lon, lat float64, ok bool) {
 	xi, eta := y/utmRadius, (x-500_000)/utmRadius
+	// The bounds, a quarter past the pole and 50 degrees from the meridian at the equator, keep the arguments of sinCos and
+	// sinhCosh where their sums converge, and refuse NaN.
 	if !(math.Abs(xi) <= 2 && math.Abs(eta) <= 1) {
 		return 0, 0, false
 	}
@@ -89,10 +160,10 @@ func inverseUTM(x, y float64) (lon, lat float64, ok bool) {
 	return lon, float64(chi * degree), true
 }
 
-// Mercator returns longitude and latitude in degrees of a point of web Mercator (EPSG:3857), in metres. ok is false for
-// one that is far outside of the map.
-func Mercator(x, y float64) (lon, lat float64, ok bool) {
+// mercator converts a point of web Mercator (EPSG:3857), in metres.
+func mercator(x, y float64) (lon, lat float64, ok bool) {
 	u, v := x/sphereRadius, y/sphereRadius
+	// The map is 2π wide and as high. 4 leaves room past its edges, within the reach of sinhCosh.
 	if !(math.Abs(u) <= 4 && math.Abs(v) <= 4) {
 		return 0, 0, false
 	}
@@ -100,10 +171,12 @@ func Mercator(x, y float64) (lon, lat float64, ok bool) {
 	return float64(u * degree), float64(arcTan(sh) * degree), true
 }
 
-// sinCos returns sine and cosine of |t| <= 4.
+// sinCos returns the sine and cosine of |t| <= 4, summed by Taylor's series since the results of math libraries differ
+// in the last bits.
 func sinCos(t float64) (s, c float64) {
 	q := float64(t * t)
 	s, c = t, 1
+	// 20 terms of each: the next one is below 4^40/40! = 1.5e-24.
 	ts, tc := t, 1.0
 	for i := 1; i <= 20; i++ {
 		k := float64(2 * i)
@@ -114,8 +187,9 @@ func sinCos(t float64) (s, c float64) {
 	return s, c
 }
 
-// sinhCosh returns hyperbolic sine and cosine of |t| <= 4.
+// sinhCosh returns the hyperbolic sine and cosine of |t| <= 4.
 func sinhCosh(t float64) (s, c float64) {
+	// 50 terms: the next one is below 4^51/51! = 3.3e-36.
 	e, term := 1.0, 1.0
 	for i := 1; i <= 50; i++ {
 		term = float64(term*t) / float64(i)
@@ -125,8 +199,10 @@ func sinhCosh(t float64) (s, c float64) {
 	return float64((e - inv) * 0.5), float64((e + inv) * 0.5)
 }
 
-// arcTan halves the angle three times and sums the series.
+// arcTan returns the arc tangent of t.
 func arcTan(t float64) float64 {
+	// Halving the angle three times leaves at most π/16, whose tangent is 0.2: the 16th term of the series is
+	// below 1e-24, while at 1 it would hardly converge.
 	for range 3 {
 		t /= 1 + math.Sqrt(1+float64(t*t))
 	}

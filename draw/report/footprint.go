@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/chaski-eo/chaski/draw"
+	"github.com/chaski-eo/chaski/crs/lonlat"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -85,7 +85,7 @@ func (m *Map) add(epsg int, b Box) {
 	}
 	geo := b
 	for i, c := range b {
-		lon, lat, ok := draw.LonLat(epsg, c[0], c[1])
+		lon, lat, ok := lonlat.Inverse(int64(epsg), c[0], c[1])
 		if !ok {
 			if m.ground == nil {
 				m.ground = map[int][]Box{}

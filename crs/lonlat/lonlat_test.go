@@ -1,4 +1,4 @@
-package shuffle
+package lonlat
 
 import (
 	"encoding/json"
@@ -9,9 +9,9 @@ import (
 	"testing"
 )
 
-// TestLonLatVectors: to the bit what Python has, and within a millimetre or so of what PROJ says.
-func TestLonLatVectors(t *testing.T) {
-	b, err := os.ReadFile("../testdata/lonlat.json")
+// TestAtVectors: equal to Python to the bit, and to PROJ within about a millimetre.
+func TestAtVectors(t *testing.T) {
+	b, err := os.ReadFile("../../testdata/lonlat.json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -21,7 +21,7 @@ func TestLonLatVectors(t *testing.T) {
 	}
 	for _, v := range all {
 		num := func(i int) float64 { return v[i].(float64) }
-		lon, lat, ok, err := LonLat(int64(num(0)), num(1), num(2))
+		lon, lat, ok, err := At(int64(num(0)), num(1), num(2))
 		if err != nil || !ok {
 			t.Fatalf("%v: %v, %v", v, ok, err)
 		}
@@ -40,32 +40,32 @@ func TestLonLatVectors(t *testing.T) {
 	}
 }
 
-// TestLonLatAtSeams: a point on the seam of two zones is one place in both, far within a cell.
-func TestLonLatAtSeams(t *testing.T) {
+// TestAtSeams: a point on the edge of two UTM zones gets the same place from both.
+func TestAtSeams(t *testing.T) {
 	// 6 degrees east and 50 north, in zones 31 and 32, from PROJ.
 	for _, c := range [][3]float64{{32631, 714984.2367, 5542944.0186}, {32632, 285015.7633, 5542944.0186}} {
-		lon, lat, ok, err := LonLat(int64(c[0]), c[1], c[2])
+		lon, lat, ok, err := At(int64(c[0]), c[1], c[2])
 		if err != nil || !ok || math.Abs(lon-6) > 1e-6 || math.Abs(lat-50) > 1e-6 {
 			t.Errorf("EPSG:%v: %v, %v, %v, %v", c[0], lon, lat, ok, err)
 		}
 	}
 }
 
-func TestLonLatRefuses(t *testing.T) {
+func TestAtRefuses(t *testing.T) {
 	for _, epsg := range []int64{0, -1, 3031, 32600, 32661, 32700, 32761, 25827, 26924, 2154, math.MaxInt64} {
-		if _, _, _, err := LonLat(epsg, 0, 0); err == nil {
+		if _, _, _, err := At(epsg, 0, 0); err == nil {
 			t.Errorf("EPSG:%d is taken", epsg)
 		}
 	}
 	for _, epsg := range []int64{4326, 3857, 32633, 32733} {
-		for _, at := range [][2]float64{{inf(), 0}, {0, inf()}, {math.NaN(), 0}, {0, math.NaN()}, {1e300, 0}, {0, -1e300}, {500000, 1e9}, {500000, 12_600_000}} {
-			if lon, lat, ok, _ := LonLat(epsg, at[0], at[1]); ok && (at[1] != 12_600_000 || epsg == 32633) {
+		for _, at := range [][2]float64{{math.Inf(1), 0}, {0, math.Inf(1)}, {math.NaN(), 0}, {0, math.NaN()}, {1e300, 0}, {0, -1e300}, {500000, 1e9}, {500000, 12_600_000}} {
+			if lon, lat, ok, _ := At(epsg, at[0], at[1]); ok && (at[1] != 12_600_000 || epsg == 32633) {
 				t.Errorf("EPSG:%d: %v is %v, %v", epsg, at, lon, lat)
 			}
 		}
 	}
 	for _, c := range [][3]float64{{190, 10, -170}, {-180.5, 0, 179.5}, {180, 0, -180}, {-180, 0, -180}} {
-		if lon, lat, ok, _ := LonLat(4326, c[0], c[1]); !ok || lon != c[2] || lat != c[1] {
+		if lon, lat, ok, _ := At(4326, c[0], c[1]); !ok || lon != c[2] || lat != c[1] {
 			t.Error(fmt.Sprint(c, lon, lat, ok))
 		}
 	}

@@ -1,14 +1,14 @@
-package draw
+package lonlat
 
 import (
 	"math"
 	"testing"
 )
 
-// TestLonLatAgreesWithPROJ: the right-hand sides were computed with PROJ 9 (rasterio.warp.transform).
-func TestLonLatAgreesWithPROJ(t *testing.T) {
+// TestInverseAgreesWithPROJ: the right-hand sides were computed with PROJ 9 (rasterio.warp.transform).
+func TestInverseAgreesWithPROJ(t *testing.T) {
 	for _, c := range []struct {
-		epsg           int
+		epsg           int64
 		x, y, lon, lat float64
 	}{
 		{32633, 500000, 4600000, 15.000000000, 41.551664522},
@@ -28,7 +28,7 @@ func TestLonLatAgreesWithPROJ(t *testing.T) {
 		{3857, -13627665.3, 4547675.4, -122.419400259, 37.774900324},
 		{4326, 13.25, -7.5, 13.25, -7.5},
 	} {
-		lon, lat, ok := LonLat(c.epsg, c.x, c.y)
+		lon, lat, ok := Inverse(c.epsg, c.x, c.y)
 		const tolerance = 2e-9 // degrees: 0.2 mm
 		if !ok || math.Abs(lon-c.lon) > tolerance || math.Abs(lat-c.lat) > tolerance {
 			t.Errorf("EPSG:%d (%v, %v) is (%.9f, %.9f, %t), want (%.9f, %.9f)", c.epsg, c.x, c.y, lon, lat, ok, c.lon, c.lat)
@@ -36,15 +36,15 @@ func TestLonLatAgreesWithPROJ(t *testing.T) {
 	}
 }
 
-func TestLonLatRefuses(t *testing.T) {
+func TestInverseRefuses(t *testing.T) {
 	for _, c := range []struct {
-		epsg int
+		epsg int64
 		x, y float64
 	}{
 		{0, 0, 0}, {32600, 5e5, 0}, {32661, 5e5, 0}, {2154, 7e5, 6e6}, {4326, 0, 91}, {4326, math.NaN(), 0}, {4326, 0, math.Inf(1)},
 		{32633, 1e9, 0}, {32633, 5e5, 1e9}, {32633, math.NaN(), 0}, {32633, math.Inf(-1), 0}, {3857, math.Inf(1), 0},
 	} {
-		if lon, lat, ok := LonLat(c.epsg, c.x, c.y); ok {
+		if lon, lat, ok := Inverse(c.epsg, c.x, c.y); ok {
 			t.Errorf("EPSG:%d (%v, %v) is (%v, %v)", c.epsg, c.x, c.y, lon, lat)
 		}
 	}
