@@ -67,7 +67,7 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 		if err != nil {
 			return err
 		}
-		if count++; count <= f.OffsetRows || f.Limit >= 0 && count > f.OffsetRows+f.Limit {
+		if count++; count <= f.Offset || f.Limit >= 0 && count > f.Offset+f.Limit {
 			return nil
 		}
 		return f.listLeaf(ctx, w, files, e, buf)

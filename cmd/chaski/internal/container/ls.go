@@ -61,7 +61,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err := console.OneOf("format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if f.level < 0 || f.OffsetRows < 0 || f.sha256 && !f.leaves {
+	if f.level < 0 || f.Offset < 0 || f.sha256 && !f.leaves {
 		return console.Usagef("--level and --offset are at least 0, and --sha256 goes with --leaves")
 	}
 	if f.leaves && f.level != 0 {
@@ -144,7 +144,7 @@ func (f *lsFlags) choose(ctx context.Context, t *tables.Table, rows []int) ([]in
 	if err != nil {
 		return nil, err
 	}
-	rows = rows[min(f.OffsetRows, len(rows)):]
+	rows = rows[min(f.Offset, len(rows)):]
 	if f.Limit >= 0 {
 		rows = rows[:min(f.Limit, len(rows))]
 	}

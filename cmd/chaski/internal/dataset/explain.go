@@ -102,7 +102,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if f.time {
 		r.Time, failed = timeStep(ctx, e, r.Ticket, stages)
 	}
-	if f.run.Json {
+	if f.run.JSON {
 		err = console.PrintJSON(env.Out, r)
 	} else {
 		r.print(env.Out)

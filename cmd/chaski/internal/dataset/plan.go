@@ -94,7 +94,7 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 		return console.UsageUnlessFault(err)
 	}
 	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldTexts(e.Fields()), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
-	if f.run.Json {
+	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
 	return r.print(env, e.Spec())
@@ -106,17 +106,17 @@ func (r *planReport) print(env console.Env, spec loader.Spec) error {
 		fmt.Fprintf(env.Out, "; rank %d of %d", r.Rank, r.World)
 	}
 	fmt.Fprintf(env.Out, "\n%s\n\n", "fields: "+strings.Join(r.Fields, "; "))
-	if err := console.WriteTable(env, r.work()); err != nil {
+	if err := console.WriteTable(env.Out, r.work()); err != nil {
 		return err
 	}
 	if len(r.Sources) > 1 {
 		fmt.Fprintln(env.Out)
-		if err := console.WriteTable(env, r.sources()); err != nil {
+		if err := console.WriteTable(env.Out, r.sources()); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintln(env.Out)
-	if err := console.WriteTable(env, r.memory()); err != nil {
+	if err := console.WriteTable(env.Out, r.memory()); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.Out)

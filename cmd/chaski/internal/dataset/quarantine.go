@@ -98,7 +98,7 @@ func (f *quarantineFlags) do(ctx context.Context, env console.Env, args []string
 			return nil
 		}
 	}
-	if f.run.Json {
+	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
 	r.print(env.Out, len(args) == 1)
