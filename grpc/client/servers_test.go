@@ -229,7 +229,7 @@ func TestOneServerIsMissing(t *testing.T) {
 // TestStalledServer has one server say nothing any more: a second one is asked long before the timeout,
 // or after it.
 func TestStalledServer(t *testing.T) {
-	for name, o := range map[string]client.Options{"hedge": {Timeout: time.Minute}, "timeout": {Timeout: time.Second, Hedge: -1}} {
+	for name, o := range map[string]client.Options{"hedge": {Timeout: time.Hour}, "timeout": {Timeout: time.Second, Hedge: -1}} {
 		t.Run(name, func(t *testing.T) {
 			two, target := hosts(t, 2)
 			var stuck atomic.Bool
@@ -238,7 +238,7 @@ func TestStalledServer(t *testing.T) {
 			if err := steps(t, target, o, 6, func(step int) { stuck.Store(step >= 25) }); err != nil {
 				t.Fatal(err)
 			}
-			if d := time.Since(start); d > 30*time.Second {
+			if d := time.Since(start); d > 10*time.Minute {
 				t.Errorf("it took %v", d)
 			}
 		})
@@ -251,8 +251,8 @@ func TestSilentDescription(t *testing.T) {
 	two, target := hosts(t, 2)
 	two[0].silent.Store(true)
 	start := time.Now()
-	err := steps(t, target, client.Options{Timeout: time.Minute}, 3, func(step int) {
-		if step == 0 && time.Since(start) > 30*time.Second {
+	err := steps(t, target, client.Options{Timeout: time.Hour}, 3, func(step int) {
+		if step == 0 && time.Since(start) > 10*time.Minute {
 			t.Errorf("the run began after %v", time.Since(start))
 		}
 	})

@@ -313,7 +313,7 @@ func TestLikeIsNotExponential(t *testing.T) {
 	if l.Match([]byte(strings.Repeat("a", 1<<20))) {
 		t.Error("matches")
 	}
-	if d := cputime.Used() - start; d > 2*time.Second {
+	if d := cputime.Used() - start; d > time.Minute {
 		t.Error(d)
 	}
 }
