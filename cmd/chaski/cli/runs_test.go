@@ -260,7 +260,7 @@ func TestSpecAndFlagsAreOne(t *testing.T) {
 	if a.code != 0 || a != b {
 		t.Errorf("%+v\n%+v", a, b)
 	}
-	for _, want := range []string{"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was looked at"} {
+	for _, want := range []string{"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was examined"} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("no %q in\n%s", want, a.out)
 		}
