@@ -579,7 +579,7 @@ func TestNamesOfOtherFiles(t *testing.T) {
 		{map[string]uint32{"a": VarLen, "a_var": VarLen}, false},
 		{map[string]uint32{"a": 1, "a_var": 1}, true},
 		{map[string]uint32{"a": 1, "a_var": VarLen}, true},
-		{map[string]uint32{anonymous: 1, "_a": 1, "..": 1}, true},
+		{map[string]uint32{anonymousAttr: 1, "_a": 1, "..": 1}, true},
 	} {
 		at := Int32.CoordOf
 		s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}
