@@ -11,24 +11,22 @@ import (
 	"strings"
 )
 
-// State is all that is needed to resume a run. Samples counts the positions of Epoch that were handed
-// to the user over all ranks; it is always a whole number of steps. Python writes the same JSON.
+// State is all that resuming needs. Samples counts the positions of Epoch that were handed to the
+// user over all ranks, always a whole number of steps. The JSON is the same in Python.
 type State struct {
 	Version int    `json:"version"`
 	Spec    string `json:"spec"` // spec hash
 	Seed    uint64 `json:"seed"`
 	Epoch   uint64 `json:"epoch"`
 	Samples int64  `json:"samples"`
-	// Run holds what the spec hash is computed from, so that another run can name what differs. States
-	// of older versions have none.
+	// Run says what the spec hash is made of, so that another run can name what differs. States of before have none.
 	Run Parts `json:"run,omitempty"`
 }
 
-// Parts says what a run is made of: a JSON object of strings, numbers and booleans, as NewParts writes
-// it.
+// Parts say what a run is made of: the text of a JSON object of strings, numbers and booleans by name, as NewParts writes it.
 type Parts string
 
-// maxParts bounds Parts in bytes. A spec has at most 1 MiB.
+// maxParts bounds the text of Parts in bytes: a spec has at most 1 MiB.
 const maxParts = 4 << 20
 
 // NewParts returns the parts of a run. Values are strings, booleans and numbers.
@@ -73,7 +71,7 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 // values returns the parts by name, each as JSON.
 func (p Parts) values() map[string]json.RawMessage {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(p), &m) // cannot fail, because NewParts or UnmarshalJSON wrote p
+	_ = json.Unmarshal([]byte(p), &m) // which NewParts or UnmarshalJSON wrote
 	return m
 }
 
@@ -83,8 +81,8 @@ func (p Parts) int(name string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-// Step returns the step that follows the state, for global batches of g over an epoch of n positions.
-// It returns an error if the state has another version or does not lie between two steps.
+// Step returns the step that follows the state, for global batches of g over an epoch of n
+// positions. It is an error if the state is of another version, or not between two steps.
 func (s State) Step(n int64, g int) (int64, error) {
 	switch {
 	case s.Version != Version:
@@ -104,15 +102,14 @@ const (
 	PartDropLast  = "drop_last"
 )
 
-// sameSamples are prefixes of the names of those parts that do not change which sample stands at a
-// position.
+// sameSamples are the beginnings of the names of parts that do not change which sample stands at a position.
 var sameSamples = []string{"fields", PartBatchSize, PartDropLast, "bad_samples", "augment", "windows"}
 
-// maxDifferences bounds the parts that a message names, so that it stays readable in a log.
+// maxDifferences bounds the parts that a message names.
 const maxDifferences = 8
 
-// Differences lists how the run of state s differs from the present run, whose initial state is now.
-// The list is empty if they are the same run. otherOrder reports that the order of samples differs.
+// Differences says in what the run of a state differs from this one, whose state at its begin is now. It is empty for the same
+// run.
 func (s State) Differences(now State) (out []string, otherOrder bool) {
 	if s.Spec == now.Spec && s.Seed == now.Seed {
 		return nil, false
@@ -121,7 +118,7 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 		out, otherOrder = append(out, fmt.Sprintf("seed is %d, in the state %d", now.Seed, s.Seed)), true
 	}
 	if s.Run == "" || now.Run == "" {
-		if s.Spec != now.Spec && len(out) == 0 { // another seed alone changes the hash too
+		if s.Spec != now.Spec && len(out) == 0 { // which a seed changes, too
 			out = append(out, fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
 		}
 		return out, true
@@ -160,7 +157,7 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	return out, otherOrder
 }
 
-// shown returns a part as messages print it. Values that begin with # are hashes of larger parts.
+// shown returns a part for a message.
 func shown(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -172,10 +169,9 @@ func shown(v json.RawMessage) string {
 	return string(v)
 }
 
-// Resume returns the state from which a run continues that is given state s. now is the initial state
-// of the run, which has global batches of g over epochs of n positions. With strict, the state of
-// another run is an error that names what differs. Without it, note says what differs and what follows
-// from that, as docs/order.md (State) defines.
+// Resume returns the state from which a run goes on that was handed the state s. The state at the run's begin is now; it has
+// global batches of g over epochs of n positions. With strict, a state of another run is an error that names what
+// differs. Without, note says what differs and what follows: docs/order.md, State, defines it.
 func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next State, note string, err error) {
 	differences, otherOrder := s.Differences(now)
 	if len(differences) == 0 {
@@ -210,8 +206,7 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	return next, note, nil
 }
 
-// ended reports whether the state is at the end of an epoch of its own run. It is false if the parts
-// do not say.
+// ended reports whether the state stands at the end of its own run's epoch, as far as its parts say it.
 func (s State) ended() bool {
 	n, ok := s.Run.int(PartSamples)
 	g, known := s.Run.int(PartBatchSize)
@@ -223,8 +218,7 @@ func (s State) ended() bool {
 	return Steps(s.Samples, int(g), false) >= Steps(n, int(g), drop)
 }
 
-// ParseState reads the JSON of a state. Unknown members are an error, because a newer version may have
-// added one that changes the order.
+// ParseState reads the JSON of a state; unknown members are an error.
 func ParseState(b []byte) (State, error) {
 	var s State
 	d := json.NewDecoder(bytes.NewReader(b))

@@ -34,6 +34,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/grpc/payload"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
@@ -46,6 +47,7 @@ const (
 	DefaultAttempts      = 8
 	DefaultBackoff       = 100 * time.Millisecond
 	DefaultHedge         = 0.95
+	DefaultSilences      = 2
 )
 
 // Options say how a client talks to its server.
@@ -71,6 +73,17 @@ type Options struct {
 	// Backoff is the pause before the second attempt; it doubles up to a hundredfold. Default
 	// DefaultBackoff.
 	Backoff time.Duration
+	// OpenAttempts is Attempts for Open alone. Default Attempts.
+	OpenAttempts int
+	// Silences is how often in a row a server may say nothing for Timeout. Default 2: a machine that was stopped for a
+	// while, with its clock, is not the server's fault.
+	Silences int
+	// Rows are those of the tickets to come. A server whose memory has no room for a batch of them refuses the spec.
+	// Default 0: not known.
+	Rows int
+	// Memory, if it is not nil, is where batches are put together. Default: memory of the client, which keeps as much
+	// as its loaders use at a time.
+	Memory payload.Memory
 	// Dial are further options of the connection.
 	Dial []grpc.DialOption
 	// Logger gets what is worth telling. Default: slog.Default.
@@ -90,6 +103,12 @@ func (o Options) withDefaults() Options {
 	if o.Attempts == 0 {
 		o.Attempts = DefaultAttempts
 	}
+	if o.OpenAttempts == 0 {
+		o.OpenAttempts = o.Attempts
+	}
+	if o.Silences == 0 {
+		o.Silences = DefaultSilences
+	}
 	if o.Backoff == 0 {
 		o.Backoff = DefaultBackoff
 	}
@@ -106,7 +125,7 @@ func (o Options) validate() error {
 	if t := o.Transport; t != Auto && t != Shm && t != GRPC {
 		return fmt.Errorf("client: transport %q", t)
 	}
-	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.Backoff < 0 || !(o.Hedge < 1) {
+	if o.MaxBatchBytes < 1 || o.Timeout < 0 || o.Attempts < 1 || o.OpenAttempts < 1 || o.Silences < 1 || o.Rows < 0 || o.Backoff < 0 || !(o.Hedge < 1) {
 		return fmt.Errorf("client: batches of at most %d bytes, timeout %v, %d attempts, backoff %v, hedge %g",
 			o.MaxBatchBytes, o.Timeout, o.Attempts, o.Backoff, o.Hedge)
 	}
@@ -121,20 +140,31 @@ type Client struct {
 	peers   []*peer
 }
 
-// Dial makes a client of the servers at target: "unix:PATH", "HOST:PORT", or what else gRPC can
-// resolve; several with commas between. It does not wait for the connections.
+// Dial makes a client of the servers at target: "unix:PATH", "HOST:PORT", "dns:HOST:PORT" for every address that the
+// name has now, or what else gRPC can resolve; several with commas between. It does not wait for the connections.
 func Dial(target string, o Options) (*Client, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	c := &Client{target: target, options: o}
+	known := map[string]bool{}
 	for t := range strings.SplitSeq(target, ",") {
-		p, err := dialPeer(strings.TrimSpace(t), o)
+		addresses, err := resolve(strings.TrimSpace(t))
 		if err != nil {
 			return nil, errors.Join(err, c.Close())
 		}
-		c.peers = append(c.peers, p)
+		for _, a := range addresses {
+			if known[a.target] {
+				continue // twice the same server would be hedged by itself
+			}
+			known[a.target] = true
+			p, err := dialPeer(a, o)
+			if err != nil {
+				return nil, errors.Join(err, c.Close())
+			}
+			c.peers = append(c.peers, p)
+		}
 	}
 	return c, nil
 }
@@ -184,6 +214,7 @@ type Run struct {
 	fingerprint string
 	samples     int64
 	fields      []loader.FieldInfo
+	batches     int64
 	groups      *shuffle.Groups // of tickets; nil where they share nothing
 	places      []place         // by peer
 }
@@ -205,10 +236,10 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 	var replies []*chaskiv1.DescribeReply
 	first := -1
 	silent := 0
-	err = c.retry(ctx, func() error {
+	err = c.retry(ctx, c.options.OpenAttempts, func() error {
 		var err error
 		if replies, err = c.describe(ctx, b); status.Code(err) == codes.DeadlineExceeded {
-			if silent++; silent >= mostSilent && ctx.Err() == nil {
+			if silent++; silent >= c.options.Silences && ctx.Err() == nil {
 				err = fmt.Errorf("%w: %w", errFinal, err)
 			}
 		}
@@ -219,7 +250,7 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 		return nil, err
 	}
 	if err := r.fill(replies[first]); err != nil {
-		return nil, c.peers[first].failed(err)
+		return nil, c.peers[first].failed(fmt.Errorf("%w: %w", ErrProtocol, err))
 	}
 	r.spec.BadLimit = spec.BadLimit // which is no part of the hash: a server may know the spec with another
 	for i, d := range replies {
@@ -227,7 +258,8 @@ func (c *Client) Open(ctx context.Context, spec loader.Spec) (*Run, error) {
 			continue
 		}
 		if d.GetSpecHash() != r.hash {
-			return nil, c.peers[i].failed(fmt.Errorf("%w: other data than at %s: spec hashes %s and %s", errFinal, c.peers[first].target, d.GetSpecHash(), r.hash))
+			return nil, c.peers[i].failed(fmt.Errorf("%w than %s: fingerprints %s and %s, spec hashes %s and %s",
+				ErrChanged, c.peers[first].target, d.GetFingerprint(), r.fingerprint, d.GetSpecHash(), r.hash))
 		}
 		r.places[i] = place{d.GetHandle(), d.GetShared()}
 	}
@@ -277,6 +309,7 @@ func (r *Run) fill(d *chaskiv1.DescribeReply) error {
 		return fmt.Errorf("the server's description: %d samples, spec hash %q, handle %q", d.GetSamples(), d.GetSpecHash(), d.GetHandle())
 	}
 	r.spec, r.hash, r.fingerprint, r.samples = spec, d.GetSpecHash(), d.GetFingerprint(), d.GetSamples()
+	r.batches = d.GetBatches()
 	if len(d.GetRun()) > 0 {
 		if err := r.parts.UnmarshalJSON(d.GetRun()); err != nil {
 			return fmt.Errorf("the server's description: %w", err)
@@ -320,6 +353,17 @@ func (r *Run) Hash() string { return r.hash }
 // Fingerprint returns the dataset's fingerprint.
 func (r *Run) Fingerprint() string { return r.fingerprint }
 
+// Batches returns how many batches of Options.Rows the memory of a server holds, or 0 if it did not say.
+func (r *Run) Batches() int64 { return r.batches }
+
+// State returns the state at the beginning of epoch 0.
+func (r *Run) State() shuffle.State {
+	return shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed, Run: r.parts}
+}
+
+// Servers returns how many servers the client knows.
+func (r *Run) Servers() int { return len(r.client.peers) }
+
 // Len returns N, the samples of an epoch.
 func (r *Run) Len() int64 { return r.samples }
 
@@ -329,8 +373,8 @@ func (r *Run) Steps() int64 { return shuffle.Steps(r.samples, r.spec.BatchSize, 
 // Fields returns what the tensors of a batch look like, in their order.
 func (r *Run) Fields() []loader.FieldInfo { return r.fields }
 
-// rowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
-func (r *Run) rowBytes() int64 {
+// RowBytes returns the bytes that a row takes in a batch, without what differs from row to row.
+func (r *Run) RowBytes() int64 {
 	n := int64(besideBytes)
 	for _, f := range r.fields {
 		if f.Kind == "points" || f.DType == chunk.Invalid {
@@ -354,11 +398,11 @@ const besideBytes = 1 + 8 + 8
 // maxRowBytes bounds what is expected of a row, so that a batch of any size has its bytes in an int64.
 const maxRowBytes = 1 << 40
 
-// retry calls f until it succeeds, fails for good, or has failed Attempts times.
-func (c *Client) retry(ctx context.Context, f func() error) error {
+// retry calls f until it succeeds, fails for good, or has failed so often.
+func (c *Client) retry(ctx context.Context, attempts int, f func() error) error {
 	for attempt := 1; ; attempt++ {
 		err := f()
-		if err == nil || final(err) || attempt >= c.options.Attempts {
+		if err == nil || final(err) || attempt >= attempts {
 			return err
 		}
 		if c.pause(ctx, attempt) != nil {
@@ -381,7 +425,7 @@ func (c *Client) pause(ctx context.Context, attempt int) error {
 
 // final reports whether trying again cannot help.
 func final(err error) bool {
-	if errors.Is(err, errFinal) {
+	if errors.Is(err, errFinal) || errors.Is(err, ErrNoShared) {
 		return true
 	}
 	s, ok := status.FromError(err)
@@ -398,3 +442,19 @@ func final(err error) bool {
 
 // errFinal marks errors of this side for which trying again cannot help.
 var errFinal = errors.New("this run cannot go on")
+
+// finalError is errFinal with words of its own.
+type finalError string
+
+func (e finalError) Error() string        { return string(e) }
+func (e finalError) Is(target error) bool { return target == errFinal || target == error(e) }
+
+// What may be wrong with servers, besides what gRPC says.
+var (
+	// ErrProtocol is of a server that breaks the rules of the protocol.
+	ErrProtocol error = finalError("the server breaks the protocol")
+	// ErrChanged is of a server that sees other data than the run is of.
+	ErrChanged error = finalError("the server sees other data")
+	// ErrSilent is of a server that owed an answer for Options.Timeout and said nothing.
+	ErrSilent = errors.New("no answer")
+)

@@ -422,7 +422,7 @@ func TestDataChanged(t *testing.T) {
 		},
 	}
 	_, err := next(t, l.serve(t), client.Options{})
-	if err == nil || !strings.Contains(err.Error(), "the data changed") || l.streams.Load() != 1 {
+	if err == nil || !strings.Contains(err.Error(), "other data now") || l.streams.Load() != 1 {
 		t.Error(err)
 	}
 }

@@ -35,9 +35,6 @@ type lane struct {
 	silent   int       // connections in a row that it let end by saying nothing
 }
 
-// mostSilent is how often in a row a server may say nothing for Options.Timeout.
-const mostSilent = 2
-
 // newLane returns a lane that is up if the server has described the run.
 func newLane(s *session, p *peer, at place) *lane {
 	return &lane{s: s, peer: p, place: at, up: at.handle != "", unsent: make(chan struct{}, 1)}
@@ -119,7 +116,7 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	group.Go(func() { l.send(ctx, stream, door, number) })
 	for {
 		if err := l.receive(stream, door); err != nil {
-			if cause := context.Cause(ctx); errors.Is(cause, errSilent) {
+			if cause := context.Cause(ctx); errors.Is(cause, ErrSilent) {
 				err = cause
 			}
 			return got, err
@@ -143,7 +140,8 @@ func (l *lane) describe() error {
 		return err
 	}
 	if d.GetSpecHash() != l.s.run.hash {
-		return fmt.Errorf("%w: spec hash %s, before %s", errChanged, d.GetSpecHash(), l.s.run.hash)
+		return fmt.Errorf("%w now: fingerprint %s, before %s; spec hash %s, before %s",
+			ErrChanged, d.GetFingerprint(), l.s.run.fingerprint, d.GetSpecHash(), l.s.run.hash)
 	}
 	l.place = place{d.GetHandle(), d.GetShared()}
 	return nil
@@ -162,13 +160,17 @@ func (l *lane) watch(ctx context.Context, cancel context.CancelCauseFunc) {
 		}
 		l.s.mu.Lock()
 		left := limit - time.Since(l.heard)
-		idle := len(l.asked) == 0
+		var owed *request
+		if len(l.asked) > 0 {
+			owed = l.asked[0]
+		}
 		l.s.mu.Unlock()
 		switch {
-		case idle:
+		case owed == nil:
 			left = limit
 		case left <= 0:
-			cancel(fmt.Errorf("%w for %v", errSilent, limit))
+			cancel(fmt.Errorf("%w for %v while waiting for ticket %d (epoch %d, position %d)",
+				ErrSilent, limit, owed.id, owed.ticket.Epoch, owed.ticket.First))
 			return
 		}
 		t.Reset(left)
@@ -213,7 +215,7 @@ func (l *lane) message(r *request) *chaskiv1.StreamRequest {
 	return &chaskiv1.StreamRequest{Kind: &chaskiv1.StreamRequest_Ticket{Ticket: &chaskiv1.Ticket{
 		Id: r.id, Handle: l.place.handle, Epoch: r.ticket.Epoch, First: r.ticket.First,
 		Count: uint32(r.ticket.Count), RowStart: uint32(r.ticket.RowStart), RowStride: uint32(r.ticket.RowStride),
-		Native: l.s.loader.options.Native,
+		Native: r.native,
 	}}}
 }
 
@@ -230,17 +232,17 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 		var err error
 		switch {
 		case want == nil:
-			err = fmt.Errorf("%w: the server answers what was not asked", errFinal)
+			err = fmt.Errorf("%w: it answers what was not asked", ErrProtocol)
 		case r.Fault != nil:
 			err = l.fault(r.Fault, want)
 		case r.Lease != nil:
 			if door == nil || in.buf != nil || r.Lease.GetTicket() != want.id {
-				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", errFinal, r.Lease.GetTicket(), want.id)
+				err = fmt.Errorf("%w: a lease for ticket %d, the next is %d", ErrProtocol, r.Lease.GetTicket(), want.id)
 				break
 			}
 			return l.leased(r.Lease, want, door)
 		default:
-			err = in.add(r, want.id, l.peer.options.MaxBatchBytes, l.s.loader.take)
+			err = in.add(r, want.id, l.peer.options.MaxBatchBytes, l.s.demand.take)
 		}
 		r.Free()
 		if err != nil {
@@ -256,7 +258,7 @@ func (l *lane) receive(stream grpc.ClientStream, door *side) error {
 // drop gives the memory of an unfinished batch back.
 func (l *lane) drop(in *assembly) {
 	if in.buf != nil {
-		l.s.loader.give(in.buf)
+		l.s.demand.give(in.buf)
 	}
 }
 
@@ -275,7 +277,7 @@ func (l *lane) oldest() *request {
 // Next: the spec is described again. Others are, when the turn of their ticket comes.
 func (l *lane) fault(f *chaskiv1.Fault, want *request) error {
 	if f.GetTicket() != want.id {
-		return fmt.Errorf("%w: fault of ticket %d, the next is %d", errFinal, f.GetTicket(), want.id)
+		return fmt.Errorf("%w: fault of ticket %d, the next is %d", ErrProtocol, f.GetTicket(), want.id)
 	}
 	err := wire.FaultError(f)
 	if errors.Is(err, wire.ErrUnknownSpec) {
@@ -290,10 +292,10 @@ func (l *lane) hand(in *assembly, want *request) error {
 	b, err := payload.Decode(in.buf)
 	if err != nil {
 		l.drop(in)
-		return fmt.Errorf("%w: %w", errFinal, err)
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	buf := in.buf
-	b.OnRelease(func() { l.s.loader.give(buf) })
+	b.OnRelease(func() { l.s.demand.give(buf) })
 	return l.finish(b, want)
 }
 
@@ -312,13 +314,11 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 	if b.Epoch != t.Epoch || b.First != t.First || b.Rows != t.Rows() {
 		b.Release()
 		return fmt.Errorf("%w: batch of epoch %d, position %d, %d rows; asked for epoch %d, position %d, %d rows",
-			errFinal, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
+			ErrProtocol, b.Epoch, b.First, b.Rows, t.Epoch, t.First, t.Rows())
 	}
-	for i := range b.Tensors {
-		if err := payload.Apply(&b.Tensors[i]); err != nil {
-			b.Release()
-			return fmt.Errorf("%w: %w", errFinal, err)
-		}
+	b, err := payload.Finish(b, l.peer.options.Memory)
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	l.s.answer(l, b, nil)
 	return nil
@@ -347,11 +347,11 @@ type assembly struct {
 func (a *assembly) add(r *wire.Reply, ticket uint64, limit int64, take func(int) []byte) error {
 	switch {
 	case r.Ticket != ticket:
-		return fmt.Errorf("%w: part of ticket %d, the next is %d", errFinal, r.Ticket, ticket)
+		return fmt.Errorf("%w: part of ticket %d, the next is %d", ErrProtocol, r.Ticket, ticket)
 	case r.Total > uint64(limit):
-		return fmt.Errorf("%w: %w", errFinal, fault.New(fault.Limit, "payload", fault.NoOffset, "%d bytes, at most %d", r.Total, limit))
+		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Limit, "payload", fault.NoOffset, "%d bytes, at most %d", r.Total, limit))
 	case r.Offset != uint64(a.got) || r.Len < 1 || uint64(r.Len) > r.Total-r.Offset || a.buf != nil && r.Total != uint64(a.total):
-		return fmt.Errorf("%w: %w", errFinal, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
+		return fmt.Errorf("%w: %w", ErrProtocol, fault.New(fault.Corrupt, "part", fault.NoOffset, "%d bytes at %d of %d after %d of %d", r.Len, r.Offset, r.Total, a.got, a.total))
 	}
 	if a.buf == nil {
 		a.total = int(r.Total)

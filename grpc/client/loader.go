@@ -7,7 +7,6 @@ import (
 	"io"
 	"iter"
 
-	"github.com/chaski-eo/chaski/internal/cast"
 	"github.com/chaski-eo/chaski/loader"
 	"github.com/chaski-eo/chaski/shuffle"
 )
@@ -43,10 +42,10 @@ type Loader struct {
 	options LoaderOptions
 	state   shuffle.State
 	session *session
-	free    chan []byte // memory of released batches
+	demand  *demand
+	next    cursor // the step that the session asks for next; guarded by the session's lock
 	closed  bool
 	bad     loader.BadCounter
-	bytes   int64 // of the largest batch, as far as known
 }
 
 // cursor is a step of an epoch.
@@ -72,9 +71,10 @@ func (r *Run) Loader(o LoaderOptions) (*Loader, error) {
 	if r.Steps() == 0 {
 		return nil, fmt.Errorf("client: an epoch of %d samples has no whole batch of %d", r.samples, r.spec.BatchSize)
 	}
-	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World), free: make(chan []byte, most(o.Prefetch, len(r.client.peers)))}
-	l.bytes = r.rowBytes() * int64((r.spec.BatchSize-1)/o.World+1)
-	l.state = shuffle.State{Version: shuffle.Version, Spec: r.hash, Seed: r.spec.Seed, Run: r.parts}
+	l := &Loader{run: r, options: o, bad: loader.NewBadCounter(r.spec, r.samples, o.Rank, o.World)}
+	l.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, l.step)
+	l.demand.bytes = r.RowBytes() * int64((r.spec.BatchSize-1)/o.World+1)
+	l.state = r.State()
 	if o.State != nil {
 		var note string
 		var err error
@@ -94,14 +94,6 @@ const DefaultPrefetchBytes = 2 << 30
 // maxPrefetch bounds LoaderOptions.Prefetch, and what is asked for beyond it.
 const maxPrefetch = 1024
 
-// most returns the batches that may be asked for and not given up at a time, and one.
-func most(prefetch, servers int) int {
-	if servers > 1 {
-		return maxPrefetch + 1
-	}
-	return prefetch + 1
-}
-
 // Next returns the batch of the next step, or io.EOF after the last epoch. The batch is the
 // caller's until Release. While ctx is not done, Next waits; broken connections are made again.
 // The error names the server, and has a *fault.Error in its chain if it is about a file; after an
@@ -115,7 +107,8 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 		return nil, io.EOF
 	}
 	if l.session == nil {
-		l.session = newSession(l, at)
+		l.next = at
+		l.session = newSession(l.run, l.demand)
 	}
 	l.session.want()
 	select {
@@ -136,6 +129,16 @@ func (l *Loader) Next(ctx context.Context) (*loader.Batch, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
+}
+
+// step returns the ticket of the next step, and moves on to the one after it.
+func (l *Loader) step() (t shuffle.Ticket, native, ok bool) {
+	at, ok := l.skip(l.next)
+	if !ok {
+		return t, false, false
+	}
+	l.next = cursor{at.epoch, at.step + 1}
+	return shuffle.StepTicket(at.epoch, at.step, l.run.spec.BatchSize, l.options.Rank, l.options.World), l.options.Native, true
 }
 
 // skip moves a cursor past the end of an epoch to the next one, and reports whether there is one.
@@ -168,24 +171,4 @@ func (l *Loader) All(ctx context.Context) iter.Seq2[*loader.Batch, error] {
 func (l *Loader) Close() {
 	l.closed = true
 	l.drop()
-}
-
-// take returns n bytes at an address divisible by 64, with any content.
-func (l *Loader) take(n int) []byte {
-	select {
-	case b := <-l.free:
-		if cap(b) >= n {
-			return b[:n]
-		}
-	default:
-	}
-	return cast.Aligned(n)
-}
-
-// give keeps b for a later batch.
-func (l *Loader) give(b []byte) {
-	select {
-	case l.free <- b:
-	default:
-	}
 }

@@ -3,6 +3,7 @@ package client
 import (
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -38,10 +39,8 @@ type peer struct {
 	closed  bool   // no door is opened any more
 }
 
-func dialPeer(target string, o Options) (*peer, error) {
-	if target == "" {
-		return nil, fmt.Errorf("client: an address is empty")
-	}
+func dialPeer(at address, o Options) (*peer, error) {
+	target := at.target
 	dial := []grpc.DialOption{
 		grpc.WithTransportCredentials(o.Credentials),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
@@ -53,6 +52,10 @@ func dialPeer(target string, o Options) (*peer, error) {
 			Backoff:           backoff.Config{BaseDelay: o.Backoff, Multiplier: 2, Jitter: 0.2, MaxDelay: 20 * o.Backoff},
 			MinConnectTimeout: 5 * time.Second,
 		}),
+	}
+	if at.name != "" {
+		// The certificate is of the name, not of the address that was found by it.
+		dial = append(dial, grpc.WithAuthority(at.name))
 	}
 	conn, err := grpc.NewClient(target, append(dial, o.Dial...)...)
 	if err != nil {
@@ -80,7 +83,7 @@ func (p *peer) failed(err error) error {
 func (p *peer) describe(ctx context.Context, spec []byte) (*chaskiv1.DescribeReply, error) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	return p.stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: spec})
+	return p.stub.Describe(ctx, &chaskiv1.DescribeRequest{Spec: spec, Rows: uint32(min(p.options.Rows, math.MaxUint32))})
 }
 
 func (p *peer) info(ctx context.Context, path string) ([]byte, error) {
@@ -109,7 +112,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array
 			return nil, p.failed(wire.FaultError(reply.Fault))
 		}
 		if reply.Lease != nil {
-			return nil, p.failed(fmt.Errorf("%w: the answer is a lease", errFinal))
+			return nil, p.failed(fmt.Errorf("%w: the answer is a lease", ErrProtocol))
 		}
 		if err := in.add(reply, 0, p.options.MaxBatchBytes, cast.Aligned); err != nil {
 			return nil, p.failed(err)
@@ -120,7 +123,7 @@ func (p *peer) read(ctx context.Context, r *chaskiv1.ReadRequest) (*loader.Array
 		return nil, p.failed(err)
 	}
 	if len(b.Tensors) != 1 || b.Tensors[0].Kind != loader.Dense || b.Tensors[0].Convert != nil {
-		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", errFinal))
+		return nil, p.failed(fmt.Errorf("%w: the answer is not one array", ErrProtocol))
 	}
 	t := &b.Tensors[0]
 	a := &loader.Array{DType: t.DType, Axes: t.Axes, Data: t.Data}

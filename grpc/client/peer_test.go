@@ -13,7 +13,7 @@ import (
 // TestNoDoorAfterClose: a stream that is being made again while the client is closed opens no side door,
 // which nobody would shut.
 func TestNoDoorAfterClose(t *testing.T) {
-	p, err := dialPeer("unix:nowhere", Options{}.withDefaults())
+	p, err := dialPeer(address{target: "unix:nowhere"}, Options{}.withDefaults())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -36,7 +36,7 @@ func TestHedgeIsAShare(t *testing.T) {
 
 // TestWorkBeyondRoomTakesNone: what Next waits for is asked of a server that has no room, and leaves that of others.
 func TestWorkBeyondRoomTakesNone(t *testing.T) {
-	s := &session{run: &Run{}, loader: &Loader{options: LoaderOptions{Prefetch: 1}}}
+	s := &session{run: &Run{}, demand: &demand{prefetch: 1}}
 	for range 2 {
 		s.lanes = append(s.lanes, &lane{s: s, up: true, unsent: make(chan struct{}, 1)})
 	}
@@ -57,7 +57,7 @@ func TestRowsOfAnyNumberOfFields(t *testing.T) {
 	}
 	r := &Run{client: &Client{peers: make([]*peer, 2)}, samples: 1 << 20, spec: loader.Spec{BatchSize: 1 << 20}, fields: fields}
 	l, err := r.Loader(LoaderOptions{})
-	if err != nil || l.bytes < 1 {
-		t.Errorf("%d bytes: %v", l.bytes, err)
+	if err != nil || l.demand.bytes < 1 {
+		t.Errorf("%d bytes: %v", l.demand.bytes, err)
 	}
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"sync"
@@ -26,7 +25,7 @@ import (
 // Every server has a lane. Each batch is asked of one of them, of another when that one breaks, and of
 // a second one when it is slow; they are handed to Next in the order of the steps.
 type session struct {
-	loader *Loader
+	demand *demand
 	run    *Run
 	ctx    context.Context
 	cancel context.CancelFunc
@@ -35,7 +34,6 @@ type session struct {
 	lanes  []*lane
 
 	mu      sync.Mutex
-	next    cursor
 	last    uint64     // id of the last ticket
 	open    []*request // not handed to Next, in order
 	waiting []*request // of the open ones, those that no server is asked for, in order
@@ -47,13 +45,14 @@ type session struct {
 	told    bool          // that PrefetchBytes is short
 	wanted  bool          // Next waits
 	look    chan struct{} // has one element when there may be something to hedge
-	over    bool          // the error was handed to Next
+	over    bool          // the session failed
 }
 
 // request is a ticket that was not handed to Next.
 type request struct {
 	id     uint64
 	ticket shuffle.Ticket
+	native bool   // the server may leave the conversion to this side
 	group  int64  // requests of one group share what a server has to decode; -1: nothing
 	turn   uint64 // number of the group: the next group has the next one
 	lanes  int    // that are asked
@@ -68,21 +67,22 @@ type span struct {
 	n     int
 }
 
-// result is a batch or the session's end.
+// result is a batch, or why there is none: of one ticket, or of all that are left because the session is over.
 type result struct {
 	batch *loader.Batch
 	err   error
+	over  bool
 }
 
-func newSession(l *Loader, at cursor) *session {
+func newSession(r *Run, d *demand) *session {
 	s := &session{
-		loader: l, run: l.run, next: at,
-		out:  make(chan result, most(l.options.Prefetch, len(l.run.client.peers))), // and the error
+		demand: d, run: r,
+		out:  make(chan result, maxOpen(d.prefetch, len(r.client.peers))), // and the error
 		look: make(chan struct{}, 1),
 	}
 	s.ctx, s.cancel = context.WithCancel(context.Background())
-	for i, p := range l.run.client.peers {
-		s.lanes = append(s.lanes, newLane(s, p, l.run.places[i]))
+	for i, p := range r.client.peers {
+		s.lanes = append(s.lanes, newLane(s, p, r.places[i]))
 	}
 	s.ask()
 	for _, l := range s.lanes {
@@ -103,18 +103,20 @@ func (s *session) taken(b *loader.Batch) {
 	if s.spans[0].n--; s.spans[0].n == 0 {
 		s.spans, s.given = s.spans[1:], 0
 	}
-	n := int64(b.Rows) * besideBytes
-	for i := range b.Tensors {
-		n += int64(len(b.Tensors[i].Data))
+	if b != nil { // a ticket that ended in an error says nothing about sizes
+		n := int64(b.Rows) * besideBytes
+		for i := range b.Tensors {
+			n += int64(len(b.Tensors[i].Data))
+		}
+		s.demand.bytes = max(s.demand.bytes, n)
 	}
-	s.loader.bytes = max(s.loader.bytes, n)
 	s.mu.Unlock()
 	s.ask()
 }
 
 // wants reports whether one more batch is to be asked for. It needs the lock.
 func (s *session) wants() bool {
-	least, lanes := s.loader.options.Prefetch, len(s.lanes)
+	least, lanes := s.demand.prefetch, len(s.lanes)
 	if s.asked < least {
 		return true
 	}
@@ -128,12 +130,12 @@ func (s *session) wants() bool {
 	switch {
 	case beyond >= s.given+least:
 		return false // every server has a group, and the last one is as far ahead as Next is in the first one
-	case int64(s.asked) < min(s.loader.options.PrefetchBytes/s.loader.bytes, maxPrefetch):
+	case int64(s.asked) < min(s.demand.prefetchBytes/max(s.demand.bytes, 1), maxPrefetch):
 		return true
 	case !s.told:
 		s.told = true
-		s.run.client.options.Logger.Info("not all servers have work at a time: a larger PrefetchBytes would reach further",
-			"batches", s.asked, "bytes", s.loader.bytes, "groups", len(s.spans), "servers", lanes)
+		s.run.client.options.Logger.Info("not all servers have work at a time: more bytes of prefetched batches would reach further",
+			"prefetch_bytes", max(s.demand.prefetchBytes, 0), "batches", s.asked, "bytes", s.demand.bytes, "groups", len(s.spans), "servers", lanes)
 	}
 	return false
 }
@@ -143,13 +145,12 @@ func (s *session) ask() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for s.wants() {
-		c, ok := s.loader.skip(s.next)
+		t, native, ok := s.demand.next()
 		if !ok {
 			break
 		}
-		o := &s.loader.options
 		s.last++
-		r := &request{id: s.last, ticket: shuffle.StepTicket(c.epoch, c.step, s.run.spec.BatchSize, o.Rank, o.World)}
+		r := &request{id: s.last, ticket: t, native: native}
 		if r.group = -1; s.run.groups != nil {
 			r.group, r.turn = s.run.groups.Of(r.ticket), s.run.groups.Turn(r.ticket)
 		}
@@ -158,7 +159,6 @@ func (s *session) ask() {
 		}
 		s.spans[len(s.spans)-1].n++
 		s.open, s.waiting = append(s.open, r), append(s.waiting, r)
-		s.next = cursor{c.epoch, c.step + 1}
 	}
 	s.assign()
 }
@@ -186,7 +186,7 @@ func (s *session) assign() {
 	room := 0
 	for _, l := range s.lanes {
 		if l.up {
-			room += max(s.loader.options.Prefetch-len(l.asked), 0)
+			room += max(s.demand.prefetch-len(l.asked), 0)
 		}
 	}
 	left := s.waiting[:0]
@@ -196,11 +196,11 @@ func (s *session) assign() {
 			left = append(left, s.waiting[i:]...)
 			break
 		}
-		if len(l.asked) >= s.loader.options.Prefetch && r != s.open[0] {
+		if len(l.asked) >= s.demand.prefetch && r != s.open[0] {
 			left = append(left, r)
 			continue
 		}
-		if len(l.asked) < s.loader.options.Prefetch { // else it goes beyond what there is room for, and takes none of it
+		if len(l.asked) < s.demand.prefetch { // else it goes beyond what there is room for, and takes none of it
 			room--
 		}
 		l.add(r)
@@ -251,8 +251,7 @@ func (s *session) answer(l *lane, b *loader.Batch, err error) {
 	for len(s.open) > 0 && s.open[0].done && !s.over {
 		r := s.open[0]
 		s.open = s.open[1:]
-		s.over = r.err != nil
-		s.out <- result{r.batch, r.err}
+		s.out <- result{batch: r.batch, err: r.err}
 	}
 }
 
@@ -262,7 +261,7 @@ func (s *session) fail(err error) {
 	defer s.mu.Unlock()
 	if !s.over {
 		s.over = true
-		s.out <- result{err: err}
+		s.out <- result{err: err, over: true}
 	}
 }
 
@@ -273,7 +272,7 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	l.up, l.spent = false, attempt >= s.run.client.options.Attempts
-	if errors.Is(err, errSilent) || status.Code(err) == codes.DeadlineExceeded {
+	if errors.Is(err, ErrSilent) || status.Code(err) == codes.DeadlineExceeded {
 		l.silent++
 	}
 	for _, r := range l.asked {
@@ -285,7 +284,7 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 	slices.SortFunc(s.waiting, func(a, b *request) int { return int(a.id) - int(b.id) })
 	lost = true
 	for _, other := range s.lanes {
-		lost = lost && (!other.up && other.spent || other.silent >= mostSilent)
+		lost = lost && (!other.up && other.spent || other.silent >= s.run.client.options.Silences)
 	}
 	s.assign()
 	if !lost {
@@ -379,9 +378,3 @@ func (s *session) close() {
 		}
 	}
 }
-
-// errSilent is the cause of a connection's end when the server says nothing.
-var errSilent = errors.New("no answer")
-
-// errChanged is a server that sees other data than the run is of.
-var errChanged = fmt.Errorf("%w: the data changed", errFinal)

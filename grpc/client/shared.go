@@ -23,6 +23,10 @@ const (
 	GRPC Transport = "grpc" // over gRPC
 )
 
+// ErrNoShared ends a run at its only server: it would not have shared memory the next time either. Of several servers
+// the others go on.
+var ErrNoShared = errors.New("no shared memory")
+
 // knockFor bounds the waits at the side door.
 const knockFor = 5 * time.Second
 
@@ -205,9 +209,9 @@ func (c *side) claim(l *chaskiv1.Lease, limit int64) (*loader.Batch, error) {
 	}
 	var b *loader.Batch
 	if int64(len(l.GetHead()))+int64(len(g.memory.Bytes())) > limit {
-		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", errFinal, len(g.memory.Bytes()), limit)
+		err = fmt.Errorf("%w: a batch of %d bytes in shared memory, at most %d", ErrProtocol, len(g.memory.Bytes()), limit)
 	} else if b, err = payload.DecodeShared(l.GetHead(), g.memory.Bytes()); err != nil {
-		err = fmt.Errorf("%w: %w", errFinal, err)
+		err = fmt.Errorf("%w: %w", ErrProtocol, err)
 	}
 	if err != nil {
 		c.release(l.GetId())
@@ -227,7 +231,7 @@ func (c *side) hold(l *chaskiv1.Lease) (*segment, error) {
 		if g != nil {
 			defer c.mu.Unlock()
 			if c.held[l.GetId()] != nil {
-				return nil, fmt.Errorf("%w: lease %d comes twice", errFinal, l.GetId())
+				return nil, fmt.Errorf("%w: lease %d comes twice", ErrProtocol, l.GetId())
 			}
 			g.users++
 			c.held[l.GetId()] = g
@@ -311,7 +315,7 @@ func (p *peer) side(d *chaskiv1.Shared) (*side, error) {
 		p.refused, p.noDoor = string(d.GetToken()), err
 	}
 	if err != nil && p.options.Transport == Shm {
-		return nil, fmt.Errorf("%w: no shared memory: %w", errFinal, err)
+		return nil, fmt.Errorf("%w: %w", ErrNoShared, err)
 	}
 	return p.door, nil
 }

@@ -23,6 +23,13 @@ func Apply(t *loader.Tensor) error {
 	if msg := checkConvert(t, c); msg != "" {
 		return fmt.Errorf("tensor %q: %s", t.Name, msg)
 	}
+	elems, _ := elements(t.Shape)
+	return applyTo(t, cast.Aligned(int(elems)*c.To.Size()))
+}
+
+// applyTo is Apply with memory for the result, of a tensor that checkConvert accepts.
+func applyTo(t *loader.Tensor, out []byte) error {
+	c := t.Convert
 	cv, err := einops.NewConverter(einops.Convert{
 		From: t.DType, To: c.To, Scale: none(c.Scale), Offset: none(c.Offset),
 		Clip: c.Clip, Lo: c.Lo, Hi: c.Hi, Fill: c.Fill,
@@ -30,9 +37,7 @@ func Apply(t *loader.Tensor) error {
 	if err != nil {
 		return fmt.Errorf("tensor %q: %w", t.Name, err)
 	}
-	elems, _ := elements(t.Shape)
-	out := cast.Aligned(int(elems) * c.To.Size())
-	if elems > 0 {
+	if len(out) > 0 {
 		if err := scatter(t, cv, out); err != nil {
 			return fmt.Errorf("tensor %q: %w", t.Name, err)
 		}

@@ -12,9 +12,11 @@ import (
 
 	"github.com/zeebo/xxh3"
 	"golang.org/x/sync/singleflight"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 // engines are the open datasets, by handle: at most Options.MaxEngines, those without users
@@ -40,6 +42,7 @@ type entry struct {
 	users  int
 	used   int64 // engines.clock at the last use
 	opened time.Time
+	remote bool  // it is at other servers
 	gone   bool  // not in the maps any more; the last user closes it
 	leased int64 // bytes of its batches that clients have; guarded by shared.mu
 	whole  int64 // bytes of its largest batch, 0 if not known
@@ -57,8 +60,8 @@ func newEngines(o Options) *engines {
 
 // handleOf names a spec on its data in its place: two places may hold data of equal names and sizes,
 // and so equal spec hashes.
-func handleOf(e Engine) string {
-	return fmt.Sprintf("%s-%016x", e.Hash(), xxh3.HashString(e.Spec().Places()))
+func handleOf(e Engine, upstream string) string {
+	return fmt.Sprintf("%s-%016x", e.Hash(), xxh3.HashString(e.Spec().Places()+upstream))
 }
 
 // get returns the dataset with a handle. It is the caller's until put.
@@ -124,19 +127,28 @@ func (s *engines) close(e *entry) {
 
 // open returns the dataset of a spec, opening it unless that was done a moment ago. It is the
 // caller's until put. Callers with the same spec wait for one opening, which goes on when ctx ends.
-func (s *engines) open(ctx context.Context, spec loader.Spec) (*entry, error) {
+func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstream, rows int) (*entry, error) {
 	b, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
 	}
-	key := string(b)
+	a := asked{spec: spec, key: string(b), upstream: u, rows: rows}
+	if u != nil {
+		at, err := proto.MarshalOptions{Deterministic: true}.Marshal(u)
+		if err != nil {
+			return nil, err
+		}
+		a.at = fmt.Sprintf("\x00%d %s", rows, at)
+		a.key += a.at
+	}
+	key := a.key
 	begin := time.Now()
 	for range 8 { // what was opened may be closed again before it is ours
 		if e := s.recent(key, begin); e != nil {
 			return e, nil
 		}
 		select {
-		case r := <-s.flight.DoChan(key, func() (any, error) { return nil, s.openNow(spec, key) }):
+		case r := <-s.flight.DoChan(key, func() (any, error) { return nil, s.openNow(a) }):
 			if r.Err != nil {
 				return nil, r.Err
 			}
@@ -152,21 +164,37 @@ func (s *engines) recent(key string, begin time.Time) *entry {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	e := s.bySpec[key]
-	if e == nil || e.opened.Before(begin) && time.Since(e.opened) > s.options.Reuse {
+	// Servers come and go: whether they are there is to be said now.
+	if e == nil || e.opened.Before(begin) && (e.remote || time.Since(e.opened) > s.options.Reuse) {
 		return nil
 	}
 	s.use(e)
 	return e
 }
 
-func (s *engines) openNow(spec loader.Spec, key string) error {
+// asked is what a client wants to be opened.
+type asked struct {
+	spec     loader.Spec
+	key      string             // names all of it
+	upstream *chaskiv1.Upstream // nil: it is here
+	at       string             // names upstream and rows; empty without upstream
+	rows     int
+}
+
+func (s *engines) openNow(a asked) error {
 	ctx, cancel := context.WithTimeout(s.ctx, s.options.OpenTimeout)
 	defer cancel()
-	engine, err := s.options.Open(ctx, spec, s.options.Loader)
+	var engine Engine
+	var err error
+	if a.upstream == nil {
+		engine, err = s.options.Open(ctx, a.spec, s.options.Loader)
+	} else {
+		engine, err = s.options.Upstream(ctx, a.spec, a.upstream, a.rows, s.options.Loader)
+	}
 	if err != nil {
 		return err
 	}
-	e := &entry{engine: engine, handle: handleOf(engine), spec: key, memory: cmp.Or(s.options.Loader.MemoryBytes, loader.DefaultMemoryBytes)}
+	e := &entry{engine: engine, handle: handleOf(engine, a.at), spec: a.key, remote: a.upstream != nil, memory: cmp.Or(s.options.Loader.MemoryBytes, loader.DefaultMemoryBytes)}
 	if m, ok := engine.(interface{ MemoryBytes() int64 }); ok {
 		e.memory = m.MemoryBytes()
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -47,6 +48,18 @@ type Pending interface {
 	Cancel()
 }
 
+// Sequencer is an Engine whose batches come from other servers. Start is not used of it.
+type Sequencer interface {
+	Sequence() (Sequence, error)
+}
+
+// Sequence answers tickets in the order in which they are added. Add and Next may be called at the same time.
+type Sequence interface {
+	Add(t shuffle.Ticket, native bool)
+	Next(ctx context.Context) (*loader.Batch, error)
+	Close()
+}
+
 // Options say what a server serves, and within which bounds.
 type Options struct {
 	// Roots are the folders that served files may lie in. Without any, no file is served.
@@ -58,6 +71,10 @@ type Options struct {
 	SharedMemory bool
 	// Open opens a spec's dataset. Default: loader.Open.
 	Open func(context.Context, loader.Spec, loader.Options) (Engine, error)
+	// Upstream opens the dataset of a spec at other servers, for a client that expects rows of every ticket (0: it does
+	// not say). Only Alloc, MemoryBytes and Logger of the loader's options are used. Default: nil, which refuses such
+	// clients, since they would reach every address that this server can.
+	Upstream func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int, o loader.Options) (Engine, error)
 	// PartBytes is the most data in one message, in bytes, up to MaxPartBytes. Default
 	// DefaultPartBytes.
 	PartBytes int

@@ -178,10 +178,10 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	if err != nil {
 		return nil, invalid{err}
 	}
-	if len(s.options.Roots) == 0 {
-		return nil, fault.WithFile(errNoRoot, spec.Source)
+	if err := s.mayOpen(spec, r.GetUpstream()); err != nil {
+		return nil, err
 	}
-	e, err := s.engines.open(ctx, spec)
+	e, err := s.engines.open(ctx, spec, r.GetUpstream(), int(min(r.GetRows(), math.MaxInt32)))
 	if err != nil {
 		if code(err) == codes.Internal {
 			err = invalid{err}
@@ -210,6 +210,17 @@ func (s *Server) describe(ctx context.Context, r *chaskiv1.DescribeRequest) (*ch
 	}
 	reply.Groups = groups(e.engine)
 	return reply, nil
+}
+
+// mayOpen refuses what this server was not started for.
+func (s *Server) mayOpen(spec loader.Spec, u *chaskiv1.Upstream) error {
+	switch {
+	case u != nil && s.options.Upstream == nil:
+		return fault.New(fault.Unsupported, "upstream", fault.NoOffset, "this server is no client of other servers")
+	case u == nil && len(s.options.Roots) == 0:
+		return fault.WithFile(errNoRoot, spec.Source)
+	}
+	return nil
 }
 
 // groups tells which tickets are best served by one server, nil where that is not known or makes no difference.

@@ -37,7 +37,7 @@ const (
 // as to any other client.
 type shared struct {
 	log     *slog.Logger
-	door    *shm.Listener
+	door    *shm.Door
 	address string
 	token   shm.Token
 	done    sync.WaitGroup

@@ -30,6 +30,8 @@ func code(err error) codes.Code {
 		return codes.NotFound
 	}
 	switch {
+	case wire.IsRemote(err): // the fault in the details says what it is
+		return codes.Unknown
 	case errors.As(err, new(invalid)):
 		return codes.InvalidArgument
 	case errors.As(err, new(*source.RequestError)): // the fault of a third party
@@ -46,7 +48,8 @@ func code(err error) codes.Code {
 
 // failed returns err as a status whose details say file, part and offset.
 func failed(err error) error {
-	if _, ok := status.FromError(err); ok {
+	// The status of another server is in the chain of its fault, which says more.
+	if _, ok := status.FromError(err); ok && !wire.IsRemote(err) {
 		return err
 	}
 	f := wire.NewFault(0, err)

@@ -36,11 +36,12 @@ type stream struct {
 	started int      // how many from the front are started or failed
 	working int      // how many of those are started: at most credits
 	credits int
-	ended   error         // why no more requests come; io.EOF if the client has closed its side
-	over    bool          // the stream is being torn down: start nothing
-	side    *side         // batches go in shared memory; nil if not
-	id      uint64        // as the client calls the stream
-	wake    chan struct{} // has one element when any of the above has changed
+	ended   error               // why no more requests come; io.EOF if the client has closed its side
+	over    bool                // the stream is being torn down: start nothing
+	side    *side               // batches go in shared memory; nil if not
+	id      uint64              // as the client calls the stream
+	passed  map[*entry]Sequence // of datasets that are at other servers
+	wake    chan struct{}       // has one element when any of the above has changed
 }
 
 // order is a ticket being served.
@@ -137,11 +138,50 @@ func (s *stream) take(t *chaskiv1.Ticket) error {
 	o := &order{ticket: t}
 	if e, ok := s.server.engines.get(t.GetHandle()); ok {
 		o.entry = e
+		o.pending, o.err = s.pass(e, t)
 	} else {
 		o.err = wire.ErrUnknownSpec
 	}
 	s.queue = append(s.queue, o)
 	return nil
+}
+
+// pass adds a ticket to the sequence of a dataset that is at other servers; of any other one it returns nil. It does
+// so before there is a credit, because what comes next decides which of these servers is asked. It needs the lock.
+func (s *stream) pass(e *entry, t *chaskiv1.Ticket) (Pending, error) {
+	p, ok := e.engine.(Sequencer)
+	if !ok {
+		return nil, nil
+	}
+	q := s.passed[e]
+	if q == nil {
+		var err error
+		if q, err = p.Sequence(); err != nil {
+			return nil, err
+		}
+		if s.passed == nil {
+			s.passed = map[*entry]Sequence{}
+		}
+		s.passed[e] = q
+	}
+	q.Add(ticketOf(t), t.GetNative())
+	return passedOn{q}, nil
+}
+
+// passedOn is a ticket of a Sequence.
+type passedOn struct{ Sequence }
+
+// Wait implements Pending. Tickets of a stream are waited for in their order, which is that of the sequence.
+func (p passedOn) Wait(ctx context.Context) (*loader.Batch, error) { return p.Next(ctx) }
+
+// Cancel implements Pending: the stream closes the sequence.
+func (passedOn) Cancel() {}
+
+func ticketOf(t *chaskiv1.Ticket) shuffle.Ticket {
+	return shuffle.Ticket{
+		Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
+		RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()),
+	}
 }
 
 // start starts what credits allow. It needs the lock.
@@ -152,11 +192,9 @@ func (s *stream) start() {
 			if s.working >= s.credits {
 				return
 			}
-			t := o.ticket
-			o.pending = o.entry.engine.Start(s.ctx, shuffle.Ticket{
-				Epoch: t.GetEpoch(), First: t.GetFirst(), Count: int(t.GetCount()),
-				RowStart: int(t.GetRowStart()), RowStride: int(t.GetRowStride()),
-			}, t.GetNative() && s.side == nil)
+			if o.pending == nil {
+				o.pending = o.entry.engine.Start(s.ctx, ticketOf(o.ticket), o.ticket.GetNative() && s.side == nil)
+			}
 			s.working++
 		}
 		s.started++
@@ -223,7 +261,9 @@ func (s *stream) answer(o *order) error {
 		return failed(errStopping)
 	}
 	f := wire.NewFault(o.ticket.GetId(), o.err)
-	f.Sample = faultSample(o.err)
+	if s := faultSample(o.err); s != nil {
+		f.Sample = s
+	}
 	s.server.metrics.faults.WithLabelValues(f.GetKind()).Inc()
 	if f.GetKind() != wire.UnknownSpec {
 		s.server.options.Logger.Info("ticket", "epoch", o.ticket.GetEpoch(), "first", o.ticket.GetFirst(), "error", fault.Line(o.err))
@@ -380,7 +420,12 @@ func (s *stream) tearDown() {
 	s.over = true
 	queue, side, id := s.queue, s.side, s.id
 	s.queue, s.started = nil, 0
+	passed := s.passed
+	s.passed = nil
 	s.mu.Unlock()
+	for _, q := range passed {
+		q.Close() // before its dataset is put back, and with that perhaps closed
+	}
 	if side != nil {
 		side.recall(id)
 	}

@@ -14,13 +14,10 @@ import (
 // Supported says whether this system has shared memory.
 const Supported = true
 
-const (
-	// seals prevent all later changes of a segment's size: a reader of pages that another process took
-	// away would die of SIGBUS.
-	seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
-	// hugePage is the size from which the system is asked for huge pages: that of one on amd64 and arm64.
-	hugePage = 2 << 20
-)
+const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+
+// hugePage is from where on the system is asked for large pages.
+const hugePage = 2 << 20
 
 // Segment is mapped shared memory. It is for one goroutine.
 type Segment struct {
@@ -28,8 +25,8 @@ type Segment struct {
 	file int
 }
 
-// New returns a segment of n zero bytes. It allocates the pages at once, so that running out of memory is
-// an error here and not a signal later.
+// New makes a segment of n bytes, which are 0. The pages are there when it returns: memory that runs
+// out is an error here, not a signal later.
 func New(n int) (*Segment, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("shm: a segment of %d bytes", n)
@@ -64,9 +61,9 @@ func build(file, n int) (*Segment, error) {
 	return s, nil
 }
 
-// populate allocates the pages.
+// populate makes the pages. Large ones come only from the mapping; Linux before 5.14 does not know
+// that way.
 func populate(file int, data []byte) error {
-	// Through the mapping, because fallocate makes no huge pages. Linux before 5.14 needs fallocate.
 	err := retried(func() error { return unix.Madvise(data, unix.MADV_POPULATE_WRITE) })
 	if err == nil || !errors.Is(err, unix.EINVAL) {
 		return os.NewSyscallError("madvise", err)
@@ -89,13 +86,13 @@ func mapped(file, n int) (*Segment, error) {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	if n >= hugePage {
-		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // an error does no harm, since it is only advice
+		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // only advice
 	}
 	return &Segment{data, file}, nil
 }
 
-// Open maps a received segment and takes ownership of the file. It refuses a file whose size is not n, and
-// one that its creator could still shrink.
+// Open maps a segment that was received; it takes the file. A file whose size is not n, or that its
+// maker could shrink, is refused.
 func Open(file, n int) (*Segment, error) {
 	s, err := open(file, n)
 	if err != nil {
@@ -114,12 +111,12 @@ func open(file, n int) (*Segment, error) {
 		return nil, fmt.Errorf("shm: the segment is not sealed: %v", err)
 	}
 	if n < 1 || st.Size != int64(n) {
-		return nil, fmt.Errorf("shm: the segment has %d bytes, the message says %d", st.Size, n)
+		return nil, fmt.Errorf("shm: a segment of %d bytes is said to have %d", st.Size, n)
 	}
 	return mapped(file, n)
 }
 
-// Bytes returns the memory of the segment.
+// Bytes returns the memory.
 func (s *Segment) Bytes() []byte { return s.data }
 
 // Dup returns another descriptor of the segment.
@@ -130,23 +127,23 @@ func (s *Segment) Close() error {
 	return errors.Join(os.NewSyscallError("munmap", unix.Munmap(s.data)), os.NewSyscallError("close", unix.Close(s.file)))
 }
 
-// CloseFile closes a received file that is not needed.
+// CloseFile closes a received file that nobody wants.
 func CloseFile(file int) { _ = unix.Close(file) }
 
-// Listener is the server's end of a control socket. It accepts processes of this user only.
-type Listener struct{ l *net.UnixListener }
+// Door accepts processes of this user.
+type Door struct{ l *net.UnixListener }
 
-// Listen opens a control socket with a name in the abstract namespace.
-func Listen(name string) (*Listener, error) {
+// Listen opens a side door. Its name is in the abstract namespace.
+func Listen(name string) (*Door, error) {
 	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
 	if err != nil {
 		return nil, err
 	}
-	return &Listener{l}, nil
+	return &Door{l}, nil
 }
 
-// Accept waits for the next process of this user. It closes connections of other users.
-func (d *Listener) Accept() (*Conn, error) {
+// Accept waits for the next process of this user; others are shown out.
+func (d *Door) Accept() (*Conn, error) {
 	for {
 		c, err := d.l.AcceptUnix()
 		if err != nil {
@@ -160,9 +157,9 @@ func (d *Listener) Accept() (*Conn, error) {
 }
 
 // Close ends Accept.
-func (d *Listener) Close() error { return d.l.Close() }
+func (d *Door) Close() error { return d.l.Close() }
 
-// Dial connects to a control socket of this user.
+// Dial goes to a side door of this user.
 func Dial(name string) (*Conn, error) {
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
 	if err != nil {
@@ -199,7 +196,7 @@ func (l userListener) Accept() (net.Conn, error) {
 	}
 }
 
-// SameUser returns an error unless the peer of a Unix socket runs as the user of this process.
+// SameUser says whether the other end of a Unix socket belongs to this process's user.
 func SameUser(c *net.UnixConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -215,21 +212,21 @@ func SameUser(c *net.UnixConn) error {
 		return os.NewSyscallError("getsockopt", err)
 	}
 	if int(peer.Uid) != os.Geteuid() {
-		return fmt.Errorf("shm: the peer runs as user %d, this process as user %d", peer.Uid, os.Geteuid())
+		return fmt.Errorf("shm: the other side is user %d", peer.Uid)
 	}
 	return nil
 }
 
-// Conn is one end of a control socket. One goroutine may send while another receives.
+// Conn is one end of a side door. One goroutine may send while another receives.
 type Conn struct{ c *net.UnixConn }
 
-// Close closes the connection and ends Receive at both ends.
+// Close closes it; Receive of both ends ends.
 func (c *Conn) Close() error { return c.c.Close() }
 
-// SetDeadline sets the deadline of Send and Receive.
+// SetDeadline bounds what is being sent and received.
 func (c *Conn) SetDeadline(t time.Time) error { return c.c.SetDeadline(t) }
 
-// Send sends a message, and a file if file is not negative. The file still belongs to the caller.
+// Send sends a message, with a file if that is not negative. The file stays the caller's.
 func (c *Conn) Send(m Message, file int) error {
 	var oob []byte
 	if file >= 0 {
@@ -239,11 +236,10 @@ func (c *Conn) Send(m Message, file int) error {
 	return err
 }
 
-// Receive returns the next message and its file, or -1 if it has none. The error is io.EOF if the peer is
-// gone.
+// Receive returns the next message, and its file if it has one, else -1. The error is io.EOF when
+// the other end is gone.
 func (c *Conn) Receive() (Message, int, error) {
 	var b [Size + 1]byte
-	// Room for four files, since a hostile peer may send more than one; all must be closed.
 	oob := make([]byte, unix.CmsgSpace(4*4))
 	n, oobn, flags, _, err := c.c.ReadMsgUnix(b[:], oob)
 	if err != nil {
@@ -255,7 +251,7 @@ func (c *Conn) Receive() (Message, int, error) {
 	}
 	m, err := parse(b[:n])
 	if err == nil && (len(files) > 1 || flags&unix.MSG_CTRUNC != 0) {
-		err = fmt.Errorf("shm: %d files in a message: at most one is allowed", len(files))
+		err = fmt.Errorf("shm: %d files in a message", len(files))
 	}
 	if err == nil && (m.Kind == Give) != (len(files) == 1) {
 		err = fmt.Errorf("shm: message of kind %d with %d files", m.Kind, len(files))

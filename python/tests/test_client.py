@@ -17,9 +17,26 @@ from helpers import FakeEngine, T, image_batch, payload, serve
 import chaski
 from chaski._proto import chaski_pb2 as pb
 
+WAYS = {"plain": {"transport": "grpc"}, "engine": {}}
+"""How a server is spoken to: from this process, or by the engine on this host as its client."""
+
+way = "plain"
+plain_only = pytest.mark.parametrize("speaks", ["plain"], indirect=True)
+
+
+@pytest.fixture(autouse=True, params=list(WAYS))
+def speaks(request):
+    global way
+    way = request.param
+    if way == "engine":
+        request.getfixturevalue("binary")
+    yield
+    way = "plain"
+
 
 def connect(target: str, **options) -> chaski.Loader:
-    return chaski.connect(target, "d", **{"batch_size": 4, "timeout": 30, **options})
+    defaults = {"batch_size": 4, "timeout": 30, **WAYS[way]}
+    return chaski.connect(target, "d", **{**defaults, **options})
 
 
 def positions(batches) -> list[int]:
@@ -300,7 +317,7 @@ def test_bad_rows_are_counted(fake):
     def answer(t, e):
         p = np.arange(t.first, t.first + 4)
         return payload(
-            [T("image", np.zeros((4, 1, 1, 1), np.float32))],
+            [T("image", np.zeros((4, 1, 1, 1), np.float32), axes="nbyx")],
             first=t.first,
             positions=p,
             valid=p % 4 != 1,
@@ -344,12 +361,14 @@ def test_stuck_server(fake):
         next(it)
         start = time.monotonic()
         with pytest.raises(
-            chaski.DeadlineError, match=r"127\.0\.0\.1:\d+.*ticket 2 \(epoch 0, step 1\)"
+            chaski.DeadlineError,
+            match=r"127\.0\.0\.1:\d+.*ticket 2 \(epoch 0, (step 1|position 4)\)",
         ):
             next(it)
         assert time.monotonic() - start < 30
 
 
+@plain_only
 def test_who_was_stopped_has_not_waited(fake, monkeypatch):
     """The time for which a process is stopped, or its machine sleeps, is no silence of a server."""
     stopped = [0.0]
@@ -404,6 +423,7 @@ def test_unknown_spec_is_described_again(fake):
     assert len(engine.describes) == 2
 
 
+@plain_only
 def test_unknown_spec_for_ever_ends(fake):
     engine = FakeEngine(hash="cafe")
     engine.known = type("Never", (set,), {"add": lambda *_: None})()
@@ -424,6 +444,7 @@ def test_other_data_after_a_restart(fake):
             list(loader)
 
 
+@plain_only
 def test_broken_connection_is_opened_again(fake):
     failures = [0]
 
@@ -485,6 +506,7 @@ def threads() -> set[str]:
     return {t.name for t in threading.enumerate() if t.name.startswith("chaski")}
 
 
+@plain_only
 def test_nothing_is_left_behind(fake):
     before = threads()  # the engine that one-off reads keep may be there
     target = fake(FakeEngine(samples=80))

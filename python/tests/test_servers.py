@@ -23,7 +23,7 @@ from helpers import FakeEngine, image_batch, serve
 
 import chaski
 from chaski._proto import chaski_pb2 as pb
-from chaski._rpc import _OPTIONS, FieldInfo, addresses
+from chaski._rpc import addresses
 from chaski.order import Groups, Ticket
 
 SCENE = Path(__file__).resolve().parents[2] / "testdata" / "demo" / "coast.tif"
@@ -127,30 +127,18 @@ def test_groups_within_a_bound_of_bytes(caplog):
     """What is open takes no more than `prefetch_bytes`, and a server owes no more than before."""
     three = engines(3, groups=pb.Groups(pool=16))
     with running(*three) as (_, targets), caplog.at_level("INFO", "chaski"):
+        before = 0
         for batches, told in ((0, True), (7, True), (10, False)):
             caplog.clear()
             options = {"prefetch": 2, "prefetch_bytes": batches * 4 * (4 + 17), "hedge": None}
             with connect(targets, **options) as loader:
-                most = 0
-                for _ in loader:
-                    run = loader._loop()._run
-                    most = max(most, len(run._open))
-                    assert all(len(lane.jobs) <= 3 for lane in run._lanes)
-            assert most == max(batches, 2)
+                for given, _ in enumerate(loader):
+                    ahead = sum(len(e.tickets) for e in three) - before - given
+                    assert ahead <= max(batches, 2) + 2, "one is held, one is in this process"
+                before += STEPS
             assert ("prefetch_bytes" in caplog.text) == told
     with pytest.raises(chaski.SpecError, match="prefetch_bytes"):
         connect(targets, prefetch_bytes=-1)
-
-
-def test_bytes_of_a_row():
-    """What a server tells of a field is never less than nothing."""
-    for kind, dtype, shape, want in [
-        ("raster", "uint16", (1, 3, 4), 24),
-        ("raster", "float32", (1, -(1 << 40)), 0),
-        ("points", "float32", (1, 3), 0),
-        ("text", "", (1,), 0),
-    ]:
-        assert FieldInfo("x", kind, dtype, shape, ()).row_bytes == want
 
 
 def test_a_server_dies_with_a_whole_group():
@@ -181,7 +169,7 @@ def test_groups_that_make_no_sense():
     for told in (pb.Groups(), pb.Groups(pool=4, levels=[pb.Groups.Level(drawn=9999, samples=1)])):
         with (
             running(*engines(1, groups=told)) as (_, targets),
-            pytest.raises(chaski.PayloadError, match="describe"),
+            pytest.raises(chaski.PayloadError, match="groups"),
         ):
             connect(targets)
 
@@ -214,37 +202,6 @@ def test_a_server_dies_and_comes_back():
                 servers[0] = serve(again[0], port)[0]
         assert seen == ALL
         assert again[0].tickets, "it is used again"
-
-
-def test_a_server_comes_back_without_what_is_needed(monkeypatch):
-    two = engines(2)
-    for e in two:
-        e.answer = lambda t, e: time.sleep(0.05) or image_batch(t, e.samples)
-    lost: set[str] = set()
-    refused = []
-
-    def side(self, lane, d):
-        if lane.target in lost:
-            refused.append(lane.target)
-            raise chaski.UnavailableError(f"{lane.target}: no shared memory")
-        return None
-
-    monkeypatch.setattr("chaski._run.Run._side", side)
-    with running(*two) as (servers, targets), connect(targets) as loader:
-        seen = []
-        for batch in loader:
-            seen += firsts([batch])
-            if len(seen) == 5:
-                servers[0].stop(0).wait()
-                lost.add(targets[0])
-                servers[0] = serve(FakeEngine(samples=4 * STEPS), int(targets[0].split(":")[1]))[0]
-        assert seen == ALL, "the other one goes on"
-        assert refused
-        assert firsts(loader) == ALL, "and does the next epoch alone"
-        lost.update(targets)
-        with pytest.raises(chaski.UnavailableError, match="no shared memory"):
-            list(loader)
-        assert not [t for t in threading.enumerate() if t.name == "chaski-receive"]
 
 
 def test_one_is_not_there_from_the_beginning():
@@ -317,7 +274,7 @@ def test_all_are_stuck_from_the_beginning():
         stuck.bind(("127.0.0.1", 0))
         stuck.listen(8)
         port = stuck.getsockname()[1]
-        with pytest.raises(chaski.Error, match=f"{port}: describe"):
+        with pytest.raises(chaski.Error, match=f"{port}: "):
             connect([f"127.0.0.1:{port}", f"localhost:{port}"], timeout=0.3)
 
 
@@ -326,7 +283,7 @@ def test_all_stall():
     for e in two:
         e.answer = stalls(8)
     with running(*two) as (_, targets), connect(targets, timeout=1, retries=1) as loader:
-        with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: nothing for 1 s.*ticket"):
+        with pytest.raises(chaski.Error, match=r"127\.0\.0\.1:\d+: no answer for 1s.*ticket"):
             list(loader)
 
 
@@ -343,20 +300,17 @@ def test_all_stall_for_no_longer_than_twice_the_timeout(staggered):
     two[0].answer, two[1].answer = stalls(8), later
     with running(*two) as (_, targets), connect(targets, timeout=1.5, retries=100) as loader:
         start = time.monotonic()
-        with pytest.raises(chaski.DeadlineError, match=r":\d+: nothing for 1.5 s.*ticket"):
+        with pytest.raises(chaski.DeadlineError, match=r":\d+: no answer for 1.5s.*ticket"):
             list(loader)
         assert 1.5 <= time.monotonic() - start < 30, "not a hundred times the timeout"
 
 
-def test_one_stalls_while_the_other_is_away(monkeypatch):
+def test_one_stalls_while_the_other_is_away():
     """The one that is opened again has its time, though the other was silent before.
 
     It is back once the other was given up, and has a timeout to be found before that one is silent
     for the second time.
     """
-    monkeypatch.setattr("chaski._run._LONGEST_PAUSE", 0.2)
-    quick = ("grpc.max_reconnect_backoff_ms", 200)
-    monkeypatch.setattr("chaski._rpc._OPTIONS", [*_OPTIONS, quick])
     two = engines(2)
     two[0].answer = stalls(8)
     again = engines(1)[0]
@@ -419,7 +373,7 @@ def test_a_fault_comes_when_its_step_does():
 def test_other_data():
     one, other = FakeEngine(hash="cafe"), FakeEngine(hash="babe")
     with running(one, other) as (_, targets):
-        with pytest.raises(chaski.StateError, match=f"{targets[1]} sees other data"):
+        with pytest.raises(chaski.StateError, match=f"{targets[1]}: the server sees other data"):
             connect(targets)
 
 
@@ -463,17 +417,15 @@ def test_deaths_at_random():
 
 
 def test_addresses():
-    assert addresses("a:1") == {"a:1": ""}
-    assert list(addresses("a:1, unix:/x ,a:1")) == ["a:1", "unix:/x"]
-    assert list(addresses(["b:2", "a:1"])) == ["b:2", "a:1"]
-    assert list(addresses("unix-abstract:99999,unix:x")) == ["unix-abstract:99999", "unix:x"]
-    local = addresses("dns:localhost:80") | addresses("dns:127.0.0.1:80")
-    assert local["127.0.0.1:80"] in ("localhost:80", "127.0.0.1:80")
+    assert addresses("a:1, unix:/x ,a:1") == ["a:1", "unix:/x"]
+    assert addresses(["b:2", "a:1"]) == ["b:2", "a:1"]
+    assert addresses("unix-abstract:99999,unix:x") == ["unix-abstract:99999", "unix:x"]
+    assert addresses("dns:localhost:80") == ["dns:localhost:80"]
     for wrong in ("", ",", "a:1,,b:2", [], ["a:1", ""], "dns:host", "dns::80", "host", "a:65536"):
         with pytest.raises(chaski.SpecError):
             addresses(wrong)
     with pytest.raises(chaski.UnavailableError, match="dns:no.such.host.invalid:80"):
-        addresses("dns:no.such.host.invalid:80")
+        connect("dns:no.such.host.invalid:80")
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="makes a certificate with openssl")

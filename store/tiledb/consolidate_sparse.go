@@ -11,17 +11,16 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// errOrder reports that the cells of a fragment are not in the order of the schema.
+// errOrder is that the cells of a fragment do not lie in the order that the schema says.
 var errOrder = errors.New("tiledb: cells out of order")
 
-// consolidateSparse merges the fragments as sorted lists, or sorts all cells in memory if a
-// fragment is not sorted.
-func (a *Array) consolidateSparse(ctx context.Context, name string, done *progress) error {
+// consolidateSparse merges the fragments, whose cells all lie in the array's order.
+func (a *Array) consolidateSparse(ctx context.Context, name string, done *tally) error {
 	err := a.mergeSparse(ctx, name, done)
 	if !errors.Is(err, errOrder) {
 		return err
 	}
-	attrs := sequence(len(a.Schema.Attrs))
+	attrs := inOrder(len(a.Schema.Attrs))
 	c, err := a.NewReader().Sparse(ctx, attrs, a.Schema.Domain())
 	if err != nil {
 		return err
@@ -29,8 +28,8 @@ func (a *Array) consolidateSparse(ctx context.Context, name string, done *progre
 	return a.sparseFragment(ctx, name, c.Coords, c.Values, true)
 }
 
-// mergeSparse merges sorted fragments. The error is errOrder if one is not sorted.
-func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (err error) {
+// mergeSparse is errOrder where they do not.
+func (a *Array) mergeSparse(ctx context.Context, name string, done *tally) (err error) {
 	w, err := a.startFragment(&Fragment{Name: name})
 	if err != nil {
 		return err
@@ -45,7 +44,7 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (e
 		tiles += f.Tiles
 	}
 	done.of(tiles)
-	w.progress = done
+	w.merged = done
 	err = out.merge(ctx)
 	if err := errors.Join(err, out.close()); err != nil {
 		return err
@@ -55,24 +54,23 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (e
 	return w.finish()
 }
 
-// mergeInput is one tile of a fragment that is merged.
-type mergeInput struct {
-	number int // of the fragment: of equal cells, those of the highest number count
+// merged is a fragment on its way into another: one tile of it.
+type merged struct {
+	number int // of the fragment: of equal cells that of the last one counts
 	f      *Fragment
 	tile   int64
 	row    int
 	cells  int
 	planes []byte   // coordinates as stored: all of the first dimension, then all of the second, …
-	coords []Coord  // the same, decoded
-	space  []uint64 // the indices of their space tiles
+	coords []Coord  // the same
+	space  []uint64 // and the numbers of their space tiles
 	values []Values
-	last   []uint64 // key of the current row, nil before the first
-	before []uint64 // key of the row before, whose memory the next one reuses
+	last   []uint64 // key of the row, nil in front of the first
+	before []uint64 // of the one before, to be used again
 }
 
-// key appends the sort key of a row: its space tile, then its coordinates, each in the array's
-// order.
-func (m *mergeInput) key(s *Schema, key []uint64, row int) []uint64 {
+// key appends what orders a row: its space tile, then its coordinates, each in the array's order of them.
+func (m *merged) key(s *Schema, key []uint64, row int) []uint64 {
 	dims := len(s.Dims)
 	at := func(o Order, k int) int {
 		if o == ColMajor {
@@ -89,7 +87,7 @@ func (m *mergeInput) key(s *Schema, key []uint64, row int) []uint64 {
 	return key
 }
 
-// sparseFiles are the files of a sparse fragment that is being written.
+// sparseFiles are all files of a sparse fragment that is being written.
 type sparseFiles struct {
 	w      *writer
 	r      *Reader
@@ -98,7 +96,7 @@ type sparseFiles struct {
 	vars   []*varFiles
 	boxes  []Box
 
-	// The tile that is being filled.
+	// The tile that is filled.
 	n      int
 	planes [][]byte // by dimension
 	values []Values
@@ -138,9 +136,8 @@ func (x *sparseFiles) close() (err error) {
 	return err
 }
 
-// queue is a heap of fragments by their current cells. Of equal cells the later fragment comes
-// first, so that merge keeps it and drops the others.
-type queue []*mergeInput
+// queue is a heap of fragments by the cells that they are at; of equal ones the later fragment is first.
+type queue []*merged
 
 func (q queue) Len() int { return len(q) }
 
@@ -153,7 +150,7 @@ func (q queue) Less(i, j int) bool {
 
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *queue) Push(m any) { *q = append(*q, m.(*mergeInput)) }
+func (q *queue) Push(m any) { *q = append(*q, m.(*merged)) }
 
 func (q *queue) Pop() any {
 	last := len(*q) - 1
@@ -162,12 +159,11 @@ func (q *queue) Pop() any {
 	return m
 }
 
-// merge writes the cells of all fragments in order. Of equal cells it writes those of the last
-// fragment.
+// merge writes the cells of all fragments in their order; of equal ones those of the last fragment.
 func (x *sparseFiles) merge(ctx context.Context) error {
 	var q queue
 	for i, f := range x.w.a.Fragments {
-		m := &mergeInput{number: i, f: f, tile: -1, values: make([]Values, len(x.values))}
+		m := &merged{number: i, f: f, tile: -1, values: make([]Values, len(x.values))}
 		more, err := x.next(ctx, m)
 		if err != nil {
 			return err
@@ -200,8 +196,8 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 	return x.flush()
 }
 
-// next moves to the next row of a fragment, and reports whether there is one.
-func (x *sparseFiles) next(ctx context.Context, m *mergeInput) (more bool, err error) {
+// next goes to the next row of a fragment, and reports whether there is one.
+func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error) {
 	if m.row++; m.tile < 0 || m.row >= m.cells {
 		if m.tile++; m.tile >= m.f.Tiles {
 			return false, nil
@@ -212,7 +208,7 @@ func (x *sparseFiles) next(ctx context.Context, m *mergeInput) (more bool, err e
 		if err := x.load(ctx, m); err != nil {
 			return false, err
 		}
-		x.w.progress.step()
+		x.w.merged.step()
 		m.row = 0
 	}
 	key := m.key(x.w.s, m.before[:0], m.row)
@@ -223,8 +219,8 @@ func (x *sparseFiles) next(ctx context.Context, m *mergeInput) (more bool, err e
 	return true, nil
 }
 
-// load decodes the current tile of a fragment.
-func (x *sparseFiles) load(ctx context.Context, m *mergeInput) error {
+// load decodes the tile that a fragment is at.
+func (x *sparseFiles) load(ctx context.Context, m *merged) error {
 	if err := x.loadCoords(ctx, m); err != nil {
 		return err
 	}
@@ -236,7 +232,7 @@ func (x *sparseFiles) load(ctx context.Context, m *mergeInput) error {
 	return nil
 }
 
-func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
+func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
 	s, r := x.w.s, x.r
 	dims := len(s.Dims)
 	tree, err := x.w.a.rtree(ctx, m.f)
@@ -248,7 +244,7 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 		return err
 	}
 	defer t.close()
-	planes, cells, err := r.coordTile(ctx, m.f, m.tile, nextTiles{last: m.tile})
+	planes, cells, err := r.coordTile(ctx, m.f, m.tile, following{last: m.tile})
 	if err != nil {
 		return err
 	}
@@ -259,7 +255,7 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
 		at := m.coords[d*cells : (d+1)*cells]
 		if row := outside(at, i); row >= 0 {
-			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside the bounding box of its tile",
+			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside of the tile's box",
 				s.DimType.FormatCoord(at[row]), d))
 		}
 		for _, c := range at {
@@ -269,14 +265,14 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 	return nil
 }
 
-func (x *sparseFiles) loadValues(ctx context.Context, m *mergeInput, attr int) error {
+func (x *sparseFiles) loadValues(ctx context.Context, m *merged, attr int) error {
 	r, a, v := x.r, &x.w.s.Attrs[attr], &m.values[attr]
 	if a.Var() {
 		sizes, err := r.openVar(ctx, m.f, attr)
 		if err != nil {
 			return err
 		}
-		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, nextTiles{last: m.tile}, 0, m.cells-1)
+		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, following{last: m.tile}, 0, m.cells-1)
 		if err == nil {
 			v.Offsets, v.Data = v.Offsets[:0], append(v.Data[:0], data...)
 			for i := range m.cells {
@@ -294,13 +290,13 @@ func (x *sparseFiles) loadValues(ctx context.Context, m *mergeInput, attr int) e
 	if err != nil {
 		return err
 	}
-	b, err := r.decode(ctx, 0, m.tile, nextTiles{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
+	b, err := r.decode(ctx, 0, m.tile, following{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
 	v.Data = append(v.Data[:0], b...)
 	return err
 }
 
-// add appends a cell to the tile.
-func (x *sparseFiles) add(m *mergeInput) error {
+// add appends a cell.
+func (x *sparseFiles) add(m *merged) error {
 	s := x.w.s
 	size := s.DimType.Size()
 	for d := range x.planes {
@@ -336,14 +332,14 @@ func (x *sparseFiles) add(m *mergeInput) error {
 	return nil
 }
 
-// flush writes the tile if it has cells.
+// flush writes the tile that is filled, if it has cells.
 func (x *sparseFiles) flush() (err error) {
 	if x.n == 0 {
 		return nil
 	}
 	w, s := x.w, x.w.s
 	k, n := len(x.boxes), len(s.Attrs)
-	if err := w.a.checkTileCount(int64(k) + 1); err != nil {
+	if err := w.a.room(int64(k) + 1); err != nil {
 		return err
 	}
 	for l := range w.lists {
@@ -363,7 +359,7 @@ func (x *sparseFiles) flush() (err error) {
 	for i := range s.Attrs {
 		a, v := &s.Attrs[i], &x.values[i]
 		if a.Var() {
-			err = x.vars[i].add(int64(k), sequence(x.n), *v)
+			err = x.vars[i].add(int64(k), inOrder(x.n), *v)
 		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(v.Data, a.Pipeline, a.Type.elem(int(a.Values)), 0); err == nil {
 			w.end[i] = x.fixed[i].at
 		}

@@ -10,30 +10,26 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Encryption types of generic tiles.
+// Encryption types of a generic tile.
 const (
 	plain     = 0
 	aes256gcm = 1
 )
 
-// genericHeader is the size of a generic tile's header in front of its filter pipeline: 4 bytes of
-// version, 8 each of persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption,
-// and 4 of pipeline size.
+// genericHeader is the size of a generic tile's header up to its filter pipeline.
 const genericHeader = 34
 
-// generic is a generic tile, as the format calls it: a header that describes the tile, and its
-// chunks.
+// generic is a generic tile as it lies in a file: a header that tells about itself, and chunks.
 type generic struct {
-	size      uint64 // bytes when decoded
+	size      uint64 // decoded
 	encrypted bool
 	pipeline  filter.Pipeline
 	stored    []byte
-	off       int64 // offset of stored in the file
+	off       int64 // of stored, in the file
 }
 
-// readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit
-// bounds its decoded size, and 2*limit its stored one, because a filter may add a little to data
-// that does not compress.
+// readGeneric reads the generic tile at an offset of a file; end is where it must end at the latest.
+// limit bounds its stored and its decoded size.
 func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
 	if end > r.Size() {
 		end = r.Size()
@@ -42,7 +38,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))), "a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
 	}
 	at := int64(off)
-	head := make([]byte, min(genericHeader+1024, end-at)) // One read fetches header and pipeline: 1 KiB holds more filters than any writer uses.
+	head := make([]byte, min(genericHeader+1024, end-at)) // more than any writer's pipeline
 	if err := r.ReadAt(ctx, head, at); err != nil {
 		return nil, err
 	}
@@ -68,10 +64,10 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	}
 	p, n, err := filter.Parse(head[genericHeader : genericHeader+int(pipe)])
 	if err == nil && n != int(pipe) {
-		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes follow its end", int(pipe)-n)
+		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes behind its end", int(pipe)-n)
 	}
 	if err == nil && p.Has(filter.AES256GCM) != (enc == aes256gcm) {
-		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
+		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption is not that of the tile")
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, part, at+genericHeader)
@@ -87,7 +83,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	return g, r.ReadAt(ctx, g.stored, data)
 }
 
-// decode returns the content of the tile.
+// decode returns the tile's content.
 func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 	size, _, err := filter.Size(g.stored)
 	if err == nil && uint64(size) != g.size {
@@ -116,10 +112,10 @@ func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part str
 	return b, g, err
 }
 
-// genericPipeline is the filter pipeline of schemas and fragment metadata, the same as TileDB's.
+// genericPipeline filters what is neither attribute nor coordinate, as TileDB does.
 var genericPipeline = filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Gzip, Level: 1}}}
 
-// sealer filters tiles and encrypts them if it has a key.
+// sealer filters and, with a key, encrypts.
 type sealer struct {
 	key cipher.AEAD
 	enc *filter.Encoder
@@ -133,7 +129,7 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{key: k, enc: filter.NewEncoder(k)}, err
 }
 
-// generic appends a generic tile with the content b.
+// generic appends a generic tile.
 func (x *sealer) generic(out, b []byte) ([]byte, error) {
 	p, enc := genericPipeline, byte(plain)
 	if x.key != nil {

@@ -10,10 +10,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Version is the supported format version.
+// Version is the format version that is read.
 const Version = 3
 
-// Names of files in the directories of an array and of a fragment.
+// Names of files in an array's folder and in a fragment's.
 const (
 	schemaName   = "__array_schema.tdb"
 	metadataName = "__fragment_metadata.tdb"
@@ -25,14 +25,13 @@ const (
 // lockName is the empty file that TileDB locks while it consolidates.
 const lockName = "__lock.tdb"
 
-// Directories in which TileDB 2 stores what it adds to an array of an earlier format version.
+// Folders in which TileDB 2 keeps what it adds to an array of any format version.
 const (
-	newerFragments = "__fragments"
-	newerSchemas   = "__schema"
+	laterFragments = "__fragments"
+	laterSchemas   = "__schema"
 )
 
-// parseName parses "__t1_t2_uuid", the name of a fragment. Later format versions append their
-// number, which is fault.Unsupported.
+// parseName reads "__t1_t2_uuid". Behind that later format versions write their number.
 func parseName(name string) (from, to uint64, err error) {
 	bad := func(what string) (uint64, uint64, error) {
 		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
@@ -60,13 +59,12 @@ func parseName(name string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// timeAtCompletion stands for the time of a fragment that is named when it is complete.
-const timeAtCompletion = 0
+// atTheEnd is the time of a fragment that gets its name when it is complete.
+const atTheEnd = 0
 
-// newName returns a new name for a fragment of a range of time, in milliseconds since 1970, or ""
-// for timeAtCompletion.
+// newName returns the name of a fragment of some time, in milliseconds since 1970; "" for atTheEnd.
 func newName(from, to uint64) string {
-	if to == timeAtCompletion {
+	if to == atTheEnd {
 		return ""
 	}
 	return fmt.Sprintf("__%d_%d_%s", from, to, randomID())
@@ -75,6 +73,6 @@ func newName(from, to uint64) string {
 // randomID returns 32 hexadecimal digits.
 func randomID() string {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // it never returns an error
+	_, _ = rand.Read(id[:]) // it does not fail
 	return hex.EncodeToString(id[:])
 }

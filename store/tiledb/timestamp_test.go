@@ -54,9 +54,9 @@ func timed(t *testing.T, path string, dense bool) {
 	}
 	a.o.Since, a.o.Until = 0, 0 // it may write
 	if dense {
-		err = a.consolidateDense(ctx, newName(15, 30), &progress{})
+		err = a.consolidateDense(ctx, newName(15, 30), &tally{})
 	} else {
-		err = a.consolidateSparse(ctx, newName(15, 30), &progress{})
+		err = a.consolidateSparse(ctx, newName(15, 30), &tally{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -2,10 +2,10 @@ package wire
 
 import (
 	"errors"
-	"fmt"
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/grpc/internal/text"
@@ -19,6 +19,11 @@ const (
 	// Unavailable is of a server of files that did not answer, or refused: see source.RequestError.
 	Unavailable = "unavailable"
 	Internal    = "internal"
+	// Of an engine that is the client of other servers: what is wrong with those.
+	Deadline = "deadline" // a server said nothing in time
+	State    = "state"    // it sees other data than the run is of
+	Payload  = "payload"  // it breaks the protocol
+	Spec     = "spec"     // it refuses the spec
 )
 
 // ErrUnknownSpec is the fault of a ticket whose spec the server has not opened, or not any more.
@@ -26,6 +31,13 @@ var ErrUnknownSpec = errors.New("the server does not know the spec")
 
 // NewFault returns the message for an error of a ticket.
 func NewFault(ticket uint64, err error) *chaskiv1.Fault {
+	var other *remote
+	if errors.As(err, &other) && other.fault.GetKind() != UnknownSpec {
+		// What another server said is passed on as it is: its fields are not in the text.
+		f := proto.CloneOf(other.fault)
+		f.Ticket = ticket
+		return f
+	}
 	f := &chaskiv1.Fault{Ticket: ticket, Kind: Internal, Offset: fault.NoOffset, Message: text.Fit(fault.Line(err))}
 	var e *fault.Error
 	var r *source.RequestError
@@ -44,6 +56,7 @@ func NewFault(ticket uint64, err error) *chaskiv1.Fault {
 type remote struct {
 	line  string
 	cause error
+	fault *chaskiv1.Fault
 }
 
 func (r *remote) Error() string { return r.line }
@@ -54,19 +67,41 @@ func (r *remote) Unwrap() error { return r.cause }
 func FaultError(f *chaskiv1.Fault) error {
 	line := fault.Line(errors.New(f.GetMessage()))
 	if f.GetKind() == UnknownSpec {
-		return &remote{line, ErrUnknownSpec}
+		return &remote{line, ErrUnknownSpec, f}
 	}
 	for _, k := range []fault.Kind{fault.Corrupt, fault.Unsupported, fault.Limit, fault.NotFound} {
 		if f.GetKind() == k.Error() {
-			return &remote{line, &fault.Error{Kind: k, File: f.GetFile(), Part: f.GetPart(), Off: f.GetOffset(), Msg: line}}
+			return &remote{line, &fault.Error{Kind: k, File: f.GetFile(), Part: f.GetPart(), Off: f.GetOffset(), Msg: line}, f}
 		}
 	}
 	kind := Internal
 	if f.GetKind() == Unavailable {
 		kind = Unavailable
 	}
-	return fmt.Errorf("%s: %s", line, kind)
+	return &remote{line + ": " + kind, nil, f}
 }
+
+// Remote returns the error of a kind about another server; err is its cause, and its text.
+func Remote(kind string, err error) error {
+	line := fault.Line(err)
+	return &remote{line, err, &chaskiv1.Fault{Kind: kind, Offset: fault.NoOffset, Message: text.Fit(line)}}
+}
+
+// Cause returns what another server said, without what was added to it here; err itself if it is not of another server.
+func Cause(err error) error {
+	var r *remote
+	if errors.As(err, &r) {
+		return r
+	}
+	var s *said
+	if errors.As(err, &s) {
+		return s
+	}
+	return err
+}
+
+// IsRemote reports whether an error was made from a fault of another server, or by Remote.
+func IsRemote(err error) bool { return errors.As(err, new(*remote)) }
 
 // StatusError is the error that a call's status tells of: that of the Fault in its details, if there
 // is one.
@@ -77,8 +112,20 @@ func StatusError(err error) error {
 	}
 	for _, d := range s.Details() {
 		if f, ok := d.(*chaskiv1.Fault); ok {
-			return &remote{fault.Line(errors.New(f.GetMessage())), errors.Join(FaultError(f), err)}
+			return &remote{fault.Line(errors.New(f.GetMessage())), errors.Join(FaultError(f), err), f}
 		}
+	}
+	if _, direct := err.(interface{ GRPCStatus() *status.Status }); direct { //nolint:errorlint // its text is replaced
+		return &said{s.Message(), err}
 	}
 	return err
 }
+
+// said is a status of gRPC in words for a user: without "rpc error: code = ... desc = ".
+type said struct {
+	line string
+	error
+}
+
+func (s *said) Error() string { return s.line }
+func (s *said) Unwrap() error { return s.error }

@@ -30,7 +30,11 @@ type DescribeRequest struct {
 	Spec []byte `protobuf:"bytes,1,opt,name=spec,proto3" json:"spec,omitempty"`
 	// The rows that a ticket of this client will ask for. If the server's memory has no room for a batch of them, the
 	// answer is a fault of kind "limit". 0: not known.
-	Rows          uint32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	Rows uint32 `protobuf:"varint,2,opt,name=rows,proto3" json:"rows,omitempty"`
+	// The dataset is at other servers: the answering one is their client, and passes their batches on. Only a local
+	// engine that was started for it does that (chaski serve --allow-upstream), since whoever may ask could otherwise
+	// reach any address that the server can.
+	Upstream      *Upstream `protobuf:"bytes,3,opt,name=upstream,proto3" json:"upstream,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -79,6 +83,191 @@ func (x *DescribeRequest) GetRows() uint32 {
 	return 0
 }
 
+func (x *DescribeRequest) GetUpstream() *Upstream {
+	if x != nil {
+		return x.Upstream
+	}
+	return nil
+}
+
+// Upstream says which servers a dataset is at, and how to speak to them.
+type Upstream struct {
+	state protoimpl.MessageState `protogen:"open.v1"`
+	// Each "host:port", "unix:PATH", "unix-abstract:NAME" or "dns:host:port", which is every address of a name.
+	Targets []string `protobuf:"bytes,1,rep,name=targets,proto3" json:"targets,omitempty"`
+	// Plain text if it is absent.
+	Tls *Tls `protobuf:"bytes,2,opt,name=tls,proto3" json:"tls,omitempty"`
+	// How batches come from them: "auto", "shm" or "grpc".
+	Transport string `protobuf:"bytes,3,opt,name=transport,proto3" json:"transport,omitempty"`
+	// Seconds without a sign of a server that owes an answer, until it counts as lost.
+	TimeoutSeconds float64 `protobuf:"fixed64,4,opt,name=timeout_seconds,json=timeoutSeconds,proto3" json:"timeout_seconds,omitempty"`
+	// How often in a row a broken connection is opened again, a server.
+	Retries uint32 `protobuf:"varint,5,opt,name=retries,proto3" json:"retries,omitempty"`
+	// Share of the last answers whose double time is slow: a second server is asked then. 0: never.
+	Hedge float64 `protobuf:"fixed64,6,opt,name=hedge,proto3" json:"hedge,omitempty"`
+	// Batches asked for ahead, and the bytes within which there may be more so that every server has a pool.
+	Prefetch      uint32 `protobuf:"varint,7,opt,name=prefetch,proto3" json:"prefetch,omitempty"`
+	PrefetchBytes int64  `protobuf:"varint,8,opt,name=prefetch_bytes,json=prefetchBytes,proto3" json:"prefetch_bytes,omitempty"`
+	MaxBatchBytes int64  `protobuf:"varint,9,opt,name=max_batch_bytes,json=maxBatchBytes,proto3" json:"max_batch_bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Upstream) Reset() {
+	*x = Upstream{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[1]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Upstream) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Upstream) ProtoMessage() {}
+
+func (x *Upstream) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[1]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Upstream.ProtoReflect.Descriptor instead.
+func (*Upstream) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{1}
+}
+
+func (x *Upstream) GetTargets() []string {
+	if x != nil {
+		return x.Targets
+	}
+	return nil
+}
+
+func (x *Upstream) GetTls() *Tls {
+	if x != nil {
+		return x.Tls
+	}
+	return nil
+}
+
+func (x *Upstream) GetTransport() string {
+	if x != nil {
+		return x.Transport
+	}
+	return ""
+}
+
+func (x *Upstream) GetTimeoutSeconds() float64 {
+	if x != nil {
+		return x.TimeoutSeconds
+	}
+	return 0
+}
+
+func (x *Upstream) GetRetries() uint32 {
+	if x != nil {
+		return x.Retries
+	}
+	return 0
+}
+
+func (x *Upstream) GetHedge() float64 {
+	if x != nil {
+		return x.Hedge
+	}
+	return 0
+}
+
+func (x *Upstream) GetPrefetch() uint32 {
+	if x != nil {
+		return x.Prefetch
+	}
+	return 0
+}
+
+func (x *Upstream) GetPrefetchBytes() int64 {
+	if x != nil {
+		return x.PrefetchBytes
+	}
+	return 0
+}
+
+func (x *Upstream) GetMaxBatchBytes() int64 {
+	if x != nil {
+		return x.MaxBatchBytes
+	}
+	return 0
+}
+
+// Tls is what a client needs for TLS, in PEM. Empty roots are those of the system; certificate and key are those
+// of the client, if the server asks for them.
+type Tls struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Roots         []byte                 `protobuf:"bytes,1,opt,name=roots,proto3" json:"roots,omitempty"`
+	Certificate   []byte                 `protobuf:"bytes,2,opt,name=certificate,proto3" json:"certificate,omitempty"`
+	Key           []byte                 `protobuf:"bytes,3,opt,name=key,proto3" json:"key,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *Tls) Reset() {
+	*x = Tls{}
+	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *Tls) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*Tls) ProtoMessage() {}
+
+func (x *Tls) ProtoReflect() protoreflect.Message {
+	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use Tls.ProtoReflect.Descriptor instead.
+func (*Tls) Descriptor() ([]byte, []int) {
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2}
+}
+
+func (x *Tls) GetRoots() []byte {
+	if x != nil {
+		return x.Roots
+	}
+	return nil
+}
+
+func (x *Tls) GetCertificate() []byte {
+	if x != nil {
+		return x.Certificate
+	}
+	return nil
+}
+
+func (x *Tls) GetKey() []byte {
+	if x != nil {
+		return x.Key
+	}
+	return nil
+}
+
 type DescribeReply struct {
 	state protoimpl.MessageState `protogen:"open.v1"`
 	// Names this spec on this data, wherever the data lie: what a state is compared with.
@@ -107,7 +296,7 @@ type DescribeReply struct {
 
 func (x *DescribeReply) Reset() {
 	*x = DescribeReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[1]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -119,7 +308,7 @@ func (x *DescribeReply) String() string {
 func (*DescribeReply) ProtoMessage() {}
 
 func (x *DescribeReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[1]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -132,7 +321,7 @@ func (x *DescribeReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use DescribeReply.ProtoReflect.Descriptor instead.
 func (*DescribeReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{1}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{3}
 }
 
 func (x *DescribeReply) GetSpecHash() string {
@@ -220,7 +409,7 @@ type Groups struct {
 
 func (x *Groups) Reset() {
 	*x = Groups{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -232,7 +421,7 @@ func (x *Groups) String() string {
 func (*Groups) ProtoMessage() {}
 
 func (x *Groups) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[2]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -245,7 +434,7 @@ func (x *Groups) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups.ProtoReflect.Descriptor instead.
 func (*Groups) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
 }
 
 func (x *Groups) GetDataset() uint32 {
@@ -298,7 +487,7 @@ type Shared struct {
 
 func (x *Shared) Reset() {
 	*x = Shared{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -310,7 +499,7 @@ func (x *Shared) String() string {
 func (*Shared) ProtoMessage() {}
 
 func (x *Shared) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[3]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -323,7 +512,7 @@ func (x *Shared) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Shared.ProtoReflect.Descriptor instead.
 func (*Shared) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{3}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
 }
 
 func (x *Shared) GetAddress() string {
@@ -356,7 +545,7 @@ type FieldInfo struct {
 
 func (x *FieldInfo) Reset() {
 	*x = FieldInfo{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -368,7 +557,7 @@ func (x *FieldInfo) String() string {
 func (*FieldInfo) ProtoMessage() {}
 
 func (x *FieldInfo) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[4]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -381,7 +570,7 @@ func (x *FieldInfo) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FieldInfo.ProtoReflect.Descriptor instead.
 func (*FieldInfo) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
 }
 
 func (x *FieldInfo) GetName() string {
@@ -433,7 +622,7 @@ type StreamRequest struct {
 
 func (x *StreamRequest) Reset() {
 	*x = StreamRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -445,7 +634,7 @@ func (x *StreamRequest) String() string {
 func (*StreamRequest) ProtoMessage() {}
 
 func (x *StreamRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[5]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -458,7 +647,7 @@ func (x *StreamRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamRequest.ProtoReflect.Descriptor instead.
 func (*StreamRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{5}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
 }
 
 func (x *StreamRequest) GetKind() isStreamRequest_Kind {
@@ -532,7 +721,7 @@ type Attach struct {
 
 func (x *Attach) Reset() {
 	*x = Attach{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -544,7 +733,7 @@ func (x *Attach) String() string {
 func (*Attach) ProtoMessage() {}
 
 func (x *Attach) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[6]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -557,7 +746,7 @@ func (x *Attach) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Attach.ProtoReflect.Descriptor instead.
 func (*Attach) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{6}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
 }
 
 func (x *Attach) GetSecret() []byte {
@@ -594,7 +783,7 @@ type Ticket struct {
 
 func (x *Ticket) Reset() {
 	*x = Ticket{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -606,7 +795,7 @@ func (x *Ticket) String() string {
 func (*Ticket) ProtoMessage() {}
 
 func (x *Ticket) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[7]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -619,7 +808,7 @@ func (x *Ticket) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Ticket.ProtoReflect.Descriptor instead.
 func (*Ticket) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{7}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
 }
 
 func (x *Ticket) GetId() uint64 {
@@ -687,7 +876,7 @@ type Credit struct {
 
 func (x *Credit) Reset() {
 	*x = Credit{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -699,7 +888,7 @@ func (x *Credit) String() string {
 func (*Credit) ProtoMessage() {}
 
 func (x *Credit) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[8]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -712,7 +901,7 @@ func (x *Credit) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Credit.ProtoReflect.Descriptor instead.
 func (*Credit) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{8}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
 }
 
 func (x *Credit) GetBatches() uint32 {
@@ -736,7 +925,7 @@ type StreamReply struct {
 
 func (x *StreamReply) Reset() {
 	*x = StreamReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -748,7 +937,7 @@ func (x *StreamReply) String() string {
 func (*StreamReply) ProtoMessage() {}
 
 func (x *StreamReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[9]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -761,7 +950,7 @@ func (x *StreamReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use StreamReply.ProtoReflect.Descriptor instead.
 func (*StreamReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{9}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
 }
 
 func (x *StreamReply) GetKind() isStreamReply_Kind {
@@ -836,7 +1025,7 @@ type Lease struct {
 
 func (x *Lease) Reset() {
 	*x = Lease{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -848,7 +1037,7 @@ func (x *Lease) String() string {
 func (*Lease) ProtoMessage() {}
 
 func (x *Lease) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[10]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -861,7 +1050,7 @@ func (x *Lease) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Lease.ProtoReflect.Descriptor instead.
 func (*Lease) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{10}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
 }
 
 func (x *Lease) GetTicket() uint64 {
@@ -907,7 +1096,7 @@ type Part struct {
 
 func (x *Part) Reset() {
 	*x = Part{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -919,7 +1108,7 @@ func (x *Part) String() string {
 func (*Part) ProtoMessage() {}
 
 func (x *Part) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[11]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -932,7 +1121,7 @@ func (x *Part) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Part.ProtoReflect.Descriptor instead.
 func (*Part) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{11}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
 }
 
 func (x *Part) GetTicket() uint64 {
@@ -968,9 +1157,10 @@ func (x *Part) GetData() []byte {
 type Fault struct {
 	state  protoimpl.MessageState `protogen:"open.v1"`
 	Ticket uint64                 `protobuf:"varint,1,opt,name=ticket,proto3" json:"ticket,omitempty"`
-	// "corrupt", "unsupported", "limit", "not found", "unavailable" (a server of files did not answer, or
-	// refused), "unknown spec" or "internal". To "unknown spec" a client answers with Describe, and the
-	// ticket again.
+	// "corrupt", "unsupported", "limit", "not found", "unavailable" (a server did not answer, or refused), "unknown
+	// spec" or "internal". To "unknown spec" a client answers with Describe, and the ticket again. An engine that is
+	// the client of other servers also has "deadline" (a server said nothing in time), "state" (it sees other data),
+	// "payload" (it breaks the rules of this protocol) and "spec" (it refuses the spec).
 	Kind string `protobuf:"bytes,2,opt,name=kind,proto3" json:"kind,omitempty"`
 	File string `protobuf:"bytes,3,opt,name=file,proto3" json:"file,omitempty"`
 	Part string `protobuf:"bytes,4,opt,name=part,proto3" json:"part,omitempty"`
@@ -986,7 +1176,7 @@ type Fault struct {
 
 func (x *Fault) Reset() {
 	*x = Fault{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -998,7 +1188,7 @@ func (x *Fault) String() string {
 func (*Fault) ProtoMessage() {}
 
 func (x *Fault) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[12]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1011,7 +1201,7 @@ func (x *Fault) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Fault.ProtoReflect.Descriptor instead.
 func (*Fault) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{12}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
 }
 
 func (x *Fault) GetTicket() uint64 {
@@ -1080,7 +1270,7 @@ type FaultSample struct {
 
 func (x *FaultSample) Reset() {
 	*x = FaultSample{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1092,7 +1282,7 @@ func (x *FaultSample) String() string {
 func (*FaultSample) ProtoMessage() {}
 
 func (x *FaultSample) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[13]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1105,7 +1295,7 @@ func (x *FaultSample) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use FaultSample.ProtoReflect.Descriptor instead.
 func (*FaultSample) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{13}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
 }
 
 func (x *FaultSample) GetSource() string {
@@ -1169,7 +1359,7 @@ type ReadRequest struct {
 
 func (x *ReadRequest) Reset() {
 	*x = ReadRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1181,7 +1371,7 @@ func (x *ReadRequest) String() string {
 func (*ReadRequest) ProtoMessage() {}
 
 func (x *ReadRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[14]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1194,7 +1384,7 @@ func (x *ReadRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use ReadRequest.ProtoReflect.Descriptor instead.
 func (*ReadRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{14}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
 }
 
 func (x *ReadRequest) GetPaths() []string {
@@ -1269,7 +1459,7 @@ type InfoRequest struct {
 
 func (x *InfoRequest) Reset() {
 	*x = InfoRequest{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1281,7 +1471,7 @@ func (x *InfoRequest) String() string {
 func (*InfoRequest) ProtoMessage() {}
 
 func (x *InfoRequest) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[15]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1294,7 +1484,7 @@ func (x *InfoRequest) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoRequest.ProtoReflect.Descriptor instead.
 func (*InfoRequest) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{15}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{17}
 }
 
 func (x *InfoRequest) GetPath() string {
@@ -1313,7 +1503,7 @@ type InfoReply struct {
 
 func (x *InfoReply) Reset() {
 	*x = InfoReply{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1325,7 +1515,7 @@ func (x *InfoReply) String() string {
 func (*InfoReply) ProtoMessage() {}
 
 func (x *InfoReply) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[16]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[18]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1338,7 +1528,7 @@ func (x *InfoReply) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use InfoReply.ProtoReflect.Descriptor instead.
 func (*InfoReply) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{16}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{18}
 }
 
 func (x *InfoReply) GetJson() []byte {
@@ -1359,7 +1549,7 @@ type Groups_Level struct {
 
 func (x *Groups_Level) Reset() {
 	*x = Groups_Level{}
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -1371,7 +1561,7 @@ func (x *Groups_Level) String() string {
 func (*Groups_Level) ProtoMessage() {}
 
 func (x *Groups_Level) ProtoReflect() protoreflect.Message {
-	mi := &file_chaski_v1_chaski_proto_msgTypes[17]
+	mi := &file_chaski_v1_chaski_proto_msgTypes[19]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -1384,7 +1574,7 @@ func (x *Groups_Level) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Groups_Level.ProtoReflect.Descriptor instead.
 func (*Groups_Level) Descriptor() ([]byte, []int) {
-	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{2, 0}
+	return file_chaski_v1_chaski_proto_rawDescGZIP(), []int{4, 0}
 }
 
 func (x *Groups_Level) GetDrawn() int64 {
@@ -1405,10 +1595,25 @@ var File_chaski_v1_chaski_proto protoreflect.FileDescriptor
 
 const file_chaski_v1_chaski_proto_rawDesc = "" +
 	"\n" +
-	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"9\n" +
+	"\x16chaski/v1/chaski.proto\x12\tchaski.v1\"j\n" +
 	"\x0fDescribeRequest\x12\x12\n" +
 	"\x04spec\x18\x01 \x01(\fR\x04spec\x12\x12\n" +
-	"\x04rows\x18\x02 \x01(\rR\x04rows\"\xc4\x02\n" +
+	"\x04rows\x18\x02 \x01(\rR\x04rows\x12/\n" +
+	"\bupstream\x18\x03 \x01(\v2\x13.chaski.v1.UpstreamR\bupstream\"\xa8\x02\n" +
+	"\bUpstream\x12\x18\n" +
+	"\atargets\x18\x01 \x03(\tR\atargets\x12 \n" +
+	"\x03tls\x18\x02 \x01(\v2\x0e.chaski.v1.TlsR\x03tls\x12\x1c\n" +
+	"\ttransport\x18\x03 \x01(\tR\ttransport\x12'\n" +
+	"\x0ftimeout_seconds\x18\x04 \x01(\x01R\x0etimeoutSeconds\x12\x18\n" +
+	"\aretries\x18\x05 \x01(\rR\aretries\x12\x14\n" +
+	"\x05hedge\x18\x06 \x01(\x01R\x05hedge\x12\x1a\n" +
+	"\bprefetch\x18\a \x01(\rR\bprefetch\x12%\n" +
+	"\x0eprefetch_bytes\x18\b \x01(\x03R\rprefetchBytes\x12&\n" +
+	"\x0fmax_batch_bytes\x18\t \x01(\x03R\rmaxBatchBytes\"O\n" +
+	"\x03Tls\x12\x14\n" +
+	"\x05roots\x18\x01 \x01(\fR\x05roots\x12 \n" +
+	"\vcertificate\x18\x02 \x01(\fR\vcertificate\x12\x10\n" +
+	"\x03key\x18\x03 \x01(\fR\x03key\"\xc4\x02\n" +
 	"\rDescribeReply\x12\x1b\n" +
 	"\tspec_hash\x18\x01 \x01(\tR\bspecHash\x12 \n" +
 	"\vfingerprint\x18\x02 \x01(\tR\vfingerprint\x12\x18\n" +
@@ -1524,54 +1729,58 @@ func file_chaski_v1_chaski_proto_rawDescGZIP() []byte {
 	return file_chaski_v1_chaski_proto_rawDescData
 }
 
-var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 19)
+var file_chaski_v1_chaski_proto_msgTypes = make([]protoimpl.MessageInfo, 21)
 var file_chaski_v1_chaski_proto_goTypes = []any{
 	(*DescribeRequest)(nil), // 0: chaski.v1.DescribeRequest
-	(*DescribeReply)(nil),   // 1: chaski.v1.DescribeReply
-	(*Groups)(nil),          // 2: chaski.v1.Groups
-	(*Shared)(nil),          // 3: chaski.v1.Shared
-	(*FieldInfo)(nil),       // 4: chaski.v1.FieldInfo
-	(*StreamRequest)(nil),   // 5: chaski.v1.StreamRequest
-	(*Attach)(nil),          // 6: chaski.v1.Attach
-	(*Ticket)(nil),          // 7: chaski.v1.Ticket
-	(*Credit)(nil),          // 8: chaski.v1.Credit
-	(*StreamReply)(nil),     // 9: chaski.v1.StreamReply
-	(*Lease)(nil),           // 10: chaski.v1.Lease
-	(*Part)(nil),            // 11: chaski.v1.Part
-	(*Fault)(nil),           // 12: chaski.v1.Fault
-	(*FaultSample)(nil),     // 13: chaski.v1.FaultSample
-	(*ReadRequest)(nil),     // 14: chaski.v1.ReadRequest
-	(*InfoRequest)(nil),     // 15: chaski.v1.InfoRequest
-	(*InfoReply)(nil),       // 16: chaski.v1.InfoReply
-	(*Groups_Level)(nil),    // 17: chaski.v1.Groups.Level
-	nil,                     // 18: chaski.v1.ReadRequest.SizesEntry
+	(*Upstream)(nil),        // 1: chaski.v1.Upstream
+	(*Tls)(nil),             // 2: chaski.v1.Tls
+	(*DescribeReply)(nil),   // 3: chaski.v1.DescribeReply
+	(*Groups)(nil),          // 4: chaski.v1.Groups
+	(*Shared)(nil),          // 5: chaski.v1.Shared
+	(*FieldInfo)(nil),       // 6: chaski.v1.FieldInfo
+	(*StreamRequest)(nil),   // 7: chaski.v1.StreamRequest
+	(*Attach)(nil),          // 8: chaski.v1.Attach
+	(*Ticket)(nil),          // 9: chaski.v1.Ticket
+	(*Credit)(nil),          // 10: chaski.v1.Credit
+	(*StreamReply)(nil),     // 11: chaski.v1.StreamReply
+	(*Lease)(nil),           // 12: chaski.v1.Lease
+	(*Part)(nil),            // 13: chaski.v1.Part
+	(*Fault)(nil),           // 14: chaski.v1.Fault
+	(*FaultSample)(nil),     // 15: chaski.v1.FaultSample
+	(*ReadRequest)(nil),     // 16: chaski.v1.ReadRequest
+	(*InfoRequest)(nil),     // 17: chaski.v1.InfoRequest
+	(*InfoReply)(nil),       // 18: chaski.v1.InfoReply
+	(*Groups_Level)(nil),    // 19: chaski.v1.Groups.Level
+	nil,                     // 20: chaski.v1.ReadRequest.SizesEntry
 }
 var file_chaski_v1_chaski_proto_depIdxs = []int32{
-	4,  // 0: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
-	3,  // 1: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
-	2,  // 2: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
-	17, // 3: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
-	7,  // 4: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
-	8,  // 5: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
-	6,  // 6: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
-	11, // 7: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
-	12, // 8: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
-	10, // 9: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
-	13, // 10: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
-	18, // 11: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
-	0,  // 12: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
-	5,  // 13: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
-	14, // 14: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
-	15, // 15: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
-	1,  // 16: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
-	9,  // 17: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
-	9,  // 18: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
-	16, // 19: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
-	16, // [16:20] is the sub-list for method output_type
-	12, // [12:16] is the sub-list for method input_type
-	12, // [12:12] is the sub-list for extension type_name
-	12, // [12:12] is the sub-list for extension extendee
-	0,  // [0:12] is the sub-list for field type_name
+	1,  // 0: chaski.v1.DescribeRequest.upstream:type_name -> chaski.v1.Upstream
+	2,  // 1: chaski.v1.Upstream.tls:type_name -> chaski.v1.Tls
+	6,  // 2: chaski.v1.DescribeReply.fields:type_name -> chaski.v1.FieldInfo
+	5,  // 3: chaski.v1.DescribeReply.shared:type_name -> chaski.v1.Shared
+	4,  // 4: chaski.v1.DescribeReply.groups:type_name -> chaski.v1.Groups
+	19, // 5: chaski.v1.Groups.levels:type_name -> chaski.v1.Groups.Level
+	9,  // 6: chaski.v1.StreamRequest.ticket:type_name -> chaski.v1.Ticket
+	10, // 7: chaski.v1.StreamRequest.credit:type_name -> chaski.v1.Credit
+	8,  // 8: chaski.v1.StreamRequest.attach:type_name -> chaski.v1.Attach
+	13, // 9: chaski.v1.StreamReply.part:type_name -> chaski.v1.Part
+	14, // 10: chaski.v1.StreamReply.fault:type_name -> chaski.v1.Fault
+	12, // 11: chaski.v1.StreamReply.lease:type_name -> chaski.v1.Lease
+	15, // 12: chaski.v1.Fault.sample:type_name -> chaski.v1.FaultSample
+	20, // 13: chaski.v1.ReadRequest.sizes:type_name -> chaski.v1.ReadRequest.SizesEntry
+	0,  // 14: chaski.v1.Chaski.Describe:input_type -> chaski.v1.DescribeRequest
+	7,  // 15: chaski.v1.Chaski.Stream:input_type -> chaski.v1.StreamRequest
+	16, // 16: chaski.v1.Chaski.Read:input_type -> chaski.v1.ReadRequest
+	17, // 17: chaski.v1.Chaski.Info:input_type -> chaski.v1.InfoRequest
+	3,  // 18: chaski.v1.Chaski.Describe:output_type -> chaski.v1.DescribeReply
+	11, // 19: chaski.v1.Chaski.Stream:output_type -> chaski.v1.StreamReply
+	11, // 20: chaski.v1.Chaski.Read:output_type -> chaski.v1.StreamReply
+	18, // 21: chaski.v1.Chaski.Info:output_type -> chaski.v1.InfoReply
+	18, // [18:22] is the sub-list for method output_type
+	14, // [14:18] is the sub-list for method input_type
+	14, // [14:14] is the sub-list for extension type_name
+	14, // [14:14] is the sub-list for extension extendee
+	0,  // [0:14] is the sub-list for field type_name
 }
 
 func init() { file_chaski_v1_chaski_proto_init() }
@@ -1579,12 +1788,12 @@ func file_chaski_v1_chaski_proto_init() {
 	if File_chaski_v1_chaski_proto != nil {
 		return
 	}
-	file_chaski_v1_chaski_proto_msgTypes[5].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[7].OneofWrappers = []any{
 		(*StreamRequest_Ticket)(nil),
 		(*StreamRequest_Credit)(nil),
 		(*StreamRequest_Attach)(nil),
 	}
-	file_chaski_v1_chaski_proto_msgTypes[9].OneofWrappers = []any{
+	file_chaski_v1_chaski_proto_msgTypes[11].OneofWrappers = []any{
 		(*StreamReply_Part)(nil),
 		(*StreamReply_Fault)(nil),
 		(*StreamReply_Lease)(nil),
@@ -1595,7 +1804,7 @@ func file_chaski_v1_chaski_proto_init() {
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_chaski_v1_chaski_proto_rawDesc), len(file_chaski_v1_chaski_proto_rawDesc)),
 			NumEnums:      0,
-			NumMessages:   19,
+			NumMessages:   21,
 			NumExtensions: 0,
 			NumServices:   1,
 		},

@@ -72,7 +72,7 @@ def _is_script(path: str) -> bool:
         return f.read(2) == b"#!"
 
 
-class LocalEngine:
+class Engine:
     """One running `chaski serve` on a Unix socket that only this user can reach.
 
     The engine ends when its standard input closes, so also when this process is killed. On Linux
@@ -111,6 +111,7 @@ class LocalEngine:
             listen = f"unix:{os.path.join(self._folder[0], 's')}"
         # It serves this process alone, which may read what its user may.
         command = [binary, "serve", "--listen", listen, "--stop-on-eof", "--allow-redirects"]
+        command += ["--allow-upstream"]
         for root in ("/", "http://", "https://", "hf://", "s3://", "gs://", "az://"):
             command += ["--root", root]
         command += ["--log-level", "warn"]
@@ -239,11 +240,11 @@ class LocalEngine:
             cast(io.BufferedWriter, self._process.stdin).raw.close()
 
 
-_SAID = re.compile(r'level=(WARN|ERROR) msg=("(?:[^"\\]|\\.)*"|\S+) ?(.*)')
+_SAID = re.compile(r'level=(INFO|WARN|ERROR) msg=("(?:[^"\\]|\\.)*"|\S+) ?(.*)')
 
 
 def _hear(stream: IO[bytes], tail: deque[str]) -> None:
-    """Keeps the last lines of what an engine says, and passes its warnings on to the log.
+    """Keeps the last lines of what an engine says, and passes what concerns the user on to the log.
 
     What fails is not among them: who asked for it has it as an error.
     """
@@ -320,12 +321,12 @@ def _sweep(base: str) -> None:
 _Key = tuple[str, int | None, int | None, int | None]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
-_running: dict[_Key, LocalEngine] = {}
+_running: dict[_Key, Engine] = {}
 
 
 def acquire(
     workers: int | None = None, memory: int | None = None, max_chunk: int | None = None
-) -> LocalEngine:
+) -> Engine:
     """Returns the engine with these options, started if need be; `release` gives it back.
 
     Raises:
@@ -337,12 +338,12 @@ def acquire(
         if engine is None or not engine.alive:
             if engine is not None:
                 engine.close()
-            engine = _running[key] = LocalEngine(*key)
+            engine = _running[key] = Engine(*key)
         engine.users += 1
         return engine
 
 
-def release(engine: LocalEngine) -> None:
+def release(engine: Engine) -> None:
     """Gives an engine back; its last user stops it."""
     with _guard:
         engine.users -= 1

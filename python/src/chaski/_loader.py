@@ -4,13 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import logging
-import math
 import operator
 import os
-import queue
 import sys
-import threading
-import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -19,16 +15,15 @@ from typing import Any, TypeVar, overload
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
-from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Wire, takes
+from chaski._options import ConnectOptions, LoadOptions, Options, Wire, takes
 from chaski._payload import BadRow
+from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
 from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server
 from chaski._sources import (
     Mixture,
-    Rows,
     Sampler,
-    Size,
     Source,
     SourceLike,
     WeightedWindow,
@@ -36,11 +31,12 @@ from chaski._sources import (
     absolute_paths,
     check_source,
     count,
+    positive,
 )
-from chaski._spec import absolute_points, build_spec, policy
+from chaski._spec import absolute_points, build_spec
 from chaski._stream import Job
 from chaski._tables import Files, in_memory
-from chaski.errors import Error, LimitError, SpecError, StateError, UnavailableError
+from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
 from chaski.order import State, Ticket, local_rows, steps
 
 _log = logging.getLogger("chaski")
@@ -128,7 +124,7 @@ class Loader:
 
     def __init__(
         self,
-        connections: Sequence[Connection],
+        connection: Connection,
         spec: dict[str, Any],
         *,
         rank: int,
@@ -137,10 +133,13 @@ class Loader:
         reuse: bool,
         release: Callable[[], None],
         held: _engine.Held | None = None,
+        upstream: pb.Upstream | None = None,
         quarantine: str | os.PathLike[str] | None = None,
     ) -> None:
         """Opens the dataset; use `load` or `connect`."""
         self._asked = spec
+        self._options = options
+        self._upstream = upstream  # the servers, if the engine is their client
         self._held = held  # the engine, if it is this process's own
         self._ends = 0, 0  # epoch, and the engines that ended in it
         self._pid = os.getpid()
@@ -148,13 +147,11 @@ class Loader:
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
-            if count("rank", rank, 0) >= count("world_size", world_size):
-                raise SpecError(
-                    f"rank is {rank}, but world_size is {world_size}: ranks are 0 to "
-                    f"{world_size - 1}"
-                )
+            if not 0 <= count("rank", rank, 0) < count("world_size", world_size):
+                raise SpecError(f"rank {rank} of {world_size}")
             rows = local_rows(spec["batch_size"], world_size)
-            self._servers, d = _describe(connections, spec, options, rows)
+            self._server = self._describe(connection, spec, rows)
+            d = self._server.description
             if 0 < d.batches <= options.prefetch:
                 _log.warning(
                     "the engine's memory holds %d batches: at most %d are prefetched, not %d; "
@@ -166,9 +163,6 @@ class Loader:
             self.world_size = world_size
             self.samples = d.samples
             self.fields: tuple[FieldInfo, ...] = d.fields
-            row = sum(f.row_bytes for f in d.fields) + 17  # of valid, position and sample
-            self._options = replace(options, batch_bytes=row * self.local_batch_size)
-            self._groups = d.groups
             self.spec: dict[str, Any] = d.spec
             self.spec_hash = d.spec_hash
             self._steps = steps(d.samples, self.batch_size, bool(spec.get("drop_last")))
@@ -186,9 +180,9 @@ class Loader:
         # The batch size stays: with per_batch, it says what the shares are of.
         self._single = {**spec, "shuffle": False, "drop_last": False}
         self._single.pop("take", None)  # which leaves samples out of an epoch, not of the dataset
-        self._singles: list[Server] | None = None  # for _single, once it is asked for
+        self._singles: Server | None = None  # for _single, once it is asked for
         self._all = 0 if "take" in spec else d.samples  # samples of _single, once that is known
-        self._names: list[Server] | None = None  # for ids, likewise
+        self._names: Server | None = None  # for ids, likewise
         self._start_state = State(d.spec_hash, spec["seed"], 0, 0, run=d.run)
         self._pool = Pool(reuse)
         self._scratch = Pool(True, keep=2)
@@ -324,7 +318,8 @@ class Loader:
             }
             for m in ("all_fields", "windows"):
                 spec.pop(m, None)
-            self._names, d = self._describe_single(spec)
+            self._names = self._describe_single(spec)
+            d = self._names.description
             if d.samples != self._all_samples():
                 raise SpecError(f"ids: {d.samples} of {self._all_samples()} samples have one")
         return self._row(self._names, k)
@@ -336,24 +331,40 @@ class Loader:
             self._outlive(self._ask_singles)
         return self._all
 
-    def _describe_single(self, spec: dict[str, Any]) -> tuple[list[Server], Description]:
+    def _describe(self, connection: Connection, spec: dict[str, Any], rows: int) -> Server:
+        """Has an engine describe a spec, for tickets of so many rows.
+
+        Raises:
+            Error: it does not.
+        """
+        options = self._options
+
+        def ask() -> Description:
+            d = connection.describe(spec, options.timeout, rows, self._upstream)
+            if options.transport == "shm":
+                connection.side(d.shared)
+            return d
+
+        return Server(connection, ask(), ask)
+
+    def _describe_single(self, spec: dict[str, Any]) -> Server:
         self._check_engine()
-        return _describe([s.connection for s in self._servers], spec, self._options, 1)
+        return self._describe(self._server.connection, spec, 1)
 
     def _single_batch(self, k: int) -> Batch:
         return self._row(self._ask_singles(), k)
 
-    def _ask_singles(self) -> list[Server]:
+    def _ask_singles(self) -> Server:
         if self._singles is None:
-            self._singles, d = self._describe_single(self._single)
-            self._all = d.samples
+            self._singles = self._describe_single(self._single)
+            self._all = self._singles.description.samples
         return self._singles
 
-    def _row(self, servers: list[Server], k: int) -> Batch:
+    def _row(self, server: Server, k: int) -> Batch:
         self._check_engine()
         job = Job(1, k, Ticket.of_step(0, k, 1, 0, 1))
         options = replace(self._options, prefetch=1)
-        run = Run(servers, iter([job]), options, self._pool, self._scratch)
+        run = Run(server, iter([job]), options, self._pool, self._scratch)
         try:
             batch = run.next()
         finally:
@@ -364,15 +375,12 @@ class Loader:
     def _jobs(self, epoch: int, step: int) -> Iterator[Job]:
         for s in range(step, self._steps):
             ticket = Ticket.of_step(epoch, s, self.batch_size, self.rank, self.world_size)
-            group, turn = -1, 0
-            if self._groups is not None:
-                group, turn = self._groups.of(ticket), self._groups.turn(ticket)
-            yield Job(s - step + 1, s, ticket, group, turn)
+            yield Job(s - step + 1, s, ticket)
 
     def _start(self) -> Run:
         self._check_engine()
         return Run(
-            self._servers,
+            self._server,
             self._jobs(self._epoch, self._step),
             self._options,
             self._pool,
@@ -395,8 +403,8 @@ class Loader:
             try:
                 return ask()
             except UnavailableError as e:
-                # One about a file is of the server that the file is on.
-                if held is None or e.file or not held.engine.ended():
+                # What the engine said itself is about a server, of data or of files.
+                if held is None or e._answered or not held.engine.ended():
                     raise
             self._replace_engine(held.engine.last_words())
 
@@ -422,15 +430,14 @@ class Loader:
         )
         self._held.replace()
         self._singles = self._names = None
-        servers, d = _describe(
-            [self._held.engine.connection], self._asked, self._options, self.local_batch_size
-        )
+        server = self._describe(self._held.engine.connection, self._asked, self.local_batch_size)
+        d = server.description
         if d.spec_hash != self.spec_hash:
             raise StateError(
                 f"the new engine sees other data: fingerprint {d.fingerprint}; this loader has "
                 f"spec hash {self.spec_hash}, the engine {d.spec_hash}"
             )
-        self._servers = servers
+        self._server = server
 
     def _end_loop(self, why: str) -> None:
         """Ends the loop that is going on: its next batch is a RuntimeError that says why."""
@@ -627,95 +634,6 @@ def _rank_rows(spec: Mapping[str, Any], samples: int, rank: int, world_size: int
     return rows if spec.get("drop_last") else rows + len(range(rank, rest, world_size))
 
 
-def _describe(
-    connections: Sequence[Connection], spec: dict[str, Any], options: RunOptions, rows: int
-) -> tuple[list[Server], Description]:
-    """Has every server describe a spec, at the same time; one that does may stand for all.
-
-    `rows` are those of the tickets to come.
-
-    Raises:
-        StateError: two servers see different data.
-        Error: no server describes the spec; the first one's.
-    """
-    if not connections:
-        raise SpecError("no server")
-
-    def ask(c: Connection) -> Description | Error:
-        try:
-            d = c.describe(spec, options.timeout, rows)
-            if options.transport == "shm":
-                c.side(d.shared)
-            return d
-        except Error as e:
-            return e
-
-    answers = [ask(connections[0])] if len(connections) == 1 else _ask_all(ask, connections)
-    servers = []
-    first: Description | None = None
-    for c, a in zip(connections, answers, strict=True):
-        if isinstance(a, Error):
-            servers.append(Server(c, None))
-            continue
-        first = a if first is None else first
-        if a.spec_hash != first.spec_hash:
-            raise StateError(
-                f"{c.target} sees other data than {servers[0].connection.target}: fingerprints "
-                f"{a.fingerprint} and {first.fingerprint}"
-            )
-        servers.append(Server(c, a))
-    if first is None:
-        assert isinstance(answers[0], Error)
-        raise answers[0]
-    return servers, first
-
-
-_GRACE_SECONDS = 1.0
-_GRACE_FACTOR = 3.0
-"""A server that takes longer than this many times what the fastest took, and `_GRACE_SECONDS`, is
-left to the runs, which ask it again."""
-
-
-def _ask_all(
-    ask: Callable[[Connection], Description | Error], connections: Sequence[Connection]
-) -> list[Description | Error]:
-    """Asks all servers at the same time; one that is stuck holds nobody up if another answers.
-
-    The threads are daemons: neither Ctrl-C nor the end of the process waits for one that is stuck.
-    """
-    came: queue.SimpleQueue[tuple[int, Description | Error | BaseException]] = queue.SimpleQueue()
-
-    def run(i: int, c: Connection) -> None:
-        try:
-            came.put((i, ask(c)))
-        except BaseException as e:
-            came.put((i, e))
-
-    for i, c in enumerate(connections):
-        threading.Thread(target=run, args=(i, c), name="chaski-describe", daemon=True).start()
-    answers: list[Description | Error] = [
-        UnavailableError(f"{c.target}: describe: no answer yet") for c in connections
-    ]
-    begun, until = time.monotonic(), math.inf
-    for _ in connections:
-        while (left := until - time.monotonic()) > 0:
-            try:
-                i, answer = came.get(timeout=min(left, 0.5))  # a signal may come just before
-                break
-            except queue.Empty:
-                continue
-        else:
-            break
-        if isinstance(answer, Description | Error):
-            answers[i] = answer
-        else:
-            raise answer
-        if isinstance(answer, Description) and until == math.inf:
-            now = time.monotonic()
-            until = now + _GRACE_SECONDS + _GRACE_FACTOR * (now - begun)
-    return answers
-
-
 class _Loop(Iterator[Batch]):
     """A loop over the rest of an epoch. Closes itself when it is dropped."""
 
@@ -791,8 +709,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     where the loop stands, and the log says so; the third end in an epoch is an UnavailableError
     with the engine's last words.
 
-    Arguments of earlier versions, such as `where=` or `workers=`, are still taken. A
-    DeprecationWarning says which object they belong to now.
+    The arguments from `layout` to `pad` (but `bands`) are defaults for all fields; a `Field`
+    overrides them. They mean nothing for values that ride along.
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
@@ -802,26 +720,94 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             dict of columns, which become a file that lives as long as the loader, with absolute
             paths; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
+        base_path: folder of the containers of a catalog (TACOCAT), where they are not beside it.
         fields: members of a sample by name: a `Field` or `Points`, a dict of a field's members, or
             a str: a pattern if it contains "{id}", else a column. Default: those of a catalog of
             pairs (`chaski index --field`), of anything else one raster "image".
-        pixels: bands, dtype, layout, fill and augmentation of the raster fields: a `Pixels`.
+        bands: bands of "image" by zero-based index, or by name; only without `fields`.
+        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
+            over n t b y x. Default: the axes as they are named here.
+        sizes: lengths of the layout's names that are no axes.
+        dtype: "float32", "float16", "bfloat16", "uint8", "int64" of rasters of integers, or
+            "native" for that of the files; also as np.float32 or torch.float32.
         normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
             with `stats`. Fields of dtype "native" and "int64", and those that stats lacks, are left
             out.
         stats: what `chaski.stats` returns, or JSON of `chaski stats`: its path, or what it holds.
-        window: what is cut out of an asset: the size of a random window in pixels, (height, width)
-            or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`
-            or `TileWindow`. Default: the whole chip.
+        fill: element for nodata samples and padding, in units of the result. Default: 0, but nodata
+            of fields that keep integers stays. Of several fields, those of dtype "native", and of
+            integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
+        pad: windows may reach past the edge of an asset, filled.
+        validity: name of a uint8 tensor that says where "image" is valid; only without `fields`.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
+        window: size of a random window in pixels: (height, width), or the side of a square.
+            Default: the whole chip.
+        windows_per_asset: samples that an epoch takes from each asset, with `window`.
+        windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
+            pixels of its first raster field, before it is resampled or turned; -1 without a sample.
+        sampler: which windows, in place of `window`: a `RandomWindow`, `Grid`, `ResizedWindow`,
+            `WeightedWindow` or `TileWindow`.
+        augment: every sample is mirrored or turned, all its fields alike, by one of a set:
+            "flip_x", "flip_y", "flips", "rotations", or "d4" for all eight.
+        where: conditions (column, operator, value) that rows have to meet, such as
+            ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list. Of a container
+            also SQL, as a text: "cloud < 10 AND country = 'PE'".
+        bbox: (west, south, east, north) in degrees of longitude and latitude: samples of a
+            container or table whose geometry meets it, or rows of a catalog whose raster does,
+            whatever its CRS. A west greater than the east crosses the antimeridian. A raster whose
+            CRS is not known is an error.
+        bbox_crs: CRS of `bbox` in place of longitude and latitude: an EPSG code, "EPSG:32633", or
+            an object with `to_epsg()`.
+        datetime: "A/B": samples of a container that begin in a range of days or instants.
+        split: gives rows to named parts; see `Split`. A text is the part that counts, where a
+            column says of each row which part it belongs to.
+        use: the part of the split that counts.
+        strata: draws from the rows of every value of a column in fixed proportions: a `Strata`, or
+            the name of the column to balance.
+        time: makes sequences of rows the samples; see `Time`.
         drop_last: leave out the last, short global batch of an epoch.
-        rows: which rows of the source are samples, by value, place, time or split: a `Rows`.
-        on_bad: "error" raises for a sample that cannot be read, "skip", "replace" and "fill" go on;
-            an `OnBad` also limits how many, and lists them in a file.
+        take: samples of an epoch, in place of as many as there are; more is fine. The next epoch
+            goes on where this one ended: every sample comes once before any comes again.
+        steps_per_epoch: the same in steps of `batch_size` samples.
+        bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
+            valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
+            everywhere; of a sequence, only the steps that cannot be read are missing. What was met
+            is in `Loader.bad`.
+        max_bad: bad samples of an epoch after which an error is raised. Every rank counts its own,
+            from the start of the epoch or from where its loader began: a state has no count.
+        max_bad_rate: the same, as a share of the rank's samples of a whole epoch.
+        dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
+            be missing. Default: their names.
+        timestamp: opens an array as it was then, or with what was written from the first to the
+            second of two times: milliseconds since 1970, or datetimes with a time zone.
+        missing: "error" refuses a dataset in which a field with a pattern lacks a file that the id
+            of another field's file asks for; "drop" leaves such samples out, and logs how many.
+        quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
+            --met` reads; several processes may share one.
         rank: gets rows rank, rank + world_size, ... of every global batch.
         world_size: number of ranks.
-        engine: threads, memory, transport and timeouts: an `Engine`.
+        prefetch: batches asked for ahead.
+        wire: "native" lets integers travel as they are and converts them here, "final" converts in
+            the engine, "auto" (native for float32) takes what was measured to be faster. The
+            batches are the same, bit for bit. In shared memory the engine always converts.
+        transport: "shm" takes batches in memory that is shared with an engine on this host, without
+            a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
+            batches are the same, bit for bit.
+        reuse: memory of batches that nothing refers to any more is used again (shared memory always
+            is).
+        timeout: seconds without a sign of the engine after which an error is raised.
+        max_batch_bytes: bytes that a batch may have.
+        workers: threads that decode; default: one a core.
+        memory: bytes that the engine may hold in batches that are in the making. In shared memory
+            batches that you keep count, too, until there is room for only one more. A batch that
+            does not fit is a LimitError here; where fewer than `prefetch` + 1 fit, a warning is
+            logged. Default: four batches of all ranks and the pools of a `TileWindow`, but at least
+            256 MiB and at most a quarter of the machine's memory.
+        max_chunk: bytes of the largest decoded chunk (a file's tile, strip or frame) that is read;
+            default: 64 MiB. Larger ones are decoded by as many workers at a time as `memory` has
+            room for, at least one. Strips that are not compressed need no more of it: of them
+            only rows are read.
 
     Returns:
         An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
@@ -831,126 +817,226 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         EngineError: there is no engine, or it does not start.
         Error: the source cannot be opened; of the kind that fits.
     """
-    e = _engine_options(o.engine, "load", "retries", "hedge", "prefetch_bytes", "credentials")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(
             _absolute(files.place(o.source, o.fields or ["image"])),
             replace(
                 o,
-                rows=_absolute_rows(o.rows),
+                base_path=None if o.base_path is None else absolute(o.base_path),
                 fields=absolute_points(o.fields),
-                window=_absolute_weights(o.window),
+                sampler=_absolute_weights(o.sampler),
             ),
         )
-        received = _received(e, spec)
-        if e.workers is not None and count("workers", e.workers, 0) > _MAX_WORKERS:
-            raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
-        for name, v in (("memory", e.memory), ("max_chunk", e.max_chunk)):
-            if v is not None:
-                count(name, v)
-        held = _engine.Held(e.workers, e.memory, e.max_chunk)
+        received = _received(o, spec)
+        if o.workers is not None and count("workers", o.workers, 0) > _MAX_WORKERS:
+            raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
+        if o.memory is not None:
+            count("memory", o.memory)
+        if o.max_chunk is not None:
+            count("max_chunk", o.max_chunk)
+        held = _engine.Held(o.workers, o.memory, o.max_chunk)
         stack.callback(held.release)
         release = stack.pop_all().close
-    return _open([held.engine.connection], spec, o, received, release, held)
+    return _open(held.engine.connection, spec, o, received, release, held)
 
 
 @takes(ConnectOptions)
 def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the members of o)
     """Loads batches from a running engine (`chaski serve`), or from several that see the same data.
 
+    An engine on this host hands its batches over in shared memory. Of any other, and of several,
+    the engine that `load` starts is the client: it asks, converts, and hands the batches over like
+    its own. Without that engine (see `load`), or with transport="grpc", one server can be spoken to
+    all the same.
+
     A broken connection is opened again, and what was asked for is asked again: tickets may be
     answered by any server. With several servers, what one owes is asked of another when it dies,
-    drains or says nothing for the timeout; the order of the batches stays. The loader goes on as
-    long as one of them answers.
+    drains or says nothing for `timeout`; the order of the batches stays. The loader goes on as long
+    as one of them answers.
 
     Args:
         target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
             a sequence or with commas between; or "dns:host:port" for all addresses that the name
             has now.
         source: as for `load`, in the words of the server: a path below one of its roots. So are the
-            files that other arguments name, but for `stats` and the quarantine, which are files
-            here. A list of files or a table in memory is for servers on this host ("unix:...")
-            alone, of which a root holds this program's temporary files.
+            files that other arguments name, but for `stats` and `quarantine`, which are files here.
+            A list of files or a table in memory is for servers on this host ("unix:...") alone, of
+            which a root holds this program's temporary files.
+        timeout: see `load`; of several servers, another one is asked what one that is silent for
+            so long owes. Where all are, the error comes then, or, where they come back only to be
+            silent again, after twice that time without a sign of any.
+        retries: times in a row that a broken connection is opened again; of several servers, each.
+        hedge: with several servers, a second one is asked for a batch when the first takes longer
+            than twice what this share of the last batches took; the first answer counts. None:
+            never.
+        prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
+            `prefetch` batches are asked for: so many that every server has a pool of tiles to work
+            on, as far as these bytes hold them. 0 leaves it at `prefetch`.
+        transport: how batches come from the servers: "shm" takes them in shared memory, and fails
+            where that does not work, "grpc" has them sent, "auto" takes what works.
+        credentials: for TLS, what `grpc.ssl_channel_credentials` returns; of one server, any
+            credentials of gRPC. Default: plain text.
 
-    All other arguments are those of `load`.
+    All other arguments, from `batch_size` to `max_batch_bytes`, are those of `load`, which tells
+    what they mean.
 
     Raises:
         SpecError: an argument is wrong.
         UnavailableError: the server cannot be reached.
         Error: the source cannot be opened; of the kind that fits.
     """
-    e = _engine_options(o.engine, "connect", "workers", "memory", "max_chunk")
     targets = addresses(o.target)
     if in_memory(o.source) and not all(t.startswith("unix") for t in targets):
         raise SpecError(
             "source is in memory, which a server on another host does not see: write it to a .csv "
             "or .parquet file below one of the server's roots, and give that path"
         )
+    _check_several(o)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
+        received = replace(_received(o, spec), retries=o.retries)
+        if len(targets) == 1:
+            connection = Connection(targets[0], credentials=o.credentials)
+            stack.callback(connection.close)
+            if _alone(connection, spec, o):
+                release = stack.pop_all().close
+                return _open(connection, spec, o, received, release)
+        upstream = _upstream(targets, o)
         received = replace(
-            _received(e, spec), retries=e.retries, hedge=e.hedge, prefetch_bytes=e.prefetch_bytes
+            received,
+            # Transport and retries are those between the engine and the servers.
+            transport="auto",
+            retries=0,
+            timeout=(o.retries + 2) * (o.timeout + _CONNECT_SECONDS),
+            # The engine holds what is asked for ahead; this process takes one batch at a time.
+            prefetch=1,
+            tickets=_TICKETS if _several(targets) else o.prefetch + 1,
         )
-        connections = []
-        for t, name in targets.items():
-            connections.append(Connection(t, credentials=e.credentials, authority=name))
-            stack.callback(connections[-1].close)
+        held = _engine.Held(None, None, None)
+        stack.callback(held.release)
         release = stack.pop_all().close
-    return _open(connections, spec, o, received, release)
+    return _open(held.engine.connection, spec, o, received, release, held, upstream)
 
 
-def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
-    """Returns the options of the engine.
+_TICKETS = 1024
+"""Tickets of which the engine knows that is the client of several servers: those of a group go to
+one of them, and the engine has to see as many groups ahead as there are servers."""
+_CONNECT_SECONDS = 20.0
+"""What an attempt to connect may take beside `timeout`. An engine that is the client gives up by
+itself, later than this only if it hangs."""
+
+
+def _check_several(o: ConnectOptions) -> None:
+    """Checks what only matters with several servers.
 
     Raises:
-        SpecError: they are none, or have one that is not for this call.
+        SpecError: an argument is wrong.
     """
-    if not isinstance(e, Engine):
-        raise SpecError(f"engine is {e!r}: it must be a chaski.Engine")
-    for name in not_here:
-        v = getattr(e, name)
-        if v != getattr(Engine(), name):
-            other = "connect" if call == "load" else "load"
-            raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
-    return e
+    count("prefetch_bytes", o.prefetch_bytes, 0)
+    if o.hedge is not None and not positive("hedge", o.hedge) < 1:
+        raise SpecError(f"hedge is {o.hedge!r}, not a share between 0 and 1")
 
 
-def _received(e: Engine, spec: Mapping[str, Any]) -> RunOptions:
+def _several(targets: Sequence[str]) -> bool:
+    return len(targets) > 1 or targets[0].startswith("dns:")
+
+
+def _alone(connection: Connection, spec: dict[str, Any], o: ConnectOptions) -> bool:
+    """Reports whether the only server is spoken to from here, and not by an engine.
+
+    Raises:
+        Error: the server does not describe the spec.
+    """
+    if o.transport != "auto":
+        return True
+    try:
+        _engine.find_binary()
+    except EngineError:
+        return True
+    if _several([connection.target]):
+        return False
+    d = connection.describe(spec, o.timeout)
+    with contextlib.suppress(UnavailableError):
+        connection.side(d.shared)
+        return True  # in shared memory, another process between would only cost
+    return o.credentials is not None and _tls(o.credentials) is None
+
+
+def _upstream(targets: Sequence[str], o: ConnectOptions) -> pb.Upstream:
+    """Returns what the engine needs to be the client of servers.
+
+    Raises:
+        SpecError: the credentials cannot be handed over.
+    """
+    tls = None
+    if o.credentials is not None and (tls := _tls(o.credentials)) is None:
+        raise SpecError(
+            "credentials for several servers have to be those of grpc.ssl_channel_credentials"
+        )
+    return pb.Upstream(
+        targets=targets,
+        tls=tls,
+        transport=o.transport,
+        timeout_seconds=o.timeout,
+        retries=o.retries,
+        hedge=o.hedge or 0.0,
+        prefetch=o.prefetch,
+        prefetch_bytes=o.prefetch_bytes,
+        max_batch_bytes=o.max_batch_bytes,
+    )
+
+
+def _tls(credentials: Any) -> pb.Tls | None:
+    """Returns the certificates of what `grpc.ssl_channel_credentials` made, None of anything else.
+
+    gRPC has no other way to get at them than these attributes.
+    """
+    inner = getattr(credentials, "_credentials", None)
+    names = ("_pem_root_certificates", "_certificate_chain", "_private_key")
+    if not all(hasattr(inner, n) for n in names):
+        return None
+    roots, certificate, key = (getattr(inner, n) or b"" for n in names)
+    return pb.Tls(roots=roots, certificate=certificate, key=key)
+
+
+def _received(o: Options, spec: Mapping[str, Any]) -> RunOptions:
     """Returns how batches are received: from one server, without another try.
 
     Raises:
         SpecError: an argument is wrong.
     """
     return RunOptions(
-        prefetch=e.prefetch,
-        timeout=e.timeout,
+        prefetch=o.prefetch,
+        timeout=o.timeout,
         retries=0,
-        native=_native(e.wire, spec),
-        limit=e.max_batch_bytes,
-        transport=e.transport,
+        native=_native(o.wire, spec),
+        limit=o.max_batch_bytes,
+        transport=o.transport,
     )
 
 
 def _open(
-    connections: Sequence[Connection],
+    connection: Connection,
     spec: dict[str, Any],
     o: Options,
     received: RunOptions,
     release: Callable[[], None],
     held: _engine.Held | None = None,
+    upstream: pb.Upstream | None = None,
 ) -> Loader:
     return Loader(
-        connections,
+        connection,
         spec,
         rank=o.rank,
         world_size=o.world_size,
         options=received,
-        reuse=o.engine.reuse,
-        quarantine=policy(o.on_bad).quarantine,
+        reuse=o.reuse,
+        quarantine=o.quarantine,
         release=release,
         held=held,
+        upstream=upstream,
     )
 
 
@@ -964,7 +1050,7 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
     if wire == "auto":
         return any(f.get("dtype") == "float32" for f in spec["fields"])
     if wire not in ("native", "final"):
-        raise SpecError(f"wire is {wire!r}: it must be 'auto', 'native' or 'final'")
+        raise SpecError(f"wire is {wire!r}, none of 'auto', 'native', 'final'")
     return wire == "native"
 
 
@@ -979,8 +1065,8 @@ def _absolute(source: SourceLike) -> SourceLike:
             sources[name] = replace(
                 s,
                 source=absolute_paths(s.source),
-                rows=_absolute_rows(s.rows),
-                window=_absolute_weights(s.window),
+                base_path=None if s.base_path is None else absolute(s.base_path),
+                sampler=_absolute_weights(s.sampler),
                 fields=absolute_points(s.fields),
             )
         elif isinstance(s, Mixture):
@@ -992,12 +1078,7 @@ def _absolute(source: SourceLike) -> SourceLike:
     return replace(source, sources=sources)
 
 
-def _absolute_rows(rows: Rows) -> Rows:
-    base_path = getattr(rows, "base_path", None)  # build_spec refuses what is not a Rows
-    return rows if base_path is None else replace(rows, base_path=absolute(base_path))
-
-
-def _absolute_weights(s: Size | Sampler | None) -> Size | Sampler | None:
+def _absolute_weights(s: Sampler | None) -> Sampler | None:
     if isinstance(s, WeightedWindow):
         return replace(s, weights=absolute(s.weights))
     return s

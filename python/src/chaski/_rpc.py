@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import math
 import os
-import re
-import socket
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -25,7 +23,6 @@ from chaski.errors import (
     UnavailableError,
     of_kind,
 )
-from chaski.order import Groups
 
 MAX_MESSAGE = 64 << 20
 """Bytes of the largest message that is taken; servers cut batches into parts of 1 MiB or so."""
@@ -70,14 +67,6 @@ class FieldInfo:
     shape: tuple[int, ...]
     axes: tuple[str, ...]
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes that a row takes in a batch; 0 where rows differ: points, texts."""
-        bits = re.search(r"\d+$", self.dtype)
-        if bits is None or self.kind == "points":
-            return 0
-        return math.prod(max(n, 0) for n in self.shape) * (int(bits[0]) // 8)
-
 
 @dataclass(frozen=True, slots=True)
 class Description:
@@ -91,57 +80,35 @@ class Description:
     fields: tuple[FieldInfo, ...]
     shared: tuple[str, bytes] | None = None
     """Address and token of the side door; None if the engine has none."""
-    groups: Groups | None = None
-    """Which tickets are best served by one server; None if none share anything."""
     run: Mapping[str, str | int | float | bool] = field(default_factory=dict)
     """What a state says of the run; empty from older servers."""
     batches: int = 0
     """Batches of the rows that were asked with that the engine's memory holds; 0: not known."""
 
 
-def addresses(target: str | Sequence[str]) -> dict[str, str]:
-    """Returns the addresses that a target stands for, each once, in their order.
-
-    With each comes the "host:port" that it was found by, which its certificate is of, or "".
+def addresses(target: str | Sequence[str]) -> list[str]:
+    """Returns the addresses that a target consists of, each once, in their order.
 
     Args:
-        target: one address, several with commas between, or a sequence of them. "dns:host:port" is
-            every address that the name has now.
+        target: one address, several with commas between, or a sequence of them.
 
     Raises:
-        SpecError: there is none.
-        UnavailableError: a name has none.
+        SpecError: there is none, or one cannot be an address.
     """
-    given = target.split(",") if isinstance(target, str) else list(target)
-    out: dict[str, str] = {}
-    for t in map(str.strip, given):
-        for address, name in (_resolve(t) if t.startswith("dns:") else {t: ""}).items():
-            out.setdefault(address, name)
+    parts = target.split(",") if isinstance(target, str) else list(target)
+    out = list(dict.fromkeys(p.strip() for p in parts))
     if not out or not all(out):
         raise SpecError(f"no server in {target!r}")
     for t in out:
         if t.startswith("unix"):
             continue
-        _, colon, port = t.rpartition(":")
-        if not colon or (port.isdecimal() and int(port) > 65535):
+        host, colon, port = t.removeprefix("dns:").lstrip("/").rpartition(":")
+        wrong = not colon or (port.isdecimal() and int(port) > 65535)
+        if t.startswith("dns:") and (wrong or not host or not port.isdecimal()):
+            raise SpecError(f"{t!r} is not dns:host:port")
+        if wrong:
             raise SpecError(f"{t!r} is none of host:port, unix:PATH, unix-abstract:NAME")
     return out
-
-
-def _resolve(target: str) -> dict[str, str]:
-    """Returns the addresses of "dns:host:port", sorted: the same on every rank."""
-    host, _, port = target.removeprefix("dns:").lstrip("/").rpartition(":")
-    if not host or not port.isdecimal():
-        raise SpecError(f"{target!r} is not dns:host:port")
-    try:
-        found = socket.getaddrinfo(host.strip("[]"), int(port), type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError, OverflowError) as e:
-        raise UnavailableError(f"{target}: {e}") from None
-    names = {str(a[4][0]) for a in found}
-    found_by = f"{host}:{port}"
-    return dict.fromkeys(
-        sorted(f"[{n}]:{port}" if ":" in n else f"{n}:{port}" for n in names), found_by
-    )
 
 
 def _not_finite(value: Any, where: str) -> str:
@@ -164,7 +131,6 @@ class Connection:
         target: str,
         *,
         credentials: grpc.ChannelCredentials | None = None,
-        authority: str = "",
         hint: Callable[[], str] | None = None,
     ) -> None:
         """Makes a connection; nothing is sent yet.
@@ -172,7 +138,6 @@ class Connection:
         Args:
             target: "host:port", "unix:" and a path, or "unix-abstract:" and a name.
             credentials: for TLS; None is plain text.
-            authority: "host:port" that the server's certificate is of, where `target` is another.
             hint: returns text to be added to errors about the connection (why the engine died).
         """
         self.target = target
@@ -184,8 +149,6 @@ class Connection:
         options: list[tuple[str, Any]] = list(_OPTIONS)
         if target.startswith("unix"):
             options.append(("grpc.enable_http_proxy", 0))
-        if authority:
-            options.append(("grpc.default_authority", authority))
         if credentials is None:
             self._channel = grpc.insecure_channel(target, options)
         else:
@@ -267,11 +230,17 @@ class Connection:
         if code == S.INVALID_ARGUMENT:
             return SpecError(details)
         fault = _fault_of(e) if code == S.UNKNOWN else None
-        if fault is not None and fault.kind == "unavailable":  # a server of files, not this one
+        if fault is not None and fault.kind != "internal":  # of a server that the engine asked
             return fault_error(fault)
         return Error(f"{where}: {details}", kind="internal")
 
-    def describe(self, spec: dict[str, Any], timeout: float, rows: int = 0) -> Description:
+    def describe(
+        self,
+        spec: dict[str, Any],
+        timeout: float,
+        rows: int = 0,
+        upstream: pb.Upstream | None = None,
+    ) -> Description:
         """Opens and compiles a spec.
 
         Args:
@@ -279,6 +248,7 @@ class Connection:
             timeout: seconds to wait for the answer.
             rows: rows of the tickets to come, or 0. If the engine's memory has no room for a batch
                 of them, that is an error.
+            upstream: the servers that the dataset is at, of which the engine is the client.
 
         Raises:
             Error: of the kind that fits.
@@ -287,7 +257,9 @@ class Connection:
             text = json.dumps(spec, allow_nan=False)
         except (TypeError, ValueError) as e:  # NaN, an infinity, or what JSON does not know
             raise SpecError(_not_finite(spec, "spec") or f"spec: {e}") from None
-        request = pb.DescribeRequest(spec=text.encode(), rows=min(rows, 0xFFFFFFFF))
+        request = pb.DescribeRequest(
+            spec=text.encode(), rows=min(rows, 0xFFFFFFFF), upstream=upstream
+        )
         try:
             r = self._describe(request, timeout=timeout)
         except grpc.RpcError as e:
@@ -302,13 +274,6 @@ class Connection:
             FieldInfo(f.name, f.kind, f.dtype, tuple(f.shape), tuple(f.axes)) for f in r.fields
         )
         shared = (r.shared.address, r.shared.token) if r.HasField("shared") else None
-        groups = None
-        if r.HasField("groups"):
-            levels = tuple((v.drawn, v.samples) for v in r.groups.levels)
-            try:
-                groups = Groups(r.groups.dataset, r.groups.pool, r.samples, levels)
-            except ValueError as e:
-                raise PayloadError(f"{self.target}: describe: {e}") from None
         return Description(
             r.spec_hash,
             r.handle,
@@ -317,7 +282,6 @@ class Connection:
             filled,
             fields,
             shared,
-            groups,
             run,
             r.batches,
         )
@@ -372,6 +336,7 @@ def fault_error(f: pb.Fault) -> Error:
     if f.HasField("sample"):
         error.sample = SampleRef(f.sample.sample, f.sample.row, f.sample.id)
         error.source = f.sample.source
+    error._answered = True
     return error
 
 

@@ -27,15 +27,11 @@ class Job:
         id: its place in the run, from 1.
         step: the step in the epoch.
         ticket: what is asked for.
-        group: jobs of one group share what a server has to decode; -1 if they share nothing.
-        turn: number of the group: the next group has the next one.
     """
 
     id: int
     step: int
     ticket: Ticket
-    group: int = -1
-    turn: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,15 +40,11 @@ class Event:
 
     Attributes:
         key: of the stream that it is about.
-        job: id of the job that is answered, or 0.
-        what: the answer, what ended the stream, or how the engine describes the spec now.
-        at: when it happened, on the monotonic clock.
+        what: the answer to the next ticket, or what ended the stream.
     """
 
     key: int
-    job: int
-    what: Batch | pb.Fault | Exception | Description
-    at: float = field(default_factory=time.monotonic)
+    what: Batch | pb.Fault | Exception
 
 
 Events = queue.SimpleQueue[Event]
@@ -92,7 +84,7 @@ def _receive(call: Call, s: _Shared) -> None:
             if isinstance(reply, pb.Fault):
                 s.expected.popleft()
                 assembler = None
-                s.events.put(Event(s.key, job.id, reply))
+                s.events.put(Event(s.key, reply))
                 continue
             if isinstance(reply, Part):
                 if assembler is None:
@@ -107,15 +99,15 @@ def _receive(call: Call, s: _Shared) -> None:
                 _check(batch, job, s)
                 s.expected.popleft()
                 assembler = None
-                s.events.put(Event(s.key, job.id, batch))
+                s.events.put(Event(s.key, batch))
                 del batch
-        s.events.put(Event(s.key, 0, UnavailableError(f"{s.target}: the server ended the stream")))
+        s.events.put(Event(s.key, UnavailableError(f"{s.target}: the server ended the stream")))
     except Exception as e:
         # The call is its own exception: with a traceback it would keep this frame, and so the
         # batches in the queue, in a circle.
         e.__traceback__ = None
         if not s.closed:
-            s.events.put(Event(s.key, 0, e))
+            s.events.put(Event(s.key, e))
     finally:
         if s.side is not None:
             s.side.end(s.number)
@@ -177,6 +169,7 @@ class Stream:
             side,
             0 if side is None else side.begin(),
             events,
+            heard=time.monotonic(),
         )
         self._requests: queue.SimpleQueue[pb.StreamRequest | None] = queue.SimpleQueue()
         if side is not None:
@@ -190,11 +183,11 @@ class Stream:
 
     @property
     def heard(self) -> float:
-        """When the engine last said something, on the monotonic clock; 0 if it did not yet."""
+        """When the engine last said something, on the monotonic clock; at first, when it began."""
         return self._s.heard
 
     def send(self, job: Job, native: bool) -> None:
-        """Asks for a job, with the credit for its batch."""
+        """Asks for a job. The engine begins with it once there is a credit."""
         t = job.ticket
         self._s.expected.append(job)
         ticket = pb.Ticket(
@@ -208,7 +201,10 @@ class Stream:
             native=native,
         )
         self._requests.put(pb.StreamRequest(ticket=ticket))
-        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=1)))
+
+    def credit(self, batches: int) -> None:
+        """Says that so many more batches are welcome."""
+        self._requests.put(pb.StreamRequest(credit=pb.Credit(batches=batches)))
 
     def close(self) -> None:
         """Ends the stream; nothing is told of it any more, but for what was told before."""

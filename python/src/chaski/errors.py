@@ -26,8 +26,8 @@ class Error(Exception):
     """What goes wrong in chaski.
 
     Attributes:
-        kind: "corrupt", "unsupported", "limit", "not found", "unavailable", "internal", or "" where
-            no input is at fault.
+        kind: "corrupt", "unsupported", "limit", "not found", "unavailable", "internal", or, of a
+            server, "deadline", "state", "payload" or "spec"; "" where nothing of that is at fault.
         file: path or URI of the input, or "".
         part: the place in the words of the format ("ifd 0 tag 324", "tile 18"), or "".
         offset: byte offset in the file, or -1.
@@ -53,6 +53,7 @@ class Error(Exception):
         self.offset = offset
         self.sample: SampleRef | None = None
         self.source = ""
+        self._answered = False  # an engine that lives has said it, so it is not about its end
 
 
 class CorruptError(Error):
@@ -104,6 +105,10 @@ _BY_KIND: dict[str, type[Error]] = {
     "limit": LimitError,
     "not found": NotFoundError,
     "unavailable": UnavailableError,
+    "deadline": DeadlineError,
+    "state": StateError,
+    "payload": PayloadError,
+    "spec": SpecError,
 }
 
 

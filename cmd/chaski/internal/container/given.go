@@ -14,21 +14,21 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// conditionFlags has the flag --given, which chooses samples by the conditions of a spec.
+// conditionFlags choose samples by the conditions that a spec has.
 type conditionFlags struct {
-	text   string        // of the flag
-	parsed loader.Subset // of text, if read is set
-	read   bool
+	text   string
+	given  loader.Subset // of text, once it is read
 	sql    query.Full
-	stored bool // --stored: tables have all rows of the file
+	read   bool
+	stored bool // tables have the histograms of a streaming TACO too
 }
 
 func (f *conditionFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.text, "given", "", "use only the samples of level 0 that meet a `JSON` list of conditions, like \"where\" of a spec; @FILE reads the list from a file")
+	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them; @FILE: what the file holds")
 }
 
-// fromFile returns the content of FILE for an argument "@FILE", and any other argument unchanged. It
-// exists because Linux refuses arguments over 128 KiB, and a list of ids may be longer.
+// fromFile returns what the file holds that "@FILE" names, and any other argument as it is: no argument
+// of a program is longer than 128 KiB, a list of ids may be.
 func fromFile(arg string) (string, error) {
 	name, ok := strings.CutPrefix(arg, "@")
 	if !ok {
@@ -41,11 +41,10 @@ func fromFile(arg string) (string, error) {
 	return string(b), nil
 }
 
-// subset returns the conditions. It reads their file only once, since a pipe would be empty the second
-// time.
+// subset returns the conditions. What they come from is read once: a pipe has them once.
 func (f *conditionFlags) subset() (s loader.Subset, err error) {
 	if f.text == "" || f.read {
-		return f.parsed, nil
+		return f.given, nil
 	}
 	text, err := fromFile(f.text)
 	if err != nil {
@@ -54,13 +53,13 @@ func (f *conditionFlags) subset() (s loader.Subset, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s.Where); err != nil {
-		return s, console.Usagef("--given is not a list of conditions: %w", err)
+		return s, console.Usagef("--given: %w", err)
 	}
-	f.parsed, f.read = s, true
+	f.given, f.read = s, true
 	return s, nil
 }
 
-// samples returns the samples that meet the conditions.
+// samples returns the samples that the conditions leave.
 func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
 	s, err := f.subset()
 	if err != nil {
@@ -70,7 +69,7 @@ func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.
 	return found, console.UsageUnlessFault(err)
 }
 
-// tables returns the tables that a query can name.
+// tables returns the tables that a query sees.
 func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables, error) {
 	if f.stored {
 		return d.StoredTable, nil
@@ -83,8 +82,7 @@ func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tab
 		return nil, err
 	}
 	if len(s.Where) == 0 && d.Levels() > 0 {
-		if all, err := d.AllVisible(ctx, 0); err == nil && all {
-			// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from samples.
+		if all, err := d.AllVisible(ctx, 0); err == nil && all { // data is level 0 as it is; an error comes again
 			return d.SQLTable, nil
 		}
 	}

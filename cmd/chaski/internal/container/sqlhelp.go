@@ -8,8 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// functionHelp describes the SQL functions, by groups. The query package writes it, so that help and
-// engine agree.
+// functionHelp lists the functions of queries by their groups.
 func functionHelp() string {
 	var b strings.Builder
 	group := ""

@@ -18,14 +18,16 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/open"
 	"github.com/chaski-eo/chaski/grpc/server"
+	"github.com/chaski-eo/chaski/grpc/upstream"
 	"github.com/chaski-eo/chaski/loader"
-	"github.com/chaski-eo/chaski/tables/query"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
 )
 
 type serveFlags struct {
 	listen    string
 	roots     []string
 	redirects bool
+	upstream  bool
 	workers   int
 	memory    int64
 	cache     int64
@@ -67,6 +69,7 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS`: host:port (port 0: any free one), unix:PATH, or unix-abstract:NAME (Linux: only this user can\nconnect, and no file is left behind)")
 	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served, or the prefix of remote URIs that are, such as s3://bucket/chips; repeatable\n(default: none, so nothing is served)")
 	fl.BoolVar(&f.redirects, "allow-redirects", false, "follow redirects of http:// and https:// to other hosts, also to those of no --root (default: on the same host only)")
+	fl.BoolVar(&f.upstream, "allow-upstream", false, "be the client of other servers for whoever asks, and pass their batches on: for a server that only one\nuser can reach")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
 	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
@@ -126,7 +129,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	defer opener.Close()
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	o := f.serverOptions(log, env.SQL)
+	o := f.serverOptions(env, level, log)
 	o.Loader.Stages, o.Loader.Opener, o.Metrics, o.Bad = stages, opener, registry, bad.hook()
 	srv, err := server.New(o)
 	if err != nil {
@@ -166,14 +169,23 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	return f.writeStages(stages)
 }
 
-func (f *serveFlags) serverOptions(log *slog.Logger, sql query.Full) server.Options {
-	return server.Options{
+func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.Logger) server.Options {
+	o := server.Options{
 		Roots: f.roots,
 		Loader: loader.Options{
-			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log, SQL: sql,
+			Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, Logger: log, SQL: env.SQL,
 		},
 		PartBytes: f.partBytes, SharedMemory: !f.noShared, DrainTimeout: f.grace, Logger: log,
 	}
+	if f.upstream {
+		// What a client does about servers that come and go is of interest to its user, whatever the level of the rest.
+		clients := slog.New(slog.NewTextHandler(env.Err, &slog.HandlerOptions{Level: min(level, slog.LevelInfo)}))
+		o.Upstream = func(ctx context.Context, s loader.Spec, u *chaskiv1.Upstream, rows int, o loader.Options) (server.Engine, error) {
+			o.Logger = clients
+			return upstream.Open(ctx, s, u, rows, o)
+		}
+	}
+	return o
 }
 
 // openStages makes what counts the workers' time, if that is asked for, and its file: now, not after a day's work.

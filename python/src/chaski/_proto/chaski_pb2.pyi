@@ -7,12 +7,46 @@ from typing import ClassVar as _ClassVar, Optional as _Optional, Union as _Union
 DESCRIPTOR: _descriptor.FileDescriptor
 
 class DescribeRequest(_message.Message):
-    __slots__ = ("spec", "rows")
+    __slots__ = ("spec", "rows", "upstream")
     SPEC_FIELD_NUMBER: _ClassVar[int]
     ROWS_FIELD_NUMBER: _ClassVar[int]
+    UPSTREAM_FIELD_NUMBER: _ClassVar[int]
     spec: bytes
     rows: int
-    def __init__(self, spec: _Optional[bytes] = ..., rows: _Optional[int] = ...) -> None: ...
+    upstream: Upstream
+    def __init__(self, spec: _Optional[bytes] = ..., rows: _Optional[int] = ..., upstream: _Optional[_Union[Upstream, _Mapping]] = ...) -> None: ...
+
+class Upstream(_message.Message):
+    __slots__ = ("targets", "tls", "transport", "timeout_seconds", "retries", "hedge", "prefetch", "prefetch_bytes", "max_batch_bytes")
+    TARGETS_FIELD_NUMBER: _ClassVar[int]
+    TLS_FIELD_NUMBER: _ClassVar[int]
+    TRANSPORT_FIELD_NUMBER: _ClassVar[int]
+    TIMEOUT_SECONDS_FIELD_NUMBER: _ClassVar[int]
+    RETRIES_FIELD_NUMBER: _ClassVar[int]
+    HEDGE_FIELD_NUMBER: _ClassVar[int]
+    PREFETCH_FIELD_NUMBER: _ClassVar[int]
+    PREFETCH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    MAX_BATCH_BYTES_FIELD_NUMBER: _ClassVar[int]
+    targets: _containers.RepeatedScalarFieldContainer[str]
+    tls: Tls
+    transport: str
+    timeout_seconds: float
+    retries: int
+    hedge: float
+    prefetch: int
+    prefetch_bytes: int
+    max_batch_bytes: int
+    def __init__(self, targets: _Optional[_Iterable[str]] = ..., tls: _Optional[_Union[Tls, _Mapping]] = ..., transport: _Optional[str] = ..., timeout_seconds: _Optional[float] = ..., retries: _Optional[int] = ..., hedge: _Optional[float] = ..., prefetch: _Optional[int] = ..., prefetch_bytes: _Optional[int] = ..., max_batch_bytes: _Optional[int] = ...) -> None: ...
+
+class Tls(_message.Message):
+    __slots__ = ("roots", "certificate", "key")
+    ROOTS_FIELD_NUMBER: _ClassVar[int]
+    CERTIFICATE_FIELD_NUMBER: _ClassVar[int]
+    KEY_FIELD_NUMBER: _ClassVar[int]
+    roots: bytes
+    certificate: bytes
+    key: bytes
+    def __init__(self, roots: _Optional[bytes] = ..., certificate: _Optional[bytes] = ..., key: _Optional[bytes] = ...) -> None: ...
 
 class DescribeReply(_message.Message):
     __slots__ = ("spec_hash", "fingerprint", "samples", "spec", "fields", "shared", "handle", "groups", "batches", "run")

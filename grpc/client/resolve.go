@@ -1,0 +1,50 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// address is where one server listens.
+type address struct {
+	target string // as gRPC takes it
+	name   string // "host:port" that it was found by, which its certificate is of; empty if it was not looked up
+}
+
+// lookUpFor bounds the search for the addresses of a name, which no other timeout covers.
+const lookUpFor = 10 * time.Second
+
+// resolve returns the servers that a target stands for: of "dns:HOST:PORT" one an address of the name, since gRPC's own
+// resolver would use only one of them at a time. They are sorted, so that all ranks number them alike: groups of
+// tickets go to servers by number.
+func resolve(target string) ([]address, error) {
+	if target == "" {
+		return nil, fmt.Errorf("client: an address is empty")
+	}
+	name, dns := strings.CutPrefix(target, "dns:")
+	if !dns {
+		return []address{{target: target}}, nil
+	}
+	name = strings.TrimLeft(name, "/")
+	host, port, err := net.SplitHostPort(name)
+	if n, bad := strconv.Atoi(port); err != nil || host == "" || bad != nil || n < 0 || n > 65535 {
+		return nil, fmt.Errorf("client: address is %q: it must be dns:HOST:PORT", target)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), lookUpFor)
+	defer cancel()
+	ips, err := net.DefaultResolver.LookupHost(ctx, host)
+	if err != nil {
+		return nil, fmt.Errorf("chaski at %s: %w", target, err)
+	}
+	slices.Sort(ips)
+	var out []address
+	for _, ip := range slices.Compact(ips) {
+		out = append(out, address{net.JoinHostPort(ip, port), name})
+	}
+	return out, nil
+}

@@ -1,0 +1,98 @@
+package client
+
+import (
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// TicketOptions say how far ahead tickets are asked for. Both mean what they mean in LoaderOptions.
+type TicketOptions struct {
+	Prefetch      int
+	PrefetchBytes int64
+}
+
+// Tickets gives the batches of tickets in the order in which they are added. A server uses it that passes the batches
+// of other servers on; a Loader is simpler wherever the tickets are the steps of one rank.
+type Tickets struct {
+	session *session
+	demand  *demand
+	rows    int64 // bytes of a row
+	err     error // why the session is over
+
+	mu    sync.Mutex
+	queue []queued
+}
+
+// queued is a ticket that the session did not take yet.
+type queued struct {
+	ticket shuffle.Ticket
+	native bool
+}
+
+// Tickets starts to take tickets. The error is about the options.
+func (r *Run) Tickets(o TicketOptions) (*Tickets, error) {
+	if o.Prefetch == 0 {
+		o.Prefetch = loader.DefaultPrefetch
+	}
+	if o.PrefetchBytes == 0 {
+		o.PrefetchBytes = DefaultPrefetchBytes
+	}
+	if o.Prefetch < 1 || o.Prefetch > maxPrefetch {
+		return nil, fmt.Errorf("client: prefetch is %d: it must be from 1 to %d", o.Prefetch, maxPrefetch)
+	}
+	t := &Tickets{rows: r.RowBytes()}
+	t.demand = newDemand(r, o.Prefetch, o.PrefetchBytes, t.next)
+	t.session = newSession(r, t.demand)
+	return t, nil
+}
+
+// next is demand.next.
+func (t *Tickets) next() (ticket shuffle.Ticket, native, ok bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if len(t.queue) == 0 {
+		return ticket, false, false
+	}
+	q := t.queue[0]
+	t.queue = t.queue[1:]
+	t.demand.bytes = max(t.demand.bytes, t.rows*int64(q.ticket.Rows()))
+	return q.ticket, q.native, true
+}
+
+// Add asks for a ticket. With native, tensors may travel in their native dtype; they are converted here either way.
+// More tickets may be added than are asked for ahead: the rest says which groups of tickets come next, so that every
+// server can have one. Add and Next may be called at the same time.
+func (t *Tickets) Add(ticket shuffle.Ticket, native bool) {
+	t.mu.Lock()
+	t.queue = append(t.queue, queued{ticket, native})
+	t.mu.Unlock()
+	t.session.ask()
+}
+
+// Next returns the batch of the next ticket. While ctx is not done it waits, also for a ticket. After the error of one
+// ticket the next one can be asked for; an error that ends the connection to all servers is returned from then on.
+func (t *Tickets) Next(ctx context.Context) (*loader.Batch, error) {
+	if t.err != nil {
+		return nil, t.err
+	}
+	t.session.want()
+	select {
+	case r := <-t.session.out:
+		if r.over {
+			t.err = r.err
+		} else {
+			t.session.taken(r.batch)
+		}
+		return r.batch, r.err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+}
+
+// Close gives up what is asked for, and waits until no goroutine is left. Batches that were returned stay valid until
+// Release.
+func (t *Tickets) Close() { t.session.close() }

@@ -1,0 +1,234 @@
+// Package upstream is an engine whose batches come from other servers. The local engine of a Python process serves it:
+// hedging, revival, groups and TLS are then those of package client, and batches go on in shared memory, converted.
+package upstream
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/status"
+
+	"github.com/chaski-eo/chaski/grpc/client"
+	"github.com/chaski-eo/chaski/grpc/internal/wire"
+	"github.com/chaski-eo/chaski/grpc/server"
+	"github.com/chaski-eo/chaski/loader"
+	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
+	"github.com/chaski-eo/chaski/shuffle"
+)
+
+// Engine is a run at other servers, as a server serves it. It is safe for concurrent use.
+type Engine struct {
+	run     *client.Run
+	client  *client.Client
+	options client.TicketOptions
+	memory  *memory
+	rows    int
+	target  string
+}
+
+// Open opens a spec at the servers of u. It is server.Options.Upstream.
+func Open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstream, rows int, o loader.Options) (server.Engine, error) {
+	if len(u.GetTargets()) == 0 {
+		return nil, wire.Remote(wire.Spec, errors.New("target is empty: it must name a server"))
+	}
+	e := &Engine{
+		target:  strings.Join(u.GetTargets(), ","),
+		options: client.TicketOptions{Prefetch: int(u.GetPrefetch()), PrefetchBytes: u.GetPrefetchBytes()},
+		memory:  newMemory(o),
+		rows:    rows,
+	}
+	if e.options.PrefetchBytes == 0 {
+		e.options.PrefetchBytes = -1 // here 0 means none, there it means the default
+	}
+	options, err := clientOptions(u, o)
+	if err != nil {
+		return nil, wire.Remote(wire.Spec, err)
+	}
+	options.Rows, options.Memory = rows, e.memory
+	if e.client, err = client.Dial(e.target, options); err != nil {
+		return nil, wire.Remote(wire.Unavailable, err)
+	}
+	if e.run, err = e.client.Open(ctx, spec); err != nil {
+		return nil, errors.Join(classify(err), e.client.Close())
+	}
+	e.memory.setBound(max(loader.DefaultMemoryBytes, e.BatchBytes()*int64(e.options.Prefetch+keptBatches)))
+	return e, nil
+}
+
+// keptBatches is for how many batches, beside those asked for ahead, a user may hold on to before shared memory is
+// full and batches are copied: one that a training step works on, one that it keeps from the step before, and two as
+// with an engine that decodes (loader.Options.MemoryBytes holds four).
+const keptBatches = 4
+
+func clientOptions(u *chaskiv1.Upstream, o loader.Options) (client.Options, error) {
+	c := client.Options{
+		MaxBatchBytes: u.GetMaxBatchBytes(),
+		Timeout:       time.Duration(u.GetTimeoutSeconds() * float64(time.Second)),
+		Attempts:      int(u.GetRetries()) + 1,
+		// Who starts a run wants to know at once that no server is there.
+		OpenAttempts: 1,
+		Hedge:        u.GetHedge(),
+		Logger:       o.Logger,
+	}
+	if c.Hedge == 0 {
+		c.Hedge = -1
+	}
+	if len(u.GetTargets()) == 1 && !strings.HasPrefix(u.GetTargets()[0], "dns:") {
+		// Nobody else can be asked, so that a second try would only make the user wait twice as long.
+		c.Silences = 1
+	}
+	switch u.GetTransport() {
+	case "shm":
+		c.Transport = client.Shm
+	case "grpc":
+		c.Transport = client.GRPC
+	}
+	if u.GetTls() == nil {
+		return c, nil
+	}
+	t := &tls.Config{MinVersion: tls.VersionTLS12}
+	if roots := u.GetTls().GetRoots(); len(roots) > 0 {
+		t.RootCAs = x509.NewCertPool()
+		if !t.RootCAs.AppendCertsFromPEM(roots) {
+			return c, errors.New("credentials: the root certificates are not PEM")
+		}
+	}
+	if cert := u.GetTls().GetCertificate(); len(cert) > 0 {
+		pair, err := tls.X509KeyPair(cert, u.GetTls().GetKey())
+		if err != nil {
+			return c, fmt.Errorf("credentials: %w", err)
+		}
+		t.Certificates = []tls.Certificate{pair}
+	}
+	c.Credentials = credentials.NewTLS(t)
+	return c, nil
+}
+
+// Spec implements server.Engine.
+func (e *Engine) Spec() loader.Spec { return e.run.Spec() }
+
+// Hash implements server.Engine.
+func (e *Engine) Hash() string { return e.run.Hash() }
+
+// Fingerprint implements server.Engine.
+func (e *Engine) Fingerprint() string { return e.run.Fingerprint() }
+
+// Len implements server.Engine.
+func (e *Engine) Len() int64 { return e.run.Len() }
+
+// Fields implements server.Engine.
+func (e *Engine) Fields() []loader.FieldInfo { return e.run.Fields() }
+
+// State returns the state at the beginning of epoch 0.
+func (e *Engine) State() shuffle.State { return e.run.State() }
+
+// BatchesFit returns how many batches the memory of a server holds. The rows are those that Open was given.
+func (e *Engine) BatchesFit(int) (int64, error) { return e.run.Batches(), nil }
+
+// BatchBytes returns the bytes of a batch, without what differs from row to row.
+func (e *Engine) BatchBytes() int64 { return e.run.RowBytes() * int64(max(e.rows, 1)) }
+
+// MemoryBytes returns the bytes within which batches are lent to a client.
+func (e *Engine) MemoryBytes() int64 { return e.memory.bound }
+
+// Trim frees the memory that no batch is in.
+func (e *Engine) Trim() { e.memory.trim() }
+
+// Close ends the connections.
+func (e *Engine) Close() error {
+	e.memory.close()
+	return e.client.Close()
+}
+
+// Sequence implements server.Sequencer.
+func (e *Engine) Sequence() (server.Sequence, error) {
+	t, err := e.run.Tickets(e.options)
+	if err != nil {
+		return nil, wire.Remote(wire.Spec, err)
+	}
+	return sequence{t}, nil
+}
+
+// Start implements server.Engine, for a single ticket.
+func (e *Engine) Start(_ context.Context, t shuffle.Ticket, native bool) server.Pending {
+	q, err := e.Sequence()
+	if err == nil {
+		q.Add(t, native)
+	}
+	return single{q, err}
+}
+
+// sequence names the errors of tickets.
+type sequence struct{ *client.Tickets }
+
+// Next implements server.Sequence.
+func (s sequence) Next(ctx context.Context) (*loader.Batch, error) {
+	b, err := s.Tickets.Next(ctx)
+	if err != nil && ctx.Err() == nil {
+		err = classify(err)
+	}
+	return b, err
+}
+
+// single is a sequence of one ticket.
+type single struct {
+	server.Sequence
+	err error
+}
+
+// Wait implements server.Pending.
+func (s single) Wait(ctx context.Context) (*loader.Batch, error) {
+	if s.err != nil {
+		return nil, s.err
+	}
+	defer s.Close()
+	return s.Next(ctx)
+}
+
+// Cancel implements server.Pending.
+func (s single) Cancel() {
+	if s.err == nil {
+		s.Close()
+	}
+}
+
+// classify gives an error about the servers the kind that clients know it by. What a server said itself stays.
+func classify(err error) error {
+	code := status.Code(err)
+	var st interface{ GRPCStatus() *status.Status }
+	if errors.As(err, &st) {
+		code = st.GRPCStatus().Code()
+	}
+	kind := wire.Internal
+	switch {
+	case errors.Is(err, client.ErrChanged):
+		kind = wire.State
+	case errors.Is(err, client.ErrProtocol):
+		kind = wire.Payload
+	case errors.Is(err, client.ErrSilent):
+		kind = wire.Deadline
+	case code == codes.DeadlineExceeded:
+		kind = wire.Deadline
+	case code == codes.InvalidArgument:
+		// The user wrote the spec, not the address: the server's own words are enough.
+		return wire.Remote(wire.Spec, wire.Cause(err))
+	case wire.IsRemote(err):
+		return err
+	case code == codes.Unavailable, code == codes.Canceled, errors.Is(err, client.ErrNoShared):
+		kind = wire.Unavailable
+	case code == codes.Unimplemented:
+		kind = "unsupported"
+	case code == codes.NotFound:
+		kind = "not found"
+	case code == codes.ResourceExhausted:
+		kind = "limit"
+	}
+	return wire.Remote(kind, err)
+}
