@@ -120,7 +120,7 @@ def leave_together(out: Path) -> None:
     A rank that leaves earlier fails those still in the group. Nothing is torn down: Gloo sometimes
     aborts a process that destroys its group while its threads still run.
     """
-    end = time.monotonic() + 60
+    end = time.monotonic() + 300
     while time.monotonic() < end and len(list(out.parent.glob("*.json"))) < WORLD:
         time.sleep(0.02)
     sys.stdout.flush()

@@ -15,7 +15,7 @@ pytest.importorskip("rasterio")
 PEERS = ["chaski", "chaski-load", "rasterio"]
 
 
-@pytest.mark.timeout(600)  # a dozen processes import PyTorch
+@pytest.mark.timeout(1800)  # a dozen processes import PyTorch
 def test_one_command_measures_and_writes_the_report(tmp_path, binary):
     out = tmp_path / "report"
     command = [binary, "bench", "peers", "--quick"]

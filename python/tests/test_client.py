@@ -365,7 +365,7 @@ def test_stuck_server(fake):
             match=r"127\.0\.0\.1:\d+.*ticket 2 \(epoch 0, (step 1|position 4)\)",
         ):
             next(it)
-        assert time.monotonic() - start < 30
+        assert time.monotonic() - start < 500
 
 
 @plain_only

@@ -63,7 +63,7 @@ def generation(script: Path, state: Path, world: int, steps: int, options: str) 
 
 
 @pytest.mark.parametrize("sizes", [[(8, 3), (3, 100)], [(2, 5), (5, 100)]])
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(1200)
 def test_world_size_changes(binary: str, tmp_path: Path, sizes: list[tuple[int, int]]) -> None:
     """State from W = 8 continues at W = 3: nothing is lost or comes twice, bit for bit."""
     options = {"batch_size": BATCH, "window": [48, 32], "windows_per_asset": WINDOWS, "seed": 7}

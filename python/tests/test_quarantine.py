@@ -42,7 +42,7 @@ def files(bad: list[dict[str, Any]]) -> list[tuple[str, int]]:
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "fill"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
     options: dict[str, Any] = {"batch_size": 3, "bad_samples": policy, "quarantine": met}
@@ -127,7 +127,7 @@ def test_a_fork_counts_nothing_twice(tmp_path):
 
 
 @pytest.mark.parametrize("policy", ["skip", "replace", "error"])
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_what_a_server_met(binary, tmp_path, policy):
     chips, of_server, of_loader = broken(tmp_path), tmp_path / "server", tmp_path / "loader"
     server = subprocess.Popen(
@@ -167,7 +167,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
     assert len(both) == len(bad), "both tell the same of the same"
 
 
-@pytest.mark.timeout(60)
+@pytest.mark.timeout(600)
 def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
     options: dict[str, Any] = {"batch_size": 8, "bad_samples": "skip", "max_bad": 1}

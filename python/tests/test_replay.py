@@ -20,7 +20,7 @@ def run(binary: str, *args: object) -> str:
 
 
 @pytest.mark.parametrize("world", [1, 3])
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(1200)
 def test_replay_is_what_the_client_got(binary, chips, tmp_path: Path, world: int):  # noqa: F811
     rank = world - 1
     options = {

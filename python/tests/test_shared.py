@@ -46,7 +46,7 @@ OPTIONS = {
 OWN = 200 << 20
 
 
-def eventually(f, seconds: float = 20.0) -> bool:
+def eventually(f, seconds: float = 300.0) -> bool:
     deadline = time.monotonic() + seconds
     while not f():
         if time.monotonic() > deadline:
@@ -630,7 +630,7 @@ while True:
 """
 
 
-@pytest.mark.timeout(60 + 20 * KILLS)
+@pytest.mark.timeout(600 + 60 * KILLS)
 def test_kill_the_client_at_any_point(binary, server, tmp_path):
     rng = random.Random(8)
     mark = f"{random.getrandbits(64):x}"
@@ -655,7 +655,7 @@ def test_kill_the_client_at_any_point(binary, server, tmp_path):
         assert all(same(p, q) for p, q in zip(a, b, strict=True))
 
 
-@pytest.mark.timeout(60 + 20 * KILLS)
+@pytest.mark.timeout(600 + 60 * KILLS)
 def test_kill_the_engine_at_any_point(binary, monkeypatch, tmp_path):
     rng = random.Random(9)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))

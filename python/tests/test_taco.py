@@ -374,7 +374,7 @@ def test_what_the_engine_warns_of_is_logged(caplog):
     ds = a.concat(b.sql("SELECT id, 1 AS more FROM data"), column_mode="fill_missing")
     with ds.loader(fields={"image": "s2/img.tif"}, batch_size=2) as loader:
         assert len(list(loader)) == 4
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 300
     while not any('"more" is filled' in r.message for r in caplog.records):
         assert time.monotonic() < deadline, caplog.text
         time.sleep(0.01)
