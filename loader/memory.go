@@ -2,9 +2,11 @@ package loader
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/internal/invariants"
 )
 
 // Buffer is memory for one batch.
@@ -89,6 +91,15 @@ func (m *memory) give(b Buffer, keep bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	n := len(b.Bytes())
+	if invariants.Enabled {
+		again := slices.ContainsFunc(m.idle[n], func(idle Buffer) bool { return &idle.Bytes()[0] == &b.Bytes()[0] })
+		invariants.Check(!again, "a buffer of %d bytes is given back twice", n)
+		invariants.Check(m.taken-m.idleN >= int64(n), "%d bytes are given back, but %d are out", n, m.taken-m.idleN)
+		// Only what comes back for another batch: a discarded buffer may be read by the process that it was lent to.
+		if keep {
+			invariants.Overwrite(b.Bytes())
+		}
+	}
 	if keep && !m.over {
 		m.idle[n] = append(m.idle[n], b)
 		m.idleN += int64(n)

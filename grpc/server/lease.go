@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"google.golang.org/grpc/stats"
+
+	"github.com/chaski-eo/chaski/internal/invariants"
 )
 
 // lease is memory that is lent to the transport in pieces. It comes back, once, when the sender and
@@ -50,6 +52,7 @@ func (l *lease) done() { l.change(func() { l.sender = false }) }
 func (l *lease) change(f func()) {
 	l.mu.Lock()
 	f()
+	invariants.Check(l.pieces >= 0, "a piece of a lease is given back twice")
 	ready := !l.over && !l.sender && (l.pieces == 0 || l.dead)
 	l.over = l.over || ready
 	l.mu.Unlock()

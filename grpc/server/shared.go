@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/chaski-eo/chaski/grpc/payload"
+	"github.com/chaski-eo/chaski/internal/invariants"
 	"github.com/chaski-eo/chaski/internal/shm"
 	"github.com/chaski-eo/chaski/loader"
 	chaskiv1 "github.com/chaski-eo/chaski/proto/chaski/v1"
@@ -277,6 +278,10 @@ func (c *side) remove(id uint64, h *hold) {
 	h.entry.leased -= h.bytes
 	c.shared.bytes -= h.bytes
 	c.shared.leases--
+	if invariants.Enabled {
+		invariants.Check(c.shared.leases >= 0 && c.shared.bytes >= 0 && h.entry.leased >= 0,
+			"%d leases of %d bytes are left, %d of the engine", c.shared.leases, c.shared.bytes, h.entry.leased)
+	}
 }
 
 // end takes back everything. The client may be alive and look at it: it is not used again.

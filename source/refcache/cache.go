@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/internal/invariants"
 )
 
 // Options configure a cache.
@@ -175,6 +176,7 @@ func (c *Cache[K, V]) release(e *entry[K, V], keep bool) error {
 	}
 	c.mu.Lock()
 	e.refs--
+	invariants.Check(e.refs >= 0, "a value of the cache is released more often than it was acquired")
 	if !keep {
 		c.evict(e)
 	}

@@ -1,0 +1,42 @@
+//go:build invariants
+
+package loader
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/chaski-eo/chaski/internal/invariants"
+)
+
+// TestMemoryThatIsGivenUp: a buffer that comes back is overwritten, and one that comes back twice ends the program. One
+// that is discarded may be read by another process, and stays as it is.
+func TestMemoryThatIsGivenUp(t *testing.T) {
+	m := newMemory(1000, NewHeap)
+	take := func() Buffer {
+		b, err := m.take(t.Context(), 100)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	kept, discarded := take(), take()
+	m.give(discarded, false)
+	if !bytes.Equal(discarded.Bytes(), make([]byte, 100)) {
+		t.Error("a discarded buffer is overwritten")
+	}
+	m.give(kept, true)
+	if !bytes.Equal(kept.Bytes(), bytes.Repeat([]byte{invariants.Overwritten}, 100)) {
+		t.Error("a buffer that came back is not overwritten")
+	}
+	for _, keep := range []bool{true, false} {
+		func() {
+			defer func() {
+				if recover() == nil {
+					t.Errorf("a buffer comes back twice, keep is %t", keep)
+				}
+			}()
+			m.give(kept, keep)
+		}()
+	}
+}
