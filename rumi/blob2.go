@@ -90,8 +90,8 @@ func parse2(b []byte, maxChunk int) (*Header, error) {
 	return newHeader(*x, 2, unit), nil
 }
 
-// frames2 returns the number of frames of x, and whether as many fit a blob that has n bits for
-// them, width each.
+// frames2 returns the number of frames of x, and whether that many, of width bits each, fill the n bits of a
+// blob.
 func frames2(x *chunk.Index, n int64, width int) (int64, bool) {
 	limit := int64(maxEqualFrames)
 	if width > 0 {
@@ -105,7 +105,7 @@ func frames2(x *chunk.Index, n int64, width int) (int64, bool) {
 	return frames, (frames*int64(width)+7)/8*8 == n
 }
 
-// unpack2 reads the byte counts of the frames and places one behind the other.
+// unpack2 reads the byte counts of the frames and places the frames end to end.
 func unpack2(x *chunk.Index, packed []byte, least int64, width int) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Corrupt, "header blob", blob2Head, format, args...)
@@ -113,7 +113,7 @@ func unpack2(x *chunk.Index, packed []byte, least int64, width int) error {
 	var acc uint64 // fewer than 8 bits are left between two counts
 	have, at := 0, 0
 	off := base2(int64(x.Bands), int64(len(x.Ranges)))
-	zero, most := false, uint64(0)
+	zero, largest := false, uint64(0)
 	for i := range x.Ranges {
 		for ; have < width; have += 8 {
 			acc |= uint64(packed[at]) << have
@@ -122,18 +122,18 @@ func unpack2(x *chunk.Index, packed []byte, least int64, width int) error {
 		v := acc & (1<<width - 1)
 		acc >>= width
 		have -= width
-		zero, most = zero || v == 0, max(most, v)
+		zero, largest = zero || v == 0, max(largest, v)
 		n := least + int64(v)
 		if n > maxU32 {
 			return bad("frame %d of %d bytes", i, n)
 		}
 		x.Ranges[i] = chunk.Range{Off: off, Len: n}
-		off += n // fewer than 2^31 frames of less than 4 GiB: no overflow
+		off += n // no overflow, since there are fewer than 2^31 frames of less than 4 GiB
 	}
 	switch {
 	case acc != 0:
 		return bad("spare bits are not 0")
-	case !zero || bits.Len64(most) != width:
+	case !zero || bits.Len64(largest) != width:
 		return bad("counts are not packed in the fewest bits")
 	}
 	return nil

@@ -5,12 +5,12 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// encoding is how a file names a sample type: TIFF's SampleFormat, or a private value of generation 2,
+// encoding is the name of a sample type in a file: TIFF's SampleFormat, or a private value of generation 2,
 // and the bits of a sample.
 type encoding struct{ format, bits uint8 }
 
-// encodings2 are the sample types that generation 2 has besides those of generation 1. A sample of
-// fewer than 8 bits takes one byte once decoded.
+// encodings2 are the sample types that generation 2 adds to those of generation 1. A decoded sample of fewer
+// than 8 bits takes one byte.
 var encodings2 = map[encoding]chunk.DType{
 	{1, 1}: chunk.Uint1, {1, 2}: chunk.Uint2, {1, 4}: chunk.Uint4, {2, 2}: chunk.Int2, {2, 4}: chunk.Int4,
 	{100, 8}: chunk.Float8E4M3FN, {101, 8}: chunk.Float8E5M2, {102, 16}: chunk.BFloat16, {103, 8}: chunk.Float8E8M0FNU,

@@ -31,8 +31,8 @@ const (
 	Compression = 60000
 )
 
-// Is reports whether an open TIFF says that it is a rumi file: Compression 60000 in generation 1, no
-// such tag and those that mark generation 2.
+// Is reports whether an open TIFF claims to be a rumi file: by Compression 60000 (generation 1), or by the
+// tags of generation 2.
 func Is(ctx context.Context, f *ifd.File) bool {
 	if is2(f) {
 		return true
@@ -41,8 +41,8 @@ func Is(ctx context.Context, f *ifd.File) bool {
 	return err == nil && v == Compression
 }
 
-// Meta reads what a rumi file says besides its pixels: where it lies. A file of generation 2 has
-// a matrix and keys also where it lies nowhere; then the result has neither.
+// Meta reads the metadata of a rumi file, which is its georeferencing. A file of generation 2 has a matrix
+// and keys even without georeferencing; the result then has neither.
 func Meta(ctx context.Context, f *ifd.File) (tiff.Meta, error) {
 	m, err := tiff.ReadMeta(ctx, f)
 	if err != nil || !is2(f) {
@@ -102,7 +102,7 @@ func oneDirectory(f *ifd.File) bool { return f.Dirs[0].Next == 0 }
 // profile reads tags under the rules of the format. After the first error its methods return zeros.
 type profile struct{ ifd.Tags }
 
-// fail keeps that the file is corrupt.
+// fail records that the file is corrupt.
 func (p *profile) fail(tag uint16, format string, args ...any) {
 	p.Fail(fault.Corrupt, tag, format, args...)
 }
@@ -114,8 +114,8 @@ func (p *profile) want(tag uint16, absent, value uint64) {
 	}
 }
 
-// size reads a size from 1 to most.
-func (p *profile) size(tag uint16, most uint64) int { return int(p.Between(tag, 0, 1, most)) }
+// size reads a size from 1 to largest.
+func (p *profile) size(tag uint16, largest uint64) int { return int(p.Between(tag, 0, 1, largest)) }
 
 // sizes reads the sizes of the image and of its tiles.
 func (p *profile) sizes(x *chunk.Index) {
@@ -153,9 +153,9 @@ func (p *profile) perBand(tag uint16, bands int) uint64 {
 	return v.Uint(0)
 }
 
-// frames reads the tile arrays, which hold all of band 0, then all of band 1, …, and checks that the
-// frames follow each other in frame-index order. That order tells a rumi file from a band-interleaved
-// TIFF.
+// frames reads the tile arrays, which hold all of band 0, then all of band 1, …, and checks that the frames
+// follow each other in the order of the index. That order distinguishes a rumi file from a
+// band-interleaved TIFF.
 func (p *profile) frames(x *chunk.Index) {
 	if p.Err != nil {
 		return
@@ -173,9 +173,9 @@ func (p *profile) frames(x *chunk.Index) {
 	p.follow(x, offs, counts, x.Bands, first)
 }
 
-// follow sets the ranges of the frames, and checks that they follow each other in frame-index order without
-// gaps, from an offset on and within the file. It returns where they end. The arrays have the frames of
-// one band after those of another, of so many.
+// follow sets the ranges of the frames. It checks that they follow each other without gaps in the order of
+// the index, from offset next on and within the file, and returns the offset of their end. The arrays have
+// all frames of one band, then those of the next.
 func (p *profile) follow(x *chunk.Index, offs, counts ifd.Value, bands int, next uint64) uint64 {
 	positions := offs.Len() / bands
 	x.Ranges = make([]chunk.Range, offs.Len())

@@ -1,20 +1,21 @@
-// Package rumi reads and writes rumi files of generations 1 and 2: tile-interleaved BigTIFF images
-// whose chunks are OpenZL frames, together with a header blob that holds all that is needed to
-// read windows of the image, so that a catalog that stores the blob needs no look at the file.
+// Package rumi reads and writes rumi files of generations 1 and 2: tile-interleaved BigTIFF images whose
+// chunks are OpenZL frames. A header blob holds everything that reading windows needs, so that a catalog
+// that stores the blob never opens the file for it.
 //
-// Both are little-endian BigTIFFs with one directory that stands before the pixels, and frames
-// that follow each other without gaps, positions of the grid row by row.
+// Both generations are little-endian BigTIFFs with one directory before the pixels. Frames follow each
+// other without gaps, positions of the grid row by row.
 //
-// Generation 1 (package 0.8): PlanarConfiguration 2, Compression 60000, Predictor 1, no sparse
-// tiles; one frame a band and grid position, the bands of a position side by side; edge tiles are
-// padded. The blob is 26 bytes and one count a frame. Packages 0.12 to 0.14 write the same, but cut edge tiles, and
-// begin the blob with another magic number: both forms of a frame are read whatever its blob says, as its size tells which it is.
+// Generation 1 (rumi-eo 0.8): PlanarConfiguration 2, Compression 60000, Predictor 1, no sparse tiles. Each
+// band of a grid position has one frame; the bands of a position lie side by side; edge tiles are padded.
+// The blob has 26 bytes and one count per frame. rumi-eo 0.12 to 0.14 write the same but cut edge tiles, and
+// begin the blob with another magic number. Both forms of a frame are read whatever the blob says, because
+// the size of a frame tells its form.
 //
-// Generation 2 (package 0.16, files named .rumi): exactly 11 tags, without Compression, values behind
-// the directory in the order of the tags; a frame holds one band of a grid position (a tile) or all
-// of them (a cell); edge frames are cut. The blob is 28 bytes and the counts in the fewest bits.
+// Generation 2 (rumi-eo 0.16, files named .rumi): exactly 11 tags, without Compression; values follow the
+// directory in the order of the tags. A frame holds one band of a grid position (a tile) or all bands (a
+// cell). Edge frames are cut. The blob has 28 bytes and the counts in the fewest bits.
 //
-// Not supported: later generations, whose files are no TIFFs ("RUMI" are their first bytes).
+// Not supported: later generations, whose files are not TIFFs (they begin with "RUMI").
 package rumi
 
 import (
@@ -28,17 +29,17 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Codecs returns the decoder of the frames: OpenZL's standard codecs, and those of geozl, which the
+// Codecs returns the decompressor of the frames: the standard codecs of OpenZL, and those of geozl, which
 // writers of generation 2 use.
 func Codecs() chunk.Codecs {
 	o := openzl.Options{Custom: geozl.Codecs()}
 	return chunk.Codecs{chunk.OpenZL: func() chunk.Decompressor { return openzl.NewDecoder(o) }}
 }
 
-// LaterMagic is how files of the generations after the second start. They are not read.
+// LaterMagic begins files of later generations, which are not supported.
 const LaterMagic = "RUMI"
 
-// DefaultMaxChunk is the limit of a decoded tile, in bytes, that Parse holds a blob to.
+// DefaultMaxChunk is the largest decoded tile, in bytes, that Parse accepts.
 const DefaultMaxChunk = tiff.DefaultMaxChunk
 
 const (
@@ -48,7 +49,7 @@ const (
 	blobHead    = 26
 )
 
-// Header is what a header blob says. It is immutable and safe for concurrent use.
+// Header is a parsed header blob. It is immutable and safe for concurrent use.
 type Header struct {
 	Shape        [3]int // bands, height, width
 	DType        chunk.DType
@@ -57,7 +58,7 @@ type Header struct {
 	Cells        bool // a frame holds all bands of a grid position (generation 2 only)
 
 	index chunk.Index
-	unit  int // as in the blob: of an image of one band, either
+	unit  int // as in the blob; for an image of one band it may be either
 }
 
 func newHeader(x chunk.Index, generation, unit int) *Header {
@@ -67,7 +68,7 @@ func newHeader(x chunk.Index, generation, unit int) *Header {
 	}
 }
 
-// IsBlob reports whether b starts like a header blob of a generation that Parse reads.
+// IsBlob reports whether b begins like a header blob that Parse reads.
 func IsBlob(b []byte) bool {
 	if len(b) < 4 {
 		return false
@@ -104,8 +105,8 @@ func IsBlob(b []byte) bool {
 //
 // w is the smallest possible, spare bits are 0, and the first frame's offset follows from B and N.
 //
-// Chunks of more than DefaultMaxChunk decoded bytes, and more than 2^20 frames in no bits, are
-// refused with Limit. b is not kept.
+// Parse refuses chunks of more than DefaultMaxChunk decoded bytes, and more than 2^20 frames of zero bits
+// each, with Limit. b is not kept.
 func Parse(b []byte) (*Header, error) { return ParseLimit(b, DefaultMaxChunk) }
 
 // ParseLimit is Parse with another limit of a decoded chunk in bytes.
@@ -137,7 +138,8 @@ func ParseLimit(b []byte, maxChunk int) (*Header, error) {
 	}
 	x.Ranges = make([]chunk.Range, len(counts)/4)
 	off := int64(le.Uint32(b[22:]))
-	for i := range x.Ranges { // fewer than 2^31 frames of less than 4 GiB: no overflow
+	// No overflow of off, since there are fewer than 2^31 frames of less than 4 GiB.
+	for i := range x.Ranges {
 		n := int64(le.Uint32(counts[4*i:]))
 		if n == 0 {
 			return bad(int64(blobHead+4*i), "frame %d is empty", i)
@@ -176,7 +178,7 @@ func blobGrid(b []byte, generation int) (*chunk.Index, error) {
 	return x, nil
 }
 
-// newIndex returns an index with what all files of a generation share; chunks are tiles.
+// newIndex returns an index with the properties that all files of a generation share. Chunks are tiles.
 func newIndex(generation int) *chunk.Index {
 	cut := generation == 2
 	return &chunk.Index{ChunkB: 1, Codec: chunk.OpenZL, Predictor: chunk.NoPredictor, CutEdge: cut, CutRight: cut}
@@ -185,7 +187,7 @@ func newIndex(generation int) *chunk.Index {
 // Index returns the chunk index of the image.
 func (h *Header) Index() *chunk.Index { return &h.index }
 
-// Blob returns the header blob. That of rumi-eo 0.12 to 0.14 becomes the one of 0.8, with which chaski reads the same.
+// Blob returns the header blob. A blob of rumi-eo 0.12 to 0.14 becomes the equivalent one of 0.8.
 func (h *Header) Blob() []byte {
 	if h.Generation == 2 {
 		return appendBlob2(nil, &h.index, h.unit)
@@ -193,8 +195,8 @@ func (h *Header) Blob() []byte {
 	return appendBlob(nil, &h.index)
 }
 
-// Check checks that all frames lie within a file of the given size in bytes, else it is Corrupt. Files of
-// generation 2 end with the last frame.
+// Check returns an error of kind Corrupt unless all frames lie within a file of that many bytes. A file of
+// generation 2 must also end with the last frame.
 func (h *Header) Check(fileSize int64) error {
 	last := h.index.Ranges[len(h.index.Ranges)-1]
 	if end := last.Off + last.Len; end > fileSize || h.Generation == 2 && end < fileSize {

@@ -11,19 +11,20 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Layout is the shape of an image and of its tiles, as Tile makes and Write needs it.
+// Layout is the shape of an image and of its tiles. Tile returns it, and Write needs it.
 type Layout struct {
 	Shape        [3]int // bands, height, width
 	DType        chunk.DType
 	TileH, TileW int
-	Geo          *tiff.Geo // where the image lies; nil for nowhere
+	Geo          *tiff.Geo // georeferencing; nil for none
 
-	// Generation of the file: 1 (also 0), or 2. Generation 2 keeps a transform with an EPSG code of 1024
-	// to 32766, and nothing else of Geo.
+	// Generation of the file: 1 (or 0), or 2. Of Geo, generation 2 keeps only a transform with an EPSG
+	// code of 1024 to 32766.
 	Generation int
 	Cells      bool // generation 2: a frame holds all bands of a grid position
 
-	// Tags are further tags of a file of generation 1, as they are: none that Write writes. Readers pass over them.
+	// Tags are further tags of a file of generation 1, written as they are. They must not be tags that
+	// Write writes itself. Readers of rumi files ignore them.
 	Tags []ifd.Field
 }
 
@@ -35,7 +36,7 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 		return nil, 0, fmt.Errorf("rumi: generation %d, cells %t", l.Generation, l.Cells)
 	}
 	if len(l.Tags) > 0 && l.Generation == 2 {
-		return nil, 0, fmt.Errorf("rumi: generation 2 has no further tags")
+		return nil, 0, fmt.Errorf("rumi: files of generation 2 cannot hold further tags")
 	}
 	x := newIndex(l.generation())
 	x.Bands, x.Height, x.Width = l.Shape[0], l.Shape[1], l.Shape[2]
@@ -65,12 +66,13 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 	return x, x.Across() * x.Down() * x.Groups(), nil
 }
 
-// check checks that n bytes are an image of the layout, and returns its index and the number of frames.
+// check checks that an image of the layout has n bytes, and returns its index and the number of frames.
 func (l *Layout) check(n int) (*chunk.Index, int, error) {
 	x, frames, err := l.index()
 	if err != nil {
 		return nil, 0, err
 	}
+	// The first condition must come first, otherwise the product of the second could overflow.
 	if want := int64(x.Height) * int64(x.Width); want > math.MaxInt64/(16*math.MaxUint16) ||
 		int64(n) != want*int64(x.Bands)*int64(x.DType.Size()) {
 		return nil, 0, fmt.Errorf("rumi: %d bytes for an image of shape %v of %v", n, l.Shape, l.DType)
@@ -98,15 +100,14 @@ func NewTiler(pixels []byte, l Layout) (*Tiler, error) {
 // Len returns the number of chunks, each of which becomes a frame.
 func (t *Tiler) Len() int { return t.n }
 
-// Rows returns the shape of what frame i is to hold: rows, those of all bands of a cell together, of
-// w samples.
+// Rows returns the shape of frame i: h rows, in a cell those of all bands together, of w samples.
 func (t *Tiler) Rows(i int) (h, w int) {
 	b, h, w := t.x.Stored(i)
 	return b * h, w
 }
 
-// AppendTile appends what frame i is to hold: samples of (height, width), in a cell of (bands, height,
-// width). In generation 1 edge tiles are padded with zeros, in generation 2 they are cut.
+// AppendTile appends the samples of frame i: (height, width), or (bands, height, width) in a cell. Edge
+// tiles are padded with zeros in generation 1 and cut in generation 2.
 func (t *Tiler) AppendTile(dst []byte, i int) []byte {
 	from := len(dst)
 	dst = slices.Grow(dst, t.x.StoredBytes(i))[:from+t.x.StoredBytes(i)]
@@ -117,7 +118,7 @@ func (t *Tiler) AppendTile(dst []byte, i int) []byte {
 
 // Tile cuts an image of shape (bands, height, width), little-endian in C order, into square tiles
 // of size pixels, in frame order: the bands of a position side by side, positions row by row.
-// Edge tiles are padded with zeros. Each tile is then to be compressed into one OpenZL frame.
+// Edge tiles are padded with zeros. The caller compresses each tile into one OpenZL frame.
 func Tile(pixels []byte, shape [3]int, dtype chunk.DType, size int) (tiles [][]byte, l Layout, err error) {
 	return tiles2(pixels, Layout{Shape: shape, DType: dtype, TileH: size, TileW: size})
 }
@@ -153,8 +154,8 @@ func cut(tile, pixels []byte, x *chunk.Index, i int) {
 	}
 }
 
-// Write writes a rumi file of frames, one OpenZL frame for each tile in the order of Tile or Tile2, and returns its
-// header blob. Errors are those of w, and of a layout that the format cannot hold.
+// Write writes a rumi file of frames, one OpenZL frame per tile in the order of Tile or Tile2, and returns
+// its header blob. It fails if w fails, or if the format cannot hold the layout.
 func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 	x, n, err := l.index()
 	if err != nil {
@@ -204,7 +205,8 @@ func Write(w io.Writer, frames [][]byte, l Layout) (blob []byte, err error) {
 	return appendBlob(nil, x), nil
 }
 
-// directory2 returns the tags of a file of generation 2, the tile arrays still zero.
+// directory2 returns the tags of a file of generation 2, with tile arrays of zeros. Their size must be known
+// before the offsets are.
 func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) {
 	format, bits := encodingOf(2, x.DType)
 	matrix, keys, err := geoFields(geo)
@@ -225,8 +227,8 @@ func directory2(x *chunk.Index, geo *tiff.Geo, frames int) ([]ifd.Field, error) 
 	}, nil
 }
 
-// geoFields returns the matrix and the three keys of a file of generation 2: the unit matrix and model
-// type 0 for an image that lies nowhere.
+// geoFields returns the matrix and the three keys of a file of generation 2: the unit matrix and model type
+// 0 without georeferencing.
 func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 	const pixelIsArea, pixelIsPoint = 1, 2
 	t := [6]float64{0, 1, 0, 0, 0, 1}
@@ -251,7 +253,7 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 	return matrix, keys, nil
 }
 
-// directory returns the tags of a rumi file, the tile arrays still zero.
+// directory returns the tags of a file of generation 1, with tile arrays of zeros.
 func directory(x *chunk.Index, geo *tiff.Geo) []ifd.Field {
 	format, bits := tiff.FormatOf(x.DType)
 	every := func(v uint16) []uint16 { return slices.Repeat([]uint16{v}, x.Bands) }

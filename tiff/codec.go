@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Codecs returns the decoders of the compressions that TIFF files use: zstd, deflate, LZW and
-// PackBits. All of them are a chunk.RowDecompressor.
+// Codecs returns the decompressors for TIFF files: zstd, deflate, LZW and PackBits. Each is a
+// chunk.RowDecompressor.
 func Codecs() chunk.Codecs {
 	return chunk.Codecs{
 		chunk.Zstd:     func() chunk.Decompressor { return zstdDecoder{zstd.New()} },
@@ -26,8 +26,8 @@ func Codecs() chunk.Codecs {
 
 type zstdDecoder struct{ d *zstd.Decoder }
 
-// Decompress fills dst. The frames may hold more, and other bytes may follow them, as some writers pad
-// the last strip. A frame that ends with dst has its checksum verified.
+// Decompress fills dst. The frames may hold more, and other bytes may follow them, because some writers
+// pad the last strip. It verifies the checksum of a frame that ends with dst.
 func (z zstdDecoder) Decompress(dst, src []byte, _ int) error {
 	if cap(dst)-len(dst) >= zstd.Spare {
 		return padded(dst, src, z.d.DecompressSpare(dst, src))
@@ -35,12 +35,12 @@ func (z zstdDecoder) Decompress(dst, src []byte, _ int) error {
 	return padded(dst, src, z.d.Decompress(dst, src))
 }
 
-// DecompressPrefix stops where whole blocks of the frame are left over.
+// DecompressPrefix skips the whole blocks after the first n bytes.
 func (z zstdDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	return padded(dst, src, z.d.DecompressPrefix(dst, src, n))
 }
 
-// padded returns err, or nil if what a strict decoder refused is only that src holds more than dst.
+// padded returns err, or nil if the only fault is that src holds more than dst.
 func padded(dst, src []byte, err error) error {
 	if err != nil && zstd.DecompressSurplus(dst, src) {
 		return nil
@@ -48,15 +48,15 @@ func padded(dst, src []byte, err error) error {
 	return err
 }
 
-// deflateDecoder reads zlib streams (RFC 1950), what both of TIFF's deflate compressions hold.
+// deflateDecoder reads zlib streams (RFC 1950), which both deflate compressions of TIFF use.
 type deflateDecoder struct {
 	src  bytes.Reader
 	r    io.ReadCloser
 	more [4]byte
 }
 
-// Decompress fills dst. A stream may hold more (some writers pad the last strip); a stream that
-// ends with dst has its checksum verified.
+// Decompress fills dst. A stream may hold more, because some writers pad the last strip. It verifies the
+// checksum of a stream that ends with dst.
 func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 	defer d.src.Reset(nil)
 	if err := d.fill(dst, src); err != nil {
@@ -65,7 +65,7 @@ func (d *deflateDecoder) Decompress(dst, src []byte, _ int) error {
 	return d.finish(dst)
 }
 
-// DecompressPrefix fills dst[:n]. Nothing behind is read, and so no checksum.
+// DecompressPrefix fills dst[:n]. It reads nothing after that, so no checksum either.
 func (d *deflateDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	defer d.src.Reset(nil)
 	return d.fill(dst[:n], src)
@@ -102,7 +102,7 @@ func (d *deflateDecoder) finish(dst []byte) error {
 	default:
 		return badDeflate("%v", err)
 	}
-	// flate takes no byte too many from a bytes.Reader: the checksum is next.
+	// The checksum is next, because flate never reads ahead in a bytes.Reader.
 	if _, err := io.ReadFull(&d.src, d.more[:]); err != nil {
 		return badDeflate("the checksum is missing")
 	}
@@ -115,12 +115,12 @@ func (d *deflateDecoder) finish(dst []byte) error {
 // packBitsDecoder reads Apple's byte-oriented run lengths (TIFF 6.0 section 9).
 type packBitsDecoder struct{}
 
-// Decompress fills dst and does not look at what follows.
+// Decompress fills dst and ignores what follows.
 func (p packBitsDecoder) Decompress(dst, src []byte, sample int) error {
 	return p.DecompressPrefix(dst, src, len(dst), sample)
 }
 
-// DecompressPrefix stops after the run that ends at n or passes it.
+// DecompressPrefix stops after the run that reaches n.
 func (packBitsDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	for rest := len(dst) - n; len(dst) > rest; {
 		if len(src) < 2 {
@@ -132,7 +132,7 @@ func (packBitsDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 			if n++; min(n, len(dst)) > len(src)-1 {
 				return fault.New(fault.Corrupt, "packbits", fault.NoOffset, "a run of %d bytes passes the end", n)
 			}
-			n = min(n, len(dst)) // some writers pad the last strip: the rest lies behind the image
+			n = min(n, len(dst)) // because some writers pad the last strip
 			copy(dst, src[1:1+n])
 			src = src[1+n:]
 		case n == -128: // nothing

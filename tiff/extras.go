@@ -13,20 +13,20 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Extras is what a file says about its first image besides its samples, in a form that WriteTOG takes.
+// Extras is the metadata of the first image of a file, in a form that WriteTOG takes.
 type Extras struct {
-	// Tags of the image that mean the same in any file: texts, resolution, colour table, colour profile,
-	// georeferencing with ground control points, rational polynomial coefficients.
+	// Tags holds the tags that mean the same in any file: strings, resolution, colour table, colour
+	// profile, georeferencing with ground control points, rational polynomial coefficients.
 	Tags []ifd.Field
 	// Photometric, WhiteIsZero and ExtraSamples are those of TOGOptions.
 	Photometric  uint16
 	WhiteIsZero  bool
 	ExtraSamples []uint16
-	// Items are the elements of GDAL_METADATA, as written. Those of domain IMAGE_STRUCTURE, which say how
-	// samples are stored, are left out.
+	// Items holds the elements of GDAL_METADATA, as written. It leaves out those of domain
+	// IMAGE_STRUCTURE, because they describe how this file stores samples.
 	Items []string
-	// Unknown names what is neither of these: tags that may point into the file or depend on how samples
-	// are stored, further images, metadata that is not XML. The names need no file.
+	// Unknown names everything else: tags that may point into the file or depend on how samples are
+	// stored, further images, metadata that is not XML.
 	Unknown []string
 }
 
@@ -47,27 +47,27 @@ var keptTags = []uint16{
 	50844, 50908, 50909, // RPCCoefficient, RSID, GEO_METADATA
 }
 
-// Tags that say how samples are stored, and what other fields of Meta and Extras say.
+// storageTags describe how samples are stored, or are in other fields of Meta and Extras.
 var storageTags = append([]uint16{
 	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289, // SubfileType, FreeOffsets, FreeByteCounts
 	292, 293, 347, 50674, // T4Options, T6Options, JPEGTables, LERC parameters
 }, written...)
 
-// tagNames are of tags that are not kept, for messages.
+// tagNames names tags that are not kept, for messages.
 var tagNames = map[uint16]string{330: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability", 50838: "ImageJ", 50839: "ImageJ"}
 
-// maxUnknown bounds the tags that are named: a directory can have 65,535 of them, a message cannot.
+// maxUnknown bounds the tags that are named, because a directory can have 65,535 of them, and a message
+// must stay readable.
 const maxUnknown = 8
 
-// ReadExtras reads what a file says about its first image besides its samples. A value outside of the file is
-// Corrupt.
+// ReadExtras reads the metadata of the first image of a file. A value outside the file is Corrupt.
 func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	dir := &f.Dirs[0]
 	if err := f.Prefetch(ctx, dir, keptTags...); err != nil {
 		return nil, err
 	}
 	e := &Extras{}
-	seen := map[uint16]bool{} // of two tags of one number the first counts
+	seen := map[uint16]bool{} // if a tag occurs twice, the first counts
 	unknown := 0
 	for i := range dir.Entries {
 		tag := dir.Entries[i].Tag
@@ -111,7 +111,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 		}
 	}
 	if f.ChainErr != nil {
-		e.Unknown = append(e.Unknown, "images behind a broken chain of directories")
+		e.Unknown = append(e.Unknown, "images after a broken chain of directories")
 	}
 	further, err := furtherImages(ctx, f)
 	if further > 0 {
@@ -120,7 +120,7 @@ func ReadExtras(ctx context.Context, f *ifd.File) (*Extras, error) {
 	return e, err
 }
 
-// colours reads what the bands stand for. What a TOG cannot say is named.
+// colours reads the meaning of the bands. It adds to Unknown what a TOG cannot express.
 func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) error {
 	bands, err := f.Uint(ctx, dir, tagSamplesPerPixel, 1)
 	if err != nil {
@@ -169,7 +169,7 @@ func (e *Extras) colours(ctx context.Context, f *ifd.File, dir *ifd.Directory) e
 	return nil
 }
 
-// furtherImages counts the directories behind the first that are neither overviews nor masks.
+// furtherImages counts the directories after the first that are neither overviews nor masks.
 func furtherImages(ctx context.Context, f *ifd.File) (n int, err error) {
 	for i := range f.Dirs[1:] {
 		v, err := subfileType(ctx, f, &f.Dirs[1+i])
@@ -183,24 +183,26 @@ func furtherImages(ctx context.Context, f *ifd.File) (n int, err error) {
 	return n, nil
 }
 
-// metadataItems returns the elements Item of GDAL_METADATA as they are written, but for those of domain
-// IMAGE_STRUCTURE. Bytes that no XML has are looked at as if they were others, as GDAL does not mind them.
+// metadataItems returns the Item elements of GDAL_METADATA as they are written, without those of domain
+// IMAGE_STRUCTURE. It accepts bytes that XML forbids, as GDAL does.
 func metadataItems(text string) (items []string, err error) {
-	looked := []byte(strings.ToValidUTF8(text, "?"))
-	if len(looked) != len(text) { // runs of several bytes became one: replace each, so that offsets agree
-		looked = []byte(text)
-		for i, b := range looked {
+	parsed := []byte(strings.ToValidUTF8(text, "?"))
+	if len(parsed) != len(text) {
+		// ToValidUTF8 replaced runs of bytes by one "?". Offsets must agree with those of text, so that
+		// each byte needs to be replaced by one.
+		parsed = []byte(text)
+		for i, b := range parsed {
 			if b >= 0x80 {
-				looked[i] = '?'
+				parsed[i] = '?'
 			}
 		}
 	}
-	for i, b := range looked {
+	for i, b := range parsed {
 		if b < ' ' && b != '\t' && b != '\n' && b != '\r' {
-			looked[i] = '?'
+			parsed[i] = '?'
 		}
 	}
-	d := xml.NewDecoder(strings.NewReader(string(looked)))
+	d := xml.NewDecoder(strings.NewReader(string(parsed)))
 	d.CharsetReader = func(_ string, r io.Reader) (io.Reader, error) { return r, nil }
 	depth, from := 0, int64(0)
 	var item xml.StartElement
@@ -226,8 +228,8 @@ func metadataItems(text string) (items []string, err error) {
 	}
 }
 
-// FormatGDALMetadata returns the GDAL_METADATA of a TOG with these items, and the one that says how its tiles
-// are interleaved.
+// FormatGDALMetadata returns the GDAL_METADATA of a TOG: these items, and the item for the interleaving of
+// its tiles.
 func FormatGDALMetadata(items []string) string {
 	var b strings.Builder
 	b.WriteString("<GDALMetadata>\n")
@@ -239,7 +241,7 @@ func FormatGDALMetadata(items []string) string {
 }
 
 // OpenOverviews reads the structure of the overviews of a file's first image, whose index is x, from the
-// largest to the smallest, with their masks. An overview of other bands or samples than the image is
+// largest to the smallest, with their masks. An overview with other bands or samples than the image is
 // Unsupported.
 func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) ([]*chunk.Index, error) {
 	if l.MaxChunk == 0 {

@@ -9,23 +9,23 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Geo is where an image lies on the ground (GeoTIFF 1.1, OGC 19-008r4).
+// Geo is the georeferencing of an image (GeoTIFF 1.1, OGC 19-008r4).
 type Geo struct {
-	// EPSG is the code of the CRS, 0 for none that is known. Of a CRS that is given by a citation of ESRI's or by its parameters, it is the
-	// code of the one in package crs that has them.
+	// EPSG is the code of the CRS, 0 if it is unknown. For a CRS that an ESRI citation or parameters
+	// describe, it is the code of the CRS in package crs that matches them.
 	EPSG int
-	// Transform takes a corner of pixel (row, col) to the ground as GDAL's geotransform does:
+	// Transform maps the corner of pixel (row, col) to the ground, like GDAL's geotransform:
 	// X = t[0] + col·t[1] + row·t[2], Y = t[3] + col·t[4] + row·t[5].
 	Transform    [6]float64
 	HasTransform bool
 
-	// The GeoKeyDirectory and its parameters as they are in the file.
+	// GeoKeys, GeoDoubles and GeoASCII are the GeoKeyDirectory and its parameters as in the file.
 	GeoKeys    []uint16
 	GeoDoubles []float64
 	GeoASCII   string
 }
 
-// GeoKeys that are looked at.
+// GeoKeys in use.
 const (
 	keyModelType     = 1024
 	keyRasterType    = 1025
@@ -41,10 +41,11 @@ const (
 	userDefined        = 32767
 )
 
-// maxGeo bounds the values of one georeferencing tag that are kept.
+// maxGeo bounds the values of one georeferencing tag that are kept. Ground control points, the longest of
+// them, have six values each: this is room for 10,000.
 const maxGeo = 1 << 16
 
-// read fills g from the tags of d. Tags that make no sense are ignored.
+// read fills g from the tags of d. It ignores tags that are not valid.
 func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
 	floats := func(tag uint16) ([]float64, error) {
 		v, err := f.Value(ctx, d, tag)
@@ -90,7 +91,7 @@ func (g *Geo) read(ctx context.Context, f *ifd.File, d *ifd.Directory) error {
 	return nil
 }
 
-// key returns the value of a GeoKey that stands in the directory itself.
+// key returns the value of a GeoKey that is stored in the directory itself.
 func (g *Geo) key(id uint16) (uint16, bool) {
 	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
 		if k[4] == id && k[5] == 0 {
@@ -101,14 +102,14 @@ func (g *Geo) key(id uint16) (uint16, bool) {
 }
 
 // IsPoint reports whether the file's tie points or matrix refer to the centres of pixels
-// (RasterPixelIsPoint); Transform refers to corners all the same.
+// (RasterPixelIsPoint). Transform refers to corners in both cases.
 func (g *Geo) IsPoint() bool {
 	v, _ := g.key(keyRasterType)
 	return v == rasterPixelIsPoint
 }
 
-// IsGeographic reports whether the CRS is one of latitude and longitude. Of a code that package crs does not know the range says it: 4000
-// to 4999 were handed out to them.
+// IsGeographic reports whether the CRS has latitude and longitude. For a code that package crs does not
+// know it goes by the range: EPSG assigned 4000 to 4999 to geographic CRSs.
 func (g *Geo) IsGeographic() bool {
 	if c, ok := crs.ByCode(g.EPSG); ok {
 		return c.Geographic()
@@ -120,14 +121,14 @@ func (g *Geo) IsGeographic() bool {
 	return projected == 0 || projected == userDefined
 }
 
-// IsVertical reports whether the file names a CRS of heights.
+// IsVertical reports whether the file names a vertical CRS.
 func (g *Geo) IsVertical() bool {
 	v, ok := g.key(keyVerticalCRS)
 	return ok && v != 0
 }
 
-// Citation returns what the file calls its CRS: the citation of the projected one, the general one or
-// that of the geographic one, the first that there is.
+// Citation returns the name of the CRS in the file: the first citation among those of the projected CRS,
+// the general one, and the one of the geographic CRS.
 func (g *Geo) Citation() string {
 	for _, id := range [...]uint16{keyProjectedCitation, keyCitation, keyGeographicCitation} {
 		if s := g.citation(id); s != "" {
@@ -137,7 +138,7 @@ func (g *Geo) Citation() string {
 	return ""
 }
 
-// citation returns the text of a GeoKey, "" for none.
+// citation returns the string of a GeoKey, or "".
 func (g *Geo) citation(id uint16) string {
 	for k := g.GeoKeys; len(k) >= 8; k = k[4:] {
 		if k[4] != id || k[5] != tagGeoASCII {
@@ -152,20 +153,21 @@ func (g *Geo) citation(id uint16) string {
 	return ""
 }
 
-// setTransform uses a full matrix, or a scale with the first tie point. Where a tie point or matrix refers to the centre of a pixel
-// (RasterPixelIsPoint), it is moved to the corner. As in GDAL, rows count to the south whatever the sign of the scale of y: some
-// writers give it with the wrong one.
+// setTransform sets the transform from a full matrix, or from a scale and the first tie point.
 func (g *Geo) setTransform(scale, tie, matrix []float64) {
 	t := &g.Transform
 	switch {
 	case len(matrix) == 16:
 		*t = [6]float64{matrix[3], matrix[0], matrix[1], matrix[7], matrix[4], matrix[5]}
 	case len(scale) >= 2 && scale[0] != 0 && scale[1] != 0 && len(tie) >= 6:
+		// As in GDAL, rows run to the south whatever the sign, because some writers store the wrong one.
 		down := math.Abs(scale[1])
 		*t = [6]float64{tie[3] - tie[0]*scale[0], scale[0], 0, tie[4] + tie[1]*down, 0, -down}
 	default:
 		return
 	}
+	// A tie point or matrix that refers to the centre of a pixel is moved to its corner, so that the rest
+	// of chaski needs to know one convention only.
 	if v, _ := g.key(keyRasterType); v == rasterPixelIsPoint {
 		t[0] -= (t[1] + t[2]) / 2
 		t[3] -= (t[4] + t[5]) / 2
@@ -173,10 +175,9 @@ func (g *Geo) setTransform(scale, tie, matrix []float64) {
 	g.HasTransform = true
 }
 
-// Fields returns the tags that say where an image lies, for a directory to write; none for the
-// zero Geo. A transform without rotation is written as a scale and a tie point, any other as a
-// matrix. Without GeoKeys of its own, a Geo with an EPSG code is given the three keys that GeoTIFF
-// needs at least.
+// Fields returns the georeferencing tags of a directory to write; none for the zero Geo. A transform
+// without rotation becomes a scale and a tie point, any other a matrix. A Geo with an EPSG code but without
+// GeoKeys gets the three keys that GeoTIFF requires.
 func (g *Geo) Fields() []ifd.Field {
 	var fields []ifd.Field
 	keys := g.GeoKeys

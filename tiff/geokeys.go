@@ -26,12 +26,13 @@ const (
 	keyLinearSize    = 3077
 )
 
-// epsg returns the EPSG code of the CRS, 0 for none that is known. It goes by GDAL: the model says whether a geographic CRS is that of
-// the raster or only what its projection is made on, so that a projected raster is never taken for one in degrees.
+// epsg returns the EPSG code of the CRS, or 0 if it is unknown. It follows GDAL.
 func (g *Geo) epsg() int {
+	// The model type says whether a geographic CRS is that of the raster or only the base of its
+	// projection. Without this check a raster in metres would be taken for one in degrees.
 	code := func(id uint16) int {
 		v, _ := g.key(id)
-		if v < 1024 || v >= userDefined { // undefined, obsolete, and private
+		if v < 1024 || v >= userDefined { // undefined, obsolete or private
 			return 0
 		}
 		return int(v)
@@ -70,7 +71,8 @@ func (g *Geo) epsg() int {
 	return 0
 }
 
-// base returns the code of a geographic CRS that is given by its datum: by the datum's code, or by the name of either; 0 for none.
+// base returns the code of a geographic CRS that the file describes by its datum: by the code of the datum,
+// or by the name of the datum or the CRS. It returns 0 if there is none.
 func (g *Geo) base() int {
 	if n, _ := g.key(keyGeodeticDatum); n != 0 && n < userDefined {
 		if c, ok := crs.ByDatum(strconv.Itoa(int(n))); ok {
@@ -88,8 +90,8 @@ func (g *Geo) base() int {
 	return 0
 }
 
-// checked returns the code of a projected CRS, unless other keys say that it lies on another geographic CRS or counts in another unit: then
-// it is the code of the CRS with those, or 0.
+// checked returns the code of a projected CRS. If other keys name another geographic CRS or another unit, it
+// returns the code of the CRS that has these, or 0.
 func (g *Geo) checked(code, base int) int {
 	c, ok := crs.ByCode(code)
 	if !ok || c.Geographic() {
@@ -115,7 +117,7 @@ func (g *Geo) checked(code, base int) int {
 	return 0
 }
 
-// unit returns how many metres a unit of x and y is; known is false if no key says it.
+// unit returns the length of the unit of x and y in metres. known is false if no key says it.
 func (g *Geo) unit() (metres float64, known bool) {
 	v, _ := g.key(keyLinearUnits)
 	switch v {
@@ -144,21 +146,23 @@ func (g *Geo) double(id uint16) (float64, bool) {
 	return 0, false
 }
 
-// methods are the values of ProjMethodGeoKey that package crs knows.
+// methods maps the values of ProjMethodGeoKey that package crs knows.
 var methods = map[uint16]string{
 	1: "tmerc", 3: "omerc_a", 7: "merc", 8: "lcc", 9: "lcc", 10: "laea", 11: "aea", 15: "stere", 16: "sterea", 17: "eqc", 22: "poly", 24: "sinu",
 	28: "cea", 29: "omerc",
 
-	9804: "merc", 9807: "tmerc", 9812: "omerc_a", 9815: "omerc", 9820: "laea", 9822: "aea", 9835: "cea", // some writers put EPSG's
+	// Codes of EPSG, because some writers put them here.
+	9804: "merc", 9807: "tmerc", 9812: "omerc_a", 9815: "omerc", 9820: "laea", 9822: "aea", 9835: "cea",
 }
 
-// methodKeys are the keys of their parameters, by PROJ's names: natural origin, false origin, centre and pole.
+// methodKeys maps the keys of their parameters to PROJ's names: natural origin, false origin, centre and
+// pole.
 var methodKeys = map[uint16]string{
 	3078: "lat_1", 3079: "lat_2", 3080: "lon_0", 3081: "lat_0", 3082: "x_0", 3083: "y_0", 3084: "lon_0", 3085: "lat_0", 3086: "x_0", 3087: "y_0",
 	3088: "lon_0", 3089: "lat_0", 3090: "x_0", 3091: "y_0", 3092: "k_0", 3093: "k_0", 3094: "alpha", 3095: "lon_0", 3096: "gamma",
 }
 
-// definition returns a CRS by the parameters of its projection, on the geographic CRS of a code.
+// definition returns a CRS by the parameters of its projection, on the geographic CRS with code base.
 func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 	d.Base = base
 	if base == 0 {
@@ -188,7 +192,8 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 	if d.Projection, ok = methods[method]; !ok {
 		return d, false
 	}
-	for _, id := range slices.Sorted(maps.Keys(methodKeys)) { // of two keys with one meaning GDAL takes the lower
+	// In ascending order, because GDAL takes the lower of two keys with one meaning.
+	for _, id := range slices.Sorted(maps.Keys(methodKeys)) {
 		name := methodKeys[id]
 		v, ok := g.double(id)
 		if !ok {
@@ -197,7 +202,7 @@ func (g *Geo) definition(base int) (d crs.Definition, ok bool) {
 		if name == "x_0" || name == "y_0" {
 			v *= unit
 		}
-		if d.Values[name] == 0 { // some writers put zeros for the keys that they do not mean
+		if d.Values[name] == 0 { // because some writers store zeros for keys that they do not use
 			d.Values[name] = v
 		}
 	}

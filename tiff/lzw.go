@@ -6,13 +6,13 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// lzwDecoder reads TIFF's LZW (TIFF 6.0 section 13): codes of 9 to 12 bits, most significant bit
-// first, which grow one code early.
+// lzwDecoder reads TIFF's LZW (TIFF 6.0 section 13): codes of 9 to 12 bits, most significant bit first,
+// whose width grows one code early.
 //
-// Every entry of the table is a stretch of the output: the string of the code before, and the byte
-// that follows it. So the table holds places, and no strings.
+// Every entry of the table is the string of the previous code plus the byte after it, which stand in the
+// output. So the table holds offsets instead of strings.
 type lzwDecoder struct {
-	start  [lzwMax]int32 // place of an entry in the output
+	start  [lzwMax]int32 // offset of an entry in the output
 	length [lzwMax]int32
 }
 
@@ -23,13 +23,13 @@ const (
 	lzwMax   = 1 << 12
 )
 
-// Decompress fills dst and does not look at what follows. Streams of the order of bits that old
-// writers used (least significant first) are unsupported.
+// Decompress fills dst and ignores what follows. The bit order of old writers (least significant first) is
+// unsupported.
 func (d *lzwDecoder) Decompress(dst, src []byte, sample int) error {
 	return d.DecompressPrefix(dst, src, len(dst), sample)
 }
 
-// DecompressPrefix stops after the code whose string ends at n or passes it.
+// DecompressPrefix stops after the code whose string reaches n.
 func (d *lzwDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	if len(src) >= 2 && src[0] == 0 && src[1]&1 == 1 {
 		return fault.New(fault.Unsupported, "lzw", fault.NoOffset, "LZW of the old order of bits")
@@ -43,15 +43,15 @@ func (d *lzwDecoder) DecompressPrefix(dst, src []byte, n, _ int) error {
 	return nil
 }
 
-// decode writes at least need bytes and returns how many, fewer if the stream ends or breaks off.
-// A chunk has at most 2^31-1 bytes.
+// decode writes at least need bytes and returns how many; fewer if the stream ends or is invalid. A chunk
+// has at most 2^31-1 bytes, because the table holds int32.
 func (d *lzwDecoder) decode(dst, src []byte, need int) int {
 	var (
 		acc             uint32 // bits not yet used, right-aligned
 		have            uint
 		width           uint = 9
 		next                 = lzwFirst
-		before, wasLong int  // the string of the code before: place and length, 0 after a clear
+		before, wasLong int  // the string of the previous code: offset, and length, 0 after a clear
 		out, in         int
 	)
 	for out < need {
@@ -81,12 +81,13 @@ func (d *lzwDecoder) decode(dst, src []byte, need int) int {
 		case code < next:
 			from := int(d.start[code])
 			n = int(d.length[code])
-			if n > len(dst)-out { // some writers pad the last strip: the rest lies behind the image
+			// Some writers pad the last strip, so that the string may pass the end of dst.
+			if n > len(dst)-out {
 				n = len(dst) - out
 			}
 			if from+n <= out {
 				copy(dst[out:], dst[from:from+n])
-			} else { // the entry just made: its last byte is its first
+			} else { // the entry was made by this code, so that its last byte is its first
 				copy(dst[out:], dst[from:out])
 				dst[out+n-1] = dst[from]
 			}

@@ -13,12 +13,12 @@ const (
 	subfileMask    = 4
 )
 
-// OpenMask reads the structure of the mask of a file's first image, whose index is x, or returns nil if
-// it has none. A mask is a second image of the same size with one bit or one byte a pixel, 0 where the
-// first holds no data (TIFF 6.0, NewSubfileType and PhotometricInterpretation 4; GDAL's internal masks). It
-// may also have one byte for each band of the image, which is then masked band by band, as in GDAL.
-// It belongs into x.Mask. Masks of overviews are left alone, and so are files beside this one (.msk).
-// Errors are as those of Open, and name the mask's directory.
+// OpenMask reads the structure of the mask of a file's first image, whose index is x. It returns nil if
+// there is no mask. A mask is a second image of the same size with one bit or one byte per pixel, 0 where
+// the first image has no data (TIFF 6.0, NewSubfileType and PhotometricInterpretation 4; GDAL's internal
+// masks). It may also have one byte for each band, which masks each band separately, as in GDAL. The caller
+// stores it in x.Mask. OpenMask ignores masks of overviews and files beside this one (.msk). Errors are
+// like those of Open, and name the directory of the mask.
 func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chunk.Index, error) {
 	if l.MaxChunk == 0 {
 		l.MaxChunk = DefaultMaxChunk
@@ -26,8 +26,8 @@ func OpenMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (*chun
 	return openMask(ctx, f, x, l, subfileMask)
 }
 
-// openMask reads the structure of the mask of an image, whose directory has these bits in its
-// NewSubfileType. That of an overview is told from those of others by its size.
+// openMask reads the structure of the mask of an image, whose directory has these bits in NewSubfileType.
+// The masks of several overviews differ only in size, so that the size selects one.
 func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits uint64) (*chunk.Index, error) {
 	for i := range f.Dirs[1:] {
 		d := &f.Dirs[1+i]
@@ -61,8 +61,8 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 	return nil, nil
 }
 
-// subfileType returns the NewSubfileType of a directory behind the first. It is 0, an image of its own, if the
-// value is broken: what cannot say that it belongs to the first image does not keep that from being read.
+// subfileType returns the NewSubfileType of a directory after the first. It returns 0, an image of its own,
+// if the value is broken, so that such a directory does not prevent reading the first image.
 func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, error) {
 	v, err := f.Uint(ctx, d, tagNewSubfileType, 0)
 	if fault.KindOf(err) != 0 {
@@ -71,7 +71,7 @@ func subfileType(ctx context.Context, f *ifd.File, d *ifd.Directory) (uint64, er
 	return v, err
 }
 
-// mask makes the index of a mask, not yet validated as a whole.
+// mask builds the index of a mask, not yet validated as a whole.
 func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	x := &chunk.Index{
 		Width:  int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),

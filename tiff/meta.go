@@ -15,8 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Meta is what a file says about its first image besides its pixels. Nothing in it is needed to
-// read them.
+// Meta is the metadata of the first image of a file. Reading pixels does not need it.
 type Meta struct {
 	BigTIFF, BigEndian bool
 	Tiled              bool
@@ -26,36 +25,37 @@ type Meta struct {
 	Photometric        uint16
 	ExtraSamples       []uint16 // meaning of the bands past the colours, 2 for alpha
 	IFDs               int      // directories in the file's chain
-	ChainErr           error    // why the chain ends before its end (ifd.File.ChainErr), nil if it does not
-	Overviews          int      // of them, reduced images
-	HasMask            bool     // one of them is a mask of the full image
+	ChainErr           error    // why the chain of directories breaks (ifd.File.ChainErr); nil if it does not
+	Overviews          int      // how many of the directories are reduced images
+	HasMask            bool     // a directory is a mask of the full image
 
 	// Interleave is TILE, BAND or PIXEL. GDAL's ghost area says BAND for TILE files; only the
 	// INTERLEAVE item of GDAL_METADATA tells them apart.
 	Interleave   string
 	NoData       string   // GDAL_NODATA as written; empty for none
 	GDALMetadata string   // GDAL_METADATA (XML) as written
-	BandNames    []string // the DESCRIPTION items in it, one a band; nil for none
-	Bands        []Band   // what it says about the bands, one a band; nil for nothing
+	BandNames    []string // the DESCRIPTION items in it, one per band; nil for none
+	Bands        []Band   // the items about single bands, one entry per band; nil for none
 
 	Geo
 	Ghost map[string]string // GDAL's structural metadata (ghost area), unverified; nil for none
 }
 
-// Band is what GDAL_METADATA says about one band.
+// Band holds the items of GDAL_METADATA about one band.
 type Band struct {
 	Description string            `json:"description,omitempty"`
-	Scale       *float64          `json:"scale,omitempty"`  // a value is the sample times Scale
-	Offset      *float64          `json:"offset,omitempty"` // plus Offset, in Unit; nil for none
+	Scale       *float64          `json:"scale,omitempty"`  // value = sample*Scale + Offset
+	Offset      *float64          `json:"offset,omitempty"` // in Unit; nil for none
 	Unit        string            `json:"unit,omitempty"`
-	Tags        map[string]string `json:"tags,omitempty"` // further items, of no domain
+	Tags        map[string]string `json:"tags,omitempty"` // further items without a domain
 }
 
-// maxGDALMetadata bounds the XML that is looked into.
+// maxGDALMetadata is the size of the longest GDAL_METADATA that is parsed, so that a hostile file does not
+// cost the parsing of the 64 MiB that tags may have.
 const maxGDALMetadata = 4 << 20
 
-// ReadMeta reads what a file says about its first image. It reads files of any compression.
-// Fields that are broken are left empty, except that a value outside of the file is an error.
+// ReadMeta reads the metadata of the first image of a file of any compression. It leaves broken fields
+// empty, but a value outside the file is an error.
 func ReadMeta(ctx context.Context, f *ifd.File) (Meta, error) {
 	d := &f.Dirs[0]
 	m := Meta{BigTIFF: f.Big, BigEndian: f.BigEndian, IFDs: len(f.Dirs), ChainErr: f.ChainErr, Ghost: ghost(f)}
@@ -139,8 +139,8 @@ func (m *Meta) countIFDs(ctx context.Context, f *ifd.File) error {
 	return nil
 }
 
-// parseGDALMetadata finds the INTERLEAVE item and what is said about bands. XML that ends in an error
-// gives what came before it; numbers that are none are left out.
+// parseGDALMetadata finds the INTERLEAVE item and the items about bands. At an error in the XML it returns
+// what came before. It leaves out numbers that do not parse.
 func parseGDALMetadata(text string, bands int) (interleave string, about []Band) {
 	d := xml.NewDecoder(strings.NewReader(text))
 	d.Strict = false
@@ -170,14 +170,15 @@ func parseGDALMetadata(text string, bands int) (interleave string, about []Band)
 				if about == nil {
 					about = make([]Band, bands)
 				}
-				about[k].set(name, attr(item, "role"), unescape.Replace(value.String())) // GDAL escapes twice
+				// GDAL escapes twice, so that one level is left after the XML parser.
+				about[k].set(name, attr(item, "role"), unescape.Replace(value.String()))
 			}
 			item = xml.StartElement{}
 		}
 	}
 }
 
-// set notes one item.
+// set stores one item.
 func (b *Band) set(name, role, value string) {
 	number := func() *float64 {
 		v, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
@@ -208,7 +209,7 @@ var (
 	unescape = strings.NewReplacer("&amp;", "&", "&lt;", "<", "&gt;", ">", "&quot;", `"`, "&apos;", "'")
 )
 
-// descriptionItems are the items of GDAL_METADATA that name bands.
+// descriptionItems returns the items of GDAL_METADATA that name bands.
 func descriptionItems(names []string) (items []string) {
 	for i, n := range names {
 		if n != "" {
@@ -227,11 +228,11 @@ func attr(e xml.StartElement, name string) string {
 	return ""
 }
 
-// ghostKey starts GDAL's structural metadata, right behind the header.
+// ghostKey begins GDAL's structural metadata, which follows the header.
 const ghostKey = "GDAL_STRUCTURAL_METADATA_SIZE="
 
-// ghost returns the lines of the ghost area as far as they look like KEY=VALUE. Its size is not
-// looked at.
+// ghost returns the lines of the ghost area as far as they look like KEY=VALUE. It ignores the size that
+// the area states.
 func ghost(f *ifd.File) map[string]string {
 	b := f.Head[min(8, len(f.Head)):]
 	if f.Big {
@@ -251,10 +252,11 @@ func ghost(f *ifd.File) map[string]string {
 	return m
 }
 
-// parseNoData reads GDAL_NODATA. A text that is no number gives nil. A number that the sample type has
-// not (-9999 in uint8) is kept: no sample is equal to it, but it says what sparse chunks hold
-// (chunk.Index.NoData). Of a 64-bit integer it gives the bits too, as a float64 is not exact; those of a
-// number that is out of range are the nearest's, as in GDAL, but negative ones wrap around in uint64.
+// parseNoData parses GDAL_NODATA. It returns nil if s is not a number. It keeps a number that the sample
+// type lacks (-9999 in uint8): no sample equals it, but it determines the content of sparse chunks
+// (chunk.Index.NoData). For 64-bit integers it also returns the bits, since a float64 is not exact. The
+// bits of a number out of range are those of the nearest integer, as in GDAL, but negative numbers wrap
+// around in uint64.
 func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	if s == "" {
 		return nil, nil
@@ -269,7 +271,7 @@ func parseNoData(s string, d chunk.DType) (*float64, *uint64) {
 	return &v, noDataBits(s, d)
 }
 
-// noDataBits returns the bits of an integer of 64 bits, or nil where the type or the text is none.
+// noDataBits returns the bits of a 64-bit integer, or nil if d is another type or s is not an integer.
 func noDataBits(s string, d chunk.DType) *uint64 {
 	var u uint64
 	var err error

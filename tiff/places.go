@@ -8,8 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// grid reads how the image is cut. A file with TileWidth is tiled. Without RowsPerStrip the image is one strip, unless there
-// are more of them: then the first one's size tells, if the samples are not compressed.
+// grid reads the sizes of the chunks. A file with TileWidth is tiled. Without RowsPerStrip the image is one
+// strip; if there are more strips and the samples are not compressed, the size of the first one tells the
+// rows.
 func (p *parser) grid(x *chunk.Index) {
 	if p.tiled() {
 		x.ChunkW = int(p.Between(tagTileWidth, 0, 1, chunk.MaxSide))
@@ -41,19 +42,20 @@ func (p *parser) tiled() bool {
 	return p.Dir.Find(tagTileWidth) != nil || p.Dir.Find(tagTileLength) != nil || p.Dir.Find(tagTileOffsets) != nil
 }
 
-// rowBytes returns the bytes of one row of a chunk that is not compressed, 0 if they are more than math.MaxInt64 by far.
+// rowBytes returns the bytes of one row of an uncompressed chunk.
 func rowBytes(x *chunk.Index) uint64 {
 	if x.Bits {
 		return (uint64(x.ChunkW)*uint64(x.ChunkB) + 7) / 8
 	}
-	// below 2^31 · 2^16 · 2^4
+	// No overflow, since the factors are below 2^31, 2^16 and 2^4.
 	return uint64(x.ChunkW) * uint64(x.ChunkB) * uint64(x.DType.Size())
 }
 
-// ranges reads where the chunks lie. The arrays of a file with PlanarConfiguration 2 hold all of
-// band 0, then all of band 1, …; the index has the bands of one position side by side. Entries behind those
-// of the image are left alone. Some writers put tiles under the tags of strips.
+// ranges reads the byte ranges of the chunks. The arrays of a file with PlanarConfiguration 2 hold all of
+// band 0, then all of band 1, …; the index has the bands of one position side by side. Entries after those
+// of the image are ignored.
 func (p *parser) ranges(x *chunk.Index) {
+	// The tags are chosen one by one, because some writers put tiles under the tags of strips.
 	offTag, countTag := uint16(tagStripOffsets), uint16(tagStripByteCounts)
 	if p.Dir.Find(tagTileOffsets) != nil {
 		offTag = tagTileOffsets
@@ -90,7 +92,8 @@ func (p *parser) ranges(x *chunk.Index) {
 	}
 }
 
-// sizer finds the bytes of chunks: what the file says, and what follows from the image where it says nothing or too little.
+// sizer finds the sizes of chunks in bytes: from the file, or from the image if the file says nothing or too
+// little.
 type sizer struct {
 	*parser
 	x                *chunk.Index
@@ -100,8 +103,8 @@ type sizer struct {
 	row              uint64 // bytes of a row of samples, if they are not compressed
 }
 
-// known checks that the sizes of all chunks are known: they are in the file, or follow because the samples are not
-// compressed or because there is one chunk, which may reach to the end of the file.
+// known checks that the sizes of all chunks are known. They are in the file, or follow because the samples
+// are not compressed, or because there is one chunk, which may reach to the end of the file.
 func (s *sizer) known() bool {
 	n := int64(s.counts.Len())
 	switch {
@@ -117,8 +120,9 @@ func (s *sizer) known() bool {
 	return s.Err == nil
 }
 
-// clipped finds out whether the tiles at the edges hold the columns and rows of the image only: they are not compressed, and all
-// of them have exactly those sizes. Tiles that lack only the rows below the image are none (see raw).
+// clipped sets CutEdge and CutRight if the tiles at the edges hold only the columns and rows of the image:
+// they are uncompressed, and all have exactly those sizes. Tiles that lack only the rows below the image are
+// not clipped (see raw).
 func (s *sizer) clipped() {
 	if s.row == 0 || !s.tiled() || s.x.Bits || int64(s.counts.Len()) < s.chunks || s.x.Width%s.x.ChunkW == 0 {
 		return
@@ -135,10 +139,9 @@ func (s *sizer) clipped() {
 	s.x.CutEdge, s.x.CutRight = true, true
 }
 
-// place returns where chunk at lies, whose entry is number i.
-//
-// A chunk is sparse if its offset and its size are 0, as GDAL writes it. GDAL reads every chunk of size 0 as sparse, but
-// for the only strip of an image; here one with an offset has samples: they are never taken for zeros.
+// place returns the byte range of chunk at, which has entry i. The chunk is sparse if its offset and its
+// size are 0, as GDAL writes it. GDAL also reads a chunk of size 0 with an offset as sparse, unless it is
+// the only strip. Here such a chunk has samples, so that samples are never taken for zeros.
 func (s *sizer) place(i, at int) chunk.Range {
 	off, n := s.offs.Uint(i), uint64(0)
 	if i < s.counts.Len() {
@@ -167,8 +170,9 @@ func (s *sizer) place(i, at int) chunk.Range {
 	return chunk.Range{Off: int64(off), Len: int64(n)}
 }
 
-// raw returns the size of a chunk whose samples are not compressed. The file says n bytes, 0 for nothing; rest bytes are there.
-// The image tells how many are needed: of a tile at the lower edge the rows of the image are enough.
+// raw returns the size of an uncompressed chunk. The file says n bytes, or 0 for unknown, and has rest bytes
+// from its offset on. The image tells how many bytes are needed; for a tile at the lower edge, the rows of
+// the image are enough.
 func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
 	_, h, _ := s.x.Stored(at)
 	box := s.x.Box(at)
@@ -184,7 +188,7 @@ func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
 	switch {
 	case n >= all:
 		if n > rest {
-			n = all // what lies behind the samples is not read
+			n = all // bytes after the samples are not needed
 		}
 	case n == least:
 	case n == 0 || !s.tiled() && !s.overlaps(i, all):
@@ -209,16 +213,18 @@ func (s *sizer) overlaps(i int, n uint64) bool {
 }
 
 const (
-	// cutAbove is what a chunk that is not compressed has at least, in bytes, to be cut into pieces. It is the default limit of
-	// engines for a decoded chunk, so that all images that were read before keep their chunks, and catalogs their blobs.
+	// cutAbove is the size in bytes above which an uncompressed chunk is cut into pieces. It is the
+	// default limit of engines for a decoded chunk, so that every image that engines could read before
+	// keeps its chunks, and every catalog its blobs.
 	cutAbove = 64 << 20
-	// pieceBytes is what a piece has at most, in bytes, if a row does not have more: what an engine reads at once.
+	// pieceBytes is the largest piece in bytes, unless a row has more: the size of one read of an engine.
 	pieceBytes = 4 << 20
 )
 
-// cutRaw cuts the chunks of an image that is not compressed into pieces of whole rows, if they have more than cutAbove bytes:
-// writers like tifffile put an image of any size into one strip. Then a window costs no more than its rows. Chunks stay as
-// they are if the pieces are too many for the size of the file, or if a row of them has more than cutAbove bytes.
+// cutRaw cuts the chunks of an uncompressed image into pieces of whole rows if they have more than cutAbove
+// bytes: writers like tifffile put an image of any size into one strip, and a window should cost no more
+// than its rows. Chunks stay as they are if the pieces would be too many for the size of the file, or if a
+// row has more than cutAbove bytes.
 func cutRaw(x *chunk.Index, fileSize int64) {
 	if x.Codec != chunk.Raw || x.CutRight || !x.ChunkFits(math.MaxInt) || x.ChunkFits(cutAbove) {
 		return
@@ -228,16 +234,17 @@ func cutRaw(x *chunk.Index, fileSize int64) {
 		return
 	}
 	rows := int(max(1, pieceBytes/row))
-	if x.Down() > 1 || !x.CutEdge { // pieces do not cross the edges of chunks
+	if x.Down() > 1 || !x.CutEdge { // pieces must not cross the edges of chunks
 		for ; h%rows != 0; rows-- {
 		}
 	}
 	cut := *x
 	cut.ChunkH = rows
 	positions, groups := cut.Across()*cut.Down(), x.Groups() // below 2^62 and 2^16
-	// A piece takes 16 bytes of memory: this is at most a sixteenth of the file. Of a sparse image the file vouches for nothing.
-	most := fileSize/256 + int64(len(x.Ranges))
-	if int64(positions) > most || int64(positions)*int64(groups) > most {
+	// A piece takes 16 bytes of memory, so that this limit is a sixteenth of the file. It needs to follow
+	// the file's size, because a sparse image of any size fits in a small file.
+	limit := fileSize/256 + int64(len(x.Ranges))
+	if int64(positions) > limit || int64(positions)*int64(groups) > limit {
 		return
 	}
 	cut.Ranges = make([]chunk.Range, positions*groups)

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// predict applies a predictor to one chunk of one band, row by row: little-endian samples of size
-// bytes, width a row, become the bytes to compress. len(tmp) must be a row's bytes.
+// predict applies a predictor to one chunk of one band, row by row. b holds little-endian samples of size
+// bytes, width of them per row, and becomes the bytes to compress. len(tmp) must be the bytes of a row.
 func predict(b []byte, p chunk.Predictor, width, size int, tmp []byte) {
 	row := width * size
 	for ; len(b) > 0; b = b[row:] {
@@ -20,9 +20,9 @@ func predict(b []byte, p chunk.Predictor, width, size int, tmp []byte) {
 	}
 }
 
-// difference replaces every integer of a row by its difference, modulo its width, to the one
-// before it. From the back, so that the one before is still itself.
+// difference replaces every integer of a row by its difference, modulo its width, to the one before it.
 func difference(row []byte, size int) {
+	// From the last to the first, otherwise the one before would be a difference already.
 	le := binary.LittleEndian
 	switch size {
 	case 1:
@@ -44,8 +44,8 @@ func difference(row []byte, size int) {
 	}
 }
 
-// planes is the floating point predictor (TIFF Technical Note 3): the bytes of a row go into
-// planes, most significant first, and each byte becomes its difference to the one before it.
+// planes applies the floating-point predictor (TIFF Technical Note 3): the bytes of a row go into planes,
+// most significant first, and each byte becomes its difference to the one before it.
 func planes(row, tmp []byte, size int) {
 	n := len(row) / size
 	for i := range n {

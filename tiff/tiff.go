@@ -1,28 +1,28 @@
 // Package tiff reads TIFF and BigTIFF images into the chunk index, and writes TACO optimized
 // GeoTIFFs (TOGs).
 //
-// The first image of a file is read: tiles or strips, PlanarConfiguration 1 and 2, either byte
-// order, predictors 1, 2 and 3 (TIFF 6.0; TIFF Technical Note 3), sparse chunks, compressions none,
-// zstd, deflate, LZW and PackBits; integers of 8 to 64 bits, floats of 16 to 64, complex numbers.
-// A TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
-// INTERLEAVE=TILE; nothing that the driver writes around a tile (leader, trailer, ghost area) is
-// relied upon.
+// Open reads the first image of a file (TIFF 6.0, TIFF Technical Note 3): tiles or strips,
+// PlanarConfiguration 1 and 2, either byte order, predictors 1, 2 and 3, sparse chunks; compressions none,
+// zstd, deflate, LZW and PackBits; integers of 8 to 64 bits, floats of 16 to 64 bits, complex numbers. A
+// TOG (TACO 0.2 specification, "TACO Optimized GeoTIFF") is what GDAL's COG driver writes with
+// INTERLEAVE=TILE. The reader does not depend on what that driver writes around a tile (leader, trailer,
+// ghost area).
 //
-// Not supported, and named in an error: other compressions (JPEG, WebP, LERC, LZMA, …), samples of
-// odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. A mask of the first image
-// is read by OpenMask, its overviews by OpenOverviews, what else the file says about it by ReadExtras;
-// further images are counted and left alone. Files beside this one (.msk, .ovr, .aux.xml) are not looked
-// for.
+// Not supported, and refused with an error that names it: other compressions (JPEG, WebP, LERC, LZMA, …),
+// samples of odd widths or mixed types, YCbCr, FillOrder 2, predictors on complex numbers. OpenMask reads
+// the mask of the first image, OpenOverviews its overviews, and ReadExtras everything else about it.
+// Further images are counted but not read. Files beside this one (.msk, .ovr, .aux.xml) are ignored.
 //
-// Read as GDAL reads them, though TIFF demands more: one BitsPerSample or SampleFormat for all samples, no
-// Compression (none), no RowsPerStrip, tiles under the tags of strips, more offsets than chunks, a chain of directories
-// that breaks off behind the first (Meta.ChainErr), compressed strips that hold more than their rows, and
-// StripByteCounts that are missing, 0 or short where the size follows: the samples are not compressed, or there is
-// one strip. Unlike GDAL, a chunk with an offset is never sparse: where its size does not follow, the file is corrupt.
-// Uncompressed tiles at the edges may lack what lies outside of the image.
+// The reader accepts these files that violate TIFF, as GDAL does: one BitsPerSample or SampleFormat for all
+// samples; no Compression (meaning none); no RowsPerStrip; tiles under the tags of strips; more offsets
+// than chunks; a chain of directories that breaks after the first (Meta.ChainErr); compressed strips that
+// hold more than their rows; StripByteCounts that are missing, 0 or too small, if the samples are not
+// compressed or there is one strip, so that the size follows. Uncompressed tiles at the edges may lack the
+// part outside the image. Unlike GDAL, a chunk with an offset is never sparse: if its size does not
+// follow, the file is corrupt.
 //
-// A chunk that is not compressed and has more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so that a window of
-// an image in one strip costs no more than its rows.
+// An uncompressed chunk of more than 64 MiB is cut into pieces of whole rows of up to 4 MiB, so that a
+// window of an image in one strip costs no more than its rows.
 package tiff
 
 import (
@@ -35,13 +35,13 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// Image is one image of a file: where its chunks lie, and what the file says about it.
+// Image is one image of a file: its chunk index and its metadata.
 type Image struct {
 	Index *chunk.Index
 	Meta  Meta
 }
 
-// Limits bound what a file can make the reader do. A zero field means its default.
+// Limits bound the memory and time that a file can cost. A zero field means its default.
 type Limits struct {
 	MaxChunk    int   // decoded bytes of one chunk. Default 256 MiB
 	MaxTagBytes int64 // bytes of directories and tag values beyond the first 64 KiB. Default 64 MiB
@@ -54,8 +54,8 @@ const DefaultMaxChunk = 256 << 20
 // IFD returns the limits for the directory parser.
 func (l Limits) IFD() ifd.Limits { return ifd.Limits{MaxBytes: l.MaxTagBytes, MaxIFDs: l.MaxIFDs} }
 
-// Open reads the structure of a file. A file whose directories and tag values lie within its first
-// 64 KiB, as in every TOG of up to some 5000 tiles, costs one read.
+// Open reads the structure of a file. It makes one read if the directories and tag values lie within the
+// first 64 KiB, as in every TOG of up to about 5000 tiles.
 //
 // Errors are Corrupt (the file contradicts TIFF), Unsupported, or Limit.
 func Open(ctx context.Context, r source.Reader, l Limits) (*Image, error) {
@@ -72,6 +72,7 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 		l.MaxChunk = DefaultMaxChunk
 	}
 	d := &f.Dirs[0]
+	// All values in few reads, since each would otherwise cost a request of a remote file.
 	if err := f.Prefetch(ctx, d, wanted...); err != nil {
 		return nil, err
 	}
@@ -92,18 +93,19 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 	return &Image{Index: x, Meta: m}, nil
 }
 
-// wanted are the tags whose values may lie outside of the directory.
+// wanted are the tags whose values may lie outside the directory.
 var wanted = []uint16{
 	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
 	tagExtraSamples, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII, tagGDALMetadata, tagGDALNoData,
 }
 
-// parser makes the chunk index from the tags of one directory. After the first error its methods
-// return zeros.
+// parser builds the chunk index from the tags of one directory. After the first error its methods return
+// zeros.
 type parser struct{ ifd.Tags }
 
-// same returns the value that all bands share; absent if there is no such tag. One value stands for all
-// bands: many writers leave out the others. More BitsPerSample than bands say that SamplesPerPixel is wrong.
+// same returns the value that all bands share, or absent if the tag is missing. A single value stands for
+// all bands, because many writers leave out the others. More values of BitsPerSample than bands mean that
+// SamplesPerPixel is wrong.
 func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	v := p.Uints(tag)
 	if p.Err != nil {
@@ -125,7 +127,7 @@ func (p *parser) same(tag uint16, bands int, absent uint64) uint64 {
 	return v.Uint(0)
 }
 
-// index makes the chunk index, not yet validated as a whole, and without nodata.
+// index builds the chunk index, without nodata, and not yet validated as a whole.
 func (p *parser) index() *chunk.Index {
 	x := &chunk.Index{
 		Width:     int(p.Between(tagImageWidth, 0, 1, chunk.MaxSide)),
@@ -148,10 +150,11 @@ func (p *parser) index() *chunk.Index {
 	return x
 }
 
-// codec returns the codec of the chunks. Without the Compression tag there is none (TIFF 6.0). Rumi files of
-// generation 2 lack it too, and their frames must never pass as samples: they lack PhotometricInterpretation
-// as well, which TIFF demands, and ranges holds the sizes of the chunks to what samples need.
+// codec returns the codec of the chunks. Without the Compression tag they are uncompressed (TIFF 6.0).
 func (p *parser) codec() chunk.Codec {
+	// Rumi files of generation 2 lack the tag too, and their frames must not be taken for samples. They
+	// also lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the
+	// sizes of the chunks with what samples need.
 	if p.Err == nil && p.Dir.Find(tagCompression) == nil && p.Dir.Find(tagPhotometric) == nil && p.tiled() {
 		p.Fail(fault.Unsupported, tagCompression, "neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
@@ -196,7 +199,7 @@ var sampleTypes = map[[2]uint64]chunk.DType{
 	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat, 64}: chunk.Complex64, {formatComplexFloat, 128}: chunk.Complex128,
 }
 
-// FormatOf returns SampleFormat and BitsPerSample of a sample type, zeros if TIFF has none.
+// FormatOf returns SampleFormat and BitsPerSample of a sample type, or zeros if TIFF does not have it.
 func FormatOf(d chunk.DType) (format, bits uint16) {
 	for k, v := range sampleTypes {
 		if v == d {
@@ -216,8 +219,8 @@ func (p *parser) dtype(bands int) chunk.DType {
 	return d
 }
 
-// predictor returns the predictor, 1 where the compression has none: uncompressed and PackBits
-// data is stored as it is whatever the tag says, as in libtiff.
+// predictor returns the predictor. It is 1 for uncompressed and PackBits data whatever the tag says, as in
+// libtiff.
 func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	v := p.Between(tagPredictor, 1, 0, math.MaxUint64)
 	if p.Err != nil || x.Codec == chunk.Raw || x.Codec == chunk.PackBits {
@@ -234,7 +237,7 @@ func (p *parser) predictor(x *chunk.Index) chunk.Predictor {
 	return chunk.Predictor(v)
 }
 
-// refuse names what would be read wrongly.
+// refuse refuses images that would be read wrongly.
 func (p *parser) refuse() {
 	const yCbCr = 6
 	if v := p.Between(tagFillOrder, 1, 0, math.MaxUint64); v != 1 {

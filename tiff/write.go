@@ -17,7 +17,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// TOGOptions say what WriteTOG writes. A zero field means its default, where it has one.
+// TOGOptions are the options of WriteTOG. A zero field means its default, if it has one.
 type TOGOptions struct {
 	Shape [3]int      // bands, height, width
 	DType chunk.DType // any that TIFF has
@@ -26,17 +26,17 @@ type TOGOptions struct {
 	Level     int             // zstd level, 1 to 22, as in openzl.EncodeOptions. Default 13
 	Predictor chunk.Predictor // default as GDAL's PREDICTOR=YES: 2 for integers, 3 for float32 and float64, else 1
 
-	Geo       Geo      // where the image lies; the zero Geo for nowhere
-	NoData    string   // GDAL_NODATA, as text; empty for none
-	BandNames []string // one a band, empty ones left out; nil for none
+	Geo       Geo      // georeferencing; the zero Geo for none
+	NoData    string   // GDAL_NODATA, as a string; empty for none
+	BandNames []string // one per band, empty names are left out; nil for none
 
-	// GDALMetadata is written as it is; it should be of FormatGDALMetadata. Default: that of the names of
-	// the bands.
+	// GDALMetadata is written as it is; FormatGDALMetadata builds it. The default holds the names of the
+	// bands.
 	GDALMetadata string
 
-	Workers int // tiles compressed at the same time; the file does not depend on it. Default 1
-	// Progress, if not nil, is called after every compressed tile, from one goroutine at a time. An error
-	// ends the work and is returned.
+	Workers int // tiles compressed concurrently; the file does not depend on it. Default 1
+	// Progress, if not nil, is called after every compressed tile, by one goroutine at a time. WriteTOG
+	// stops at its error and returns it.
 	Progress func(done, total int) error
 
 	// Photometric is TIFF's PhotometricInterpretation: 1 black is zero (default), 2 RGB, 3 palette (with a
@@ -45,20 +45,21 @@ type TOGOptions struct {
 	WhiteIsZero  bool
 	ExtraSamples []uint16 // meaning of the bands past the colours. Default: all 0, unspecified
 
-	// Mask is one byte a pixel of shape (height, width), 0 where the image holds no data; nil for none. The
-	// file has it as GDAL's internal masks: one bit a pixel.
+	// Mask has one byte per pixel of shape (height, width), 0 for pixels without data; nil for no mask. The
+	// file stores it as an internal mask of GDAL: one bit per pixel.
 	Mask []byte
-	// Overviews are written from the largest to the smallest, which is the order they must have. A TOG has none.
+	// Overviews must come from the largest to the smallest. A TOG has none.
 	Overviews []Overview
-	// Tags are further tags of the image, as they are: none that are written from other options.
+	// Tags are further tags of the image, written as they are. They must not be tags that other options
+	// write.
 	Tags []ifd.Field
 }
 
 // Overview is a reduced version of an image, of the same bands and samples.
 type Overview struct {
 	Height, Width int
-	Pixels        []byte // as those of the image
-	Mask          []byte // as that of the image; nil for none
+	Pixels        []byte // in the form of the image's pixels
+	Mask          []byte // in the form of the image's mask; nil for none
 }
 
 func (o TOGOptions) withDefaults() TOGOptions {
@@ -83,12 +84,12 @@ func (o TOGOptions) withDefaults() TOGOptions {
 	return o
 }
 
-// colours is the number of bands that Photometric speaks of.
+// colours is the number of bands that Photometric gives a meaning.
 func (o *TOGOptions) colours() int {
 	return coloursOf(o.Photometric)
 }
 
-// coloursOf is the number of bands that a PhotometricInterpretation speaks of.
+// coloursOf is the number of bands that a PhotometricInterpretation gives a meaning.
 func coloursOf(photometric uint16) int {
 	switch photometric {
 	case photometricRGB:
@@ -109,7 +110,7 @@ func defaultPredictor(d chunk.DType) chunk.Predictor {
 	return chunk.Horizontal
 }
 
-// validate checks options that have their defaults, and the size of the pixels.
+// validate checks options whose defaults are filled in, and the size of the pixels.
 func (o *TOGOptions) validate(pixels int) error {
 	b, h, w := o.Shape[0], o.Shape[1], o.Shape[2]
 	format, _ := FormatOf(o.DType)
@@ -150,17 +151,17 @@ func (o *TOGOptions) validate(pixels int) error {
 	return nil
 }
 
-// written are the tags that other options than Tags give.
+// written are the tags that options other than Tags write.
 var written = []uint16{
 	tagNewSubfileType, tagImageWidth, tagImageLength, tagBitsPerSample, tagCompression, tagPhotometric, tagSamplesPerPixel, tagPlanarConfig, tagPredictor,
 	tagTileWidth, tagTileLength, tagTileOffsets, tagTileByteCounts, tagExtraSamples, tagSampleFormat, tagGDALMetadata, tagGDALNoData,
 }
 
 // WriteTOG writes an image as a TACO optimized GeoTIFF, laid out as GDAL's COG driver does with
-// INTERLEAVE=TILE, COMPRESS=ZSTD, BIGTIFF=YES and OVERVIEWS=NONE, or with the overviews that it is given.
-// pixels are little-endian samples of shape (bands, height, width) in C order. The compressed tiles are
-// held in memory until the directories, which stand before them, are written. Tiles at the edges are
-// padded with zeros.
+// INTERLEAVE=TILE, COMPRESS=ZSTD, BIGTIFF=YES and OVERVIEWS=NONE, or with the overviews of the options.
+// pixels are little-endian samples of shape (bands, height, width) in C order. Tiles at the edges are
+// padded with zeros. All compressed tiles are in memory at once, because the directories, which hold
+// their offsets, precede them in the file.
 func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	o = o.withDefaults()
 	if err := o.validate(len(pixels)); err != nil {
@@ -174,7 +175,8 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	for _, l := range layers {
 		parts = append(parts, l.image)
 	}
-	at := 1 // the mask of the full image is the second directory, masks of overviews are the last
+	// The order of GDAL: the mask of the full image is the second directory, masks of overviews come last.
+	at := 1
 	for _, l := range layers {
 		if l.mask != nil {
 			parts = slices.Insert(parts, at, l.mask)
@@ -187,7 +189,7 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	for i, p := range parts {
 		dirs[i+1] = ifd.End(dirs[i], p.fields(&o))
 		if i+1 < len(parts) {
-			dirs[i+1] += dirs[i+1] % 2 // a directory begins at an even offset
+			dirs[i+1] += dirs[i+1] % 2 // since a directory must begin at an even offset (TIFF 6.0, section 2)
 		}
 	}
 	place(layers, dirs[len(parts)])
@@ -207,27 +209,30 @@ func WriteTOG(w io.Writer, pixels []byte, o TOGOptions) error {
 	return eachTile(layers, func(p *part, i int) error {
 		t := p.tiles[i]
 		b = binary.LittleEndian.AppendUint32(b[:0], uint32(len(t)))
-		b = append(append(b, t...), t[len(t)-trailer:]...) // zstd frames and zlib streams have at least 6 bytes
+		// The slice cannot fail, because zstd frames and zlib streams have at least 6 bytes.
+		b = append(append(b, t...), t[len(t)-trailer:]...)
 		_, err := w.Write(b)
 		return err
 	})
 }
 
 const (
+	// The ghost area promises these, so that readers can find a tile's end without TileByteCounts.
 	leader  = 4 // before a tile: its size as uint32
 	trailer = 4 // after it: its last 4 bytes again
 )
 
-// part is what has a directory of its own: an image or a mask.
+// part is an image or a mask, which has a directory of its own.
 type part struct {
 	x       *chunk.Index
 	pixels  []byte
 	subfile uint32   // NewSubfileType
 	tiles   [][]byte // compressed, in the order of the index
-	offs    []uint64 // where they lie, in the same order
+	offs    []uint64 // their offsets, in the same order
 }
 
-// layer is the full image or an overview, with its mask, whose tiles lie between those of the image.
+// layer is the full image or an overview, with its mask. The tiles of the mask lie between those of the
+// image.
 type layer struct{ image, mask *part }
 
 // layers returns the full image, then the overviews.
@@ -259,8 +264,8 @@ func (o *TOGOptions) layers(pixels []byte) []layer {
 	return layers
 }
 
-// eachTile visits the tiles in their order in the file: the smallest overview first, as GDAL has them, and
-// of each position all bands, then the mask.
+// eachTile visits the tiles in the order of the file: the smallest overview first, as in GDAL, and at each
+// position all bands, then the mask.
 func eachTile(layers []layer, visit func(p *part, i int) error) error {
 	for _, l := range slices.Backward(layers) {
 		groups := l.image.x.Groups()
@@ -278,7 +283,7 @@ func eachTile(layers []layer, visit func(p *part, i int) error) error {
 	return nil
 }
 
-// place sets the offsets of tiles that follow each other from off on.
+// place sets the offsets of the tiles, which follow each other from off on.
 func place(layers []layer, off int64) {
 	eachTile(layers, func(p *part, i int) error { //nolint:errcheck // visit returns none
 		p.offs[i] = uint64(off) + leader
@@ -299,8 +304,10 @@ func compress(layers []layer, o *TOGOptions) error {
 		return nil
 	})
 	var g errgroup.Group
-	var next, done int // guarded by mu
+	// mu guards next and done, and ensures that Progress is called by one goroutine at a time, with done
+	// rising.
 	var mu sync.Mutex
+	var next, done int
 	take := func() int {
 		mu.Lock()
 		defer mu.Unlock()
@@ -312,7 +319,7 @@ func compress(layers []layer, o *TOGOptions) error {
 		defer mu.Unlock()
 		if done++; o.Progress != nil {
 			if err = o.Progress(done, len(jobs)); err != nil {
-				next = len(jobs) // the others stop too
+				next = len(jobs) // so that the other workers stop too
 			}
 		}
 		return err
@@ -369,8 +376,8 @@ func (c *compressor) tile(p *part, i int) ([]byte, error) {
 	return b.Bytes(), err
 }
 
-// packBits packs bytes that are 0 or not to bits in place, the first one highest. The width of a tile is a
-// multiple of 8, so that rows begin at whole bytes.
+// packBits packs bytes, 0 or not, to bits in place, most significant first. Rows begin at whole bytes,
+// because the width of a tile is a multiple of 8.
 func packBits(b []byte) []byte {
 	for i := range len(b) / 8 {
 		var v byte
@@ -384,7 +391,7 @@ func packBits(b []byte) []byte {
 	return b[:len(b)/8]
 }
 
-// cutTile copies a box of one band to the upper left of a tile; the rest becomes 0.
+// cutTile copies a box of one band to the upper left of a tile and clears the rest.
 func cutTile(tile, pixels []byte, x *chunk.Index, box chunk.Box) {
 	size := x.DType.Size()
 	n := (box.X1 - box.X0) * size
@@ -395,15 +402,15 @@ func cutTile(tile, pixels []byte, x *chunk.Index, box chunk.Box) {
 	}
 }
 
-// ghostArea is GDAL's structural metadata, between header and directory. Its INTERLEAVE is BAND
-// for every planar file.
+// ghostArea returns GDAL's structural metadata, which lies between header and directory. Its INTERLEAVE is
+// BAND for every planar file.
 func ghostArea(bands int) []byte {
 	interleave := ""
 	if bands > 1 {
 		interleave = "INTERLEAVE=BAND\n"
 	}
 	lines := "LAYOUT=IFDS_BEFORE_DATA\nBLOCK_ORDER=ROW_MAJOR\nBLOCK_LEADER=SIZE_AS_UINT4\n" +
-		"BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n" + interleave + "KNOWN_INCOMPATIBLE_EDITION=NO\n " // the blank leaves room for YES
+		"BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n" + interleave + "KNOWN_INCOMPATIBLE_EDITION=NO\n " // the space leaves room for YES
 	area := fmt.Appendf(nil, "%s%06d bytes\n%s", ghostKey, len(lines), lines)
 	if len(area)%2 == 1 {
 		area = append(area, 0)
@@ -459,7 +466,7 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(x, func(i int) uint64 { return p.offs[i] })...), p.byteCounts())
 }
 
-// side is a width or height: SHORT where that is enough.
+// side returns the field of a width or height: SHORT if that is enough.
 func side(tag uint16, v int) ifd.Field {
 	if v <= math.MaxUint16 {
 		return ifd.Shorts(tag, uint16(v))
@@ -467,8 +474,7 @@ func side(tag uint16, v int) ifd.Field {
 	return ifd.Longs(tag, uint32(v))
 }
 
-// planeMajor brings one number a tile into the order of TIFF's arrays: all of band 0, then all of
-// band 1, ….
+// planeMajor puts one number per tile into the order of TIFF's arrays: all of band 0, then all of band 1, ….
 func planeMajor[T any](x *chunk.Index, of func(i int) T) []T {
 	n := x.Across() * x.Down() * x.Bands
 	s := make([]T, n)
@@ -478,12 +484,12 @@ func planeMajor[T any](x *chunk.Index, of func(i int) T) []T {
 	return s
 }
 
-// byteCounts is the TileByteCounts field. As libtiff does, it takes SHORT where a tile of ten times its
-// decoded size would still fit, LONG8 for a single tile, else LONG.
+// byteCounts returns the TileByteCounts field. Like libtiff, it uses SHORT if ten times the decoded size of
+// a tile would fit, LONG8 for a single tile, and LONG otherwise.
 func (p *part) byteCounts() ifd.Field {
-	most := 0
+	largest := 0
 	for _, t := range p.tiles {
-		most = max(most, len(t))
+		largest = max(largest, len(t))
 	}
 	decoded := p.x.MaxStoredBytes()
 	if p.x.Bits {
@@ -491,8 +497,8 @@ func (p *part) byteCounts() ifd.Field {
 	}
 	switch {
 	case len(p.tiles) == 1:
-		return ifd.Long8s(tagTileByteCounts, uint64(most))
-	case decoded < math.MaxUint16/10 && most <= math.MaxUint16:
+		return ifd.Long8s(tagTileByteCounts, uint64(largest))
+	case decoded < math.MaxUint16/10 && largest <= math.MaxUint16:
 		return ifd.Shorts(tagTileByteCounts, planeMajor(p.x, func(i int) uint16 { return uint16(len(p.tiles[i])) })...)
 	}
 	return ifd.Longs(tagTileByteCounts, planeMajor(p.x, func(i int) uint32 { return uint32(len(p.tiles[i])) })...)

@@ -1,11 +1,11 @@
-// Package ifd reads the skeleton of TIFF and BigTIFF files: header, image file directories and the
-// values of tags. What the tags mean is the business of its callers (packages tiff and rumi).
+// Package ifd reads the structure of TIFF and BigTIFF files: header, image file directories and values of
+// tags. It leaves the meaning of tags to its callers (packages tiff and rumi).
 //
-// Read: both byte orders, classic TIFF (TIFF 6.0, 1992) and BigTIFF (the libtiff design, 2007),
-// every field type of both. Not read: BigTIFF with offsets of another size than 8.
+// It reads both byte orders, classic TIFF (TIFF 6.0, 1992) and BigTIFF (the libtiff design, 2007), with all
+// of their field types. Not supported: BigTIFF with offsets of a size other than 8.
 //
-// Files are not trusted: a value is read only after its range has been checked against the file's size,
-// and all values together may take no more than a limit.
+// Files are not trusted: a value is read only after its range is checked against the size of the file, and
+// all values together are bounded by a limit.
 package ifd
 
 import (
@@ -53,9 +53,9 @@ func (t Type) Size() int {
 	return typeSizes[t]
 }
 
-// Limits bound what a file can make the reader do. A zero field means its default.
+// Limits bound the memory and time that a file can cost. A zero field means its default.
 type Limits struct {
-	MaxBytes int64 // read in all for directories and values, without the head. Default 64 MiB
+	MaxBytes int64 // total size of directories and values after the head. Default 64 MiB
 	MaxIFDs  int   // directories of a file. Default 256
 	Head     int   // bytes read at once from the file's start. Default 64 KiB
 }
@@ -73,7 +73,8 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// maxEntries bounds the tags of one directory: a classic directory cannot have more.
+// maxEntries bounds the tags of one directory. A classic directory, whose count has 16 bits, cannot have
+// more.
 const maxEntries = 1<<16 - 1
 
 // Entry is one tag of a directory.
@@ -84,7 +85,7 @@ type Entry struct {
 	Off   int64 // of the values in the file; not checked before Value
 }
 
-// Directory is one image file directory. Entries are in the file's order; of two with one tag the
+// Directory is one image file directory. Entries are in the order of the file. If a tag occurs twice, the
 // first counts.
 type Directory struct {
 	Index   int
@@ -110,8 +111,8 @@ type File struct {
 	Dirs      []Directory // in the order of the chain; Dirs[0] is the full image in every file read here
 	Head      []byte      // the first bytes of the file
 
-	// ChainErr says why the chain of directories ends before its end: the next directory lies outside of
-	// the file, is broken, was in the chain before, or is one too many. Dirs has those in front of it. It
+	// ChainErr says why the chain of directories breaks: the next directory lies outside the file, is
+	// broken, was in the chain before, or exceeds the limit. Dirs has the directories before it. ChainErr
 	// is nil if all directories were read.
 	ChainErr error
 
@@ -133,10 +134,9 @@ func (f *File) Size() int64 { return f.r.Size() }
 // Order returns the byte order of the file's numbers.
 func (f *File) Order() binary.ByteOrder { return f.order }
 
-// Open reads the head of a file and all of its directories (usually one read in all). Values
-// outside of the head are read when they are asked for. Errors are those of the first directory: a
-// broken chain behind it costs only the directories that it leads to (File.ChainErr), because the
-// first image can be read without them.
+// Open reads the head of a file and all of its directories, usually with one read. Values outside the head
+// are read on demand. Only faults of the first directory are errors. A chain that breaks after it loses the
+// directories that follow (File.ChainErr), because the first image does not need them.
 func Open(ctx context.Context, r source.Reader, l Limits) (*File, error) {
 	f := &File{r: r, limits: l.withDefaults()}
 	f.left = f.limits.MaxBytes
@@ -240,7 +240,7 @@ func (f *File) directory(ctx context.Context, off uint64) (uint64, error) {
 	}
 	entries := int64(n) * int64(entrySize)
 	if end := at + int64(countSize) + entries; end <= f.Size() && f.Size()-end < int64(nextSize) {
-		nextSize = 0 // some writers end the file without a pointer to the next directory
+		nextSize = 0 // because some writers end the file without a pointer to the next directory
 	}
 	b, err = f.bytes(ctx, part, at+int64(countSize), entries+int64(nextSize))
 	if err != nil {
@@ -265,7 +265,8 @@ func (f *File) entry(b []byte, off int64) Entry {
 	if size := uint64(e.Type.Size()); size > 0 && e.Count <= uint64(half)/size {
 		e.Off = off + int64(4+half)
 	} else {
-		e.Off = max(int64(f.uint(b[4+half:])), -1) // -1: no file has such an offset
+		// Offsets of 2^63 and more become -1, which no file has either, so that Off stays an int64.
+		e.Off = max(int64(f.uint(b[4+half:])), -1)
 	}
 	return e
 }
@@ -281,9 +282,10 @@ func (f *File) uint(b []byte) uint64 {
 	return f.order.Uint64(b)
 }
 
-// ahead reads some bytes from off on, if the first ones are not there yet, so that a directory
-// far from the head costs one read.
+// ahead reads the bytes from off on, unless the first ones are in memory, so that a directory far from the
+// head costs one read.
 func (f *File) ahead(ctx context.Context, off int64) error {
+	// 4 KiB hold a BigTIFF directory of 204 tags of 20 bytes; files have some twenty.
 	n := min(4<<10, f.Size()-off, f.left)
 	if f.cached(off, min(8, n)) != nil {
 		return nil
@@ -328,10 +330,12 @@ func (f *File) load(ctx context.Context, part string, off, n int64) ([]byte, err
 	return b, nil
 }
 
-// Prefetch reads the values of the tags that are not there yet, in as few reads as is sensible.
-// Values that lie outside of the file are left to Value to complain about.
+// Prefetch reads those values of the tags that are not in memory yet, in few reads. It ignores values that
+// lie outside the file; Value returns the error.
 func (f *File) Prefetch(ctx context.Context, d *Directory, tags ...uint16) error {
 	type piece struct{ off, end int64 }
+	// Values up to 16 KiB apart are read together, because a request of a remote file costs more than
+	// the transfer of the gap.
 	const maxGap = 16 << 10
 	var want []piece
 	for _, tag := range tags {

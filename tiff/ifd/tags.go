@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Tags reads tags of one directory one after the other, and keeps the first error: after it the methods return
-// zeros and read nothing.
+// Tags reads tags of one directory and keeps the first error. After that its methods return zeros and read
+// nothing.
 type Tags struct {
 	File *File
 	Dir  *Directory
@@ -19,7 +19,7 @@ type Tags struct {
 // Tags returns a reader of the tags of d, which is one of the file's directories.
 func (f *File) Tags(ctx context.Context, d *Directory) Tags { return Tags{File: f, Dir: d, ctx: ctx} }
 
-// Fail keeps an error about a tag, at the offset of its values, if it is the first.
+// Fail sets Err to an error about a tag, at the offset of its values, unless Err is set.
 func (t *Tags) Fail(kind fault.Kind, tag uint16, format string, args ...any) {
 	if t.Err != nil {
 		return
@@ -31,7 +31,7 @@ func (t *Tags) Fail(kind fault.Kind, tag uint16, format string, args ...any) {
 	t.Err = fault.New(kind, t.Dir.Part(tag), off, format, args...)
 }
 
-// Prefetch is File.Prefetch: it reads the values of tags that will be asked for.
+// Prefetch is File.Prefetch: it reads the values of tags that are needed next.
 func (t *Tags) Prefetch(tags ...uint16) {
 	if t.Err == nil {
 		t.Err = t.File.Prefetch(t.ctx, t.Dir, tags...)
@@ -68,7 +68,7 @@ func (t *Tags) Uint(tag uint16, absent uint64) uint64 {
 	return v.Uint(0)
 }
 
-// Between is Uint of a value, or of absent, that must lie between lo and hi; else the file is Corrupt.
+// Between is Uint for a value, or absent, that must lie in lo to hi. Otherwise the file is Corrupt.
 func (t *Tags) Between(tag uint16, absent, lo, hi uint64) uint64 {
 	v := t.Uint(tag, absent)
 	switch {
@@ -84,8 +84,8 @@ func (t *Tags) Between(tag uint16, absent, lo, hi uint64) uint64 {
 	return 0
 }
 
-// Array reads a tag with a value for each of the chunks at every position, below 2^62 and 2^16. Their number is
-// checked before they are read.
+// Array reads a tag that has a value for each of the chunks at every position. positions is below 2^62,
+// chunks below 2^16. The count is checked before anything is read.
 func (t *Tags) Array(tag uint16, positions, chunks uint64) Value {
 	if t.Err != nil {
 		return Value{}

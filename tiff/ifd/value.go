@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Value is the values of one tag. The zero Value is a tag that is not there.
+// Value holds the values of one tag. The zero Value is a missing tag.
 type Value struct {
 	Type Type
 	Off  int64 // of the first value in the file
@@ -20,7 +20,7 @@ type Value struct {
 	order binary.ByteOrder
 }
 
-// Len returns the number of values, 0 for a tag that is not there.
+// Len returns the number of values, 0 for a missing tag.
 func (v Value) Len() int {
 	if v.Type == 0 {
 		return 0
@@ -28,7 +28,8 @@ func (v Value) Len() int {
 	return len(v.b) / v.Type.Size()
 }
 
-// IsInt reports whether the values are integers. Some writers give signed types to offsets and sizes.
+// IsInt reports whether the values are integers. Signed types count, because some writers use them for
+// offsets and sizes.
 func (v Value) IsInt() bool {
 	switch v.Type {
 	case Byte, Short, Long, Long8, IFD, IFD8, SByte, SShort, SLong, SLong8:
@@ -37,7 +38,7 @@ func (v Value) IsInt() bool {
 	return false
 }
 
-// Uint returns value i of integers. A negative one becomes more than math.MaxInt64, which no offset or size is.
+// Uint returns integer i. A negative integer becomes more than math.MaxInt64, which no offset or size is.
 func (v Value) Uint(i int) uint64 {
 	switch v.Type {
 	case SByte:
@@ -78,8 +79,8 @@ func (v Value) Text() string {
 	return s
 }
 
-// Field returns the values as a field to write: little-endian, whatever the file's byte order. It may share memory
-// with the File: its data must not be changed.
+// Field returns the values as a field to write, little-endian whatever the byte order of the file. It may
+// share memory with the File, so that its data must not be changed.
 func (v Value) Field(tag uint16) Field {
 	f := Field{Tag: tag, Type: v.Type, Data: v.b}
 	n := v.Type.Size()
