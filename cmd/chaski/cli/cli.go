@@ -96,7 +96,7 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return console.WrongUsage(err) })
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{console.Started: ""} }
 	root.AddCommand(raster.NewCat(env), raster.NewIndex(env), inspect.NewInfo(env), raster.NewFrame(env), dataset.NewStats(env), serve.NewServe(env),
-		measure.NewBench(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env), dataset.NewQuarantine(env), view.NewView(env), raster.NewVerify(env), raster.NewConvert(env),
+		measure.NewBench(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env), dataset.NewSpec(env), dataset.NewQuarantine(env), view.NewView(env), raster.NewVerify(env), raster.NewConvert(env),
 		container.NewLs(env), container.NewEntries(env), container.NewLocate(env), container.NewExtract(env), container.NewSQL(env), container.NewAsk(env, run), array.NewArray(env), array.NewConsolidate(env), raster.NewPaste(env))
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {

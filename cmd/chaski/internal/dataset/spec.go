@@ -1,0 +1,41 @@
+package dataset
+
+import (
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
+	"github.com/chaski-eo/chaski/cmd/chaski/internal/flags"
+	"github.com/chaski-eo/chaski/loader"
+)
+
+// NewSpec returns the command spec.
+func NewSpec(env console.Env) *cobra.Command {
+	var schema bool
+	cmd := &cobra.Command{
+		Use:   "spec [--schema | SPEC.json]",
+		Short: "Check a spec, or print the JSON Schema of specs",
+		Long: `Check a spec, such as Python's loader.spec, without its dataset, and print it with all defaults filled
+in. With --schema, print the JSON Schema of specs: their members with types, defaults and
+documentation.`,
+		Example: `  chaski spec spec.json
+  chaski spec --schema`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(_ *cobra.Command, args []string) error {
+			switch {
+			case schema == (len(args) == 1):
+				return console.Usagef("give either SPEC.json or --schema")
+			case schema:
+				_, err := env.Out.Write(loader.Schema())
+				return err
+			}
+			spec, err := flags.ReadSpec(args[0], pflag.NewFlagSet("", pflag.ContinueOnError))
+			if err != nil {
+				return err
+			}
+			return console.PrintJSON(env.Out, spec)
+		},
+	}
+	cmd.Flags().BoolVar(&schema, "schema", false, "print the JSON Schema of specs")
+	return cmd
+}

@@ -1,0 +1,274 @@
+package loader
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var updateSchema = flag.Bool("update-schema", false, "write spec.schema.json")
+
+// enums are the words that members take, by type and member.
+var enums = map[string][]string{
+	"Spec.bad_samples": {BadError, BadSkip, BadReplace, BadFill},
+	"Spec.augment":     {"flip_x", "flip_y", "flips", "rotations", "d4"},
+	"Field.kind":       {RasterField, NumberField, TextField, ArrayField},
+	"Field.resample":   {"nearest", "bilinear", "antialias"},
+	"Sampler.kind":     {WholeChip, RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow},
+	"Mixture.until":    {UntilShortest, UntilLongest, UntilLength},
+	"Strata.until":     {UntilShortest, UntilLongest, UntilLength},
+	"Subset.missing":   {MissingError, MissingDrop},
+	"Split.by":         {"hash", "column", "date", "cell", "given"},
+	"Points.in":        {PixelPoints, WorldPoints},
+	"Condition.op":     {"==", "!=", "<", "<=", ">", ">=", "in"},
+}
+
+// filledIn are members that an engine writes and no user does.
+var filledIn = map[string]bool{"Source.count": true, "Share.parts": true}
+
+// notRequired are members that stand in every spec that is written, but that a user may leave out: a
+// mixture has sources in place of a source, and without fields there is one.
+var notRequired = map[string]bool{"Spec.source": true, "Spec.fields": true}
+
+// generator makes the schema of the types below Spec.
+type generator struct {
+	docs     map[string]string // by type, and type.Field
+	defaults map[string]any    // by type and member
+	defs     map[string]any
+}
+
+func TestSchema(t *testing.T) {
+	g := generator{docs: comments(t), defaults: defaults(t), defs: map[string]any{}}
+	root := g.object(reflect.TypeFor[Spec]())
+	root["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+	root["title"] = "chaski spec"
+	root["$defs"] = g.defs
+	for name := range enums {
+		if _, ok := g.docs[strings.SplitN(name, ".", 2)[0]]; !ok {
+			t.Errorf("enum %s: no such type", name)
+		}
+	}
+	var want bytes.Buffer
+	e := json.NewEncoder(&want)
+	e.SetEscapeHTML(false)
+	e.SetIndent("", "  ")
+	if err := e.Encode(root); err != nil {
+		t.Fatal(err)
+	}
+	if *updateSchema {
+		if err := os.WriteFile("spec.schema.json", want.Bytes(), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(Schema(), want.Bytes()) {
+		t.Error("spec.schema.json is not that of the types: go test ./loader -run TestSchema -update-schema")
+	}
+}
+
+// TestSchemaWords checks that the words of the schema, and no others, are taken.
+func TestSchemaWords(t *testing.T) {
+	for name, spec := range map[string]string{
+		"Spec.bad_samples": `{"source": "d", "batch_size": 1, "bad_samples": "WORD"}`,
+		"Spec.augment":     `{"source": "d", "batch_size": 1, "augment": "WORD"}`,
+		"Field.kind":       `{"source": "d", "batch_size": 1, "fields": [{"name": "image"}, {"name": "a", "kind": "WORD"}]}`,
+		"Field.resample":   `{"source": "d", "batch_size": 1, "fields": [{"name": "a", "dtype": "float32", "resample": "WORD"}]}`,
+		"Sampler.kind": `{"source": "d", "batch_size": 1, "sampler": {"kind": "WORD", "height": 8, "width": 8,
+			"weights": "w"}}`,
+		"Subset.missing": `{"source": "d", "batch_size": 1, "missing": "WORD"}`,
+	} {
+		for _, word := range append([]string{"nonsense"}, enums[name]...) {
+			given := strings.ReplaceAll(spec, "WORD", word)
+			if word != WeightedWindow {
+				given = strings.ReplaceAll(given, `,
+			"weights": "w"`, "")
+			}
+			if _, err := ParseSpec([]byte(given)); (err == nil) != (word != "nonsense") {
+				t.Errorf("%s %q: %v", name, word, err)
+			}
+		}
+	}
+}
+
+// object returns the schema of a struct.
+func (g generator) object(t reflect.Type) map[string]any {
+	properties, required := map[string]any{}, []string{}
+	g.members(t, properties, &required)
+	out := map[string]any{"type": "object", "properties": properties, "additionalProperties": false}
+	if len(required) > 0 {
+		out["required"] = required
+	}
+	if doc := g.docs[t.Name()]; doc != "" {
+		out["description"] = doc
+	}
+	return out
+}
+
+// members adds the properties of a struct, and of those that it embeds.
+func (g generator) members(t reflect.Type, properties map[string]any, required *[]string) {
+	for f := range fieldsOf(t) {
+		if f.Anonymous {
+			g.members(f.Type, properties, required)
+			continue
+		}
+		name, option, _ := strings.Cut(f.Tag.Get("json"), ",")
+		key := t.Name() + "." + name
+		if filledIn[key] {
+			continue
+		}
+		p := g.of(f.Type)
+		if doc := g.docs[t.Name()+"."+f.Name]; doc != "" {
+			p["description"] = doc
+		}
+		if v, ok := g.defaults[key]; ok {
+			p["default"] = v
+		}
+		if words := enums[key]; words != nil {
+			p["enum"] = words
+		}
+		properties[name] = p
+		if _, ok := p["default"]; !ok && option == "" && f.Type.Kind() != reflect.Struct && !notRequired[key] {
+			*required = append(*required, name)
+		}
+	}
+}
+
+func fieldsOf(t reflect.Type) func(func(reflect.StructField) bool) {
+	return func(yield func(reflect.StructField) bool) {
+		for i := range t.NumField() {
+			if !yield(t.Field(i)) {
+				return
+			}
+		}
+	}
+}
+
+// of returns the schema of a type.
+func (g generator) of(t reflect.Type) map[string]any {
+	switch t {
+	case reflect.TypeFor[json.RawMessage]():
+		return map[string]any{}
+	case reflect.TypeFor[Float]():
+		return map[string]any{"anyOf": []any{
+			map[string]any{"type": "number"}, map[string]any{"enum": []string{"nan", "inf", "-inf"}},
+		}}
+	}
+	switch t.Kind() {
+	case reflect.Pointer:
+		return g.of(t.Elem())
+	case reflect.Bool:
+		return map[string]any{"type": "boolean"}
+	case reflect.String:
+		return map[string]any{"type": "string"}
+	case reflect.Float64:
+		return map[string]any{"type": "number"}
+	case reflect.Uint64:
+		return map[string]any{"type": "integer", "minimum": 0}
+	case reflect.Int, reflect.Int64:
+		return map[string]any{"type": "integer"}
+	case reflect.Map:
+		return map[string]any{"type": "object", "additionalProperties": g.of(t.Elem())}
+	case reflect.Slice:
+		return map[string]any{"type": "array", "items": g.of(t.Elem())}
+	case reflect.Array:
+		return map[string]any{"type": "array", "items": g.of(t.Elem()), "minItems": t.Len(), "maxItems": t.Len()}
+	case reflect.Struct:
+		if _, ok := g.defs[t.Name()]; !ok {
+			g.defs[t.Name()] = nil // so that a type that holds itself ends here
+			g.defs[t.Name()] = g.object(t)
+		}
+		return map[string]any{"$ref": "#/$defs/" + t.Name()}
+	}
+	panic("no schema of " + t.String())
+}
+
+// defaults returns what a spec has where nothing is given.
+func defaults(t *testing.T) map[string]any {
+	out := map[string]any{}
+	add := func(typ string, v any) {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		members := map[string]any{}
+		if err := json.Unmarshal(b, &members); err != nil {
+			t.Fatal(err)
+		}
+		for name, v := range members {
+			if _, ok := v.([]any); !ok && v != nil && v != "" && reflect.TypeOf(v).Kind() != reflect.Map {
+				out[typ+"."+name] = v
+			}
+		}
+	}
+	spec := Spec{}.WithDefaults()
+	add("Spec", spec)
+	delete(out, "Spec.batch_size") // 0 is refused
+	field := spec.Fields[0]
+	add("Field", Field{DType: field.DType, Layout: field.Layout})
+	delete(out, "Field.name")
+	for _, kind := range []string{ResizedWindow, TileWindow} {
+		s := Sampler{Kind: kind}.withDefaults()
+		s.Kind, s.ScaleMin, s.ScaleMax = "", 0, 0 // the scale's default depends on what it is of
+		add("Sampler", s)
+	}
+	add("Sampler", Sampler{}.withDefaults())
+	add("Mixture", Mixture{Sources: []Source{{}}}.withDefaults())
+	add("Subset", Subset{Missing: MissingError})
+	subset := Subset{Strata: &Strata{}, Time: &Time{}}.withDefaults()
+	add("Strata", Strata{Until: subset.Strata.Until})
+	add("Time", Time{Validity: subset.Time.Validity})
+	for _, name := range []string{"Time.key", "Time.order", "Time.length", "Strata.column"} {
+		delete(out, name)
+	}
+	return out
+}
+
+// comments returns the documentation of the package's types and their members, without the words
+// that are for Go.
+func comments(t *testing.T) map[string]string {
+	out := map[string]string{}
+	tests := func(f fs.FileInfo) bool { return !strings.HasSuffix(f.Name(), "_test.go") }
+	packages, err := parser.ParseDir(token.NewFileSet(), ".", tests, parser.ParseComments) //nolint:staticcheck // one package
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range packages["loader"].Files {
+		for _, d := range f.Decls {
+			if g, ok := d.(*ast.GenDecl); ok {
+				for _, s := range g.Specs {
+					if s, ok := s.(*ast.TypeSpec); ok {
+						addComments(out, g, s)
+					}
+				}
+			}
+		}
+	}
+	return out
+}
+
+func addComments(out map[string]string, g *ast.GenDecl, s *ast.TypeSpec) {
+	out[s.Name.Name] = text(g.Doc)
+	st, ok := s.Type.(*ast.StructType)
+	if !ok {
+		return
+	}
+	last := ""
+	for _, f := range st.Fields.List {
+		if f.Doc != nil {
+			last = text(f.Doc)
+		}
+		for _, n := range f.Names {
+			out[s.Name.Name+"."+n.Name] = last // one comment may be of several members
+		}
+	}
+}
+
+func text(c *ast.CommentGroup) string { return strings.Join(strings.Fields(c.Text()), " ") }

@@ -1,0 +1,152 @@
+"""The names, words and defaults of the package are those of the engine's JSON Schema of specs."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import subprocess
+from typing import Any, get_args
+
+import pytest
+from helpers import spec_options
+
+import chaski
+from chaski import _sources, _spec
+
+FULL = dict(
+    batch_size=4,
+    fields={
+        "image": chaski.Field(
+            pattern="i/{id}.tif",
+            bands=["B04"],
+            dtype="float32",
+            layout="n (y p) x b",
+            sizes={"p": 8},
+            normalize=chaski.Normalize(2, 1, clip=(0, float("inf"))),
+            fill=float("nan"),
+            pad=True,
+            validity="ok",
+            resample="antialias",
+        ),
+        "mask": chaski.Field(column="m", blob="b", kind="raster", bands=[0], dtype="native"),
+        "p": chaski.Points("a", 3, dims="y x", values="v", space="world", transform=[0, 1, 0] * 2),
+    },
+    augment="d4",
+    windows=True,
+    drop_last=True,
+    take=100,
+    bad_samples="skip",
+    max_bad=3,
+    max_bad_rate=0.5,
+)
+ROWS = dict(
+    where=["a > 1", ("b", "in", [1, 2])],
+    bbox=(0, 0, 1, 1),
+    bbox_crs=32633,
+    datetime="2020-01-01/2020-02-01",
+    split=chaski.Split.by_lonlat(0.1, {"train": 1}, seed=3),
+    use="train",
+    strata=chaski.Strata("c", temperature=2, until=7, per_batch=True),
+    missing="drop",
+    base_path="b",
+    dims="n y x",
+    timestamp=(1, 2),
+)
+WINDOWS = [
+    chaski.WholeChip(8),
+    chaski.RandomWindow(8),
+    chaski.Grid(8, overlap=2, pad=True),
+    chaski.ResizedWindow(8, scale=(0.5, 2), of_asset=True),
+    chaski.WeightedWindow(8, "w"),
+    chaski.TileWindow(8, visits=2, tile=16, pool=3, pool_bytes=1 << 20),
+]
+SPLITS = [
+    chaski.Split.by_hash({"a": 1}),
+    chaski.Split.by_column("c", {"a": 1}),
+    chaski.Split.by_cell(3, {"a": 1}),
+    chaski.Split.by_date("d", {"a": (None, "2020-01-01"), "b": ("2020-01-01", None)}),
+    chaski.Split.given("part"),
+]
+
+
+@pytest.fixture(scope="module")
+def schema(binary: str) -> Any:
+    return json.loads(subprocess.check_output([binary, "spec", "--schema"]))
+
+
+def check(root: Any, s: Any, v: Any, where: str) -> None:
+    """Checks a value by the keywords that the schema uses."""
+    while "$ref" in s:
+        s = {**{k: x for k, x in s.items() if k != "$ref"}, **root["$defs"][s["$ref"][8:]]}
+    if "anyOf" in s:
+        assert isinstance(v, float | int) or v in s["anyOf"][1]["enum"], where
+    if "enum" in s:
+        assert v in s["enum"], f"{where}: {v}"
+    kinds: Any = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int}
+    kind = {**kinds, "number": (int, float)}.get(s.get("type"), object)
+    assert isinstance(v, kind) and (kind is bool or not isinstance(v, bool)), f"{where}: {v!r}"
+    if s.get("type") == "array":
+        assert s.get("minItems", 0) <= len(v) <= s.get("maxItems", len(v)), where
+        for x in v:
+            check(root, s["items"], x, where)
+    if "properties" in s:
+        assert set(s.get("required", ())) <= set(v), where
+        for k, x in v.items():
+            assert k in s["properties"], f"{where}: {k}"
+            check(root, s["properties"][k], x, f"{where}.{k}")
+
+
+def test_specs_are_of_the_schema(schema: Any) -> None:
+    def hold(source: Any = "d", **arguments: Any) -> None:
+        spec = _spec.build_spec(source, spec_options(**arguments))
+        check(schema, schema, json.loads(json.dumps(spec)), "spec")
+
+    hold(**FULL, **ROWS)
+    hold(["d", "e"], batch_size=1, time=chaski.Time("k", "o", 3, stride=1, cut=True))
+    for window in WINDOWS:
+        hold(batch_size=1, window=window)
+    for split in SPLITS:
+        hold(batch_size=1, split=split)
+    source = chaski.Source("d", 2, {"image": chaski.Field(bands=[1])}, 8, chaski.Rows(dims="y x"))
+    nested = chaski.Mixture({"b": "e"}, until="longest")
+    hold(chaski.Mixture({"a": source, "n": nested}, until=7, per_batch=True), batch_size=1)
+
+
+def test_words(schema: Any) -> None:
+    def words(name: str, of: Any = schema) -> set[str]:
+        return set(of["properties"][name]["enum"])
+
+    defs = schema["$defs"]
+    assert set(get_args(_sources.Augment)) == words("augment")
+    assert set(get_args(_spec.BadSamples)) == words("bad_samples")
+    assert set(get_args(_sources.Missing)) == words("missing")
+    assert set(get_args(_spec.Kind)) == words("kind", defs["Field"]) - {"array"}
+    assert {w.to_json()["kind"] for w in WINDOWS} == words("kind", defs["Sampler"])
+    assert {s.by for s in SPLITS} == words("by", defs["Split"])
+    assert set(_sources._OPERATORS) - {"=", "<>"} == words("op", defs["Condition"])
+
+
+def test_names_and_defaults(schema: Any) -> None:
+    defs = schema["$defs"]
+    same = {
+        chaski.Field: (defs["Field"], {"bands"}),
+        chaski.Points: (defs["Points"], {"space"}),
+        chaski.Normalize: (defs["Normalize"], {"scale", "offset"}),
+        chaski.Strata: (defs["Strata"], {"until"}),
+        chaski.Time: (defs["Time"], set()),
+        chaski.Mixture: (schema, {"weight"}),
+        chaski.ResizedWindow: (defs["Sampler"], {"size", "scale"}),
+        chaski.TileWindow: (defs["Sampler"], {"size", "visits", "tile"}),
+        chaski.RandomWindow: (defs["Sampler"], {"size"}),
+        chaski.Rows: (schema, {"bbox", "bbox_crs", "datetime", "steps_per_epoch"}),
+        chaski.Pixels: ({"properties": schema["properties"] | defs["Field"]["properties"]}, set()),
+    }
+    for kind, (of, other) in same.items():
+        for f in dataclasses.fields(kind):  # type: ignore[arg-type]
+            if f.name in other:
+                continue
+            member = of["properties"][f.name]  # KeyError: the engine has no such member
+            if f.default not in (None, dataclasses.MISSING, False, ()) and f.name != "dtype":
+                assert member["default"] == f.default, (kind, f.name)
+    assert _spec.OnBad().action == schema["properties"]["bad_samples"]["default"]
+    assert schema["properties"]["version"]["default"] == _spec.VERSION
