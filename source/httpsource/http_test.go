@@ -479,7 +479,7 @@ func TestRetryBudget(t *testing.T) {
 	if n := len(s.Requests()); n != calls+5 {
 		t.Errorf("%d requests for %d calls, want 5 more", n, calls)
 	}
-	if last == nil || !strings.Contains(last.Error(), "too many requests of this host fail") || !strings.Contains(last.Error(), "1 attempt") {
+	if last == nil || !strings.Contains(last.Error(), "too many requests to this host fail") || !strings.Contains(last.Error(), "1 attempt") {
 		t.Errorf("%v", last)
 	}
 }

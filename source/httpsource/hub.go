@@ -14,8 +14,8 @@ import (
 // DefaultHubURL is the Hugging Face hub.
 const DefaultHubURL = "https://huggingface.co"
 
-// HubFromEnv returns the hub and the token that the hub's own tools take from the environment: HF_ENDPOINT (else
-// DefaultHubURL) and HF_TOKEN.
+// HubFromEnv returns the hub and the token in the environment, in the variables of the hub's own
+// tools: HF_ENDPOINT (default DefaultHubURL) and HF_TOKEN.
 func HubFromEnv() (hub, token string) {
 	if hub = strings.TrimSuffix(os.Getenv("HF_ENDPOINT"), "/"); hub == "" {
 		hub = DefaultHubURL
@@ -23,7 +23,8 @@ func HubFromEnv() (hub, token string) {
 	return hub, os.Getenv("HF_TOKEN")
 }
 
-// revisions with a "/" in them: those of pull requests and of what the hub converts itself.
+// specialRevision matches revisions that contain a "/": those of pull requests and of the hub's own
+// conversions.
 var specialRevision = regexp.MustCompile(`^(refs/(?:convert/\w+|pr/\d+))(?:/|$)`)
 
 // hubURL returns the URL of a file of a dataset, HUB/datasets/OWNER/NAME/resolve/REVISION/PATH, for
@@ -40,21 +41,22 @@ func hubURL(hub *url.URL, uri string) (*url.URL, error) {
 	return url.Parse(strings.TrimSuffix(hub.String(), "/") + p.dataset + "/resolve/" + p.revision + p.path)
 }
 
-// treeURL returns the URL of the hub's list of what lies in a folder of a dataset, HUB/api/datasets/OWNER/NAME/tree/REVISION/PATH.
+// treeURL returns the URL of the hub's listing of a directory of a dataset,
+// HUB/api/datasets/OWNER/NAME/tree/REVISION/PATH.
 func (p hubParts) treeURL(hub *url.URL) (*url.URL, error) {
 	return url.Parse(strings.TrimSuffix(hub.String(), "/") + "/api" + p.dataset + "/tree/" + p.revision + p.path + "?recursive=false&expand=false")
 }
 
-// hubParts are those of a URI of hf, as a URL has them.
+// hubParts are the parts of an hf:// URI, escaped as in a URL.
 type hubParts struct {
 	dataset  string // /datasets/OWNER/NAME
 	revision string
-	path     string // with a slash in front; empty for all of the dataset
+	path     string // with a leading slash; empty for the whole dataset
 }
 
 var errNotHub = errors.New("not hf://datasets/OWNER/NAME[@REVISION]/PATH")
 
-// parseHub reads hf://datasets/OWNER/NAME[@REVISION][/PATH].
+// parseHub parses hf://datasets/OWNER/NAME[@REVISION][/PATH].
 func parseHub(uri string) (hubParts, error) {
 	bad := func() (hubParts, error) { return hubParts{}, errNotHub }
 	rest, ok := strings.CutPrefix(uri, "hf://datasets/")
@@ -87,7 +89,7 @@ func parseHub(uri string) (hubParts, error) {
 		list = append(list, strings.Split(path, "/")...)
 	}
 	for i, part := range list {
-		if part == "." || part == ".." || part == "" { // which servers take away, with what is in front
+		if part == "." || part == ".." || part == "" { // servers remove these with the part in front, which would lead to another file
 			return bad()
 		}
 		if i >= 3 {
@@ -97,20 +99,23 @@ func parseHub(uri string) (hubParts, error) {
 	return p, nil
 }
 
-// storesHub reports whether a URL is of the hub, or of the stores that it keeps its files in.
+// storesHub reports whether a URL belongs to the hub or to the storage in which it keeps files.
 func (b *backend) storesHub(u *url.URL) bool {
 	host := u.Hostname()
 	return u.Host == b.hub.Host || u.Scheme == "https" &&
 		(strings.HasSuffix(host, ".huggingface.co") || strings.HasSuffix(host, ".hf.co"))
 }
 
-// The hub signs where it leads for about an hour.
 const (
+	// The hub signs its redirects for about an hour. 5 minutes save nearly all requests to the hub, and leave time
+	// so that a range that begins just before does not meet an expired signature.
 	placeKept = 5 * time.Minute
+	// A signed URL has about 1 KiB, so that 16,384 of them need to fit into 16 MiB.
 	maxPlaces = 1 << 14
 )
 
-// places remembers where the hub keeps files, so that not every range costs it a request: it counts them.
+// places remembers where the hub redirected files to, because the hub counts requests and each
+// range would cost one.
 type places struct {
 	mu sync.Mutex
 	by map[string]hubPlace
@@ -134,7 +139,7 @@ func (p *places) get(uri string) *url.URL {
 func (p *places) put(uri string, u *url.URL) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.by == nil || len(p.by) >= maxPlaces { // they are found again soon enough
+	if p.by == nil || len(p.by) >= maxPlaces { // they are soon filled again
 		p.by = map[string]hubPlace{}
 	}
 	p.by[uri] = hubPlace{u, time.Now().Add(placeKept)}

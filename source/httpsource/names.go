@@ -17,12 +17,13 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// maxPage bounds a server's page about a folder, in bytes.
+// maxPage limits a server's index page, in bytes: 80,000 links of 100 bytes.
 const maxPage = 8 << 20
 
-// Names implements remote.Namer. HTTP has no listing of folders, but servers have pages about them: what such a page
-// links to in the folder itself lies there. Read are pages in HTML, of any server or written by hand, and the JSON of
-// nginx (autoindex_format json) and of Caddy. Folders of hf are listed by the hub.
+// Names implements remote.Namer. HTTP cannot list directories, but servers have index pages: the
+// entries of a directory are the links of its page that lead into the directory itself. HTML pages
+// of any server or written by hand are read, and the JSON of nginx (autoindex_format json) and of
+// Caddy. The hub lists directories of hf:// URIs.
 func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	if strings.HasPrefix(folder, "hf://") {
 		return b.hubNames(ctx, folder)
@@ -32,7 +33,7 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	case err != nil:
 		return nil, remote.Fail(remote.Refused, err)
 	case u.RawQuery != "":
-		return nil, remote.Fail(remote.Refused, errors.New("a folder has no query"))
+		return nil, remote.Fail(remote.Refused, errors.New("the URI of a directory must not have a query"))
 	}
 	u = u.JoinPath("/")
 	resp, err := b.page(ctx, u, "text/html, application/json;q=0.9", "")
@@ -51,11 +52,12 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Neither a length nor chunks: then what is missing at the end is not noticed but by its own.
+	// Without a length and without chunks, a connection that breaks looks like the end of the page.
+	// The page must then end with its closing tag.
 	ends := resp.ContentLength >= 0 || len(resp.TransferEncoding) > 0 || resp.ProtoMajor > 1
 	base := resp.Request.URL // after redirects
 	if len(body) > maxPage {
-		return nil, notListed(fmt.Errorf("a page of over %d bytes", maxPage))
+		return nil, notListed(fmt.Errorf("the page has over %d bytes", maxPage))
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
@@ -64,10 +66,11 @@ func (b *backend) Names(ctx context.Context, folder string) ([]string, error) {
 	case "application/json":
 		return entries(body)
 	}
-	return nil, notListed(fmt.Errorf("a page of the type %.60q", kind))
+	return nil, notListed(fmt.Errorf("the page has the content type %.60q", kind))
 }
 
-// page asks for the page about a folder, of the types in accept. token is for Authorization, if it is not empty.
+// page requests the index page of a directory, of one of the types in accept. If it is not empty,
+// token goes into Authorization.
 func (b *backend) page(ctx context.Context, u *url.URL, accept, token string) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -89,21 +92,21 @@ func (b *backend) page(ctx context.Context, u *url.URL, accept, token string) (*
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" && resp.StatusCode == http.StatusOK {
 		_ = resp.Body.Close()
-		return nil, remote.Fail(remote.Refused, fmt.Errorf("the page comes with Content-Encoding %.20q, although as stored was asked for", e))
+		return nil, remote.Fail(remote.Refused, fmt.Errorf("the page has Content-Encoding %.20q, but the bytes as stored were requested", e))
 	}
 	return resp, nil
 }
 
-// notListed is the failure of a server that does not say what lies in a folder.
+// notListed returns the failure for a server without a usable index page.
 func notListed(err error) error {
-	return remote.Fail(remote.Refused, fmt.Errorf("the server has no listing of the folder (%w): its own index, or an index.html of links to what lies in it, is needed", err))
+	return remote.Fail(remote.Refused, fmt.Errorf("the server has no listing of the folder (%w): it needs an index page, or an index.html with links to the entries", err))
 }
 
-// linked returns the names that links of a page in HTML lead to directly below its own URL. ends says that the page is
-// known to be whole.
+// linked returns the names of the entries directly below the URL of an HTML page that its links
+// lead to. ends says that the page is known to be complete.
 func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 	if !strings.HasSuffix(base.Path, "/") {
-		return nil, notListed(errors.New("a redirect to a page that is no folder's"))
+		return nil, notListed(errors.New("a redirect to a page that is not the directory's"))
 	}
 	var names []string
 	seen := map[string]bool{}
@@ -115,7 +118,7 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 				return nil, notListed(err)
 			}
 			if !ends {
-				return nil, remote.Fail(remote.Transient, errors.New("the page about the folder has no end"))
+				return nil, remote.Fail(remote.Transient, errors.New("the index page is incomplete"))
 			}
 			return names, nil
 		case html.EndTagToken:
@@ -125,7 +128,7 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 		case html.StartTagToken, html.SelfClosingTagToken:
 			switch t := z.Token(); t.Data {
 			case "base":
-				return nil, notListed(errors.New("a page with a base of its own"))
+				return nil, notListed(errors.New("the page has a <base> element"))
 			case "a":
 				for _, a := range t.Attr {
 					if name := child(base, a.Val); a.Key == "href" && name != "" && !seen[name] {
@@ -138,7 +141,8 @@ func linked(base *url.URL, page []byte, ends bool) ([]string, error) {
 	}
 }
 
-// child returns the name that a link has below a folder, with "/" if it is a folder, or "" for one that leads elsewhere.
+// child returns the name of the entry that a link leads to, with "/" if it is a directory, or "" if
+// the link leads out of the directory.
 func child(folder *url.URL, href string) string {
 	u, err := folder.Parse(strings.TrimSpace(href))
 	if err != nil || u.Scheme != folder.Scheme || u.Host != folder.Host || u.RawQuery != "" || u.ForceQuery || u.Fragment != "" {
@@ -151,12 +155,12 @@ func child(folder *url.URL, href string) string {
 	return name
 }
 
-// plain reports whether a name is one of something in a folder.
+// plain reports whether a name is an entry of a directory.
 func plain(name string) bool {
 	return name != "" && name != "." && name != ".." && !strings.ContainsAny(name, "/\\\x00")
 }
 
-// entry is what nginx and Caddy say in JSON of what lies in a folder.
+// entry is an entry in the JSON of nginx or Caddy.
 type entry struct {
 	Name  string `json:"name"`
 	Type  string `json:"type"`   // nginx: "directory", "file", …
@@ -166,13 +170,13 @@ type entry struct {
 func entries(page []byte) ([]string, error) {
 	var list []entry
 	if err := json.Unmarshal(page, &list); err != nil {
-		return nil, notListed(errors.New("JSON that is no list of names"))
+		return nil, notListed(errors.New("the JSON is not a list of entries"))
 	}
 	var names []string
 	for _, e := range list {
 		name, slash := strings.CutSuffix(e.Name, "/")
 		if !plain(name) {
-			return nil, notListed(fmt.Errorf("an entry called %.60q", e.Name))
+			return nil, notListed(fmt.Errorf("the entry %.60q is not a file name", e.Name))
 		}
 		if slash || e.IsDir || e.Type == "directory" {
 			name += "/"

@@ -127,7 +127,7 @@ func TestNoNames(t *testing.T) {
 		"object":  {answer(200, "application/json", `{"name":"f"}`), fault.Unsupported, "JSON"},
 		"path":    {answer(200, "application/json", `[{"name":"../f"}]`), fault.Unsupported, "../f"},
 		"nothing": {answer(200, "application/json", `[{"size":1}]`), fault.Unsupported, "entry"},
-		"large":   {answer(200, "text/html", strings.Repeat("<p>", maxPage)), fault.Unsupported, "page of over"},
+		"large":   {answer(200, "text/html", strings.Repeat("<p>", maxPage)), fault.Unsupported, "page has over"},
 		"elsewhere": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://other.invalid/", http.StatusFound)
 		}, fault.Unsupported, "another host"},
@@ -137,13 +137,13 @@ func TestNoNames(t *testing.T) {
 				return
 			}
 			http.Redirect(w, r, "/login", http.StatusFound)
-		}, fault.Unsupported, "no folder's"},
+		}, fault.Unsupported, "not the directory's"},
 		"broken off": {func(w http.ResponseWriter, _ *http.Request) {
 			c, b, _ := w.(http.Hijacker).Hijack()
 			fmt.Fprint(b, "HTTP/1.0 200 OK\r\nContent-Type: text/html\r\n\r\n"+pythonPage[:300])
 			_ = b.Flush()
 			_ = c.Close()
-		}, 0, "no end"},
+		}, 0, "incomplete"},
 	} {
 		base, o := pager(t, c.answer)
 		got, err := o.Names(context.Background(), base+"/d")

@@ -13,16 +13,16 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// maxTreePages bounds the pages of the hub's list of a folder. A page has a thousand entries.
+// maxTreePages limits the pages of the hub's listing of a directory. A page has a thousand entries.
 const maxTreePages = 256
 
-// treeEntry is what the hub says of what lies in a folder.
+// treeEntry is an entry of the hub's listing of a directory.
 type treeEntry struct {
 	Type string `json:"type"` // "file", "directory"
-	Path string `json:"path"` // in the dataset
+	Path string `json:"path"` // relative to the root of the dataset
 }
 
-// hubNames is Names for a folder of a dataset: the hub lists it in pages of JSON.
+// hubNames is Names for a directory of a dataset, which the hub lists in pages of JSON.
 func (b *backend) hubNames(ctx context.Context, folder string) (names []string, err error) {
 	p, err := parseHub(strings.TrimRight(folder, "/"))
 	if err != nil {
@@ -54,10 +54,10 @@ func (b *backend) hubNames(ctx context.Context, folder string) (names []string, 
 	return nil, remote.Fail(remote.Refused, fmt.Errorf("a list of over %d pages", maxTreePages))
 }
 
-// treePage asks for a page of at most so many bytes, and returns the URL of the next one, nil for none.
+// treePage requests a page of at most so many bytes, and returns the URL of the next one, or nil.
 func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []byte, next *url.URL, err error) {
 	token := ""
-	if u.Scheme == b.hub.Scheme && u.Host == b.hub.Host { // not where the page before this one came from by a redirect
+	if u.Scheme == b.hub.Scheme && u.Host == b.hub.Host { // a redirect may have led to another host, which must not get the token
 		token = b.o.HubToken
 	}
 	resp, err := b.page(ctx, u, "application/json", token)
@@ -81,8 +81,9 @@ func (b *backend) treePage(ctx context.Context, u *url.URL, most int64) (page []
 	return page, next, err
 }
 
-// nextPage returns the URL of the next page, if there is a link to it (RFC 8288). Of the link only the query counts: mirrors of the hub
-// link to the hub itself, and another place would be sent the token.
+// nextPage returns the URL of the next page, if there is a link to it (RFC 8288). It takes only the
+// query from the link, because mirrors of the hub link to the hub itself, and the token must not be
+// sent to another host.
 func nextPage(at *url.URL, links []string) (*url.URL, error) {
 	for _, l := range links {
 		for l != "" {
@@ -97,7 +98,7 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 			}
 			u, err := at.Parse(target)
 			if err != nil || u.RawQuery == at.RawQuery {
-				return nil, remote.Fail(remote.Refused, errors.New("the link to the next page leads nowhere"))
+				return nil, remote.Fail(remote.Refused, errors.New("the link to the next page is not a URL"))
 			}
 			next := *at
 			next.RawQuery = u.RawQuery
@@ -107,7 +108,7 @@ func nextPage(at *url.URL, links []string) (*url.URL, error) {
 	return nil, nil
 }
 
-// isNext reports whether parameters of a link say that it leads to the next page.
+// isNext reports whether the parameters of a link have rel="next".
 func isNext(params string) bool {
 	for p := range strings.SplitSeq(params, ";") {
 		name, value, _ := strings.Cut(strings.TrimSpace(p), "=")
@@ -118,11 +119,11 @@ func isNext(params string) bool {
 	return false
 }
 
-// treeNames appends the names of what a page says lies in a folder.
+// treeNames appends the names of the entries of a page.
 func treeNames(names []string, page []byte, folder string) ([]string, error) {
 	var list []treeEntry
 	if err := json.Unmarshal(page, &list); err != nil {
-		return nil, remote.Fail(remote.Refused, errors.New("JSON that is no list of what lies in a folder"))
+		return nil, remote.Fail(remote.Refused, errors.New("the JSON is not a list of entries"))
 	}
 	if folder != "" {
 		folder += "/"
@@ -130,7 +131,7 @@ func treeNames(names []string, page []byte, folder string) ([]string, error) {
 	for _, e := range list {
 		name, in := strings.CutPrefix(e.Path, folder)
 		if !in || !plain(name) {
-			return nil, remote.Fail(remote.Refused, fmt.Errorf("an entry called %.60q in %.60q", e.Path, folder))
+			return nil, remote.Fail(remote.Refused, fmt.Errorf("the entry %.60q is not inside %.60q", e.Path, folder))
 		}
 		if e.Type == "directory" {
 			name += "/"

@@ -78,7 +78,7 @@ func TestNoNamesOfTheHub(t *testing.T) {
 		"404":       {http.NotFound, fault.NotFound, "404"},
 		"401":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(401) }, 0, "401"},
 		"503":       {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, 0, "503"},
-		"no list":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"x"}`) }, fault.Unsupported, "no list"},
+		"no list":   {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `{"error":"x"}`) }, fault.Unsupported, "not a list"},
 		"elsewhere": {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"e/x"}]`) }, fault.Unsupported, "e/x"},
 		"above":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"d/.."}]`) }, fault.Unsupported, "d/.."},
 		"below":     {func(w http.ResponseWriter, _ *http.Request) { fmt.Fprint(w, `[{"type":"file","path":"d/a/b"}]`) }, fault.Unsupported, "d/a/b"},

@@ -12,28 +12,30 @@ import (
 	"time"
 )
 
-// Class says what follows from a failed request.
+// Class classifies a failed request by what follows from it.
 type Class uint8
 
 const (
-	// Transient: the same request may work later. It is tried again, and in the end an error without a kind.
+	// Transient: the same request may succeed later. It is retried, and finally becomes an error
+	// without a kind.
 	Transient Class = iota
-	// Denied: no permission, or something else that no repetition changes and that says nothing about the object.
+	// Denied: a missing permission, or another reason that a retry does not change and that says
+	// nothing about the object.
 	Denied
 	// Missing: there is no such object.
 	Missing
-	// Changed: the object is not the one with the tag.
+	// Changed: the object no longer has the tag or size.
 	Changed
 	// PastEnd: the object has no byte in the range.
 	PastEnd
-	// Refused: the store, or the URI, is none that can be read here.
+	// Refused: the store or the URI cannot be read by this program.
 	Refused
 )
 
-// Failure is a request that failed, and what follows from it.
+// Failure is a failed request with its class.
 type Failure struct {
 	Class Class
-	After time.Duration // the server asks to wait as long, 0 if it does not
+	After time.Duration // the wait that the server asks for, or 0
 	Err   error
 }
 
@@ -45,7 +47,7 @@ func (f *Failure) Error() string { return f.Err.Error() }
 // Unwrap returns the cause.
 func (f *Failure) Unwrap() error { return f.Err }
 
-// Status returns the failure that an HTTP status stands for, or nil for 200 and 206. h may be nil.
+// Status returns the failure for an HTTP status, or nil for 200 and 206. h may be nil.
 func Status(code int, h http.Header) *Failure {
 	err := fmt.Errorf("HTTP status %d %s", code, http.StatusText(code))
 	switch code {
@@ -64,7 +66,8 @@ func Status(code int, h http.Header) *Failure {
 	return Fail(Denied, err)
 }
 
-// retryAfter reads the header (RFC 9110, 10.2.3) in its form of seconds; the form of a date is passed over.
+// retryAfter parses a Retry-After header (RFC 9110, 10.2.3) in seconds. The form with a date is
+// ignored.
 func retryAfter(h http.Header) time.Duration {
 	s, err := strconv.ParseUint(h.Get("Retry-After"), 10, 16)
 	if err != nil {
@@ -73,8 +76,8 @@ func retryAfter(h http.Header) time.Duration {
 	return time.Duration(s) * time.Second
 }
 
-// Classify returns the failure in an error's chain, or makes one: a wrong certificate and a host that does not
-// exist are Denied, everything else of a network is Transient.
+// Classify returns the failure in the chain of an error, or makes one: an invalid certificate or
+// unknown host is Denied, every other network error Transient.
 func Classify(err error) *Failure {
 	var f *Failure
 	if errors.As(err, &f) {
@@ -87,9 +90,9 @@ func Classify(err error) *Failure {
 		return Fail(Denied, err)
 	}
 	if errors.Is(err, context.DeadlineExceeded) {
-		return Fail(Transient, errTimeout) // not the caller's deadline: it must not be taken for that
+		return Fail(Transient, errTimeout) // the caller must not take it for its own deadline
 	}
 	return Fail(Transient, err)
 }
 
-var errTimeout = errors.New("no answer in time")
+var errTimeout = errors.New("no response in time")

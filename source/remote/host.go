@@ -8,19 +8,19 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
-// host is what is counted for one server.
+// host holds the retry budget, latencies and limits of one server.
 type host struct {
-	slots *semaphore.Weighted // requests at a time
+	slots *semaphore.Weighted // simultaneous requests
 
 	mu      sync.Mutex
 	retries bucket
 	hedges  bucket
-	times   [128]time.Duration // to the first byte, of the last requests
-	n       int                // of times ever
-	delay   time.Duration      // after which a request is hedged, 0: never
+	times   [128]time.Duration // to the first byte, of the latest requests
+	n       int                // number of times ever recorded
+	delay   time.Duration      // after which a request is hedged; 0 for never
 }
 
-// bucket holds tokens.
+// bucket is a token bucket.
 type bucket struct{ tokens, max float64 }
 
 func (b *bucket) add(n float64) { b.tokens = min(b.tokens+n, b.max) }
@@ -33,7 +33,8 @@ func (b *bucket) take() bool {
 	return true
 }
 
-// hedgeBurst is how many hedges a host may have saved up.
+// hedgeBurst is the most hedges that a host may save up, so that a sudden slowness does not double
+// its load.
 const hedgeBurst = 8
 
 func newHost(o *Options) *host {
@@ -44,7 +45,8 @@ func newHost(o *Options) *host {
 	}
 }
 
-// maxHosts bounds what is kept of hosts; all further ones count as one.
+// maxHosts limits the hosts that are counted, because URIs of users may name any number. All
+// further ones share a count.
 const maxHosts = 1024
 
 // hosts finds the host of a name.
@@ -68,10 +70,10 @@ func (h *hosts) get(name string, o *Options) *host {
 	return h.byName[name]
 }
 
-// minTimes is how many times must be known before a request is hedged.
+// minTimes is the number of recorded times from which their quantile is meaningful.
 const minTimes = 32
 
-// answered notes how long the first byte of an answer took.
+// answered records the time to the first byte of a response.
 func (h *host) answered(d time.Duration, o *Options) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -86,21 +88,22 @@ func (h *host) answered(d time.Duration, o *Options) {
 	h.delay = max(known[at], o.HedgeMin)
 }
 
-// worked notes a request that brought its bytes.
+// worked records a request that brought all its bytes.
 func (h *host) worked(o *Options) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.retries.add(o.RetryShare)
 }
 
-// mayRetry takes a token of the budget.
+// mayRetry takes a token of the retry budget.
 func (h *host) mayRetry() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.retries.take()
 }
 
-// hedgeDelay returns how long to wait for an answer before asking again, 0 for ever.
+// hedgeDelay returns how long to wait for a response before a second request, or 0 for no second
+// request.
 func (h *host) hedgeDelay() time.Duration {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -110,7 +113,7 @@ func (h *host) hedgeDelay() time.Duration {
 	return h.delay
 }
 
-// mayHedge takes a token, and a place among the requests if one is free.
+// mayHedge takes a token, and a slot for a request if one is free.
 func (h *host) mayHedge() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,12 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// object is one version of what a URI names, and some blocks of it.
+// object is one version of the object at a URI, with some of its blocks.
 type object struct {
 	uri    string
 	size   int64
 	opened time.Time
-	whole  atomic.Bool // it is read as a whole: the server has no ranges
+	whole  atomic.Bool // it is read as a whole, because the server has no ranges
 
 	mu    sync.Mutex
 	tag   Tag
@@ -28,10 +28,10 @@ type span struct {
 	b   []byte
 }
 
-// maxSpans bounds the blocks kept of an object.
+// maxSpans limits the blocks kept of an object: its head, its tail, and some between.
 const maxSpans = 8
 
-// copy fills p from a block, if one holds all of it.
+// copy fills p from a block that holds all of it, if there is one.
 func (x *object) copy(p []byte, off int64) bool {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -44,8 +44,8 @@ func (x *object) copy(p []byte, off int64) bool {
 	return false
 }
 
-// add keeps a block in the place of the one after the head that is the oldest, and returns by how many bytes the
-// object has grown.
+// add stores a block in place of the oldest one, except the head, which every opening needs. It
+// returns by how many bytes the object has grown.
 func (x *object) add(s span) int64 {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -64,15 +64,16 @@ func (x *object) currentTag() Tag {
 	return x.tag
 }
 
-// check holds an answer to the object's size and tag. What is not known of the tag is taken from the answer.
+// check compares a response with the object's size and tag, and adopts what is not known of the
+// tag.
 func (x *object) check(a *Answer) error {
 	if a.Size >= 0 && a.Size != x.size {
-		return Fail(Changed, fmt.Errorf("it has %d bytes, not %d", a.Size, x.size))
+		return Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", a.Size, x.size))
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if !x.tag.Same(a.Tag) {
-		return Fail(Changed, fmt.Errorf("its tag is %s, not %s", a.Tag, x.tag))
+		return Fail(Changed, fmt.Errorf("its entity tag is %s, expected %s", a.Tag, x.tag))
 	}
 	if x.tag.ETag == "" {
 		x.tag.ETag = a.Tag.ETag
@@ -83,7 +84,7 @@ func (x *object) check(a *Answer) error {
 	return nil
 }
 
-// String is for messages.
+// String describes the tag in messages.
 func (t Tag) String() string {
 	if t.ETag != "" {
 		return t.ETag
@@ -95,7 +96,7 @@ func (t Tag) String() string {
 type reader struct {
 	o     *Opener
 	x     *object
-	exact bool // nothing is read but what is asked for
+	exact bool // read exactly the requested ranges, no blocks
 }
 
 func (r *reader) Size() int64  { return r.x.size }
@@ -105,7 +106,8 @@ func (r *reader) Gap() int64   { return r.o.options.Gap }
 // ETag implements source.Tagged.
 func (r *reader) ETag() string { return r.x.currentTag().ETag }
 
-// ReadAt implements source.Reader. A range that lies in a block read before costs no request, any other one does.
+// ReadAt implements source.Reader. A range inside a cached block costs no request, any other range
+// one.
 func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	size := r.x.size
 	if off < 0 || off > size || int64(len(p)) > size-off {
@@ -118,7 +120,8 @@ func (r *reader) ReadAt(ctx context.Context, p []byte, off int64) error {
 	if r.exact || int64(len(p)) >= block {
 		return r.fill(ctx, p, off)
 	}
-	// Near the end, the whole tail: footers are read from the end towards the front.
+	// Near the end of the object the whole tail is read, since footers are read backwards from the
+	// end.
 	s := span{off: min(off, max(size-block, 0))}
 	s.b = make([]byte, min(block, size-s.off))
 	if err := r.fill(ctx, s.b, s.off); err != nil {
@@ -144,8 +147,8 @@ func (r *reader) fill(ctx context.Context, p []byte, off int64) error {
 	if !ok {
 		return r.drop(err)
 	}
-	if size != r.x.size { // who knew a size may know any, and memory is taken for what there is
-		return r.drop(place{r.x.uri, "byte range", off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, not %d", size, r.x.size)), 1))
+	if size != r.x.size { // the size came from the caller: no memory is allocated until the server confirms it
+		return r.drop(place{r.x.uri, "byte range", off}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", size, r.x.size)), 1))
 	}
 	r.x.whole.Store(true)
 	return r.cut(ctx, p, off)
@@ -160,7 +163,7 @@ func (r *reader) cut(ctx context.Context, p []byte, off int64) error {
 	return r.drop(err)
 }
 
-// drop forgets an object of which a fault is known.
+// drop removes an object from the cache if err says that it changed or is damaged.
 func (r *reader) drop(err error) error {
 	if fault.KindOf(err) != 0 {
 		r.o.cache.drop(r.x)
@@ -168,13 +171,13 @@ func (r *reader) drop(err error) error {
 	return err
 }
 
-// cache keeps the objects used last, within a bound on the bytes of their blocks.
+// cache keeps the most recently used objects, within a limit on the bytes of their blocks.
 type cache struct {
 	mu    sync.Mutex
 	bound int64
 	bytes int64
 	by    map[string]*list.Element // the values are *cached
-	lru   list.List                // used least recently first
+	lru   list.List                // the least recently used one first
 }
 
 type cached struct {
@@ -182,7 +185,7 @@ type cached struct {
 	bytes int64
 }
 
-// objectBytes is about what an object takes beside its blocks.
+// objectBytes estimates the memory of an object without its blocks.
 const objectBytes = 512
 
 func (c *cache) get(uri string, fresh time.Duration) *object {
@@ -218,7 +221,7 @@ func (c *cache) add(x *object) {
 	c.trim()
 }
 
-// grow notes that an object has so many bytes more.
+// grow records that an object has n more bytes.
 func (c *cache) grow(x *object, n int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

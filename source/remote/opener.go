@@ -12,8 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Opener opens the objects of a Backend. It is a source.KnownOpener and a source.Lister, and safe for concurrent
-// use. Close it when it is not needed any more.
+// Opener opens the objects of a Backend. It is a source.KnownOpener and a source.Lister, and safe
+// for concurrent use. Close it after use.
 type Opener struct {
 	backend  Backend
 	options  Options
@@ -22,10 +22,11 @@ type Opener struct {
 	counters counters
 	opening  opening
 	wholes   wholes
-	running  sync.WaitGroup // requests that were given up
+	running  sync.WaitGroup // abandoned requests that have not ended yet
 }
 
-// New returns an opener. The backend is closed with it, if it is an io.Closer. It is an error if options make no sense.
+// New returns an opener. Closing it closes the backend too, if that is an io.Closer. It returns an
+// error if options are invalid.
 func New(b Backend, o Options) (*Opener, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -34,7 +35,8 @@ func New(b Backend, o Options) (*Opener, error) {
 	return &Opener{backend: b, options: o, cache: cache{bound: o.CacheBytes}, wholes: wholes{turn: make(chan struct{}, 1)}}, nil
 }
 
-// Close waits for requests that were given up to end, and closes the backend. Readers are not used afterwards.
+// Close waits for abandoned requests to end, and closes the backend. Readers must not be used
+// afterwards.
 func (o *Opener) Close() error {
 	o.running.Wait()
 	if c, ok := o.backend.(io.Closer); ok {
@@ -43,8 +45,8 @@ func (o *Opener) Close() error {
 	return nil
 }
 
-// Open implements source.Opener. It costs one request, which brings the head of the object; none if the object was
-// opened a moment ago.
+// Open implements source.Opener. It costs one request, which also brings the head of the object, or
+// none if the object was opened within Options.Fresh.
 func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	done, err := o.opening.wait(ctx, uri)
 	if err != nil {
@@ -62,10 +64,11 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	return &reader{o: o, x: x}, nil
 }
 
-// opening lets one caller at a time open an object; the others then find it in the cache.
+// opening lets one caller at a time open an object, because the others find it in the cache
+// afterwards.
 type opening struct {
 	mu sync.Mutex
-	by map[string]chan struct{} // closed by the one who opens
+	by map[string]chan struct{} // closed by the caller that opens the object
 }
 
 func (p *opening) wait(ctx context.Context, uri string) (done func(), err error) {
@@ -101,12 +104,12 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 	ask := Range{0, int64(o.options.Block)}
 	err := o.get(ctx, uri, ask, Tag{}, func(a *Answer) error {
 		if a.Size < 0 {
-			return Fail(Refused, errors.New("the server does not say how large the object is"))
+			return Fail(Refused, errors.New("the server does not state the size of the object"))
 		}
 		if a.Off != 0 || a.Len != min(a.Size, ask.Len) {
-			return Fail(Transient, fmt.Errorf("asked for the first %d bytes, got %d bytes at %d of %d", ask.Len, a.Len, a.Off, a.Size))
+			return Fail(Transient, fmt.Errorf("requested the first %d bytes, but got %d bytes at %d of %d", ask.Len, a.Len, a.Off, a.Size))
 		}
-		b := make([]byte, a.Len) // at most a block
+		b := make([]byte, a.Len) // Check limits it to the requested block
 		if err := o.readBody(a, b); err != nil {
 			return err
 		}
@@ -114,7 +117,7 @@ func (o *Opener) head(ctx context.Context, uri string) (*object, error) {
 		return nil
 	})
 	var f *Failure
-	if errors.As(err, &f) && f.Class == PastEnd { // an empty object has no range to give
+	if errors.As(err, &f) && f.Class == PastEnd { // an empty object has no first byte
 		return x, nil
 	}
 	size, ok, err := o.readsWhole(err)
@@ -136,12 +139,12 @@ func (o *Opener) OpenKnown(ctx context.Context, uri string, k source.Known) (sou
 		return nil, err
 	}
 	if is := source.ETag(r); !(Tag{ETag: is}).Same(Tag{ETag: k.ETag}) {
-		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset, "its tag is %s, not %s", is, k.ETag), uri)
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "object", fault.NoOffset, "its entity tag is %s, expected %s", is, k.ETag), uri)
 	}
 	return r, nil
 }
 
-// List implements source.Lister, where the backend does.
+// List implements source.Lister, if the backend does.
 func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
 	l, ok := o.backend.(Lister)
 	if !ok {
@@ -172,7 +175,7 @@ func (o *Opener) List(ctx context.Context, folder string, each func(source.Entry
 	}
 }
 
-// Names implements source.Namer, where the backend does or lists.
+// Names implements source.Namer, if the backend can name entries or list objects.
 func (o *Opener) Names(ctx context.Context, folder string) (names []string, err error) {
 	n, ok := o.backend.(Namer)
 	if !ok {
@@ -187,17 +190,17 @@ func (o *Opener) Names(ctx context.Context, folder string) (names []string, err 
 	return names, err
 }
 
-// noLister is an opener that is not a source.Lister.
+// noLister hides the List method of an opener.
 type noLister struct{ source.Opener }
 
-// WholeBytes returns the memory of whole objects that are kept, in bytes: see Options.
+// WholeBytes returns the memory of cached whole objects, in bytes: see Options.
 func (o *Opener) WholeBytes() int64 {
 	o.wholes.mu.Lock()
 	defer o.wholes.mu.Unlock()
 	return o.wholes.bytes
 }
 
-// CachedBytes returns the memory of the blocks that are kept, in bytes.
+// CachedBytes returns the memory of cached blocks, in bytes.
 func (o *Opener) CachedBytes() int64 {
 	o.cache.mu.Lock()
 	defer o.cache.mu.Unlock()

@@ -26,44 +26,48 @@ const (
 	DefaultWholeBytes  = 256 << 20
 )
 
-// Options are the policy of an Opener. The zero value is the default. They change no byte that is read.
+// Options are the policy of an Opener. The zero value is the default. They do not change the bytes
+// that are read.
 type Options struct {
-	// Attempts bounds the requests for one range, hedges not counted. Default DefaultAttempts.
+	// Attempts limits the requests for one range, without hedged ones. Default DefaultAttempts.
 	Attempts int
-	// Backoff is the longest wait before the second attempt; it doubles with each one, up to MaxBackoff. The
-	// wait is chosen at random between none and that. Defaults DefaultBackoff, DefaultMaxBackoff.
+	// Backoff limits the wait before the second attempt. The limit doubles with each attempt up to
+	// MaxBackoff. The wait is random between 0 and the limit, so that many clients do not retry at
+	// the same moment. Defaults DefaultBackoff, DefaultMaxBackoff.
 	Backoff, MaxBackoff time.Duration
-	// Timeout is how long one attempt may take, and MinRate the bytes a second by which that grows with the range.
-	// Defaults DefaultTimeout, DefaultMinRate.
+	// Timeout is the time limit of an attempt, extended by the time that its bytes take at MinRate
+	// bytes a second. Defaults DefaultTimeout, DefaultMinRate.
 	Timeout time.Duration
 	MinRate int64
-	// Concurrency bounds the requests at a time to one host. Default DefaultConcurrency.
+	// Concurrency limits the simultaneous requests to one host. Default DefaultConcurrency.
 	Concurrency int
-	// RetryBurst and RetryShare bound the attempts after the first ones, of a host: RetryBurst of them, and then
-	// RetryShare for each request that worked. So an outage is not made worse. Defaults DefaultRetryBurst,
-	// DefaultRetryShare.
+	// RetryBurst and RetryShare limit the retries of a host, so that they do not make an outage
+	// worse: RetryBurst retries, and then RetryShare for each request that succeeds. Defaults
+	// DefaultRetryBurst, DefaultRetryShare.
 	RetryBurst int
 	RetryShare float64
-	// HedgeAfter is the quantile of a host's recent times to the first byte after which a request is made a
-	// second time, to take the answer that is first; but not before HedgeMin, and for no more than HedgeShare of
-	// the requests. HedgeShare below 0: never. Defaults DefaultHedgeAfter, DefaultHedgeMin, DefaultHedgeShare.
+	// HedgeAfter is the quantile of a host's recent times to the first byte after which a request
+	// is sent a second time; the faster response is used. It is not sent before HedgeMin, and for
+	// at most HedgeShare of the requests. HedgeShare below 0 turns hedging off. Defaults
+	// DefaultHedgeAfter, DefaultHedgeMin, DefaultHedgeShare.
 	HedgeAfter float64
 	HedgeMin   time.Duration
 	HedgeShare float64
-	// Block is how much is read at once where little is asked for, in bytes: the head of an object when it is
-	// opened, its tail, or what follows. Default DefaultBlock.
+	// Block is the size in bytes of reads that fetch more than a small range: the head of an object
+	// when it is opened, its tail, or what follows the range. Default DefaultBlock.
 	Block int
-	// CacheBytes bounds the memory of such blocks that are kept after use, Fresh how long they stand for an
-	// object without asking for it again. Defaults DefaultCacheBytes, DefaultFresh.
+	// CacheBytes limits the memory of such blocks that are kept after use. Fresh is how long an
+	// object counts as unchanged without a request. Defaults DefaultCacheBytes, DefaultFresh.
 	CacheBytes int64
 	Fresh      time.Duration
-	// MaxWhole is the largest object in bytes that is read as a whole where a server has no byte ranges, below 0: none.
-	// WholeBytes bounds the memory of those that are kept, used last ones; one more is in memory while it is read. One that
-	// was given up is read again, all of it, when something of it is needed. Defaults DefaultMaxWhole,
+	// MaxWhole is the largest object in bytes that is read as a whole if a server has no byte
+	// ranges; below 0 means none. WholeBytes limits the memory of such objects in the cache, of
+	// which the least recently used are dropped; one more is in memory while it is read. A dropped
+	// object is read again as a whole when it is needed. Defaults DefaultMaxWhole,
 	// DefaultWholeBytes.
 	MaxWhole   int64
 	WholeBytes int64
-	// Gap is what readers say of it; see source.Gapped. Default DefaultGap.
+	// Gap is the gap of readers; see source.Gapped. Default DefaultGap.
 	Gap int64
 }
 

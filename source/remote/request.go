@@ -12,13 +12,13 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Stats counts what an Opener did.
+// Stats counts the work of an Opener.
 type Stats struct {
-	Requests  int64 // made, repeated and hedged ones among them
+	Requests  int64 // with retries and hedged requests
 	Retries   int64
 	Hedges    int64
-	HedgesWon int64 // the second request was answered first
-	Bytes     int64 // read, and of use
+	HedgesWon int64 // hedged requests that were answered first
+	Bytes     int64 // read and used
 }
 
 type counters struct{ requests, retries, hedges, hedgesWon, bytes atomic.Int64 }
@@ -29,8 +29,8 @@ func (o *Opener) Stats() Stats {
 	return Stats{c.requests.Load(), c.retries.Load(), c.hedges.Load(), c.hedgesWon.Load(), c.bytes.Load()}
 }
 
-// get asks for the bytes r of an object until use has read an answer. use may be called again after it failed.
-// Errors are of package fault, a *source.RequestError, or ctx's.
+// get requests the bytes r of an object until use has read a response. use may be called again
+// after it failed. Errors are of package fault, a *source.RequestError, or those of ctx.
 func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func(*Answer) error) error {
 	h := o.hosts.get(o.backend.Host(uri), &o.options)
 	place := place{uri, "byte range", r.Off}
@@ -47,13 +47,14 @@ func (o *Opener) get(ctx context.Context, uri string, r Range, tag Tag, use func
 	})
 }
 
-// place is what a request was for, for errors.
+// place says what a request was for, in errors.
 type place struct {
 	uri, part string
 	off       int64
 }
 
-// try makes attempts at a request until one works, within the limits. n is the number of bytes it should bring.
+// try repeats a request within the limits until it succeeds. n is the number of bytes that it
+// should bring.
 func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(context.Context) error) error {
 	for tries := 1; ; tries++ {
 		err := o.attempt(ctx, h, n, once)
@@ -69,7 +70,7 @@ func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(
 			return at.fault(f, tries)
 		}
 		if !h.mayRetry() {
-			return at.fault(Fail(Transient, fmt.Errorf("%w (not tried again: too many requests of this host fail)", f.Err)), tries)
+			return at.fault(Fail(Transient, fmt.Errorf("%w (not retried, because too many requests to this host fail)", f.Err)), tries)
 		}
 		o.counters.retries.Add(1)
 		if err := sleep(ctx, o.backoff(tries, f.After)); err != nil {
@@ -78,7 +79,7 @@ func (o *Opener) try(ctx context.Context, h *host, at place, n int64, once func(
 	}
 }
 
-// fault makes the error of a failure that is not tried again.
+// fault returns the error for a failure that is not retried.
 func (p place) fault(f *Failure, attempts int) error {
 	e := &fault.Error{File: p.uri, Part: p.part, Off: p.off, Msg: f.Error(), Err: f}
 	switch f.Class {
@@ -96,8 +97,8 @@ func (p place) fault(f *Failure, attempts int) error {
 	return e
 }
 
-// backoff returns the wait after n attempts: anything up to a bound that doubles ("full jitter"), or what the server
-// asks for, within MaxBackoff.
+// backoff returns the wait after n attempts: a random time below a limit that doubles ("full
+// jitter"), or what the server asks for, at most MaxBackoff.
 func (o *Opener) backoff(n int, after time.Duration) time.Duration {
 	bound := min(o.options.Backoff<<min(n-1, 20), o.options.MaxBackoff)
 	return min(max(after, rand.N(bound+1)), o.options.MaxBackoff)
@@ -114,7 +115,7 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// attempt makes one request, within the limits on how many there are and how long each takes.
+// attempt makes one request, within the limits on simultaneous requests and on time.
 func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(context.Context) error) error {
 	if err := h.slots.Acquire(ctx, 1); err != nil {
 		return err
@@ -126,8 +127,8 @@ func (o *Opener) attempt(ctx context.Context, h *host, n int64, once func(contex
 	return once(ctx)
 }
 
-// answer returns the first answer: of the request, or of a second one that is made if the first takes unusually
-// long. The other one is given up.
+// answer returns the first response: that of the request, or of a second one that is sent if the
+// first one takes unusually long. The other one is abandoned.
 func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) (*Answer, error)) (*Answer, error) {
 	start := time.Now()
 	delay := h.hedgeDelay()
@@ -170,7 +171,7 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 		case got := <-results:
 			asked--
 			if got.err != nil && asked > 0 {
-				continue // the other may still be answered
+				continue // the other request may still succeed
 			}
 			if asked > 0 {
 				cancels[1-got.which]()
@@ -189,20 +190,20 @@ func (o *Opener) answer(ctx context.Context, h *host, ask func(context.Context) 
 	}
 }
 
-// readBody fills p from an answer that should hold exactly that.
+// readBody fills p from a response that must have exactly these bytes.
 func (o *Opener) readBody(a *Answer, p []byte) error {
 	if a.Len != int64(len(p)) {
-		return Fail(Transient, fmt.Errorf("asked for %d bytes at %d, got %d", len(p), a.Off, a.Len))
+		return Fail(Transient, fmt.Errorf("requested %d bytes at %d, but got %d", len(p), a.Off, a.Len))
 	}
 	if n, err := io.ReadFull(a.Body, p); err != nil {
 		if f := Classify(err); f.Err == errTimeout {
-			return Fail(Transient, fmt.Errorf("%d of %d bytes in time", n, len(p)))
+			return Fail(Transient, fmt.Errorf("only %d of %d bytes arrived in time", n, len(p)))
 		}
-		return Fail(Transient, fmt.Errorf("the answer ends after %d of %d bytes: %w", n, len(p), err))
+		return Fail(Transient, fmt.Errorf("the response ends after %d of %d bytes: %w", n, len(p), err))
 	}
-	var more [1]byte // reading to the end also lets the connection be used again
+	var more [1]byte // reading to the end also lets the connection be reused
 	if n, _ := a.Body.Read(more[:]); n > 0 {
-		return Fail(Transient, fmt.Errorf("more than the %d bytes asked for", len(p)))
+		return Fail(Transient, fmt.Errorf("the response has more than the %d requested bytes", len(p)))
 	}
 	o.counters.bytes.Add(int64(len(p)))
 	return nil

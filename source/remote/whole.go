@@ -11,8 +11,8 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// errNoRanges is the failure of a server that sends whole objects where ranges are asked for.
-type errNoRanges struct{ size int64 } // of the object, or -1
+// errNoRanges is the failure of a server that answers range requests with whole objects.
+type errNoRanges struct{ size int64 } // size of the object, or -1
 
 func (e *errNoRanges) Error() string {
 	if e.size < 0 {
@@ -21,8 +21,8 @@ func (e *errNoRanges) Error() string {
 	return fmt.Sprintf("the server does not serve byte ranges, and the object has %d bytes", e.size)
 }
 
-// readsWhole reports whether a request failed for want of ranges, and the object may be read as a whole instead. If it may not, the
-// error says how large it may be.
+// readsWhole reports whether a request failed because the server has no ranges, and the object may
+// be read as a whole instead. If it is too large for that, the error states the limit.
 func (o *Opener) readsWhole(err error) (size int64, ok bool, _ error) {
 	var e *errNoRanges
 	var f *fault.Error
@@ -37,24 +37,25 @@ func (o *Opener) readsWhole(err error) (size int64, ok bool, _ error) {
 	return 0, false, err
 }
 
-// wholes keeps whole objects of servers without ranges, those used last, within a bound on all of them.
+// wholes caches the most recently used whole objects of servers without ranges, within a limit on
+// their total size.
 type wholes struct {
 	mu    sync.Mutex
 	bytes int64
 	by    map[string]*list.Element // the values are *whole
-	lru   list.List                // used least recently first
-	turn  chan struct{}            // holds a token while one is fetched: no more than one is in memory beside the bound
+	lru   list.List                // the least recently used one first
+	turn  chan struct{}            // Holds a token while an object is fetched, so that at most one is in memory beyond the limit.
 }
 
-// whole is what all of an object was, at a time.
+// whole holds all bytes of an object as of a time.
 type whole struct {
-	x   *object // that it was read for
+	x   *object // the object that it was read for
 	at  time.Time
 	tag Tag
 	b   []byte
 }
 
-// get returns all bytes of an object, nil where they are not there.
+// get returns all bytes of an object, or nil if they are not cached.
 func (w *wholes) get(x *object, fresh time.Duration) []byte {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -71,7 +72,7 @@ func (w *wholes) get(x *object, fresh time.Duration) []byte {
 	return h.b
 }
 
-// room makes room for so many bytes.
+// room evicts objects until n more bytes fit into the limit.
 func (w *wholes) room(n, bound int64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,7 +100,8 @@ func (w *wholes) remove(e *list.Element) {
 	w.bytes -= int64(len(h.b))
 }
 
-// wholeObject returns all bytes of an object of a server without ranges, which are read again if they were given up since.
+// wholeObject returns all bytes of an object of a server without ranges. If they were evicted, it
+// reads them again.
 func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	if b := o.wholes.get(x, o.options.Fresh); b != nil {
 		return b, nil
@@ -110,7 +112,7 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	if b := o.wholes.get(x, o.options.Fresh); b != nil { // another one has read it meanwhile
+	if b := o.wholes.get(x, o.options.Fresh); b != nil { // another caller has read it meanwhile
 		return b, nil
 	}
 	o.wholes.room(x.size, o.options.WholeBytes)
@@ -120,14 +122,14 @@ func (o *Opener) wholeObject(ctx context.Context, x *object) ([]byte, error) {
 			return err
 		}
 		if h.b == nil {
-			h.b = make([]byte, x.size) // at most MaxWhole
+			h.b = make([]byte, x.size) // MaxWhole limits it
 		}
 		h.tag = a.Tag
 		return o.readBody(a, h.b)
 	})
 	var e *errNoRanges
-	if errors.As(err, &e) { // it is longer than what was asked for
-		err = place{x.uri, "byte range", 0}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, not %d", e.size, x.size)), 1)
+	if errors.As(err, &e) { // it is longer than expected
+		err = place{x.uri, "byte range", 0}.fault(Fail(Changed, fmt.Errorf("it has %d bytes, expected %d", e.size, x.size)), 1)
 	}
 	if err != nil {
 		return nil, err
