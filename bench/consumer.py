@@ -48,10 +48,10 @@ def field(f):
 
 sampler, arguments = spec["sampler"], {}
 if sampler["kind"] == "random_window":
-    arguments["window"] = (sampler["height"], sampler["width"])
-    arguments["windows_per_asset"] = sampler["per_asset"]
+    size = sampler["height"], sampler["width"]
+    arguments["window"] = chaski.RandomWindow(size, per_asset=sampler["per_asset"])
 if settings["workers"]:
-    arguments["workers"] = settings["workers"]
+    arguments["engine"] = chaski.Engine(workers=settings["workers"])
 begin = time.perf_counter()
 with chaski.load(
     spec["source"],
@@ -60,7 +60,7 @@ with chaski.load(
     shuffle=spec["shuffle"],
     seed=spec["seed"],
     drop_last=spec.get("drop_last", False),
-    bad_samples=spec["bad_samples"],
+    on_bad=spec["bad_samples"],
     **arguments,
 ) as loader:
     stream = batches(loader)

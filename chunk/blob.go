@@ -47,6 +47,7 @@ import (
 // there is one), steps follow only if one of them is not 0, and the group-wise walk is taken only if its
 // steps need fewer bytes. ParseBlob refuses everything else.
 const (
+	// Catalogs store these numbers: they must not change.
 	blobMagic       = "CHKX"
 	blobVersion     = 1
 	blobVersionMask = 2
@@ -67,9 +68,9 @@ const (
 // maxBlobChunks returns the largest number of chunks that a blob of n bytes can hold.
 func maxBlobChunks(n int) int64 { return 8 * int64(n) }
 
-// AppendBlob appends the index as bytes to dst. The index must be valid (Validate); offsets of
-// sparse chunks are not kept. It panics for an index with Blocks, which no bytes stand for. The format is
-// described at the top of blob.go.
+// AppendBlob appends the index as bytes, in the format described at the top of blob.go, to dst. The index
+// must be valid (Validate). Offsets of sparse chunks are lost. AppendBlob panics for an index with
+// Blocks, which has no blob.
 func (x *Index) AppendBlob(dst []byte) []byte {
 	if x.Blocks != nil {
 		panic("chunk: an index that is read in blocks has no blob")
@@ -81,7 +82,7 @@ func (x *Index) AppendBlob(dst []byte) []byte {
 	return x.Mask.appendBody(x.appendBody(append(dst, blobVersionMask)))
 }
 
-// appendBody appends what a blob has of one index, from its flags on.
+// appendBody appends the part of a blob that describes one index, from its flags on.
 func (x *Index) appendBody(dst []byte) []byte {
 	dst = append(dst, x.blobFlags(), byte(x.DType), byte(x.Codec), byte(x.Predictor))
 	for _, v := range [...]int{x.Bands, x.Height, x.Width, x.ChunkH, x.ChunkW} {
@@ -95,6 +96,7 @@ func (x *Index) appendBody(dst []byte) []byte {
 	}
 	w := x.bestWalk()
 	dst = append(dst, w.form)
+	// Lengths precede offsets, because the walk needs to know which chunks are sparse.
 	least, width := x.lengthCode()
 	dst = binary.AppendUvarint(dst, least)
 	dst = append(dst, byte(width))
@@ -234,6 +236,7 @@ func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
 	}
 	for _, r := range x.Ranges {
 		v := uint64(r.Len) - least
+		// Two parts, because up to 63 bits would not fit in acc beside the 7 that may be held.
 		put(v&(1<<32-1), min(width, 32))
 		if width > 32 {
 			put(v>>32, width-32)
@@ -245,8 +248,8 @@ func (x *Index) appendLengths(dst []byte, least uint64, width int) []byte {
 	return dst
 }
 
-// ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes; the file's size
-// is not known here, so the caller checks the ranges with Validate before it reads.
+// ParseBlob reads an index blob. maxChunk is the limit of a decoded chunk in bytes. ParseBlob does not
+// know the size of the file, so that the caller needs to check the ranges with Validate before it reads.
 // It allocates at most 128 bytes for each byte of b. b is not kept.
 func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 	p := blobParser{cursor.Cursor{B: b, Part: "index blob"}}
@@ -258,7 +261,7 @@ func ParseBlob(b []byte, maxChunk int) (*Index, error) {
 	return x, nil
 }
 
-// index reads the image, and the mask where the version has one.
+// index reads the image, and the mask if the version has one.
 func (p *blobParser) index(maxChunk int, version byte) *Index {
 	x := p.head(false)
 	p.ranges(x, maxChunk)
@@ -294,7 +297,7 @@ func (p *blobParser) version() byte {
 	return v
 }
 
-// head reads what stands before the chunks' places.
+// head reads what precedes the lengths and offsets of the chunks.
 func (p *blobParser) head(mask bool) *Index {
 	f := p.U8()
 	if f&flagBits != 0 && !mask {
@@ -329,7 +332,7 @@ func (p *blobParser) head(mask bool) *Index {
 	return x
 }
 
-// ranges reads the chunks' places into x and checks x as a whole, but for its mask.
+// ranges reads the byte ranges of the chunks into x, and checks all of x but its mask.
 func (p *blobParser) ranges(x *Index, maxChunk int) {
 	form := p.U8()
 	if form > walkGroups|walkSteps {
@@ -342,7 +345,8 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	if p.Err != nil {
 		return
 	}
-	n := int64(x.Across()) * int64(x.Down()) // both below 2^31
+	n := int64(x.Across()) * int64(x.Down()) // no overflow, since both are below 2^31
+	// Every chunk has at least one bit, so that a grid with more chunks than bits must not be allocated.
 	if limit := maxBlobChunks(len(p.B)); n > limit || n*int64(x.Groups()) > limit {
 		p.Fail(fault.Corrupt, "the grid has more chunks than the blob has bits")
 		return
@@ -361,6 +365,8 @@ func (p *blobParser) ranges(x *Index, maxChunk int) {
 	if p.Err = x.Validate(-1, maxChunk); p.Err != nil {
 		return
 	}
+	// Other forms of the same index are refused, because equal indexes must have equal blobs:
+	// catalogs compare assets by them.
 	if l, w := x.lengthCode(); l != least || w != width || x.bestWalk().form != form {
 		p.Fail(fault.Corrupt, "not the shortest form of its index")
 	}
@@ -396,7 +402,7 @@ func (p *blobParser) lengths(x *Index, packed []byte, least uint64, width int) {
 	}
 }
 
-// offsets walks the chunks and gives each its place.
+// offsets walks the chunks and sets the offset of each.
 func (p *blobParser) offsets(x *Index, form byte) {
 	w := x.walk(form)
 	i, ok := w.next()
@@ -426,6 +432,6 @@ func (p *blobParser) offsets(x *Index, form byte) {
 		if form&walkSteps != 0 && k > 0 {
 			step = p.Varint()
 		}
-		at = end + gap + step // may wrap; what it wraps to is checked above
+		at = end + gap + step // may wrap around; the next turn of the loop checks the result
 	}
 }

@@ -13,34 +13,36 @@ import (
 // Decompressor undoes one codec. It may keep scratch memory between calls and is not safe for
 // concurrent use: each worker has its own.
 type Decompressor interface {
-	// Decompress fills dst wholly from src, or returns an error of kind Corrupt, Unsupported or
-	// Limit. sample is the size of one sample in bytes, for codecs that know about samples.
-	// src is not kept. What dst has of capacity past its length may be overwritten: some decoders
-	// are faster where their last copies need not be exact.
+	// Decompress fills all of dst from src, or returns an error of kind Corrupt, Unsupported or Limit.
+	// sample is the size of one sample in bytes, for codecs that know about samples. src is not kept.
+	// The capacity of dst past its length may be overwritten, because some decoders are faster if
+	// their last copy need not be exact.
 	Decompress(dst, src []byte, sample int) error
 }
 
-// RowDecompressor is a Decompressor that can stop early. Decoder uses it where only the first rows of
-// a chunk are wanted.
+// RowDecompressor is a Decompressor that can stop early. Decoder uses it when it needs only the first
+// rows of a chunk.
 type RowDecompressor interface {
 	Decompressor
-	// DecompressPrefix is Decompress for a caller who needs only the first n bytes, 0 to len(dst): it
-	// fills dst[:n] with what Decompress would write there, or returns an error. The rest of dst may be
-	// overwritten with anything. It accepts all that Decompress accepts; faults of src that show only
-	// behind the first n bytes, checksums at the end among them, may go unseen.
+	// DecompressPrefix is Decompress for a caller who needs only the first n bytes, 0 to len(dst). It
+	// fills dst[:n] as Decompress would, or returns an error; the rest of dst has arbitrary content.
+	// It accepts all that Decompress accepts. It may miss faults of src past the first n bytes, and
+	// checksums at the end.
 	DecompressPrefix(dst, src []byte, n, sample int) error
 }
 
-// Spare is how much capacity past its length a destination should have for the fastest decoding.
+// Spare is the capacity past its length that a destination should have for the fastest decoding. It
+// covers internal/zstd.Spare.
 const Spare = 64
 
-// Codecs says who decodes which codec. A codec that is not in it is unsupported.
+// Codecs maps each codec to a function that opens its decompressor. Other codecs are unsupported.
 type Codecs map[Codec]func() Decompressor
 
-// Decoder turns the stored bytes of chunks into samples. It keeps one decompressor a codec and is
-// not safe for concurrent use; in the steady state it allocates nothing.
+// Decoder turns the stored bytes of chunks into samples. It keeps one decompressor per codec. It is not
+// safe for concurrent use. After the first chunks it allocates nothing.
 type Decoder struct {
-	// Decompressed, if it is not nil, is called when the codec of a chunk has done its part.
+	// Decompressed, if not nil, is called after a chunk is decompressed and before its predictor is
+	// undone.
 	Decompressed func()
 
 	codecs Codecs
@@ -51,36 +53,37 @@ type Decoder struct {
 // NewDecoder returns a decoder for one worker.
 func NewDecoder(codecs Codecs) *Decoder { return &Decoder{codecs: codecs} }
 
-// Decode fills dst with the samples of chunk i of x: little-endian, in the axis order x.Inner, of
-// the shape x.Stored(i). len(dst) must be x.StoredBytes(i). src holds the chunk's stored bytes; it
-// is empty for a sparse chunk, which gives nodata or 0. Up to Spare bytes of dst's capacity past its
-// length may be overwritten.
+// Decode fills dst with the samples of chunk i of x: little-endian, in the axis order x.Inner, of the
+// shape x.Stored(i). len(dst) must be x.StoredBytes(i). src holds the chunk's stored bytes; it is empty
+// for a sparse chunk, which gives nodata or 0. Decode may overwrite up to Spare bytes of the capacity
+// of dst past its length.
 func (d *Decoder) Decode(dst, src []byte, x *Index, i int) error {
 	_, h, _ := x.Stored(i)
 	return d.DecodeRows(dst, src, x, i, h)
 }
 
-// DecodeRows is Decode for a caller who needs only the first rows rows of the chunk, of each of its
-// bands: 0 to all of x.Stored(i). dst is that of the whole chunk; what it holds past these rows is
-// unspecified. Decompression stops after them where the codec allows it (RowDecompressor), except in
-// chunks of several band planes, where the last plane lies at the end.
+// DecodeRows is Decode for a caller who needs only the first rows of the chunk, in each of its bands. It
+// may decode fewer rows than x.Stored(i) has. dst is as large as for the whole chunk; its content past
+// these rows is arbitrary. Decompression stops after them if the codec can (RowDecompressor), except in
+// chunks of several band planes, whose last plane lies at the end.
 //
-// It gives the rows that Decode gives, and accepts every chunk that Decode accepts. What it cannot see
-// is damage behind the rows: a chunk that is cut or broken there, has too many or too few bytes, or
-// carries a checksum at its end (zstd, DEFLATE) that its content does not have, may pass.
+// DecodeRows gives the same rows as Decode and accepts every chunk that Decode accepts. It may miss
+// damage past the rows: a chunk that is cut there, has too many or too few bytes, or fails the checksum
+// at its end (zstd, DEFLATE).
 func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	b, h, w := x.Stored(i)
 	if len(dst) != b*h*w*x.DType.Size() {
-		panic("chunk: dst has not the chunk's decoded size")
+		panic("chunk: len(dst) is not the decoded size of the chunk")
 	}
 	if rows < 0 || rows > h {
-		panic("chunk: the chunk has not so many rows")
+		panic("chunk: the chunk does not have that many rows")
 	}
 	n := len(dst)
-	least := h                           // rows that a chunk must have
-	dst = dst[:n:min(cap(dst), n+Spare)] // a decompressor may use all that it can see
+	least := h // rows that the stored bytes must hold
+	// The capacity is cut, because a decompressor may write to all of it.
+	dst = dst[:n:min(cap(dst), n+Spare)]
 	if b == 1 || x.Inner == YXB {
-		n = rows * (n / h) // predictors work row by row
+		n = rows * (n / h) // predictors work row by row, so that the first rows need no others
 		box := x.Box(i)
 		least = box.Y1 - box.Y0
 	}
@@ -114,9 +117,9 @@ func (d *Decoder) DecodeRows(dst, src []byte, x *Index, i, rows int) error {
 	return nil
 }
 
-// unpackBits spreads rows of bits, most significant first and each from a byte on, to rows of w bytes
-// of 0 or 1. bits may be the end of what dst is the front of: every byte of it holds at least one
-// pixel, so writing never passes reading.
+// unpackBits spreads rows of bits, most significant first and padded to whole bytes, to rows of w bytes
+// of 0 or 1. bits may be the end of the buffer that dst is the front of: every byte of bits holds at
+// least one pixel, so that writing never overtakes reading.
 func unpackBits(dst, bits []byte, w int) {
 	for ; len(dst) > 0; dst = dst[w:] {
 		var b byte
@@ -130,8 +133,8 @@ func unpackBits(dst, bits []byte, w int) {
 	}
 }
 
-// raw copies samples that are not compressed. Of dst the first least bytes lie in the image: some writers cut tiles off
-// behind them, and the rest of dst is 0 then.
+// raw copies samples that are not compressed. The first least bytes of dst lie in the image. Some
+// writers cut tiles off after them; the rest of dst is then 0.
 func raw(dst, src []byte, least int) error {
 	if len(src) < min(least, len(dst)) {
 		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes stored, %d needed", len(src), least)
@@ -140,7 +143,8 @@ func raw(dst, src []byte, least int) error {
 	return nil
 }
 
-// decompress fills at least the first n bytes of dst. Those that lie in the image are among the first least.
+// decompress fills at least the first n bytes of dst. Bytes that lie in the image are among the first
+// least.
 func (d *Decoder) decompress(dst, src []byte, x *Index, n, least int) error {
 	if x.Codec == Raw {
 		return raw(dst[:n], src, least)
@@ -174,13 +178,15 @@ func (d *Decoder) unpredict(dst []byte, x *Index, i int) {
 	rowBytes := samples * part
 	rows := len(dst) / rowBytes
 	switch x.Predictor {
-	case FloatingPoint: // byte planes are most significant first in files of either byte order
+	case FloatingPoint:
+		// No swap, since the byte planes are most significant first in files of either byte order.
 		d.tmp = slices.Grow(d.tmp[:0], rowBytes)[:rowBytes]
 		for r := range rows {
 			kernel.UndoFloatPredictor(dst[r*rowBytes:(r+1)*rowBytes], d.tmp, part, stride)
 		}
 		return
 	case Horizontal:
+		// Bytes are swapped first, because differences are taken of numbers, not of bytes.
 		if x.BigEndian {
 			kernel.SwapBytes(dst, part)
 		}
@@ -228,7 +234,8 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	case Float32, Complex64:
 		binary.LittleEndian.PutUint32(s[:], math.Float32bits(float32(v)))
 	case Float64, Complex128:
-		if v != v { // Go's NaN has other bits than the usual one
+		if v != v {
+			// Go's NaN has other bits than those of numpy and GDAL, so that checksums would differ.
 			v = math.Float64frombits(0x7ff8 << 48)
 		}
 		binary.LittleEndian.PutUint64(s[:], math.Float64bits(v))
@@ -246,8 +253,8 @@ func (x *Index) nodataSample(s *[16]byte) int {
 	return size
 }
 
-// nearestUint returns the unsigned integer of some bits that is nearest to v, halves rounded away from
-// 0; 0 for NaN. GDAL makes samples of a nodata value so.
+// nearestUint returns the unsigned integer of that many bits that is nearest to v, with halves rounded
+// away from 0, and 0 for NaN. GDAL converts a nodata value in the same way.
 func nearestUint(v float64, bits int) uint64 {
 	switch v = math.Round(v); {
 	case !(v > 0):

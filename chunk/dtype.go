@@ -2,13 +2,13 @@ package chunk
 
 import "fmt"
 
-// DType is the type of one sample (one band of one pixel), named as numpy names it where numpy
-// has it. The values are part of the index blob: append only.
+// DType is the type of one sample (one band of one pixel). Its name is numpy's, if numpy has the type.
 type DType uint8
 
 // Sample types. ComplexInt16 and ComplexInt32 are GDAL's CInt16 and CInt32, ComplexFloat16 its
 // CFloat16: two components of that type, which numpy has no name for.
 const (
+	// The values are stored in index blobs: they must not change, and new types go to the end.
 	Invalid DType = iota
 	Uint8
 	Uint16
@@ -28,8 +28,8 @@ const (
 	ComplexFloat16
 	BFloat16
 
-	// Types of Python's ml_dtypes, named as there; one sample takes one byte in memory, also where
-	// it has fewer bits.
+	// Types of Python's ml_dtypes, with their names. One sample takes one byte in memory, even if it
+	// has fewer bits.
 	Uint1
 	Uint2
 	Uint4

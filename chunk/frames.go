@@ -1,13 +1,14 @@
 package chunk
 
-// otherForm decodes the frame of chunk i in the forms that its index does not tell apart, after the usual one failed with err.
-// The number and the width of the numbers in a frame say which form it has:
+// otherForm decodes the OpenZL frame of chunk i in the forms that its index does not tell apart, after
+// the usual form failed with err. The count and the width of the numbers in a frame say which form it
+// has:
 //
-//   - complex samples as their components, one number each;
-//   - chunks at the edges cut to the image (rumi-eo 0.12 to 0.14), in files that are otherwise those of rumi-eo 0.8, which
-//     pads them. They are padded with zeros here.
+//   - complex samples stored as their components, one number each;
+//   - chunks at the edges cut to the image (rumi-eo 0.12 to 0.14), in files that otherwise equal those
+//     of rumi-eo 0.8, which pads them. otherForm pads them with zeros.
 //
-// It returns err if none fits.
+// It returns err if no form fits.
 func (d *Decoder) otherForm(dst, src []byte, x *Index, i int, err error) error {
 	size := x.DType.Size()
 	part := size / x.DType.Components()
@@ -24,7 +25,8 @@ func (d *Decoder) otherForm(dst, src []byte, x *Index, i int, err error) error {
 	if d.live[OpenZL].Decompress(dst[:cut], src, size) != nil && (part == size || d.live[OpenZL].Decompress(dst[:cut], src, part) != nil) {
 		return err
 	}
-	// From the back: a row never moves to the front, so none is overwritten before it has moved.
+	// From the last row to the first: rows only move towards the end, so that none is overwritten
+	// before it has moved.
 	from, row := cut, cutW*size
 	for k := b*h - 1; k >= 0; k-- {
 		to := dst[k*w*size:][:w*size]

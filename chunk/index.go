@@ -1,10 +1,13 @@
-// Package chunk is the neutral chunk index that every raster format yields: where each chunk of an
-// image lies in its file, which box of the image it holds, and how its bytes become samples.
-// After the index there is one path for all formats.
+// Package chunk holds the index that every raster format yields: where each chunk of an image lies in
+// its file, which box of the image it holds, and how its bytes become samples. Behind the index, all
+// formats share one path.
 //
-// An image is (bands, height, width). It is cut by a regular grid into chunks of (ChunkB, ChunkH,
-// ChunkW); ChunkB is 1 where every band has chunks of its own (PlanarConfiguration 2, rumi) and
-// Bands where a chunk holds all bands (pixel-interleaved TIFF, rumi cells).
+// An image is (bands, height, width). A regular grid cuts it into chunks of (ChunkB, ChunkH, ChunkW).
+// ChunkB is 1 if every band has chunks of its own (PlanarConfiguration 2 in TIFF; rumi), and Bands if
+// a chunk holds all bands (pixel-interleaved TIFF, rumi cells).
+//
+// Not supported: chunks of some but not all bands, and chunks of different sizes, other than those
+// that the edge of the image cuts.
 package chunk
 
 import (
@@ -15,11 +18,12 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Codec names how a chunk's bytes are compressed. The values are part of the index blob: append only.
+// Codec names how a chunk's bytes are compressed.
 type Codec uint8
 
-// Codecs. Who decodes them is passed to NewDecoder as a value.
+// Codecs. NewDecoder takes the decompressors as a value, so that this package depends on none.
 const (
+	// The values are stored in index blobs: they must not change, and new codecs go to the end.
 	Raw Codec = iota
 	Zstd
 	Deflate
@@ -59,9 +63,9 @@ const (
 	YXB              // pixel-interleaved
 )
 
-// Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata (of an
-// integer image rounded, halves away from 0, and brought into its range; NaN is 0), or 0 where the image
-// has none.
+// Range is a byte range of a file. A Range with Len 0 is a sparse chunk: every sample is nodata, or 0 if
+// the image has no nodata. In an integer image nodata is rounded, halves away from 0, and clipped to
+// the range of the type; NaN becomes 0.
 type Range struct {
 	Off int64
 	Len int64
@@ -82,33 +86,35 @@ type Index struct {
 	BigEndian              bool     // samples are big-endian once decompressed
 	CutEdge                bool     // chunks at the lower edge hold only the rows of the image (strips)
 	CutRight               bool     // chunks at the right edge hold only the columns of the image
-	NoData                 *float64 // may be a number that no sample has; sparse chunks hold the nearest one
-	NoDataBits             *uint64  // of a 64-bit integer image, where a float64 is not exact: the sample's bits
+	NoData                 *float64 // need not be a value of DType; sparse chunks hold the nearest value
+	NoDataBits             *uint64  // nodata as the bits of a 64-bit integer, which a float64 would round
 	Ranges                 []Range
 
-	// Mask says which pixels hold data: those where it is not 0. It is an image of one uint8 band of the
-	// same size in the same file, with a grid of its own, and no nodata or mask. nil: all of them do.
+	// Mask marks the pixels that hold data: it is not 0 there. It is an image of one uint8 band, of the
+	// same size and in the same file, with a grid of its own and without nodata or mask. If it is nil,
+	// all pixels hold data.
 	Mask *Index
-	// Bits is for masks: a chunk stores one bit a pixel, the most significant bit of a byte first, its
-	// rows padded to whole bytes. It decodes to a byte a pixel like any other, 0 or 1.
+	// Bits is for masks: a chunk stores one bit per pixel, most significant bit first, and pads its
+	// rows to whole bytes. It decodes to one byte per pixel, 0 or 1.
 	Bits bool
 
-	// Blocks reads the chunks where they are no byte ranges of a file; Ranges is empty then. Such an index has
-	// no mask and no blob.
+	// Blocks reads the chunks of an array, whose chunks are not byte ranges of one file. Such an index
+	// has no Ranges, no mask and no blob.
 	Blocks *Blocks
 }
 
-// Blocks is one image of an array of many, that has its own ways to its samples.
+// Blocks is one image of an array that holds many, and that reads its samples itself.
 type Blocks struct {
 	Array BlockArray
 	Image int64
-	// Order is how chunks lie in files: the axes of the image, 0 for bands, 1 for rows, 2 for columns, the one that changes
-	// fastest last. The zero value is that of every other index: rows, columns, bands.
+	// Order lists the axes of the image (0 bands, 1 rows, 2 columns) in the order in which chunks lie
+	// in files; the last axis changes fastest. The zero value means rows, columns, bands, as in every
+	// other index.
 	Order [3]uint8
 }
 
-// BlockArray is an array of images of one shape. It is safe for concurrent use, and comparable: equal ones
-// are the same array.
+// BlockArray is an array of images of one shape. It is safe for concurrent use, and comparable: equal
+// values are the same array.
 type BlockArray interface {
 	// Open returns a reader for one worker, which needs no closing.
 	Open() BlockReader
@@ -123,8 +129,8 @@ type BlockReader interface {
 	ReadBox(ctx context.Context, dst []byte, image int64, b Box) error
 }
 
-// TurnTaker is a BlockReader that lets others wait, or waits itself, between reading bytes and decoding them: turn is
-// called before it decodes, and what it returns afterwards. nil is none.
+// TurnTaker is a BlockReader that asks for a turn before it decodes: it calls turn after reading bytes
+// and before decoding them, and calls done when it has decoded. A nil turn removes the hook.
 type TurnTaker interface {
 	BlockReader
 	SetTurn(turn func() (done func()))
@@ -137,25 +143,30 @@ type Foreteller interface {
 	Ahead(ctx context.Context, image int64, boxes []Box) error
 }
 
-// BlockPlanner is a BlockArray that can foresee which reads of files its readers make.
+// BlockPlanner is a BlockArray that can list the reads of its readers without reading.
 type BlockPlanner interface {
 	BlockArray
-	// Plan returns what foresees the reads of a new reader.
+	// Plan returns the plan of a new reader.
 	Plan() BlockPlan
 }
 
-// BlockPlan foresees the reads of one reader. It is not safe for concurrent use.
+// BlockPlan lists the reads of one reader. It is not safe for concurrent use.
 type BlockPlan interface {
-	// PlanBox calls read for every range of a file that ReadBox of the same box reads, after the boxes that were planned
-	// before. Where that depends on what is read, it is an estimate, and not exact. No sample is read.
+	// PlanBox calls read for every range of a file that ReadBox would read for the same box, after the
+	// boxes planned before it. exact is false if that depends on the content of the files. No sample
+	// is read.
 	PlanBox(ctx context.Context, image int64, b Box, read func(file string, off, n int64)) (exact bool, err error)
-	// Held returns the memory that the reader then has at most, in bytes.
+	// Held returns the most memory, in bytes, that the reader holds after these boxes.
 	Held() int64
 }
 
-// Limits of what an index may say. They bound arithmetic, not memory: every product below fits in int64.
+// Limits of an index. They bound arithmetic, not memory.
 const (
-	MaxSide  = math.MaxInt32
+	// MaxSide is the largest height and width, so that the pixels of an image, below 2^62, fit in an
+	// int64.
+	MaxSide = math.MaxInt32
+	// MaxBands is the largest number of bands: one more than SamplesPerPixel of a TIFF, an unsigned 16-bit
+	// number, can say.
 	MaxBands = 1 << 16
 )
 
@@ -182,8 +193,8 @@ func (x *Index) Box(i int) Box {
 	}
 }
 
-// Stored returns the shape (bands, rows, columns) that chunk i decodes to: the full chunk, or what
-// is left of it at an edge where the format cuts.
+// Stored returns the shape (bands, rows, columns) that chunk i decodes to: the full chunk, or the part
+// inside the image if the format cuts chunks at the edges.
 func (x *Index) Stored(i int) (b, h, w int) {
 	box := x.Box(i)
 	b, h, w = box.B1-box.B0, x.ChunkH, x.ChunkW
@@ -214,15 +225,19 @@ func (x *Index) MaxStoredBytes() int {
 	return x.ChunkB * h * w * x.DType.Size()
 }
 
-// MaxCompressed returns the most bytes that a compressed chunk may take: twice those of the largest decoded one, and 64 KiB,
-// so that a limit of what is decoded bounds what is read for it. The largest chunk must fit an int (ChunkFits).
-func (x *Index) MaxCompressed() int64 { return min(int64(x.MaxStoredBytes()), 1<<61)*2 + 64<<10 }
+// MaxCompressed returns the most bytes that a compressed chunk may take: twice the size of the largest
+// decoded chunk plus 64 KiB, so that the limit on decoded chunks bounds what is read for them. The
+// largest chunk must fit in an int (ChunkFits).
+func (x *Index) MaxCompressed() int64 {
+	// Capped at 2^61, since twice that and 64 KiB still fit in an int64.
+	return min(int64(x.MaxStoredBytes()), 1<<61)*2 + 64<<10
+}
 
-// Validate checks that the index is one that the rest of chaski can work on: sizes in their ranges,
-// one range a chunk, ranges within a file of fileSize bytes (or not checked, if fileSize is negative),
-// decoded chunks of at most maxChunk bytes. A compressed chunk may take at most twice the bytes of
-// the largest decoded one and 64 KiB, so that maxChunk bounds what is read for it too. A mask is held
-// to the same, and to its image's size. An index with Blocks has no ranges to check. It allocates nothing.
+// Validate checks that the rest of chaski can work with the index: sizes are in range, there is one
+// range per chunk, ranges lie within a file of fileSize bytes (not checked if fileSize is negative),
+// decoded chunks have at most maxChunk bytes, and compressed ones at most MaxCompressed. A mask must
+// pass the same checks and have the size of its image. An index with Blocks has no ranges to check.
+// Validate allocates nothing.
 func (x *Index) Validate(fileSize int64, maxChunk int) error {
 	if err := x.validate(fileSize, maxChunk); err != nil || x.Mask == nil {
 		return err
@@ -274,16 +289,17 @@ func (x *Index) validate(fileSize int64, maxChunk int) error {
 	return x.validateRanges(fileSize, bad)
 }
 
-// validateRanges checks the places of the chunks of an index that is right otherwise.
+// validateRanges checks the byte ranges of an index that is valid otherwise.
 func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format string, args ...any) error) error {
 	positions := int64(x.Across()) * int64(x.Down())
+	// The first condition must come first: without it the product of the second would overflow.
 	if positions > int64(len(x.Ranges)) || positions*int64(x.Groups()) != int64(len(x.Ranges)) {
 		return bad(fault.Corrupt, "%d byte ranges for a grid of %d by %d with %d chunks a position",
 			len(x.Ranges), x.Down(), x.Across(), x.Groups())
 	}
-	most := int64(math.MaxInt64)
+	limit := int64(math.MaxInt64)
 	if x.Codec != Raw {
-		most = x.MaxCompressed()
+		limit = x.MaxCompressed()
 	}
 	for i, r := range x.Ranges {
 		if r.Off < 0 || r.Len < 0 || r.Off > math.MaxInt64-r.Len {
@@ -292,15 +308,15 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 		if fileSize >= 0 && r.Len > 0 && r.Off+r.Len > fileSize {
 			return fault.New(fault.Corrupt, "chunk index", r.Off, "chunk %d: range of %d bytes ends past the file's %d", i, r.Len, fileSize)
 		}
-		if r.Len > most {
-			return fault.New(fault.Limit, "chunk index", r.Off, "chunk %d: %d bytes stored, at most %d", i, r.Len, most)
+		if r.Len > limit {
+			return fault.New(fault.Limit, "chunk index", r.Off, "chunk %d: %d bytes stored, at most %d", i, r.Len, limit)
 		}
 	}
 	return nil
 }
 
-// OverLimit is the error for an index with chunks that decode to more than maxChunk bytes. It names the option that raises
-// the limit as commands (--max-chunk) and Python (max_chunk) have it.
+// OverLimit returns the error for an index with chunks that decode to more than maxChunk bytes. It names
+// the option that raises the limit, as Python (max_chunk) and commands (--max-chunk) spell it.
 func (x *Index) OverLimit(maxChunk int) error {
 	size := "too many"
 	if x.ChunkFits(math.MaxInt) {
@@ -310,9 +326,8 @@ func (x *Index) OverLimit(maxChunk int) error {
 		x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk)
 }
 
-// Shift returns the index of the same image with all places by bytes further on: of an image that begins
-// there in its file. The places must stay in int64, as those of an index do that is valid for the image's
-// own bytes.
+// Shift returns the index of the same image with all ranges moved on by that many bytes, for an image
+// that begins there in a larger file. The ranges must stay within int64.
 func (x *Index) Shift(by int64) *Index {
 	if by == 0 {
 		return x
@@ -320,7 +335,7 @@ func (x *Index) Shift(by int64) *Index {
 	s := *x
 	s.Ranges = make([]Range, len(x.Ranges))
 	for i, r := range x.Ranges {
-		if r.Len > 0 { // a sparse chunk lies nowhere
+		if r.Len > 0 { // a sparse chunk has no place, and its offset must stay 0
 			r.Off += by
 		}
 		s.Ranges[i] = r
@@ -331,8 +346,7 @@ func (x *Index) Shift(by int64) *Index {
 	return &s
 }
 
-// ChunkFits reports whether the largest decoded chunk has at most limit bytes. It multiplies step
-// by step so that nothing overflows.
+// ChunkFits reports whether the largest decoded chunk has at most limit bytes.
 func (x *Index) ChunkFits(limit int) bool {
 	h, w := x.ChunkH, x.ChunkW
 	if x.CutEdge {
@@ -342,6 +356,7 @@ func (x *Index) ChunkFits(limit int) bool {
 		w = min(w, x.Width)
 	}
 	n := int64(1)
+	// Dividing before each multiplication ensures that no product overflows.
 	for _, f := range [...]int{h, w, x.ChunkB, x.DType.Size()} {
 		if n > int64(limit)/int64(f) {
 			return false

@@ -5,26 +5,28 @@ import (
 	"slices"
 )
 
-// Run is a stretch of a file to read at once, and the chunks that lie in it.
+// Run is a range of a file that is read at once, and the chunks in it.
 type Run struct {
 	Off    int64 // first byte in the file
 	Len    int64 // bytes
 	Chunks []int // chunk numbers, by offset; their bytes are at Place(i).Off-Off
 }
 
-// RunPlan says what to read for a window of an image. It is reused: Reset keeps its memory, and in
-// the steady state allocates nothing. The zero value is ready. Its lists are valid until the next Reset.
+// RunPlan lists what to read for a window of an image. Reset keeps its memory, so that a plan in use
+// allocates nothing. The zero value is ready to use. The lists are valid until the next Reset.
 type RunPlan struct {
 	Runs   []Run // by offset; no chunk is in two of them
 	Sparse []int // chunks of the window that have no bytes
-	Blocks []int // all chunks of the window in Blocks.Order, and nothing in Runs and Sparse, of an index with Blocks
+	// Blocks lists all chunks of the window in Blocks.Order, for an index with Blocks, which has no
+	// Runs and Sparse.
+	Blocks []int
 
 	chunks []int
-	groups []bool // groups asked for, by number
+	groups []bool // whether a group is asked for, by number; empty if all are
 }
 
-// Place returns the byte range that has to be read for chunk i: its range, or as much of it as an
-// uncompressed chunk needs. Len is 0 for a sparse chunk.
+// Place returns the byte range to read for chunk i: its range, or the part of it that an uncompressed
+// chunk needs. Len is 0 for a sparse chunk.
 func (x *Index) Place(i int) Range {
 	r := x.Ranges[i]
 	if x.Codec == Raw {
@@ -38,13 +40,13 @@ func (x *Index) Place(i int) Range {
 	return r
 }
 
-// Reset plans the reading of the chunks of x that meet box. bands are the bands wanted, in any
-// order, repeats allowed, each within the image; with nil bands they are those of the box. The
-// rows and columns of box are cut to the image, and so are its bands if they are used.
+// Reset plans to read the chunks of x that meet box. bands lists the bands to read, in any order, with
+// or without repeats, each within the image; nil means the bands of the box. Rows and columns of the
+// box are cut to the image, and so are its bands if bands is nil.
 //
-// Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has no more
-// than maxRun bytes; a chunk of more is a run of its own. Chunks that overlap in the file (a writer
-// may store equal chunks once) share a run under the same rule.
+// Chunks that lie at most maxGap bytes apart are read as one run, as long as the run has at most maxRun
+// bytes; a larger chunk is a run of its own. Chunks that overlap in the file (a writer may store equal
+// chunks once) share a run under the same rule.
 func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 	p.Runs, p.Sparse, p.Blocks, p.chunks = p.Runs[:0], p.Sparse[:0], p.Blocks[:0], p.chunks[:0]
 	g0, g1 := p.selectGroups(x, box, bands)
@@ -76,7 +78,8 @@ func (p *RunPlan) Reset(x *Index, box Box, bands []int, maxGap, maxRun int64) {
 	p.merge(x, maxGap, maxRun)
 }
 
-// blocks lists the chunks with numbers from lo up to hi along bands, rows and columns, in the order in which they lie in files.
+// blocks lists the chunks from lo up to hi along bands, rows and columns, in the order in which they
+// lie in files.
 func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
 	o := x.Blocks.Order
 	if o == [3]uint8{} {
@@ -95,8 +98,8 @@ func (p *RunPlan) blocks(x *Index, lo, hi [3]int) {
 	}
 }
 
-// selectGroups returns the range of groups that the bands lie in, and marks those asked for in
-// p.groups, which stays empty where it is all of them.
+// selectGroups returns the range of groups that hold the bands. It marks the groups to read in p.groups,
+// which stays empty if they are the whole range.
 func (p *RunPlan) selectGroups(x *Index, box Box, bands []int) (g0, g1 int) {
 	p.groups = p.groups[:0]
 	if bands == nil {
@@ -118,8 +121,9 @@ func (p *RunPlan) selectGroups(x *Index, box Box, bands []int) (g0, g1 int) {
 	return g0, g1
 }
 
-// sort orders the chunks by offset. In a TOG or a rumi file they are already.
+// sort orders the chunks by offset.
 func (p *RunPlan) sort(x *Index) {
+	// One pass looks first, because the chunks of a TOG or a rumi file are in order already.
 	for k := 1; k < len(p.chunks); k++ {
 		if x.Ranges[p.chunks[k]].Off < x.Ranges[p.chunks[k-1]].Off {
 			slices.SortFunc(p.chunks, func(a, b int) int {

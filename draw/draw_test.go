@@ -163,8 +163,9 @@ func ones(d chunk.DType) []byte {
 }
 
 func TestPicturesKeepWithinMaxSide(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
-		h, w, side := 1+rand.IntN(300), 1+rand.IntN(300), 1+rand.IntN(100)
+		h, w, side := 1+r.IntN(300), 1+r.IntN(300), 1+r.IntN(100)
 		img, err := Render(Raster{DType: chunk.Uint8, Bands: 1, Height: h, Width: w, Data: make([]byte, h*w)}, Options{MaxSide: side})
 		if err != nil {
 			t.Fatal(err)

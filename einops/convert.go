@@ -13,37 +13,37 @@ import (
 
 // Convert says how samples become elements.
 //
-// With none of Scale, Offset and Clip, a sample is converted to To in one rounding to the nearest
-// even; only to bfloat16 it goes through float32. With any of them the arithmetic is float32:
-// y = f32(f32(x*a) + c), where x is the sample rounded to float32, a is 1 without Scale and c is 0
-// without Offset, no fused multiply-add; then the clip; then To is rounded to the nearest even.
-// uint8 saturates, and NaN becomes 0 in it.
+// Without Scale, Offset and Clip, a sample is converted to To with one rounding to nearest even; only
+// bfloat16 is reached through float32. With any of them the arithmetic is float32 without fused
+// multiply-add: y = f32(f32(x*a) + c), where x is the sample rounded to float32, a is 1 without Scale
+// and c is 0 without Offset. Then y is clipped, and rounded to To, to nearest even. uint8 saturates,
+// and NaN becomes 0 in it.
 type Convert struct {
-	// From is any type. To is From, float32, float16, bfloat16 or uint8, from complex types only
-	// From. From integers of at most 63 bits and a sign, To may be int64, too: classes for a loss. Scale,
-	// Offset and Clip need float32, float16, bfloat16 or uint8 as To.
+	// From is any type. To is From, float32, float16, bfloat16 or uint8; for complex types it is From.
+	// For integers other than uint64, To may also be int64, which losses want for classes. Scale, Offset
+	// and Clip need float32, float16, bfloat16 or uint8 as To.
 	From, To chunk.DType
-	// Scale (a) and Offset (c) by index of the input axis b; nil for none, one value for all bands.
+	// Scale (a) and Offset (c) have a value for each index of input axis b, one for all, or none.
 	Scale, Offset []float32
-	// Clip brings results into [Lo, Hi], in output units. NaN stays NaN.
+	// Clip limits results to [Lo, Hi], in output units. NaN stays NaN.
 	Clip   bool
 	Lo, Hi float32
-	// NoData is the sample value that is not valid, compared in type From: floats are compared to it
-	// rounded to From (-0 is 0), integers never equal a value that From has not. NaN stands for every
-	// NaN. Of a complex sample the real part is compared and the imaginary part must be 0.
+	// NoData is the value of samples that are not valid, compared in type From. It is rounded to From
+	// if that is a float (-0 equals 0); integers never equal a value outside From. NaN matches every
+	// NaN. A complex sample is nodata if its real part matches and its imaginary part is 0.
 	NoData *float64
-	// NoDataBits is NoData as the bits of a sample, for integers that a float64 cannot hold. It goes
-	// before NoData, and is not for complex types.
+	// NoDataBits is nodata as the bits of a sample, for integers that a float64 cannot hold. It takes
+	// precedence over NoData. Complex types do not have it.
 	NoDataBits *uint64
-	// Fill is the element for padding and, with FillNoData, for nodata; in output units. It must be a
-	// value that To has where To is an integer; floats are rounded. 0 if not set.
+	// Fill is the element for padding and, with FillNoData, for nodata, in output units. If To is an
+	// integer, Fill must be a value of To; floats are rounded.
 	Fill float64
-	// FillNoData writes Fill where the sample is nodata. Without it such samples are converted like
-	// any other, and only the mask and the count say what they are.
+	// FillNoData writes Fill for samples that are nodata. Without it they are converted like any other,
+	// and only the mask and the count tell them apart.
 	FillNoData bool
 }
 
-// Converter is a Convert made ready. It is immutable and safe for concurrent use.
+// Converter is a compiled Convert. It is immutable and safe for concurrent use.
 type Converter struct {
 	from, to         chunk.DType
 	fromNum, toNum   kernel.Num // None for complex types
@@ -51,7 +51,7 @@ type Converter struct {
 
 	copies        bool // elements are the samples' bytes
 	widens        bool // integers to int64
-	odd           bool // float64 to a narrow type without arithmetic
+	odd           bool // float64 to float16 or uint8: see kernel.LoadOdd
 	affine        bool
 	scale, offset []float32
 	clip          bool
@@ -78,8 +78,8 @@ var complexParts = map[chunk.DType]kernel.Num{
 	chunk.ComplexInt32: kernel.I32, chunk.ComplexFloat16: kernel.F16,
 }
 
-// NewConverter checks c and picks the loops for it. A pair of types that is not supported is
-// fault.Unsupported.
+// NewConverter checks c and chooses the loops for it. Its error has kind fault.Unsupported if the pair of
+// types is not supported.
 func NewConverter(c Convert) (*Converter, error) {
 	cv := &Converter{
 		from: c.From, to: c.To, fromNum: nums[c.From], toNum: nums[c.To],
@@ -102,6 +102,7 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%s to %s", c.From, c.To)
 	}
 	cv.copies = c.From == c.To && !arithmetic
+	// Through float32 these would be rounded twice, and bits would differ from numpy's.
 	cv.odd = c.From == chunk.Float64 && !arithmetic && (c.To == chunk.Float16 || c.To == chunk.Uint8)
 	if err := cv.setArithmetic(c); err != nil {
 		return nil, err
@@ -128,7 +129,7 @@ func (cv *Converter) setArithmetic(c Convert) error {
 	cv.clip, cv.lo, cv.hi = c.Clip, c.Lo, c.Hi
 	cv.affine = c.Scale != nil || c.Offset != nil
 	if cv.fromNum == kernel.U8 || cv.fromNum == kernel.U16 {
-		cv.affine = true // x*1 + 0 is x there, and has the faster loop
+		cv.affine = true // since x*1 + 0 is exactly x, and this loop is faster
 	}
 	cv.maxBand = math.MaxInt
 	for _, n := range []int{len(c.Scale), len(c.Offset)} {
@@ -145,10 +146,10 @@ func (cv *Converter) band(b int) (a, c float32) {
 	return pick(cv.scale, b, 1), pick(cv.offset, b, 0)
 }
 
-func pick(s []float32, b int, none float32) float32 {
+func pick(s []float32, b int, fallback float32) float32 {
 	switch len(s) {
 	case 0:
-		return none
+		return fallback
 	case 1:
 		return s[0]
 	}
@@ -171,7 +172,7 @@ func (cv *Converter) setNoData(c Convert) error {
 	return nil
 }
 
-// setFill makes the fill element; the imaginary part of a complex one is 0.
+// setFill sets the fill element. The imaginary part of a complex element is 0.
 func (cv *Converter) setFill(v float64) error {
 	t := cv.toNum
 	if t == kernel.None {
@@ -211,6 +212,7 @@ func (cv *Converter) validComplex(valid, src []byte, stride int) (bad int) {
 		re, im := littleEndian(src[o:o+part]), littleEndian(src[o+part:o+2*part])
 		hit := cv.match.Hit(re) && cv.imag.Hit(im)
 		if cv.match.NaN {
+			// A complex number is NaN if either part is, as in numpy.
 			hit = cv.match.Hit(re) || cv.match.Hit(im)
 		}
 		valid[i] = 1
@@ -229,7 +231,7 @@ func littleEndian(b []byte) (v uint64) {
 	return v
 }
 
-// load fills f with converted samples of src, as they are before the last rounding.
+// load fills f with samples of src, converted but not yet rounded to the element type.
 func (cv *Converter) load(f []float32, src []byte, stride int, a, c float32) {
 	switch {
 	case cv.affine:

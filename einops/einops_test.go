@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // check runs a property on some thousand examples.

@@ -4,16 +4,16 @@
 // and applied block by block: decoded samples go straight to their place in the tensor, cast and
 // normalised on the way.
 //
-// The input axes have names and one canonical order: n (assets or batch rows), t (time), b (bands),
-// y (rows), x (columns); an input has some or all of them. Read are
+// The input axes have names and a canonical order: n (assets or rows of a batch), t (time), b (bands), y
+// (rows), x (columns). An input has some or all of them. The package reads
 //
-//   - two-sided patterns, "n b (h p) (w q) -> n (h w) (p q b)", with everything that rearrange
-//     accepts: permutations, groups, splits, 1, () and "...". Items of the left side stand for the
-//     input axes by position. The bare name of an input axis must stand at that axis, so that
-//     "n x y b -> ..." is an error and not a silent swap. Input axes of length 1 may be left out
-//     on the left.
-//   - one-sided patterns, "n (y x) b", which name input axes only; the left side is implied. Input
-//     axes that are left out must have length 1.
+//   - two-sided patterns, "n b (h p) (w q) -> n (h w) (p q b)", with everything that the rearrange
+//     function of einops accepts: permutations, groups, splits, 1, () and "...". Items of the left side
+//     match the input axes by position. The bare name of an input axis matches that axis only, so that
+//     "n x y b -> ..." is an error and not a silent swap. The left side may omit input axes of
+//     length 1.
+//   - one-sided patterns, "n (y x) b", which name input axes only; the left side is implied. They may
+//     omit input axes of length 1.
 //
 // Not supported: reductions, repetitions, and numbers other than 1.
 package einops
@@ -24,10 +24,10 @@ import (
 	"unicode/utf8"
 )
 
-// SyntaxError says what is wrong with a pattern, or with a pattern for given axes, and where.
+// SyntaxError describes an error in a pattern, or a pattern that does not fit the axes of an input.
 type SyntaxError struct {
 	Pattern string
-	Col     int // 1-based, in runes; 0 where no single place is at fault
+	Col     int // 1-based, in runes; 0 if the error has no single place
 	Msg     string
 }
 
@@ -74,7 +74,8 @@ func (p *Pattern) errorf(col int, format string, args ...any) error {
 	return &SyntaxError{Pattern: p.text, Col: col, Msg: fmt.Sprintf(format, args...)}
 }
 
-// MaxPattern is the longest pattern that is read, in bytes.
+// MaxPattern is the longest pattern in bytes: patterns are user input, and the longest useful one has
+// some dozen axes.
 const MaxPattern = 4096
 
 // Parse reads a pattern. Its errors are of type *SyntaxError.
@@ -135,13 +136,13 @@ func (p *Pattern) parse() error {
 	}
 }
 
-// scanner cuts a pattern into tokens: names, 1, "...", "->" and parentheses.
+// scanner splits a pattern into tokens: names, 1, "...", "->" and parentheses.
 type scanner struct {
 	rest string
 	col  int // of rest, 1-based
 }
 
-// next returns a token and its column. At the end the token is empty; errText is empty if all is well.
+// next returns a token and its column. The token is empty at the end; errText is empty without an error.
 func (s *scanner) next() (tok string, col int, errText string) {
 	trimmed := strings.TrimLeft(s.rest, " \t\r\n")
 	s.col += len(s.rest) - len(trimmed)
@@ -189,7 +190,7 @@ func isWord(c byte) bool {
 	return c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
 }
 
-// check verifies what can be verified without shapes.
+// check verifies all that does not depend on shapes.
 func (p *Pattern) check() error {
 	right, err := p.names(p.right)
 	if err != nil {
@@ -235,7 +236,7 @@ func (p *Pattern) names(side []item) (map[string]bool, error) {
 	return seen, nil
 }
 
-// missing finds the first name of a side that the other side has not.
+// missing refuses the first name of a side that the other side lacks.
 func (p *Pattern) missing(side []item, other map[string]bool, otherSide string) error {
 	for _, it := range side {
 		for _, a := range it.atoms {

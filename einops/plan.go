@@ -25,11 +25,12 @@ const (
 	numAxes
 )
 
-// maxElems bounds the elements of an output, so that byte offsets of any element type fit an int.
+// maxElems bounds the elements of an output, so that byte offsets fit in an int: the largest element,
+// complex128, has 16 bytes.
 const maxElems = math.MaxInt / 16
 
-// Plan says where every sample of the input stands in the output: the place of sample (n, t, b, y, x)
-// is the sum of one offset per axis. It is immutable and safe for concurrent use.
+// Plan maps samples of the input to elements of the output: the index of sample (n, t, b, y, x) is the
+// sum of one offset per axis. It is immutable and safe for concurrent use.
 type Plan struct {
 	Shape []int    // lengths of the output axes
 	Axes  []string // text of the output axes: "n", "(h w)", "1"
@@ -40,10 +41,10 @@ type Plan struct {
 	band  int
 }
 
-// axisPlan is an input axis as mixed-radix digits, outermost first, with adjacent digits merged
-// where their strides allow it: one digit for an axis that is not split.
+// axisPlan is an input axis as mixed-radix digits, outermost first. Adjacent digits are merged if their
+// strides allow it. An axis that is not split has one digit.
 type axisPlan struct {
-	n      int // length; 1 for an axis that the input has not
+	n      int // length; 1 for an axis that the input lacks
 	digits []digit
 }
 
@@ -80,8 +81,8 @@ func (a *axisPlan) stride() (stride int, constant bool) {
 // Len returns the number of elements of the output.
 func (p *Plan) Len() int { return p.elems }
 
-// Offset returns what index i of an input axis adds to an element's offset, in elements; 0 for an
-// axis that the input has not. i must be inside the axis.
+// Offset returns what index i of an input axis adds to the offset of an element, in elements. It is 0
+// for an axis that the input lacks. i must lie inside the axis.
 func (p *Plan) Offset(axis string, i int) int {
 	k := axisIndex(axis)
 	if k < 0 {
@@ -90,7 +91,7 @@ func (p *Plan) Offset(axis string, i int) int {
 	return p.axes[k].offset(i)
 }
 
-// BandAxis returns the index of the output axis that is all of b and nothing else, or -1.
+// BandAxis returns the index of the output axis that is exactly b, or -1.
 func (p *Plan) BandAxis() int { return p.band }
 
 // axisIndex returns the place of a name in the canonical order, or -1.
@@ -101,9 +102,9 @@ func axisIndex(name string) int {
 	return strings.Index(canonical, name)
 }
 
-// Plan resolves the pattern for an input. axes are the input's axes in canonical order (n t b y x,
-// those it has). sizes gives lengths of factors by name; of every group on the left side at most one
-// factor may be without. What is wrong with the pattern for these axes and sizes is a *SyntaxError.
+// Plan resolves the pattern for an input. axes lists the axes of the input in canonical order (n t b y
+// x). sizes gives the lengths of factors by name; in every group on the left side, one factor may have
+// no size. The error is a *SyntaxError if the pattern does not fit these axes and sizes.
 func (p *Pattern) Plan(axes []Axis, sizes map[string]int) (*Plan, error) {
 	elems, err := checkAxes(axes)
 	if err != nil {
@@ -296,8 +297,8 @@ func (r *resolver) left() error {
 	return nil
 }
 
-// leaveOut reports whether the input axis at index at, of length 1, is one that the left side leaves
-// out before item it. Where "..." could take it, only the name of a later axis says so.
+// leaveOut reports whether the left side leaves out the input axis at index at, of length 1, before item
+// it. If "..." could take the axis, only the name of a later axis says so.
 func (r *resolver) leaveOut(it item, at, spare int, hasRest bool) bool {
 	a := r.axes[at]
 	if spare <= 0 || a.Len != 1 || it.is(a.Name) {
@@ -309,8 +310,8 @@ func (r *resolver) leaveOut(it item, at, spare int, hasRest bool) bool {
 	return true
 }
 
-// tooMany is the error of a left side with more items than the input has axes: at a name that only
-// an axis can have and the input has not, else at the first item too many.
+// tooMany returns the error for a left side with more items than the input has axes. It points at the
+// name of an axis that the input lacks, otherwise at the first item too many.
 func (r *resolver) tooMany() error {
 	n := 0
 	for _, it := range r.p.left {
@@ -336,7 +337,7 @@ func (r *resolver) endOfLeft() int {
 	return r.p.left[len(r.p.left)-1].col
 }
 
-// item makes the elementary axes of one item of the left side, which stands for an input axis.
+// item adds the elementary axes of one item of the left side, which stands for one input axis.
 func (r *resolver) item(it item, axis int) error {
 	a := r.axes[axis]
 	if it.group {
@@ -359,7 +360,7 @@ func (r *resolver) item(it item, axis int) error {
 	return nil
 }
 
-// split makes the factors of a group on the left side.
+// split adds the factors of a group on the left side.
 func (r *resolver) split(it item, axis int) error {
 	a := r.axes[axis]
 	known, open := 1, -1
@@ -394,12 +395,12 @@ func (r *resolver) split(it item, axis int) error {
 	return nil
 }
 
-// outItems returns the text of every output axis and its elementary axes, with "..." written out.
-func (r *resolver) outItems() (texts []string, elems [][]int) {
+// outItems returns the name of every output axis and its elementary axes, with "..." expanded.
+func (r *resolver) outItems() (axes []string, elems [][]int) {
 	for _, it := range r.p.right {
 		if it.is(ellipsis) {
 			for _, e := range r.rest {
-				texts, elems = append(texts, r.elems[e].name), append(elems, []int{e})
+				axes, elems = append(axes, r.elems[e].name), append(elems, []int{e})
 			}
 			continue
 		}
@@ -417,19 +418,19 @@ func (r *resolver) outItems() (texts []string, elems [][]int) {
 				names, list = append(names, a.name), append(list, r.byName[a.name])
 			}
 		}
-		text := strings.Join(names, " ")
+		axis := strings.Join(names, " ")
 		if it.group {
-			text = "(" + text + ")"
+			axis = "(" + axis + ")"
 		}
-		texts, elems = append(texts, text), append(elems, list)
+		axes, elems = append(axes, axis), append(elems, list)
 	}
-	return texts, elems
+	return axes, elems
 }
 
 // plan lays the elementary axes out in the order of the right side.
 func (r *resolver) plan(elems int) *Plan {
-	texts, out := r.outItems()
-	p := &Plan{Axes: texts, Shape: make([]int, len(out)), elems: elems, band: -1}
+	names, out := r.outItems()
+	p := &Plan{Axes: names, Shape: make([]int, len(out)), elems: elems, band: -1}
 	stride := 1
 	for i := len(out) - 1; i >= 0; i-- {
 		p.Shape[i] = 1
@@ -458,8 +459,8 @@ func (r *resolver) plan(elems int) *Plan {
 	return p
 }
 
-// push adds an inner digit. A digit of length 1 adds nothing; one that goes on where the last digit's
-// steps end is merged with it.
+// push adds an inner digit. It skips a digit of length 1, and merges a digit whose steps fill one step of
+// the last digit.
 func (a *axisPlan) push(d digit) {
 	if d.n == 1 {
 		return
@@ -473,13 +474,13 @@ func (a *axisPlan) push(d digit) {
 
 // runs is an axis cut into runs of equal length and constant stride.
 type runs struct {
-	n      int       // length of a run; more than any axis has if all the axis is one run
+	n      int       // length of a run; math.MaxInt if the whole axis is one run
 	stride int       // inside a run
-	starts []int     // offset of every run, or nil where there is one, or too many
-	axis   *axisPlan // nil where there is one run
+	starts []int     // offset of every run; nil if there is one run, or more than maxStarts
+	axis   *axisPlan // nil if there is one run
 }
 
-// maxStarts bounds the table of starts: beyond it they are computed every time.
+// maxStarts bounds the table of starts to 512 KiB. Without it they are computed for every run.
 const maxStarts = 1 << 16
 
 func (a *axisPlan) runs() runs {
@@ -497,7 +498,7 @@ func (a *axisPlan) runs() runs {
 	return r
 }
 
-// constant reports whether all the axis is one run.
+// constant reports whether the whole axis is one run.
 func (r *runs) constant() bool { return r.axis == nil }
 
 // at returns the offset of index i and how many indices from i on are in its run.

@@ -6,44 +6,45 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// Block is decoded samples: band planes or pixel-interleaved, by strides. Mirrored and turned ones have
-// negative strides, and those of rows and columns in each other's place.
+// Block is decoded samples, in band planes or pixel-interleaved, as the strides say. A mirrored block has
+// negative strides; a transposed one has the strides of rows and columns exchanged.
 type Block struct {
 	Data  []byte // little-endian samples
 	DType chunk.DType
 	// Distances of neighbours in samples.
 	StrideB, StrideY, StrideX int
-	First                     int // index in Data of the sample of the box's first band, row and column
+	First                     int // index in Data of the first band, row and column of the box
 }
 
 // Target is one tensor being filled.
 type Target struct {
 	Data []byte // little-endian elements, Plan.Len() of them
-	Mask []byte // Plan.Len() bytes, or nil: 1 where a valid sample was written, else 0
+	Mask []byte // nil, or Plan.Len() bytes: 1 for a valid sample, else 0
 }
 
-// Box is a part of the input: row N and time T, bands B0 up to B1, rows Y0 up to Y1, columns X0 up
-// to X1, as indices of the input axes (of the tensor, not of a file). For an axis that the input
-// has not it says 0, or 0 up to 1.
+// Box is a part of the input: row N of the batch, time T, bands B0 up to B1, rows Y0 up to Y1, columns
+// X0 up to X1. These are indices into the input axes of the pattern, not into a file as in chunk.Box.
+// An axis that the input lacks has 0, or 0 up to 1.
 type Box struct{ N, T, B0, B1, Y0, Y1, X0, X1 int }
 
-// piece is the number of samples that are converted at a time where they cannot be converted in
-// place: what fits in the first-level cache with room to spare.
-const piece = 1024
-
-// inPlace is the shortest run that is worth to be converted where it belongs; shorter ones are
-// converted many at a time and then copied.
-const inPlace = 64
-
-// streamed is from where on, in bytes, a tensor is written past the caches: it would be gone from them
-// before it is whole, with what else was in them.
-const streamed = 8 << 20
+const (
+	// piece is how many samples are converted at a time if they cannot be converted in place. Their
+	// float32 and mask take 5 KiB, so that they stay in a first-level cache of 32 KiB with their source.
+	piece = 1024
+	// inPlace is the shortest run that is converted directly into the tensor. Shorter runs are converted
+	// many at a time and then copied, because a call per run would cost more than the copy.
+	inPlace = 64
+	// streamed is the size in bytes from which a tensor is written past the caches. It is larger than
+	// most second-level caches: the tensor would leave them before it is complete, and would evict
+	// everything else.
+	streamed = 8 << 20
+)
 
 // job is one Scatter: a box as loops over b and y, with rows along x.
 type job struct {
 	cv      *Converter
 	dst     Target
-	floats  []float32 // dst.Data, where elements are float32 and can be seen as such; else nil
+	floats  []float32 // dst.Data as float32; nil if elements have another type or are not aligned
 	stream  bool      // floats are written past the caches
 	src     []byte
 	strideX int // of src, in samples
@@ -60,16 +61,16 @@ type loop struct {
 	stride   int // of the block, in samples
 }
 
-var noAxis axisPlan // adds nothing
+var noAxis axisPlan // an axis of length 1
 
 var ones = []byte{1}
 
-// Scatter writes the samples of blk, which are those of box, to their places in dst. It returns the
-// number of nodata samples met, 0 where the converter has no nodata value. It allocates nothing.
-// Calls for boxes that do not overlap may run at the same time.
+// Scatter writes the samples of blk, which cover box, to their places in dst. It returns the number of
+// nodata samples, which is 0 if the converter has no nodata value. It allocates nothing. Calls for boxes
+// that do not overlap may run concurrently.
 //
-// A box outside of the input, a block or a target that is too short, and bands that the converter
-// has no scale for are mistakes of the caller, and panic.
+// It panics if the box lies outside the input, if the block or the target is too short, or if the
+// converter has no scale for a band.
 func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata int) {
 	if p.check(dst, cv, box) {
 		return 0
@@ -83,6 +84,8 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 		j.stream = cv.affine && !cv.clip && len(dst.Data) >= streamed && blk.StrideX == 1
 	}
 	if j.stream {
+		// Streamed stores are not ordered, so that another process could otherwise see the batch
+		// before its samples.
 		defer kernel.StreamEnd()
 	}
 	base := p.axes[axisN].offset(box.N) + p.axes[axisT].offset(box.T)
@@ -94,8 +97,8 @@ func (p *Plan) Scatter(dst Target, cv *Converter, box Box, blk Block) (nodata in
 	return j.box(b, y, base, blk.First)
 }
 
-// turned is box for a block whose rows do not lie as the tensor's do: some rows of it at a time are put in
-// order in memory of the cache, and go on from there as those of any block.
+// turned is box for a block whose rows are mirrored or transposed. It puts some rows at a time in order,
+// in memory that fits in a cache, and converts them from there like those of any block.
 func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	var tmp struct {
 		_ [0]uint64 // aligned
@@ -107,7 +110,8 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 		rows, pitch = 1, len(tmp.b)/size
 	}
 	src, step, x0, w := j.src, j.strideX, j.x0, j.w
-	in := *j // whose block is tmp: stored in *j itself, tmp would have to be on the heap
+	// A second job for tmp, since tmp would escape to the heap if *j held it.
+	in := *j
 	in.src, in.strideX = tmp.b[:], 1
 	for kb := range b.n {
 		a, c := j.cv.band(b.first + kb)
@@ -126,7 +130,8 @@ func (j *job) turned(b, y loop, base, first int) (nodata int) {
 	return nodata
 }
 
-// box converts all rows; base is the offset of the tensor's first element, first the block's first sample.
+// box converts all rows. base is the offset of the tensor's first element, first the index of the block's
+// first sample.
 func (j *job) box(b, y loop, base, first int) (nodata int) {
 	if b.outside(&y) {
 		for kb := range b.n {
@@ -150,8 +155,9 @@ func (j *job) box(b, y loop, base, first int) (nodata int) {
 
 func abs(n int) int { return max(n, -n) }
 
-// outside reports whether the loop over b goes around the one over y: not where rows of several
-// bands are near each other in the block or in the tensor.
+// outside reports whether the loop over b goes around the loop over y. It must not if rows of several
+// bands lie close together in the block or in the tensor: every cache line would be loaded once per
+// band.
 func (b *loop) outside(y *loop) bool {
 	sb, _ := b.axis.stride()
 	sy, _ := y.axis.stride()
@@ -164,7 +170,7 @@ func (p *Plan) check(dst Target, cv *Converter, box Box) (empty bool) {
 	switch {
 	case !in(axisN, box.N, box.N+1) || !in(axisT, box.T, box.T+1) || !in(axisB, box.B0, box.B1) ||
 		!in(axisY, box.Y0, box.Y1) || !in(axisX, box.X0, box.X1):
-		panic("einops: box outside of the input")
+		panic("einops: box outside the input")
 	case len(dst.Data) < p.elems*cv.toSize || dst.Mask != nil && len(dst.Mask) < p.elems:
 		panic("einops: target too short")
 	case box.B1 > cv.maxBand:
@@ -175,9 +181,10 @@ func (p *Plan) check(dst Target, cv *Converter, box Box) (empty bool) {
 
 func checkBlock(cv *Converter, box Box, blk Block) {
 	if blk.DType != cv.from {
-		panic("einops: block of another type than the converter's")
+		panic("einops: the block and the converter have different types")
 	}
 	samples := len(blk.Data) / cv.fromSize
+	// Strides are compared first, so that the products below cannot overflow.
 	least, last := blk.First, blk.First
 	for _, l := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY}, {box.X1 - box.X0, blk.StrideX}} {
 		if (l[1] > samples || -l[1] > samples) && l[0] > 1 {
@@ -191,8 +198,8 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 	}
 }
 
-// mergeBands makes one row of pixels with all their bands out of rows of every band, where block and
-// tensor both are pixel-interleaved, with the same bands. It returns what that adds to all offsets.
+// mergeBands turns the rows of all bands into one row of whole pixels, if block and tensor are both
+// pixel-interleaved with the same bands. It returns what to add to all offsets.
 func (j *job) mergeBands(b *loop) int {
 	stride, constant := b.axis.stride()
 	if b.n == 1 || !constant || stride != 1 || !j.runs.constant() || j.runs.stride != b.n ||
@@ -205,8 +212,8 @@ func (j *job) mergeBands(b *loop) int {
 	return off
 }
 
-// mergeRows makes one row out of all rows, where they follow each other in block and tensor. It
-// returns what that adds to all offsets.
+// mergeRows turns all rows into one, if they lie end to end in both block and tensor. It returns what to
+// add to all offsets.
 func (j *job) mergeRows(y *loop) int {
 	stride, constant := y.axis.stride()
 	if y.n == 1 || !constant || !j.runs.constant() || stride != j.w*j.runs.stride || y.stride != j.w*j.strideX {
@@ -218,7 +225,7 @@ func (j *job) mergeRows(y *loop) int {
 	return off
 }
 
-// row converts one row; off is the offset of x = 0 in the tensor, src the row's first sample.
+// row converts one row. off is the offset of x = 0 in the tensor, src the index of the row's first sample.
 func (j *job) row(off, src int, a, c float32) (nodata int) {
 	cv := j.cv
 	for done := 0; done < j.w; {
@@ -245,7 +252,7 @@ func (j *job) row(off, src int, a, c float32) (nodata int) {
 	return nodata
 }
 
-// limit bounds a run by what valid can hold, if that is needed.
+// limit cuts a run to the length of valid, if valid is used.
 func (j *job) limit(n int) int {
 	if j.cv.noData {
 		return min(n, piece)
@@ -253,8 +260,8 @@ func (j *job) limit(n int) int {
 	return n
 }
 
-// convert fills f from s, with the fill value for nodata, and returns how many are nodata. valid
-// says which, if there are any.
+// convert fills f from s, with the fill value for nodata, and returns how many samples are nodata. If
+// there are any, valid says which.
 func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int) {
 	cv := j.cv
 	if cv.noData {
@@ -271,7 +278,7 @@ func (j *job) convert(f []float32, s []byte, a, c float32, stream bool) (bad int
 	return bad
 }
 
-// store writes j.f[:n] and the mask run by run, from x on; off is the offset of x = 0.
+// store writes j.f[:n] and the mask, run by run, from column x on. off is the offset of x = 0.
 func (j *job) store(off, x, n, bad int) {
 	size := j.cv.toSize
 	for i := 0; i < n; {
@@ -287,7 +294,7 @@ func (j *job) store(off, x, n, bad int) {
 	}
 }
 
-// mask writes n mask bytes at element at: those of j.valid from i on, or ones if none is bad.
+// mask writes n mask bytes to element at: j.valid from i on, or ones if bad is 0.
 func (j *job) mask(at, i, n, bad int) {
 	switch {
 	case j.dst.Mask == nil:
@@ -298,7 +305,7 @@ func (j *job) mask(at, i, n, bad int) {
 	}
 }
 
-// copyRun writes n integers, or samples as they are, to element at of a run, with the fill value for nodata.
+// copyRun copies or widens n samples to element at of a run, with the fill value for nodata.
 func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	cv := j.cv
 	if cv.noData {
@@ -320,12 +327,12 @@ func (j *job) copyRun(at int, s []byte, n int) (bad int) {
 	return bad
 }
 
-// FillBox writes the converter's Fill, and mask 0, to all of a box: for padding. It allocates
-// nothing, and panics as Scatter does.
+// FillBox writes the converter's Fill and mask 0 to a whole box. It serves padding. It allocates nothing
+// and panics as Scatter does.
 func (p *Plan) FillBox(dst Target, cv *Converter, box Box) { p.clear(dst, cv, box, true) }
 
-// MaskBox makes all of a box what Scatter makes of nodata: mask 0 and, if the converter has FillNoData,
-// its Fill; other elements stay. It allocates nothing, and panics as Scatter does.
+// MaskBox treats a whole box as nodata: it writes mask 0 and, if the converter has FillNoData, Fill. It
+// allocates nothing and panics as Scatter does.
 func (p *Plan) MaskBox(dst Target, cv *Converter, box Box) { p.clear(dst, cv, box, cv.fillNoData) }
 
 func (p *Plan) clear(dst Target, cv *Converter, box Box, data bool) {

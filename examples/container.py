@@ -35,7 +35,12 @@ def main() -> None:
     def batches(split: str, window: tuple[int, int] | None) -> chaski.torch.IterableDataset:
         fields = {"image": image, "mask": chaski.Field(column=args.mask, dtype="native")}
         return chaski.torch.IterableDataset(
-            args.container, fields=fields, stats=stats, batch_size=6, split=split, window=window
+            args.container,
+            fields=fields,
+            stats=stats,
+            batch_size=6,
+            rows=chaski.Rows(split=split),
+            window=window,
         )
 
     torch.manual_seed(7)

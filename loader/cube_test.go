@@ -299,7 +299,10 @@ func isFill(b []byte, d chunk.DType) bool {
 // TestArraysIndexByIndex: every sample of every batch of an array is its cell, through all samplers that do not
 // resample.
 func TestArraysIndexByIndex(t *testing.T) {
-	for _, k := range allCubes(t) {
+	for i, k := range allCubes(t) {
+		if testing.Short() && i%3 != 0 {
+			continue // the race detector sees the same workers for every array
+		}
 		side := min(8, k.size[2], k.size[3])
 		for _, s := range []Sampler{
 			{}, {Kind: RandomWindow, Height: side, Width: side, PerAsset: 3}, {Kind: GridWindow, Height: side, Width: side},

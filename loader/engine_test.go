@@ -20,6 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // chips is a dataset of n chips (3, 20, 24) uint16 with masks of half their resolution, a number,
@@ -131,7 +132,7 @@ func checkValues(t testing.TB, b *Batch, k int, row int64, valid bool) {
 
 func wait(t testing.TB, p *Pending) *Batch {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	b, err := p.Wait(ctx)
 	if err != nil {
@@ -478,7 +479,7 @@ func TestClosedEngineEndsItsTickets(t *testing.T) {
 	}
 	late := e.Start(context.Background(), shuffle.StepTicket(0, 0, 4, 0, 1), false)
 	for i, p := range append(pend, late) {
-		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		if b, err := p.Wait(ctx); err == nil {
 			b.Release()
 		} else if !errors.Is(err, ErrClosed) {

@@ -356,7 +356,10 @@ func TestForecastOfArrays(t *testing.T) {
 	points := filepath.Join(dir, "points")
 	writePoints(t, points, "y x", tiledb.Int32, -100, 400, labelsOf(1, h, w))
 	loose := 0
-	for _, k := range all {
+	for i, k := range all {
+		if testing.Short() && i%4 != 0 && i != len(all)-1 {
+			continue // the race detector sees the same worker for every array, and takes twenty times as long
+		}
 		for _, s := range []Sampler{
 			{}, {Kind: RandomWindow, Height: 7, Width: 5, PerAsset: 3}, {Kind: GridWindow, Height: 6, Width: 6, StrideY: max(4, k.size[2]/7), StrideX: max(5, k.size[3]/7)},
 			{Kind: ResizedWindow, Height: 6, Width: 6, PerAsset: 3}, {Kind: TileWindow, Height: 4, Width: 4, TileHeight: 6, TileWidth: 6, PerVisit: 4, Pool: 3, PerAsset: 5},

@@ -490,10 +490,10 @@ type pointArray struct{ a *tiledb.Array }
 func (p pointArray) Open() chunk.BlockReader { return pointReader{p.a.NewReader()} }
 
 // Plan implements chunk.BlockPlanner.
-func (p pointArray) Plan() chunk.BlockPlan { return pointPlan{p.a.Foresee()} }
+func (p pointArray) Plan() chunk.BlockPlan { return pointPlan{p.a.NewDryRun()} }
 
 // pointPlan foresees what a pointReader reads.
-type pointPlan struct{ *tiledb.Foresight }
+type pointPlan struct{ *tiledb.DryRun }
 
 // PlanBox implements chunk.BlockPlan: there are no images.
 func (pointPlan) PlanBox(context.Context, int64, chunk.Box, func(string, int64, int64)) (bool, error) {

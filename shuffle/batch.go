@@ -1,7 +1,7 @@
 package shuffle
 
-// Steps returns the number of steps of an epoch of n positions in global batches of g: the last
-// one is short unless dropLast leaves it out.
+// Steps returns the number of steps of an epoch of n positions in global batches of g. The last batch
+// may be short; dropLast leaves it out.
 func Steps(n int64, g int, dropLast bool) int64 {
 	if dropLast {
 		return n / int64(g)
@@ -15,16 +15,17 @@ func LocalRows(g, world int) int {
 	if g <= 0 {
 		return 0
 	}
-	return (g-1)/world + 1 // which cannot overflow
+	return (g-1)/world + 1 // (g+world-1)/world would overflow
 }
 
-// RankRows returns how many of the n positions of an epoch rank of world gets, in global batches of g: rows that exist,
-// without padding. Where world does not divide g, or is over it, ranks have different numbers of them.
+// RankRows returns how many of the n positions of an epoch one rank of world gets, in global batches
+// of g, without padding. If world does not divide g, the ranks get different numbers.
 func RankRows(n int64, g, rank, world int, dropLast bool) int64 {
-	in := func(m int64) int64 { return (max(m-int64(rank), 0) + int64(world) - 1) / int64(world) } // rank, rank+world, ... below m
-	rows := n / int64(g) * in(int64(g))
+	// share counts the rank's rows in a batch of m: rank, rank+world, ... below m.
+	share := func(m int64) int64 { return (max(m-int64(rank), 0) + int64(world) - 1) / int64(world) }
+	rows := n / int64(g) * share(int64(g))
 	if !dropLast {
-		rows += in(n % int64(g))
+		rows += share(n % int64(g))
 	}
 	return rows
 }
@@ -44,11 +45,11 @@ func StepTicket(epoch uint64, s int64, g, rank, world int) Ticket {
 	return Ticket{Epoch: epoch, First: s * int64(g), Count: g, RowStart: rank, RowStride: world}
 }
 
-// Rows returns the number of rows the ticket's batch has, existing or not.
+// Rows returns the number of rows of the ticket's batch, padding included.
 func (t Ticket) Rows() int { return LocalRows(t.Count, t.RowStride) }
 
-// Position returns the position of the batch's row k in an epoch of n positions, or -1 for a row
-// that does not exist (past the global batch, or past the end of the epoch): padding.
+// Position returns the position of the batch's row k in an epoch of n positions, or -1 for padding: a
+// row past the global batch or past the end of the epoch.
 func (t Ticket) Position(k int, n int64) int64 {
 	i := t.RowStart + k*t.RowStride
 	p := t.First + int64(i)

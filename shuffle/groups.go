@@ -6,27 +6,26 @@ import (
 	"math/bits"
 )
 
-// Groups gives tickets whose windows share decoded tiles one name, so that one of several servers answers them.
-// One dataset leads: a group is the tickets that begin in one of its pools, as far as that shows without the
-// mixture's word. It is for speed alone: any server can answer any ticket.
+// Groups gives tickets whose windows share decoded tiles one number, so that one of several servers
+// answers them all. One dataset leads: a group is the tickets that begin in one of its pools, as far
+// as that can be told without the mixture's word. Groups serve speed only: any server can answer any
+// ticket.
 type Groups struct {
-	// Dataset is the number of the dataset that leads, and Pool the positions of its pools.
-	Dataset int
-	Pool    int64
+	Dataset int   // number of the dataset that leads
+	Pool    int64 // positions of one of its pools
 	// Samples is N, the positions of an epoch.
 	Samples int64
-	// Levels lead from the outermost mixture to the dataset; empty where there is no mixture.
+	// Levels lead from the outermost mixture to the dataset. They are empty without a mixture.
 	Levels []Level
 }
 
-// Level is a source of a mixture: how often an epoch of the mixture draws from it, and the positions of an epoch of
-// its own.
+// Level is a source of a mixture.
 type Level struct {
-	Drawn   int64
-	Samples int64
+	Drawn   int64 // draws from the source in an epoch of the mixture
+	Samples int64 // positions of an epoch of the source itself
 }
 
-// Check reports what in groups that came from elsewhere makes no sense.
+// Check validates groups that came from another process.
 func (g *Groups) Check() error {
 	if g.Dataset < 0 || g.Pool < 1 || g.Samples < 1 || len(g.Levels) > maxDepth {
 		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples", g.Pool, g.Dataset, len(g.Levels), g.Samples)
@@ -41,20 +40,21 @@ func (g *Groups) Check() error {
 	return nil
 }
 
-// Of returns the group of a ticket, 0 or above. It is the same in Python.
+// Of returns the group of a ticket, a number of at least 0. Python computes the same.
 func (g *Groups) Of(t Ticket) int64 {
 	epoch, pool, _ := g.place(t)
 	return int64(Pool{g.Dataset, epoch, int64(pool)}.Key() >> 1)
 }
 
-// Turn returns the number of a ticket's group in the run, wrapping at 2^64: the next group has the next one. It is the
-// same in Python.
+// Turn returns the number of a ticket's group in the order of the run, modulo 2^64. Python computes
+// the same.
 func (g *Groups) Turn(t Ticket) uint64 {
 	epoch, pool, n := g.place(t)
 	return epoch*((n-1)/uint64(g.Pool)+1) + pool
 }
 
-// place returns the epoch and the pool of the leading dataset in which a ticket begins, and the positions of that epoch.
+// place returns the epoch and the pool of the leading dataset in which a ticket begins, and the
+// positions of that epoch.
 func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
 	epoch, p, n := t.Epoch, uint64(min(max(t.First, 0), g.Samples)), uint64(g.Samples)
 	for _, l := range g.Levels {
@@ -67,9 +67,9 @@ func (g *Groups) place(t Ticket) (epoch, pool, of uint64) {
 	return epoch, p / uint64(g.Pool), n
 }
 
-// Groups returns the groups of the plan's tickets, and whether there are any: some dataset has pools. Of those
-// with pools that are drawn at least a quarter as often as the one drawn most often, the one leads whose pools last
-// longest: pools of the others are then cut about once at most.
+// Groups returns the groups of the plan's tickets. ok is false if no dataset has pools. Among the
+// datasets with pools that are drawn at least a quarter as often as the most drawn one, the dataset
+// leads whose pools last longest: groups then cut the pools of the others about once at most.
 func (pl *Plan) Groups() (g Groups, ok bool) {
 	var all []leader
 	top := leader{share: 1}
@@ -95,23 +95,24 @@ func (pl *Plan) Groups() (g Groups, ok bool) {
 	return g, len(all) > 0 && pl.Len() > 0
 }
 
-// leader is a dataset that has pools, its share of the positions, and the way to it.
+// leader is a dataset that has pools.
 type leader struct {
 	dataset int
-	share   float64
-	levels  []Level
+	share   float64 // of all positions
+	levels  []Level // from the outermost mixture to it
 }
 
 // leaders appends the datasets with pools under a node to all.
 func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	nd := &pl.nodes[at]
-	if nd.word == nil {
+	if nd.word == nil { // a dataset
 		if l.dataset = nd.leaf; pl.leaves[nd.leaf].Sampler.Kind == VisitWindow && nd.n > 0 {
 			*all = append(*all, l)
 		}
 		return
 	}
 	for i, child := range nd.word.nodes {
+		// The capacity is cut so that siblings do not overwrite each other's level.
 		levels := append(l.levels[:len(l.levels):len(l.levels)], Level{nd.word.drawn[i], pl.nodes[child].n})
 		pl.leaders(child, leader{share: l.share * (float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))), levels: levels}, all)
 	}

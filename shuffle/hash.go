@@ -5,14 +5,14 @@
 // grid, resized and weighted windows; visits tile by tile) and mixtures of them is compiled to a Plan.
 // Plan.At gives what stands at a position, Plan.Window its window once the asset's size is known, and
 // Plan.Substitute what takes the place of a bad sample. Order, Window, Ticket and State are what
-// these rest on, Split makes the subsets.
+// they are built on; Split makes the subsets.
 //
 // Not supported: weighted, resized or grid windows in the tile-aware order; drawing assets in
-// proportion to their weights, other than by a mixture of strata.
+// proportion to their weights, except by a mixture of strata.
 //
-// docs/order.md defines every function here exactly; the Python package computes the same, and
-// testdata/order.json holds vectors that both are tested against. Changing any result is a new
-// version of the order (see Version) and breaks resuming.
+// docs/order.md defines every function here exactly. The Python package computes the same, and both
+// are tested against the vectors in testdata/order.json. A change of any result needs a new Version
+// and breaks resuming.
 package shuffle
 
 import "math/bits"
@@ -25,6 +25,8 @@ const golden = 0x9E3779B97F4A7C15
 
 // Domains keep the uses of a hash apart: equal words in different domains are independent.
 const (
+	// The numbers are part of the order: they must not change, and new domains get new numbers,
+	// otherwise two uses would draw the same words.
 	domainOrder      = 1
 	domainWindow     = 2
 	domainResized    = 3
@@ -58,7 +60,7 @@ func Hash(seed uint64, words ...uint64) uint64 {
 	return h
 }
 
-// further takes one word more into a hash: Hash(seed, a, b) is further(Hash(seed, a), b).
+// further adds one word to a hash: Hash(seed, a, b) is further(Hash(seed, a), b).
 func further(h, w uint64) uint64 { return Mix((h ^ w) + golden) }
 
 // Below maps a uniform word to [0, n) by its high bits: floor(h*n / 2^64). n must be positive.

@@ -7,15 +7,16 @@ import (
 	"sort"
 )
 
-// WordLen is the length of a mixture's word: proportions are whole parts of it.
+// WordLen is the length of a mixture's word, of which the proportions are whole parts. 10,000 states
+// them to 0.01 %, and keeps a word at 40 kB.
 const WordLen = 10_000
 
 // Until says when an epoch of a mixture ends.
 type Until uint8
 
 const (
-	// Shortest ends an epoch just before a source would come to its second epoch: that source gives
-	// every sample once, the others a part.
+	// Shortest ends an epoch just before a source would repeat a sample: that source gives every
+	// sample once, the others a part of theirs.
 	Shortest Until = iota
 	// Longest ends an epoch when every source has given every sample at least once.
 	Longest
@@ -26,32 +27,33 @@ const (
 // Mixture draws from several sources in fixed proportions.
 type Mixture struct {
 	Sources []Source
-	// Counts is how often each source stands in WordLen positions, or with Batch in a batch; they sum to that and none is 0.
-	// See Apportion and Temperature.
+	// Counts is how often each source stands in WordLen positions, or with Batch in a batch. They sum
+	// to that number, and none is 0. See Apportion and Temperature.
 	Counts []int64
-	// Batch makes the counts exact in every batch of so many positions, and epochs a whole number of batches; 0 for counts in
-	// WordLen positions. Of a mixture in a mixture it must be the other's count of it, which has Batch too.
+	// Batch makes the counts exact in every batch of that many positions, and epochs a whole number
+	// of batches. 0 means counts in WordLen positions. If a mixture with Batch is the source of
+	// another, the other needs Batch too, and its count of this source must equal Batch.
 	Batch  int64
 	Until  Until
 	Length int64 // positions of an epoch, with Given
 }
 
-// word is a compiled mixture. Source i stands at counts[i] of WordLen slots, which repeat over an
-// epoch, so that any WordLen consecutive positions of it have counts[i] of source i.
+// word is a compiled mixture. Source i has counts[i] of the WordLen slots. The slots repeat over an
+// epoch, so that any WordLen consecutive positions have counts[i] samples of source i.
 type word struct {
 	counts  []int64
 	drawn   []int64 // draws of each source in an epoch
-	batch   int64   // of Mixture.Batch: source and rank are not used then
+	batch   int64   // Mixture.Batch; if it is not 0, source and rank are not used
 	seed    uint64  // with batch
 	ends    []int64 // with batch: sums of the counts up to and with each source
 	nodes   []int   // of the plan
 	source  [WordLen]uint16
 	rank    [WordLen]uint16 // draws of the slot's source in the slots before
-	indices [][]uint16      // of each source, its slots; only while compiling
+	indices [][]uint16      // the slots of each source; nil once compiled
 }
 
-// newWord spreads the sources over the slots by a keyed permutation. An even interleave would
-// be in step with the ranks: one of two would get one of two sources.
+// newWord spreads the sources over the slots by a keyed permutation. An even interleave would be in
+// step with the ranks: with two of each, every rank would get one source only.
 func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 	if batch < 0 || batch > MaxSamples {
 		return nil, fmt.Errorf("mixture: batches of %d positions", batch)
@@ -84,7 +86,9 @@ func newWord(seed uint64, counts []int64, batch int64) (*word, error) {
 		w.indices[i] = make([]uint16, 0, c)
 	}
 	order := permutation(Hash(seed, domainWord), WordLen)
-	var once [1 << 14]uint16 // the network alone: faster than walking it from every slot
+	// The network once for each of its 2^14 inputs, the smallest power of two that holds WordLen: this
+	// is faster than a walk from every slot.
+	var once [1 << 14]uint16
 	for x := range once {
 		once[x] = uint16(order.forward(uint64(x)))
 	}
@@ -159,6 +163,7 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 	case n < 1 || n > MaxSamples:
 		return 0, fmt.Errorf("mixture: an epoch of %d positions", n)
 	}
+	// Draws go on from one epoch to the next, so that at needs to know how many an epoch takes.
 	w.drawn = make([]int64, len(sizes))
 	for i := range sizes {
 		w.drawn[i] = n / cmp.Or(w.batch, WordLen) * w.counts[i]
@@ -173,8 +178,8 @@ func (w *word) epoch(m *Mixture, sizes []int64) (n int64, err error) {
 	return n, nil
 }
 
-// at returns the source at position p of an epoch, and which draw of this source it is, over the
-// whole run: sources go on from one epoch of the mixture to the next. The draw wraps at 2^64.
+// at returns the source at position p of an epoch, and the number of the draw from this source over
+// the whole run, modulo 2^64: sources go on from one epoch of the mixture to the next.
 func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 	if w.batch > 0 {
 		b := p / w.batch
@@ -189,7 +194,7 @@ func (w *word) at(epoch uint64, p int64) (source int, draw uint64) {
 	return source, epoch*uint64(w.drawn[source]) + uint64(p/WordLen*w.counts[source]) + uint64(w.rank[slot])
 }
 
-// checkSources is what a mixture's sources must be before they are compiled.
+// check validates the sources before they are compiled.
 func (m *Mixture) check() error {
 	if len(m.Sources) == 0 || len(m.Sources) != len(m.Counts) || len(m.Sources) > math.MaxUint16 {
 		return fmt.Errorf("mixture: %d counts for %d sources", len(m.Counts), len(m.Sources))

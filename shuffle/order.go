@@ -2,12 +2,14 @@ package shuffle
 
 import "math/bits"
 
-// rounds of the Feistel network. Four fail the tests of this package, six pass them; twelve leave room.
-const rounds = 12
-
-// minBits is the least size of the network: on fewer than six bits its halves have too few
-// functions to choose from, and small epochs would not be uniform.
-const minBits = 6
+const (
+	// rounds of the Feistel network. Four fail the tests of this package and six pass them. Twelve
+	// leave a margin, because a change would be a new Version.
+	rounds = 12
+	// minBits is the smallest size of the network. Halves of fewer than three bits have too few
+	// functions to choose from, so that the orders of small epochs would not be uniform.
+	minBits = 6
+)
 
 // Order is a permutation of [0, N): a Feistel network over the smallest power of two that holds N
 // (at least 64), walked until it lands inside (cycle walking; fewer than two steps on average where
@@ -57,6 +59,8 @@ func (o *Order) At(p int64) int64 {
 		return p
 	}
 	x := uint64(p)
+	// The walk ends, because the network is a bijection: the cycle through x returns to x, which is
+	// below n.
 	for {
 		x = o.forward(x)
 		if x < o.n {
@@ -82,7 +86,7 @@ func (o *Order) Position(i int64) int64 {
 
 func (o *Order) check(p int64) {
 	if p < 0 || uint64(p) >= o.n {
-		panic("shuffle: position outside of the epoch")
+		panic("shuffle: position outside the epoch")
 	}
 }
 

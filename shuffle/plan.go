@@ -9,13 +9,13 @@ import (
 // Spec is what a plan is compiled from: a source, a seed, and whether samples are shuffled.
 type Spec struct {
 	Seed uint64
-	// Shuffle permutes the samples of every epoch. Without it they come in the order of the dataset;
-	// windows and transforms are random all the same.
+	// Shuffle permutes the samples of every epoch. Without it they come in the order of the dataset.
+	// Windows and transforms are random in both cases.
 	Shuffle bool
 	Source  Source
-	// Take is the positions of an epoch, in place of the source's own; 0 for these. Draws go on from one epoch to the next, so
-	// that the source gives every sample once before it gives one again. Over a mixture with Batch it must be
-	// a whole number of batches.
+	// Take replaces the number of positions of an epoch; 0 keeps the source's own. Draws go on from
+	// one epoch to the next, so that the source gives every sample once before it repeats one. Over a
+	// mixture with Batch it must be a whole number of batches.
 	Take int64
 }
 
@@ -60,13 +60,13 @@ type Kind uint8
 const (
 	// WholeChip reads all of an item: one sample each.
 	WholeChip Kind = iota
-	// RandomWindow reads windows of a fixed size at corners that are all as likely: PerItem each.
+	// RandomWindow reads PerItem windows of a fixed size from each item; all corners are equally likely.
 	RandomWindow
 	// GridWindow reads the windows of a Grid.
 	GridWindow
-	// ResizedWindow reads windows of random area and aspect: PerItem each. See Resized.
+	// ResizedWindow reads PerItem windows of random area and aspect from each item. See Resized.
 	ResizedWindow
-	// WeightedWindow reads windows about pixels drawn by weight: PerItem each. See Weights.
+	// WeightedWindow reads PerItem windows centred on pixels drawn by weight. See Weights.
 	WeightedWindow
 	// VisitWindow reads windows tile by tile. See Visits.
 	VisitWindow
@@ -86,23 +86,23 @@ type Sampler struct {
 	Resized Resized // with ResizedWindow
 	Visits  Visits  // with VisitWindow
 
-	// Runs is the number of windows of an item with GridWindow (Grid.Count of its size) and of visits
-	// of an item with VisitWindow (Visits.Tiles, or any other number above 0).
+	// Runs holds, with GridWindow, the number of windows of every item (Grid.Count of its size), and
+	// with VisitWindow the number of its visits (Visits.Tiles, or any other number above 0).
 	Runs Runs
 }
 
 // Draw is what stands at a position: which sample of which dataset.
 type Draw struct {
-	// Dataset is the number of the dataset among those of the spec, from left to right.
+	// Dataset is the number of the dataset in the spec, counted from left to right.
 	Dataset int `json:"dataset"`
-	// Seed, Epoch and Position are the dataset's own: what its windows and transform are drawn from.
+	// Seed, Epoch and Position are those of the dataset: windows and transforms are drawn from them.
 	Seed     uint64 `json:"seed"`
 	Epoch    uint64 `json:"epoch"`
 	Position int64  `json:"position"`
 	// Sample is the number of the sample among those of the dataset.
 	Sample int64 `json:"sample"`
-	// Item is the row, the index in Rows or the sequence; Row is the row of the table, of a sequence
-	// its first. See Plan.Rows.
+	// Item is the row, the index in Rows, or the sequence. Row is the row of the table; for a sequence
+	// its first row. See Plan.Rows.
 	Item int64 `json:"item"`
 	Row  int64 `json:"row"`
 	// Sub says which of the item's windows it is: its number, or with VisitWindow its visit.
@@ -120,9 +120,9 @@ type Pool struct {
 	Index   int64  `json:"index"`
 }
 
-// Plan is a compiled spec: which sample stands at any position, and which window of it. All of it
-// is pure, in O(log rows) time at most, without allocation; memory is what the spec's own slices
-// hold and 40 kB a mixture. It may be used from many goroutines.
+// Plan is a compiled spec: it says which sample stands at any position, and which window of it. Its
+// methods are pure, take O(log rows) time at most and allocate nothing. It holds the slices of the
+// spec and 40 kB per mixture. It may be used from many goroutines.
 type Plan struct {
 	shuffle bool
 	take    int64 // positions of an epoch, or 0
@@ -146,7 +146,7 @@ type leaf struct {
 	path []int
 }
 
-// maxDepth bounds mixtures in mixtures.
+// maxDepth bounds mixtures in mixtures, because a spec is user input and add is recursive.
 const maxDepth = 16
 
 // NewPlan compiles a spec. The spec's slices are kept and must not be changed.
@@ -231,7 +231,7 @@ func (lf *leaf) compile() error {
 	var err error
 	switch s.Kind {
 	case WholeChip:
-		h, w = 1, 1 // the reader knows
+		h, w = 1, 1 // only the reader knows sizes, so the check for square windows below must pass
 		lf.runs, err = EqualRuns(lf.items(), 1)
 	case RandomWindow, WeightedWindow:
 		if !sides(s.H, s.W, s.AlignY, s.AlignX) {
@@ -322,10 +322,12 @@ func (pl *Plan) At(epoch uint64, p int64) Draw {
 // locate walks through the mixtures to a dataset, its epoch and its position.
 func (pl *Plan) locate(epoch uint64, p int64) Draw {
 	if p < 0 || p >= pl.Len() {
-		panic("shuffle: position outside of the epoch")
+		panic("shuffle: position outside the epoch")
 	}
 	nd := &pl.nodes[0]
 	if pl.take > 0 {
+		// The product may wrap at 2^64, which docs/order.md allows: it would take more epochs than
+		// anybody trains.
 		draw := epoch*uint64(pl.take) + uint64(p)
 		epoch, p = draw/uint64(nd.n), int64(draw%uint64(nd.n))
 	}
@@ -355,8 +357,8 @@ func (lf *leaf) fill(d *Draw) {
 	d.Transform = lf.Transforms.At(d.Seed, d.Epoch, d.Position)
 }
 
-// pooled returns the sample at a position of the tile-aware order: visits are permuted as samples are
-// elsewhere, and the windows of Pool visits in a row are permuted among themselves.
+// pooled returns the sample at a position of the tile-aware order. Visits are permuted like samples in
+// the other orders, and the windows of Pool consecutive visits are permuted among themselves.
 func (lf *leaf) pooled(d *Draw, shuffle bool) int64 {
 	v := &lf.Sampler.Visits
 	k, visits := int64(v.PerVisit), lf.runs.Len()
@@ -411,19 +413,21 @@ func (pl *Plan) PoolOf(epoch uint64, p int64) (Pool, bool) {
 // Key returns a uniform word of the pool, for choosing a server by rendezvous hashing.
 func (p Pool) Key() uint64 { return Hash(0, uint64(p.Dataset), p.Epoch, uint64(p.Index)) }
 
-// MaxAttempts bounds the substitutes of one position.
+// MaxAttempts bounds the substitutes of one position. With half of all samples bad, one position in
+// 65,536 (2^16) still finds no good one.
 const MaxAttempts = 16
 
-// Substitute returns what takes the place of a draw whose sample is bad, at attempt 1 and on: a
-// sample of the same dataset, all as likely, with its window and transform drawn anew. It
-// depends on the draw's dataset, epoch and position, and on the attempt, only. It panics if attempt
-// is not in 1..MaxAttempts.
+// Substitute returns the draw that replaces one whose sample is bad: a sample of the same dataset,
+// each equally likely, with a window and a transform of its own. It depends only on the dataset, epoch
+// and position of the draw, and on attempt. It panics if attempt is not in 1..MaxAttempts.
 func (pl *Plan) Substitute(d Draw, attempt int) Draw {
 	if attempt < 1 || attempt > MaxAttempts {
-		panic("shuffle: attempt outside of its bounds")
+		panic("shuffle: attempt is not in 1..MaxAttempts")
 	}
 	lf := &pl.leaves[d.Dataset]
 	d.Attempt = attempt
+	// The seed is the dataset's, not the draw's, so that attempt 2 does not depend on attempt 1: any
+	// server can compute it alone.
 	d.Seed = Hash(lf.seed, domainSubstitute, d.Epoch, uint64(d.Position), uint64(attempt))
 	d.Sample = below(Hash(d.Seed), lf.n)
 	lf.fill(&d)
@@ -464,9 +468,9 @@ func (s *Sampler) crop(d *Draw, height, width int) Crop {
 	}
 }
 
-// Window returns the window of a draw, before its transform, in an asset of height by width pixels. w are the
-// asset's weights; they are used with WeightedWindow only, and flagged tells that they were nil or
-// zero and the window is a random one.
+// Window returns the window of a draw, before its transform, in an asset of height by width pixels. w
+// holds the asset's weights for WeightedWindow. flagged reports that they are nil or zero, so that the
+// window is a plain random one.
 func (pl *Plan) Window(d *Draw, height, width int, w *Weights) (b Box, flagged bool) {
 	lf := &pl.leaves[d.Dataset]
 	s := &lf.Sampler

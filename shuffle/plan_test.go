@@ -412,8 +412,8 @@ func TestSeekDoesNotAllocate(t *testing.T) {
 	}
 }
 
-// TestSeekIsFast: the batch of step 1,000,000 of a mixture of three datasets of a million samples is found
-// in less than a millisecond.
+// TestSeekIsFast: the batch of step 1,000,000 of a mixture of three datasets of a million samples is found without a
+// walk over the steps before it, which would take seconds. The bound leaves room for slow and busy machines.
 func TestSeekIsFast(t *testing.T) {
 	pl := mustPlan(t, threeMillion())
 	best := time.Hour
@@ -425,7 +425,7 @@ func TestSeekIsFast(t *testing.T) {
 		}
 		best = min(best, time.Since(start))
 	}
-	if t.Logf("%v", best); best > time.Millisecond && !raceEnabled {
+	if t.Logf("%v", best); best > 100*time.Millisecond {
 		t.Errorf("seeking took %v at best", best)
 	}
 }

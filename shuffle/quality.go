@@ -2,20 +2,20 @@ package shuffle
 
 import "math"
 
-// Quality says how well a span of positions is shuffled. Where a uniform permutation gives another
-// value than 1 or 0, the value it is expected to give stands beside it.
+// Quality says how well a span of positions is shuffled. If a uniform permutation does not give 1 or 0,
+// the value it is expected to give is in a field of its own.
 type Quality struct {
 	Positions int64
-	// Displacement is the mean distance between a sample's number and its position, over what it
-	// would be if every sample were as likely at the position: 1 for a uniform permutation, 0 for
-	// the order of the dataset. A dataset of a mixture counts its own positions.
+	// Displacement is the mean distance between a sample's number and its position, divided by the
+	// mean for samples that are all equally likely: 1 for a uniform permutation, 0 for the order of
+	// the dataset. In a mixture, each dataset counts its own positions.
 	Displacement float64
-	// RowsABatch is the mean number of different rows of a batch. RowsExpected is the same for a uniform
-	// permutation of datasets whose rows have equally many samples.
+	// RowsABatch is the mean number of different rows in a batch. RowsExpected is its value for a
+	// uniform permutation of datasets whose rows all have the same number of samples.
 	RowsABatch, RowsExpected float64
-	// SameRow is the share of positions whose row is that of the position before.
+	// SameRow is the share of positions that have the same row as the position before.
 	SameRow, SameRowExpected float64
-	// Repeats is the number of samples that came before in the span: 0 within an epoch of a dataset.
+	// Repeats is how many samples occurred earlier in the span: 0 within an epoch of a dataset.
 	Repeats int64
 }
 
@@ -32,7 +32,7 @@ type drawnRow struct {
 }
 
 // Measure returns the shuffle quality of count positions of an epoch from first, in batches of
-// batch positions. The span is cut to the epoch. It holds about 50 bytes a position.
+// batch positions. The span is cut to the epoch. Measuring takes about 50 bytes per position.
 func (pl *Plan) Measure(epoch uint64, first, count int64, batch int) Quality {
 	first = min(max(first, 0), pl.Len())
 	count = max(min(count, pl.Len()-first), 0)
@@ -84,8 +84,8 @@ func uniformDistance(p, n int64) float64 {
 	return (below*(below+1) + above*(above+1)) / 2 / float64(n)
 }
 
-// expect returns the rows a batch and the share of neighbours with one row that uniform permutations of the
-// datasets would give, if dataset i stands at share[i] of count positions at random.
+// expect returns the rows per batch and the share of neighbours with the same row that uniform
+// permutations of the datasets would give, if dataset i has share[i] of count positions at random.
 func (pl *Plan) expect(share []int64, count, batch int64) (rows, same float64) {
 	for i := range pl.leaves {
 		lf := &pl.leaves[i]
@@ -95,7 +95,8 @@ func (pl *Plan) expect(share []int64, count, batch int64) (rows, same float64) {
 		}
 		f, each := float64(share[i])/float64(count), n/items
 		same += f * f * (each - 1) / (n - 1)
-		// A row is missed by k draws of n without replacement, each of which misses its samples.
+		// The probability that k draws without replacement from n samples all miss the `each` samples
+		// of one row. The factors are multiplied one by one, because factorials would overflow.
 		missed := 1.0
 		for j := range int64(math.Round(f * float64(batch))) {
 			missed *= math.Max(n-each-float64(j), 0) / math.Max(n-float64(j), 1)

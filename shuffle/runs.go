@@ -8,19 +8,20 @@ import (
 	"sort"
 )
 
-// MaxSamples bounds the samples of a dataset, so that positions of any ticket stay in an int64.
+// MaxSamples bounds the samples of a dataset to half of int64, so that the position past the end of a
+// ticket still fits.
 const MaxSamples = 1 << 62
 
-// Runs lays the samples of items (rows, sequences) one after another: item 0's samples 0, 1, ...,
-// then item 1's. It holds nothing an item where all have the same number, and 8 bytes otherwise.
-// The zero value has no items. It is not changed after it is made: use it from any goroutine.
+// Runs lays the samples of items (rows, sequences) end to end: the samples of item 0, then those of
+// item 1, and so on. It takes 8 bytes per item, or nothing if all items have the same number of
+// samples. The zero value has no items. Runs are immutable and may be used from any goroutine.
 type Runs struct {
 	items, each int64
-	ends        []int64 // samples of the items up to and with this one; nil where all have each
+	ends        []int64 // samples up to and including each item; nil if every item has each samples
 }
 
-// EqualRuns returns the runs of items that have each samples. It is an error if a number is
-// negative or there are more than MaxSamples samples.
+// EqualRuns returns the runs of items with each samples per item. It returns an error if a number is
+// negative or the samples are more than MaxSamples.
 func EqualRuns(items, each int64) (Runs, error) {
 	if items < 0 || each < 0 {
 		return Runs{}, fmt.Errorf("%d items with %d samples each", items, each)
@@ -77,7 +78,7 @@ func (r *Runs) Count(item int64) int64 {
 // At returns the item of sample i and the sample's number in it. It panics unless 0 <= i < Len().
 func (r *Runs) At(i int64) (item, sub int64) {
 	if i < 0 || i >= r.Len() {
-		panic("shuffle: sample outside of the runs")
+		panic("shuffle: sample outside the runs")
 	}
 	if r.ends == nil {
 		return i / r.each, i % r.each
@@ -98,10 +99,10 @@ func (r *Runs) Index(item, sub int64) int64 {
 	}
 }
 
-// Apportion divides total in whole parts in proportion to weights, each part at least 1, by the
-// largest remainder (Hamilton's method; ties to the first). Specs hold its result, never the
-// weights, so that an order depends on integers only. It is an error if a weight is not positive
-// and finite, or there are more weights than parts. Products are rounded by themselves, so that all machines have the same parts.
+// Apportion divides total into whole parts in proportion to weights, each part at least 1, by the
+// largest remainder (Hamilton's method; ties go to the first). Specs hold its result, never the
+// weights, so that an order depends on integers only. Apportion returns an error if a weight is not
+// positive and finite, or if there are more weights than parts.
 func Apportion(total int64, weights []float64) ([]int64, error) {
 	sum := 0.0
 	for _, w := range weights {
@@ -113,6 +114,7 @@ func Apportion(total int64, weights []float64) ([]int64, error) {
 	switch {
 	case len(weights) == 0:
 		return nil, errors.New("no weights")
+	// Above 2^52 a float64 has no fraction left for the remainders.
 	case int64(len(weights)) > total || total > 1<<52:
 		return nil, fmt.Errorf("%d weights for %d parts", len(weights), total)
 	case math.IsInf(sum, 1):
@@ -121,23 +123,25 @@ func Apportion(total int64, weights []float64) ([]int64, error) {
 	parts, rest := make([]int64, len(weights)), make([]float64, len(weights))
 	left := total
 	for i, w := range weights {
+		// The conversions prevent a fused multiply-add, which would round otherwise on some machines.
 		q := float64(float64(total) * float64(w/sum))
 		parts[i] = int64(math.Floor(q))
 		rest[i] = q - math.Floor(q)
 		left -= parts[i]
 	}
 	for ; left > 0; left-- {
-		i := largest(rest)
+		i := indexOfLargest(rest)
 		parts[i]++
 		rest[i]--
 	}
+	// A source without a part would never be drawn, so it takes one from the largest.
 	for i := range parts {
 		if parts[i] == 0 {
 			parts[i], left = 1, left-1
 		}
 	}
 	for ; left < 0; left++ {
-		parts[largest(parts)]--
+		parts[indexOfLargest(parts)]--
 	}
 	return parts, nil
 }
@@ -149,18 +153,19 @@ func Temperature(sizes []int64, t float64) ([]float64, error) {
 		return nil, fmt.Errorf("temperature %v is not positive", t)
 	}
 	weights := make([]float64, len(sizes))
-	most := float64(slices.Max(append([]int64{1}, sizes...)))
+	// Sizes are divided by the largest one, because N^(1/t) would overflow for small t.
+	largest := float64(slices.Max(append([]int64{1}, sizes...)))
 	for i, n := range sizes {
 		if n <= 0 {
 			return nil, fmt.Errorf("source %d has %d samples", i, n)
 		}
-		weights[i] = math.Max(math.Pow(float64(n)/most, 1/t), math.SmallestNonzeroFloat64)
+		weights[i] = math.Max(math.Pow(float64(n)/largest, 1/t), math.SmallestNonzeroFloat64)
 	}
 	return weights, nil
 }
 
-// largest returns the index of the first of the largest values.
-func largest[T int64 | float64](v []T) int {
+// indexOfLargest returns the index of the first of the largest values.
+func indexOfLargest[T int64 | float64](v []T) int {
 	at := 0
 	for i, x := range v {
 		if x > v[at] {

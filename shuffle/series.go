@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// Series is the sequences of a dataset in time: rows of one key, in order of their time. It holds
-// four bytes a row and eight a group. It is not changed after it is made.
+// Series holds the time series of a dataset: rows that share a key, in order of time, cut into
+// sequences. It takes four bytes per row and eight per group. It is immutable.
 type Series struct {
 	length, stride int
 	rows           []uint32 // by group, then time
@@ -16,11 +16,11 @@ type Series struct {
 	runs           Runs     // sequences of groups
 }
 
-// NewSeries groups rows by their key and orders each group by time, rows of one time by
-// their number. Groups come in the order in which rows meets them. keys and times have an entry for every row of
-// the table; rows are those that count, nil for all. A sequence is length rows; sequences of a group
-// begin at every stride rows. With cut, rows at the end that do not fill a sequence are left out;
-// otherwise the last sequence is padded.
+// NewSeries groups rows by key and orders each group by time, and by row number if times are equal.
+// Groups come in the order of their first row. keys and times have an entry for every row of the
+// table; rows lists the rows in use, nil means all. A sequence has length rows, and one begins at every
+// stride rows of a group. With cut, rows at the end of a group that do not fill a sequence are left
+// out; without it the last sequence is padded.
 func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, stride int, cut bool) (*Series, error) {
 	if len(keys) != len(times) || int64(len(keys)) > math.MaxUint32 {
 		return nil, fmt.Errorf("series: %d keys and %d times", len(keys), len(times))
@@ -50,7 +50,7 @@ func NewSeries[K comparable](keys []K, times []int64, rows []uint32, length, str
 	return s, err
 }
 
-// maxLength bounds the rows of a sequence.
+// maxLength bounds the rows of a sequence: a million steps, 100 times a daily series of 28 years.
 const maxLength = 1 << 20
 
 // groupRows fills rows and starts.
@@ -73,6 +73,7 @@ func groupRows[K comparable](s *Series, keys []K, rows []uint32) error {
 	for g := range len(groups) {
 		s.starts[g+1] += s.starts[g]
 	}
+	// A counting sort: rows keep their order within a group, and memory is one word per group.
 	next := slices.Clone(s.starts)
 	s.rows = make([]uint32, len(rows))
 	for i, row := range rows {
@@ -145,9 +146,9 @@ type Stratum[K cmp.Ordered] struct {
 	Rows []uint32
 }
 
-// Strata returns the rows of every value of a column, by value, rows in order. keys has an entry for
-// every row; rows are those that count, nil for all. A mixture of the strata of a dataset samples
-// it stratified; with equal counts, balanced.
+// Strata groups rows by the value of a column. Strata come in order of the value, and keep the order
+// of the rows. keys has an entry for every row of the table; rows lists the rows in use, nil means
+// all. A mixture of the strata of a dataset samples it stratified; with equal counts, balanced.
 func Strata[K cmp.Ordered](keys []K, rows []uint32) []Stratum[K] {
 	groups := map[K][]uint32{}
 	if rows == nil {

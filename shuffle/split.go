@@ -6,7 +6,7 @@ import (
 	"math"
 )
 
-// SplitTotal is what the shares of a split sum to.
+// SplitTotal is the sum of the shares of a split: the number of values of the upper half of a hash.
 const SplitTotal = 1 << 32
 
 // Share is a part of a split: Parts of the SplitTotal values of a hash.
@@ -15,8 +15,8 @@ type Share struct {
 	Parts int64  `json:"parts"`
 }
 
-// Split gives rows to named parts by a hash of what they are, not of where they stand: rows that
-// are added or left out later move no other row.
+// Split assigns rows to named shares by a hash of their id or place, not of their number, so that rows
+// added or removed later move no other row to another share.
 type Split struct {
 	Seed   uint64  `json:"seed"`
 	Shares []Share `json:"shares"`
@@ -53,14 +53,14 @@ func (s *Split) Check() error {
 	return nil
 }
 
-// OfText returns the index of the share of a text, compared as UTF-8 bytes: a row's id, or the value of a
-// column whose rows are to stay together.
+// OfText returns the index of the share of a string: the id of a row, or the value of a column whose
+// rows are to stay together. Strings are compared as UTF-8 bytes.
 func (s *Split) OfText(text string) int { return s.of(hashText(s.Seed, text)) }
 
-// OfCell returns the index of the share of a geographic cell: square cells of size degrees (or units of
-// the reference system) are given to shares as a whole. bounds are minimum x, minimum y, maximum x,
-// maximum y; a row belongs to the cell of its centre. It is -1 where the bounds are not finite or the
-// cell has no number in an int64.
+// OfCell returns the index of the share of a geographic cell. Square cells with sides of size degrees
+// (or units of the CRS) are assigned as a whole, so that neighbours stay together. bounds are minimum
+// x, minimum y, maximum x and maximum y; a row belongs to the cell of its centre. The index is -1 if
+// the bounds are not finite or the number of the cell does not fit in an int64.
 func (s *Split) OfCell(bounds [4]float64, size float64) int {
 	y, okY := cellOf(bounds[1], bounds[3], size)
 	x, okX := cellOf(bounds[0], bounds[2], size)
@@ -80,9 +80,10 @@ func (s *Split) of(h uint64) int {
 	return -1
 }
 
-// cellOf returns floor(((lo + hi) / 2) / size), every operation rounded to float64.
+// cellOf returns floor(((lo + hi) / 2) / size). Every operation is rounded to float64.
 func cellOf(lo, hi, size float64) (int64, bool) {
 	c := math.Floor(float64(float64(float64(lo+hi)*0.5) / size))
+	// Out of the range of int64 the conversion would differ between machines.
 	return int64(c), size > 0 && c >= -0x1p62 && c <= 0x1p62
 }
 

@@ -11,22 +11,24 @@ import (
 	"strings"
 )
 
-// State is all that resuming needs. Samples counts the positions of Epoch that were handed to the
-// user over all ranks, always a whole number of steps. The JSON is the same in Python.
+// State is all that is needed to resume a run. Samples counts the positions of Epoch that were handed
+// to the user over all ranks; it is always a whole number of steps. Python writes the same JSON.
 type State struct {
 	Version int    `json:"version"`
 	Spec    string `json:"spec"` // spec hash
 	Seed    uint64 `json:"seed"`
 	Epoch   uint64 `json:"epoch"`
 	Samples int64  `json:"samples"`
-	// Run says what the spec hash is made of, so that another run can name what differs. States of before have none.
+	// Run holds what the spec hash is computed from, so that another run can name what differs. States
+	// of older versions have none.
 	Run Parts `json:"run,omitempty"`
 }
 
-// Parts say what a run is made of: the text of a JSON object of strings, numbers and booleans by name, as NewParts writes it.
+// Parts says what a run is made of: a JSON object of strings, numbers and booleans, as NewParts writes
+// it.
 type Parts string
 
-// maxParts bounds the text of Parts in bytes: a spec has at most 1 MiB.
+// maxParts bounds Parts in bytes. A spec has at most 1 MiB.
 const maxParts = 4 << 20
 
 // NewParts returns the parts of a run. Values are strings, booleans and numbers.
@@ -71,7 +73,7 @@ func (p *Parts) UnmarshalJSON(b []byte) error {
 // values returns the parts by name, each as JSON.
 func (p Parts) values() map[string]json.RawMessage {
 	var m map[string]json.RawMessage
-	_ = json.Unmarshal([]byte(p), &m) // which NewParts or UnmarshalJSON wrote
+	_ = json.Unmarshal([]byte(p), &m) // cannot fail, because NewParts or UnmarshalJSON wrote p
 	return m
 }
 
@@ -81,8 +83,8 @@ func (p Parts) int(name string) (n int64, ok bool) {
 	return n, err == nil
 }
 
-// Step returns the step that follows the state, for global batches of g over an epoch of n
-// positions. It is an error if the state is of another version, or not between two steps.
+// Step returns the step that follows the state, for global batches of g over an epoch of n positions.
+// It returns an error if the state has another version or does not lie between two steps.
 func (s State) Step(n int64, g int) (int64, error) {
 	switch {
 	case s.Version != Version:
@@ -102,14 +104,15 @@ const (
 	PartDropLast  = "drop_last"
 )
 
-// sameSamples are the beginnings of the names of parts that do not change which sample stands at a position.
+// sameSamples are prefixes of the names of those parts that do not change which sample stands at a
+// position.
 var sameSamples = []string{"fields", PartBatchSize, PartDropLast, "bad_samples", "augment", "windows"}
 
-// maxDifferences bounds the parts that a message names.
+// maxDifferences bounds the parts that a message names, so that it stays readable in a log.
 const maxDifferences = 8
 
-// Differences says in what the run of a state differs from this one, whose state at its begin is now. It is empty for the same
-// run.
+// Differences lists how the run of state s differs from the present run, whose initial state is now.
+// The list is empty if they are the same run. otherOrder reports that the order of samples differs.
 func (s State) Differences(now State) (out []string, otherOrder bool) {
 	if s.Spec == now.Spec && s.Seed == now.Seed {
 		return nil, false
@@ -118,7 +121,7 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 		out, otherOrder = append(out, fmt.Sprintf("seed is %d, in the state %d", now.Seed, s.Seed)), true
 	}
 	if s.Run == "" || now.Run == "" {
-		if s.Spec != now.Spec && len(out) == 0 { // which a seed changes, too
+		if s.Spec != now.Spec && len(out) == 0 { // another seed alone changes the hash too
 			out = append(out, fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
 		}
 		return out, true
@@ -157,7 +160,7 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	return out, otherOrder
 }
 
-// shown returns a part for a message.
+// shown returns a part as messages print it. Values that begin with # are hashes of larger parts.
 func shown(v json.RawMessage) string {
 	var s string
 	if json.Unmarshal(v, &s) == nil {
@@ -169,9 +172,10 @@ func shown(v json.RawMessage) string {
 	return string(v)
 }
 
-// Resume returns the state from which a run goes on that was handed the state s. The state at the run's begin is now; it has
-// global batches of g over epochs of n positions. With strict, a state of another run is an error that names what
-// differs. Without, note says what differs and what follows: docs/order.md, State, defines it.
+// Resume returns the state from which a run continues that is given state s. now is the initial state
+// of the run, which has global batches of g over epochs of n positions. With strict, the state of
+// another run is an error that names what differs. Without it, note says what differs and what follows
+// from that, as docs/order.md (State) defines.
 func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next State, note string, err error) {
 	differences, otherOrder := s.Differences(now)
 	if len(differences) == 0 {
@@ -206,7 +210,8 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	return next, note, nil
 }
 
-// ended reports whether the state stands at the end of its own run's epoch, as far as its parts say it.
+// ended reports whether the state is at the end of an epoch of its own run. It is false if the parts
+// do not say.
 func (s State) ended() bool {
 	n, ok := s.Run.int(PartSamples)
 	g, known := s.Run.int(PartBatchSize)
@@ -218,7 +223,8 @@ func (s State) ended() bool {
 	return Steps(s.Samples, int(g), false) >= Steps(n, int(g), drop)
 }
 
-// ParseState reads the JSON of a state; unknown members are an error.
+// ParseState reads the JSON of a state. Unknown members are an error, because a newer version may have
+// added one that changes the order.
 func ParseState(b []byte) (State, error) {
 	var s State
 	d := json.NewDecoder(bytes.NewReader(b))

@@ -39,19 +39,20 @@ const swaps Elements = 0xf0
 // Swaps reports whether an element of the set swaps rows with columns.
 func (s Elements) Swaps() bool { return s&swaps != 0 }
 
-// At returns the element at position p of an epoch, the same for every field of the sample.
+// At returns the element for position p of an epoch. All fields of a sample share it.
 func (s Elements) At(seed, epoch uint64, p int64) Element {
 	n := bits.OnesCount8(uint8(s))
 	if n < 2 {
 		return Element(bits.TrailingZeros8(uint8(s)) & 7)
 	}
+	// Clearing the lowest bit k times leaves element number k lowest.
 	for k := Below(Hash(seed, domainTransform, epoch, uint64(p)), n); k > 0; k-- {
 		s &= s - 1
 	}
 	return Element(bits.TrailingZeros8(uint8(s)))
 }
 
-// Apply returns where the pixel (y, x) of a window of h by w pixels comes to stand.
+// Apply returns the new place of pixel (y, x) of a window of h by w pixels.
 func (g Element) Apply(y, x, h, w int) (int, int) {
 	if g&1 != 0 {
 		x = w - 1 - x
@@ -73,10 +74,10 @@ func (g Element) Shape(h, w int) (int, int) {
 	return h, w
 }
 
-// Then returns the element that does g, then next. The mirrors of next, met after a swap of g, are
-// mirrors of the other axis before it.
+// Then returns the element that applies g, then next.
 func (g Element) Then(next Element) Element {
 	if g&4 != 0 {
+		// g has swapped the axes, so that a mirror of next needs to be that of the other axis.
 		next = next&4 | next&1<<1 | next>>1&1
 	}
 	return g ^ next

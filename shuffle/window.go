@@ -33,7 +33,8 @@ func Window(c Crop) Box {
 	return Box{Y: c.AlignY * y, X: c.AlignX * x, H: c.H, W: c.W}
 }
 
-// maxSide bounds windows, tiles and strides, so that no product of sizes overflows.
+// maxSide bounds windows, tiles and strides, so that a product of two is below 2^48 and leaves room in
+// an int64 for a count of windows.
 const maxSide = 1 << 24
 
 // sides reports whether all lengths are in 1..maxSide.
@@ -46,20 +47,20 @@ func sides(lengths ...int) bool {
 	return true
 }
 
-// corners returns the number of corners that a window of size h has on a side of size pixels, in
-// steps of align: where the window does not fit, one, 0.
+// corners returns how many corners, in steps of align, a window of size h has on a side of size
+// pixels. A window that does not fit has one corner, 0.
 func corners(size, h, align int) int { return max(size-h, 0)/align + 1 }
 
-// Grid is the sampler of windows of H by W pixels at every StrideY rows and StrideX columns,
-// overlapping where the stride is the smaller. Together they cover the asset.
+// Grid is the sampler of windows of H by W pixels at every StrideY rows and StrideX columns. Windows
+// overlap if the stride is smaller than the window. Together they cover the asset.
 type Grid struct {
 	H, W             int
 	StrideY, StrideX int
-	// AlignY and AlignX are what corners are multiples of: 1, or what coarser fields need. Strides
-	// must be multiples of them.
+	// Corners are multiples of AlignY and AlignX: 1, or more if a coarser field needs it. Strides
+	// must be multiples of them too.
 	AlignY, AlignX int
-	// Pad leaves the last windows of a side at their stride, so that they pass the edge. Otherwise
-	// they are moved inside.
+	// Pad leaves the last windows of a side at their stride, so that they reach past the edge.
+	// Without it they are moved inside.
 	Pad bool
 }
 
@@ -75,8 +76,8 @@ func (g *Grid) side(size, h, stride, align int) int {
 	return (align*(corners(size, h, align)-1)+stride-1)/stride + 1
 }
 
-// padded returns how many runs of h at every stride reach over a side of size, the last one possibly
-// past its end, but not beginning there. It is at least 1.
+// padded returns how many runs of h, one at every stride, cover a side of size. The last run may reach
+// past the end but begins before it. The result is at least 1.
 func padded(size, h, stride int64) int64 {
 	return max(min((max(size-h, 0)+stride-1)/stride+1, (size+stride-1)/stride), 1)
 }
@@ -87,8 +88,9 @@ func (g *Grid) Count(height, width int) int64 {
 	return int64(down) * int64(across)
 }
 
-// At returns the window number j, below Count, of an asset of height by width pixels, row by row. An asset
-// that is smaller than the table said has no such window: a reader checks sizes first.
+// At returns window number j, which is below Count, of an asset of height by width pixels; windows are
+// numbered row by row. Readers check the size of the asset first, because one that is smaller than the
+// table says has fewer windows.
 func (g *Grid) At(j int64, height, width int) Box {
 	_, across := g.Shape(height, width)
 	b := Box{Y: int(j/int64(across)) * g.StrideY, X: int(j%int64(across)) * g.StrideX, H: g.H, W: g.W}
@@ -108,9 +110,9 @@ func (g *Grid) check() error {
 }
 
 // Resized is the sampler of windows of random area and aspect, which a reader resamples to H by W
-// pixels (the random resized crop of Szegedy et al., Going deeper with convolutions, 2015). The
-// area is uniform in [Lo, Hi] times the reference's; the aspect, relative to H:W, is log-uniform in
-// [1/Ratio, Ratio], in steps of 2^-16 of its logarithm. A window that does not fit is shrunk with
+// pixels (the random resized crop of Szegedy et al., Going deeper with convolutions, 2015). The area
+// is uniform in [Lo, Hi] times that of the reference. The aspect, relative to H:W, is log-uniform in
+// [1/Ratio, Ratio], in steps of 2^-16 of its logarithm. A window that does not fit is shrunk; it keeps
 // its aspect.
 type Resized struct {
 	H, W   int
@@ -154,17 +156,17 @@ func (r *Resized) size(hash uint64, height, width int) (h, w int) {
 	tall, wide := float64(r.H)/float64(r.W), float64(r.W)/float64(r.H)
 	h = roundTo(math.Sqrt(float64(float64(area*tall)*q)), r.AlignY)
 	w = roundTo(math.Sqrt(float64(float64(area*wide)/q)), r.AlignX)
-	if most := r.AlignY * max(height/r.AlignY, 1); h > most {
-		h, w = most, shrink(w, most, h, r.AlignX)
+	if tallest := r.AlignY * max(height/r.AlignY, 1); h > tallest {
+		h, w = tallest, shrink(w, tallest, h, r.AlignX)
 	}
-	if most := r.AlignX * max(width/r.AlignX, 1); w > most {
-		h, w = shrink(h, most, w, r.AlignY), most
+	if widest := r.AlignX * max(width/r.AlignX, 1); w > widest {
+		h, w = shrink(h, widest, w, r.AlignY), widest
 	}
 	return h, w
 }
 
-// aspect returns ratio^u, u in (-1, 1) in steps of 2^-16: square roots and products only, which
-// every machine rounds alike.
+// aspect returns ratio^u, with u in (-1, 1) in steps of 2^-16. It takes square roots and products only,
+// because every machine rounds these alike, which is not so for pow.
 func aspect(hash uint64, ratio float64) float64 {
 	q := 1.0
 	for i := 63; i >= 48; i-- {
@@ -179,21 +181,21 @@ func aspect(hash uint64, ratio float64) float64 {
 	return q
 }
 
-// roundTo returns the multiple of align next to v, at least one.
+// roundTo returns the multiple of align nearest to v, at least align.
 func roundTo(v float64, align int) int {
 	return align * int(max(math.Floor(float64(v/float64(align))+0.5), 1))
 }
 
-// shrink returns floor(v*num/den) as a multiple of align, at least one.
+// shrink returns floor(v*num/den), rounded down to a multiple of align but at least align.
 func shrink(v, num, den, align int) int {
 	hi, lo := bits.Mul64(uint64(v), uint64(num))
 	q, _ := bits.Div64(hi, lo, uint64(den)) // num < den, so the quotient is below v
 	return align * max(int(q)/align, 1)
 }
 
-// Weights is a coarse grid of an asset: cells of CellH by CellW pixels, row by row, Across of them
-// a row, with the running sum of their weights (valid pixels, or pixels of a class). A
-// reader makes it of a sidecar file; NewWeights checks it.
+// Weights is a coarse grid over an asset: cells of CellH by CellW pixels, row by row, Across of them in
+// a row, with the running sum of their weights (valid pixels, or pixels of a class). A reader makes it
+// from a sidecar file; NewWeights checks it.
 type Weights struct {
 	CellH, CellW int
 	Across       int
@@ -219,7 +221,7 @@ func NewWeights(weights []uint32, cellH, cellW, height, width int, sums []uint64
 	return Weights{CellH: cellH, CellW: cellW, Across: across, Sums: sums}, nil
 }
 
-// Total returns the sum of all weights.
+// Total returns the total weight.
 func (w *Weights) Total() uint64 {
 	if len(w.Sums) == 0 {
 		return 0
@@ -246,7 +248,7 @@ func (w *Weights) Window(c Crop) (b Box, weighted bool) {
 	}, true
 }
 
-// search returns the first index whose sum is over at.
+// search returns the first index whose sum is greater than at.
 func search(sums []uint64, at uint64) int {
 	lo, hi := 0, len(sums)-1
 	for lo < hi {
@@ -266,18 +268,18 @@ func centred(start, cell int, hash uint64, size, h, align int) int {
 }
 
 // Visits is the tile-aware sampler: an item is visited several times, and every visit reads PerVisit
-// windows of H by W pixels whose corners are in one tile of TileH by TileW pixels. A window
-// no larger than a tile then touches two tiles a side at most, and all windows of the visit the same
-// four: see Chunks for windows of any size.
+// windows of H by W pixels whose corners are in one tile of TileH by TileW pixels. A window no larger
+// than a tile then touches two tiles per side at most, and all windows of a visit the same four; see
+// Chunks for windows of any size.
 //
 // The visits of an item are spread evenly over its tiles (systematic sampling in proportion to the
-// corners of a tile), so that over the windows of an epoch every corner is exactly as likely as with
-// the random window: windows of one visit are neighbours, that is all.
+// corners of a tile). So over an epoch every corner is exactly as likely as with RandomWindow; the
+// only difference is that windows of one visit are neighbours.
 type Visits struct {
 	H, W           int
 	TileH, TileW   int // multiples of the alignment
 	PerVisit       int // windows of a visit
-	Pool           int // visits that are shuffled together, see Plan
+	Pool           int // visits that are shuffled together, see Plan.PoolOf
 	AlignY, AlignX int
 }
 
@@ -296,38 +298,41 @@ func (v *Visits) PoolLen() int64 { return int64(v.PerVisit) * int64(v.Pool) }
 // PoolOf returns the pool of position p of an epoch of the dataset.
 func (v *Visits) PoolOf(p int64) int64 { return p / v.PoolLen() }
 
-// Chunks returns how many rows and columns of tiles the windows of a visit touch at most.
+// Chunks returns the largest number of rows and of columns of tiles that the windows of a visit touch.
 func (v *Visits) Chunks() (down, across int) {
 	return (v.TileH-v.AlignY+v.H-1)/v.TileH + 1, (v.TileW-v.AlignX+v.W-1)/v.TileW + 1
 }
 
-// PoolWithin returns the largest pool whose decoded tiles fit in a quota, at least 1, where a tile of
-// all fields takes tileBytes. Two pools are in memory where one ends and the next begins.
+// PoolWithin returns the largest pool, at least 1, whose decoded tiles fit in a quota of bytes, if a
+// tile of all fields takes tileBytes. Callers allow for two pools in memory at a time: one that ends
+// and one that begins.
 func (v *Visits) PoolWithin(quota, tileBytes int64) int {
 	down, across := v.Chunks()
 	return int(min(max(quota/max(tileBytes, 1)/int64(down)/int64(across), 1), maxSide))
 }
 
-// Tiles returns the number of tiles of an asset of height by width pixels that a corner may be in:
-// as many visits read about every tile once an epoch.
+// Tiles returns in how many tiles of an asset of height by width pixels a corner may lie. That many
+// visits read about every tile once per epoch.
 func (v *Visits) Tiles(height, width int) int64 {
 	down := (corners(height, v.H, v.AlignY)-1)/(v.TileH/v.AlignY) + 1
 	across := (corners(width, v.W, v.AlignX)-1)/(v.TileW/v.AlignX) + 1
 	return int64(down) * int64(across)
 }
 
-// Tile returns the row and column of the tile of visit number visit of the given number of visits
-// of an item, an asset of height by width pixels.
+// Tile returns the row and column of the tile that one visit of an item reads. visit is its number
+// among the visits of the item, an asset of height by width pixels.
 func (v *Visits) Tile(seed, epoch uint64, item, visit, visits int64, height, width int) (ty, tx int) {
 	cy, cx := int64(corners(height, v.H, v.AlignY)), int64(corners(width, v.W, v.AlignX))
 	th, tw := int64(v.TileH/v.AlignY), int64(v.TileW/v.AlignX)
 	total := cy * cx
 	start := below(Hash(seed, domainVisit, epoch, uint64(item)), total)
-	// floor((visit*total + start) / visits), below total; the product may need 128 bits.
+	// floor((visit*total + start) / visits), which is below total. The product needs 128 bits, because
+	// total alone may have 62.
 	hi, lo := bits.Mul64(uint64(visit), uint64(total))
 	lo, carry := bits.Add64(lo, uint64(start), 0)
 	at, _ := bits.Div64(hi+carry, lo, uint64(visits))
-	// Tiles in order, each as long as it has corners: all rows of tiles but the last are th high.
+	// Tiles are laid end to end, each as long as the number of its corners, so that a tile cut by the
+	// edge is drawn less often. All rows of tiles but the last are th high.
 	row := int64(at) / (th * cx)
 	inRow := int64(at) - row*th*cx
 	return int(row), int(inRow / (min(th, cy-row*th) * tw))
@@ -343,7 +348,7 @@ func (v *Visits) At(seed, epoch uint64, sample int64, ty, tx, height, width int)
 	}
 }
 
-// corner returns a corner of tile t on a side of size pixels, every one as likely.
+// corner returns a corner in tile t on a side of size pixels, each equally likely.
 func corner(hash uint64, t, tile, size, h, align int) int {
 	first := t * (tile / align)
 	return align * (first + Below(hash, max(min(tile/align, corners(size, h, align)-first), 1)))

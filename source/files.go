@@ -16,22 +16,23 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// DefaultKeep is the number of idle files that Files keeps open.
+// DefaultKeep is the default of Files.Keep.
 const DefaultKeep = 128
 
-// Files opens local files, by path or file:// URI, and keeps some of them open between uses. The
-// zero value is ready. Close it when it is not needed any more.
+// Files opens local files, by path or file:// URI, and keeps some of them open between uses,
+// because opening a file on a network file system takes round trips. The zero value is ready to
+// use. Close it after use.
 type Files struct {
-	// Keep is the number of idle files kept open. Default DefaultKeep.
+	// Keep is the number of unused files that stay open. Default DefaultKeep.
 	Keep int
 
 	mu     sync.Mutex
 	idle   map[string]*list.Element // by path; the values are *file
-	lru    list.List                // least recently given back first
+	lru    list.List                // the least recently used file first
 	closed bool
 }
 
-// file is an open file, in use by one reader at a time or idle.
+// file is an open file, either unused or in use by one reader.
 type file struct {
 	f     *os.File
 	size  int64
@@ -41,9 +42,9 @@ type file struct {
 	path  string
 }
 
-// Open implements Opener. What is not a regular file is fault.Unsupported. A failure of the system
-// (too many open files, no permission) is an error without a kind: it says nothing about the file. A URI of
-// another scheme is fault.Unsupported.
+// Open implements Opener. A path that is not a regular file, and a URI of another scheme, are
+// fault.Unsupported. A failure of the system (too many open files, no permission) is an error
+// without a kind, because it says nothing about the file.
 func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 	if IsRemote(uri) {
 		return nil, noDriver(uri)
@@ -57,7 +58,7 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 			return nil, err
 		}
 	}
-	// Without O_NONBLOCK opening a named pipe would wait for a writer, before it can be told from a file.
+	// O_NONBLOCK avoids waiting for a writer if the path is a named pipe, which Open refuses below.
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fault.WithFile(systemError(err), uri)
@@ -72,15 +73,15 @@ func (s *Files) Open(_ context.Context, uri string) (Reader, error) {
 	return &file{f: f, size: st.Size(), mtime: st.ModTime(), was: st, owner: s, path: path}, nil
 }
 
-// Missing reports whether a call of the system failed because no file has the name: also because the name is too long, leads
-// round in a loop, or holds what no system takes.
+// Missing reports whether a system call failed because no file has the name. Names that are too
+// long, that lead round a loop of links, or that no file system accepts count too.
 func Missing(err error) bool {
 	var pe *fs.PathError
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) || errors.Is(err, syscall.ENAMETOOLONG) ||
 		errors.Is(err, syscall.ELOOP) || errors.As(err, &pe) && strings.IndexByte(pe.Path, 0) >= 0
 }
 
-// systemError gives a failed call its kind, if it is one that the name or the file is to blame for.
+// systemError gives an error of a system call a kind, if the name or the file is the reason.
 func systemError(err error) error {
 	if !Missing(err) {
 		return err
@@ -92,7 +93,7 @@ func systemError(err error) error {
 	return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
 }
 
-// take returns the idle file of a path, or nil.
+// take returns the unused open file of a path, or nil.
 func (s *Files) take(path string) *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +105,7 @@ func (s *Files) take(path string) *file {
 	return s.lru.Remove(e).(*file)
 }
 
-// give keeps a file, and closes the one that was not used for longest if there are too many.
+// give makes a file available again, and closes the least recently used one if there are too many.
 func (s *Files) give(f *file) error {
 	if old := s.keep(f); old != nil {
 		return old.f.Close()
@@ -112,8 +113,8 @@ func (s *Files) give(f *file) error {
 	return nil
 }
 
-// keep returns the file to close: f itself if another reader of its path was faster, or if there
-// is nothing to keep it for.
+// keep returns the file to close: f itself if another reader of its path was faster or if Files is
+// closed.
 func (s *Files) keep(f *file) *file {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -136,7 +137,8 @@ func (s *Files) keep(f *file) *file {
 	return old
 }
 
-// Close closes the idle files. Readers that are still open stay valid, and close themselves later.
+// Close closes the unused files. Readers that are still open stay valid and close their files
+// later.
 func (s *Files) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -149,7 +151,8 @@ func (s *Files) Close() error {
 	return errors.Join(errs...)
 }
 
-// unchanged reports whether an idle file is still what it was when it was opened, and what its path names.
+// unchanged reports whether an unused file is still the one that its path names, with the same size
+// and time.
 func (f *file) unchanged() bool {
 	st, err := os.Stat(f.path)
 	return err == nil && os.SameFile(st, f.was) && st.Size() == f.size && st.ModTime().Equal(f.mtime)
@@ -169,7 +172,7 @@ func (f *file) ReadAt(_ context.Context, p []byte, off int64) error {
 		return fault.WithFile(fault.New(fault.Corrupt, "byte range", off, "the file became shorter while it was read"), f.path)
 	}
 	if err != nil {
-		return fmt.Errorf("byte range at %d: %w", off, err) // of the system: its text names the file
+		return fmt.Errorf("byte range at %d: %w", off, err) // an error of the system, which names the file itself
 	}
 	return nil
 }

@@ -24,13 +24,13 @@ func Scheme(uri string) string {
 	return strings.ToLower(uri[:i])
 }
 
-// IsRemote reports whether a URI is none of a local file.
+// IsRemote reports whether uri names an object that is not a local file.
 func IsRemote(uri string) bool {
 	s := Scheme(uri)
 	return s != "" && s != "file"
 }
 
-// LocalPath returns a path as the system takes it: of a URI of a local file what stands behind "file://", and all others as they are.
+// LocalPath returns the path in a file:// URI. Other strings are returned as they are.
 func LocalPath(uri string) string {
 	if Scheme(uri) == "file" {
 		return uri[len("file://"):]
@@ -38,11 +38,11 @@ func LocalPath(uri string) string {
 	return uri
 }
 
-// Mux opens every URI with the opener of its scheme.
+// Mux opens each URI with the opener of its scheme.
 type Mux struct {
 	// Files opens paths and file:// URIs.
 	Files Opener
-	// Schemes are the openers of the other URIs, by scheme in lower case.
+	// Schemes has the openers of the other URIs, by scheme in lower case.
 	Schemes map[string]Opener
 }
 
@@ -58,7 +58,7 @@ func (m *Mux) opener(uri string) (Opener, error) {
 }
 
 func noDriver(uri string) error {
-	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset, "nothing here reads %s://", Scheme(uri)), uri)
+	return fault.WithFile(fault.New(fault.Unsupported, "URI", fault.NoOffset, "the scheme %s:// is not supported", Scheme(uri)), uri)
 }
 
 // Open implements Opener.
@@ -97,11 +97,11 @@ func (m *Mux) Names(ctx context.Context, folder string) ([]string, error) {
 	return Names(ctx, o, folder)
 }
 
-// Close closes those of the openers that can be.
+// Close closes the openers that have a Close method.
 func (m *Mux) Close() error {
 	all := []Opener{m.Files}
 	for _, o := range m.Schemes {
-		if !slices.Contains(all, o) { // one opener may serve two schemes
+		if !slices.Contains(all, o) { // one opener may serve several schemes
 			all = append(all, o)
 		}
 	}

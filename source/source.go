@@ -1,8 +1,9 @@
 // Package source reads byte ranges of objects, by URI.
 //
-// Here are the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a URI. Objects
-// over HTTP are read by source/httpsource, those of object stores by source/blobsource; both keep to the policy of
-// source/remote (retries, deadlines, hedged requests, limits). A program compiles only what it imports.
+// It has the interfaces, local files (Files), and Mux, which chooses an Opener by the scheme of a
+// URI. Package source/httpsource reads objects over HTTP, source/blobsource those of object stores.
+// Both follow the policy of source/remote for retries, deadlines, hedged requests and limits. A
+// program compiles only what it imports.
 package source
 
 import (
@@ -18,16 +19,17 @@ import (
 
 // Reader reads ranges of one object. It is safe for concurrent use.
 type Reader interface {
-	// ReadAt fills p from offset off, or returns an error: there is no partial read. A range past
+	// ReadAt fills p from offset off, or returns an error: there are no partial reads. A range past
 	// the end is fault.Corrupt.
 	ReadAt(ctx context.Context, p []byte, off int64) error
 	// Size returns the object's size in bytes.
 	Size() int64
-	// Close gives the reader back to its opener. The reader is not used afterwards.
+	// Close returns the reader to its opener. It must not be used afterwards.
 	Close() error
 }
 
-// Timed is a Reader that knows when its object was last modified, as of Open. Those of Files are.
+// Timed is a Reader that knows when its object was last modified, as of Open. Readers of Files are
+// Timed.
 type Timed interface {
 	Reader
 	ModTime() time.Time
@@ -39,8 +41,8 @@ type Opener interface {
 	Open(ctx context.Context, uri string) (Reader, error)
 }
 
-// Tagged is a Reader that knows the entity tag of its object: a text that is another one once the object has
-// other bytes. ETag returns "" where the store gives none, or where nothing was asked of it yet.
+// Tagged is a Reader that knows the entity tag of its object, a string that changes whenever the
+// bytes of the object change. ETag returns "" if the store has no tags or has not been asked yet.
 type Tagged interface {
 	Reader
 	ETag() string
@@ -54,16 +56,18 @@ func ETag(r Reader) string {
 	return ""
 }
 
-// Gapped is a Reader that says over how large a gap between two ranges it is cheaper to read than to ask twice.
+// Gapped is a Reader that knows which gap between two ranges is cheaper to read than to skip with
+// another request.
 type Gapped interface {
 	Reader
 	Gap() int64 // bytes
 }
 
-// DefaultGap is the gap of a Reader that is not Gapped: that of a local file.
+// DefaultGap is the gap of readers that are not Gapped, such as those of local files.
 const DefaultGap = 32 << 10
 
-// Gap returns the gap, in bytes, up to which two ranges of a reader are better read as one.
+// Gap returns the largest gap between two ranges, in bytes, over which reading both as one is
+// cheaper.
 func Gap(r Reader) int64 {
 	if g, ok := r.(Gapped); ok {
 		return g.Gap()
@@ -71,22 +75,23 @@ func Gap(r Reader) int64 {
 	return DefaultGap
 }
 
-// Known is what a catalog or a listing says of an object. Size 0 is one that is not known.
+// Known is what a catalog or a listing says about an object. Size 0 means unknown.
 type Known struct {
 	Size int64 // bytes
 	ETag string
 }
 
-// KnownOpener is an Opener that needs no request to open an object of which enough is known.
+// KnownOpener is an Opener that needs no request to open an object whose size is known.
 type KnownOpener interface {
 	Opener
-	// OpenKnown is Open for an object whose size is known. That the object has it, and the tag if that is
-	// known too, is checked when it is read: one that has not is fault.Corrupt. Every ReadAt is one request,
-	// of exactly its range.
+	// OpenKnown is Open for an object whose size, and perhaps tag, is known. They are checked when
+	// the object is read: other ones are fault.Corrupt. Each ReadAt is one request for exactly its
+	// range.
 	OpenKnown(ctx context.Context, uri string, k Known) (Reader, error)
 }
 
-// OpenKnown opens an object of which something is known, without a request where the opener can do that.
+// OpenKnown opens an object of which something is known, without a request if the opener can do
+// that.
 func OpenKnown(ctx context.Context, o Opener, uri string, k Known) (Reader, error) {
 	if ko, ok := o.(KnownOpener); ok {
 		return ko.OpenKnown(ctx, uri, k)
@@ -94,9 +99,9 @@ func OpenKnown(ctx context.Context, o Opener, uri string, k Known) (Reader, erro
 	return o.Open(ctx, uri)
 }
 
-// Entry is an object below a folder.
+// Entry is an object below a directory.
 type Entry struct {
-	Path string // relative to the folder, with "/"
+	Path string // relative to the directory, with "/"
 	Size int64  // bytes
 	ETag string // or ""
 }
@@ -104,13 +109,14 @@ type Entry struct {
 // Lister is an Opener that can list objects.
 type Lister interface {
 	Opener
-	// List calls each for every object whose URI begins with that of the folder and "/", in any order. An
-	// error of each ends it. A folder without objects is no error. A store that has no listing is
-	// fault.Unsupported.
+	// List calls each for every object whose URI begins with that of the folder and "/", in any
+	// order. An error of each ends the listing. A folder without objects is not an error. A store
+	// that cannot list is fault.Unsupported.
 	List(ctx context.Context, folder string, each func(Entry) error) error
 }
 
-// List lists the objects below a folder, as Lister does, if the opener can; else it is fault.Unsupported.
+// List lists the objects below a folder if the opener is a Lister. Otherwise the error is
+// fault.Unsupported.
 func List(ctx context.Context, o Opener, folder string, each func(Entry) error) error {
 	if l, ok := o.(Lister); ok {
 		return l.List(ctx, folder, each)
@@ -118,16 +124,17 @@ func List(ctx context.Context, o Opener, folder string, each func(Entry) error) 
 	return noListing(folder)
 }
 
-// Namer is an Opener that can name what lies in a folder, also where it cannot list all objects below it.
+// Namer is an Opener that can list the entries of a directory, even if it cannot list all objects
+// below it.
 type Namer interface {
 	Opener
-	// Names returns the names of what lies in a folder itself, in any order; those of folders end in "/". What
-	// cannot be named is fault.Unsupported.
+	// Names returns the names of the entries of a directory, in any order; those of directories end
+	// in "/". A directory that cannot be listed is fault.Unsupported.
 	Names(ctx context.Context, folder string) ([]string, error)
 }
 
-// Names names what lies in a folder itself, as Namer does, if the opener can do that or list; else it is
-// fault.Unsupported.
+// Names returns the names of the entries of a directory if the opener is a Namer or a Lister.
+// Otherwise the error is fault.Unsupported.
 func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 	if n, ok := o.(Namer); ok {
 		return n.Names(ctx, folder)
@@ -149,20 +156,20 @@ func Names(ctx context.Context, o Opener, folder string) ([]string, error) {
 
 func noListing(folder string) error {
 	return fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset,
-		"%s:// has no listing: name its files one by one, or a catalog of them", Scheme(folder)), folder)
+		"%s:// has no listing: name the files one by one, or give a catalog of them", Scheme(folder)), folder)
 }
 
-// RequestError is a request that failed for a reason that says nothing about the object: the network, the
-// server, a missing permission. It has no kind.
+// RequestError is a failed request that says nothing about the object: the network, the server or a
+// missing permission is the reason. It has no kind, so that no policy on bad samples skips it.
 type RequestError struct {
 	URI      string
 	Part     string // "byte range", "listing"
-	Off      int64  // first byte asked for, or fault.NoOffset
-	Attempts int    // requests made
-	Err      error  // of the last one
+	Off      int64  // first byte of the range, or fault.NoOffset
+	Attempts int    // number of requests
+	Err      error  // of the last request
 }
 
-// Error returns "URI: PART at OFFSET: what went wrong, after N attempts".
+// Error returns "URI: PART at OFFSET: reason, after N attempts".
 func (e *RequestError) Error() string {
 	at := ""
 	if e.Off >= 0 {
@@ -175,5 +182,5 @@ func (e *RequestError) Error() string {
 	return fmt.Sprintf("%s: %s%s: %v, after %s", e.URI, e.Part, at, e.Err, tries)
 }
 
-// Unwrap returns what went wrong with the last attempt.
+// Unwrap returns the error of the last attempt.
 func (e *RequestError) Unwrap() error { return e.Err }

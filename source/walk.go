@@ -11,9 +11,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// WalkDir is filepath.WalkDir that follows symbolic links to folders, dir itself among them. fn gets such a link as the
-// folder that it leads to, under the link's own path; links to files, and links that lead nowhere, it gets as links. A
-// link that leads back to a folder on the way to it would never end: fn gets an error of kind fault.Unsupported.
+// WalkDir is filepath.WalkDir, but follows symbolic links to directories, including dir itself. fn
+// sees such a link as a directory, under the path of the link. Links to files and links that lead
+// nowhere stay links. A link to a directory that contains it would never end: fn gets an error of
+// kind fault.Unsupported for it.
 func WalkDir(dir string, fn fs.WalkDirFunc) error {
 	st, err := os.Stat(dir)
 	if err != nil {
@@ -27,7 +28,8 @@ func WalkDir(dir string, fn fs.WalkDirFunc) error {
 	return err
 }
 
-// walkDir visits p and what is below it. left are the real folders in which the links on the way to p stand.
+// walkDir visits p and everything below it. left are the real directories that contain the links on
+// the way to p.
 func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
 	link := false
 	if d.Type()&fs.ModeSymlink != 0 {
@@ -68,7 +70,8 @@ func walkDir(p string, d fs.DirEntry, left []string, fn fs.WalkDirFunc) error {
 	return nil
 }
 
-// follow returns left with the folder of a link, or an error if the link leads to one of these folders or above one.
+// follow returns left with the directory of a link appended, or an error if the link leads to one
+// of these directories or to a parent of one.
 func follow(link string, left []string) ([]string, error) {
 	from, err := filepath.EvalSymlinks(filepath.Dir(link))
 	if err != nil {
@@ -88,7 +91,7 @@ func follow(link string, left []string) ([]string, error) {
 	above := strings.TrimSuffix(to, string(filepath.Separator)) + string(filepath.Separator)
 	for _, l := range left {
 		if l == to || strings.HasPrefix(l, above) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset, "a symbolic link leads back to a folder that it lies in"), link)
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "link", fault.NoOffset, "the symbolic link leads to a directory that contains it"), link)
 		}
 	}
 	return left, nil

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 var measured = []chunk.DType{chunk.Uint8, chunk.Int8, chunk.Uint16, chunk.Int16, chunk.Uint32, chunk.Int32, chunk.Uint64, chunk.Int64,

@@ -121,7 +121,7 @@ func TestRawTileAndWideImage(t *testing.T) {
 		t.Errorf("%+v", img.Index)
 	}
 	var w bytes.Buffer
-	o := TOGOptions{Shape: [3]int{1, 1, 70000}, DType: chunk.Uint8, Tile: 16}
+	o := TOGOptions{Shape: [3]int{1, 1, 70000}, DType: chunk.Uint8, Tile: 512, Level: 1}
 	if err := WriteTOG(&w, randomImage(o), o); err != nil {
 		t.Fatal(err)
 	}

@@ -163,7 +163,7 @@ class Rank:
                     self.data,
                     rank=self.rank,
                     world_size=RANKS,
-                    retries=20,
+                    engine=chaski.Engine(retries=20),
                     **spec(shuffle=True),
                 )
             except chaski.UnavailableError:  # it is being started again
@@ -310,7 +310,8 @@ def trainer(conn: Connection, targets: list[str], options: dict[str, Any], state
 
     It ends at the end of the connection, or when it is killed.
     """
-    with chaski.connect(targets, retries=100, timeout=60.0, **options) as loader:
+    engine = chaski.Engine(retries=100, timeout=60.0)
+    with chaski.connect(targets, engine=engine, **options) as loader:
         if state is not None:
             loader.load_state_dict(state)
         conn.send("ready")
@@ -582,9 +583,9 @@ def servers(data: Path, folder: Path) -> None:
 def one_of_three(data: Path, folder: Path, dead: int) -> float:
     """Kills one of three engines, and returns the seconds until the throughput is back."""
     options: dict[str, Any] = {
-        "batch_size": 32, "window": (64, 64), "windows_per_asset": 400, "seed": dead,
+        "batch_size": 32, "window": chaski.RandomWindow(64, per_asset=400), "seed": dead,
         "fields": {"image": chaski.Field(pattern="images/{id}.tif", dtype="native")},
-        "prefetch": 9,
+        "engine": chaski.Engine(prefetch=9),
     }  # fmt: skip
     three = [Server(folder / f"s{dead}{k}", data, "--workers", "1") for k in range(3)]
     try:
@@ -691,7 +692,7 @@ def steady(data: Path, steps: int, folder: Path) -> None:
         print("steady: left out, there is no /proc")
         return
     options: dict[str, Any] = {
-        "batch_size": 8, "window": (16, 16), "windows_per_asset": 100,
+        "batch_size": 8, "window": chaski.RandomWindow(16, per_asset=100),
         "fields": {"image": chaski.Field(pattern="images/{id}.tif", dtype="float32")},
     }  # fmt: skip
     with watched(folder, data) as (server, address):

@@ -617,16 +617,15 @@ def chaski_dataset(job: Job) -> Any:
     options: dict[str, Any] = {}
     if job.of.windows:
         per_asset = -(-job.of.samples // len(files))
-        options = {"window": (job.of.side, job.of.side), "windows_per_asset": per_asset}
+        options = {"window": chaski.RandomWindow(job.of.side, per_asset=per_asset)}
     return package("chaski.torch").IterableDataset(
         f"{job.folder}/{job.format}/*.tif",
         batch_size=job.batch,
         shuffle=True,
         drop_last=True,
-        dtype="float32",
+        pixels=chaski.Pixels(dtype="float32"),
         normalize=chaski.Normalize(1 / std, -mean / std),
-        workers=max(1, job.workers),
-        transport=job.transport,
+        engine=chaski.Engine(workers=max(1, job.workers), transport=job.transport),
         **options,
     )
 

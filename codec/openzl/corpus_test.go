@@ -276,7 +276,7 @@ func TestCorpusBad(t *testing.T) {
 		runtime.ReadMemStats(&before)
 		start := cputime.Used()
 		outs, err := d.Decode(frame)
-		if took := cputime.Used() - start; took > 2*time.Second {
+		if took := cputime.Used() - start; took > time.Minute {
 			t.Errorf("%s: took %v", e.Path, took)
 		}
 		runtime.ReadMemStats(&after)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 	"pgregory.net/rapid"
 )
 

@@ -26,6 +26,7 @@ type clocked struct {
 	pool, samples int64
 	pools         map[int64]bool // that it was asked for
 	most          int            // tickets that it owed at a time
+	tickets       int            // that it got
 	silent        int64          // it says nothing from this position on; 0: it never does so
 	mute          bool           // it describes nothing
 }
@@ -57,6 +58,7 @@ func (c *clocked) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chas
 		}
 	}()
 	for t := range tickets {
+		c.tickets++
 		c.most = max(c.most, len(tickets)+1)
 		c.pools[t.GetFirst()/c.pool] = true
 		if c.silent > 0 && t.GetFirst() >= c.silent {
@@ -82,8 +84,8 @@ func onClock(t *testing.T, servers, pools int, o client.LoaderOptions) (took tim
 	return took, all
 }
 
-// clockedRun is onClock of servers that change makes others, and of a run that may fail.
-func clockedRun(t *testing.T, servers, pools int, co client.Options, o client.LoaderOptions, change func(*clocked)) (took time.Duration, all []*clocked, err error) {
+// clockedRun is onClock of servers that change makes others, and of a run that may fail. It calls before at every step.
+func clockedRun(t *testing.T, servers, pools int, co client.Options, o client.LoaderOptions, change func(*clocked), before ...func(step int)) (took time.Duration, all []*clocked, err error) {
 	synctest.Test(t, func(t *testing.T) {
 		doors := map[string]*bufconn.Listener{}
 		var targets []string
@@ -121,6 +123,9 @@ func clockedRun(t *testing.T, servers, pools int, co client.Options, o client.Lo
 		begun = time.Now()
 		steps := 0
 		for ; ; steps++ {
+			for _, f := range before {
+				f(steps)
+			}
 			var b *loader.Batch
 			if b, err = l.Next(t.Context()); err != nil {
 				break

@@ -320,7 +320,7 @@ func newRaw(t *testing.T, g int, target string, dial ...grpc.DialOption) *raw {
 		t.Fatal(err)
 	}
 	stub := chaskiv1.NewChaskiClient(conn)
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	t.Cleanup(func() { cancel(); _ = conn.Close() })
 	b, err := json.Marshal(spec(g))
 	if err != nil {
@@ -550,7 +550,7 @@ func TestCancelReleasesEverything(t *testing.T) {
 				}
 				cut(cancel, conn)
 				// Not the stop of the server, the end of the stream has to give everything back.
-				for deadline := time.Now().Add(10 * time.Second); e.Live.Load() > 0; time.Sleep(time.Millisecond) {
+				for deadline := time.Now().Add(5 * time.Minute); e.Live.Load() > 0; time.Sleep(time.Millisecond) {
 					if time.Now().After(deadline) {
 						t.Fatalf("%d batches are not released", e.Live.Load())
 					}
@@ -866,7 +866,7 @@ func TestWhoDoesNotReadIsCut(t *testing.T) {
 	}
 	// All but the batch that is half sent come back at once, that one with the client's reading on.
 	wait := func(live int64) {
-		for deadline := time.Now().Add(10 * time.Second); e.Live.Load() > live; time.Sleep(time.Millisecond) {
+		for deadline := time.Now().Add(5 * time.Minute); e.Live.Load() > live; time.Sleep(time.Millisecond) {
 			if time.Now().After(deadline) {
 				t.Fatalf("%d batches are not released", e.Live.Load())
 			}

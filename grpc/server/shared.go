@@ -38,7 +38,7 @@ const (
 // as to any other client.
 type shared struct {
 	log     *slog.Logger
-	door    *shm.Door
+	door    *shm.Listener
 	address string
 	token   shm.Token
 	done    sync.WaitGroup

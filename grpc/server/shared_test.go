@@ -48,7 +48,7 @@ func dialShared(t *testing.T, transport client.Transport, target string, dial ..
 // eventually waits until f holds.
 func eventually(t *testing.T, what string, f func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !f(); {
+	for deadline := time.Now().Add(5 * time.Minute); !f(); {
 		if time.Now().After(deadline) {
 			t.Fatal("in vain: " + what)
 		}
@@ -266,7 +266,7 @@ func knock(t *testing.T, address string, first shm.Message, file int) *door {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 		t.Fatal(err)
 	}
 	d := &door{t, c}

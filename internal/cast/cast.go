@@ -1,11 +1,11 @@
-// Package cast sees bytes as numbers without a copy. It is the only package that uses unsafe.
-// With the build tag purego, on a big-endian host, or for bytes that are not aligned, Of says no,
-// and callers take their byte-wise twin.
+// Package cast views bytes as numbers without a copy. It is the only package that uses unsafe for that.
+// With the build tag purego, on processors other than amd64 and arm64, and for bytes that are not
+// aligned, Of returns false, and callers use their byte-wise twin.
 package cast
 
 import "reflect"
 
-// Number is a fixed-size number that every bit pattern is valid for.
+// Number is a fixed-size number for which every bit pattern is valid.
 type Number interface {
 	~uint8 | ~uint16 | ~uint32 | ~uint64 | ~int8 | ~int16 | ~int32 | ~int64 | ~float32 | ~float64
 }

@@ -4,8 +4,8 @@ package cast
 
 import "unsafe"
 
-// Of returns b as a slice of little-endian T, and whether that is possible here. Bytes past the
-// last whole T are left out.
+// Of returns b as a slice of little-endian T, or false if b is not aligned. Bytes past the last whole T
+// are left out.
 func Of[T Number](b []byte) ([]T, bool) {
 	var t T
 	size := unsafe.Sizeof(t)
@@ -30,12 +30,13 @@ func Bytes[T Number](s []T) ([]byte, bool) {
 
 // Aligned returns n zeroed bytes whose first is at an address divisible by 64.
 func Aligned(n int) []byte {
+	// 63 bytes more, so that one of the first 64 addresses is a multiple of 64.
 	b := make([]byte, n+63)
 	o := int(-uintptr(unsafe.Pointer(unsafe.SliceData(b))) & 63)
 	return b[o : o+n : o+n]
 }
 
-// ToLine returns how many numbers of s stand before the first that begins a line of 64 bytes.
+// ToLine returns how many numbers of s precede the first one at an address divisible by 64.
 func ToLine[T Number](s []T) int {
 	var t T
 	o := -uintptr(unsafe.Pointer(unsafe.SliceData(s))) & 63

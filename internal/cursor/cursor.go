@@ -1,6 +1,6 @@
-// Package cursor reads the small binary forms of our own (index blobs, states of statistics) from front
-// to back: fixed numbers little-endian, others base-128 varints, least significant group first, in their
-// shortest form. Nothing is allocated for what is read.
+// Package cursor reads chaski's own small binary formats (index blobs, states of statistics). Fixed-size
+// numbers are little-endian; others are base-128 varints, least significant group first, in their
+// shortest form. Reading allocates nothing.
 package cursor
 
 import (
@@ -10,15 +10,15 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Cursor is a place in bytes. After the first error its methods return zeros, and Err is that error.
+// Cursor reads B from front to back. After the first error, Err is set and all methods return zeros.
 type Cursor struct {
 	B    []byte
 	At   int    // bytes read
-	Part string // what errors call the bytes
+	Part string // the name of the bytes in errors
 	Err  error  // the first error: of package fault, at the offset it was found at
 }
 
-// Fail notes an error at the present place, unless there is one.
+// Fail sets Err, at the current offset, unless it is set.
 func (c *Cursor) Fail(kind fault.Kind, format string, args ...any) {
 	if c.Err == nil {
 		c.Err = fault.New(kind, c.Part, int64(c.At), format, args...)
@@ -37,7 +37,7 @@ func (c *Cursor) Bytes(n int) []byte {
 	return c.B[c.At-n : c.At]
 }
 
-// Magic reads a text that must stand here and a version byte.
+// Magic reads a magic string, which must match, and a version byte.
 func (c *Cursor) Magic(magic, what string) (version byte) {
 	if m := c.Bytes(len(magic)); c.Err == nil && string(m) != magic {
 		c.At -= len(magic)
@@ -62,7 +62,7 @@ func (c *Cursor) U64() uint64 {
 	return 0
 }
 
-// Uvarint reads a varint. One that has more bytes than it needs, or more than 64 bits, is an error.
+// Uvarint reads a varint. A varint that is longer than needed, or has more than 64 bits, is an error.
 func (c *Cursor) Uvarint() uint64 {
 	if c.Err != nil {
 		return 0
@@ -79,7 +79,7 @@ func (c *Cursor) Uvarint() uint64 {
 // Varint reads a zigzag varint.
 func (c *Cursor) Varint() int64 { return Unzigzag(c.Uvarint()) }
 
-// End refuses what is left.
+// End fails if bytes are left.
 func (c *Cursor) End() {
 	if n := len(c.B) - c.At; n > 0 {
 		c.Fail(fault.Corrupt, "%d bytes too many", n)

@@ -40,14 +40,15 @@ func LoadAffine(dst []float32, src []byte, t Num, stride int, a, c float32) {
 	Affine(dst, a, c)
 }
 
-// StreamAffine is LoadAffine with stride 1 for a dst that is written once, wholly, and not read for a
-// while: where it can, it writes past the caches, which spares the reading of what is overwritten.
-// StreamEnd goes before another goroutine or process looks at dst.
+// StreamAffine is LoadAffine with stride 1 for a dst that is written once, completely, and not read for a
+// while. It writes past the caches where it can, which saves reading the lines that are overwritten.
+// Call StreamEnd before another goroutine or process reads dst.
 func StreamAffine(dst []float32, src []byte, t Num, a, c float32) {
 	if t != U8 && t != U16 && t != I16 {
 		LoadAffine(dst, src, t, 1, a, c)
 		return
 	}
+	// Streamed stores need to fill whole lines of 64 bytes, otherwise each costs a read.
 	k := cast.ToLine(dst)
 	LoadAffine(dst[:k], src, t, 1, a, c)
 	if k < len(dst) {
@@ -56,7 +57,7 @@ func StreamAffine(dst []float32, src []byte, t Num, a, c float32) {
 	}
 }
 
-// StreamEnd orders what StreamAffine has written before all that is written from now on.
+// StreamEnd orders the writes of StreamAffine before all later writes.
 func StreamEnd() { storeFence() }
 
 // The conversion around the product keeps the compiler from fusing it with the addition (Go
@@ -81,7 +82,7 @@ func affine16Bytes[T uint16 | int16](dst []float32, src []byte, a, c float32) {
 	}
 }
 
-// Clip brings every number of f into [lo, hi]; a NaN stays. lo <= hi, and neither is a NaN.
+// Clip limits every number of f to [lo, hi]; a NaN stays. lo <= hi, and neither is a NaN.
 func Clip(f []float32, lo, hi float32) {
 	clip(f[clipSIMD(f, lo, hi):], lo, hi)
 }

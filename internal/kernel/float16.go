@@ -13,7 +13,7 @@ func Float16FromFloat32(f float32) uint16 {
 		return sign | 0x7e00 | uint16(abs>>13)&0x3ff
 	case abs >= 0x477ff000: // rounds to 65536 or more: infinity
 		return sign | 0x7c00
-	case abs >= 0x38800000: // normal
+	case abs >= 0x38800000: // normal; adding just under half a unit, and the last bit, rounds to even
 		abs -= 112 << 23
 		return sign | uint16((abs+0xfff+(abs>>13&1))>>13)
 	case abs < 0x33000000: // below half of the smallest subnormal

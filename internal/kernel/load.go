@@ -105,7 +105,8 @@ func roundOdd(v float64) float32 {
 	if w == v || v != v || bits&1 == 1 {
 		return f
 	}
-	// f is even and not v: the neighbour on v's side of it is odd. Bits count away from zero.
+	// f is even and not v, so that the neighbour on v's side is odd. Adding 1 to the bits steps away
+	// from zero.
 	switch {
 	case bits&0x7fffffff == 0: // f is a zero, v is not
 		return math.Float32frombits(uint32(math.Float64bits(v)>>32)&0x80000000 | 1)

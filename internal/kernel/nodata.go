@@ -23,7 +23,7 @@ func (m *Match) Hit(bits uint64) bool {
 }
 
 // MatchValue returns the match of a float64 value in type t, compared in that type: floats are
-// rounded to it first. ok is false where no number of type t is that value.
+// rounded to it first. ok is false if type t does not have that value.
 func MatchValue(t Num, v float64) (m Match, ok bool) {
 	if t.IsFloat() {
 		return matchFloat(t, v), true
@@ -32,7 +32,7 @@ func MatchValue(t Num, v float64) (m Match, ok bool) {
 	return Match{A: bits, B: bits}, ok
 }
 
-// MatchBits returns the match of a number given by its bits, the low ones where t is smaller.
+// MatchBits returns the match of a number given by its bits; if t is narrower, by the low ones.
 func MatchBits(t Num, bits uint64) Match {
 	bits &= 1<<(8*t.Size()) - 1
 	switch t {
@@ -55,7 +55,7 @@ func matchFloat(t Num, v float64) Match {
 	}
 	m := Match{A: FloatBits(t, v)}
 	m.B = m.A
-	if m.A&^sign == 0 {
+	if m.A&^sign == 0 { // both zeros match, since they are equal as numbers
 		m.A, m.B = 0, sign
 	}
 	return m
@@ -93,12 +93,11 @@ func intBits(t Num, v float64) (bits uint64, ok bool) {
 	return uint64(int64(v)) & (1<<width - 1), true
 }
 
-// IntBits is intBits for callers that convert one value: the bits of v as an integer of type t, and
-// whether v is such an integer.
+// IntBits returns the bits of v as an integer of type t. ok is false if v is not such an integer.
 func IntBits(t Num, v float64) (bits uint64, ok bool) { return intBits(t, v) }
 
-// Valid sets valid[i] to 0 where the number at i*stride of src is nodata, to 1 elsewhere, and returns
-// how many are nodata. size is that of a number. src must hold len(valid) of them.
+// Valid sets valid[i] to 0 if the number at i*stride of src is nodata, otherwise to 1. It returns how many
+// are nodata. size is the size of a number in bytes. src must hold len(valid) numbers.
 func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 	if stride == 1 {
 		var k int
@@ -107,6 +106,7 @@ func Valid(valid, src []byte, size, stride int, m *Match) (bad int) {
 		if len(valid) == 0 {
 			return bad
 		}
+		// Most chips have no nodata at all, so that a quick look pays where no SIMD loop did the work.
 		if k == 0 && noneEqual(src, size, len(valid), m) {
 			Repeat(valid, 1, one, len(valid))
 			return 0
@@ -185,9 +185,9 @@ func Patch(f []float32, valid []byte, v float32) {
 	}
 }
 
-// noneEqual reports whether none of n numbers of size bytes (1, 2 or 4) at the start of src is nodata. It
-// looks at eight bytes at a time (H. S. Warren, "Hacker's Delight", section 6-1), and may say false
-// where a look at every number says true.
+// noneEqual reports whether none of the first n numbers of size bytes (1, 2 or 4) in src is nodata. It
+// compares eight bytes at a time (H. S. Warren, "Hacker's Delight", section 6-1), and may return false
+// although no number is nodata.
 func noneEqual(src []byte, size, n int, m *Match) bool {
 	if m.NaN || size > 4 {
 		return false

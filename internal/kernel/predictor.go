@@ -1,7 +1,6 @@
-// Package kernel holds the inner loops: plain functions over memory that the caller has sized and
-// checked. They allocate nothing, cannot fail, and read and write nothing outside their arguments.
-// Where a loop sees bytes as numbers (package view) it has a byte-wise twin beside it, which the
-// tests hold it to bit for bit.
+// Package kernel holds the inner loops: plain functions over memory that the caller has sized and checked.
+// They allocate nothing, cannot fail, and touch no memory outside their arguments. A loop that reads bytes
+// as numbers (package cast) has a byte-wise twin beside it; tests compare the two bit for bit.
 package kernel
 
 import (
@@ -68,7 +67,8 @@ func prefixSumBytes(s []byte, stride int) {
 	}
 }
 
-// prefixSum16 sums words with stride 1, aligned or not, if the processor has a fast way to do it.
+// prefixSum16 sums words with stride 1, aligned or not, if the processor has AVX2. Otherwise it reports
+// false.
 func prefixSum16(row []byte) bool {
 	k, sum := sumU16SIMD(row)
 	if k == 0 {
@@ -92,16 +92,16 @@ func undoHorizontalBytes(row []byte, size, stride int) {
 	}
 }
 
-// UndoFloatPredictor undoes TIFF predictor 3 (TIFF Technical Note 3) on one row: the bytes are a
-// running sum with a distance of stride bytes, and stand in size planes, most significant first.
-// The result is little-endian numbers. len(tmp) must be len(row), a multiple of size.
+// UndoFloatPredictor undoes TIFF predictor 3 (TIFF Technical Note 3) on one row. The bytes are differences
+// at a distance of stride bytes, in size planes, most significant first. The result is little-endian
+// numbers. len(tmp) must be len(row), a multiple of size.
 func UndoFloatPredictor(row, tmp []byte, size, stride int) {
 	prefixSumBytes(row, stride)
 	copy(tmp, row)
 	joinPlanes(row, tmp, size)
 }
 
-// joinPlanes makes little-endian numbers of byte planes, most significant first.
+// joinPlanes builds little-endian numbers from byte planes, most significant first.
 func joinPlanes(row, tmp []byte, size int) {
 	n := len(row) / size
 	switch size {
@@ -123,7 +123,7 @@ func joinPlanes(row, tmp []byte, size int) {
 	}
 }
 
-// joinPlanes4 makes the numbers from number first on.
+// joinPlanes4 builds the numbers from number first on.
 func joinPlanes4(row, tmp []byte, first int) {
 	n := len(row) / 4
 	a, b, c, d := tmp[:n], tmp[n:2*n], tmp[2*n:3*n], tmp[3*n:4*n]
@@ -132,7 +132,7 @@ func joinPlanes4(row, tmp []byte, first int) {
 	}
 }
 
-// joinPlanes8 makes the numbers from number first on.
+// joinPlanes8 builds the numbers from number first on.
 func joinPlanes8(row, tmp []byte, first int) {
 	n := len(row) / 8
 	a, b, c, d := tmp[:n], tmp[n:2*n], tmp[2*n:3*n], tmp[3*n:4*n]

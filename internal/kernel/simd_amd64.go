@@ -9,8 +9,9 @@ var (
 	hasHalfs = cpu.X86.HasAVX2 && cpu.X86.HasF16C
 )
 
-// Each function with SIMD in its name does a first part of the work, if the processor can, and
-// returns how many numbers that is. The assembly wants a whole, positive number of its blocks.
+// Each function with SIMD in its name does the first part of the work, if the processor can, and returns
+// how many numbers that is. The assembly needs a whole, positive number of its blocks. Lines such as
+// `_ = src[2*n-1]` check bounds once, because the assembly does not.
 
 func affineU16SIMD(dst []float32, src []byte, a, c float32) int {
 	n := len(dst) &^ 15

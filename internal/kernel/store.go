@@ -8,7 +8,7 @@ import (
 
 // Store writes src to dst as numbers of type t (F32, F16, BF16 or U8): number i goes to i*stride.
 // Floats are rounded to the nearest even; U8 is rounded to the nearest even and saturates, and NaN
-// becomes 0. dst must have room for them all; what lies between is not touched.
+// becomes 0. dst must have room for them all; bytes between them are not touched.
 func Store(dst []byte, src []float32, t Num, stride int) {
 	switch t {
 	case F32:
@@ -75,7 +75,8 @@ func Uint8FromFloat32(f float32) uint8 {
 	case f >= 255:
 		return 255
 	case f > 0:
-		// In [2^23, 2^24) floats are the integers: the addition rounds to one, and leaves it in the low bits.
+		// In [2^23, 2^24) the floats are the integers, so that the addition rounds to nearest even and
+		// leaves the integer in the low bits.
 		return uint8(math.Float32bits(float32(f + 1<<23)))
 	}
 	return 0
@@ -151,7 +152,8 @@ func Repeat(dst []byte, stride int, elem []byte, n int) {
 	case stride == 1:
 		dst = dst[:n*size]
 		done := copy(dst, elem)
-		for done < len(dst) { // doubles, until the source is as large as stays in the cache
+		// The source doubles until it has 4 KiB, so that it stays in the first-level cache.
+		for done < len(dst) {
 			done += copy(dst[done:], dst[:min(done, 4096/size*size)])
 		}
 	case size == 1:

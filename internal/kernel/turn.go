@@ -6,10 +6,13 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Blocks are turned so many rows and columns of the result at a time, which lie in TurnedBytes bytes.
+// Blocks are transposed by this many rows and columns of the result at a time.
 const (
-	TurnedRows  = 16
-	TurnedCols  = 256
+	// TurnedRows neighbours in the source take 16 to 128 bytes: at most two cache lines of 64.
+	TurnedRows = 16
+	// TurnedCols is 256, so that an index of 8 bits needs no bounds check.
+	TurnedCols = 256
+	// TurnedBytes holds elements of up to 8 bytes: 32 KiB, the size of a first-level cache.
 	TurnedBytes = TurnedRows * TurnedCols * 8
 )
 
@@ -78,8 +81,8 @@ func reverse(dst, src []byte, size int) {
 	}
 }
 
-// turn is Turn for TurnedRows rows of TurnedCols elements, of which cols are wanted, where rows of the result
-// are columns of src that lie beside each other. It reports whether the bytes can be seen as numbers.
+// turn is Turn for TurnedRows rows of TurnedCols elements, of which it fills cols, if the rows of the
+// result are neighbouring columns of src. It reports false if the bytes cannot be read as numbers.
 func turn[T uint8 | uint16 | uint32 | uint64](dstBytes, srcBytes []byte, first, strideY, strideX, cols int) bool {
 	dst, ok1 := cast.Of[T](dstBytes)
 	src, ok2 := cast.Of[T](srcBytes)

@@ -6,10 +6,10 @@ import (
 	"sync"
 )
 
-// Cache keeps values until their costs together pass a bound; then the least recently used go. A
-// value that alone costs more than the bound is not kept. It is safe for concurrent use.
+// Cache keeps values until their total cost exceeds a bound, and then drops the least recently used. It
+// does not keep a value that costs more than the bound. It is safe for concurrent use.
 type Cache[K comparable, V any] struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // guards used, order and at, so that used always is the sum of the entries' costs
 	max   int64
 	used  int64
 	order list.List // of *entry, most recently used first
@@ -22,15 +22,15 @@ type entry[K comparable, V any] struct {
 	cost int64
 }
 
-// New returns a cache of values whose costs together are at most max bytes.
+// New returns a cache of values whose total cost is at most max bytes.
 func New[K comparable, V any](max int64) *Cache[K, V] {
 	return &Cache[K, V]{max: max, at: map[K]*list.Element{}}
 }
 
-// Bound returns the most that all values may cost together.
+// Bound returns the largest total cost.
 func (c *Cache[K, V]) Bound() int64 { return c.max }
 
-// Used returns what the values that are kept cost together.
+// Used returns the total cost of the values that are kept.
 func (c *Cache[K, V]) Used() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -49,8 +49,8 @@ func (c *Cache[K, V]) Get(k K) (v V, ok bool) {
 	return e.Value.(*entry[K, V]).val, true
 }
 
-// Add keeps v, whose memory is cost bytes, and lets go of what that makes too much. Overhead is added
-// for the entry itself.
+// Add keeps v, which takes cost bytes, and drops as many values as that needs. Overhead is added for the
+// entry itself.
 func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	cost += Overhead
 	if cost > c.max {
@@ -58,7 +58,7 @@ func (c *Cache[K, V]) Add(k K, v V, cost int64) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e := c.at[k]; e != nil { // another worker was first
+	if e := c.at[k]; e != nil { // another worker added it since our Get
 		c.drop(e)
 	}
 	c.at[k] = c.order.PushFront(&entry[K, V]{k, v, cost})
@@ -74,6 +74,6 @@ func (c *Cache[K, V]) drop(e *list.Element) {
 	c.used -= x.cost
 }
 
-// Overhead is about what an entry takes beside its value: the list element, the entry, its place in
-// the map.
+// Overhead is about how many bytes an entry takes beside its value: the list element (48), the entry,
+// the key twice, and its slot in the map.
 const Overhead = 256

@@ -6,10 +6,10 @@ import (
 	"strings"
 )
 
-// Head is how many bytes of a file OfBytes wants to see.
+// Head is how many bytes of a file OfBytes needs: the longest prefix below has 15.
 const Head = 16
 
-// starts are first bytes. Those of a longer prefix stand before those of a shorter one.
+// starts lists first bytes. A prefix of another one would have to follow it; today none is.
 var starts = []struct{ prefix, name string }{
 	{"\x89PNG\r\n\x1a\n", "a PNG image"},
 	{"\xff\xd8\xff", "a JPEG image"},
@@ -42,8 +42,8 @@ var starts = []struct{ prefix, name string }{
 	{"%PDF", "a PDF file"},
 }
 
-// OfBytes returns what a file is whose first bytes are head, as "a PNG image", or "". It names nothing that chaski reads as a
-// raster.
+// OfBytes names the kind of a file by its first bytes, such as "a PNG image". It returns "" for unknown
+// files and for rasters that chaski reads.
 func OfBytes(head []byte) string {
 	s := string(head[:min(len(head), Head)])
 	for _, m := range starts {
@@ -68,5 +68,5 @@ var ends = map[string]string{
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
 }
 
-// OfName returns what a file is by the end of its name, or "".
+// OfName names the kind of a file by its extension, or returns "".
 func OfName(name string) string { return ends[strings.ToLower(path.Ext(name))] }

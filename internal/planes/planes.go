@@ -1,6 +1,6 @@
-// Package planes joins byte planes to values and splits values into byte planes: the byteshuffle filter
-// of TileDB and Blosc. Its functions are kernels: they allocate nothing, cannot fail, and read and
-// write nothing outside their arguments.
+// Package planes joins byte planes to values and splits values into byte planes, as the byteshuffle
+// filter of TileDB and Blosc does. Its functions are kernels: they allocate nothing, cannot fail, and
+// touch no memory outside their arguments.
 package planes
 
 import "encoding/binary"
@@ -35,7 +35,7 @@ func joinGo(dst, src []byte, n, size int) {
 	}
 }
 
-// spread puts a zero byte behind each of the four bytes of x.
+// spread puts a zero byte after each of the four bytes of x.
 func spread(x uint32) uint64 {
 	v := uint64(x)
 	v = (v | v<<16) & 0x0000ffff0000ffff
@@ -46,6 +46,7 @@ func spread(x uint32) uint64 {
 func join2Go(dst, src []byte, n, first int) {
 	a, b := src[first:n], src[n+first:2*n]
 	dst, b = dst[2*first:], b[:len(a)]
+	// All lengths are compared, because the compiler then leaves out the bounds checks below.
 	for len(a) >= 8 && len(b) >= 8 && len(dst) >= 16 {
 		x, y := binary.LittleEndian.Uint64(a), binary.LittleEndian.Uint64(b)
 		binary.LittleEndian.PutUint64(dst, spread(uint32(x))|spread(uint32(y))<<8)

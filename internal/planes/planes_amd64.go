@@ -2,8 +2,8 @@
 
 package planes
 
-// The loops join n times 16 values, n >= 1, of planes that begin plane bytes apart. They use what every
-// amd64 has (SSE2).
+// These loops join 16*n values, n >= 1, of planes that begin plane bytes apart. They use SSE2, which
+// every amd64 has.
 
 //go:noescape
 func join2x16(dst, src *byte, plane, n int)
@@ -14,7 +14,7 @@ func join4x16(dst, src *byte, plane, n int)
 //go:noescape
 func join8x16(dst, src *byte, plane, n int)
 
-// join2, join4 and join8 return how many of the n values they have joined. dst and src have n values.
+// join2, join4 and join8 return how many of the n values in dst and src they joined.
 func join2(dst, src []byte, n int) int {
 	if n < 16 {
 		return 0

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// unknownMemory is taken for the memory of a machine that does not tell: what a small laptop has.
+// unknownMemory is assumed if the system does not say how much memory it has. A small laptop has 8 GiB.
 const unknownMemory = 8 << 30
 
-// Memory returns the bytes of memory that this process may use: those of the machine, within the limits of its control
-// groups (Linux) and of GOMEMLIMIT.
+// Memory returns how many bytes of memory this process may use: those of the machine, within the limits
+// of its control groups (Linux) and of GOMEMLIMIT.
 func Memory() int64 {
 	return min(machineMemory(os.DirFS("/").(readFiler)), debug.SetMemoryLimit(-1))
 }
@@ -23,18 +23,18 @@ type readFiler interface {
 	ReadFile(name string) ([]byte, error)
 }
 
-// machineMemory is Memory from the files of a system.
+// machineMemory is Memory without GOMEMLIMIT, read from the files of a system.
 func machineMemory(root readFiler) int64 {
-	most := int64(unknownMemory)
+	size := int64(unknownMemory)
 	if b, err := root.ReadFile("proc/meminfo"); err == nil {
 		if kib := number(field(b, "MemTotal:")); kib > 0 && kib <= math.MaxInt64>>10 {
-			most = kib << 10
+			size = kib << 10
 		}
 	}
 	limit := func(name string) {
 		if b, err := root.ReadFile(name); err == nil {
 			if n := number(strings.TrimSpace(string(b))); n > 0 { // "max" is no limit
-				most = min(most, n)
+				size = min(size, n)
 			}
 		}
 	}
@@ -43,15 +43,17 @@ func machineMemory(root readFiler) int64 {
 	if b, err := root.ReadFile("proc/self/cgroup"); err == nil {
 		if _, group, ok := bytes.Cut(bytes.TrimSpace(b), []byte("0::/")); ok {
 			group, _, _ := strings.Cut(string(group), "\n")
-			for g := path.Clean(group); g != "." && g != "/"; g = path.Dir(g) { // a limit of any group above counts
+			// Every group on the way up has a limit of its own, and the smallest one counts, because the
+			// kernel ends the process at any of them.
+			for g := path.Clean(group); g != "." && g != "/"; g = path.Dir(g) {
 				limit(path.Join("sys/fs/cgroup", g, "memory.max"))
 			}
 		}
 	}
-	return most
+	return size
 }
 
-// field returns the word behind a name in lines of "name  word ...".
+// field returns the word after a name, in lines of the form "name  word ...".
 func field(b []byte, name string) string {
 	for line := range bytes.Lines(b) {
 		if f := strings.Fields(string(line)); len(f) > 1 && f[0] == name {
@@ -61,7 +63,7 @@ func field(b []byte, name string) string {
 	return ""
 }
 
-// number returns a whole number, 0 if s is none.
+// number parses a whole number; it returns 0 if s is not one.
 func number(s string) int64 {
 	n, err := strconv.ParseInt(s, 10, 64)
 	if err != nil {

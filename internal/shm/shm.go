@@ -1,14 +1,14 @@
-// Package shm is anonymous shared memory between processes of one user on one host, and the side
-// door through which it is passed.
+// Package shm implements anonymous shared memory between processes of one user on one host, and the
+// control socket that passes it.
 //
-// A Segment is a memfd: it has no name, is sealed against growing and shrinking, so that no process
-// that has it can take pages away from another, and is gone with the last process that maps it.
+// A Segment is a memfd. It has no name and ends with the last process that maps it. It is sealed against
+// growing and shrinking, so that no process can take pages away from another.
 //
-// Segments are passed over a SOCK_SEQPACKET Unix socket in Linux's abstract namespace, which leaves
-// no file behind. Only processes of the same user are let in. Each packet is one Message; the
-// protocol is told in proto/chaski/v1/chaski.proto, at Shared.
+// Segments are passed over a SOCK_SEQPACKET Unix socket in Linux's abstract namespace, which leaves no
+// file behind. Only processes of the same user may connect. Each packet is one Message; message Shared
+// of proto/chaski/v1/chaski.proto describes the protocol.
 //
-// There is shared memory on Linux only. Elsewhere Supported is false and everything else fails with
+// Shared memory exists on Linux only. On other systems Supported is false and all functions fail with
 // ErrUnsupported.
 package shm
 
@@ -18,7 +18,7 @@ import (
 	"fmt"
 )
 
-// ErrUnsupported is the error of everything on systems other than Linux.
+// ErrUnsupported is returned by all functions on systems other than Linux.
 var ErrUnsupported = errors.New("shm: not on this system")
 
 // Version is the version of the protocol.
@@ -27,27 +27,27 @@ const Version = 1
 // Kind says what a Message is about.
 type Kind uint64
 
-// Kinds of messages, with what A, B and C are. Others are 0.
+// Kinds of messages, each with the meaning of A, B and C. Fields that are not named are 0.
 const (
 	Hello   Kind = 1 + iota // client: A, B token; C version
 	Welcome                 // server: A, B secret; C version
 	Give                    // server: A segment, B its bytes; with its file
-	Forget                  // server: A segment that is not used any more
+	Forget                  // server: A segment that the server no longer uses
 	Recall                  // server: A lease, B stream
-	Return                  // client: A lease; the memory is used again
-	Discard                 // client: A lease; the memory is not used again, someone may still see it
+	Return                  // client: A lease; the server may reuse the memory
+	Discard                 // client: A lease; the server must not reuse the memory, as a reader may be left
 )
 
 // Token is 16 random bytes.
 type Token [16]byte
 
-// Message is what is sent over a side door.
+// Message is one packet of the control socket.
 type Message struct {
 	Kind    Kind
 	A, B, C uint64
 }
 
-// Size is the bytes of a Message: four little-endian uint64.
+// Size is the size of a Message in bytes: four little-endian uint64.
 const Size = 32
 
 // Greeting returns a Hello or Welcome.

@@ -14,10 +14,13 @@ import (
 // Supported says whether this system has shared memory.
 const Supported = true
 
-const seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
-
-// hugePage is from where on the system is asked for large pages.
-const hugePage = 2 << 20
+const (
+	// seals prevent all later changes of a segment's size: a reader of pages that another process took
+	// away would die of SIGBUS.
+	seals = unix.F_SEAL_SHRINK | unix.F_SEAL_GROW | unix.F_SEAL_SEAL
+	// hugePage is the size from which the system is asked for huge pages: that of one on amd64 and arm64.
+	hugePage = 2 << 20
+)
 
 // Segment is mapped shared memory. It is for one goroutine.
 type Segment struct {
@@ -25,8 +28,8 @@ type Segment struct {
 	file int
 }
 
-// New makes a segment of n bytes, which are 0. The pages are there when it returns: memory that runs
-// out is an error here, not a signal later.
+// New returns a segment of n zero bytes. It allocates the pages at once, so that running out of memory is
+// an error here and not a signal later.
 func New(n int) (*Segment, error) {
 	if n < 1 {
 		return nil, fmt.Errorf("shm: a segment of %d bytes", n)
@@ -61,9 +64,9 @@ func build(file, n int) (*Segment, error) {
 	return s, nil
 }
 
-// populate makes the pages. Large ones come only from the mapping; Linux before 5.14 does not know
-// that way.
+// populate allocates the pages.
 func populate(file int, data []byte) error {
+	// Through the mapping, because fallocate makes no huge pages. Linux before 5.14 needs fallocate.
 	err := retried(func() error { return unix.Madvise(data, unix.MADV_POPULATE_WRITE) })
 	if err == nil || !errors.Is(err, unix.EINVAL) {
 		return os.NewSyscallError("madvise", err)
@@ -86,13 +89,13 @@ func mapped(file, n int) (*Segment, error) {
 		return nil, os.NewSyscallError("mmap", err)
 	}
 	if n >= hugePage {
-		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // only advice
+		_ = unix.Madvise(data, unix.MADV_HUGEPAGE) // an error does no harm, since it is only advice
 	}
 	return &Segment{data, file}, nil
 }
 
-// Open maps a segment that was received; it takes the file. A file whose size is not n, or that its
-// maker could shrink, is refused.
+// Open maps a received segment and takes ownership of the file. It refuses a file whose size is not n, and
+// one that its creator could still shrink.
 func Open(file, n int) (*Segment, error) {
 	s, err := open(file, n)
 	if err != nil {
@@ -111,12 +114,12 @@ func open(file, n int) (*Segment, error) {
 		return nil, fmt.Errorf("shm: the segment is not sealed: %v", err)
 	}
 	if n < 1 || st.Size != int64(n) {
-		return nil, fmt.Errorf("shm: a segment of %d bytes is said to have %d", st.Size, n)
+		return nil, fmt.Errorf("shm: the segment has %d bytes, the message says %d", st.Size, n)
 	}
 	return mapped(file, n)
 }
 
-// Bytes returns the memory.
+// Bytes returns the memory of the segment.
 func (s *Segment) Bytes() []byte { return s.data }
 
 // Dup returns another descriptor of the segment.
@@ -127,23 +130,23 @@ func (s *Segment) Close() error {
 	return errors.Join(os.NewSyscallError("munmap", unix.Munmap(s.data)), os.NewSyscallError("close", unix.Close(s.file)))
 }
 
-// CloseFile closes a received file that nobody wants.
+// CloseFile closes a received file that is not needed.
 func CloseFile(file int) { _ = unix.Close(file) }
 
-// Door accepts processes of this user.
-type Door struct{ l *net.UnixListener }
+// Listener is the server's end of a control socket. It accepts processes of this user only.
+type Listener struct{ l *net.UnixListener }
 
-// Listen opens a side door. Its name is in the abstract namespace.
-func Listen(name string) (*Door, error) {
+// Listen opens a control socket with a name in the abstract namespace.
+func Listen(name string) (*Listener, error) {
 	l, err := net.ListenUnix("unixpacket", &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
 	if err != nil {
 		return nil, err
 	}
-	return &Door{l}, nil
+	return &Listener{l}, nil
 }
 
-// Accept waits for the next process of this user; others are shown out.
-func (d *Door) Accept() (*Conn, error) {
+// Accept waits for the next process of this user. It closes connections of other users.
+func (d *Listener) Accept() (*Conn, error) {
 	for {
 		c, err := d.l.AcceptUnix()
 		if err != nil {
@@ -157,9 +160,9 @@ func (d *Door) Accept() (*Conn, error) {
 }
 
 // Close ends Accept.
-func (d *Door) Close() error { return d.l.Close() }
+func (d *Listener) Close() error { return d.l.Close() }
 
-// Dial goes to a side door of this user.
+// Dial connects to a control socket of this user.
 func Dial(name string) (*Conn, error) {
 	c, err := net.DialUnix("unixpacket", nil, &net.UnixAddr{Name: "@" + name, Net: "unixpacket"})
 	if err != nil {
@@ -196,7 +199,7 @@ func (l userListener) Accept() (net.Conn, error) {
 	}
 }
 
-// SameUser says whether the other end of a Unix socket belongs to this process's user.
+// SameUser returns an error unless the peer of a Unix socket runs as the user of this process.
 func SameUser(c *net.UnixConn) error {
 	raw, err := c.SyscallConn()
 	if err != nil {
@@ -212,21 +215,21 @@ func SameUser(c *net.UnixConn) error {
 		return os.NewSyscallError("getsockopt", err)
 	}
 	if int(peer.Uid) != os.Geteuid() {
-		return fmt.Errorf("shm: the other side is user %d", peer.Uid)
+		return fmt.Errorf("shm: the peer runs as user %d, this process as user %d", peer.Uid, os.Geteuid())
 	}
 	return nil
 }
 
-// Conn is one end of a side door. One goroutine may send while another receives.
+// Conn is one end of a control socket. One goroutine may send while another receives.
 type Conn struct{ c *net.UnixConn }
 
-// Close closes it; Receive of both ends ends.
+// Close closes the connection and ends Receive at both ends.
 func (c *Conn) Close() error { return c.c.Close() }
 
-// SetDeadline bounds what is being sent and received.
+// SetDeadline sets the deadline of Send and Receive.
 func (c *Conn) SetDeadline(t time.Time) error { return c.c.SetDeadline(t) }
 
-// Send sends a message, with a file if that is not negative. The file stays the caller's.
+// Send sends a message, and a file if file is not negative. The file still belongs to the caller.
 func (c *Conn) Send(m Message, file int) error {
 	var oob []byte
 	if file >= 0 {
@@ -236,10 +239,11 @@ func (c *Conn) Send(m Message, file int) error {
 	return err
 }
 
-// Receive returns the next message, and its file if it has one, else -1. The error is io.EOF when
-// the other end is gone.
+// Receive returns the next message and its file, or -1 if it has none. The error is io.EOF if the peer is
+// gone.
 func (c *Conn) Receive() (Message, int, error) {
 	var b [Size + 1]byte
+	// Room for four files, since a hostile peer may send more than one; all must be closed.
 	oob := make([]byte, unix.CmsgSpace(4*4))
 	n, oobn, flags, _, err := c.c.ReadMsgUnix(b[:], oob)
 	if err != nil {
@@ -251,7 +255,7 @@ func (c *Conn) Receive() (Message, int, error) {
 	}
 	m, err := parse(b[:n])
 	if err == nil && (len(files) > 1 || flags&unix.MSG_CTRUNC != 0) {
-		err = fmt.Errorf("shm: %d files in a message", len(files))
+		err = fmt.Errorf("shm: %d files in a message: at most one is allowed", len(files))
 	}
 	if err == nil && (m.Kind == Give) != (len(files) == 1) {
 		err = fmt.Errorf("shm: message of kind %d with %d files", m.Kind, len(files))

@@ -31,7 +31,7 @@ func open2(t *testing.T) (a, b *Conn, name string) {
 	}
 	t.Cleanup(func() { a.Close(); b.Close() })
 	for _, c := range []*Conn{a, b} {
-		if err := c.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
+		if err := c.SetDeadline(time.Now().Add(5 * time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 	}

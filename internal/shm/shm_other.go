@@ -31,17 +31,17 @@ func (*Segment) Close() error { return nil }
 // CloseFile does nothing.
 func CloseFile(int) {}
 
-// Door does not exist here.
-type Door struct{}
+// Listener does not exist here.
+type Listener struct{}
 
 // Listen fails.
-func Listen(string) (*Door, error) { return nil, ErrUnsupported }
+func Listen(string) (*Listener, error) { return nil, ErrUnsupported }
 
 // Accept fails.
-func (*Door) Accept() (*Conn, error) { return nil, ErrUnsupported }
+func (*Listener) Accept() (*Conn, error) { return nil, ErrUnsupported }
 
 // Close does nothing.
-func (*Door) Close() error { return nil }
+func (*Listener) Close() error { return nil }
 
 // Dial fails.
 func Dial(string) (*Conn, error) { return nil, ErrUnsupported }

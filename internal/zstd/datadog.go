@@ -2,8 +2,8 @@
 
 package zstd
 
-// The binding has no call that stops early, and none that says how much room there is behind dst. Its
-// package brings libzstd into the program; the functions are declared here as zstd.h has them.
+// The Go binding of DataDog cannot stop early and does not take the capacity of dst. So this file only
+// links libzstd through it, and declares the functions as zstd.h does.
 
 /*
 #include <stddef.h>
@@ -58,7 +58,7 @@ import (
 // Name is the decoder's name, for reports of measurements.
 const Name = "datadog"
 
-// InC says that frames are decompressed in C, where the scheduler of Go does not see what goes on.
+// InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = true
 
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
@@ -86,7 +86,7 @@ func (d *Decoder) into(dst, src []byte) (int, error) {
 	return int(n), nil
 }
 
-// intoSpare lets libzstd put a block's literals behind dst, which is faster than to keep them apart.
+// intoSpare lets libzstd store the literals of a block after dst, which is faster than a buffer apart.
 func (d *Decoder) intoSpare(dst, src []byte) (int, error) { return d.into(dst[:cap(dst)], src) }
 
 // prefix fills at least the first n bytes of dst, block by block, or reports false. The rest of dst is

@@ -7,25 +7,29 @@ import (
 )
 
 const (
-	// deepRatio is how much a fast encoder must shrink content before a deeper search for matches is tried. Samples of
-	// a sensor, and differences of them, shrink less, because their low bits are noise: there klauspost's best level
-	// takes 17 to 35 times as long as its default one for 0 to 2.6 % fewer bytes. Labels shrink more: 20 to 34 % fewer
-	// bytes for 6 to 16 times the time. docs/performance.md has the measurements.
+	// deepRatio is the ratio by which the fast encoder must shrink content before the deep search for
+	// matches is tried. Sensor samples and their differences shrink less, because their low bits are
+	// noise: klauspost's best level takes 17 to 35 times as long as its default there, for 0 to 2.6 %
+	// fewer bytes. Labels shrink more: 20 to 34 % fewer bytes for 6 to 16 times the time.
+	// docs/performance.md has the measurements.
 	deepRatio = 3
-	// deepAlways is the first level at which the deeper search is tried on all content: libzstd's "ultra" levels.
+	// deepAlways is the first level at which the deep search is tried on all content: the "ultra"
+	// levels of libzstd.
 	deepAlways = 20
+	// singleSegment is the largest content that is written as a single segment, which saves a byte and
+	// records the size of small content too. It is bounded, because a reader of streams (libtiff) needs
+	// memory of the size of a segment, and refuses 128 MiB.
+	singleSegment = 8 << 20
 )
 
-// singleSegment is the largest content whose frame is one segment, which saves a byte and says the size of small
-// content too. A reader that decodes a stream (libtiff) needs memory of the size of a segment, and refuses 128 MiB.
-const singleSegment = 8 << 20
-
-// encoders keeps encoders by level, of single segments in front: the tables of one take up to tens of MB.
+// encoders keeps encoders by level, those of single segments first. They are kept, because the tables of
+// one take up to tens of MB.
 var encoders [2][zstd.SpeedBestCompression + 1]sync.Pool
 
-// Append appends a frame that holds src, without a checksum, to dst. level is one of libzstd's, 1 to 22. The encoder has
-// four: levels of 6 and more try the one that corresponds where it pays, and keep the smaller frame. The frame depends
-// on src and level only. The encoder is klauspost/compress whatever the build tags.
+// Append appends a frame of src, without a checksum, to dst. level is a level of libzstd, 1 to 22. The
+// encoder, klauspost/compress with all build tags, has four levels: from 6 on, Append also tries the
+// corresponding deep one where it pays, and keeps the smaller frame. The frame depends on src and level
+// only.
 func Append(dst, src []byte, level int) []byte {
 	deep := zstd.EncoderLevelFromZstd(level)
 	out := encode(dst, src, min(deep, zstd.SpeedDefault))

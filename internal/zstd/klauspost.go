@@ -7,7 +7,7 @@ import "github.com/klauspost/compress/zstd"
 // Name is the decoder's name, for reports of measurements.
 const Name = "klauspost"
 
-// InC says that frames are decompressed in C, where the scheduler of Go does not see what goes on.
+// InC says that frames are decompressed in C, which the scheduler of Go cannot see: see package procs.
 const InC = false
 
 // Decoder decompresses frames, one after the other. It keeps its tables between calls.
@@ -17,8 +17,8 @@ type Decoder struct {
 	in     feed
 }
 
-// maxWindow is the largest window that libzstd takes, so that both decoders take the same frames. It
-// costs nothing: dst is the window.
+// maxWindow is the largest window that libzstd accepts (3.75 GiB: windowLog 31 with the largest mantissa),
+// so that both decoders accept the same frames. It costs nothing, since dst is the window.
 const maxWindow = 1<<31 + 7<<28
 
 // New returns a decoder for one worker.

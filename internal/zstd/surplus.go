@@ -7,8 +7,9 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// streamWindow is the largest window that a stream may claim: its memory is taken before content is
-// there. Frames of chunks that claim more are decoded whole.
+// streamWindow is the largest window that a stream may claim, because the decoder allocates it before any
+// content arrives. RFC 8878 recommends 8 MiB as the size that all decoders support. Frames that claim
+// more are decoded whole.
 const streamWindow = 8 << 20
 
 // newStream returns a decoder of streams, the same for every build tag.
@@ -20,10 +21,10 @@ func newStream() *zstd.Decoder {
 	return s
 }
 
-// DecompressSurplus fills dst from frames that hold more than len(dst) bytes, or that bytes follow which are no
-// frame. It reports false if src is neither; dst may be overwritten then. A frame that ends with dst
-// has its checksum verified. It takes some 1.5 MB of memory, and up to 8 MiB for the window that a frame claims:
-// it is for chunks that Decompress refuses.
+// DecompressSurplus fills dst from frames that hold more than len(dst) bytes, or that are followed by
+// bytes which are not a frame. It serves chunks that Decompress refuses. It reports false if src is
+// neither; dst may then be overwritten. It verifies the checksum of a frame that ends with dst. It takes
+// about 1.5 MB of memory, and up to 8 MiB for the window that a frame claims.
 func DecompressSurplus(dst, src []byte) bool {
 	s := newStream()
 	defer s.Close()
@@ -38,7 +39,8 @@ func DecompressSurplus(dst, src []byte) bool {
 	return err == nil || errors.Is(err, zstd.ErrMagicMismatch)
 }
 
-// feed reads bytes. It has no method Bytes: what has one is taken for a buffer and decoded whole.
+// feed reads from b. It must not have a method Bytes: klauspost takes a reader with one for a buffer, and
+// decodes it whole.
 type feed struct{ b []byte }
 
 // Read implements io.Reader.

@@ -1,32 +1,37 @@
-// Package zstd is the one place that compresses and decompresses zstd frames (RFC 8878). The decoder behind it is
-// klauspost/compress, or DataDog/zstd (libzstd through cgo) with the build tag datadog.
+// Package zstd compresses and decompresses zstd frames (RFC 8878). It decodes with klauspost/compress, or
+// with the build tag datadog with DataDog/zstd (libzstd through cgo). Dictionaries are not supported.
 package zstd
 
 import "github.com/chaski-eo/chaski/fault"
 
-// Decompress fills dst with the content of the frames in src, which must be exactly len(dst) bytes.
-// However much src claims or would produce, no more than len(dst) bytes are written or allocated.
-// A frame's content checksum is verified where there is one.
+// Decompress fills dst with the content of the frames in src, which must have exactly len(dst) bytes. It
+// writes and allocates at most len(dst) bytes, whatever src claims. It verifies the checksum of a frame
+// that has one.
 func (d *Decoder) Decompress(dst, src []byte) error {
 	n, err := d.into(dst, src)
 	return result(n, len(dst), err)
 }
 
-// Spare is how many bytes of capacity past its length DecompressSpare needs of dst.
-const Spare = 16
+const (
+	// Spare is how many bytes of capacity past its length DecompressSpare needs in dst. klauspost's fast
+	// loop copies 16 bytes at a time, and needs to write past the end in order to copy the last ones.
+	Spare = 16
+	// blockMax is the largest content of a block (RFC 8878, 3.1.1.2.4). Stopping early saves at least one
+	// block only if that much follows the prefix.
+	blockMax = 128 << 10
+)
 
-// DecompressSpare is Decompress for a dst whose capacity is at least Spare bytes more than its
-// length. All of the capacity may be written to, however much it is: copies that need not be exact are
-// faster, and libzstd keeps literals there.
+// DecompressSpare is Decompress for a dst whose capacity exceeds its length by at least Spare bytes. It
+// may write to the whole capacity: inexact copies are faster, and libzstd keeps literals there.
 func (d *Decoder) DecompressSpare(dst, src []byte) error {
 	n, err := d.intoSpare(dst, src)
 	return result(n, len(dst), err)
 }
 
-// DecompressPrefix fills dst[:n] with the first n bytes of the content of the frames in src. len(dst)
-// is the size of the whole content; the rest of dst, and its capacity where that is at least Spare bytes
-// more, may be overwritten with anything. What Decompress accepts is accepted; what is wrong
-// behind the first n bytes, a checksum among it, may go unseen.
+// DecompressPrefix fills dst[:n] with the first n bytes of the content of the frames in src. len(dst) is
+// the size of the whole content. The rest of dst, and its capacity if that is at least Spare bytes more,
+// have arbitrary content afterwards. It accepts all that Decompress accepts, and may miss faults after
+// the first n bytes, among them a wrong checksum.
 func (d *Decoder) DecompressPrefix(dst, src []byte, n int) error {
 	if n+blockMax <= len(dst) && d.prefix(dst, src, n) {
 		return nil
@@ -36,9 +41,6 @@ func (d *Decoder) DecompressPrefix(dst, src []byte, n int) error {
 	}
 	return d.Decompress(dst, src)
 }
-
-// blockMax is the most that a block holds: with as much behind a prefix, a block at least is saved.
-const blockMax = 128 << 10
 
 func result(n, want int, err error) error {
 	switch {

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import dataclasses
 import http.server
 import json
 import threading
+import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from concurrent import futures
@@ -17,11 +19,22 @@ import flatbuffers
 import grpc
 import numpy as np
 
+from chaski._options import renewed
 from chaski._payload import DTYPES
 from chaski._proto import chaski_pb2 as pb
 from chaski._proto import chaski_pb2_grpc
 from chaski._proto.fbs import Bad, Batch, Convert, Span, Tensor
+from chaski._spec import SpecOptions
 from chaski.order import Ticket
+
+
+def spec_options(**arguments: Any) -> SpecOptions:
+    """Returns the arguments of a spec, which may be those of earlier versions."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        names = [f.name for f in dataclasses.fields(SpecOptions)]
+        return SpecOptions(**renewed("load", names, arguments))
+
 
 CODES = {name: code for code, (name, _) in DTYPES.items()}
 

@@ -23,7 +23,9 @@ RANK, WORLD = int(os.environ["RANK"]), int(os.environ["WORLD_SIZE"])
 
 
 def dataset(folder: str) -> chaski.torch.IterableDataset:
-    return chaski.torch.IterableDataset(folder, batch_size=6, seed=5, workers=1)
+    return chaski.torch.IterableDataset(
+        folder, batch_size=6, seed=5, engine=chaski.Engine(workers=1)
+    )
 
 
 def samples(batch: dict[str, Any]) -> list[int]:

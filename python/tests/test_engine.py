@@ -65,15 +65,15 @@ def test_loaders_share_an_engine(fake_binary):
     with chaski.load("d", batch_size=4) as a, chaski.load("d", batch_size=8) as b:
         assert len(list(a)) == 10 and len(list(b)) == 5
         assert len(fake_binary()) == 1
-        with chaski.load("d", batch_size=4, workers=3, memory=1 << 20):
+        with chaski.load("d", batch_size=4, engine=chaski.Engine(workers=3, memory=1 << 20)):
             calls = fake_binary()
             assert len(calls) == 2
             assert calls[1][-4:] == ("--workers", "3", "--memory", "1048576")
         assert gone(calls[1][0])
-        with chaski.load("d", batch_size=4, max_chunk=200_000_000):
+        with chaski.load("d", batch_size=4, engine=chaski.Engine(max_chunk=200_000_000)):
             assert fake_binary()[2][-2:] == ("--max-chunk", "200000000")
         with pytest.raises(chaski.SpecError, match="max_chunk"):
-            chaski.load("d", batch_size=4, max_chunk=0)
+            chaski.load("d", batch_size=4, engine=chaski.Engine(max_chunk=0))
         assert len(list(a)) == 10
     assert gone(calls[0][0])
     assert not _engine._running
@@ -149,7 +149,7 @@ def test_wrong_arguments_start_no_engine(fake_binary, wrong):
     ids=str,
 )
 def test_what_is_no_path_starts_no_engine(fake_binary, wrong):
-    with pytest.raises(chaski.SpecError, match="is no path$"):
+    with pytest.raises(chaski.SpecError, match="is not a path$"):
         chaski.load("d", batch_size=4, **wrong)
     assert fake_binary() == [] and not _engine._running
 

@@ -63,7 +63,12 @@ def test_nodata_and_labels(data, how):
     }
     for fill, of_floats in ((None, 0), (-5, -5)):
         with chaski.load(
-            folder / "t.csv", batch_size=4, fields=fields, fill=fill, seed=1, **how
+            folder / "t.csv",
+            batch_size=4,
+            fields=fields,
+            pixels=chaski.Pixels(fill=fill),
+            seed=1,
+            **how,
         ) as loader:
             seen = []
             for b in loader:
@@ -134,7 +139,7 @@ def test_overflow_is_a_bad_row(data):
     ):
         next(iter(loader))
     with chaski.load(
-        data[0] / "t.csv", batch_size=N, fields=fields, shuffle=False, bad_samples="skip"
+        data[0] / "t.csv", batch_size=N, fields=fields, shuffle=False, on_bad="skip"
     ) as loader:
         (b,) = loader
     assert b["valid"].tolist() == [True] * 3 + [False] * 3
@@ -167,7 +172,10 @@ def test_contradictions(data, field, match):
 def test_windows(data):
     folder, image, _, _ = data
     with chaski.load(
-        folder / "image", batch_size=4, window=(8, 16), windows_per_asset=3, windows=True
+        folder / "image",
+        batch_size=4,
+        window=chaski.RandomWindow((8, 16), per_asset=3),
+        pixels=chaski.Pixels(windows=True),
     ) as loader:
         n = 0
         for b in loader:
@@ -215,7 +223,9 @@ def named(tmp_path_factory):
 def test_bands_by_name(named, how):
     folder, by_name = named
     for bands in (["B04", "B08"], ("B08", "B08", "B02"), ["B02", "B04", "B08"]):
-        with chaski.load(folder, batch_size=4, bands=bands, seed=2, **how) as loader:
+        with chaski.load(
+            folder, batch_size=4, pixels=chaski.Pixels(bands=bands), seed=2, **how
+        ) as loader:
             assert loader.spec["fields"][0]["band_names"] == list(bands)
             for b in loader:
                 for row in np.flatnonzero(b["valid"]):
@@ -227,7 +237,10 @@ def test_bands_by_name_when_resampled(named):
     folder, by_name = named
     sampler = chaski.ResizedWindow((H, W), scale=(1, 1), ratio=1)
     with chaski.load(
-        folder, batch_size=N, bands=["B08"], sampler=sampler, dtype="native", windows=True
+        folder,
+        batch_size=N,
+        pixels=chaski.Pixels(bands=["B08"], dtype="native", windows=True),
+        window=sampler,
     ) as loader:
         (b,) = loader
     for row in range(N):
@@ -241,11 +254,11 @@ def test_names_that_are_not_there(named, data, tmp_path):
     with pytest.raises(
         chaski.NotFoundError, match=r'no band "B03"; there are \["B02" "B04" "B08"\]'
     ):
-        chaski.load(folder, batch_size=2, bands=["B02", "B03"])
+        chaski.load(folder, batch_size=2, pixels=chaski.Pixels(bands=["B02", "B03"]))
     with pytest.raises(chaski.NotFoundError, match="the file names none"):
-        chaski.load(data[0] / "image", batch_size=2, bands=["B02"])
+        chaski.load(data[0] / "image", batch_size=2, pixels=chaski.Pixels(bands=["B02"]))
     with pytest.raises(chaski.SpecError, match="bands"):
-        chaski.load(folder, batch_size=2, bands=["B02", 1])
+        chaski.load(folder, batch_size=2, pixels=chaski.Pixels(bands=["B02", 1]))
     for i, order in enumerate([("a", "b"), ("a", "c"), ("b", "b")]):
         with rasterio.open(
             tmp_path / f"{i}.tif", "w", driver="GTiff", count=2, height=H, width=W, dtype="uint8"
@@ -253,7 +266,7 @@ def test_names_that_are_not_there(named, data, tmp_path):
             d.write(np.full((2, H, W), i, np.uint8))
             d.descriptions = order
     with chaski.load(
-        tmp_path, batch_size=3, bands=["b"], shuffle=False, bad_samples="skip"
+        tmp_path, batch_size=3, pixels=chaski.Pixels(bands=["b"]), shuffle=False, on_bad="skip"
     ) as loader:
         (b,) = loader
         assert b["valid"].tolist() == [True, False, False]
@@ -264,7 +277,9 @@ def test_names_that_are_not_there(named, data, tmp_path):
 
 def test_stats_of_named_bands(named):
     folder, by_name = named
-    with chaski.load(folder, batch_size=N, bands=["B02"], dtype="float32") as loader:
+    with chaski.load(
+        folder, batch_size=N, pixels=chaski.Pixels(bands=["B02"], dtype="float32")
+    ) as loader:
         (b,) = loader
     s = chaski.stats(folder)
     assert [r["name"] for r in s["fields"]["image"]["bands"]] == ["B02", "B04", "B08"]
@@ -274,13 +289,20 @@ def test_stats_of_named_bands(named):
     table.write_text("\n".join(["image", *files]) + "\n")
     s = chaski.stats(table)
     with chaski.load(
-        table, batch_size=3, bands=["B08"], normalize="mean_std", stats=s, shuffle=False
+        table,
+        batch_size=3,
+        pixels=chaski.Pixels(bands=["B08"]),
+        normalize="mean_std",
+        stats=s,
+        shuffle=False,
     ) as loader:
         (b,) = loader
     x = np.stack([by_name[i]["B08"] for i in same]).astype(np.float64)
     assert np.allclose(b["image"][:, 0], (x - x.mean()) / x.std(), atol=1e-5)
     with pytest.raises(chaski.SpecError, match="0 bands called 'B03'"):
-        chaski.load(table, batch_size=3, bands=["B03"], normalize="mean_std", stats=s)
+        chaski.load(
+            table, batch_size=3, pixels=chaski.Pixels(bands=["B03"]), normalize="mean_std", stats=s
+        )
 
 
 def test_cat_by_name(named, binary):

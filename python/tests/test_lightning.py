@@ -39,7 +39,9 @@ class Module(lightning.LightningModule):
         self.validation = validation
 
     def train_dataloader(self) -> Any:
-        return chaski.torch.IterableDataset(self.folder, batch_size=BATCH, seed=5, workers=1)
+        return chaski.torch.IterableDataset(
+            self.folder, batch_size=BATCH, seed=5, engine=chaski.Engine(workers=1)
+        )
 
     def training_step(self, batch: dict[str, Any], _: int) -> torch.Tensor:
         samples = batch["sample"][batch["valid"]].tolist()
@@ -54,7 +56,9 @@ class Validated(Module):
     """The same, with validation."""
 
     def val_dataloader(self) -> Any:
-        return chaski.torch.IterableDataset(self.folder, batch_size=BATCH, shuffle=False, workers=1)
+        return chaski.torch.IterableDataset(
+            self.folder, batch_size=BATCH, shuffle=False, engine=chaski.Engine(workers=1)
+        )
 
     def on_validation_epoch_start(self) -> None:
         self.validated.append([])

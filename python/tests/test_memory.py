@@ -17,7 +17,11 @@ pytestmark = pytest.mark.usefixtures("binary")
 def rows(n: int, **options: object) -> chaski.Loader:
     """Batches of n rows of 1 MiB a band."""
     return chaski.load(
-        CHIPS, batch_size=n, window=(1024, 1024), pad=True, bands=[0], dtype="uint8", **options
+        CHIPS,
+        batch_size=n,
+        window=(1024, 1024),
+        pixels=chaski.Pixels(pad=True, bands=[0], dtype="uint8"),
+        **options,
     )
 
 

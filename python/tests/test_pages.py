@@ -157,7 +157,7 @@ def test_commands_of_resuming_and_operating(data, binary):
     """A run, its plan, one of its steps, and what could not be read."""
     (data / "chips/3.tif").write_bytes(b"no raster")
     options = dict(batch_size=8, window=(256, 256), windows_per_asset=8, bad_samples="skip")
-    with chaski.load("chips", quarantine="bad.jsonl", **options) as loader:
+    with chaski.load("chips", on_bad=chaski.OnBad(quarantine="bad.jsonl"), **options) as loader:
         batches = iter(loader)
         last = next(batches)["image"].copy()
         last = next(batches)["image"].copy()

@@ -78,14 +78,16 @@ def test_a_catalog_of_pairs_opens_with_its_fields(binary, folder, caplog):
         second = next(rest)["sample"].tolist()
         with pytest.raises(chaski.StateError, match="fields.image.pattern is not given"):
             a.load_state_dict(state)
-        with chaski.load(catalog, batch_size=3, fields=own, windows=True) as c:
+        with chaski.load(
+            catalog, batch_size=3, fields=own, pixels=chaski.Pixels(windows=True)
+        ) as c:
             for other in (a, c):
                 caplog.clear()
                 other.load_state_dict(state, strict=False)
                 assert "goes on" in caplog.text and "own order" not in caplog.text
                 assert next(iter(other))["sample"].tolist() == second
     with pytest.raises(chaski.SpecError, match='fill is 0 and dtype is "native" for all fields'):
-        chaski.load(catalog, batch_size=3, dtype="native", fill=0)
+        chaski.load(catalog, batch_size=3, pixels=chaski.Pixels(dtype="native", fill=0))
     with chaski.load(catalog, batch_size=3, fields={"mask": chaski.Field()}) as only:
         assert next(iter(only))["mask"].shape[1:] == (1, 16, 20)
     with pytest.raises(
@@ -123,7 +125,9 @@ def test_incomplete_pairs(binary, folder, caplog):
         chaski.NotFoundError, match="no file images/c5.tif for the id .c5.; 2 files"
     ):
         chaski.load(folder, batch_size=3, fields=FIELDS)
-    with chaski.load(folder, batch_size=3, fields=FIELDS, missing="drop") as loader:
+    with chaski.load(
+        folder, batch_size=3, fields=FIELDS, rows=chaski.Rows(missing="drop")
+    ) as loader:
         check(loader, folder, left)
         print_of_folder = loader.state_dict()["run"]["data"]
     assert "incomplete samples are left out" in caplog.text and "samples=2" in caplog.text
@@ -134,7 +138,7 @@ def test_incomplete_pairs(binary, folder, caplog):
     with chaski.load(folder.parent / "pairs.parquet", batch_size=3) as loader:
         check(loader, folder, left)
         assert loader.state_dict()["run"]["data"] == print_of_folder
-    with pytest.raises(chaski.SpecError, match="missing is 'skip', none of 'error', 'drop'"):
-        chaski.load(folder, batch_size=3, fields=FIELDS, missing="skip")
+    with pytest.raises(chaski.SpecError, match="missing is 'skip': it must be 'error' or 'drop'"):
+        chaski.load(folder, batch_size=3, fields=FIELDS, rows=chaski.Rows(missing="skip"))
     with pytest.raises(chaski.SpecError, match="no field has a pattern"):
-        chaski.load(folder, batch_size=3, missing="drop")
+        chaski.load(folder, batch_size=3, rows=chaski.Rows(missing="drop"))

@@ -79,7 +79,7 @@ def test_what_a_run_met_is_what_a_check_finds(binary, tmp_path, policy):
 def test_the_error_names_the_sample(binary, tmp_path, transport):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
     options = {"batch_size": 4, "shuffle": False, "transport": transport}
-    with chaski.load(chips, **options, quarantine=met) as loader:
+    with chaski.load(chips, **options, on_bad=chaski.OnBad(quarantine=met)) as loader:
         with pytest.raises(chaski.CorruptError) as e:
             list(loader)
         assert e.value.sample == SampleRef(3, 3, "3.tif") and e.value.source == ""
@@ -171,7 +171,7 @@ def test_what_a_server_met(binary, tmp_path, policy):
 def test_what_ends_a_run_is_in_the_list(binary, tmp_path):
     chips, met = broken(tmp_path), tmp_path / "met.jsonl"
     options: dict[str, Any] = {"batch_size": 8, "bad_samples": "skip", "max_bad": 1}
-    with chaski.load(chips, **options, quarantine=met) as loader:
+    with chaski.load(chips, **options, on_bad=chaski.OnBad(quarantine=met)) as loader:
         with pytest.raises(chaski.LimitError, match="2 bad samples"):
             list(loader)
     assert files(report(binary, "--met", met)["bad"]) == [("3.tif", 1), ("5.tif", 1)]

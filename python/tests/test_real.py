@@ -189,7 +189,9 @@ def rows(loader: chaski.Loader, name: str = "image") -> dict[int, np.ndarray]:
 )
 def test_batches_against_numpy(chips, how):
     folder, x = chips
-    with chaski.load(folder, batch_size=5, normalize=NORM, fill=-9.0, seed=3, **how) as loader:
+    with chaski.load(
+        folder, batch_size=5, normalize=NORM, pixels=chaski.Pixels(fill=-9.0), seed=3, **how
+    ) as loader:
         got = rows(loader)
     assert sorted(got) == list(range(N))
     want = np.where(x == NODATA, np.float32(-9), normalised(x))
@@ -211,11 +213,13 @@ MASKS = RASTER.parent / "masks"
 def test_masks(m, how):
     """What a file's mask takes out is filled as nodata is, by the engine or by the client."""
     path = MASKS / m["path"]
-    with chaski.load(path, batch_size=1, dtype="float32", fill=-7.0, **how) as loader:
+    with chaski.load(
+        path, batch_size=1, pixels=chaski.Pixels(dtype="float32", fill=-7.0), **how
+    ) as loader:
         (b,) = loader
         assert sha(b["image"][0]) == m["filled_sha256"]
     with chaski.load(
-        path, batch_size=1, dtype="float32", fill=-7.0, validity="ok", **how
+        path, batch_size=1, pixels=chaski.Pixels(dtype="float32", fill=-7.0, validity="ok"), **how
     ) as loader:
         (b,) = loader
         assert (sha(b["image"][0]), sha(b["ok"][0])) == (m["filled_sha256"], m["valid_sha256"])
@@ -231,8 +235,8 @@ def test_wires_give_the_same_bytes(chips, dtype, layout):
     if dtype != "native":
         options |= {"normalize": NORM, "fill": 3.0}
     with (
-        chaski.load(folder, wire="native", **options) as a,
-        chaski.load(folder, wire="final", **options) as b,
+        chaski.load(folder, engine=chaski.Engine(wire="native"), **options) as a,
+        chaski.load(folder, engine=chaski.Engine(wire="final"), **options) as b,
     ):
         for p, q in zip(a, b, strict=True):
             assert p["image"].dtype == q["image"].dtype and p["image"].shape == q["image"].shape
@@ -247,7 +251,7 @@ def test_statistics_of_the_engine(chips, binary, tmp_path, method):
     out = tmp_path / "stats.json"
     subprocess.run([binary, "stats", "-o", out, folder], check=True, capture_output=True)
     options = {"batch_size": N, "normalize": method, "stats": out, "bands": [2, 0]}
-    with chaski.load(folder, fill=float("nan"), **options) as loader:
+    with chaski.load(folder, pixels=chaski.Pixels(fill=float("nan")), **options) as loader:
         (batch,) = loader
     y = batch["image"].astype(np.float64)
     for k, band in enumerate((2, 0)):
@@ -270,7 +274,11 @@ def test_statistics_of_the_engine(chips, binary, tmp_path, method):
 def test_order_and_windows(chips):
     folder, x = chips
     with chaski.load(
-        folder, batch_size=8, dtype="native", window=(16, 24), windows_per_asset=3, seed=9
+        folder,
+        batch_size=8,
+        pixels=chaski.Pixels(dtype="native"),
+        window=chaski.RandomWindow((16, 24), per_asset=3),
+        seed=9,
     ) as loader:
         assert loader.samples == 3 * N
         for epoch in range(2):
@@ -290,7 +298,7 @@ def test_order_and_windows(chips):
 def test_without_shuffle(chips):
     folder, x = chips
     with chaski.load(
-        folder, batch_size=N, shuffle=False, dtype="native", bands=[2, 0, 2]
+        folder, batch_size=N, shuffle=False, pixels=chaski.Pixels(dtype="native", bands=[2, 0, 2])
     ) as loader:
         (batch,) = loader
         assert np.array_equal(batch["image"], x[:, [2, 0, 2]])
@@ -299,9 +307,12 @@ def test_without_shuffle(chips):
 def test_padding_and_validity(chips):
     folder, x = chips
     with chaski.load(
-        folder, batch_size=N + 2, shuffle=False, window=(H + 8, W), pad=True, validity="ok",
-        fill=float("nan"), dtype="float32",
-    ) as loader:  # fmt: skip
+        folder,
+        batch_size=N + 2,
+        shuffle=False,
+        window=(H + 8, W),
+        pixels=chaski.Pixels(pad=True, validity="ok", fill=float("nan"), dtype="float32"),
+    ) as loader:
         (b,) = loader
         ok = np.zeros((N + 2, BANDS, H + 8, W), bool)
         ok[:N, :, :H] = x != NODATA
@@ -368,7 +379,9 @@ def test_ranks(chips, world):
         }
     got = {}
     for rank in range(world):
-        with chaski.load(folder, rank=rank, world_size=world, workers=2, **options) as loader:
+        with chaski.load(
+            folder, rank=rank, world_size=world, engine=chaski.Engine(workers=2), **options
+        ) as loader:
             assert len(loader) == 4
             for b in loader:
                 assert len(b["image"]) == loader.local_batch_size
@@ -391,12 +404,14 @@ def copy_with_bad_file(folder: Path, to: Path) -> tuple[Path, str]:
 
 def test_bad_samples(chips, tmp_path):
     folder, name = copy_with_bad_file(chips[0], tmp_path)
-    with chaski.load(folder, batch_size=5, dtype="native") as loader:
+    with chaski.load(folder, batch_size=5, pixels=chaski.Pixels(dtype="native")) as loader:
         with pytest.raises(chaski.Error) as e:
             for _ in loader:
                 pass
         assert e.value.kind in ("corrupt", "limit", "unsupported") and name in e.value.file
-    with chaski.load(folder, batch_size=5, dtype="native", bad_samples="skip") as loader:
+    with chaski.load(
+        folder, batch_size=5, pixels=chaski.Pixels(dtype="native"), on_bad="skip"
+    ) as loader:
         got = rows(loader)
         assert sorted(got) == [i for i in range(N) if i != 4]
         assert all(np.array_equal(a, chips[1][i]) for i, a in got.items())
@@ -456,7 +471,9 @@ def test_torch(chips):
     import chaski.torch
 
     folder, x = chips
-    with chaski.torch.IterableDataset(folder, batch_size=8, dtype="bfloat16", normalize=NORM) as d:
+    with chaski.torch.IterableDataset(
+        folder, batch_size=8, pixels=chaski.Pixels(dtype="bfloat16"), normalize=NORM
+    ) as d:
         loader = torch.utils.data.DataLoader(d, batch_size=None)
         seen = []
         for b in loader:
@@ -480,7 +497,12 @@ def test_connect_to_a_server_that_is_killed_and_restarted(chips, binary):
     server, target = serve(binary, folder, "127.0.0.1:0")
     try:
         with chaski.connect(
-            target, folder, batch_size=2, dtype="native", seed=1, retries=8
+            target,
+            folder,
+            batch_size=2,
+            pixels=chaski.Pixels(dtype="native"),
+            seed=1,
+            engine=chaski.Engine(retries=8),
         ) as loader:
             got = {}
             for b in loader:

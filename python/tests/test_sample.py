@@ -41,9 +41,13 @@ def test_against_numpy(chips, how):  # noqa: F811
 @pytest.mark.parametrize("how", HOW, ids=str)
 def test_the_iteration_goes_on(chips, how):  # noqa: F811
     folder, x = chips
-    with chaski.load(folder, batch_size=4, dtype="native", seed=8, **how) as loader:
+    with chaski.load(
+        folder, batch_size=4, pixels=chaski.Pixels(dtype="native"), seed=8, **how
+    ) as loader:
         want = [b["sample"].tolist() for b in loader]
-    with chaski.load(folder, batch_size=4, dtype="native", seed=8, **how) as loader:
+    with chaski.load(
+        folder, batch_size=4, pixels=chaski.Pixels(dtype="native"), seed=8, **how
+    ) as loader:
         got = []
         for b in loader:
             got.append(b["sample"].tolist())
@@ -63,7 +67,9 @@ def test_the_iteration_goes_on(chips, how):  # noqa: F811
 )
 def test_layouts(chips, layout, change):  # noqa: F811
     folder, x = chips
-    with chaski.load(folder, batch_size=4, dtype="native", layout=layout) as loader:
+    with chaski.load(
+        folder, batch_size=4, pixels=chaski.Pixels(dtype="native", layout=layout)
+    ) as loader:
         for i in (0, 7):
             assert np.array_equal(loader.sample(i)["image"], change(x[i]))
 
@@ -71,7 +77,11 @@ def test_layouts(chips, layout, change):  # noqa: F811
 def test_windows(chips):  # noqa: F811
     folder, x = chips
     with chaski.load(
-        folder, batch_size=8, dtype="native", window=(16, 24), windows_per_asset=3, seed=9
+        folder,
+        batch_size=8,
+        pixels=chaski.Pixels(dtype="native"),
+        window=chaski.RandomWindow((16, 24), per_asset=3),
+        seed=9,
     ) as loader:
         for i in (0, 1, 40, 3 * N - 1):
             y0, x0 = window(9, 0, i, *x.shape[2:], 16, 24)
@@ -81,12 +91,14 @@ def test_windows(chips):  # noqa: F811
 
 def test_bad_samples(chips, tmp_path):  # noqa: F811
     folder, name = copy_with_bad_file(chips[0], tmp_path)
-    with chaski.load(folder, batch_size=5, dtype="native") as loader:
+    with chaski.load(folder, batch_size=5, pixels=chaski.Pixels(dtype="native")) as loader:
         with pytest.raises(chaski.Error) as e:
             loader.sample(4)
         assert name in e.value.file
         assert np.array_equal(loader.sample(5)["image"], chips[1][5])
-    with chaski.load(folder, batch_size=5, dtype="native", bad_samples="skip") as loader:
+    with chaski.load(
+        folder, batch_size=5, pixels=chaski.Pixels(dtype="native"), on_bad="skip"
+    ) as loader:
         assert [bool(loader.sample(i)["valid"]) for i in (3, 4)] == [True, False]
 
 
@@ -102,7 +114,7 @@ def test_what_rides_along(chips, tmp_path):  # noqa: F811
     torch = pytest.importorskip("torch")
     from chaski.torch import MapDataset
 
-    with MapDataset(tmp_path / "t.csv", fields=fields, dtype="bfloat16") as d:
+    with MapDataset(tmp_path / "t.csv", fields=fields, pixels=chaski.Pixels(dtype="bfloat16")) as d:
         s = d[5]
         assert s["image"].dtype == torch.bfloat16
         want = np.where(x[5] == NODATA, 0, x[5]).astype(np.float32)
@@ -115,7 +127,7 @@ def test_map_dataset(chips):  # noqa: F811
     import chaski.torch
 
     folder, x = chips
-    with chaski.torch.MapDataset(folder, dtype="native") as d:
+    with chaski.torch.MapDataset(folder, pixels=chaski.Pixels(dtype="native")) as d:
         assert len(d) == N
         assert [int(s["sample"]) for s in d] == list(range(N))
         assert torch.equal(d[-1]["image"], torch.from_numpy(x[-1]))
@@ -142,7 +154,9 @@ def test_ids(binary, chips):  # noqa: F811
     """An id is the path of the file that the row's pixels are in, whatever the order."""
     rasterio = pytest.importorskip("rasterio")
     folder = chips[0]
-    with chaski.load(folder, batch_size=4, dtype="native", seed=3, window=16) as loader:
+    with chaski.load(
+        folder, batch_size=4, pixels=chaski.Pixels(dtype="native"), seed=3, window=16
+    ) as loader:
         assert len(loader.ids) == loader.samples
         names = sorted(p.name for p in Path(folder).glob("*.tif"))
         assert loader.ids[:] == names
@@ -179,7 +193,12 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
 
     # An epoch of 3 samples has any of the dataset, and one of more than all comes to them again.
     for take in (3, len(names) + 3):
-        with chaski.load(folder, batch_size=2, dtype="native", take=take, windows=True) as loader:
+        with chaski.load(
+            folder,
+            batch_size=2,
+            pixels=chaski.Pixels(dtype="native", windows=True),
+            rows=chaski.Rows(take=take),
+        ) as loader:
             for _ in range(3):
                 check(loader)
             assert loader.ids[:] == names
@@ -187,7 +206,7 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
                 loader.sample(len(names))
             with chaski.torch.MapDataset(loader) as same:
                 assert len(same) == len(names)
-        loader = chaski.load(folder, batch_size=2, take=take)
+        loader = chaski.load(folder, batch_size=2, rows=chaski.Rows(take=take))
         ids = loader.ids
         loader.close()
         with pytest.raises(RuntimeError, match="closed"):
@@ -198,7 +217,11 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
             (tmp_path / part / name).symlink_to(folder / name)
     pairs = {x: chaski.Field(pattern=f"{x}/{{id}}.tif") for x in ("a", "b")}
     with chaski.load(
-        tmp_path, batch_size=2, dtype="native", fields=pairs, missing="drop"
+        tmp_path,
+        batch_size=2,
+        pixels=chaski.Pixels(dtype="native"),
+        fields=pairs,
+        rows=chaski.Rows(missing="drop"),
     ) as loader:
         check(loader, "a")
         assert loader.ids[:] == [f"a/{n}" for n in names[2:]]
@@ -207,14 +230,16 @@ def test_ids_where_other_members_change_what_is_asked(binary, chips, tmp_path): 
     catalog = tmp_path / "pairs.parquet"
     patterns = ["--field", "a=a/{id}.tif", "--field", "b=b/{id}.tif"]
     subprocess.run([binary, "index", *patterns, "-o", catalog, tmp_path], check=True)
-    with chaski.load(catalog, batch_size=2, dtype="native") as loader:
+    with chaski.load(catalog, batch_size=2, pixels=chaski.Pixels(dtype="native")) as loader:
         check(loader, "a")
 
 
 def test_samples_with_shares_per_batch(chips):  # noqa: F811
     """The shares are of the batch of the loader; a batch of one sample has none."""
     source = chaski.Mixture({"a": chips[0], "b": chips[0]}, per_batch=True)
-    with chaski.load(source, batch_size=4, shuffle=False, dtype="native") as loader:
+    with chaski.load(
+        source, batch_size=4, shuffle=False, pixels=chaski.Pixels(dtype="native")
+    ) as loader:
         rows = [batch["image"][k] for batch in loader for k in range(4)]
         for i in (0, 1, loader.samples - 1):
             assert np.array_equal(loader.sample(i)["image"], rows[i])

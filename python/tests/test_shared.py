@@ -55,7 +55,7 @@ def eventually(f, seconds: float = 300.0) -> bool:
     return True
 
 
-def engine_of(loader: chaski.Loader) -> _engine.Engine:
+def engine_of(loader: chaski.Loader) -> _engine.LocalEngine:
     return next(e for e in _engine._running.values() if e.connection is loader._server.connection)
 
 
@@ -151,8 +151,10 @@ def test_same_bytes_of_what_rides_along(server, tmp_path):
         "window": (64, 64),
     }
     with (
-        chaski.connect(server.target, table, transport="shm", **options) as a,
-        chaski.connect(server.target, table, transport="grpc", **options) as b,
+        chaski.connect(server.target, table, engine=chaski.Engine(transport="shm"), **options) as a,
+        chaski.connect(
+            server.target, table, engine=chaski.Engine(transport="grpc"), **options
+        ) as b,
     ):
         for p, q in zip(a, b, strict=True):
             assert same(p, q)
@@ -239,12 +241,12 @@ def test_leases_come_back_after_break_exception_and_close(server):
 
 
 def test_batches_outlive_loader_and_engine(binary):
-    with chaski.load(SCENE, transport="shm", memory=OWN, **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(transport="shm", memory=OWN), **OPTIONS) as loader:
         kept = list(itertools.islice(loader, 4))
         copies = [b["image"].copy() for b in kept]
         process = engine_of(loader)._process
     assert process.poll() is not None
-    with chaski.load(SCENE, transport="shm", **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(transport="shm"), **OPTIONS) as loader:
         for b in loader:
             b["image"].fill(0)
     for b, c in zip(kept, copies, strict=True):
@@ -253,7 +255,7 @@ def test_batches_outlive_loader_and_engine(binary):
 
 
 def test_who_keeps_everything_is_served(binary):
-    with chaski.load(SCENE, transport="grpc", seed=2, **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(transport="grpc"), seed=2, **OPTIONS) as loader:
         want = list(loader)
     one = want[0]["image"].nbytes + want[0]["ok"].nbytes
     for batches in (1, 2, 3, 5):
@@ -271,7 +273,7 @@ def test_who_keeps_everything_is_served(binary):
 
 
 def test_who_keeps_small_batches_leaves_room_for_large_ones(binary):
-    with chaski.load(SCENE, transport="grpc", seed=2, **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(transport="grpc"), seed=2, **OPTIONS) as loader:
         want = list(loader)
     one = want[0]["image"].nbytes + want[0]["ok"].nbytes
     server = Server(binary, "--memory", str(2 * (one + 1024)))
@@ -352,7 +354,9 @@ def test_nothing_is_left_open(binary):
 
     def once() -> None:
         # An engine of its own, as of no other test: the one that reads share stays.
-        with chaski.load(SCENE, transport="shm", workers=3, **OPTIONS) as loader:
+        with chaski.load(
+            SCENE, engine=chaski.Engine(transport="shm", workers=3), **OPTIONS
+        ) as loader:
             kept = next(iter(loader))
         del kept
 
@@ -405,7 +409,7 @@ def test_an_engine_on_a_socket_file(binary, monkeypatch, tmp_path):
     """Where there is no abstract namespace; the next engine removes what is left."""
     monkeypatch.setattr(_engine, "_abstract_works", lambda: False)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    with chaski.load(SCENE, memory=OWN, **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(memory=OWN), **OPTIONS) as loader:
         assert len(os.listdir(tmp_path)) == 1
         assert len(list(loader)) == len(loader)
     assert os.listdir(tmp_path) == []
@@ -651,7 +655,10 @@ def test_kill_the_client_at_any_point(binary, server, tmp_path):
         assert eventually(lambda: server.figure("streams") == 0)
         assert eventually(lambda: not leftovers(mark, pids)), leftovers(mark, pids)  # noqa: B023
         assert os.listdir(tmp_path) == []
-    with server.load(seed=4) as a, chaski.load(SCENE, seed=4, transport="grpc", **OPTIONS) as b:
+    with (
+        server.load(seed=4) as a,
+        chaski.load(SCENE, seed=4, engine=chaski.Engine(transport="grpc"), **OPTIONS) as b,
+    ):
         assert all(same(p, q) for p, q in zip(a, b, strict=True))
 
 
@@ -662,12 +669,14 @@ def test_kill_the_engine_at_any_point(binary, monkeypatch, tmp_path):
     mark = f"{random.getrandbits(64):x}"
     monkeypatch.setenv("CHASKI_TEST_MARK", mark)  # in what is started from now on
     pids = set()
-    with chaski.load(SCENE, transport="grpc", **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(transport="grpc"), **OPTIONS) as loader:
         want = [b["image"] for b in loader]
     kept: list[tuple[np.ndarray, int]] = []
     maps_before = Path("/proc/self/maps").read_text().count("memfd:chaski")
     for _ in range(KILLS):
-        with chaski.load(SCENE, transport="shm", memory=OWN, **OPTIONS) as loader:
+        with chaski.load(
+            SCENE, engine=chaski.Engine(transport="shm", memory=OWN), **OPTIONS
+        ) as loader:
             process = engine_of(loader)._process
             pids.add(process.pid)
             delay = rng.uniform(0, 0.15)
@@ -695,5 +704,5 @@ def test_kill_the_engine_at_any_point(binary, monkeypatch, tmp_path):
     maps = Path("/proc/self/maps").read_text()
     assert maps.count("memfd:chaski") <= maps_before
     assert os.listdir(tmp_path) == []
-    with chaski.load(SCENE, transport="shm", **OPTIONS) as loader:
+    with chaski.load(SCENE, engine=chaski.Engine(transport="shm"), **OPTIONS) as loader:
         assert all(np.array_equal(b["image"], want[b.step]) for b in loader)

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from helpers import web
+from helpers import spec_options, web
 from rasterio import warp
 from reference import sampling
 from reference.sampling import Dataset, Plan, Runs
@@ -23,7 +23,7 @@ import chaski
 from chaski import _loader
 from chaski._rpc import _not_finite
 from chaski._sources import absolute_paths
-from chaski._spec import SpecOptions, build_spec
+from chaski._spec import build_spec
 from chaski.order import Order
 
 pytestmark = pytest.mark.usefixtures("binary")
@@ -133,7 +133,7 @@ def test_grid(data, shape, augment):
     grid = sampling.Grid(*shape, shape[0] - 16, shape[1] - 16, runs=runs)
     plan = Plan(0, Dataset(N, grid, transforms=(0, 1, 2, 3) if augment else ()), shuffle=False)
     options = {"batch_size": 8, "fields": FIELDS, "augment": augment, "shuffle": False}
-    with chaski.load(table, sampler=g, **options) as loader:
+    with chaski.load(table, window=g, **options) as loader:
         check(loader, plan, images, masks)
 
 
@@ -313,7 +313,7 @@ def test_where_and_splits(data):
     kept = [i for i in range(N) if i * 7 % 10 < 6 and i % 3 in (0, 2)]
     where = [("cloud", "<", 6), ("site", "in", [0, 2])]
     options = {"batch_size": 4, "fields": FIELDS, "shuffle": False}
-    with chaski.load(table, where=where, **options) as loader:
+    with chaski.load(table, rows=chaski.Rows(where=where), **options) as loader:
         assert loader.samples == len(kept)
         got = np.concatenate([b["image"][b["valid"]].copy() for b in loader])
         assert np.array_equal(got, filled(images[kept]))
@@ -325,25 +325,25 @@ def test_where_and_splits(data):
     ):
         for part, use in enumerate(parts):
             want = [i for i in range(N) if sampling.share_of_text(3, shares, key(i)) == part]
-            with chaski.load(table, split=split, use=use, **options) as loader:
+            with chaski.load(table, rows=chaski.Rows(split=split, use=use), **options) as loader:
                 got = np.concatenate([b["image"][b["valid"]].copy() for b in loader])
                 assert np.array_equal(got, filled(images[want]))
     dates = chaski.Split.by_date("date", {"old": (None, "2024-06-01"), "new": ("2024-06-01", None)})
     for use in ("old", "new"):
         want = [i for i in range(N) if ((i * 5) % 12 + 1 < 6) == (use == "old")]
-        with chaski.load(table, split=dates, use=use, **options) as loader:
+        with chaski.load(table, rows=chaski.Rows(split=dates, use=use), **options) as loader:
             assert loader.samples == len(want)
     with pytest.raises(chaski.SpecError, match="no part"):
-        chaski.load(table, split=dates, use="never", **options)
+        chaski.load(table, rows=chaski.Rows(split=dates, use="never"), **options)
     with pytest.raises(chaski.NotFoundError, match="cloudy"):
-        chaski.load(table, where=[("cloudy", "<", 1)], **options)
+        chaski.load(table, rows=chaski.Rows(where=[("cloudy", "<", 1)]), **options)
 
 
 def test_mixture(data):
     table, images, masks = data
     mix = chaski.Mixture(
         {
-            "clear": chaski.Source(table, weight=3, where=[("cloud", "<", 6)]),
+            "clear": chaski.Source(table, weight=3, rows=chaski.Rows(where=[("cloud", "<", 6)])),
             "all": chaski.Source(
                 table, fields={"image": chaski.Field(column="image", bands=[1, 0])}
             ),
@@ -375,7 +375,9 @@ def test_mixture(data):
 
 def test_balanced(data):
     table, _, _ = data
-    with chaski.load(table, strata="site", batch_size=3, fields=FIELDS, seed=1) as loader:
+    with chaski.load(
+        table, rows=chaski.Rows(strata="site"), batch_size=3, fields=FIELDS, seed=1
+    ) as loader:
         assert loader.samples == N
 
 
@@ -391,7 +393,7 @@ def test_exact_shares(data, take):
         [sampling.Dataset(N, rows=r) for r in rows], counts, "longest", batch=8
     )
     plan = sampling.Plan(1, mixture, take=take)
-    with chaski.load(table, strata=strata, **options) as whole:
+    with chaski.load(table, rows=chaski.Rows(strata=strata), **options) as whole:
         assert whole.samples == len(plan) and whole.samples % 8 == 0
         batches = [b for _ in range(3) for b in whole]
         for b in batches:
@@ -399,7 +401,7 @@ def test_exact_shares(data, take):
             assert [int(s) for s in b["sample"]] == [d.sample for d in draws]
             assert [sum(d.dataset == i for d in draws) for i in range(3)] == counts == [3, 3, 2]
         for at in (1, len(whole), len(whole) + 2):
-            with chaski.load(table, strata=strata, **options) as again:
+            with chaski.load(table, rows=chaski.Rows(strata=strata), **options) as again:
                 epoch, step = divmod(at, len(whole))
                 state = {**whole.state_dict(), "epoch": epoch, "samples": step * 8}
                 again.load_state_dict(state)
@@ -407,7 +409,9 @@ def test_exact_shares(data, take):
             for a, b in zip(rest, batches[at:], strict=True):
                 assert all(a[k].tobytes() == b[k].tobytes() for k in b)
     for rank in range(3):
-        with chaski.load(table, strata=strata, rank=rank, world_size=3, **options) as part:
+        with chaski.load(
+            table, rows=chaski.Rows(strata=strata), rank=rank, world_size=3, **options
+        ) as part:
             for a, b in zip(part, batches, strict=False):
                 ok = a["position"] >= 0
                 assert a["position"][ok].tolist() == b["position"][rank::3].tolist()
@@ -416,8 +420,10 @@ def test_exact_shares(data, take):
 def test_exact_shares_of_a_mixture(data):
     table, _, _ = data
     sources = {
-        "even": chaski.Source(table, weight=3, strata=chaski.Strata("site", per_batch=True)),
-        "rest": chaski.Source(table, where=[("cloud", "<", 5)], weight=1),
+        "even": chaski.Source(
+            table, weight=3, rows=chaski.Rows(strata=chaski.Strata("site", per_batch=True))
+        ),
+        "rest": chaski.Source(table, rows=chaski.Rows(where=[("cloud", "<", 5)]), weight=1),
     }
     mixed = chaski.Mixture(sources, per_batch=True, until="longest")
     with chaski.load(mixed, batch_size=12, fields=FIELDS | {"site": "site"}, seed=4) as loader:
@@ -427,20 +433,22 @@ def test_exact_shares_of_a_mixture(data):
             assert np.bincount(b["site"][even]).tolist() == [3, 3, 3]
     for wrong, match in (
         (chaski.Mixture(sources), "strata: per_batch needs per_batch.*of the mixture around it"),
-        (chaski.Mixture(sources, per_batch="no"), "per_batch is 'no', neither True nor False"),
+        (chaski.Mixture(sources, per_batch="no"), "per_batch is 'no': it must be True or False"),
         (chaski.Mixture(sources, per_batch=True, until=30), "not a whole number of batches of 12"),
     ):
         with pytest.raises(chaski.SpecError, match=match):
             chaski.load(wrong, batch_size=12, fields=FIELDS | {"site": "site"})
     with pytest.raises(chaski.SpecError, match="3 values of column .site. do not fit into the 2"):
         few = chaski.Strata("site", per_batch=True)
-        chaski.load(table, strata=few, batch_size=2, fields=FIELDS)
+        chaski.load(table, rows=chaski.Rows(strata=few), batch_size=2, fields=FIELDS)
 
 
 def test_take(data):
     """Epochs of 10 of N: one run, in which every sample comes once before any comes again."""
     table, _, _ = data
-    with chaski.load(table, batch_size=5, take=10, fields=FIELDS, seed=3) as loader:
+    with chaski.load(
+        table, batch_size=5, rows=chaski.Rows(take=10), fields=FIELDS, seed=3
+    ) as loader:
         assert (loader.samples, len(loader)) == (10, 2)
         got = [int(s) for _ in range(N) for b in loader for s in b["sample"]]
         for e in range(10):
@@ -458,11 +466,11 @@ def test_time(data):
     for layout in (None, "(n t) b y x"):
         with chaski.load(
             table,
-            time=chaski.Time(key="site", order="date", length=3),
+            rows=chaski.Rows(time=chaski.Time(key="site", order="date", length=3)),
             fields=fields,
             batch_size=2,
             shuffle=False,
-            layout=layout,
+            pixels=chaski.Pixels(layout=layout),
         ) as loader:
             assert loader.samples == 6
             for b in loader:
@@ -506,11 +514,11 @@ def test_bad_samples(data, tmp_path, policy):
                     assert (b["image"][k] == -1).all()
         assert loader.bad.count == 1
     with (
-        chaski.load(tmp_path, max_bad=0, **options) as loader,
+        chaski.load(tmp_path, on_bad=chaski.OnBad(max_count=0), **options) as loader,
         pytest.raises(chaski.LimitError, match="1 bad samples in epoch 0"),
     ):
         list(loader)
-    with chaski.load(tmp_path, max_bad_rate=0.1, **options) as loader:
+    with chaski.load(tmp_path, on_bad=chaski.OnBad(max_rate=0.1), **options) as loader:
         assert len(list(loader)) == 3
 
 
@@ -537,7 +545,7 @@ def test_bad_steps_are_filled(data, tmp_path):
     }
     with chaski.load(table, **options) as loader:
         (want,) = list(loader)
-    with chaski.load(tmp_path / "table.csv", **options, bad_samples="fill") as loader:
+    with chaski.load(tmp_path / "table.csv", **options, on_bad="fill") as loader:
         (got,) = list(loader)
         assert loader.bad.count == 3
     assert got["valid"].all() and np.array_equal(got["sample"], want["sample"])
@@ -601,7 +609,7 @@ def test_errors_of_any_length(tmp_path):
     fields = {"x": chaski.Field("image")}
     for how in HOW:
         options = {"fields": fields, "batch_size": 2, "shuffle": False, **how}
-        with chaski.load(tmp_path / "long.csv", bad_samples="skip", **options) as loader:
+        with chaski.load(tmp_path / "long.csv", on_bad="skip", **options) as loader:
             (b,) = list(loader)
         assert b["valid"].tolist() == [True, False]
         assert b.bad[0].message.endswith(": not found") and " … " in b.bad[0].message
@@ -629,7 +637,9 @@ def test_what_a_limit_counts(data, tmp_path):
         (1, 2, 8, 1, None),
     ):
         ranks = {"rank": rank, "world_size": world}
-        with chaski.load(tmp_path, **options, **ranks, max_bad=limit) as loader:
+        with chaski.load(
+            tmp_path, **options, **ranks, on_bad=chaski.OnBad(max_count=limit)
+        ) as loader:
             loader.load_state_dict({**loader.state_dict(), "samples": start})
             got = None
             try:
@@ -654,7 +664,9 @@ def test_rates_are_of_the_rows_of_a_rank():
 
 def test_resume_of_everything(data):
     table, _, _ = data
-    mix = chaski.Mixture({"a": chaski.Source(table, where=[("cloud", "<", 6)]), "b": table})
+    mix = chaski.Mixture(
+        {"a": chaski.Source(table, rows=chaski.Rows(where=[("cloud", "<", 6)])), "b": table}
+    )
     options = {
         "batch_size": 5,
         "fields": FIELDS,
@@ -675,16 +687,16 @@ def test_resume_of_everything(data):
 
 def test_arguments():
     with pytest.raises(chaski.SpecError, match="not both"):
-        build_spec("x", SpecOptions(batch_size=1, window=(2, 2), sampler=chaski.Grid(4)))
+        build_spec("x", spec_options(batch_size=1, window=(2, 2), sampler=chaski.Grid(4)))
     with pytest.raises(chaski.SpecError, match="not both"):
-        build_spec("x", SpecOptions(batch_size=1, sampler=chaski.Grid(4, stride=2, overlap=2)))
+        build_spec("x", spec_options(batch_size=1, sampler=chaski.Grid(4, stride=2, overlap=2)))
     with pytest.raises(chaski.SpecError, match="that of all sources"):
         bad = chaski.Source("x", fields={"image": chaski.Field(dtype="uint8")})
-        build_spec(chaski.Mixture({"a": bad}), SpecOptions(batch_size=1))
+        build_spec(chaski.Mixture({"a": bad}), spec_options(batch_size=1))
     with pytest.raises(chaski.SpecError, match="where has"):
-        build_spec("x", SpecOptions(batch_size=1, where=[("cloud", "<")]))
+        build_spec("x", spec_options(batch_size=1, where=[("cloud", "<")]))
     nested = chaski.Mixture({"a": "x", "b": chaski.Mixture({"c": "y"}, until=100)}, temperature=2)
-    spec = build_spec(nested, SpecOptions(batch_size=1))
+    spec = build_spec(nested, spec_options(batch_size=1))
     assert spec["source"] == "" and spec["temperature"] == 2
     assert spec["sources"][1]["sources"][0] == {"name": "c", "source": "y", "weight": 1.0}
     assert spec["sources"][1]["until"] == "length" and spec["sources"][1]["length"] == 100
@@ -704,9 +716,9 @@ def test_arguments():
     ],
 )
 def test_values_of_conditions(value, want):
-    (got,) = build_spec("x", SpecOptions(batch_size=1, where=[("c", "==", value)]))["where"]
+    (got,) = build_spec("x", spec_options(batch_size=1, where=[("c", "==", value)]))["where"]
     assert got["value"] == want and type(got["value"]) is type(want)
-    (listed,) = build_spec("x", SpecOptions(batch_size=1, where=[("c", "in", {value})]))["where"]
+    (listed,) = build_spec("x", spec_options(batch_size=1, where=[("c", "in", {value})]))["where"]
     assert listed["value"] == [want]
 
 
@@ -730,15 +742,15 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
         ({"sampler": chaski.ResizedWindow(8, ratio=(3 / 4, 4 / 3))}, "ratio is"),
         ({"sampler": chaski.ResizedWindow(8, ratio=math.nan)}, "ratio is nan"),
         ({"sampler": chaski.Grid(8, overlap=-2)}, "overlap is -2"),
-        ({"sampler": chaski.Grid}, "none of those"),
+        ({"sampler": chaski.Grid}, "window is <class"),
         ({"time": chaski.Time("k", "t", 0)}, "length of time is 0"),
         ({"time": chaski.Time("k", "t", 3, stride=0)}, "stride of time is 0"),
         ({"strata": chaski.Strata("c", temperature=0)}, "temperature is 0"),
         ({"strata": chaski.Strata("c", until=0)}, "until is 0"),
         ({"strata": chaski.Strata("c", until=10.0)}, "until is 10.0"),
-        ({"where": [("c", "<", math.nan)]}, "nan is no number"),
+        ({"where": [("c", "<", math.nan)]}, "nan is not a number"),
         ({"split": chaski.Split.by_hash({"a": 1, "b": 0})}, "share 'b' is 0"),
-        ({"split": chaski.Split.by_hash(["a", "b"])}, "shares are"),
+        ({"split": chaski.Split.by_hash(["a", "b"])}, "shares is"),
         ({"split": chaski.Split.by_hash({"a": 1}, seed=-1)}, "seed is -1"),
         ({"split": chaski.Split.by_date("c", {"a": "2024"})}, "range 'a'"),
         ({"split": chaski.Split.by_cell(0, {"a": 1})}, "size of a cell is 0"),
@@ -760,13 +772,13 @@ MIXED = {"a": "x", "b": chaski.Source("y", weight=2)}
         ({"source": chaski.Mixture(MIXED, until=0)}, "until is 0"),
         ({"source": {"a": "x"}}, "a Mixture"),
         ({"source": chaski.Source("x")}, "part of a Mixture"),
-        ({"source": [chaski.Source("x")]}, "neither a path nor paths"),
+        ({"source": [chaski.Source("x")]}, "must be a path or a list of paths"),
     ],
 )
 def test_wrong_sampling(args, match):
     args = {"source": "x", "batch_size": 1, "window": None, **args}
     with pytest.raises(chaski.SpecError, match=match):
-        build_spec(args.pop("source"), SpecOptions(**args))
+        build_spec(args.pop("source"), spec_options(**args))
 
 
 def test_what_json_cannot_hold():
@@ -787,7 +799,7 @@ def test_a_path_that_lists_its_folder_is_one_path(tmp_path):
 
 def test_lists_of_containers_are_sources():
     mixed = chaski.Mixture({"a": ["x.tacozip", "y.tacozip"], "b": "z"})
-    a, b = build_spec(mixed, SpecOptions(batch_size=1))["sources"]
+    a, b = build_spec(mixed, spec_options(batch_size=1))["sources"]
     assert a == {"name": "a", "source": "x.tacozip", "parts": ["y.tacozip"], "weight": 1.0}
     assert b == {"name": "b", "source": "z", "weight": 1.0}
     with pytest.raises(chaski.NotFoundError, match=r'source "a".*/x.tacozip'):
@@ -805,7 +817,9 @@ def test_paste(data, tmp_path, blend, pad):
     with rasterio.open(scene, "w", crs="EPSG:32618", transform=place, **options) as f:
         f.write(images[0])
     grid = chaski.Grid((40, 32), overlap=(16, 8), pad=pad)
-    with chaski.load(scene, sampler=grid, batch_size=5, pad=pad, seed=3) as loader:
+    with chaski.load(
+        scene, window=grid, batch_size=5, pixels=chaski.Pixels(pad=pad), seed=3
+    ) as loader:
         parts = [(b["sample"].copy(), b["image"].copy()) for b in loader]
         chaski.paste(parts, scene, out, grid=grid, blend=blend)
         with rasterio.open(out) as f:
@@ -821,9 +835,9 @@ def test_paste(data, tmp_path, blend, pad):
     with pytest.raises(chaski.SpecError, match="twice"):
         chaski.paste(parts + parts[:1], scene, out, grid=grid)
     for wrong, match in (
-        ([i for _, i in parts], "neither an array nor pairs"),
-        ([(s, 1j * i) for s, i in parts], "complex64, not real"),
-        ([(s * 1.0, i) for s, i in parts], "not the numbers of windows"),
+        ([i for _, i in parts], "must be an array, or pairs"),
+        ([(s, 1j * i) for s, i in parts], "complex64: they must be real"),
+        ([(s * 1.0, i) for s, i in parts], "must be the numbers of windows"),
     ):
         with pytest.raises(chaski.SpecError, match=match):
             chaski.paste(wrong, scene, out, grid=grid)
@@ -835,7 +849,7 @@ def test_paste(data, tmp_path, blend, pad):
 def test_paste_on_a_remote_scene(data, tmp_path):
     with web(data[0].parent) as (url, _):
         scene, grid = f"{url}/image00.tif", chaski.Grid(TILE)
-        with chaski.load(scene, sampler=grid, batch_size=5) as loader:
+        with chaski.load(scene, window=grid, batch_size=5) as loader:
             parts = [(b["sample"].copy(), b["image"].copy()) for b in loader]
         chaski.paste(parts, scene, tmp_path / "out.tif", grid=grid)
     with rasterio.open(tmp_path / "out.tif") as f:
@@ -891,14 +905,16 @@ def test_split_by_lonlat(binary, tmp_path):
 
     split = chaski.Split.by_lonlat(0.13, {"a": 1.0, "b": 1.0}, seed=2)
     for part, use in enumerate("ab"):
-        with chaski.load(index("c.parquet"), batch_size=12, split=split, use=use) as loader:
+        with chaski.load(
+            index("c.parquet"), batch_size=12, rows=chaski.Rows(split=split, use=use)
+        ) as loader:
             (b,) = list(loader)
         got = sorted(int(v) for v in b["image"][b["valid"]][:, 0, 0, 0])
         assert got == [i for i in want if want[i] == part]
     with rasterio.open(chips / "99.tif", "w", crs="EPSG:2154", transform=place, **options) as f:
         f.write(np.zeros((1, 16, 16), np.uint16))
     with pytest.raises(chaski.UnsupportedError, match="row 12: .*EPSG:2154: known are"):
-        chaski.load(index("d.parquet"), batch_size=12, split=split, use="a")
+        chaski.load(index("d.parquet"), batch_size=12, rows=chaski.Rows(split=split, use="a"))
 
 
 def test_catalog(data, binary, tmp_path):
@@ -923,7 +939,7 @@ def test_catalog(data, binary, tmp_path):
     counts = [grid.count(*x.shape[1:]) for x in images]
     plan = Plan(0, Dataset(10, sampling.Grid(24, 24, 20, 20, runs=Runs(counts))))
     for source in (out, tmp_path / "*.tif"):
-        with chaski.load(source, batch_size=8, sampler=chaski.Grid(24, overlap=4)) as loader:
+        with chaski.load(source, batch_size=8, window=chaski.Grid(24, overlap=4)) as loader:
             assert loader.samples == sum(counts)
             for b in loader:
                 for k in np.flatnonzero(b["valid"]):
@@ -936,6 +952,10 @@ def test_catalog(data, binary, tmp_path):
     for part, use in enumerate(parts):
         want = [i for i in range(10) if sampling.share_of_cell(4, shares, bounds[i], 1000) == part]
         with chaski.load(
-            out, batch_size=1, split=split, use=use, sampler=chaski.RandomWindow(8), shuffle=False
+            out,
+            batch_size=1,
+            rows=chaski.Rows(split=split, use=use),
+            window=chaski.RandomWindow(8),
+            shuffle=False,
         ) as loader:
             assert loader.samples == len(want) > 0

@@ -10,11 +10,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from helpers import spec_options
 
 import chaski
 from chaski import Field, Mixture, Normalize, Points, SpecError, Time
 from chaski._read import selection
-from chaski._spec import SpecOptions, build_spec, dtype_name, from_stats, to_json_float
+from chaski._spec import build_spec, dtype_name, from_stats, to_json_float
 
 BASE = {
     "version": 1,
@@ -133,7 +134,7 @@ def image(**members):
     ],
 )
 def test_spec(args, want):
-    got = build_spec("d", SpecOptions(batch_size=4, **args))
+    got = build_spec("d", spec_options(batch_size=4, **args))
     assert got == {**BASE, **want}
     json.dumps(got, allow_nan=False)
 
@@ -167,11 +168,11 @@ def test_spec(args, want):
             "band 0",
         ),
         ({"windows_per_asset": 2}, "needs a window"),
-        ({"window": True}, "window is True: it must be the side of a square or"),
+        ({"window": True}, "window is True: it must be the side of a square, "),
         ({"window": "64"}, "window is '64'"),
         ({"window": (64, 64, 1)}, "window is"),
         ({"window": 64, "windows_per_asset": 0}, "windows_per_asset is 0"),
-        ({"fields": ["image"]}, "not a dict"),
+        ({"fields": ["image"]}, "must be a dict"),
         ({"batch_size": True}, "batch_size"),
         ({"batch_size": np.float32(4)}, "batch_size"),
         ({"seed": np.int64(-1)}, "seed"),
@@ -179,8 +180,8 @@ def test_spec(args, want):
         ({"bad_samples": None, "use": 3}, "use is 3"),
         ({"where": ("cloud", "<", 10)}, r"goes into a list, \[\('cloud', '<', 10\)\]"),
         ({"where": ("site", "==", "a")}, "goes into a list"),
-        ({"where": {"column": "cloud"}}, "neither a text nor a list"),
-        ({"where": 3}, "neither a text nor a list"),
+        ({"where": {"column": "cloud"}}, "must be SQL or a list"),
+        ({"where": 3}, "must be SQL or a list"),
         ({"datetime": ("2020-01-01", "2020-02-01")}, '"A/B"'),
         (
             {"normalize": "mean_std", "stats": STATS, "fields": {"img": "a", "mask": "b"}},
@@ -201,27 +202,27 @@ def test_spec(args, want):
         ({"normalize": Normalize(clip=3)}, "clip is 3"),
         ({"normalize": Normalize(clip=(0, None))}, "clip is None"),
         ({"fields": {"p": Points("a", 1.5)}}, "most is 1.5"),
-        ({"time": "date"}, "time is 'date', not a chaski.Time"),
+        ({"time": "date"}, "time is 'date': it must be a chaski.Time"),
         ({"strata": 3}, "strata is 3"),
-        ({"split": ("a", "b")}, "split is .*, not a chaski.Split"),
-        ({"sampler": "grid"}, "sampler is 'grid'"),
-        ({"shuffle": "no"}, "shuffle is 'no', neither True nor False"),
+        ({"split": ("a", "b")}, "split is .*: it must be a chaski.Split"),
+        ({"sampler": "grid"}, "window is 'grid'"),
+        ({"shuffle": "no"}, "shuffle is 'no': it must be True or False"),
         ({"shuffle": 0}, "shuffle is 0"),
         ({"drop_last": "yes"}, "drop_last is 'yes'"),
         ({"pad": "True"}, "pad is 'True'"),
         ({"windows": "window"}, "windows is 'window'"),
         ({"fields": {"a": Field(pad=1)}}, "field 'a': pad is 1"),
-        ({"max_bad": 3}, "max_bad is 3 and bad_samples is 'error'"),
-        ({"max_bad_rate": 0.1}, "max_bad_rate is 0.1 and bad_samples is 'error'"),
-        ({"max_bad": -1, "bad_samples": "skip"}, "max_bad is -1"),
-        ({"max_bad": 1.5, "bad_samples": "skip"}, "max_bad is 1.5"),
-        ({"max_bad_rate": 2, "bad_samples": "skip"}, "max_bad_rate is 2"),
-        ({"max_bad_rate": math.nan, "bad_samples": "skip"}, "max_bad_rate is nan"),
+        ({"max_bad": 3}, "max_count is 3, but action is 'error'"),
+        ({"max_bad_rate": 0.1}, "max_rate is 0.1, but action is 'error'"),
+        ({"max_bad": -1, "bad_samples": "skip"}, "max_count is -1"),
+        ({"max_bad": 1.5, "bad_samples": "skip"}, "max_count is 1.5"),
+        ({"max_bad_rate": 2, "bad_samples": "skip"}, "max_rate is 2"),
+        ({"max_bad_rate": math.nan, "bad_samples": "skip"}, "max_rate is nan"),
         ({"dtype": None}, "dtype is None"),
         ({"dtype": 3}, "dtype is 3"),
         ({"dtype": ">f4"}, "byte order"),
         ({"fields": {"a": Field(dtype=b"x")}}, "field 'a': dtype is b'x'"),
-        ({"fields": {"a": Field(column=3)}}, "field 'a': column is 3, not a str"),
+        ({"fields": {"a": Field(column=3)}}, "field 'a': column is 3: it must be a string"),
         ({"fields": {"a": Field(layout=("n", "x"))}}, "field 'a': layout is"),
         (
             {"fields": {"a": "a", "b": Field(column="b", dtype="native", pad=True)}, "fill": 0},
@@ -239,7 +240,7 @@ def test_spec(args, want):
 )
 def test_wrong_arguments(args, match):
     with pytest.raises(SpecError, match=match):
-        build_spec("d", SpecOptions(**{"batch_size": 4, **args}))
+        build_spec("d", spec_options(**{"batch_size": 4, **args}))
 
 
 @pytest.mark.parametrize(
@@ -257,9 +258,9 @@ def test_wrong_arguments(args, match):
     ],
 )
 def test_dtypes_by_any_name(dtype, want):
-    spec = build_spec("d", SpecOptions(batch_size=4, dtype=dtype))
+    spec = build_spec("d", spec_options(batch_size=4, dtype=dtype))
     assert spec["fields"][0]["dtype"] == want
-    spec = build_spec("d", SpecOptions(batch_size=4, fields={"a": Field(dtype=dtype)}))
+    spec = build_spec("d", spec_options(batch_size=4, fields={"a": Field(dtype=dtype)}))
     assert spec["fields"] == [
         {"name": "a", "kind": "array", "dtype": want, "layout": "n b y x"},
     ]
@@ -283,7 +284,7 @@ def test_fill_of_load_is_not_for_labels():
         "own": Field(column="m", dtype="native", fill=255),
         "name": Field(column="n", kind="text"),
     }
-    spec = build_spec("d", SpecOptions(batch_size=4, fields=fields, fill=0))
+    spec = build_spec("d", spec_options(batch_size=4, fields=fields, fill=0))
     fills = {f["name"]: f.get("fill") for f in spec["fields"]}
     assert fills == {
         "image": 0,
@@ -294,7 +295,7 @@ def test_fill_of_load_is_not_for_labels():
         "own": 255,
         "name": None,
     }
-    alone = build_spec("d", SpecOptions(batch_size=4, dtype="native", fill=0))
+    alone = build_spec("d", spec_options(batch_size=4, dtype="native", fill=0))
     assert alone["fields"][0]["fill"] == 0
 
 
@@ -304,7 +305,7 @@ def test_texts_and_numbers_inherit_nothing():
         "n": Field(column="n", kind="number", dtype="float16"),
         "m": {"kind": "number"},
     }
-    o = SpecOptions(
+    o = spec_options(
         batch_size=4,
         fields=fields,
         normalize={"scale": 2.0},
@@ -322,9 +323,9 @@ def test_texts_and_numbers_inherit_nothing():
 
 
 def test_wrong_sampler_of_a_source():
-    mixed = chaski.Mixture({"a": chaski.Source("d", sampler=chaski.Grid)})
-    with pytest.raises(SpecError, match="sampler is .*Grid"):
-        build_spec(mixed, SpecOptions(batch_size=4))
+    mixed = chaski.Mixture({"a": chaski.Source("d", window=chaski.Grid)})
+    with pytest.raises(SpecError, match="window is .*Grid"):
+        build_spec(mixed, spec_options(batch_size=4))
 
 
 def documented(f):
@@ -363,12 +364,12 @@ def test_signatures():
 )
 def test_conditions_are_for_the_sources_of_a_mixture(args):
     with pytest.raises(SpecError, match=f"^{next(iter(args))} is for each Source of a Mixture"):
-        build_spec(Mixture({"a": "d", "b": "e"}), SpecOptions(batch_size=4, **args))
+        build_spec(Mixture({"a": "d", "b": "e"}), spec_options(batch_size=4, **args))
 
 
 def test_numbers_of_numpy_and_points_alone():
     points = Points("a", 3)
-    o = SpecOptions(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": points})
+    o = spec_options(batch_size=np.int64(4), seed=np.uint8(7), fields={"p": points})
     a = build_spec("d", o)
     b = build_spec("d", replace(o, batch_size=4, seed=7, fields={"p": Field(points=points)}))
     assert json.dumps(a) == json.dumps(b)
@@ -377,11 +378,11 @@ def test_numbers_of_numpy_and_points_alone():
 def test_stats_file(tmp_path):
     p = tmp_path / "stats.json"
     p.write_text(json.dumps(STATS))
-    want = build_spec("d", SpecOptions(batch_size=4, normalize="min_max", stats=STATS))
-    assert build_spec("d", SpecOptions(batch_size=4, normalize="min_max", stats=p)) == want
+    want = build_spec("d", spec_options(batch_size=4, normalize="min_max", stats=STATS))
+    assert build_spec("d", spec_options(batch_size=4, normalize="min_max", stats=p)) == want
     p.write_text("{")
     with pytest.raises(SpecError, match=r"stats\.json"):
-        build_spec("d", SpecOptions(batch_size=4, normalize="min_max", stats=str(p)))
+        build_spec("d", spec_options(batch_size=4, normalize="min_max", stats=str(p)))
 
 
 def test_methods_do_what_they_say():
@@ -442,7 +443,7 @@ def test_wrong_picks(s):
 )
 def test_an_int_is_a_square_window(side):
     def sampler(**options: object) -> dict[str, object]:
-        return build_spec("d", SpecOptions(batch_size=1, **options))["sampler"]  # type: ignore[arg-type]
+        return build_spec("d", spec_options(batch_size=1, **options))["sampler"]  # type: ignore[arg-type]
 
     assert sampler(window=side) == sampler(window=(64, 64))
     makers = [

@@ -89,9 +89,13 @@ def test_the_part_that_trains(chips, tmp_path):  # noqa: F811
     fields = {"image": chaski.Field(column="image", normalize="mean_std"), "number": "number"}
     seen: set[int] = set()
     for use in ("train", "val"):
-        stats = chaski.stats(table, fields=fields, use=use, **of)  # type: ignore[arg-type]
+        stats = chaski.stats(table, fields=fields, rows=chaski.Rows(use=use), **of)  # type: ignore[arg-type]
         with chaski.load(
-            table, fields={"image": "image", "number": "number"}, use=use, batch_size=1, **of
+            table,
+            fields={"image": "image", "number": "number"},
+            rows=chaski.Rows(use=use),
+            batch_size=1,
+            **of,
         ) as loader:
             rows = [int(b["number"][0]) for b in loader]
         assert stats["samples"] == len(rows) > 0
@@ -117,7 +121,7 @@ def test_bad_samples(chips, tmp_path):  # noqa: F811
         chaski.stats(folder)
     assert e.value.kind in ("corrupt", "limit", "unsupported")
     assert e.value.file == str(folder / name) and e.value.part
-    stats = chaski.stats(folder, bad_samples="skip")
+    stats = chaski.stats(folder, on_bad="skip")
     assert (stats["samples"], stats["skipped"]) == (N - 1, 1)
     np.testing.assert_allclose(stats.mean(), moments(np.delete(chips[1], 4, 0))[0], rtol=1e-12)
 

@@ -144,7 +144,7 @@ def test_tables_in_memory(paths, kind):
     fields = {"image": {"dtype": "native"}, "number": "number", "code": "code"}
     source = table(kind, paths)
     where = [("number", ">=", 2)]
-    with chaski.load(source, fields=fields, where=where, **options()) as loader:
+    with chaski.load(source, fields=fields, rows=chaski.Rows(where=where), **options()) as loader:
         got = [
             (int(n), c) for b in loader for n, c in zip(b["number"], b["code"], strict=True) if c
         ]
@@ -152,10 +152,13 @@ def test_tables_in_memory(paths, kind):
         loader.set_epoch(0)
         assert np.array_equal(images(loader), want[2:])
         state = loader.state_dict()
-    with chaski.load(source, fields=fields, where=where, **options()) as loader:
+    with chaski.load(source, fields=fields, rows=chaski.Rows(where=where), **options()) as loader:
         loader.load_state_dict(state)  # the same table is the same dataset
     fields = {"image": fields["image"]}
-    assert chaski.stats(source, fields=fields, where=where)["samples"] == len(paths) - 2
+    assert (
+        chaski.stats(source, fields=fields, rows=chaski.Rows(where=where))["samples"]
+        == len(paths) - 2
+    )
 
 
 def test_in_a_mixture(paths):

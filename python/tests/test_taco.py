@@ -64,7 +64,9 @@ def test_load_gives_the_scene(chips, source):
         "list": (parts(), 12),
         "folder": (COAST / "coast_dir", 3),
     }[source]
-    with chaski.load(path, fields=FIELDS, batch_size=5, dtype="native", seed=3) as loader:
+    with chaski.load(
+        path, fields=FIELDS, batch_size=5, pixels=chaski.Pixels(dtype="native"), seed=3
+    ) as loader:
         seen = []
         for batch in loader:
             for i in np.flatnonzero(batch["valid"]):
@@ -99,10 +101,10 @@ def test_load_of_a_subset(options, want):
 
 
 def test_subset_of_a_source_of_a_mixture():
-    source = chaski.Source(parts(), where="rank % 2 = 0", split="train")
-    other = chaski.Source(COAST / "coast.tacozip", bbox=(-63, 38, -61.8, 38.4))
+    source = chaski.Source(parts(), rows=chaski.Rows(where="rank % 2 = 0", split="train"))
+    other = chaski.Source(COAST / "coast.tacozip", rows=chaski.Rows(bbox=(-63, 38, -61.8, 38.4)))
     mixture = chaski.Mixture({"a": source, "b": other}, until=40)
-    loader = chaski.load(mixture, fields=FIELDS, batch_size=8, dtype="native")
+    loader = chaski.load(mixture, fields=FIELDS, batch_size=8, pixels=chaski.Pixels(dtype="native"))
     with loader:
         found = {0: set(), 1: set()}
         for batch in loader:
@@ -113,7 +115,9 @@ def test_subset_of_a_source_of_a_mixture():
 
 def test_state_goes_with_the_subset():
     def load(where):
-        return chaski.load(COAST / "coast.tacozip", fields=FIELDS, batch_size=2, where=where)
+        return chaski.load(
+            COAST / "coast.tacozip", fields=FIELDS, batch_size=2, rows=chaski.Rows(where=where)
+        )
 
     with load("rank < 6") as a, load("rank < 6") as again, load("rank < 7") as other:
         next(iter(a))
@@ -164,7 +168,7 @@ def test_conditions_of_a_loader_are_those_of_load():
     ds = chaski.taco.load(COAST / "coast.tacozip")
     for wrong in ({"sql": "rank < 3"}, ("rank", "<", 3), None):
         with pytest.raises(chaski.SpecError, match="^where is"):
-            ds.loader(fields={"rank": "rank"}, batch_size=4, where=wrong)
+            ds.loader(fields={"rank": "rank"}, batch_size=4, rows=chaski.Rows(where=wrong))
     with pytest.raises(chaski.SpecError, match="^timeout is"):
         chaski.taco.load(COAST / "coast.tacozip", timeout=0)
 
@@ -177,7 +181,7 @@ def test_samples_of_a_folder_and_of_a_flat_container(chips):
     assert asset.bytes() == (COAST / "coast_dir/DATA/tile_02/s2/img.tif").read_bytes()
     flat = taco.load(COAST / "flat.tacozip")
     assert np.array_equal(flat.read("chip_01.tif").array(), images[1])
-    with flat.loader(batch_size=3, shuffle=False, dtype="native") as loader:
+    with flat.loader(batch_size=3, shuffle=False, pixels=chaski.Pixels(dtype="native")) as loader:
         assert np.array_equal(next(iter(loader))["image"], images[:3])
 
 
@@ -207,7 +211,9 @@ def test_conditions_chain():
     many = "id IN ('tile_07', " + ", ".join(f"'roi_{k:06d}'" for k in range(20000)) + ")"
     assert ds.where(many).sql(f"SELECT * FROM data WHERE {many}").ids == ["tile_07"]
     fields = {"rank": "rank"}
-    assert ranks(best.loader(fields=fields, batch_size=4, shuffle=False, where="c2 < 20")) == [9]
+    assert ranks(
+        best.loader(fields=fields, batch_size=4, shuffle=False, rows=chaski.Rows(where="c2 < 20"))
+    ) == [9]
 
 
 def test_duckdb_runs_what_the_engine_refuses():
@@ -741,7 +747,9 @@ def test_tortillas_and_streaming_tacos(binary):
 def ranks_of_split(ds: taco.Dataset) -> list[str]:
     """The ids of a loader's samples of the part "train"."""
     fields = {"id": "tortilla:id"}
-    with ds.loader(fields=fields, batch_size=1, split="train", shuffle=False) as loader:
+    with ds.loader(
+        fields=fields, batch_size=1, rows=chaski.Rows(split="train"), shuffle=False
+    ) as loader:
         return [str(b["id"][0]) for b in loader]
 
 
@@ -757,7 +765,13 @@ def test_image_and_mask_of_a_container_train(binary):
 
     def batches(split: str, window: tuple[int, int] | None):
         return chaski.torch.IterableDataset(
-            source, fields=fields, stats=stats, batch_size=6, split=split, window=window, seed=1
+            source,
+            fields=fields,
+            stats=stats,
+            batch_size=6,
+            rows=chaski.Rows(split=split),
+            window=window,
+            seed=1,
         )
 
     torch.manual_seed(0)
@@ -809,11 +823,10 @@ def test_a_server_that_goes_away_during_a_run(tmp_path):
     with web(tmp_path) as (url, _):
         with chaski.load(
             f"{url}/coast.tif",
-            window=(16, 16),
-            windows_per_asset=200,
+            window=chaski.RandomWindow((16, 16), per_asset=200),
             batch_size=1,
-            prefetch=1,
-            bad_samples="skip",  # it says nothing about samples
+            engine=chaski.Engine(prefetch=1),
+            on_bad="skip",  # it says nothing about samples
         ) as loader:
             batches = iter(loader)
             next(batches)

@@ -47,7 +47,9 @@ def cube(tmp_path_factory: pytest.TempPathFactory, binary: str) -> tuple[Path, n
 
 def test_chips(cube):
     path, pixels = cube
-    with chaski.load(path, batch_size=4, shuffle=False, dtype="native") as loader:
+    with chaski.load(
+        path, batch_size=4, shuffle=False, pixels=chaski.Pixels(dtype="native")
+    ) as loader:
         assert loader.samples == N
         got = np.concatenate([b["image"][b["valid"]] for b in loader])
     assert np.array_equal(got, pixels)
@@ -57,7 +59,12 @@ def test_dims_and_layout(cube):
     path, pixels = cube
     fields = {"a": {"column": "dn", "dtype": "native", "layout": "n y x b"}}
     with chaski.load(
-        path, batch_size=3, shuffle=False, dims="n b y x", fields=fields, transport="grpc"
+        path,
+        batch_size=3,
+        shuffle=False,
+        rows=chaski.Rows(dims="n b y x"),
+        fields=fields,
+        engine=chaski.Engine(transport="grpc"),
     ) as loader:
         got = next(iter(loader))["a"]
     assert np.array_equal(got, pixels.transpose(1, 2, 3, 0))
@@ -65,12 +72,16 @@ def test_dims_and_layout(cube):
 
 def test_normalised_windows(cube):
     path, pixels = cube
-    s = chaski.stats(path, fields={"image": "dn"}, dims="b n y x")
+    s = chaski.stats(path, fields={"image": "dn"}, rows=chaski.Rows(dims="b n y x"))
     mean, std = pixels.mean((0, 2, 3)), pixels.std((0, 2, 3))
     assert np.allclose(s.mean(), mean) and np.allclose(s.std(), std)
     unused = {int(v) for v in pixels[:, 0].ravel()}
     with chaski.load(
-        path, batch_size=4, window=(16, 16), windows_per_asset=3, normalize="mean_std", stats=s
+        path,
+        batch_size=4,
+        window=chaski.RandomWindow((16, 16), per_asset=3),
+        normalize="mean_std",
+        stats=s,
     ) as loader:
         for batch in loader:
             image = batch["image"] * std[:, None, None] + mean[:, None, None]
@@ -87,7 +98,9 @@ def test_torch(cube):
     from chaski.torch import IterableDataset
 
     path, pixels = cube
-    with chaski.load(path, batch_size=2, shuffle=False, dtype="float32") as loader:
+    with chaski.load(
+        path, batch_size=2, shuffle=False, pixels=chaski.Pixels(dtype="float32")
+    ) as loader:
         batches = list(torch.utils.data.DataLoader(IterableDataset(loader), batch_size=None))
     got = torch.cat([b["image"] for b in batches])
     assert got.dtype == torch.float32 and torch.equal(got, torch.from_numpy(pixels).float())
@@ -114,9 +127,8 @@ def test_points_stand_on_their_pixels(tmp_path: Path):
     with chaski.load(
         str(tmp_path),
         batch_size=5,
-        window=(64, 80),
-        windows_per_asset=40,
-        dtype="native",
+        window=chaski.RandomWindow((64, 80), per_asset=40),
+        pixels=chaski.Pixels(dtype="native"),
         fields={"image": {}, "p": chaski.Field(points=chaski.Points(**points))},
     ) as loader:
         for batch in loader:
@@ -136,7 +148,7 @@ def test_points_stand_on_their_pixels(tmp_path: Path):
     [
         ({"array": "a"}, "most"),
         ({"array": "a", "most": 1, "other": 2}, "other"),
-        ("a", "not Points"),
+        ("a", "must be Points"),
         ({"array": "a", "most": 1, "space": "world", "transform": [1, 2]}, "six"),
     ],
 )
@@ -147,7 +159,7 @@ def test_points_that_are_wrong(points, says):
 
 def test_what_is_no_cube(cube):
     with pytest.raises(chaski.UnsupportedError, match="dimensions"):
-        chaski.load(cube[0], batch_size=1, dims="y x")
+        chaski.load(cube[0], batch_size=1, rows=chaski.Rows(dims="y x"))
     with pytest.raises(chaski.NotFoundError, match="attribute"):
         chaski.load(cube[0], batch_size=1, fields={"image": "nothing"})
 
@@ -160,7 +172,10 @@ def test_opening_at_a_time():
 
     def chip(timestamp):
         with chaski.load(
-            path, batch_size=1, dims="y x", fields={"a": {"dtype": "native"}}, timestamp=timestamp
+            path,
+            batch_size=1,
+            rows=chaski.Rows(dims="y x", timestamp=timestamp),
+            fields={"a": {"dtype": "native"}},
         ) as loader:
             return next(iter(loader))["a"].tobytes(), loader.spec
 
@@ -173,7 +188,9 @@ def test_opening_at_a_time():
         chip((second + 1, second + 2))  # nothing was written then
 
     def stats(timestamp):
-        return chaski.stats(path, fields={"a": "a"}, dims="y x", timestamp=timestamp)
+        return chaski.stats(
+            path, fields={"a": "a"}, rows=chaski.Rows(dims="y x", timestamp=timestamp)
+        )
 
     assert stats(first) == stats((1, first)) != stats(None) == stats(second)
 
@@ -181,4 +198,4 @@ def test_opening_at_a_time():
 @pytest.mark.parametrize("wrong", [-1, 0, (5, 4), (1, 2, 3), "now", True, dt.datetime(2026, 1, 1)])
 def test_what_is_no_time(cube, wrong):
     with pytest.raises(chaski.SpecError, match="timestamp"):
-        chaski.load(cube[0], batch_size=1, timestamp=wrong)
+        chaski.load(cube[0], batch_size=1, rows=chaski.Rows(timestamp=wrong))

@@ -1,8 +1,8 @@
 // Package blobsource reads byte ranges of objects in object stores, and lists them, through gocloud.dev/blob:
 // s3://BUCKET/KEY, gs://BUCKET/KEY, az://CONTAINER/KEY.
 //
-// The drivers are the packages s3, gcs and azure below this one. A program passes New those that it imports, and
-// compiles the SDK of no other. Keys stand in a URI as they are, without escapes.
+// The drivers are the packages s3, gcs and azure below this one. A program passes the drivers that
+// it imports to New, and compiles no other SDK. Keys in a URI are not escaped.
 package blobsource
 
 import (
@@ -22,23 +22,23 @@ import (
 
 // Driver is what differs from store to store. It is safe for concurrent use.
 type Driver interface {
-	// Bucket opens a bucket, which is closed with the opener.
+	// Bucket opens a bucket. It is closed with the opener.
 	Bucket(ctx context.Context, name string) (*blob.Bucket, error)
-	// Condition puts the tag that an object must have into a request; see blob.ReaderOptions.BeforeRead. It also
-	// switches off what the SDK would repeat by itself.
+	// Condition adds the tag that an object must have to a request; see
+	// blob.ReaderOptions.BeforeRead. It also turns off the retries of the SDK.
 	Condition(as func(any) bool, tag remote.Tag) error
-	// Answer says what the headers of an answer to the request of a range say, without the body.
+	// Answer returns what the headers of the response to a range request say.
 	Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error)
-	// ETag returns the tag of an object of a listing, as answers would give it.
+	// ETag returns the tag of a listed object, in the form that responses have.
 	ETag(o *blob.ListObject) string
-	// Status returns the HTTP status of an error and the headers it came with, or 0.
+	// Status returns the HTTP status and headers of an error, or 0.
 	Status(err error) (int, http.Header)
-	// Close closes connections that are idle.
+	// Close closes idle connections.
 	Close() error
 }
 
-// New returns an opener for the URIs of a driver. Close it when it is not needed any more. It is an error if options
-// make no sense; credentials are looked for when a bucket is first used.
+// New returns an opener for the URIs of a driver. Close it after use. It returns an error if
+// options are invalid. Credentials are looked up when a bucket is first used.
 func New(d Driver, o remote.Options) (*remote.Opener, error) {
 	return remote.New(&backend{driver: d, buckets: map[string]*bucket{}}, o)
 }
@@ -50,11 +50,11 @@ type backend struct {
 }
 
 type bucket struct {
-	once sync.Mutex // held while it is opened
+	once sync.Mutex // held while the bucket is opened
 	b    *blob.Bucket
 }
 
-// maxBuckets bounds the buckets that are open.
+// maxBuckets limits the open buckets, because users choose the names of buckets in URIs.
 const maxBuckets = 256
 
 // split returns the bucket and the key of a URI.
@@ -72,7 +72,7 @@ func (b *backend) Host(uri string) string {
 
 func (b *backend) bucket(ctx context.Context, name string) (*blob.Bucket, error) {
 	if name == "" {
-		return nil, remote.Fail(remote.Refused, errors.New("no bucket is named"))
+		return nil, remote.Fail(remote.Refused, errors.New("the URI has no bucket"))
 	}
 	b.mu.Lock()
 	at := b.buckets[name]
@@ -100,14 +100,14 @@ func (b *backend) bucket(ctx context.Context, name string) (*blob.Bucket, error)
 func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remote.Tag) (a *remote.Answer, err error) {
 	name, key := split(uri)
 	if key == "" {
-		return nil, remote.Fail(remote.Refused, errors.New("no object is named"))
+		return nil, remote.Fail(remote.Refused, errors.New("the URI has no object"))
 	}
 	bk, err := b.bucket(ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
-		if p := recover(); p != nil { // a driver that trusts the server's headers
+		if p := recover(); p != nil { // a driver may trust the headers of the server and panic
 			a, err = nil, remote.Fail(remote.Transient, fmt.Errorf("the driver failed: %v", p))
 		}
 	}()
@@ -125,7 +125,7 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 	return a, nil
 }
 
-// failure says what follows from an error of a driver.
+// failure classifies an error of a driver.
 func (b *backend) failure(err error) error {
 	var f *remote.Failure
 	if errors.As(err, &f) {
@@ -147,8 +147,8 @@ func (b *backend) failure(err error) error {
 	return err
 }
 
-// brief returns the last part of an error's text on one line, without the identifiers of requests: what the
-// libraries put in front of it says no more.
+// brief returns the last part of an error's text on one line, without the identifiers of requests.
+// What the SDKs put in front of it only repeats the request.
 func brief(err error) error {
 	text := strings.Join(strings.Fields(err.Error()), " ")
 	for _, before := range [...]string{"(code=Unknown): ", "api error ", "get credentials: "} {
@@ -163,7 +163,7 @@ func brief(err error) error {
 	return errors.New(text)
 }
 
-// pageSize is the number of objects asked for at once.
+// pageSize is the number of objects requested in one page of a listing, the most that S3 returns.
 const pageSize = 1000
 
 // ListPage implements remote.Lister.

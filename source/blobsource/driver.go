@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Unsigned says whether the environment variable, as GDAL names it (AWS_NO_SIGN_REQUEST and its like), asks for
-// requests without credentials.
+// Unsigned reports whether an environment variable with GDAL's name (AWS_NO_SIGN_REQUEST and the
+// like) asks for requests without credentials.
 func Unsigned(variable string) bool {
 	switch strings.ToUpper(os.Getenv(variable)) {
 	case "YES", "TRUE", "1":
@@ -18,8 +18,8 @@ func Unsigned(variable string) bool {
 	return false
 }
 
-// Tune sets up a driver's transport: it keeps as many idle connections as there are requests at a time (0:
-// remote.DefaultConcurrency), and takes bytes as they are stored. It returns t.
+// Tune configures a driver's transport: it keeps as many idle connections as there are concurrent
+// requests (0: remote.DefaultConcurrency), and requests bytes as they are stored. It returns t.
 func Tune(t *http.Transport, connections int) *http.Transport {
 	if connections == 0 {
 		connections = remote.DefaultConcurrency

@@ -1,12 +1,15 @@
-// Package httpsource reads byte ranges of http:// and https:// URIs (RFC 9110, section 14), and of files of Hugging
-// Face datasets, hf://datasets/OWNER/NAME@REVISION/PATH.
+// Package httpsource reads byte ranges of http:// and https:// URIs (RFC 9110, section 14), and of
+// files of Hugging Face datasets, hf://datasets/OWNER/NAME@REVISION/PATH.
 //
-// A range costs one GET, opening an object one for its head, which also tells its size. Every answer is held to the
-// ETag of the first one, or to its Last-Modified where there is none. Bodies are asked for as they are stored; one
-// with a Content-Encoding is refused. Of a server that sends whole objects where ranges are asked for they are read as a whole, up to
-// remote.Options.MaxWhole.
-// Redirects are followed on one host, to others where Options say so, from https to http never. HTTP has no listing of
-// folders; the names of what lies in one are those that the server's own page about it has, or those that the hub lists (Names). There is no authentication but the token of hf, and what a URI holds itself.
+// Opening an object is one GET for its head, which also returns its size. Each range is one more
+// GET. Every response must have the ETag of the first one, or its Last-Modified if there is no
+// ETag. Bodies are requested as they are stored; a Content-Encoding is refused. If a server answers
+// range requests with whole objects, they are read as a whole, up to remote.Options.MaxWhole.
+//
+// Redirects are followed on the same host, to other hosts if Options allow it, and never from https
+// to http. HTTP cannot list directories: Names returns the links of the server's index page, or
+// what the hub lists. There is no authentication except the token of hf:// and what a URI itself
+// contains.
 package httpsource
 
 import (
@@ -22,32 +25,33 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options of New. The zero value is ready.
+// Options configure New. The zero value is ready to use.
 type Options struct {
 	remote.Options
-	// OtherHosts allows redirects to any other host: not for a server whose clients name URIs, as a host that they
-	// may name could then send it into its own network.
+	// OtherHosts allows redirects to other hosts. A server whose clients choose URIs must not set
+	// it, because a host of theirs could redirect requests into the server's own network.
 	OtherHosts bool
-	// Transport makes the requests. Default: one of its own, with the proxies of the environment.
+	// Transport sends the requests. Default: a transport of its own with the proxies of the
+	// environment.
 	Transport http.RoundTripper
-	// HubURL is where hf:// leads. Default DefaultHubURL.
+	// HubURL is the URL of the hub that hf:// refers to. Default DefaultHubURL.
 	HubURL string
-	// HubToken is sent there, and nowhere else, if it is not empty.
+	// HubToken is sent to the hub, and to no other host, if it is not empty.
 	HubToken string
 }
 
-// maxRedirects bounds the redirects of one request.
+// maxRedirects limits the redirects of one request. It ends loops.
 const maxRedirects = 5
 
-// New returns an opener for the schemes http, https and hf. Close it when it is not needed any more. It is an error
-// if options make no sense; nothing is asked of a server yet.
+// New returns an opener for the schemes http, https and hf. Close it after use. It returns an error
+// if options are invalid, and makes no request yet.
 func New(o Options) (*remote.Opener, error) {
 	if o.HubURL == "" {
 		o.HubURL = DefaultHubURL
 	}
 	hub, err := url.Parse(o.HubURL)
 	if err != nil || hub.Scheme != "https" && hub.Scheme != "http" || hub.Host == "" {
-		return nil, fmt.Errorf("httpsource: %q is no URL of a hub", o.HubURL)
+		return nil, fmt.Errorf("httpsource: hub URL %q is not an http or https URL with a host", o.HubURL)
 	}
 	b := &backend{o: o, hub: hub}
 	if o.Transport == nil {
@@ -63,8 +67,8 @@ func New(o Options) (*remote.Opener, error) {
 			MaxIdleConns:        4 * conns,
 			MaxIdleConnsPerHost: conns,
 			IdleConnTimeout:     90 * time.Second,
-			DisableCompression:  true, // ranges are of the bytes as stored
-			// Small answers are usual, and large headers are not.
+			DisableCompression:  true, // ranges count the bytes as stored
+			// A server must not fill memory with headers. Real ones have some KiB.
 			MaxResponseHeaderBytes: 256 << 10,
 			ReadBufferSize:         32 << 10,
 		}
@@ -79,10 +83,10 @@ type backend struct {
 	client *http.Client
 	own    *http.Transport
 	hub    *url.URL
-	places places // of files of the hub
+	places places // where the hub redirected files of hf:// to
 }
 
-// Close closes the connections that are idle.
+// Close closes idle connections.
 func (b *backend) Close() error {
 	if b.own != nil {
 		b.own.CloseIdleConnections()
@@ -92,7 +96,7 @@ func (b *backend) Close() error {
 
 // Host implements remote.Backend.
 func (b *backend) Host(uri string) string {
-	if strings.HasPrefix(uri, "hf://") { // also folders
+	if strings.HasPrefix(uri, "hf://") { // this covers directories too
 		return b.hub.Host
 	}
 	u, err := b.parse(uri)
@@ -110,7 +114,7 @@ func (b *backend) parse(uri string) (*url.URL, error) {
 	var ue *url.Error
 	switch {
 	case errors.As(err, &ue):
-		return nil, ue.Err // without the URI, which the error names anyhow
+		return nil, ue.Err // without the URI, which the caller adds
 	case err != nil:
 		return nil, err
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
@@ -120,10 +124,11 @@ func (b *backend) parse(uri string) (*url.URL, error) {
 	return u, nil
 }
 
-// onHub is the key of a request's context that says that it is of hf.
+// onHub is the context key that marks requests of hf:// URIs.
 type onHub struct{}
 
-// Get implements remote.Backend. A file of the hub is asked for where the hub last led, for a while.
+// Get implements remote.Backend. A file of the hub is requested from where the hub last redirected
+// to, for some time.
 func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remote.Tag) (*remote.Answer, error) {
 	u, err := b.parse(uri)
 	if err != nil {
@@ -134,14 +139,15 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 		return a, err
 	}
 	ctx = context.WithValue(ctx, onHub{}, true)
-	// The tags of answers are those of the hub's stores; the hub itself would compare its own with If-Match.
+	// The tags belong to the storage behind the hub. The hub would compare If-Match with tags of
+	// its own.
 	if at := b.places.get(uri); at != nil {
 		a, _, err := b.get(ctx, at, r, "", "")
 		var f *remote.Failure
 		if !errors.As(err, &f) || f.Class != remote.Denied && f.Class != remote.Missing && f.Class != remote.Refused {
 			return a, err
 		}
-		b.places.drop(uri) // its signature is over
+		b.places.drop(uri) // the signature of the redirect has expired
 	}
 	a, at, err := b.get(ctx, u, r, "", b.o.HubToken)
 	if err == nil && at.Host != b.hub.Host {
@@ -150,8 +156,8 @@ func (b *backend) Get(ctx context.Context, uri string, r remote.Range, tag remot
 	return a, err
 }
 
-// get makes a request. match is for If-Match and token for Authorization, if they are not empty. It returns also the
-// URL that answered, after redirects.
+// get makes a request. If they are not empty, match goes into If-Match and token into
+// Authorization. It also returns the URL that answered, after redirects.
 func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match, token string) (*remote.Answer, *url.URL, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
@@ -170,7 +176,7 @@ func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match, to
 	if err != nil {
 		var ue *url.Error
 		if errors.As(err, &ue) {
-			err = ue.Err // the URL may hold the signature of a redirect
+			err = ue.Err // without the URL, which may contain the signature of a redirect
 		}
 		return nil, nil, err
 	}
@@ -182,16 +188,16 @@ func (b *backend) get(ctx context.Context, u *url.URL, r remote.Range, match, to
 	return a, resp.Request.URL, nil
 }
 
-// answer checks a response's headers.
+// answer checks the headers of a response.
 func answer(r remote.Range, resp *http.Response) (*remote.Answer, error) {
 	if f := remote.Status(resp.StatusCode, resp.Header); f != nil {
 		return nil, f
 	}
 	if e := resp.Header.Get("Content-Encoding"); e != "" && e != "identity" {
-		return nil, remote.Fail(remote.Refused, fmt.Errorf("the body comes with Content-Encoding %.20q, although as stored was asked for", e))
+		return nil, remote.Fail(remote.Refused, fmt.Errorf("the response has Content-Encoding %.20q, but the bytes as stored were requested", e))
 	}
 	if t := resp.Header.Get("Content-Type"); strings.HasPrefix(t, "multipart/byteranges") {
-		return nil, remote.Fail(remote.Refused, errors.New("several ranges where one was asked for"))
+		return nil, remote.Fail(remote.Refused, errors.New("the response has several ranges, but one was requested"))
 	}
 	a, err := remote.Check(r, resp.StatusCode, resp.Header.Get("Content-Range"), resp.ContentLength)
 	if err != nil {

@@ -217,7 +217,7 @@ func TestEveryCallFailsOnce(t *testing.T) {
 			}
 			return nil
 		}()
-		if d := time.Since(start); d > 3*time.Second {
+		if d := time.Since(start); d > time.Minute {
 			t.Errorf("%s: took %v", name, d)
 		}
 		kind, fails := want.once, want.onceFails || want.once != 0
@@ -507,7 +507,7 @@ func TestHedge(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if d := time.Since(start); d > 10*time.Second {
+	if d := time.Since(start); d > 5*time.Minute {
 		t.Errorf("took %v", d)
 	}
 	st := o.Stats()

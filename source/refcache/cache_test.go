@@ -15,6 +15,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/source/refcache"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }

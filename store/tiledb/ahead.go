@@ -7,46 +7,49 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Bounds of what a reader holds between the boxes of Ahead.
+// Limits of the memory that a reader holds between the boxes of Ahead.
 const (
-	maxBatch = 4 << 20   // stored bytes that are read at once, and of all files together
-	maxLocal = 256 << 10 // of a local file: asking again costs less than what falls out of the processor's cache
-	maxFiles = 16        // files that tiles are read ahead of, at the same time
-	maxAhead = 1 << 16   // tiles that are known to be needed
+	maxBatch = 4 << 20   // stored bytes that one read fetches, and that all files hold together
+	maxLocal = 256 << 10 // the same of a local file: another read costs less than bytes that fall out of the processor's cache
+	maxFiles = 16        // files that are read ahead of at a time
+	maxAhead = 1 << 16   // tiles that are listed as needed: 512 KiB of indices
 	maxKept  = 8 << 20   // decoded bytes of sparse fragments
 )
 
-// ahead is what a reader knows of the boxes that come: which tiles of which fragments they need. A Reader and a
-// Foresight have the same one, and so read the same.
-type ahead struct {
-	on    bool // it was said; otherwise it is about one box
-	whole Box  // that boxes are read as pieces of; nil where each is read for itself
-	wants []wanted
-	used  int // of wants
-	files int // that are read in turns: so many slots, of limit bytes each
+// readAhead knows the boxes that will be read next: which tiles they need, of which fragments. A
+// Reader and a DryRun share this code, so that the dry run counts exactly the reads that the reader
+// makes.
+type readAhead struct {
+	on    bool // Ahead announced the boxes; otherwise it knows one box only
+	whole Box  // the box that boxes are read as parts of; nil if each is read for itself
+	needs []neededTiles
+	used  int // entries of needs in use
+	files int // files that are read in turns: as many slots, of limit bytes each
 	limit uint64
 	slots [maxFiles]slot
-	turn  int // slot that was given away last
+	turn  int // the slot that was assigned last
 	kept  []keptTile
-	bytes int // of kept
+	bytes int // size of kept
 }
 
-// wanted are the tiles that are needed of a fragment, ascending: of a sparse one, of its coordinates.
-type wanted struct {
+// neededTiles are the tiles of a fragment that are needed, in ascending order; of a sparse fragment
+// those of its coordinates.
+type neededTiles struct {
 	f     *Fragment
 	tiles []int64
 }
 
-// slot holds stored bytes of some tiles of a file that follow each other.
+// slot holds the stored bytes of some consecutive tiles of a file.
 type slot struct {
 	uri  string
 	from uint64
 	n    uint64
-	buf  []byte // a Reader's
+	buf  []byte // nil in a DryRun
 }
 
-// alone gives back the memory of all other slots: for a tile that is larger than its part.
-func (h *ahead) alone(s *slot) {
+// releaseOthers frees the memory of all other slots, to make room for a tile that is larger than
+// its share.
+func (h *readAhead) releaseOthers(s *slot) {
 	for k := range h.slots {
 		if o := &h.slots[k]; o != s {
 			o.n, o.buf = 0, nil
@@ -54,8 +57,8 @@ func (h *ahead) alone(s *slot) {
 	}
 }
 
-// of makes the slot that of a file.
-func (s *slot) of(uri string) *slot {
+// assign assigns the slot to a file.
+func (s *slot) assign(uri string) *slot {
 	if s.uri != uri {
 		s.uri, s.n = uri, 0
 	}
@@ -67,22 +70,23 @@ type keptTile struct {
 	uri  string
 	tile int64
 	n    int
-	b    []byte // a Reader's
+	b    []byte // nil in a DryRun
 }
 
-// following are tiles that are needed after one: those of list, which ascend, or else all up to last.
-type following struct {
+// nextTiles are the tiles that are needed after the current one: those of list, in ascending order,
+// or if list is nil all up to last.
+type nextTiles struct {
 	list []int64
 	last int64
 }
 
-// expect says which boxes of a dense array are read next, of one attribute. What is held of other ones is forgotten. With
-// several of them, their tiles have to come in the order in which they lie in files.
-func (h *ahead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) error {
+// expect announces the boxes of one attribute of a dense array that will be read next, and forgets
+// the earlier ones. The tiles of several boxes must come in their order in the files.
+func (h *readAhead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) error {
 	h.forget()
 	left := maxAhead
 	for _, b := range boxes {
-		if err := a.layers(b, h.whole, func(i int) error { return h.want(ctx, a, i, b, &left) }); err != nil {
+		if err := a.layers(b, h.whole, func(i int) error { return h.need(ctx, a, i, b, &left) }); err != nil {
 			return err
 		}
 	}
@@ -91,15 +95,15 @@ func (h *ahead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) er
 		each = 2
 	}
 	h.files = 0
-	for k := range h.wants[:h.used] {
-		w := &h.wants[k]
+	for k := range h.needs[:h.used] {
+		w := &h.needs[k]
 		slices.Sort(w.tiles)
 		w.tiles = slices.Compact(w.tiles)
 		n := each
 		if !w.f.Dense {
 			n++
 		}
-		if h.files += n; !h.on { // one fragment after the other
+		if h.files += n; !h.on { // without an announcement, fragments are read one after the other
 			h.files = max(h.files-n, n)
 		}
 	}
@@ -110,16 +114,16 @@ func (h *ahead) expect(ctx context.Context, a *Array, attr int, boxes ...Box) er
 	return nil
 }
 
-// about is expect for a box that is read alone, where nothing was said of those that come.
-func (h *ahead) about(ctx context.Context, a *Array, attr int, b Box) error {
+// expectOne is expect for a single box, unless Ahead announced it.
+func (h *readAhead) expectOne(ctx context.Context, a *Array, attr int, b Box) error {
 	if h.on {
 		return nil
 	}
 	return h.expect(ctx, a, attr, b)
 }
 
-// say is expect for several boxes.
-func (h *ahead) say(ctx context.Context, a *Array, attr int, boxes []Box) error {
+// announce is expect for several boxes.
+func (h *readAhead) announce(ctx context.Context, a *Array, attr int, boxes []Box) error {
 	if !a.Schema.Dense {
 		return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "the array is sparse")
 	}
@@ -132,12 +136,12 @@ func (h *ahead) say(ctx context.Context, a *Array, attr int, boxes []Box) error 
 	return h.expect(ctx, a, attr, boxes...)
 }
 
-// share gives each of some files its part of what may be held.
-func (h *ahead) share(files int) {
+// share divides the memory among the files.
+func (h *readAhead) share(files int) {
 	h.files = min(max(files, 1), maxFiles)
 	h.limit = maxBatch / uint64(h.files)
 	if files > maxFiles {
-		h.limit = 0 // what is read ahead would be gone before its turn
+		h.limit = 0 // with so many files, bytes read ahead would be evicted before they are used
 	}
 	for k := range h.slots {
 		if s := &h.slots[k]; k >= h.files || uint64(cap(s.buf)) > max(h.limit, 2*s.n) {
@@ -146,8 +150,8 @@ func (h *ahead) share(files int) {
 	}
 }
 
-// forget forgets all but the memory.
-func (h *ahead) forget() {
+// forget forgets the boxes and all tiles, but keeps the memory for reuse.
+func (h *readAhead) forget() {
 	for k := range h.slots {
 		h.slots[k].uri = ""
 	}
@@ -155,18 +159,18 @@ func (h *ahead) forget() {
 	h.kept = h.kept[:0]
 }
 
-// want notes the tiles that a box needs of fragment i.
-func (h *ahead) want(ctx context.Context, a *Array, i int, b Box, left *int) error {
+// need adds the tiles that a box needs of fragment i.
+func (h *readAhead) need(ctx context.Context, a *Array, i int, b Box, left *int) error {
 	f := a.Fragments[i]
-	k := slices.IndexFunc(h.wants[:h.used], func(w wanted) bool { return w.f == f })
+	k := slices.IndexFunc(h.needs[:h.used], func(w neededTiles) bool { return w.f == f })
 	if k < 0 {
-		if k = h.used; k == len(h.wants) {
-			h.wants = append(h.wants, wanted{})
+		if k = h.used; k == len(h.needs) {
+			h.needs = append(h.needs, neededTiles{})
 		}
 		h.used++
-		h.wants[k].f, h.wants[k].tiles = f, h.wants[k].tiles[:0]
+		h.needs[k].f, h.needs[k].tiles = f, h.needs[k].tiles[:0]
 	}
-	list := h.wants[k].tiles
+	list := h.needs[k].tiles
 	add := func(tile int64) {
 		if *left--; *left >= 0 {
 			list = append(list, tile)
@@ -188,24 +192,25 @@ func (h *ahead) want(ctx context.Context, a *Array, i int, b Box, left *int) err
 			add(tile)
 		}
 	}
-	h.wants[k].tiles = list
+	h.needs[k].tiles = list
 	return nil
 }
 
-// after returns the tiles of a fragment that are needed after one, or other, where that is not known.
-func (h *ahead) after(f *Fragment, tile int64, other following) following {
-	for k := range h.wants[:h.used] {
-		if w := &h.wants[k]; w.f == f {
+// after returns the tiles of a fragment that are needed after a tile, or other if they are not
+// known.
+func (h *readAhead) after(f *Fragment, tile int64, other nextTiles) nextTiles {
+	for k := range h.needs[:h.used] {
+		if w := &h.needs[k]; w.f == f {
 			if at, ok := slices.BinarySearch(w.tiles, tile); ok {
-				return following{list: w.tiles[at+1:]}
+				return nextTiles{list: w.tiles[at+1:]}
 			}
 		}
 	}
 	return other
 }
 
-// slot returns that of a file: the one that it has, or the next one.
-func (h *ahead) slot(uri string) *slot {
+// slot returns the slot of a file, or assigns it the next one.
+func (h *readAhead) slot(uri string) *slot {
 	if h.files == 0 {
 		h.share(2)
 	}
@@ -215,11 +220,11 @@ func (h *ahead) slot(uri string) *slot {
 		}
 	}
 	h.turn = (h.turn + 1) % h.files
-	return h.slots[h.turn].of(uri)
+	return h.slots[h.turn].assign(uri)
 }
 
-// held returns the stored bytes that are held, and the decoded ones.
-func (h *ahead) held() (stored, kept uint64) {
+// held returns the bytes held in stored form and those held decoded.
+func (h *readAhead) held() (stored, kept uint64) {
 	for k := range h.slots[:h.files] {
 		if h.slots[k].uri != "" {
 			stored += h.slots[k].n
@@ -228,8 +233,8 @@ func (h *ahead) held() (stored, kept uint64) {
 	return stored, uint64(h.bytes)
 }
 
-// find returns a decoded tile that was kept, or nil.
-func (h *ahead) find(uri string, tile int64) *keptTile {
+// find returns a kept decoded tile, or nil.
+func (h *readAhead) find(uri string, tile int64) *keptTile {
 	for k := range h.kept {
 		if t := &h.kept[k]; t.tile == tile && t.uri == uri {
 			return t
@@ -238,8 +243,9 @@ func (h *ahead) find(uri string, tile int64) *keptTile {
 	return nil
 }
 
-// keep returns a place for a decoded tile, in that of the oldest ones where there is no other; nil where it is too large.
-func (h *ahead) keep(uri string, tile int64, n int) *keptTile {
+// keep returns memory for a decoded tile, evicting the oldest ones if necessary, or nil if the tile
+// is too large to keep.
+func (h *readAhead) keep(uri string, tile int64, n int) *keptTile {
 	if n > maxKept {
 		return nil
 	}
@@ -249,7 +255,7 @@ func (h *ahead) keep(uri string, tile int64, n int) *keptTile {
 		memory, h.kept = h.kept[0].b, slices.Delete(h.kept, 0, 1)
 	}
 	if k := len(h.kept); memory == nil && k < cap(h.kept) {
-		memory = h.kept[:k+1][k].b // of an earlier box
+		memory = h.kept[:k+1][k].b // reuse what an earlier box left
 	}
 	h.kept = append(h.kept, keptTile{uri, tile, n, memory[:0]})
 	h.bytes += n

@@ -57,7 +57,7 @@ func TestAheadReadsTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := &slow{t, l.open(t), map[string][]byte{}}
-		r, p := a.NewReader(), a.Foresee()
+		r, p := a.NewReader(), a.NewDryRun()
 		for range 8 {
 			attr := rnd.IntN(len(a.Schema.Attrs))
 			boxes := pieces(a.Schema, randomBox(rnd, a))
@@ -94,7 +94,7 @@ func TestAheadReadsTheSame(t *testing.T) {
 				several++
 			}
 			if !exact {
-				r, p = a.NewReader(), a.Foresee()
+				r, p = a.NewReader(), a.NewDryRun()
 			}
 		}
 	}
@@ -292,7 +292,7 @@ func TestCoordinatesAreReadOnce(t *testing.T) {
 
 // TestKeptTilesAreBounded: the oldest ones go first, and what is too large is not kept.
 func TestKeptTilesAreBounded(t *testing.T) {
-	var h ahead
+	var h readAhead
 	for tile := range int64(100) {
 		if k := h.keep("f", tile, maxKept/10+1); k == nil || h.bytes > maxKept {
 			t.Fatalf("tile %d: %v, %d bytes", tile, k, h.bytes)
@@ -321,7 +321,7 @@ func TestLargeTilesAreAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, p, seen := a.NewReader(), a.Foresee(), &reads{}
+	r, p, seen := a.NewReader(), a.NewDryRun(), &reads{}
 	boxes := pieces(a.Schema, Box{{at(0), at(4095)}, {at(0), at(4095)}})
 	for _, say := range []func(context.Context, int, []Box) error{r.Ahead, p.Ahead} {
 		if err := say(ctx, 0, boxes); err != nil {

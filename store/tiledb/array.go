@@ -11,27 +11,28 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Array is an open array: what it held when it was opened. It is safe for concurrent use.
+// Array is an open array: its state when it was opened. It is safe for concurrent use.
 type Array struct {
 	Schema *Schema
-	// Fragments are those that count, in the order in which later ones win.
+	// Fragments are the fragments that count, in the order in which later ones win.
 	Fragments []*Fragment
-	// Hidden are those that a consolidated fragment replaces.
+	// Hidden are the fragments that a consolidated fragment replaces.
 	Hidden []*Fragment
 
-	uri   string
-	store Store
-	o     Options
-	key   cipher.AEAD
-	axes  []int  // 0, 1, …: the dimensions in their order
-	under []bool // sparse fragments that lie under later dense ones
-	mixed bool   // there are such
+	uri         string
+	store       Store
+	o           Options
+	key         cipher.AEAD
+	axes        []int  // 0, 1, …: the dimensions in their own order
+	shadowed    []bool // by fragment: it is sparse and lies under a later dense one
+	anyShadowed bool   // any fragment is shadowed
 }
 
-// URI returns where the array lies.
+// URI returns the path or URI of the array.
 func (a *Array) URI() string { return a.uri }
 
-// NonEmpty returns the bounds of the cells that were written, inside of the domain; nil where there are none.
+// NonEmpty returns the bounds of the cells that were written, inside the domain, or nil if there
+// are none.
 func (a *Array) NonEmpty() Box {
 	var b Box
 	for _, f := range a.Fragments {
@@ -45,20 +46,21 @@ func (a *Array) NonEmpty() Box {
 	if b == nil {
 		return nil
 	}
-	return b.cut(a.Schema.Domain()) // a dense fragment may reach past it: see denseGrid
+	return b.cut(a.Schema.Domain()) // the tiles of a dense fragment may reach past the domain: see denseGrid
 }
 
-// maxCovers bounds the pieces that Covers looks at.
+// maxCovers limits the pieces that Covers looks at, because the number of pieces grows
+// exponentially with the number of overlapping fragments.
 const maxCovers = 256
 
-// Covers reports whether every cell of a box was written, as far as dense fragments say so: it may miss it where
-// the box is pieced together of very many.
+// Covers reports whether dense fragments hold every cell of a box. It may report false for a box
+// that more than 256 pieces of fragments cover together.
 func (a *Array) Covers(b Box) bool {
 	left := maxCovers
 	return a.covers(b, len(a.Fragments), &left)
 }
 
-// covers is Covers for the first n fragments.
+// covers is Covers for the first n fragments. left counts the pieces that may still be looked at.
 func (a *Array) covers(b Box, n int, left *int) bool {
 	if *left--; *left < 0 {
 		return false
@@ -68,7 +70,8 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 		if !f.Dense || !f.NonEmpty.intersects(b) {
 			continue
 		}
-		// What sticks out on each side is for the others.
+		// The fragment holds the middle of the box: the parts that stick out on each side must be
+		// covered by earlier fragments.
 		rest := append(Box{}, b...)
 		for d, i := range f.NonEmpty {
 			if rest[d].Lo < i.Lo {
@@ -93,15 +96,16 @@ func (a *Array) covers(b Box, n int, left *int) bool {
 	return false
 }
 
-// Fingerprint returns 32 hexadecimal digits that depend on the schema, and on the names and sizes of the fragments
-// that count and what they cover; not on where the array lies. It is the XXH3-128 of
+// Fingerprint returns 32 hexadecimal digits that identify the content of the array: its schema, and
+// the names, sizes and bounds of the fragments that count. It does not depend on the path of the
+// array. It is the XXH3-128 of
 //
 //	"chaski array 1\n", the length of the schema's content and the content, the number of fragments,
-//	and for each its name, with its length in front, the bounds of what it covers, and the bytes of each of
-//	its files
+//	and for each fragment its name, preceded by its length, its bounds, and the size of each of its files
 //
-// where numbers are 8 bytes, little-endian, and coordinates in their own type. What an encrypted array adds to
-// pipelines is left out.
+// where numbers are 8 bytes, little-endian, and coordinates have their own type. The encryption
+// filter that an encrypted array adds to each pipeline is left out, so that a decrypted copy has
+// the same fingerprint.
 func (a *Array) Fingerprint() string {
 	b := []byte("chaski array 1\n")
 	number := func(n uint64) { b = binary.LittleEndian.AppendUint64(b, n) }
@@ -123,8 +127,8 @@ func (a *Array) Fingerprint() string {
 	return fmt.Sprintf("%016x%016x", h.Hi, h.Lo)
 }
 
-// Shape returns the number of cells of a box along each dimension of a dense array, and of all of them.
-// The result of reading it may be too large; then it is fault.Limit.
+// Shape returns the number of cells of a box of a dense array along each dimension, and in total. A
+// box with more cells than Options.MaxResult is fault.Limit.
 func (a *Array) Shape(b Box) (shape []int, cells int, err error) {
 	if !a.Schema.Dense {
 		return nil, 0, fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "a sparse array has no shape")

@@ -2,7 +2,7 @@ package tiledb
 
 import "slices"
 
-// Interval is a range of coordinates with both ends in it.
+// Interval is a range of coordinates, both ends included.
 type Interval struct{ Lo, Hi Coord }
 
 func (i Interval) has(c Coord) bool { return i.Lo <= c && c <= i.Hi }
@@ -11,7 +11,7 @@ func (i Interval) covers(j Interval) bool { return i.Lo <= j.Lo && j.Hi <= i.Hi 
 
 func (i Interval) intersects(j Interval) bool { return i.Lo <= j.Hi && j.Lo <= i.Hi }
 
-// Box is one interval a dimension.
+// Box is one interval for each dimension.
 type Box []Interval
 
 func (b Box) covers(c Box) bool {
@@ -32,7 +32,7 @@ func (b Box) intersects(c Box) bool {
 	return true
 }
 
-// cut returns the part of b in c; the two intersect.
+// cut returns the intersection of b and c, which must not be empty.
 func (b Box) cut(c Box) Box {
 	out := make(Box, len(b))
 	for d := range b {
@@ -41,8 +41,8 @@ func (b Box) cut(c Box) Box {
 	return out
 }
 
-// shape returns the number of cells along each dimension of integer type, and the number of all
-// of them; 0 of all where it is over limit.
+// shape returns the number of cells along each dimension of integer type, and their total, or 0 as
+// the total if it exceeds limit.
 func (b Box) shape(limit int64) (shape []int, cells int64) {
 	shape, cells = make([]int, len(b)), 1
 	for d, i := range b {
@@ -56,7 +56,7 @@ func (b Box) shape(limit int64) (shape []int, cells int64) {
 	return shape, cells
 }
 
-// bound returns the bounds of some cells.
+// bound returns the bounding box of some cells.
 func bound(coords []Coord, dims int, cells []int) Box {
 	b := make(Box, dims)
 	for k, c := range cells {
@@ -70,7 +70,7 @@ func bound(coords []Coord, dims int, cells []int) Box {
 	return b
 }
 
-// union returns the bounds of some boxes.
+// union returns the bounding box of some boxes.
 func union(boxes []Box) Box {
 	u := slices.Clone(boxes[0])
 	for _, b := range boxes[1:] {

@@ -12,7 +12,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Consolidate is Merge with Remove, for arrays of more than one fragment; others stay as they are.
+// Consolidate is Merge with Remove for arrays with more than one fragment. Other arrays stay as
+// they are.
 func (a *Array) Consolidate(ctx context.Context) error {
 	if len(a.Fragments) < 2 {
 		return nil
@@ -21,46 +22,49 @@ func (a *Array) Consolidate(ctx context.Context) error {
 	return err
 }
 
-// MergeOptions of Merge.
+// MergeOptions configure Merge.
 type MergeOptions struct {
-	// Remove deletes the fragments that were merged, and those that were hidden already: TileDB's vacuum. A reader that
-	// has the array open may find its files gone, and the array as it was at a time before (Options.Until) is gone too.
+	// Remove deletes the merged fragments and those that were hidden before, like TileDB's vacuum.
+	// A reader that has the array open may then find its files gone, and earlier states of the
+	// array (Options.Until) are lost.
 	Remove bool
-	// Progress, if it is not nil, is told how many tiles are done, of how many. It is called from one goroutine.
+	// Progress, if it is not nil, is called with the number of finished tiles and of all tiles,
+	// from one goroutine.
 	Progress func(done, total int64)
 }
 
-// Merged is what Merge did.
+// Merged describes the result of Merge.
 type Merged struct {
-	Fragment string   // name of the new fragment, "" where there were fewer than two
-	Bytes    int64    // of its files
-	From     []string // names of the fragments that are in it, in the order in which later ones win
-	Before   int64    // bytes of their files
-	Removed  []string // names of the fragments that were removed
-	Freed    int64    // bytes of their files
+	Fragment string   // name of the new fragment, or "" if there were fewer than two
+	Bytes    int64    // size of its files
+	From     []string // names of the merged fragments, in the order in which later ones win
+	Before   int64    // size of their files
+	Removed  []string // names of the removed fragments
+	Freed    int64    // size of their files
 }
 
-// Merge writes all that the fragments of a local array show as one new fragment, which hides them from then on. A dense
-// fragment bounds all of them: cells in it that were never written are written with the fill value. With fewer than two fragments nothing is
-// written. The new fragment appears in one step, when it is complete; a run that is broken off, or fails, leaves the
-// array as it was. The array that is open does not change: open it again to see the new fragment.
+// Merge writes the visible cells of a local array as one new fragment, which hides the fragments
+// that it was made from. A dense fragment is their bounding box: cells in it that were never
+// written get the fill value. With fewer than two fragments nothing is written. The new fragment
+// appears in one step when it is complete, so that an interrupted or failed run leaves the array as
+// it was. The open array does not change: open it again to see the new fragment.
 //
-// It goes tile by tile. What is in memory is a tile of every attribute, of a sparse array one of every fragment, and for
-// each tile of the new fragment where it lies in each attribute's file (24 bytes) and its box; that is bounded by
-// Options.MaxResult. Fragments whose cells do not lie in the order that the schema says are sorted in memory, all of them,
-// which Options.MaxResult bounds too.
+// Merge works tile by tile. It holds one tile of every attribute, for a sparse array one of every
+// fragment, and for each tile of the new fragment its box and 24 bytes for each attribute;
+// Options.MaxResult limits the sum of the latter. If the cells of a fragment are not in the order
+// of the schema, all cells are sorted in memory, which Options.MaxResult limits too.
 //
-// Fragments that were all written in the same millisecond are fault.Unsupported without Remove: a fragment of no other
-// time hides none.
+// Fragments that were all written in the same millisecond are fault.Unsupported without Remove,
+// because a fragment hides only those of another time.
 func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	bad := func(what string) (*Merged, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "%s", what), a.uri)
 	}
 	if source.IsRemote(a.uri) {
-		return bad("it is not local: only local arrays are written")
+		return bad("it is remote: only local arrays can be written to")
 	}
 	if a.o.Since != 0 || a.o.Until != 0 {
-		return bad("nothing is written to an array that was opened at a time")
+		return bad("an array that was opened at a time cannot be written to")
 	}
 	m := &Merged{}
 	if len(a.Fragments) > 1 {
@@ -69,9 +73,9 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 			to = max(to, f.To)
 		}
 		if from == to && !o.Remove {
-			return bad("its fragments were all written in the same millisecond: one that they are merged into does not hide them, they have to be removed")
+			return bad("its fragments were all written in the same millisecond, so that a merged one does not hide them: they must be removed")
 		}
-		if err := a.merge(ctx, m, from, to, &tally{report: o.Progress}); err != nil {
+		if err := a.merge(ctx, m, from, to, &progress{report: o.Progress}); err != nil {
 			return nil, err
 		}
 	}
@@ -80,7 +84,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	old := a.Hidden
 	if m.Fragment != "" {
-		if err := settle(filepath.Join(source.LocalPath(a.uri), m.Fragment)); err != nil {
+		if err := syncFragment(filepath.Join(source.LocalPath(a.uri), m.Fragment)); err != nil {
 			return m, fault.WithFile(err, a.uri)
 		}
 		old = slices.Concat(a.Fragments, a.Hidden)
@@ -99,7 +103,7 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 }
 
 // merge writes the new fragment.
-func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *tally) (err error) {
+func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *progress) (err error) {
 	for _, f := range a.Fragments {
 		n, err := folderBytes(f.path())
 		if err != nil {
@@ -121,7 +125,7 @@ func (a *Array) merge(ctx context.Context, m *Merged, from, to uint64, done *tal
 	return err
 }
 
-// folderBytes returns the bytes of the files in a folder. One that is gone has none.
+// folderBytes returns the size of the files in a directory, or 0 if it does not exist.
 func folderBytes(path string) (n int64, err error) {
 	list, err := os.ReadDir(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,9 +139,9 @@ func folderBytes(path string) (n int64, err error) {
 	return n, err
 }
 
-// settle waits until the files of a fragment, and its name, are on the disk: what else holds its cells can go then, whenever
-// the machine stops.
-func settle(dir string) error {
+// syncFragment waits until the files of a fragment and its name are on disk. Only then may other
+// fragments with its cells be deleted: a power failure would otherwise lose them.
+func syncFragment(dir string) error {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -153,21 +157,22 @@ func settle(dir string) error {
 	}
 	for _, d := range []string{dir, filepath.Dir(dir)} {
 		if f, err := os.Open(d); err == nil {
-			_ = fsync(f) // not every system has this for folders
+			_ = fsync(f) // not every file system supports this for directories
 			_ = f.Close()
 		}
 	}
 	return nil
 }
 
-// fsync is os.File.Sync but in tests.
+// fsync is os.File.Sync, except in tests.
 var fsync = (*os.File).Sync
 
-// listBytes is the memory of a tile of an attribute in the lists of a fragment's metadata.
+// listBytes is the memory that a tile of an attribute takes in the lists of a fragment's metadata:
+// three numbers.
 const listBytes = 24
 
-// room refuses a fragment of so many tiles that their lists are over the limit.
-func (a *Array) room(tiles int64) error {
+// checkTileCount returns an error if the lists of a fragment with so many tiles exceed the limit.
+func (a *Array) checkTileCount(tiles int64) error {
 	if most := a.o.MaxResult / int64(listBytes*(len(a.Schema.Attrs)+1)+16*len(a.Schema.Dims)); tiles > most {
 		return fault.New(fault.Limit, "fragment", fault.NoOffset, "%d tiles, at most %d", tiles, most)
 	}

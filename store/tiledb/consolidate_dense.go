@@ -9,14 +9,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// consolidateDense writes what all fragments show as one, tile by tile.
-func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) error {
+// consolidateDense writes the visible cells of all fragments as one, tile by tile.
+func (a *Array) consolidateDense(ctx context.Context, name string, done *progress) error {
 	s := a.Schema
 	f, err := s.newDense(name, a.NonEmpty())
 	if err != nil {
 		return err
 	}
-	if err := a.room(f.Tiles); err != nil {
+	if err := a.checkTileCount(f.Tiles); err != nil {
 		return err
 	}
 	w, err := a.startFragment(f)
@@ -26,7 +26,7 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) 
 	defer os.RemoveAll(w.dir)
 	w.tree = emptyTree(s)
 	done.of(f.Tiles * int64(len(s.Attrs)))
-	w.merged = done
+	w.progress = done
 	for i := range s.Attrs {
 		if s.Attrs[i].Var() {
 			err = w.joinVar(ctx, i)
@@ -40,7 +40,8 @@ func (a *Array) consolidateDense(ctx context.Context, name string, done *tally) 
 	return w.finish()
 }
 
-// eachRegion calls do for what every tile of the new fragment has of it, in the order of the tiles, with a walk of that tile alone.
+// eachRegion calls do for the region of each tile of the new fragment, in the order of the tiles,
+// with a walk of that tile alone.
 func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 	alone := &Array{Schema: w.s, Fragments: []*Fragment{w.f}}
 	nowhere := layout{axes: w.a.axes, stride: make([]int, len(w.s.Dims))}
@@ -55,7 +56,7 @@ func (w *writer) eachRegion(do func(b Box, walk *denseWalk) error) error {
 		if err := do(b, newDenseWalk(alone, 0, b, layout{axes: w.a.axes, stride: strides(shape, w.a.axes)})); err != nil {
 			return err
 		}
-		w.merged.step()
+		w.progress.step()
 	}
 	return nil
 }

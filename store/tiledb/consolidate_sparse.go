@@ -11,16 +11,17 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// errOrder is that the cells of a fragment do not lie in the order that the schema says.
+// errOrder reports that the cells of a fragment are not in the order of the schema.
 var errOrder = errors.New("tiledb: cells out of order")
 
-// consolidateSparse merges the fragments, whose cells all lie in the array's order.
-func (a *Array) consolidateSparse(ctx context.Context, name string, done *tally) error {
+// consolidateSparse merges the fragments as sorted lists, or sorts all cells in memory if a
+// fragment is not sorted.
+func (a *Array) consolidateSparse(ctx context.Context, name string, done *progress) error {
 	err := a.mergeSparse(ctx, name, done)
 	if !errors.Is(err, errOrder) {
 		return err
 	}
-	attrs := inOrder(len(a.Schema.Attrs))
+	attrs := sequence(len(a.Schema.Attrs))
 	c, err := a.NewReader().Sparse(ctx, attrs, a.Schema.Domain())
 	if err != nil {
 		return err
@@ -28,8 +29,8 @@ func (a *Array) consolidateSparse(ctx context.Context, name string, done *tally)
 	return a.sparseFragment(ctx, name, c.Coords, c.Values, true)
 }
 
-// mergeSparse is errOrder where they do not.
-func (a *Array) mergeSparse(ctx context.Context, name string, done *tally) (err error) {
+// mergeSparse merges sorted fragments. The error is errOrder if one is not sorted.
+func (a *Array) mergeSparse(ctx context.Context, name string, done *progress) (err error) {
 	w, err := a.startFragment(&Fragment{Name: name})
 	if err != nil {
 		return err
@@ -44,7 +45,7 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *tally) (err 
 		tiles += f.Tiles
 	}
 	done.of(tiles)
-	w.merged = done
+	w.progress = done
 	err = out.merge(ctx)
 	if err := errors.Join(err, out.close()); err != nil {
 		return err
@@ -54,23 +55,24 @@ func (a *Array) mergeSparse(ctx context.Context, name string, done *tally) (err 
 	return w.finish()
 }
 
-// merged is a fragment on its way into another: one tile of it.
-type merged struct {
-	number int // of the fragment: of equal cells that of the last one counts
+// mergeInput is one tile of a fragment that is merged.
+type mergeInput struct {
+	number int // of the fragment: of equal cells, those of the highest number count
 	f      *Fragment
 	tile   int64
 	row    int
 	cells  int
 	planes []byte   // coordinates as stored: all of the first dimension, then all of the second, …
-	coords []Coord  // the same
-	space  []uint64 // and the numbers of their space tiles
+	coords []Coord  // the same, decoded
+	space  []uint64 // the indices of their space tiles
 	values []Values
-	last   []uint64 // key of the row, nil in front of the first
-	before []uint64 // of the one before, to be used again
+	last   []uint64 // key of the current row, nil before the first
+	before []uint64 // key of the row before, whose memory the next one reuses
 }
 
-// key appends what orders a row: its space tile, then its coordinates, each in the array's order of them.
-func (m *merged) key(s *Schema, key []uint64, row int) []uint64 {
+// key appends the sort key of a row: its space tile, then its coordinates, each in the array's
+// order.
+func (m *mergeInput) key(s *Schema, key []uint64, row int) []uint64 {
 	dims := len(s.Dims)
 	at := func(o Order, k int) int {
 		if o == ColMajor {
@@ -87,7 +89,7 @@ func (m *merged) key(s *Schema, key []uint64, row int) []uint64 {
 	return key
 }
 
-// sparseFiles are all files of a sparse fragment that is being written.
+// sparseFiles are the files of a sparse fragment that is being written.
 type sparseFiles struct {
 	w      *writer
 	r      *Reader
@@ -96,7 +98,7 @@ type sparseFiles struct {
 	vars   []*varFiles
 	boxes  []Box
 
-	// The tile that is filled.
+	// The tile that is being filled.
 	n      int
 	planes [][]byte // by dimension
 	values []Values
@@ -136,8 +138,9 @@ func (x *sparseFiles) close() (err error) {
 	return err
 }
 
-// queue is a heap of fragments by the cells that they are at; of equal ones the later fragment is first.
-type queue []*merged
+// queue is a heap of fragments by their current cells. Of equal cells the later fragment comes
+// first, so that merge keeps it and drops the others.
+type queue []*mergeInput
 
 func (q queue) Len() int { return len(q) }
 
@@ -150,7 +153,7 @@ func (q queue) Less(i, j int) bool {
 
 func (q queue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
 
-func (q *queue) Push(m any) { *q = append(*q, m.(*merged)) }
+func (q *queue) Push(m any) { *q = append(*q, m.(*mergeInput)) }
 
 func (q *queue) Pop() any {
 	last := len(*q) - 1
@@ -159,11 +162,12 @@ func (q *queue) Pop() any {
 	return m
 }
 
-// merge writes the cells of all fragments in their order; of equal ones those of the last fragment.
+// merge writes the cells of all fragments in order. Of equal cells it writes those of the last
+// fragment.
 func (x *sparseFiles) merge(ctx context.Context) error {
 	var q queue
 	for i, f := range x.w.a.Fragments {
-		m := &merged{number: i, f: f, tile: -1, values: make([]Values, len(x.values))}
+		m := &mergeInput{number: i, f: f, tile: -1, values: make([]Values, len(x.values))}
 		more, err := x.next(ctx, m)
 		if err != nil {
 			return err
@@ -196,8 +200,8 @@ func (x *sparseFiles) merge(ctx context.Context) error {
 	return x.flush()
 }
 
-// next goes to the next row of a fragment, and reports whether there is one.
-func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error) {
+// next moves to the next row of a fragment, and reports whether there is one.
+func (x *sparseFiles) next(ctx context.Context, m *mergeInput) (more bool, err error) {
 	if m.row++; m.tile < 0 || m.row >= m.cells {
 		if m.tile++; m.tile >= m.f.Tiles {
 			return false, nil
@@ -208,7 +212,7 @@ func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error
 		if err := x.load(ctx, m); err != nil {
 			return false, err
 		}
-		x.w.merged.step()
+		x.w.progress.step()
 		m.row = 0
 	}
 	key := m.key(x.w.s, m.before[:0], m.row)
@@ -219,8 +223,8 @@ func (x *sparseFiles) next(ctx context.Context, m *merged) (more bool, err error
 	return true, nil
 }
 
-// load decodes the tile that a fragment is at.
-func (x *sparseFiles) load(ctx context.Context, m *merged) error {
+// load decodes the current tile of a fragment.
+func (x *sparseFiles) load(ctx context.Context, m *mergeInput) error {
 	if err := x.loadCoords(ctx, m); err != nil {
 		return err
 	}
@@ -232,7 +236,7 @@ func (x *sparseFiles) load(ctx context.Context, m *merged) error {
 	return nil
 }
 
-func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
+func (x *sparseFiles) loadCoords(ctx context.Context, m *mergeInput) error {
 	s, r := x.w.s, x.r
 	dims := len(s.Dims)
 	tree, err := x.w.a.rtree(ctx, m.f)
@@ -244,7 +248,7 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
 		return err
 	}
 	defer t.close()
-	planes, cells, err := r.coordTile(ctx, m.f, m.tile, following{last: m.tile})
+	planes, cells, err := r.coordTile(ctx, m.f, m.tile, nextTiles{last: m.tile})
 	if err != nil {
 		return err
 	}
@@ -255,7 +259,7 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
 	for d, i := range tree.levels[len(tree.levels)-1][m.tile] {
 		at := m.coords[d*cells : (d+1)*cells]
 		if row := outside(at, i); row >= 0 {
-			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside of the tile's box",
+			return t.fault(m.tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside the bounding box of its tile",
 				s.DimType.FormatCoord(at[row]), d))
 		}
 		for _, c := range at {
@@ -265,14 +269,14 @@ func (x *sparseFiles) loadCoords(ctx context.Context, m *merged) error {
 	return nil
 }
 
-func (x *sparseFiles) loadValues(ctx context.Context, m *merged, attr int) error {
+func (x *sparseFiles) loadValues(ctx context.Context, m *mergeInput, attr int) error {
 	r, a, v := x.r, &x.w.s.Attrs[attr], &m.values[attr]
 	if a.Var() {
 		sizes, err := r.openVar(ctx, m.f, attr)
 		if err != nil {
 			return err
 		}
-		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, following{last: m.tile}, 0, m.cells-1)
+		offs, data, err := r.varTile(ctx, m.f, attr, sizes, m.tile, nextTiles{last: m.tile}, 0, m.cells-1)
 		if err == nil {
 			v.Offsets, v.Data = v.Offsets[:0], append(v.Data[:0], data...)
 			for i := range m.cells {
@@ -290,13 +294,13 @@ func (x *sparseFiles) loadValues(ctx context.Context, m *merged, attr int) error
 	if err != nil {
 		return err
 	}
-	b, err := r.decode(ctx, 0, m.tile, following{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
+	b, err := r.decode(ctx, 0, m.tile, nextTiles{last: m.tile}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n))
 	v.Data = append(v.Data[:0], b...)
 	return err
 }
 
-// add appends a cell.
-func (x *sparseFiles) add(m *merged) error {
+// add appends a cell to the tile.
+func (x *sparseFiles) add(m *mergeInput) error {
 	s := x.w.s
 	size := s.DimType.Size()
 	for d := range x.planes {
@@ -332,14 +336,14 @@ func (x *sparseFiles) add(m *merged) error {
 	return nil
 }
 
-// flush writes the tile that is filled, if it has cells.
+// flush writes the tile if it has cells.
 func (x *sparseFiles) flush() (err error) {
 	if x.n == 0 {
 		return nil
 	}
 	w, s := x.w, x.w.s
 	k, n := len(x.boxes), len(s.Attrs)
-	if err := w.a.room(int64(k) + 1); err != nil {
+	if err := w.a.checkTileCount(int64(k) + 1); err != nil {
 		return err
 	}
 	for l := range w.lists {
@@ -359,7 +363,7 @@ func (x *sparseFiles) flush() (err error) {
 	for i := range s.Attrs {
 		a, v := &s.Attrs[i], &x.values[i]
 		if a.Var() {
-			err = x.vars[i].add(int64(k), inOrder(x.n), *v)
+			err = x.vars[i].add(int64(k), sequence(x.n), *v)
 		} else if w.lists[tileOffsets][i][k], err = x.fixed[i].add(v.Data, a.Pipeline, a.Type.elem(int(a.Values)), 0); err == nil {
 			w.end[i] = x.fixed[i].at
 		}

@@ -8,18 +8,19 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// tileCells are the coordinates of a tile's cells.
+// tileCells has the coordinates of the cells of a tile.
 type tileCells struct {
 	tile   int64
 	box    Box
 	cells  int
 	planes []byte  // as stored: all of the first dimension, then all of the second, …
-	coords []Coord // the same
-	rows   []int   // cells that lie in the box that was asked for
+	coords []Coord // the same, decoded
+	rows   []int   // cells in the box that is read
 }
 
-// coordTile decodes a tile of coordinates: all of the first dimension, then all of the second, ….
-func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next following) (planes []byte, cells int, err error) {
+// coordTile decodes a tile of coordinates. They are stored by dimension: all of the first, then all
+// of the second, ….
+func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next nextTiles) (planes []byte, cells int, err error) {
 	s := r.a.Schema
 	e := s.DimType.elem(len(s.Dims))
 	e.Alt = e.Size
@@ -31,8 +32,9 @@ func (r *Reader) coordTile(ctx context.Context, f *Fragment, tile int64, next fo
 	return planes, int(size) / e.Cell, err
 }
 
-// eachTile calls f for some tiles of a fragment, with the rows that lie in b. A tile's own box has to hold its cells.
-// What f gets is used again.
+// eachTile calls f for some tiles of a fragment, with the rows that lie in b. Cells outside the
+// bounding box of their tile are an error, because searches by box would miss them. The argument of
+// f is reused for the next tile.
 func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Box, f func(c *tileCells) error) error {
 	if len(tiles) == 0 {
 		return nil
@@ -52,7 +54,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, r.ahead.after(fr, tile, following{list: tiles[k+1:]})); err != nil {
+		if c.planes, c.cells, err = r.coordTile(ctx, fr, tile, r.ahead.after(fr, tile, nextTiles{list: tiles[k+1:]})); err != nil {
 			return err
 		}
 		c.tile, c.box = tile, boxes[tile]
@@ -61,7 +63,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 		s.DimType.loadAll(c.coords, c.planes)
 		for d, i := range boxes[tile] {
 			if row := outside(c.coords[d*c.cells:(d+1)*c.cells], i); row >= 0 {
-				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside of the tile's box",
+				return t.fault(tile, fault.New(fault.Corrupt, "cell "+strconv.Itoa(row), fault.NoOffset, "coordinate %s of dimension %d is outside the bounding box of its tile",
 					s.DimType.FormatCoord(c.coords[d*c.cells+row]), d))
 			}
 		}
@@ -73,7 +75,7 @@ func (r *Reader) eachTile(ctx context.Context, fr *Fragment, tiles []int64, b Bo
 	return nil
 }
 
-// choose finds the rows that lie in b.
+// choose selects the rows that lie in b.
 func (c *tileCells) choose(tile, b Box) {
 	c.rows = c.rows[:0]
 	for row := range c.cells {
@@ -86,9 +88,9 @@ func (c *tileCells) choose(tile, b Box) {
 	}
 }
 
-// dropUnder leaves the rows of a tile of sparse fragment i that show where whole is read.
-func (a *Array) dropUnder(c *tileCells, i int, whole Box) {
-	if !a.under[i] || whole.covers(c.box) {
+// dropShadowed removes the rows of a tile of sparse fragment i that do not show when whole is read.
+func (a *Array) dropShadowed(c *tileCells, i int, whole Box) {
+	if !a.shadowed[i] || whole.covers(c.box) {
 		return
 	}
 	for _, g := range a.Fragments[i+1:] {

@@ -10,8 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Create makes an array: a local folder with its schema and lock file. The folder must not exist. With a
-// key of 32 bytes all that is written to the array is encrypted with AES-256-GCM. The schema has to pass Validate.
+// Create creates an array: a local directory with its schema and lock file. The directory must not
+// exist. With a key of 32 bytes everything that is written to the array is encrypted with
+// AES-256-GCM. The schema must pass Validate.
 func Create(path string, s *Schema, key []byte) error {
 	path = source.LocalPath(path)
 	if err := s.Validate(); err != nil {
@@ -25,14 +26,15 @@ func Create(path string, s *Schema, key []byte) error {
 	if err != nil {
 		return err
 	}
-	// The schema makes it an array, all at once.
+	// The directory gets its name last. Others would otherwise see an array without a schema, and
+	// an interrupted run would leave one.
 	tmp, err := hiddenFolder(filepath.Dir(path), ".tiledb-")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(tmp)
 	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "it exists"), path)
+		return fault.WithFile(fault.New(fault.Unsupported, "folder", fault.NoOffset, "it exists already"), path)
 	}
 	for name, b := range map[string][]byte{schemaName: tile, lockName: nil} {
 		if err := os.WriteFile(filepath.Join(tmp, name), b, 0o666); err != nil {
@@ -42,7 +44,8 @@ func Create(path string, s *Schema, key []byte) error {
 	return os.Rename(tmp, path)
 }
 
-// hiddenFolder makes a folder of which nobody knows yet, of the mode that the user's umask gives all others.
+// hiddenFolder creates a directory with the mode of the user's umask, under a name that readers
+// ignore.
 func hiddenFolder(parent, prefix string) (string, error) {
 	dir := filepath.Join(parent, prefix+randomID())
 	return dir, os.Mkdir(dir, 0o777)

@@ -8,11 +8,11 @@ import (
 )
 
 // cursor reads little-endian fields from the front of b. After the first field that does not fit it
-// reads zeros; err says where that was.
+// returns zeros, so that a parser checks the error once at its end; bad has the error.
 type cursor struct {
 	b    []byte
 	part string
-	base int64 // offset of b in the file, fault.NoOffset where b was decoded
+	base int64 // offset of b in the file; fault.NoOffset if b was decoded
 	off  int
 	bad  error
 }
@@ -33,7 +33,7 @@ func (c *cursor) fault(kind fault.Kind, off int, format string, args ...any) err
 
 func (c *cursor) left() int { return len(c.b) - c.off }
 
-// take returns n bytes, or nil.
+// take returns the next n bytes, or nil if there are fewer.
 func (c *cursor) take(n uint64, what string) []byte {
 	if c.bad != nil {
 		return nil
@@ -68,7 +68,7 @@ func (c *cursor) u64(what string) uint64 {
 	return 0
 }
 
-// u64s reads n numbers; n is checked against the bytes that are there.
+// u64s reads n numbers. It checks n against the bytes that are left before it allocates.
 func (c *cursor) u64s(n uint64, what string) []uint64 {
 	if n > uint64(c.left())/8 {
 		c.fail(c.off, "%d %s in %d bytes", n, what, c.left())
@@ -84,12 +84,14 @@ func (c *cursor) u64s(n uint64, what string) []uint64 {
 	return v
 }
 
-// box reads one interval a dimension and checks that no end is above the other.
+// box reads one interval for each dimension, and checks that the lower end is not above the upper
+// one.
 func (c *cursor) box(t Datatype, dims int, what string) Box { return c.boxOf(t, dims, what, false) }
 
-// bounds is box for what a writer of sparse fragments found to bound coordinates. TileDB 1.6 compares datetimes as
-// unsigned numbers: dates before 1970 come after all others, and bounds from a later to an earlier one say
-// nothing. They are read as those of the type.
+// bounds is box for the bounding boxes of coordinates in sparse fragments. TileDB 1.6 compares
+// datetimes as unsigned numbers, which puts dates before 1970 behind all others. If its box has
+// both, the lower end is a later date than the upper one and the interval is useless; it is read as
+// the full range of the type.
 func (c *cursor) bounds(t Datatype, dims int, what string) Box {
 	return c.boxOf(t, dims, what, t.kind() == filter.Time)
 }
@@ -114,14 +116,14 @@ func (c *cursor) boxOf(t Datatype, dims int, what string, unsigned bool) Box {
 	return b
 }
 
-// everything reports whether i is what bounds makes of an interval that says nothing.
-func (t Datatype) everything(i Interval) bool {
+// unbounded reports whether i is what bounds makes of a useless interval.
+func (t Datatype) unbounded(i Interval) bool {
 	return t.kind() == filter.Time && i == Interval{0, t.largest()}
 }
 
 func nan(t Datatype, c Coord) bool { return t.real() && c.float() != c.float() }
 
-// end wants all bytes to be read.
+// end returns the first error, or one if bytes are left.
 func (c *cursor) end() error {
 	if c.bad == nil && c.left() > 0 {
 		c.fail(c.off, "%d bytes behind its end", c.left())

@@ -9,7 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Datatype is the type of an attribute's or coordinate's values. The numbers are the format's.
+// Datatype is the type of the values of an attribute or of coordinates. The numbers are those of
+// the format.
 type Datatype uint8
 
 // Datatypes of format 3.
@@ -74,7 +75,7 @@ var datatypes = [numDatatypes]struct {
 // Valid reports whether t is one of the constants above.
 func (t Datatype) Valid() bool { return t < numDatatypes }
 
-// Size returns the bytes of one value, 0 for an invalid type.
+// Size returns the bytes of one value, or 0 for an invalid type.
 func (t Datatype) Size() int {
 	if !t.Valid() {
 		return 0
@@ -82,7 +83,7 @@ func (t Datatype) Size() int {
 	return datatypes[t].size
 }
 
-// String returns the type's name in lower case, as TileDB writes it otherwise.
+// String returns TileDB's name of the type, in lower case.
 func (t Datatype) String() string {
 	if !t.Valid() {
 		return "invalid"
@@ -95,7 +96,7 @@ func (t Datatype) MarshalText() ([]byte, error) { return []byte(t.String()), nil
 
 func (t Datatype) kind() filter.Kind { return datatypes[t].kind }
 
-// dimension reports whether coordinates can have the type.
+// dimension reports whether a dimension can have the type.
 func (t Datatype) dimension() bool { return t.Valid() && t.kind() != filter.Char }
 
 // Real reports whether values are floating-point numbers.
@@ -105,12 +106,12 @@ func (t Datatype) real() bool { return t.Valid() && t.kind() == filter.Float }
 
 func (t Datatype) unsigned() bool { return t.kind() == filter.Unsigned }
 
-// elem describes tiles of cells of n values to the filters.
+// elem describes cells of n values to the filters.
 func (t Datatype) elem(n int) filter.Elem {
 	return filter.Elem{Kind: t.kind(), Size: t.Size(), Cell: n * t.Size()}
 }
 
-// fill returns the value of cells that were never written, little-endian.
+// fill returns the value of cells that were never written, little-endian. The values are TileDB's.
 func (t Datatype) fill() []byte {
 	b := make([]byte, t.Size())
 	switch t.kind() {
@@ -135,8 +136,9 @@ func (t Datatype) fill() []byte {
 }
 
 // Coord is a coordinate of any dimension type, in a form whose order as uint64 is the order of the
-// values: integers with the sign bit flipped, floating-point numbers with all bits flipped where they
-// are negative. Int, ParseCoord and Datatype.FormatCoord convert.
+// values: integers with the sign bit flipped, and floating-point numbers with all bits flipped if
+// they are negative. Thus boxes of all types share one comparison. Int, Float, ParseCoord and
+// FormatCoord convert.
 type Coord uint64
 
 const signBit = 1 << 63
@@ -149,7 +151,8 @@ func (t Datatype) CoordOf(v int64) Coord {
 	return Coord(uint64(v) ^ signBit)
 }
 
-// Int returns the integer of a coordinate, of integer or datetime type. One over the largest int64 wraps.
+// Int returns the integer of a coordinate of integer or datetime type. A uint64 above the largest
+// int64 wraps around.
 func (t Datatype) Int(c Coord) int64 {
 	if t.unsigned() {
 		return int64(c)
@@ -157,7 +160,7 @@ func (t Datatype) Int(c Coord) int64 {
 	return int64(uint64(c) ^ signBit)
 }
 
-// Float returns the number of a coordinate of any type.
+// Float returns the value of a coordinate of any type.
 func (t Datatype) Float(c Coord) float64 {
 	switch {
 	case t.real():
@@ -176,7 +179,8 @@ func (t Datatype) CoordOfFloat(v float64) Coord {
 	return floatCoord(v)
 }
 
-// floatCoord maps -0 to 0, and NaN behind everything or before everything.
+// floatCoord maps -0 to 0, since both are the same coordinate, and NaN to the very end or the very
+// beginning.
 func floatCoord(v float64) Coord {
 	b := math.Float64bits(v + 0)
 	if b == signBit {
@@ -195,10 +199,10 @@ func (c Coord) float() float64 {
 	return math.Float64frombits(^uint64(c))
 }
 
-// Coord reads the coordinate at the front of b, little-endian.
+// Coord decodes the little-endian coordinate at the front of b.
 func (t Datatype) Coord(b []byte) Coord { return t.load(b) }
 
-// load reads the coordinate at the front of b.
+// load decodes the coordinate at the front of b.
 func (t Datatype) load(b []byte) Coord {
 	switch t {
 	case Float32:
@@ -232,7 +236,7 @@ func (t Datatype) load(b []byte) Coord {
 	return Coord(v ^ signBit)
 }
 
-// store appends the value of a coordinate, little-endian.
+// store appends the encoded value of a coordinate, little-endian.
 func (t Datatype) store(b []byte, c Coord) []byte {
 	switch t {
 	case Float32:
@@ -260,7 +264,7 @@ func (t Datatype) largest() Coord {
 	return t.CoordOf(math.MaxInt64 >> (64 - 8*t.Size()))
 }
 
-// ParseCoord reads a coordinate as text: an integer, or a number for floating-point dimensions.
+// ParseCoord parses a coordinate: an integer, or a number for floating-point dimensions.
 func (t Datatype) ParseCoord(s string) (Coord, error) {
 	switch {
 	case !t.dimension():

@@ -6,10 +6,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Dense reads the cells of a box of a dense array in row-major order, whatever the orders of the array:
-// of one attribute all values. Cells that were never written have the fill value of the type: the lowest
-// value of a signed type or a datetime, the highest of an unsigned one, NaN, 0x80 for char, 0 for
-// text; a var-length cell then holds one of it.
+// Dense reads all values of one attribute in a box of a dense array, in row-major order whatever
+// the orders of the array. Cells that were never written have the fill value of the type: the
+// lowest value of a signed type or a datetime, the highest of an unsigned one, NaN, 0x80 for char,
+// and 0 for strings. A cell of variable length then holds one fill value.
 func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	_, cells, err := r.a.Shape(b)
 	if err != nil {
@@ -18,7 +18,7 @@ func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	at := &r.a.Schema.Attrs[attr]
 	size := at.CellSize()
 	if at.Var() {
-		size = 24 // what is noted of a cell, besides its values
+		size = 24 // bytes of bookkeeping for each cell: a span and an offset
 	}
 	if int64(cells) > r.a.o.MaxResult/int64(size) {
 		return Values{}, fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells of %d bytes, at most %d bytes", cells, size, r.a.o.MaxResult)
@@ -30,9 +30,9 @@ func (r *Reader) Dense(ctx context.Context, attr int, b Box) (Values, error) {
 	return v, r.DenseInto(ctx, v.Data, attr, b, nil)
 }
 
-// DenseInto is Dense for an attribute of fixed length, into dst, whose length must be the number of cells
-// times Attr.CellSize. The cells are in row-major order of the dimensions that axes lists, the slowest first; nil
-// stands for the array's own order.
+// DenseInto is Dense for an attribute of fixed length, into dst, whose length must be the number of
+// cells times Attr.CellSize. The cells are in row-major order of the dimensions in axes, the
+// slowest first; nil means the array's own order.
 func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axes []int) error {
 	shape, cells, err := r.a.Shape(b)
 	if err != nil {
@@ -45,9 +45,9 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	at := &r.a.Schema.Attrs[attr]
 	size := at.CellSize()
 	if at.Var() || len(dst)/size != cells || len(dst)%size != 0 {
-		panic("tiledb: dst has not the size of the cells")
+		panic("tiledb: the length of dst is not the size of the cells")
 	}
-	if err := r.ahead.about(ctx, r.a, attr, b); err != nil {
+	if err := r.ahead.expectOne(ctx, r.a, attr, b); err != nil {
 		return err
 	}
 	if _, covered := r.a.start(b); !covered {
@@ -61,7 +61,7 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	})
 }
 
-// denseFixed copies what dense fragment i holds of a box.
+// denseFixed copies the cells that dense fragment i holds of a box.
 func (r *Reader) denseFixed(ctx context.Context, dst []byte, i, attr, size int, b Box, to layout) error {
 	a, f := &r.a.Schema.Attrs[attr], r.a.Fragments[i]
 	t, err := r.open(ctx, 0, f, attr, false)
@@ -71,7 +71,7 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i, attr, size int, 
 	defer t.close()
 	n := uint64(r.a.Schema.tileCells) * uint64(size)
 	elem := a.Type.elem(int(a.Values))
-	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next following, p *copyPlan) error {
+	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next nextTiles, p *copyPlan) error {
 		src, err := r.decode(ctx, 0, tile, next, n, a.Pipeline, elem, p.first*size, (p.last+1)*size)
 		if err != nil {
 			return err
@@ -87,7 +87,7 @@ func (r *Reader) denseFixed(ctx context.Context, dst []byte, i, attr, size int, 
 	})
 }
 
-// denseVar is Dense for a var-length attribute.
+// denseVar is Dense for an attribute of variable length.
 func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Values, error) {
 	a := &r.a.Schema.Attrs[attr]
 	shape, _ := b.shape(r.a.o.MaxResult)
@@ -97,7 +97,7 @@ func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Valu
 	for i := range v.spans {
 		v.spans[i].n = len(fill)
 	}
-	if err := r.ahead.about(ctx, r.a, attr, b); err != nil {
+	if err := r.ahead.expectOne(ctx, r.a, attr, b); err != nil {
 		return Values{}, err
 	}
 	err := r.a.layers(b, r.ahead.whole, func(i int) error {
@@ -119,13 +119,13 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 		return err
 	}
 	defer r.closeVar()
-	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next following, p *copyPlan) error {
+	return r.ahead.tiles(ctx, r.a, i, b, to, func(tile int64, next nextTiles, p *copyPlan) error {
 		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, p.first, p.last)
 		if err != nil {
 			return err
 		}
 		return p.each(func(to, from, n, stride int) error {
-			if stride == 1 { // all their bytes at once
+			if stride == 1 { // one copy for the whole run
 				base := u64(offs, from)
 				at, err := v.add(data, base, cellEnd(offs, from+n-1, sizes[tile]))
 				if err != nil {
@@ -150,9 +150,9 @@ func (r *Reader) denseVarFragment(ctx context.Context, v *varCells, i, attr int,
 	})
 }
 
-// tiles calls do for every tile of dense fragment i that shows in a box, in the order in which they lie in
-// files; next are those that are needed too. The plan is valid during the call.
-func (h *ahead) tiles(ctx context.Context, a *Array, i int, b Box, to layout, do func(tile int64, next following, p *copyPlan) error) error {
+// tiles calls do for every tile of dense fragment i that shows in a box, in the order of the file.
+// next are the tiles that are needed afterwards. The plan is valid during the call.
+func (h *readAhead) tiles(ctx context.Context, a *Array, i int, b Box, to layout, do func(tile int64, next nextTiles, p *copyPlan) error) error {
 	w := newDenseWalk(a, i, b, to)
 	for more := true; more; more = w.next() {
 		if err := ctx.Err(); err != nil {
@@ -162,7 +162,7 @@ func (h *ahead) tiles(ctx context.Context, a *Array, i int, b Box, to layout, do
 		if w.hidden() {
 			continue
 		}
-		next := following{last: tile}
+		next := nextTiles{last: tile}
 		if len(w.later) == 0 {
 			next.last = tile + w.hi[w.fast] - w.cur[w.fast]
 		}

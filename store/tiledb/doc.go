@@ -1,19 +1,21 @@
 // Package tiledb reads and writes TileDB arrays of format version 3, that of TileDB 1.6: dense and
-// sparse, fixed and var-length attributes, several fragments, every filter, encrypted or not.
+// sparse, with attributes of fixed and variable length, several fragments, every filter, encrypted
+// or not.
 //
-// An array is a folder: a schema, and fragments, one folder for each write. Every attribute of a fragment is a
-// file of tiles; a tile is cut into chunks, each filtered on its own (package filter). A read of a box of
-// cells decodes the chunks that hold them and no others; the cells of a later fragment win.
+// An array is a directory. It holds a schema, and one directory for each write, called a fragment.
+// A fragment has one file of tiles for each attribute. A tile is cut into chunks, each filtered on
+// its own (package filter). Reading a box of cells decodes only the chunks that hold cells of the
+// box. If several fragments hold a cell, the latest one wins.
 //
-// Specification: the TileDB format description, version 3, and what files by libtiledb 1.6.3 show
-// beyond it: the footer's byte that says whether a fragment is dense, N+1 and N entries in the
-// footer's lists, the range of time in a fragment's name.
+// Specification: the TileDB format description, version 3, and what files of libtiledb 1.6.3 show
+// beyond it: the byte of the footer that says whether a fragment is dense, N+1 and N entries in the
+// lists of the footer, and the range of time in the name of a fragment.
 //
-// A dense array may have sparse fragments. As of all others the later one wins, but one that lies under a later dense
-// fragment may show through it, as TileDB's own library (1.6 as 2.30) lets it: see layers.
+// A dense array may have sparse fragments. Cells of a sparse fragment may show through a later
+// dense fragment, as they do in TileDB's own library (1.6 and 2.30); shadow.go has the rule.
 //
-// Writing makes arrays in local folders: a schema, fragments that appear when they are complete, and one fragment
-// of many (Consolidate). TileDB 2 reads them.
+// Arrays are written to local directories. A fragment appears when it is complete, and Merge joins
+// several fragments into one. TileDB 2 reads the arrays.
 //
-// Not supported: other format versions, writing bzip2.
+// Not supported: other format versions, and writing bzip2.
 package tiledb

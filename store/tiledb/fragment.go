@@ -14,40 +14,40 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Fragment is what one write, or one consolidation, left. It is safe for concurrent use.
+// Fragment is the result of one write or of one consolidation. It is safe for concurrent use.
 type Fragment struct {
 	Name     string
-	From, To uint64 // milliseconds since 1970; they differ where fragments were consolidated
+	From, To uint64 // milliseconds since 1970; they differ if the fragment was consolidated
 	Dense    bool
-	NonEmpty Box // bounds of the cells that count
-	// Tiles is the number of tiles, in each attribute's file.
+	NonEmpty Box // bounds of the cells in it
+	// Tiles is the number of tiles in the file of each attribute.
 	Tiles int64
-	// LastCells is the number of cells in the last tile; the other tiles of a sparse fragment hold the
-	// schema's capacity.
+	// LastCells is the number of cells in the last tile. The other tiles of a sparse fragment hold
+	// as many as the schema's capacity.
 	LastCells int64
 
 	uri   string
 	gap   uint64 // of its files: see source.Gap
 	foot  footer
-	first []int64 // of a dense fragment: number of the first tile along each dimension
-	grid  []int64 // and how many there are
+	first []int64 // of a dense fragment: the index of its first tile along each dimension
+	grid  []int64 // and the number of its tiles along each
 
 	mu    sync.Mutex
 	lists map[listKey][]uint64
 	tree  *rtree
 }
 
-// footer is the end of a fragment's metadata file: where the parts before it begin. The lists have an entry
-// an attribute, the first two one more, of the coordinates.
+// footer is the end of a fragment's metadata file, with the offsets of the parts in front of it.
+// The lists have an entry for each attribute; sizes and offsets have one more, for the coordinates.
 type footer struct {
-	start                   int64 // of the footer in its file
+	start                   int64 // offset of the footer in its file
 	sizes, offsets          []uint64
 	varSizes                []uint64
 	varOffsets, varTileSize []uint64
 	rtree                   uint64
 }
 
-// listKey names one of the lists of a fragment's metadata.
+// listKey identifies one of the lists of a fragment's metadata.
 type listKey struct {
 	kind list
 	attr int
@@ -61,7 +61,8 @@ const (
 	varTileSizes
 )
 
-// footerSize returns the size of a footer.
+// footerSize returns the bytes of a footer, which depend on the numbers of attributes and
+// dimensions only.
 func (s *Schema) footerSize() int64 {
 	n := int64(len(s.Attrs))
 	return 4 + 1 + 1 + int64(2*len(s.Dims)*s.DimType.Size()) + 8 + 8 + 8*(n+1) + 8*n + 8 + 8*(n+1) + 8*n + 8*n
@@ -105,14 +106,14 @@ func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) e
 	f.Dense = dense == 1
 	at := c.off
 	if null == 1 {
-		c.fail(5, "its non-empty domain is null")
+		c.fail(5, "it has no non-empty domain")
 	}
 	const what = "non-empty domain"
 	if f.Dense {
 		f.NonEmpty = c.box(s.DimType, len(s.Dims), what)
 	} else if b := c.bounds(s.DimType, len(s.Dims), what); b != nil {
 		for d, i := range b {
-			if s.DimType.everything(i) {
+			if s.DimType.unbounded(i) {
 				b[d] = s.Dims[d].Domain
 			}
 		}
@@ -130,7 +131,7 @@ func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) e
 	}
 	for i := list; i < len(b); i += 8 {
 		if o := binary.LittleEndian.Uint64(b[i:]); o > uint64(start) {
-			return c.fault(fault.Corrupt, i, "a part of the metadata begins at %d, behind %d", o, start)
+			return c.fault(fault.Corrupt, i, "a part of the metadata begins at %d, after the footer at %d", o, start)
 		}
 	}
 	if f.Dense {
@@ -139,7 +140,7 @@ func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) e
 	return f.sparseTiles(c, s, at, tiles, last)
 }
 
-// denseGrid finds the tiles of a dense fragment: those that its non-empty domain touches.
+// denseGrid computes the tiles of a dense fragment: those that its non-empty domain intersects.
 func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) error {
 	switch {
 	case !s.Dense:
@@ -151,14 +152,16 @@ func (f *Fragment) denseGrid(c *cursor, s *Schema, at int, tiles, last uint64) e
 	f.first, f.grid = make([]int64, len(s.Dims)), make([]int64, len(s.Dims))
 	for d, i := range f.NonEmpty {
 		dim := &s.Dims[d]
-		// It may reach past the domain, but not past the last tile, which begins in it.
+		// The non-empty domain may end outside the array's domain, but not outside the last tile of
+		// the domain: the tile would not have a number otherwise.
 		last := uint64(dim.Domain.Hi-dim.Domain.Lo) / dim.Extent
 		if i.Lo < dim.Domain.Lo || i.Lo > dim.Domain.Hi || uint64(i.Hi-dim.Domain.Lo)/dim.Extent > last {
 			return c.fault(fault.Corrupt, at, "the non-empty domain of dimension %d is [%s, %s], outside of the array's", d,
 				s.DimType.FormatCoord(i.Lo), s.DimType.FormatCoord(i.Hi))
 		}
 		lo, hi := uint64(i.Lo-dim.Domain.Lo)/dim.Extent, uint64(i.Hi-dim.Domain.Lo)/dim.Extent
-		// Each tile takes 8 bytes at least in every file: more than the files have cannot be.
+		// A tile takes at least 8 bytes in each file. More tiles than fit into a file would
+		// overflow the arithmetic on offsets.
 		if n := hi - lo; n >= math.MaxInt64/16 || f.Tiles > math.MaxInt64/16/int64(n+1) {
 			return c.fault(fault.Corrupt, at, "the non-empty domain has more tiles than any file")
 		}
@@ -182,7 +185,7 @@ func (f *Fragment) sparseTiles(c *cursor, s *Schema, at int, tiles, last uint64)
 	return nil
 }
 
-// cells returns the number of cells of a tile.
+// cells returns the number of cells in a tile.
 func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 	switch {
 	case f.Dense:
@@ -193,16 +196,16 @@ func (f *Fragment) cells(s *Schema, tile int64) uint64 {
 	return s.Capacity
 }
 
-// local reports whether the fragment lies in a local folder.
+// local reports whether the fragment is in a local directory.
 func (f *Fragment) local() bool { return !source.IsRemote(f.uri) }
 
-// file returns the URI of an attribute's file; the number of attributes stands for the coordinates.
+// file returns the URI of an attribute's file. The number of attributes stands for the coordinates.
 func (f *Fragment) file(s *Schema, attr int, variable bool) string {
 	name := coordsName
 	if attr < len(s.Attrs) {
 		name = s.Attrs[attr].Name
 		if k := source.Scheme(f.uri); k == "http" || k == "https" {
-			name = url.PathEscape(name) // a name is not a URL's text
+			name = url.PathEscape(name) // "%" or "?" in the name of an attribute would change the URL
 		}
 	}
 	if variable {
@@ -211,8 +214,8 @@ func (f *Fragment) file(s *Schema, attr int, variable bool) string {
 	return f.uri + "/" + name + suffix
 }
 
-// hide sorts fragments into the order in which later ones win, and parts those that count from those that
-// a consolidated one hides: their times lie within its own.
+// hide sorts fragments into the order in which later ones win, and separates those that count from
+// those that a consolidated fragment hides because their range of time lies inside its own.
 func hide(all []*Fragment) (keep, hidden []*Fragment) {
 	slices.SortFunc(all, func(a, b *Fragment) int {
 		return cmp.Or(cmp.Compare(a.From, b.From), strings.Compare(a.Name, b.Name))
@@ -233,7 +236,8 @@ func hide(all []*Fragment) (keep, hidden []*Fragment) {
 	return keep, hidden
 }
 
-// hiddenBy reports whether g replaces f; of two with the same times the first name counts, as to libtiledb 1.6.3.
+// hiddenBy reports whether g replaces f. Of two fragments with the same range the one with the
+// smaller name counts, as in libtiledb 1.6.3.
 func (f *Fragment) hiddenBy(g *Fragment) bool {
 	if f == g || f.From < g.From || f.To > g.To {
 		return false
@@ -241,10 +245,10 @@ func (f *Fragment) hiddenBy(g *Fragment) bool {
 	return f.From != g.From || f.To != g.To || f.Name > g.Name
 }
 
-// path returns the folder of a local fragment.
+// path returns the path of a local fragment.
 func (f *Fragment) path() string { return source.LocalPath(f.uri) }
 
-// newDense returns a dense fragment of a box, with the grid of its tiles.
+// newDense returns a dense fragment of a box, with its grid of tiles.
 func (s *Schema) newDense(name string, b Box) (*Fragment, error) {
 	f := &Fragment{Name: name, Dense: true, NonEmpty: b}
 	err := f.denseGrid(&cursor{part: "sub-array", base: fault.NoOffset}, s, 0, 0, uint64(s.tileCells))

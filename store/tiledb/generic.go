@@ -10,26 +10,30 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Encryption types of a generic tile.
+// Encryption types of generic tiles.
 const (
 	plain     = 0
 	aes256gcm = 1
 )
 
-// genericHeader is the size of a generic tile's header up to its filter pipeline.
+// genericHeader is the size of a generic tile's header in front of its filter pipeline: 4 bytes of
+// version, 8 each of persisted and decoded size, 1 of datatype, 8 of cell size, 1 of encryption,
+// and 4 of pipeline size.
 const genericHeader = 34
 
-// generic is a generic tile as it lies in a file: a header that tells about itself, and chunks.
+// generic is a generic tile, as the format calls it: a header that describes the tile, and its
+// chunks.
 type generic struct {
-	size      uint64 // decoded
+	size      uint64 // bytes when decoded
 	encrypted bool
 	pipeline  filter.Pipeline
 	stored    []byte
-	off       int64 // of stored, in the file
+	off       int64 // offset of stored in the file
 }
 
-// readGeneric reads the generic tile at an offset of a file; end is where it must end at the latest.
-// limit bounds its stored and its decoded size.
+// readGeneric reads the generic tile at an offset of a file. It must end at end or before. limit
+// bounds its decoded size, and 2*limit its stored one, because a filter may add a little to data
+// that does not compress.
 func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, end, limit int64) (*generic, error) {
 	if end > r.Size() {
 		end = r.Size()
@@ -38,7 +42,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 		return nil, fault.New(fault.Corrupt, part, int64(min(off, uint64(r.Size()))), "a tile of at least %d bytes at %d reaches past %d", genericHeader, off, end)
 	}
 	at := int64(off)
-	head := make([]byte, min(genericHeader+1024, end-at)) // more than any writer's pipeline
+	head := make([]byte, min(genericHeader+1024, end-at)) // One read fetches header and pipeline: 1 KiB holds more filters than any writer uses.
 	if err := r.ReadAt(ctx, head, at); err != nil {
 		return nil, err
 	}
@@ -64,10 +68,10 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	}
 	p, n, err := filter.Parse(head[genericHeader : genericHeader+int(pipe)])
 	if err == nil && n != int(pipe) {
-		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes behind its end", int(pipe)-n)
+		err = fault.New(fault.Corrupt, "filter pipeline", int64(n), "%d bytes follow its end", int(pipe)-n)
 	}
 	if err == nil && p.Has(filter.AES256GCM) != (enc == aes256gcm) {
-		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption is not that of the tile")
+		err = fault.New(fault.Corrupt, "filter pipeline", 0, "its encryption differs from that of the tile")
 	}
 	if err != nil {
 		return nil, fault.WithPart(err, part, at+genericHeader)
@@ -83,7 +87,7 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	return g, r.ReadAt(ctx, g.stored, data)
 }
 
-// decode returns the tile's content.
+// decode returns the content of the tile.
 func (g *generic) decode(d *filter.Decoder, part string) ([]byte, error) {
 	size, _, err := filter.Size(g.stored)
 	if err == nil && uint64(size) != g.size {
@@ -112,10 +116,10 @@ func openGeneric(ctx context.Context, r source.Reader, key cipher.AEAD, part str
 	return b, g, err
 }
 
-// genericPipeline filters what is neither attribute nor coordinate, as TileDB does.
+// genericPipeline is the filter pipeline of schemas and fragment metadata, the same as TileDB's.
 var genericPipeline = filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Gzip, Level: 1}}}
 
-// sealer filters and, with a key, encrypts.
+// sealer filters tiles and encrypts them if it has a key.
 type sealer struct {
 	key cipher.AEAD
 	enc *filter.Encoder
@@ -129,7 +133,7 @@ func newSealer(key []byte) (*sealer, error) {
 	return &sealer{key: k, enc: filter.NewEncoder(k)}, err
 }
 
-// generic appends a generic tile.
+// generic appends a generic tile with the content b.
 func (x *sealer) generic(out, b []byte) ([]byte, error) {
 	p, enc := genericPipeline, byte(plain)
 	if x.key != nil {

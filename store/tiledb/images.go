@@ -12,25 +12,26 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Images is one attribute of a dense array seen as images (b, y, x) along an axis n. It is not changed
-// once made, and safe for concurrent use; every worker reads with a Reader of its own.
+// Images is an attribute of a dense array as images (b, y, x) along an axis n. It does not change
+// and is safe for concurrent use; each worker reads with a Reader of its own.
 type Images struct {
 	a    *Array
 	attr int
-	dim  [4]int // dimension of n, b, y, x; -1 where there is none
-	axes []int  // dimensions as n, b, y, x
+	dim  [4]int // dimension of n, b, y and x; -1 if there is none
+	axes []int  // the dimensions in the order n, b, y, x
 	n    int64
 	grid chunk.Index
-	// order are bands, rows and columns in the order of the tiles: see chunk.Blocks.
+	// order has bands, rows and columns in the order of the tiles: see chunk.Blocks.
 	order [3]uint8
-	full  bool // no image that was written has a cell that was not
+	full  bool // every cell of every written image was written
 }
 
 const imagesPart = "dimensions"
 
-// Images sees an attribute as images. dims names what each dimension of the array is, in their order: n, b,
-// y, x, of which n and b may be missing; empty, the dimensions' own names say it. The attribute has one
-// number a cell. What cannot be seen so is fault.Unsupported.
+// Images returns an attribute as images. dims names the dimensions of the array in their order, as
+// n, b, y and x, of which n and b may be missing; if it is empty, the names of the dimensions
+// themselves count. The attribute must have one number in each cell. Other arrays are
+// fault.Unsupported.
 func (a *Array) Images(attr int, dims string) (*Images, error) {
 	bad := func(format string, args ...any) (*Images, error) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, imagesPart, fault.NoOffset, format, args...), a.uri)
@@ -56,12 +57,12 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	for d, name := range names {
 		k := slices.Index(imageAxes, name)
 		if k < 0 || m.dim[k] >= 0 {
-			return bad("%q: dimensions are called n, b, y and x, each once", strings.Join(names, " "))
+			return bad("%q: the names of dimensions are n, b, y and x, each at most once", strings.Join(names, " "))
 		}
 		m.dim[k] = d
 	}
 	if m.dim[2] < 0 || m.dim[3] < 0 {
-		return bad("%q: y and x are needed", strings.Join(names, " "))
+		return bad("%q: dimensions y and x are missing", strings.Join(names, " "))
 	}
 	for _, d := range m.dim {
 		if d >= 0 {
@@ -77,7 +78,7 @@ func (a *Array) Images(attr int, dims string) (*Images, error) {
 	return m, nil
 }
 
-// measure finds the sizes of the images, and of the tiles in them.
+// measure computes the sizes of the images and of their tiles.
 func (m *Images) measure() error {
 	s := m.a.Schema
 	size := [4]int64{1, 1, 1, 1}
@@ -89,7 +90,7 @@ func (m *Images) measure() error {
 		}
 		n := uint64(s.Dims[d].Domain.Hi - s.Dims[d].Domain.Lo)
 		if box := m.a.NonEmpty(); k == 0 && n >= uint64(most[0]) && (box == nil || uint64(box[d].Hi-s.Dims[d].Domain.Lo) < uint64(most[0])) {
-			n = uint64(most[0]) - 1 // a domain without end, of which the images that were written are near its beginning
+			n = uint64(most[0]) - 1 // an unbounded domain whose images were written near its beginning
 		}
 		if n >= uint64(most[k]) {
 			return fault.New(fault.Limit, imagesPart, fault.NoOffset, "dimension %q has more than %d cells", s.Dims[d].Name, most[k])
@@ -107,7 +108,8 @@ func (m *Images) measure() error {
 	return nil
 }
 
-// tileOrder returns bands, rows and columns as tiles lie in files; bands that are no dimension change last.
+// tileOrder returns bands, rows and columns in the order of the tiles in files. Without a dimension
+// of bands these change last.
 func (m *Images) tileOrder() (order [3]uint8) {
 	axes := []int{1, 2, 3}
 	slices.SortFunc(axes, func(a, b int) int {
@@ -125,13 +127,14 @@ func (m *Images) tileOrder() (order [3]uint8) {
 // Len returns the number of images.
 func (m *Images) Len() int64 { return m.n }
 
-// Grid returns what the images are, and how the array's tiles cut each of them: an index without byte ranges, of
-// chunks that hold the bands of a tile if it has all of them, and one band otherwise. Cells that were
-// never written are its nodata. See Index for one image.
+// Grid returns a chunk index, without byte ranges, that describes every image. Its chunks are the
+// array's tiles: they hold all bands if a tile does, otherwise one band. Cells that were never
+// written are nodata. Index describes a single image.
 func (m *Images) Grid() chunk.Index { return m.grid }
 
-// Read fills dst with a box of image i, (b, y, x) in C order, little-endian; len(dst) is the box's size. The box
-// lies inside the image. A box of Grid decodes one tile; other boxes those that they meet.
+// Read fills dst with a box of image i: (b, y, x) in C order, little-endian. The box must lie
+// inside the image and have len(dst) bytes. A box of Grid decodes one tile, other boxes all tiles
+// that they intersect.
 func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chunk.Box) error {
 	box, err := m.cells(i, b)
 	if err != nil {
@@ -143,20 +146,20 @@ func (m *Images) Read(ctx context.Context, r *Reader, dst []byte, i int64, b chu
 	return err
 }
 
-// whole returns what boxes of image i are read as pieces of, where that matters.
+// whole returns the box of image i if its parts must be read as parts of it: see shadow.go.
 func (m *Images) whole(i int64) Box {
-	if !m.a.mixed {
+	if !m.a.anyShadowed {
 		return nil
 	}
 	return m.box(i, i+1)
 }
 
-// cells returns the cells of a box of image i.
+// cells returns the cells of the array for a box of image i.
 func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	g := &m.grid
 	if i < 0 || i >= m.n || b.B0 < 0 || b.B1 > g.Bands || b.Y0 < 0 || b.Y1 > g.Height || b.X0 < 0 || b.X1 > g.Width ||
 		b.B0 >= b.B1 || b.Y0 >= b.Y1 || b.X0 >= b.X1 {
-		return nil, fault.New(fault.NotFound, "window", fault.NoOffset, "%+v of image %d is not there", b, i)
+		return nil, fault.New(fault.NotFound, "window", fault.NoOffset, "box %+v is not inside image %d", b, i)
 	}
 	box := make(Box, len(m.axes))
 	for k, span := range [4][2]int64{{i, i + 1}, {int64(b.B0), int64(b.B1)}, {int64(b.Y0), int64(b.Y1)}, {int64(b.X0), int64(b.X1)}} {
@@ -168,8 +171,8 @@ func (m *Images) cells(i int64, b chunk.Box) (Box, error) {
 	return box, nil
 }
 
-// Index returns image i as an index whose chunks are read in blocks: what Grid is, with Blocks. An image of which
-// every cell was written (Array.Covers) has no nodata: there the fill value is a number like any other.
+// Index returns a chunk index of image i like Grid, with its Blocks. If every cell of the image was
+// written (Array.Covers), it has no nodata: a pixel with the fill value was measured.
 func (m *Images) Index(i int64) *chunk.Index {
 	one := &struct {
 		x chunk.Index
@@ -182,7 +185,7 @@ func (m *Images) Index(i int64) *chunk.Index {
 	return &one.x
 }
 
-// box returns the cells of images lo up to hi.
+// box returns the cells of images lo to hi-1.
 func (m *Images) box(lo, hi int64) Box {
 	b := m.a.Schema.Domain()
 	if d := m.dim[0]; d >= 0 {
@@ -217,7 +220,7 @@ func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box)
 	return err
 }
 
-// allCells returns the cells of several boxes of image i.
+// allCells returns the cells of the array for several boxes of image i.
 func (m *Images) allCells(i int64, boxes []chunk.Box) (list []Box, err error) {
 	list = make([]Box, len(boxes))
 	for k, b := range boxes {
@@ -232,12 +235,12 @@ func (m *Images) allCells(i int64, boxes []chunk.Box) (list []Box, err error) {
 func (r *imageReader) SetTurn(turn func() (done func())) { r.r.Turn = turn }
 
 // Plan implements chunk.BlockPlanner.
-func (m *Images) Plan() chunk.BlockPlan { return &imagePlan{m, m.a.Foresee()} }
+func (m *Images) Plan() chunk.BlockPlan { return &imagePlan{m, m.a.NewDryRun()} }
 
-// imagePlan foresees what an imageReader reads.
+// imagePlan is the dry run of an imageReader.
 type imagePlan struct {
 	m *Images
-	f *Foresight
+	f *DryRun
 }
 
 // Ahead implements chunk.Foreteller.
@@ -267,11 +270,11 @@ func (p *imagePlan) PlanBox(ctx context.Context, image int64, b chunk.Box, read 
 // Held implements chunk.BlockPlan.
 func (p *imagePlan) Held() int64 { return p.f.Held() }
 
-// Array returns the array that the images are of.
+// Array returns the array of the images.
 func (m *Images) Array() *Array { return m.a }
 
-// ID names an image by its coordinate along n, in as many digits as the last one that was written has; it is "0"
-// without n.
+// ID returns the coordinate of an image along n, padded with zeros to the digits of the last
+// written image so that IDs sort by coordinate, or "0" without n.
 func (m *Images) ID(i int64) string {
 	d := m.dim[0]
 	if d < 0 {
@@ -286,7 +289,7 @@ func (m *Images) ID(i int64) string {
 	return name
 }
 
-// Written returns the images that hold what was written: those from lo up to hi. Of an array without n it is the
+// Written returns the range of images [lo, hi) that may have been written. An array without n has
 // one image, if anything was written.
 func (m *Images) Written() (lo, hi int64) {
 	box := m.a.NonEmpty()
@@ -301,7 +304,7 @@ func (m *Images) Written() (lo, hi int64) {
 	}
 }
 
-// Axis returns the dimension that is n, b, y or x, or -1.
+// Axis returns the dimension of n, b, y or x, or -1.
 func (m *Images) Axis(name string) int {
 	if k := slices.Index(imageAxes, name); k >= 0 {
 		return m.dim[k]
@@ -309,17 +312,18 @@ func (m *Images) Axis(name string) int {
 	return -1
 }
 
-// imageAxes are the axes of images.
+// imageAxes are the names of the axes of images.
 var imageAxes = []string{"n", "b", "y", "x"}
 
-// Sample returns the sample type of a type of numbers, chunk.Invalid of others.
+// Sample returns the dtype of numbers of a type, or chunk.Invalid.
 func (t Datatype) Sample() chunk.DType {
 	types := map[Datatype]chunk.DType{Int8: chunk.Int8, Uint8: chunk.Uint8, Int16: chunk.Int16, Uint16: chunk.Uint16, Int32: chunk.Int32,
 		Uint32: chunk.Uint32, Int64: chunk.Int64, Uint64: chunk.Uint64, Float32: chunk.Float32, Float64: chunk.Float64}
 	return types[t]
 }
 
-// noData returns the fill value of a type of numbers, as a chunk index has it.
+// noData returns the fill value of a type as a chunk index has it: as float64, and as bits if that
+// may be inexact.
 func (t Datatype) noData() (*float64, *uint64) {
 	var v float64
 	fill := t.fill()

@@ -155,7 +155,7 @@ func writeTileDB16(t *testing.T, python, library string, seed int64) (arrays []w
 // next one has a new process.
 func askJudge(t *testing.T, python string, reads []oracleRead) (results []oracleResult) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	for len(results) < len(reads) {
 		in, err := json.Marshal(reads[len(results):])

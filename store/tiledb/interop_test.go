@@ -304,7 +304,7 @@ func resultOf(a *Array, box Box) (cells int, values []Values, w oracleResult, er
 			}
 		}
 	} else {
-		c, err := rd.Sparse(ctx, inOrder(len(s.Attrs)), box)
+		c, err := rd.Sparse(ctx, sequence(len(s.Attrs)), box)
 		if err != nil {
 			return 0, nil, w, err
 		}

@@ -2,18 +2,18 @@ package tiledb
 
 import "encoding/binary"
 
-// u64 returns number i of b.
+// u64 returns the i-th number of b.
 func u64(b []byte, i int) uint64 { return binary.LittleEndian.Uint64(b[8*i:]) }
 
-// fillCells writes copies of value one after the other; len(dst) is a multiple of len(value).
+// fillCells fills dst with copies of value. len(dst) must be a multiple of len(value).
 func fillCells(dst, value []byte) {
 	for done := copy(dst, value); done > 0 && done < len(dst); done *= 2 {
 		copy(dst[done:], dst[:done])
 	}
 }
 
-// gather writes n cells one after the other that stand stride bytes apart in src, size bytes a cell.
-// src has (n-1)*stride+size bytes at least, dst n*size.
+// gather copies n cells of size bytes that are stride bytes apart in src. src must have at least
+// (n-1)*stride+size bytes, and dst n*size.
 func gather(dst, src []byte, n, stride, size int) {
 	switch size {
 	case 1:
@@ -39,7 +39,7 @@ func gather(dst, src []byte, n, stride, size int) {
 	}
 }
 
-// outside returns the first of the coordinates that is not in an interval, or -1.
+// outside returns the index of the first coordinate outside an interval, or -1.
 func outside(c []Coord, i Interval) int {
 	for row, v := range c {
 		if v < i.Lo || v > i.Hi {
@@ -61,9 +61,9 @@ func keepWithin(rows []int, c []Coord, i Interval) []int {
 	return rows[:n]
 }
 
-// loadAll reads the coordinates in b, of which there are len(dst).
+// loadAll decodes len(dst) coordinates of b.
 func (t Datatype) loadAll(dst []Coord, b []byte) {
-	flip := Coord(signBit) // of signed integers: from their own width's sign bit to that of 64 bits
+	flip := Coord(signBit) // moves the sign bit of signed integers from their own width to 64 bits
 	size := t.Size()
 	switch {
 	case t.real():

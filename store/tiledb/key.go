@@ -9,14 +9,15 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Environment variables that have the key of encrypted arrays, 32 bytes, or the name of a file that holds it.
+// Environment variables with the key of encrypted arrays, 32 bytes, or with the name of a file that
+// holds it.
 const (
 	KeyVar     = "CHASKI_TILEDB_KEY"
 	KeyFileVar = "CHASKI_TILEDB_KEY_FILE"
 )
 
-// KeyFromEnv returns the key of encrypted arrays that the environment has, nil where it has none. A key file may
-// end its key like a line of text.
+// KeyFromEnv returns the key in the environment, or nil if there is none. A key file may end with a
+// newline.
 func KeyFromEnv() ([]byte, error) {
 	if k := os.Getenv(KeyVar); k != "" {
 		return []byte(k), nil
@@ -40,10 +41,11 @@ func KeyFromEnv() ([]byte, error) {
 	return b, nil
 }
 
-// maxKeyFile bounds what is read of a file with a key.
+// maxKeyFile limits the bytes that are read of a key file, so that a wrong path to a large file
+// costs nothing.
 const maxKeyFile = 1 << 10
 
-// noKeyFile says that a key file cannot be read.
+// noKeyFile returns the error for a key file that cannot be read.
 func noKeyFile(err error, name string) error {
 	kind := fault.Unsupported
 	if errors.Is(err, fs.ErrNotExist) {
@@ -52,7 +54,7 @@ func noKeyFile(err error, name string) error {
 	return fault.WithFile(fault.Wrap(kind, "key file", fault.NoOffset, err), name)
 }
 
-// errNoKey is what reading an encrypted array without a key gives.
+// errNoKey returns the error for an encrypted array that is read without a key.
 func errNoKey(part string) error {
-	return fault.New(fault.Unsupported, part, fault.NoOffset, "encrypted with AES-256-GCM: a key of 32 bytes is needed, in %s or in a file that %s names", KeyVar, KeyFileVar)
+	return fault.New(fault.Unsupported, part, fault.NoOffset, "encrypted with AES-256-GCM: set %s to the key of 32 bytes, or %s to the name of a file with it", KeyVar, KeyFileVar)
 }

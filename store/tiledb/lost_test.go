@@ -35,7 +35,7 @@ func TestLostCoordinates(t *testing.T) {
 		}
 		stored = append(stored, b)
 		_, err = a.NewReader().Sparse(ctx, nil, a.Schema.Domain())
-		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), coordsName) || !strings.Contains(err.Error(), "outside of the tile's box") {
+		if fault.KindOf(err) != fault.Corrupt || !strings.Contains(err.Error(), coordsName) || !strings.Contains(err.Error(), "outside the bounding box of its tile") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// list returns one of the lists of numbers of the metadata: one number a tile. It is read when first
-// asked for.
+// list returns one of the lists of the metadata, which has one number for each tile. It is read
+// when it is first needed.
 func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]uint64, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -52,13 +52,14 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 	c := &cursor{b: b, part: part, base: fault.NoOffset}
 	n := c.u64("count")
 	if c.bad == nil && n != uint64(f.Tiles) {
-		return nil, c.fault(fault.Corrupt, 0, "%d of them for %d tiles", n, f.Tiles)
+		return nil, c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
 	}
 	l := c.u64s(n, "numbers")
 	if err := c.end(); err != nil || kind == varTileSizes {
 		return l, err
 	}
-	// An offset and the next one bound a tile, the last tile ends with the file.
+	// A tile ends where the next one begins, and the last one at the end of the file. Empty tiles
+	// and offsets that go backwards must be refused, since sizes are differences of them.
 	for i, o := range l {
 		next := size
 		if i+1 < len(l) {
@@ -71,7 +72,7 @@ func (a *Array) readList(ctx context.Context, r source.Reader, f *Fragment, kind
 	return l, nil
 }
 
-// rtree returns a sparse fragment's tree; it is read when first asked for.
+// rtree returns the R-tree of a sparse fragment. It is read when it is first needed.
 func (a *Array) rtree(ctx context.Context, f *Fragment) (*rtree, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

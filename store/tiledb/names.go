@@ -10,10 +10,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Version is the format version that is read.
+// Version is the supported format version.
 const Version = 3
 
-// Names of files in an array's folder and in a fragment's.
+// Names of files in the directories of an array and of a fragment.
 const (
 	schemaName   = "__array_schema.tdb"
 	metadataName = "__fragment_metadata.tdb"
@@ -25,13 +25,14 @@ const (
 // lockName is the empty file that TileDB locks while it consolidates.
 const lockName = "__lock.tdb"
 
-// Folders in which TileDB 2 keeps what it adds to an array of any format version.
+// Directories in which TileDB 2 stores what it adds to an array of an earlier format version.
 const (
-	laterFragments = "__fragments"
-	laterSchemas   = "__schema"
+	newerFragments = "__fragments"
+	newerSchemas   = "__schema"
 )
 
-// parseName reads "__t1_t2_uuid". Behind that later format versions write their number.
+// parseName parses "__t1_t2_uuid", the name of a fragment. Later format versions append their
+// number, which is fault.Unsupported.
 func parseName(name string) (from, to uint64, err error) {
 	bad := func(what string) (uint64, uint64, error) {
 		return 0, 0, fault.New(fault.Corrupt, "fragment name", fault.NoOffset, "%s", what)
@@ -59,12 +60,13 @@ func parseName(name string) (from, to uint64, err error) {
 	return from, to, nil
 }
 
-// atTheEnd is the time of a fragment that gets its name when it is complete.
-const atTheEnd = 0
+// timeAtCompletion stands for the time of a fragment that is named when it is complete.
+const timeAtCompletion = 0
 
-// newName returns the name of a fragment of some time, in milliseconds since 1970; "" for atTheEnd.
+// newName returns a new name for a fragment of a range of time, in milliseconds since 1970, or ""
+// for timeAtCompletion.
 func newName(from, to uint64) string {
-	if to == atTheEnd {
+	if to == timeAtCompletion {
 		return ""
 	}
 	return fmt.Sprintf("__%d_%d_%s", from, to, randomID())
@@ -73,6 +75,6 @@ func newName(from, to uint64) string {
 // randomID returns 32 hexadecimal digits.
 func randomID() string {
 	var id [16]byte
-	_, _ = rand.Read(id[:]) // it does not fail
+	_, _ = rand.Read(id[:]) // it never returns an error
 	return hex.EncodeToString(id[:])
 }

@@ -10,12 +10,13 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// maxSchema bounds a decoded schema, in bytes.
+// maxSchema limits a decoded schema, in bytes: 65,536 attributes with names and filters of 1 KiB
+// each.
 const maxSchema = 64 << 20
 
-// Open reads the schema of the array in a folder, and the footers of its fragments. Faults name the
-// file and, in the words of the format, the part. What is not an array is fault.NotFound; an encrypted
-// array without a key is fault.Unsupported.
+// Open reads the schema of the array in a directory, and the footers of its fragments. Faults name
+// the file and the part, in the words of the format. A directory that is not an array is
+// fault.NotFound, an encrypted array without a key fault.Unsupported.
 func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) {
 	a := &Array{uri: strings.TrimRight(uri, "/"), store: st, o: o.withDefaults()}
 	if a.uri == "" {
@@ -24,7 +25,7 @@ func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) 
 	if err := a.readSchema(ctx); err != nil {
 		return nil, fault.WithFile(err, a.uri+"/"+schemaName)
 	}
-	a.axes = inOrder(len(a.Schema.Dims))
+	a.axes = sequence(len(a.Schema.Dims))
 	if err := a.readFragments(ctx); err != nil {
 		return nil, fault.WithFile(err, a.uri)
 	}
@@ -34,8 +35,8 @@ func Open(ctx context.Context, st Store, uri string, o Options) (*Array, error) 
 func (a *Array) readSchema(ctx context.Context) error {
 	r, err := a.store.Open(ctx, a.uri+"/"+schemaName)
 	if fault.KindOf(err) == fault.NotFound {
-		if names, err := a.store.Folders(ctx, a.uri); err == nil && slices.Contains(names, laterSchemas) {
-			return a.later(ctx, a.uri+"/"+laterSchemas, laterSchemas)
+		if names, err := a.store.Folders(ctx, a.uri); err == nil && slices.Contains(names, newerSchemas) {
+			return a.refuseNewer(ctx, a.uri+"/"+newerSchemas, newerSchemas)
 		}
 	}
 	if err != nil {
@@ -67,14 +68,17 @@ func (a *Array) readSchema(ctx context.Context) error {
 	return nil
 }
 
-// maxOpens is how many fragments are opened at the same time: in an object store each takes a round trip or two.
+// maxOpens limits the fragments that are opened at a time. Each takes one or two round trips to an
+// object store, which one by one would add up.
 const maxOpens = 16
 
-// maxLists bounds how often the folder of an array is listed while fragments in it come and go.
+// maxLists limits how often the directory of an array is listed while fragments come and go in it.
+// A writer that adds fragments without end must not keep Open from returning.
 const maxLists = 8
 
-// readFragments opens the fragments. Where one that was listed is none, it may have been merged and removed meanwhile: then the list
-// is old, if there is a fragment now that is not in it, and all of it is read again. So it is where a file went while one was read.
+// readFragments opens the fragments. Another process may merge and remove fragments meanwhile.
+// Hence if a listed fragment is gone, or one of its files, and the directory has fragments now that
+// the list does not have, everything is read again.
 func (a *Array) readFragments(ctx context.Context) error {
 	names, err := a.store.Folders(ctx, a.uri)
 	if err != nil {
@@ -89,16 +93,16 @@ func (a *Array) readFragments(ctx context.Context) error {
 		if err2 != nil {
 			return err2
 		}
-		if !others(now, names) && (err == nil || !others(names, now)) {
+		if !hasOthers(now, names) && (err == nil || !hasOthers(names, now)) {
 			return err
 		}
 		names = now
 	}
-	return fault.New(fault.Unsupported, "listing", fault.NoOffset, "fragments come and go while it is opened")
+	return fault.New(fault.Unsupported, "listing", fault.NoOffset, "other processes add or remove fragments faster than they can be opened")
 }
 
-// others reports whether there are fragments that are not in a list.
-func others(names, list []string) bool {
+// hasOthers reports whether names has fragments that list does not have.
+func hasOthers(names, list []string) bool {
 	in := map[string]bool{}
 	for _, name := range list {
 		in[name] = true
@@ -106,7 +110,8 @@ func others(names, list []string) bool {
 	return slices.ContainsFunc(names, func(name string) bool { return strings.HasPrefix(name, "__") && !in[name] })
 }
 
-// openAll opens those of some fragments that are such; missing says that one is not.
+// openAll opens the fragments among some directories. missing is true if a directory that is named
+// like a fragment is not one.
 func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err error) {
 	all, errs, tried := make([]*Fragment, len(names)), make([]error, len(names)), make([]bool, len(names))
 	var g errgroup.Group
@@ -116,7 +121,7 @@ func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err 
 			continue
 		}
 		from, to, err := parseName(name)
-		if err == nil && !a.o.open(from, to) {
+		if err == nil && !a.o.includes(from, to) {
 			continue
 		}
 		tried[i] = err == nil
@@ -133,22 +138,22 @@ func (a *Array) openAll(ctx context.Context, names []string) (missing bool, err 
 		missing = missing || all[i] == nil && tried[i]
 	}
 	a.Fragments, a.Hidden = hide(slices.DeleteFunc(all, func(f *Fragment) bool { return f == nil }))
-	a.findUnder()
+	a.findShadowed()
 	return missing, nil
 }
 
-// readFragment opens what lies in a folder, nil where that is no fragment.
+// readFragment opens the fragment in a directory, or returns nil if there is none.
 func (a *Array) readFragment(ctx context.Context, uri, name string) (*Fragment, error) {
-	if err := a.later(ctx, uri, name); err != nil {
+	if err := a.refuseNewer(ctx, uri, name); err != nil {
 		return nil, err
 	}
 	f, err := openFragment(ctx, a.store, uri, name, a.Schema)
 	if fault.KindOf(err) == fault.NotFound {
-		return nil, nil // a folder without metadata is no fragment: a write that did not end
+		return nil, nil // an interrupted write: a directory becomes a fragment with its metadata
 	}
 	from, to, err2 := parseName(name)
 	if fault.KindOf(err2) == fault.Unsupported {
-		return nil, fault.WithFile(err2, uri) // rather than what looks wrong in its metadata
+		return nil, fault.WithFile(err2, uri) // this error says more than what is wrong in metadata of another version
 	}
 	if err != nil {
 		return nil, err
@@ -157,17 +162,18 @@ func (a *Array) readFragment(ctx context.Context, uri, name string) (*Fragment, 
 		return nil, fault.WithFile(err2, uri)
 	}
 	if !f.Dense && a.Schema.beforeEpoch() {
-		return f, a.trust(ctx, f)
+		return f, a.widenNonEmpty(ctx, f)
 	}
 	return f, nil
 }
 
-// later refuses what TileDB 2 added to the array: without it what is read is not what the array holds.
-func (a *Array) later(ctx context.Context, uri, name string) error {
+// refuseNewer returns an error for what TileDB 2 added to the array. Ignoring it would return
+// outdated cells.
+func (a *Array) refuseNewer(ctx context.Context, uri, name string) error {
 	switch name {
-	case laterSchemas:
+	case newerSchemas:
 		return fault.WithFile(fault.New(fault.Unsupported, schemaPart, fault.NoOffset, "it has a later format version than %d", Version), uri)
-	case laterFragments:
+	case newerFragments:
 		names, err := a.store.Folders(ctx, uri)
 		if err != nil {
 			return err
@@ -175,7 +181,7 @@ func (a *Array) later(ctx context.Context, uri, name string) error {
 		for _, name := range names {
 			file := uri + "/" + name + "/" + metadataName
 			switch r, err := a.store.Open(ctx, file); {
-			case fault.KindOf(err) == fault.NotFound: // a write that did not end
+			case fault.KindOf(err) == fault.NotFound: // an interrupted write
 			case err != nil:
 				return fault.WithFile(err, file)
 			default:
@@ -187,13 +193,14 @@ func (a *Array) later(ctx context.Context, uri, name string) error {
 	return nil
 }
 
-// trust widens the non-empty domain of a sparse fragment where its tree shows that it says nothing: see cursor.bounds.
-func (a *Array) trust(ctx context.Context, f *Fragment) error {
+// widenNonEmpty widens the non-empty domain of a sparse fragment along dimensions where the bounds
+// in its tree are useless: see cursor.bounds.
+func (a *Array) widenNonEmpty(ctx context.Context, f *Fragment) error {
 	tree, err := a.rtree(ctx, f)
 	if err != nil {
 		return err
 	}
-	for d, wide := range tree.wide {
+	for d, wide := range tree.unbounded {
 		if wide {
 			f.NonEmpty[d] = a.Schema.Dims[d].Domain
 		}
@@ -201,8 +208,8 @@ func (a *Array) trust(ctx context.Context, f *Fragment) error {
 	return nil
 }
 
-// inOrder returns 0, 1, … n-1.
-func inOrder(n int) []int {
+// sequence returns 0, 1, …, n-1.
+func sequence(n int) []int {
 	axes := make([]int, n)
 	for i := range axes {
 		axes[i] = i

@@ -32,7 +32,7 @@ func (m *meeting) Open(ctx context.Context, uri string) (source.Reader, error) {
 func TestFragmentsAreOpenedTogether(t *testing.T) {
 	const fragments = 3
 	dir := filepath.Join(corpusDir(t), "arrays", "dense_1d_gaps")
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	var files Files
 	defer files.Close()

@@ -6,22 +6,23 @@ const (
 	DefaultMaxResult = 2 << 30
 )
 
-// Options of Open. The zero value is ready.
+// Options configure Open. The zero value is ready to use.
 type Options struct {
-	// Key is the AES-256 key, 32 bytes, of an encrypted array. It is not looked at where the array is not.
+	// Key is the AES-256 key, 32 bytes, of an encrypted array. It is ignored for other arrays.
 	Key []byte
-	// MaxTile is the largest decoded tile, in bytes. Default DefaultMaxTile.
+	// MaxTile limits the size of a decoded tile, in bytes. Default DefaultMaxTile.
 	MaxTile int64
-	// MaxResult is the most that one read gives, in bytes. Default DefaultMaxResult.
+	// MaxResult limits the bytes that one read returns. Default DefaultMaxResult.
 	MaxResult int64
-	// Since and Until open the array at a time: the fragments that were written in between, in milliseconds since 1970, both
-	// included, are those that there are. Of a consolidated one all of its time has to lie in between. Until 0
-	// is no bound. Nothing is written to an array that was opened so.
+	// Since and Until open the array as it was at a time: only fragments written from Since to
+	// Until count, in milliseconds since 1970, both included. A consolidated fragment counts if its
+	// whole range of time lies in between. Until 0 means no limit. An array opened like this cannot
+	// be written to.
 	Since, Until uint64
 }
 
-// open reports whether fragments of some time count.
-func (o *Options) open(from, to uint64) bool {
+// includes reports whether fragments written in a range of time count.
+func (o *Options) includes(from, to uint64) bool {
 	return from >= o.Since && (o.Until == 0 || to <= o.Until)
 }
 

@@ -10,56 +10,61 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Reader reads cells of an array. It keeps its memory between reads and is not safe for concurrent use:
-// each worker has its own.
+// Reader reads cells of an array. It reuses its memory from read to read and is not safe for
+// concurrent use: each worker has its own.
 type Reader struct {
-	// Turn, if it is not nil, is called once a tile's bytes were read, before they are decoded, and what it returns
-	// afterwards: where fewer may decode at a time than read.
+	// Turn, if it is not nil, is called between reading the bytes of a tile and decoding them, and
+	// the function that it returns after decoding. It limits the number of readers that decode at a
+	// time to fewer than read at a time.
 	Turn func() (done func())
 
-	a    *Array
-	dec  *filter.Decoder
-	file [2]tileFile // of an attribute, and of its var-length data
-	tile [2][]byte   // decoded
-	last [2]memo     // what that is
+	a       *Array
+	dec     *filter.Decoder
+	file    [2]tileFile     // the file of an attribute, and the one of its variable-length data
+	tile    [2][]byte       // decoded tiles of these files
+	decoded [2]decodedRange // what tile holds
 
 	cells tileCells // of a sparse fragment
-	ahead ahead
+	ahead readAhead
 }
 
-// Ahead says which boxes are read next, of one attribute of a dense array, until it is called again: DenseInto is to be called once for
-// each of them, in their order, which is to be that of the array's tiles. Tiles that lie near each other in a file are
-// then read at once, and what several boxes need of a sparse fragment is decoded once. Other boxes are read right as well, and
-// in more reads. No boxes end it: each box that is read is then looked at for itself.
+// Ahead announces the boxes of one attribute of a dense array that will be read next. The caller
+// then calls DenseInto once for each box, in the order of the announcement, which must be that of
+// the array's tiles. Tiles that are close to each other in a file are fetched with one read, and
+// tiles of sparse fragments that several boxes need are decoded once. Boxes that were not announced
+// are read correctly too, with more reads. Calling Ahead without boxes ends the announcement.
 func (r *Reader) Ahead(ctx context.Context, attr int, boxes []Box) error {
-	return fault.WithFile(r.ahead.say(ctx, r.a, attr, boxes), r.a.uri)
+	return fault.WithFile(r.ahead.announce(ctx, r.a, attr, boxes), r.a.uri)
 }
 
 // NewReader returns a reader for one worker.
 func (a *Array) NewReader() *Reader { return &Reader{a: a, dec: filter.NewDecoder(a.key)} }
 
-// memo says which bytes of which tile are decoded: images that share a tile decode it once.
-type memo struct {
+// decodedRange says which bytes of which tile are decoded, so that images that share a tile decode
+// it once.
+type decodedRange struct {
 	uri    string
 	tile   int64
 	lo, hi int
 }
 
-// smallFile is the size in bytes up to which a remote file is read as a whole when it is opened.
+// smallFile is the size up to which a remote file is read as a whole when it is opened. Above it,
+// passing the known size to the opener saves a request; below it, the request that learns the size
+// returns all bytes.
 const smallFile = 64 << 10
 
-// tileFile is a file of tiles that is being read.
+// tileFile is an open file of tiles.
 type tileFile struct {
 	uri     string
 	r       source.Reader
 	offsets []uint64
 	size    uint64
-	gap     uint64 // over which it is cheaper to read than to ask twice
+	gap     uint64 // reading this many unneeded bytes is cheaper than another request
 	local   bool
-	slot    *slot // stored bytes of some tiles
+	slot    *slot // stored bytes of some of its tiles
 }
 
-// open opens an attribute's file in a fragment.
+// open opens the file of an attribute in a fragment.
 func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, variable bool) (*tileFile, error) {
 	t := &r.file[which]
 	kind, size := tileOffsets, f.foot.sizes[attr]
@@ -73,7 +78,7 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 	uri := f.file(r.a.Schema, attr, variable)
 	known := source.Known{}
 	if size > smallFile {
-		known.Size = int64(size) // then a remote file needs no request to be opened
+		known.Size = int64(size) // so that opening a remote file takes no request
 	}
 	src, err := source.OpenKnown(ctx, r.a.store, uri, known)
 	if err != nil {
@@ -81,7 +86,7 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 	}
 	if uint64(src.Size()) < size {
 		src.Close()
-		return nil, fault.WithFile(fault.New(fault.Corrupt, "file", src.Size(), "%d bytes, the fragment's metadata says %d", src.Size(), size), uri)
+		return nil, fault.WithFile(fault.New(fault.Corrupt, "file", src.Size(), "the file has %d bytes, the fragment's metadata says %d", src.Size(), size), uri)
 	}
 	*t = tileFile{uri: uri, r: src, offsets: offsets, size: size, gap: f.gap, local: f.local(), slot: r.ahead.slot(uri)}
 	return t, nil
@@ -89,7 +94,7 @@ func (r *Reader) open(ctx context.Context, which int, f *Fragment, attr int, var
 
 func (t *tileFile) close() error { return t.r.Close() }
 
-// end returns where a tile ends.
+// end returns the offset at which a tile ends.
 func (t *tileFile) end(tile int64) uint64 {
 	if tile+1 < int64(len(t.offsets)) {
 		return t.offsets[tile+1]
@@ -97,9 +102,9 @@ func (t *tileFile) end(tile int64) uint64 {
 	return t.size
 }
 
-// batch returns how many bytes are read at once from where a tile begins: up to the end of the last of those after it that
-// have room in limit, and lie no further apart than the gap.
-func (t *tileFile) batch(tile int64, next following, limit uint64) uint64 {
+// batch returns how many bytes to read at once from the beginning of a tile: up to the end of the
+// last needed tile after it that fits into limit without a gap worth skipping.
+func (t *tileFile) batch(tile int64, next nextTiles, limit uint64) uint64 {
 	lo, end := t.offsets[tile], t.end(tile)
 	if t.local {
 		limit = min(limit, maxLocal)
@@ -119,25 +124,26 @@ func (t *tileFile) batch(tile int64, next following, limit uint64) uint64 {
 	return end - lo
 }
 
-// there reports whether the stored bytes of a tile are in memory; if not, it makes a place for them, and for those of the tiles
-// that are read with it.
-func (t *tileFile) there(h *ahead, tile int64, next following) bool {
-	lo, hi, s := t.offsets[tile], t.end(tile), t.slot.of(t.uri)
+// inMemory reports whether the stored bytes of a tile are in memory. If not, it assigns memory to
+// them and to the tiles that will be read with it.
+func (t *tileFile) inMemory(h *readAhead, tile int64, next nextTiles) bool {
+	lo, hi, s := t.offsets[tile], t.end(tile), t.slot.assign(t.uri)
 	if lo >= s.from && hi <= s.from+s.n {
 		return true
 	}
 	s.from, s.n = lo, t.batch(tile, next, h.limit)
 	if s.n > h.limit {
-		h.alone(s)
+		h.releaseOthers(s)
 	}
 	return false
 }
 
-// stored returns the stored bytes of a tile; those that are needed next are read with it, as far as they lie near.
-func (t *tileFile) stored(ctx context.Context, h *ahead, tile int64, next following) ([]byte, error) {
+// stored returns the stored bytes of a tile. The tiles that are needed next are read with it if
+// they are close.
+func (t *tileFile) stored(ctx context.Context, h *readAhead, tile int64, next nextTiles) ([]byte, error) {
 	s := t.slot
-	if !t.there(h, tile, next) {
-		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n] // no more than the file has
+	if !t.inMemory(h, tile, next) {
+		s.buf = slices.Grow(s.buf[:0], int(s.n))[:s.n] // the footer was checked against the file: this is at most the file's size
 		if err := t.r.ReadAt(ctx, s.buf, int64(s.from)); err != nil {
 			s.n = 0
 			return nil, fault.WithFile(err, t.uri)
@@ -146,11 +152,11 @@ func (t *tileFile) stored(ctx context.Context, h *ahead, tile int64, next follow
 	return s.buf[t.offsets[tile]-s.from : t.end(tile)-s.from], nil
 }
 
-// decode returns a decoded tile of n bytes, of which bytes [lo, hi) are right. It is valid until the
-// next call for the same of the two files.
-func (r *Reader) decode(ctx context.Context, which int, tile int64, next following, n uint64, p filter.Pipeline, e filter.Elem, lo, hi int) ([]byte, error) {
+// decode returns a decoded tile of n bytes, of which only bytes [lo, hi) are valid. The result is
+// valid until the next call for the same one of the two files.
+func (r *Reader) decode(ctx context.Context, which int, tile int64, next nextTiles, n uint64, p filter.Pipeline, e filter.Elem, lo, hi int) ([]byte, error) {
 	t := &r.file[which]
-	if m := r.last[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi && uint64(len(r.tile[which])) == n {
+	if m := r.decoded[which]; m.uri == t.uri && m.tile == tile && m.lo <= lo && hi <= m.hi && uint64(len(r.tile[which])) == n {
 		return r.tile[which], nil
 	}
 	src, err := t.stored(ctx, &r.ahead, tile, next)
@@ -160,10 +166,11 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next followi
 	if n > uint64(r.a.o.MaxTile) {
 		return nil, t.fault(tile, fault.New(fault.Limit, "", 0, "%d bytes, at most %d", n, r.a.o.MaxTile))
 	}
-	// The size is known from the schema: before there is memory for it, the chunks have to say the same.
+	// The schema says how large the tile is. Nothing is allocated unless the chunks say the same,
+	// because a small file could otherwise claim much memory.
 	size, _, err := filter.Size(src)
 	if err == nil && uint64(size) != n {
-		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, %d needed", size, n)
+		err = fault.New(fault.Corrupt, "", 0, "its chunks hold %d bytes, the schema says %d", size, n)
 	}
 	if err != nil {
 		return nil, t.fault(tile, err)
@@ -172,19 +179,20 @@ func (r *Reader) decode(ctx context.Context, which int, tile int64, next followi
 		r.tile[which] = make([]byte, n, int(n)+filter.Spare)
 	}
 	b := r.tile[which][:n]
-	r.tile[which], r.last[which] = b, memo{}
+	r.tile[which], r.decoded[which] = b, decodedRange{}
 	if r.Turn != nil {
 		defer r.Turn()()
 	}
 	if err := r.dec.Tile(b, src, p, e, lo, hi); err != nil {
 		return nil, t.fault(tile, err)
 	}
-	r.last[which] = memo{t.uri, tile, lo, hi}
+	r.decoded[which] = decodedRange{t.uri, tile, lo, hi}
 	return b, nil
 }
 
-// decodeKept is decode for a whole tile of a sparse fragment of a dense array, which the boxes of Ahead need one after the other.
-func (r *Reader) decodeKept(ctx context.Context, tile int64, next following, n uint64, p filter.Pipeline, e filter.Elem) ([]byte, error) {
+// decodeKept is decode for a whole tile of a sparse fragment of a dense array. It keeps the tile,
+// because the boxes of Ahead need it one after the other.
+func (r *Reader) decodeKept(ctx context.Context, tile int64, next nextTiles, n uint64, p filter.Pipeline, e filter.Elem) ([]byte, error) {
 	h, uri := &r.ahead, r.file[0].uri
 	if !h.on {
 		return r.decode(ctx, 0, tile, next, n, p, e, 0, int(n))
@@ -203,13 +211,13 @@ func (r *Reader) decodeKept(ctx context.Context, tile int64, next following, n u
 	return b, nil
 }
 
-// fault names the tile and the file.
+// fault adds the tile and the file to an error.
 func (t *tileFile) fault(tile int64, err error) error {
 	return fault.WithFile(fault.WithPart(err, "tile "+strconv.FormatInt(tile, 10), int64(t.offsets[tile])), t.uri)
 }
 
 // varTile decodes the offsets of cells [first, last] of a tile, and their data.
-func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next following, first, last int) (offs, data []byte, err error) {
+func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uint64, tile int64, next nextTiles, first, last int) (offs, data []byte, err error) {
 	s := r.a.Schema
 	a := &s.Attrs[attr]
 	cells := f.cells(s, tile)
@@ -227,14 +235,15 @@ func (r *Reader) varTile(ctx context.Context, f *Fragment, attr int, sizes []uin
 	if 8*(last+1) < len(offs) {
 		hi = u64(offs, last+1)
 	}
-	if lo == hi { // nothing there
+	if lo == hi { // the cells are empty
 		return offs, nil, nil
 	}
 	data, err = r.decode(ctx, 1, tile, next, sizes[tile], a.Pipeline, a.Type.elem(1), int(lo), int(hi))
 	return offs, data, err
 }
 
-// openVar opens both files of a var-length attribute and returns the sizes of the data's tiles.
+// openVar opens both files of an attribute of variable length and returns the sizes of its data
+// tiles.
 func (r *Reader) openVar(ctx context.Context, f *Fragment, attr int) ([]uint64, error) {
 	sizes, err := r.a.list(ctx, f, varTileSizes, attr)
 	if err != nil {
@@ -259,7 +268,7 @@ func (r *Reader) closeVar() error {
 	return err
 }
 
-// fixedSize returns the bytes of a fixed-length attribute's tile.
+// fixedSize returns the decoded size of a tile of a fixed-length attribute.
 func (r *Reader) fixedSize(f *Fragment, tile int64, cell int) (uint64, error) {
 	n := f.cells(r.a.Schema, tile)
 	if n > uint64(r.a.o.MaxTile)/uint64(cell) {

@@ -7,17 +7,19 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// rtree bounds the cells of every tile of a sparse fragment. Level 0 is the root; node i of a level has the
-// nodes from i*fanout of the next one below it; the last level has a box a tile.
+// rtree has the bounding boxes of the tiles of a sparse fragment. Level 0 is the root. The children
+// of node i are the nodes from i*fanout on in the next level. The last level has one box for each
+// tile.
 type rtree struct {
-	fanout int
-	levels [][]Box
-	wide   []bool // dimensions along which the boxes say nothing
+	fanout    int
+	levels    [][]Box
+	unbounded []bool // dimensions whose bounds are useless: see cursor.bounds
 }
 
 const rtreePart = "R-tree"
 
-// parseRTree reads a tree with a leaf for each of so many tiles, or, where that is 0, without levels.
+// parseRTree parses a tree with a leaf for each of the tiles, or, if tiles is 0, one without
+// levels.
 func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 	c := &cursor{b: b, part: rtreePart, base: fault.NoOffset}
 	n, fanout, typ, levels := c.u32("number of dimensions"), c.u32("fanout"), c.u8("type"), c.u32("number of levels")
@@ -31,7 +33,7 @@ func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 	case uint64(levels)*8 > uint64(c.left()):
 		return nil, c.fault(fault.Corrupt, 9, "%d levels in %d bytes", levels, c.left())
 	}
-	tree := &rtree{fanout: int(fanout), wide: make([]bool, dims)}
+	tree := &rtree{fanout: int(fanout), unbounded: make([]bool, dims)}
 	at := make([]int, 0, min(levels, 64))
 	for range levels {
 		at = append(at, c.off)
@@ -41,9 +43,9 @@ func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 		}
 		tree.levels = append(tree.levels, boxes)
 	}
-	tree.widen(t)
+	tree.unbound(t)
 	for l := 1; l < len(at); l++ {
-		if err := tree.below(c, at[l], l); err != nil {
+		if err := tree.checkLevel(c, at[l], l); err != nil {
 			return nil, err
 		}
 	}
@@ -75,15 +77,16 @@ func (r *rtree) level(c *cursor, t Datatype, dims int) ([]Box, error) {
 			return nil, c.bad
 		}
 		for d, b := range boxes[i] {
-			r.wide[d] = r.wide[d] || t.everything(b)
+			r.unbounded[d] = r.unbounded[d] || t.unbounded(b)
 		}
 	}
 	return boxes, nil
 }
 
-// widen makes all boxes endless along the wide dimensions: where some bounds say nothing, those above them do not either.
-func (r *rtree) widen(t Datatype) {
-	for d, wide := range r.wide {
+// unbound widens all boxes along the dimensions with useless bounds. Bounds computed from useless
+// ones are useless too, even if they look plausible.
+func (r *rtree) unbound(t Datatype) {
+	for d, wide := range r.unbounded {
 		for _, boxes := range r.levels {
 			for i := 0; wide && i < len(boxes); i++ {
 				boxes[i][d] = Interval{0, t.largest()}
@@ -92,11 +95,12 @@ func (r *rtree) widen(t Datatype) {
 	}
 }
 
-// below checks that the boxes of a level are those that the level before it bounds.
-func (r *rtree) below(c *cursor, at, level int) error {
+// checkLevel checks that each box of a level lies inside the one above it. A search would otherwise
+// miss cells without any error.
+func (r *rtree) checkLevel(c *cursor, at, level int) error {
 	up, boxes := r.levels[level-1], r.levels[level]
 	if (len(boxes)+r.fanout-1)/r.fanout != len(up) {
-		return c.fault(fault.Corrupt, at, "%d boxes below %d, with fanout %d", len(boxes), len(up), r.fanout)
+		return c.fault(fault.Corrupt, at, "%d boxes under %d with a fanout of %d", len(boxes), len(up), r.fanout)
 	}
 	for i, b := range boxes {
 		if !up[i/r.fanout].covers(b) {
@@ -106,7 +110,7 @@ func (r *rtree) below(c *cursor, at, level int) error {
 	return nil
 }
 
-// tiles calls f with the number of every tile whose box meets b, in ascending order.
+// tiles calls f with the index of every tile whose box intersects b, in ascending order.
 func (r *rtree) tiles(b Box, f func(tile int64)) {
 	if len(r.levels) > 0 {
 		r.walk(0, 0, len(r.levels[0]), b, f)
@@ -128,7 +132,7 @@ func (r *rtree) walk(level, from, to int, b Box, f func(tile int64)) {
 
 // appendTree appends the R-tree over the boxes of tiles.
 func appendTree(b []byte, s *Schema, boxes []Box) []byte {
-	const fanout = 10 // TileDB's
+	const fanout = 10 // as in TileDB
 	var levels [][]Box
 	for len(boxes) > 0 {
 		levels = append(levels, boxes)
@@ -155,5 +159,5 @@ func appendTree(b []byte, s *Schema, boxes []Box) []byte {
 	return b
 }
 
-// emptyTree is the R-tree of dense fragments.
+// emptyTree returns the R-tree of dense fragments, which has no levels.
 func emptyTree(s *Schema) []byte { return appendTree(nil, s, nil) }

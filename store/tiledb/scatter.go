@@ -2,9 +2,10 @@ package tiledb
 
 import "context"
 
-// scatter finds the cells of sparse fragment i of a dense array that show in a box.
-func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*found, error) {
-	one := &found{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
+// scatter finds the cells of sparse fragment i of a dense array that show in a box, and their
+// places in the result.
+func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*matches, error) {
+	one := &matches{dims: len(r.a.Schema.Dims), maximum: r.a.o.MaxResult}
 	tiles, err := r.a.shownTiles(ctx, i, b)
 	if err != nil {
 		return nil, err
@@ -14,7 +15,7 @@ func (r *Reader) scatter(ctx context.Context, i int, b Box, l layout) (*found, e
 		whole = b
 	}
 	err = r.eachTile(ctx, r.a.Fragments[i], tiles, b, func(c *tileCells) error {
-		r.a.dropUnder(c, i, whole)
+		r.a.dropShadowed(c, i, whole)
 		if err := one.add(0, c); err != nil {
 			return err
 		}
@@ -40,7 +41,7 @@ func (r *Reader) scatterFixed(ctx context.Context, dst []byte, i, attr, size int
 		_, err := r.open(ctx, 0, f, attr, false)
 		return err
 	}
-	return one.needed(open, func(tile int64, next following, hits []int, place []int) error {
+	return one.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		n, err := r.fixedSize(f, tile, size)
 		if err != nil {
 			return err
@@ -67,7 +68,7 @@ func (r *Reader) scatterVar(ctx context.Context, v *varCells, i, attr int, b Box
 		sizes, err = r.openVar(ctx, f, attr)
 		return err
 	}
-	return one.needed(open, func(tile int64, next following, hits []int, place []int) error {
+	return one.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err

@@ -11,7 +11,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// Order is the order of tiles in a fragment or of cells in a tile.
+// Order is the order of the tiles in a fragment, or of the cells in a tile.
 type Order uint8
 
 // Orders.
@@ -31,10 +31,11 @@ func (o Order) String() string {
 // MarshalText writes the name (JSON).
 func (o Order) MarshalText() ([]byte, error) { return []byte(o.String()), nil }
 
-// VarLen is the number of values of a cell that holds any number of them.
+// VarLen as the number of values in a cell means that cells have any number of them.
 const VarLen = math.MaxUint32
 
-// Limits of a schema. They bound arithmetic and what small files can claim, not real arrays.
+// Limits of a schema. They keep arithmetic from overflowing, and a small file from claiming much
+// memory. Real arrays are far below them.
 const (
 	MaxDims  = 64
 	maxAttrs = 1 << 16
@@ -45,8 +46,8 @@ const (
 type Dim struct {
 	Name   string
 	Domain Interval
-	// Extent is the side of a tile: a count for integer types, the bits of a float64 for others. It is 0 where
-	// a sparse array has none.
+	// Extent is the side of a tile: a number of coordinates for integer types, the bits of a
+	// float64 for others. It is 0 if a sparse array has no tile extents.
 	Extent uint64
 }
 
@@ -54,14 +55,14 @@ type Dim struct {
 type Attr struct {
 	Name     string
 	Type     Datatype
-	Values   uint32 // a cell, or VarLen
+	Values   uint32 // in each cell, or VarLen
 	Pipeline filter.Pipeline
 }
 
-// Var reports whether cells differ in their number of values.
+// Var reports whether cells have a variable number of values.
 func (a *Attr) Var() bool { return a.Values == VarLen }
 
-// Cells says in words how many values a cell has.
+// Cells describes the number of values in a cell.
 func (a *Attr) Cells() string {
 	if a.Var() {
 		return "any number of values"
@@ -69,7 +70,7 @@ func (a *Attr) Cells() string {
 	return fmt.Sprintf("%d values", a.Values)
 }
 
-// CellSize returns the bytes of a cell; for var-length cells those of one value.
+// CellSize returns the bytes of a cell, or those of one value if cells have a variable length.
 func (a *Attr) CellSize() int {
 	if a.Var() {
 		return a.Type.Size()
@@ -77,18 +78,19 @@ func (a *Attr) CellSize() int {
 	return int(a.Values) * a.Type.Size()
 }
 
-// Schema says what an array holds. It is not changed after it was read.
+// Schema describes the dimensions, attributes and tiles of an array. It does not change after it
+// was read.
 type Schema struct {
 	Dense           bool
 	TileOrder       Order
 	CellOrder       Order
-	Capacity        uint64 // cells of a tile of a sparse fragment
+	Capacity        uint64 // cells in a tile of a sparse fragment
 	Coords, Offsets filter.Pipeline
-	DimType         Datatype // of every dimension
+	DimType         Datatype // the type of every dimension
 	Dims            []Dim
 	Attrs           []Attr
 	Encrypted       bool
-	tileCells       int64 // of a dense tile
+	tileCells       int64 // cells in a tile of a dense fragment
 }
 
 // Domain returns the domain of every dimension.
@@ -100,13 +102,13 @@ func (s *Schema) Domain() Box {
 	return b
 }
 
-// beforeEpoch reports whether a dimension has datetimes on both sides of 1970.
+// beforeEpoch reports whether a dimension has datetimes before and after 1970.
 func (s *Schema) beforeEpoch() bool {
 	zero := s.DimType.CoordOf(0)
 	return s.DimType.kind() == filter.Time && slices.ContainsFunc(s.Dims, func(d Dim) bool { return d.Domain.Lo < zero && d.Domain.Hi >= zero })
 }
 
-// Attr returns the number of an attribute, or -1.
+// Attr returns the index of an attribute, or -1.
 func (s *Schema) Attr(name string) int {
 	for i := range s.Attrs {
 		if s.Attrs[i].Name == name {
@@ -118,7 +120,7 @@ func (s *Schema) Attr(name string) int {
 
 const schemaPart = "array schema"
 
-// parseSchema reads the decoded content of a schema file.
+// parseSchema parses the decoded content of a schema file.
 func parseSchema(b []byte, maxTile int64) (*Schema, error) {
 	c := &cursor{b: b, part: schemaPart, base: fault.NoOffset}
 	if v := c.u32("version"); c.bad == nil && v != Version {
@@ -154,7 +156,7 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	}
 	p, n, err := filter.Parse(c.b[c.off:])
 	if err == nil && p.Has(filter.AES256GCM) {
-		err = fault.New(fault.Corrupt, "filter pipeline", 0, "encryption does not stand in a schema")
+		err = fault.New(fault.Corrupt, "filter pipeline", 0, "a schema must not list the encryption filter")
 	}
 	if err != nil {
 		c.bad = fault.WithPart(err, c.part+" "+what, int64(c.off))
@@ -163,7 +165,7 @@ func (c *cursor) pipeline(what string) filter.Pipeline {
 	return p
 }
 
-// name reads a length and so many bytes of text.
+// name reads a string that is preceded by its length.
 func (c *cursor) name(what string) string {
 	from := c.off
 	n := c.u32(what + " length")
@@ -230,12 +232,13 @@ func (s *Schema) readDim(c *cursor) Dim {
 	e := s.DimType.load(b)
 	zero := s.DimType.CoordOf(0)
 	if e <= zero || uint64(e-zero)-1 > uint64(hi-lo) {
-		c.fail(from+1, "tile extent %s of dimension %q, whose domain is [%s, %s]", s.DimType.FormatCoord(e), d.Name,
+		c.fail(from+1, "tile extent %s of dimension %q does not fit its domain [%s, %s]", s.DimType.FormatCoord(e), d.Name,
 			s.DimType.FormatCoord(lo), s.DimType.FormatCoord(hi))
 		return d
 	}
 	d.Extent = uint64(e - zero)
-	// The last tile may reach past the domain, but not past the type: TileDB refuses such a domain.
+	// The last tile may reach past the domain. It must not reach past the type, because the
+	// coordinates of its cells would overflow; TileDB refuses such a domain too.
 	if over := uint64(hi-lo) % d.Extent; s.Dense && d.Extent-1-over > uint64(s.DimType.largest()-hi) {
 		c.fail(from+1, "the last tile along dimension %q passes the largest %v", d.Name, s.DimType)
 	}
@@ -261,7 +264,7 @@ func (s *Schema) readAttrs(c *cursor) {
 		case c.bad != nil:
 			return
 		case a.Name == "" || strings.ContainsAny(a.Name, "/\x00"):
-			c.fail(from, "attribute name %q is no file name", a.Name)
+			c.fail(from, "attribute name %q is not a file name", a.Name)
 		case seen[a.Name]:
 			c.fail(from, "two attributes are called %q", a.Name)
 		case !a.Type.Valid():
@@ -275,7 +278,7 @@ func (s *Schema) readAttrs(c *cursor) {
 	}
 }
 
-// measure checks that tiles are within the limit.
+// measure computes the cells of a dense tile and checks that no tile exceeds the limit.
 func (s *Schema) measure(maxTile int64) error {
 	tooBig := func(what string) error {
 		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "a tile of %s is over %d bytes", what, maxTile)
@@ -296,7 +299,7 @@ func (s *Schema) measure(maxTile int64) error {
 		if !a.Var() {
 			size *= uint64(a.Values)
 		} else {
-			size = 8 // of an offset
+			size = 8 // bytes of an offset
 		}
 		if size > uint64(maxTile) || uint64(s.tileCells) > uint64(maxTile)/size {
 			return tooBig("attribute " + a.Name)
@@ -305,8 +308,8 @@ func (s *Schema) measure(maxTile int64) error {
 	return nil
 }
 
-// ParseBox reads "lo..hi,lo..hi", one interval a dimension, both ends included. Text of another form is an
-// error without a kind, a box that is not inside the domain fault.NotFound.
+// ParseBox parses "lo..hi,lo..hi", one interval for each dimension, both ends included. A syntax
+// error has no kind; a box that is not inside the domain is fault.NotFound.
 func (s *Schema) ParseBox(text string) (Box, error) {
 	parts := strings.Split(text, ",")
 	if len(parts) != len(s.Dims) {
@@ -316,7 +319,7 @@ func (s *Schema) ParseBox(text string) (Box, error) {
 	for d, p := range parts {
 		lo, hi, ok := strings.Cut(p, "..")
 		if !ok {
-			return nil, fmt.Errorf("sub-array: %q is not lo..hi", p)
+			return nil, fmt.Errorf("sub-array: %q: an interval is written lo..hi", p)
 		}
 		var err error
 		if box[d].Lo, err = s.DimType.ParseCoord(strings.TrimSpace(lo)); err == nil {
@@ -329,7 +332,7 @@ func (s *Schema) ParseBox(text string) (Box, error) {
 	return box, s.check(box)
 }
 
-// check wants a box inside the domain.
+// check returns an error if a box is not inside the domain.
 func (s *Schema) check(b Box) error {
 	if len(b) != len(s.Dims) {
 		return fault.New(fault.NotFound, "sub-array", fault.NoOffset, "%d intervals for %d dimensions", len(b), len(s.Dims))
@@ -345,7 +348,8 @@ func (s *Schema) check(b Box) error {
 	return nil
 }
 
-// tile returns the number of the space tile of a coordinate, 0 where there are none.
+// tile returns the index of the space tile of a coordinate along the dimension, or 0 if the
+// dimension has no tiles.
 func (d *Dim) tile(t Datatype, c Coord) uint64 {
 	switch {
 	case d.Extent == 0:

@@ -10,13 +10,14 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// DefaultFilters is the pipeline that TileDB gives coordinates and offsets where nothing else is said.
+// DefaultFilters returns TileDB's default pipeline for coordinates and offsets.
 func DefaultFilters() filter.Pipeline {
 	return filter.Pipeline{MaxChunk: filter.DefaultMaxChunk, Filters: []filter.Filter{{ID: filter.Zstd, Level: -1}}}
 }
 
-// Validate says why no array is made of a schema. One that does not make sense is an error of the kind that reading it would
-// give, names of attributes that make files of one name are fault.Unsupported.
+// Validate returns an error if no array can be created with the schema. An inconsistent schema has
+// the kind of error that reading it would have; attributes that would share a file are
+// fault.Unsupported.
 func (s *Schema) Validate() error {
 	if _, err := parseSchema(s.append(nil), DefaultMaxTile); err != nil {
 		return err
@@ -24,29 +25,32 @@ func (s *Schema) Validate() error {
 	return s.checkNames()
 }
 
-// anonymous is what TileDB calls the one attribute of an array that may have no name.
-const anonymous = "__attr"
+// anonymousAttr is TileDB's name for the attribute of an array that has one attribute without a
+// name.
+const anonymousAttr = "__attr"
 
-// checkNames refuses attributes that would write over other files of a fragment: as in TileDB's library, names that begin like its own
-// files do, and, which that library lets pass, one that is called like the var-length data of another.
+// checkNames refuses attributes whose files would overwrite other files of a fragment: names that
+// begin with "__", which TileDB's library refuses too, and an attribute named like the file of
+// another one's variable-length data, which that library accepts.
 func (s *Schema) checkNames() error {
 	for i := range s.Attrs {
 		name := s.Attrs[i].Name
-		if strings.HasPrefix(name, "__") && name != anonymous {
-			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "names that begin with __ are those of TileDB's own files")
+		if strings.HasPrefix(name, "__") && name != anonymousAttr {
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its name must not begin with __, like those of TileDB's own files")
 		}
 		if k := s.Attr(name + "_var"); s.Attrs[i].Var() && k >= 0 {
-			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its values and those of %s have the same file", s.Attrs[k].Name)
+			return fault.New(fault.Unsupported, "attribute "+name, fault.NoOffset, "its variable-length data and attribute %s would share a file", s.Attrs[k].Name)
 		}
 	}
 	return nil
 }
 
-// writable refuses what no fragment is written for: names of files that are not the attributes' own, and pipelines with bzip2.
+// writable returns an error if fragments of the array cannot be written: attributes would share
+// files, or a pipeline has bzip2.
 func (s *Schema) writable() error {
 	check := func(what string, p filter.Pipeline) error {
 		if p.Has(filter.Bzip2) {
-			return fault.New(fault.Unsupported, what, fault.NoOffset, "its filters have bzip2, which is read but not written: no fragment is added to the array, and none merged")
+			return fault.New(fault.Unsupported, what, fault.NoOffset, "its filters have bzip2, which can be read but not written: fragments can neither be added nor merged")
 		}
 		return nil
 	}
@@ -58,8 +62,8 @@ func (s *Schema) writable() error {
 	return cmp.Or(check("coordinates", s.Coords), check("offsets", s.Offsets), s.checkNames())
 }
 
-// append appends the content of a schema file. What an open encrypted array has in its pipelines besides is
-// left out.
+// append appends the content of a schema file. The encryption filters that an open encrypted array
+// has in its pipelines are left out.
 func (s *Schema) append(b []byte) []byte {
 	kind := byte(1)
 	if s.Dense {
@@ -68,7 +72,7 @@ func (s *Schema) append(b []byte) []byte {
 	b = binary.LittleEndian.AppendUint32(b, Version)
 	b = append(b, kind, byte(s.TileOrder), byte(s.CellOrder))
 	b = binary.LittleEndian.AppendUint64(b, s.Capacity)
-	b = without(s.Offsets, without(s.Coords, b))
+	b = appendUnencrypted(s.Offsets, appendUnencrypted(s.Coords, b))
 	b = append(b, byte(s.DimType))
 	b = binary.LittleEndian.AppendUint32(b, uint32(len(s.Dims)))
 	for i := range s.Dims {
@@ -80,13 +84,13 @@ func (s *Schema) append(b []byte) []byte {
 		b = binary.LittleEndian.AppendUint32(b, uint32(len(a.Name)))
 		b = append(append(b, a.Name...), byte(a.Type))
 		b = binary.LittleEndian.AppendUint32(b, a.Values)
-		b = without(a.Pipeline, b)
+		b = appendUnencrypted(a.Pipeline, b)
 	}
 	return b
 }
 
-// without appends a pipeline but for its encryption.
-func without(p filter.Pipeline, b []byte) []byte {
+// appendUnencrypted appends a pipeline without its encryption filter.
+func appendUnencrypted(p filter.Pipeline, b []byte) []byte {
 	q := filter.Pipeline{MaxChunk: p.MaxChunk}
 	for _, f := range p.Filters {
 		if f.ID != filter.AES256GCM {
@@ -116,7 +120,7 @@ func (s *Schema) appendBox(b []byte, box Box) []byte {
 	return b
 }
 
-// encrypt adds to every pipeline the filter that encrypted arrays have without saying so.
+// encrypt adds the encryption filter to every pipeline. Schemas of encrypted arrays do not list it.
 func (s *Schema) encrypt() {
 	s.Encrypted = true
 	last := filter.Filter{ID: filter.AES256GCM}

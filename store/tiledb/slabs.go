@@ -8,10 +8,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// WriteDenseSlabs is WriteDense for a box that need not fit in memory. It is cut along the first dimension into
-// slabs, each of as many coordinates as a tile has of them; next is called for one after the other, and returns
-// the cells of every attribute in it, in row-major order. Tiles have to be in row-major order and attributes of
-// fixed length. An error of next ends it and is returned.
+// WriteDenseSlabs is WriteDense for a box that need not fit into memory. It cuts the box along the
+// first dimension into slabs of one tile's extent, and calls next for each of them, which returns
+// the cells of every attribute in row-major order. The tiles of the array must be in row-major
+// order and its attributes of fixed length, because the tiles of a slab would not be contiguous in
+// the files otherwise. An error of next ends the writing and is returned.
 func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) ([]Values, error)) error {
 	s := a.Schema
 	if err := s.check(b); err != nil {
@@ -19,10 +20,10 @@ func (a *Array) WriteDenseSlabs(ctx context.Context, b Box, next func(slab Box) 
 	}
 	for i := range s.Attrs {
 		if !s.Dense || s.TileOrder != RowMajor || s.Attrs[i].Var() {
-			return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "slabs are of dense arrays with tiles in row-major order and attributes of fixed length")
+			return fault.New(fault.Unsupported, "sub-array", fault.NoOffset, "writing in slabs needs a dense array with tiles in row-major order and attributes of fixed length")
 		}
 	}
-	f, err := s.newDense(newName(atTheEnd, atTheEnd), b)
+	f, err := s.newDense(newName(timeAtCompletion, timeAtCompletion), b)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (w *writer) slabs(ctx context.Context, b Box, next func(slab Box) ([]Values
 	first := &w.s.Dims[0]
 	slab := append(Box{}, b...)
 	for lo := b[0].Lo; ; lo = slab[0].Hi + 1 {
-		in := uint64(lo-first.Domain.Lo) % first.Extent // of the tile, in front of lo
+		in := uint64(lo-first.Domain.Lo) % first.Extent // coordinates of the tile in front of lo
 		slab[0] = Interval{lo, b[0].Hi}
 		if left := Coord(first.Extent - in - 1); left < b[0].Hi-lo {
 			slab[0].Hi = lo + left

@@ -11,34 +11,34 @@ import (
 // Cells are cells of a sparse array, sorted by their coordinates, the first dimension first.
 type Cells struct {
 	N int
-	// Coords are the coordinates cell by cell, N times the number of dimensions, little-endian.
+	// Coords are the coordinates, cell by cell, little-endian: N times the number of dimensions.
 	Coords []byte
-	// Values are those of the attributes that were asked for.
+	// Values has an entry for each requested attribute.
 	Values []Values
 }
 
-// visit is a tile that was looked at.
+// visit is a tile with cells in the box.
 type visit struct {
 	fragment int
 	tile     int64
-	first    int // its first hit
+	first    int // index of its first hit
 }
 
-// found is what lies in a box, over all fragments.
-type found struct {
+// matches are the cells in a box, over all fragments. A hit is one such cell.
+type matches struct {
 	dims    int
 	coords  []Coord // of every hit
 	raw     []byte  // the same, as stored
-	hits    []int   // their rows in their tiles
+	hits    []int   // the row of each hit in its tile
 	visits  []visit
-	place   []int // of every hit: its place among the cells, or -1 where a later fragment has the same
-	n       int   // cells
-	maximum int64 // bytes
+	place   []int // of each hit: its index in the result, or -1 if a later fragment has the same cell
+	n       int   // cells in the result
+	maximum int64 // limit in bytes
 }
 
 // Sparse reads the cells of a sparse array whose coordinates lie in a box, and the values of some
-// attributes. Of cells with the same coordinates those of the latest fragment count: all of them, where its writer
-// let the same coordinates pass more than once.
+// attributes. If several fragments have a cell, that of the latest one counts. If that fragment has
+// it several times, all of them count.
 func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error) {
 	s := r.a.Schema
 	if s.Dense {
@@ -48,7 +48,7 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 		return nil, err
 	}
 	r.ahead.forget()
-	all := &found{dims: len(s.Dims), maximum: r.a.o.MaxResult}
+	all := &matches{dims: len(s.Dims), maximum: r.a.o.MaxResult}
 	for i, f := range r.a.Fragments {
 		if f.NonEmpty.intersects(b) {
 			if err := r.find(ctx, all, i, b); err != nil {
@@ -68,7 +68,7 @@ func (r *Reader) Sparse(ctx context.Context, attrs []int, b Box) (*Cells, error)
 }
 
 // find adds the cells of fragment i that lie in a box.
-func (r *Reader) find(ctx context.Context, all *found, i int, b Box) error {
+func (r *Reader) find(ctx context.Context, all *matches, i int, b Box) error {
 	size := r.a.Schema.DimType.Size()
 	tiles, err := r.a.shownTiles(ctx, i, b)
 	if err != nil {
@@ -88,8 +88,8 @@ func (r *Reader) find(ctx context.Context, all *found, i int, b Box) error {
 	})
 }
 
-// add notes the rows of a tile.
-func (f *found) add(fragment int, c *tileCells) error {
+// add records the rows of a tile.
+func (f *matches) add(fragment int, c *tileCells) error {
 	if int64(len(f.hits)+len(c.rows)) > f.maximum/int64(48+16*f.dims) {
 		return fault.New(fault.Limit, "sub-array", fault.NoOffset, "%d cells take more than %d bytes", len(f.hits)+len(c.rows), f.maximum)
 	}
@@ -101,16 +101,17 @@ func (f *found) add(fragment int, c *tileCells) error {
 }
 
 // at returns the coordinates of a hit.
-func (f *found) at(h int) []Coord { return f.coords[h*f.dims : (h+1)*f.dims] }
+func (f *matches) at(h int) []Coord { return f.coords[h*f.dims : (h+1)*f.dims] }
 
-// sortKey is a hit and its first coordinate, which mostly decides.
+// sortKey is a hit with its first coordinate, which decides most comparisons without a look at the
+// others.
 type sortKey struct {
 	first Coord
 	hit   int
 }
 
-// sort gives every hit its place, and returns the coordinates in that order.
-func (f *found) sort(size int) []byte {
+// sort gives every hit its place in the result, and returns the coordinates in that order.
+func (f *matches) sort(size int) []byte {
 	order := make([]sortKey, len(f.hits))
 	for h := range order {
 		order[h] = sortKey{f.coords[h*f.dims], h}
@@ -125,7 +126,7 @@ func (f *found) sort(size int) []byte {
 	cell := f.dims * size
 	out := make([]byte, 0, len(f.raw))
 	from := f.fragments()
-	latest := 0 // of the hits equal to the one at hand, the fragment of the last: hits were found in the order of fragments
+	latest := 0 // the last fragment among the equal hits at hand: hits are in the order of fragments
 	for i := len(order) - 1; i >= 0; i-- {
 		h := order[i].hit
 		if i+1 == len(order) || order[i].first != order[i+1].first || !slices.Equal(f.at(h), f.at(order[i+1].hit)) {
@@ -147,9 +148,9 @@ func (f *found) sort(size int) []byte {
 	return out
 }
 
-// fragments returns a function from hits to their fragments.
-func (f *found) fragments() func(hit int) int {
-	var list, first []int // fragments, and the first hits of each
+// fragments returns a function that maps a hit to its fragment.
+func (f *matches) fragments() func(hit int) int {
+	var list, first []int // fragments, and the first hit of each
 	for _, v := range f.visits {
 		if len(list) == 0 || list[len(list)-1] != v.fragment {
 			list, first = append(list, v.fragment), append(first, v.first)
@@ -167,9 +168,9 @@ func (f *found) fragments() func(hit int) int {
 	}
 }
 
-// needed calls do for the tiles of each fragment from which a hit is left, with the hits, and the tiles that come
-// next. open and close come before and after those of a fragment.
-func (f *found) needed(open func(fragment int) error, do func(tile int64, next following, hits []int, place []int) error, closeFile func() error) error {
+// needed calls do for each tile from which a hit is in the result, with its hits and the tiles that
+// come next. It calls open before the tiles of each fragment and closeFile after them.
+func (f *matches) needed(open func(fragment int) error, do func(tile int64, next nextTiles, hits []int, place []int) error, closeFile func() error) error {
 	for v := 0; v < len(f.visits); {
 		fragment, end := f.visits[v].fragment, v
 		for end < len(f.visits) && f.visits[end].fragment == fragment {
@@ -190,7 +191,7 @@ func (f *found) needed(open func(fragment int) error, do func(tile int64, next f
 	return nil
 }
 
-func (f *found) ofFragment(v, end int, do func(tile int64, next following, hits []int, place []int) error) error {
+func (f *matches) ofFragment(v, end int, do func(tile int64, next nextTiles, hits []int, place []int) error) error {
 	var tiles []int64
 	var list []int
 	for ; v < end; v++ {
@@ -200,15 +201,15 @@ func (f *found) ofFragment(v, end int, do func(tile int64, next following, hits 
 	}
 	for k, tile := range tiles {
 		lo, hi := f.hitsOf(list[k])
-		if err := do(tile, following{list: tiles[k+1:]}, f.hits[lo:hi], f.place[lo:hi]); err != nil {
+		if err := do(tile, nextTiles{list: tiles[k+1:]}, f.hits[lo:hi], f.place[lo:hi]); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// hitsOf returns the range of the hits in a tile; there is at least one.
-func (f *found) hitsOf(v int) (lo, hi int) {
+// hitsOf returns the range of the hits in a tile, which is not empty.
+func (f *matches) hitsOf(v int) (lo, hi int) {
 	if v+1 < len(f.visits) {
 		return f.visits[v].first, f.visits[v+1].first
 	}
@@ -216,7 +217,7 @@ func (f *found) hitsOf(v int) (lo, hi int) {
 }
 
 // collect reads the values of one attribute.
-func (r *Reader) collect(ctx context.Context, all *found, attr int) (Values, error) {
+func (r *Reader) collect(ctx context.Context, all *matches, attr int) (Values, error) {
 	a := &r.a.Schema.Attrs[attr]
 	if a.Var() {
 		return r.collectVar(ctx, all, attr)
@@ -232,7 +233,7 @@ func (r *Reader) collect(ctx context.Context, all *found, attr int) (Values, err
 		_, err = r.open(ctx, 0, f, attr, false)
 		return err
 	}
-	err := all.needed(open, func(tile int64, next following, hits []int, place []int) error {
+	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		n, err := r.fixedSize(f, tile, size)
 		if err != nil {
 			return err
@@ -252,7 +253,7 @@ func (r *Reader) collect(ctx context.Context, all *found, attr int) (Values, err
 	return Values{Data: out}, err
 }
 
-func (r *Reader) collectVar(ctx context.Context, all *found, attr int) (Values, error) {
+func (r *Reader) collectVar(ctx context.Context, all *matches, attr int) (Values, error) {
 	v := &varCells{spans: make([]span, all.n), limit: r.a.o.MaxResult}
 	var f *Fragment
 	var sizes []uint64
@@ -261,7 +262,7 @@ func (r *Reader) collectVar(ctx context.Context, all *found, attr int) (Values, 
 		sizes, err = r.openVar(ctx, f, attr)
 		return err
 	}
-	err := all.needed(open, func(tile int64, next following, hits []int, place []int) error {
+	err := all.needed(open, func(tile int64, next nextTiles, hits []int, place []int) error {
 		offs, data, err := r.varTile(ctx, f, attr, sizes, tile, next, hits[0], hits[len(hits)-1])
 		if err != nil {
 			return err

@@ -13,21 +13,21 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Store is where arrays lie: files that can be opened and folders that can be listed. It is safe for
-// concurrent use. URIs are joined with slashes.
+// Store gives access to the files and directories of arrays. It is safe for concurrent use. URIs
+// are joined with slashes.
 type Store interface {
 	source.Opener
-	// Folders returns the names of the folders in a folder, in any order. A folder that does not exist is
-	// fault.NotFound.
+	// Folders returns the names of the directories in a directory, in any order. If it does not
+	// exist, the error is fault.NotFound.
 	Folders(ctx context.Context, uri string) ([]string, error)
 }
 
-// Files is the Store of local files, by path or file:// URI. The zero value is ready; Close it when it
-// is not needed any more.
+// Files is the Store of local files, by path or file:// URI. The zero value is ready to use. Close
+// it after use.
 type Files struct{ source.Files }
 
-// Folders implements Store. Links to folders count; one that is called like a fragment and leads nowhere is fault.Corrupt, since
-// what it led to is missing.
+// Folders implements Store. Links to directories count. A link that is named like a fragment and
+// leads nowhere is fault.Corrupt, because leaving it out would silently lose cells.
 func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 	path := source.LocalPath(uri)
 	list, err := os.ReadDir(path)
@@ -44,7 +44,7 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 		if e.Type()&fs.ModeSymlink != 0 {
 			st, err := os.Stat(filepath.Join(path, e.Name()))
 			if _, _, other := parseName(e.Name()); err != nil && other == nil {
-				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset, "it leads nowhere, and is called like a fragment: %v", err), uri+"/"+e.Name())
+				return nil, fault.WithFile(fault.New(fault.Corrupt, "link", fault.NoOffset, "a link named like a fragment leads nowhere: %v", err), uri+"/"+e.Name())
 			}
 			dir = err == nil && st.IsDir()
 		}
@@ -55,8 +55,9 @@ func (f *Files) Folders(_ context.Context, uri string) ([]string, error) {
 	return names, nil
 }
 
-// Over is the Store of what an opener opens: local folders, object stores that can be listed, where a folder is what
-// names have in front of a slash, and web servers whose page about a folder names what lies in it (source.Namer).
+// Over is the Store on top of an opener: local directories, object stores that can be listed, in
+// which a directory is a name up to a slash, and web servers with an index page for each directory
+// (source.Namer).
 type Over struct{ source.Opener }
 
 // OpenKnown implements source.KnownOpener.
@@ -75,13 +76,13 @@ func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 		return nil, err
 	}
 	if !slices.Contains(names, schemaName) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset, "it is none of the array's folder: %s is not in it", schemaName), uri)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "listing", fault.NoOffset, "it is not the listing of an array: %s is missing", schemaName), uri)
 	}
 	var folders []string
 	seen := map[string]bool{}
 	for _, name := range names {
 		folder, is := strings.CutSuffix(name, "/")
-		if !is { // links written by hand may have no slash; no file of an array is called like a fragment
+		if !is { // Index pages written by hand may have no slash. Files of an array are never named like a fragment.
 			_, _, err := parseName(name)
 			is = err == nil || fault.KindOf(err) == fault.Unsupported
 		}
@@ -93,7 +94,8 @@ func (o Over) Folders(ctx context.Context, uri string) ([]string, error) {
 	return folders, nil
 }
 
-// Is reports whether an array lies at a URI. For a remote one the schema is opened.
+// Is reports whether there is an array at a URI. A remote URI costs the request that opens the
+// schema.
 func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if !source.IsRemote(uri) {
 		return IsArray(uri)
@@ -105,12 +107,13 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	return r.Close() == nil
 }
 
-// IsArray reports whether a local folder holds an array, of this format version or a later one, which Open refuses.
+// IsArray reports whether a local directory holds an array, of this format version or of a later
+// one, which Open refuses.
 func IsArray(path string) bool {
 	path = source.LocalPath(path)
 	if st, err := os.Stat(filepath.Join(path, schemaName)); err == nil && st.Mode().IsRegular() {
 		return true
 	}
-	st, err := os.Stat(filepath.Join(path, laterSchemas))
+	st, err := os.Stat(filepath.Join(path, newerSchemas))
 	return err == nil && st.IsDir()
 }

@@ -54,9 +54,9 @@ func timed(t *testing.T, path string, dense bool) {
 	}
 	a.o.Since, a.o.Until = 0, 0 // it may write
 	if dense {
-		err = a.consolidateDense(ctx, newName(15, 30), &tally{})
+		err = a.consolidateDense(ctx, newName(15, 30), &progress{})
 	} else {
-		err = a.consolidateSparse(ctx, newName(15, 30), &tally{})
+		err = a.consolidateSparse(ctx, newName(15, 30), &progress{})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -9,22 +9,23 @@ import (
 // Values are the values of one attribute, cell after cell, little-endian.
 type Values struct {
 	Data []byte
-	// Offsets has the first byte of every cell in Data, where cells differ in size; a cell ends
-	// where the next one begins.
+	// Offsets has the offset in Data at which each cell begins, if cells differ in size. A cell
+	// ends where the next one begins.
 	Offsets []uint64
 }
 
-// span is where the bytes of a var-length cell are.
+// span is the place of a variable-length cell in the arena.
 type span struct{ off, n int }
 
-// varCells gathers cells of any length.
+// varCells collects cells of variable length.
 type varCells struct {
 	spans []span
 	arena []byte
 	limit int64
 }
 
-// add copies data[lo:hi] to the arena and returns where it begins. data may be nil where that is nothing.
+// add copies data[lo:hi] to the arena and returns its offset there. data may be nil if the range is
+// empty.
 func (v *varCells) add(data []byte, lo, hi uint64) (int, error) {
 	if lo == hi {
 		return len(v.arena), nil
@@ -61,8 +62,9 @@ func (v *varCells) cell(offs, data []byte, row int, all uint64) (span, error) {
 	return span{at, int(hi - lo)}, err
 }
 
-// checkOffsets wants the offsets of cells first to last, and the next one where there is one, to
-// ascend in whole values, from 0 for the tile's first cell, to the end of the var-length data.
+// checkOffsets checks the offsets of cells first to last, and of the cell after them: the first
+// cell of a tile begins at 0, offsets ascend by whole values, and none exceeds the variable-length
+// data.
 func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
 	bad := func(i int, format string, args ...any) error {
 		return fault.New(fault.Corrupt, "offset of cell "+strconv.Itoa(i), fault.NoOffset, format, args...)
@@ -72,18 +74,18 @@ func checkOffsets(offs []byte, first, last, size int, varSize uint64) error {
 		o := u64(offs, i)
 		switch {
 		case i == 0 && o != 0:
-			return bad(i, "%d, where 0 is the first", o)
+			return bad(i, "it is %d: the first cell begins at 0", o)
 		case i > first && o < prev:
-			return bad(i, "%d, the one before is %d", o, prev)
+			return bad(i, "it is %d, less than %d of the cell before", o, prev)
 		case o > varSize || o%uint64(size) != 0:
-			return bad(i, "%d, in values of %d bytes that end at %d", o, size, varSize)
+			return bad(i, "it is %d, but values have %d bytes and end at %d", o, size, varSize)
 		}
 		prev = o
 	}
 	return nil
 }
 
-// cellEnd is where cell i's data ends.
+// cellEnd returns the offset at which the data of cell i ends.
 func cellEnd(offs []byte, i int, all uint64) uint64 {
 	if 8*(i+1) < len(offs) {
 		return u64(offs, i+1)

@@ -9,18 +9,18 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Checked is what Verify has looked at.
+// Checked counts what Verify checked.
 type Checked struct {
-	Fragments int   // hidden ones too
-	Tiles     int64 // decoded: of attributes, coordinates, offsets and var-length data
-	Bytes     int64 // decoded
-	Cells     int64 // of all fragments, without those that fill up dense tiles
+	Fragments int   // with hidden ones
+	Tiles     int64 // decoded tiles: of attributes, coordinates, offsets and variable-length data
+	Bytes     int64 // decoded bytes
+	Cells     int64 // of all fragments, without those that only fill up dense tiles
 }
 
-// Verify reads all of an array: every list of every fragment's metadata, every tile of every attribute, of
-// hidden fragments too. It checks that the metadata agrees with itself and with the files, that every
-// filter can be undone, that offsets ascend, and that coordinates lie in the boxes of the R-tree and these
-// in the non-empty domain. The first fault is returned with what was checked before it.
+// Verify reads the whole array: every list of the metadata, and every tile of every attribute, of
+// hidden fragments too. It checks that the metadata agrees with itself and with the files, that
+// every filter can be undone, that offsets ascend, that coordinates lie in the boxes of the R-tree,
+// and these in the non-empty domain. It returns the first fault, with the counts up to it.
 func (a *Array) Verify(ctx context.Context) (Checked, error) {
 	v := &verifier{a: a, r: a.NewReader()}
 	for _, list := range [][]*Fragment{a.Fragments, a.Hidden} {
@@ -63,7 +63,8 @@ func (v *verifier) fragment(ctx context.Context, f *Fragment) error {
 	return nil
 }
 
-// metadata reads what reading cells may not: the tree of a dense fragment, lists of nothing.
+// metadata checks the parts that reading cells does not need: the R-tree of a dense fragment, and
+// lists that must be empty.
 func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
 	s := v.a.Schema
 	file := f.uri + "/" + metadataName
@@ -94,7 +95,8 @@ func (v *verifier) metadata(ctx context.Context, f *Fragment) error {
 	return nil
 }
 
-// zeros wants a list of a zero a tile: that of an attribute without var-length data.
+// zeros checks the list of an attribute without variable-length data, which has a zero for each
+// tile.
 func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off uint64, part string) error {
 	b, _, err := openGeneric(ctx, r, v.a.key, part, off, f.foot.start, v.a.o.MaxTile)
 	if err != nil {
@@ -103,11 +105,11 @@ func (v *verifier) zeros(ctx context.Context, r source.Reader, f *Fragment, off 
 	c := &cursor{b: b, part: part, base: fault.NoOffset}
 	n := c.u64("count")
 	if c.bad == nil && n != uint64(f.Tiles) {
-		return c.fault(fault.Corrupt, 0, "%d of them for %d tiles", n, f.Tiles)
+		return c.fault(fault.Corrupt, 0, "%d entries for %d tiles", n, f.Tiles)
 	}
 	for i, x := range c.u64s(n, "numbers") {
 		if x != 0 {
-			return c.fault(fault.Corrupt, 8+8*i, "%d, where there is no data", x)
+			return c.fault(fault.Corrupt, 8+8*i, "entry %d is not 0, but the attribute has no variable-length data", x)
 		}
 	}
 	return c.end()
@@ -147,7 +149,7 @@ func (v *verifier) fixed(ctx context.Context, f *Fragment, attr int) error {
 		if err != nil {
 			return err
 		}
-		if _, err := v.r.decode(ctx, 0, tile, following{last: f.Tiles - 1}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
+		if _, err := v.r.decode(ctx, 0, tile, nextTiles{last: f.Tiles - 1}, n, a.Pipeline, a.Type.elem(int(a.Values)), 0, int(n)); err != nil {
 			return err
 		}
 		v.c.Tiles++
@@ -170,7 +172,7 @@ func (v *verifier) variable(ctx context.Context, f *Fragment, attr int) error {
 		if n > math.MaxInt32 {
 			return v.r.file[0].fault(tile, fault.New(fault.Limit, "", 0, "%s cells", strconv.FormatUint(n, 10)))
 		}
-		if _, _, err := v.r.varTile(ctx, f, attr, sizes, tile, following{last: f.Tiles - 1}, 0, int(n)-1); err != nil {
+		if _, _, err := v.r.varTile(ctx, f, attr, sizes, tile, nextTiles{last: f.Tiles - 1}, 0, int(n)-1); err != nil {
 			return err
 		}
 		v.c.Tiles += 2

@@ -1,12 +1,12 @@
 package tiledb
 
-// layout says where the cells of a box go.
+// layout is the place of each cell of a box in the result.
 type layout struct {
-	axes   []int // dimensions, the slowest first
+	axes   []int // dimensions, the slowest one first
 	stride []int // of each dimension, in cells
 }
 
-// strides returns the strides of each dimension in row-major order of axes.
+// strides returns the stride of each dimension in the row-major order of axes.
 func strides(shape, axes []int) []int {
 	out := make([]int, len(shape))
 	n := 1
@@ -17,19 +17,20 @@ func strides(shape, axes []int) []int {
 	return out
 }
 
-// denseWalk goes through the tiles of a dense fragment that a box meets, in tile order.
+// denseWalk iterates over the tiles of a dense fragment that intersect a box, in their order in the
+// file.
 type denseWalk struct {
 	s      *Schema
 	f      *Fragment
 	query  Box
-	axes   []int // dimensions in the order of the plan
-	cut    Box   // of the query, the part that the fragment holds
-	order  []int // dimensions, the one that changes fastest last
+	axes   []int // dimensions in the order of plan
+	cut    Box   // the part of the query that the fragment holds
+	order  []int // dimensions, the fastest one last
 	fast   int
-	lo, hi []int64 // tiles of the fragment along each dimension
+	lo, hi []int64 // first and last tile along each dimension
 	cur    []int64
-	stride []int64 // from tile to tile
-	region Box     // of the current tile, the part in cut
+	stride []int64 // from one tile to the next along each dimension
+	region Box     // the part of cut in the current tile
 	later  []*Fragment
 	plan   copyPlan
 }
@@ -57,7 +58,7 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 		w.stride[w.order[k]] = tile
 		tile *= f.grid[w.order[k]]
 	}
-	cells, in := 1, make([]int, dims) // strides in a tile
+	cells, in := 1, make([]int, dims) // strides inside a tile
 	for k := dims - 1; k >= 0; k-- {
 		d := k
 		if s.CellOrder == ColMajor {
@@ -77,7 +78,7 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 	return w
 }
 
-// next goes on to the next tile; false after the last one.
+// next moves to the next tile, or returns false after the last one.
 func (w *denseWalk) next() bool {
 	for k := len(w.order) - 1; k >= 0; k-- {
 		d := w.order[k]
@@ -89,7 +90,7 @@ func (w *denseWalk) next() bool {
 	return false
 }
 
-// place plans the current tile and returns its number.
+// place computes the copy plan of the current tile and returns the tile's index.
 func (w *denseWalk) place() (tile int64) {
 	p := &w.plan
 	p.from, p.to, p.last = 0, 0, 0
@@ -109,7 +110,7 @@ func (w *denseWalk) place() (tile int64) {
 	return tile
 }
 
-// hidden reports whether a later fragment covers all that the tile would give.
+// hidden reports whether a later fragment covers all cells that the tile would contribute.
 func (w *denseWalk) hidden() bool {
 	for _, f := range w.later {
 		if f.NonEmpty.covers(w.region) {
@@ -119,16 +120,17 @@ func (w *denseWalk) hidden() bool {
 	return false
 }
 
-// copyPlan copies a box of cells from a tile to a result in row-major order of some dimensions. Strides and
-// offsets are in cells.
+// copyPlan describes how to copy a box of cells from a tile to a result in row-major order of some
+// dimensions. Strides and offsets are in cells.
 type copyPlan struct {
-	n, src, dst []int // per dimension of the result, the last with stride 1: cells, stride in the tile, stride in the result
-	from, to    int   // of the first cell
-	first, last int   // cells of the tile that the box begins and ends with
+	n, src, dst []int // per dimension of the result, the last one with stride 1: cells, stride in the tile, stride in the result
+	from, to    int   // offset of the first cell in the tile and in the result
+	first, last int   // first and last cell of the box in the tile
 }
 
-// each calls f for every run of cells along the last dimension: n cells from cell src of the tile on, stride
-// cells apart, to cell dst of the result on. Where both sides go on without a gap runs are joined.
+// each calls f for every run of n cells along the last dimension. A run begins at cell src of the
+// tile, where its cells are stride cells apart, and goes to cell dst of the result. Runs that are
+// contiguous on both sides are joined, because a few long copies are faster than many short ones.
 func (p *copyPlan) each(f func(dst, src, n, stride int) error) error {
 	d := len(p.n) - 1
 	n, stride := p.n[d], p.src[d]

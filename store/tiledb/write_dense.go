@@ -7,11 +7,11 @@ import (
 	"slices"
 )
 
-// WriteDense writes a box of cells of a dense array as a new fragment; values has the cells of every
-// attribute, in row-major order. The array has to lie in a local folder. It does not see what was
-// written: open it again.
+// WriteDense writes a box of cells of a dense array as a new fragment. values has the cells of
+// every attribute, in row-major order. The array must be in a local directory. The open array does
+// not see the new fragment: open it again.
 func (a *Array) WriteDense(ctx context.Context, b Box, values []Values) error {
-	return a.writeDense(ctx, b, values, atTheEnd, atTheEnd)
+	return a.writeDense(ctx, b, values, timeAtCompletion, timeAtCompletion)
 }
 
 func (a *Array) writeDense(ctx context.Context, b Box, values []Values, from, to uint64) error {
@@ -57,7 +57,7 @@ func (w *writer) denseFixed(ctx context.Context, walk *denseWalk, attr int, data
 	return w.fixedTiles(ctx, t, walk, attr, data)
 }
 
-// fixedTiles appends the tiles of a walk, whose cells are data.
+// fixedTiles appends the tiles of a walk with the cells in data.
 func (w *writer) fixedTiles(ctx context.Context, t *tiles, walk *denseWalk, attr int, data []byte) (err error) {
 	a := &w.s.Attrs[attr]
 	size := a.CellSize()
@@ -99,7 +99,7 @@ func (w *writer) denseVar(ctx context.Context, walk *denseWalk, attr int, v Valu
 	return t.dense(ctx, walk, v)
 }
 
-// dense appends the tiles of a walk, whose cells are v.
+// dense appends the tiles of a walk with the cells in v.
 func (t *varFiles) dense(ctx context.Context, walk *denseWalk, v Values) error {
 	for more := true; more; more = walk.next() {
 		if err := ctx.Err(); err != nil {

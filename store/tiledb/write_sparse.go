@@ -11,14 +11,14 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// WriteSparse writes cells of a sparse array as a new fragment, or some cells of a dense one; coords has the
-// coordinates cell by cell, little-endian, in any order. Two cells with the same coordinates are
-// fault.Corrupt. See WriteDense for the rest.
+// WriteSparse writes cells of a sparse array, or some cells of a dense one, as a new fragment.
+// coords has the coordinates cell by cell, little-endian, in any order. Two cells with the same
+// coordinates are fault.Corrupt. WriteDense says more.
 func (a *Array) WriteSparse(ctx context.Context, coords []byte, values []Values) error {
-	return a.writeSparse(ctx, coords, values, atTheEnd, atTheEnd, false)
+	return a.writeSparse(ctx, coords, values, timeAtCompletion, timeAtCompletion, false)
 }
 
-// writeSparse is WriteSparse for a fragment of some time; again says that coordinates may be there more than once.
+// writeSparse is WriteSparse for a fragment of a given time. again allows duplicate coordinates.
 func (a *Array) writeSparse(ctx context.Context, raw []byte, values []Values, from, to uint64, again bool) error {
 	return a.sparseFragment(ctx, newName(from, to), raw, values, again)
 }
@@ -28,7 +28,7 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	dims, size := len(s.Dims), s.DimType.Size()
 	n := len(raw) / (dims * size)
 	if n == 0 || len(raw)%(dims*size) != 0 {
-		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%d bytes for cells of %d dimensions", len(raw), dims)
+		return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%d bytes are not a whole number of cells of %d dimensions", len(raw), dims)
 	}
 	if err := s.checkValues(n, values); err != nil {
 		return err
@@ -37,14 +37,14 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	for i := range coords {
 		coords[i] = s.DimType.load(raw[i*size:])
 		if !s.Dims[i%dims].Domain.has(coords[i]) {
-			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside of dimension %q", s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
+			return fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "%s of cell %d is outside dimension %q", s.DimType.FormatCoord(coords[i]), i/dims, s.Dims[i%dims].Name)
 		}
 	}
 	order, err := s.globalOrder(coords, again)
 	if err != nil {
 		return err
 	}
-	if s.Capacity > uint64(n) && s.Capacity > math.MaxInt32 { // only one tile, then
+	if s.Capacity > uint64(n) && s.Capacity > math.MaxInt32 { // then there is one tile only
 		return fault.New(fault.Limit, schemaPart, fault.NoOffset, "capacity %d", s.Capacity)
 	}
 	capacity := int(s.Capacity)
@@ -77,8 +77,8 @@ func (a *Array) sparseFragment(ctx context.Context, name string, raw []byte, val
 	return w.finish()
 }
 
-// globalOrder returns the numbers of the cells in the order of the array's tiles and of the cells in
-// them.
+// globalOrder returns the indices of the cells, sorted by the array's order of tiles and then by
+// its order of cells.
 func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 	dims := len(s.Dims)
 	n := len(coords) / dims
@@ -102,11 +102,11 @@ func (s *Schema) globalOrder(coords []Coord, again bool) ([]int, error) {
 		return cmp.Or(compare(s.TileOrder, a, b, func(i int) uint64 { return tile[i] }),
 			compare(s.CellOrder, a, b, func(i int) uint64 { return uint64(coords[i]) }))
 	}
-	order := inOrder(n)
+	order := sequence(n)
 	slices.SortStableFunc(order, both)
 	for i := 1; i < n && !again; i++ {
 		if both(order[i-1], order[i]) == 0 {
-			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "cells %d and %d have the same", order[i-1], order[i])
+			return nil, fault.New(fault.Corrupt, "coordinates", fault.NoOffset, "cells %d and %d have the same coordinates", order[i-1], order[i])
 		}
 	}
 	return order, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // model is what an array should hold: cells by their coordinates.
@@ -578,7 +579,7 @@ func TestNamesOfOtherFiles(t *testing.T) {
 		{map[string]uint32{"a": VarLen, "a_var": VarLen}, false},
 		{map[string]uint32{"a": 1, "a_var": 1}, true},
 		{map[string]uint32{"a": 1, "a_var": VarLen}, true},
-		{map[string]uint32{anonymous: 1, "_a": 1, "..": 1}, true},
+		{map[string]uint32{anonymousAttr: 1, "_a": 1, "..": 1}, true},
 	} {
 		at := Int32.CoordOf
 		s := &Schema{Dense: true, Capacity: 4, DimType: Int32, Dims: []Dim{{Name: "x", Domain: Interval{at(0), at(1)}, Extent: 2}}}

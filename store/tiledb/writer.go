@@ -17,25 +17,25 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
 )
 
-// writer writes one fragment to a folder that gets its name when it is complete.
+// writer writes one fragment to a directory that gets its final name when it is complete.
 type writer struct {
-	a      *Array
-	s      *Schema
-	x      *sealer
-	dir    string // temporary
-	f      *Fragment
-	tree   []byte
-	lists  [3][][]uint64 // by list, by attribute; the coordinates last
-	varEnd []uint64
-	end    []uint64
-	tile   []byte // the last dense one
-	merged *tally // of consolidation
+	a        *Array
+	s        *Schema
+	x        *sealer
+	dir      string // the directory's temporary path
+	f        *Fragment
+	tree     []byte
+	lists    [3][][]uint64 // by list and attribute, the coordinates last
+	varEnd   []uint64
+	end      []uint64
+	tile     []byte    // buffer for a dense tile
+	progress *progress // of a consolidation
 }
 
-// startFragment makes the folder.
+// startFragment creates the directory.
 func (a *Array) startFragment(f *Fragment) (*writer, error) {
 	if a.o.Since != 0 || a.o.Until != 0 {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "nothing is written to an array that was opened at a time"), a.uri)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "an array that was opened at a time cannot be written to"), a.uri)
 	}
 	if err := a.Schema.writable(); err != nil {
 		return nil, fault.WithFile(err, a.uri)
@@ -74,7 +74,7 @@ func (w *writer) create(attr int, variable bool) (*tiles, error) {
 	return &tiles{w: w, f: f, b: bufio.NewWriterSize(f, 1<<18)}, nil
 }
 
-// add filters and writes a tile, and returns where it begins.
+// add filters and writes a tile, and returns its offset.
 func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at uint64, err error) {
 	if t.buf, err = t.w.x.enc.Tile(t.buf[:0], b, p, e, stride); err != nil {
 		return 0, err
@@ -87,7 +87,7 @@ func (t *tiles) add(b []byte, p filter.Pipeline, e filter.Elem, stride int) (at 
 
 func (t *tiles) close() error { return errors.Join(t.b.Flush(), t.f.Close()) }
 
-// finish writes the metadata and gives the folder its name.
+// finish writes the metadata and gives the directory its name.
 func (w *writer) finish() error {
 	b, err := w.metadata()
 	if err != nil {
@@ -96,35 +96,36 @@ func (w *writer) finish() error {
 	if err := os.WriteFile(filepath.Join(w.dir, metadataName), b, 0o666); err != nil {
 		return err
 	}
-	name, err := w.a.settleName(w.f.Name)
+	name, err := w.a.finalName(w.f.Name)
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
 	}
 	return os.Rename(w.dir, source.LocalPath(w.a.uri)+"/"+name)
 }
 
-// settleName returns the name under which a fragment appears now, among the fragments that others may have written since the array was
-// opened. A write gets its time, later than theirs: had it that of its beginning, one that was merged meanwhile would hide it.
-// And a merged fragment must not hide what it does not hold.
-func (a *Array) settleName(name string) (string, error) {
+// finalName returns the name under which a fragment appears, given the fragments that others wrote
+// since the array was opened. A write gets a time later than all of theirs. With the time of its
+// beginning, a fragment that was consolidated meanwhile would hide it. A consolidated fragment must
+// not hide a fragment whose cells it does not have.
+func (a *Array) finalName(name string) (string, error) {
 	names, err := a.store.Folders(context.Background(), a.uri)
 	if err != nil {
 		return "", err
 	}
 	now := a.now()
-	from, to, _ := parseName(name) // none of "": 0 and 0
+	from, to, _ := parseName(name) // 0 and 0 for ""
 	for _, other := range names {
 		f, t, err := parseName(other)
 		if err != nil {
 			continue
 		}
 		if t == math.MaxUint64 && name == "" && a.isFragment(other) {
-			return "", fault.New(fault.Limit, "fragment", fault.NoOffset, "%s is of the last time that there is: nothing can be written after it", other)
+			return "", fault.New(fault.Limit, "fragment", fault.NoOffset, "%s has the largest possible time: nothing can be written after it", other)
 		}
 		now = max(now, t+1)
 		known := func(f *Fragment) bool { return f.Name == other }
 		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) && !slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
-			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset, "%s appeared meanwhile, and would be hidden: try again", other)
+			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset, "%s appeared meanwhile and would be hidden: try again", other)
 		}
 	}
 	if name == "" {
@@ -133,7 +134,7 @@ func (a *Array) settleName(name string) (string, error) {
 	return name, nil
 }
 
-// isFragment reports whether a local folder of the array is a fragment that is complete.
+// isFragment reports whether a local directory of the array is a complete fragment.
 func (a *Array) isFragment(name string) bool {
 	_, err := os.Stat(filepath.Join(source.LocalPath(a.uri), name, metadataName))
 	return err == nil
@@ -171,7 +172,7 @@ func (w *writer) metadata() (b []byte, err error) {
 	return b, nil
 }
 
-// now returns a time later than that of every fragment.
+// now returns the current time, or a later one that is later than every fragment.
 func (a *Array) now() uint64 {
 	t := uint64(time.Now().UnixMilli())
 	for _, f := range a.Fragments {
@@ -180,13 +181,13 @@ func (a *Array) now() uint64 {
 	return t
 }
 
-// checkValues wants n cells of every attribute.
+// checkValues checks that there are n cells of every attribute.
 func (s *Schema) checkValues(n int, values []Values) error {
 	bad := func(format string, args ...any) error {
 		return fault.New(fault.Corrupt, "values", fault.NoOffset, format, args...)
 	}
 	if len(values) != len(s.Attrs) {
-		return bad("of %d attributes, the array has %d", len(values), len(s.Attrs))
+		return bad("there are values of %d attributes, but the array has %d", len(values), len(s.Attrs))
 	}
 	for i := range s.Attrs {
 		a, v := &s.Attrs[i], values[i]
@@ -210,7 +211,7 @@ func (s *Schema) checkValues(n int, values []Values) error {
 	return nil
 }
 
-// varFiles are both files of a var-length attribute that are being written.
+// varFiles are the two files of a variable-length attribute that is being written.
 type varFiles struct {
 	w          *writer
 	attr       int
@@ -233,7 +234,7 @@ func (w *writer) createVar(attr int) (*varFiles, error) {
 
 func (t *varFiles) close() error { return errors.Join(t.offs.close(), t.data.close()) }
 
-// add appends tile n, of some cells of v; -1 is one that was not written.
+// add appends tile n, which has the given cells of v. -1 stands for a cell that was not written.
 func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 	w := t.w
 	a := &w.s.Attrs[t.attr]
@@ -262,7 +263,8 @@ func (t *varFiles) add(n int64, cells []int, v Values) (err error) {
 	return nil
 }
 
-// removeFragment removes the metadata first: from then on the folder is no fragment.
+// removeFragment removes the metadata first, because the directory stops being a fragment with it:
+// an interrupted removal leaves no damaged fragment.
 func removeFragment(dir string) error {
 	if err := os.Remove(filepath.Join(dir, metadataName)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -270,17 +272,17 @@ func removeFragment(dir string) error {
 	return os.RemoveAll(dir)
 }
 
-// tally counts tiles.
-type tally struct {
+// progress counts tiles.
+type progress struct {
 	done, total int64
 	report      func(done, total int64)
 }
 
-// of says how many tiles there are.
-func (t *tally) of(n int64) { t.done, t.total = 0, n }
+// of sets the number of tiles.
+func (t *progress) of(n int64) { t.done, t.total = 0, n }
 
-// step counts one.
-func (t *tally) step() {
+// step counts one tile.
+func (t *progress) step() {
 	if t.done++; t.report != nil {
 		t.report(t.done, t.total)
 	}

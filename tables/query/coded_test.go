@@ -76,7 +76,7 @@ func TestConditionsOnCodes(t *testing.T) {
 		return Map(map[string]*tables.Table{"data": tab, "few": tables.FromVectors([]string{"k", "name"},
 			[]*tables.Vector{tables.NewInts(sqltype.Int64, []int64{1, 3, 8, -5}, nil), tables.NewTexts([]string{"test", "x", "south", "q"}, nil)})})
 	}
-	for _, where := range []string{
+	for i, where := range []string{
 		"split = 'test'", "'test' = split", "split <> 'test'", "split > 'a'", "split = 'nowhere'", "split = ''", "region = 'south'",
 		"region <> 'south'", "NOT region = 'south'", "NOT (region = 'south' OR split = 'test')", "region IS NULL", "region IS NOT NULL",
 		"region IN ('south', 'north')", "region NOT IN ('south', 'north')", "region IN ('south', NULL)", "region NOT IN ('south', NULL)",
@@ -87,6 +87,9 @@ func TestConditionsOnCodes(t *testing.T) {
 		"cloud IS NULL AND region IS NULL", "id % 1000 = 7 AND region BETWEEN 'a' AND 'n'", "length(region) = 5", "cloud > 200",
 		"split = 'test' AND (region = 'south' OR NULL)", "split BETWEEN 'tess' AND 'tesu'",
 	} {
+		if testing.Short() && i%8 != 0 {
+			continue // the race detector sees the same workers for every condition
+		}
 		want, err := Run(t.Context(), "SELECT id, split, cloud FROM data WHERE "+where, tables(flat))
 		if err != nil {
 			t.Errorf("%s: %v", where, err)

@@ -163,7 +163,7 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 		{[]string{"--attr", "none", testdata(t, "tiledb", "arrays", "dense_2d_order_rc"), "-o", cube}, 1, "no attribute"},
 		{[]string{testdata(t, "tiledb", "arrays", "sparse_2d"), "-o", cube}, 1, "sparse"},
 		{[]string{"--to", "tiledb", testdata(t, "tiledb", "arrays", "sparse_2d"), "-o", cube}, 2, "is an array"},
-		{[]string{"--timestamp", "5", src, "-o", cube + ".tif"}, 2, "for arrays"},
+		{[]string{"--timestamp", "5", src, "-o", cube + ".tif"}, 2, "is not an array"},
 	} {
 		if r := chaski(t.Context(), append([]string{"convert"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {
 			t.Errorf("%q: %+v", c.args, r)

@@ -260,7 +260,7 @@ func TestSpecAndFlagsAreOne(t *testing.T) {
 	if a.code != 0 || a != b {
 		t.Errorf("%+v\n%+v", a, b)
 	}
-	for _, want := range []string{"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was looked at"} {
+	for _, want := range []string{"epoch 0: 6 samples, 3 steps of 2", "requests", "memory at most", "exact: every step was examined"} {
 		if !strings.Contains(a.out, want) {
 			t.Errorf("no %q in\n%s", want, a.out)
 		}
@@ -274,18 +274,18 @@ func TestRunsUsage(t *testing.T) {
 		code int
 		says string
 	}{
-		{"plan --batch 2 spec.json", 2, "--batch is for a dataset"},
-		{"plan --augment d4 spec.json", 2, "--augment is for a dataset"},
-		{"plan --sampler grid spec.json", 2, "--sampler is for a dataset"},
-		{"plan --where a<1 spec.json", 2, "--where is for a dataset"},
-		{"explain --split train spec.json", 2, "--split is for a dataset"},
-		{"replay --bbox 0,0,1,1 spec.json", 2, "--bbox is for a dataset"},
-		{"quarantine --datetime 2020-01-01 spec.json", 2, "--datetime is for a dataset"},
-		{"bench load --at-level 1 spec.json", 2, "--at-level is for a dataset"},
+		{"plan --batch 2 spec.json", 2, "--batch describes a dataset"},
+		{"plan --augment d4 spec.json", 2, "--augment describes a dataset"},
+		{"plan --sampler grid spec.json", 2, "--sampler describes a dataset"},
+		{"plan --where a<1 spec.json", 2, "--where describes a dataset"},
+		{"explain --split train spec.json", 2, "--split describes a dataset"},
+		{"replay --bbox 0,0,1,1 spec.json", 2, "--bbox describes a dataset"},
+		{"quarantine --datetime 2020-01-01 spec.json", 2, "--datetime describes a dataset"},
+		{"bench load --at-level 1 spec.json", 2, "--at-level describes a dataset"},
 		{"plan none.json", 1, "none.json"},
 		{"plan stats.json", 1, "stats.json: spec: "},
 		{"plan --world 2 --rank 2 chips", 2, "--rank"},
-		{"plan", 2, "no SPEC.json or DATASET"},
+		{"plan", 2, "SPEC.json or DATASET is missing"},
 		{"explain --state state.json --step 1 spec.json", 2, "exclude each other"},
 		{"explain --step 99 spec.json", 2, "no step 99"},
 		{"explain --back 1 spec.json", 2, "no step -1"},

@@ -34,7 +34,7 @@ func TestSQLCommand(t *testing.T) {
 		{[]string{"sql", "SELEC id FROM data", two}, 2, "", `syntax error at or near "SELEC"`},
 		{[]string{"sql", "SELECT id FROM data WHERE id > 1", two}, 2, "", "cannot compare"},
 		{[]string{"sql", "SELECT 1; SELECT 2", two}, 2, "", "single SELECT"},
-		{[]string{"sql", "SELECT 1"}, 2, "", "a QUERY and a CONTAINER"},
+		{[]string{"sql", "SELECT 1"}, 2, "", "QUERY and at least one CONTAINER"},
 		{[]string{"sql", "--format", "xml", "SELECT 1", two}, 2, "", "--format"},
 		{[]string{"sql", "SELECT 1", two + ".none"}, 1, "", "not found"},
 		{[]string{"ls", "--where", "id IN ('roi_qs2', 'roi_qs0')", "--order-by", "ID desc", two}, 0, "roi_qs2\tFOLDER\t…", ""},

@@ -17,6 +17,7 @@ from chaski import _distribution as _distribution
 from chaski import order, taco
 from chaski._assemble import Batch, Ragged
 from chaski._loader import BadRows, Loader, connect, load
+from chaski._options import Engine
 from chaski._paste import paste
 from chaski._payload import BadRow, SampleRef
 from chaski._read import info, read
@@ -26,6 +27,7 @@ from chaski._sources import (
     Mixture,
     RandomWindow,
     ResizedWindow,
+    Rows,
     Source,
     Split,
     Strata,
@@ -34,7 +36,7 @@ from chaski._sources import (
     WeightedWindow,
     WholeChip,
 )
-from chaski._spec import Field, Normalize, Points
+from chaski._spec import Field, Normalize, OnBad, Pixels, Points
 from chaski._stats import Stats, stats
 from chaski.errors import (
     CorruptError,
@@ -58,6 +60,7 @@ __all__ = [
     "Batch",
     "CorruptError",
     "DeadlineError",
+    "Engine",
     "EngineError",
     "Error",
     "Field",
@@ -68,11 +71,14 @@ __all__ = [
     "Mixture",
     "Normalize",
     "NotFoundError",
+    "OnBad",
     "PayloadError",
+    "Pixels",
     "Points",
     "Ragged",
     "RandomWindow",
     "ResizedWindow",
+    "Rows",
     "SampleRef",
     "Source",
     "SpecError",

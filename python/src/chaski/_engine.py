@@ -72,7 +72,7 @@ def _is_script(path: str) -> bool:
         return f.read(2) == b"#!"
 
 
-class Engine:
+class LocalEngine:
     """One running `chaski serve` on a Unix socket that only this user can reach.
 
     The engine ends when its standard input closes, so also when this process is killed. On Linux
@@ -321,12 +321,12 @@ def _sweep(base: str) -> None:
 _Key = tuple[str, int | None, int | None, int | None]
 # A finalizer may release an engine at any point of this thread, so the lock can be taken twice.
 _guard = threading.RLock()
-_running: dict[_Key, Engine] = {}
+_running: dict[_Key, LocalEngine] = {}
 
 
 def acquire(
     workers: int | None = None, memory: int | None = None, max_chunk: int | None = None
-) -> Engine:
+) -> LocalEngine:
     """Returns the engine with these options, started if need be; `release` gives it back.
 
     Raises:
@@ -338,12 +338,12 @@ def acquire(
         if engine is None or not engine.alive:
             if engine is not None:
                 engine.close()
-            engine = _running[key] = Engine(*key)
+            engine = _running[key] = LocalEngine(*key)
         engine.users += 1
         return engine
 
 
-def release(engine: Engine) -> None:
+def release(engine: LocalEngine) -> None:
     """Gives an engine back; its last user stops it."""
     with _guard:
         engine.users -= 1

@@ -15,7 +15,7 @@ from typing import Any, TypeVar, overload
 
 from chaski import _engine
 from chaski._assemble import Batch, Pool, only_row
-from chaski._options import ConnectOptions, LoadOptions, Options, Wire, takes
+from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Wire, takes
 from chaski._payload import BadRow
 from chaski._proto import chaski_pb2 as pb
 from chaski._quarantine import Quarantine
@@ -23,7 +23,9 @@ from chaski._rpc import Connection, Description, FieldInfo, addresses
 from chaski._run import Run, RunOptions, Server
 from chaski._sources import (
     Mixture,
+    Rows,
     Sampler,
+    Size,
     Source,
     SourceLike,
     WeightedWindow,
@@ -33,7 +35,7 @@ from chaski._sources import (
     count,
     positive,
 )
-from chaski._spec import absolute_points, build_spec
+from chaski._spec import absolute_points, build_spec, policy
 from chaski._stream import Job
 from chaski._tables import Files, in_memory
 from chaski.errors import EngineError, Error, LimitError, SpecError, StateError, UnavailableError
@@ -147,8 +149,11 @@ class Loader:
         self._close = weakref.finalize(self, release)
         try:
             refuse_worker()
-            if not 0 <= count("rank", rank, 0) < count("world_size", world_size):
-                raise SpecError(f"rank {rank} of {world_size}")
+            if count("rank", rank, 0) >= count("world_size", world_size):
+                raise SpecError(
+                    f"rank is {rank}, but world_size is {world_size}: ranks are 0 to "
+                    f"{world_size - 1}"
+                )
             rows = local_rows(spec["batch_size"], world_size)
             self._server = self._describe(connection, spec, rows)
             d = self._server.description
@@ -709,8 +714,8 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
     where the loop stands, and the log says so; the third end in an epoch is an UnavailableError
     with the engine's last words.
 
-    The arguments from `layout` to `pad` (but `bands`) are defaults for all fields; a `Field`
-    overrides them. They mean nothing for values that ride along.
+    Arguments of earlier versions, such as `where=` or `workers=`, are still taken. A
+    DeprecationWarning says which object they belong to now.
 
     Args:
         source: a catalog (.parquet), a table of samples (.csv, .parquet), a container (TACO,
@@ -720,94 +725,26 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
             dict of columns, which become a file that lives as long as the loader, with absolute
             paths; or a `Mixture` of several.
         batch_size: samples of a global batch, over all ranks.
-        base_path: folder of the containers of a catalog (TACOCAT), where they are not beside it.
         fields: members of a sample by name: a `Field` or `Points`, a dict of a field's members, or
             a str: a pattern if it contains "{id}", else a column. Default: those of a catalog of
             pairs (`chaski index --field`), of anything else one raster "image".
-        bands: bands of "image" by zero-based index, or by name; only without `fields`.
-        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
-            over n t b y x. Default: the axes as they are named here.
-        sizes: lengths of the layout's names that are no axes.
-        dtype: "float32", "float16", "bfloat16", "uint8", "int64" of rasters of integers, or
-            "native" for that of the files; also as np.float32 or torch.float32.
+        pixels: bands, dtype, layout, fill and augmentation of the raster fields: a `Pixels`.
         normalize: a `Normalize`, a dict of its members, or "mean_std", "min_max" or "percentile"
             with `stats`. Fields of dtype "native" and "int64", and those that stats lacks, are left
             out.
         stats: what `chaski.stats` returns, or JSON of `chaski stats`: its path, or what it holds.
-        fill: element for nodata samples and padding, in units of the result. Default: 0, but nodata
-            of fields that keep integers stays. Of several fields, those of dtype "native", and of
-            integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
-        pad: windows may reach past the edge of an asset, filled.
-        validity: name of a uint8 tensor that says where "image" is valid; only without `fields`.
+        window: what is cut out of an asset: the size of a random window in pixels, (height, width)
+            or the side of a square; or a `RandomWindow`, `Grid`, `ResizedWindow`, `WeightedWindow`
+            or `TileWindow`. Default: the whole chip.
         shuffle: every epoch has an order of its own; else samples come in dataset order.
         seed: of the order and the windows, in [0, 2**64).
-        window: size of a random window in pixels: (height, width), or the side of a square.
-            Default: the whole chip.
-        windows_per_asset: samples that an epoch takes from each asset, with `window`.
-        windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
-            pixels of its first raster field, before it is resampled or turned; -1 without a sample.
-        sampler: which windows, in place of `window`: a `RandomWindow`, `Grid`, `ResizedWindow`,
-            `WeightedWindow` or `TileWindow`.
-        augment: every sample is mirrored or turned, all its fields alike, by one of a set:
-            "flip_x", "flip_y", "flips", "rotations", or "d4" for all eight.
-        where: conditions (column, operator, value) that rows have to meet, such as
-            ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list. Of a container
-            also SQL, as a text: "cloud < 10 AND country = 'PE'".
-        bbox: (west, south, east, north) in degrees of longitude and latitude: samples of a
-            container or table whose geometry meets it, or rows of a catalog whose raster does,
-            whatever its CRS. A west greater than the east crosses the antimeridian. A raster whose
-            CRS is not known is an error.
-        bbox_crs: CRS of `bbox` in place of longitude and latitude: an EPSG code, "EPSG:32633", or
-            an object with `to_epsg()`.
-        datetime: "A/B": samples of a container that begin in a range of days or instants.
-        split: gives rows to named parts; see `Split`. A text is the part that counts, where a
-            column says of each row which part it belongs to.
-        use: the part of the split that counts.
-        strata: draws from the rows of every value of a column in fixed proportions: a `Strata`, or
-            the name of the column to balance.
-        time: makes sequences of rows the samples; see `Time`.
         drop_last: leave out the last, short global batch of an epoch.
-        take: samples of an epoch, in place of as many as there are; more is fine. The next epoch
-            goes on where this one ended: every sample comes once before any comes again.
-        steps_per_epoch: the same in steps of `batch_size` samples.
-        bad_samples: "error" raises for a sample that cannot be read; "skip" marks its row as not
-            valid; "replace" puts another sample in its place; "fill" leaves it valid, and missing
-            everywhere; of a sequence, only the steps that cannot be read are missing. What was met
-            is in `Loader.bad`.
-        max_bad: bad samples of an epoch after which an error is raised. Every rank counts its own,
-            from the start of the epoch or from where its loader began: a state has no count.
-        max_bad_rate: the same, as a share of the rank's samples of a whole epoch.
-        dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
-            be missing. Default: their names.
-        timestamp: opens an array as it was then, or with what was written from the first to the
-            second of two times: milliseconds since 1970, or datetimes with a time zone.
-        missing: "error" refuses a dataset in which a field with a pattern lacks a file that the id
-            of another field's file asks for; "drop" leaves such samples out, and logs how many.
-        quarantine: file that bad samples are appended to, as lines of JSON that `chaski quarantine
-            --met` reads; several processes may share one.
+        rows: which rows of the source are samples, by value, place, time or split: a `Rows`.
+        on_bad: "error" raises for a sample that cannot be read, "skip", "replace" and "fill" go on;
+            an `OnBad` also limits how many, and lists them in a file.
         rank: gets rows rank, rank + world_size, ... of every global batch.
         world_size: number of ranks.
-        prefetch: batches asked for ahead.
-        wire: "native" lets integers travel as they are and converts them here, "final" converts in
-            the engine, "auto" (native for float32) takes what was measured to be faster. The
-            batches are the same, bit for bit. In shared memory the engine always converts.
-        transport: "shm" takes batches in memory that is shared with an engine on this host, without
-            a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
-            batches are the same, bit for bit.
-        reuse: memory of batches that nothing refers to any more is used again (shared memory always
-            is).
-        timeout: seconds without a sign of the engine after which an error is raised.
-        max_batch_bytes: bytes that a batch may have.
-        workers: threads that decode; default: one a core.
-        memory: bytes that the engine may hold in batches that are in the making. In shared memory
-            batches that you keep count, too, until there is room for only one more. A batch that
-            does not fit is a LimitError here; where fewer than `prefetch` + 1 fit, a warning is
-            logged. Default: four batches of all ranks and the pools of a `TileWindow`, but at least
-            256 MiB and at most a quarter of the machine's memory.
-        max_chunk: bytes of the largest decoded chunk (a file's tile, strip or frame) that is read;
-            default: 64 MiB. Larger ones are decoded by as many workers at a time as `memory` has
-            room for, at least one. Strips that are not compressed need no more of it: of them
-            only rows are read.
+        engine: threads, memory, transport and timeouts: an `Engine`.
 
     Returns:
         An iterable of dicts of numpy arrays (`Batch`), epoch by epoch.
@@ -817,25 +754,25 @@ def load(o: LoadOptions) -> Loader:  # noqa: D417 (documented are the members of
         EngineError: there is no engine, or it does not start.
         Error: the source cannot be opened; of the kind that fits.
     """
+    e = _engine_options(o.engine, "load", "retries", "hedge", "prefetch_bytes", "credentials")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(
             _absolute(files.place(o.source, o.fields or ["image"])),
             replace(
                 o,
-                base_path=None if o.base_path is None else absolute(o.base_path),
+                rows=_absolute_rows(o.rows),
                 fields=absolute_points(o.fields),
-                sampler=_absolute_weights(o.sampler),
+                window=_absolute_weights(o.window),
             ),
         )
-        received = _received(o, spec)
-        if o.workers is not None and count("workers", o.workers, 0) > _MAX_WORKERS:
-            raise SpecError(f"workers is {o.workers}, at most {_MAX_WORKERS}")
-        if o.memory is not None:
-            count("memory", o.memory)
-        if o.max_chunk is not None:
-            count("max_chunk", o.max_chunk)
-        held = _engine.Held(o.workers, o.memory, o.max_chunk)
+        received = _received(e, spec)
+        if e.workers is not None and count("workers", e.workers, 0) > _MAX_WORKERS:
+            raise SpecError(f"workers is {e.workers}: it must be at most {_MAX_WORKERS}")
+        for name, v in (("memory", e.memory), ("max_chunk", e.max_chunk)):
+            if v is not None:
+                count(name, v)
+        held = _engine.Held(e.workers, e.memory, e.max_chunk)
         stack.callback(held.release)
         release = stack.pop_all().close
     return _open(held.engine.connection, spec, o, received, release, held)
@@ -852,67 +789,53 @@ def connect(o: ConnectOptions) -> Loader:  # noqa: D417 (documented are the memb
 
     A broken connection is opened again, and what was asked for is asked again: tickets may be
     answered by any server. With several servers, what one owes is asked of another when it dies,
-    drains or says nothing for `timeout`; the order of the batches stays. The loader goes on as long
-    as one of them answers.
+    drains or says nothing for the timeout; the order of the batches stays. The loader goes on as
+    long as one of them answers.
 
     Args:
         target: "host:port", "unix:" and a path, or "unix-abstract:" and a name; several of them in
             a sequence or with commas between; or "dns:host:port" for all addresses that the name
             has now.
         source: as for `load`, in the words of the server: a path below one of its roots. So are the
-            files that other arguments name, but for `stats` and `quarantine`, which are files here.
-            A list of files or a table in memory is for servers on this host ("unix:...") alone, of
-            which a root holds this program's temporary files.
-        timeout: see `load`; of several servers, another one is asked what one that is silent for
-            so long owes. Where all are, the error comes then, or, where they come back only to be
-            silent again, after twice that time without a sign of any.
-        retries: times in a row that a broken connection is opened again; of several servers, each.
-        hedge: with several servers, a second one is asked for a batch when the first takes longer
-            than twice what this share of the last batches took; the first answer counts. None:
-            never.
-        prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
-            `prefetch` batches are asked for: so many that every server has a pool of tiles to work
-            on, as far as these bytes hold them. 0 leaves it at `prefetch`.
-        transport: how batches come from the servers: "shm" takes them in shared memory, and fails
-            where that does not work, "grpc" has them sent, "auto" takes what works.
-        credentials: for TLS, what `grpc.ssl_channel_credentials` returns; of one server, any
-            credentials of gRPC. Default: plain text.
+            files that other arguments name, but for `stats` and the quarantine, which are files
+            here. A list of files or a table in memory is for servers on this host ("unix:...")
+            alone, of which a root holds this program's temporary files.
 
-    All other arguments, from `batch_size` to `max_batch_bytes`, are those of `load`, which tells
-    what they mean.
+    All other arguments are those of `load`.
 
     Raises:
         SpecError: an argument is wrong.
         UnavailableError: the server cannot be reached.
         Error: the source cannot be opened; of the kind that fits.
     """
+    e = _engine_options(o.engine, "connect", "workers", "memory", "max_chunk")
     targets = addresses(o.target)
     if in_memory(o.source) and not all(t.startswith("unix") for t in targets):
         raise SpecError(
             "source is in memory, which a server on another host does not see: write it to a .csv "
             "or .parquet file below one of the server's roots, and give that path"
         )
-    _check_several(o)
+    _check_several(e)
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
         spec = build_spec(files.place(o.source, o.fields or ["image"]), o)
-        received = replace(_received(o, spec), retries=o.retries)
+        received = replace(_received(e, spec), retries=e.retries)
         if len(targets) == 1:
-            connection = Connection(targets[0], credentials=o.credentials)
+            connection = Connection(targets[0], credentials=e.credentials)
             stack.callback(connection.close)
-            if _alone(connection, spec, o):
+            if _alone(connection, spec, e):
                 release = stack.pop_all().close
                 return _open(connection, spec, o, received, release)
-        upstream = _upstream(targets, o)
+        upstream = _upstream(targets, e)
         received = replace(
             received,
             # Transport and retries are those between the engine and the servers.
             transport="auto",
             retries=0,
-            timeout=(o.retries + 2) * (o.timeout + _CONNECT_SECONDS),
+            timeout=(e.retries + 2) * (e.timeout + _CONNECT_SECONDS),
             # The engine holds what is asked for ahead; this process takes one batch at a time.
             prefetch=1,
-            tickets=_TICKETS if _several(targets) else o.prefetch + 1,
+            tickets=_TICKETS if _several(targets) else e.prefetch + 1,
         )
         held = _engine.Held(None, None, None)
         stack.callback(held.release)
@@ -928,28 +851,28 @@ _CONNECT_SECONDS = 20.0
 itself, later than this only if it hangs."""
 
 
-def _check_several(o: ConnectOptions) -> None:
+def _check_several(e: Engine) -> None:
     """Checks what only matters with several servers.
 
     Raises:
         SpecError: an argument is wrong.
     """
-    count("prefetch_bytes", o.prefetch_bytes, 0)
-    if o.hedge is not None and not positive("hedge", o.hedge) < 1:
-        raise SpecError(f"hedge is {o.hedge!r}, not a share between 0 and 1")
+    count("prefetch_bytes", e.prefetch_bytes, 0)
+    if e.hedge is not None and not positive("hedge", e.hedge) < 1:
+        raise SpecError(f"hedge is {e.hedge!r}, not a share between 0 and 1")
 
 
 def _several(targets: Sequence[str]) -> bool:
     return len(targets) > 1 or targets[0].startswith("dns:")
 
 
-def _alone(connection: Connection, spec: dict[str, Any], o: ConnectOptions) -> bool:
+def _alone(connection: Connection, spec: dict[str, Any], e: Engine) -> bool:
     """Reports whether the only server is spoken to from here, and not by an engine.
 
     Raises:
         Error: the server does not describe the spec.
     """
-    if o.transport != "auto":
+    if e.transport != "auto":
         return True
     try:
         _engine.find_binary()
@@ -957,34 +880,34 @@ def _alone(connection: Connection, spec: dict[str, Any], o: ConnectOptions) -> b
         return True
     if _several([connection.target]):
         return False
-    d = connection.describe(spec, o.timeout)
+    d = connection.describe(spec, e.timeout)
     with contextlib.suppress(UnavailableError):
         connection.side(d.shared)
         return True  # in shared memory, another process between would only cost
-    return o.credentials is not None and _tls(o.credentials) is None
+    return e.credentials is not None and _tls(e.credentials) is None
 
 
-def _upstream(targets: Sequence[str], o: ConnectOptions) -> pb.Upstream:
+def _upstream(targets: Sequence[str], e: Engine) -> pb.Upstream:
     """Returns what the engine needs to be the client of servers.
 
     Raises:
         SpecError: the credentials cannot be handed over.
     """
     tls = None
-    if o.credentials is not None and (tls := _tls(o.credentials)) is None:
+    if e.credentials is not None and (tls := _tls(e.credentials)) is None:
         raise SpecError(
             "credentials for several servers have to be those of grpc.ssl_channel_credentials"
         )
     return pb.Upstream(
         targets=targets,
         tls=tls,
-        transport=o.transport,
-        timeout_seconds=o.timeout,
-        retries=o.retries,
-        hedge=o.hedge or 0.0,
-        prefetch=o.prefetch,
-        prefetch_bytes=o.prefetch_bytes,
-        max_batch_bytes=o.max_batch_bytes,
+        transport=e.transport,
+        timeout_seconds=e.timeout,
+        retries=e.retries,
+        hedge=e.hedge or 0.0,
+        prefetch=e.prefetch,
+        prefetch_bytes=e.prefetch_bytes,
+        max_batch_bytes=e.max_batch_bytes,
     )
 
 
@@ -1001,19 +924,35 @@ def _tls(credentials: Any) -> pb.Tls | None:
     return pb.Tls(roots=roots, certificate=certificate, key=key)
 
 
-def _received(o: Options, spec: Mapping[str, Any]) -> RunOptions:
+def _engine_options(e: Engine, call: str, *not_here: str) -> Engine:
+    """Returns the options of the engine.
+
+    Raises:
+        SpecError: they are none, or have one that is not for this call.
+    """
+    if not isinstance(e, Engine):
+        raise SpecError(f"engine is {e!r}: it must be a chaski.Engine")
+    for name in not_here:
+        v = getattr(e, name)
+        if v != getattr(Engine(), name):
+            other = "connect" if call == "load" else "load"
+            raise SpecError(f"{name} is {v!r}: {call} has no use for it, {other} has")
+    return e
+
+
+def _received(e: Engine, spec: Mapping[str, Any]) -> RunOptions:
     """Returns how batches are received: from one server, without another try.
 
     Raises:
         SpecError: an argument is wrong.
     """
     return RunOptions(
-        prefetch=o.prefetch,
-        timeout=o.timeout,
+        prefetch=e.prefetch,
+        timeout=e.timeout,
         retries=0,
-        native=_native(o.wire, spec),
-        limit=o.max_batch_bytes,
-        transport=o.transport,
+        native=_native(e.wire, spec),
+        limit=e.max_batch_bytes,
+        transport=e.transport,
     )
 
 
@@ -1032,8 +971,8 @@ def _open(
         rank=o.rank,
         world_size=o.world_size,
         options=received,
-        reuse=o.reuse,
-        quarantine=o.quarantine,
+        reuse=o.engine.reuse,
+        quarantine=policy(o.on_bad).quarantine,
         release=release,
         held=held,
         upstream=upstream,
@@ -1050,7 +989,7 @@ def _native(wire: Wire, spec: Mapping[str, Any]) -> bool:
     if wire == "auto":
         return any(f.get("dtype") == "float32" for f in spec["fields"])
     if wire not in ("native", "final"):
-        raise SpecError(f"wire is {wire!r}, none of 'auto', 'native', 'final'")
+        raise SpecError(f"wire is {wire!r}: it must be 'auto', 'native' or 'final'")
     return wire == "native"
 
 
@@ -1065,8 +1004,8 @@ def _absolute(source: SourceLike) -> SourceLike:
             sources[name] = replace(
                 s,
                 source=absolute_paths(s.source),
-                base_path=None if s.base_path is None else absolute(s.base_path),
-                sampler=_absolute_weights(s.sampler),
+                rows=_absolute_rows(s.rows),
+                window=_absolute_weights(s.window),
                 fields=absolute_points(s.fields),
             )
         elif isinstance(s, Mixture):
@@ -1078,7 +1017,12 @@ def _absolute(source: SourceLike) -> SourceLike:
     return replace(source, sources=sources)
 
 
-def _absolute_weights(s: Sampler | None) -> Sampler | None:
+def _absolute_rows(rows: Rows) -> Rows:
+    base_path = getattr(rows, "base_path", None)  # build_spec refuses what is not a Rows
+    return rows if base_path is None else replace(rows, base_path=absolute(base_path))
+
+
+def _absolute_weights(s: Size | Sampler | None) -> Size | Sampler | None:
     if isinstance(s, WeightedWindow):
         return replace(s, weights=absolute(s.weights))
     return s

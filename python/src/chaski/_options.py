@@ -4,34 +4,86 @@ from __future__ import annotations
 
 import functools
 import inspect
-import os
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, ParamSpec, TypeVar
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Concatenate, Literal, ParamSpec, TypeVar
 
 from chaski._run import Transport
-from chaski._sources import SourceLike
-from chaski._spec import SpecOptions
+from chaski._sources import RandomWindow, Rows, SourceLike, count
+from chaski._spec import BatchOptions, OnBad, Pixels, SampleOptions, SpecOptions
+from chaski.errors import SpecError
 
 if TYPE_CHECKING:
     import grpc
 
+    from chaski._loader import Loader
+
 Wire = Literal["auto", "native", "final"]
+
+
+@dataclass(frozen=True)
+class Engine:
+    """How batches are made and received. None of it changes what is in them.
+
+    Attributes:
+        workers: threads that decode; default: one a core. Only for `load`.
+        memory: bytes that the engine may hold in batches that are in the making. In shared memory
+            batches that you keep count, too, until there is room for only one more. A batch that
+            does not fit is a LimitError; where fewer than `prefetch` + 1 fit, a warning is logged.
+            Default: four batches of all ranks and the pools of a `TileWindow`, but at least 256 MiB
+            and at most a quarter of the machine's memory. Only for `load`.
+        max_chunk: bytes of the largest decoded chunk (a file's tile, strip or frame) that is read;
+            default: 64 MiB. Larger ones are decoded by as many workers at a time as `memory` has
+            room for, at least one. Strips that are not compressed need no more of it: only rows of
+            them are read. Only for `load`.
+        prefetch: batches asked for ahead.
+        transport: "shm" takes batches in memory that is shared with an engine on this host, without
+            a copy, and fails if there is none; "grpc" has them sent; "auto" takes what works. The
+            batches are the same, bit for bit.
+        wire: "native" lets integers travel as they are and converts them here, "final" converts in
+            the engine, "auto" (native for float32) takes what was measured to be faster. The
+            batches are the same, bit for bit. In shared memory the engine always converts.
+        reuse: memory of batches that nothing refers to any more is used again (shared memory always
+            is).
+        timeout: seconds without a sign of the engine after which an error is raised. With several
+            servers, another one is asked for what a server owes that is silent for so long. Where
+            all are, the error comes then, or, where they come back only to be silent again, after
+            twice that time without a sign of any.
+        max_batch_bytes: bytes that a batch may have.
+        retries: times in a row that a broken connection is opened again; of several servers, each.
+            Only for `connect`.
+        hedge: with several servers, a second one is asked for a batch when the first takes longer
+            than twice what this share of the last batches took; the first answer counts. None:
+            never. Only for `connect`.
+        prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
+            `prefetch` batches are asked for, so that every server has a pool of tiles to work on,
+            as far as these bytes hold them. 0 leaves it at `prefetch`. Only for `connect`.
+        credentials: for TLS; default: plain text. Only for `connect`.
+    """
+
+    workers: int | None = None
+    memory: int | None = None
+    max_chunk: int | None = None
+    prefetch: int = 3
+    transport: Transport = "auto"
+    wire: Wire = "auto"
+    reuse: bool = True
+    timeout: float = 120.0
+    max_batch_bytes: int = 8 << 30
+    retries: int = 5
+    hedge: float | None = 0.95
+    prefetch_bytes: int = 2 << 30
+    credentials: grpc.ChannelCredentials | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Options(SpecOptions):
-    """What `load` and `connect` both take; the documentation of `load` tells what it means."""
+    """What `load` and `connect` both take; `load` documents it."""
 
-    quarantine: str | os.PathLike[str] | None = None
     rank: int = 0
     world_size: int = 1
-    prefetch: int = 3
-    wire: Wire = "auto"
-    transport: Transport = "auto"
-    reuse: bool = True
-    timeout: float = 120.0
-    max_batch_bytes: int = 8 << 30
+    engine: Engine = field(default_factory=Engine)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +91,6 @@ class LoadOptions(Options):
     """The arguments of `load`."""
 
     source: SourceLike = field(kw_only=False)
-    workers: int | None = None
-    memory: int | None = None
-    max_chunk: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,37 +99,145 @@ class ConnectOptions(Options):
 
     target: str | Sequence[str] = field(kw_only=False)
     source: SourceLike = field(kw_only=False)
-    retries: int = 5
-    hedge: float | None = 0.95
-    prefetch_bytes: int = 2 << 30
-    credentials: grpc.ChannelCredentials | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class MapOptions(SampleOptions):
+    """The arguments of `chaski.torch.MapDataset`."""
+
+    source: SourceLike | Loader = field(kw_only=False)
+    target: str | Sequence[str] | None = None
+    engine: Engine = field(default_factory=Engine)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IterableOptions(MapOptions, BatchOptions):
+    """The arguments of `chaski.torch.IterableDataset`."""
+
+    batch_size: int | None = None
+    rank: int | None = None
+    world_size: int | None = None
+
+
+def _moved(argument: str, *names: str, **renamed: str) -> dict[str, tuple[str, str]]:
+    return {old: (argument, new) for old, new in {**{n: n for n in names}, **renamed}.items()}
+
+
+# Where arguments of earlier versions went: argument, member.
+_MOVED = {
+    **_moved("pixels", "bands", "dtype", "layout", "sizes", "fill", "pad", "validity"),
+    **_moved("pixels", "augment", "windows"),
+    **_moved("rows", "where", "bbox", "bbox_crs", "datetime", "split", "use", "strata", "time"),
+    **_moved("rows", "take", "steps_per_epoch", "missing", "base_path", "dims", "timestamp"),
+    **_moved("on_bad", "quarantine", bad_samples="action", max_bad="max_count"),
+    **_moved("on_bad", max_bad_rate="max_rate"),
+    **_moved("engine", "workers", "memory", "max_chunk", "prefetch", "transport", "wire", "reuse"),
+    **_moved("engine", "timeout", "max_batch_bytes", "retries", "hedge", "prefetch_bytes"),
+    **_moved("engine", "credentials"),
+}
+_CLASSES: dict[str, Any] = {"pixels": Pixels, "rows": Rows, "on_bad": OnBad, "engine": Engine}
+
+
+def renewed(
+    call: str,
+    names: Sequence[str] | Mapping[str, Any],
+    given: Mapping[str, Any],
+    stacklevel: int = 4,
+) -> dict[str, Any]:
+    """Returns the arguments of a call with those of earlier versions in their new places.
+
+    Args:
+        call: what is called, for messages.
+        names: the arguments that it takes.
+        given: the arguments, of which others stay as they are.
+        stacklevel: of the warning about old ones.
+
+    Raises:
+        SpecError: windows_per_asset does not fit.
+    """
+    out = {k: v for k, v in given.items() if k in names}
+    said = []
+    for old in [k for k in given if k not in names]:
+        argument, member = _MOVED.get(old, ("", ""))
+        if argument in names:
+            kind = _CLASSES[argument]
+            said.append(f"{old}= is now {argument}=chaski.{kind.__name__}({member}=...)")
+            now = out.get(argument, kind())
+            now = now if isinstance(now, kind) else kind(now)  # as on_bad="skip"
+            out[argument] = replace(now, **{member: given[old]})
+        elif "window" in names and old in ("sampler", "windows_per_asset"):
+            said.append(f"{old}= is now window=chaski.RandomWindow(size, per_asset), Grid, ...")
+        else:
+            out[old] = given[old]  # the call refuses it
+    if "window" in names:
+        out |= _window(given, out.get("window"))
+    if said:
+        warnings.warn(f"{call}: {'; '.join(said)}", DeprecationWarning, stacklevel)
+    return out
+
+
+def _window(given: Mapping[str, Any], window: Any) -> dict[str, Any]:
+    """Returns the argument `window` that a window, a sampler and windows_per_asset stand for."""
+    sampler, per_asset = given.get("sampler"), given.get("windows_per_asset", 1)
+    if sampler is not None:
+        if window is not None or per_asset != 1:
+            raise SpecError("give a sampler, or window and windows_per_asset, not both")
+        return {"window": sampler}
+    if per_asset == 1 and not isinstance(per_asset, bool):
+        return {}
+    if window is None:
+        raise SpecError(f"windows_per_asset is {per_asset!r}: it needs a window")
+    return {"window": RandomWindow(window, count("windows_per_asset", per_asset))}
 
 
 P = ParamSpec("P")
 O = TypeVar("O")  # noqa: E741
 R = TypeVar("R")
+S = TypeVar("S")
+
+
+def _made(name: str, options: Callable[P, O], *args: Any, **kwargs: Any) -> O:
+    try:
+        return options(*args, **renewed(name, inspect.signature(options).parameters, kwargs))
+    except TypeError as e:
+        said = str(e).replace(f"{getattr(options, '__name__', '')}.__init__", name)
+        raise TypeError(said) from None
 
 
 def takes(options: Callable[P, O]) -> Callable[[Callable[[O], R]], Callable[P, R]]:
     """Makes a function of options one of their parts, as arguments.
 
     Type checkers, IDEs and `inspect.signature` see the arguments one by one, with their types and
-    defaults.
+    defaults. Arguments of earlier versions are taken, too, with a DeprecationWarning.
     """
 
     def of(f: Callable[[O], R]) -> Callable[P, R]:
         @functools.wraps(f)
         def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            try:
-                o = options(*args, **kwargs)
-            except TypeError as e:
-                said = str(e).replace(f"{options.__name__}.__init__", f.__name__)
-                raise TypeError(said) from None
-            return f(o)
+            return f(_made(f.__name__, options, *args, **kwargs))
 
         signature = inspect.signature(options)
         returns = inspect.signature(f).return_annotation
         call.__signature__ = signature.replace(return_annotation=returns)  # type: ignore[attr-defined]
         return call
+
+    return of
+
+
+def init_takes(
+    options: Callable[P, O],
+) -> Callable[[Callable[[S, O], None]], Callable[Concatenate[S, P], None]]:
+    """Does what `takes` does for an `__init__`."""
+
+    def of(f: Callable[[S, O], None]) -> Callable[Concatenate[S, P], None]:
+        @functools.wraps(f)
+        def call(self: S, *args: P.args, **kwargs: P.kwargs) -> None:
+            f(self, _made(type(self).__name__, options, *args, **kwargs))
+
+        signature = inspect.signature(options)
+        first = inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY)
+        parameters = [first, *signature.parameters.values()]
+        call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return call  # type: ignore[return-value]  # mypy sees a `self` that has a name
 
     return of

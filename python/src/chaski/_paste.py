@@ -56,7 +56,7 @@ def paste(
         Error: the scene cannot be opened; of the kind that fits.
     """
     if not isinstance(grid, Grid):
-        raise SpecError(f"grid is {grid!r}, not the Grid that cut the windows")
+        raise SpecError(f"grid is {grid!r}: it must be the Grid that cut the windows")
     g = grid.to_json()
     h, w = g["height"], g["width"]
     _, height, width = info(scene)["raster"]["shape"]
@@ -91,15 +91,18 @@ def _write(
     seen = np.zeros(n, bool)
     for pair in predictions:
         if not isinstance(pair, (tuple, list)) or len(pair) != 2:
-            raise SpecError("predictions are neither an array nor pairs of samples and an array")
+            raise SpecError("predictions must be an array, or pairs of samples and an array")
         index, values = _array(pair[0]), _array(pair[1])
         if index.ndim != 1 or index.dtype.kind not in "iu":
-            raise SpecError(f"samples are {index.dtype} {index.shape}, not the numbers of windows")
+            raise SpecError(
+                f"samples are {index.dtype} {index.shape}: they must be the numbers of windows"
+            )
         if values.dtype.kind not in "biuf":
-            raise SpecError(f"predictions are {values.dtype}, not real numbers")
+            raise SpecError(f"predictions are {values.dtype}: they must be real numbers")
         if values.ndim != 4 or len(values) != len(index) or values.shape[2:] != (h, w):
             raise SpecError(
-                f"predictions are {values.shape} for {len(index)} samples, not (n, bands, {h}, {w})"
+                f"predictions are {values.shape} for {len(index)} samples: they must be "
+                f"(n, bands, {h}, {w})"
             )
         if to is None:
             size = (n, values.shape[1], h, w)

@@ -21,7 +21,7 @@ Slice: TypeAlias = "tuple[int, int] | slice"
 Selection: TypeAlias = "tuple[int, int] | slice | Sequence[int]"
 
 _guard = threading.Lock()
-_kept: dict[bool, _engine.Engine] = {}
+_kept: dict[bool, _engine.LocalEngine] = {}
 
 
 @contextlib.contextmanager

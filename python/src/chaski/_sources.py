@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
+import functools
 import math
 import operator
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from chaski.errors import SpecError
 if TYPE_CHECKING:
     from chaski._spec import FieldLike
 
+T = TypeVar("T")
 Size: TypeAlias = "int | tuple[int, int]"
 Until: TypeAlias = 'Literal["shortest", "longest"] | int'
 Path: TypeAlias = "str | os.PathLike[str]"
@@ -54,7 +56,7 @@ def absolute(path: Path) -> str:
         SpecError: it is none.
     """
     if not isinstance(path, (str, os.PathLike)):
-        raise SpecError(f"{path!r} is no path")
+        raise SpecError(f"{path!r} is not a path")
     p = os.fspath(path)
     return p if "://" in p else os.path.abspath(p)
 
@@ -68,7 +70,7 @@ def listed(name: str, v: object) -> list[Path]:
     one = isinstance(v, (str, bytes, os.PathLike)) or not isinstance(v, Iterable)
     paths: list[Any] = [v] if one else list(v)  # type: ignore[call-overload]
     if not paths or not all(isinstance(p, (str, os.PathLike)) for p in paths):
-        raise SpecError(f"{name} is {v!r}, neither a path nor paths")
+        raise SpecError(f"{name} is {v!r}: it must be a path or a list of paths")
     return paths
 
 
@@ -86,7 +88,8 @@ def pair(name: str, v: Size) -> tuple[int, int]:
             height, width = (operator.index(n) for n in v)  # type: ignore[union-attr]
             return height, width
     raise SpecError(
-        f"{name} is {v!r}: it must be the side of a square or (height, width), in pixels"
+        f"{name} is {v!r}: it must be the side of a square, (height, width) in pixels"
+        + (", or a sampler such as chaski.Grid" if name == "window" else "")
     )
 
 
@@ -97,7 +100,7 @@ def flag(name: str, v: Any) -> bool:
         SpecError: it is none, such as "no", which is true.
     """
     if not isinstance(v, (bool, np.bool_)):
-        raise SpecError(f"{name} is {v!r}, neither True nor False")
+        raise SpecError(f"{name} is {v!r}: it must be True or False")
     return bool(v)
 
 
@@ -113,7 +116,7 @@ def count(name: str, v: Any, least: int = 1) -> int:
     except TypeError:
         n = least - 1
     if n < least or isinstance(v, bool):
-        raise SpecError(f"{name} is {v!r}, not an int of at least {least}")
+        raise SpecError(f"{name} is {v!r}: it must be an int of at least {least}")
     return n
 
 
@@ -128,7 +131,7 @@ def indices(name: str, v: object) -> list[int]:
         with contextlib.suppress(TypeError):  # also of arrays without an axis, which are Iterable
             several = iter(v)  # type: ignore[call-overload]
     if several is None:
-        raise SpecError(f"{name} is {v!r}, not indices from 0")
+        raise SpecError(f"{name} is {v!r}: it must be a list of indices from 0")
     picked = [count(f"{name}: an index", i, 0) for i in several]
     if not picked:
         raise SpecError(f"{name} is empty")
@@ -146,7 +149,7 @@ def positive(name: str, v: Any) -> float:
     except (TypeError, ValueError, OverflowError):
         f = math.nan
     if not 0 < f < math.inf:
-        raise SpecError(f"{name} is {v!r}, not a positive number")
+        raise SpecError(f"{name} is {v!r}: it must be a positive number")
     return f
 
 
@@ -156,7 +159,7 @@ def _if_given(check: Callable[[str, Any], Any], name: str, v: Any) -> Any:
 
 def _names(what: str, v: Any) -> Mapping[str, Any]:
     if not isinstance(v, Mapping) or not v:
-        raise SpecError(f"{what} are {v!r}, not a dict by name")
+        raise SpecError(f"{what} is {v!r}: it must be a dict by name")
     return v
 
 
@@ -178,7 +181,7 @@ def _milliseconds(t: Any) -> int:
         return (t - dt.datetime(1970, 1, 1, tzinfo=dt.timezone.utc)) // dt.timedelta(milliseconds=1)
     if isinstance(t, bool) or isinstance(t, dt.datetime) or not hasattr(t, "__index__"):
         raise SpecError(
-            f"timestamp: {t!r} is neither milliseconds since 1970 nor a datetime with a time zone"
+            f"timestamp is {t!r}: it must be milliseconds since 1970 or a datetime with a time zone"
         )
     return operator.index(t)
 
@@ -314,7 +317,7 @@ class ResizedWindow:
             try:
                 low, high = self.scale
             except (TypeError, ValueError):
-                raise SpecError(f"scale is {self.scale!r}, not (least, greatest)") from None
+                raise SpecError(f"scale is {self.scale!r}: it must be (least, greatest)") from None
             out["scale_min"], out["scale_max"] = positive("scale", low), positive("scale", high)
         return {**out, "of_asset": True} if self.of_asset else out
 
@@ -381,7 +384,7 @@ class TileWindow:
         )
 
 
-Sampler: TypeAlias = "WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow"
+Sampler: TypeAlias = WholeChip | RandomWindow | Grid | ResizedWindow | WeightedWindow | TileWindow
 
 
 @dataclass(frozen=True)
@@ -514,13 +517,13 @@ def _range(name: str, bounds: Any) -> dict[str, Any]:
     if isinstance(bounds, (list, tuple)) and len(bounds) == 2:
         low, high = (_plain(v) for v in bounds)
         return _without_none({"name": name, "from": low, "to": high})
-    raise SpecError(f"range {name!r} is {bounds!r}, not (from, to)")
+    raise SpecError(f"range {name!r} is {bounds!r}: it must be (from, to)")
 
 
 def _plain(v: Any) -> Any:
     """Returns a number, text or date as JSON has it."""
     if isinstance(v, float) and not math.isfinite(v):
-        raise SpecError(f"{v!r} is no number to compare with")
+        raise SpecError(f"{v!r} is not a number to compare with")
     if isinstance(v, bool):
         return int(v)  # as the columns of tables have them
     if v is None or isinstance(v, (int, float, str)):
@@ -531,7 +534,7 @@ def _plain(v: Any) -> Any:
         return str(v)
     if hasattr(v, "item"):
         return _plain(v.item())
-    raise SpecError(f"{v!r} is neither a number nor a text")
+    raise SpecError(f"{v!r}: it must be a number, a string or a date")
 
 
 @dataclass(frozen=True)
@@ -602,45 +605,145 @@ class Time:
 
 
 @dataclass(frozen=True)
+class Rows:
+    """Which rows of a source are samples, and how many of them make an epoch.
+
+    Attributes:
+        where: conditions (column, operator, value) that rows have to meet, such as
+            ("cloud", "<", 10); operators are == != < <= > >= and "in" with a list. Of a container
+            also SQL, as a string: "cloud < 10 AND country = 'PE'".
+        bbox: (west, south, east, north) in degrees of longitude and latitude: samples of a
+            container or table whose geometry meets it, or rows of a catalog whose raster does,
+            whatever its CRS. A west greater than the east crosses the antimeridian. A raster
+            without a known CRS is an error.
+        bbox_crs: CRS of `bbox` in place of longitude and latitude: an EPSG code, "EPSG:32633", or
+            an object with `to_epsg()`.
+        datetime: "A/B": samples of a container that begin in a range of dates or timestamps.
+        split: gives rows to named parts; see `Split`. A string names the part that counts, where a
+            column has the part of each row.
+        use: the part of the split that counts.
+        strata: draws from the rows of every value of a column in fixed proportions: a `Strata`, or
+            the name of the column to balance.
+        time: makes sequences of rows the samples; see `Time`.
+        take: samples of an epoch, in place of as many as there are; more is fine. The next epoch
+            goes on where this one ended: every sample comes once before any comes again. Not for a
+            `Source`.
+        steps_per_epoch: the same in steps of `batch_size` samples.
+        missing: "error" refuses a dataset in which a field with a pattern lacks a file that the id
+            of another field's file asks for; "drop" leaves such samples out, and logs how many.
+        base_path: directory of the containers of a catalog (TACOCAT), where they are not beside it.
+        dims: what the dimensions of an array are, in their order: "n b y x", of which n and b may
+            be missing. Default: their names.
+        timestamp: opens an array as it was then, or with what was written from the first to the
+            second of two times: milliseconds since 1970, or datetimes with a time zone.
+    """
+
+    where: Where = ()
+    bbox: BBox | None = None
+    bbox_crs: Crs | None = None
+    datetime: str | None = None
+    split: Split | str | None = None
+    use: str | None = None
+    strata: Strata | str | None = None
+    time: Time | None = None
+    take: int | None = None
+    steps_per_epoch: int | None = None
+    missing: Missing = "error"
+    base_path: Path | None = None
+    dims: str | None = None
+    timestamp: Timestamp | None = None
+
+    def changed(self) -> list[str]:
+        """Returns the names of the members that differ from their defaults."""
+        default = Rows()
+        pairs = ((f.name, getattr(self, f.name), getattr(default, f.name)) for f in fields(self))
+        return [name for name, v, d in pairs if v is not d and not (name == "where" and not v)]
+
+    def to_json(self) -> dict[str, Any]:
+        """Returns what the spec's JSON holds, without the length of an epoch and `base_path`.
+
+        Raises:
+            SpecError: a member is wrong.
+        """
+        listing = [_condition(c) for c in conditions(self.where)]
+        if self.bbox is not None:
+            listing.append(bbox_json(self.bbox, self.bbox_crs))
+        elif self.bbox_crs is not None:
+            raise SpecError(f"bbox_crs is {self.bbox_crs!r}, but there is no bbox")
+        if self.datetime is not None:
+            if not isinstance(self.datetime, str):
+                raise SpecError(
+                    f'datetime is {self.datetime!r}: it must be a string "A/B" of dates or '
+                    "timestamps"
+                )
+            listing.append({"datetime": given(self.datetime, "datetime")})
+        strata = Strata(self.strata) if isinstance(self.strata, str) else self.strata
+        split, use = self.split, self.use
+        if isinstance(split, str):
+            if use is not None:
+                raise SpecError(f"use is {use!r}, but split={split!r} already names the part")
+            use, split = given(split, "split"), Split.given()
+        if use is not None and not isinstance(use, str):
+            raise SpecError(f"use is {use!r}: it must be a string")
+        for name, v, kind in (
+            ("split", split, Split),
+            ("strata", strata, Strata),
+            ("time", self.time, Time),
+        ):
+            if v is not None and not isinstance(v, kind):
+                raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
+        if self.missing not in ("error", "drop"):
+            raise SpecError(f"missing is {self.missing!r}: it must be 'error' or 'drop'")
+        return _without_none(
+            {
+                "where": listing or None,
+                "split": None if split is None else split.to_json(),
+                "use": use,
+                "strata": None if strata is None else strata.to_json(),
+                "time": None if self.time is None else self.time.to_json(),
+                "missing": None if self.missing == "error" else self.missing,
+                "dims": None if self.dims is None else str(self.dims),
+                "timestamp": None if self.timestamp is None else timestamp_json(self.timestamp),
+            }
+        )
+
+
+def _takes_old_names(cls: type[T]) -> type[T]:
+    """Lets a dataclass take the arguments of earlier versions, with a DeprecationWarning."""
+    init: Callable[..., None] = cls.__init__
+    names = [f.name for f in fields(cls)]  # type: ignore[arg-type]
+
+    @functools.wraps(init)
+    def renewed_init(self: T, *args: Any, **kwargs: Any) -> None:
+        if not kwargs.keys() <= set(names):
+            from chaski._options import renewed  # which needs this module
+
+            kwargs = renewed(cls.__name__, names, kwargs, stacklevel=3)
+        init(self, *args, **kwargs)
+
+    cls.__init__ = renewed_init  # type: ignore[assignment]
+    return cls
+
+
+@_takes_old_names
+@dataclass(frozen=True)
 class Source:
     """One of the datasets of a `Mixture`.
 
     Attributes:
         source: as `load` takes it.
-        base_path: as for `load`.
         weight: its share, relative to that of the others.
         fields: how its fields differ from those of `load` with the same name: where they are found,
             `bands`, `normalize`, `fill`, `pad`, `points`.
-        sampler: in place of that of `load`; windows must come out at the same size.
-        where: conditions, as for `load`.
-        bbox: as for `load`.
-        bbox_crs: as for `load`.
-        datetime: as for `load`.
-        split: as for `load`, with `use`.
-        use: the part that counts.
-        strata: as for `load`.
-        time: as for `load`.
-        dims: as for `load`.
-        timestamp: as for `load`.
-        missing: as for `load`.
+        window: in place of that of `load`; windows must come out at the same size.
+        rows: which rows of it are samples.
     """
 
     source: Path | Sequence[Path] | Columns
     weight: float = 1.0
     fields: Mapping[str, FieldLike] | None = None
-    sampler: Sampler | None = None
-    where: Where = ()
-    split: Split | str | None = None
-    use: str | None = None
-    strata: Strata | str | None = None
-    time: Time | None = None
-    bbox: BBox | None = None
-    datetime: str | None = None
-    base_path: Path | None = None
-    dims: str | None = None
-    timestamp: Timestamp | None = None
-    missing: Missing = "error"
-    bbox_crs: Crs | None = None
+    window: Size | Sampler | None = None
+    rows: Rows = field(default_factory=Rows)
 
 
 @dataclass(frozen=True)
@@ -680,7 +783,7 @@ def check_source(source: object) -> None:
     """
     if isinstance(source, Mixture):
         if not source.sources or not isinstance(source.sources, Mapping):
-            raise SpecError(f"a Mixture has sources by name, not {source.sources!r}")
+            raise SpecError(f"sources is {source.sources!r}: it must be a dict of sources by name")
         return
     if isinstance(source, Mapping):
         raise SpecError(
@@ -689,7 +792,7 @@ def check_source(source: object) -> None:
     if isinstance(source, Source):
         raise SpecError("a Source is part of a Mixture; give its members to load")
     if not isinstance(source, (os.PathLike, Sequence)):  # an iterator would be used up here
-        raise SpecError(f"source is {source!r}, neither a path nor paths")
+        raise SpecError(f"source is {source!r}: it must be a path or a list of paths")
     listed("source", source)
 
 
@@ -728,7 +831,7 @@ def conditions(where: Where) -> Sequence[Condition]:
     if isinstance(where, str):
         return [where]
     if isinstance(where, Mapping) or not hasattr(where, "__iter__"):
-        raise SpecError(f"where is {where!r}, neither a text nor a list of conditions")
+        raise SpecError(f"where is {where!r}: it must be SQL or a list of conditions")
     listing = list(where)
     if len(listing) == 3 and listing[1] in _OPERATORS:
         raise SpecError(f"where is {where!r}: a condition goes into a list, [{where!r}]")
@@ -747,7 +850,9 @@ def _condition(c: Condition) -> dict[str, Any]:
     try:
         column, op, value = c
     except (TypeError, ValueError):
-        raise SpecError(f"where has {c!r}, neither (column, operator, value) nor SQL") from None
+        raise SpecError(
+            f"where has {c!r}: a condition is (column, operator, value) or SQL"
+        ) from None
     listed = isinstance(value, (list, tuple, set, frozenset))
     value = [_plain(v) for v in value] if listed else _plain(value)
     return {"column": column, "op": op, "value": value}
@@ -773,7 +878,7 @@ def bbox_json(bbox: BBox, crs: Crs | None = None) -> dict[str, Any]:
     try:
         west, south, east, north = (float(v) for v in bbox)
     except (TypeError, ValueError):
-        raise SpecError(f"bbox is {bbox!r}, not (west, south, east, north)") from None
+        raise SpecError(f"bbox is {bbox!r}: it must be (west, south, east, north)") from None
     if not all(map(math.isfinite, (west, south, east, north))):
         raise SpecError(f"bbox is {bbox!r}: its sides are finite numbers")
     out: dict[str, Any] = {"bbox": [west, south, east, north]}
@@ -797,56 +902,3 @@ def crs_code(name: str, crs: Crs) -> int:
     if isinstance(code, bool) or not hasattr(code, "__index__") or not 0 < code < 1 << 31:
         raise SpecError(f"{name} is {crs!r}, which has no EPSG code, such as 32633 or 'EPSG:32633'")
     return operator.index(code)
-
-
-def subset_json(
-    where: Where,
-    split: Split | str | None,
-    use: str | None,
-    strata: Strata | str | None,
-    time: Time | None,
-    bbox: BBox | None = None,
-    datetime: str | None = None,
-    missing: str = "error",
-    bbox_crs: Crs | None = None,
-) -> dict[str, Any]:
-    """Returns the members that say which rows count and how they are grouped.
-
-    Raises:
-        SpecError: a condition is none.
-    """
-    listing = [_condition(c) for c in conditions(where)]
-    if bbox is not None:
-        listing.append(bbox_json(bbox, bbox_crs))
-    elif bbox_crs is not None:
-        raise SpecError(f"bbox_crs is {bbox_crs!r}, but there is no bbox that it could be of")
-    if datetime is not None:
-        if not isinstance(datetime, str):
-            raise SpecError(f'datetime is {datetime!r}, not a text "A/B" of days or instants')
-        listing.append({"datetime": given(datetime, "datetime")})
-    if isinstance(strata, str):
-        strata = Strata(strata)
-    if isinstance(split, str):
-        if use is not None:
-            raise SpecError("use goes with a Split; split is the name of a part already")
-        use = given(split, "split")
-        split = Split.given()
-    for name, v, kind in (
-        ("split", split, Split),
-        ("strata", strata, Strata),
-        ("time", time, Time),
-    ):
-        if v is not None and not isinstance(v, kind):
-            raise SpecError(f"{name} is {v!r}, not a chaski.{kind.__name__}")
-    if missing not in ("error", "drop"):
-        raise SpecError(f"missing is {missing!r}, none of 'error', 'drop'")
-    return _without_none(
-        {
-            "where": listing or None,
-            "split": None if split is None else split.to_json(),
-            "use": use,
-            "strata": None if strata is None else strata.to_json(),
-            "time": None if time is None else time.to_json(),
-            "missing": None if missing == "error" else missing,
-        }
-    )

@@ -6,28 +6,22 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
 from chaski._sources import (
     Augment,
-    BBox,
-    Crs,
-    Missing,
     Mixture,
     RandomWindow,
+    Rows,
     Sampler,
     Size,
     Source,
     SourceLike,
-    Split,
-    Strata,
-    Time,
     Timestamp,
-    Where,
     WholeChip,
     absolute,
     check_source,
@@ -36,7 +30,6 @@ from chaski._sources import (
     indices,
     place_json,
     positive,
-    subset_json,
     timestamp_json,
     until_json,
 )
@@ -161,46 +154,97 @@ class Field:
 FieldLike: TypeAlias = "Field | Points | str | Mapping[str, Any]"
 
 
-@dataclass(frozen=True, kw_only=True)
-class SpecOptions:
-    """The arguments of `load` that determine its batches; it tells what they mean."""
+@dataclass(frozen=True)
+class Pixels:
+    """What the pixels of a batch look like: defaults of all raster fields.
 
-    batch_size: int
-    base_path: str | os.PathLike[str] | None = None
-    fields: Mapping[str, FieldLike] | None = None
+    A `Field` overrides them. They do not apply to metadata columns.
+
+    Attributes:
+        bands: bands of "image" by zero-based index, or by name (["B04", "B08"]); only without
+            `fields`. Default: all.
+        dtype: "float32", "float16", "bfloat16", "uint8", "int64" of rasters of integers, or
+            "native" for that of the files; also as np.float32 or torch.float32.
+        layout: einops pattern over the axes n b y x, such as "n y x b" or "n b (y x)"; with `time`
+            of `Rows` over n t b y x. Default: the axes as they are named here.
+        sizes: lengths of the layout's names that are no axes.
+        fill: value of nodata samples and padding, in units of the result. Default: 0, but nodata of
+            fields that keep integers stays. Of several fields, those of dtype "native", and of
+            integers without arithmetic, are labels, and only their own `Field(fill=...)` counts.
+        pad: windows may reach past the edge of an asset, filled.
+        validity: name of a uint8 tensor that is 1 where "image" is valid; only without `fields`.
+        augment: mirrors or turns every sample, all its fields alike, by one of a set: "flip_x",
+            "flip_y", "flips", "rotations", or "d4" for all eight.
+        windows: batches have "window", int64 (n, 4): y, x, height and width of each row's window in
+            pixels of its first raster field, before it is resampled or turned; -1 without a sample.
+    """
+
     bands: Sequence[int] | Sequence[str] | None = None
+    dtype: DTypeLike = "float32"
     layout: str | None = None
     sizes: Mapping[str, int] | None = None
-    dtype: DTypeLike = "float32"
-    normalize: NormalizeLike = None
-    stats: StatsLike | None = None
     fill: float | None = None
     pad: bool = False
     validity: str | None = None
-    shuffle: bool = True
-    seed: int = 0
-    window: Size | None = None
-    windows_per_asset: int = 1
-    windows: bool = False
-    sampler: Sampler | None = None
     augment: Augment | None = None
-    where: Where = ()
-    bbox: BBox | None = None
-    bbox_crs: Crs | None = None
-    datetime: str | None = None
-    split: Split | str | None = None
-    use: str | None = None
-    strata: Strata | str | None = None
-    time: Time | None = None
+    windows: bool = False
+
+
+@dataclass(frozen=True)
+class OnBad:
+    """What a run does with samples that cannot be read. `Loader.bad` counts and lists them.
+
+    Network and permission errors are not faults of a sample. They always end the run.
+
+    Attributes:
+        action: "error" raises; "skip" marks the row as not valid; "replace" puts another sample in
+            its place; "fill" leaves it valid, and nodata everywhere; of a sequence, only the steps
+            that cannot be read are nodata.
+        max_count: bad samples of an epoch after which an error is raised. Every rank counts its
+            own, from the start of the epoch or from where its loader began: a state has no count.
+        max_rate: the same, as a share of the rank's samples of a whole epoch.
+        quarantine: file that bad samples are appended to, as lines of JSON that
+            `chaski quarantine --met` reads; several processes may share one.
+    """
+
+    action: BadSamples = "error"
+    max_count: int | None = None
+    max_rate: float | None = None
+    quarantine: str | os.PathLike[str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SampleOptions:
+    """The arguments of `load` that determine its samples; `load` documents them."""
+
+    fields: Mapping[str, FieldLike] | None = None
+    pixels: Pixels = field(default_factory=Pixels)
+    normalize: NormalizeLike = None
+    stats: StatsLike | None = None
+    window: Size | Sampler | None = None
+    seed: int = 0
+    rows: Rows = field(default_factory=Rows)
+    on_bad: BadSamples | OnBad = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchOptions(SampleOptions):
+    """The arguments of `load` that make batches of samples."""
+
+    shuffle: bool = True
     drop_last: bool = False
-    take: int | None = None
-    steps_per_epoch: int | None = None
-    bad_samples: BadSamples = "error"
-    max_bad: int | None = None
-    max_bad_rate: float | None = None
-    dims: str | None = None
-    timestamp: Timestamp | None = None
-    missing: Missing = "error"
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpecOptions(BatchOptions):
+    """The arguments of `load` that make the spec."""
+
+    batch_size: int
+
+
+def policy(on_bad: BadSamples | OnBad) -> OnBad:
+    """Returns what to do with bad samples, however it was given."""
+    return on_bad if isinstance(on_bad, OnBad) else OnBad(on_bad)
 
 
 def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
@@ -210,70 +254,66 @@ def build_spec(source: SourceLike, o: SpecOptions) -> dict[str, Any]:
         SpecError: an argument is wrong; the engine checks what this does not.
     """
     check_source(source)
-    size, seed = count("batch_size", o.batch_size), count("seed", o.seed, 0)
-    if seed >= 1 << 64:
-        raise SpecError(f"seed is {seed!r}, not an int in [0, 2**64)")
-    texts = {"augment": o.augment, "bad_samples": o.bad_samples, "use": o.use}
-    for name, text in texts.items():
+    for name, v, kind in (("pixels", o.pixels, Pixels), ("rows", o.rows, Rows)):
+        if not isinstance(v, kind):
+            raise SpecError(f"{name} is {v!r}: it must be a chaski.{kind.__name__}")
+    size, seed, pixels, bad = count("batch_size", o.batch_size), o.seed, o.pixels, policy(o.on_bad)
+    if (seed := count("seed", seed, 0)) >= 1 << 64:
+        raise SpecError(f"seed is {seed!r}: it must be below 2**64")
+    for name, text in (("augment", pixels.augment), ("on_bad", bad.action)):
         if text is not None and not isinstance(text, str):
-            raise SpecError(f"{name} is {text!r}, not a str")
-    layout = o.layout
+            raise SpecError(f"{name} is {text!r}: it must be a string")
+    layout = pixels.layout
     if layout is None:
-        layout = "n b y x" if o.time is None and not _in_time(source) else "n t b y x"
+        layout = "n b y x" if o.rows.time is None and not _in_time(source) else "n t b y x"
     default = Field(
         layout=layout,
-        sizes=o.sizes,
-        dtype=dtype_name("dtype", o.dtype),
+        sizes=pixels.sizes,
+        dtype=dtype_name("dtype", pixels.dtype),
         normalize=o.normalize,
-        fill=o.fill,
-        pad=flag("pad", o.pad),
+        fill=pixels.fill,
+        pad=flag("pad", pixels.pad),
     )
     named = _named(o)
     if isinstance(source, Mixture):
-        _check_of_sources(o)
+        _check_of_sources(o.rows)
     table = None if o.stats is None else _load_stats(o.stats)
     spec: dict[str, Any] = {
         "version": VERSION,
-        **({"source": ""} if isinstance(source, Mixture) else place_json(source, o.base_path)),
+        **({"source": ""} if isinstance(source, Mixture) else place_json(source, o.rows.base_path)),
         "fields": [
             _member(name, f, default, table, alone=o.fields is None) for name, f in named.items()
         ],
         "batch_size": size,
         "shuffle": flag("shuffle", o.shuffle),
         "seed": seed,
-        "sampler": _sampler(o.sampler, o.window, o.windows_per_asset),
-        "bad_samples": o.bad_samples,
-        **subset_json(
-            o.where, o.split, o.use, o.strata, o.time, o.bbox, o.datetime, o.missing, o.bbox_crs
-        ),
+        "sampler": window_json(o.window) or WholeChip().to_json(),
+        "bad_samples": bad.action,
+        **o.rows.to_json(),
     }
     if o.fields is None and o.stats is None and _may_have_fields(source):
         spec["all_fields"] = True
-    if o.augment is not None:
-        spec["augment"] = o.augment
-    limits = _limits(o)
+    if pixels.augment is not None:
+        spec["augment"] = pixels.augment
+    limits = _limits(bad)
     if limits:
         spec["bad_limit"] = limits
-    if flag("windows", o.windows):
+    if flag("windows", pixels.windows):
         spec["windows"] = True
-    if o.fill is not None:
-        _check_filled(o.fill, spec["fields"])
+    if pixels.fill is not None:
+        _check_filled(pixels.fill, spec["fields"])
     if isinstance(source, Mixture):
         spec |= _mixture(source, table)
     elif isinstance(o.normalize, str):
         _check_normalized(o.normalize, spec["fields"], named, table)
     if flag("drop_last", o.drop_last):
         spec["drop_last"] = True
-    if o.take is not None and o.steps_per_epoch is not None:
+    if o.rows.take is not None and o.rows.steps_per_epoch is not None:
         raise SpecError("give take, in samples, or steps_per_epoch, not both")
-    if o.take is not None:
-        spec["take"] = count("take", o.take)
-    if o.steps_per_epoch is not None:
-        spec["take"] = count("steps_per_epoch", o.steps_per_epoch) * size
-    if o.dims is not None:
-        spec["dims"] = str(o.dims)
-    if o.timestamp is not None:
-        spec["timestamp"] = timestamp_json(o.timestamp)
+    if o.rows.take is not None:
+        spec["take"] = count("take", o.rows.take)
+    if o.rows.steps_per_epoch is not None:
+        spec["take"] = count("steps_per_epoch", o.rows.steps_per_epoch) * size
     return spec
 
 
@@ -291,31 +331,30 @@ def _may_have_fields(source: object) -> bool:
 def _named(o: SpecOptions) -> dict[str, Field]:
     """Returns the fields by name."""
     if o.fields is None:
-        return {"image": Field(bands=o.bands, validity=o.validity)}
-    if o.bands is not None or o.validity is not None:
+        return {"image": Field(bands=o.pixels.bands, validity=o.pixels.validity)}
+    if o.pixels.bands is not None or o.pixels.validity is not None:
         raise SpecError("with fields, give bands and validity in the Field they belong to")
     if not isinstance(o.fields, Mapping):
-        raise SpecError(f"fields is {o.fields!r}, not a dict: where each is found, by its name")
-    named = {name: build_field(name, f) for name, f in o.fields.items()}
-    if not named:
-        raise SpecError("fields is empty")
-    return named
+        raise SpecError(f"fields is {o.fields!r}: it must be a dict of fields by name")
+    if not o.fields:
+        raise SpecError("fields is empty: it must have at least one field")
+    return {name: build_field(name, f) for name, f in o.fields.items()}
 
 
-def _limits(o: SpecOptions) -> dict[str, Any]:
+def _limits(bad: OnBad) -> dict[str, Any]:
     """Returns the limits on bad samples."""
     out: dict[str, Any] = {}
-    if o.max_bad is not None:
-        out["count"] = count("max_bad", o.max_bad, 0)
-    if o.max_bad_rate is not None:
-        out["rate"] = _number("max_bad_rate", o.max_bad_rate)
+    if bad.max_count is not None:
+        out["count"] = count("max_count", bad.max_count, 0)
+    if bad.max_rate is not None:
+        out["rate"] = _number("max_rate", bad.max_rate)
         if not 0 <= out["rate"] <= 1:
-            raise SpecError(f"max_bad_rate is {o.max_bad_rate!r}, not in [0, 1]")
-    if out and o.bad_samples == "error":
-        name = "max_bad" if "count" in out else "max_bad_rate"
+            raise SpecError(f"max_rate is {bad.max_rate!r}: it must be in [0, 1]")
+    if out and bad.action == "error":
+        name = "max_count" if "count" in out else "max_rate"
         raise SpecError(
-            f"{name} is {getattr(o, name)!r} and bad_samples is 'error', which ends a run at the "
-            "first bad sample: a limit goes with 'skip', 'replace' or 'fill'"
+            f"{name} is {getattr(bad, name)!r}, but action is 'error', which ends a run at the "
+            "first bad sample: a limit needs 'skip', 'replace' or 'fill'"
         )
     return out
 
@@ -346,26 +385,16 @@ def dtype_name(name: str, v: DTypeLike) -> str:
     except TypeError:
         if isinstance(v, str):  # the engine says what there is
             return v
-        raise SpecError(f"{name} is {v!r}, not a dtype") from None
+        raise SpecError(f"{name} is {v!r}: it must be a dtype") from None
     if not dtype.isnative:
         raise SpecError(f"{name} is {v!r}: batches are in the byte order of this machine")
     return dtype.name
 
 
-def _check_of_sources(o: SpecOptions) -> None:
+def _check_of_sources(rows: Rows) -> None:
     """Refuses, for a mixture, what each of its sources has of its own."""
-    of_sources: dict[str, Any] = {"base_path": o.base_path, "where": o.where or None}
-    of_sources |= {
-        "bbox": o.bbox,
-        "bbox_crs": o.bbox_crs,
-        "datetime": o.datetime,
-        "split": o.split,
-        "use": o.use,
-    }
-    of_sources |= {"strata": o.strata, "time": o.time, "dims": o.dims, "timestamp": o.timestamp}
-    of_sources["missing"] = None if o.missing == "error" else o.missing
-    for name, v in of_sources.items():
-        if v is not None:
+    for name in rows.changed():
+        if name not in ("take", "steps_per_epoch"):
             raise SpecError(f"{name} is for each Source of a Mixture, not for all of it")
 
 
@@ -409,25 +438,20 @@ def build_field(name: str, f: FieldLike) -> Field:
         if unknown:
             raise SpecError(f"field {name!r}: no member {unknown[0]!r}; there are {sorted(known)}")
         return Field(**f)
-    raise SpecError(f"field {name!r} is {f!r}, not a Field, Points, str or dict")
+    raise SpecError(f"field {name!r} is {f!r}: it must be a Field, Points, str or dict")
 
 
-def _sampler(sampler: Sampler | None, window: Size | None, per_asset: int) -> dict[str, Any]:
-    if sampler is not None:
-        if window is not None or per_asset != 1:
-            raise SpecError("give a sampler, or window and windows_per_asset, not both")
-        return _sampler_json(sampler)
+def window_json(window: Size | Sampler | None) -> dict[str, Any] | None:
+    """Returns the JSON of a sampler, or of random windows of a size; None if there is none.
+
+    Raises:
+        SpecError: it is neither.
+    """
     if window is None:
-        if per_asset != 1:
-            raise SpecError("windows_per_asset needs a window")
-        return WholeChip().to_json()
-    return RandomWindow(window, count("windows_per_asset", per_asset)).to_json()
-
-
-def _sampler_json(sampler: Sampler) -> dict[str, Any]:
-    if isinstance(sampler, type) or not hasattr(sampler, "to_json"):
-        raise SpecError(f"sampler is {sampler!r}, none of those of chaski")
-    return sampler.to_json()
+        return None
+    if isinstance(window, get_args(Sampler)):
+        return window.to_json()  # type: ignore[no-any-return]
+    return RandomWindow(window).to_json()  # type: ignore[arg-type]
 
 
 def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> bool:
@@ -435,7 +459,7 @@ def _in_time(source: SourceLike | Source | Sequence[str | os.PathLike[str]]) -> 
     if isinstance(source, Mixture):
         check_source(source)
         return any(_in_time(s) for s in source.sources.values())
-    return isinstance(source, Source) and source.time is not None
+    return isinstance(source, Source) and source.rows.time is not None
 
 
 def _mixture(m: Mixture, stats: Mapping[str, Any] | None) -> dict[str, Any]:
@@ -465,20 +489,17 @@ def _source(name: str, s: Source | SourceLike, stats: Mapping[str, Any] | None) 
         return {"name": name, "weight": weight, **_mixture(s, stats)}
     if not isinstance(s, Source):
         s = Source(s)
+    if s.rows.take is not None or s.rows.steps_per_epoch is not None:
+        raise SpecError(f"source {name!r}: take and steps_per_epoch are for the whole Mixture")
     out: dict[str, Any] = {
         "name": name,
-        **place_json(s.source, s.base_path),
+        **place_json(s.source, s.rows.base_path),
         "weight": positive(f"weight of source {name!r}", s.weight),
-        **subset_json(
-            s.where, s.split, s.use, s.strata, s.time, s.bbox, s.datetime, s.missing, s.bbox_crs
-        ),
+        **s.rows.to_json(),
     }
-    if s.dims is not None:
-        out["dims"] = str(s.dims)
-    if s.timestamp is not None:
-        out["timestamp"] = timestamp_json(s.timestamp)
-    if s.sampler is not None:
-        out["sampler"] = _sampler_json(s.sampler)
+    sampler = window_json(s.window)
+    if sampler is not None:
+        out["sampler"] = sampler
     if s.fields:
         out["fields"] = [_override(n, build_field(n, f), stats) for n, f in s.fields.items()]
     return out
@@ -560,7 +581,7 @@ def _member(
     for key in ("column", "blob", "pattern", "dtype", "layout", "validity", "resample"):
         v = getattr(f, key)
         if v is not None and not isinstance(v, (str, os.PathLike)):
-            raise SpecError(f"field {name!r}: {key} is {v!r}, not a str")
+            raise SpecError(f"field {name!r}: {key} is {v!r}: it must be a string")
         if v:
             out[key] = str(v)
     if f.bands is not None:
@@ -571,7 +592,7 @@ def _member(
             out["bands"] = indices(f"field {name!r}: bands", f.bands)
     if f.sizes:
         if not isinstance(f.sizes, Mapping):
-            raise SpecError(f"field {name!r}: sizes is {f.sizes!r}, not a dict: sizes by axis name")
+            raise SpecError(f"field {name!r}: sizes is {f.sizes!r}: it must be a dict by axis name")
         out["sizes"] = {str(k): count(f"field {name!r}: size {k}", v) for k, v in f.sizes.items()}
     if f.fill is not None:
         out["fill"] = to_json_float(_number(f"field {name!r}: fill", f.fill))
@@ -618,7 +639,7 @@ def build_points(name: str, p: Points | Mapping[str, Any] | None) -> Points:
     if isinstance(p, Points):
         return p
     if not isinstance(p, Mapping):
-        raise SpecError(f"field {name!r}: points are {p!r}, not Points or a dict")
+        raise SpecError(f"field {name!r}: points is {p!r}: it must be Points or a dict")
     try:
         return Points(**p)
     except TypeError as e:
@@ -685,7 +706,7 @@ def _normalize(
     if how.clip is not None:
         clip = _floats(f"field {name!r}: clip", how.clip)
         if len(clip) != 2:
-            raise SpecError(f"field {name!r}: clip is {how.clip!r}, not (lower, upper)")
+            raise SpecError(f"field {name!r}: clip is {how.clip!r}: it must be (lower, upper)")
         out["clip"] = [to_json_float(v) for v in clip]
     return out
 
@@ -701,7 +722,7 @@ def _number(name: str, v: Any) -> float:
             return float(v)
     except (TypeError, ValueError, OverflowError):
         pass
-    raise SpecError(f"{name} is {v!r}, not a number")
+    raise SpecError(f"{name} is {v!r}: it must be a number")
 
 
 def _floats(name: str, v: float | Sequence[float]) -> list[float]:
@@ -711,7 +732,7 @@ def _floats(name: str, v: float | Sequence[float]) -> list[float]:
         SpecError: one is no number.
     """
     if isinstance(v, (str, bytes)):
-        raise SpecError(f"{name} is {v!r}, not a number")
+        raise SpecError(f"{name} is {v!r}: it must be a number")
     try:
         several = iter(v)  # type: ignore[arg-type]
     except TypeError:  # so of arrays without an axis
@@ -784,7 +805,7 @@ def from_stats(method: str, bands: Sequence[Mapping[str, Any]]) -> Normalize:
                 low, width = float(p["2.5"]), float(p["98.5"]) - float(p["2.5"])
             else:
                 raise SpecError(
-                    f"normalize is {method!r}, none of 'mean_std', 'min_max', 'percentile'"
+                    f"normalize is {method!r}: it must be 'mean_std', 'min_max' or 'percentile'"
                 )
         except (KeyError, TypeError, ValueError) as e:
             if isinstance(e, SpecError):

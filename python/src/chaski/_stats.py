@@ -9,26 +9,16 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from chaski import _engine
-from chaski._sources import (
-    BBox,
-    Columns,
-    Crs,
-    Missing,
-    Path,
-    Split,
-    Timestamp,
-    Where,
-    absolute,
-    absolute_paths,
-    count,
-)
-from chaski._spec import Field, FieldLike, SpecOptions, build_field, build_spec
+from chaski._options import takes
+from chaski._sources import Columns, Path, Rows, absolute, absolute_paths, count, positive
+from chaski._spec import Field, FieldLike, OnBad, SpecOptions, build_field, build_spec, policy
 from chaski._tables import Files
 from chaski.errors import (
     CorruptError,
@@ -98,25 +88,21 @@ class Stats(dict[str, Any]):
             raise
 
 
-def stats(
-    source: Path | Sequence[Path] | Columns,
-    *,
-    fields: Mapping[str, FieldLike] | None = None,
-    where: Where = (),
-    bbox: BBox | None = None,
-    bbox_crs: Crs | None = None,
-    datetime: str | None = None,
-    split: Split | str | None = None,
-    use: str | None = None,
-    base_path: str | os.PathLike[str] | None = None,
-    bad_samples: Literal["error", "skip"] = "error",
-    dims: str | None = None,
-    timestamp: Timestamp | None = None,
-    missing: Missing = "error",
-    workers: int | None = None,
-    max_chunk: int | None = None,
-    timeout: float | None = 3600.0,
-) -> Stats:
+@dataclass(frozen=True, kw_only=True)
+class StatsOptions:
+    """The arguments of `stats`."""
+
+    source: Path | Sequence[Path] | Columns = field(kw_only=False)
+    fields: Mapping[str, FieldLike] | None = None
+    rows: Rows = field(default_factory=Rows)
+    on_bad: Literal["error", "skip"] | OnBad = "error"
+    workers: int | None = None
+    max_chunk: int | None = None
+    timeout: float | None = 3600.0
+
+
+@takes(StatsOptions)
+def stats(o: StatsOptions) -> Stats:  # noqa: D417 (documented are the members of o)
     """Reads every raster of a dataset once, and counts what normalisation needs.
 
         stats = chaski.stats("chips/")
@@ -129,22 +115,13 @@ def stats(
 
     Args:
         source: as for `load`, but no mixture: its sources have statistics one by one.
-        fields: as for `load`, of which only column and pattern matter. Fields that ride along are
-            left out.
-        where: as for `load`; so are `bbox`, `bbox_crs`, `datetime`, `split`, `use` and `base_path`.
-        bbox: see `where`.
-        bbox_crs: see `where`.
-        datetime: see `where`.
-        split: see `where`.
-        use: see `where`.
-        base_path: see `where`.
-        bad_samples: "error" raises for a sample that cannot be read; "skip" leaves it out, and
-            counts it in "skipped".
-        dims: as for `load`.
-        timestamp: as for `load`.
-        missing: as for `load`.
+        fields: as for `load`, of which only column and pattern matter. Metadata columns are left
+            out.
+        rows: which rows are counted: a `Rows`, as for `load`.
+        on_bad: "error" raises for a sample that cannot be read; "skip" leaves it out, and counts it
+            in "skipped".
         workers: threads that decode; default: one a core.
-        max_chunk: as for `load`.
+        max_chunk: see `Engine`.
         timeout: seconds for all of it; None waits for as long as it takes.
 
     Raises:
@@ -153,42 +130,32 @@ def stats(
         DeadlineError: it took longer than the timeout.
         Error: a raster cannot be read; of the kind that fits.
     """
-    if timeout is not None and not timeout > 0:
-        raise SpecError(f"timeout is {timeout} s")
-    if bad_samples not in ("error", "skip"):
-        raise SpecError(f"bad_samples is {bad_samples!r}, neither 'error' nor 'skip'")
+    if o.timeout is not None:
+        positive("timeout", o.timeout)
+    if policy(o.on_bad).action not in ("error", "skip"):
+        raise SpecError(f"on_bad is {o.on_bad!r}: it must be 'error' or 'skip'")
+    if o.rows.take is not None or o.rows.steps_per_epoch is not None:
+        raise SpecError("stats reads every row once: take and steps_per_epoch are for load")
     with contextlib.ExitStack() as stack:
         files = stack.enter_context(Files())
-        paths = absolute_paths(files.place(source, fields or ["image"]))
+        paths = absolute_paths(files.place(o.source, o.fields or ["image"]))
+        base_path = o.rows.base_path
+        rows = replace(o.rows, base_path=None if base_path is None else absolute(base_path))
         spec = build_spec(
             paths,
-            SpecOptions(
-                batch_size=1,
-                fields=_places(fields),
-                where=where,
-                bbox=bbox,
-                bbox_crs=bbox_crs,
-                datetime=datetime,
-                split=split,
-                use=use,
-                base_path=None if base_path is None else absolute(base_path),
-                bad_samples=bad_samples,
-                dims=dims,
-                timestamp=timestamp,
-                missing=missing,
-            ),
+            SpecOptions(batch_size=1, fields=_places(o.fields), rows=rows, on_bad=o.on_bad),
         )
         f = stack.enter_context(tempfile.NamedTemporaryFile("w", suffix=".json", prefix="chaski-"))
         json.dump(spec, f)
         f.flush()
         command = [_engine.find_binary(), "stats"]
-        if workers is not None:
-            command += ["--workers", str(count("workers", workers, 0))]
-        if max_chunk is not None:
-            command += ["--max-chunk", str(count("max_chunk", max_chunk))]
+        if o.workers is not None:
+            command += ["--workers", str(count("workers", o.workers, 0))]
+        if o.max_chunk is not None:
+            command += ["--max-chunk", str(count("max_chunk", o.max_chunk))]
         command += ["--", f.name]
         try:
-            return _parse(command[0], run_command(command, timeout, about=paths[0]))
+            return _parse(command[0], run_command(command, o.timeout, about=paths[0]))
         except CorruptError as e:
             spec_of = f"{f.name}: spec: "
             if not str(e).startswith(spec_of):

@@ -17,12 +17,13 @@ it. It is the engine that reads and filters, as a child process; see `chaski hel
 from __future__ import annotations
 
 import html
+import inspect
 import io
 import json
 import sys
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime, time
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
@@ -33,11 +34,12 @@ from chaski import _engine, _fallback
 from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
+from chaski._options import renewed
 from chaski._read import read as _read
 from chaski._sources import (
     Crs,
     Path,
-    Where,
+    Rows,
     absolute,
     bbox_json,
     conditions,
@@ -998,7 +1000,6 @@ class Dataset(_Node):
         *,
         batch_size: int,
         fields: Mapping[str, FieldLike] | None = None,
-        where: Where = (),
         **options: Any,
     ) -> Loader:
         """Returns a loader of the samples.
@@ -1007,21 +1008,23 @@ class Dataset(_Node):
             batch_size: samples of a global batch, over all ranks.
             fields: members of a sample by name: a column, or the path of ids below a sample that
                 leads to a raster, such as "s2/img.tif".
-            where: further conditions.
-            options: all else of `chaski.load`.
+            options: all else of `chaski.load`; conditions of `rows` are further ones.
 
         Raises:
             Error: as for `chaski.load`.
         """
+        options = renewed("loader", inspect.signature(_load).parameters, options)
         steps: Sequence[Any] = self._steps
         if self._source.mode != "intersection":
             steps = [{"concat": [self._group()]}]
+        rows: Rows = options.pop("rows", Rows())
         return _load(
             self._source.paths,
-            base_path=self._source.base_path,
             batch_size=batch_size,
             fields=fields,
-            where=[*steps, *conditions(where)],
+            rows=replace(
+                rows, base_path=self._source.base_path, where=[*steps, *conditions(rows.where)]
+            ),
             **options,
         )
 

@@ -6,6 +6,7 @@ the rows that only pad.
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Iterator, Mapping
 from types import SimpleNamespace
@@ -20,7 +21,7 @@ import torch.utils.data
 from chaski import _distribution as _distribution  # chaski/__init__.py may be another project's
 from chaski._assemble import Batch, Ragged, only_row
 from chaski._loader import BadRows, Loader, connect, load, refuse_worker
-from chaski._sources import SourceLike
+from chaski._options import IterableOptions, MapOptions, init_takes
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -190,43 +191,37 @@ class IterableDataset(_Dataset, torch.utils.data.IterableDataset[dict[str, Any]]
     RuntimeError.
     """
 
-    def __init__(
-        self,
-        source: SourceLike | Loader,
-        *,
-        target: str | None = None,
-        rank: int | None = None,
-        world_size: int | None = None,
-        **options: Any,
-    ) -> None:
+    @init_takes(IterableOptions)
+    def __init__(self, o: IterableOptions) -> None:
         """Opens a dataset.
 
         Args:
-            source: as for `chaski.load`; or a `chaski.Loader`, then without any other argument.
-            target: "host:port" of a running engine, as for `chaski.connect`; default: a local
-                engine.
-            rank: default: that of torch.distributed, or 0.
-            world_size: default: that of torch.distributed, or 1.
-            **options: all else that `chaski.load` or `chaski.connect` take.
+            o: the arguments are those of `chaski.load`, with these differences: `source` may be a
+                `chaski.Loader`, then without any other argument; `target` is "host:port" of a
+                running engine, as for `chaski.connect` (default: a local engine); `rank` and
+                `world_size` are by default those of torch.distributed, or 0 of 1.
 
         Raises:
-            TypeError: a Loader and other arguments are given, or one of rank and world_size.
+            TypeError: a Loader and other arguments are given, or one of rank and world_size, or no
+                batch_size.
             Error: see `chaski.load`.
         """
         super().__init__()
         self._ranks_found = False
-        if isinstance(source, Loader):
-            if target is not None or rank is not None or world_size is not None or options:
+        if isinstance(o.source, Loader):
+            if o != IterableOptions(o.source):
                 raise TypeError("a chaski.Loader already has its options")
-            self._loader = source
+            self._loader = o.source
             return
-        if (rank is None) != (world_size is None):
+        if o.batch_size is None:
+            raise TypeError("IterableDataset() missing 1 required argument: 'batch_size'")
+        if (o.rank is None) != (o.world_size is None):
             raise TypeError("give both rank and world_size, or none")
+        rank, world_size = o.rank, o.world_size
         if rank is None or world_size is None:
             rank, world_size = _distributed()
             self._ranks_found = True
-        options |= {"rank": rank, "world_size": world_size}
-        self._loader = _open(source, target, options)
+        self._loader = _open(o, batch_size=o.batch_size, rank=rank, world_size=world_size)
 
     @property
     def epoch(self) -> int:
@@ -312,35 +307,28 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
     (DistributedSampler) may share the indices out. In a DataLoader, use `num_workers=0`.
     """
 
-    def __init__(
-        self, source: SourceLike | Loader, *, target: str | None = None, **options: Any
-    ) -> None:
+    @init_takes(MapOptions)
+    def __init__(self, o: MapOptions) -> None:
         """Opens a dataset.
 
         Args:
-            source: as for `chaski.load`; or a `chaski.Loader`, then without any other argument.
-            target: "host:port" of a running engine, as for `chaski.connect`; default: a local
-                engine.
-            **options: all else that `chaski.load` or `chaski.connect` take, but batch_size,
-                shuffle, drop_last, take, steps_per_epoch, rank and world_size, which mean nothing
-                here.
+            o: the arguments are those of `chaski.load` that say what a sample is; `source` may be a
+                `chaski.Loader`, then without any other argument; `target` is "host:port" of a
+                running engine, as for `chaski.connect` (default: a local engine).
 
         Raises:
-            TypeError: a Loader and other arguments are given, or one that means nothing.
+            TypeError: a Loader and other arguments are given, or one about batches or epochs.
             Error: see `chaski.load`.
         """
         super().__init__()
-        if isinstance(source, Loader):
-            if target is not None or options:
+        if isinstance(o.source, Loader):
+            if o != MapOptions(o.source):
                 raise TypeError("a chaski.Loader already has its options")
-            self._loader = source
+            self._loader = o.source
             return
-        nothing = {"batch_size", "shuffle", "drop_last", "take", "steps_per_epoch"}
-        wrong = (nothing | {"rank", "world_size"}) & set(options)
-        if wrong:
-            raise TypeError(f"{min(wrong)} means nothing to a MapDataset")
-        options |= {"batch_size": 1, "shuffle": False}
-        self._loader = _open(source, target, options)
+        if o.rows.take is not None or o.rows.steps_per_epoch is not None:
+            raise TypeError("MapDataset has no epochs: take and steps_per_epoch are for load")
+        self._loader = _open(o, batch_size=1, shuffle=False)
 
     def __getitem__(self, i: int) -> dict[str, Any]:
         """Returns sample i; negative indices count from the end.
@@ -358,7 +346,9 @@ class MapDataset(_Dataset, torch.utils.data.Dataset[dict[str, Any]]):
         return self.loader._all_samples()
 
 
-def _open(source: SourceLike, target: str | None, options: dict[str, Any]) -> Loader:
+def _open(o: MapOptions, **others: Any) -> Loader:
+    options = {f.name: getattr(o, f.name) for f in dataclasses.fields(o)} | others
+    target, source = options.pop("target"), options.pop("source")
     return load(source, **options) if target is None else connect(target, source, **options)
 
 

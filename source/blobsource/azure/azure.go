@@ -20,13 +20,14 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options of New. The account is AZURE_STORAGE_ACCOUNT; the credentials are AZURE_STORAGE_KEY,
-// AZURE_STORAGE_SAS_TOKEN, AZURE_STORAGE_CONNECTION_STRING, or else those of the environment
-// (azidentity.NewDefaultAzureCredential).
+// Options configure New. The account is AZURE_STORAGE_ACCOUNT. The credentials are
+// AZURE_STORAGE_KEY, AZURE_STORAGE_SAS_TOKEN or AZURE_STORAGE_CONNECTION_STRING, otherwise those
+// that azidentity.NewDefaultAzureCredential finds.
 type Options struct {
-	// Anonymous sends no credentials, as public containers allow. Also with AZURE_NO_SIGN_REQUEST=YES.
+	// Anonymous sends no credentials, for public containers. AZURE_NO_SIGN_REQUEST=YES has the same
+	// effect.
 	Anonymous bool
-	// Connections is how many idle ones are kept. Default remote.DefaultConcurrency.
+	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
 	Connections int
 }
 
@@ -53,7 +54,7 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 func (d *driver) client(name string) (*container.Client, error) {
 	o := &container.ClientOptions{ClientOptions: azcore.ClientOptions{
 		Transport: &http.Client{Transport: d.transport},
-		Retry:     policy.RetryOptions{MaxRetries: -1}, // ours are counted
+		Retry:     policy.RetryOptions{MaxRetries: -1}, // package remote retries, and counts the attempts
 	}}
 	if c := os.Getenv("AZURE_STORAGE_CONNECTION_STRING"); c != "" && !d.o.Anonymous {
 		return container.NewClientFromConnectionString(c, name, o)
@@ -70,7 +71,7 @@ func (d *driver) client(name string) (*container.Client, error) {
 	}
 	key := os.Getenv("AZURE_STORAGE_KEY")
 	switch {
-	case d.o.Anonymous || query != "": // a token is part of the URL
+	case d.o.Anonymous || query != "": // the SAS token is part of the URL
 		return container.NewClientWithNoCredential(u, o)
 	case key != "":
 		cred, err := container.NewSharedKeyCredential(su.AccountName, key)
@@ -100,7 +101,7 @@ func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
 func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
 	var out azblob.DownloadStreamResponse
 	if !r.As(&out) {
-		return nil, remote.Fail(remote.Refused, errors.New("no answer of Azure"))
+		return nil, remote.Fail(remote.Refused, errors.New("the response is not from Azure"))
 	}
 	length, text := int64(-1), ""
 	if out.ContentLength != nil {
@@ -128,7 +129,8 @@ func (d *driver) ETag(o *blob.ListObject) string {
 	if !o.As(&x) || x.Properties == nil || x.Properties.ETag == nil {
 		return ""
 	}
-	// Listings leave out the quotation marks that the header has.
+	// Listings leave out the quotation marks of the header. Without them the tag of a listing would
+	// never match.
 	return `"` + strings.Trim(string(*x.Properties.ETag), `"`) + `"`
 }
 

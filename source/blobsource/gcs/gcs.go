@@ -18,12 +18,12 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options of New. Credentials are those of the environment ("application default").
+// Options configure New. Credentials are those of the environment ("application default").
 type Options struct {
-	// Anonymous sends no credentials, as public buckets allow. Also with GS_NO_SIGN_REQUEST=YES, and where
-	// STORAGE_EMULATOR_HOST is set.
+	// Anonymous sends no credentials, for public buckets. GS_NO_SIGN_REQUEST=YES and
+	// STORAGE_EMULATOR_HOST have the same effect.
 	Anonymous bool
-	// Connections is how many idle ones are kept. Default remote.DefaultConcurrency.
+	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
 	Connections int
 }
 
@@ -62,7 +62,7 @@ func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
 	if !as(&h) {
 		return nil
 	}
-	*h = (*h).Retryer(storage.WithPolicy(storage.RetryNever)) // ours are counted
+	*h = (*h).Retryer(storage.WithPolicy(storage.RetryNever)) // package remote retries, and counts the attempts
 	if g, err := strconv.ParseInt(tag.ETag, 10, 64); err == nil && g > 0 {
 		*h = (*h).If(storage.Conditions{GenerationMatch: g})
 	}
@@ -73,15 +73,15 @@ func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
 func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
 	var out *storage.Reader
 	if !r.As(&out) {
-		return nil, remote.Fail(remote.Refused, errors.New("no answer of GCS"))
+		return nil, remote.Fail(remote.Refused, errors.New("the response is not from GCS"))
 	}
 	at := out.Attrs
 	if at.Decompressed || at.ContentEncoding == "gzip" {
-		return nil, remote.Fail(remote.Refused, errors.New("the object is stored as gzip: it has no ranges"))
+		return nil, remote.Fail(remote.Refused, errors.New("the object is stored with gzip encoding: byte ranges of it cannot be read"))
 	}
 	n := out.Remain()
 	if at.StartOffset != asked.Off || n > asked.Len {
-		return nil, remote.Fail(remote.Transient, errors.New("another range than the one asked for"))
+		return nil, remote.Fail(remote.Transient, errors.New("the response has another range than the requested one"))
 	}
 	a := &remote.Answer{Range: remote.Range{Off: at.StartOffset, Len: n}, Size: at.Size}
 	a.Tag.Modified = at.LastModified

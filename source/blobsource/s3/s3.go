@@ -1,4 +1,4 @@
-// Package s3 is the driver of package blobsource for S3 and stores with its interface.
+// Package s3 is the driver of package blobsource for S3 and compatible stores.
 package s3
 
 import (
@@ -22,15 +22,17 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// Options of New. What is empty is taken from the environment and the files of the AWS SDK: AWS_REGION,
-// AWS_PROFILE, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL and so on.
+// Options configure New. Empty fields are taken from the environment and the files of the AWS SDK:
+// AWS_REGION, AWS_PROFILE, AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_ENDPOINT_URL and so on.
 type Options struct {
-	// Endpoint is the URL of a store that is not AWS. Buckets are then part of paths, not of host names.
+	// Endpoint is the URL of a store other than AWS. Buckets are then part of the path, not of the
+	// host name.
 	Endpoint string
 	Region   string
-	// Anonymous sends no signature, as public buckets need it. Also with AWS_NO_SIGN_REQUEST=YES.
+	// Anonymous sends no signature, for public buckets. AWS_NO_SIGN_REQUEST=YES has the same
+	// effect.
 	Anonymous bool
-	// Connections is how many idle ones are kept. Default remote.DefaultConcurrency.
+	// Connections is the number of idle connections to keep. Default remote.DefaultConcurrency.
 	Connections int
 }
 
@@ -50,10 +52,11 @@ type driver struct {
 
 	mu     sync.Mutex
 	client *s3.Client
-	http   *http.Client // of client
+	http   *http.Client // the HTTP client of client
 }
 
-// defaultRegion is used where none is named: most public data lies in another one, and says so.
+// defaultRegion is used if no region is configured. A bucket of another region answers with an
+// error that names it.
 const defaultRegion = "us-east-1"
 
 // Bucket implements blobsource.Driver.
@@ -65,7 +68,7 @@ func (d *driver) Bucket(ctx context.Context, name string) (*blob.Bucket, error) 
 	return s3blob.OpenBucket(ctx, c, name, nil)
 }
 
-// connect makes the client that all buckets share.
+// connect creates the client that all buckets share.
 func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -78,8 +81,8 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	})
 	load := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(build),
-		config.WithLogger(logging.Nop{}),                                   // what matters is in the errors
-		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // ours are counted
+		config.WithLogger(logging.Nop{}),                                   // errors carry what matters
+		config.WithRetryer(func() aws.Retryer { return aws.NopRetryer{} }), // package remote retries, and counts the attempts
 	}
 	if d.o.Region != "" {
 		load = append(load, config.WithRegion(d.o.Region))
@@ -94,15 +97,15 @@ func (d *driver) connect(ctx context.Context) (*s3.Client, error) {
 	if c.Region == "" {
 		c.Region = defaultRegion
 	}
-	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok { // ours, perhaps with certificates of the environment
+	if b, ok := c.HTTPClient.(*awshttp.BuildableClient); ok { // the SDK's own client, perhaps with certificates of the environment
 		build = b
 	}
 	d.http = &http.Client{Transport: build.GetTransport(), CheckRedirect: func(*http.Request, []*http.Request) error {
-		return http.ErrUseLastResponse // a store has no business elsewhere
+		return http.ErrUseLastResponse // a store has no reason to redirect to another host
 	}}
 	d.client = s3.NewFromConfig(c, func(so *s3.Options) {
 		so.HTTPClient = d.http
-		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have none
+		so.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired // ranges have no checksums
 		so.DisableLogOutputChecksumValidationSkipped = true
 		if d.o.Endpoint != "" {
 			so.BaseEndpoint, so.UsePathStyle = aws.String(d.o.Endpoint), true
@@ -124,10 +127,10 @@ func (d *driver) Condition(as func(any) bool, tag remote.Tag) error {
 func (d *driver) Answer(r *blob.Reader, asked remote.Range) (*remote.Answer, error) {
 	var out s3.GetObjectOutput
 	if !r.As(&out) {
-		return nil, remote.Fail(remote.Refused, errors.New("no answer of S3"))
+		return nil, remote.Fail(remote.Refused, errors.New("the response is not from S3"))
 	}
 	if e := aws.ToString(out.ContentEncoding); strings.Contains(e, "aws-chunked") {
-		return nil, remote.Fail(remote.Refused, errors.New("the body is aws-chunked"))
+		return nil, remote.Fail(remote.Refused, errors.New("the body is aws-chunked, which has no byte ranges"))
 	}
 	length := int64(-1)
 	if out.ContentLength != nil {
@@ -160,7 +163,7 @@ func (d *driver) Status(err error) (int, http.Header) {
 			h = resp.Header
 		}
 		return re.HTTPStatusCode(), h
-	case strings.Contains(err.Error(), "get credentials"): // none are there: not worth another attempt
+	case strings.Contains(err.Error(), "get credentials"): // there are none: another attempt would not help
 		return http.StatusUnauthorized, nil
 	}
 	return 0, nil

@@ -66,7 +66,7 @@ func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string
 		return console.Usagef("--max-result is at least 1")
 	}
 	if source.IsRemote(path) {
-		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "it is not local: only local arrays are written"), path)
+		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "it is remote: only local arrays can be written to"), path)
 	}
 	var files tiledb.Files
 	defer files.Close()

@@ -1,5 +1,5 @@
-// Package console has what every command needs: its streams, the line and the exit code of a failure, checks of
-// arguments, printed results and progress bars.
+// Package console has what every command needs: its streams, the line and the exit code of a
+// failure, checks of arguments, printed results and progress bars.
 package console
 
 import (
@@ -8,11 +8,15 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Env is what a command gets from the process: its standard streams and what differs between binaries.
+// Env is what a command gets from the process: its standard streams, and what differs between
+// binaries.
 type Env struct {
 	In       io.Reader
 	Out, Err io.Writer
 
-	SQL     query.Full // runs queries that package query does not read; nil without DuckDB
-	Version string     // of this build
+	// SQL runs the queries that package query does not read. It is nil in the default command, which
+	// has no DuckDB. Commands get it as a value because a package variable would tie all of them to
+	// one package.
+	SQL     query.Full
+	Version string
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Exit codes.
+// Exit codes. Those of signals are 128 and the number of the signal, as shells report them.
 const (
 	exitFault = 1
 	ExitUsage = 2
@@ -29,13 +29,17 @@ type Interrupt struct{ os.Signal }
 
 func (i Interrupt) Error() string { return i.String() }
 
-// Report writes what went wrong and returns the exit code. It is the one place where both are
+// Started is the annotation that the root command gets once its command line was accepted. It tells
+// an error of cobra's parser, which has no type of its own, from an error of a command.
+const Started = "started"
+
+// Report writes an error to stderr and returns the exit code. It is the one place where both are
 // derived from an error.
 func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error) int {
-	var intr Interrupt
-	if errors.As(context.Cause(ctx), &intr) && (errors.Is(err, context.Canceled) || errors.Is(err, intr)) {
+	var signal Interrupt
+	if errors.As(context.Cause(ctx), &signal) && (errors.Is(err, context.Canceled) || errors.Is(err, signal)) {
 		fmt.Fprintln(stderr, "chaski: interrupted")
-		if intr.Signal == syscall.SIGTERM {
+		if signal.Signal == syscall.SIGTERM {
 			return ExitTerm
 		}
 		return ExitIntr
@@ -50,18 +54,19 @@ func Report(ctx context.Context, stderr io.Writer, cmd *cobra.Command, err error
 	return exitFault
 }
 
-// unavailable stands where the kind stands in the line about a request that failed for a reason that says
-// nothing about a file: see source.RequestError.
+// unavailable takes the place of the kind for a request that a server did not answer or refused: see
+// source.RequestError.
 const unavailable = "unavailable"
 
-// failure returns "FILE: PART at OFFSET: what: KIND" on one line. An error that names no file
-// happened to the command as a whole, and names that.
+// failure returns "FILE: PART at OFFSET: what is wrong: KIND" on one line. If the error names no
+// file, the command's name takes its place.
 func failure(err error, command string) string {
 	f := &fault.Error{Kind: SystemKind(err), File: command, Off: fault.NoOffset, Msg: err.Error()}
 	var e *fault.Error
 	var re *source.RequestError
 	switch {
 	case errors.As(err, &e):
+		// A copy, because the error belongs to the package that made it.
 		c := *e
 		f = &c
 	case errors.As(err, &re):
@@ -75,8 +80,9 @@ func failure(err error, command string) string {
 	return strings.TrimSpace(fault.Line(f))
 }
 
-// kindIn takes the kind off the end of a message of another process. A message without one is of
-// something that this command cannot do: a limit or a missing thing would have said so.
+// kindIn takes the kind off the end of a message that another process wrote. A message without a
+// kind is about something that this command cannot do, because limits and missing things always have
+// one.
 func kindIn(msg string) (fault.Kind, string) {
 	for _, k := range [...]fault.Kind{fault.Corrupt, fault.Unsupported, fault.Limit, fault.NotFound} {
 		if m, ok := strings.CutSuffix(msg, ": "+k.Error()); ok {
@@ -86,7 +92,7 @@ func kindIn(msg string) (fault.Kind, string) {
 	return fault.Unsupported, msg
 }
 
-// SystemKind returns the kind of an error of the operating system, 0 for other errors.
+// SystemKind returns the kind of an error of the operating system, and 0 for other errors.
 func SystemKind(err error) fault.Kind {
 	var no syscall.Errno
 	switch {
@@ -100,6 +106,3 @@ func SystemKind(err error) fault.Kind {
 	}
 	return 0
 }
-
-// Started is the annotation of the root command once a command line was accepted and runs.
-const Started = "started"

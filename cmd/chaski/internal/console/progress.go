@@ -9,20 +9,24 @@ import (
 	"golang.org/x/term"
 )
 
-// Bar shows how far a long piece of work is, if stderr is a terminal.
+// Bar is a progress bar. It draws nothing if stderr is no terminal. The zero value draws nothing
+// either.
 type Bar struct{ bar *progressbar.ProgressBar }
 
-// NewBar returns a bar of total steps; total may be unknown (-1).
+// NewBar returns a bar of total steps; total is -1 if it is not known yet.
 func NewBar(stderr io.Writer, what string, total int64) *Bar {
 	f, ok := stderr.(*os.File)
 	if !ok || !term.IsTerminal(int(f.Fd())) {
 		return &Bar{}
 	}
-	return &Bar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(f), progressbar.OptionSetDescription(what),
-		progressbar.OptionThrottle(100*time.Millisecond), progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())}
+	// Ten drawings a second look smooth, and avoid that drawing slows down short steps.
+	const redraw = 100 * time.Millisecond
+	return &Bar{progressbar.NewOptions64(total, progressbar.OptionSetWriter(f),
+		progressbar.OptionSetDescription(what), progressbar.OptionThrottle(redraw),
+		progressbar.OptionShowCount(), progressbar.OptionClearOnFinish())}
 }
 
-// Set moves the bar to done of total. It may be called from several goroutines.
+// Set moves the bar to done of total. Several goroutines may call it.
 func (p *Bar) Set(done, total int64) {
 	if p.bar == nil {
 		return

@@ -12,45 +12,51 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// usageError is a command line that does not say what to do.
+// usageError is a mistake in the command line. It exits with ExitUsage.
 type usageError struct{ error }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// WrongUsage marks an error as one of usage.
+// WrongUsage marks err as a mistake in the command line.
 func WrongUsage(err error) error { return usageError{err} }
 
-// Usagef makes an error of usage.
+// Usagef makes an error about the command line.
 func Usagef(format string, args ...any) error { return usageError{fmt.Errorf(format, args...)} }
 
-// UsageUnlessFault marks an error without a kind as one of usage: the packages give every fault of a file a
-// kind, and none to an option that makes no sense.
+// UsageUnlessFault marks err as a mistake in the command line if nothing else explains it: every
+// fault of a file has a kind, and an option that makes no sense has none.
 func UsageUnlessFault(err error) error {
-	if err == nil || fault.KindOf(err) != 0 || errors.Is(err, context.Canceled) || SystemKind(err) != 0 || errors.As(err, new(*source.RequestError)) {
+	switch {
+	case err == nil, fault.KindOf(err) != 0, errors.Is(err, context.Canceled), SystemKind(err) != 0:
+		return err
+	case errors.As(err, new(*source.RequestError)):
+		// A server that does not answer has no kind either, since it says nothing about the file.
 		return err
 	}
 	return WrongUsage(err)
 }
 
-// AtLeastOne is cobra.MinimumNArgs(1) with a message that names what is missing.
+// AtLeastOne checks that a command has arguments. It is cobra.MinimumNArgs(1) with a message that
+// names what is missing.
 func AtLeastOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		if len(args) == 0 {
-			return Usagef("no %s is named", what)
+			return Usagef("%s is missing", what)
 		}
 		return nil
 	}
 }
 
+// ExactlyOne checks that a command has one argument.
 func ExactlyOne(what string) cobra.PositionalArgs {
 	return func(_ *cobra.Command, args []string) error {
 		switch len(args) {
 		case 0:
-			return Usagef("no %s is named", what)
+			return Usagef("%s is missing", what)
 		case 1:
 			return nil
 		}
-		return Usagef("%d arguments, where one %s is taken", len(args), what)
+		return Usagef("there are %d arguments: the command takes one %s", len(args), what)
 	}
 }
 
@@ -61,5 +67,30 @@ func OneOf(flag, value string, choices ...string) error {
 			return nil
 		}
 	}
-	return Usagef("--%s %q is none of %s", flag, value, strings.Join(choices, ", "))
+	return Usagef("--%s is %q: it must be %s", flag, value, orList(choices))
+}
+
+// AtLeast checks the value of a flag that has a lower limit.
+func AtLeast[T int | int64](flag string, value, least T) error {
+	if value < least {
+		return Usagef("--%s is %d: it must be at least %d", flag, value, least)
+	}
+	return nil
+}
+
+// Between checks the value of a flag that has two limits, both allowed.
+func Between[T int | int64](flag string, value, least, most T) error {
+	if value < least || value > most {
+		return Usagef("--%s is %d: it must be from %d to %d", flag, value, least, most)
+	}
+	return nil
+}
+
+// orList returns "a, b or c".
+func orList(words []string) string {
+	last := len(words) - 1
+	if last < 1 {
+		return strings.Join(words, "")
+	}
+	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -15,20 +15,20 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
-// runner runs one command line and returns its exit code.
+// runner runs one command line and returns its exit code. NewAsk gets it as a value, because the root
+// command imports this package.
 type runner func(ctx context.Context, args []string, env console.Env) int
 
 func NewAsk(env console.Env, run runner) *cobra.Command {
 	return &cobra.Command{
 		Use:   "ask",
-		Short: "Answer questions about containers one after the other, for programs",
-		Long: `Answer questions about containers one after the other, until standard input ends, for programs:
-the Python package asks so. Containers stay open in between, and columns of their tables in memory.
+		Short: "Answer questions about containers, for programs",
+		Long: `Answer questions about containers, one after the other, until standard input ends. The Python package
+uses this command. It keeps containers open between questions, and columns of their tables in memory.
 
-A question is a line of JSON, a list of texts: the command line of 'entries', 'sql' or
-'extract'. Its answer is
-parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what the command printed,
-"e" what it said on standard error, and at last "x", its exit code as text.`,
+A question is one line of JSON, a list of strings: the command line of 'entries', 'sql' or 'extract'. Its
+answer consists of parts; each part is a letter, a length (4 bytes, little-endian) and that many bytes. "o"
+is standard output of the command, "e" standard error, and the last part, "x", its exit code as text.`,
 		Example: `  chaski ask < questions.jsonl`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -37,7 +37,7 @@ parts of a letter, a length (4 bytes, little-endian) and as many bytes: "o" what
 	}
 }
 
-// maxQuestion bounds a question, in bytes: it may hold conditions with many values.
+// maxQuestion is the longest question, in bytes. A condition may list millions of ids.
 const maxQuestion = 64 << 20
 
 func answerAll(ctx context.Context, env console.Env, run runner) error {
@@ -47,7 +47,9 @@ func answerAll(ctx context.Context, env console.Env, run runner) error {
 	in, lines, end := bufio.NewScanner(env.In), make(chan []byte), make(chan struct{})
 	in.Buffer(nil, maxQuestion)
 	defer close(end)
-	go func() { // it stays behind where standard input does not end: that is the end of the process
+	// Reading happens in a goroutine of its own, so that a signal ends the command while it waits for a
+	// question. If standard input stays open, the goroutine ends with the process.
+	go func() {
 		defer close(lines)
 		for in.Scan() {
 			select {
@@ -73,7 +75,7 @@ func answerAll(ctx context.Context, env console.Env, run runner) error {
 		}
 		var args []string
 		if err := json.Unmarshal(line, &args); err != nil {
-			return console.Usagef("a question is a list of texts: %w", err)
+			return console.Usagef("a question must be a JSON list of strings: %w", err)
 		}
 		if err := answer(ctx, env, w, args, run); err != nil {
 			return err
@@ -88,13 +90,13 @@ func answer(ctx context.Context, env console.Env, w *bufio.Writer, args []string
 		env.In, env.Out, env.Err = strings.NewReader(""), &parts{w, 'o'}, &parts{w, 'e'}
 		code = run(ctx, args, env)
 	} else {
-		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question is one of entries, sql or extract")
+		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question must begin with entries, sql or extract")
 	}
 	_, err := fmt.Fprint(&parts{w, 'x'}, code)
 	return errors.Join(err, w.Flush())
 }
 
-// parts writes parts of an answer, of one letter.
+// parts writes the parts of an answer that have one letter.
 type parts struct {
 	w      *bufio.Writer
 	letter byte
@@ -115,7 +117,8 @@ func (p *parts) Write(b []byte) (int, error) {
 	return n + rest, err
 }
 
-// maxPart bounds a part of an answer, in bytes: a length has 32 bits.
+// maxPart is the longest part of an answer, in bytes. A length has 32 bits, so that longer output needs to
+// be split.
 const maxPart = 1 << 30
 
 func (p *parts) write(b []byte) (int, error) {

@@ -10,22 +10,22 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// entryArrays are the columns of entries.
+// entryArrays has the columns that entries writes.
 type entryArrays struct {
 	row, parent, offset, size []int64
 	folder                    []byte
 	file                      []int32
-	ids, names                packedTexts
+	ids, names                packedStrings
 	files                     map[string]int32
 }
 
-// packedTexts are texts one after the other.
-type packedTexts struct {
+// packedStrings holds strings as the ends of each and the bytes of all.
+type packedStrings struct {
 	ends []int64
 	data []byte
 }
 
-func (p *packedTexts) add(s string) {
+func (p *packedStrings) add(s string) {
 	p.data = append(p.data, s...)
 	p.ends = append(p.ends, int64(len(p.data)))
 }

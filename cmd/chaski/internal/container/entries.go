@@ -22,18 +22,26 @@ func NewEntries(env console.Env) *cobra.Command {
 	var f entriesFlags
 	cmd := &cobra.Command{
 		Use:   "entries [flags] CONTAINER...",
-		Short: "List where all samples of a level are, for programs",
-		Long: `List the samples of a level of containers by column, for programs: the Python package asks so.
+		Short: "List the byte ranges of all samples of a level, for programs",
+		Long: `List the samples of one level of containers by column. The Python package uses this command.
 
-With --format npy: NumPy arrays, one after the other. Of every sample that is no placeholder, or of
-those that --given leaves (at level 0 in its order, below it without the rows that a condition on
-place or time of that level drops): row (int64, in the table of its level), parent
-(int64, the row of the level above, or -1), folder (uint8, 1 where it has children), file (int32,
-number of the file that holds it), offset and size (int64, bytes; both -1 where the file is all of
-it). Then the ids and the names of the files: of each the ends (int64) of the texts, and their bytes
-(uint8, UTF-8).
+--format npy writes NumPy arrays, one after the other, with one element for each sample that is not a
+placeholder:
 
-With --format json: {"format", "levels", "id_column", "parts", "collection"} of the dataset.`,
+  row           int64: its row in the table of the level
+  parent        int64: its row in the level above, or -1
+  folder        uint8: 1 if it has children
+  file          int32: number of the file that holds it
+  offset, size  int64: its bytes in the file; both are -1 if it is the whole file
+
+Two lists of strings follow, the ids and the names of the files. Each is two arrays: the end of every
+string (int64) and the bytes of all strings (uint8, UTF-8).
+
+--given lists only the samples that meet its conditions: at level 0 in the order of the conditions, below
+it without the rows that a condition on place or time of that level drops.
+
+--format json writes one object about the dataset: "format", "levels", "id_column", "parts" and
+"collection".`,
 		Example: `  chaski entries --format json data.tacozip
   chaski entries --level 1 data.tacozip > level1.npys`,
 		Args: console.AtLeastOne("CONTAINER"),
@@ -41,22 +49,22 @@ With --format json: {"format", "levels", "id_column", "parts", "collection"} of 
 			if err := console.OneOf("format", f.format, "npy", "json"); err != nil {
 				return err
 			}
-			if f.level < 0 {
-				return console.Usagef("--level is %d: it must be at least 0", f.level)
+			if err := console.AtLeast("level", f.level, 0); err != nil {
+				return err
 			}
-			return f.told(env, f.run(cmd.Context(), env, paths))
+			return f.warn(env, f.run(cmd.Context(), env, paths))
 		},
 	}
 	fl := cmd.Flags()
 	f.containerFlags.add(fl)
 	f.conditionFlags.add(fl)
 	f.sql = env.SQL
-	fl.IntVar(&f.level, "level", 0, "level to list")
+	fl.IntVar(&f.level, "level", 0, "`LEVEL` to list")
 	fl.StringVar(&f.format, "format", "npy", "npy or json")
 	return cmd
 }
 
-// datasetInfo is what --format json tells.
+// datasetInfo is what --format json prints.
 type datasetInfo struct {
 	Format     string          `json:"format"`
 	Levels     int             `json:"levels"`

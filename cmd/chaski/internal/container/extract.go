@@ -27,19 +27,20 @@ func NewExtract(env console.Env) *cobra.Command {
 	var f extractFlags
 	cmd := &cobra.Command{
 		Use:   "extract [-o OUT] CONTAINER::PATH",
-		Short: "Copy a sample's bytes out of a container",
-		Long: `Copy the bytes of a sample out of a container, local or remote, as they are: to standard output, or
-to the file that -o names. Of a folder -o names a new directory, which gets the files below it by
-the paths of their ids. A chunk of a streaming TACO is copied as it is stored, compressed.
+		Short: "Copy the bytes of a sample out of a container",
+		Long: `Copy the bytes of a sample out of a local or remote container, unchanged, to standard output or to the
+file -o. If PATH is a folder of the container, -o names a new directory; the command writes the files
+below the folder into it, under the paths of their ids. A chunk of a streaming TACO is copied as it is
+stored, compressed.
 
-GDAL's name of a byte range, /vsisubfile/OFFSET_SIZE,FILE, and a file alone are copied too.`,
+PATH may also be a byte range as GDAL writes it, /vsisubfile/OFFSET_SIZE,FILE, or a whole file.`,
 		Example: `  chaski extract -o image.tif data.tacozip::roi_qs0/image
   chaski extract -o roi_qs0 data.tacozip::roi_qs0`,
 		Args: console.ExactlyOne("PATH"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
-	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`FILE`, or new directory for a folder (default: standard output)")
-	cmd.Flags().StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog (default: where the catalog is)")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "", "`FILE` to write, or a new directory for a folder (default: standard output)")
+	cmd.Flags().StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog (default: the directory of the catalog)")
 	return cmd
 }
 
@@ -51,7 +52,8 @@ func (f *extractFlags) run(ctx context.Context, env console.Env, name string) er
 	}
 	container, path, ok := taco.Split(name)
 	if ok && !source.IsRemote(name) {
-		if _, err := os.Stat(name); err == nil { // a file whose own name has the separator in it
+		// A local file may have the separator in its own name.
+		if _, err := os.Stat(name); err == nil {
 			ok = false
 		}
 	}
@@ -83,16 +85,18 @@ func (f *extractFlags) file(ctx context.Context, env console.Env, files source.O
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return copySample(ctx, w, files, e) })
 }
 
-// copyBytes is how much of a sample is read at once: of a small remote one all, in one request.
+// copyBytes is how much of a sample is read at once. 4 MiB hold all of most chips, so that a remote chip
+// takes one request.
 const copyBytes = 4 << 20
 
+// copySample copies the bytes of a sample to w.
 func copySample(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry) error {
 	r, err := taco.Section(ctx, files, e)
 	if err != nil {
 		return fault.WithFile(err, e.URI)
 	}
 	defer r.Close()
-	buf := make([]byte, min(copyBytes, r.Size())) // no more than there is
+	buf := make([]byte, min(copyBytes, r.Size()))
 	for off := int64(0); off < r.Size(); off += int64(len(buf)) {
 		buf = buf[:min(int64(len(buf)), r.Size()-off)]
 		if err := r.ReadAt(ctx, buf, off); err != nil {
@@ -105,13 +109,14 @@ func copySample(ctx context.Context, w io.Writer, files source.Opener, e taco.En
 	return nil
 }
 
-// folder copies the files below a sample into a new directory, which is there when all of them are.
+// folder copies the files below a folder of the container into a new directory. It writes into a
+// temporary one and renames it, so that the directory never lacks files.
 func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.Dataset, e taco.Entry) (err error) {
 	if f.out == "" || f.out == "-" {
-		return console.Usagef("%s is a folder: -o names a new directory for its files", e.Path)
+		return console.Usagef("%s is a folder of the container: -o DIR is needed for its files", e.Path)
 	}
 	if _, err := os.Lstat(f.out); err == nil {
-		return console.Usagef("-o %s is there already: a folder is copied to a new directory", f.out)
+		return console.Usagef("-o %s exists: a folder needs a new directory", f.out)
 	}
 	tmp := fmt.Sprintf("%s.%d.tmp", filepath.Clean(f.out), os.Getpid())
 	if err := os.Mkdir(tmp, 0o777); err != nil {
@@ -133,11 +138,12 @@ func (f *extractFlags) folder(ctx context.Context, files source.Opener, d *taco.
 	return console.FileError(f.out, os.Rename(tmp, f.out))
 }
 
-// extractTo copies a file below a folder into a directory. Ids come from the container, so that one may climb.
+// extractTo copies the sample leaf below folder into dir. It checks the path of the ids, because they
+// come from the container and could lead out of dir.
 func extractTo(ctx context.Context, dir string, files source.Opener, folder, leaf taco.Entry) error {
 	rel := filepath.FromSlash(strings.TrimPrefix(leaf.Path, folder.Path+"/"))
 	if !filepath.IsLocal(rel) {
-		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path, fault.NoOffset, "its path leads out of a directory"), leaf.URI)
+		return fault.WithFile(fault.New(fault.Unsupported, "sample "+leaf.Path, fault.NoOffset, "its path would lead out of the directory"), leaf.URI)
 	}
 	name := filepath.Join(dir, rel)
 	if err := os.MkdirAll(filepath.Dir(name), 0o777); err != nil {

@@ -1,4 +1,5 @@
-// Package container has the commands about TACO containers and Tortillas: ls, entries, locate, extract, sql and ask.
+// Package container has the commands about TACO containers and Tortillas: ls, entries, locate,
+// extract, sql and ask.
 package container
 
 import (
@@ -14,35 +15,37 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// containerFlags open containers.
+// containerFlags has the flags that open containers.
 type containerFlags struct {
-	base string
-	mode string
+	base string // --base-path
+	mode string // --columns-mode
 
-	chosen   bool // taco.Options.Chosen
-	warnings []string
+	chosen   bool     // see taco.Options.Chosen
+	warnings []string // of opening, for warn
 }
 
 func (f *containerFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog (default: where the catalog is)")
-	fl.StringVar(&f.mode, "columns-mode", "intersection", "columns that not all containers have: intersection, fill_missing or strict")
+	fl.StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog (default: the directory of the catalog)")
+	fl.StringVar(&f.mode, "columns-mode", "intersection", "what to do with columns that some containers lack: intersection, fill_missing or strict")
 }
 
-// open opens containers. What they warn of is kept for told.
-func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, only ...taco.Filter) (*taco.Dataset, error) {
+// open opens containers. It keeps their warnings for warn.
+func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []string, filters ...taco.Filter) (*taco.Dataset, error) {
 	mode, err := tables.ParseMode(f.mode)
 	if err != nil {
 		return nil, console.WrongUsage(err)
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Only: only, Warn: func(m string) {
-		if !slices.Contains(f.warnings, m) { // conditions that join groups say theirs with each question
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Only: filters, Warn: func(m string) {
+		// Conditions that join groups repeat their warning with each question of a session.
+		if !slices.Contains(f.warnings, m) {
 			f.warnings = append(f.warnings, m)
 		}
 	}})
 }
 
-// told prints the warnings of a command that succeeded: one that fails prints its error alone.
-func (f *containerFlags) told(env console.Env, err error) error {
+// warn prints the warnings of a command that succeeded, and returns its error. A command that fails
+// must not print more than the line of its error.
+func (f *containerFlags) warn(env console.Env, err error) error {
 	if err == nil {
 		for _, m := range f.warnings {
 			fmt.Fprintln(env.Err, "chaski: warning: "+console.Printable(m))

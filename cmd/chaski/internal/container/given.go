@@ -14,21 +14,21 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// conditionFlags choose samples by the conditions that a spec has.
+// conditionFlags has the flag --given, which chooses samples by the conditions of a spec.
 type conditionFlags struct {
-	text   string
-	given  loader.Subset // of text, once it is read
-	sql    query.Full
+	text   string        // of the flag
+	parsed loader.Subset // of text, if read is set
 	read   bool
-	stored bool // tables have the histograms of a streaming TACO too
+	sql    query.Full
+	stored bool // --stored: tables have all rows of the file
 }
 
 func (f *conditionFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.text, "given", "", "`JSON` list of conditions that samples of level 0 have to meet first, as the member where of a spec has them; @FILE: what the file holds")
+	fl.StringVar(&f.text, "given", "", "use only the samples of level 0 that meet a `JSON` list of conditions, like \"where\" of a spec; @FILE reads the list from a file")
 }
 
-// fromFile returns what the file holds that "@FILE" names, and any other argument as it is: no argument
-// of a program is longer than 128 KiB, a list of ids may be.
+// fromFile returns the content of FILE for an argument "@FILE", and any other argument unchanged. It
+// exists because Linux refuses arguments over 128 KiB, and a list of ids may be longer.
 func fromFile(arg string) (string, error) {
 	name, ok := strings.CutPrefix(arg, "@")
 	if !ok {
@@ -41,10 +41,11 @@ func fromFile(arg string) (string, error) {
 	return string(b), nil
 }
 
-// subset returns the conditions. What they come from is read once: a pipe has them once.
+// subset returns the conditions. It reads their file only once, since a pipe would be empty the second
+// time.
 func (f *conditionFlags) subset() (s loader.Subset, err error) {
 	if f.text == "" || f.read {
-		return f.given, nil
+		return f.parsed, nil
 	}
 	text, err := fromFile(f.text)
 	if err != nil {
@@ -53,13 +54,13 @@ func (f *conditionFlags) subset() (s loader.Subset, err error) {
 	dec := json.NewDecoder(strings.NewReader(text))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&s.Where); err != nil {
-		return s, console.Usagef("--given: %w", err)
+		return s, console.Usagef("--given is not a list of conditions: %w", err)
 	}
-	f.given, f.read = s, true
+	f.parsed, f.read = s, true
 	return s, nil
 }
 
-// samples returns the samples that the conditions leave.
+// samples returns the samples that meet the conditions.
 func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.Samples, error) {
 	s, err := f.subset()
 	if err != nil {
@@ -69,7 +70,7 @@ func (f *conditionFlags) samples(ctx context.Context, d *taco.Dataset) (*loader.
 	return found, console.UsageUnlessFault(err)
 }
 
-// tables returns the tables that a query sees.
+// tables returns the tables that a query can name.
 func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tables, error) {
 	if f.stored {
 		return d.StoredTable, nil
@@ -82,7 +83,8 @@ func (f *conditionFlags) tables(ctx context.Context, d *taco.Dataset) (query.Tab
 		return nil, err
 	}
 	if len(s.Where) == 0 && d.Levels() > 0 {
-		if all, err := d.AllVisible(ctx, 0); err == nil && all { // data is level 0 as it is; an error comes again
+		if all, err := d.AllVisible(ctx, 0); err == nil && all {
+			// data is level 0 unchanged, which avoids a copy of its rows. An error comes again from samples.
 			return d.SQLTable, nil
 		}
 	}

@@ -31,11 +31,15 @@ func (f *lsFlags) leafRoots(ctx context.Context, d *taco.Dataset, roots []int) (
 	return roots, fault.WithFile(err, d.Parts()[0])
 }
 
-// hasRow reports whether a row is among rows, which ascend.
+// hasRow reports whether row is among rows, which need to ascend.
 func hasRow(rows []int, row int) bool {
 	_, ok := slices.BinarySearch(rows, row)
 	return ok
 }
+
+// hashBytes is how much of a sample is read at once for its hash: 256 KiB stay in a processor's cache
+// while they are hashed.
+const hashBytes = 1 << 18
 
 // Leaf is what --leaves prints.
 type Leaf struct {
@@ -45,6 +49,7 @@ type Leaf struct {
 	SHA256 string `json:"sha256,omitempty"`
 }
 
+// listLeaves lists the samples that have bytes, below the samples of level 0 that the flags leave.
 func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, left taco.Left) error {
 	var roots []int // nil: all
 	if left != nil {
@@ -54,8 +59,8 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 	if err != nil {
 		return err
 	}
-	buf := make([]byte, 1<<18)
-	below := map[int][]int{} // by level, what --bbox and --datetime leave of a level below 0
+	buf := make([]byte, hashBytes)
+	below := map[int][]int{} // the rows that --bbox and --datetime leave, by levels below 0
 	count := 0
 	print := func(e taco.Entry, err error) error {
 		if err == nil && e.Level > 0 && len(left) > 1 {
@@ -67,7 +72,7 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 		if err != nil {
 			return err
 		}
-		if count++; count <= f.OffsetRows || f.Limit >= 0 && count > f.OffsetRows+f.Limit {
+		if count++; count <= f.Offset || f.Limit >= 0 && count > f.Offset+f.Limit {
 			return nil
 		}
 		return f.listLeaf(ctx, w, files, e, buf)
@@ -94,7 +99,8 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 	return nil
 }
 
-// isLeft reports whether conditions left a sample below level 0. known has what was found of levels before.
+// isLeft reports whether --bbox and --datetime leave a sample below level 0. known caches the rows of
+// levels, since finding them reads a table.
 func isLeft(ctx context.Context, d *taco.Dataset, left taco.Left, known map[int][]int, e taco.Entry) (bool, error) {
 	rows, ok := known[e.Level]
 	if !ok {
@@ -108,6 +114,7 @@ func isLeft(ctx context.Context, d *taco.Dataset, left taco.Left, known map[int]
 	return hasRow(rows, row), err
 }
 
+// listLeaf prints one sample. It opens the sample only for its hash or size.
 func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener, e taco.Entry, buf []byte) error {
 	l := Leaf{Path: e.Path, Size: e.Size}
 	if e.Offset != taco.Whole {
@@ -133,6 +140,7 @@ func (f *lsFlags) listLeaf(ctx context.Context, w io.Writer, files source.Opener
 	return err
 }
 
+// hashReader returns the SHA-256 of all bytes of r.
 func hashReader(ctx context.Context, r source.Reader, buf []byte) (string, error) {
 	h := sha256.New()
 	for off := int64(0); off < r.Size(); {

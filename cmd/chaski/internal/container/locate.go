@@ -17,19 +17,20 @@ func NewLocate(env console.Env) *cobra.Command {
 	var format string
 	cmd := &cobra.Command{
 		Use:   "locate [flags] CONTAINER KEY...",
-		Short: "Tell where a sample's bytes are, or what a folder holds",
-		Long: `Follow keys from level 0 of a container down: ids, or #N for a position among the visible
-siblings, counted from 0. A key that is no id is taken as a path of ids. A chunk of a streaming
-TACO is the last key, as lrf::2.
+		Short: "Print the byte range of a sample, or the children of a folder",
+		Long: `Follow keys from level 0 of a container down and print what they lead to. A key is an id, or #N for a
+position among the visible siblings, from 0. A key that is not an id is read as a path of ids. In a
+streaming TACO the last key may name a chunk, lrf::2.
 
-Of a file, its byte range is told as GDAL's path, /vsisubfile/OFFSET_SIZE,FILE, or the file's own
-path; of a folder, the ids of its children and the columns they have. With --format json:
-{"vsi": ...} or {"ids": [...], "columns": [...]}.`,
+For a sample with bytes the command prints its byte range as a path of GDAL,
+/vsisubfile/OFFSET_SIZE,FILE, or the path of its file if it is the whole file. For a folder it prints the
+ids of its children. --format json prints {"vsi": ...} or {"ids": [...], "columns": [...]}, columns being
+those of the children.`,
 		Example: `  chaski locate data.tacozip roi_qs1 image
   chaski locate --format json data.tacozip "#0"`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return console.Usagef("a CONTAINER and at least one KEY are named")
+				return console.Usagef("CONTAINER and at least one KEY are needed")
 			}
 			return nil
 		},
@@ -40,7 +41,7 @@ path; of a folder, the ids of its children and the columns they have. With --for
 			return f.locate(cmd.Context(), env, args[0], args[1:], format)
 		},
 	}
-	cmd.Flags().StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog (default: where the catalog is)")
+	cmd.Flags().StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog (default: the directory of the catalog)")
 	cmd.Flags().StringVar(&format, "format", "text", "text or json")
 	f.mode = "intersection"
 	return cmd

@@ -32,27 +32,26 @@ func NewLs(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls [flags] CONTAINER...",
 		Short: "List the samples of containers",
-		Long: `List the rows of a level of TACO containers (ZIP, folder, __TACOCAT__, .tacocat,
-TACOLLECTION.json, .taco) and Tortillas, or with --leaves every sample that has bytes, with
-its path and byte range. Several containers are listed one after the other. Of a Tortilla in
-parts, all parts are named, or one, or the whole as data.tortilla for data.0000.part.tortilla
-and so on.
+		Long: `List the rows of one level of TACO containers (ZIP, directory, __TACOCAT__, .tacocat,
+TACOLLECTION.json, .taco) and Tortillas. With --leaves, list every sample that has bytes, with its path and
+byte range. Several containers are listed one after the other. For a Tortilla in parts, name all parts, one
+part, or the whole: data.tortilla stands for data.0000.part.tortilla and so on.
 
-With --format json: one line of JSON a row, with all columns that are stored, or a leaf:
-{"path","offset","size"} and with --sha256 "sha256"; the offset is null where a sample is a file.`,
+--format json prints one line of JSON for each row, with all stored columns. With --leaves a line is
+{"path","offset","size"}, and "sha256" with --sha256; offset is null if the sample is a whole file.`,
 		Example: `  chaski ls data.tacozip
   chaski ls --leaves --sha256 --format json data.tacozip
   chaski ls --bbox=-180,-60,-60,0 --datetime 2015-01-01/2015-03-31 data.tacozip`,
 		Args: console.AtLeastOne("CONTAINER"),
-		RunE: func(cmd *cobra.Command, paths []string) error { return f.told(env, f.run(cmd.Context(), env, paths)) },
+		RunE: func(cmd *cobra.Command, paths []string) error { return f.warn(env, f.run(cmd.Context(), env, paths)) },
 	}
 	fl := cmd.Flags()
 	f.containerFlags.add(fl)
 	f.Filter.Add(fl)
-	fl.BoolVar(&f.leaves, "leaves", false, "samples that have bytes, of all levels")
-	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and tell their hash")
-	fl.BoolVar(&f.padding, "padding", false, "show placeholders too, and the histograms that a streaming TACO holds among its samples")
-	fl.IntVar(&f.level, "level", 0, "level to list")
+	fl.BoolVar(&f.leaves, "leaves", false, "list the samples of all levels that have bytes")
+	fl.BoolVar(&f.sha256, "sha256", false, "with --leaves: read the bytes and print their hash")
+	fl.BoolVar(&f.padding, "padding", false, "also list placeholders, and the histograms that a streaming TACO stores among its samples")
+	fl.IntVar(&f.level, "level", 0, "`LEVEL` to list")
 	fl.StringVar(&f.format, "format", "text", "text or json")
 	return cmd
 }
@@ -61,30 +60,35 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 	if err := console.OneOf("format", f.format, "text", "json"); err != nil {
 		return err
 	}
-	if f.level < 0 || f.OffsetRows < 0 || f.sha256 && !f.leaves {
-		return console.Usagef("--level and --offset are at least 0, and --sha256 goes with --leaves")
+	if err := console.FirstError(console.AtLeast("level", f.level, 0), console.AtLeast("offset", f.Offset, 0)); err != nil {
+		return err
 	}
-	if f.leaves && f.level != 0 {
-		return console.Usagef("--leaves lists samples of all levels: --level does not go with it")
+	switch {
+	case f.sha256 && !f.leaves:
+		return console.Usagef("--sha256 needs --leaves")
+	case f.leaves && f.level != 0:
+		return console.Usagef("--level is %d, but --leaves lists samples of all levels", f.level)
 	}
-	only, err := f.TacoFilter()
+	filter, err := f.TacoFilter()
 	if err != nil {
 		return err
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
 	var prune []taco.Filter
-	if only != nil && query.RowWise(f.Where) { // another --where needs the rows of all files
-		prune = append(prune, *only)
+	// Files of which no row can match are not opened, unless --where looks at several rows at once, such as
+	// by a mean: then it needs the rows of all files.
+	if filter != nil && query.RowWise(f.Where) {
+		prune = append(prune, *filter)
 	}
 	d, err := f.open(ctx, files, paths, prune...)
 	if err != nil {
 		return err
 	}
 	defer d.Close()
-	var left taco.Left // by --bbox and --datetime; nil: all
-	if only != nil {
-		if left, err = d.Narrow(ctx, *only); err != nil {
+	var left taco.Left // the rows that --bbox and --datetime leave; nil for all
+	if filter != nil {
+		if left, err = d.Narrow(ctx, *filter); err != nil {
 			return err
 		}
 	}
@@ -99,7 +103,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 
 // listRows lists a level.
 func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, left taco.Left) error {
-	if d.Levels() == 0 { // no file of a TACOLLECTION.json can match
+	if d.Levels() == 0 { // no file of the TACOLLECTION.json can match
 		return nil
 	}
 	t, err := d.Level(ctx, f.level)
@@ -119,7 +123,8 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 	return writeRows(ctx, w, t, rows)
 }
 
-// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. n is how many it has.
+// rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has
+// n rows.
 func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Left, n int) ([]int, error) {
 	var rows []int
 	var err error
@@ -144,17 +149,19 @@ func (f *lsFlags) choose(ctx context.Context, t *tables.Table, rows []int) ([]in
 	if err != nil {
 		return nil, err
 	}
-	rows = rows[min(f.OffsetRows, len(rows)):]
+	rows = rows[min(f.Offset, len(rows)):]
 	if f.Limit >= 0 {
 		rows = rows[:min(f.Limit, len(rows))]
 	}
 	return rows, nil
 }
 
-// writeRows writes rows as JSON, with all columns.
+// writeRows writes rows as JSON with all columns.
 func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) error {
 	cols := make([]*tables.Vector, len(t.Columns()))
 	names := make([][]byte, len(cols))
+	// For few rows only the pages that hold them are read. From a quarter of the rows on most pages hold one,
+	// so that whole columns cost about the same.
 	few := len(rows) < t.Len()/4 && slices.IsSorted(rows)
 	for i, c := range t.Columns() {
 		var err error
@@ -191,7 +198,7 @@ func writeRows(ctx context.Context, w io.Writer, t *tables.Table, rows []int) er
 	return nil
 }
 
-// listText prints a path, what it is, and where a file is.
+// listText prints the path, the kind and the byte range of each row.
 func (f *lsFlags) listText(ctx context.Context, w io.Writer, d *taco.Dataset, _ *tables.Table, rows []int) error {
 	for _, row := range rows {
 		e, err := d.Entry(ctx, f.level, row)

@@ -11,41 +11,44 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
+// sessionKey is the key of the session in the context of a command that 'chaski ask' runs.
 type sessionKey struct{}
 
-// session holds containers open between questions.
+// session keeps containers open between questions.
 type session struct {
 	files *source.Mux
-	sets  *refcache.Cache[string, *heldSet]
+	sets  *refcache.Cache[string, *openSet]
 }
 
-// heldSet is a dataset, and the flags that it was opened by, which have what it warned of.
-type heldSet struct {
+// openSet is a dataset and the flags that opened it, which hold its warnings.
+type openSet struct {
 	*taco.Dataset
-	by containerFlags
+	flags containerFlags
 }
 
-// maxSets and maxSetBytes bound the datasets that a session holds open, and the memory of their tables: the columns of
-// some millions of rows.
+// Limits of what a session keeps open.
 const (
-	maxSets     = 8
+	// A program asks about a few datasets in turn. Without this limit, one that goes through a directory of
+	// containers would keep all of their files open.
+	maxSets = 8
+	// The columns of some millions of rows need to fit, otherwise each question would read them again.
 	maxSetBytes = 2 << 30
 )
 
 func newSession() *session {
-	return &session{files: open.NewOpener(true), sets: refcache.New[string](refcache.Options[*heldSet]{
-		MaxEntries: maxSets, MaxBytes: maxSetBytes, Close: (*heldSet).Close, SizeOf: (*heldSet).Bytes,
-		Stale: func(ctx context.Context, s *heldSet) bool { return s.Changed(ctx) },
+	return &session{files: open.NewOpener(true), sets: refcache.New[string](refcache.Options[*openSet]{
+		MaxEntries: maxSets, MaxBytes: maxSetBytes, Close: (*openSet).Close, SizeOf: (*openSet).Bytes,
+		Stale: func(ctx context.Context, s *openSet) bool { return s.Changed(ctx) },
 	})}
 }
 
 func (h *session) close() {
-	_ = h.sets.Close() // they were only read
+	_ = h.sets.Close() // the files were only read, so that closing loses nothing
 	h.files.Close()
 }
 
-// dataset opens containers, or takes them from the session of a command that answers questions. done gives them back;
-// it is called with the command's error.
+// dataset opens containers, or borrows them from the session if 'chaski ask' runs the command. Its
+// caller calls done with the error of the command: a dataset that failed is not reused.
 func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.Dataset, done func(error), err error) {
 	h, ok := ctx.Value(sessionKey{}).(*session)
 	if !ok {
@@ -55,22 +58,23 @@ func (f *containerFlags) dataset(ctx context.Context, paths []string) (d *taco.D
 			return nil, nil, err
 		}
 		return d, func(error) {
-			_ = d.Close() // it was only read
+			_ = d.Close() // the files were only read
 			files.Close()
 		}, nil
 	}
 	key := fmt.Sprintf("%q", append([]string{f.base, f.mode, fmt.Sprint(f.chosen)}, paths...))
-	l, err := h.sets.Acquire(ctx, key, func(ctx context.Context) (*heldSet, error) {
-		s := &heldSet{by: containerFlags{base: f.base, mode: f.mode, chosen: f.chosen}}
+	l, err := h.sets.Acquire(ctx, key, func(ctx context.Context) (*openSet, error) {
+		s := &openSet{flags: containerFlags{base: f.base, mode: f.mode, chosen: f.chosen}}
 		var err error
-		s.Dataset, err = s.by.open(ctx, h.files, paths)
+		s.Dataset, err = s.flags.open(ctx, h.files, paths)
 		return s, err
 	})
 	if err != nil {
 		return nil, nil, err
 	}
 	return l.Value.Dataset, func(err error) {
-		f.warnings = slices.Clone(l.Value.by.warnings) // also those of earlier questions: columns are joined once
-		_ = l.Release(refcache.Reusable(err))          // it was only read
+		// Warnings of earlier questions too, because columns are joined when the dataset is opened.
+		f.warnings = slices.Clone(l.Value.flags.warnings)
+		_ = l.Release(refcache.Reusable(err)) // the files were only read
 	}, nil
 }

@@ -24,25 +24,30 @@ func NewSQL(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "sql [flags] QUERY CONTAINER...",
 		Short: "Run a SELECT over the tables of containers",
-		Long: `Run one SELECT over the tables of TACO containers: data, level1, … have the columns that are
-stored; l0, l1, … have a row for each row of that level, with the columns of all levels up to it,
-named "l0:id", "l1:id", … A streaming TACO has chunks too; the histograms that it holds among its
-samples are in no table (--stored shows them). A plain scan keeps the order in the file.
+		Long: `Run one SELECT over the tables of TACO containers:
 
-The SELECT has WITH, joins, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, USING SAMPLE, CASE, casts,
-FILTER, EXCLUDE and queries inside of queries, and means what it means in DuckDB; docs/sql.md says
-where it does not. The command chaski-full has DuckDB itself for everything else.
+  data, level1, …  the stored columns of level 0, level 1, …
+  l0, l1, …        one row for each row of that level, with the columns of all levels up to it, named
+                   "l0:id", "l1:id", …
+  chunks           the chunks of a streaming TACO
 
-With --format json: {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, NaN and the
-infinities are texts. With --format arrow: a stream of Arrow IPC. With --given, data has only the
-samples that meet its conditions. A QUERY that is @FILE is what the file holds.
+No table has the histograms that a streaming TACO stores among its samples, unless --stored is set. A plain
+scan keeps the order of the file.
+
+The SELECT may use WITH, joins, GROUP BY, HAVING, UNION, ORDER BY, LIMIT, USING SAMPLE, CASE, casts,
+FILTER, EXCLUDE and subqueries. It means what it means in DuckDB; docs/sql.md lists the differences. The
+command chaski-full runs all other queries with DuckDB itself.
+
+--format json prints {"columns":[…],"rows":[[…],…]}; binary values are {"hex":"…"}, and NaN and the
+infinities are strings. --format arrow writes an Arrow IPC stream. With --given, data has only the samples
+that meet its conditions. A QUERY @FILE is read from the file.
 
 ` + functionHelp(),
 		Example: `  chaski sql 'SELECT id, score FROM data WHERE score < 0.5 ORDER BY 2' data.tacozip
   chaski sql --format json 'SELECT "l0:id", count(*) AS n FROM l1 GROUP BY 1' data.tacozip`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) < 2 {
-				return console.Usagef("a QUERY and a CONTAINER are needed")
+				return console.Usagef("QUERY and at least one CONTAINER are needed")
 			}
 			return nil
 		},
@@ -59,14 +64,14 @@ samples that meet its conditions. A QUERY that is @FILE is what the file holds.
 			if err != nil {
 				return err
 			}
-			return f.told(env, runSQL(cmd.Context(), env, &f, &given, format, sql, args[1:]))
+			return f.warn(env, runSQL(cmd.Context(), env, &f, &given, format, sql, args[1:]))
 		},
 	}
 	f.add(cmd.Flags())
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or arrow")
 	given.add(cmd.Flags())
 	given.sql = env.SQL
-	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, also the histograms of a streaming TACO")
+	cmd.Flags().BoolVar(&given.stored, "stored", false, "tables have every row of the file, including the histograms of a streaming TACO")
 	cmd.MarkFlagsMutuallyExclusive("given", "stored")
 	return cmd
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// functionHelp lists the functions of queries by their groups.
+// functionHelp describes the SQL functions, by groups. The query package writes it, so that help and
+// engine agree.
 func functionHelp() string {
 	var b strings.Builder
 	group := ""

@@ -25,15 +25,15 @@ func NewExplain(env console.Env) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use:   "explain [flags] SPEC.json|DATASET",
-		Short: "Say what a step of a run is made of",
-		Long: `Say what a step of a run is made of: of every row its position, sample and id, and of every asset
-its window, transform, the bytes that are read and the chunks that are decoded. The run is a spec in JSON,
-such as Python's loader.spec, or a dataset with the flags of 'chaski bench load'; the step is the one that
-follows a state (--state FILE), or --step of --epoch. No pixel is read, so of bad samples those are told
-that headers and tables show, with what takes their place.
+		Short: "Show which samples, windows and bytes make up a step of a run",
+		Long: `Show what makes up one step of a run: for each row its position, sample, id and transform, and for each
+asset its window, the byte ranges to read and the chunks to decode. The run is a spec in JSON, such as
+Python's loader.spec, or a dataset with the flags of 'chaski bench load'. The step is the one that follows
+a state (--state FILE), or --step of --epoch. The command reads no pixels, so that it shows only those bad
+samples, with their substitutes, that headers and tables reveal.
 
-With --time the step is also read, in an engine of its own, and the report says where the workers' time
-went (reading, decoding, undoing predictors, scattering, the rest) and which samples turned out bad.`,
+With --time the command also reads the step, with an engine of its own, and prints where the time of the
+workers went (reading, decoding, undoing predictors, scattering, the rest) and which samples were bad.`,
 		Example: `  chaski explain --batch 2 --window 64x64 --step 1 chips/
   chaski explain --state state.json --time spec.json
   chaski explain --state state.json --back 1 --rank 1 --world 2 --json spec.json`,
@@ -43,7 +43,7 @@ went (reading, decoding, undoing predictors, scattering, the rest) and which sam
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
 	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of text")
-	cmd.Flags().BoolVar(&f.time, "time", false, "read the step, and say where the time went")
+	cmd.Flags().BoolVar(&f.time, "time", false, "also read the step, and print where the time went")
 	return cmd
 }
 
@@ -52,19 +52,20 @@ type ExplainReport struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
 	stepAt
-	// Fields say what the members of a batch are: what each column was found to hold, its dtype and its lengths.
+	// Fields describe the fields of a batch: kind, dtype and lengths, as found in the dataset.
 	Fields []string     `json:"fields"`
 	Rows   []explainRow `json:"rows"`
 	Time   *stepTime    `json:"time,omitempty"`
 }
 
-// explainRow is a row, and of a bad one what is tried in its place, the last of which counts.
+// explainRow is a row of a step. If its sample is bad, Instead has the substitutes in the order in which
+// they are tried; the last one is used.
 type explainRow struct {
 	loader.RowPlan
 	Instead []loader.RowPlan `json:"instead,omitempty"`
 }
 
-// stepTime says how the reading of a step went.
+// stepTime is the result of reading a step.
 type stepTime struct {
 	Seconds float64      `json:"seconds"`
 	Stages  []stageShare `json:"stages"` // of all workers together
@@ -91,7 +92,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 		return err
 	}
 	defer closeAll()
-	r := ExplainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldTexts(e.Fields())}
+	r := ExplainReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields())}
 	if r.stepAt, err = f.step.at(cmd.Flags(), e); err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	if f.time {
 		r.Time, failed = timeStep(ctx, e, r.Ticket, stages)
 	}
-	if f.run.Json {
+	if f.run.JSON {
 		err = console.PrintJSON(env.Out, r)
 	} else {
 		r.print(env.Out)
@@ -110,7 +111,7 @@ func (f *explainFlags) do(cmd *cobra.Command, env console.Env, path string) erro
 	return console.FirstError(err, failed)
 }
 
-// explainRows explains the rows of a ticket, with the substitutes of those that are bad.
+// explainRows explains the rows of a ticket, with the substitutes of bad samples.
 func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]explainRow, error) {
 	rows, err := e.Explain(ctx, t)
 	if err != nil {
@@ -137,7 +138,7 @@ func explainRows(ctx context.Context, e *loader.Engine, t shuffle.Ticket) ([]exp
 	return out, nil
 }
 
-// timeStep reads a step. It closes the engine: workers say what they did when they end.
+// timeStep reads a step. It closes the engine, because workers report their time when they end.
 func timeStep(ctx context.Context, e *loader.Engine, t shuffle.Ticket, stages *loader.Stages) (*stepTime, error) {
 	start := time.Now()
 	b, err := e.Start(ctx, t, false).Wait(ctx)
@@ -186,7 +187,7 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 		fmt.Fprintf(w, " of source %s", console.OneLine(r.Source))
 	}
 	if r.Draw.Attempt > 0 {
-		fmt.Fprintf(w, " (in its place, attempt %d)", r.Draw.Attempt)
+		fmt.Fprintf(w, " (substitute, attempt %d)", r.Draw.Attempt)
 	}
 	if r.Draw.Transform != 0 {
 		fmt.Fprintf(w, ", transform %d", r.Draw.Transform)
@@ -208,7 +209,7 @@ func printRow(w io.Writer, r *loader.RowPlan) {
 	}
 }
 
-// printRuns prints ranges, those of an array with their files in it.
+// printRuns prints byte ranges. Those of an array follow the name of their file in it.
 func printRuns(w io.Writer, array string, runs []loader.RangePlan) {
 	fmt.Fprint(w, "    bytes")
 	file := ""

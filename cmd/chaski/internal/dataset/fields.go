@@ -8,8 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// fieldTexts say what the members of a batch are: a raster, numbers or texts.
-func fieldTexts(fields []loader.FieldInfo) []string {
+// fieldStrings describes the fields of a batch: name, kind, dtype and lengths of the axes. It leaves out
+// n, since all fields share it.
+func fieldStrings(fields []loader.FieldInfo) []string {
 	out := make([]string, len(fields))
 	for i, f := range fields {
 		var lengths []string

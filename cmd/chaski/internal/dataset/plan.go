@@ -24,27 +24,32 @@ func NewPlan(env console.Env) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use:   "plan [flags] SPEC.json|DATASET",
-		Short: "Say what a run will cost, before it",
-		Long: `Say what an epoch of a run will cost, from headers, tables and the order alone: no pixel is read. The
-run is a spec in JSON, such as Python's loader.spec, or a dataset with the flags of 'chaski bench load'.
+		Short: "Estimate requests, bytes and memory of a run before it starts",
+		Long: `Estimate what an epoch of a run will cost. The command does a dry run over headers, tables and the
+order; it reads no pixels. The run is a spec in JSON, such as Python's loader.spec, or a dataset with
+the flags of 'chaski bench load'.
 
-Of an epoch, of a step in the mean, and of the step with the most:
+For an epoch, for the average step and for the largest step it prints:
 
-  opens     assets opened, one for every window
-  requests  reads of pixels: neighbouring chunks are one
-  read      bytes of those reads, with the gaps between joined chunks
-  needed    chunks that windows touch, each for every window
-  decoded   chunks that are decoded, and their bytes: fewer than needed where the windows of a pool
-            share decoded tiles
+  opens           assets opened, once for each window
+  requests        reads of pixels; neighbouring chunks are one read
+  read            bytes of these reads, with the gaps between the chunks of one read
+  chunks needed   chunks that windows touch, counted for each window
+  chunks decoded  chunks decoded: fewer than needed if windows of a pool share decoded tiles
+  decoded         bytes of the decoded chunks
 
-and the memory at most: batches, shared tiles, what workers hold, headers and pages of tables. Reading
-headers that a catalog does not hold is not counted.
+It also prints the largest memory use: batches, shared tiles, workers, headers and pages of tables. It does
+not count the reading of headers that a catalog does not hold.
 
-The figures are exact where all steps were looked at and no sample is bad, of arrays for one worker. What is
-read of points is an estimate where tiles of them lie in a window only in part. With shared tiles they are
-for the first epoch of an engine: requests and bytes are exact for one worker, and decoded chunks for any
-number as long as no tile has to make room. Of an epoch of more than --sample samples some stretches
-stand for all. With --world N, one rank of N that has an engine for itself is counted.`,
+How exact the numbers are:
+
+  - They are exact if every step was examined and no sample is bad; for arrays, with one worker.
+  - Bytes of points are an estimate where a window covers a tile of points only in part.
+  - With shared tiles they hold for the first epoch of an engine. Requests and bytes are then exact for one
+    worker, and decoded chunks for any number, as long as no tile has to make room for another.
+  - If an epoch has more than --sample samples, a part of its steps stands for all.
+
+With --world N the numbers are those of one rank of N that has its own engine.`,
 		Example: `  chaski plan --batch 2 --window 64x64 --per-asset 4 chips/
   chaski plan --json spec.json`,
 		Args: console.ExactlyOne("SPEC.json or DATASET"),
@@ -53,12 +58,12 @@ stand for all. With --world N, one rank of N that has an engine for itself is co
 	f.run.Add(cmd)
 	fl := cmd.Flags()
 	f.run.AddJSON(fl, "one line of JSON instead of a table")
-	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch that is looked at")
-	fl.IntVar(&f.rank, "rank", 0, "the rank that is counted")
-	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: all of its rows)")
-	fl.IntVar(&f.prefetch, "prefetch", loader.DefaultPrefetch, "batches in the making")
-	fl.Int64Var(&f.sample, "sample", loader.DefaultForecastSamples, "most samples that are looked at")
-	fl.BoolVar(&f.all, "all", false, "look at every sample, however many there are")
+	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch to examine")
+	fl.IntVar(&f.rank, "rank", 0, "the rank to count, from 0")
+	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: one rank takes all rows)")
+	fl.IntVar(&f.prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
+	fl.Int64Var(&f.sample, "sample", loader.DefaultForecastSamples, "examine at most this many samples")
+	fl.BoolVar(&f.all, "all", false, "examine every sample, whatever their number")
 	return cmd
 }
 
@@ -66,7 +71,7 @@ stand for all. With --world N, one rank of N that has an engine for itself is co
 type planReport struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
-	// Fields say what the members of a batch are: what each column was found to hold, its dtype and its lengths.
+	// Fields describe the fields of a batch: kind, dtype and lengths, as found in the dataset.
 	Fields []string `json:"fields"`
 	*loader.Forecast
 	MemoryTotal int64 `json:"memory_total"`
@@ -74,8 +79,9 @@ type planReport struct {
 }
 
 func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
-	if f.world < 1 || f.rank < 0 || f.rank >= f.world || f.prefetch < 1 || f.sample < 1 {
-		return console.Usagef("--rank is below --world; --prefetch and --sample are at least 1")
+	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("prefetch", f.prefetch, 1),
+		console.AtLeast("sample", f.sample, 1)); err != nil {
+		return err
 	}
 	e, closeAll, err := f.run.Open(cmd.Context(), env, path, nil)
 	if err != nil {
@@ -93,8 +99,8 @@ func (f *planFlags) do(cmd *cobra.Command, env console.Env, path string) error {
 	if err != nil {
 		return console.UsageUnlessFault(err)
 	}
-	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldTexts(e.Fields()), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
-	if f.run.Json {
+	r := planReport{Spec: e.Hash(), Dataset: e.Fingerprint(), Fields: fieldStrings(e.Fields()), Forecast: p, MemoryTotal: p.Memory.Total(), Exact: p.Exact()}
+	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
 	return r.print(env, e.Spec())
@@ -106,17 +112,17 @@ func (r *planReport) print(env console.Env, spec loader.Spec) error {
 		fmt.Fprintf(env.Out, "; rank %d of %d", r.Rank, r.World)
 	}
 	fmt.Fprintf(env.Out, "\n%s\n\n", "fields: "+strings.Join(r.Fields, "; "))
-	if err := console.WriteTable(env, r.work()); err != nil {
+	if err := console.WriteTable(env.Out, r.work()); err != nil {
 		return err
 	}
 	if len(r.Sources) > 1 {
 		fmt.Fprintln(env.Out)
-		if err := console.WriteTable(env, r.sources()); err != nil {
+		if err := console.WriteTable(env.Out, r.sources()); err != nil {
 			return err
 		}
 	}
 	fmt.Fprintln(env.Out)
-	if err := console.WriteTable(env, r.memory()); err != nil {
+	if err := console.WriteTable(env.Out, r.memory()); err != nil {
 		return err
 	}
 	fmt.Fprintln(env.Out)
@@ -127,7 +133,7 @@ func (r *planReport) print(env console.Env, spec loader.Spec) error {
 }
 
 func (r *planReport) work() [][]string {
-	rows := [][]string{{"", "epoch", "a step", "most in a step"}}
+	rows := [][]string{{"", "epoch", "average step", "largest step"}}
 	line := func(name string, of func(w *loader.Work) string) {
 		rows = append(rows, []string{name, of(&r.Total), of(&r.Mean), of(&r.Most)})
 	}
@@ -157,7 +163,7 @@ func (r *planReport) sources() [][]string {
 func (r *planReport) memory() [][]string {
 	m := &r.Memory
 	rows := [][]string{
-		{"memory at most", "each", "of them", "together"},
+		{"memory at most", "each", "number", "total"},
 		{"batches", console.DecimalSize(m.Batch), fmt.Sprint(m.Batches), console.DecimalSize(m.Batch * int64(m.Batches))},
 	}
 	if m.Tiles > 0 {
@@ -172,15 +178,15 @@ func (r *planReport) memory() [][]string {
 func (r *planReport) notes() (out []string) {
 	switch {
 	case r.Examined < r.Steps:
-		out = append(out, fmt.Sprintf("estimated from %d of %d steps; --all looks at every one", r.Examined, r.Steps))
+		out = append(out, fmt.Sprintf("estimated from %d of %d steps; --all examines every step", r.Examined, r.Steps))
 	case r.Exact:
-		out = append(out, "exact: every step was looked at")
+		out = append(out, "exact: every step was examined")
 	}
 	if r.Evicted > 0 {
-		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the figures are those of one worker, and more memory saves decoding", r.Evicted))
+		out = append(out, fmt.Sprintf("%d tiles have to make room for others: the numbers hold for one worker, and more memory would save decoding", r.Evicted))
 	}
 	if r.Loose {
-		out = append(out, "which values of points, or of sparse fragments, are read depends on their coordinates: requests are estimated, and bytes those at most")
+		out = append(out, "which values of points or sparse fragments are read depends on their coordinates: requests are an estimate, and bytes an upper bound")
 	}
 	if r.FirstBad != "" {
 		out = append(out, fmt.Sprintf("%d samples cannot be read, the first: %s", r.Total.Bad, r.FirstBad))

@@ -29,24 +29,24 @@ func NewQuarantine(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quarantine [flags] [SPEC.json|DATASET]",
 		Short: "List the samples that cannot be read",
-		Long: `List the samples that cannot be read, and why.
+		Long: `List bad samples, which cannot be read, and why.
 
-With a dataset (with the flags of 'chaski bench load'), or a spec in JSON such as Python's loader.spec, all
-samples that the run uses are read, wholly and in parallel, in the bands it picks, with masks and what
-rides along. With --met FILE the list has what runs met: 'chaski serve --quarantine FILE' and Python's
-load(..., quarantine=FILE) append to such files; several processes may share one.
+Given a dataset (with the flags of 'chaski bench load') or a spec in JSON, such as Python's loader.spec, the
+command reads all samples of the run completely and in parallel: the selected bands, masks and metadata
+columns. --met FILE adds what earlier runs met: 'chaski serve --quarantine FILE' and Python's
+load(..., quarantine=FILE) append to such a file, and several processes may share one.
 
-A list is lines of JSON: dataset (its fingerprint), source (of a mixture), id, row, sample, uri, part,
-offset, kind, message, first_seen, count; and instead (id, row, sample), what stood in its place when it
-was met first. -o writes what was found and met as such a list, every thing
-once. Bad samples do not make the exit code 1: 'chaski verify' does that.`,
+A list has one line of JSON for each bad sample: dataset (its fingerprint), source (of a mixture), id, row,
+sample, uri, part, offset, kind, message, first_seen, count, and instead (id, row, sample), its substitute
+when it was first met. -o writes all bad samples as such a list, each once. Bad samples do not change the
+exit code; use 'chaski verify' for that.`,
 		Example: `  chaski quarantine chips/
   chaski quarantine -o bad.jsonl spec.json
   chaski quarantine --met bad.jsonl --json
   chaski quarantine --met bad.jsonl -o all.jsonl train.parquet`,
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) > 1 {
-				return console.Usagef("%d arguments, where one SPEC.json or DATASET is taken", len(args))
+				return console.Usagef("there are %d arguments: the command takes one SPEC.json or DATASET", len(args))
 			}
 			return nil
 		},
@@ -55,27 +55,27 @@ once. Bad samples do not make the exit code 1: 'chaski verify' does that.`,
 	f.run.Add(cmd)
 	f.run.AddJSON(cmd.Flags(), "one line of JSON instead of text")
 	fl := cmd.Flags()
-	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list, as runs write it; repeatable")
-	fl.StringVarP(&f.out, "output", "o", "", "`FILE` that gets the list, as lines of JSON (default: none)")
-	fl.IntVar(&f.max, "max-bad", loader.DefaultMaxBad, "most bad samples listed of a dataset")
+	fl.StringArrayVar(&f.met, "met", nil, "`FILE` with a list that runs wrote; repeatable")
+	fl.StringVarP(&f.out, "output", "o", "", "`FILE` to write the list to, as lines of JSON (default: none)")
+	fl.IntVar(&f.max, "max-bad", loader.DefaultMaxBad, "list at most this many bad samples of the dataset")
 	return cmd
 }
 
 // quarantineReport is what quarantine prints.
 type quarantineReport struct {
 	Dataset string              `json:"dataset,omitempty"` // fingerprint
-	Checked int64               `json:"checked"`           // samples
-	Found   int64               `json:"found"`             // of those, bad ones
-	Skipped int64               `json:"skipped"`           // lines of lists that are no records
+	Checked int64               `json:"checked"`           // samples read
+	Found   int64               `json:"found"`             // bad samples among them
+	Skipped int64               `json:"skipped"`           // lines of --met that are not records
 	Bad     []quarantine.Record `json:"bad"`
 }
 
 func (f *quarantineFlags) do(ctx context.Context, env console.Env, args []string) error {
 	if len(args) == 0 && len(f.met) == 0 {
-		return console.Usagef("neither a dataset nor --met is named")
+		return console.Usagef("SPEC.json, DATASET or --met FILE is missing")
 	}
-	if f.max < 1 {
-		return console.Usagef("--max-bad is at least 1")
+	if err := console.AtLeast("max-bad", f.max, 1); err != nil {
+		return err
 	}
 	var list quarantine.List
 	for _, name := range f.met {
@@ -98,13 +98,14 @@ func (f *quarantineFlags) do(ctx context.Context, env console.Env, args []string
 			return nil
 		}
 	}
-	if f.run.Json {
+	if f.run.JSON {
 		return console.PrintJSON(env.Out, r)
 	}
 	r.print(env.Out, len(args) == 1)
 	return nil
 }
 
+// readList adds the records of a file to l.
 func readList(l *quarantine.List, name string) error {
 	file, err := os.Open(name)
 	if err != nil {
@@ -117,10 +118,10 @@ func readList(l *quarantine.List, name string) error {
 	return nil
 }
 
-// check reads the samples of a dataset.
+// check reads all samples of a run and adds the bad ones to list and r.
 func (f *quarantineFlags) check(ctx context.Context, env console.Env, path string, list *quarantine.List, r *quarantineReport) error {
 	e, closeAll, err := f.run.Open(ctx, env, path, func(spec *loader.Spec, _ *loader.Options) {
-		spec.BadSamples = loader.BadSkip // or a bad first sample would end this
+		spec.BadSamples = loader.BadSkip // with the policy error, the first bad sample would end the check
 	})
 	if err != nil {
 		return err
@@ -159,11 +160,11 @@ func (r *quarantineReport) print(w io.Writer, checked bool) {
 		}
 		fmt.Fprint(w, console.OneLine(b.Message))
 		if b.Instead != nil {
-			fmt.Fprintf(w, "  (in its place: %s)", cmp.Or(console.OneLine(b.Instead.ID), fmt.Sprint("row ", b.Instead.Row)))
+			fmt.Fprintf(w, "  (substitute: %s)", cmp.Or(console.OneLine(b.Instead.ID), fmt.Sprint("row ", b.Instead.Row)))
 		}
 		fmt.Fprintln(w)
 	}
 	if r.Skipped > 0 {
-		fmt.Fprintf(w, "%d lines of the lists are no records\n", r.Skipped)
+		fmt.Fprintf(w, "%d lines of the lists are not records\n", r.Skipped)
 	}
 }

@@ -26,15 +26,15 @@ func NewReplay(env console.Env) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use:   "replay [flags] SPEC.json|DATASET",
-		Short: "Write the batch of a step again",
-		Long: `Write the batch of a step again, with the bytes that the run had, as an .npz file for numpy.load. The
-run is a spec in JSON, such as Python's loader.spec, or a dataset with the flags of 'chaski bench load';
-the step is the one that follows a state (--state FILE), or with --back 1 the last that the state counts,
-or --step of --epoch. One rank of several has its rows: --rank R --world W.
+		Short: "Reproduce the batch of one training step",
+		Long: `Reproduce the batch of one training step, byte for byte, as an .npz file for numpy.load. The run is a
+spec in JSON, such as Python's loader.spec, or a dataset with the flags of 'chaski bench load'. The step is
+the one that follows a state (--state FILE); with --back 1, the last one before the state; or --step of
+--epoch. --rank R --world W takes the rows of one rank.
 
-The file has an array for every tensor of the batch, and valid, position and sample, one a row.
-Elements that NumPy has no type for are so many bytes: bfloat16 is "|V2". step.json in it says which
-step it is, and which rows were bad.`,
+The file has one array for each tensor of the batch, and the arrays valid, position and sample with one
+element for each row. An element type that NumPy lacks becomes raw bytes: bfloat16 is "|V2". The member
+step.json names the step and the bad rows.`,
 		Example: `  chaski replay --batch 2 --step 1 -o step.npz chips/
   chaski replay --state state.json --back 1 -o last.npz spec.json
   chaski replay --state state.json --rank 1 --world 2 -o - spec.json > step.npz`,
@@ -43,11 +43,11 @@ step it is, and which rows were bad.`,
 	}
 	f.run.Add(cmd)
 	f.step.add(cmd.Flags())
-	cmd.Flags().StringVarP(&f.out, "output", "o", "step.npz", "`FILE` that is written; - is standard output")
+	cmd.Flags().StringVarP(&f.out, "output", "o", "step.npz", "`FILE` to write; - for standard output")
 	return cmd
 }
 
-// Replayed is step.json.
+// Replayed is the content of step.json.
 type Replayed struct {
 	Spec    string `json:"spec"`
 	Dataset string `json:"dataset"`
@@ -108,5 +108,5 @@ func writeTensor(z *npy.Zip, t *loader.Tensor) error {
 	case loader.Text:
 		return z.Texts(t.Name, shape, t.Texts())
 	}
-	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset, "ragged tensors are not written")
+	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset, "it is ragged, which .npz cannot hold")
 }

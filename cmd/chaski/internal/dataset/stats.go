@@ -34,33 +34,35 @@ type statsFlags struct {
 	sampling  bool
 	weights   loader.WeightOptions
 
-	own pflag.FlagSet // the flags that say what a spec says
+	own pflag.FlagSet // the flags that a spec excludes, because it says the same
 }
 
 func NewStats(env console.Env) *cobra.Command {
 	var f statsFlags
 	cmd := &cobra.Command{
 		Use:   "stats [flags] SPEC.json|DATASET",
-		Short: "Count means, deviations and percentiles of a dataset",
-		Long: `Read every raster of a dataset (a catalog, table, container, folder, glob, file or array) once, and print what
-normalisation needs as JSON: for every field and band the count, mean, standard deviation, least and
-greatest value, percentiles and histogram of the samples that are not nodata. Python's chaski.load
-and 'chaski bench' take the file with --stats. --where, --bbox, --datetime and --split choose rows of a
-table or catalog, and samples of level 0 of a container as for 'chaski ls'; of a container a --field is a
-path of ids below a sample, or a column. SPEC.json, as Python's loader.spec, says all that itself: fields,
-conditions, and which part of which split; samples that cannot be read are left out unless its policy
-is "error".
+		Short: "Compute means, deviations and percentiles of a dataset",
+		Long: `Compute what normalisation needs. The command reads every raster of a dataset once and prints JSON: for
+each field and band the count, mean, standard deviation, minimum, maximum, percentiles and histogram of
+the values that are not nodata. Python's chaski.load takes the file as stats, and 'chaski bench' with
+--stats.
 
-With --from-metadata the dataset is a container whose rows hold statistics (stats:mean, ...): those of
-the deepest level are pooled band by band, each row by its number of pixels. Percentiles come from
-the container's histograms, where it has them. Besides "mean", "std", "min" and "max" of all
-components together, the JSON has "fields", one a component, as without --from-metadata; --field
-NAME=PATH takes the component at the end of a path, under the name that a run has for it.
+A dataset is a catalog, table, container, directory, glob, file or array. --where, --bbox, --datetime and
+--split choose rows of a table or catalog, and samples of level 0 of a container as in 'chaski ls'. In a
+container, a --field is a path of ids below a sample, or a column. SPEC.json, such as Python's loader.spec,
+describes a dataset with its fields, conditions and split; samples that cannot be read are left out unless
+its policy is "error".
 
-With --sampling it writes another file instead: how many valid pixels, or pixels of some classes of a
-field, every cell of every asset has. Python's chaski.WeightedWindow takes it, to draw windows where
-there is something to see. It counts all rows of a table or catalog, whatever conditions say, and those
-samples of a container that they leave: there, give those of the run.`,
+--from-metadata reads no pixels. The dataset is a container whose rows hold statistics (stats:mean, ...);
+the command pools those of the deepest level band by band and weights each row by its number of pixels.
+Percentiles come from the container's histograms, if it has them. The JSON has "mean", "std", "min" and
+"max" of all components together, and "fields" with one entry for each component. --field NAME=PATH selects
+the component at the end of PATH and calls it NAME, like a run.
+
+--sampling writes another file: for each cell of each asset, the number of valid pixels, or of pixels of
+some classes of a field. Python's chaski.WeightedWindow takes the file and draws windows where these pixels
+are. For a table or catalog it counts all rows, whatever the conditions; for a container only the samples
+that the conditions leave, so that they must be those of the run.`,
 		Example: `  chaski stats -o stats.json chips/
   chaski stats --field image=images/{id}.tif --field mask=masks/{id}.tif -o stats.json pairs/
   chaski stats -o stats.json spec.json
@@ -74,22 +76,22 @@ samples of a container that they leave: there, give those of the run.`,
 			}
 			for _, name := range []string{"count", "classes", "cell"} {
 				if !f.sampling && cmd.Flags().Changed(name) {
-					return console.Usagef("--%s goes with --sampling", name)
+					return console.Usagef("--%s needs --sampling", name)
 				}
 			}
 			if f.metadata {
 				if flags.IsSpec(args[0]) {
-					return console.Usagef("--from-metadata is for a container, and %s is a spec", args[0])
+					return console.Usagef("--from-metadata needs a container: %s is a spec", args[0])
 				}
 				for _, name := range []string{"split", "sampling", "dims", "timestamp", "workers", "max-chunk", "bad-samples"} {
 					if cmd.Flags().Changed(name) {
-						return console.Usagef("--%s reads pixels: it does not go with --from-metadata", name)
+						return console.Usagef("--%s is about pixels, which --from-metadata does not read", name)
 					}
 				}
 				return f.pooled(cmd.Context(), env, args[0])
 			}
 			if f.component != "*" {
-				return console.Usagef("--component goes with --from-metadata")
+				return console.Usagef("--component is %q: it needs --from-metadata", f.component)
 			}
 			return f.run(cmd.Context(), env, args[0])
 		},
@@ -99,21 +101,21 @@ samples of a container that they leave: there, give those of the run.`,
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error or skip")
-	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics that a container's rows hold, and read no pixel")
-	fl.StringVar(&f.component, "component", "*", "with --from-metadata: `ID` of the samples of the deepest level that count (default: all)")
+	own.StringVar(&f.bad, "bad-samples", loader.BadError, "what to do with samples that cannot be read: error or skip")
+	fl.BoolVar(&f.metadata, "from-metadata", false, "pool the statistics in the rows of a container, without reading pixels")
+	fl.StringVar(&f.component, "component", "*", "with --from-metadata: pool only the samples of the deepest level with this `ID` (default: all)")
 	fl.StringVar(&f.format, "format", "json", "json")
-	own.StringVar(&f.base, "base-path", "", "`FOLDER` of the source files of a catalog of containers")
-	fl.BoolVar(&f.sampling, "sampling", false, "write weights for the sampler weighted_window")
-	fl.StringVar(&f.weights.Field, "count", "", "with --sampling, the `FIELD` whose pixels are counted (default: the last)")
-	fl.Float64SliceVar(&f.weights.Classes, "classes", nil, "with --sampling, the values of its first band that count (default: all that are valid)")
-	fl.Lookup("classes").DefValue = "" // "[]" in the help says less than the text before it
-	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling, the side of a cell in pixels of the first field")
+	own.StringVar(&f.base, "base-path", "", "`DIR` of the source files of a catalog of containers")
+	fl.BoolVar(&f.sampling, "sampling", false, "write the weights of the sampler weighted_window")
+	fl.StringVar(&f.weights.Field, "count", "", "with --sampling: the `FIELD` whose pixels to count (default: the last field)")
+	fl.Float64SliceVar(&f.weights.Classes, "classes", nil, "with --sampling: count only these values of its first band (default: all valid pixels)")
+	fl.Lookup("classes").DefValue = "" // pflag would print (default []), which contradicts the text
+	fl.IntVar(&f.weights.Cell, "cell", 64, "with --sampling: side of a cell, in pixels of the first field")
 	fl.AddFlagSet(own)
 	return cmd
 }
 
-// pooled prints the pooled statistics of a container's metadata.
+// pooled prints the statistics of --from-metadata.
 func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) error {
 	fields, err := flags.ParseFields(f.source.Fields)
 	if err != nil {
@@ -142,14 +144,15 @@ func (f *statsFlags) pooled(ctx context.Context, env console.Env, name string) e
 	if len(fields) == 1 {
 		all = componentOf(fields[0])
 	}
-	// Components of other numbers of bands have no statistics in common.
+	// Components with different numbers of bands have no common statistics, which is no reason to fail.
 	if out.Pooled, err = d.Pool(ctx, all, keep); err != nil && fault.KindOf(err) != fault.Unsupported {
 		return err
 	}
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, out) })
 }
 
-// report returns the statistics of components by their ids, or of fields by the names that a run has for them.
+// report returns the statistics of all components under their ids or, with --field, of some under the
+// names of the fields.
 func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loader.Field, keep func(row int) bool) (*stats.Report, error) {
 	if len(fields) == 0 {
 		return d.Report(ctx, f.component, keep)
@@ -163,7 +166,7 @@ func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loade
 		}
 		of, ok := r.Fields[id]
 		if !ok { // "*"
-			return nil, console.Usagef("--field %s=%s names no component", x.Name, id)
+			return nil, console.Usagef("--field is \"%s=%s\": the container has no such component", x.Name, id)
 		}
 		out.Samples += r.Samples
 		out.Fields[x.Name] = of
@@ -171,25 +174,27 @@ func (f *statsFlags) report(ctx context.Context, d *taco.Dataset, fields []loade
 	return out, nil
 }
 
-// componentOf returns the path of a field below a sample, or of a field that has none its name.
+// componentOf returns the path of a field below a sample, which is its name if the field has no path.
 func componentOf(f loader.Field) string { return cmp.Or(f.Column, f.Pattern, f.Name) }
 
-// pooledReport is what --from-metadata prints: a report, and the numbers of all components together.
+// pooledReport is what --from-metadata prints: the report of the components, and the statistics of all
+// together.
 type pooledReport struct {
 	*stats.Report
 	*taco.Pooled
 	Samples int64 `json:"samples"`
 }
 
-// keep returns which samples of level 0 the flags choose; nil: all.
+// keep returns a function that reports whether the flags choose a sample of level 0. It returns nil if
+// they choose all.
 func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) bool, error) {
-	only, err := f.source.Filter.TacoFilter()
-	if err != nil || only == nil && f.source.Filter.Where == "" {
+	filter, err := f.source.Filter.TacoFilter()
+	if err != nil || filter == nil && f.source.Filter.Where == "" {
 		return nil, err
 	}
 	var rows []int
-	if only != nil {
-		rows, err = d.Filter(ctx, *only)
+	if filter != nil {
+		rows, err = d.Filter(ctx, *filter)
 	} else {
 		rows, err = d.Visible(ctx, 0)
 	}
@@ -211,8 +216,8 @@ func (f *statsFlags) keep(ctx context.Context, d *taco.Dataset) (func(row int) b
 }
 
 func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) error {
-	if f.workers < 0 {
-		return console.Usagef("--workers is at least 0")
+	if err := console.AtLeast("workers", f.workers, 0); err != nil {
+		return err
 	}
 	spec, err := f.specOf(dataset)
 	if err != nil {
@@ -232,12 +237,12 @@ func (f *statsFlags) run(ctx context.Context, env console.Env, dataset string) e
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return console.PrintJSON(w, r) })
 }
 
-// specOf returns the spec in a file of JSON, or makes that of a dataset and the flags.
+// specOf reads the spec in a JSON file, or makes one of a dataset and the flags.
 func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 	if flags.IsSpec(dataset) {
 		s, err := flags.ReadSpec(dataset, &f.own)
 		if s.BadSamples == loader.BadReplace || s.BadSamples == loader.BadFill {
-			s.BadSamples = loader.BadSkip // what takes their place does not count
+			s.BadSamples = loader.BadSkip // substitutes and fill values must not be counted
 		}
 		return s, err
 	}
@@ -253,7 +258,7 @@ func (f *statsFlags) specOf(dataset string) (loader.Spec, error) {
 	return s, nil
 }
 
-// writeWeights writes the file that the sampler weighted_window takes.
+// writeWeights writes the file of --sampling.
 func (f *statsFlags) writeWeights(ctx context.Context, env console.Env, spec loader.Spec) error {
 	bar := console.NewBar(env.Err, "reading", -1)
 	var b bytes.Buffer

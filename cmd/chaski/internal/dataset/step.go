@@ -1,4 +1,5 @@
-// Package dataset has the commands about the runs of a dataset: plan, explain, replay, quarantine and stats.
+// Package dataset has the commands about the runs of a dataset: plan, explain, replay, quarantine and
+// stats.
 package dataset
 
 import (
@@ -12,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// stepFlags name a step of a run and a rank.
+// stepFlags has the flags that name a step of a run and a rank.
 type stepFlags struct {
 	state       string
 	epoch       uint64
@@ -21,12 +22,12 @@ type stepFlags struct {
 }
 
 func (f *stepFlags) add(fl *pflag.FlagSet) {
-	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: the step is the one that follows it")
-	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, in place of a state")
-	fl.Int64Var(&f.step, "step", 0, "the step of the epoch, from 0, in place of a state")
-	fl.Int64Var(&f.back, "back", 0, "so many steps before: 1 is the last step that a state counts")
-	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows are taken")
-	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: all of its rows)")
+	fl.StringVar(&f.state, "state", "", "`FILE` with the JSON of a state: take the step that follows it")
+	fl.Uint64Var(&f.epoch, "epoch", 0, "the epoch, instead of --state")
+	fl.Int64Var(&f.step, "step", 0, "the step of the epoch, from 0, instead of --state")
+	fl.Int64Var(&f.back, "back", 0, "go back this many steps: 1 is the last step before a state")
+	fl.IntVar(&f.rank, "rank", 0, "the rank whose rows to take, from 0")
+	fl.IntVar(&f.world, "world", 1, "how many ranks share a step (1: one rank takes all rows)")
 }
 
 // stepAt is a step of a run.
@@ -43,15 +44,14 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 	spec, steps := e.Spec(), e.Steps()
 	s := stepAt{Epoch: f.epoch, Step: f.step, Rank: f.rank, World: f.world}
 	named := fl.Changed("epoch") || fl.Changed("step")
+	if err := console.FirstError(checkRank(f.rank, f.world), console.AtLeast("step", f.step, 0), console.AtLeast("back", f.back, 0)); err != nil {
+		return s, err
+	}
 	switch {
-	case f.world < 1 || f.rank < 0 || f.rank >= f.world:
-		return s, console.Usagef("--rank %d of --world %d", f.rank, f.world)
 	case steps == 0:
-		return s, console.Usagef("an epoch of %d samples has no whole batch of %d", e.Len(), spec.BatchSize)
-	case f.back < 0 || f.step < 0:
-		return s, console.Usagef("--step and --back are at least 0")
+		return s, console.Usagef("an epoch of %d samples has no whole batch of %d samples", e.Len(), spec.BatchSize)
 	case f.state != "" && named:
-		return s, console.Usagef("--state and --epoch or --step exclude each other")
+		return s, console.Usagef("--state and --epoch or --step exclude each other: a state has its own step")
 	case f.state != "":
 		b, err := os.ReadFile(f.state)
 		if err != nil {
@@ -67,19 +67,31 @@ func (f *stepFlags) at(fl *pflag.FlagSet, e *loader.Engine) (stepAt, error) {
 		if err != nil {
 			return s, fault.WithFile(fault.Wrap(fault.Corrupt, "state", fault.NoOffset, err), f.state)
 		}
-		if s.Step >= steps && f.back == 0 { // the end of an epoch is the begin of the next
+		if s.Step >= steps && f.back == 0 { // a state at the end of an epoch goes on with the next
 			s.Epoch, s.Step = s.Epoch+1, 0
 		}
 	}
 	for ; f.back > s.Step && s.Epoch > 0; s.Epoch-- {
+		// A mistyped --back would otherwise keep this loop busy for as many epochs. No run has 2^40 steps.
 		if f.back-s.Step > 1<<40 {
 			break
 		}
 		s.Step += steps
 	}
 	if s.Step -= f.back; s.Step < 0 || s.Step >= steps {
-		return s, console.Usagef("there is no step %d: an epoch has %d", s.Step, steps)
+		return s, console.Usagef("there is no step %d: an epoch has the steps 0 to %d", s.Step, steps-1)
 	}
 	s.Ticket = shuffle.StepTicket(s.Epoch, s.Step, spec.BatchSize, f.rank, f.world)
 	return s, nil
+}
+
+// checkRank checks --rank and --world.
+func checkRank(rank, world int) error {
+	if err := console.AtLeast("world", world, 1); err != nil {
+		return err
+	}
+	if rank < 0 || rank >= world {
+		return console.Usagef("--rank is %d, but --world is %d: ranks are 0 to %d", rank, world, world-1)
+	}
+	return nil
 }

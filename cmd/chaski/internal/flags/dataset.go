@@ -1,4 +1,5 @@
-// Package flags has the flags that several commands share, and turns them into specs, filters and options.
+// Package flags has the flags that several commands share, and turns them into specs, filters and
+// options.
 package flags
 
 import (
@@ -10,12 +11,12 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Dataset describe the batches of a dataset, for the commands that load some.
+// Dataset has the flags that describe the batches of a dataset.
 type Dataset struct {
 	Source    Source
 	bands     []int
 	Layout    string
-	Dtype     string
+	DType     string
 	normalize string
 	stats     string
 	Batch     int
@@ -31,40 +32,42 @@ type Dataset struct {
 	pool      int64
 	augment   string
 
-	Own pflag.FlagSet // the flags of these
+	// Own has only these flags, so that a command can tell which of them a spec forbids.
+	Own pflag.FlagSet
 }
 
+// Add adds the flags to those of a command. batch and shuffle are the defaults.
 func (f *Dataset) Add(to *pflag.FlagSet, batch int, shuffle bool) {
 	fl := &f.Own
 	f.Source.Add(fl)
 	fl.IntSliceVar(&f.bands, "bands", nil, "bands of the first field, zero-based (default: all)")
-	fl.IntVar(&f.Batch, "batch", batch, "samples a batch")
-	fl.StringVar(&f.window, "window", "", "`HxW`: random windows of so many pixels (default: the whole chip)")
-	fl.IntVar(&f.perAsset, "per-asset", 0, "windows (tile_window: visits) an epoch takes from each asset (default 1; tile_window: its tiles)")
-	fl.StringVar(&f.sampler, "sampler", "", "which windows: random_window, grid, resized_window, weighted_window or tile_window (default: random_window, with --window)")
-	fl.StringVar(&f.stride, "stride", "", "`HxW`: steps of a grid (default: the window)")
-	fl.StringVar(&f.weights, "weights", "", "`FILE` of 'chaski stats --sampling', for weighted_window")
-	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that a visit of tile_window takes of its tile (default 16)")
-	fl.Int64Var(&f.pool, "pool-bytes", 0, "memory for the decoded tiles of a pool of tile_window (default 64 MiB)")
-	fl.StringVar(&f.augment, "augment", "", "flip_x, flip_y, flips, rotations or d4")
+	fl.IntVar(&f.Batch, "batch", batch, "samples in a batch")
+	fl.StringVar(&f.window, "window", "", "`HxW`: draw random windows of this size in pixels (default: the whole chip)")
+	fl.IntVar(&f.perAsset, "per-asset", 0, "windows that an epoch takes from each asset; visits for tile_window (default: 1; for tile_window its number of tiles)")
+	fl.StringVar(&f.sampler, "sampler", "", "how windows are chosen: random_window, grid, resized_window, weighted_window or tile_window (default: random_window if --window is set)")
+	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between the windows of a grid (default: the window)")
+	fl.StringVar(&f.weights, "weights", "", "`FILE` that 'chaski stats --sampling' wrote, for weighted_window")
+	fl.IntVar(&f.perVisit, "per-visit", 0, "windows that tile_window takes from a tile on each visit (default: 16)")
+	fl.Int64Var(&f.pool, "pool-bytes", 0, "memory for the decoded tiles of a pool of tile_window, in bytes (default: 64 MiB)")
+	fl.StringVar(&f.augment, "augment", "", "random flips and rotations: flip_x, flip_y, flips, rotations or d4 (default: none)")
 	fl.BoolVar(&f.shuffle, "shuffle", shuffle, "shuffle the samples")
-	fl.Uint64Var(&f.Seed, "seed", 0, "seed of order and windows")
-	fl.StringVar(&f.Bad, "bad-samples", loader.BadError, "what happens to samples that cannot be read: error, skip, replace or fill")
+	fl.Uint64Var(&f.Seed, "seed", 0, "seed of the order and the windows")
+	fl.StringVar(&f.Bad, "bad-samples", loader.BadError, "what to do with samples that cannot be read: error, skip, replace or fill")
 	to.AddFlagSet(fl)
 }
 
-// AddArithmetic adds the flags that say what becomes of the samples.
+// AddArithmetic adds the flags for the layout, dtype and normalisation of the first field.
 func (f *Dataset) AddArithmetic(to *pflag.FlagSet) {
 	fl := &f.Own
 	fl.StringVar(&f.Layout, "layout", "n b y x", "einops pattern of the first field")
-	fl.StringVar(&f.Dtype, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
-	fl.StringVar(&f.normalize, "normalize", "", "mean_std, min_max or percentile, from --stats (default: none)")
-	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with lists \"mean\" and \"std\"")
+	fl.StringVar(&f.DType, "dtype", "float32", "dtype of the first field: native, float32, float16, bfloat16, uint8 or int64")
+	fl.StringVar(&f.normalize, "normalize", "", "normalise with --stats: mean_std, min_max or percentile (default: none)")
+	fl.StringVar(&f.stats, "stats", "", "`FILE` with the JSON of 'chaski stats', or with the lists \"mean\" and \"std\"")
 	to.AddFlagSet(fl)
 }
 
-// SpecOf returns the spec in a file of JSON, such as Python's loader.spec, or makes that of a dataset and
-// the flags.
+// SpecOf reads the spec at path if it is a JSON file, and otherwise makes one of the dataset at path
+// and the flags.
 func (f *Dataset) SpecOf(path string) (loader.Spec, error) {
 	if !IsSpec(path) {
 		return f.Spec(path)
@@ -72,7 +75,8 @@ func (f *Dataset) SpecOf(path string) (loader.Spec, error) {
 	return ReadSpec(path, &f.Own)
 }
 
-// Spec makes the spec of a run. Its errors are of usage, or of the file of statistics.
+// Spec makes a spec of a dataset and the flags. Its errors are about the flags, or about the file of
+// statistics.
 func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	s, err := f.Source.Spec(dataset)
 	if err != nil {
@@ -82,7 +86,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	if f.window != "" {
 		h, w, err := ParsePair(f.window)
 		if err != nil {
-			return s, console.Usagef("--window: %w", err)
+			return s, console.Usagef("--window is %w", err)
 		}
 		s.Sampler = loader.Sampler{Kind: loader.RandomWindow, Height: h, Width: w}
 	}
@@ -94,9 +98,12 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 		s.Fields = []loader.Field{{Name: "image"}}
 	}
 	first := &s.Fields[0]
-	first.Bands, first.DType, first.Layout = f.bands, f.Dtype, f.Layout
-	if (f.normalize == "") != (f.stats == "") {
-		return s, console.Usagef("--normalize and --stats go together")
+	first.Bands, first.DType, first.Layout = f.bands, f.DType, f.Layout
+	switch {
+	case f.normalize == "" && f.stats != "":
+		return s, console.Usagef("--stats %s needs --normalize, which says how to use it", f.stats)
+	case f.normalize != "" && f.stats == "":
+		return s, console.Usagef("--normalize %s needs --stats", f.normalize)
 	}
 	if f.normalize != "" {
 		if err := console.OneOf("normalize", f.normalize, stats.MeanStd, stats.MinMax, stats.Percentile); err != nil {
@@ -113,7 +120,7 @@ func (f *Dataset) Spec(dataset string) (loader.Spec, error) {
 	return s, nil
 }
 
-// addSampler takes over the flags of samplers.
+// addSampler copies the flags of samplers to s.
 func (f *Dataset) addSampler(s *loader.Sampler) error {
 	if f.sampler != "" {
 		s.Kind = f.sampler
@@ -124,7 +131,7 @@ func (f *Dataset) addSampler(s *loader.Sampler) error {
 	}
 	h, w, err := ParsePair(f.stride)
 	if err != nil {
-		return console.Usagef("--stride: %w", err)
+		return console.Usagef("--stride is %w", err)
 	}
 	s.StrideY, s.StrideX = h, w
 	return nil

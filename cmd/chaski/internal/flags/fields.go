@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// ParseFields reads NAME, NAME=COLUMN and NAME=PATTERN.
+// ParseFields reads the values of --field: NAME, NAME=COLUMN or NAME=PATTERN.
 func ParseFields(list []string) ([]loader.Field, error) {
 	var fields []loader.Field
 	for _, text := range list {
@@ -18,7 +18,7 @@ func ParseFields(list []string) ([]loader.Field, error) {
 		f := loader.Field{Name: name}
 		switch {
 		case name == "" || named && where == "":
-			return nil, console.Usagef("--field %q is not NAME=COLUMN or NAME=PATTERN", text)
+			return nil, console.Usagef("--field is %q: it must be NAME, NAME=COLUMN or NAME=PATTERN", text)
 		case strings.Contains(where, "{id}"):
 			f.Pattern = where
 		default:
@@ -29,7 +29,7 @@ func ParseFields(list []string) ([]loader.Field, error) {
 	return fields, nil
 }
 
-// ParsePair reads "HxW" or "N", which is "NxN".
+// ParsePair reads a size in pixels: "HxW", or "N" for "NxN". Its errors go on after "--FLAG is".
 func ParsePair(text string) (h, w int, err error) {
 	a, b, two := strings.Cut(text, "x")
 	if !two {
@@ -38,7 +38,7 @@ func ParsePair(text string) (h, w int, err error) {
 	h, err1 := strconv.Atoi(a)
 	w, err2 := strconv.Atoi(b)
 	if err1 != nil || err2 != nil || h < 1 || w < 1 || h > math.MaxInt32 || w > math.MaxInt32 {
-		return 0, 0, fmt.Errorf("%q is not HxW in pixels", text)
+		return 0, 0, fmt.Errorf("%q: it must be HxW in pixels, such as 256x256", text)
 	}
 	return h, w, nil
 }

@@ -12,50 +12,54 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// Filter choose samples.
+// Filter has the flags that choose samples.
 type Filter struct {
-	Where, OrderBy             string
-	bbox, bboxCRS              string
-	rule, geometry             string
-	datetime, timeCol          string
-	atLevel, Limit, OffsetRows int
+	Where, OrderBy         string
+	bbox, bboxCRS          string
+	rule, geometry         string
+	datetime, timeCol      string
+	atLevel, Limit, Offset int
 }
 
+// Add adds the flags that choose, sort and count rows.
 func (f *Filter) Add(fl *pflag.FlagSet) {
 	f.addFilters(fl)
 	fl.StringVar(&f.OrderBy, "order-by", "", "`COLUMN [desc]` to sort by; equal rows stay in storage order")
-	fl.IntVar(&f.Limit, "limit", -1, "most rows (default: all)")
-	fl.IntVar(&f.OffsetRows, "offset", 0, "rows passed over")
+	fl.IntVar(&f.Limit, "limit", -1, "list at most this many rows (default: all)")
+	fl.IntVar(&f.Offset, "offset", 0, "leave out this many rows at the start")
 }
 
-// addFilters adds the flags that say which samples there are, not in which order or number.
+// addFilters adds the flags that choose rows, without those that sort and count them: a run has an
+// order of its own.
 func (f *Filter) addFilters(fl *pflag.FlagSet) {
-	NonEmptyVar(fl, &f.Where, "where", "`CONDITION` on the columns, in SQL")
-	NonEmptyVar(fl, &f.bbox, "bbox", "`W,S,E,N`: samples whose geometry, or whose raster in a catalog, intersects the box, in degrees of longitude and latitude; W greater than E crosses the antimeridian")
+	NonEmptyVar(fl, &f.Where, "where", "SQL `CONDITION` on the columns")
+	NonEmptyVar(fl, &f.bbox, "bbox", "`W,S,E,N`: choose samples whose geometry, or in a catalog whose raster, intersects this bounding box in degrees of longitude and latitude; W greater than E crosses the antimeridian")
 	NonEmptyVar(fl, &f.bboxCRS, "bbox-crs", "`EPSG` code of the CRS of --bbox (default: 4326, longitude and latitude)")
-	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry does not leave the box")
-	fl.StringVar(&f.geometry, "geometry-col", "", "column of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
-	NonEmptyVar(fl, &f.datetime, "datetime", "`A/B`: samples that begin in a range of dates (whole days, UTC) or times")
-	fl.StringVar(&f.timeCol, "time-col", "", "column of times (default: istac:time_start or stac:time_start)")
-	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime look at: the samples of level 0 above those that match are chosen; ls lists below them only what matches")
+	fl.StringVar(&f.rule, "bbox-rule", "intersects", "intersects, or within: the geometry lies inside the bounding box")
+	fl.StringVar(&f.geometry, "geometry-col", "", "`COLUMN` of geometries (default: istac:geometry, stac:centroid or istac:centroid)")
+	NonEmptyVar(fl, &f.datetime, "datetime", "`A/B`: choose samples that begin between two dates (whole days, UTC) or times")
+	fl.StringVar(&f.timeCol, "time-col", "", "`COLUMN` of timestamps (default: istac:time_start or stac:time_start)")
+	fl.IntVar(&f.atLevel, "at-level", 0, "level whose rows --bbox and --datetime compare; a sample of level 0 is chosen if a row below it matches, and ls lists only matching rows")
 }
 
-// TacoFilter returns the filter that the flags describe, nil if none does.
+// TacoFilter returns the filter of --bbox and --datetime, or nil if neither is set.
 func (f *Filter) TacoFilter() (*taco.Filter, error) {
 	if err := console.OneOf("bbox-rule", f.rule, "intersects", "within"); err != nil {
 		return nil, err
 	}
-	if f.atLevel < 0 || f.Limit < -1 || f.OffsetRows < 0 {
-		return nil, console.Usagef("--at-level, --limit and --offset are at least 0")
+	// The default of --limit is -1, since 0 rows is a valid limit.
+	if err := console.FirstError(console.AtLeast("at-level", f.atLevel, 0), console.AtLeast("limit", f.Limit, -1),
+		console.AtLeast("offset", f.Offset, 0)); err != nil {
+		return nil, err
 	}
 	switch {
 	case f.bbox == "" && (f.rule != "intersects" || f.geometry != "" || f.bboxCRS != ""):
-		return nil, console.Usagef("--bbox-crs, --bbox-rule and --geometry-col go with --bbox")
+		return nil, console.Usagef("--bbox-crs, --bbox-rule and --geometry-col need --bbox")
 	case f.datetime == "" && f.timeCol != "":
-		return nil, console.Usagef("--time-col goes with --datetime")
+		return nil, console.Usagef("--time-col is %q: it needs --datetime", f.timeCol)
 	case f.bbox == "" && f.datetime == "":
 		if f.atLevel != 0 {
-			return nil, console.Usagef("--at-level goes with --bbox and --datetime")
+			return nil, console.Usagef("--at-level is %d: it needs --bbox or --datetime", f.atLevel)
 		}
 		return nil, nil
 	}
@@ -72,14 +76,14 @@ func (f *Filter) TacoFilter() (*taco.Filter, error) {
 	if f.datetime != "" {
 		times, err := taco.ParseTimes(f.datetime)
 		if err != nil {
-			return nil, console.Usagef("--datetime: %w", err)
+			return nil, console.Usagef("--datetime is %q: %w", f.datetime, err)
 		}
 		out.Times = &times
 	}
 	return out, nil
 }
 
-// sides returns the numbers of --bbox.
+// sides returns west, south, east and north of --bbox.
 func (f *Filter) sides() (v [4]float64, err error) {
 	parts := strings.Split(f.bbox, ",")
 	for i := range v {
@@ -87,13 +91,13 @@ func (f *Filter) sides() (v [4]float64, err error) {
 			v[i], err = strconv.ParseFloat(strings.TrimSpace(parts[i]), 64)
 		}
 		if len(parts) != len(v) || err != nil {
-			return v, console.Usagef("--bbox %q is not W,S,E,N", f.bbox)
+			return v, console.Usagef("--bbox is %q: it must be four numbers W,S,E,N", f.bbox)
 		}
 	}
 	return v, nil
 }
 
-// epsg returns the code of --bbox-crs, 0 if it is not given.
+// epsg returns the code of --bbox-crs, or 0 if the flag is not set.
 func (f *Filter) epsg() (int, error) {
 	digits := f.bboxCRS
 	if p, rest, ok := strings.Cut(digits, ":"); ok && (strings.EqualFold(p, "EPSG") || strings.EqualFold(p, "ESRI")) {
@@ -101,12 +105,12 @@ func (f *Filter) epsg() (int, error) {
 	}
 	n, err := strconv.Atoi(digits)
 	if f.bboxCRS != "" && (err != nil || n <= 0) {
-		return 0, console.Usagef("--bbox-crs %q is no EPSG code, such as EPSG:32633 or 32633", f.bboxCRS)
+		return 0, console.Usagef("--bbox-crs is %q: it must be an EPSG code, such as EPSG:32633 or 32633", f.bboxCRS)
 	}
 	return n, nil
 }
 
-// box returns the box of --bbox and --bbox-crs.
+// box returns the bounding box of --bbox and --bbox-crs.
 func (f *Filter) box() (*crs.Box, error) {
 	v, err := f.sides()
 	if err != nil {
@@ -116,6 +120,7 @@ func (f *Filter) box() (*crs.Box, error) {
 	if err != nil {
 		return nil, err
 	}
+	// Errors of NewBox begin with the word bbox, so that two dashes make them name the flag.
 	box, err := crs.NewBox(v, epsg)
 	if err != nil {
 		return nil, console.Usagef("--%w", err)
@@ -123,8 +128,9 @@ func (f *Filter) box() (*crs.Box, error) {
 	return &box, nil
 }
 
-// conditions returns the filters as a spec has them.
+// conditions returns the flags as conditions of a spec.
 func (f *Filter) conditions() ([]loader.Condition, error) {
+	// Only for its checks: a spec checks its conditions too, but its errors would not name the flags.
 	if _, err := f.TacoFilter(); err != nil {
 		return nil, err
 	}

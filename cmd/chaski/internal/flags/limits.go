@@ -9,18 +9,19 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// AddMemory adds --memory, which has a default by the batch.
+// AddMemory adds --memory, whose default depends on the size of a batch. what names what it bounds.
 func AddMemory(fl *pflag.FlagSet, memory *int64, what string) {
-	fl.Int64Var(memory, "memory", 0, "memory of all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a quarter of the machine's memory)")
+	fl.Int64Var(memory, "memory", 0, "memory for all "+what+" together, in bytes (default 0: four batches, at least 256 MiB and at most a quarter of the machine's memory)")
 }
 
-// AddMaxChunk adds --max-chunk, the limit that errors call max_chunk.
+// AddMaxChunk adds --max-chunk, the limit that errors of the engine call max_chunk.
 func AddMaxChunk(fl *pflag.FlagSet, limit *int) {
 	*limit = loader.DefaultMaxChunkBytes
-	fl.Var((*maxChunk)(limit), "max-chunk", "largest decoded chunk (tile, strip or frame) that is read, in `BYTES`; those over 64 MiB are decoded by few workers at a time")
+	fl.Var((*maxChunk)(limit), "max-chunk", "refuse chunks (tiles, strips or frames) that are larger than this when decoded, in `BYTES`; only a few workers at a time decode chunks over 64 MiB")
 }
 
-// maxChunk is a flag of at least one byte.
+// maxChunk is the value of --max-chunk. It is a type of its own because 0 would mean the default to
+// the engine: only the parser of flags can tell that a user wrote 0.
 type maxChunk int
 
 func (m *maxChunk) String() string { return strconv.Itoa(int(*m)) }

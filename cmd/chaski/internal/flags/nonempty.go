@@ -7,8 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// nonEmpty is a text that chooses: an empty one is refused, as it is mostly a variable of a shell that is not set, and all
-// samples would be chosen without a word.
+// nonEmpty is the value of a flag that chooses samples. It refuses an empty string, which mostly comes
+// from a shell variable that is not set: all samples would be chosen silently.
 type nonEmpty struct{ text *string }
 
 func (g nonEmpty) String() string {
@@ -28,6 +28,7 @@ func (g nonEmpty) Set(s string) error {
 	return nil
 }
 
+// NonEmptyVar adds a string flag that refuses an empty value.
 func NonEmptyVar(fl *pflag.FlagSet, to *string, name, usage string) {
 	fl.Var(nonEmpty{to}, name, usage)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// ChooseRows returns those of the rows of a level for which a condition holds, in the order of a
-// column, "COLUMN [asc | desc]". Both may be empty.
+// ChooseRows returns the rows for which the SQL condition where holds, sorted by orderBy,
+// "COLUMN [asc | desc]". Both may be empty. rows are row numbers of t.
 func ChooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy string) ([]int, error) {
 	if where != "" {
 		found, err := query.Where(ctx, t, where)
@@ -29,6 +29,7 @@ func ChooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy
 	name, desc := orderColumn(orderBy)
 	in := t.Take(rows)
 	if in.Index(name) < 0 {
+		// Names of columns ignore case, as in SQL, unless one matches exactly.
 		for _, c := range t.Columns() {
 			if strings.EqualFold(c.Name, name) {
 				name = c.Name
@@ -47,7 +48,7 @@ func ChooseRows(ctx context.Context, t *tables.Table, rows []int, where, orderBy
 	return out, nil
 }
 
-// orderColumn splits "COLUMN [asc | desc]"; the column may stand in double quotes.
+// orderColumn splits "COLUMN [asc | desc]". The column may be in double quotes, as in SQL.
 func orderColumn(s string) (name string, desc bool) {
 	name = strings.TrimSpace(s)
 	if i := strings.LastIndexByte(name, ' '); i > 0 {

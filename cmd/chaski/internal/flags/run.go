@@ -12,39 +12,47 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// Run describe a run, for the commands that look at one: its spec and the engine's settings.
+// MaxWorkers is the largest --workers. A worker holds scratch memory for one chunk, and more workers than
+// processors only help while they wait, so that a larger number is a mistake.
+const MaxWorkers = 4096
+
+// Run has the flags of commands that look at a run: its spec and the settings of its engine.
 type Run struct {
 	data     Dataset
 	workers  int
 	memory   int64
 	cache    int64
 	maxChunk int
-	Json     bool
+	JSON     bool
 }
 
+// Add adds all flags but --json.
 func (f *Run) Add(cmd *cobra.Command) {
 	fl := cmd.Flags()
 	f.data.Add(fl, 32, true)
 	f.data.AddArithmetic(fl)
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 	AddMemory(fl, &f.memory, "batches")
-	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept, in bytes")
+	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "memory for parsed headers and pages of tables, in bytes")
 	AddMaxChunk(fl, &f.maxChunk)
 }
 
+// AddJSON adds --json.
 func (f *Run) AddJSON(fl *pflag.FlagSet, what string) {
-	fl.BoolVar(&f.Json, "json", false, what)
+	fl.BoolVar(&f.JSON, "json", false, what)
 }
 
-// options are those of the engine.
+// options returns the settings of the engine.
 func (f *Run) options(sql query.Full) (loader.Options, error) {
-	if f.workers < 0 || f.workers > 4096 || f.memory < 0 || f.cache < 1 {
-		return loader.Options{}, console.Usagef("--workers is from 0 to 4096, --memory at least 0, --cache at least 1 byte")
+	if err := console.FirstError(console.Between("workers", f.workers, 0, MaxWorkers), console.AtLeast("memory", f.memory, 0),
+		console.AtLeast("cache", f.cache, 1)); err != nil {
+		return loader.Options{}, err
 	}
 	return loader.Options{Workers: f.workers, MemoryBytes: f.memory, CacheBytes: f.cache, MaxChunkBytes: f.maxChunk, SQL: sql}, nil
 }
 
-// Open opens the dataset of a run. closeAll ends it, and the files behind it.
+// Open opens the engine of a run. path is a spec or a dataset. change, if not nil, edits the spec and
+// the options before. closeAll closes the engine and its files.
 func (f *Run) Open(ctx context.Context, env console.Env, path string, change func(*loader.Spec, *loader.Options)) (e *loader.Engine, closeAll func(), err error) {
 	o, err := f.options(env.SQL)
 	if err != nil {
@@ -64,6 +72,7 @@ func (f *Run) Open(ctx context.Context, env console.Env, path string, change fun
 		return nil, nil, console.UsageUnlessFault(err)
 	}
 	return e, func() {
+		// The engine first, because its workers read through the opener.
 		e.Close()
 		opener.Close()
 	}, nil

@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// Source say where the fields of a dataset are, and which of its rows count.
+// Source has the flags that say where the fields of a dataset are, and which of its rows to use.
 type Source struct {
 	Fields []string
 	dims   string
@@ -16,16 +16,17 @@ type Source struct {
 	drop   bool
 }
 
+// Add adds the flags.
 func (f *Source) Add(fl *pflag.FlagSet) {
-	fl.StringArrayVar(&f.Fields, "field", nil, "`NAME=WHERE`: a field of a sample, WHERE being a column of the table, an attribute of the array or a pattern with {id}; NAME alone is the dataset's own assets; repeatable (default: one raster \"image\")")
+	fl.StringArrayVar(&f.Fields, "field", nil, "`NAME=WHERE`: a field of a sample; WHERE is a column of the table, an attribute of the array or a pattern with {id}; NAME alone stands for the dataset's own assets; repeatable (default: one raster \"image\")")
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "", "dimensions of a TileDB array, in their order, of n, b, y and x (default: their names)")
+	fl.StringVar(&f.dims, "dims", "", "what the dimensions of a TileDB array are, in their order: n, b, y and x (default: their names)")
 	f.Filter.addFilters(fl)
-	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples for which a field with a pattern has no file (default: an error)")
-	NonEmptyVar(fl, &f.part, "split", "`PART` of the data that counts, by the column that says of each row which one it belongs to")
+	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples without a file for each field that is a pattern (default: such a sample is an error)")
+	NonEmptyVar(fl, &f.part, "split", "use only the rows of this `PART`, such as train, as the table's split column says")
 }
 
-// Spec returns what the flags say of a dataset, without defaults.
+// Spec returns the members of a spec that the flags set, without defaults.
 func (f *Source) Spec(dataset string) (s loader.Spec, err error) {
 	s.Source, s.Dims, s.Timestamp = dataset, f.dims, f.at.Value
 	if s.Fields, err = ParseFields(f.Fields); err != nil {

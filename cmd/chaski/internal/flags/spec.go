@@ -13,15 +13,16 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// IsSpec reports whether what a command was given in place of a dataset is a spec. A TACOLLECTION.json is a container.
+// IsSpec reports whether path, an argument SPEC.json|DATASET, is a spec. A TACOLLECTION.json is a
+// container.
 func IsSpec(path string) bool {
 	return strings.EqualFold(filepath.Ext(path), ".json") && filepath.Base(path) != "TACOLLECTION.json"
 }
 
-// ReadSpec reads a spec. own are the flags that say what it says, which do not go with it.
+// ReadSpec reads a spec. It refuses the flags in own, because the spec would overrule them silently.
 func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 	if name := Changed(own); name != "" {
-		return loader.Spec{}, console.Usagef("--%s is for a dataset; %s is a spec, which says that", name, path)
+		return loader.Spec{}, console.Usagef("--%s describes a dataset: %s is a spec, which says that itself", name, path)
 	}
 	b, err := open.Whole(context.Background(), path)
 	if err != nil {
@@ -34,7 +35,7 @@ func ReadSpec(path string, own *pflag.FlagSet) (loader.Spec, error) {
 	return s, nil
 }
 
-// Changed returns the name of one of the flags that the command line has, or an empty one.
+// Changed returns the name of the first flag in own that the command line sets, or an empty string.
 func Changed(own *pflag.FlagSet) (name string) {
 	own.VisitAll(func(flag *pflag.Flag) {
 		if flag.Changed && name == "" {

@@ -12,11 +12,12 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// Timestamp is --timestamp: nil opens arrays as they are.
+// Timestamp is the flag --timestamp. A nil Value opens arrays as they are now.
 type Timestamp struct{ Value *loader.Timestamp }
 
+// Add adds the flag.
 func (f *Timestamp) Add(fl *pflag.FlagSet) {
-	fl.Var(f, "timestamp", "open TileDB arrays as they were at `TIME`, or with what was written in TIME..TIME: milliseconds since 1970, or like 2026-11-20T12:00:00Z")
+	fl.Var(f, "timestamp", "open TileDB arrays as they were at `TIME`, or with only what was written in TIME..TIME; a time is milliseconds since 1970 or like 2026-11-20T12:00:00Z")
 }
 
 // String implements pflag.Value.
@@ -43,26 +44,29 @@ func (f *Timestamp) Set(text string) error {
 			return err
 		}
 	}
-	if t[0] > t[1] || t[1] == 0 {
-		return fmt.Errorf("from %d to %d", t[0], t[1])
+	switch {
+	case t[0] > t[1]:
+		return fmt.Errorf("%q ends before it begins", text)
+	case t[1] == 0:
+		return fmt.Errorf("%q: the end must be after 1970", text)
 	}
 	f.Value = &t
 	return nil
 }
 
-// parseTime reads milliseconds since 1970, or a time in RFC 3339.
+// parseTime reads milliseconds since 1970 or a time of RFC 3339, and returns milliseconds.
 func parseTime(s string) (uint64, error) {
 	if ms, err := strconv.ParseUint(s, 10, 64); err == nil {
 		return ms, nil
 	}
 	at, err := time.Parse(time.RFC3339Nano, s)
 	if err != nil || at.UnixMilli() < 0 {
-		return 0, fmt.Errorf("%q is neither milliseconds since 1970 nor a time like 2026-11-20T12:00:00Z", s)
+		return 0, fmt.Errorf("%q must be milliseconds since 1970 or a time like 2026-11-20T12:00:00Z", s)
 	}
 	return uint64(at.UnixMilli()), nil
 }
 
-// Options adds the time to the options of an array.
+// Options returns o with the times of the flag.
 func (f *Timestamp) Options(o tiledb.Options) tiledb.Options {
 	if f.Value != nil {
 		o.Since, o.Until = f.Value[0], f.Value[1]

@@ -7,6 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
+// Array opens a TileDB array, with the key that the environment names if there is one.
 func Array(ctx context.Context, st tiledb.Store, path string, o tiledb.Options) (*tiledb.Array, error) {
 	var err error
 	if o.Key, err = tiledb.KeyFromEnv(); err != nil {

@@ -9,8 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// InContainers returns an opener that follows paths into containers too. A file whose own name has the
-// separator in it is a file.
+// InContainers returns an opener that also follows paths into containers, CONTAINER::PATH.
 func InContainers(files source.Opener) source.Opener {
 	return &pathOpener{files: files, in: taco.Opener{Base: files}}
 }
@@ -28,6 +27,7 @@ func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error
 	case source.IsRemote(uri):
 		return o.remote(ctx, uri)
 	}
+	// The file comes first, because a local file may have the separator in its own name.
 	r, err := o.files.Open(ctx, uri)
 	if fault.KindOf(err) == fault.NotFound {
 		return o.in.Open(ctx, uri)
@@ -35,10 +35,11 @@ func (o *pathOpener) Open(ctx context.Context, uri string) (source.Reader, error
 	return r, err
 }
 
-// remote opens a URI with the separator in it. Objects are hardly ever called so: the container is asked for first.
-// And where the URI has a query, a server would take the path for a part of that.
+// remote opens a URI with the separator in it. It tries the container first, because hardly any
+// object has the separator in its name, and each attempt costs a request.
 func (o *pathOpener) remote(ctx context.Context, uri string) (source.Reader, error) {
 	r, err := o.in.Open(ctx, uri)
+	// Behind a query, a server would take the path for a part of the query and answer with anything.
 	if k := fault.KindOf(err); k != fault.NotFound && k != fault.Unsupported || strings.Contains(uri, "?") {
 		return r, err
 	}
@@ -48,7 +49,8 @@ func (o *pathOpener) remote(ctx context.Context, uri string) (source.Reader, err
 	return nil, err
 }
 
-// OpenKnown implements source.KnownOpener. What lies in a container is opened by its path.
+// OpenKnown implements source.KnownOpener. For a member of a container it opens the path, since the
+// known size and ETag are those of a whole file.
 func (o *pathOpener) OpenKnown(ctx context.Context, uri string, k source.Known) (source.Reader, error) {
 	if _, _, ok := taco.Split(uri); ok {
 		return o.Open(ctx, uri)
@@ -57,6 +59,6 @@ func (o *pathOpener) OpenKnown(ctx context.Context, uri string, k source.Known) 
 }
 
 // List implements source.Lister.
-func (o *pathOpener) List(ctx context.Context, folder string, each func(source.Entry) error) error {
-	return source.List(ctx, o.files, folder, each)
+func (o *pathOpener) List(ctx context.Context, dir string, each func(source.Entry) error) error {
+	return source.List(ctx, o.files, dir, each)
 }

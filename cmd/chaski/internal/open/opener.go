@@ -1,5 +1,5 @@
-// Package open opens what the arguments of a command name: files, remote objects, members of containers and TileDB
-// arrays.
+// Package open opens what the arguments of a command name: files, remote objects, members of
+// containers and TileDB arrays.
 package open
 
 import (
@@ -15,9 +15,11 @@ import (
 	"github.com/chaski-eo/chaski/source/remote"
 )
 
-// maxWhole bounds a file that is read as a whole, in bytes.
+// maxWhole is the largest file that Whole reads, in bytes. Specs and loose OpenZL frames are far
+// smaller; a larger file is named by mistake.
 const maxWhole = 1 << 31
 
+// Whole reads all of a local or remote file.
 func Whole(ctx context.Context, path string) ([]byte, error) {
 	files := NewOpener(true)
 	defer files.Close()
@@ -33,15 +35,17 @@ func Whole(ctx context.Context, path string) ([]byte, error) {
 	return b, r.ReadAt(ctx, b, 0)
 }
 
-// RemoteSchemes are those of the URIs that the command reads beside local files.
+// RemoteSchemes are the schemes of the URIs that commands read.
 var RemoteSchemes = []string{"http", "https", "hf", "s3", "gs", "az"}
 
-// NewOpener opens local files and remote objects. otherHosts allows redirects of HTTP to any host: for commands that
-// read what their user names, not for a server. Close it.
+// NewOpener returns an opener of local files and remote objects, which its caller closes. otherHosts
+// allows HTTP redirects to other hosts. Commands allow them for what their user names; a server must
+// not, because a redirect would lead its clients to hosts outside of --root.
 func NewOpener(otherHosts bool) *source.Mux {
 	hub, token := httpsource.HubFromEnv()
 	web, err := httpsource.New(httpsource.Options{OtherHosts: otherHosts, HubURL: hub, HubToken: token})
-	if err != nil { // HF_ENDPOINT is none: then hf:// is what does not work
+	if err != nil {
+		// HF_ENDPOINT is no URL. Only hf:// needs it, so that all other paths still work.
 		web = must(httpsource.New(httpsource.Options{OtherHosts: otherHosts}))
 	}
 	return &source.Mux{Files: &source.Files{}, Schemes: map[string]source.Opener{
@@ -52,7 +56,7 @@ func NewOpener(otherHosts bool) *source.Mux {
 	}}
 }
 
-// must is for options that are valid.
+// must panics on an error, which valid options never give.
 func must(o *remote.Opener, err error) *remote.Opener {
 	if err != nil {
 		panic("chaski: " + err.Error())

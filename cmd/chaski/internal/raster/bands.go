@@ -16,20 +16,21 @@ import (
 	"github.com/chaski-eo/chaski/store/taco"
 )
 
-// namedBands returns the bands that a selection names: "sentinel2msi[B04, B03]" of all of a sensor's, or
-// "B04,B03" of those that the files name themselves or, of a container whose collection names bands, of those. It returns
+// namedBands returns the numbers of the bands that --b names: "sentinel2msi[B04, B03]" among all bands
+// of a sensor, or "B04,B03" among the bands of the container's collection, or of the files. It returns
 // nil for a selection by numbers.
 func namedBands(ctx context.Context, files source.Opener, text string, paths []string) ([]int, error) {
 	if _, err := loader.ParseSelection(text); err == nil || strings.Contains(text, ":") || !strings.ContainsFunc(text, unicode.IsLetter) {
-		return nil, nil // of numbers, or the usual error follows
+		// Numbers, or text that the parser of selections refuses later with its own error.
+		return nil, nil
 	}
 	if name, list, ok := strings.Cut(text, "["); ok {
 		all, err := taco.ParseSensor(name)
 		if err == nil && all.Bands == nil {
-			return nil, console.Usagef("--b: no sensor %q is known", strings.TrimSpace(name))
+			return nil, console.Usagef("--b is %q: there is no sensor %q", text, strings.TrimSpace(name))
 		}
 		if err != nil {
-			return nil, console.Usagef("--b: %w", err)
+			return nil, console.Usagef("--b is %q: %w", text, err)
 		}
 		return pickBands(all, strings.TrimSuffix(strings.TrimSpace(list), "]"), paths[0])
 	}
@@ -49,14 +50,15 @@ func namedBands(ctx context.Context, files source.Opener, text string, paths []s
 	if !ok {
 		bands, err := bandsOfFiles(ctx, open.InContainers(files), text, paths)
 		if fault.KindOf(err) == fault.NotFound {
-			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset, "names no sensor and no bands, and the file has no such name; --b takes their numbers"), container)
+			err = fault.WithFile(fault.New(fault.NotFound, "COLLECTION", fault.NoOffset, "it names no sensor and no bands, and the file has no band of that name; use the numbers of the bands"), container)
 		}
 		return bands, err
 	}
 	return pickBands(s, text, container)
 }
 
-// bandsOfFiles returns the bands of a list of names, which must be the same in all files.
+// bandsOfFiles returns the numbers of the bands with the names in list. They must be the same in all
+// files, because one selection applies to the whole stack.
 func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths []string) (first []int, err error) {
 	want := strings.Split(list, ",")
 	for i := range want {
@@ -74,12 +76,13 @@ func bandsOfFiles(ctx context.Context, files source.Opener, list string, paths [
 		if i == 0 {
 			first = bands
 		} else if !slices.Equal(bands, first) {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset, "%s are bands %v, and of %s %v: read files of one order at a time", list, bands, paths[0], first), path)
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "bands", fault.NoOffset, "bands %s have the numbers %v here and %[4]v in %[3]s: read only files with the same order of bands together", list, bands, paths[0], first), path)
 		}
 	}
 	return first, nil
 }
 
+// pickBands returns the numbers of the bands of a sensor with the names in list.
 func pickBands(s taco.Sensor, list, file string) ([]int, error) {
 	names := strings.Split(list, ",")
 	for i := range names {

@@ -36,26 +36,27 @@ func NewCat(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cat [flags] PATH...",
 		Short: "Decode pixels and print them, or their hash",
-		Long: `Decode a window of a file, lay it out, and write it to standard output. Several files of one
-shape and dtype stack along n, in the order named. A PATH may be a URI: http://, https://, s3://, gs://,
-az://, or hf://datasets/OWNER/NAME@REVISION/PATH; of such a file only what the window needs is read.
+		Long: `Decode a window of a file, lay it out and write it to standard output. Several files of the same
+shape and dtype are stacked along n, in the order of the arguments. A PATH may be a URI: http://, https://,
+s3://, gs://, az:// or hf://datasets/OWNER/NAME@REVISION/PATH. The command reads only the bytes that the
+window needs.
 
 A selection SEL is "start:stop" (zero-based, stop not included) or, for n and b, a list "i,j,k" in
-any order, repeats allowed. Without one the whole axis is taken.
+any order, which may repeat numbers. The default is the whole axis.
 
-A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x (columns):
-"b y x", "(y x) b", "n (b y x)", or two-sided, "b (y p) (x q) -> (y x) (b p q)" with --size p=8
---size q=8. Axes that it leaves out must have length 1.
+A layout is an einops pattern over the axes n (files), b (bands), y (rows) and x (columns), such as
+"b y x", "(y x) b" or "n (b y x)". A two-sided pattern, "b (y p) (x q) -> (y x) (b p q)", splits axes;
+--size p=8 --size q=8 gives the lengths. An axis that the pattern leaves out must have length 1.
 
-A path may point into a container, data.tacozip::roi_1/image, and of a streaming TACO to a chunk,
+A path may point into a container, data.tacozip::roi_1/image. In a streaming TACO it may name a chunk,
 data.taco::roi_1/lrf::2: the part of the image that the chunk covers.
 
-Bands can be picked by name, --b B04,B03,B02: as the container's collection names them, else as the file
-does (GDAL's descriptions). Of a file that names none, --b "sentinel2msi[B04, B03, B02]" picks by the
-names of a sensor whose bands it has all.
+--b also takes names of bands, B04,B03,B02: those of the container's collection or, without one, the band
+descriptions of the file. For a file without names that has all bands of a sensor,
+--b "sentinel2msi[B04, B03, B02]" uses the names of that sensor.
 
 Formats: sha256 prints one line of JSON with shape, dtype and the hash of the little-endian bytes
-in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
+in C order. npy writes a NumPy file (version 1.0). raw writes the bytes alone.`,
 		Example: `  chaski cat chip.tif
   chaski cat --b 3,2,1 --y 0:64 --x 0:64 --layout "y x b" --format npy chip.tif > rgb.npy
   chaski cat --layout "b (y p) (x q) -> (y x) b p q" --size p=16 --size q=16 --y 0:64 --x 0:64 chip.tif
@@ -66,15 +67,15 @@ in C order; npy is a NumPy file (version 1.0); raw is the bytes alone.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.layout, "layout", "", `einops pattern of the result (default "b y x", or "n b y x" for several paths)`)
-	fl.StringArrayVar(&f.sizes, "size", nil, "`name=N`: length of a name that the layout splits an axis into; repeatable")
-	fl.StringVar(&f.n, "n", "", "`SEL` of paths")
-	fl.StringVar(&f.b, "b", "", "`SEL` of bands")
-	fl.StringVar(&f.y, "y", "", "`SEL` of rows, start:stop in pixels")
-	fl.StringVar(&f.x, "x", "", "`SEL` of columns, start:stop in pixels")
-	fl.StringVar(&f.header, "header", "", "`HEXFILE` with the hexadecimal header blob of the one PATH, as 'chaski index' prints it; the file's own header is not read then")
+	fl.StringArrayVar(&f.sizes, "size", nil, "`NAME=N`: length of an axis that the layout makes by splitting another; repeatable")
+	fl.StringVar(&f.n, "n", "", "select paths by `SEL`")
+	fl.StringVar(&f.b, "b", "", "select bands by `SEL`, or by names")
+	fl.StringVar(&f.y, "y", "", "select rows by `SEL`, start:stop in pixels")
+	fl.StringVar(&f.x, "x", "", "select columns by `SEL`, start:stop in pixels")
+	fl.StringVar(&f.header, "header", "", "`HEXFILE` with the header blob of the one PATH, as 'chaski index' prints it; the file's own header is not read")
 	fl.StringVar(&f.format, "format", "sha256", "sha256, npy or raw")
 	fl.IntVar(&f.threads, "threads", procs.Workers(), "decoding threads")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "largest result, in bytes")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "refuse results larger than this, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	return cmd
 }
@@ -107,13 +108,13 @@ func (f *catFlags) run(ctx context.Context, env console.Env, paths []string) err
 	return writeArray(env.Out, a, f.format, paths[0])
 }
 
-// options checks the flags and turns them into a read.
+// options checks the flags and returns them as options of loader.Read.
 func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
 	if err := console.OneOf("format", f.format, "sha256", "npy", "raw"); err != nil {
 		return o, err
 	}
-	if f.threads < 1 || f.maxBytes < 1 {
-		return o, console.Usagef("--threads and --max-bytes are at least 1")
+	if err := console.FirstError(console.AtLeast("threads", f.threads, 1), console.AtLeast("max-bytes", f.maxBytes, 1)); err != nil {
+		return o, err
 	}
 	o.Layout, o.Threads, o.MaxBytes = f.layout, f.threads, f.maxBytes
 	if f.layout != "" {
@@ -129,15 +130,19 @@ func (f *catFlags) options(paths []string) (o loader.ReadOptions, err error) {
 		to         *loader.Selection
 	}{{"n", f.n, &o.N}, {"b", f.b, &o.B}, {"y", f.y, &o.Y}, {"x", f.x, &o.X}} {
 		if *a.to, err = loader.ParseSelection(a.text); err != nil {
-			return o, console.Usagef("--%s: %w", a.axis, err)
+			return o, console.Usagef("--%s is %q: %w", a.axis, a.text, err)
 		}
 	}
-	if o.Y.List != nil || o.X.List != nil {
-		return o, console.Usagef("--y and --x take start:stop, not a list")
+	// A list of rows or columns would not be a window, and could touch every chunk of a file.
+	if o.Y.List != nil {
+		return o, console.Usagef("--y is %q: it must be start:stop, not a list", f.y)
+	}
+	if o.X.List != nil {
+		return o, console.Usagef("--x is %q: it must be start:stop, not a list", f.x)
 	}
 	if f.header != "" {
 		if len(paths) != 1 {
-			return o, console.Usagef("--header belongs to one PATH; %d are named", len(paths))
+			return o, console.Usagef("--header %s is the header of one PATH: there are %d", f.header, len(paths))
 		}
 		blob, err := readHex(f.header)
 		if err != nil {
@@ -154,7 +159,7 @@ func parseSizes(list []string) (map[string]int, error) {
 		name, text, ok := strings.Cut(s, "=")
 		n, err := strconv.Atoi(text)
 		if !ok || name == "" || err != nil || n < 1 {
-			return nil, console.Usagef("--size %q is not name=N with N at least 1", s)
+			return nil, console.Usagef("--size is %q: it must be NAME=N with N at least 1", s)
 		}
 		sizes[name] = n
 	}

@@ -37,48 +37,55 @@ func NewConvert(env console.Env) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use:   "convert [flags] SRC... -o DST",
-		Short: "Write rasters as TOG or rumi files",
-		Long: `Write rasters as TOG or rumi files. SRC is any raster that is read, or a folder, in which
-.tif, .tiff and .rumi files are looked for. DST is a file for one SRC that is a file; otherwise, or
-if it exists as a folder or ends in a slash, it is a folder, which is made if need be. In it files
-have the names of their sources (below a SRC that is a folder, their paths) with .tif, or .rumi for
-rumi2. A SRC may be remote (s3://, gs://, az://, https://), but for folders of rasters.
+		Short: "Write rasters as TOG or rumi files, or as an array",
+		Long: `Write rasters as TOG or rumi files, or as one TileDB array, and arrays as rasters.
 
-A SRC that is a TileDB array becomes a file for each image along n that was written, named by its
-coordinate; those of several attributes are in folders with their names. --dims says what its dimensions
-are (default: their names) and --attr which attribute is meant (default: all). With --to tiledb all SRC
-become one dense array, the folder DST: n counts them in the order named, below folders by path. They need
-one shape and dtype.
+SRC is a raster of any format that chaski reads, a directory, which is searched for .tif, .tiff and .rumi
+files, or a TileDB array. A SRC may be remote (s3://, gs://, az://, https://), unless it is a directory
+of rasters.
 
-Formats: tog is what GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles of a
-multiple of 16 pixels, predictors, no overviews. rumi is generation 1 of rumi, a BigTIFF of OpenZL
-frames. rumi2 is generation 2 (.rumi); with --unit cell a frame holds all bands of a tile's place.
-tiledb is a TileDB array of format version 3 with byteshuffle and zstd, encrypted if a key is given as
-for 'chaski array'.
-Without --to it is rumi2 for a DST that ends in .rumi, else tog.
+DST is a file if there is one SRC and that is a file. It is a directory if there are several files to
+write, if it exists as a directory, or if it ends in a slash; the command makes it if necessary. A file in
+it has the name of its source, or its path below a SRC that is a directory, with the extension .tif, or
+.rumi for rumi2.
 
-The samples are kept bit for bit. What else is kept depends on the format:
+An array as SRC becomes one file for each image along n that was written, named by its coordinate. With
+several attributes each has a directory of its name. --dims says what the dimensions of the array are
+(default: their names), and --attr selects an attribute (default: all). With --to tiledb all SRC become
+one dense array in the directory DST: n counts them in the order of the arguments, and in a directory in
+the order of their paths. All must have the same shape and dtype.
+
+Formats (default: rumi2 if DST ends in .rumi, otherwise tog):
+
+  tog      what GDAL's COG driver writes with INTERLEAVE=TILE and COMPRESS=ZSTD: tiles whose sides are
+           multiples of 16 pixels, predictors, no overviews
+  rumi     rumi of generation 1, a BigTIFF of OpenZL frames
+  rumi2    rumi of generation 2 (.rumi); with --unit cell one frame holds a tile of all bands
+  tiledb   a TileDB array of format version 3 with byteshuffle and zstd, encrypted if there is a key (see
+           'chaski array')
+
+Pixels are kept bit for bit. What else is kept depends on the format:
 
   tog      georeferencing, ground control points, RPCs, nodata value, internal mask, names, scales,
            offsets and units of bands, GDAL metadata, colour table and colours, TIFF's tags of text,
            resolution and colour profile; overviews with --overviews
   rumi     all of these but mask, overviews and which band is which colour
-  rumi2    a transform together with an EPSG code; a raster that is placed in another way is refused
+  rumi2    a transform together with an EPSG code; a raster that is georeferenced otherwise is refused
   tiledb   nothing
 
-What a raster has and its new file has not is named in a warning on standard error once all is
-converted; rasters with the same losses share a line. --strict refuses such a raster instead. Files
-beside a raster (.msk, .ovr, .aux.xml) are not looked for. The nodata value of what comes from an
-array is the array's fill value, but for images that were written as a whole.
+When all is converted, a warning on standard error names what the new files lack; rasters that lack the
+same share a line. --strict refuses such rasters instead. Files beside a raster (.msk, .ovr, .aux.xml)
+are ignored. A raster from an array has the array's fill value as nodata value, unless the whole image
+was written.
 
-Graphs of OpenZL, for rumi and rumi2, are named by what is done in turn:
-[delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack or constant. planar is for
-rumi2 only. auto takes, tile by tile, the one that makes a part of it smallest.
+--graph names the OpenZL graph of rumi and rumi2 by its steps: [delta> or planar>] [zigzag>] [transpose>]
+and then store, zstd, entropy, bitpack or constant. planar is for rumi2 only. auto tries several on a
+part of each tile and takes the one with the smallest result.
 
-A file appears under its name once it is complete; until then it is a temporary one in the same
-folder. Files that exist are refused unless --overwrite is given. An image is held in memory while
-it is converted, as many images as files are converted at the same time. The first fault ends the
-command; files that were complete stay.`,
+A file appears under its name when it is complete; until then it has a temporary name in the same
+directory. The command refuses to replace existing files unless --overwrite is set. It holds one decoded
+image in memory for each file that it converts at the same time. The first fault ends the command; files
+that were complete stay.`,
 		Example: `  chaski convert chip.tif -o chip.rumi
   chaski convert --to tog --tile 256 --level 19 chip.tif -o chip-tog.tif
   chaski convert --to rumi --graph "delta>zstd" --workers 8 chips/ -o chips-rumi/
@@ -90,21 +97,21 @@ command; files that were complete stay.`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return f.run(cmd.Context(), env, paths) },
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a folder; - for standard output")
+	fl.StringVarP(&f.out, "output", "o", "", "`DST`, a file or a directory; - for standard output")
 	fl.StringVar(&f.to, "to", "", "format: tog, rumi, rumi2 or tiledb")
 	f.at.Add(fl)
-	fl.StringVar(&f.dims, "dims", "", "dimensions of an array, in their order, of n, b, y and x")
-	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: tiles of an array (default: n=1 b=1, and --tile)")
-	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all that SRC has; of DST image)")
-	fl.IntVar(&f.o.Tile, "tile", 512, "edge of a tile, in pixels")
+	fl.StringVar(&f.dims, "dims", "", "what the dimensions of an array are, in their order: n, b, y and x")
+	fl.StringVar(&f.extents, "extent", "", "`DIM=CELLS`...: sides of the tiles of an array (default: n=1 b=1, and --tile for y and x)")
+	fl.StringVar(&f.attr, "attr", "", "attribute of an array (default: all of SRC; image for DST)")
+	fl.IntVar(&f.o.Tile, "tile", 512, "side of a tile, in pixels")
 	fl.StringVar(&f.o.Graph, "graph", "auto", "OpenZL graph of rumi files")
-	fl.IntVar(&f.o.Level, "level", 13, "zstd level, 1 to 22; from 6 on what shrinks to a third is searched deeper, from 20 on everything")
+	fl.IntVar(&f.o.Level, "level", 13, "zstd level, 1 to 22; from 6 on, data that shrinks to a third is searched more deeply, from 20 on all data")
 	fl.StringVar(&f.unit, "unit", "tile", "what a frame of rumi2 holds: tile (one band) or cell (all bands)")
-	fl.IntVar(&f.workers, "workers", 0, "files and tiles converted at the same time (default: the number of processors)")
-	fl.BoolVar(&f.o.Overviews, "overviews", false, "keep the overviews of a raster in its TOG, which then is none by its profile")
-	fl.BoolVar(&f.o.Strict, "strict", false, "refuse a raster of which anything would be left out")
+	fl.IntVar(&f.workers, "workers", 0, "number of files or tiles to convert at the same time (default: the number of processors)")
+	fl.BoolVar(&f.o.Overviews, "overviews", false, "keep the overviews of a raster; the file is then outside the TOG profile")
+	fl.BoolVar(&f.o.Strict, "strict", false, "refuse rasters of which anything would be left out")
 	fl.BoolVar(&f.overwrite, "overwrite", false, "replace files that exist")
-	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "largest image, decoded, in bytes")
+	fl.Int64Var(&f.o.MaxBytes, "max-bytes", 8<<30, "refuse images that are larger than this when decoded, in bytes")
 	flags.AddMaxChunk(fl, &f.o.MaxChunk)
 	return cmd
 }
@@ -127,7 +134,8 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 		f.losses.print(env.Err)
 		return nil
 	}
-	// Files first: they need not wait for each other's slowest tile.
+	// Workers go to files first and to the tiles of a file last, because files need not wait for each
+	// other's slowest tile.
 	atOnce := min(f.workers, len(jobs))
 	f.o.Workers = max(1, f.workers/max(atOnce, 1))
 	bar := console.NewBar(env.Err, "converting", -1)
@@ -170,7 +178,7 @@ func (f *convertFlags) run(ctx context.Context, env console.Env, paths []string)
 // resolve fills in defaults and checks the flags.
 func (f *convertFlags) resolve() error {
 	if f.out == "" {
-		return console.Usagef("no -o DST is named")
+		return console.Usagef("-o DST is missing")
 	}
 	if f.to == "" {
 		f.to = convert.TOG
@@ -184,8 +192,8 @@ func (f *convertFlags) resolve() error {
 	if err := console.OneOf("unit", f.unit, "tile", "cell"); err != nil {
 		return err
 	}
-	if f.workers < 0 {
-		return console.Usagef("--workers is at least 0")
+	if err := console.AtLeast("workers", f.workers, 0); err != nil {
+		return err
 	}
 	if f.workers == 0 {
 		f.workers = procs.Workers()
@@ -197,7 +205,7 @@ func (f *convertFlags) resolve() error {
 	return nil
 }
 
-// convert converts file i. A destination "-" is standard output.
+// convert converts file i. The destination "-" is standard output.
 func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j conversion) error {
 	if err := os.MkdirAll(filepath.Dir(j.dst), 0o777); err != nil {
 		return console.FileError(filepath.Dir(j.dst), err)
@@ -215,7 +223,9 @@ func (f *convertFlags) convert(ctx context.Context, stdout io.Writer, i int, j c
 			write = func() error { return convert.Image(ctx, b, j.images.Array().NewReader(), j.images, j.image, f.o) }
 		}
 		if err := write(); err != nil {
-			if console.SystemKind(err) != 0 { // of the destination: those of a source have a kind
+			// An error of the operating system is about the destination, because those of a source have a kind:
+			// it must not name the source.
+			if console.SystemKind(err) != 0 {
 				return err
 			}
 			return fault.WithFile(err, j.src)

@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// array makes one array of all rasters.
+// array writes one array of all rasters.
 func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conversion) error {
 	dims := f.dims
 	if dims == "" {
@@ -31,7 +31,7 @@ func (f *convertFlags) array(ctx context.Context, env console.Env, jobs []conver
 		return err
 	}
 	if f.out == "-" {
-		return console.Usagef("an array is a folder, not standard output")
+		return console.Usagef("-o is \"-\": an array is a directory and cannot go to standard output")
 	}
 	bar := console.NewBar(env.Err, "converting", int64(len(jobs)))
 	defer bar.Done()

@@ -18,14 +18,14 @@ import (
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
 
-// conversion is one file to convert, or one image of an array.
+// conversion is one file to write, from a raster or from one image of an array.
 type conversion struct {
 	src, dst string
-	images   *tiledb.Images // nil: a file
+	images   *tiledb.Images // of the array; nil if src is a raster
 	image    int64
 }
 
-// jobs pairs each raster with the file that it becomes.
+// jobs returns the conversions of the arguments.
 func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []string) ([]conversion, error) {
 	st, err := os.Stat(f.out)
 	folder := err == nil && st.IsDir() || strings.HasSuffix(f.out, "/") || strings.HasSuffix(f.out, string(filepath.Separator)) || len(paths) > 1
@@ -39,7 +39,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 			continue
 		}
 		if f.at.Value != nil {
-			return nil, console.Usagef("--timestamp is for arrays; %s is none", p)
+			return nil, console.Usagef("--timestamp opens arrays: %s is not an array", p)
 		}
 		dir := false
 		if !source.IsRemote(p) {
@@ -63,7 +63,7 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 		}
 	}
 	if len(jobs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no raster below it"), paths[0])
+		return nil, fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "there is no raster in it"), paths[0])
 	}
 	if f.to == convert.TileDB {
 		return jobs, nil
@@ -74,7 +74,8 @@ func (f *convertFlags) jobs(ctx context.Context, files source.Opener, paths []st
 	return jobs, f.apart(jobs)
 }
 
-// baseName returns the name of a file, of a remote one without the query of its URL.
+// baseName returns the last part of a path. For a URL it leaves out the query, which would otherwise
+// become a part of the name.
 func baseName(p string) string {
 	if source.IsRemote(p) {
 		if u, err := url.Parse(p); err == nil {
@@ -84,13 +85,14 @@ func baseName(p string) string {
 	return filepath.Base(p)
 }
 
-// apart checks that no two rasters become one file, and that none exists unless it may be replaced.
+// apart checks that no two rasters would become one file, and that no file exists unless --overwrite is
+// set. It looks before the first conversion, so that hours of work do not end with this error.
 func (f *convertFlags) apart(jobs []conversion) error {
 	from := map[string]string{}
 	for _, j := range jobs {
 		dst := filepath.Clean(j.dst)
 		if src, twice := from[dst]; twice {
-			return console.Usagef("%s and %s would both become %s", src, j.src, j.dst)
+			return console.Usagef("%s and %s would both become %s: convert them to different directories", src, j.src, j.dst)
 		}
 		from[dst] = j.src
 		if f.overwrite {
@@ -105,7 +107,7 @@ func (f *convertFlags) apart(jobs []conversion) error {
 	return nil
 }
 
-// inFolder returns the name in the destination's folder of a raster with a path relative to it.
+// inFolder returns the file in the directory DST for the relative path rel of a source.
 func (f *convertFlags) inFolder(rel string) string {
 	ext := ".tif"
 	if f.to == convert.Rumi2 {
@@ -114,9 +116,10 @@ func (f *convertFlags) inFolder(rel string) string {
 	return filepath.Join(f.out, strings.TrimSuffix(rel, filepath.Ext(rel))+ext)
 }
 
-// walk appends the rasters below dir, links followed. It leaves out hidden files and folders, and the destination.
+// walk appends the rasters below dir. It follows links and leaves out hidden files and directories, and
+// the destination, since a second run would otherwise convert what the first one wrote.
 func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) ([]conversion, error) {
-	out, outErr := os.Stat(f.out) // which need not exist yet
+	out, outErr := os.Stat(f.out) // it need not exist yet
 	isOut := func(d fs.DirEntry) bool {
 		st, err := d.Info()
 		return err == nil && outErr == nil && os.SameFile(st, out)
@@ -145,13 +148,14 @@ func (f *convertFlags) walk(ctx context.Context, jobs []conversion, dir string) 
 	return jobs, err
 }
 
-// maxImages bounds the files that an array becomes.
+// maxImages is the largest number of files that an array becomes: each needs an entry of some 100 bytes
+// in the list of conversions.
 const maxImages = 10_000_000
 
-// images appends the images of an array.
+// images appends the images of the array at path.
 func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []conversion, path string) ([]conversion, error) {
 	if f.to == convert.TileDB {
-		return nil, console.Usagef("%s is an array: it becomes tog, rumi or rumi2", path)
+		return nil, console.Usagef("--to is \"tiledb\", but %s is an array already: it can become tog, rumi or rumi2", path)
 	}
 	a, err := open.Array(ctx, tiledb.Over{Opener: files}, path, f.at.Options(tiledb.Options{MaxResult: f.o.MaxBytes}))
 	if err != nil {
@@ -164,7 +168,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		}
 	}
 	if len(attrs) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", fault.NoOffset, "no attribute is called %q", f.attr), path)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "array schema", fault.NoOffset, "there is no attribute %q", f.attr), path)
 	}
 	for _, at := range attrs {
 		m, err := a.Images(at, f.dims)
@@ -173,7 +177,7 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 		}
 		lo, hi := m.Written()
 		if hi-lo > maxImages-int64(len(jobs)) {
-			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset, "%d images, at most %d", hi-lo, maxImages), path)
+			return nil, fault.WithFile(fault.New(fault.Limit, "array", fault.NoOffset, "it holds %d images: at most %d can be converted", hi-lo, maxImages), path)
 		}
 		folder := ""
 		if len(attrs) > 1 {
@@ -186,7 +190,8 @@ func (f *convertFlags) images(ctx context.Context, files source.Opener, jobs []c
 	return jobs, nil
 }
 
-// folderName returns a name for a folder that stays where it is put.
+// folderName returns a directory name for an attribute. It escapes separators and dots, because a name
+// such as ../x would otherwise lead out of DST.
 func folderName(name string) string {
 	name = url.PathEscape(name)
 	if strings.Trim(name, ".") == "" {

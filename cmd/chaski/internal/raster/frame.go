@@ -24,19 +24,19 @@ func NewFrame(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "frame [flags] FILE",
 		Short: "Decode a loose OpenZL frame",
-		Long: `Decode a file that is one OpenZL frame (format versions 8 to 27).
+		Long: `Decode a file that consists of one OpenZL frame (format versions 8 to 27).
 
 Formats: sha256 prints one line of JSON with the type (serial, struct, numeric or string), the width
-in bytes, the number of elements and the hash of each output; of a string output the width is 0, the
-count is the number of strings, and lens_sha256 is the hash of their lengths as little-endian uint32.
-raw writes the bytes of the outputs, one after the other.`,
+in bytes, the number of elements and the hash of each output. A string output has width 0, count is its
+number of strings, and lens_sha256 is the hash of their lengths as little-endian uint32. raw writes the
+bytes of the outputs, one after the other.`,
 		Example: `  chaski frame data.zl
   chaski frame --format raw data.zl > data.bin`,
 		Args: console.ExactlyOne("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	cmd.Flags().StringVar(&f.format, "format", "sha256", "sha256 or raw")
-	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes, "largest content of the frame, in bytes")
+	cmd.Flags().IntVar(&f.maxOutput, "max-output", loader.DefaultMaxChunkBytes, "refuse frames whose content is larger than this, in bytes")
 	return cmd
 }
 
@@ -53,11 +53,11 @@ func (f *frameFlags) run(ctx context.Context, env console.Env, path string) erro
 	if err := console.OneOf("format", f.format, "sha256", "raw"); err != nil {
 		return err
 	}
-	if f.maxOutput < 1 {
-		return console.Usagef("--max-output is at least 1")
+	if err := console.AtLeast("max-output", f.maxOutput, 1); err != nil {
+		return err
 	}
 	if f.format == "raw" {
-		if err := console.NotToTerminal(env.Out, "a frame's content"); err != nil {
+		if err := console.NotToTerminal(env.Out, "the content of a frame"); err != nil {
 			return err
 		}
 	}

@@ -10,10 +10,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// maxHexFile bounds what is read of a file of hexadecimal digits: a blob of the largest index.
+// maxHexFile is the largest file of hexadecimal digits that is read, in bytes. A blob takes two digits a
+// byte, so that this allows 512 MiB: far more than the largest chunk index.
 const maxHexFile = 1 << 30
 
-// readHex reads a file of hexadecimal digits; white space is passed over.
+// readHex reads a file of hexadecimal digits and ignores white space in it.
 func readHex(name string) ([]byte, error) {
 	f, err := os.Open(name)
 	if err != nil {

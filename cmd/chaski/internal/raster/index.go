@@ -40,36 +40,35 @@ func NewIndex(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index [flags] PATH...",
 		Short: "Print the header blobs of files, or write a catalog of them",
-		Long: `Index raster files: what is needed to read windows of a file without looking at its header
-first.
+		Long: `Index raster files, so that windows of them can be read without reading their headers first.
 
-Formats: hex prints one line a file, in the order named: the header blob of a rumi file, or the
-chunk index blob of a TIFF, in hexadecimal ('chaski cat --header' takes either). parquet writes a
-catalog with one row a file (path, blob, shape, dtype, nodata, EPSG, transform, bounds, size), which
-is the fastest way to open a dataset; there PATH may be a folder, which is walked, or a glob, also of
-an object store (s3://bucket/chips/*.tif), or a TACO container or Tortilla, whose rasters are files
-CONTAINER::PATH then, and are read where they lie. Paths of local files are stored relative to the catalog's
-folder unless --absolute is given.
+Formats: hex prints one line for each file, in the order of the arguments: the header blob of a rumi
+file or the chunk index blob of a TIFF, in hexadecimal. 'chaski cat --header' takes either. parquet
+writes a catalog with one row for each file (path, blob, shape, dtype, nodata, EPSG, transform, bounds,
+size), which is the fastest way to open a dataset. For a catalog, PATH may also be a directory; a glob,
+also of an object store (s3://bucket/chips/*.tif); or a TACO container or Tortilla, whose rasters become
+rows CONTAINER::PATH and are read in place. The catalog stores paths of local files relative to its own
+directory, unless --absolute is set.
 
---resume reads only files that are new or changed: rows of the output file, if it exists, are used
-again where path, size and time of modification are the same (of objects found in a remote folder,
-path, size and ETag; remote files named one by one are always read). If the command is interrupted or
-ends with an error, the rows that are done stay in OUTPUT.partial, and the next --resume goes on from
-there.
+--resume reads only files that are new or changed. It takes the rows of the output file, if that exists,
+for files with the same path, size and modification time; for objects listed in a remote directory, with
+the same path, size and ETag. It always reads remote files that are named one by one. If the command is
+interrupted or fails, OUTPUT.partial keeps the finished rows, and the next --resume uses them.
 
-The first file that cannot be indexed is an error. With --skip-bad such files are left out, listed on
-stderr, one line each and their number in the end, and the exit code is 0.
+The first file that cannot be indexed ends the command. With --skip-bad the command leaves such files
+out, lists them on standard error, one line each and their number at the end, and exits with 0.
 
---field NAME=PATTERN, given for every field of a sample, writes a catalog of pairs: a row for every id
-for which PATH, one folder, has a file in each field, by what {id} stands for in their paths below it.
-The columns are those of the first field's files; those of another field NAME are NAME and
-NAME:COLUMN. A dataset of such a catalog has these fields. An id for which a field has no file is an
-error; with --drop-missing it is left out, and their number is told on stderr. The format is parquet.
+--field NAME=PATTERN, once for each field of a sample, writes a catalog of pairs. PATH is one directory,
+and a pattern is the path of a field's files below it, with {id} in place of the sample's id. The catalog
+has one row for each id with a file in every field. The first field has the usual columns; another field
+NAME has NAME for the path and NAME:COLUMN for the rest. A dataset of such a catalog has these fields. An
+id that lacks a file is an error; --drop-missing leaves it out and counts it on standard error. The
+format is parquet.
 
---join adds the columns of a table, Parquet or CSV, to the catalog. The column named by --on holds
-what a row is of: a path as it is stored in the catalog or, where no row has that, a file's name
-without folder and extension. A file without a row is an error; with --join-left its columns are null.
-Rows of the table that no file belongs to are counted on stderr.`,
+--join adds the columns of a Parquet or CSV table to the catalog. The column --on names the file of a row:
+its path as the catalog stores it or, if no row has that, its name without directory and extension. A
+file without a row is an error; with --join-left its columns are null. Rows without a file are
+counted on standard error.`,
 		Example: `  chaski index chip.tif > chip.hex
   chaski index --format parquet -o train.parquet chips/
   chaski index --format parquet -o all.parquet first.tif second.tif
@@ -88,16 +87,16 @@ Rows of the table that no file belongs to are counted on stderr.`,
 	fl := cmd.Flags()
 	fl.StringVar(&f.format, "format", "hex", "hex or parquet")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0, "files read at the same time (default: the number of processors, at least 4)")
+	fl.IntVar(&f.workers, "workers", 0, "number of files to read at the same time (default: the number of processors, at least 4)")
 	fl.BoolVar(&f.absolute, "absolute", false, "store absolute paths in the catalog")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.BoolVar(&f.resume, "resume", false, "use the rows of the output file again whose files have not changed")
-	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave files out that cannot be indexed")
+	fl.BoolVar(&f.resume, "resume", false, "keep the rows of the output file whose files have not changed")
+	fl.BoolVar(&f.skipBad, "skip-bad", false, "leave out files that cannot be indexed")
 	fl.StringArrayVar(&f.fields, "field", nil, "`NAME=PATTERN`: a field of a catalog of pairs; repeatable")
-	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples for which a field has no file")
-	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns are added")
+	fl.BoolVar(&f.drop, "drop-missing", false, "leave out samples that lack the file of a field")
+	fl.StringVar(&f.join.Table, "join", "", "`TABLE` whose columns to add")
 	fl.StringVar(&f.join.On, "on", "", "`COLUMN` of the table that names the files")
-	fl.BoolVar(&f.join.Left, "join-left", false, "files need no row in the table")
+	fl.BoolVar(&f.join.Left, "join-left", false, "allow files without a row in the table")
 	return cmd
 }
 
@@ -105,19 +104,24 @@ func (f *indexFlags) check() error {
 	if err := console.OneOf("format", f.format, "hex", "parquet"); err != nil {
 		return err
 	}
+	if err := console.AtLeast("workers", f.workers, 0); err != nil {
+		return err
+	}
 	switch {
-	case f.workers < 0 || f.maxChunk < 1:
-		return console.Usagef("--workers is at least 0 and --max-chunk at least 1")
 	case f.format == "hex" && (f.resume || f.skipBad || f.join != catalog.Join{}):
-		return console.Usagef("--resume, --skip-bad and --join are for --format parquet")
-	case len(f.fields) > 0 && (f.format == "hex" || f.resume || f.join != catalog.Join{}):
-		return console.Usagef("--field writes Parquet, and goes neither with --resume nor with --join")
+		return console.Usagef("--resume, --skip-bad and --join need --format parquet")
+	case len(f.fields) > 0 && f.format == "hex":
+		return console.Usagef("--field needs --format parquet")
+	case len(f.fields) > 0 && (f.resume || f.join != catalog.Join{}):
+		return console.Usagef("--field excludes --resume and --join")
 	case f.drop && len(f.fields) == 0:
-		return console.Usagef("--drop-missing is for --field")
-	case (f.join.Table == "") != (f.join.On == "") || f.join.Left && f.join.Table == "":
-		return console.Usagef("--join and --on go together, and --join-left with them")
+		return console.Usagef("--drop-missing needs --field")
+	case f.join.Table != "" && f.join.On == "":
+		return console.Usagef("--join %s needs --on COLUMN", f.join.Table)
+	case f.join.Table == "" && (f.join.On != "" || f.join.Left):
+		return console.Usagef("--on and --join-left need --join TABLE")
 	case f.resume && (f.out == "-" || f.out == ""):
-		return console.Usagef("--resume needs an output file")
+		return console.Usagef("--resume needs -o FILE, whose rows it keeps")
 	}
 	return nil
 }
@@ -139,7 +143,7 @@ func (f *indexFlags) run(ctx context.Context, env console.Env, paths []string) e
 	return f.parquet(ctx, env, files, paths)
 }
 
-// parquet writes a catalog.
+// parquet writes a catalog, and counts on standard error what it left out.
 func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.Opener, paths []string) error {
 	bar := console.NewBar(env.Err, "indexing", -1)
 	var counts catalog.Counts
@@ -161,7 +165,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	}
 	for _, p := range fields {
 		if p.Pattern == "" {
-			return console.Usagef("--field %s: a catalog of pairs needs NAME=PATTERN with {id}", p.Name)
+			return console.Usagef("--field is %q: a catalog of pairs needs NAME=PATTERN with {id} in the pattern", p.Name)
 		}
 		o.Fields = append(o.Fields, catalog.Source{Field: p.Name, Pattern: p.Pattern})
 	}
@@ -178,6 +182,7 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	if err != nil {
 		return err
 	}
+	// After the catalog is written, so that a command that fails prints only its error.
 	for _, line := range skipped {
 		fmt.Fprintf(env.Err, "chaski: skipped: %s\n", line)
 	}
@@ -195,14 +200,15 @@ func (f *indexFlags) parquet(ctx context.Context, env console.Env, files source.
 	return nil
 }
 
-// rastersIn returns the rasters in a container: samples whose ids have another extension than those of rasters are passed
-// over. nil is what is no container; of what is remote the name says it, as looking takes requests.
+// rastersIn returns the rasters in the container at path. It ignores samples whose ids have an extension
+// that is not one of rasters. It returns nil if path is not a container.
 func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog.Member, error) {
 	switch strings.ToLower(filepath.Ext(path)) {
 	case ".tif", ".tiff", ".rumi":
 		return nil, nil
 	case ".tacozip", ".zip", ".taco", ".tortilla", ".tacocat":
 	default:
+		// Remote paths are judged by their extension alone, because opening each costs a request.
 		if source.IsRemote(path) {
 			return nil, nil
 		}
@@ -226,6 +232,7 @@ func rastersIn(ctx context.Context, files source.Opener, path string) ([]catalog
 		default:
 			continue
 		}
+		// The catalog needs the size and the ETag of the file around the sample, to notice that it changed.
 		if e.Object.Size == 0 && e.Offset != taco.Whole {
 			if e.Object, err = knownOf(ctx, files, e.URI, known); err != nil {
 				return nil, err
@@ -252,17 +259,18 @@ func knownOf(ctx context.Context, files source.Opener, uri string, known map[str
 	return known[uri], r.Close()
 }
 
-// resumed writes the catalog with the rows of the one that is there and of what an earlier run did.
+// resumed writes the catalog with the rows of the existing catalog and of an interrupted earlier run.
 func (f *indexFlags) resumed(ctx context.Context, paths []string, o catalog.WriteOptions) error {
 	partial := f.out + ".partial"
 	o.Previous, o.Partial = []string{partial, f.out}, true
-	// The file of this run becomes one or the other: it is under its own name until then.
+	// This run writes a third file, which replaces the catalog if it is complete and the partial one
+	// otherwise: it must not overwrite either while it reads their rows.
 	mine := f.out + ".resumed"
 	var done error
 	err := console.WriteFile(mine, nil, func(w io.Writer) error {
 		var rows int
 		if rows, done = catalog.WriteParquet(ctx, w, paths, o); done != nil && int64(rows) <= rowsIn(partial) {
-			return done // the earlier run had come further
+			return done // the earlier run got further, so that its file stays
 		}
 		return nil
 	})

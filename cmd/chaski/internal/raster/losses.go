@@ -12,20 +12,22 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
-// losses are what conversions left out, for warnings once all of them succeeded: a command that fails
-// prints its error alone. Rasters with the same losses are one, so that a folder of alike ones is one line.
+// losses collects what conversions left out, and prints it when all of them succeeded: a command that
+// fails prints one line, its error. Rasters with the same losses share a line, because a directory
+// mostly holds rasters of one kind.
 type losses struct {
 	mu sync.Mutex
-	of map[string]*loss // by their names
+	of map[string]*loss // by the names of what was left out, joined
 }
 
+// loss counts the rasters that lost the same things.
 type loss struct {
 	first int // number of the first raster with it
 	path  string
 	count int
 }
 
-// add notes the losses of raster i. It may be called from several goroutines.
+// add records what raster i lost. Several goroutines may call it.
 func (l *losses) add(i int, path string, names []string) {
 	if len(names) == 0 {
 		return
@@ -41,12 +43,14 @@ func (l *losses) add(i int, path string, names []string) {
 		v = &loss{first: i, path: path}
 		l.of[key] = v
 	}
+	// Conversions end in any order: the raster with the lowest number is named, so that the warning is the
+	// same in every run.
 	if v.count++; i < v.first {
 		v.first, v.path = i, path
 	}
 }
 
-// print prints a line a kind of loss, in the order of the first raster that has it.
+// print prints one line for each kind of loss, in the order of the first raster that has it.
 func (l *losses) print(w io.Writer) {
 	keys := slices.SortedFunc(maps.Keys(l.of), func(a, b string) int { return cmp.Compare(l.of[a].first, l.of[b].first) })
 	for _, k := range keys {

@@ -30,11 +30,11 @@ func NewPaste(env console.Env) *cobra.Command {
 	var f pasteFlags
 	cmd := &cobra.Command{
 		Use:   "paste [flags] --like SCENE --window HxW -o OUT.tif PREDICTIONS.npy",
-		Short: "Put predictions for the windows of a scene together to one raster",
-		Long: `Put the predictions for the windows of a grid (sampler grid, without shuffling) together to a raster
-that lies where the scene does, and write it as a TOG. Windows that overlap are blended. PREDICTIONS.npy is
-an array (windows, bands, height, width) of float32, "-" standard input; Python's chaski.paste makes
-it.`,
+		Short: "Assemble the predictions for the windows of a scene into one raster",
+		Long: `Assemble the predictions for the windows of a grid (sampler grid, not shuffled) into one raster with the
+georeferencing of the scene, and write it as a TOG. Windows that overlap are blended. PREDICTIONS.npy is
+a float32 array (windows, bands, height, width), such as Python's chaski.paste sends; "-" reads it from
+standard input.`,
 		Example: `  chaski paste --like scene.tif --window 256 --stride 192 -o probability.tif predictions.npy
   chaski paste --like scene.tif --window 256 --stride 192 --argmax -o classes.tif scores.npy`,
 		Args: console.ExactlyOne("PREDICTIONS.npy"),
@@ -42,14 +42,14 @@ it.`,
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&f.like, "like", "", "the `SCENE` that the windows were cut from")
-	fl.StringVar(&f.window, "window", "", "`HxW`: the windows' size in pixels")
-	fl.StringVar(&f.stride, "stride", "", "`HxW`: from window to window (default: the window)")
-	fl.BoolVar(&f.pad, "pad", false, "the last windows pass the edge, as the sampler's pad has it")
-	fl.StringVar(&f.blend, "blend", string(paste.Linear), "how overlapping windows are weighted: linear or mean")
-	fl.BoolVar(&f.argmax, "argmax", false, "write the number of the greatest band, uint8")
+	fl.StringVar(&f.window, "window", "", "`HxW`: size of the windows in pixels")
+	fl.StringVar(&f.stride, "stride", "", "`HxW`: distance between windows in pixels (default: the window)")
+	fl.BoolVar(&f.pad, "pad", false, "the last windows pass the edge of the scene, as with pad of the sampler")
+	fl.StringVar(&f.blend, "blend", string(paste.Linear), "how to weight windows that overlap: linear or mean")
+	fl.BoolVar(&f.argmax, "argmax", false, "write the number of the band with the largest value, as uint8")
 	fl.StringVarP(&f.out, "output", "o", "-", `output file, "-" for standard output`)
-	fl.IntVar(&f.workers, "workers", 0, "tiles compressed at the same time (default: the number of processors)")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "memory of the image, in bytes")
+	fl.IntVar(&f.workers, "workers", 0, "number of tiles to compress at the same time (default: the number of processors)")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 8<<30, "memory for the image, in bytes")
 	return cmd
 }
 
@@ -65,7 +65,8 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
-	a, _, err := catalog.OpenAsset(ctx, files, f.like, math.MaxInt) // its pixels are not read
+	// No limit of chunks, because only the header of the scene is read.
+	a, _, err := catalog.OpenAsset(ctx, files, f.like, math.MaxInt)
 	if err != nil {
 		return err
 	}
@@ -88,7 +89,7 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 	}
 	o.Bands, o.Height, o.Width = w.Bands, a.Index.Height, a.Index.Width
 	if n := o.Grid.Count(o.Height, o.Width); n != int64(w.N) || w.H != o.Grid.H || w.W != o.Grid.W {
-		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset, "%d windows of %d by %d pixels; this grid has %d of %d by %d in the scene",
+		return fault.WithFile(fault.New(fault.Unsupported, "npy", fault.NoOffset, "it has %d windows of %d by %d pixels, but this grid has %d windows of %d by %d in the scene",
 			w.N, w.H, w.W, n, o.Grid.H, o.Grid.W), name)
 	}
 	image, err := paste.Image(o, w.Read)
@@ -101,24 +102,27 @@ func (f *pasteFlags) run(ctx context.Context, env console.Env, name string) erro
 // options checks the flags.
 func (f *pasteFlags) options() (paste.Options, error) {
 	o := paste.Options{Blend: paste.Blend(f.blend), Argmax: f.argmax, MaxBytes: f.maxBytes}
-	if f.like == "" || f.window == "" {
-		return o, console.Usagef("--like and --window are needed")
+	switch {
+	case f.like == "":
+		return o, console.Usagef("--like SCENE is missing")
+	case f.window == "":
+		return o, console.Usagef("--window HxW is missing")
 	}
 	if err := console.OneOf("blend", f.blend, string(paste.Linear), string(paste.Mean)); err != nil {
 		return o, err
 	}
 	h, w, err := flags.ParsePair(f.window)
 	if err != nil {
-		return o, console.Usagef("--window: %w", err)
+		return o, console.Usagef("--window is %w", err)
 	}
 	o.Grid = shuffle.Grid{H: h, W: w, StrideY: h, StrideX: w, AlignY: 1, AlignX: 1, Pad: f.pad}
 	if f.stride != "" {
 		if o.Grid.StrideY, o.Grid.StrideX, err = flags.ParsePair(f.stride); err != nil {
-			return o, console.Usagef("--stride: %w", err)
+			return o, console.Usagef("--stride is %w", err)
 		}
 	}
 	if o.Grid.StrideY > h || o.Grid.StrideX > w {
-		return o, console.Usagef("--stride %s is larger than --window %s: pixels would be left out", f.stride, f.window)
+		return o, console.Usagef("--stride is %s: it must not be larger than --window %s, or pixels would be left out", f.stride, f.window)
 	}
 	if f.workers <= 0 {
 		f.workers = runtime.GOMAXPROCS(0)

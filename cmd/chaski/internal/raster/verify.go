@@ -16,34 +16,37 @@ func NewVerify(env console.Env) *cobra.Command {
 	var o verify.Options
 	cmd := &cobra.Command{
 		Use:   "verify [flags] PATH...",
-		Short: "Check files wholly",
-		Long: `Check files wholly: structure, every tile, strip or frame decoded, every checksum verified.
-Of a catalog every row's file is checked, and that the row's index is the file's. Of a TACO container
-or Tortilla ids, tree, tables and the place of every sample are checked, pixels are not. Of a TileDB
-array every tile of every fragment is decoded (the key of encrypted ones: see 'chaski array').
-Folders are walked for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
-for arrays; links to files are followed, those to folders are not, as in datasets.
+		Short: "Check every byte of files",
+		Long: `Check every byte of files: their structure, every tile, strip or frame, and every checksum.
 
-One line of JSON tells how many files, rows of catalogs, chunks and decoded bytes were checked, and
-lists the fault of every file that has one. The exit code is 1 if there is any; stderr then has the
-first.`,
+  file       every chunk is decoded
+  catalog    the file of every row is checked, and that the row has the file's chunk index
+  container  ids, tree, tables and the byte range of every sample are checked, but no pixels
+  array      every tile of every fragment is decoded; 'chaski array --help' says how to give a key
+
+Directories are searched for .tif, .tiff, .rumi, .zl, .parquet, .tacozip, .taco and .tortilla files and
+for arrays. As in datasets, links to files are followed and links to directories are not.
+
+The command prints one line of JSON: how many files, rows of catalogs, chunks and decoded bytes it
+checked, and the first fault of each bad file. If there is one, the exit code is 1 and standard error has
+the first.`,
 		Example: `  chaski verify chip.tif
   chaski verify chips/ train.parquet`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return runVerify(cmd.Context(), env, paths, o) },
 	}
 	fl := cmd.Flags()
-	fl.IntVar(&o.Workers, "workers", 0, "files checked at the same time (default: the number of processors)")
+	fl.IntVar(&o.Workers, "workers", 0, "number of files to check at the same time (default: the number of processors)")
 	flags.AddMaxChunk(fl, &o.MaxChunk)
-	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "most faults listed")
+	fl.IntVar(&o.MaxFaults, "max-faults", 1000, "list at most this many faults")
 	return cmd
 }
 
 func runVerify(ctx context.Context, env console.Env, paths []string, o verify.Options) error {
-	if o.Workers < 0 || o.MaxFaults < 1 {
-		return console.Usagef("--workers is at least 0, --max-faults at least 1")
+	err := console.FirstError(console.AtLeast("workers", o.Workers, 0), console.AtLeast("max-faults", o.MaxFaults, 1))
+	if err != nil {
+		return err
 	}
-	var err error
 	if o.Key, err = tiledb.KeyFromEnv(); err != nil {
 		return err
 	}

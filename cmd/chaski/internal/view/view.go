@@ -214,7 +214,7 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 // batch makes a picture of every row of one batch, field by field. It sets the columns to the rows
 // of the batch where there are several fields, unless they are given.
 func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string, o draw.Options, columns *int) ([]*image.NRGBA, error) {
-	f.data.Dtype, f.data.Layout = "native", "n b y x"
+	f.data.DType, f.data.Layout = "native", "n b y x"
 	spec, err := f.data.Spec(dataset)
 	if err != nil {
 		return nil, err

@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // plane draws residuals of whole rows and the width of a row.

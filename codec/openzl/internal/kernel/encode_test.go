@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
 )
 
 // drawSymbols draws bytes, at least two different ones, of any spread.

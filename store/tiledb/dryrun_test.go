@@ -58,7 +58,7 @@ func TestForesightIsWhatIsRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, p := a.NewReader(), a.Foresee()
+		r, p := a.NewReader(), a.NewDryRun()
 		for range 40 {
 			box := randomBox(rnd, a)
 			if rnd.IntN(4) == 0 && a.NonEmpty() != nil && !a.Schema.Dense {
@@ -93,7 +93,7 @@ func TestForesightIsWhatIsRead(t *testing.T) {
 				exactly++
 			case len(st.list) > 0:
 				about++
-				p, r = a.Foresee(), a.NewReader() // what was read last is not known
+				p, r = a.NewDryRun(), a.NewReader() // what was read last is not known
 			}
 		}
 	}

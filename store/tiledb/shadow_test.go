@@ -180,7 +180,7 @@ func TestSparseUnderDenseIsForeseen(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				r, p := b.NewReader(), b.Foresee()
+				r, p := b.NewReader(), b.NewDryRun()
 				if _, err := p.Dense(ctx, 0, rowBox(lo, hi), nil, func(string, int64, int64) {}); err != nil {
 					t.Fatal(err) // lists and trees are read now
 				}
@@ -188,7 +188,7 @@ func TestSparseUnderDenseIsForeseen(t *testing.T) {
 				if _, err := r.Dense(ctx, 0, rowBox(lo, hi)); err != nil {
 					t.Fatal(err)
 				}
-				exact, err := b.Foresee().Dense(ctx, 0, rowBox(lo, hi), nil, seen.note)
+				exact, err := b.NewDryRun().Dense(ctx, 0, rowBox(lo, hi), nil, seen.note)
 				if err != nil || exact && !slices.Equal(seen.list, made.list) || seen.n < made.n {
 					t.Errorf("[%d, %d]: foreseen %q, exact %v, read %q: %v", lo, hi, seen.list, exact, made.list, err)
 				}

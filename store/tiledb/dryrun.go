@@ -1,0 +1,187 @@
+package tiledb
+
+import (
+	"context"
+	"slices"
+
+	"github.com/chaski-eo/chaski/fault"
+)
+
+// DryRun counts the reads of tiles that a Reader would make. It reads footers, R-trees and lists of
+// offsets, but no tiles. Like a Reader it keeps state from box to box, and is not safe for
+// concurrent use.
+type DryRun struct {
+	a    *Array
+	last decodedRange // what the Reader would have decoded
+	tile uint64       // size of the largest tile
+	read uint64       // peak of stored bytes held
+	kept uint64       // peak of decoded bytes held of sparse fragments
+	h    readAhead
+}
+
+// NewDryRun returns a dry run of a new Reader.
+func (a *Array) NewDryRun() *DryRun { return &DryRun{a: a} }
+
+// Held returns the peak memory of the Reader in bytes: one decoded tile, the bytes read ahead, and
+// the kept tiles of sparse fragments.
+func (p *DryRun) Held() int64 { return int64(p.tile + p.read + p.kept) }
+
+// Ahead corresponds to Reader.Ahead.
+func (p *DryRun) Ahead(ctx context.Context, attr int, boxes []Box) error {
+	return p.h.announce(ctx, p.a, attr, boxes)
+}
+
+// dryFile is a file of tiles that would be read.
+type dryFile struct {
+	tileFile
+	keep bool // decoded tiles are kept
+	note func(file string, off, n int64)
+}
+
+func (p *DryRun) open(ctx context.Context, f *Fragment, attr int, note func(file string, off, n int64)) (*dryFile, error) {
+	offsets, err := p.a.list(ctx, f, tileOffsets, attr)
+	if err != nil {
+		return nil, err
+	}
+	uri := f.file(p.a.Schema, attr, false)
+	return &dryFile{tileFile: tileFile{uri: uri, offsets: offsets, size: f.foot.sizes[attr], gap: f.gap, local: f.local(), slot: p.h.slot(uri)},
+		keep: p.h.on && !f.Dense, note: note}, nil
+}
+
+// decode corresponds to Reader.decode for the first of its files, and to Reader.decodeKept.
+func (p *DryRun) decode(t *dryFile, tile int64, next nextTiles, n uint64, lo, hi int) {
+	if t.keep && p.h.find(t.uri, tile) != nil {
+		return
+	}
+	if m := p.last; m.uri != t.uri || m.tile != tile || lo < m.lo || m.hi < hi {
+		if !t.inMemory(&p.h, tile, next) {
+			t.note(t.uri, int64(t.slot.from), int64(t.slot.n))
+		}
+		p.last, p.tile = decodedRange{t.uri, tile, lo, hi}, max(p.tile, n)
+	}
+	if t.keep {
+		p.h.keep(t.uri, tile, int(n))
+	}
+	stored, kept := p.h.held()
+	p.read, p.kept = max(p.read, stored), max(p.kept, kept)
+}
+
+// Dense calls read for every range of a file that Reader.DenseInto would read for a box. exact is
+// false if a sparse fragment is involved whose cells in the box are known only after reading its
+// coordinates.
+func (p *DryRun) Dense(ctx context.Context, attr int, b Box, axes []int, read func(file string, off, n int64)) (exact bool, err error) {
+	shape, _, err := p.a.Shape(b)
+	if err != nil {
+		return false, err
+	}
+	if axes == nil {
+		axes = p.a.axes
+	}
+	to := layout{axes: axes, stride: strides(shape, axes)}
+	if err := p.h.expectOne(ctx, p.a, attr, b); err != nil {
+		return false, fault.WithFile(err, p.a.uri)
+	}
+	exact = true
+	err = p.a.layers(b, p.h.whole, func(i int) error {
+		if p.a.Fragments[i].Dense {
+			return p.dense(ctx, i, attr, b, to, read)
+		}
+		sure, err := p.sparse(ctx, i, attr, b, read)
+		exact = exact && sure
+		return err
+	})
+	return exact && err == nil, fault.WithFile(err, p.a.uri)
+}
+
+func (p *DryRun) dense(ctx context.Context, i, attr int, b Box, to layout, read func(file string, off, n int64)) error {
+	t, err := p.open(ctx, p.a.Fragments[i], attr, read)
+	if err != nil {
+		return err
+	}
+	size := p.a.Schema.Attrs[attr].CellSize()
+	n := uint64(p.a.Schema.tileCells) * uint64(size)
+	return p.h.tiles(ctx, p.a, i, b, to, func(tile int64, next nextTiles, c *copyPlan) error {
+		p.decode(t, tile, next, n, c.first*size, (c.last+1)*size)
+		return nil
+	})
+}
+
+// Sparse calls read for every range of a file that Reader.Sparse would read for a box and an
+// attribute of fixed length. If each tile of coordinates lies wholly in the box, the tiles of the
+// attribute are certain. Otherwise exact is false and they are those that may have a cell.
+func (p *DryRun) Sparse(ctx context.Context, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+	p.h.forget()
+	exact, met := true, []int{}
+	for i, f := range p.a.Fragments {
+		if f.NonEmpty.intersects(b) {
+			met = append(met, i)
+		}
+	}
+	// Where fragments overlap, later cells may hide a whole tile of an earlier fragment, whose
+	// values would not be read.
+	exact = len(met) < 2
+	for _, i := range met {
+		sure, err := p.coords(ctx, i, b, read)
+		if err != nil {
+			return false, fault.WithFile(err, p.a.uri)
+		}
+		exact = exact && sure
+	}
+	for _, i := range met {
+		if err := p.values(ctx, i, attr, b, read); err != nil {
+			return false, fault.WithFile(err, p.a.uri)
+		}
+	}
+	return exact, nil
+}
+
+// sparse handles sparse fragment i of a dense array.
+func (p *DryRun) sparse(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) (exact bool, err error) {
+	if exact, err = p.coords(ctx, i, b, read); err != nil {
+		return false, err
+	}
+	return exact, p.values(ctx, i, attr, b, read)
+}
+
+// coords counts the coordinates that Reader.eachTile would read. certain is true if all cells of
+// these tiles are in the box.
+func (p *DryRun) coords(ctx context.Context, i int, b Box, read func(file string, off, n int64)) (certain bool, err error) {
+	tree, err := p.a.rtree(ctx, p.a.Fragments[i])
+	if err != nil {
+		return false, err
+	}
+	boxes := tree.levels[len(tree.levels)-1]
+	tiles, err := p.a.shownTiles(ctx, i, b)
+	if err != nil {
+		return false, err
+	}
+	certain = !slices.ContainsFunc(tiles, func(t int64) bool { return !b.covers(boxes[t]) })
+	return certain, p.tilesOf(ctx, i, len(p.a.Schema.Attrs), p.a.Schema.DimType.Size()*len(p.a.Schema.Dims), b, read)
+}
+
+// values counts the values that belong to the coordinates.
+func (p *DryRun) values(ctx context.Context, i, attr int, b Box, read func(file string, off, n int64)) error {
+	return p.tilesOf(ctx, i, attr, p.a.Schema.Attrs[attr].CellSize(), b, read)
+}
+
+// tilesOf counts the tiles of a file of sparse fragment i that show in b.
+func (p *DryRun) tilesOf(ctx context.Context, i, attr, cell int, b Box, read func(file string, off, n int64)) error {
+	f := p.a.Fragments[i]
+	tiles, err := p.a.shownTiles(ctx, i, b)
+	if err != nil || len(tiles) == 0 {
+		return err
+	}
+	t, err := p.open(ctx, f, attr, read)
+	if err != nil {
+		return err
+	}
+	for k, tile := range tiles {
+		n := f.cells(p.a.Schema, tile) * uint64(cell)
+		next := nextTiles{list: tiles[k+1:]}
+		if attr == len(p.a.Schema.Attrs) {
+			next = p.h.after(f, tile, next)
+		}
+		p.decode(t, tile, next, n, 0, int(n))
+	}
+	return nil
+}
