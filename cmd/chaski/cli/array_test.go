@@ -246,7 +246,7 @@ func TestTimestamps(t *testing.T) {
 			t.Errorf("info at %s: %+v, of then %+v", at, told, alone)
 		}
 	}
-	if r := chaski(t.Context(), "info", "--timestamp", from, testdata(t, "demo", "coast.tif")); r.code != 2 || !strings.Contains(r.err, "for arrays") {
+	if r := chaski(t.Context(), "info", "--timestamp", from, testdata(t, "demo", "coast.tif")); r.code != 2 || !strings.Contains(r.err, "is not an array") {
 		t.Errorf("info of a file at a time: %+v", r)
 	}
 	plans := map[string]bool{}

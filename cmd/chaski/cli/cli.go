@@ -25,25 +25,27 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// version is set with -ldflags "-X github.com/chaski-eo/chaski/cmd/chaski/cli.version=v1.2.3"; without,
-// the build information says it.
+// version is set with -ldflags "-X github.com/chaski-eo/chaski/cmd/chaski/cli.version=v1.2.3". Without
+// that, buildVersion takes the version of the build information.
 var version string
 
-// Parts are what a command has beyond the default one. They are set before it runs.
+// Parts has what a binary adds to the default command.
 type Parts struct {
-	// SQL runs a query that package query does not read, over the tables with the given names.
+	// SQL runs a query that package query does not support, over the tables with the given names.
 	SQL func(ctx context.Context, sql string, names []string, tables query.Tables) (*tables.Table, error)
 }
 
 // Main runs the process's command line and ends the process.
 //
-// Exit codes: 0 success; 1 an input is wrong (one line on stderr, see failure); 2 wrong usage;
-// 130 or 143 the command was interrupted.
+// Exit codes: 0 on success; 1 if an input is wrong, with one line on stderr (see console.Report); 2 if the
+// command line is wrong; 130 or 143 if the command was interrupted.
 func Main(p Parts) {
+	// A thread in C holds its processor while it decodes, so that one more keeps the rest of Go running.
 	if zstd.InC {
 		procs.Spare()
 	}
-	// The first signal cancels; from then on signals have their default effect: a second one kills.
+	// The first signal cancels the context. Then signals have their default effect, so that a second one kills
+	// a command that does not end.
 	ctx, cancel := context.WithCancelCause(context.Background())
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
@@ -70,13 +72,17 @@ func newRoot(env console.Env) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "chaski",
 		Short: "Read, measure and serve satellite-image chips",
-		Long: `chaski reads TOG and rumi GeoTIFFs (and most other tiled or stripped GeoTIFFs), lays their
-pixels out as einops-style arrays, and streams shuffled, normalised batches of them to PyTorch.
+		Long: `chaski reads TOG and rumi GeoTIFFs and most other tiled or stripped GeoTIFFs, lays their pixels out as
+arrays by einops patterns, and streams shuffled, normalised batches of them to PyTorch.
 
-Exit codes: 0 on success. 1 if an input is wrong, with one line on stderr,
-"chaski: FILE: PART at OFFSET: what is wrong: KIND", where KIND is corrupt, unsupported, limit,
-not found, or unavailable if a server did not answer or refused. 2 if the command line is wrong.
-130 (SIGINT) or 143 (SIGTERM) if interrupted; a second signal kills at once.`,
+Exit codes:
+
+  0         success
+  1         an input is wrong. One line on standard error says what:
+            "chaski: FILE: PART at OFFSET: what is wrong: KIND". KIND is corrupt, unsupported, limit or
+            not found; or unavailable if a server did not answer or refused.
+  2         the command line is wrong
+  130, 143  SIGINT or SIGTERM interrupted the command. A second signal kills it at once.`,
 		Example: `  chaski info chip.tif
   chaski cat --layout "y x b" --format npy chip.tif > chip.npy
   chaski index --format parquet -o train.parquet chips/
@@ -86,7 +92,7 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 		SilenceUsage:  true,
 		Args:          cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("no command is named")
+			return console.Usagef("the command is missing")
 		},
 	}
 	root.SetIn(env.In)
@@ -94,10 +100,18 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 	root.SetErr(env.Err)
 	root.SetVersionTemplate("{{.Name}} {{.Version}}\n")
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return console.WrongUsage(err) })
+	// cobra runs this once it has accepted the command line: see console.Started.
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{console.Started: ""} }
-	root.AddCommand(raster.NewCat(env), raster.NewIndex(env), inspect.NewInfo(env), raster.NewFrame(env), dataset.NewStats(env), serve.NewServe(env),
-		measure.NewBench(env), dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env), dataset.NewSpec(env), dataset.NewQuarantine(env), view.NewView(env), raster.NewVerify(env), raster.NewConvert(env),
-		container.NewLs(env), container.NewEntries(env), container.NewLocate(env), container.NewExtract(env), container.NewSQL(env), container.NewAsk(env, run), array.NewArray(env), array.NewConsolidate(env), raster.NewPaste(env))
+	root.AddCommand(
+		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env), raster.NewConvert(env), raster.NewPaste(env),
+		inspect.NewInfo(env),
+		container.NewLs(env), container.NewEntries(env), container.NewLocate(env), container.NewExtract(env),
+		container.NewSQL(env), container.NewAsk(env, run),
+		array.NewArray(env), array.NewConsolidate(env),
+		dataset.NewPlan(env), dataset.NewExplain(env), dataset.NewReplay(env),
+		dataset.NewSpec(env), dataset.NewQuarantine(env), dataset.NewStats(env),
+		serve.NewServe(env), view.NewView(env), measure.NewBench(env),
+	)
 	root.InitDefaultHelpCmd()
 	if help, _, err := root.Find([]string{"help"}); err == nil {
 		help.Args = topic
@@ -105,7 +119,8 @@ not found, or unavailable if a server did not answer or refused. 2 if the comman
 	return root
 }
 
-// topic checks the arguments of help: cobra shows the help of all for a command that is not there.
+// topic checks the arguments of help, because cobra prints the general help for a command that does not
+// exist.
 func topic(help *cobra.Command, args []string) error {
 	cmd, rest, err := help.Root().Find(args)
 	if err == nil && len(rest) > 0 {

@@ -44,7 +44,7 @@ func TestReportOfNothing(t *testing.T) {
 	}
 	out := filepath.Join(t.TempDir(), "report.html")
 	r := chaski(t.Context(), "view", "--report", "-o", out, dir)
-	if _, err := os.Stat(out); err == nil || r.code != 1 || !strings.Contains(r.err, dir+": dataset: no samples: not found") {
+	if _, err := os.Stat(out); err == nil || r.code != 1 || !strings.Contains(r.err, dir+": dataset: it has no samples: not found") {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
@@ -149,10 +149,10 @@ func TestContainerCommands(t *testing.T) {
 		{"stats --from-metadata --component nope " + stream, 1, "", "not found"},
 		{"stats --from-metadata --field image=t0/t0-img --field after=t1-img " + stream, 0, `"after":{"dtype":"uint16","bands":[{"count":32768`, ""},
 		{"stats --from-metadata --field image=t0/nope " + stream, 1, "", "not found"},
-		{"stats --from-metadata --field image=* " + stream, 2, "", "names no component"},
+		{"stats --from-metadata --field image=* " + stream, 2, "", "has no such component"},
 		{"stats --from-metadata --field a=t0-img --component t1-img " + stream, 2, "", "exclude each other"},
-		{"stats --from-metadata --sampling " + stream, 2, "", "--sampling reads pixels"},
-		{"stats --from-metadata --bad-samples skip " + stream, 2, "", "--bad-samples reads pixels"},
+		{"stats --from-metadata --sampling " + stream, 2, "", "--sampling is about pixels"},
+		{"stats --from-metadata --bad-samples skip " + stream, 2, "", "--bad-samples is about pixels"},
 		{"info " + stream, 0, "times          [1420070400000,1420070400001]", ""},
 		{"stats --from-metadata --where \"tortilla:id\"='none' " + stream, 1, "", "not found"},
 	} {

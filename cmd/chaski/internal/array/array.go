@@ -27,17 +27,18 @@ func NewArray(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "array --sub LO..HI,... [flags] ARRAY",
 		Short: "Read a box of cells of a TileDB array",
-		Long: `Read the cells of a box of a TileDB array (format version 3, dense or sparse). --sub names it: one
-interval a dimension, both ends included. The array lies in a folder, in an object store, in a
-dataset of Hugging Face or on a web server whose page about a folder links to what lies in it.
+		Long: `Read the cells in a box of a TileDB array (format version 3, dense or sparse). --sub gives the box: one
+interval for each dimension, both ends included. The array may be in a directory, in an object store, in a
+dataset of Hugging Face, or on a web server whose pages about directories link to the files in them.
 
-One line of JSON has, of a dense array, its shape, and of a sparse one the number of cells and the
-hash of their coordinates, cell by cell, sorted by them; then the hash of the values of each
-attribute in that order (row-major for dense arrays), of a var-length attribute those of its offsets
-(uint64) and its values. Cells that were never written have the fill value of their type.
+The command prints one line of JSON. For a dense array it has the shape and the hash of the values of each
+attribute, in row-major order; cells that were never written have the fill value of their type. For a
+sparse array it has the number of cells, the hash of their coordinates, cell by cell and sorted, and the
+hash of the values of each attribute in that order. An attribute of variable length has the hash of its
+offsets (uint64) and that of its values.
 
-Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a file that
-` + tiledb.KeyFileVar + ` names.`,
+For an encrypted array, ` + tiledb.KeyVar + ` has the key (32 bytes), or
+` + tiledb.KeyFileVar + ` names a file with it.`,
 		Example: `  chaski array --sub 0..1,4..19,8..23 cube
   chaski array --timestamp 2026-11-20T12:00:00Z cube
   chaski array --sub=-50..73 --attr v profile`,
@@ -45,12 +46,12 @@ Encrypted arrays want their key, 32 bytes, in ` + tiledb.KeyVar + `, or in a fil
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.sub, "sub", "", "the box: LO..HI,LO..HI, one interval a dimension (default: all of the domain)")
+	fl.StringVar(&f.sub, "sub", "", "the box, LO..HI,LO..HI: one interval for each dimension (default: the whole domain)")
 	fl.StringVar(&f.format, "format", "sha256", "sha256")
 	f.at.Add(fl)
-	fl.StringSliceVar(&f.attrs, "attr", nil, "attributes to read (default: all)")
-	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "largest decoded tile, in bytes")
-	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "largest result of an attribute, in bytes")
+	fl.StringSliceVar(&f.attrs, "attr", nil, "`NAMES` of the attributes to read (default: all)")
+	fl.Int64Var(&f.maxTile, "max-tile", tiledb.DefaultMaxTile, "refuse tiles that are larger than this when decoded, in bytes")
+	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "refuse results of an attribute that are larger than this, in bytes")
 	return cmd
 }
 
@@ -74,8 +75,8 @@ func (f *arrayFlags) run(ctx context.Context, env console.Env, path string) erro
 	if err := console.OneOf("format", f.format, "sha256"); err != nil {
 		return err
 	}
-	if f.maxTile < 1 || f.maxResult < 1 {
-		return console.Usagef("--max-tile and --max-result are at least 1")
+	if err := console.FirstError(console.AtLeast("max-tile", f.maxTile, 1), console.AtLeast("max-result", f.maxResult, 1)); err != nil {
+		return err
 	}
 	files := open.NewOpener(true)
 	defer files.Close()
@@ -132,12 +133,12 @@ func (f *arrayFlags) read(ctx context.Context, a *tiledb.Array) (*Read, error) {
 func (f *arrayFlags) attributes(s *tiledb.Schema) ([]int, error) {
 	var list []int
 	if f.attrs != nil && len(f.attrs) == 0 {
-		return nil, console.Usagef("--attr names no attribute")
+		return nil, console.Usagef("--attr is empty: it must name an attribute")
 	}
 	for _, name := range f.attrs {
 		i := s.Attr(name)
 		if i < 0 {
-			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "no attribute is called %q", name)
+			return nil, fault.New(fault.NotFound, "array schema", fault.NoOffset, "there is no attribute %q", name)
 		}
 		list = append(list, i)
 	}

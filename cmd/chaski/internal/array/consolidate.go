@@ -22,31 +22,29 @@ func NewConsolidate(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "consolidate [--remove] [flags] ARRAY",
 		Short: "Merge the fragments of a TileDB array into one",
-		Long: `Merge all fragments of a local TileDB array (format version 3, dense or sparse) into one, which is what
-is read from then on. Every write leaves a fragment, and a window that several of them lie over reads
-tiles of each.
+		Long: `Merge all fragments of a local TileDB array (format version 3, dense or sparse) into one. Every write adds
+a fragment, and a window that several fragments cover reads tiles of each. After the merge it reads tiles
+of the new fragment only.
 
-The fragments that were merged stay, hidden by the new one: the array can still be opened as it was
-at a time before (--timestamp), and takes the space of both. --remove deletes them, and those that an
-earlier run has hidden: programs that have the array open may then find its files gone. With --remove an
-array of one fragment is only cleaned.
+The old fragments stay, hidden by the new one: --timestamp still opens the array as it was before, and
+the array takes the space of both. --remove deletes them, and fragments that an earlier run hid; programs
+that have the array open may then miss files. With --remove an array of one fragment is only cleaned.
 
-The new fragment appears in one step, when it is complete; before, a run that is broken off leaves the
-array as it was. Memory is that of a tile of each attribute (of a sparse array, of each fragment), not of
-the array. Cells of a dense array that were never written, inside of what was, are written with the
-fill value.
+The new fragment appears in one step, when it is complete. An interrupted run leaves the array as it was.
+The command needs memory for one tile of each attribute, for a sparse array of each fragment, not for the
+array. Cells of a dense array that were never written, within the box of all writes, get the fill value.
 
-One line of JSON tells what was merged: the fragments' names and bytes, the new one's, and what was
-removed. An array of one fragment is left alone, and "fragment" is null. Arrays with bzip2 are read,
-not written, and so not merged. Encrypted arrays want their key: see 'chaski array'.`,
+The command prints one line of JSON: names and bytes of the merged fragments, those of the new one, and
+what was removed. It leaves an array of one fragment alone; "fragment" is then null. It cannot merge arrays
+with bzip2, because chaski reads bzip2 but does not write it. For encrypted arrays see 'chaski array'.`,
 		Example: `  chaski consolidate series
   chaski consolidate --remove series`,
 		Args: console.ExactlyOne("ARRAY"),
 		RunE: func(cmd *cobra.Command, args []string) error { return f.run(cmd.Context(), env, args[0]) },
 	}
 	fl := cmd.Flags()
-	fl.BoolVar(&f.remove, "remove", false, "delete the fragments that were merged, and all that are hidden")
-	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "most bytes of lists of tiles, or of cells to sort, in memory")
+	fl.BoolVar(&f.remove, "remove", false, "delete the merged fragments, and all hidden ones")
+	fl.Int64Var(&f.maxResult, "max-result", tiledb.DefaultMaxResult, "memory for lists of tiles, or for cells to sort, in bytes")
 	return cmd
 }
 
@@ -62,8 +60,8 @@ type Consolidated struct {
 }
 
 func (f *consolidateFlags) run(ctx context.Context, env console.Env, path string) error {
-	if f.maxResult < 1 {
-		return console.Usagef("--max-result is at least 1")
+	if err := console.AtLeast("max-result", f.maxResult, 1); err != nil {
+		return err
 	}
 	if source.IsRemote(path) {
 		return fault.WithFile(fault.New(fault.Unsupported, "array", fault.NoOffset, "it is remote: only local arrays can be written to"), path)

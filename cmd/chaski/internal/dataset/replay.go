@@ -106,7 +106,7 @@ func writeTensor(z *npy.Zip, t *loader.Tensor) error {
 	case loader.Dense:
 		return z.Array(t.Name, t.DType, shape, t.Data)
 	case loader.Text:
-		return z.Texts(t.Name, shape, t.Texts())
+		return z.Strings(t.Name, shape, t.Texts())
 	}
 	return fault.New(fault.Unsupported, fmt.Sprintf("tensor %q", t.Name), fault.NoOffset, "it is ragged, which .npz cannot hold")
 }

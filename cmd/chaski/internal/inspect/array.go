@@ -25,7 +25,7 @@ func infoArray(ctx context.Context, env console.Env, files source.Opener, path s
 	return err
 }
 
-// arrayText describes an array to people.
+// arrayText describes an array as text.
 func arrayText(i *loader.ArrayInfo) string {
 	var s sheet
 	kind := "sparse"
@@ -62,7 +62,7 @@ func arrayText(i *loader.ArrayInfo) string {
 	return s.b.String()
 }
 
-// timeText is a time as --timestamp takes it.
+// timeText formats a time so that --timestamp accepts it.
 func timeText(ms uint64) string {
 	if ms > maxMilli {
 		return strconv.FormatUint(ms, 10)
@@ -70,7 +70,8 @@ func timeText(ms uint64) string {
 	return time.UnixMilli(int64(ms)).UTC().Format("2006-01-02T15:04:05.000Z07:00")
 }
 
-// maxMilli is the end of the year 9999.
+// maxMilli is the end of the year 9999, the last one that a time like 2026-11-20T12:00:00Z can name. Later
+// times are printed as numbers, so that --timestamp accepts those too.
 const maxMilli = 253402300799999
 
 func orNone(names []string) string {

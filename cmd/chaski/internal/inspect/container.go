@@ -10,7 +10,7 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// asJSON returns what a document said, as it said it.
+// asJSON returns a value of a document as JSON, as the document had it.
 func asJSON(v any) string {
 	b, err := json.Marshal(v)
 	if err != nil {

@@ -1,4 +1,5 @@
-// Package inspect has the command info, which describes files, containers and arrays from their headers.
+// Package inspect has the command info, which describes files, containers and arrays from their
+// headers.
 package inspect
 
 import (
@@ -27,19 +28,26 @@ func NewInfo(env console.Env) *cobra.Command {
 	var at flags.Timestamp
 	cmd := &cobra.Command{
 		Use:   "info [--json] [--timestamp TIME] PATH...",
-		Short: "Tell what a file or folder is",
-		Long: `Tell what files and folders are, from their headers alone: TIFF and TOG (shape, tiles,
-compression, predictor, nodata, mask, bands, georeferencing, and which of the eight rules of the TOG
-profile hold), rumi (and the codecs of its first frames), OpenZL frames, catalogs and other Parquet
-tables (rows and columns), CSV files, folders (counts), TACO containers and Tortillas (levels with
-their rows and columns, classes, sensor and bands), and what a path in one leads to, TileDB arrays
-(schema and fragments; with --timestamp those that are open then). With --json: one line of JSON a path.`,
+		Short: "Describe files, directories, containers and arrays",
+		Long: `Describe what each PATH is, from its headers alone:
+
+  TIFF, TOG        shape, tiles, compression, predictor, nodata, mask, bands, georeferencing, and which of
+                   the eight rules of the TOG profile hold
+  rumi             shape, frames, georeferencing, and the codecs of its first frames
+  OpenZL frame     format version, outputs and codecs
+  table            rows and columns of catalogs, other Parquet files and CSV files
+  directory        number of files, by type
+  container        levels with their rows and columns, classes, sensor and bands of TACO and Tortilla; a
+                   path CONTAINER::PATH describes what it leads to
+  array            schema and fragments of a TileDB array; with --timestamp, the fragments open at that time
+
+--json prints one line of JSON for each path.`,
 		Example: `  chaski info chip.tif
   chaski info --json chip.tif chips/`,
 		Args: console.AtLeastOne("PATH"),
 		RunE: func(cmd *cobra.Command, paths []string) error { return info(cmd.Context(), env, paths, &at, asJSON) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "one line of JSON a path")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print one line of JSON for each path")
 	at.Add(cmd.Flags())
 	return cmd
 }
@@ -60,14 +68,15 @@ func info(ctx context.Context, env console.Env, paths []string, at *flags.Timest
 
 // infoOf describes one path.
 func infoOf(ctx context.Context, env console.Env, files source.Opener, path string, at *flags.Timestamp, asJSON bool) error {
-	// Each question to a server takes its time; and where a URI has a query, what is put behind it changes that.
+	// A remote path with the separator is not tried as an array, because each attempt costs a request. A URI
+	// with a query cannot be one: a name appended to it would change the query.
 	_, _, sample := taco.Split(path)
 	sample = sample && source.IsRemote(path)
 	if !sample && !(source.IsRemote(path) && strings.Contains(path, "?")) && tiledb.Is(ctx, files, path) {
 		return infoArray(ctx, env, files, path, at, asJSON)
 	}
 	if at.Value != nil {
-		return console.Usagef("--timestamp is for arrays; %s is none", path)
+		return console.Usagef("--timestamp opens arrays: %s is not an array", path)
 	}
 	if !sample && taco.Is(ctx, files, path) {
 		c, err := loader.InspectContainer(ctx, path, loader.Options{Opener: files})
@@ -136,7 +145,7 @@ func (s *sheet) raster(r *loader.RasterInfo) {
 	s.frame(r.OpenZL)
 }
 
-// bandText says what the file says about a band.
+// bandText describes a band in the words of the file.
 func bandText(b *tiff.Band) string {
 	var parts []string
 	if b.Description != "" {
@@ -170,7 +179,7 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 	}
 	s.line("tiff", "%s, %s, %s, interleave %s, %d directories, %d overviews", kind, order, t.Compression, t.Interleave, t.Directories, t.Overviews)
 	if t.Chain != "" {
-		s.line("", "further directories are not read: %s", t.Chain)
+		s.line("", "more TIFF directories are not read: %s", t.Chain)
 	}
 	switch {
 	case t.TOG:
@@ -179,7 +188,7 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 		s.line("TOG", "no: %s", strings.Join(t.NotTOG, "; "))
 	}
 	for _, r := range t.TOGRules {
-		holds := map[string]string{"yes": "holds", "no": "does not hold", "unknown": "not known"}[r.Holds]
+		holds := map[string]string{"yes": "holds", "no": "does not hold", "unknown": "cannot be told"}[r.Holds]
 		s.line("", "%s %s: %s: %s", r.Rule, r.Want, holds, r.Why)
 	}
 	switch {
@@ -191,7 +200,7 @@ func (s *sheet) tiff(t *loader.TIFFInfo) {
 		s.line("crs", "%s", console.Printable(t.Citation))
 	}
 	if t.PixelAt == "point" {
-		s.line("", "placed by the centres of pixels (RasterPixelIsPoint); the transform is of their corners")
+		s.line("", "the file gives the centres of pixels (RasterPixelIsPoint); the transform is of their corners")
 	}
 	if t.Transform != nil {
 		s.line("transform", "%v", *t.Transform)
@@ -208,7 +217,7 @@ func (s *sheet) frame(f *loader.FrameInfo) {
 	if f == nil {
 		return
 	}
-	s.line("openzl", "format version %v, checksums %t, %d frames looked at", f.FormatVersions, f.Checksums, f.Frames)
+	s.line("openzl", "format version %v, checksums %t, %d frames examined", f.FormatVersions, f.Checksums, f.Frames)
 	for i, t := range f.Outputs {
 		s.line("output", "%s, %s", t, console.BinarySize(int64(f.Sizes[i])))
 	}
@@ -219,7 +228,7 @@ func (s *sheet) folder(f *loader.FolderInfo) {
 	if f == nil {
 		return
 	}
-	s.line("files", "%d in %d folders, the largest %s", f.Files, f.Folders+1, console.BinarySize(f.Largest))
+	s.line("files", "%d in %d directories, the largest %s", f.Files, f.Folders+1, console.BinarySize(f.Largest))
 	s.line("rasters", "%d", f.Rasters)
 	types := make([]string, 0, len(f.ByType))
 	for t, n := range f.ByType {

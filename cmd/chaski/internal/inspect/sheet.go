@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// sheet prints lines of "name   value"; empty values are left out.
+// sheet collects lines of "name   value". It leaves out empty values.
 type sheet struct{ b strings.Builder }
 
 func (s *sheet) line(name, format string, args ...any) {

@@ -19,15 +19,15 @@ func NewBench(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "bench",
 		Short: "Measure decoding, loading and streaming",
-		Long: `Measure. Every verb runs a warm-up and then several rounds, and prints the settings, the
-machine (CPU, cores, Go, system, zstd decoder), and the least, median and greatest figure of the
-rounds. Files are read through the operating system's cache, so after the warm-up from memory if
-they fit. MB are 10^6 bytes of decoded samples.`,
+		Long: `Measure decoding, loading and streaming. Each verb runs a warm-up and then several rounds. It prints the
+settings, the machine (CPU, cores, Go, system, zstd decoder), and the minimum, median and maximum of the
+rounds. Files are read through the cache of the operating system, so that they come from memory after the
+warm-up if they fit. MB means 10^6 bytes of decoded pixels.`,
 		Example: `  chaski bench decode --rounds 3 --seconds 0.2 chip.tif
   chaski bench load --batch 32 --window 64x64 --rounds 2 --seconds 0.1 chips/`,
 		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			return console.Usagef("no verb is named: decode, frames, load, peers or stream")
+			return console.Usagef("the verb is missing: decode, frames, load, peers or stream")
 		},
 	}
 	cmd.AddCommand(newBenchDecode(env), newBenchFrames(env), newBenchLoad(env), newBenchPeers(env), newBenchStream(env))
@@ -40,11 +40,11 @@ func newBenchDecode(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "decode [flags] PATH...",
 		Short: "Measure the decoding of whole files",
-		Long: `Measure the decoding of whole files, one file a worker at a time, again and again in the order
-named: MB of decoded samples and files a second.
+		Long: `Measure the decoding of whole files: decoded MB and files per second. Each worker decodes one file at a
+time; the workers go through the files again and again, in the order of the arguments.
 
-A stage says how far a file is decoded: codec is decompression alone; chunk also undoes the predictor;
-array also lays the chunks out as (b y x); float32 also casts, scales and offsets them.`,
+--stage says how far a file is decoded: codec only decompresses; chunk also undoes the predictor; array
+also lays the chunks out as (b y x); float32 also casts, scales and offsets the values.`,
 		Example: `  chaski bench decode --rounds 2 --seconds 0.1 chip.tif
   chaski bench decode --stage float32 --workers 1 --rounds 2 --seconds 0.1 --json chip.tif`,
 		Args: console.AtLeastOne("PATH"),
@@ -60,8 +60,8 @@ array also lays the chunks out as (b y x); float32 also casts, scales and offset
 		},
 	}
 	f.add(cmd.Flags(), 1)
-	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, strings.Join(bench.Stages(), ", "))
-	cmd.Flags().BoolVar(&o.Opened, "opened", false, "leave opening files and reading their headers out")
+	cmd.Flags().StringVar(&o.Stage, "stage", bench.StageArray, "how far to decode: "+strings.Join(bench.Stages(), ", "))
+	cmd.Flags().BoolVar(&o.Opened, "opened", false, "open files and read their headers before the measurement")
 	flags.AddMaxChunk(cmd.Flags(), &o.MaxChunk)
 	return cmd
 }
@@ -72,15 +72,15 @@ func newBenchFrames(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "frames [flags] DIR",
 		Short: "Measure the decoding of OpenZL frames",
-		Long: `Measure the decoding of OpenZL frames, DIR/CLASS/*.zl, on one core: MB of decoded bytes a second
-for each class. A round measures every class in turn, for the time of --seconds each. All frames are
-held in memory and decoded once before; where FRAME.raw lies beside FRAME.zl it must be what the frame
-decodes to. ratio is decoded bytes over stored ones.
+		Long: `Measure the decoding of the OpenZL frames DIR/CLASS/*.zl on one core: decoded MB per second for each
+class. A round measures each class in turn, for --seconds each. The command holds all frames in memory and
+decodes them once before the measurement. If FRAME.raw exists beside FRAME.zl, the frame must decode to it.
+ratio is decoded bytes divided by stored bytes.
 
-With --python the original library, openzl (and geozl, for frames with its codecs) of that interpreter,
-decodes the same frames in the same rounds, never at the same time, and must give the same bytes.
-times is how many times as fast chaski is: the median over the rounds of the one speed over the other.
-The geometric mean leaves the class store out, which measures how memory is copied.`,
+With --python the original library of that interpreter, openzl (and geozl for frames with its codecs),
+decodes the same frames in the same rounds, never at the same time, and must give the same bytes. times is
+the speed of chaski divided by that of the library, as median of the rounds. The geometric mean excludes
+the class store, which only measures how fast memory is copied.`,
 		Example: `  chaski bench frames --rounds 2 --seconds 0.01 frames/
   chaski bench frames --rounds 2 --seconds 0.01 --json frames/`,
 		Args: console.ExactlyOne("DIR"),
@@ -88,8 +88,8 @@ The geometric mean leaves the class store out, which measures how memory is copi
 			if err := f.check(); err != nil {
 				return err
 			}
-			if o.MaxOutput < 1 {
-				return console.Usagef("--max-output is at least 1")
+			if err := console.AtLeast("max-output", o.MaxOutput, 1); err != nil {
+				return err
 			}
 			p, progress := f.bar(env)
 			o.Rounds, o.Time, o.Progress = f.rounds, f.time(), progress
@@ -99,8 +99,8 @@ The geometric mean leaves the class store out, which measures how memory is copi
 		},
 	}
 	f.addRounds(cmd.Flags(), 0.2)
-	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` with the original library, to be measured beside (default: none)")
-	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput, "largest content of a frame, in bytes")
+	cmd.Flags().StringVar(&o.Python, "python", "", "`PYTHON` whose original library to measure too (default: none)")
+	cmd.Flags().IntVar(&o.MaxOutput, "max-output", openzl.DefaultMaxOutput, "refuse frames whose content is larger than this, in bytes")
 	return cmd
 }
 
@@ -112,10 +112,10 @@ func newBenchLoad(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "load [flags] DATASET",
 		Short: "Measure batches in this process",
-		Long: `Measure the batches of a dataset (a catalog, table, folder, glob or file; or SPEC.json, as Python's
-loader.spec gives it) in this process, as a Go program gets them: samples and MB of tensors a second,
-CPU time and allocations a sample (and a chunk) in the steady state, the consumer's waits for a batch,
-and the most memory that was resident.`,
+		Long: `Measure the batches of a dataset in this process, as a Go program gets them: samples and MB of tensors per
+second, CPU time and allocations per sample and per chunk in the steady state, the time that the consumer
+waits for a batch, and the largest resident memory. DATASET is a catalog, table, directory, glob or file,
+or SPEC.json, such as Python's loader.spec.`,
 		Example: `  chaski bench load --batch 4 --rounds 2 --seconds 0.1 chips/
   chaski bench load --batch 4 --window 32x32 --normalize mean_std --stats stats.json --rounds 2 --seconds 0.1 --json chips/`,
 		Args: console.ExactlyOne("DATASET"),
@@ -123,8 +123,8 @@ and the most memory that was resident.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			if prefetch < 1 || memory < 0 {
-				return console.Usagef("--prefetch is at least 1, --memory at least 0")
+			if err := console.FirstError(console.AtLeast("prefetch", prefetch, 1), console.AtLeast("memory", memory, 0)); err != nil {
+				return err
 			}
 			spec, err := d.SpecOf(args[0])
 			if err != nil {
@@ -144,7 +144,7 @@ and the most memory that was resident.`,
 	f.add(cmd.Flags(), 2)
 	d.Add(cmd.Flags(), 32, true)
 	d.AddArithmetic(cmd.Flags())
-	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches in the making")
+	cmd.Flags().IntVar(&prefetch, "prefetch", loader.DefaultPrefetch, "batches prepared ahead")
 	flags.AddMemory(cmd.Flags(), &memory, "batches")
 	return cmd
 }
@@ -156,9 +156,9 @@ func newBenchStream(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "stream [flags] DATASET",
 		Short: "Measure batches that arrive in Python",
-		Long: `Measure the batches of a dataset as a Python process gets them from an engine of its own on this
-machine ('chaski serve' on a Unix socket): samples and MB of tensors a second. The interpreter must
-have the package chaski; --python-path puts a folder with it before its PYTHONPATH.`,
+		Long: `Measure the batches of a dataset as a Python process gets them from its own engine on this machine
+('chaski serve' on a Unix socket): samples and MB of tensors per second. The interpreter needs the package
+chaski; --python-path names the directory that has it.`,
 		Example: `  chaski bench stream --python python3 --batch 4 --rounds 2 --seconds 0.1 chips/`,
 		Args:    console.ExactlyOne("DATASET"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -185,9 +185,9 @@ have the package chaski; --python-path puts a folder with it before its PYTHONPA
 	d.Add(cmd.Flags(), 32, true)
 	d.AddArithmetic(cmd.Flags())
 	fl := cmd.Flags()
-	fl.StringVar(&o.Python, "python", "python3", "the interpreter")
-	fl.StringVar(&o.Path, "python-path", "", "`FOLDER` put before PYTHONPATH")
+	fl.StringVar(&o.Python, "python", "python3", "the Python interpreter")
+	fl.StringVar(&o.Path, "python-path", "", "`DIR` to put before PYTHONPATH")
 	fl.StringVar(&o.Engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
-	fl.BoolVar(&o.Torch, "torch", false, "make torch tensors of the batches")
+	fl.BoolVar(&o.Torch, "torch", false, "turn the batches into torch tensors")
 	return cmd
 }

@@ -34,25 +34,26 @@ type peersFlags struct {
 func newBenchPeers(env console.Env) *cobra.Command {
 	var f peersFlags
 	var long strings.Builder
-	long.WriteString(`Measure chaski side by side with other loaders of satellite-image chips, into a PyTorch training loop:
-samples a second, CPU time and memory, and how long a consumer waits. The command makes an environment
-of Python packages for the loaders, cuts samples from imagery and writes them in every loader's own
-format, checks that each loader yields them, and measures the loaders in turns, each in a process of its
-own. It writes peers.md, peers.json, peers.png and peers.svg into the folder of -o, after each shape.
+	long.WriteString(`Measure chaski side by side with other loaders of satellite-image chips in a PyTorch training loop:
+samples per second, CPU time, memory, and how long the consumer waits. The command makes a Python
+environment for the loaders, cuts samples from imagery, writes them in each loader's own format and checks
+that each loader yields them. Then it measures the loaders in turns, each in its own process. After each
+shape it writes peers.md, peers.json, peers.png and peers.svg into the directory -o.
 
-All yield batches of float32, normalised, as torch tensors; all have the same number of workers, and at
-most 32 MB of decoded tiles in caches. A loader that cannot be installed, fails, or yields other samples
-than were written is a row that says so.
+All loaders yield batches of normalised float32 as torch tensors. All have the same number of workers, and
+at most 32 MB of decoded tiles in caches. If a loader cannot be installed, fails, or yields other samples
+than were written, its row says so.
 
-Without --python an environment is made once, in the user's cache folder (XDG_CACHE_HOME), with pip: on
-Linux about 3 GB are downloaded, 7 GB are stored. --python PY takes an interpreter that has the packages
-as it is; --python rumi1=PY one with rumi-eo 0.8.3 for rumi files of generation 1, which conflicts with
-newer ones and is otherwise installed into a small environment over the first.
+Without --python the command makes an environment once, with pip, in the user's cache directory
+(XDG_CACHE_HOME). On Linux it downloads about 3 GB and stores 7 GB. --python PY uses an interpreter that has
+the packages already. --python rumi1=PY uses one with rumi-eo 0.8.3 for rumi files of generation 1; that
+version conflicts with newer ones, so that the command otherwise installs it into a small environment over
+the first.
 
-Samples are cut from --imagery, folders with files whose names contain s2 (or sentinel), naip and
-landsat (or l8, l9): .npy of (bands, y, x), or what GDAL reads, uint8 or uint16. What is not found comes
-from testdata of the checkout, enlarged by mirroring. The report says what was used. Samples stay in
---work (default: the cache folder), about 1.5 GB a shape with all formats, and are used again.
+Samples are cut from --imagery: directories with files whose names contain s2 (or sentinel), naip and
+landsat (or l8, l9), as .npy of (bands, y, x) or in a format that GDAL reads, uint8 or uint16. Missing
+imagery is replaced by mirrored files from testdata of the checkout, and the report says so. Samples stay in
+--work (default: the cache directory), about 1.5 GB for each shape with all formats, and are used again.
 
 Shapes (default: all; each takes about 15 minutes with all peers, 3 rounds and 10 s):
 
@@ -76,19 +77,19 @@ Shapes (default: all; each takes about 15 minutes with all peers, 3 rounds and 1
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd, env) },
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&f.out, "output", "o", "", "`DIR` of the report; it is made if it is not there")
-	fl.StringVar(&f.work, "work", "", "`DIR` of samples (default: peers/work in chaski's cache folder)")
-	fl.StringArrayVar(&f.pythons, "python", nil, "`PY` that has the packages, or rumi1=PY; may be given twice (default: one is made)")
-	fl.StringVar(&f.pythonPath, "python-path", "", "`FOLDER` put before PYTHONPATH (default: python/src of the checkout, if there is one)")
+	fl.StringVarP(&f.out, "output", "o", "", "`DIR` of the report, which the command makes if necessary")
+	fl.StringVar(&f.work, "work", "", "`DIR` of samples (default: peers/work in chaski's cache directory)")
+	fl.StringArrayVar(&f.pythons, "python", nil, "interpreter `PY` that has the packages, or rumi1=PY; repeatable (default: the command makes an environment)")
+	fl.StringVar(&f.pythonPath, "python-path", "", "`DIR` to put before PYTHONPATH (default: python/src of the checkout, if there is one)")
 	fl.StringVar(&f.engine, "engine", "", "the chaski `COMMAND` that serves (default: this one)")
-	fl.StringVar(&f.full, "full", "", "the chaski `COMMAND` with libzstd (default: chaski-full beside the engine, if it is there)")
-	fl.StringArrayVar(&f.imagery, "imagery", nil, "`DIR` with imagery; may be given several times (default: testdata of the checkout)")
-	fl.StringSliceVar(&f.peers, "peers", nil, "`NAMES` of loaders, with commas (default: all)")
-	fl.StringSliceVar(&f.shapes, "shapes", nil, "`NAMES` of shapes, with commas (default: all)")
-	fl.IntVar(&f.rounds, "rounds", 3, "rounds, in each of which every peer is measured once")
-	fl.Float64Var(&f.seconds, "seconds", 10, "time of a measurement, at least, in seconds")
+	fl.StringVar(&f.full, "full", "", "the chaski `COMMAND` with libzstd (default: chaski-full beside the engine, if it exists)")
+	fl.StringArrayVar(&f.imagery, "imagery", nil, "`DIR` with imagery; repeatable (default: testdata of the checkout)")
+	fl.StringSliceVar(&f.peers, "peers", nil, "`NAMES` of loaders, separated by commas (default: all)")
+	fl.StringSliceVar(&f.shapes, "shapes", nil, "`NAMES` of shapes, separated by commas (default: all)")
+	fl.IntVar(&f.rounds, "rounds", 3, "number of rounds; each measures every loader once")
+	fl.Float64Var(&f.seconds, "seconds", 10, "shortest time of a measurement, in seconds")
 	fl.IntVar(&f.workers, "workers", 2, "decoding workers of each loader: processes or threads")
-	fl.BoolVar(&f.quick, "quick", false, "few small files, one round of 1 s unless told otherwise: to see that all works, not for figures")
+	fl.BoolVar(&f.quick, "quick", false, "use few small files, and one round of 1 s unless --rounds or --seconds is set: to see that all works, not for figures")
 	return cmd
 }
 
@@ -124,17 +125,21 @@ func (f *peersFlags) run(cmd *cobra.Command, env console.Env) error {
 	return r.WriteMarkdown(env.Out)
 }
 
-// options checks the flags and finds what they leave out.
+// options checks the flags and finds the files that they leave out.
 func (f *peersFlags) options() (*peers.Options, error) {
 	o := &peers.Options{Rounds: f.rounds, Seconds: f.seconds, Workers: f.workers, Quick: f.quick, Imagery: f.imagery, Work: f.work,
 		PythonPath: f.pythonPath, Engine: f.engine, Full: f.full}
 	switch {
 	case f.out == "":
-		return nil, console.Usagef("-o names no folder")
-	case f.rounds < 1 || f.rounds > 1000 || !(f.seconds > 0 && f.seconds <= 3600) || f.workers < 1 || f.workers > 1024:
-		return nil, console.Usagef("--rounds is from 1 to 1000, --seconds above 0 to 3600, --workers from 1 to 1024")
+		return nil, console.Usagef("-o DIR is missing")
+	case !(f.seconds > 0 && f.seconds <= 3600): // also refuses NaN
+		return nil, console.Usagef("--seconds is %v: it must be above 0 and at most 3600", f.seconds)
 	}
-	var err error
+	// Each loader starts a process for each worker, so that a mistyped number would exhaust the machine.
+	err := console.FirstError(console.Between("rounds", f.rounds, 1, 1000), console.Between("workers", f.workers, 1, 1024))
+	if err != nil {
+		return nil, err
+	}
 	if o.Shapes, err = peers.ShapesNamed(f.shapes); err != nil {
 		return nil, console.WrongUsage(err)
 	}
@@ -152,7 +157,8 @@ func (f *peersFlags) options() (*peers.Options, error) {
 	return o, nil
 }
 
-// places finds the files and folders that the flags leave out, and makes all of them absolute.
+// places finds the files and directories that the flags leave out. It makes all paths
+// absolute.
 func (f *peersFlags) places(o *peers.Options) (err error) {
 	if o.Engine == "" {
 		if o.Engine, err = os.Executable(); err != nil {
@@ -173,7 +179,7 @@ func (f *peersFlags) places(o *peers.Options) (err error) {
 	if o.Work == "" {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return console.Usagef("there is no cache folder (%v): --work names one", err)
+			return console.Usagef("there is no cache directory (%v): --work DIR is needed", err)
 		}
 		o.Work = filepath.Join(cache, "chaski", "peers", "work")
 		if f.quick {
@@ -190,7 +196,7 @@ func (f *peersFlags) places(o *peers.Options) (err error) {
 	return nil
 }
 
-// checkout returns the folder of the sources, above the working directory or the command; "" if none is.
+// checkout returns the directory of the sources, above the working directory or the command, or "".
 func checkout(command string) string {
 	here, err := os.Getwd()
 	if err != nil {
@@ -216,7 +222,8 @@ func isFile(path string) bool {
 	return err == nil && st.Mode().IsRegular()
 }
 
-// ready finds out what cannot work before gigabytes are downloaded, and measured for an hour.
+// ready checks interpreters and directories, before the command downloads gigabytes and measures for an
+// hour.
 func (f *peersFlags) ready() error {
 	for _, p := range f.pythons {
 		p = strings.TrimPrefix(p, "rumi1=")
@@ -226,13 +233,13 @@ func (f *peersFlags) ready() error {
 	}
 	for _, dir := range f.imagery {
 		if st, err := os.Stat(dir); err != nil || !st.IsDir() {
-			return fault.WithFile(fault.New(fault.NotFound, "imagery", fault.NoOffset, "no such folder"), dir)
+			return fault.WithFile(fault.New(fault.NotFound, "imagery", fault.NoOffset, "no such directory"), dir)
 		}
 	}
 	return os.MkdirAll(f.out, 0o755)
 }
 
-// environment finds or makes the interpreters.
+// environment finds or makes the Python environment of the loaders.
 func (f *peersFlags) environment(cmd *cobra.Command, env console.Env, list []peers.Peer) (*peers.Environment, error) {
 	o := peers.EnvironmentOptions{
 		NeedRumi1: slices.ContainsFunc(list, func(p peers.Peer) bool { return p.Format == "rumi1" }),
@@ -248,7 +255,7 @@ func (f *peersFlags) environment(cmd *cobra.Command, env console.Env, list []pee
 	if o.Python == "" || o.Rumi1 == "" && o.NeedRumi1 {
 		cache, err := os.UserCacheDir()
 		if err != nil {
-			return nil, console.Usagef("there is no cache folder (%v) to make an environment in: --python names an interpreter", err)
+			return nil, console.Usagef("there is no cache directory (%v) for an environment: --python PY is needed", err)
 		}
 		o.Cache = filepath.Join(cache, "chaski", "peers")
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
-// roundFlags are common to all measurements.
+// roundFlags has the flags of all measurements.
 type roundFlags struct {
 	json    bool
 	rounds  int
@@ -22,23 +22,24 @@ func (f *roundFlags) add(fl *pflag.FlagSet, seconds float64) {
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers (default: the number of processors)")
 }
 
-// addRounds adds the flags of a measurement that has one worker.
+// addRounds adds the flags of a measurement with one worker.
 func (f *roundFlags) addRounds(fl *pflag.FlagSet, seconds float64) {
-	fl.BoolVar(&f.json, "json", false, "one line of JSON instead of a table")
-	fl.IntVar(&f.rounds, "rounds", 5, "rounds, each measured for itself")
-	fl.Float64Var(&f.seconds, "seconds", seconds, "time of a round, at least, in seconds")
+	fl.BoolVar(&f.json, "json", false, "print one line of JSON instead of a table")
+	fl.IntVar(&f.rounds, "rounds", 5, "number of rounds, each measured on its own")
+	fl.Float64Var(&f.seconds, "seconds", seconds, "shortest time of a round, in seconds")
 }
 
 func (f *roundFlags) check() error {
-	if f.rounds < 1 || f.rounds > 1000 || !(f.seconds >= 0 && f.seconds <= 3600) || f.workers < 0 {
-		return console.Usagef("--rounds is from 1 to 1000, --seconds from 0 to 3600, --workers at least 0")
+	// Not f.seconds < 0 || f.seconds > 3600, because that would accept NaN.
+	if !(f.seconds >= 0 && f.seconds <= 3600) {
+		return console.Usagef("--seconds is %v: it must be from 0 to 3600", f.seconds)
 	}
-	return nil
+	return console.FirstError(console.Between("rounds", f.rounds, 1, 1000), console.AtLeast("workers", f.workers, 0))
 }
 
 func (f *roundFlags) time() time.Duration { return time.Duration(f.seconds * float64(time.Second)) }
 
-// print shows a report, if there is one.
+// print prints a report, unless there is an error.
 func (f *roundFlags) print(env console.Env, r interface{ WriteText(io.Writer) error }, err error) error {
 	switch {
 	case err != nil:
@@ -49,7 +50,7 @@ func (f *roundFlags) print(env console.Env, r interface{ WriteText(io.Writer) er
 	return r.WriteText(env.Out)
 }
 
-// bar shows the rounds that are done.
+// bar returns a progress bar of the rounds, and the function that moves it.
 func (f *roundFlags) bar(env console.Env) (*console.Bar, func(done, total int)) {
 	p := console.NewBar(env.Err, "measuring", int64(f.rounds))
 	return p, func(done, total int) { p.Set(int64(done), int64(total)) }

@@ -14,7 +14,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// descr is NumPy's array-protocol name of each sample type.
+// descr has the name of each dtype in NumPy's array protocol.
 var descr = map[chunk.DType]string{
 	chunk.Uint8: "|u1", chunk.Uint16: "<u2", chunk.Uint32: "<u4", chunk.Uint64: "<u8",
 	chunk.Int8: "|i1", chunk.Int16: "<i2", chunk.Int32: "<i4", chunk.Int64: "<i8",
@@ -22,7 +22,8 @@ var descr = map[chunk.DType]string{
 	chunk.Complex64: "<c8", chunk.Complex128: "<c16",
 }
 
-// align is the multiple of bytes that a header has.
+// align is what the length of a header must be a multiple of. The NEP asks for 64, so that data can be
+// memory-mapped for vector instructions.
 const align = 64
 
 // Header returns the header of an array. An error is of kind Unsupported: NumPy has no such type,
@@ -30,7 +31,7 @@ const align = 64
 func Header(d chunk.DType, shape []int) ([]byte, error) {
 	name, ok := descr[d]
 	if !ok {
-		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset, "NumPy has no dtype for %s; --format raw writes its bytes", d)
+		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset, "NumPy has no dtype for %s: use --format raw", d)
 	}
 	return HeaderOf(name, shape)
 }
@@ -41,6 +42,7 @@ func HeaderOf(name string, shape []int) ([]byte, error) {
 	for _, n := range shape {
 		fmt.Fprintf(&dims, "%d, ", n)
 	}
+	// A tuple of one element needs its comma, as in Python; longer ones must not end in a space.
 	inner := strings.TrimSuffix(dims.String(), " ")
 	if len(shape) != 1 {
 		inner = strings.TrimSuffix(inner, ",")
@@ -49,7 +51,7 @@ func HeaderOf(name string, shape []int) ([]byte, error) {
 	const prefix = 10
 	total := (prefix + len(dict) + 1 + align - 1) / align * align
 	if total-prefix > 1<<16-1 {
-		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset, "a shape of %d axes", len(shape))
+		return nil, fault.New(fault.Unsupported, "npy", fault.NoOffset, "%d axes do not fit a header of version 1.0", len(shape))
 	}
 	head := append([]byte("\x93NUMPY\x01\x00"), 0, 0)
 	binary.LittleEndian.PutUint16(head[8:], uint16(total-prefix))

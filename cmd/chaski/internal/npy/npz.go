@@ -18,8 +18,8 @@ type Zip struct{ zip *zip.Writer }
 // NewZip begins a file.
 func NewZip(w io.Writer) *Zip { return &Zip{zip.NewWriter(w)} }
 
-// Array adds an array of little-endian elements in C order. Elements that NumPy has no type for, but a size, such
-// as those of bfloat16, are written as so many bytes ("|V2").
+// Array adds an array of little-endian elements in C order. An element type that NumPy lacks, such as
+// bfloat16, becomes raw bytes of its size ("|V2").
 func (z *Zip) Array(name string, d chunk.DType, shape []int, data []byte) error {
 	head, err := Header(d, shape)
 	if fault.KindOf(err) == fault.Unsupported && d.Size() > 0 {
@@ -40,17 +40,18 @@ func (z *Zip) Bools(name string, v []bool) error {
 	return z.member(name, head, data, err)
 }
 
-// maxTexts bounds an array of texts in bytes: NumPy pads them all to the longest.
-const maxTexts = 1 << 30
+// maxStrings is the largest array of strings, in bytes. NumPy pads all strings to the longest, so that one
+// long string of a file would otherwise size a huge array.
+const maxStrings = 1 << 30
 
-// Texts adds an array of texts ("<U"). Bytes that are no UTF-8 become U+FFFD.
-func (z *Zip) Texts(name string, shape []int, v []string) error {
+// Strings adds an array of strings ("<U"). Invalid UTF-8 becomes U+FFFD.
+func (z *Zip) Strings(name string, shape []int, v []string) error {
 	longest := 1
 	for _, s := range v {
 		longest = max(longest, utf8.RuneCountInString(s))
 	}
-	if int64(longest)*4*int64(len(v)) > maxTexts {
-		return fault.New(fault.Limit, "npz "+name, fault.NoOffset, "%d texts of up to %d characters are over %d bytes", len(v), longest, maxTexts)
+	if int64(longest)*4*int64(len(v)) > maxStrings {
+		return fault.New(fault.Limit, "npz "+name, fault.NoOffset, "%d strings of up to %d characters are over %d bytes", len(v), longest, maxStrings)
 	}
 	data := make([]byte, 4*longest*len(v))
 	for i, s := range v {
@@ -64,6 +65,7 @@ func (z *Zip) Texts(name string, shape []int, v []string) error {
 	return z.member(name, head, data, err)
 }
 
+// member adds name.npy, unless its header failed.
 func (z *Zip) member(name string, head, data []byte, err error) error {
 	if err != nil {
 		return err
@@ -71,7 +73,7 @@ func (z *Zip) member(name string, head, data []byte, err error) error {
 	return z.File(name+".npy", head, data)
 }
 
-// File adds a member of any kind.
+// File adds a member with the content parts. Its time is zero, so that the same batch gives the same bytes.
 func (z *Zip) File(name string, parts ...[]byte) error {
 	w, err := z.zip.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Store})
 	for _, p := range parts {

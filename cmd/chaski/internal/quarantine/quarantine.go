@@ -1,9 +1,10 @@
-// Package quarantine keeps lists of samples that could not be read, as lines of JSON: what a server or a trainer
-// meets while it runs, and what a check of a whole dataset finds.
+// Package quarantine keeps lists of bad samples as lines of JSON: those that a server or a trainer meets
+// while it runs, and those that a check of a whole dataset finds.
 //
-// A list is appended to, one line a write, so several processes may share it. A line is about one thing that is
-// wrong (Record.key), and says how often it was met since the writer's line before. Written are the first time and
-// then every doubling, so a list grows with what is wrong, and not with how often that is met.
+// A writer appends one line with each write, so that several processes may share a list. A line is about
+// one bad sample (Record.key) and counts how often the writer met it since its last line about it. The
+// writer writes a line the first time and whenever the count has doubled, so that a list grows with the
+// number of bad samples and not with the number of epochs.
 package quarantine
 
 import (
@@ -23,26 +24,26 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// Record is one thing that is wrong with a sample.
+// Record describes one bad sample.
 type Record struct {
 	Dataset string `json:"dataset"`          // fingerprint
 	Source  string `json:"source,omitempty"` // of a mixture
 	ID      string `json:"id,omitempty"`     // of the sample; see catalog.Table.ID
 	Row     *int64 `json:"row,omitempty"`    // of the source's table
 	Sample  *int64 `json:"sample,omitempty"` // of an epoch, in the dataset's order
-	// Instead is what stood in its place when it was met first, where bad samples are replaced.
+	// Instead is the substitute when the sample was first met, if the policy is to replace bad samples.
 	Instead *loader.SampleRef `json:"instead,omitempty"`
 	URI     string            `json:"uri,omitempty"`
 	Part    string            `json:"part,omitempty"`
 	Offset  *int64            `json:"offset,omitempty"`
 	Kind    string            `json:"kind"`
-	Message string            `json:"message"` // the whole line
-	// FirstSeen is when it was met first; Count how often.
+	Message string            `json:"message"` // the whole error
+	// FirstSeen is when the sample was first met, and Count how often it was met.
 	FirstSeen time.Time `json:"first_seen"`
 	Count     int64     `json:"count"`
 }
 
-// New returns a record of a fault that was met once, now.
+// New returns a record of an error that was met once, now.
 func New(dataset string, err error) Record {
 	r := Record{Dataset: dataset, Kind: fault.KindOf(err).Error(), Message: fault.Line(err), FirstSeen: time.Now().UTC().Truncate(time.Second), Count: 1}
 	var f *fault.Error
@@ -55,8 +56,8 @@ func New(dataset string, err error) Record {
 	return r
 }
 
-// key says what two records must share to be about the same: the message names the file and the place in it. One
-// that names no file is about its sample.
+// key returns what is equal in records about the same fault. The message names the file and the offset in
+// it; if it names no file, the key needs the sample to tell faults apart.
 func (r *Record) key() string {
 	if r.URI != "" {
 		return r.Dataset + "\n" + r.Message
@@ -68,29 +69,30 @@ func (r *Record) key() string {
 	return fmt.Sprintf("%s\n%s\n%s\n%s\n%d", r.Dataset, r.Message, r.Source, r.ID, n)
 }
 
-// Bounds of a list.
+// Limits of a list. A dataset of which every sample is bad must not fill the memory of a server, or its
+// disk.
 const (
-	MaxKnown = 10_000   // things that one writer tells apart
-	MaxBytes = 64 << 20 // of a file that is appended to
-	maxLine  = 1 << 20
-	maxRead  = 1_000_000 // things in lists that are read
+	MaxKnown = 10_000    // records that a writer counts; some 10 MB at 1 kB each
+	MaxBytes = 64 << 20  // size from which on a writer appends no more
+	maxLine  = 1 << 20   // a longer line is not a record
+	maxRead  = 1_000_000 // records in all lists that are read together
 )
 
 // Writer appends to a list. It is safe for concurrent use.
 type Writer struct {
-	mu    sync.Mutex
+	mu    sync.Mutex // of all fields: a count and the line that it is written in must agree
 	file  *os.File
 	known map[string]*tally
 	lost  int64
 }
 
-// tally is what a writer knows of a record, and how often it was met since it was written.
+// tally counts how often a record was met, and how much of that is in the file.
 type tally struct {
-	record    Record
-	met, kept int64
+	record       Record
+	met, written int64
 }
 
-// Open opens a list, or begins one.
+// Open opens a list to append to, and creates it if it does not exist.
 func Open(path string) (*Writer, error) {
 	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -99,7 +101,7 @@ func Open(path string) (*Writer, error) {
 	return &Writer{file: f, known: map[string]*tally{}}, nil
 }
 
-// Add notes that a sample was met. What is over the bounds is lost, but counted.
+// Add records that a bad sample was met. Beyond the limits it only counts: see Lost.
 func (w *Writer) Add(r Record) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -113,59 +115,61 @@ func (w *Writer) Add(r Record) error {
 		t = &tally{record: r}
 		w.known[k] = t
 	}
+	// Only powers of two are written, so that a sample met n times takes log2(n) lines.
 	if t.met++; t.met&(t.met-1) != 0 {
 		return nil
 	}
 	return w.write(t)
 }
 
-// write appends what was met of a record since the last time. It needs the lock.
+// write appends a line with the count since the last one. Its caller holds the lock.
 func (w *Writer) write(t *tally) error {
 	if st, err := w.file.Stat(); err != nil {
 		return err
 	} else if st.Size() > MaxBytes {
-		w.lost += t.met - t.kept
-		t.kept = t.met
+		w.lost += t.met - t.written
+		t.written = t.met
 		return nil
 	}
 	r := t.record
-	r.Count, t.kept = t.met-t.kept, t.met
+	r.Count, t.written = t.met-t.written, t.met
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
 	}
+	// One write, because O_APPEND keeps only single writes of several processes apart.
 	_, err = w.file.Write(append(b, '\n'))
 	return err
 }
 
-// Lost returns how often something was met that has no place in the list.
+// Lost returns how often a bad sample was met that the limits keep out of the list.
 func (w *Writer) Lost() int64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.lost
 }
 
-// Close writes the counts and closes the list.
+// Close writes the remaining counts and closes the list.
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var errs []error
 	for _, t := range w.known {
-		if t.met > t.kept {
+		if t.met > t.written {
 			errs = append(errs, w.write(t))
 		}
 	}
 	return errors.Join(append(errs, w.file.Close())...)
 }
 
-// List is what one or several lists say, every thing once. The zero value is empty.
+// List has the records of one or several lists, each once. The zero value is empty.
 type List struct {
 	by map[string]*Record
-	// Skipped counts lines that are no records: a writer was killed, or the file is none of a list.
+	// Skipped counts lines that are not records, because a writer was killed or the file is not a list.
 	Skipped int64
 }
 
-// Read adds the lines of a list. An error is the reader's, or of kind fault.Limit.
+// Read adds the records of a list. Its errors are those of r, or have the kind fault.Limit.
 func (l *List) Read(r io.Reader) error {
 	b := bufio.NewReaderSize(r, 64<<10)
 	for {
@@ -187,7 +191,8 @@ func (l *List) Read(r io.Reader) error {
 	}
 }
 
-// readLine returns a line, or as much as maxLine of one that is longer, which then is no record.
+// readLine returns a line, cut after about maxLine bytes. A cut line is no record, and is skipped: the file
+// is not trusted, so that a line without end must not fill the memory.
 func readLine(b *bufio.Reader) (line []byte, err error) {
 	for {
 		part, err := b.ReadSlice('\n')
@@ -217,7 +222,8 @@ func (l *List) Add(r Record) error {
 	return nil
 }
 
-// merge adds what another record of the same says. Counts stop at the greatest number there is.
+// merge adds a record with the same key. The count stops at the largest int64, since counts of a file may
+// be anything.
 func (r *Record) merge(o *Record) {
 	if r.Count += o.Count; r.Count < o.Count {
 		r.Count = 1<<63 - 1
@@ -231,7 +237,7 @@ func (r *Record) merge(o *Record) {
 	r.Row, r.Sample, r.Offset = cmp.Or(r.Row, o.Row), cmp.Or(r.Sample, o.Sample), cmp.Or(r.Offset, o.Offset)
 }
 
-// Records returns all records by dataset, source, row, id and message.
+// Records returns all records, sorted by dataset, source, row, id and message.
 func (l *List) Records() []Record {
 	out := make([]Record, 0, len(l.by))
 	for _, r := range l.by {

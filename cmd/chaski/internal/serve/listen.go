@@ -13,7 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/shm"
 )
 
-// listen opens the address and returns it as clients write it.
+// listen opens the address of --listen and returns it in the form that clients use.
 func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	if name, abstract := strings.CutPrefix(address, "unix-abstract:"); abstract {
 		return listenAbstract(address, name)
@@ -24,10 +24,10 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 		network, address = "unix", path
 		removeStale(ctx, path)
 	} else if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, "", console.Usagef("--listen %q is none of host:port, unix:PATH, unix-abstract:NAME", address)
+		return nil, "", console.Usagef("--listen is %q: it must be host:port, unix:PATH or unix-abstract:NAME", address)
 	}
 	if unix && path == "" {
-		return nil, "", console.Usagef("--listen unix: has no path")
+		return nil, "", console.Usagef("--listen is \"unix:\": the path is missing")
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, network, address)
 	if err != nil {
@@ -36,16 +36,18 @@ func listen(ctx context.Context, address string) (net.Listener, string, error) {
 	if !unix {
 		return l, l.Addr().String(), nil
 	}
-	if err := os.Chmod(path, 0o600); err != nil { // whatever the umask is
+	// The umask may let other users connect, and there is no authentication.
+	if err := os.Chmod(path, 0o600); err != nil {
 		l.Close()
 		return nil, "", listenError(address, err)
 	}
 	return l, "unix:" + path, nil
 }
 
+// listenAbstract opens a socket in Linux's abstract namespace.
 func listenAbstract(address, name string) (net.Listener, string, error) {
 	if name == "" || len(name) > maxAbstract || strings.ContainsAny(name, "\x00@") {
-		return nil, "", console.Usagef("--listen unix-abstract: needs a name of at most %d bytes", maxAbstract)
+		return nil, "", console.Usagef("--listen is %q: unix-abstract: needs a name of 1 to %d bytes without @", address, maxAbstract)
 	}
 	l, err := shm.ListenUser(name)
 	if err != nil {
@@ -54,9 +56,11 @@ func listenAbstract(address, name string) (net.Listener, string, error) {
 	return l, address, nil
 }
 
-// maxAbstract bounds names in the abstract namespace, which follow a zero byte in 108.
+// maxAbstract is the longest name in the abstract namespace: a socket address has 108 bytes, and a zero
+// byte comes before the name.
 const maxAbstract = 107
 
+// listenError makes a fault of an error to listen, with the address in the place of the file.
 func listenError(address string, err error) error {
 	kind := console.SystemKind(err)
 	var dns *net.DNSError
@@ -69,7 +73,8 @@ func listenError(address string, err error) error {
 	return fault.WithFile(fault.Wrap(kind, "listen", fault.NoOffset, err), address)
 }
 
-// removeStale removes the socket of a server that is gone: nobody answers there.
+// removeStale removes the socket file of a server that ended. It connects first, because a running server
+// must not lose its socket.
 func removeStale(ctx context.Context, path string) {
 	st, err := os.Lstat(path)
 	if err != nil || st.Mode()&os.ModeSocket == 0 {

@@ -14,10 +14,10 @@ import (
 	"github.com/chaski-eo/chaski/cmd/chaski/internal/console"
 )
 
-// serveMetrics serves /metrics until stop is called.
+// serveMetrics serves Prometheus metrics at /metrics until stop is called.
 func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer, log *slog.Logger) (stop func(), err error) {
 	if _, _, err := net.SplitHostPort(address); err != nil {
-		return nil, console.Usagef("--metrics %q is not host:port", address)
+		return nil, console.Usagef("--metrics is %q: it must be host:port", address)
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -25,6 +25,7 @@ func serveMetrics(ctx context.Context, address string, g prometheus.Gatherer, lo
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(g, promhttp.HandlerOpts{}))
+	// Timeouts, because a client that sends nothing would otherwise hold its connection forever.
 	h := &http.Server{Handler: mux, ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 10 * time.Second}
 	done := make(chan struct{})
 	go func() {

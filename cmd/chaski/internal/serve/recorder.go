@@ -13,14 +13,16 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// recorder appends what a server meets to a list. The zero value does nothing.
+// recorder appends the bad samples that a server meets to the list of --quarantine. Without a list it does
+// nothing.
 type recorder struct {
 	list *quarantine.Writer
 	name string
 	log  *slog.Logger
-	once sync.Once // for the first failure to write
+	once sync.Once // logs only the first failure to write, because a full disk would fail for each sample
 }
 
+// openQuarantine opens the list, or returns a recorder without one if name is empty.
 func openQuarantine(name string, log *slog.Logger) (*recorder, error) {
 	r := &recorder{name: name, log: log}
 	if name == "" {
@@ -31,13 +33,15 @@ func openQuarantine(name string, log *slog.Logger) (*recorder, error) {
 	return r, console.FileError(name, err)
 }
 
-// planned is what a recorder needs of an engine. *loader.Engine is one.
+// planned has the methods of an engine that a recorder needs. *loader.Engine implements it; engines of
+// tests need not.
 type planned interface {
 	Sources() []loader.SourceInfo
 	ID(ctx context.Context, dataset int, row int64) (string, error)
 }
 
-// hook returns what a server calls, or nil.
+// hook returns the function that the server calls for each batch with bad samples and for each sample that
+// ends a stream, or nil without a list.
 func (r *recorder) hook() func(server.Engine, *loader.Batch, *loader.SampleError) {
 	if r.list == nil {
 		return nil
@@ -64,10 +68,11 @@ func (r *recorder) hook() func(server.Engine, *loader.Batch, *loader.SampleError
 	}
 }
 
+// add records the sample that ended a stream.
 func (r *recorder) add(e server.Engine, p planned, d shuffle.Draw, err error) {
 	rec := quarantine.New(e.Fingerprint(), err)
 	rec.Row, rec.Sample = &d.Row, &d.Sample
-	rec.ID, _ = p.ID(context.Background(), d.Dataset, d.Row) // without it, the row says which it is
+	rec.ID, _ = p.ID(context.Background(), d.Dataset, d.Row) // without an id, the row identifies the sample
 	for _, s := range p.Sources() {
 		for _, i := range s.Datasets {
 			if i == d.Dataset {
@@ -78,19 +83,20 @@ func (r *recorder) add(e server.Engine, p planned, d shuffle.Draw, err error) {
 	r.failed(r.list.Add(rec))
 }
 
-// failed tells of the first failure to write: a list is no reason to stop serving.
+// failed logs the first failure to write. A list that cannot be written is no reason to stop serving.
 func (r *recorder) failed(err error) {
 	if err != nil {
 		r.once.Do(func() { r.log.Error("quarantine", "file", r.name, "error", err) })
 	}
 }
 
+// close writes the rest of the list and closes it.
 func (r *recorder) close() {
 	if r.list == nil {
 		return
 	}
 	r.failed(r.list.Close())
 	if n := r.list.Lost(); n > 0 {
-		r.log.Warn("quarantine: more bad samples than the list has room for", "file", r.name, "lost", n)
+		r.log.Warn("quarantine: the list has no room for more bad samples", "file", r.name, "lost", n)
 	}
 }

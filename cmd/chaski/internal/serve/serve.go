@@ -39,7 +39,7 @@ type serveFlags struct {
 	grace     time.Duration
 	logLevel  string
 	stages    string
-	bad       string // the list of bad samples
+	bad       string // --quarantine
 }
 
 func NewServe(env console.Env) *cobra.Command {
@@ -47,16 +47,17 @@ func NewServe(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve [flags]",
 		Short: "Serve batches over gRPC",
-		Long: `Serve batches, windows and file information over gRPC to Python and Go clients. Only files below
-the folders given with --root are served, symbolic links followed, and remote objects whose URI begins with
-one; none is by default.
+		Long: `Serve batches, windows and file information over gRPC to Python and Go clients.
 
-There is no authentication and no encryption: listen on a Unix socket (only this user can connect)
-or on a loopback address, or leave access to the network in front.
+The server serves only files below the directories of --root, through symbolic links too, and remote objects
+whose URI begins with a --root. By default there is no --root, and it serves nothing.
 
-When the server is ready, one line of JSON on standard output says where it listens:
-{"listen":"127.0.0.1:7447"}. The log goes to standard error. SIGINT or SIGTERM stop it in good order:
-streams end after the batch being sent, for at most --grace; a second signal kills.`,
+There is no authentication and no encryption. Listen on a Unix socket, to which only this user can connect,
+or on a loopback address, or protect the port by the network.
+
+When the server is ready, it prints one line of JSON with its address, {"listen":"127.0.0.1:7447"}. The log
+goes to standard error. SIGINT or SIGTERM stops it: each stream ends after the batch that is being sent, or
+after --grace. A second signal kills it at once.`,
 		Example: `  chaski serve --root chips
   chaski serve --listen unix:/tmp/chaski.sock --root chips --root masks --stop-on-eof
   chaski serve --root s3://bucket/chips
@@ -66,22 +67,22 @@ streams end after the batch being sent, for at most --grace; a second signal kil
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), env) },
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS`: host:port (port 0: any free one), unix:PATH, or unix-abstract:NAME (Linux: only this user can\nconnect, and no file is left behind)")
-	fl.StringArrayVar(&f.roots, "root", nil, "`FOLDER` below which files are served, or the prefix of remote URIs that are, such as s3://bucket/chips; repeatable\n(default: none, so nothing is served)")
-	fl.BoolVar(&f.redirects, "allow-redirects", false, "follow redirects of http:// and https:// to other hosts, also to those of no --root (default: on the same host only)")
-	fl.BoolVar(&f.upstream, "allow-upstream", false, "be the client of other servers for whoever asks, and pass their batches on: for a server that only one\nuser can reach")
+	fl.StringVar(&f.listen, "listen", "127.0.0.1:7447", "`ADDRESS` to listen on: host:port (port 0: any free port), unix:PATH, or unix-abstract:NAME (Linux: only this\nuser can connect, and no file is left behind)")
+	fl.StringArrayVar(&f.roots, "root", nil, "`DIR` below which to serve files, or a prefix of remote URIs to serve, such as s3://bucket/chips; repeatable\n(default: none, so that nothing is served)")
+	fl.BoolVar(&f.redirects, "allow-redirects", false, "follow redirects of http:// and https:// to other hosts, even outside of --root (default: only on the same host)")
+	fl.BoolVar(&f.upstream, "allow-upstream", false, "let clients of this server use it as a client of other servers, whose batches it passes on; for a server that\nonly one user can reach")
 	fl.IntVar(&f.workers, "workers", 0, "decoding workers of each dataset (default: the number of processors)")
 	flags.AddMemory(fl, &f.memory, "batches of a dataset")
-	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "parsed headers and table pages kept for a dataset, in bytes")
+	fl.Int64Var(&f.cache, "cache", loader.DefaultCacheBytes, "memory for parsed headers and pages of tables of a dataset, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
-	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "most data in one message, in bytes")
-	fl.BoolVar(&f.noShared, "no-shared-memory", false, "send batches to clients on this host as to others (default: in shared memory where that works)")
-	fl.StringVar(&f.metrics, "metrics", "", "`ADDRESS` host:port for Prometheus metrics at /metrics (default: off)")
-	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes: the parent process is gone")
+	fl.IntVar(&f.partBytes, "part-bytes", server.DefaultPartBytes, "largest message, in bytes of data")
+	fl.BoolVar(&f.noShared, "no-shared-memory", false, "send batches over gRPC even to clients on this host (default: shared memory where that works)")
+	fl.StringVar(&f.metrics, "metrics", "", "`ADDRESS` host:port at which to serve Prometheus metrics, as /metrics (default: off)")
+	fl.BoolVar(&f.stopOnEOF, "stop-on-eof", false, "stop when standard input closes, as it does when the parent process ends")
 	fl.DurationVar(&f.grace, "grace", server.DefaultDrainTimeout, "how long running streams may take to end")
 	fl.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
-	fl.StringVar(&f.bad, "quarantine", "", "`FILE` that bad samples are appended to, as lines of JSON: see 'chaski quarantine' (default: none)")
-	fl.StringVar(&f.stages, "stages", "", "`FILE` that gets, as JSON, where the workers' time went, when the server has stopped (default: what\n"+bench.StagesVariable+" names, or off)")
+	fl.StringVar(&f.bad, "quarantine", "", "`FILE` to append bad samples to, as lines of JSON: see 'chaski quarantine' (default: none)")
+	fl.StringVar(&f.stages, "stages", "", "`FILE` to write, as JSON, where the time of the workers went, when the server stops (default: the file\nthat "+bench.StagesVariable+" names, or off)")
 	return cmd
 }
 
@@ -89,15 +90,13 @@ func (f *serveFlags) check() (slog.Level, error) {
 	var level slog.Level
 	switch {
 	case level.UnmarshalText([]byte(f.logLevel)) != nil:
-		return level, console.Usagef("--log-level %q is none of debug, info, warn, error", f.logLevel)
-	case f.workers < 0 || f.workers > 4096:
-		return level, console.Usagef("--workers is from 0 to 4096")
-	case f.memory < 0 || f.cache < 1:
-		return level, console.Usagef("--memory is at least 0, --cache at least 1 byte")
-	case f.partBytes < 1 || f.partBytes > server.MaxPartBytes:
-		return level, console.Usagef("--part-bytes is from 1 to %d", server.MaxPartBytes)
+		return level, console.Usagef("--log-level is %q: it must be debug, info, warn or error", f.logLevel)
 	case f.grace <= 0:
-		return level, console.Usagef("--grace is a time above 0")
+		return level, console.Usagef("--grace is %v: it must be longer than 0s", f.grace)
+	}
+	if err := console.FirstError(console.Between("workers", f.workers, 0, flags.MaxWorkers), console.AtLeast("memory", f.memory, 0),
+		console.AtLeast("cache", f.cache, 1), console.Between("part-bytes", f.partBytes, 1, server.MaxPartBytes)); err != nil {
+		return level, err
 	}
 	for _, r := range f.roots {
 		if err := checkRoot(r); err != nil {
@@ -124,6 +123,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 	if err != nil {
 		return err
 	}
+	// Deferred first, since it must run last: streams that end add bad samples.
 	defer bad.close()
 	opener := open.NewOpener(f.redirects)
 	defer opener.Close()
@@ -156,7 +156,7 @@ func (f *serveFlags) run(ctx context.Context, env console.Env) error {
 		}()
 	}
 	if len(f.roots) == 0 {
-		log.Warn("no --root is given: no file will be served")
+		log.Warn("there is no --root: the server will serve no files")
 	}
 	if err := console.PrintJSON(env.Out, map[string]string{"listen": at}); err != nil {
 		return err
@@ -188,7 +188,8 @@ func (f *serveFlags) serverOptions(env console.Env, level slog.Level, log *slog.
 	return o
 }
 
-// openStages makes what counts the workers' time, if that is asked for, and its file: now, not after a day's work.
+// openStages returns a counter of the workers' time, or nil if there is no --stages. It creates the file at
+// once, so that a wrong path fails now and not when the server stops after days.
 func (f *serveFlags) openStages() (*loader.Stages, error) {
 	if f.stages == "" {
 		f.stages = os.Getenv(bench.StagesVariable)
@@ -199,7 +200,7 @@ func (f *serveFlags) openStages() (*loader.Stages, error) {
 	return new(loader.Stages), os.WriteFile(f.stages, nil, 0o600)
 }
 
-// writeStages writes where the workers' time went, if that was asked for.
+// writeStages writes the file of --stages.
 func (f *serveFlags) writeStages(s *loader.Stages) error {
 	if s == nil {
 		return nil

@@ -16,15 +16,18 @@ import (
 	"github.com/chaski-eo/chaski/loader"
 )
 
-// page writes histograms or a report.
+// page writes the figure of --histogram or the page of --report.
 func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o draw.Options) error {
 	switch {
 	case f.histogram && f.report:
 		return console.Usagef("--histogram and --report exclude each other")
 	case len(paths) != 1:
-		return console.Usagef("%d paths, where one dataset is taken; put a glob in quotes", len(paths))
-	case f.report && (f.data.Batch < 1 || f.data.Batch > viewreport.MaxSamples):
-		return console.Usagef("--batch: a report shows 1 to %d samples", viewreport.MaxSamples)
+		return console.Usagef("there are %d paths: --histogram and --report take one dataset; put a glob in quotes", len(paths))
+	}
+	if f.report {
+		if err := console.Between("batch", f.data.Batch, 1, viewreport.MaxSamples); err != nil {
+			return err
+		}
 	}
 	fields, err := flags.ParseFields(f.data.Source.Fields)
 	if err != nil {
@@ -56,7 +59,7 @@ func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o
 	r, err := viewreport.Make(ctx, ro)
 	bar.Done()
 	if err == nil && r.Samples == 0 {
-		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), paths[0])
+		err = fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no samples"), paths[0])
 	}
 	if err != nil {
 		return console.UsageUnlessFault(err)
@@ -64,7 +67,7 @@ func (f *viewFlags) page(ctx context.Context, env console.Env, paths []string, o
 	return console.WriteFile(f.out, env.Out, r.WriteHTML)
 }
 
-// title is what a dataset is called: the last part of its path.
+// title returns the last part of a dataset's path, as its name.
 func title(path string) string {
 	if t := filepath.Base(strings.TrimRight(path, "/")); t != "." && t != ".." && t != "/" {
 		return t
@@ -72,6 +75,7 @@ func title(path string) string {
 	return path
 }
 
+// histograms draws the histograms of all bands of a dataset.
 func (f *viewFlags) histograms(ctx context.Context, env console.Env, dataset string, fields []loader.Field) error {
 	spec := loader.Spec{Source: dataset, Fields: fields, BatchSize: 1, BadSamples: f.data.Bad}.WithDefaults()
 	if err := spec.Validate(); err != nil {

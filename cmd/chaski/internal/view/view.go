@@ -36,7 +36,7 @@ type viewFlags struct {
 	data     flags.Dataset
 
 	histogram, report bool
-	resized, several  bool // --size, --batch were given
+	resized, several  bool // --size, --batch are set: a report has defaults of its own
 }
 
 func NewView(env console.Env) *cobra.Command {
@@ -44,30 +44,31 @@ func NewView(env console.Env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "view [--histogram | --report] [flags] -o OUT PATH...",
 		Short: "Make a picture of files or of a batch, histograms, or a report of a dataset",
-		Long: `Make a PNG for a quick look: of one file; a contact sheet of several; or, if the one PATH is a
-folder or a table (catalog, Parquet, CSV), a sheet of one batch of that dataset, its fields below
-each other.
+		Long: `Draw a PNG for a quick look: one file, a contact sheet of several files, or one batch of a dataset if
+the one PATH is a directory or a table (catalog, Parquet, CSV). The fields of a batch are drawn below each
+other.
 
-One band is grey, three are red, green and blue, each stretched from its 2nd to its 98th percentile.
-A band of integers with few different values is taken for a mask and shown with one colour a value.
-nodata, NaN and what a file's mask takes out are transparent.
+One band is drawn grey; three are red, green and blue. Each is stretched from its 2nd to its 98th
+percentile. A band of integers with few different values counts as a mask and gets one colour for each
+value. nodata, NaN and pixels that a file's mask excludes are transparent.
 
-With --histogram: a figure with a panel a band of the one PATH, a file or a dataset (folder, table,
-or a glob in quotes), all of whose pixels are counted: the histogram of 100 bins, the percentiles
-2.5, 50 and 98.5, mean, standard deviation, range, and the shares of nodata and NaN. Where 99.9 % of
-the samples lie in a part of the range only that is drawn. At most 64 bands of all fields are shown.
-OUT is an SVG, its fonts in it, if its name ends in .svg, else a PNG.
+--histogram draws one panel for each band of PATH, a file or a dataset (directory, table, or a glob in
+quotes). It counts all pixels and shows a histogram of 100 bins, the percentiles 2.5, 50 and 98.5, mean,
+standard deviation, range, and the shares of nodata and NaN. If a part of the range holds 99.9 % of the
+values, only that part is drawn. It draws at most 64 bands of all fields. The figure is an SVG with its
+fonts inside if OUT ends in .svg, otherwise a PNG.
 
-With --report: one page of HTML about the one PATH, a dataset. It needs no other file and no network,
-and follows its reader's choice of light or dark. It has counts, fields, sizes and compression, every
-band's statistics and histogram, the classes of masks, a map of footprints, what is odd (samples that
-cannot be read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default here:
-18, or 16 where there are several rasters) of the order with --seed, stretched.
+--report writes one page of HTML about the dataset PATH. The page needs no other file and no network, and
+follows the reader's choice of light or dark. It has counts, fields, sizes and compression, the statistics
+and histogram of each band, the classes of masks, a map of footprints, warnings (samples that cannot be
+read, mixed shapes or CRSs, missing nodata), and the first --batch samples (default: 18, or 16 if there are
+several rasters) in the order of --seed.
 
-The statistics are of every pixel, which is decoded once; twice if a sample cannot be read, or for the
-classes of a mask whose values lie 100 or more apart. Of more than 5,000 samples the map has a random
-5,000. It is in longitude and latitude for EPSG 4326, 4258, 4269, 3857 and UTM on WGS 84, ETRS89 and
-NAD83, else in the CRS that most assets have. --bands, --window and --per-asset do nothing here.`,
+The statistics of a report cover all pixels. It decodes each pixel once, and a second time if a sample
+cannot be read or for the classes of a mask whose values are 100 or more apart. The map shows a random 5,000
+samples if there are more. It is in longitude and latitude for EPSG 4326, 4258, 4269, 3857 and for UTM on
+WGS 84, ETRS89 and NAD83, otherwise in the CRS of most assets. A report ignores --bands, --window and
+--per-asset.`,
 		Example: `  chaski view -o quick.png chip.tif
   chaski view --b 3,2,1 --size 256 -o sheet.png first.tif second.tif
   chaski view --batch 9 --window 64x64 --seed 7 -o batch.png chips/
@@ -83,14 +84,14 @@ NAD83, else in the CRS that most assets have. --bands, --window and --per-asset 
 	}
 	fl := cmd.Flags()
 	fl.StringVarP(&f.out, "output", "o", "", `output file, "-" for standard output`)
-	fl.BoolVar(&f.histogram, "histogram", false, "write a figure of the histograms of all bands")
-	fl.BoolVar(&f.report, "report", false, "write a report of a dataset as one page of HTML")
+	fl.BoolVar(&f.histogram, "histogram", false, "draw the histograms of all bands")
+	fl.BoolVar(&f.report, "report", false, "write a report about a dataset as one page of HTML")
 	fl.StringVar(&f.b, "b", "", "bands to show: \"i\" or \"red,green,blue\", zero-based (default: the first three, or the first)")
-	fl.IntVar(&f.size, "size", 512, "longer side of a picture at most, in pixels (default of a report: 192)")
-	fl.IntVar(&f.columns, "columns", 0, "pictures side by side (default: about as many as rows)")
-	fl.StringVar(&f.palette, "palette", "auto", "colours of categories for one band: auto, never or always")
-	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles that become black and white")
-	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30, "largest decoded image or batch, in bytes")
+	fl.IntVar(&f.size, "size", 512, "longest side of a picture, in pixels (default of a report: 192)")
+	fl.IntVar(&f.columns, "columns", 0, "pictures in a row (default: about as many as rows)")
+	fl.StringVar(&f.palette, "palette", "auto", "draw one band with a colour for each value: auto, never or always")
+	fl.StringVar(&f.stretch, "stretch", "2,98", "`LOW,HIGH`: percentiles to draw black and white")
+	fl.Int64Var(&f.maxBytes, "max-bytes", 1<<30, "refuse images or batches that are larger than this when decoded, in bytes")
 	flags.AddMaxChunk(fl, &f.maxChunk)
 	f.data.Add(fl, 16, true)
 	return cmd
@@ -100,13 +101,16 @@ NAD83, else in the CRS that most assets have. --bands, --window and --per-asset 
 func (f *viewFlags) options() (draw.Options, error) {
 	o := draw.Options{MaxSide: f.size}
 	if f.out == "" {
-		return o, console.Usagef("-o names no output file")
+		return o, console.Usagef("-o OUT is missing")
 	}
 	if ext := strings.ToLower(filepath.Ext(f.out)); !f.histogram && !f.report && ext != "" && ext != ".png" {
-		return o, console.Usagef("-o %s: pictures are written as PNG; name it .png", f.out)
+		return o, console.Usagef("-o is %q: its extension must be .png, because pictures are written as PNG", f.out)
 	}
-	if f.size < 1 || f.size > 1<<14 || f.maxBytes < 1 || f.columns < 0 {
-		return o, console.Usagef("--size is from 1 to %d, --max-bytes at least 1, --columns at least 0", 1<<14)
+	// A picture of 16384 by 16384 pixels takes 1 GiB in memory: a larger --size would not fail here but for
+	// lack of memory.
+	if err := console.FirstError(console.Between("size", f.size, 1, 1<<14), console.AtLeast("max-bytes", f.maxBytes, 1),
+		console.AtLeast("columns", f.columns, 0)); err != nil {
+		return o, err
 	}
 	if err := console.OneOf("palette", f.palette, "auto", "never", "always"); err != nil {
 		return o, err
@@ -114,7 +118,7 @@ func (f *viewFlags) options() (draw.Options, error) {
 	o.Palette = map[string]draw.Palette{"auto": draw.Auto, "never": draw.Never, "always": draw.Always}[f.palette]
 	sel, err := loader.ParseSelection(f.b)
 	if n := len(sel.List); err != nil || sel.Slice || n != 0 && n != 1 && n != 3 {
-		return o, console.Usagef("--b %q is neither one band nor three", f.b)
+		return o, console.Usagef("--b is %q: it must be one band or three", f.b)
 	}
 	o.Bands = sel.List
 	low, high, _ := strings.Cut(f.stretch, ",")
@@ -122,7 +126,7 @@ func (f *viewFlags) options() (draw.Options, error) {
 	o.Low, err1 = strconv.ParseFloat(low, 64)
 	o.High, err2 = strconv.ParseFloat(high, 64)
 	if err1 != nil || err2 != nil || !(0 <= o.Low && o.Low < o.High && o.High <= 100) {
-		return o, console.Usagef("--stretch %q is not LOW,HIGH in percent", f.stretch)
+		return o, console.Usagef("--stretch is %q: it must be LOW,HIGH in percent", f.stretch)
 	}
 	return o, nil
 }
@@ -148,7 +152,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	if dataset {
 		pictures, err = f.batch(ctx, env, opener, paths[0], o, &columns)
 	} else if name := flags.Changed(&f.data.Own); name != "" {
-		return console.Usagef("--%s is for a dataset; pictures of files have all of their pixels, and the bands of --b", name)
+		return console.Usagef("--%s needs a dataset: pictures of files show all pixels, and the bands of --b", name)
 	} else {
 		pictures, err = f.files(ctx, env, open.InContainers(opener), paths, o)
 	}
@@ -160,7 +164,7 @@ func (f *viewFlags) run(ctx context.Context, env console.Env, paths []string) er
 	return console.WriteFile(f.out, env.Out, func(w io.Writer) error { return png.Encode(w, sheet) })
 }
 
-// isDataset reports whether a path is one of samples, and not a raster.
+// isDataset reports whether a path is a dataset and not a raster.
 func isDataset(ctx context.Context, files source.Opener, path string) (bool, error) {
 	if taco.Is(ctx, files, path) {
 		return true, nil
@@ -185,7 +189,7 @@ func (f *viewFlags) files(ctx context.Context, env console.Env, files source.Ope
 	return pictures, nil
 }
 
-// file reads the bands that are shown, and only those.
+// file draws one file. It reads only the bands that are drawn.
 func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, o draw.Options) (*image.NRGBA, error) {
 	a, _, err := catalog.OpenAsset(ctx, files, path, f.maxChunk)
 	if err != nil {
@@ -211,9 +215,10 @@ func (f *viewFlags) file(ctx context.Context, files source.Opener, path string, 
 	}, o)
 }
 
-// batch makes a picture of every row of one batch, field by field. It sets the columns to the rows
-// of the batch where there are several fields, unless they are given.
+// batch draws every row of one batch, field by field. If there are several fields and no --columns, it
+// sets columns so that each field has a line of its own.
 func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Opener, dataset string, o draw.Options, columns *int) ([]*image.NRGBA, error) {
+	// Drawing needs the values of the file, since it stretches them by their own percentiles.
 	f.data.DType, f.data.Layout = "native", "n b y x"
 	spec, err := f.data.Spec(dataset)
 	if err != nil {
@@ -247,7 +252,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		fields++
 		fo := o
 		if i > 0 {
-			fo.Bands = nil // --b is about the first field
+			fo.Bands = nil // --b selects bands of the first field
 		}
 		row, err := rows(b, t, b.Tensor(field.Validity), fo)
 		if err != nil {
@@ -256,7 +261,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 		pictures = append(pictures, row...)
 	}
 	if len(pictures) == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "no raster in it"), dataset)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "batch", fault.NoOffset, "there is no raster in it"), dataset)
 	}
 	if fields > 1 && *columns == 0 {
 		*columns = len(pictures) / fields
@@ -264,7 +269,7 @@ func (f *viewFlags) batch(ctx context.Context, env console.Env, opener source.Op
 	return pictures, nil
 }
 
-// rows makes a picture of every valid row of a tensor over n b y x.
+// rows draws every valid row of a tensor with the axes n b y x.
 func rows(b *loader.Batch, t, valid *loader.Tensor, o draw.Options) (pictures []*image.NRGBA, err error) {
 	samples := int(t.Shape[1] * t.Shape[2] * t.Shape[3])
 	size := samples * t.DType.Size()
