@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from chaski import _show
 from chaski._convert import RESULT, Converter
 from chaski._payload import (
     ALIGN,
@@ -75,6 +76,14 @@ class Batch(dict[str, Any]):
             sum(a.nbytes for a in v) if isinstance(v, Ragged) else int(v.nbytes)
             for v in self.values()
         )
+
+    def __repr__(self) -> str:
+        """Returns what the batch holds, without its values."""
+        return _show.batch(self)
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: the members, and some chips of the first raster."""
+        return _show.batch_html(self)
 
 
 def only_row(batch: Batch, values: Mapping[str, Any]) -> dict[str, Any]:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar, overload
 
-from chaski import _engine
+from chaski import _engine, _show
 from chaski._assemble import Batch, Pool, only_row
 from chaski._options import ConnectOptions, Engine, LoadOptions, Options, Wire, takes
 from chaski._payload import BadRow
@@ -203,6 +203,14 @@ class Loader:
     def __len__(self) -> int:
         """Returns the steps of an epoch, the same on every rank."""
         return self._steps
+
+    def __repr__(self) -> str:
+        """Returns the loader's size, its place and its fields."""
+        return _show.loader(self)
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: the fields with their shapes."""
+        return _show.loader_html(self)
 
     @property
     def epoch(self) -> int:

@@ -59,7 +59,8 @@ class Engine:
         prefetch_bytes: with several servers and a tile-aware order (`TileWindow`), more than
             `prefetch` batches are asked for, so that every server has a pool of tiles to work on,
             as far as these bytes hold them. 0 leaves it at `prefetch`. Only for `connect`.
-        credentials: for TLS; default: plain text. Only for `connect`.
+        credentials: for TLS, what `grpc.ssl_channel_credentials` returns; of one server, any
+            credentials of gRPC. Default: plain text. Only for `connect`.
     """
 
     workers: int | None = None

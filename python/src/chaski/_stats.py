@@ -15,7 +15,7 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine
+from chaski import _engine, _show
 from chaski._options import takes
 from chaski._sources import Columns, Path, Rows, absolute, absolute_paths, count, positive
 from chaski._spec import Field, FieldLike, OnBad, SpecOptions, build_field, build_spec, policy
@@ -65,6 +65,14 @@ class Stats(dict[str, Any]):
             raise NotFoundError(f"stats has {sorted(fields)}, no {field!r}", kind="not found")
         values = [b[member] for b in fields[field]["bands"]]
         return np.array([np.nan if v is None else v for v in values], np.float64)
+
+    def __repr__(self) -> str:
+        """Returns the mean and deviation of every band."""
+        return _show.stats(self)
+
+    def _repr_html_(self) -> str:
+        """Returns what notebooks show: the bands with their histograms."""
+        return _show.stats_html(self)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the JSON that `load` takes by its path. A file that is there is replaced whole.

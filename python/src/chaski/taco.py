@@ -16,7 +16,6 @@ it. It is the engine that reads and filters, as a child process; see `chaski hel
 
 from __future__ import annotations
 
-import html
 import inspect
 import io
 import json
@@ -30,7 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from chaski import _engine, _fallback
+from chaski import _engine, _fallback, _show
 from chaski._ask import ask as _ask
 from chaski._loader import Loader
 from chaski._loader import load as _load
@@ -1049,13 +1048,8 @@ class Dataset(_Node):
             ("conditions", ", ".join(map(str, self._steps))),
             ("samples", len(self)),
         ]
-        cells = "".join(
-            f"<tr><th>{name}</th><td>{html.escape(str(value))}</td></tr>"
-            for name, value in rows
-            if value not in (None, "")
-        )
-        caption = html.escape(self.id or ", ".join(self._source.paths))
-        return f"<table><caption>{caption}</caption>{cells}</table>"
+        caption = self.id or ", ".join(self._source.paths)
+        return _show.table(caption, [row for row in rows if row[1] not in (None, "")])
 
 
 # The numbers of a band in "geotiff:stats", of rasters of values. Of classes it has their shares.

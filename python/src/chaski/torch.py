@@ -154,6 +154,10 @@ class _Dataset:
         """See `chaski.Loader.close`."""
         self.loader.close()
 
+    def __repr__(self) -> str:
+        """Returns what the loader behind this dataset holds."""
+        return f"<{type(self).__name__} of {self._loader!r}>"
+
     def __enter__(self) -> Self:
         """Returns self."""
         return self

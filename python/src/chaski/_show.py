@@ -1,0 +1,180 @@
+"""What `repr` and notebooks show of loaders, batches and statistics."""
+
+from __future__ import annotations
+
+import base64
+import html
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from chaski._assemble import Batch
+    from chaski._loader import Loader
+
+_CHIPS = 8
+_SIDE = 128
+"""Chips of a quicklook, and pixels of a side: 8 chips of 128 pixels are 400 KB of PNG at most."""
+
+
+class Html(str):
+    """A string that is HTML already. Names of fields and bands are not: files may hold any."""
+
+
+def table(caption: str, rows: Iterable[Sequence[Any]], head: Sequence[str] = ()) -> str:
+    """Returns an HTML table, with everything escaped that is not `Html`."""
+
+    def cell(v: Any, tag: str) -> str:
+        return f"<{tag}>{v if isinstance(v, Html) else html.escape(str(v))}</{tag}>"
+
+    lines = [f"<table><caption>{html.escape(caption)}</caption>"]
+    if head:
+        lines.append(f"<tr>{''.join(cell(v, 'th') for v in head)}</tr>")
+    for first, *others in rows:
+        lines.append(f"<tr>{cell(first, 'th')}{''.join(cell(v, 'td') for v in others)}</tr>")
+    return "".join(lines) + "</table>"
+
+
+def loader(v: Loader) -> str:
+    """Returns one line about a loader: its size, its place and its fields."""
+    share = "" if v.world_size == 1 else f", rank {v.rank} of {v.world_size}"
+    fields = "; ".join(
+        f"{f.name} {f.dtype or 'text'} ({' '.join(f.axes)}) {(v.local_batch_size, *f.shape[1:])}"
+        if f.axes[:1] == ("n",)
+        else f"{f.name} {f.dtype or 'text'} ({' '.join(f.axes)})"
+        for f in v.fields
+    )
+    return (
+        f"<chaski.Loader: {v.samples} samples, {len(v)} steps of {v.batch_size}{share}; "
+        f"step {v._step} of epoch {v.epoch}; {fields}>"
+    )
+
+
+def loader_html(v: Loader) -> str:
+    """Returns a table of a loader's fields."""
+    caption = loader(v).partition("; ")[0].removeprefix("<") + f", {v.spec.get('source') or ''}"
+    rows = [(f.name, f.kind, f.dtype, " ".join(f.axes), f.shape) for f in v.fields]
+    return table(caption, rows, ("field", "kind", "dtype", "axes", "shape of one row"))
+
+
+def _shape(v: Any) -> str:
+    if hasattr(v, "offsets"):
+        return f"ragged, {len(v.offsets) - 1} rows of {len(v.values)} values"
+    return str(tuple(v.shape))
+
+
+def batch(b: Batch) -> str:
+    """Returns one line about a batch: its place, its rows and its members."""
+    members = "; ".join(f"{k} {b.dtypes.get(k) or v.dtype} {_shape(v)}" for k, v in _members(b))
+    valid = int(np.count_nonzero(b["valid"])) if "valid" in b else 0
+    bad = f", {len(b.bad)} bad" if b.bad else ""
+    return (
+        f"<chaski.Batch: step {b.step} of epoch {b.epoch}, {valid} valid of "
+        f"{len(b.get('valid', ()))} rows{bad}; {members}>"
+    )
+
+
+def _members(b: Batch) -> list[tuple[str, Any]]:
+    return [(k, v) for k, v in b.items() if hasattr(v, "dtype") or hasattr(v, "offsets")]
+
+
+def batch_html(b: Batch) -> str:
+    """Returns a table of a batch's members, with a quicklook of its first raster."""
+    rows: list[Sequence[Any]] = []
+    looked = False
+    for name, v in _members(b):
+        bits = b.dtypes.get(name) == "bfloat16"  # of which numpy has no numbers
+        look = "" if looked or bits else quicklook(v, b.axes.get(name, ()), b["valid"])
+        looked = looked or bool(look)
+        rows.append((name, b.dtypes.get(name) or v.dtype, _shape(v), look))
+    return table(batch(b).partition("; ")[0].removeprefix("<"), rows)
+
+
+def quicklook(v: Any, axes: Sequence[str], valid: npt.NDArray[np.bool_]) -> str:
+    """Returns an image of the first valid rows: three bands as colours, or the first one in grey.
+
+    It returns "" for what has no axes n, y and x of its own. Values from the 2nd to the 98th
+    percentile of the chips that are shown are stretched to the range of the screen.
+    """
+    if not {"n", "y", "x"} <= set(axes) or v.dtype.kind not in "biuf" or len(axes) != v.ndim:
+        return ""
+    order = [axes.index(a) for a in ("n", "y", "x", "b") if a in axes]
+    others = [i for i in range(v.ndim) if i not in order]
+    a = v.transpose(*others, *order)
+    for _ in others:  # of sequences, the first step
+        a = a[0]
+    a = a[np.flatnonzero(valid)[:_CHIPS]]
+    if not a.size:
+        return ""
+    if a.ndim == 3:
+        a = a[..., None]
+    a = a[..., [0, 1, 2] if a.shape[-1] >= 3 else [0, 0, 0]]
+    step = -(-max(a.shape[1:3]) // _SIDE)
+    a = a[:, ::step, ::step].astype(np.float64)
+    seen = a[np.isfinite(a)]
+    low, high = np.percentile(seen, (2, 98)) if seen.size else (0.0, 0.0)
+    a = np.clip(np.nan_to_num((a - low) / ((high - low) or 1.0)) * 255, 0, 255).astype(np.uint8)
+    return _image(np.concatenate(list(a), axis=1))
+
+
+def _image(pixels: npt.NDArray[np.uint8]) -> str:
+    """Returns an <img> of RGB pixels, as PNG."""
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        sum_ = zlib.crc32(kind + data)
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", sum_)
+
+    height, width, _ = pixels.shape
+    lines = np.pad(pixels.reshape(height, -1), ((0, 0), (1, 0)))  # each begins with its filter, 0
+    head = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    png = b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", head)
+    png += chunk(b"IDAT", zlib.compress(lines.tobytes())) + chunk(b"IEND", b"")
+    return Html(f'<img src="data:image/png;base64,{base64.b64encode(png).decode()}">')
+
+
+def _number(v: Any) -> str:
+    return "" if v is None else f"{v:.6g}"
+
+
+def stats(s: Mapping[str, Any]) -> str:
+    """Returns one line about statistics: the mean and deviation of every field's bands."""
+    fields = "; ".join(
+        f"{name} {f.get('dtype', '')}, {len(f['bands'])} bands, mean "
+        f"[{', '.join(_number(b['mean']) for b in f['bands'])}], std "
+        f"[{', '.join(_number(b['std']) for b in f['bands'])}]"
+        for name, f in s.get("fields", {}).items()
+    )
+    return f"<chaski.Stats of {s.get('samples', 0)} samples: {fields}>"
+
+
+def stats_html(s: Mapping[str, Any]) -> str:
+    """Returns a table of the bands' statistics with their histograms."""
+    head = ("band", "mean", "std", "min", "max", "histogram")
+    return "".join(
+        table(
+            f"{name} ({f.get('dtype', '')}), {s.get('samples', 0)} samples",
+            [
+                (b.get("name") or i, *(_number(b.get(k)) for k in head[1:5]), _bars(b))
+                for i, b in enumerate(f["bands"])
+            ],
+            head,
+        )
+        for name, f in s.get("fields", {}).items()
+    )
+
+
+def _bars(band: Mapping[str, Any]) -> str:
+    """Returns the histogram of a band as a drawing."""
+    counts = (band.get("histogram") or {}).get("counts") or []
+    top = max(counts, default=0)
+    if not top:
+        return ""
+    bars = "".join(f"M{i} 30v{-30 * n / top:.1f}" for i, n in enumerate(counts) if n)
+    return Html(
+        f'<svg width="{2 * len(counts)}" height="30" viewBox="-1 0 {len(counts) + 1} 30" '
+        f'preserveAspectRatio="none"><path d="{bars}" stroke="currentColor"/></svg>'
+    )

@@ -1,0 +1,65 @@
+"""What repr and notebooks show says what is there, and runs nothing that a file holds."""
+
+from __future__ import annotations
+
+import base64
+import io
+import re
+
+import numpy as np
+import pytest
+import rasterio
+
+import chaski
+import chaski.torch
+from chaski._assemble import Batch
+
+
+@pytest.fixture
+def chips(tmp_path, binary):
+    for i in range(3):
+        a = np.arange(4 * 16 * 20, dtype="u2").reshape(4, 16, 20) + i
+        how = dict(driver="GTiff", count=4, height=16, width=20, dtype="uint16", nodata=0)
+        with rasterio.open(tmp_path / f"{i}.tif", "w", **how) as f:
+            f.write(a)
+            f.descriptions = ["<img src=x onerror=alert(1)>", "G", "B", "N"]
+    return tmp_path
+
+
+def test_loader_batch_and_stats(chips):
+    stats = chaski.stats(chips)
+    assert repr(stats).startswith("<chaski.Stats of 3 samples: image uint16, 4 bands, mean [1")
+    page = stats._repr_html_()
+    assert page.count("<svg") == 4 and "<img" not in page and "&lt;img" in page
+    with chaski.load(chips, batch_size=2) as loader:
+        assert repr(loader) == (
+            "<chaski.Loader: 3 samples, 2 steps of 2; step 0 of epoch 0; "
+            "image float32 (n b y x) (2, 4, 16, 20)>"
+        )
+        assert "<td>(1, 4, 16, 20)</td>" in loader._repr_html_()
+        _, last = loader
+        text = repr(last)
+        assert text.startswith("<chaski.Batch: step 1 of epoch 0, 1 valid of 2 rows; ")
+        assert "image float32 (2, 4, 16, 20)" in text and "valid bool (2,)" in text
+        (png,) = re.findall(r"base64,([^\"]+)", last._repr_html_())
+        with rasterio.open(io.BytesIO(base64.b64decode(png))) as f:
+            assert (f.count, f.height, f.width) == (3, 16, 20)
+            assert f.read(1).min() == 0 and f.read(3).max() == 255
+        assert "<IterableDataset of <chaski.Loader: " in repr(chaski.torch.IterableDataset(loader))
+
+
+@pytest.mark.parametrize(
+    "axes,shape",
+    [
+        (("n", "y", "x", "b"), (2, 4, 5, 3)),
+        (("n", "y", "x"), (2, 4, 5)),
+        (("n", "t", "b", "y", "x"), (2, 3, 1, 4, 5)),
+        (("n", "(b y)", "x"), (2, 4, 5)),
+    ],
+)
+def test_quicklooks_of_all_layouts(axes, shape):
+    b = Batch(image=np.full(shape, np.nan, "f4"), valid=np.ones(2, bool))
+    b.axes = {"image": axes}
+    assert ("<img" in b._repr_html_()) == ("y" in axes)
+    b["valid"][:] = False
+    assert "<img" not in b._repr_html_()
