@@ -7,11 +7,12 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 )
 
+// maxBlock bounds a block, which needs scratch memory of its size: 64 MiB, a quarter of the default output.
 const maxBlock = 64 << 20
 
-// decodeBlocked decompresses blocks of transposed numbers, each a zstd frame without its magic
-// number after its size. The header is a version (1), the numbers' width, two zeros, the size of a
-// block and the number of numbers.
+// decodeBlocked decompresses blocks of transposed numbers. Each block is its size and a zstd frame without
+// the magic number. The header is a version (1), the width of the numbers, two zeros, the size of a block
+// and the count of numbers.
 func decodeBlocked(c *openzl.Call) error {
 	h, src := c.Header(), c.In(0).Data
 	if len(h) != 16 || h[0] != 1 || h[2]|h[3] != 0 {
@@ -22,7 +23,7 @@ func decodeBlocked(c *openzl.Call) error {
 	if width != 1 && width != 2 && width != 4 && width != 8 || block < width || block > maxBlock || block%width != 0 {
 		return c.Corrupt("blocks of %d bytes of numbers of %d", block, width)
 	}
-	// A byte of a zstd frame gives less than 64 KiB.
+	// A block of at least three bytes produces at most 128 KiB, so that a byte produces less than 64 KiB.
 	if (count == 0) != (len(src) == 0) || count > uint64(len(src))<<16 {
 		return c.Corrupt("%d numbers in %d bytes", count, len(src))
 	}

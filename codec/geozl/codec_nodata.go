@@ -8,17 +8,17 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 )
 
-// Codes of nodata's older headers.
+// Codes of older headers of nodata.
 const (
 	nodataRestore  = 1
 	nodataAllValid = 2
 	nodataAllHoles = 3
 )
 
-// decodeNodata puts missing samples back: a pattern of bits where the mask is 0. The header is the
-// pattern and possibly three samples that stand for valid ones which came out as the pattern. Older
-// headers have a code in front, and may do without values or mask; no length is shared by both but
-// one byte, which only an older header without a mask can be.
+// decodeNodata restores missing samples: a bit pattern where the mask is 0. The header is the pattern, and
+// possibly three samples that replace valid samples which equal the pattern. Older headers begin with a
+// code, and may lack values or mask. Old and new headers never have the same length, except one byte, which
+// only an old header without a mask can have.
 func decodeNodata(c *openzl.Call) error {
 	values, mask, h := c.In(0), c.In(1), c.Header()
 	w := values.Width
@@ -62,26 +62,25 @@ func decodeNodata(c *openzl.Call) error {
 	return nil
 }
 
-// restore fills dst; h is one sample or four.
+// restore fills dst. h holds one sample or four.
 func restore[T kernel.Unsigned](dst, values, mask, h []byte) bool {
-	var near [4]T
+	var guards [4]T // the pattern, then its replacements
 	w := size[T]()
 	for i := range len(h) / w {
-		near[i] = T(le(h[i*w : (i+1)*w]))
+		guards[i] = T(le(h[i*w : (i+1)*w]))
 	}
 	v, ok := read[T](values), true
 	filled(dst, func(d []T) {
 		if len(h) == w {
-			kernel.Restore(d, v, mask, near[0])
+			kernel.Restore(d, v, mask, guards[0])
 		} else {
-			ok = kernel.RestoreGuarded(d, v, mask, near)
+			ok = kernel.RestoreGuarded(d, v, mask, guards)
 		}
 	})
 	return ok
 }
 
-// allHoles makes samples that are all missing. The header is a code, the pattern and the number of
-// samples.
+// allHoles returns samples that are all missing. The header is a code, the pattern and the number of samples.
 func allHoles(c *openzl.Call, w int) error {
 	h := c.Header()
 	n := binary.LittleEndian.Uint64(h[1+w:])

@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 )
 
-// The codecs of this file make one stream from two of one length.
+// The codecs of this file combine two streams of equal length.
 
-// decodeDeinterleave takes samples from two lanes in turn, as complex numbers have them.
+// decodeDeinterleave takes samples from two lanes in turn: the real and imaginary parts of complex numbers.
 func decodeDeinterleave(c *openzl.Call) error {
 	a, b := c.In(0), c.In(1)
 	if a.Width != b.Width || a.Count != b.Count && a.Count != b.Count+1 {
@@ -33,8 +33,8 @@ func decodeDeinterleave(c *openzl.Call) error {
 	return nil
 }
 
-// decodeBinOffset adds to every offset the lower bound of its bin. The header is the number of
-// bins and, for each, its lower bound and the number of bits its offsets have.
+// decodeBinOffset adds the lower bound of its bin to every offset. The header is the number of bins and, for
+// each bin, its lower bound and the number of bits of its offsets.
 func decodeBinOffset(c *openzl.Call) error {
 	bins, offsets, h := c.In(0), c.In(1), c.Header()
 	w := offsets.Width
@@ -74,7 +74,7 @@ func decodeBinOffset(c *openzl.Call) error {
 	return nil
 }
 
-// pair returns two inputs that have one width and one length.
+// pair returns two inputs of equal width and length.
 func pair(c *openzl.Call) (a, b openzl.Stream, err error) {
 	a, b = c.In(0), c.In(1)
 	if a.Width != b.Width || a.Count != b.Count {
@@ -83,7 +83,7 @@ func pair(c *openzl.Call) (a, b openzl.Stream, err error) {
 	return a, b, err
 }
 
-// decodeIntMult adds rests to multiples of a base, which is the header.
+// decodeIntMult adds remainders to multiples of a base, which is the header.
 func decodeIntMult(c *openzl.Call) error {
 	q, r, err := pair(c)
 	if err != nil {
@@ -109,7 +109,7 @@ func decodeIntMult(c *openzl.Call) error {
 		filled(dst, func(d []uint64) { ok = kernel.MulAdd(d, read[uint64](q.Data), read[uint64](r.Data), base) })
 	}
 	if !ok {
-		return c.Corrupt("rest not below its base")
+		return c.Corrupt("remainder that is not below its base")
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func floatPair(c *openzl.Call) (a, b openzl.Stream, err error) {
 	return a, b, err
 }
 
-// decodeFloatQuant puts the low bits of mantissas back. The header is how many they are.
+// decodeFloatQuant restores the low bits of mantissas. The header is the number of these bits.
 func decodeFloatQuant(c *openzl.Call) error {
 	high, low, err := floatPair(c)
 	if err != nil {

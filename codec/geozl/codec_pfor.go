@@ -18,14 +18,14 @@ func decodePfor(c *openzl.Call) error {
 	return err
 }
 
-// unpfor makes the numbers whose count and width stand at the front of h.
+// unpfor unpacks the numbers, whose count and width are at the front of h.
 func unpfor(c *openzl.Call, h []byte) ([]byte, error) {
 	src := c.In(0).Data
 	count, width := binary.LittleEndian.Uint64(h), int(h[8])
 	if width != 1 && width != 2 && width != 4 && width != 8 {
 		return nil, c.Corrupt("numbers of %d bytes", width)
 	}
-	// A block of 256 numbers has at least two bytes.
+	// A block of 256 numbers has at least two bytes, so that count is bounded by the bytes present.
 	if count > uint64(len(src))*(kernel.PforBlock/2) || count == 0 && len(src) > 0 {
 		return nil, c.Corrupt("%d numbers in %d bytes", count, len(src))
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl"
 )
 
-// A predictor's header is the width of a row in samples and, where it is more than one, the number
-// of planes, which are predicted each on its own: 32 bits each, wp_static's weights between them.
+// The header of a predictor is the width of a row in samples and, if there is more than one, the number of
+// planes, which are predicted separately. Both have 32 bits; wp_static has its weights between them.
 
-// grid is how the samples of a predictor lie: in planes of whole rows.
+// grid is the layout of the samples of a predictor: planes of whole rows.
 type grid struct {
-	width int // samples a row
-	plane int // samples a plane
+	width int // samples per row
+	plane int // samples per plane
 }
 
 // planes reads the number of planes, b, and checks that whole rows of width samples fill each.
@@ -39,8 +39,8 @@ func predictorGrid(c *openzl.Call, n int) (grid, error) {
 	return planes(c, binary.LittleEndian.Uint32(h), h[4:], n)
 }
 
-// predictor is what undoes one prediction, for each width of a sample: it fills dst, a plane of
-// rows of width samples, from the residuals res. dst and res may be the same memory.
+// predictor undoes one prediction, with a function for each width of a sample. A function fills dst, a plane
+// of rows of width samples, from the residuals res. dst and res may be the same memory.
 type predictor struct {
 	of8  func(dst, res []uint8, width int)
 	of16 func(dst, res []uint16, width int)

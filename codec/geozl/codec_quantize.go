@@ -36,7 +36,7 @@ const (
 
 var typeWidth = [...]int{1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8}
 
-// quantized is what all quantizers have in common.
+// quantized is the state that all quantizers share.
 type quantized struct {
 	typ         byte
 	values      bool
@@ -47,8 +47,7 @@ type quantized struct {
 	src, dst    []byte
 }
 
-// open reads the header of a quantizer that knows some flags and has some floats, and makes room
-// for the samples.
+// open reads the header of a quantizer with these flags and that many floats, and allocates the samples.
 func (q *quantized) open(c *openzl.Call, flags byte, floats int) error {
 	in, h := c.In(0), c.Header()
 	if len(h) != 2+8*floats {
@@ -70,13 +69,13 @@ func (q *quantized) open(c *openzl.Call, flags byte, floats int) error {
 
 func (q *quantized) integer() bool { return q.typ <= typeI64 }
 
-// smallestNormal is the smallest positive float that is not subnormal.
+// smallestNormal is the smallest positive float64 that is not subnormal.
 const smallestNormal = 0x1p-1022
 
 func finite(v float64) bool { return math.Abs(v) <= math.MaxFloat64 }
 
-// largest and lowest of every type, as the quantizers have them: the 64-bit integers' are the last
-// floats within.
+// typeHi and typeLo are the largest and lowest value of every type. Those of 64-bit integers are the last
+// float64 inside their range, because the quantizers compare in float64.
 var (
 	typeHi = [...]float64{math.MaxUint8, math.MaxUint16, math.MaxUint32, 18446744073709549568,
 		math.MaxInt8, math.MaxInt16, math.MaxInt32, 9223372036854774784, 65504, math.MaxFloat32, math.MaxFloat64}
@@ -91,8 +90,7 @@ func (q *quantized) limits() (lo, hi float64) {
 	return typeLo[q.typ], typeHi[q.typ]
 }
 
-// levels makes samples from their levels, which for integers are the samples; floor says whether
-// what is below zero becomes zero.
+// levels converts levels to samples; for integers they are equal. With floor, values below zero become zero.
 func (q *quantized) levels(floor bool) {
 	switch q.typ {
 	case typeI8:
@@ -114,7 +112,7 @@ func (q *quantized) levels(floor bool) {
 	}
 }
 
-// decodeQuantLinear makes samples that lie on multiples of a step.
+// decodeQuantLinear returns samples that are multiples of a step.
 func decodeQuantLinear(c *openzl.Call) error {
 	var q quantized
 	if err := q.open(c, flagNonnegative|flagValues, 1); err != nil {
@@ -128,7 +126,8 @@ func decodeQuantLinear(c *openzl.Call) error {
 		return nil
 	}
 	lo, hi := q.limits()
-	// The step of integers, at least 1 and as far as 64 bits go.
+	// The step of integers, at least 1. A step beyond 64 bits is clipped, since the conversion of such a
+	// float would differ between machines.
 	k := uint64(math.MaxUint64)
 	if q.step <= typeHi[typeU64] {
 		k = max(uint64(q.step), 1)
@@ -160,8 +159,8 @@ func decodeQuantLinear(c *openzl.Call) error {
 	return nil
 }
 
-// decodeQuantLog makes samples whose logarithms lie on multiples of a step: sample 0 for index 0,
-// and for index 1 the smallest positive one.
+// decodeQuantLog returns samples whose logarithms are multiples of a step: index 0 means 0, and index 1 the
+// smallest positive sample.
 func decodeQuantLog(c *openzl.Call) error {
 	var q quantized
 	if err := q.open(c, flagNonnegative|flagValues, 1); err != nil {
@@ -189,8 +188,7 @@ func decodeQuantLog(c *openzl.Call) error {
 	return nil
 }
 
-// decodeQuantSqrt makes samples whose square roots, after an offset is added, lie on multiples of a
-// step.
+// decodeQuantSqrt returns samples whose square roots, after an offset is added, are multiples of a step.
 func decodeQuantSqrt(c *openzl.Call) error {
 	var q quantized
 	if err := q.open(c, flagNonnegative|flagValues|flagFloat32, 2); err != nil {
@@ -243,8 +241,8 @@ func decodeQuantSqrt(c *openzl.Call) error {
 	return nil
 }
 
-// top returns the highest index of a grid of square roots: one past that of the highest sample, and
-// no more than the stream holds.
+// top returns the highest index of a grid of square roots: one past that of the highest sample, but no more
+// than the stream can hold.
 func (q *quantized) top() uint64 {
 	limit := float64(1 << 53)
 	switch typeWidth[q.typ] {

@@ -6,17 +6,10 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// read sees b as little-endian numbers, in place where that is possible, in a copy otherwise.
-func read[T cast.Number](b []byte) []T {
-	if v, ok := cast.Of[T](b); ok {
-		return v
-	}
-	v := make([]T, len(b)/size[T]())
-	_, _ = binary.Decode(b, binary.LittleEndian, v) // as many numbers as there are bytes for
-	return v
-}
+// read returns b as little-endian numbers, in place if possible, otherwise as a copy.
+func read[T cast.Number](b []byte) []T { return cast.Values[T](b) }
 
-// filled runs f on b seen as numbers and brings what it wrote there back to b.
+// filled runs f on b as numbers, and copies them back to b if they were a copy.
 func filled[T cast.Number](b []byte, f func([]T)) {
 	v, ok := cast.Of[T](b)
 	if ok {
@@ -32,7 +25,7 @@ func size[T cast.Number]() int {
 	return binary.Size(T(0))
 }
 
-// le returns the little-endian number that b, at most 8 bytes, is.
+// le returns b, at most 8 bytes, as a little-endian number.
 func le(b []byte) uint64 {
 	var v uint64
 	for i, x := range b {

@@ -26,7 +26,7 @@ const (
 	QuantSqrt            = 0x72D783
 )
 
-// First and Last bound the ids that geozl keeps for itself.
+// First and Last bound the ids that are reserved for geozl.
 const (
 	First = 0x72D700
 	Last  = 0x72D7FF
@@ -39,8 +39,8 @@ var (
 	numericBoth = []openzl.Type{openzl.Numeric, openzl.Numeric}
 )
 
-// Codecs returns a new registry of all codecs. It is not changed by decoding, so one may serve any
-// number of decoders.
+// Codecs returns a new registry of all codecs. Decoding does not change it, so that several decoders may
+// share it.
 func Codecs() map[uint32]openzl.CustomCodec {
 	one := func(name string, decode func(*openzl.Call) error) openzl.CustomCodec {
 		return openzl.CustomCodec{Name: "geozl." + name, In: numeric, Out: numeric, Decode: decode}

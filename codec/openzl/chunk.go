@@ -9,11 +9,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// varintVersion is the first version that counts nodes and streams in more than a byte.
+// varintVersion is the first version that counts nodes and streams with varints instead of one byte.
 const varintVersion = 9
 
-// maxStreams bounds the streams of one chunk's graph. It and the functions below are the limits of
-// the original.
+// maxStreams bounds the streams of the graph of one chunk. It and the limits of the functions below are
+// those of the original library, so that both accept the same frames.
 const maxStreams = 110000
 
 func maxNodes(version int) int {
@@ -51,14 +51,14 @@ func maxInputs(version int) int {
 type node struct {
 	id      uint32
 	custom  bool
-	codec   *codecs.Codec // what it stands for, once the graph is checked
+	codec   *codecs.Codec // set when the graph is checked
 	dict    bool
 	header  span // within the chunk's codec headers
 	vars    int  // variable inputs
 	regens  int  // regenerated streams
 	firstIn int  // index of its first input stream
 	inputs  int  // fixed and variable inputs
-	targets span // within chunk.distances: its regenerated streams
+	targets span // its regenerated streams, within chunk.distances
 }
 
 // span is a half-open range of indices.
@@ -67,7 +67,7 @@ type span struct{ from, to int }
 // chunk is the decoding map of one chunk.
 type chunk struct {
 	nodes     []node
-	distances []int // one a regenerated stream: how far after the node's last input it stands
+	distances []int // for each regenerated stream, how far it lies after the last input of its node
 	stored    []int // sizes of the stored streams
 	headers   []byte
 	bodies    []byte // stored streams, end to end
@@ -77,7 +77,7 @@ func chunkFault(kind fault.Kind, off int, format string, args ...any) error {
 	return fault.New(kind, "header", int64(off), format, args...)
 }
 
-// parse reads a chunk's decoding map and finds its stored streams; c is left after them.
+// parse reads the decoding map of a chunk and finds its stored streams. It leaves c after them.
 func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
 	var nodes, stored uint64
 	if h.version < varintVersion {
@@ -86,7 +86,7 @@ func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
 		nodes, stored = c.Varint(), c.Varint()
 	}
 	if h.version >= chunkVersion {
-		nodes-- // zero ends the frame and was seen before
+		nodes-- // the count is stored plus one, because a zero ends the frame
 	}
 	switch {
 	case c.Bad:
@@ -95,6 +95,8 @@ func (k *chunk) parse(c *wire.Cursor, h *frameHeader) error {
 		return chunkFault(fault.Limit, c.Off, "graph of %d nodes", nodes)
 	case stored >= uint64(maxStored(h.version)):
 		return chunkFault(fault.Limit, c.Off, "graph of %d stored streams", stored)
+	// Every stored stream has a size of at least one byte in the map, so that the slice below is no
+	// longer than the frame.
 	case int(stored) > c.Left():
 		return chunkFault(fault.Corrupt, c.Off, "%d stored streams in %d bytes", stored, c.Left())
 	}

@@ -5,19 +5,19 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// CustomCodec is how a codec that is none of the standard ones is decoded. Signature and arity are
-// checked, with those of the rest of the graph, before any codec of a chunk runs.
+// CustomCodec decodes a codec that is not one of the standard ones. Its signature and arity are checked,
+// with the rest of the graph, before any codec of a chunk runs.
 type CustomCodec struct {
 	Name string // for errors
 	In   []Type // types of the streams it takes
 	Vars []Type // types that further, variable inputs may have; nil if it has none
 	Out  []Type // types of the streams it regenerates, at least one
-	// Decode makes every one of the regenerated streams with Call.Make. It may be called from many
-	// goroutines at once, each with a Call of its own. An error without a kind becomes Corrupt.
+	// Decode makes every regenerated stream with Call.Make. It may be called by many goroutines, each
+	// with a Call of its own. An error without a kind becomes Corrupt.
 	Decode func(*Call) error
 }
 
-// Stream is an input of a custom codec. Its memory must not be written to or kept.
+// Stream is an input of a custom codec. The codec must not write to its memory, or keep it.
 type Stream struct {
 	Type  Type
 	Width int      // bytes an element: 1 for Serial, 0 for String
@@ -26,8 +26,8 @@ type Stream struct {
 	Lens  []uint32 // lengths of the strings; nil for other types
 }
 
-// Call is one run of a custom codec: its inputs, its header, and memory for what it makes. It is
-// valid until Decode returns.
+// Call is one run of a custom codec: its inputs, its header, and memory for its results. It is valid until
+// Decode returns.
 type Call struct{ c codecs.Call }
 
 // Version returns the format version of the frame.
@@ -36,7 +36,7 @@ func (c *Call) Version() int { return c.c.Version }
 // Header returns the codec's private header, which must not be written to.
 func (c *Call) Header() []byte { return c.c.Header }
 
-// Inputs returns how many streams the codec takes here, fixed and variable ones.
+// Inputs returns the number of inputs of this call, fixed and variable ones.
 func (c *Call) Inputs() int { return len(c.c.In) }
 
 // In returns input i, fixed inputs first.
@@ -45,10 +45,10 @@ func (c *Call) In(i int) Stream {
 	return Stream{s.Type, s.Width, s.Count, s.Data, s.Lens}
 }
 
-// Make returns memory for regenerated stream i, which is Serial, Struct or Numeric: count elements
-// of width bytes, contents arbitrary, numbers aligned. It fails with kind Corrupt where the type
-// has no such width and with kind Limit where the memory would pass what the frame may take; a
-// codec need not check count before. Each stream is made once.
+// Make returns memory for regenerated stream i, which is Serial, Struct or Numeric: count elements of width
+// bytes, with arbitrary contents, aligned for numbers. It fails with kind Corrupt if the type does not have
+// that width, and with kind Limit if the frame may not take that much memory, so that a codec need not
+// check count itself. Each stream is made once.
 func (c *Call) Make(i, width, count int) ([]byte, error) {
 	switch s := c.c.Out[i]; {
 	case s.Made():
@@ -67,7 +67,7 @@ func (c *Call) Scratch(n int) ([]byte, error) { return c.c.Scratch(n) }
 // Scratch; dst may be.
 func (c *Call) Zstd(dst, src []byte) error { return c.c.Unzstd(dst[:len(dst):len(dst)], src) }
 
-// Corrupt makes the error of a codec that meets what its format rules out.
+// Corrupt returns the error of a codec that meets what its format rules out.
 func (c *Call) Corrupt(format string, args ...any) error { return c.c.Corrupt(format, args...) }
 
 // customCodecs turns a registry into codecs as the decoder sees them. Every run of one uses call.
@@ -78,7 +78,7 @@ func customCodecs(in map[uint32]CustomCodec, call *Call) map[uint32]*codecs.Code
 	out := make(map[uint32]*codecs.Codec, len(in))
 	for id, c := range in {
 		if len(c.Out) == 0 || c.Decode == nil {
-			continue // it can decode nothing, and is refused as unknown
+			continue // it cannot decode, so that frames with it are refused as for an unknown codec
 		}
 		out[id] = &codecs.Codec{Name: c.Name, In: c.In, Vars: c.Vars, Out: c.Out, Decode: func(k *codecs.Call) error {
 			return runCustom(c.Decode, call, k)

@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Ids of the codecs that are written; those of geozl from idDeltaW on.
+// Ids of the codecs that are written. idPlanar is a codec of geozl.
 const (
 	idDelta          = 1
 	idZigzag         = 3
@@ -33,25 +33,25 @@ const (
 	idPlanar         = 0x72D703
 )
 
-// DefaultLevel is EncodeOptions.Level where that is 0, and the level of the original.
+// DefaultLevel is the default of EncodeOptions.Level, which is that of the original library.
 const DefaultLevel = 6
 
-// EncodeOptions are the options of an Encoder. The zero value is a sound choice.
+// EncodeOptions are the options of an Encoder. The zero value has sensible defaults.
 type EncodeOptions struct {
-	// Level is a zstd level, 1 to 22; 0 for DefaultLevel. klauspost/compress has four levels: from 6 on
-	// content that shrinks to a third is searched deeper for matches, from 20 on all content.
+	// Level is a zstd level, 1 to 22; 0 means DefaultLevel. klauspost/compress has four levels: from 6
+	// on, content that shrinks to a third is searched more deeply; from 20 on, all content is.
 	Level int
-	// Geozl lets auto choose graphs with codecs of geozl, which need package geozl to be read.
+	// Geozl lets auto choose graphs with codecs of geozl. Reading them needs package geozl.
 	Geozl bool
-	// MinSpeed lets auto choose only graphs that decode at least that fast, in MB of samples a
-	// second and core. It goes by rough figures for 16-bit samples on one machine, not by trying.
+	// MinSpeed restricts auto to graphs that decode at least that fast, in MB of samples per second and
+	// core. It compares rough figures for 16-bit samples on one machine; it does not measure.
 	MinSpeed float64
 }
 
-// Encoder writes frames with one graph, one after the other. It keeps its memory between frames.
-// It is for one goroutine.
+// Encoder writes frames with one graph, one after the other. It keeps its memory between frames. It is for
+// one goroutine.
 type Encoder struct {
-	graph graphSpec // what auto chose last, for auto
+	graph graphSpec // with auto, the last choice
 	auto  bool
 	opt   EncodeOptions
 	w     frameWriter
@@ -67,8 +67,8 @@ const (
 	predictPlanar
 )
 
-// graphSpec is a graph by its parts: how samples are predicted, whether residuals are mapped to
-// small numbers, whether their bytes are split into planes, and what comes last.
+// graphSpec describes a graph by its parts: the prediction, whether residuals are mapped to small numbers,
+// whether their bytes are split into planes, and the last codec.
 type graphSpec struct {
 	predict   int
 	zigzag    bool
@@ -81,15 +81,14 @@ type graphSpec struct {
 //
 //	[delta> or planar>] [zigzag>] [transpose>] store, zstd, entropy, bitpack or constant
 //
-// or "auto", which tries some on a part of each raster. delta is the difference to the sample
-// before, planar (a codec of geozl) that to W + N - NW; zigzag maps 0, -1, 1, -2, ... to 0, 1, 2,
-// 3, ...; transpose splits samples into one stream for each of their bytes (TransposeSplit). zstd
-// and entropy code each stream; entropy is Huffman or FSE, whichever is smaller, or fewer bits, or
-// one byte for all. bitpack, which does not go with transpose, stores numbers in as many bits as
-// the largest needs; constant is for samples that are all equal. Without transpose entropy is for
-// samples of one byte.
+// or "auto", which tries several on a part of each raster. delta is the difference to the sample before,
+// planar (a codec of geozl) the difference to W + N - NW. zigzag maps 0, -1, 1, -2, ... to 0, 1, 2, 3, ....
+// transpose splits samples into one stream per byte (TransposeSplit). zstd and entropy code each stream;
+// entropy is whichever is smallest of Huffman, FSE, fewer bits, or one byte for all. Without transpose,
+// entropy needs samples of one byte. bitpack, which excludes transpose, stores numbers in as many bits as
+// the largest needs. constant is for samples that are all equal.
 //
-// The error, of kind Unsupported, says what the name has that is none of these.
+// The error, of kind Unsupported, names the part that is not one of these.
 func NewEncoder(graph string, o EncodeOptions) (*Encoder, error) {
 	if o.Level == 0 {
 		o.Level = DefaultLevel
@@ -148,18 +147,17 @@ func (e *Encoder) Graph() string {
 	return name + g.end
 }
 
-// Encode appends to dst a frame of format version 24 that holds samples, little-endian numbers of
-// width bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several bands may
-// stand one below the other. The frame carries both checksums, as the original library's do by
-// default, and is one of stored samples where the graph does not make them smaller. The error, of
-// kind Unsupported, says that width or the length of samples is none, or that they do not suit the
-// graph.
+// Encode appends to dst a frame of format version 24 that holds samples, little-endian numbers of width
+// bytes (1, 2, 4 or 8) in h rows of w, as one numeric output. Planes of several bands may follow each other
+// as further rows. The frame carries both checksums, as those of the original library do by default. If the
+// graph does not make the samples smaller, the frame stores them as they are. The error, of kind
+// Unsupported, says that the sizes do not fit together, or that the samples do not suit the graph.
 func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
 	}
 	if h < 0 || w < 0 || h > 0 && w > len(samples)/width/h || h*w != len(samples)/width {
-		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are no %d rows of %d numbers of %d", len(samples), h, w, width)
+		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are not %d rows of %d numbers of %d bytes", len(samples), h, w, width)
 	}
 	if e.auto {
 		e.choose(samples, width, h, w)
@@ -175,7 +173,8 @@ func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 	return dst, nil
 }
 
-// storeOverhead is what Store adds to samples at least.
+// storeOverhead is a lower bound of what Store adds: the frame header has 8 bytes or more, the checksums 8,
+// and the decoding map with the end mark more than 8.
 const storeOverhead = 24
 
 // encode encodes samples with e.graph.
@@ -191,7 +190,7 @@ func (e *Encoder) encode(dst, samples []byte, width, row int) ([]byte, error) {
 	return e.w.appendTo(dst, samples), nil
 }
 
-// buffer returns n bytes that live until the next frame.
+// buffer returns n bytes that are valid until the next frame.
 func (e *Encoder) buffer(n int) []byte {
 	if e.used == len(e.bufs) {
 		e.bufs = append(e.bufs, nil)
@@ -199,12 +198,13 @@ func (e *Encoder) buffer(n int) []byte {
 	b := &e.bufs[e.used]
 	e.used++
 	if n > cap(*b) {
+		// An eighth more, so that slightly larger tiles do not allocate again.
 		*b = cast.Aligned(n + n/8)
 	}
 	return (*b)[:n:cap(*b)]
 }
 
-// keep makes the last buffer that buffer returned b, which grew out of it.
+// keep replaces the last result of buffer by b, which has outgrown it.
 func (e *Encoder) keep(b []byte) []byte {
 	e.bufs[e.used-1] = b
 	return b
@@ -250,10 +250,10 @@ func (e *Encoder) numbers(samples []byte, width, row int) error {
 	return nil
 }
 
-// slot is an input of a node; node is -1 for the output of the frame.
+// slot is an input of a node. The node of the frame's output is -1.
 type slot struct{ node, input int }
 
-// set says where the stream for a slot comes from.
+// set sets the source of the stream for a slot.
 func (e *Encoder) set(at slot, s written) {
 	if at.node >= 0 {
 		e.w.nodes[at.node].in[at.input] = s
@@ -267,14 +267,14 @@ func (e *Encoder) node(at slot, id uint32, header []byte, k int) int {
 	return n
 }
 
-// chain is node for a codec of one input, which it returns.
+// chain adds a node with one input and returns that input.
 func (e *Encoder) chain(at slot, id uint32, header []byte) slot {
 	return slot{e.node(at, id, header, 1), 0}
 }
 
 func (e *Encoder) store(at slot, b []byte) { e.set(at, written{node: stored, bytes: b}) }
 
-// planes splits samples into a stream for each byte.
+// planes splits samples into one stream per byte.
 func (e *Encoder) planes(at slot, samples []byte, width int) {
 	at = e.chain(at, idNumToStruct, nil)
 	node := e.node(at, idTransposeSplit, nil, width)
@@ -287,7 +287,7 @@ func (e *Encoder) planes(at slot, samples []byte, width int) {
 	}
 }
 
-// serial builds what comes last.
+// serial adds the last codec.
 func (e *Encoder) serial(at slot, b []byte) {
 	switch e.graph.end {
 	case "zstd":
@@ -301,7 +301,8 @@ func (e *Encoder) serial(at slot, b []byte) {
 
 func (e *Encoder) zstd(at slot, b []byte) {
 	frame := e.keep(zstd.Append(e.buffer(len(b) / 2)[:0], b, e.opt.Level))
-	// The width of the elements, one byte, stands where zstd's magic number of four would.
+	// The codec stores the width of the elements in place of the four bytes of zstd's magic number.
+	// The width is one byte here, so that it overwrites the last of the four.
 	frame = frame[3:]
 	frame[0] = 1
 	e.store(e.chain(at, idZstd, nil), frame)
@@ -332,11 +333,12 @@ func (e *Encoder) bitpack(at slot, id uint32, numbers []byte, width int) {
 	e.store(e.chain(at, id, header), packed)
 }
 
-// nodeBytes is what a node adds to a frame beside its header and its stream, roughly.
+// nodeBytes is about how many bytes a node adds to a frame beside its header and its stream: its id and
+// flags take 2, the distance of its stream and the size of a stored one 1 each.
 const nodeBytes = 4
 
-// entropyBlock is the most that is coded with one table. It keeps Huffman's streams within the 16
-// bits that their sizes have.
+// entropyBlock is the most that is coded with one table, so that each of the four Huffman streams, a quarter
+// of it at 11 bits or fewer per byte, has a size that fits in 16 bits.
 const entropyBlock = 1 << 16
 
 // entropyBlocks codes bytes block by block.
@@ -353,8 +355,7 @@ func (e *Encoder) entropyBlocks(at slot, b []byte) {
 	}
 }
 
-// entropy codes bytes in the way that takes the fewest bytes. Huffman decodes faster than FSE,
-// which therefore has to be smaller by 1/64.
+// entropy codes bytes in the way that takes the fewest bytes.
 func (e *Encoder) entropy(at slot, b []byte) {
 	if len(b) == 0 {
 		e.store(at, b)
@@ -381,6 +382,7 @@ func (e *Encoder) entropy(at slot, b []byte) {
 		huffmaned:  int(huffman/8) + weightBytes(kinds, symbols) + 4*nodeBytes,
 		fsed:       int(fse/8) + countBytes(kinds, symbols) + 3*nodeBytes,
 	}
+	// Huffman decodes faster, so that FSE needs to be smaller by 1/64 to be worth it.
 	sizes[fsed] += sizes[fsed] / 64
 	best := stored
 	for i, n := range sizes {
@@ -401,12 +403,12 @@ func (e *Encoder) entropy(at slot, b []byte) {
 	}
 }
 
-// weightBytes and countBytes are about what the tables of Huffman and FSE take for symbols of
+// weightBytes and countBytes estimate the tables of Huffman and FSE in bytes, for an alphabet of symbols of
 // which kinds occur.
 func weightBytes(kinds, symbols int) int { return min(kinds/3+8, symbols/2) + symbols/32 }
 func countBytes(kinds, symbols int) int  { return kinds*2/3 + (symbols-kinds)/24 + 4 }
 
-// flatpack codes bytes by their place among those that occur.
+// flatpack codes bytes by their index among the values that occur.
 func (e *Encoder) flatpack(at slot, b []byte, counts *[256]uint32, kinds int) {
 	alphabet := e.buffer(kinds)[:0]
 	var index [256]byte
@@ -416,21 +418,22 @@ func (e *Encoder) flatpack(at slot, b []byte, counts *[256]uint32, kinds int) {
 			alphabet = append(alphabet, byte(s))
 		}
 	}
-	places := e.buffer(len(b))
+	indices := e.buffer(len(b))
 	for i, v := range b {
-		places[i] = index[v]
+		indices[i] = index[v]
 	}
 	nbits := wire.BitsFor(kinds)
 	packed := e.buffer(len(b)*nbits/8 + 1)
 	packed[len(packed)-1] = 0
-	kernel.Bitpack(packed[:(len(b)*nbits+7)/8], places, 1, nbits)
+	kernel.Bitpack(packed[:(len(b)*nbits+7)/8], indices, 1, nbits)
 	packed[len(packed)-1] |= 1 << (len(b) * nbits % 8) // the end mark
 	node := e.node(at, idFlatpack, nil, 2)
 	e.store(slot{node, 0}, alphabet)
 	e.store(slot{node, 1}, packed)
 }
 
-// maxWrittenBits is the longest code written: shorter than what may be read, and faster to read.
+// maxWrittenBits is the longest Huffman code that is written. Codes of 12 bits are allowed, but the fast
+// decoders of four streams (see kernel.HuffmanTable) take at most 11.
 const maxWrittenBits = 11
 
 // lengthHeader is the header of the entropy codecs: one byte, and the number of symbols in as many
@@ -445,7 +448,7 @@ func (e *Encoder) lengthHeader(first byte, n int) []byte {
 	return e.w.header(h[:k]...)
 }
 
-// huffman codes b in four streams, or reports that they are too long for that.
+// huffman codes b in four streams, or one if b is short. It reports false if a stream is too long.
 func (e *Encoder) huffman(at slot, b, weights []byte) bool {
 	coded := e.buffer(len(b))[:0]
 	flags, ok := byte(0), true
@@ -505,11 +508,11 @@ func (e *Encoder) fse(at slot, b []byte, norm []int16) {
 	e.store(e.chain(slot{node, 0}, idFSECounts, nil), counts)
 }
 
-// DeltaZstd appends to dst a frame of format version 24 that holds samples, little-endian numbers
-// of width bytes (1, 2, 4 or 8), as one numeric output: differences of neighbours, compressed with
-// zstd. level is a zstd level, 1 to 22, which klauspost/compress maps to its own. The frame
-// carries both checksums, as the original library's do by default. The error, of kind
-// Unsupported, says that width or the length of samples is none.
+// DeltaZstd appends to dst a frame of format version 24 that holds samples, little-endian numbers of width
+// bytes (1, 2, 4 or 8), as one numeric output: differences of neighbours, compressed with zstd. level is a
+// zstd level, 1 to 22, which klauspost/compress maps to its own. The frame carries both checksums, as those
+// of the original library do by default. The error, of kind Unsupported, says that width is not supported
+// or does not divide the length of samples.
 func DeltaZstd(dst, samples []byte, width, level int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
@@ -518,8 +521,7 @@ func DeltaZstd(dst, samples []byte, width, level int) ([]byte, error) {
 	return e.encode(dst, samples, width, len(samples)/width)
 }
 
-// Store appends to dst a frame of format version 24 that holds samples as they are, as one numeric
-// output. It is otherwise like DeltaZstd.
+// Store is DeltaZstd without differences and compression: it stores samples as they are.
 func Store(dst, samples []byte, width int) ([]byte, error) {
 	if err := checkSamples(samples, width); err != nil {
 		return dst, err
@@ -534,7 +536,7 @@ func checkSamples(samples []byte, width int) error {
 	case !codecs.NumericWidth(width):
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "numbers of %d bytes", width)
 	case len(samples)%width != 0:
-		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are no numbers of %d", len(samples), width)
+		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are not a whole number of samples of %d bytes", len(samples), width)
 	}
 	return nil
 }

@@ -1,11 +1,10 @@
 package openzl
 
-// candidate is a graph that auto may choose, with about how many MB of 16-bit samples a second one
-// core decodes.
+// candidate is a graph that auto may choose.
 type candidate struct {
 	graph graphSpec
-	speed float64
-	geozl bool
+	speed float64 // MB of 16-bit samples per second that one core decodes, about
+	geozl bool    // needs codecs of geozl
 }
 
 var candidates = []candidate{
@@ -23,11 +22,11 @@ var candidates = []candidate{
 	{graphSpec{predict: predictPlanar, zigzag: true, transpose: true, end: "entropy"}, 650, true},
 }
 
-// tried is how many samples auto tries graphs on.
+// tried is how many samples auto tries graphs on: half a tile of 256 by 256.
 const tried = 1 << 15
 
-// choose sets e.graph: constant where all samples are equal, else the candidate that makes the
-// middle rows of the raster smallest.
+// choose sets e.graph: constant if all samples are equal, otherwise the candidate that makes the middle
+// rows of the raster smallest.
 func (e *Encoder) choose(samples []byte, width, h, w int) {
 	if len(samples) > 0 && allEqual(samples, width) {
 		e.graph = graphSpec{end: "constant"}

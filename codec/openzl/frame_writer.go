@@ -9,10 +9,10 @@ import (
 	"github.com/zeebo/xxh3"
 )
 
-// writeVersion is the format version of the frames written here. rumi reads up to 24.
+// writeVersion is the format version of written frames: the latest that rumi-eo reads.
 const writeVersion = 24
 
-// writtenNode is a node of a graph to be written. Every node regenerates one stream.
+// writtenNode is a node of a graph to write. Every node regenerates one stream.
 type writtenNode struct {
 	id     uint32
 	custom bool
@@ -21,17 +21,17 @@ type writtenNode struct {
 	in     []written // its inputs
 }
 
-// written is a stream of a graph to be written: what a node regenerates, or bytes.
+// written is a stream of a graph to write: one that a node regenerates, or stored bytes.
 type written struct {
-	node  int // index of the node, stored for bytes
+	node  int // index of the node, or stored
 	bytes []byte
 }
 
-// frameWriter collects the graph of a frame of one numeric output and one chunk. Nodes are added
-// from the output on, so that each comes after the one that takes its stream.
+// frameWriter collects the graph of a frame with one numeric output and one chunk. Nodes are added from the
+// output on: each comes after the node that takes its stream.
 type frameWriter struct {
 	nodes []writtenNode
-	head  []byte // headers of all nodes are made here
+	head  []byte // holds the headers of all nodes
 }
 
 func (w *frameWriter) reset() {
@@ -73,7 +73,8 @@ func (w *frameWriter) appendTo(dst, content []byte) []byte {
 
 	chunk := len(dst)
 	dst = w.appendMap(dst)
-	// Nodes decode from the last one on; inputs of one stand last one first.
+	// Nodes are decoded from the last one on, and inputs are stored last one first, so that everything
+	// needs to be written in reverse.
 	for i := len(w.nodes) - 1; i >= 0; i-- {
 		dst = append(dst, w.nodes[i].header...)
 	}
@@ -136,7 +137,7 @@ func (w *frameWriter) appendMap(dst []byte) []byte {
 			b.Dst = binary.AppendUvarint(b.Dst, uint64(d.vars)-1)
 		}
 	})
-	each(func(*writtenNode) { b.Flag(false) }) // all regenerate one stream
+	each(func(*writtenNode) { b.Flag(false) }) // because all regenerate one stream
 	w.appendDistances(&b, n+streams)
 	for s := range w.stored {
 		b.Dst = binary.AppendUvarint(b.Dst, uint64(len(s)))

@@ -14,10 +14,11 @@ type edge struct {
 	producer int // index of the node that makes it; stored if the chunk holds it
 }
 
+// stored is the producer of a stored stream.
 const stored = -1
 
-// graph is the streams of one chunk. They stand in the order of the nodes that take them as
-// inputs, last input of a node first; the outputs stand at the end, last output first.
+// graph holds the streams of one chunk, in the order of the nodes that take them as inputs, last input of a
+// node first. The outputs come at the end, last output first.
 type graph struct {
 	streams []edge
 	outputs int
@@ -26,7 +27,7 @@ type graph struct {
 // final returns the stream of output i.
 func (g *graph) final(i int) *edge { return &g.streams[len(g.streams)-1-i] }
 
-// drop gives the memory of all streams back.
+// drop releases the memory of all streams.
 func (g *graph) drop(d *Decoder) {
 	for i := range g.streams {
 		g.streams[i].Drop(&d.space.Memory)
@@ -38,8 +39,8 @@ func graphFault(kind fault.Kind, node int, format string, args ...any) error {
 	return fault.New(kind, "node "+strconv.Itoa(node), fault.NoOffset, format, args...)
 }
 
-// build lays out the streams of d.chunk and checks the whole graph: codecs known, arity, types,
-// every stream made once and before it is used.
+// build lays out the streams of d.chunk and checks the whole graph: codecs are known, arity and types fit,
+// and every stream is made once, before it is used.
 func (g *graph) build(d *Decoder) error {
 	k := &d.chunk
 	g.outputs = len(d.header.types)
@@ -69,7 +70,7 @@ func (g *graph) build(d *Decoder) error {
 	return nil
 }
 
-// place finds the input streams of node i, which begin at *next, and marks those it regenerates.
+// place finds the input streams of node i, which begin at *next, and marks the streams that it regenerates.
 func (g *graph) place(d *Decoder, i int, next *int) error {
 	nd := &d.chunk.nodes[i]
 	c, err := d.codec(i, nd)
@@ -107,7 +108,7 @@ func (g *graph) place(d *Decoder, i int, next *int) error {
 	return nil
 }
 
-// codec finds what node i stands for.
+// codec returns the codec of node i.
 func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 	if nd.custom {
 		if c := d.codecs[nd.id]; c != nil {
@@ -126,7 +127,7 @@ func (d *Decoder) codec(i int, nd *node) (*codecs.Codec, error) {
 	return c, nil
 }
 
-// placeStored gives the streams that no node makes their bytes, in order.
+// placeStored assigns the stored bytes, in order, to the streams that no node makes.
 func (g *graph) placeStored(k *chunk) error {
 	at, body := 0, k.bodies
 	for i := range g.streams {
@@ -148,8 +149,8 @@ func (g *graph) placeStored(k *chunk) error {
 	return nil
 }
 
-// checkTypes compares the types of all inputs and outputs with what their codecs and the frame
-// header say.
+// checkTypes compares the types of all inputs and outputs with those of their codecs and of the frame
+// header.
 func (g *graph) checkTypes(d *Decoder) error {
 	used := 0
 	for i := range d.chunk.nodes {
@@ -157,6 +158,8 @@ func (g *graph) checkTypes(d *Decoder) error {
 		c := nd.codec
 		for j := range nd.inputs {
 			s := g.input(nd, j)
+			// Nodes run in order, so that a stream must be made by an earlier node. This also rules
+			// out cycles.
 			if s.producer >= i {
 				return graphFault(fault.Corrupt, i, "input %d is made by node %d", j, s.producer)
 			}
@@ -185,13 +188,13 @@ func (g *graph) checkTypes(d *Decoder) error {
 	return nil
 }
 
-// input returns input j of a node: they stand last one first.
+// input returns input j of a node. Inputs are stored last one first.
 func (g *graph) input(nd *node, j int) *edge {
 	return &g.streams[nd.firstIn+nd.inputs-1-j]
 }
 
-// markDirect marks the streams that may lie in Workspace.Direct: the only output and, while its
-// codec passes bytes on as they are, that codec's input.
+// markDirect marks the streams that may lie in Workspace.Direct: the only output and, as long as the codec
+// of a stream shares the bytes of its input, that input.
 func (g *graph) markDirect(k *chunk) {
 	s := g.final(0)
 	for s.producer != stored {
@@ -204,7 +207,7 @@ func (g *graph) markDirect(k *chunk) {
 	}
 }
 
-// run runs node i and gives back what nobody needs any more.
+// run runs node i and releases its inputs, which no other node needs.
 func (d *Decoder) run(i int) error {
 	nd := &d.chunk.nodes[i]
 	d.ins = memory.Resize(d.ins, nd.inputs)

@@ -22,20 +22,20 @@ const (
 
 const (
 	magicBase   = 0xD7B1A5C0 // the magic number is this plus the version
-	magicAhead  = 64         // magic numbers up to this far ahead are versions to come
+	magicAhead  = 64         // magic numbers up to this far ahead are those of future versions
 	maxOutputs  = 2048
 	maxComment  = 10000
 	maxBundleID = 32
 )
 
-// frameHeader is what stands before the first chunk.
+// frameHeader is the header of a frame, which precedes its chunks.
 type frameHeader struct {
 	version         int
 	contentChecksum bool // chunks end with a checksum of what they decode to
 	chunkChecksum   bool // chunks end with a checksum of their stored bytes
 	types           []Type
 	sizes           []int // bytes of each output, strings without their lengths
-	strings         []int // strings of each output; -1 where the header does not say
+	strings         []int // strings of each output; -1 if the header does not say
 	comment         []byte
 	total           int // sum of sizes
 	bundle          bool
@@ -53,7 +53,7 @@ func (h *frameHeader) parse(c *wire.Cursor, limit int) error {
 	*h = frameHeader{types: h.types[:0], sizes: h.sizes[:0], strings: h.strings[:0]}
 	magic := c.U32()
 	if c.Bad {
-		return headerFault(fault.Corrupt, c.Off, "%d bytes are no OpenZL frame", len(c.B))
+		return headerFault(fault.Corrupt, c.Off, "%d bytes are too short for an OpenZL frame", len(c.B))
 	}
 	if magic < magicBase || magic > magicBase+magicAhead {
 		return headerFault(fault.Corrupt, 0, "magic number %#08x is not OpenZL's", magic)
@@ -117,8 +117,8 @@ func (h *frameHeader) parseFlags(c *wire.Cursor) error {
 	return nil
 }
 
-// parseTypes reads how many outputs there are and their types, two bits each. Where the two first
-// bytes have room left the first types stand there.
+// parseTypes reads the number of outputs and their types, two bits each. The first types share the first
+// one or two bytes with the number.
 func (h *frameHeader) parseTypes(c *wire.Cursor) error {
 	if h.version < typedVersion {
 		h.types = append(h.types, Serial)
@@ -190,6 +190,7 @@ func (h *frameHeader) parseSizes(c *wire.Cursor, limit int) error {
 		if c.Bad {
 			return headerFault(fault.Corrupt, c.Off, "frame ends within its header")
 		}
+		// Compared before adding, so that the sum of hostile sizes cannot overflow.
 		if v > uint64(limit-h.total) {
 			return headerFault(fault.Limit, c.Off, "outputs of more than %d bytes", limit)
 		}

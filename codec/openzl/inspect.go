@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Info says what a frame is without decoding it.
+// Info describes a frame without decoding it.
 type Info struct {
 	FormatVersion   int
 	Outputs         []Type
@@ -21,9 +21,8 @@ type Info struct {
 	Comment         []byte
 }
 
-// Inspect reads the headers of a frame. It verifies the header's checksum but decodes nothing, so
-// a frame it describes may still be corrupt or hold codecs that are not supported. Its errors are
-// those of Decode.
+// Inspect reads the headers of a frame. It verifies the checksum of the header but decodes nothing, so that
+// the frame may still be corrupt or need codecs that are not supported. Its errors are those of Decode.
 func Inspect(frame []byte) (Info, error) {
 	var h frameHeader
 	var k chunk

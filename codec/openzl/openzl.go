@@ -34,26 +34,25 @@ type Output struct {
 	Lens  []uint32 // lengths of the strings; nil for other types
 }
 
-// DefaultMaxOutput is Options.MaxOutput where that is 0.
+// DefaultMaxOutput is the default of Options.MaxOutput: the default limit of a decoded TIFF chunk too.
 const DefaultMaxOutput = 256 << 20
 
-// Options are the options of a Decoder. The zero value is a sound choice.
+// Options are the options of a Decoder. The zero value has sensible defaults.
 type Options struct {
-	// MaxOutput bounds the bytes of all outputs of a frame together, 0 for 256 MiB. Outputs and the
-	// streams on the way to them may at any one time take a quarter more, and no more than is in
-	// proportion to what the frame says and has; a frame that needs more is refused with an error
-	// of kind Limit.
+	// MaxOutput bounds the total size of the outputs of a frame in bytes; 0 means 256 MiB. Outputs and
+	// intermediate streams together may take a quarter more at any time, and at most a fixed multiple
+	// of the sizes of the frame and its outputs. A frame that needs more is refused with kind Limit.
 	MaxOutput int
-	// SkipChecksums leaves the checksums of chunks and their content unverified, as the original
-	// can; that of the frame header is always verified.
+	// SkipChecksums does not verify the checksums of chunks and of their content, which the original
+	// library offers too. The checksum of the frame header is always verified.
 	SkipChecksums bool
-	// Custom holds the codecs that are none of the standard ones, by id. It must not be changed
-	// while a Decoder made with it is in use; one registry may serve many decoders.
+	// Custom holds custom codecs by id. It must not be changed while a Decoder uses it. Several
+	// decoders may share it.
 	Custom map[uint32]CustomCodec
 }
 
-// Decoder decodes frames, one after the other. It keeps its memory between frames: decoding a
-// frame of the shape of an earlier one allocates nothing. It is for one goroutine.
+// Decoder decodes frames, one after the other. It keeps its memory between frames, so that a frame of the
+// same shape as an earlier one allocates nothing. It is for one goroutine.
 type Decoder struct {
 	opt    Options
 	header frameHeader
@@ -87,10 +86,10 @@ func NewDecoder(o Options) *Decoder {
 	return d
 }
 
-// Decode decodes a whole frame. The outputs stay valid until the next call of Decode or
-// Decompress; they do not look at frame. Errors are of kind Corrupt, Unsupported or Limit; their
-// part is "frame header", "chunk 0 header", "chunk 0 node 3", "chunk 0" or "frame footer", and
-// their offset counts from the start of the frame.
+// Decode decodes a whole frame. The outputs are valid until the next call of Decode or Decompress; they do
+// not share memory with frame. Errors are of kind Corrupt, Unsupported or Limit. Their part is "frame
+// header", "chunk 0 header", "chunk 0 node 3", "chunk 0" or "frame footer", and their offset counts from
+// the start of the frame.
 func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 	d.reset()
 	c := wire.Cursor{B: frame}
@@ -109,9 +108,9 @@ func (d *Decoder) Decode(frame []byte) ([]Output, error) {
 	return d.outs, nil
 }
 
-// Decompress fills dst from a frame that has exactly one output, numeric, of the width sample and
-// of len(dst)/sample elements. It implements chunk.Decompressor. Where the graph allows it the
-// last node writes straight into dst. After an error the contents of dst are arbitrary.
+// Decompress fills dst from a frame with exactly one output: numeric, of width sample, with
+// len(dst)/sample elements. It implements chunk.Decompressor. If the graph allows it, the last node writes
+// directly into dst. After an error the contents of dst are arbitrary.
 func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	d.reset()
 	c := wire.Cursor{B: frame}
@@ -122,9 +121,9 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	case sample != 1 && sample != 2 && sample != 4 && sample != 8:
 		return headerFault(fault.Unsupported, 0, "samples of %d bytes in an OpenZL frame", sample)
 	case len(d.header.types) != 1:
-		return headerFault(fault.Unsupported, 0, "%d outputs, one numeric output is needed", len(d.header.types))
+		return headerFault(fault.Unsupported, 0, "%d outputs: a chunk needs one numeric output", len(d.header.types))
 	case d.header.types[0] != Numeric:
-		return headerFault(fault.Unsupported, 0, "%s output, a numeric one is needed", d.header.types[0])
+		return headerFault(fault.Unsupported, 0, "%s output: a chunk needs a numeric one", d.header.types[0])
 	case d.header.sizes[0] != len(dst):
 		return headerFault(fault.Corrupt, 0, "output of %d bytes, %d are needed", d.header.sizes[0], len(dst))
 	}
@@ -145,7 +144,7 @@ func (d *Decoder) Decompress(dst, frame []byte, sample int) error {
 	return nil
 }
 
-// reset takes back the memory of the last frame's outputs and streams.
+// reset releases the memory of the last frame's outputs and streams.
 func (d *Decoder) reset() {
 	d.graph.drop(d)
 	for i, h := range d.held {
@@ -161,8 +160,8 @@ func (d *Decoder) reset() {
 	d.space.Memory.Trim()
 }
 
-// chunks decodes all chunks and checks that the frame ends with the last one and that the outputs
-// have the sizes the header says.
+// chunks decodes all chunks. It checks that the frame ends with the last one and that the outputs have the
+// sizes that the header states.
 func (d *Decoder) chunks(c *wire.Cursor) error {
 	d.setLimit(len(c.B))
 	for i := 0; ; i++ {
@@ -202,7 +201,7 @@ func (d *Decoder) chunks(c *wire.Cursor) error {
 	return nil
 }
 
-// inChunk says in which chunk err is. Where it has no offset it gets that of the chunk.
+// inChunk adds the number of the chunk to err, and the offset of the chunk if err has none.
 func inChunk(err error, i, start int) error {
 	var e *fault.Error
 	base := int64(0)
@@ -212,12 +211,13 @@ func inChunk(err error, i, start int) error {
 	return fault.WithPart(err, "chunk "+strconv.Itoa(i), base)
 }
 
-// setLimit bounds what the streams of a frame may take: in proportion to what it says it decodes
-// to and to its own size, and never more than the options allow. No graph that makes sense comes
-// near the factors.
+// setLimit bounds the memory of the streams of a frame: in proportion to the sizes that its header states
+// and to its own size, and within the options.
 func (d *Decoder) setLimit(frame int) {
 	// Outputs, a quarter of them for streams on the way, and 1 MiB for the tables of tiny frames.
 	limit := d.opt.MaxOutput + d.opt.MaxOutput/4 + 1<<20
+	// No sensible graph comes near these factors. In float64, because the products of hostile sizes
+	// would overflow an int.
 	need := 32*float64(d.header.total) + 64*float64(frame)
 	for _, n := range d.header.strings {
 		need += 32 * float64(max(n, 0))
@@ -228,7 +228,7 @@ func (d *Decoder) setLimit(frame int) {
 func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	start := c.Off
 	if d.header.version < chunkVersion {
-		start = 0 // these versions checksum the frame from its first byte
+		start = 0 // because these versions compute the checksum from the first byte of the frame
 	}
 	if err := d.chunk.parse(c, &d.header); err != nil {
 		return err
@@ -266,8 +266,8 @@ func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	return d.collect()
 }
 
-// contentSum hashes the final streams of a chunk in the order of the outputs. The lengths of
-// strings are part of it since version 15.
+// contentSum hashes the final streams of a chunk in the order of the outputs. Since version 15 it includes
+// the lengths of strings.
 func (d *Decoder) contentSum() uint32 {
 	g := &d.graph
 	if s := g.final(0); g.outputs == 1 && s.Type != String {
@@ -292,8 +292,8 @@ func (d *Decoder) contentSum() uint32 {
 	return uint32(d.hash.Sum64())
 }
 
-// collect appends the final streams of a chunk to the outputs, or hands them over where the chunk
-// is the first one and holds all of it.
+// collect appends the final streams of a chunk to the outputs. If the first chunk holds a whole output, it
+// hands the stream over without a copy.
 func (d *Decoder) collect() error {
 	for i := range d.outs {
 		o, h, s := &d.outs[i], &d.held[i], d.graph.final(i)
@@ -338,8 +338,8 @@ func (d *Decoder) collect() error {
 	return nil
 }
 
-// collectLens appends the lengths of s to output i. Their number is bounded by what made s; the
-// header's number, if it gives one, is only compared at the end.
+// collectLens appends the lengths of s to output i. What made s bounds their number. The number in the
+// header, if there is one, is compared at the end.
 func (d *Decoder) collectLens(i int, s *edge) error {
 	o, h := &d.outs[i], &d.held[i]
 	n := len(o.Lens) + len(s.Lens)
@@ -347,6 +347,7 @@ func (d *Decoder) collectLens(i int, s *edge) error {
 		if err := d.space.Memory.Reserve(8 * n); err != nil {
 			return err
 		}
+		// Doubling ensures that many small chunks cost linear time.
 		bigger := d.space.Memory.Lens.Get(max(n, 2*len(o.Lens)))
 		copy(bigger.Mem, o.Lens)
 		if h.lens != nil {

@@ -2,25 +2,25 @@ package kernel
 
 import "math"
 
-// LowBits puts the lower k bits of floats back to their upper ones. Both are of keys that are
-// ordered as the floats are; the lower bits of negative floats are flipped. sign is the highest
-// bit. It reports whether no lower part has more bits. All have one length.
+// LowBits joins the lower k bits of floats with their upper bits. Both are bits of keys in the order of the
+// floats; the lower bits of negative floats are flipped. sign is the highest bit. It reports whether no
+// lower part has more than k bits. All slices have equal lengths.
 func LowBits[T uint32 | uint64](dst, high, low []T, k uint, sign T) bool {
 	high, low = high[:len(dst)], low[:len(dst)]
-	most := T(1)<<k - 1
+	allOnes := T(1)<<k - 1
 	var extra T
 	for i, h := range high {
 		l := low[i]
 		extra |= l >> k
 		if h < sign>>k {
-			l = most - l
+			l = allOnes - l
 		}
 		dst[i] = unordered(h<<k+l, sign)
 	}
 	return extra == 0
 }
 
-// ordered returns a key that is ordered as the floats are, from the bits of one.
+// ordered maps the bits of a float to a key; keys have the order of the floats.
 func ordered[T uint32 | uint64](b, sign T) T {
 	if b&sign != 0 {
 		return ^b
@@ -36,8 +36,8 @@ func unordered[T uint32 | uint64](key, sign T) T {
 	return ^key
 }
 
-// Multiples32 multiplies whole numbers, counted in the order of floats that are whole, by base and
-// moves the products by adjust floats. All have one length.
+// Multiples32 multiplies whole numbers by base and moves the products by adjust floats. mult counts whole
+// numbers in the order of the floats. All slices have equal lengths.
 func Multiples32(dst, mult, adjust []uint32, base float32) {
 	const sign = 1 << 31
 	for i, m := range mult {
@@ -65,7 +65,8 @@ func whole32(n uint32) uint32 {
 	if m < dense {
 		return sign | math.Float32bits(float32(m))
 	}
-	// Past dense all floats are whole. A NaN's sign flips with the others'.
+	// From dense on all floats are whole. The sign is flipped, not set, so that NaNs come out as in the
+	// original.
 	return sign ^ (math.Float32bits(dense) + m - dense)
 }
 

@@ -32,11 +32,11 @@ func Pfor(dst, src []byte, width int) bool {
 	return len(src) == 0
 }
 
-// pforOne fills dst from one block and returns how many bytes that has, 0 where src is none.
+// pforOne fills dst from one block and returns the size of the block in bytes, or 0 if src is not a block.
 //
-// A block is: bits of a number in the body, number of exceptions; then, where there are any, their
-// bits above those of the body (the top bit says how their positions stand), the positions (a
-// bitmap, or a list in rising order) and the exceptions' bits; then the body.
+// A block is the bits of a number in the body and the number of exceptions. If there are exceptions, these
+// follow: the number of their bits above those of the body (the top bit gives the form of the positions),
+// the positions (a bitmap, or a list in rising order), and the bits of the exceptions. Then comes the body.
 func pforOne(dst, src []byte, width int) int {
 	if len(src) < 2 {
 		return 0
@@ -73,10 +73,11 @@ func pforOne(dst, src []byte, width int) int {
 	return end
 }
 
-// patch puts the upper bits of exceptions, extra bits each, over the lower nbits of the numbers at
-// their positions.
+// patch adds the upper bits of exceptions, extra bits each, above the lower nbits of the numbers at their
+// positions.
 func patch(dst, positions, high []byte, width, nbits, extra, count int, list bool) bool {
 	if !list {
+		// Counted before anything is written, because more bits than exceptions would read past high.
 		n := 0
 		for i := 0; i < len(positions); i += 8 {
 			m := binary.LittleEndian.Uint64(positions[i:])
@@ -124,9 +125,9 @@ func bitsAt(b []byte, pos, n int) uint64 {
 	return v
 }
 
-// pforBody fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of
-// a block are dealt out to as many lanes as fit in 16 bytes; each lane is a row of bits, lowest
-// first, cut into words of width bytes, and the words of all lanes stand next to each other.
+// pforBody fills dst, a block of numbers of width bytes, from src, nbits bits each. The numbers of a block
+// are distributed over as many lanes as fit in 16 bytes. Each lane is a row of bits, lowest first, cut into
+// words of width bytes; the words of all lanes lie side by side.
 func pforBody(dst, src []byte, width, nbits int) {
 	word := 8 * width
 	if nbits == word {
@@ -148,7 +149,7 @@ func pforBody(dst, src []byte, width, nbits int) {
 		return ones * (1<<n - 1)
 	}
 	mask := lowest(nbits)
-	var a, b uint64 // bits that are read but not used, held of them in every lane
+	var a, b uint64 // bits that are read but not used: held bits in every lane
 	held := 0
 	for i := 0; i+16 <= len(dst); i += 16 {
 		var x, y uint64

@@ -1,18 +1,18 @@
-// Package kernel holds the inner loops of the geozl codecs: plain loops over memory of the caller.
-// Nothing here allocates or makes error text; what a loop needs of its arguments is said in its
-// comment, and the bindings in package geozl see to it.
+// Package kernel holds the inner loops of the geozl codecs: plain loops over memory of the caller. They do
+// not allocate and do not format errors. The comment of a loop states what it requires of its arguments;
+// the bindings in package geozl ensure it.
 package kernel
 
 import "github.com/chaski-eo/chaski/internal/scan"
 
-// Unsigned is a sample as arithmetic sees it.
+// Unsigned is the type of a sample in arithmetic.
 type Unsigned interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
 // The predictors fill dst, a plane of whole rows of width samples, from residuals. len(res) is
 // len(dst), a multiple of width, and not 0; both may be the same memory. W is the sample to the
-// left, N the one above, NW the one above W; those outside the plane are 0.
+// left, N the one above, NW the one above W. Samples outside the plane are 0.
 
 // DeltaW adds W.
 func DeltaW[T Unsigned](dst, res []T, width int) {
@@ -33,7 +33,7 @@ func DeltaN[T Unsigned](dst, res []T, width int) {
 	}
 }
 
-// Planar adds W + N - NW: to N, then, the running sum of what came before in the row.
+// Planar adds W + N - NW, which equals adding N to the running sum of the residuals of the row.
 func Planar[T Unsigned](dst, res []T, width int) {
 	scan.Sum(dst[:width], res[:width], 0)
 	for at := width; at < len(dst); at += width {
@@ -63,7 +63,8 @@ func medRow[T Unsigned](d, r, up []T) {
 	d[0] = w
 	for i := 1; i < len(d); i++ {
 		n := up[i]
-		// W + N less the median of W, N and NW: all that depends on W comes last.
+		// The median of W, N and W+N-NW is W + N minus the median of W, N and NW. In this form all that
+		// depends on W comes last, so that the processor can start the rest of the next sample early.
 		m := max(min(n, nw), min(w, max(n, nw)))
 		w += r[i] + n - m
 		d[i] = w
@@ -81,7 +82,7 @@ func MedZigzag[T Unsigned](dst, res []T, width int) {
 	}
 }
 
-// Average adds (W + N) / 2, rounded down, of all bits of the sum.
+// Average adds (W + N) / 2, rounded down, without losing the carry of the sum.
 func Average[T Unsigned](dst, res []T, width int) {
 	var w T
 	for i := range width {

@@ -2,15 +2,15 @@ package kernel
 
 import "math"
 
-// Every product below is converted on its own: that keeps compilers from fusing it with the sum it
-// stands in, which would round once where the original rounds twice.
+// Every product below is converted separately. This prevents compilers from fusing it with a sum, which
+// would round once where the original rounds twice.
 
 type signed interface {
 	int8 | int16 | int32 | int64
 }
 
-// Floor copies src to dst, with 0 for what is below where zero says so. Both have one length, as
-// in all loops below.
+// Floor copies src to dst; with zero, values below 0 become 0. Both have equal lengths, as in all loops
+// below.
 func Floor[T signed](dst, src []T, zero bool) {
 	copy(dst, src)
 	if zero {
@@ -40,20 +40,19 @@ func Halves(dst []uint16, src []int16, zero bool) {
 	}
 }
 
-// Times multiplies by k, and gives most where the product is higher.
-func Times[T Unsigned](dst, src []T, k uint64, most T) {
-	limit := uint64(most) / k
+// Times multiplies by k. Products above highest become highest.
+func Times[T Unsigned](dst, src []T, k uint64, highest T) {
+	limit := uint64(highest) / k
 	for i, v := range src {
 		if uint64(v) > limit {
-			dst[i] = most
+			dst[i] = highest
 		} else {
 			dst[i] = v * T(k)
 		}
 	}
 }
 
-// TimesSigned multiplies by k, and gives -top or top-1 where the product is outside of these. With
-// zero, what is below it becomes 0.
+// TimesSigned multiplies by k and limits the product to -top and top-1. With zero, values below 0 become 0.
 func TimesSigned[T signed](dst, src []T, k, top uint64, zero bool) {
 	limit := top / k
 	for i, v := range src {

@@ -2,8 +2,8 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeBitpack unpacks numbers of a fixed number of bits. The header is one byte, width and bits,
-// and possibly another: by how many numbers the stream's bytes hold too many.
+// decodeBitpack unpacks numbers of a fixed number of bits. The header is one byte with width and bits. A
+// second byte, if there is one, says how many numbers to drop from those that the bytes could hold.
 func decodeBitpack(c *Call) error {
 	src := c.In[0].Data
 	if len(c.Header) < 1 || len(c.Header) > 2 {

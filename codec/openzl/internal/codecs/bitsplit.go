@@ -2,28 +2,28 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeBitSplit joins the bits of several streams of numbers, the first stream's lowest. The
-// header is the width of the result and the bits of each stream, without those of the last one
-// where it takes all that are left.
+// decodeBitSplit joins the bits of several streams of numbers, those of the first stream lowest. The header
+// is the width of the result and the bits of each stream; the last stream may be left out if it takes all
+// bits that remain.
 func decodeBitSplit(c *Call) error {
 	if len(c.Header) == 0 || !NumericWidth(int(c.Header[0])) {
 		return c.Corrupt("header % x does not begin with a width", c.Header)
 	}
-	width, given := int(c.Header[0]), c.Header[1:]
+	width, counts := int(c.Header[0]), c.Header[1:]
 	sum := 0
-	for _, n := range given {
+	for _, n := range counts {
 		if n == 0 {
 			return c.Corrupt("stream of no bits")
 		}
 		sum += int(n)
 	}
 	left := 8*width - sum
-	if left < 0 || len(c.In) == 0 || len(c.In) != len(given) && (len(c.In) != len(given)+1 || left == 0) {
-		return c.Corrupt("%d streams, %d bit counts that come to %d", len(c.In), len(given), sum)
+	if left < 0 || len(c.In) == 0 || len(c.In) != len(counts) && (len(c.In) != len(counts)+1 || left == 0) {
+		return c.Corrupt("%d streams, %d bit counts that come to %d", len(c.In), len(counts), sum)
 	}
 	count := c.In[0].Count
 	for i, s := range c.In {
-		if n := partBits(given, i, left); s.Count != count || s.Width != bytesForBits(n) {
+		if n := partBits(counts, i, left); s.Count != count || s.Width != bytesForBits(n) {
 			return c.Corrupt("stream %d of %d bits has %d numbers of %d bytes", i, n, s.Count, s.Width)
 		}
 	}
@@ -34,7 +34,7 @@ func decodeBitSplit(c *Call) error {
 	clear(dst)
 	shift := 0
 	for i, s := range c.In {
-		n := partBits(given, i, left)
+		n := partBits(counts, i, left)
 		if !kernel.OrShifted(dst, s.Data, width, s.Width, n, shift) {
 			return c.Corrupt("number of more than %d bits in stream %d", n, i)
 		}
@@ -44,9 +44,9 @@ func decodeBitSplit(c *Call) error {
 }
 
 // partBits returns the bits of stream i.
-func partBits(given []byte, i, left int) int {
-	if i < len(given) {
-		return int(given[i])
+func partBits(counts []byte, i, left int) int {
+	if i < len(counts) {
+		return int(counts[i])
 	}
 	return left
 }

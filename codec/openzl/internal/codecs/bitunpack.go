@@ -2,8 +2,8 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeBitunpack packs numbers into the given bits each: the encoder had unpacked them. The
-// header is the bits and, where the last byte has bits to spare that were not zero, those.
+// decodeBitunpack packs numbers into a fixed number of bits, because the encoder unpacked them. The header
+// is the number of bits and, if the last byte has spare bits that are not zero, those bits.
 func decodeBitunpack(c *Call) error {
 	in := c.In[0]
 	if len(c.Header) < 1 || len(c.Header) > 2 || int(c.Header[0]) > 8*in.Width {

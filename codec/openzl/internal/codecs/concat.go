@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 )
 
-// decodeConcat cuts a stream into the outputs it was joined from. The first input are their
-// numbers of elements. It serves concat_serial, concat_num and concat_struct.
+// decodeConcat cuts a stream into the outputs that it was joined from. The first input holds their sizes in
+// elements. It serves concat_serial, concat_num and concat_struct.
 func decodeConcat(c *Call) error {
 	sizes, in := c.In[0], c.In[1]
 	if sizes.Width != 4 || sizes.Count != len(c.Out) {
@@ -69,7 +69,7 @@ func decodeDedup(c *Call) error {
 	return nil
 }
 
-// maxInterleaved is the most outputs of decodeInterleave.
+// maxInterleaved is the largest number of outputs of decodeInterleave.
 const maxInterleaved = 512
 
 // decodeInterleave deals strings out to the outputs in turn. The header says how many there are.

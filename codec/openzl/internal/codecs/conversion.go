@@ -7,14 +7,14 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// The conversions hand on the bytes they get; the big-endian ones turn them round.
+// The conversions share the bytes of their input. The big-endian ones reverse the bytes of each number.
 
-// decodeToSerial sees the bytes of any stream.
+// decodeToSerial views any stream as bytes.
 func decodeToSerial(c *Call) error {
 	return c.alias(0, c.In[0], 1, len(c.In[0].Data))
 }
 
-// decodeSameShape sees elements of one width as those of another type.
+// decodeSameShape views elements as elements of another type with the same width.
 func decodeSameShape(c *Call) error {
 	in := c.In[0]
 	if c.Out[0].Type == Numeric && !NumericWidth(in.Width) {
@@ -23,7 +23,7 @@ func decodeSameShape(c *Call) error {
 	return c.alias(0, in, in.Width, in.Count)
 }
 
-// decodeSerialToNum sees bytes as numbers; the header is the logarithm of their width.
+// decodeSerialToNum views bytes as numbers. The header is the logarithm of their width.
 func decodeSerialToNum(c *Call) error {
 	if len(c.Header) != 1 || c.Header[0] > 3 {
 		return c.Corrupt("header % x is not the logarithm of a width", c.Header)
@@ -31,7 +31,7 @@ func decodeSerialToNum(c *Call) error {
 	return c.bytesAs(1 << c.Header[0])
 }
 
-// decodeSerialToStruct sees bytes as elements; the header is their width.
+// decodeSerialToStruct views bytes as elements. The header is their width.
 func decodeSerialToStruct(c *Call) error {
 	h := wire.Cursor{B: c.Header}
 	w := h.Varint()
@@ -39,7 +39,8 @@ func decodeSerialToStruct(c *Call) error {
 		return c.Corrupt("header % x is not a width", c.Header)
 	}
 	if n := len(c.In[0].Data); w > uint64(n) {
-		// Only an empty stream has elements wider than itself.
+		// Only an empty stream may have elements wider than itself. Their width must fit in 31 bits,
+		// so that the conversion to int below is safe on every machine.
 		if n > 0 || bits.Len64(w) > 31 {
 			return c.Corrupt("elements of %d bytes in a stream of %d", w, n)
 		}
@@ -47,7 +48,7 @@ func decodeSerialToStruct(c *Call) error {
 	return c.bytesAs(int(w))
 }
 
-// bytesAs sees the bytes of the input as elements of w bytes.
+// bytesAs views the bytes of the input as elements of w bytes.
 func (c *Call) bytesAs(w int) error {
 	n := len(c.In[0].Data)
 	if n%w != 0 {
@@ -60,7 +61,7 @@ func decodeSwapToSerial(c *Call) error { return c.swap(1, len(c.In[0].Data)) }
 
 func decodeSwapToStruct(c *Call) error { return c.swap(c.In[0].Width, c.In[0].Count) }
 
-// swap turns the bytes of numbers round and gives them as count elements of width bytes.
+// swap reverses the bytes of each number and returns them as count elements of width bytes.
 func (c *Call) swap(width, count int) error {
 	in := c.In[0]
 	if in.Width == 1 {
@@ -74,7 +75,7 @@ func (c *Call) swap(width, count int) error {
 	return nil
 }
 
-// decodeJoinStrings makes strings of their bytes, end to end, and their lengths.
+// decodeJoinStrings builds strings from their bytes, which lie end to end, and their lengths.
 func decodeJoinStrings(c *Call) error {
 	bytes, sizes := c.In[0], c.In[1]
 	lens, err := c.makeLens(0, sizes.Count)

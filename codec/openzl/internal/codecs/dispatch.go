@@ -5,8 +5,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/memory"
 )
 
-// decodeDispatchN joins segments of several streams: a tag says which stream the next one is from,
-// a number how many bytes it has.
+// decodeDispatchN joins segments of several streams. For each segment, a tag names the stream it comes from,
+// and a number its size in bytes.
 func decodeDispatchN(c *Call) error {
 	tags, sizes, from := c.In[0], c.In[1], c.In[2:]
 	maxStreams, maxTag := 255, 1
@@ -41,8 +41,7 @@ func decodeDispatchN(c *Call) error {
 	return nil
 }
 
-// decodeDispatchString joins strings of several streams: an index says which stream the next one
-// is from.
+// decodeDispatchString joins strings of several streams. For each string, an index names its stream.
 func decodeDispatchString(c *Call) error {
 	indices, from := c.In[0], c.In[1:]
 	width, maxStreams := 2, 2048
@@ -87,8 +86,8 @@ func decodeDispatchString(c *Call) error {
 	return nil
 }
 
-// decodeSplitByStruct joins the fields of structures: element i of every stream, stream after
-// stream, makes structure i.
+// decodeSplitByStruct joins the fields of structures: structure i is element i of every stream, stream after
+// stream.
 func decodeSplitByStruct(c *Call) error {
 	if len(c.In) == 0 {
 		return c.Corrupt("structure without fields")

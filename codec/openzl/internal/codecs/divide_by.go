@@ -5,7 +5,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// decodeDivideBy multiplies numbers by a divisor they have in common. The header is the divisor.
+// decodeDivideBy multiplies numbers by their common divisor, which is the header.
 func decodeDivideBy(c *Call) error {
 	in := c.In[0]
 	h := wire.Cursor{B: c.Header}

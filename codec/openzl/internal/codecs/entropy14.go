@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// Up to version 14 the entropy codecs share one format: a tree of blocks, each of which says how
-// it is compressed and how many elements it has.
+// Up to version 14 the entropy codecs share one format: a tree of blocks, each with its compression and its
+// number of elements.
 
 // Kinds of blocks.
 const (
@@ -21,6 +21,7 @@ const (
 	blockMulti
 )
 
+// maxBlockDepth bounds the tree, because block is recursive and the file is hostile.
 const maxBlockDepth = 64
 
 // decodeFSE14 decodes bytes. The header, if there is one, is the number of FSE states.
@@ -37,8 +38,8 @@ func decodeFSE14(c *Call) error {
 // decodeHuffman14 decodes bytes.
 func decodeHuffman14(c *Call) error { return c.entropy14(1, 1, 2) }
 
-// decodeHuffmanFixed14 decodes elements of one or two bytes, before version 11 of any width. The
-// header is whether they are coded byte by byte, and their width.
+// decodeHuffmanFixed14 decodes elements of one or two bytes; before version 11, of any width. The header
+// says whether they are coded byte by byte, and their width.
 func decodeHuffmanFixed14(c *Call) error {
 	h := wire.Cursor{B: c.Header}
 	bytewise := h.Byte() != 0
@@ -56,6 +57,8 @@ func decodeHuffmanFixed14(c *Call) error {
 func (c *Call) entropy14(width, sym, states int) error {
 	src := c.In[0].Data
 	n := 0
+	// Two passes, since the number of symbols is known only after the walk, and memory must not be
+	// reserved for symbols that the blocks do not have.
 	if len(src) > 0 {
 		e := entropy14{Call: c, Cursor: wire.Cursor{B: src}, sym: sym, states: states}
 		if n = e.block(nil, maxBlockDepth); e.err != nil {
@@ -76,7 +79,7 @@ func (c *Call) entropy14(width, sym, states int) error {
 	return e.err
 }
 
-// entropy14 walks a tree of blocks. The first thing that is wrong goes to err and ends the walk.
+// entropy14 walks a tree of blocks. The first fault sets err and ends the walk.
 type entropy14 struct {
 	*Call
 	wire.Cursor
@@ -92,8 +95,8 @@ func (e *entropy14) fail(format string, args ...any) int {
 	return 0
 }
 
-// block reads one block and returns its number of symbols. They go to the front of dst, unless
-// that is nil.
+// block reads one block and returns its number of symbols. It writes them to the front of dst, unless dst is
+// nil.
 func (e *entropy14) block(dst []byte, depth int) int {
 	if e.Left() == 0 || depth == 0 {
 		return e.fail("block missing, or too many within one another")
@@ -132,7 +135,7 @@ func (e *entropy14) block(dst []byte, depth int) int {
 	return e.fail("block of kind %d", kind)
 }
 
-// small reads a number whose lowest four bits stand in a block's first byte.
+// small reads a number whose lowest four bits are in the first byte of a block.
 func (e *entropy14) small() int {
 	b := e.Byte()
 	if b&0x80 == 0 {
@@ -141,7 +144,7 @@ func (e *entropy14) small() int {
 	return e.count(e.Varint(), 4) | int(b>>3&15)
 }
 
-// count returns v shifted up, if that is a number of symbols that a frame may have.
+// count returns v shifted up, or fails if a frame cannot have that many symbols.
 func (e *entropy14) count(v uint64, shift int) int {
 	if e.Bad || v > uint64(e.w.Memory.Limit())>>shift {
 		return e.fail("block of %d symbols", v)
@@ -157,7 +160,7 @@ func (e *entropy14) bytes(n int) []byte {
 	return src
 }
 
-// room returns the front of dst, room for n symbols, or nil where nothing is to be written.
+// room returns the front of dst with room for n symbols, or nil if there is nothing to write.
 func (e *entropy14) room(dst []byte, n int) []byte {
 	if e.err != nil || dst == nil || n == 0 {
 		return nil
@@ -241,8 +244,8 @@ func (e *entropy14) huffman(dst, src []byte) bool {
 	return ok && e.w.huf.Build(weights[:n]) && e.w.huf.Decode4(dst, src[size:])
 }
 
-// weights reads a table of weights as RFC 8878, 4.2.1 has it. It returns how many there are and
-// how many bytes of src they take.
+// weights reads a table of weights (RFC 8878, 4.2.1). It returns their number and how many bytes of src they
+// take.
 func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
 	if k := int(src[0]); k >= 128 {
 		n = k - 127
@@ -266,7 +269,7 @@ func (e *entropy14) weights(w *[256]byte, src []byte) (n, size int, ok bool) {
 			return 0, 0, false
 		}
 	}
-	// The last weight is what makes the code complete.
+	// The last weight is not stored, because it follows: it is the one that completes the code.
 	sum, ones := 0, 0
 	for _, v := range w[:n] {
 		if v > kernel.MaxHuffmanBits {
@@ -320,8 +323,8 @@ func (e *entropy14) huffman16(dst, src []byte) bool {
 	return !c.Bad && huffman16Streams(dst, c.B[c.Off:], e.w.wide, log, streams)
 }
 
-// table16 reads the weights of a code of two-byte symbols, makes the table in the decoder's scratch
-// memory, and returns the length of the longest code.
+// table16 reads the weights of a code for two-byte symbols, builds the table in scratch memory, and returns
+// the length of the longest code.
 func (e *entropy14) table16(c *wire.Cursor) (log int, ok bool) {
 	log, n := int(c.Byte()), c.U16()+1
 	if c.Bad {
@@ -380,13 +383,13 @@ func (e *entropy14) vector(dst, src []byte) bool {
 	return false
 }
 
-// Most that the table of a vectorized block can say: longest code and largest symbol.
+// Limits of the table of a vectorized block: the longest code and the largest symbol.
 const (
 	maxVectorBits   = 13
 	maxVectorSymbol = 1<<12 - 1
 )
 
-// vectorTable reads the code of a vectorized block and makes its table.
+// vectorTable reads the code of a vectorized block and builds its table.
 func (e *entropy14) vectorTable(c *wire.Cursor) (log int, ok bool) {
 	if e.sym == 2 {
 		if log, ok = e.table16(c); !ok || log > maxVectorBits {
@@ -416,14 +419,14 @@ func (e *entropy14) vectorTable(c *wire.Cursor) (log int, ok bool) {
 	return log, true
 }
 
-// lanes reads what stands after the words of a vectorized block, of size bytes: the first bits of
-// every lane, the place from which on it takes no more words, and how many its first bits are.
+// lanes reads what follows the words of a vectorized block of size bytes: for every lane its first bits, the
+// offset from which it takes no more words, and the number of its first bits.
 func (e *entropy14) lanes(l *kernel.HuffmanLanes, c *wire.Cursor, size int) bool {
 	for i := range l.State {
 		l.State[i] = c.U32()
 	}
 	for i := range l.Floor {
-		// A lane of two-byte symbols that never takes a word says 0xffffffff.
+		// Only for one byte, because a lane of two-byte symbols that never takes a word stores 0xffffffff.
 		if l.Floor[i] = c.U32(); e.sym == 1 && int64(l.Floor[i]) > int64(size) {
 			return false
 		}

@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// decodeFieldLZ undoes LZ77 on elements of a power of two bytes: literals, one 16-bit token a
-// sequence, offsets, and the lengths that do not fit in a token. The header says how many elements
-// come out at most.
+// decodeFieldLZ undoes LZ77 on elements whose size is a power of two. Its inputs are literals, one 16-bit
+// token per sequence, offsets, and the lengths that do not fit in a token. The header is the largest number
+// of elements in the result.
 func decodeFieldLZ(c *Call) error {
 	literals, tokens, offsets, moreLit, moreMatch := c.In[0], c.In[1], c.In[2], c.In[3], c.In[4]
 	h := wire.Cursor{B: c.Header}

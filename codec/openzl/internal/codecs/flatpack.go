@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// decodeFlatpack looks indices of a fixed number of bits up in an alphabet of bytes. The packed
-// indices end with a one bit and zeros up to the byte's end.
+// decodeFlatpack looks up indices of a fixed number of bits in an alphabet of bytes. The packed indices end
+// with a one bit and zeros to the end of the byte.
 func decodeFlatpack(c *Call) error {
 	alphabet, packed := c.In[0].Data, c.In[1].Data
 	if len(alphabet) > 256 {

@@ -2,8 +2,8 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeFloatDeconstruct joins exponents, one byte each, with sign and fraction. The header says
-// what they make: 0 float32, 1 bfloat16, 2 float16.
+// decodeFloatDeconstruct joins exponents, one byte each, with signs and fractions. The header is the type of
+// the result: 0 float32, 1 bfloat16, 2 float16.
 func decodeFloatDeconstruct(c *Call) error {
 	rest, exponents := c.In[0], c.In[1]
 	if len(c.Header) != 1 || c.Header[0] > 2 {

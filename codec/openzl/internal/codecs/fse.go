@@ -6,8 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 )
 
-// decodeFSE decodes byte symbols with finite state entropy. The first input are the symbols'
-// counts.
+// decodeFSE decodes byte symbols with finite state entropy. The first input holds the counts of the symbols.
 func decodeFSE(c *Call) error {
 	counts, src := c.In[0], c.In[1].Data
 	states, n, err := c.entropyHeader()
@@ -24,7 +23,8 @@ func decodeFSE(c *Call) error {
 	if !c.w.fse.Build(norm[:counts.Count]) {
 		return c.Corrupt("%d counts are no table", counts.Count)
 	}
-	// The likeliest symbol has all states but one, so even it costs a bit each 2^log times.
+	// The likeliest symbol has all states but one, so that even it costs a bit every 2^log times. This
+	// bounds n by the bytes present.
 	if n>>c.w.fse.Log() > 8*len(src)+int(states) {
 		return c.Corrupt("%d symbols in %d bytes", n, len(src))
 	}
@@ -38,7 +38,7 @@ func decodeFSE(c *Call) error {
 	return nil
 }
 
-// decodeFSECounts decodes the counts that FSE tables are made from.
+// decodeFSECounts decodes the counts from which FSE tables are built.
 func decodeFSECounts(c *Call) error {
 	var norm [256]int16
 	n, size, ok := kernel.FSECounts(norm[:], c.In[0].Data)

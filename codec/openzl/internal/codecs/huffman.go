@@ -23,14 +23,15 @@ func (c *Call) entropyHeader() (byte, int, error) {
 	return c.Header[0], int(n), nil
 }
 
-// decodeHuffman decodes byte symbols from one or four streams. The first input are the symbols'
-// weights.
+// decodeHuffman decodes byte symbols from one or four streams. The first input holds the weights of the
+// symbols.
 func decodeHuffman(c *Call) error {
 	weights, src := c.In[0], c.In[1].Data
 	flags, n, err := c.entropyHeader()
 	if err != nil {
 		return err
 	}
+	// A symbol takes at least one bit, so that n is bounded by the bytes present.
 	if weights.Width != 1 || n > 8*len(src) {
 		return c.Corrupt("weights of %d bytes, %d symbols in %d bytes", weights.Width, n, len(src))
 	}
@@ -53,8 +54,8 @@ func decodeHuffman(c *Call) error {
 	return nil
 }
 
-// decodeHuffmanStruct decodes two-byte symbols from one or four streams, each of which stands after
-// the number of its symbols and of its bytes.
+// decodeHuffmanStruct decodes two-byte symbols from one or four streams. Each stream follows the number of
+// its symbols and of its bytes.
 func decodeHuffmanStruct(c *Call) error {
 	weights, src := c.In[0], c.In[1].Data
 	flags, n, err := c.entropyHeader()
@@ -84,8 +85,8 @@ func decodeHuffmanStruct(c *Call) error {
 	return nil
 }
 
-// huffman16Streams fills dst with two-byte symbols from streams, each of which stands after the
-// numbers of its symbols and its bytes, and reports whether that takes all of src.
+// huffman16Streams fills dst with two-byte symbols from streams, each of which follows the numbers of its
+// symbols and its bytes. It reports whether that takes all of src.
 func huffman16Streams(dst, src []byte, table []uint32, log, streams int) bool {
 	for range streams {
 		if len(src) < 8 {

@@ -8,8 +8,8 @@ import (
 	"github.com/pierrec/lz4/v4"
 )
 
-// decodeLZ undoes LZ77 on bytes: literals, and for every sequence an offset, a number of literals
-// and one of matched bytes. The header is the size of the result.
+// decodeLZ undoes LZ77 on bytes. Its inputs are literals and, for every sequence, an offset, the number of
+// literals and the number of matched bytes. The header is the size of the result.
 func decodeLZ(c *Call) error {
 	literals, offsets, lits, matches := c.In[0], c.In[1], c.In[2], c.In[3]
 	h := wire.Cursor{B: c.Header}
@@ -30,9 +30,9 @@ func decodeLZ(c *Call) error {
 	return nil
 }
 
-// decodeMuxLengths takes the two lengths of a sequence out of one byte: the lower bits are the
-// number of literals, the upper ones that of matched bytes less a bias. The highest number says
-// that a long one is to be added. The header is where the bits are split and the bias.
+// decodeMuxLengths extracts the two lengths of a sequence from one byte: the lower bits are the number of
+// literals, the upper bits the number of matched bytes minus a bias. If either has all bits set, a number
+// of the second input is added to it. The header holds the place of the split and the bias.
 func decodeMuxLengths(c *Call) error {
 	muxed, long := c.In[0], c.In[1]
 	if len(c.Header) != 1 || c.Header[0]&15 > 8 {
@@ -57,7 +57,7 @@ func decodeLZ4(c *Call) error {
 	src := c.In[0].Data
 	h := wire.Cursor{B: c.Header}
 	n := h.Varint()
-	// A byte of a block gives at most 255.
+	// A byte of an LZ4 block produces at most 255 bytes, so that n is bounded by the bytes present.
 	if h.Bad || n > math.MaxInt32 || n > 255*uint64(len(src)) {
 		return c.Corrupt("%d bytes in a block of %d", n, len(src))
 	}

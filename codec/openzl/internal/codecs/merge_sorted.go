@@ -7,8 +7,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// decodeMergeSorted takes sorted lists of 32-bit numbers apart: a bit set a number says which
-// lists it is in. The header is the lists' lengths; they come out end to end.
+// decodeMergeSorted separates sorted lists of 32-bit numbers that were merged. A bit set for each number
+// names its lists. The header holds the lengths of the lists. The result is the lists end to end.
 func decodeMergeSorted(c *Call) error {
 	sets, merged := c.In[0], c.In[1]
 	if sets.Count != merged.Count || merged.Width != 4 {

@@ -7,7 +7,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// Bits of the first byte of partition's header, below them the logarithm of the width.
+// Bits of the first byte of the header. The lowest two bits are the logarithm of the width.
 const (
 	partitionPreset    = 1 << 2 // the partitions are those of the preset that follows in this byte
 	partitionFromZero  = 1 << 3 // the first one begins at 0
@@ -27,8 +27,8 @@ var partitionPresets = [3]struct {
 	{same: 1, size: 1, from: 1, count: 16}, // 0-1, 2-3, 4-7, ...
 }
 
-// decodePartition makes numbers of the partitions they are in and their places there. The header
-// is the partitions.
+// decodePartition builds numbers from the partitions that hold them and their offsets there. The header
+// describes the partitions.
 func decodePartition(c *Call) error {
 	buckets, extra := c.In[0], c.In[1]
 	if buckets.Width != 1 || len(c.Header) == 0 {
@@ -48,7 +48,7 @@ func decodePartition(c *Call) error {
 	return nil
 }
 
-// parsePartitions reads the partitions of a header, and reports whether there are any that the format allows.
+// parsePartitions reads the partitions of a header. It reports whether the format allows them.
 func parsePartitions(p *kernel.Partitions, header []byte) bool {
 	p.Count = 0
 	flags := header[0]
@@ -73,7 +73,7 @@ func parsePartitions(p *kernel.Partitions, header []byte) bool {
 	return ok && (p.Count > 1 || p.Count == 1 && start != 0)
 }
 
-// presetPartitions makes those of preset k.
+// presetPartitions adds the partitions of preset k.
 func presetPartitions(p *kernel.Partitions, k int) bool {
 	if k >= len(partitionPresets) {
 		return false
@@ -93,11 +93,11 @@ func presetPartitions(p *kernel.Partitions, k int) bool {
 // partitionWriter adds partitions one after the other.
 type partitionWriter struct {
 	p       *kernel.Partitions
-	next    uint64 // where the next one begins
-	wrapped bool   // the last one ended at, or past, 2^64
+	next    uint64 // where the next partition begins
+	wrapped bool   // the last partition ended at 2^64 or past it
 }
 
-// add adds a partition. They lie within 64 bits; only the last may end exactly there.
+// add adds a partition. Partitions lie within 64 bits; only the last may end exactly at 2^64.
 func (w *partitionWriter) add(size uint64) bool {
 	if size == 0 || w.wrapped || w.p.Count == len(w.p.Base) {
 		return false
@@ -108,8 +108,8 @@ func (w *partitionWriter) add(size uint64) bool {
 	return !w.wrapped || next == 0
 }
 
-// powers adds partitions whose sizes are powers of 2, the exponents packed into so many bits each, before
-// the highest bit that is set.
+// powers adds partitions whose sizes are powers of 2. The exponents are packed into width bits each, below
+// the highest bit that is set, which marks the end.
 func (w *partitionWriter) powers(b []byte, width int) bool {
 	if len(b) == 0 || b[len(b)-1] == 0 {
 		return false
@@ -127,7 +127,7 @@ func (w *partitionWriter) powers(b []byte, width int) bool {
 	return true
 }
 
-// sizes adds partitions whose sizes are varints, to the end of the header.
+// sizes adds partitions whose sizes are varints that fill the rest of the header.
 func (w *partitionWriter) sizes(h *wire.Cursor) bool {
 	for h.Left() > 0 {
 		if size := h.Varint(); h.Bad || !w.add(size) {

@@ -6,7 +6,8 @@ import (
 	"strconv"
 )
 
-// decodePrefix puts before each string the number of bytes it has in common with the one before.
+// decodePrefix restores strings that share a prefix with the string before: common holds the length of each
+// shared prefix.
 func decodePrefix(c *Call) error {
 	in, common := c.In[0], c.In[1]
 	if common.Count != in.Count || common.Width != 4 {
@@ -24,7 +25,7 @@ func decodePrefix(c *Call) error {
 		}
 		last = shared + uint64(n)
 		lens[i] = uint32(last)
-		// The sum of 2^31 strings of 2^32 bytes still fits.
+		// No overflow, since the sum of 2^31 strings of 2^32 bytes still fits.
 		total += last
 	}
 	if total > uint64(c.w.Memory.Limit()) {
@@ -44,7 +45,7 @@ func decodePrefix(c *Call) error {
 	return nil
 }
 
-// maxDigits is the longest decimal number of 64 bits, with its sign.
+// maxDigits is the length of the longest decimal number of 64 bits: -9223372036854775808.
 const maxDigits = 20
 
 // decodeParseInt writes signed 64-bit numbers as decimal strings.

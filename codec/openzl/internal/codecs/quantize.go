@@ -2,11 +2,11 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeQuantizeOffsets makes numbers of codes and extra bits: code k stands for 2^k plus k bits.
+// decodeQuantizeOffsets builds numbers from codes and extra bits: code k means 2^k plus k bits.
 func decodeQuantizeOffsets(c *Call) error { return decodeQuantize(c, &kernel.OffsetCodes) }
 
-// decodeQuantizeLengths makes numbers of codes and extra bits: codes below 16 stand for themselves,
-// code k from there on for 2^(k-12) plus k-12 bits.
+// decodeQuantizeLengths builds numbers from codes and extra bits: codes below 16 mean themselves, and code k
+// from 16 on means 2^(k-12) plus k-12 bits.
 func decodeQuantizeLengths(c *Call) error { return decodeQuantize(c, &kernel.LengthCodes) }
 
 func decodeQuantize(c *Call, q *kernel.Quantizer) error {

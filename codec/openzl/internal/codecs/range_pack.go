@@ -2,8 +2,8 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeRangePack adds a minimum to numbers and widens them. The header is the width, followed by
-// the minimum unless that is zero.
+// decodeRangePack adds a minimum to numbers and widens them. The header is the width, followed by the
+// minimum unless that is zero.
 func decodeRangePack(c *Call) error {
 	in := c.In[0]
 	if len(c.Header) == 0 {

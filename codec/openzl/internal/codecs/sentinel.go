@@ -5,8 +5,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// decodeSentinel widens numbers and puts exceptions where a sentinel stands. The header is the
-// sentinel, by default the highest number.
+// decodeSentinel widens numbers and replaces every sentinel by the next exception. The header is the
+// sentinel; without it, the highest number is.
 func decodeSentinel(c *Call) error {
 	values, exceptions := c.In[0], c.In[1]
 	if values.Width > exceptions.Width {
@@ -25,14 +25,14 @@ func decodeSentinel(c *Call) error {
 		return err
 	}
 	if !kernel.Sentinel(dst, values.Data, exceptions.Data, values.Width, exceptions.Width, sentinel) {
-		return c.Corrupt("%d exceptions are not what is needed", exceptions.Count)
+		return c.Corrupt("%d exceptions are more or fewer than sentinels", exceptions.Count)
 	}
 	return nil
 }
 
-// decodeSparse puts numbers at distances: before each number, and possibly after the last one,
-// stands a dominant number as often as its distance says. The header is the dominant number's
-// lowest bytes.
+// decodeSparse restores numbers between runs of a dominant number: each distance is the length of the run
+// before a number, and possibly of one after the last number. The header holds the lowest bytes of the
+// dominant number.
 func decodeSparse(c *Call) error {
 	distances, values := c.In[0], c.In[1]
 	if distances.Width == 8 || len(c.Header) > values.Width {

@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/wire"
 )
 
-// decodeSplitN joins streams of one width end to end. It serves splitn, splitn_struct and
-// splitn_num. The header is the width where there are no streams.
+// decodeSplitN joins streams of one width end to end. It serves splitn, splitn_struct and splitn_num. The
+// header is the width of the result if there are no streams.
 func decodeSplitN(c *Call) error {
 	if len(c.In) == 0 {
 		width := uint64(1)

@@ -6,8 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 )
 
-// decodeTokenize looks indices up in an alphabet of elements. It serves tokenize_fixed and
-// tokenize_numeric.
+// decodeTokenize looks up indices in an alphabet of elements. It serves tokenize_fixed and tokenize_numeric.
 func decodeTokenize(c *Call) error {
 	alphabet, indices := c.In[0], c.In[1]
 	dst, err := c.Make(0, alphabet.Width, indices.Count)
@@ -20,7 +19,7 @@ func decodeTokenize(c *Call) error {
 	return nil
 }
 
-// decodeTokenizeString looks indices up in an alphabet of strings.
+// decodeTokenizeString looks up indices in an alphabet of strings.
 func decodeTokenizeString(c *Call) error {
 	alphabet, indices := c.In[0], c.In[1]
 	lens, err := c.makeLens(0, indices.Count)

@@ -2,7 +2,7 @@ package codecs
 
 import "github.com/chaski-eo/chaski/codec/openzl/internal/kernel"
 
-// decodeTranspose turns w elements of n bytes into n elements of w.
+// decodeTranspose turns w elements of n bytes into n elements of w bytes.
 func decodeTranspose(c *Call) error {
 	in := c.In[0]
 	if in.Count == 0 {
@@ -17,8 +17,8 @@ func decodeTranspose(c *Call) error {
 	return nil
 }
 
-// decodeTransposeSplit makes elements whose bytes stand in one stream each. It serves
-// transpose_split and the older ones for two, four and eight streams.
+// decodeTransposeSplit builds elements from streams that each hold one of their bytes. It serves
+// transpose_split and the older codecs for two, four and eight streams.
 func decodeTransposeSplit(c *Call) error {
 	if len(c.In) == 0 {
 		return c.Corrupt("no streams to join")

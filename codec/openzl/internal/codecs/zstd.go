@@ -11,8 +11,8 @@ import (
 // magiclessVersion is the first version whose zstd frames are stored without their magic number.
 const magiclessVersion = 9
 
-// decodeZstd decompresses one zstd frame (RFC 8878) that stands without its magic number after
-// the width of the elements, and must say how large its content is. It serves zstd_fixed too.
+// decodeZstd decompresses one zstd frame (RFC 8878). The stream is the width of the elements, then the frame
+// without its magic number, which must state the size of its content. It serves zstd_fixed too.
 func decodeZstd(c *Call) error {
 	h := wire.Cursor{B: c.In[0].Data}
 	width := h.Varint()
@@ -28,9 +28,10 @@ func decodeZstd(c *Call) error {
 	}
 	size, ok := zstdContentSize(src)
 	if !ok {
-		return c.Corrupt("frame does not say how large its content is")
+		return c.Corrupt("zstd frame without the size of its content")
 	}
-	// A block of at least three bytes gives at most 128 KiB.
+	// A block has at least three bytes and produces at most 128 KiB, so that size is bounded by the
+	// bytes present.
 	if size%width != 0 || size > uint64(len(src)/3+1)<<17 {
 		return c.Corrupt("content of %d bytes, elements of %d, from %d bytes", size, width, len(src))
 	}

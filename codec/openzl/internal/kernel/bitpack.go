@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Bitunpack fills dst with numbers of width bytes, each from the next nbits bits of src, lowest
-// first. 1 <= nbits <= 8*width; src has at least the bits that dst needs.
+// Bitunpack fills dst with numbers of width bytes, each from the next nbits bits of src, lowest bit first.
+// 1 <= nbits <= 8*width; src has at least the bits that dst needs.
 func Bitunpack(dst, src []byte, width, nbits int) {
 	if nbits == 8*width {
 		copy(dst, src)
@@ -37,8 +37,9 @@ func bitunpackWide[T unsigned](dst, src []byte, width, nbits int) {
 	bitunpackTail(dst, src, width, nbits, done)
 }
 
-// bitunpack fills the front of dst as far as whole words can be read, and returns how far.
-// nbits is at most 56: as many numbers as fit in 56 bits are taken from one word.
+// bitunpack fills the front of dst as far as whole words can be read, and returns how many numbers. nbits is
+// at most 56: a word that begins within a byte has 57 bits to use, so that as many numbers as fit in 56 bits
+// are taken from one.
 func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
 	per := 56 / nbits
 	mask := uint64(1)<<nbits - 1
@@ -56,7 +57,7 @@ func bitunpack[T unsigned](dst []T, src []byte, nbits int) int {
 	return done
 }
 
-// bitunpack4 is bitunpack for numbers of two bytes, at most 14 bits each: four of them from a word.
+// bitunpack4 is bitunpack for numbers of two bytes with at most 14 bits: four of them come from one word.
 func bitunpack4(dst, src []byte, nbits int) int {
 	mask := uint64(1)<<nbits - 1
 	m1, m2, m3 := mask<<16, mask<<32, mask<<48
@@ -72,7 +73,7 @@ func bitunpack4(dst, src []byte, nbits int) int {
 	return done
 }
 
-// bitunpackTail fills dst from element i on, a byte of src at a time.
+// bitunpackTail fills dst from element i on, one byte of src at a time.
 func bitunpackTail(dst, src []byte, width, nbits, i int) {
 	for n := len(dst) / width; i < n; i++ {
 		var v uint64
@@ -85,9 +86,8 @@ func bitunpackTail(dst, src []byte, width, nbits, i int) {
 	}
 }
 
-// Bitpack writes the numbers of width bytes in src to dst, nbits bits each, lowest first, and
-// zeros to the end of the last byte. It reports whether none has more bits. dst has just the bytes
-// for that.
+// Bitpack writes the numbers of width bytes in src to dst, nbits bits each, lowest bit first, and zeros to
+// the end of the last byte. It reports whether no number has more bits. dst has exactly the bytes needed.
 func Bitpack(dst, src []byte, width, nbits int) bool {
 	if nbits == 8*width {
 		copy(dst, src)

@@ -5,11 +5,11 @@ import (
 	"math/bits"
 )
 
-// backBits reads the bits of a stream from its last to its first, as FSE and Huffman streams are
-// written: the highest set bit of the last byte marks the end and is not part of them.
+// backBits reads the bits of a stream from last to first, as FSE and Huffman streams are written. The highest
+// set bit of the last byte is the end mark, which is not part of the stream.
 type backBits struct {
 	src  []byte
-	left int // bits not yet read; negative once more were read than there are
+	left int // bits not yet read; negative after a read past the start
 }
 
 // open sets the reader to the end of src and reports whether there is an end mark.
@@ -22,7 +22,7 @@ func (r *backBits) open(src []byte) bool {
 	return true
 }
 
-// peek returns the next bits, left-aligned: at least 56, those before the start of src being zero.
+// peek returns the next bits, left-aligned: at least 56. Bits before the start of src are zero.
 func (r *backBits) peek() uint64 {
 	if r.left <= 0 {
 		return 0

@@ -1,8 +1,8 @@
 package kernel
 
-// OrShifted adds the numbers of from bytes in src, shifted up, to those of to bytes in dst, whose
-// bits from there on are zero. It reports whether none has more than nbits bits. dst has one number
-// for each in src; shift+nbits <= 8*to, from <= 8, 1 <= nbits <= 64.
+// OrShifted adds the numbers of from bytes in src, shifted up, to those of to bytes in dst, whose bits from
+// shift on are zero. It reports whether no number has more than nbits bits. dst has as many numbers as src;
+// shift+nbits <= 8*to, from <= 8, 1 <= nbits <= 64.
 func OrShifted(dst, src []byte, to, from, nbits, shift int) bool {
 	var all uint64
 	for i := range len(src) / from {

@@ -9,8 +9,8 @@ type unsigned interface {
 	uint8 | uint16 | uint32 | uint64
 }
 
-// Delta writes first and then the running sum of first and deltas, modulo the width, to dst.
-// first has width bytes, dst one element more than deltas.
+// Delta writes first and then the running sum of first and deltas, modulo the width, to dst. first has width
+// bytes; dst has one element more than deltas.
 func Delta(dst, first, deltas []byte, width int) {
 	switch width {
 	case 1:

@@ -2,10 +2,10 @@ package kernel
 
 import "encoding/binary"
 
-// The JoinFloat functions make numbers of exponents and what is left: the fraction shifted up by
-// one, the sign in the lowest bit. Each number has one byte in exponents.
+// The JoinFloat functions build numbers from exponents, one byte each, and the rest: the fraction shifted up
+// by one, with the sign in the lowest bit.
 
-// JoinFloat32 takes three bytes a number from rest.
+// JoinFloat32 takes three bytes per number from rest.
 func JoinFloat32(dst, exponents, rest []byte) {
 	dst, rest = dst[:4*len(exponents)], rest[:3*len(exponents)]
 	for i, e := range exponents {
@@ -15,7 +15,7 @@ func JoinFloat32(dst, exponents, rest []byte) {
 	}
 }
 
-// JoinBFloat16 takes one byte a number from rest.
+// JoinBFloat16 takes one byte per number from rest.
 func JoinBFloat16(dst, exponents, rest []byte) {
 	dst, rest = dst[:2*len(exponents)], rest[:len(exponents)]
 	for i, e := range exponents {
@@ -24,7 +24,7 @@ func JoinBFloat16(dst, exponents, rest []byte) {
 	}
 }
 
-// JoinFloat16 takes two bytes a number from rest.
+// JoinFloat16 takes two bytes per number from rest.
 func JoinFloat16(dst, exponents, rest []byte) {
 	dst, rest = dst[:2*len(exponents)], rest[:2*len(exponents)]
 	for i, e := range exponents {

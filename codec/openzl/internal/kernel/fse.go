@@ -17,9 +17,8 @@ type FSETable struct {
 	log int
 }
 
-// fseState is one state: the symbol it stands for, how many bits to read, and what to add to them
-// for the next state. mask has that many ones. The fields are read one by one: a load is cheaper
-// than a shift.
+// fseState is one state: its symbol, how many bits to read, and what to add to them for the next state.
+// mask has that many ones; it is stored, because a load is cheaper than a shift.
 type fseState struct {
 	base, mask uint16
 	bits, sym  uint8
@@ -29,8 +28,8 @@ type fseState struct {
 // Log returns the logarithm of the number of states.
 func (f *FSETable) Log() int { return f.log }
 
-// Build makes the table from the symbols' counts, -1 standing for "less than one". It reports
-// whether they are valid: at least two, at most 256, and their sum a power of two within the limits.
+// Build builds the table from the counts of the symbols, where -1 means "less than one". It reports whether
+// they are valid: at least two, at most 256, with a sum that is a power of two within the limits.
 func (f *FSETable) Build(norm []int16) bool {
 	if len(norm) < 2 || len(norm) > 256 {
 		return false
@@ -48,7 +47,7 @@ func (f *FSETable) Build(norm []int16) bool {
 	f.log = bits.Len(uint(sum)) - 1
 	var next [256]uint32
 	var symbols [1 << MaxFSELog]uint8 // of each state
-	high := sum - 1                   // symbols of probability below one stand from here on down
+	high := sum - 1                   // symbols of probability below one go from here downwards
 	for s, n := range norm {
 		next[s] = uint32(n)
 		if n == -1 {
@@ -60,6 +59,8 @@ func (f *FSETable) Build(norm []int16) bool {
 	step, mask := sum>>1+sum>>3+3, (sum-1)&(len(symbols)-1)
 	pos := 0
 	for s, n := range norm {
+		// Without symbols of probability below one no position is taken, so that the test for it can be
+		// left out.
 		if high == sum-1 {
 			for range int(n) {
 				symbols[pos&mask] = uint8(s)
@@ -78,8 +79,8 @@ func (f *FSETable) Build(norm []int16) bool {
 	return true
 }
 
-// statesGo fills the table for the symbols of its 1<<f.log states. next is what each symbol's counting
-// begins with.
+// statesGo fills the table for the symbols of its 1<<f.log states. next holds the first count of each
+// symbol.
 func (f *FSETable) statesGo(symbols []uint8, next *[256]uint32) {
 	for i, s := range symbols {
 		x := next[s]
@@ -89,9 +90,8 @@ func (f *FSETable) statesGo(symbols []uint8, next *[256]uint32) {
 	}
 }
 
-// Decode fills the front of dst from src, written with the given number of interleaved states (2
-// or 4). It returns how many symbols there are and whether they take exactly the bits of src and
-// fit in dst.
+// Decode fills the front of dst from src, which was written with 2 or 4 interleaved states. It returns the
+// number of symbols, and whether they take exactly the bits of src and fit in dst.
 func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	var r backBits
 	if !r.open(src) {
@@ -120,8 +120,8 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	if r.left != 0 {
 		return 0, false
 	}
-	// Without bits left a state goes on only where its next one needs none. The first that would
-	// need some, and the last symbols of the other states, end the stream.
+	// Without bits left, a state continues only if its next state needs none. The first state that would
+	// need some, and then the last symbols of the other states, end the stream.
 	for i < len(dst) {
 		e := &f.t[s[i&mask]&(1<<MaxFSELog-1)]
 		dst[i] = e.sym
@@ -140,8 +140,8 @@ func (f *FSETable) Decode(dst, src []byte, states int) (int, bool) {
 	return i, true
 }
 
-// decode4Go decodes four symbols from each word read, as long as whole words can be read. It returns
-// how far it came, a multiple of four.
+// decode4Go decodes four symbols from each word, as long as whole words can be read: four states take at most
+// 48 of the 57 bits. It returns the number of symbols, a multiple of four.
 func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
 	const mask = 1<<MaxFSELog - 1
 	t, src, left := &f.t, r.src, r.left
@@ -194,9 +194,9 @@ func (f *FSETable) decode2(dst []byte, r *backBits, s *[4]uint64) int {
 	return i
 }
 
-// FSECounts reads the counts that FSE tables are made from: norm gets one a symbol, -1 standing
-// for "less than one". It returns how many symbols there are, how many bytes of src they take, and
-// whether src begins with such a list. norm has room for 256.
+// FSECounts reads the counts from which FSE tables are built into norm, where -1 means "less than one". It
+// returns the number of symbols, how many bytes of src they take, and whether src begins with a valid list.
+// norm has room for 256.
 func FSECounts(norm []int16, src []byte) (symbols, size int, ok bool) {
 	pos := 0
 	peek := func() uint32 { // the next 25 bits at least, zero past the end
@@ -213,10 +213,10 @@ func FSECounts(norm []int16, src []byte) (symbols, size int, ok bool) {
 	if log > 15 {
 		return 0, 0, false
 	}
-	left, limit := 1<<log+1, 1<<log // what the remaining counts add up to, plus one; 2^(bits-1)
+	left, limit := 1<<log+1, 1<<log // sum of the remaining counts plus one; 2^(bits-1)
 	n := 0
 	for left > 1 && n < 256 && pos <= 8*len(src) {
-		// Counts up to what is left take one bit less where that is unambiguous.
+		// Small counts take one bit less, because the largest value that is left does not need all codes.
 		w := int(peek())
 		short := 2*limit - 1 - left
 		v := w & (limit - 1)
@@ -238,7 +238,7 @@ func FSECounts(norm []int16, src []byte) (symbols, size int, ok bool) {
 		if v != 0 {
 			continue
 		}
-		// After a zero stands how many more zeros follow, up to three at a time.
+		// A zero is followed by the number of further zeros, in steps of up to three.
 		for more := 3; more == 3; {
 			if pos > 8*len(src) {
 				return 0, 0, false

@@ -5,9 +5,9 @@ import (
 	"math/bits"
 )
 
-// FSENormalize returns counts that add up to 1<<log in proportion to those of symbols that occur,
-// each at least 1, how many symbols there are up to the last that occurs, and the bits that all
-// symbols take. At least two symbols occur, and no more than 1<<log.
+// FSENormalize scales the counts of the symbols to a sum of 1<<log; each symbol that occurs gets at least 1.
+// It returns the scaled counts, the number of symbols up to the last that occurs, and the bits that all
+// symbols take. At least two symbols must occur, and at most 1<<log.
 func FSENormalize(counts *[256]uint32, log int) (norm [256]int16, n int, total float64) {
 	var sum uint64
 	for _, c := range counts {
@@ -23,7 +23,8 @@ func FSENormalize(counts *[256]uint32, log int) (norm [256]int16, n int, total f
 			n = s + 1
 		}
 	}
-	// What is too much or missing goes where it costs the least, or gains the most, for a state.
+	// Rounding leaves a surplus or a deficit. It goes to the symbols where one state more or less changes
+	// the size of the stream the least, or gains the most.
 	for ; left != 0; left -= sign(left) {
 		best, cost := -1, math.Inf(1)
 		for s, c := range counts {
@@ -55,14 +56,14 @@ func sign(v int) int {
 	return 1
 }
 
-// FSELog returns a good logarithm of the number of states for n symbols up to last.
+// FSELog returns a good logarithm of the number of states for n symbols with values up to last.
 func FSELog(n, last int) int {
 	log := min(11, bits.Len(uint(n-1))-3)
-	least := min(bits.Len(uint(n)), bits.Len(uint(last))+1)
-	return max(log, least, MinFSELog)
+	smallest := min(bits.Len(uint(n)), bits.Len(uint(last))+1)
+	return max(log, smallest, MinFSELog)
 }
 
-// AppendFSECounts appends to dst norm, none of which is negative, as FSECounts reads it.
+// AppendFSECounts appends norm to dst in the form that FSECounts reads. No count may be negative.
 func AppendFSECounts(dst []byte, norm []int16) []byte {
 	size := 0
 	for _, v := range norm {
@@ -110,8 +111,8 @@ func AppendFSECounts(dst []byte, norm []int16) []byte {
 	return w.dst
 }
 
-// AppendFSE appends to dst src coded with the given number of states (2 or 4), as FSETable.Decode
-// reads it with counts norm. src has at least as many bytes and only symbols that have a count.
+// AppendFSE codes src with 2 or 4 states and appends it to dst in the form that FSETable.Decode reads with
+// counts norm. src has at least as many bytes as states, and only symbols that have a count.
 func AppendFSE(dst, src []byte, norm []int16, states int) []byte {
 	var t FSETable
 	t.Build(norm)
@@ -146,7 +147,7 @@ func AppendFSE(dst, src []byte, norm []int16, states int) []byte {
 	mask := states - 1
 	i := len(src) - 1
 	for range states {
-		// Any state of the symbol will do, but one that needs bits marks the end.
+		// Any state of the symbol would decode, but the first one needs bits, so that it marks the end.
 		x[i&mask] = uint32(order[begin[src[i]]])
 		i--
 	}

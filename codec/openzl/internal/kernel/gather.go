@@ -6,9 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Gather writes, for every index of indexWidth bytes, the element of that number in alphabet to
-// dst, and reports whether all of them exist. Elements have width bytes; dst has one for each
-// index.
+// Gather writes the element of alphabet for every index of indexWidth bytes to dst. It reports whether all
+// elements exist. Elements have width bytes; dst has as many elements as there are indices.
 func Gather(dst, alphabet, indices []byte, width, indexWidth int) bool {
 	switch width {
 	case 1:

@@ -5,7 +5,7 @@ import (
 	"math/bits"
 )
 
-// MaxHuffmanBits is the longest code of a byte symbol.
+// MaxHuffmanBits is the length of the longest code of a byte symbol.
 const MaxHuffmanBits = 12
 
 // HuffmanTable decodes byte symbols: indexed by the next 12 bits, each entry holds the symbol in
@@ -17,8 +17,8 @@ type HuffmanTable struct {
 	longest int
 }
 
-// Build makes the table from one weight a symbol: 0 for a symbol that does not occur, else the
-// longest code's length plus one minus that of its own. It reports whether the weights make a
+// Build builds the table from the weights of the symbols: 0 for a symbol that does not occur, otherwise the
+// length of the longest code plus one minus the length of its own. It reports whether the weights are a
 // complete code of at least two symbols and at most MaxHuffmanBits bits.
 func (h *HuffmanTable) Build(weights []byte) bool {
 	log, ok := HuffmanLog(weights, MaxHuffmanBits)
@@ -72,7 +72,7 @@ func HuffmanLog(weights []byte, limit int) (int, bool) {
 	return log, log <= limit
 }
 
-// Decode1 fills dst from one stream and reports whether that takes exactly its bits.
+// Decode1 fills dst from one stream. It reports whether that takes exactly the bits of the stream.
 func (h *HuffmanTable) Decode1(dst, src []byte) bool {
 	var r backBits
 	return r.open(src) && h.finish(dst, &r)
@@ -80,7 +80,7 @@ func (h *HuffmanTable) Decode1(dst, src []byte) bool {
 
 // finish fills dst symbol by symbol.
 func (h *HuffmanTable) finish(dst []byte, r *backBits) bool {
-	// One look at the stream serves at least 56/12 symbols.
+	// Four symbols of at most 12 bits per word, since peek returns at least 56 bits.
 	for len(dst) >= 4 && r.left >= 4*MaxHuffmanBits {
 		w := r.peek()
 		for i := range 4 {
@@ -101,9 +101,8 @@ func (h *HuffmanTable) finish(dst []byte, r *backBits) bool {
 	return r.left == 0
 }
 
-// Decode4 fills dst from four streams, each of which holds a quarter of it, and reports whether
-// that takes exactly their bits. src begins with the sizes of the first three streams, two bytes
-// each.
+// Decode4 fills dst from four streams, each of which holds a quarter of it. It reports whether that takes
+// exactly their bits. src begins with the sizes of the first three streams, two bytes each.
 func (h *HuffmanTable) Decode4(dst, src []byte) bool {
 	if len(src) < 10 {
 		return false
@@ -139,11 +138,11 @@ func (h *HuffmanTable) Decode4(dst, src []byte) bool {
 	return true
 }
 
-// four5Go decodes the fronts of four streams in step, five symbols of at most 11 bits from each
-// word read, as long as whole words can be read and written. It returns how far it came.
+// four5Go decodes the fronts of four streams in step, five symbols of at most 11 bits from each word, as long
+// as whole words can be read and written. It returns the number of symbols per stream.
 //
-// b holds the bits of a stream left-aligned, below them a one and zeros: the place of that one
-// says how many bits were used.
+// b holds the bits of a stream left-aligned, followed by a one and zeros: the position of that one tells how
+// many bits are used, so that no counter is needed.
 func (h *HuffmanTable) four5Go(out *[4][]byte, r *[4]backBits) int {
 	s0, s1, s2, s3 := r[0].src, r[1].src, r[2].src, r[3].src
 	if len(s0) < 8 || len(s1) < 8 || len(s2) < 8 || len(s3) < 8 {

@@ -3,9 +3,8 @@ package kernel
 // MaxHuffman16Bits is the longest code of a two-byte symbol.
 const MaxHuffman16Bits = 20
 
-// BuildHuffman16 makes a table of 1<<log entries, indexed by the next log bits: the symbol in the
-// upper and the length of its code in the lower half of each. log is what HuffmanLog says of
-// weights.
+// BuildHuffman16 builds a table of 1<<log entries, indexed by the next log bits. Each entry has the symbol in
+// its upper half and the length of its code in its lower half. log is HuffmanLog of weights.
 func BuildHuffman16(table []uint32, weights []byte, log int) {
 	var start [MaxHuffman16Bits + 2]int
 	for _, w := range weights {
@@ -29,8 +28,8 @@ func BuildHuffman16(table []uint32, weights []byte, log int) {
 	}
 }
 
-// DecodeHuffman16 fills dst with two-byte symbols from one stream and reports whether that takes
-// exactly its bits. table has 1<<log entries, log >= 1.
+// DecodeHuffman16 fills dst with two-byte symbols from one stream. It reports whether that takes exactly the
+// bits of the stream. table has 1<<log entries, log >= 1.
 func DecodeHuffman16(dst, src []byte, table []uint32, log int) bool {
 	var r backBits
 	if !r.open(src) {

@@ -8,7 +8,7 @@ import (
 
 // Histogram counts the bytes of src.
 func Histogram(src []byte) (h [256]uint32) {
-	// Four counts in turn: equal neighbours do not wait for each other.
+	// Four tables in turn, because an increment would otherwise wait for that of an equal neighbour.
 	var a, b, c [256]uint32
 	for len(src) >= 4 {
 		h[src[0]]++
@@ -26,9 +26,9 @@ func Histogram(src []byte) (h [256]uint32) {
 	return h
 }
 
-// HuffmanWeights returns the weights (see HuffmanTable.Build) of the best code of at most limit
-// bits for symbols that occur counts times, how many there are up to the last that occurs, and the
-// bits that all symbols take. At least two symbols occur, and no more than 1<<limit.
+// HuffmanWeights returns the weights (see HuffmanTable.Build) of the best code of at most limit bits for
+// symbols that occur counts times, the number of symbols up to the last that occurs, and the bits that all
+// symbols take. At least two symbols must occur, and at most 1<<limit.
 func HuffmanWeights(counts *[256]uint32, limit int) (weights [256]byte, n int, total uint64) {
 	lengths := codeLengths(counts, limit)
 	longest := slices.Max(lengths[:])
@@ -42,9 +42,9 @@ func HuffmanWeights(counts *[256]uint32, limit int) (weights [256]byte, n int, t
 	return weights, n, total
 }
 
-// codeLengths is the package-merge algorithm (Larmore and Hirschberg 1990): in every round the
-// symbols are merged with pairs of the round before; of the last round the cheapest count for the
-// lengths, each symbol for one bit in every round that it is taken from.
+// codeLengths is the package-merge algorithm (Larmore and Hirschberg 1990). Every round merges the symbols
+// with pairs of the round before. The cheapest items of the last round are taken; each symbol gets one bit
+// for every round that it is taken from.
 func codeLengths(counts *[256]uint32, limit int) (lengths [256]uint8) {
 	var symbols []int
 	for s, c := range counts {
@@ -117,8 +117,8 @@ func huffmanCodes(weights []byte) (codes [256]symbolCode) {
 	return codes
 }
 
-// AppendHuffman4 appends to dst src coded as four streams, as HuffmanTable.Decode4 reads them. It
-// reports whether their sizes fit. src has at least 6 bytes and only symbols that have a weight.
+// AppendHuffman4 codes src as four streams and appends them to dst in the form that HuffmanTable.Decode4
+// reads. It reports whether their sizes fit. src has at least 6 bytes and only symbols that have a weight.
 func AppendHuffman4(dst, src, weights []byte) ([]byte, bool) {
 	codes := huffmanCodes(weights)
 	sizes := len(dst)
@@ -138,8 +138,8 @@ func AppendHuffman4(dst, src, weights []byte) ([]byte, bool) {
 	return dst, true
 }
 
-// AppendHuffman1 appends to dst src coded as one stream, as HuffmanTable.Decode1 reads it. src has
-// only symbols that have a weight.
+// AppendHuffman1 codes src as one stream and appends it to dst in the form that HuffmanTable.Decode1 reads.
+// src has only symbols that have a weight.
 func AppendHuffman1(dst, src, weights []byte) []byte {
 	codes := huffmanCodes(weights)
 	return appendHuffman(dst, src, &codes)
@@ -181,6 +181,7 @@ func (w *bitWriter) put(v uint64, n uint) {
 // flush writes whole bytes out.
 func (w *bitWriter) flush() {
 	n := w.held >> 3
+	// Eight bytes are appended and the surplus cut off, because a loop over bytes would be slower.
 	w.dst = binary.LittleEndian.AppendUint64(w.dst, w.acc)
 	w.dst = w.dst[:uint(len(w.dst))-8+n]
 	w.acc >>= n * 8 & 63

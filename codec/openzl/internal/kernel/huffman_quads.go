@@ -7,25 +7,28 @@ import (
 
 // Streams whose symbols take few bits are decoded up to four symbols at a time.
 const (
-	quadBits = 11 // that one look takes, at most
-	// Streams that take so many tenths of a bit a symbol, or more, are better decoded one by one.
+	// quadBits is the number of bits that index the table: the longest code that the encoder writes.
+	// The table then has 2048 entries of 8 bytes, so that it fits in half of a first-level cache.
+	quadBits = 11
+	// quadDensity is the limit in tenths of a bit per symbol. Denser streams have fewer than two
+	// symbols in 11 bits, so that decoding one by one is faster.
 	quadDensity = 55
 )
 
-// quadLeast is the number of symbols from which on the table is worth its making. Tests change it.
+// quadLeast is the number of symbols from which the table is worth building. Tests change it.
 var quadLeast = 8 << 10
 
-// quadTable is indexed by the next 11 bits. An entry holds how many of them its symbols take (8
-// bits), how many symbols those are (8 bits), 1 to 4, and from bit 32 on the symbols.
+// quadTable is indexed by the next 11 bits. An entry holds how many bits its symbols take (8 bits), the number
+// of symbols, 1 to 4 (8 bits), and from bit 32 on the symbols.
 type quadTable [1 << quadBits]uint64
 
-// buildQuads makes the table of h.quads. The longest code has at most quadBits bits.
+// buildQuads builds the table h.quads. The longest code has at most quadBits bits.
 //
-// It does so from smaller ones: a table of b bits says which symbols stand in b bits, and is, where
-// the first symbol takes l bits, that of b-l bits with the symbol put in front. While they are made
-// entries hold in their upper half the symbols, and in the bytes of the lower half how many symbols
-// end there (4 bits) and after how many bits (4 bits), for the first symbol, the first two, three
-// and four, or as many as there are.
+// It builds larger tables from smaller ones: the table of b bits lists the symbols in b bits. Where the
+// first symbol takes l bits, it is the table of b-l bits with that symbol put in front. Meanwhile entries
+// hold the symbols in their upper half. Each byte of the lower half holds the number of symbols (4 bits)
+// and the bits that they take (4 bits): for the first symbol, the first two, three and four, or as many as
+// there are.
 func (h *HuffmanTable) buildQuads() {
 	var order [256]uint64 // what each symbol adds to an entry, in the order of the codes
 	var lengths [256]uint8
@@ -54,10 +57,10 @@ func (h *HuffmanTable) buildQuads() {
 	}
 }
 
-// ahead masks what stays of an entry as another symbol comes first.
+// ahead masks the part of an entry that remains when another symbol is put in front.
 const ahead = 0xffffff00_ffffff00
 
-// putAheadGo puts the symbol of add in front of the entries of from. The slices have one length.
+// putAheadGo puts the symbol of add in front of the entries of from. The slices have equal lengths.
 func putAheadGo(to, from []uint64, add uint64) {
 	to = to[:len(from)]
 	for i, x := range from {
@@ -74,8 +77,9 @@ func putLooksGo(to, from []uint64, add uint64) {
 	}
 }
 
-// worthQuads says whether streams of size bytes hold enough symbols of few bits.
+// worthQuads reports whether streams of size bytes hold enough symbols of few bits.
 func (h *HuffmanTable) worthQuads(symbols, size int) bool {
+	// 80 = 8 bits per byte times 10, since quadDensity counts tenths.
 	return h.longest <= quadBits && symbols >= quadLeast && size*80 < symbols*quadDensity
 }
 
@@ -88,11 +92,11 @@ type quadState struct {
 	at   int
 }
 
-// rounds returns how often five looks can be taken without asking: each round takes at most 7
-// bytes, and writes at most 20.
+// rounds returns how many rounds of five lookups need no bounds checks. A round reads at most 55 bits, hence
+// 7 bytes, and writes at most 20.
 func (q *quadState) rounds() int { return min(q.pos/7, (len(q.out)-q.at)/20) }
 
-// fourQuads decodes the fronts of four streams, and leaves in out and r what is left of them.
+// fourQuads decodes the fronts of four streams. out and r keep what is left of them.
 func (h *HuffmanTable) fourQuads(out *[4][]byte, r *[4]backBits) {
 	var s [4]quadState
 	for i := range s {
@@ -103,7 +107,8 @@ func (h *HuffmanTable) fourQuads(out *[4][]byte, r *[4]backBits) {
 	}
 	h.buildQuads()
 	for {
-		// A place of a stream that is done is taken by one that is not: both do the same.
+		// The slot of a stream that is done goes to one that is not, so that the loop always has four
+		// states; two slots of one stream do the same work twice.
 		var busy [4]*quadState
 		n, rounds := 0, 0
 		for i := range s {
@@ -129,7 +134,7 @@ func (h *HuffmanTable) fourQuads(out *[4][]byte, r *[4]backBits) {
 	}
 }
 
-// quadRoundsGo does rounds of five looks at each of four streams, of which some may be the same.
+// quadRoundsGo makes rounds of five lookups in each of four streams, some of which may be the same.
 func (h *HuffmanTable) quadRoundsGo(s *[4]*quadState, rounds int) {
 	for i, q := range s {
 		if i > 0 && q == s[0] || i > 1 && q == s[1] {

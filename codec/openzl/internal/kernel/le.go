@@ -1,6 +1,6 @@
-// Package kernel holds the inner loops of the OpenZL codecs: plain loops over memory of the
-// caller. Nothing here allocates after its first use or makes error text; what a loop needs of its
-// arguments is said in its comment, and the bindings in package openzl see to it.
+// Package kernel holds the inner loops of the OpenZL codecs: plain loops over memory of the caller. They do
+// not allocate after their first use and do not format errors. The comment of a loop states what it
+// requires of its arguments; the bindings in package codecs ensure it.
 package kernel
 
 import "encoding/binary"
@@ -50,8 +50,8 @@ func SwapBytes(dst, src []byte, w int) {
 	}
 }
 
-// Lengths writes the numbers of width bytes in src to dst and returns their sum. It reports
-// whether all of them fit in 32 bits. dst has one element for each.
+// Lengths writes the numbers of width bytes in src to dst and returns their sum. It reports whether all of
+// them fit in 32 bits. dst has one element per number.
 func Lengths(dst []uint32, src []byte, width int) (uint64, bool) {
 	var sum, all uint64
 	for i := range dst {

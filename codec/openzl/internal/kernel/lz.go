@@ -1,8 +1,8 @@
 package kernel
 
-// LZ fills dst from literals and one offset, number of literals and length of a match a sequence,
-// numbers of their own widths. What literals are left at the end come last. It reports whether
-// that makes exactly len(dst) bytes.
+// LZ fills dst from literals and, for each sequence, an offset, a number of literals and the length of a
+// match; each of the three streams has a width of its own. Literals that are left come last. It reports
+// whether the result has exactly len(dst) bytes.
 func LZ(dst, literals, offsets, lits, matches []byte, offsetWidth, litWidth, matchWidth int) bool {
 	at := 0
 	for i := range len(offsets) / offsetWidth {
@@ -23,10 +23,9 @@ func LZ(dst, literals, offsets, lits, matches []byte, offsetWidth, litWidth, mat
 	return at+len(literals) == len(dst) && copy(dst[at:], literals) == len(literals)
 }
 
-// MuxLengths splits every byte of muxed into a number for lits, its lowest split bits, and one for
-// matches, the rest plus bias. Where either is the highest that its bits hold, the next number of
-// long is added, first for lits. It reports whether that takes exactly the numbers in long. All but
-// muxed are numbers of width bytes.
+// MuxLengths splits every byte of muxed into a number for lits, its lowest split bits, and one for matches,
+// the other bits plus bias. If either has all bits set, the next number of long is added, first for lits.
+// It reports whether that takes exactly the numbers in long. All but muxed are numbers of width bytes.
 func MuxLengths(lits, matches, muxed, long []byte, width int, split uint, bias uint64) bool {
 	maxLit, maxMatch := uint64(1)<<split-1, uint64(1)<<(8-split)-1
 	used, n := 0, len(long)/width

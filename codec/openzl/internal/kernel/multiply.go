@@ -2,8 +2,8 @@ package kernel
 
 import "github.com/chaski-eo/chaski/internal/cast"
 
-// Multiply writes the numbers of width bytes in src times by to dst and reports whether none was
-// above highest. dst and src have one length.
+// Multiply writes the numbers of width bytes in src, multiplied by `by`, to dst. It reports whether no number
+// was above highest. dst and src have equal lengths.
 func Multiply(dst, src []byte, width int, by, highest uint64) bool {
 	switch width {
 	case 1:

@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// ZigzagMap maps numbers of width bytes (0, -1, 1, -2, ... to 0, 1, 2, 3, ...) in place.
+// ZigzagMap maps numbers of width bytes in place: 0, -1, 1, -2, ... become 0, 1, 2, 3, ....
 func ZigzagMap(b []byte, width int) {
 	switch width {
 	case 1:
@@ -34,9 +34,9 @@ func zigzagMap[T unsigned](b []byte, width int) {
 	}
 }
 
-// PlanarResiduals writes what is left of the numbers of width bytes in src, rows of row numbers,
-// less W + N - NW: the number to the left, the one above, and the one above that to the left, 0
-// outside. dst and src have one length and are not the same memory.
+// PlanarResiduals writes the numbers of width bytes in src, in rows of row numbers, minus W + N - NW: the
+// numbers to the left, above, and above to the left; those outside are 0. dst and src have equal lengths and
+// do not overlap.
 func PlanarResiduals(dst, src []byte, width, row int) {
 	switch width {
 	case 1:
@@ -90,8 +90,8 @@ func planarRows[T unsigned](dst, src []T, row int) {
 	}
 }
 
-// Split writes byte k of every element of src, width bytes each, to plane k of dst, one after the
-// other. dst and src have one length.
+// Split writes byte k of every element of src, width bytes each, to plane k of dst; the planes follow each
+// other. dst and src have equal lengths.
 func Split(dst, src []byte, width int) {
 	n := len(src) / width
 	switch width {

@@ -2,15 +2,15 @@ package kernel
 
 import "encoding/binary"
 
-// Quantizer says what a code stands for: a base and how many extra bits are added to it. A code
-// that does not exist has more bits than any two codes may have.
+// Quantizer maps a code to a base and a number of extra bits. A code that does not exist has more bits than
+// any two codes together, so that the sum of a pair shows it.
 type Quantizer struct {
 	base  [256]uint32
 	bits  [256]uint8
 	codes int
 }
 
-// maxPairBits is how many bits from any place on one word has.
+// maxPairBits is how many bits a word of 64 has left, wherever in a byte it begins: 64 - 7.
 const maxPairBits = 57
 
 // The two quantizers of OpenZL.
@@ -19,8 +19,8 @@ var (
 	LengthCodes = newQuantizer(16, 44)
 )
 
-// newQuantizer makes a quantizer in which codes below small, a power of two or 0, stand for
-// themselves and the others for powers of two from small, or from 1, on.
+// newQuantizer returns a quantizer in which codes below small, a power of two or 0, mean themselves, and the
+// others mean powers of two from small, or from 1, on.
 func newQuantizer(small, codes int) Quantizer {
 	q := Quantizer{codes: codes}
 	power := 0
@@ -41,8 +41,8 @@ func newQuantizer(small, codes int) Quantizer {
 	return q
 }
 
-// Decode writes one 32-bit number for every code to dst, taking the extra bits from extra, lowest
-// first. It reports whether all codes exist and extra has the bits.
+// Decode writes a 32-bit number for every code to dst, and takes the extra bits from extra, lowest first. It
+// reports whether all codes exist and extra has enough bits.
 func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 	dst = dst[:4*len(codes)]
 	i, pos := q.pairs(dst, codes, extra)
@@ -77,8 +77,8 @@ func (q *Quantizer) Decode(dst, codes, extra []byte) bool {
 	return true
 }
 
-// pairsGo decodes two codes at a time: one word holds the bits of most pairs. It ends where it does
-// not, and returns how many codes are done and how many bits they took.
+// pairsGo decodes two codes at a time, because one word holds the bits of most pairs. It stops at a pair that
+// needs more, and returns how many codes are done and how many bits they took.
 func (q *Quantizer) pairsGo(dst, codes, extra []byte) (done, pos int) {
 	for ; done+2 <= len(codes) && pos>>3+8 <= len(extra); done += 2 {
 		k, l := codes[done], codes[done+1]

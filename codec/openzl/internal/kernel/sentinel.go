@@ -1,8 +1,8 @@
 package kernel
 
-// Sentinel writes the numbers of from bytes in values to dst as numbers of to bytes, and where one
-// is the sentinel the next of exceptions, numbers of to bytes. It reports whether that takes all
-// exceptions and no more. dst has one number for each in values.
+// Sentinel writes the numbers of from bytes in values to dst as numbers of to bytes, and replaces every
+// sentinel by the next number of exceptions, of to bytes. It reports whether there are exactly as many
+// exceptions as sentinels. dst has as many numbers as values.
 func Sentinel(dst, values, exceptions []byte, from, to int, sentinel uint64) bool {
 	used, n := 0, len(exceptions)/to
 	for i := range len(values) / from {
@@ -19,8 +19,8 @@ func Sentinel(dst, values, exceptions []byte, from, to int, sentinel uint64) boo
 	return used == n
 }
 
-// Sparse fills dst: for every distance, a number of width bytes, as many copies of dominant,
-// followed by the next number of values, if there is one. dst has just the bytes for that.
+// Sparse fills dst: for every distance, a number of width bytes, it writes that many copies of dominant and
+// then the next number of values, if there is one. dst has exactly the bytes needed.
 func Sparse(dst, distances, values, dominant []byte, width int) {
 	w := len(dominant)
 	for i := range len(distances) / width {

@@ -2,8 +2,8 @@ package kernel
 
 import "encoding/binary"
 
-// Join writes element i as byte i of every plane, first plane first. The planes have one length;
-// dst has len(planes) times that.
+// Join writes element i as byte i of every plane, first plane first. The planes have equal lengths; dst has
+// len(planes) times that length.
 func Join(dst []byte, planes [][]byte) {
 	switch len(planes) {
 	case 1:
@@ -24,8 +24,8 @@ func Join(dst []byte, planes [][]byte) {
 	}
 }
 
-// Transpose writes byte b of element e, dst[e*width+b], from src[b*n+e], n = len(src)/width. dst
-// and src have one length, a multiple of width.
+// Transpose writes byte b of element e, dst[e*width+b], from src[b*n+e], n = len(src)/width. dst and src have
+// equal lengths, a multiple of width.
 func Transpose(dst, src []byte, width int) {
 	n := len(src) / width
 	if width <= 8 {
@@ -36,7 +36,7 @@ func Transpose(dst, src []byte, width int) {
 		Join(dst, planes[:width])
 		return
 	}
-	// In tiles of 16 by 16 both sides stay in cache.
+	// In tiles of 16 by 16, so that both sides stay in cache: 16 lines of each.
 	const tile = 16
 	for b0 := 0; b0 < width; b0 += tile {
 		b1 := min(b0+tile, width)

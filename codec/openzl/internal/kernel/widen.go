@@ -6,8 +6,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/cast"
 )
 
-// Widen writes the numbers of from bytes in src, each plus low, to dst as numbers of to bytes,
-// from <= to. dst has one for each in src.
+// Widen writes the numbers of from bytes in src, each plus low, to dst as numbers of to bytes, from <= to.
+// dst has as many numbers as src.
 func Widen(dst, src []byte, to, from int, low uint64) {
 	if to == from && to < 8 {
 		addAll(dst, src, to, low)
@@ -62,8 +62,8 @@ func widen[T, S unsigned](dst []T, src []S, low T) {
 
 // addAll adds low to the numbers of width bytes in src, width below 8.
 func addAll(dst, src []byte, width int, low uint64) {
-	// Eight bytes at a time: the highest bit of every lane is added on its own, so that nothing is
-	// carried into the next.
+	// Eight bytes at a time. The highest bit of every lane is added separately, so that no carry reaches
+	// the next lane.
 	lanes := ^uint64(0) / (1<<(8*width) - 1)
 	top := lanes << (8*width - 1)
 	low &= 1<<(8*width) - 1

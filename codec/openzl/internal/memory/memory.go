@@ -19,8 +19,8 @@ func New() Memory { return Memory{Bytes: newBytePool(), Lens: newLensPool()} }
 func (m *Memory) SetLimit(limit int) {
 	m.limit = limit
 	// The sum over a frame is bounded too, because a long chain of cheap nodes would otherwise keep a
-	// worker busy for minutes while it stays within limit. 16 passes over everything is more than
-	// any graph of the original encoder makes.
+	// worker busy for minutes while it stays within limit. Sensible graphs make far
+	// fewer than 16 passes over everything.
 	m.work = 16 * limit
 }
 
