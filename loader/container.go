@@ -34,13 +34,13 @@ type container struct {
 	options  Options
 	opener   source.Opener // of what lies below the roots
 	level0   *tables.Table
-	rows     []int32       // of level 0, by sample
-	data     *tables.Table // the result of the last query among the conditions, or nil
-	at       []int32       // of level 0, by row of data
-	left     taco.Left     // what conditions on place and time left of the levels below 0; nil: all
-	base     taco.Left     // what groups of containers left; nil without groups
-	selected bool          // the subset is applied
-	keep     bool          // there will be more questions: decoded geometries stay in memory
+	rows     []int32        // of level 0, by sample
+	data     *tables.Table  // the result of the last query among the conditions, or nil
+	at       []int32        // of level 0, by row of data
+	left     taco.Selection // what conditions on place and time left of the levels below 0; nil: all
+	base     taco.Selection // what groups of containers left; nil without groups
+	selected bool           // the subset is applied
+	keep     bool           // there will be more questions: decoded geometries stay in memory
 	fields   []member
 	assets   *lru.Cache[memberKey, catalog.Asset]
 	store    *indexStore
@@ -127,7 +127,7 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 		return nil, err
 	}
 	c.set, err = taco.Open(ctx, c.opener, append([]string{src.Source}, src.Parts...), taco.Options{
-		BasePath: src.BasePath, Mode: mode, Only: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
+		BasePath: src.BasePath, Mode: mode, Filters: only, Chosen: src.Joins(), Warn: func(m string) { o.Logger.Warn(m, "source", src.Source) },
 	})
 	if err != nil {
 		return nil, cmp.Or(noneOf(ctx, c.opener, src), fault.WithFile(err, src.Source))

@@ -124,17 +124,17 @@ func (c *container) concat(ctx context.Context, groups []Group) error {
 	if c.left, err = leftOf(ctx, subs); err != nil {
 		return err
 	}
-	c.base = append(taco.Left{ints(c.rows)}, c.left[min(1, len(c.left)):]...)
+	c.base = append(taco.Selection{ints(c.rows)}, c.left[min(1, len(c.left)):]...)
 	return nil
 }
 
 // leftOf returns what groups left of the levels below 0, whose rows follow each other on each; nil if that is all.
-func leftOf(ctx context.Context, groups []*container) (taco.Left, error) {
+func leftOf(ctx context.Context, groups []*container) (taco.Selection, error) {
 	deepest := 0
 	for _, g := range groups {
 		deepest = max(deepest, len(g.left))
 	}
-	var left taco.Left
+	var left taco.Selection
 	for k := range deepest {
 		rows, first := []int{}, 0
 		for _, g := range groups {

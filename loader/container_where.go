@@ -86,7 +86,7 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 }
 
 // narrowBelow drops what a condition did not leave of the levels below 0.
-func (c *container) narrowBelow(ctx context.Context, left taco.Left) (err error) {
+func (c *container) narrowBelow(ctx context.Context, left taco.Selection) (err error) {
 	if len(left) < 2 {
 		return nil
 	}
@@ -130,9 +130,9 @@ func distinct(rows []int32) []int32 {
 
 // filter returns the rows that match. Where level 0 has neither place nor time, and no column
 // is named, it looks at the first level that has.
-func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Left, error) {
+func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Selection, error) {
 	f.Keep = c.keep
-	left, first := c.set.Narrow(ctx, f)
+	left, first := c.set.Select(ctx, f)
 	if f.Level != 0 || f.Geometry != "" || f.Time != "" || fault.KindOf(first) != fault.NotFound {
 		return left, first
 	}
@@ -140,7 +140,7 @@ func (c *container) filter(ctx context.Context, f taco.Filter) (taco.Left, error
 		if _, err := c.set.Level(ctx, f.Level); err != nil {
 			return nil, first
 		}
-		left, err := c.set.Narrow(ctx, f)
+		left, err := c.set.Select(ctx, f)
 		if fault.KindOf(err) != fault.NotFound {
 			return left, err
 		}
@@ -259,7 +259,7 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := append(taco.Left{ints(s.c.rows)}, s.c.left[min(1, len(s.c.left)):]...)
+	left := append(taco.Selection{ints(s.c.rows)}, s.c.left[min(1, len(s.c.left)):]...)
 	rows, err := s.c.set.RowsBelow(ctx, left, level)
 	if err != nil || len(rows) == len(visible) {
 		return rows, err

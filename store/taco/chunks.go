@@ -14,8 +14,9 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// openChunk returns the header of a TIFF whose only tile or strip is the chunk of an entry: the image is
-// the part of the sample's that the chunk covers. The sample's own header is read for it, the chunk is not.
+// openChunk returns the header of a TIFF whose only tile or strip is the chunk of an entry. Its
+// image is the part of the sample that the chunk covers. It reads the sample's own header, but not
+// the chunk.
 func openChunk(ctx context.Context, o source.Opener, e Entry) (head []byte, err error) {
 	im, err := openSample(ctx, o, *e.Of)
 	if err != nil {
@@ -37,14 +38,14 @@ func openSample(ctx context.Context, o source.Opener, e Entry) (*tiff.Image, err
 	return im, nil
 }
 
-// chunkIndex returns the number in an index of the chunk that is number k in the file: TIFF counts the
-// chunks of one band after the other, the index those of one position.
+// chunkIndex returns the number in a chunk index of chunk k of the file. TIFF stores all chunks of
+// one band before those of the next, an index all bands of one position.
 func chunkIndex(x *chunk.Index, k int) int {
 	positions := x.Across() * x.Down()
 	return k%positions*x.Groups() + k/positions
 }
 
-// chunkHeader is the header and directory of openChunk; the chunk's bytes follow.
+// chunkHeader returns the header and directory of openChunk. The bytes of the chunk follow them.
 func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
 	x := im.Index
 	i, err := ownChunk(x, e)
@@ -52,18 +53,19 @@ func chunkHeader(im *tiff.Image, e Entry) ([]byte, error) {
 		return nil, err
 	}
 	if x.BigEndian {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset, "a chunk of a big-endian TIFF is not read by itself"), e.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "chunk "+e.Path, e.Offset, "single chunks of big-endian TIFFs cannot be read"), e.URI)
 	}
 	return ifdOf(im, i, e.Size), nil
 }
 
-// ownChunk returns the number of a chunk in its sample's own index, which must have it at the same place.
+// ownChunk returns the number of a chunk in the index of its sample, which must have it at the same
+// place.
 func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	bad := func(format string, args ...any) (int, error) {
 		return 0, fault.WithFile(fault.New(fault.Corrupt, "chunk "+e.Path, e.Offset, format, args...), e.URI)
 	}
 	if e.Number >= len(x.Ranges) {
-		return bad("the sample has chunks 0 to %d", len(x.Ranges)-1)
+		return bad("the chunks of the sample are 0 to %d", len(x.Ranges)-1)
 	}
 	i := chunkIndex(x, e.Number)
 	if at := x.Ranges[i]; at.Len != e.Size || at.Len > 0 && at.Off != e.Offset-e.Of.Offset {
@@ -72,8 +74,8 @@ func ownChunk(x *chunk.Index, e Entry) (int, error) {
 	return i, nil
 }
 
-// verifyChunks checks the rows of the chunks against the samples' own indexes. Samples that are no TIFF,
-// or one that is not read here, have none to compare with.
+// verifyChunks compares the rows of the chunks with the samples' own indexes. It skips samples that
+// are not TIFFs that this program reads.
 func (d *Dataset) verifyChunks(ctx context.Context, r *Report) error {
 	if !slices.ContainsFunc(d.parts, func(p model.Container) bool { _, ok := p.(model.Chunker); return ok }) {
 		return nil
@@ -123,7 +125,7 @@ const (
 	tagFormat, tagNoData                                                   = 339, 42113
 )
 
-// ifdOf returns the header and directory of a TIFF of chunk i alone, which has size bytes.
+// ifdOf returns the header and directory of a TIFF with chunk i alone, which has size bytes.
 func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	x, box := im.Index, im.Index.Box(i)
 	format, bits := tiff.FormatOf(x.DType)
@@ -158,14 +160,15 @@ func ifdOf(im *tiff.Image, i int, size int64) []byte {
 	return ifd.AppendDirectory(ifd.AppendHeader(nil, dir), dir, fields)
 }
 
-// readAhead is what readers of TIFF read of a file's beginning at once. The chunk lies behind, so that it
-// is read by itself, and once.
+// readAhead is the number of bytes that readers of TIFF read at the beginning of a file. The chunk
+// is placed after them, so that it is fetched by itself, and only once.
 const readAhead = 64 << 10
 
-// behind is where the chunk lies in a TIFF with such a header; there is nothing between the two.
+// behind returns the offset of the chunk in a TIFF with a given header. Nothing lies between the
+// two.
 func behind(head []byte) int64 { return max(int64(len(head)), readAhead) }
 
-// headed is a reader of a chunk with a header before it, and zeros between them.
+// headed reads a chunk with a header in front of it, and zeros between them.
 type headed struct {
 	source.Reader
 	head []byte
@@ -189,22 +192,22 @@ func (h *headed) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return h.Reader.ReadAt(ctx, p, off-at)
 }
 
-// Chunk is one decoded chunk of a raster: the part of the image that it covers, without the padding
+// Chunk is a decoded chunk of a raster: the part of the image that it covers, without the padding
 // of tiles at the edges.
 type Chunk struct {
 	// Box is the place of the chunk in the sample's image.
 	Box   chunk.Box
 	DType chunk.DType
-	// Data are the samples of shape (bands, rows, columns) of Box, in C order, little-endian.
+	// Data has the samples of Box in shape (bands, rows, columns), in C order, little-endian.
 	Data []byte
 }
 
-// ReadChunk decodes a chunk that Resolve found. It reads one range: the chunk's, once the header of its sample was
-// read. The first time that is read too: in the same range, if it is cheaper to read what lies between them than to
-// ask twice (source.Gap), else in one of its own.
+// ReadChunk decodes a chunk that Resolve found. It reads only the range of the chunk. The header of
+// the sample is read once before, in the same range if the gap between them is cheaper to read than
+// another request (source.Gap).
 func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
 	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is no chunk"), e.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
 	}
 	s, err := Section(ctx, d.opener, *e.Of)
 	if err != nil {
@@ -214,7 +217,7 @@ func (d *Dataset) ReadChunk(ctx context.Context, e Entry) (*Chunk, error) {
 	return c, errors.Join(err, s.Close())
 }
 
-// readChunk is ReadChunk of a sample that is open.
+// readChunk is ReadChunk of an open sample.
 func (d *Dataset) readChunk(ctx context.Context, s source.Reader, e Entry) (*Chunk, error) {
 	im, s, err := d.image(ctx, s, e, true)
 	if err != nil {
@@ -236,8 +239,8 @@ func (d *Dataset) readChunk(ctx context.Context, s source.Reader, e Entry) (*Chu
 	return c, nil
 }
 
-// image returns the header of a chunk's sample, which is open, and the reader to go on with; withChunk, if the chunk
-// is to be read next.
+// image returns the header of an open sample, and the reader to continue with. withChunk says that
+// a chunk is read next.
 func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk bool) (*tiff.Image, source.Reader, error) {
 	key := node{e.Of.Part, e.Of.Level, e.Of.Row}
 	if im, ok := d.images.Get(key); ok {
@@ -258,11 +261,11 @@ func (d *Dataset) image(ctx context.Context, s source.Reader, e Entry, withChunk
 	return im, s, nil
 }
 
-// ChunkIndex returns the index of an image of one chunk alone, which Resolve found, whose only range is the chunk's in
-// the file. It reads the header of the chunk's sample, once.
+// ChunkIndex returns the chunk index of an image that is a single chunk, found by Resolve. Its only
+// range is that of the chunk in the file. It reads the header of the chunk's sample once.
 func (d *Dataset) ChunkIndex(ctx context.Context, e Entry) (*chunk.Index, error) {
 	if e.Of == nil {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is no chunk"), e.URI)
+		return nil, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is not a chunk"), e.URI)
 	}
 	s, err := Section(ctx, d.opener, *e.Of)
 	if err != nil {
@@ -288,34 +291,34 @@ func (d *Dataset) chunkIndex(ctx context.Context, s source.Reader, e Entry) (*ch
 	if err != nil {
 		return nil, part(err)
 	}
-	alone, err := tiff.Open(ctx, &headed{r, head}, tiff.Limits{}) // all of it is in head
+	alone, err := tiff.Open(ctx, &headed{r, head}, tiff.Limits{}) // the header is all that is read
 	if err != nil {
 		return nil, part(err)
 	}
 	if len(alone.Index.Ranges) != 1 {
-		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "is an image of %d chunks", len(alone.Index.Ranges)))
+		return nil, part(fault.New(fault.Corrupt, "", fault.NoOffset, "has %d chunks instead of one", len(alone.Index.Ranges)))
 	}
 	return alone.Index.Shift(e.Offset - alone.Index.Ranges[0].Off), nil
 }
 
-// imageBytes bounds the memory of the headers of samples that a dataset keeps.
+// imageBytes limits the memory of the headers of samples that a dataset keeps.
 const imageBytes = 8 << 20
 
-// ahead returns a reader of a sample that has its beginning up to the end of a chunk in memory, if no more than a
-// gap lies between the two.
+// ahead returns a reader of a sample with its beginning up to the end of a chunk in memory, if no
+// more than a gap lies between header and chunk.
 func ahead(ctx context.Context, s source.Reader, e Entry) (source.Reader, error) {
 	at := e.Offset - e.Of.Offset
 	if at < 0 || at > readAhead+source.Gap(s) || e.Size > s.Size()-at {
 		return s, nil
 	}
-	b := make([]byte, min(max(at+e.Size, readAhead), s.Size())) // all of which is there
+	b := make([]byte, min(max(at+e.Size, readAhead), s.Size())) // the reader's size limits it
 	if err := s.ReadAt(ctx, b, 0); err != nil {
 		return nil, err
 	}
 	return &model.Tail{Reader: s, Bytes: b}, nil
 }
 
-// decodeOnly decodes a TIFF of a single chunk.
+// decodeOnly decodes a TIFF with a single chunk.
 func decodeOnly(ctx context.Context, r source.Reader) (*Chunk, error) {
 	im, err := tiff.Open(ctx, r, tiff.Limits{})
 	if err != nil {
@@ -325,11 +328,12 @@ func decodeOnly(ctx context.Context, r source.Reader) (*Chunk, error) {
 	return &Chunk{DType: im.Index.DType, Data: data}, err
 }
 
-// decodeImage decodes an image of one chunk: samples of shape (bands, rows, columns), little-endian.
+// decodeImage decodes an image with a single chunk: samples of shape (bands, rows, columns),
+// little-endian.
 func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, error) {
 	x := im.Index
 	size := x.DType.Size()
-	out := make([]byte, x.Bands*x.Height*x.Width*size) // no more than the chunk
+	out := make([]byte, x.Bands*x.Height*x.Width*size) // no larger than the chunk
 	dec := chunk.NewDecoder(tiff.Codecs())
 	tile := make([]byte, x.MaxStoredBytes(), x.MaxStoredBytes()+chunk.Spare)
 	for i, at := range x.Ranges {
@@ -345,7 +349,7 @@ func decodeImage(ctx context.Context, r source.Reader, im *tiff.Image) ([]byte, 
 	return out, nil
 }
 
-// place copies what chunk i covers of an image from its decoded samples.
+// place copies the pixels that chunk i covers of an image from the decoded chunk.
 func place(out, tile []byte, x *chunk.Index, i int) {
 	box, size := x.Box(i), x.DType.Size()
 	bands, h, w := x.Stored(i)

@@ -8,9 +8,9 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// classes are the names of Tortillas with all of some columns (Tortilla 0.5.0, "The Footer"). Of a list
-// of names one must be there: the shape is called raster_shape by the older text and by the writers,
-// tensor_shape by TACO 0.2.0.
+// classes are the names of Tortillas whose tables have certain columns (Tortilla 0.5.0, "The
+// Footer"). One column of each list must exist: the shape is called raster_shape by the older
+// specification and by writers, and tensor_shape by TACO 0.2.0.
 var classes = []struct {
 	name    string
 	columns [][]string
@@ -20,7 +20,7 @@ var classes = []struct {
 		{"rai:admin0"}, {"rai:admin1"}, {"rai:admin2"}}},
 }
 
-// Classes returns what a table of samples is classified as, by its columns: "stac-tortilla",
+// Classes returns the names for a table of samples, by its columns: "stac-tortilla",
 // "rai-tortilla".
 func Classes(t *tables.Table) []string {
 	var names []string
@@ -36,8 +36,8 @@ func Classes(t *tables.Table) []string {
 	return names
 }
 
-// Partitions returns the number of files that the first container says it is split into, 0 where its
-// format has no such number.
+// Partitions returns the number of files that the first container is split into, or 0 if its format
+// has no such number.
 func (d *Dataset) Partitions() int {
 	if len(d.parts) > 0 {
 		if p, ok := d.parts[0].(partitioned); ok {
@@ -47,8 +47,8 @@ func (d *Dataset) Partitions() int {
 	return 0
 }
 
-// chunks returns the chunks of all containers, of which hasChunks is true, one after the other; those of histograms if
-// stored.
+// chunks returns the chunks of all containers, for which hasChunks must be true. stored includes
+// those of histograms.
 func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error) {
 	tables := make([]*tables.Table, len(d.parts))
 	for i, p := range d.parts {
@@ -63,7 +63,7 @@ func (d *Dataset) chunks(ctx context.Context, stored bool) (*tables.Table, error
 	return d.join(tables, false, "chunks")
 }
 
-// hasChunks reports whether all containers have chunks that can be named.
+// hasChunks reports whether all containers have named chunks.
 func (d *Dataset) hasChunks() bool {
 	for _, p := range d.parts {
 		if _, ok := p.(model.Chunker); !ok {

@@ -20,24 +20,25 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// SourceColumn is the column that says which file a row of several containers comes from.
+// SourceColumn is the column with the file that a row of several containers comes from.
 const SourceColumn = "internal:source_file"
 
 // Dataset is one container, or several one after the other. It is safe for concurrent use.
 type Dataset struct {
 	opener     *pooledOpener
 	parts      []model.Container
-	ends       []int // of the parts of each path that was opened, from 0 on
+	ends       []int // the end of the parts of each opened path, with a leading 0
 	mode       tables.Mode
 	chosen     bool
 	warn       func(string)
-	collection *taco2.Collection // of a TACOLLECTION.json
+	collection *taco2.Collection // the document of a TACOLLECTION.json
 
 	mu       sync.Mutex
 	levels   []*tables.Table
 	bases    [][]int
-	unpadded map[int]bool // levels of which all rows are visible
-	// index has the ids of the children of a node, where there are many; lookups counts until it is made.
+	unpadded map[int]bool // levels without invisible rows
+	// index has the ids of the children of nodes with many children. lookups counts the searches
+	// before an index is made.
 	index   map[node]map[string]int32
 	lookups map[node]int
 
@@ -45,25 +46,25 @@ type Dataset struct {
 	groups map[group]*Dataset
 }
 
-// group is a range of the paths that a dataset was opened by, and how their columns are joined.
+// group is a range of opened paths, and how their columns are joined.
 type group struct {
 	from, to int
 	mode     tables.Mode
 	chosen   bool
 }
 
-// Paths returns the number of paths that the dataset was opened by.
+// Paths returns the number of opened paths.
 func (d *Dataset) Paths() int { return len(d.ends) - 1 }
 
 // Mode returns Options.Mode.
 func (d *Dataset) Mode() tables.Mode { return d.mode }
 
-// Warn tells Options.Warn.
+// Warn calls Options.Warn.
 func (d *Dataset) Warn(message string) { d.warn(message) }
 
-// Group returns the dataset of the containers of some of the paths, from number from on and before to, whose columns are
-// joined by mode; chosen is Options.Chosen. Its first row of level 0 is row first of this one's. It is not closed, and
-// good as long as this one is.
+// Group returns a dataset of the containers of paths [from, to), whose columns are joined by mode;
+// chosen is Options.Chosen. Its first row of level 0 is row first of d. It must not be closed, and
+// is valid until d is closed.
 func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, chosen bool) (of *Dataset, first int, err error) {
 	if from < 0 || from >= to || to > d.Paths() {
 		return nil, 0, d.missing("", fmt.Sprintf("no paths %d to %d of %d", from, to-1, d.Paths()))
@@ -77,7 +78,7 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, cho
 	if of = d.groups[key]; of == nil {
 		of = &Dataset{
 			opener: d.opener, parts: d.parts[lo:hi], mode: mode, chosen: chosen, warn: d.warn,
-			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{}, // parts are counted anew
+			unpadded: map[int]bool{}, images: lru.New[node, *tiff.Image](imageBytes), groups: map[group]*Dataset{}, // parts are numbered anew in the group
 		}
 		for _, end := range d.ends[from : to+1] {
 			of.ends = append(of.ends, end-lo)
@@ -88,7 +89,7 @@ func (d *Dataset) Group(ctx context.Context, from, to int, mode tables.Mode, cho
 	return of, bases[lo], of.strict(ctx)
 }
 
-// Close releases what is held open. Tables that were not decoded yet cannot be any more.
+// Close closes all files. Tables that were not decoded before cannot be decoded afterwards.
 func (d *Dataset) Close() error {
 	var errs []error
 	for _, p := range d.parts {
@@ -97,8 +98,8 @@ func (d *Dataset) Close() error {
 	return errors.Join(append(errs, d.opener.Close())...)
 }
 
-// Bytes returns about how much memory the dataset takes by what was asked of it so far: columns of its tables, indexes
-// of ids, headers of samples. What is being loaded does not count.
+// Bytes estimates the memory of the dataset in bytes: the decoded columns of tables, indexes of
+// ids, and headers of samples. What is being loaded does not count yet.
 func (d *Dataset) Bytes() int64 {
 	n := int64(0)
 	for _, p := range d.parts {
@@ -109,7 +110,7 @@ func (d *Dataset) Bytes() int64 {
 	return n + d.joined()
 }
 
-// joined returns about how much memory what was made of the containers' tables takes, and headers of samples.
+// joined estimates the memory of headers of samples and of what was derived from the tables.
 func (d *Dataset) joined() int64 {
 	n := d.images.Used()
 	if !d.mu.TryLock() {
@@ -117,7 +118,7 @@ func (d *Dataset) joined() int64 {
 	}
 	defer d.mu.Unlock()
 	for k, t := range d.levels {
-		if t != nil && len(d.parts) > 1 { // else it is the part's
+		if t != nil && len(d.parts) > 1 { // with one part the table is the part's own
 			n += t.Bytes()
 		}
 		n += 8 * int64(cap(d.bases[k]))
@@ -131,14 +132,16 @@ func (d *Dataset) joined() int64 {
 	return n
 }
 
-// indexCost is about what an id of an index takes.
+// indexCost estimates the memory of an id in an index: a string header, its bytes, and the map
+// entry.
 const indexCost = 48
 
-// hierarchy is a container that says what its tree is like.
+// hierarchy is a container that describes its tree.
 type hierarchy interface{ PIT() *taco2.PIT }
 
-// sameHierarchy refuses containers whose trees differ: their rows mean different things. The trees of
-// Tortillas are free, even within one, so that some of several may have nested samples and others none.
+// sameHierarchy refuses containers with different trees, since the rows of a level would mean
+// different things. The trees of Tortillas may differ even within one file, so that some of several
+// may have nested samples and others none.
 func (d *Dataset) sameHierarchy(ctx context.Context) error {
 	for i, p := range d.parts {
 		first := d.parts[0]
@@ -174,7 +177,7 @@ func isLazy(c model.Container) bool {
 	return ok
 }
 
-// Parts returns what the containers were opened by, in order.
+// Parts returns the paths of the containers, in order.
 func (d *Dataset) Parts() []string {
 	uris := make([]string, len(d.parts))
 	for i, p := range d.parts {
@@ -191,8 +194,8 @@ func (d *Dataset) Format() string {
 	return d.parts[0].Format()
 }
 
-// Collection returns the JSON document about the dataset: of a TACOLLECTION.json that, otherwise of
-// the first container. It is nil where there is none.
+// Collection returns the JSON document about the dataset: that of a TACOLLECTION.json, otherwise
+// that of the first container, or nil.
 func (d *Dataset) Collection() json.RawMessage {
 	switch {
 	case d.collection != nil:
@@ -217,7 +220,7 @@ func (d *Dataset) field(name string) json.RawMessage {
 	return doc[name]
 }
 
-// IDColumn names the column of the ids.
+// IDColumn returns the name of the column of ids.
 func (d *Dataset) IDColumn() string {
 	if len(d.parts) == 0 {
 		return "id"
@@ -225,8 +228,9 @@ func (d *Dataset) IDColumn() string {
 	return d.parts[0].IDColumn()
 }
 
-// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened. Of
-// nested Tortillas it is that of the first samples until the table of a deeper level was asked for.
+// Levels returns the number of levels. It is 0 only if no file of a TACOLLECTION.json was opened.
+// For nested Tortillas it is the depth of the first samples until the table of a deeper level is
+// read.
 func (d *Dataset) Levels() int {
 	n := 0
 	for _, p := range d.parts {
@@ -235,9 +239,9 @@ func (d *Dataset) Levels() int {
 	return n
 }
 
-// noLevel is the error for a level that is not there.
+// noLevel returns the error for a level that does not exist.
 func (d *Dataset) noLevel(k int) error {
-	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "levels 0 to %d are there", d.Levels()-1), d.name())
+	return fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "the levels are 0 to %d", d.Levels()-1), d.name())
 }
 
 func (d *Dataset) name() string {
@@ -247,14 +251,14 @@ func (d *Dataset) name() string {
 	return d.parts[0].URI()
 }
 
-// Level returns the rows of a level, padding included, with the columns that are stored. Of several
-// containers, Options.Mode decides about columns that not all have, and SourceColumn is added.
+// Level returns the rows of a level, padding included, with the stored columns. With several
+// containers, Options.Mode decides about columns that some lack, and SourceColumn is added.
 func (d *Dataset) Level(ctx context.Context, k int) (*tables.Table, error) {
 	t, _, err := d.level(ctx, k)
 	return t, err
 }
 
-// level returns a level and the first row of each part in it, and the number of rows at the end.
+// level returns a level, the first row of each part in it, and the number of rows at the end.
 func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error) {
 	if len(d.parts) == 0 {
 		return tables.FromVectors(nil, nil), []int{0}, nil
@@ -278,7 +282,7 @@ func (d *Dataset) level(ctx context.Context, k int) (*tables.Table, []int, error
 	return d.levels[k], d.bases[k], nil
 }
 
-// deepen finds out whether there is a level, where that is not known.
+// deepen finds out whether a level exists, if that is not known yet.
 func (d *Dataset) deepen(ctx context.Context, k int) error {
 	for _, p := range d.parts {
 		if l, ok := p.(model.Lazy); ok && k >= p.Levels() {
@@ -327,8 +331,9 @@ func (d *Dataset) concat(ctx context.Context, k int) error {
 	return nil
 }
 
-// join returns the tables of the containers, nil where one has none, one after the other, and tells what becomes of their
-// columns. part names them. If chosen, of columns that not all have nothing is said, and they are no error.
+// join concatenates the tables of the containers, of which nil ones are missing, and reports what
+// happens to columns that some lack. part names the tables. If chosen, such columns are neither
+// reported nor an error.
 func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables.Table, error) {
 	mode, names := d.mode, d.Parts()
 	if chosen && mode == tables.Strict {
@@ -350,7 +355,7 @@ func (d *Dataset) join(parts []*tables.Table, chosen bool, part string) (*tables
 	return t, nil
 }
 
-// sourceColumn returns a table of one column with the name of each row's file.
+// sourceColumn returns a table of one column with the file of each row.
 func (d *Dataset) sourceColumn(bases []int) *tables.Table {
 	cols := []tables.Column{{Name: SourceColumn, Type: tables.Type{Kind: tables.Text}}}
 	return tables.New(bases[len(d.parts)], cols, func(context.Context, int) (*tables.Vector, error) {
@@ -362,7 +367,7 @@ func (d *Dataset) sourceColumn(bases []int) *tables.Table {
 	})
 }
 
-// Parents returns for each row of a level the row of the level above that it belongs to; nil at level 0.
+// Parents returns for each row of a level its parent row in the level above, or nil at level 0.
 func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 	if k == 0 {
 		return nil, nil
@@ -394,8 +399,7 @@ func (d *Dataset) Parents(ctx context.Context, k int) ([]int32, error) {
 	return all, nil
 }
 
-// AllVisible reports whether every row of a level is visible: none is padding, and none is one of the histograms of a
-// streaming TACO.
+// AllVisible reports whether a level has neither padding nor histograms of a streaming TACO.
 func (d *Dataset) AllVisible(ctx context.Context, k int) (bool, error) {
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
@@ -437,7 +441,7 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 	if err != nil {
 		return nil, err
 	}
-	i := 0 // the part that a row is in
+	i := 0 // the part of the row
 	return slices.DeleteFunc(rows, func(row int) bool {
 		for row >= bases[i+1] {
 			i++
@@ -448,7 +452,7 @@ func (d *Dataset) Visible(ctx context.Context, k int) ([]int, error) {
 	}), err
 }
 
-// samples returns the rows of a level, padding included, that are not histograms, in order.
+// samples returns the rows of a level that are not histograms, padding included, in order.
 func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
@@ -471,7 +475,7 @@ func (d *Dataset) samples(ctx context.Context, k int) ([]int, error) {
 	return rows, nil
 }
 
-// Histograms returns the number of rows of a level that hold the histograms of a streaming TACO.
+// Histograms returns the number of rows of a level with histograms of a streaming TACO.
 func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
 	t, err := d.Level(ctx, k)
 	if err != nil {
@@ -481,7 +485,8 @@ func (d *Dataset) Histograms(ctx context.Context, k int) (int, error) {
 	return t.Len() - len(samples), err
 }
 
-// histograms returns the rows of a level of a container that hold histograms of its samples, in order.
+// histograms returns the rows of a level of a container that have histograms of its samples, in
+// order.
 func histograms(ctx context.Context, p model.Container, k int) ([]int32, error) {
 	top := model.HistogramRow(p)
 	if top < 0 {
@@ -511,7 +516,7 @@ func (d *Dataset) Row(ctx context.Context, e Entry) (int, error) {
 	}
 	row := e.Row
 	if l, ok := d.parts[e.Part].(model.Lazy); ok {
-		if row, err = l.Settled(ctx, e.Level, row); err != nil {
+		if row, err = l.FinalRow(ctx, e.Level, row); err != nil {
 			return 0, err
 		}
 	}
@@ -531,7 +536,7 @@ func (d *Dataset) Entry(ctx context.Context, k, row int) (Entry, error) {
 	return d.entry(ctx, n, prefix)
 }
 
-// EntryAt is Entry without the path: for those who look at many.
+// EntryAt is Entry without the path, which takes no search in the levels above.
 func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
 	n, err := d.nodeAt(ctx, k, row)
 	if err != nil {
@@ -542,7 +547,7 @@ func (d *Dataset) EntryAt(ctx context.Context, k, row int) (Entry, error) {
 	return e, err
 }
 
-// nodeAt returns the part and its row that a row of a level is.
+// nodeAt returns the part of a row of a level, and its row there.
 func (d *Dataset) nodeAt(ctx context.Context, k, row int) (node, error) {
 	_, bases, err := d.level(ctx, k)
 	if err != nil {
@@ -560,7 +565,7 @@ func (d *Dataset) noRow(k, row int, bases []int) error {
 		"no row %d, there are %d", row, bases[len(d.parts)]), d.name())
 }
 
-// pathAbove returns the path of the folder that a node lies in.
+// pathAbove returns the path of the folder that contains a node.
 func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
 	var ids []string
 	for p := d.parts[n.part]; n.level > 0; {
@@ -579,7 +584,7 @@ func (d *Dataset) pathAbove(ctx context.Context, n node) (string, error) {
 	return strings.Join(ids, "/"), nil
 }
 
-// entry returns the sample of a node in the folder of a path.
+// entry returns the sample of a node, given the path of its folder.
 func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, error) {
 	e, err := d.parts[n.part].Entry(ctx, n.level, n.row)
 	if err != nil {
@@ -592,8 +597,8 @@ func (d *Dataset) entry(ctx context.Context, n node, folder string) (Entry, erro
 	return e, nil
 }
 
-// Verify checks everything in all containers. Faults are errors; the report has counts and what is
-// wrong but can be read right all the same.
+// Verify checks everything in all containers. Faults are errors; the report has counts, and notes
+// on what is wrong but can be read anyway.
 func (d *Dataset) Verify(ctx context.Context) (*Report, error) {
 	r := &Report{}
 	for _, p := range d.parts {

@@ -254,7 +254,7 @@ func TestFilesThatCannotMatch(t *testing.T) {
 		"another column of times is told": {taco.Filter{Times: late("2020-06-01/.."), Time: "istac:time_end"}, all},
 	} {
 		path, s := collection(t)
-		d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Only: []taco.Filter{c.only}})
+		d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Filters: []taco.Filter{c.only}})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}

@@ -15,37 +15,38 @@ import (
 	"github.com/chaski-eo/chaski/tables/wkb"
 )
 
-// Point reads a geometry in well-known binary that is a point: in either byte order, also with an SRID or further coordinates; those of an empty one are NaN. The error is
-// fault.Unsupported for another geometry, fault.Corrupt for none.
+// Point decodes a point in well-known binary, in either byte order, also with an SRID or further
+// coordinates. The coordinates of an empty point are NaN. Another geometry is fault.Unsupported,
+// anything else fault.Corrupt.
 func Point(geometry []byte) (x, y float64, err error) { return wkb.Point(geometry) }
 
-// Rule says when a geometry matches a box.
+// Rule decides when a geometry matches a box.
 type Rule = wkb.Rule
 
 // Rules.
 const (
-	Intersects = wkb.Intersects // the two have a point in common
-	Within     = wkb.Within     // the geometry does not leave the box, and not only touches it
+	Intersects = wkb.Intersects // they have a point in common
+	Within     = wkb.Within     // the geometry does not leave the box, and does not only touch it
 )
 
-// Filter is a condition on place and time of samples. Both conditions hold for one row of Level; a
-// sample of level 0 matches if a row of Level below it does.
+// Filter is a condition on the place and time of samples. Both must hold for the same row of Level.
+// A sample of level 0 matches if a row of Level below it does.
 type Filter struct {
 	Box  *crs.Box // nil: anywhere
 	Rule Rule
-	// Geometry names the column of geometries (well-known binary or text). Default: the first that is there of
-	// istac:geometry, stac:centroid, istac:centroid. Geometries are in longitude and latitude, unless the table says otherwise:
-	// those of istac:geometry are in the CRS of istac:crs, those of a GeoParquet file in the one of its metadata.
+	// Geometry names the column of geometries (well-known binary or strings). Default: the first of
+	// istac:geometry, stac:centroid, istac:centroid. Geometries are in longitude and latitude,
+	// unless the table says otherwise: those of istac:geometry are in the CRS of istac:crs, those
+	// of a GeoParquet file in the one of its metadata.
 	Geometry string
 
 	Times *Times // nil: at any time
-	// Time names the column of times. Default: the first that is there of istac:time_start,
-	// stac:time_start.
+	// Time names the column of times. Default: the first of istac:time_start, stac:time_start.
 	Time string
 
 	Level int
 
-	// Keep: what is decoded of geometries stays in memory, as other columns do, for more questions.
+	// Keep keeps decoded geometries in memory, like other columns, for further filters.
 	Keep bool
 }
 
@@ -55,21 +56,22 @@ var (
 )
 
 // Filter returns the visible rows of level 0 that match, in order. Rows without a geometry or time
-// do not match. A column or level that is not there is fault.NotFound.
+// do not match. An unknown column or level is fault.NotFound.
 func (d *Dataset) Filter(ctx context.Context, f Filter) ([]int, error) {
-	left, err := d.Narrow(ctx, f)
+	left, err := d.Select(ctx, f)
 	if err != nil || left == nil {
 		return nil, err
 	}
 	return left[0], nil
 }
 
-// Left are the rows that conditions leave of each level, in order. Of levels deeper than it has, all rows below are left.
-type Left [][]int
+// Selection has the selected rows of each level, in order. Of levels deeper than it has, all rows
+// below selected ones are selected.
+type Selection [][]int
 
-// Narrow is Filter that also returns what is left of the levels below 0, down to f.Level: there the visible rows that
-// match, on the levels between those above one that does.
-func (d *Dataset) Narrow(ctx context.Context, f Filter) (Left, error) {
+// Select is Filter, but also returns the rows of the levels below 0, down to f.Level: there the
+// visible rows that match, and between them the rows above one that does.
+func (d *Dataset) Select(ctx context.Context, f Filter) (Selection, error) {
 	if len(d.parts) == 0 {
 		return nil, nil
 	}
@@ -86,7 +88,7 @@ func (d *Dataset) Narrow(ctx context.Context, f Filter) (Left, error) {
 			return nil, err
 		}
 	}
-	left := make(Left, f.Level+1)
+	left := make(Selection, f.Level+1)
 	for k := range left {
 		left[k] = []int{}
 	}
@@ -104,8 +106,9 @@ func (d *Dataset) Narrow(ctx context.Context, f Filter) (Left, error) {
 	return left, nil
 }
 
-// RowsBelow returns the rows of a level, in order, that lie below the rows of level 0 that are left, and are left themselves.
-func (d *Dataset) RowsBelow(ctx context.Context, left Left, level int) ([]int, error) {
+// RowsBelow returns the selected rows of a level, in order, that lie below selected rows of level
+// 0.
+func (d *Dataset) RowsBelow(ctx context.Context, left Selection, level int) ([]int, error) {
 	rows := left[0]
 	for k := 1; k <= level; k++ {
 		parents, err := d.Parents(ctx, k)
@@ -126,9 +129,10 @@ func (d *Dataset) RowsBelow(ctx context.Context, left Left, level int) ([]int, e
 	return rows, nil
 }
 
-// And returns what both leave. A row below level 0 that has nothing left below it on the level of a condition is dropped;
-// a row of level 0 is not: each condition is about samples, which may meet two by different rows below them.
-func (d *Dataset) And(ctx context.Context, a, b Left) (Left, error) {
+// And returns the rows in both selections. A row below level 0 is dropped if nothing below it
+// remains on the level of a condition. A row of level 0 is not, because conditions are about
+// samples: two of them may hold for different rows of one sample.
+func (d *Dataset) And(ctx context.Context, a, b Selection) (Selection, error) {
 	if len(a) < len(b) {
 		a, b = b, a
 	}
@@ -146,7 +150,7 @@ func (d *Dataset) And(ctx context.Context, a, b Left) (Left, error) {
 	return both, nil
 }
 
-// above returns the rows that some rows are below, in order.
+// above returns the parents of some rows, in order.
 func above(rows []int, parents []int32) []int {
 	up := make([]int, len(rows))
 	for i, row := range rows {
@@ -156,7 +160,7 @@ func above(rows []int, parents []int32) []int {
 	return slices.Compact(up)
 }
 
-// intersection returns what is in both of two lists, which ascend.
+// intersection returns the numbers in both of two ascending lists.
 func intersection(a, b []int) []int {
 	both, k := []int{}, 0
 	for _, row := range a {
@@ -170,19 +174,19 @@ func intersection(a, b []int) []int {
 	return both
 }
 
-// Match returns the rows of a table that match, in order. Level is not looked at. A column that is not there is
+// Match returns the rows of a table that match, in order. Level is ignored. An unknown column is
 // fault.NotFound.
 func (f Filter) Match(ctx context.Context, t *tables.Table) ([]int, error) {
 	return f.rows(ctx, unnamed{}, t)
 }
 
-// unnamed is the container of a table that is none's.
+// unnamed stands for the container of a table that has none.
 type unnamed struct{ model.Container }
 
 func (unnamed) URI() string { return "" }
 
-// part returns the visible rows of a container that match, and those of the levels above them.
-func (f *Filter) part(ctx context.Context, p model.Container) (Left, error) {
+// part returns the visible rows of a container that match, and the rows above them.
+func (f *Filter) part(ctx context.Context, p model.Container) (Selection, error) {
 	t, err := p.Table(ctx, f.Level)
 	if err != nil {
 		return nil, err
@@ -191,7 +195,7 @@ func (f *Filter) part(ctx context.Context, p model.Container) (Left, error) {
 	if err != nil {
 		return nil, err
 	}
-	left := make(Left, f.Level+1)
+	left := make(Selection, f.Level+1)
 	for k := f.Level; ; k-- {
 		if left[k], err = hidePadding(ctx, p, k, match); err != nil || k == 0 {
 			return left, err
@@ -204,7 +208,7 @@ func (f *Filter) part(ctx context.Context, p model.Container) (Left, error) {
 	}
 }
 
-// hidePadding drops the rows of a level that are placeholders and, at level 0, histograms.
+// hidePadding drops the rows of a level that are placeholders or, at level 0, histograms.
 func hidePadding(ctx context.Context, p model.Container, k int, rows []int) ([]int, error) {
 	var err error
 	rows = slices.DeleteFunc(rows, func(row int) bool {
@@ -261,7 +265,7 @@ func (f *Filter) named(err error, p model.Container) error {
 	return fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d", f.Level), fault.NoOffset), p.URI())
 }
 
-// column returns the number of the column of a name, or of the first that is there of some.
+// column returns the index of the column with a name, or of the first existing one of several.
 func (f *Filter) column(p model.Container, t *tables.Table, name string, auto []string, what string) (int, error) {
 	if name != "" && name != "auto" {
 		i := t.Index(name)
@@ -275,7 +279,7 @@ func (f *Filter) column(p model.Container, t *tables.Table, name string, auto []
 			return i, nil
 		}
 	}
-	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s); there are %s",
+	return 0, f.named(fault.New(fault.NotFound, "", fault.NoOffset, "no %s column (%s): the columns are %s",
 		what, strings.Join(auto, ", "), tables.Names(t.Columns())), p)
 }
 
@@ -311,7 +315,7 @@ func (f *Filter) timeRows(rows []int, v *tables.Vector) ([]int, error) {
 	return keep, nil
 }
 
-// textRows keeps the rows whose time, a day or an instant as text, begins in the range.
+// textRows keeps the rows whose time, a date or timestamp as a string, begins in the range.
 func (f *Filter) textRows(rows []int, v *tables.Vector) ([]int, error) {
 	keep := rows[:0]
 	for _, i := range rows {
@@ -355,7 +359,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 		return nil, nil
 	case tables.Binary, tables.Text:
 	default:
-		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or text", typ)
+		return nil, fault.New(fault.Unsupported, "column "+t.Columns()[i].Name, fault.NoOffset, "geometries of type %v, want binary or strings", typ)
 	}
 	place, err := wkb.NewPlace(*f.Box)
 	if err != nil {
@@ -367,7 +371,7 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	}
 	text := t.Columns()[i].Type.Kind == tables.Text
 	var binary []byte
-	keep := rows[:0] // never ahead of the row that is looked at
+	keep := rows[:0] // writes behind the row that is read
 	err = t.Scan(ctx, i, rows, f.Keep, func(row int, g []byte) (err error) {
 		to, err := systems.of(row)
 		if err != nil {
@@ -391,8 +395,8 @@ func (f *Filter) boxRows(ctx context.Context, rows []int, t *tables.Table, i int
 	return keep, err
 }
 
-// mayMatch reports whether file i of a TACOLLECTION.json can hold a row that matches the filter. It answers false only
-// where the extent of the file proves that; see extentOf for what an extent says.
+// mayMatch reports whether file i of a TACOLLECTION.json may hold a row that matches the filter. It
+// returns false only if the extent of the file proves the opposite; see extentOf.
 func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	x := c.Sources.Extent(i)
 	level, prefix := extentOf(c)
@@ -413,8 +417,9 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	if f.Box != nil && named(f.Geometry, geometryColumns) == prefix+"centroid" && !mayMeet(*f.Box, x.Spatial) {
 		return false
 	}
-	// With a column of middles the extent is that of the middles of the rows that have one. Rows without a middle may
-	// begin at any time, and nobody checks that a given middle lies behind its start: such an extent proves nothing.
+	// If there is a column of middles, the extent covers the middles of the rows that have one.
+	// Rows without a middle may begin at any time, and a middle need not lie after its start. Such
+	// an extent proves nothing.
 	if f.Times == nil || len(x.Temporal) != 2 || named(f.Time, timeColumns) != prefix+"time_start" || slices.Contains(columns, prefix+"time_middle") {
 		return true
 	}
@@ -423,10 +428,11 @@ func (f *Filter) mayMatch(c *taco2.Collection, i int) bool {
 	return err != nil || err2 != nil || f.Times.First <= last.Last && first.First <= f.Times.Last
 }
 
-// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and what the names of the columns
-// begin with that they are made of; "" if that is not known. tacotoolbox takes the first level that has both a centroid and
-// a start, and of that the columns of STAC before those of ISTAC. Its extent is the box of the centroids, and the range
-// of the middles, or of the starts if no row has a middle.
+// extentOf returns the level whose rows the extents of a TACOLLECTION.json describe, and the prefix
+// of the columns that they were computed from, or "" if that is unknown. tacotoolbox takes the
+// first level with both a centroid and a start, and prefers columns of STAC to those of ISTAC. Its
+// extent is the box of the centroids, and the range of the middles, or of the starts if no row has
+// a middle.
 func extentOf(c *taco2.Collection) (level int, prefix string) {
 	for level = 0; ; level++ {
 		columns := c.Columns(level)
@@ -441,12 +447,13 @@ func extentOf(c *taco2.Collection) (level int, prefix string) {
 	}
 }
 
-// mayMeet reports whether a box may hold one of the centroids that a spatial extent describes.
+// mayMeet reports whether a box may contain one of the centroids that a spatial extent describes.
 //
-// Where a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of one side only (the
-// side with the larger span). So an extent that lies on one side says nothing about the other; its latitudes are of all
-// centroids. An extent from east to west may cross the antimeridian or have its corners swapped, and one outside of ±180
-// degrees counts longitudes otherwise: of these the latitudes count alone.
+// If a file has centroids on both sides of longitude 0, tacotoolbox 0.26.9 writes the longitudes of
+// one side only, the one with the larger span. Hence an extent on one side says nothing about the
+// other; its latitudes cover all centroids. An extent from east to west may cross the antimeridian
+// or have swapped corners, and one outside of ±180 degrees counts longitudes differently: of these
+// only the latitudes are used.
 func mayMeet(box crs.Box, spatial []float64) bool {
 	if len(spatial) != 4 || spatial[1] > spatial[3] {
 		return true

@@ -108,7 +108,7 @@ func TestServersThatDoNotWork(t *testing.T) {
 	}{
 		"outage":    {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, 3, 0, "503"},
 		"no ranges": {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, 1<<20)) }, 20, fault.Unsupported, "byte ranges"},
-		"pages":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<!doctype html>")) }, 20, fault.Unsupported, "first bytes"},
+		"pages":     {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("<!doctype html>")) }, 20, fault.Unsupported, "begins like an HTML"},
 		"no file":   {http.NotFound, 20, fault.NotFound, "no such object"},
 	} {
 		var n atomic.Int64

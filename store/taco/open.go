@@ -21,27 +21,29 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Options of Open. The zero value is ready.
+// Options configure Open. The zero value is ready to use.
 type Options struct {
-	// BasePath is the folder of the source files of a catalog (__TACOCAT__, .tacocat, TACOLLECTION.json),
-	// where they are not beside it.
+	// BasePath is the directory of the source files of a catalog (__TACOCAT__, .tacocat,
+	// TACOLLECTION.json), if they are not beside it.
 	BasePath string
-	// Mode says what becomes of columns that not all of several containers have. Default
-	// tables.Intersection.
+	// Mode decides about columns that some of several containers lack. Default tables.Intersection.
 	Mode tables.Mode
-	// Chosen: who opens the dataset chooses among the rows of level 0 for each container or some of them, and joins their
-	// columns. Of those that not all have nothing is said then; Mode tables.Strict is that of the levels below.
+	// Chosen says that the caller selects rows of level 0 for each container, or for groups of
+	// them, and joins their columns itself. Columns of level 0 that some containers lack are then
+	// neither reported nor an error; with tables.Strict the levels below must still agree.
 	Chosen bool
-	// Only are filters that all will be applied to the dataset. Files of a TACOLLECTION.json whose extents prove that no
-	// row of theirs matches one of these filters are not opened. Open does not apply the filters to the rows of the others.
-	Only []Filter
-	// Limits bound what one container may cost.
+	// Filters are filters that the caller will all apply to the dataset. Files of a
+	// TACOLLECTION.json are not opened if their extents prove that none of their rows matches one
+	// of the filters. Open does not apply the filters to rows.
+	Filters []Filter
+	// Limits limit the resources of each container.
 	Limits Limits
-	// Warn is told what was left out or filled where containers differ. Default: nobody.
+	// Warn, if it is not nil, is called with a message for columns that were left out or filled
+	// because containers differ.
 	Warn func(message string)
 }
 
-// Limits bound what one container may cost.
+// Limits limit the resources of one container.
 type Limits = model.Limits
 
 // Kind says whether a sample holds bytes or other samples.
@@ -53,16 +55,16 @@ const (
 	Folder = model.Folder
 )
 
-// Whole is the offset and the size of an entry that is a file of its own.
+// Whole is the offset and the size of an entry that is a whole file.
 const Whole = model.Whole
 
-// Entry is one sample: what it is called, and where its bytes are.
+// Entry is one sample: its name, and where its bytes are.
 type Entry = model.Entry
 
 // Report counts what Dataset.Verify checked.
 type Report = model.Report
 
-// format is what the first bytes of a path, or what lies in a folder, say that it is.
+// format is the format of a path, according to its first bytes or to the entries of its directory.
 type format uint8
 
 const (
@@ -75,47 +77,50 @@ const (
 	tortillaFormat
 )
 
-// headBytes is what is read to tell formats apart, and what their headers fit in.
+// headBytes is the number of bytes that are read to identify a format. The headers of all formats
+// fit into it.
 const headBytes = 256
 
-// tell says what a path is. Of a file it returns an open reader and its first bytes.
-func tell(ctx context.Context, o source.Opener, uri string) (f format, r source.Reader, head []byte, err error) {
+// identify returns the format of a path. If it is a file, it also returns an open reader and its
+// first bytes.
+func identify(ctx context.Context, o source.Opener, uri string) (f format, r source.Reader, head []byte, err error) {
 	r, err = o.Open(ctx, uri)
 	if err == nil {
 		head = make([]byte, min(headBytes, r.Size()))
 		if err := r.ReadAt(ctx, head, 0); err != nil {
 			return none, nil, nil, errors.Join(fault.WithFile(err, uri), r.Close())
 		}
-		if !isPage(uri, head) {
+		if !isHTMLPage(uri, head) {
 			return tellBytes(head), r, head, nil
 		}
-		err = errors.Join(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of HTML"), r.Close())
+		err = errors.Join(fault.New(fault.Unsupported, "file", 0, "is not a container: it begins like an HTML page"), r.Close())
 	}
 	if unreachable(err) {
 		return none, nil, nil, err
 	}
-	f, ferr := tellFolder(ctx, o, uri)
+	f, ferr := identifyDirectory(ctx, o, uri)
 	if f == none {
 		return none, nil, nil, errors.Join(ferr, err)
 	}
 	return f, nil, nil, nil
 }
 
-// isPage reports whether an answer of HTTP is a page, as servers give it for a folder.
-func isPage(uri string, head []byte) bool {
+// isHTMLPage reports whether an HTTP response is an HTML page, which many servers return for a
+// directory.
+func isHTMLPage(uri string, head []byte) bool {
 	s := source.Scheme(uri)
 	return (s == "http" || s == "https") && bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("<"))
 }
 
-// readsPage reports whether what was opened is one: some servers have a page for every name. It costs no
-// request.
-func readsPage(ctx context.Context, uri string, r source.Reader) bool {
+// readsHTMLPage reports whether an opened URI is an HTML page, since some servers return one for
+// every name. It costs no request.
+func readsHTMLPage(ctx context.Context, uri string, r source.Reader) bool {
 	head := make([]byte, min(headBytes, r.Size()))
-	return isPage(uri, []byte("<")) && r.ReadAt(ctx, head, 0) == nil && isPage(uri, head)
+	return isHTMLPage(uri, []byte("<")) && r.ReadAt(ctx, head, 0) == nil && isHTMLPage(uri, head)
 }
 
-// unreachable reports whether a request failed again and again: no other one is made to find out what is
-// there, each would take as long.
+// unreachable reports whether a request failed after all its retries. Other names are not tried
+// then, because each of them would take as long.
 func unreachable(err error) bool {
 	var re *source.RequestError
 	return errors.As(err, &re) && re.Attempts > 1
@@ -135,14 +140,14 @@ func tellBytes(head []byte) format {
 	return none
 }
 
-// tellFolder looks for what containers have in their folder.
-func tellFolder(ctx context.Context, o source.Opener, uri string) (format, error) {
+// identifyDirectory looks for the files that containers have in their directory.
+func identifyDirectory(ctx context.Context, o source.Opener, uri string) (format, error) {
 	for _, c := range [...]struct {
 		name string
 		f    format
 	}{{"METADATA/level0.parquet", folderFormat}, {"level0.parquet", tacocatFolder}, {"COLLECTION.json", folderFormat}} {
 		r, err := o.Open(ctx, taco2.Join(uri, c.name))
-		if err == nil && readsPage(ctx, uri, r) {
+		if err == nil && readsHTMLPage(ctx, uri, r) {
 			err = r.Close()
 		} else if err == nil {
 			return c.f, r.Close()
@@ -157,7 +162,7 @@ func tellFolder(ctx context.Context, o source.Opener, uri string) (format, error
 	return none, nil
 }
 
-// Is reports whether a path is a container, or claims to be one by its name.
+// Is reports whether a path is a container, or has the extension of one.
 func Is(ctx context.Context, o source.Opener, uri string) bool {
 	name := path.Base(strings.TrimRight(uri, "/"))
 	switch strings.ToLower(path.Ext(name)) {
@@ -167,7 +172,7 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	if name == "__TACOCAT__" || name == "TACOLLECTION.json" {
 		return true
 	}
-	f, r, _, err := tell(ctx, o, uri)
+	f, r, _, err := identify(ctx, o, uri)
 	if r != nil {
 		return errors.Join(err, r.Close()) == nil && f != none && f != tacollection
 	}
@@ -177,12 +182,13 @@ func Is(ctx context.Context, o source.Opener, uri string) bool {
 	return f != none
 }
 
-// Open opens containers as one dataset: their rows one after the other. Of a folder that holds a
-// catalog, that is opened. Containers of different hierarchies are fault.Unsupported; what is none is too.
+// Open opens containers as one dataset, whose rows are theirs one after the other. If a directory
+// has a catalog, the catalog is opened. Paths that are not containers, and containers with
+// different hierarchies, are fault.Unsupported.
 //
-// Of each, the header and the document about the collection are read; tables when they are asked for, or
-// at once where Options.Mode is strict about the columns of several.
-// The dataset keeps readers open until Close.
+// Open reads the header and the collection document of each container. It reads tables when they
+// are needed, or at once if Options.Mode is strict about the columns of several containers. The
+// dataset keeps files open until Close.
 func Open(ctx context.Context, opener source.Opener, paths []string, o Options) (*Dataset, error) {
 	d := &Dataset{
 		opener: newPooledOpener(opener), mode: o.Mode, chosen: o.Chosen, warn: o.Warn, unpadded: map[int]bool{},
@@ -212,7 +218,7 @@ func Open(ctx context.Context, opener source.Opener, paths []string, o Options) 
 	return d, nil
 }
 
-// strict reads the tables of all levels where all are to have the same columns.
+// strict reads the tables of all levels if all containers must have the same columns.
 func (d *Dataset) strict(ctx context.Context) error {
 	for k := 0; d.mode == tables.Strict && len(d.parts) > 1 && k < d.Levels(); k++ {
 		if _, err := d.Level(ctx, k); err != nil {
@@ -222,11 +228,12 @@ func (d *Dataset) strict(ctx context.Context) error {
 	return nil
 }
 
-// openAtOnce is the number of containers that are opened at the same time.
+// openAtOnce limits the containers that are opened at a time, because opening a remote one takes
+// several requests.
 const openAtOnce = 8
 
-// open opens paths, and returns the containers of each. Those that a TACOLLECTION.json names
-// (listed) cannot be one themselves.
+// open opens paths and returns the containers of each. Files that a TACOLLECTION.json lists
+// (listed) cannot be TACOLLECTION.json files themselves: they could list each other without end.
 func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bool) ([][]model.Container, error) {
 	parts, errs := make([][]model.Container, len(paths)), make([]error, len(paths))
 	var g errgroup.Group
@@ -247,12 +254,13 @@ func (d *Dataset) open(ctx context.Context, paths []string, o Options, listed bo
 	return nil, firstOf(errs)
 }
 
-// flat returns the containers of several paths as those of one.
+// flat joins the containers of several paths.
 func flat(parts [][]model.Container, err error) ([]model.Container, error) {
 	return slices.Concat(parts...), err
 }
 
-// firstOf returns the first error, whichever came first in time.
+// firstOf returns the error of the first path, so that the message does not depend on the order of
+// goroutines.
 func firstOf(errs []error) error {
 	for _, err := range errs {
 		if err != nil {
@@ -264,7 +272,7 @@ func firstOf(errs []error) error {
 
 // openOne opens one path, which may stand for several containers.
 func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed bool) ([]model.Container, error) {
-	f, r, head, err := tell(ctx, d.opener, uri)
+	f, r, head, err := identify(ctx, d.opener, uri)
 	if unreachable(err) {
 		return nil, fault.WithFile(err, uri)
 	}
@@ -276,7 +284,7 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
-			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is no container: neither COLLECTION.json nor METADATA is in it")
+			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is not a container: it has neither COLLECTION.json nor METADATA")
 		}
 		return nil, fault.WithFile(err, uri)
 	}
@@ -287,23 +295,23 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	var c model.Container
 	switch f {
 	case zipFormat:
-		c, err = take(taco2.OpenZIP(ctx, d.opener, uri, r, head, o.Limits))
+		c, err = orNil(taco2.OpenZIP(ctx, d.opener, uri, r, head, o.Limits))
 	case tacocatFile:
-		c, err = take(taco2.OpenTacocat(ctx, d.opener, uri, base, r, head, o.Limits))
+		c, err = orNil(taco2.OpenTacocat(ctx, d.opener, uri, base, r, head, o.Limits))
 	case folderFormat:
-		c, err = take(taco2.OpenFolder(ctx, d.opener, uri, o.Limits))
+		c, err = orNil(taco2.OpenFolder(ctx, d.opener, uri, o.Limits))
 	case tacocatFolder:
-		c, err = take(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
+		c, err = orNil(taco2.OpenTacocatFolder(ctx, d.opener, uri, base, o.Limits))
 	case tacollection:
 		if !listed {
 			return d.openCollection(ctx, uri, base, r, o)
 		}
-		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is named by another one")
+		err = fault.New(fault.Corrupt, "TACOLLECTION.json", fault.NoOffset, "is listed by another TACOLLECTION.json")
 		err = errors.Join(fault.WithFile(err, uri), r.Close())
 	case tortillaFormat:
 		c, err = tortilla.Open(ctx, uri, r, head, o.Limits)
 	default:
-		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is no container: its first bytes are of none"), uri), r.Close())
+		err = errors.Join(fault.WithFile(fault.New(fault.Unsupported, "file", 0, "is not a container: its first bytes are of no known format"), uri), r.Close())
 	}
 	if err != nil {
 		return nil, err
@@ -311,14 +319,14 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 	return []model.Container{c}, nil
 }
 
-// catalogIn returns the catalog in a folder, or "".
+// catalogIn returns the catalog in a directory, or "".
 func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 	for _, name := range [...]string{".tacocat/COLLECTION.json", "__TACOCAT__", "TACOLLECTION.json"} {
 		r, err := o.Open(ctx, taco2.Join(uri, name))
 		if err != nil {
 			continue
 		}
-		page := readsPage(ctx, uri, r)
+		page := readsHTMLPage(ctx, uri, r)
 		if r.Close() == nil && !page {
 			return taco2.Join(uri, strings.TrimSuffix(name, "/COLLECTION.json"))
 		}
@@ -326,15 +334,15 @@ func catalogIn(ctx context.Context, o source.Opener, uri string) string {
 	return ""
 }
 
-// take makes a nil interface of a nil pointer.
-func take[C model.Container](c C, err error) (model.Container, error) {
+// orNil returns a nil interface for a nil pointer.
+func orNil[C model.Container](c C, err error) (model.Container, error) {
 	if err != nil {
 		return nil, err
 	}
 	return c, nil
 }
 
-// notFound gives an error of the system that says so its kind.
+// notFound gives an error of the system its kind if the file does not exist.
 func notFound(err error) error {
 	if errors.Is(err, fs.ErrNotExist) && fault.KindOf(err) == 0 {
 		return fault.Wrap(fault.NotFound, "file", fault.NoOffset, err)
@@ -342,7 +350,7 @@ func notFound(err error) error {
 	return err
 }
 
-// parent returns the folder that a path lies in. That of a URL of HTTP has its query; see taco2.Join.
+// parent returns the directory of a path. That of an HTTP URL keeps its query; see taco2.Join.
 func parent(uri string) string {
 	query := ""
 	if s := source.Scheme(uri); s == "http" || s == "https" {
@@ -357,7 +365,8 @@ func parent(uri string) string {
 	return ""
 }
 
-// openCollection opens the files of a TACOLLECTION.json, except those that Options.Only cannot match.
+// openCollection opens the files of a TACOLLECTION.json, except those that Options.Filters rule
+// out.
 func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source.Reader, o Options) ([]model.Container, error) {
 	c, err := taco2.ReadTacollection(ctx, r)
 	if err = errors.Join(err, r.Close()); err != nil {
@@ -368,7 +377,7 @@ func (d *Dataset) openCollection(ctx context.Context, uri, base string, r source
 	d.mu.Unlock()
 	var files []string
 	for i, file := range c.Sources.Files {
-		if !slices.ContainsFunc(o.Only, func(f Filter) bool { return !f.mayMatch(c, i) }) {
+		if !slices.ContainsFunc(o.Filters, func(f Filter) bool { return !f.mayMatch(c, i) }) {
 			files = append(files, taco2.Join(base, file))
 		}
 	}

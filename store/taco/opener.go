@@ -10,36 +10,36 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Separator stands between a container and the path of a sample in it: "data.tacozip::roi_1/image".
+// Separator separates a container from the path of a sample in it: "data.tacozip::roi_1/image".
 const Separator = "::"
 
-// Split takes a name apart into a container and the path of a sample in it. ok is false for a name
-// without Separator.
+// Split splits a name into a container and the path of a sample in it. ok is false if the name has
+// no Separator.
 func Split(name string) (container, path string, ok bool) { return strings.Cut(name, Separator) }
 
-// Opener opens samples of containers beside what its base opens: names with Separator are taken apart,
-// and the reader is of the sample's bytes alone. A chunk ("data.taco::img1/lrf::2") is opened as a TIFF of
-// its own, whose bytes but for the header are the chunk's: reading it takes one range. The zero value of
-// Options is ready. It is safe for concurrent use.
+// Opener opens samples of containers as well as what its base opens. It splits names at Separator,
+// and its readers cover the bytes of the sample alone. A chunk ("data.taco::img1/lrf::2") is opened
+// as a TIFF of its own, whose bytes except for the header are those of the chunk: reading it takes
+// one range. The zero value of Options is ready to use. It is safe for concurrent use.
 type Opener struct {
 	Base    source.Opener
 	Options Options
 
 	mu    sync.Mutex
-	found map[string]found // by name; no more than maxFound
+	found map[string]found // by name; at most maxFound entries
 }
 
-// found is where a sample is, and of a chunk the header that is put before it.
+// found is the place of a sample and, for a chunk, the header in front of it.
 type found struct {
 	Entry
 	head []byte
 }
 
-// maxFound bounds the places of samples that an Opener remembers.
+// maxFound limits the samples whose places an Opener remembers.
 const maxFound = 1 << 12
 
-// Open implements source.Opener. A sample that is a folder is fault.Unsupported. The container is
-// opened for each name anew; who reads many samples opens a Dataset, and Section.
+// Open implements source.Opener. A sample that is a folder is fault.Unsupported. Each unknown name
+// opens its container anew: to read many samples, use a Dataset and Section.
 func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	container, path, ok := Split(uri)
 	if !ok {
@@ -81,13 +81,14 @@ func (o *Opener) find(ctx context.Context, container, path string) (found, error
 		return found{e, head}, err
 	}
 	if e.Kind == Folder {
-		return found{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder, and has no bytes"), container)
+		return found{}, fault.WithFile(fault.New(fault.Unsupported, "sample "+e.Path, fault.NoOffset, "is a folder: only files have bytes"), container)
 	}
 	return found{Entry: e}, nil
 }
 
-// Section opens a sample's bytes: a reader whose offset 0 is their first. Of a container whose size is known
-// (Entry.Object) that costs no request, where the opener can do that, and every read one, of exactly its range.
+// Section opens the bytes of a sample: offset 0 of the reader is their first. If the size of the
+// container's object is known (Entry.Object), opening it costs no request if the opener supports
+// that, and each read is one request for exactly its range.
 func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, error) {
 	r, err := source.OpenKnown(ctx, o, e.URI, e.Object)
 	if err != nil || e.Offset == Whole {
@@ -101,8 +102,8 @@ func Section(ctx context.Context, o source.Opener, e Entry) (source.Reader, erro
 	return s, nil
 }
 
-// SectionOf returns a reader of size bytes of r from offset off on, which is closed with it. Bytes that r
-// does not have are fault.Corrupt.
+// SectionOf returns a reader of size bytes of r from offset off on. Closing it closes r. Bytes past
+// the end of r are fault.Corrupt.
 func SectionOf(r source.Reader, off, size int64) (source.Reader, error) {
 	if off < 0 || size < 0 || off > r.Size() || size > r.Size()-off {
 		return nil, fault.New(fault.Corrupt, "", off, "%d bytes in a file of %d", size, r.Size())
@@ -110,7 +111,7 @@ func SectionOf(r source.Reader, off, size int64) (source.Reader, error) {
 	return &section{r, off, size}, nil
 }
 
-// section is a range of a reader.
+// section reads a range of a reader.
 type section struct {
 	source.Reader
 	off, size int64
@@ -118,7 +119,7 @@ type section struct {
 
 func (s *section) Size() int64 { return s.size }
 
-// Gap implements source.Gapped, ETag source.Tagged: they are those of the object.
+// Gap implements source.Gapped, ETag source.Tagged. They are those of the object.
 func (s *section) Gap() int64   { return source.Gap(s.Reader) }
 func (s *section) ETag() string { return source.ETag(s.Reader) }
 

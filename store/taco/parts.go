@@ -11,11 +11,11 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/tortilla"
 )
 
-// partitioned is a container that may be one of several files that are one dataset.
+// partitioned is a container that may be one of several files of one dataset.
 type partitioned interface{ Partitions() int }
 
-// cutPart takes the name of a part, NAME.0003.part.tortilla, apart into the name of the whole,
-// NAME.tortilla, and the part's number.
+// cutPart splits the name of a part, NAME.0003.part.tortilla, into the name of the whole,
+// NAME.tortilla, and the number of the part.
 func cutPart(uri string) (whole string, number int, ok bool) {
 	for _, ext := range [...]string{".tortilla", ".taco"} {
 		rest, ok := strings.CutSuffix(uri, ".part"+ext)
@@ -34,15 +34,15 @@ func setMember(whole string, number int) string {
 	return fmt.Sprintf("%s.%04d.part%s", whole[:i], number, whole[i:])
 }
 
-// IsSet reports whether a name that no file has is that of a container that is split into parts, of which the first
-// one is there: Open opens it.
+// IsSet reports whether a name without a file is that of a container that is split into parts, of
+// which the first one exists. Open opens such a container.
 func IsSet(ctx context.Context, o source.Opener, whole string) bool {
 	return partsOf(ctx, o, whole) != nil
 }
 
-// partsOf returns the names of the parts of a container that is split, by the name of the whole; nil
-// where there are none. They are counted from 0000 (as they are written) or 0001 (as the specification has
-// it).
+// partsOf returns the names of the parts of a split container, given the name of the whole, or nil
+// if there are none. Numbers begin at 0000 in files as writers make them, and at 0001 in the
+// specification.
 func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {
 		return nil
@@ -61,10 +61,10 @@ func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	return nil
 }
 
-// maxParts bounds the parts of a container: their numbers have four digits.
+// maxParts limits the parts of a container: their numbers have four digits.
 const maxParts = 10000
 
-// partitions returns the number of parts that the header of one says there are, 0 where it is none.
+// partitions returns the number of parts in the header of a part, or 0 if it cannot be read.
 func partitions(ctx context.Context, o source.Opener, uri string) int {
 	r, err := o.Open(ctx, uri)
 	if err != nil {
@@ -82,11 +82,11 @@ func partitions(ctx context.Context, o source.Opener, uri string) int {
 	return int(max(h.Partitions, 1))
 }
 
-// wholeSets checks that of a container that is split all parts are there, if more than one is. A part
-// alone is a container like any other.
+// wholeSets checks that all parts of a split container are opened if more than one is. A single
+// part is a container like any other.
 func (d *Dataset) wholeSets() error {
 	type set struct {
-		first int // number in d.parts
+		first int // index in d.parts
 		have  map[int]bool
 		least int
 	}
@@ -107,7 +107,7 @@ func (d *Dataset) wholeSets() error {
 		}
 		first := d.parts[s.first]
 		if n := first.(partitioned).Partitions(); n != c.Partitions() {
-			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, and into %d by %s", c.Partitions(), n, first.URI()), p.URI())
+			return fault.WithFile(fault.New(fault.Corrupt, "header", 18, "split into %d files, but %d according to %s", c.Partitions(), n, first.URI()), p.URI())
 		}
 		s.have[number] = true
 		s.least = min(s.least, number)
@@ -117,7 +117,7 @@ func (d *Dataset) wholeSets() error {
 		if len(s.have) == 1 || len(s.have) == n {
 			continue
 		}
-		missing := 0 // the least number that is not there; numbers begin at 0 or 1
+		missing := 0 // the smallest missing number; numbers begin at 0 or 1
 		for missing = min(s.least, 1); s.have[missing]; missing++ {
 		}
 		return fault.WithFile(fault.New(fault.NotFound, "part "+strconv.Itoa(missing), fault.NoOffset,

@@ -25,7 +25,7 @@ func matches(t *testing.T, path string, f taco.Filter, only ...taco.Filter) (ids
 	t.Helper()
 	s := &spy{}
 	defer s.files.Close()
-	d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Only: only})
+	d, err := taco.Open(t.Context(), s, []string{path}, taco.Options{Filters: only})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,23 +17,24 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Of the histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") each is a raster of counts: a
-// band for a band, a row for a sample of level 0 in their order, a column for a bin.
+// Histograms of a streaming TACO (TACO 0.2.0, "Precomputed Histogram information") are rasters of
+// counts: one band for each band, one row for each sample of level 0 in their order, and one column
+// for each bin.
 
-// histogramBins is the number of bins, which divide the range from the least value of the dataset to its
-// greatest.
+// histogramBins is the number of bins, which divide the range of the dataset's values.
 const histogramBins = 100
 
-// maxComponents bounds the fields of a report of all components.
+// maxComponents limits the fields of a report of all components. More ids are hardly names of
+// components.
 const maxComponents = 64
 
-// Report returns what Pool does, and percentiles where there are histograms, in the form that normalisers
-// take: a field of the component's name. Of component "*", where level 0 has folders, a field for each
-// id of the deepest level with statistics; otherwise one field "image". No pixel is read, but the header of
-// a raster for its dtype.
+// Report returns the statistics of Pool, with percentiles if there are histograms, in the form that
+// normalisation uses: a field named like the component. For component "*" it has a field for each
+// id of the deepest level with statistics if level 0 has folders, otherwise one field "image". No
+// pixels are read, only the header of one raster for its dtype.
 //
-// Percentiles are interpolated within a bin: they may be off by its width, which Resolution tells. Of
-// several containers there are none, since each has a range of its own.
+// Percentiles are interpolated inside a bin, and may be off by its width, which Resolution states.
+// Several containers have no percentiles, because each has bins over a range of its own.
 func (d *Dataset) Report(ctx context.Context, component string, keep func(row int) bool) (*stats.Report, error) {
 	names := []string{component}
 	if component == "*" && d.Levels() > 1 {
@@ -64,7 +65,7 @@ func (d *Dataset) Report(ctx context.Context, component string, keep func(row in
 	return r, nil
 }
 
-// components returns the ids of the deepest level; if they are many, "*" for all of them.
+// components returns the ids of the deepest level, or "*" for all of them if there are many.
 func (d *Dataset) components(ctx context.Context) ([]string, error) {
 	t, err := d.Level(ctx, d.Levels()-1)
 	if err != nil {
@@ -111,14 +112,15 @@ func (d *Dataset) fieldReport(ctx context.Context, component string, p *Pooled, 
 	return f, nil
 }
 
-// isCalled reports whether a sample is one of a component, as Pool has it.
+// isCalled reports whether a sample belongs to a component, as in Pool.
 func isCalled(e Entry, component string) bool {
 	return component == "*" || e.ID == component || strings.HasSuffix(e.Path, "/"+component)
 }
 
 func number(v float64) json.Number { return json.Number(strconv.FormatFloat(v, 'g', -1, 64)) }
 
-// fillHistogram sets what a histogram over [lo, hi] says of a band whose values lie in [least, most].
+// fillHistogram sets the percentiles and the histogram of a band from a histogram over [lo, hi],
+// given that the values lie in [least, most].
 func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) {
 	h := &stats.Histogram{Counts: counts}
 	n := uint64(0)
@@ -137,8 +139,8 @@ func fillHistogram(b *stats.Band, counts []uint64, lo, hi, least, most float64) 
 	}
 }
 
-// percentile returns the value below which p percent of the n counted ones lie, if those of each bin are
-// spread evenly over the part of it that lies in [least, most].
+// percentile returns the value below which p percent of the n counted values lie, if the values of
+// each bin are spread evenly over its part inside [least, most].
 func percentile(h *stats.Histogram, n uint64, p, least, most float64) float64 {
 	want, before := p/100*float64(n), 0.0
 	for i, c := range h.Counts {
@@ -152,11 +154,11 @@ func percentile(h *stats.Histogram, n uint64, p, least, most float64) float64 {
 	return most
 }
 
-// Histogram returns the counts of all pixels of some samples by band and bin, and the range that the bins
-// divide: what the container's histograms say, summed over the rows that keep chooses (nil: all) and over
-// the components of an id ("*": all). A container without histograms is fault.NotFound.
+// Histogram returns the counts of all pixels of some samples by band and bin, and the range that
+// the bins divide. It sums the container's histograms over the rows that keep selects (nil: all)
+// and over the components with an id ("*": all). A container without histograms is fault.NotFound.
 func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row int) bool) (counts [][]uint64, lo, hi float64, err error) {
-	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "no histograms of %q", component), d.name())
+	none := fault.WithFile(fault.New(fault.NotFound, "level0", fault.NoOffset, "there are no histograms of %q", component), d.name())
 	if len(d.parts) != 1 || d.Levels() < 2 {
 		return nil, 0, 0, none
 	}
@@ -192,7 +194,8 @@ func (d *Dataset) Histogram(ctx context.Context, component string, keep func(row
 	return counts, lo, hi, nil
 }
 
-// valueRange returns the least and greatest value of all samples of the deepest level with statistics.
+// valueRange returns the smallest and largest value of all samples of the deepest level with
+// statistics.
 func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 	t, err := d.Level(ctx, d.Levels()-1)
 	if err != nil {
@@ -216,15 +219,16 @@ func (d *Dataset) valueRange(ctx context.Context) (lo, hi float64, err error) {
 		}
 	}
 	if !(lo <= hi) || math.IsInf(hi-lo, 0) {
-		return 0, 0, fault.WithFile(fault.New(fault.NotFound, "stats:min", fault.NoOffset, "no range of values: %v to %v", lo, hi), d.name())
+		return 0, 0, fault.WithFile(fault.New(fault.NotFound, "stats:min", fault.NoOffset, "the values have no range: %v to %v", lo, hi), d.name())
 	}
 	return lo, hi, nil
 }
 
-// maxWhole bounds the samples that are read at once.
+// maxWhole limits the size of samples that are read in one request.
 const maxWhole = 8 << 20
 
-// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows are of.
+// addHistogram adds the counts of a histogram. rows are the samples of level 0 that its rows
+// describe.
 func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, rows []int, keep func(row int) bool) ([][]uint64, error) {
 	r, err := Section(ctx, d.opener, e)
 	if err != nil {
@@ -245,7 +249,7 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 	}
 	x := im.Index
 	if x.Width != histogramBins || x.Height != len(rows) {
-		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "%d rows of %d bins, want %d of %d", x.Height, x.Width, len(rows), histogramBins)
+		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "it has %d rows of %d bins, expected %d of %d", x.Height, x.Width, len(rows), histogramBins)
 	}
 	if counts == nil {
 		counts = make([][]uint64, x.Bands)
@@ -254,12 +258,12 @@ func (d *Dataset) addHistogram(ctx context.Context, counts [][]uint64, e Entry, 
 		}
 	}
 	if len(counts) != x.Bands {
-		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "%d bands, those before have %d", x.Bands, len(counts))
+		return nil, fault.New(fault.Unsupported, "histogram", fault.NoOffset, "it has %d bands, but earlier ones have %d", x.Bands, len(counts))
 	}
 	return counts, addCounts(ctx, counts, in, x, func(y int) bool { return keep == nil || keep(rows[y]) })
 }
 
-// addCounts adds the rows of an image that are wanted to the counts by band and column.
+// addCounts adds the rows of an image for which want returns true to the counts by band and column.
 func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk.Index, want func(y int) bool) error {
 	count := counter(x.DType)
 	if count == nil {
@@ -303,7 +307,7 @@ func addCounts(ctx context.Context, counts [][]uint64, r source.Reader, x *chunk
 	return nil
 }
 
-// counter returns a function that reads a count, nil of types that are no counts.
+// counter returns a function that decodes a count, or nil if the type cannot hold counts.
 func counter(t chunk.DType) func(b []byte) uint64 {
 	le := binary.LittleEndian
 	switch t {
@@ -327,7 +331,7 @@ func counter(t chunk.DType) func(b []byte) uint64 {
 	return nil
 }
 
-// floatCount takes a count that is stored as a float; what is none counts as 0.
+// floatCount converts a count that is stored as a float. Values that are not counts become 0.
 func floatCount(v float64) uint64 {
 	if !(v >= 0 && v < 1<<53) {
 		return 0
@@ -335,8 +339,8 @@ func floatCount(v float64) uint64 {
 	return uint64(v)
 }
 
-// dtypeOf returns the dtype of the rasters of a component, by the header of the first; float64 where
-// that is no TIFF.
+// dtypeOf returns the dtype of the rasters of a component, from the header of the first one, or
+// float64 if that is not a TIFF.
 func (d *Dataset) dtypeOf(ctx context.Context, component string) chunk.DType {
 	for e, err := range d.Leaves(ctx, false) {
 		if err != nil {

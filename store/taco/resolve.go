@@ -12,10 +12,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// node is a row of one part.
+// node is a row of a part.
 type node struct{ part, level, row int }
 
-// siblings are the children of one node, or the samples of level 0 of one part.
+// siblings are the children of one node, or the samples of level 0 of a part.
 type siblings struct {
 	of   node // the parent; level -1 at the top
 	n    int
@@ -30,7 +30,7 @@ func (s *siblings) node(i int) node {
 	return node{s.of.part, s.of.level + 1, row}
 }
 
-// roots returns the samples of level 0, by part.
+// roots returns the samples of level 0 by part.
 func (d *Dataset) roots(ctx context.Context) ([]siblings, error) {
 	all := make([]siblings, len(d.parts))
 	for i, p := range d.parts {
@@ -48,8 +48,8 @@ func (d *Dataset) children(ctx context.Context, n node) (siblings, error) {
 	return siblings{of: n, n: len(rows), rows: rows}, err
 }
 
-// Roots returns the visible samples of level 0, in the order of the rows. An error ends them, as it does all that
-// is iterated here: of the kind that reading the level gives, of a context that ended without one.
+// Roots iterates over the visible samples of level 0, in the order of the rows. An error ends this
+// and all other iterations.
 func (d *Dataset) Roots(ctx context.Context) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		groups, err := d.roots(ctx)
@@ -73,7 +73,7 @@ func (d *Dataset) Children(ctx context.Context, e Entry) iter.Seq2[Entry, error]
 	}
 }
 
-// each yields the entries of siblings, and reports whether to go on.
+// each yields the entries of siblings, and returns whether to continue.
 func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, padding bool, yield func(Entry, error) bool) bool {
 	for i := range groups {
 		hidden := d.hidden(&groups[i])
@@ -96,16 +96,16 @@ func (d *Dataset) each(ctx context.Context, groups []siblings, folder string, pa
 	return true
 }
 
-// hidden returns which of siblings is the one that holds histograms of the others, or -1.
+// hidden returns which of the siblings holds the histograms of the others, or -1.
 func (d *Dataset) hidden(s *siblings) int {
-	if s.of.level >= 0 { // siblings of level 0 are all its rows
+	if s.of.level >= 0 { // the siblings of level 0 are all its rows
 		return -1
 	}
 	return model.HistogramRow(d.parts[s.of.part])
 }
 
-// Leaves returns all samples with bytes, depth first in the order of the rows, with placeholders and the histograms of a
-// streaming TACO if padding is set.
+// Leaves iterates over all samples with bytes, depth first in the order of the rows. padding
+// includes placeholders and the histograms of a streaming TACO.
 func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		groups, err := d.roots(ctx)
@@ -117,7 +117,7 @@ func (d *Dataset) Leaves(ctx context.Context, padding bool) iter.Seq2[Entry, err
 	}
 }
 
-// LeavesOf is Leaves below one sample of this dataset; of a file, itself.
+// LeavesOf is Leaves below one sample of this dataset. For a file it is the file itself.
 func (d *Dataset) LeavesOf(ctx context.Context, e Entry, padding bool) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		if e.Kind == File {
@@ -147,15 +147,15 @@ func (d *Dataset) leaves(ctx context.Context, groups []siblings, folder string, 
 	})
 }
 
-// Resolve returns the sample of a path: ids from level 0 down, joined by "/". At each step the longest
-// id that fits is taken, since ids of old formats may hold "/" themselves. "#N" is the visible sample
-// at a position among its siblings, counted from 0. What is not there is fault.NotFound.
+// Resolve returns the sample of a path: ids from level 0 down, joined by "/". At each step the
+// longest id that matches is taken, because ids of old formats may contain "/". "#N" is the visible
+// sample at position N among its siblings, counted from 0. An unknown path is fault.NotFound.
 func (d *Dataset) Resolve(ctx context.Context, path string) (Entry, error) {
 	return d.Locate(ctx, []string{path})
 }
 
-// Below is Resolve of a path that begins at the children of a sample, which must be of this dataset. What is not
-// there is fault.NotFound.
+// Below is Resolve for a path that begins at the children of a sample, which must be of this
+// dataset.
 func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error) {
 	s, err := d.children(ctx, node{e.Part, e.Level, e.Row})
 	if err != nil {
@@ -164,8 +164,8 @@ func (d *Dataset) Below(ctx context.Context, e Entry, path string) (Entry, error
 	return d.locate(ctx, []siblings{s}, e, []string{path})
 }
 
-// Locate is Resolve with one key, an id or "#N", for each step. A key that is no id is taken as a path. What is not
-// there, and an empty key, is fault.NotFound.
+// Locate is Resolve with one key, an id or "#N", for each step. A key that is not an id is resolved
+// as a path. An empty or unknown key is fault.NotFound.
 func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
 	groups, err := d.roots(ctx)
 	if err != nil {
@@ -174,7 +174,7 @@ func (d *Dataset) Locate(ctx context.Context, keys []string) (Entry, error) {
 	return d.locate(ctx, groups, Entry{}, keys)
 }
 
-// locate follows keys from the children of e on, which are groups.
+// locate follows keys down from groups, the children of e.
 func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys []string) (Entry, error) {
 	if len(keys) == 0 || slices.Contains(keys, "") {
 		return Entry{}, d.missing(e.Path, "no key is given, or an empty one")
@@ -213,7 +213,7 @@ func (d *Dataset) missing(path, what string) error {
 	return fault.WithFile(fault.New(fault.NotFound, partName(path), fault.NoOffset, "%s", what), d.name())
 }
 
-// step finds the sample that a key begins with, and returns what follows of the key.
+// step finds the sample that a key begins with, and returns the rest of the key.
 func (d *Dataset) step(ctx context.Context, groups []siblings, key string) (node, string, error) {
 	for end := len(key); end > 0; end = strings.LastIndexByte(key[:end], '/') {
 		for i := range groups {
@@ -233,14 +233,14 @@ func (d *Dataset) step(ctx context.Context, groups []siblings, key string) (node
 	return node{}, "", d.noSuchID(ctx, groups, key)
 }
 
-// manySiblings is the number from which ids are found by an index, which is kept, once they were
-// looked through fewLookups times.
+// manySiblings is the number of siblings from which ids are found by an index, after fewLookups
+// searches. An index takes as long as some searches, so that a single lookup must not pay for one.
 const (
 	manySiblings = 256
 	fewLookups   = 3
 )
 
-// find looks for the visible sample of an id.
+// find returns the visible sample with an id.
 func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool, error) {
 	p := d.parts[s.of.part]
 	if s.n == 0 {
@@ -258,7 +258,7 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 		return node{}, false, err
 	}
 	if ids.Kind() != tables.Text {
-		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset, "has type %v, want text", ids.Type()), p.URI())
+		return node{}, false, fault.WithFile(fault.New(fault.Corrupt, "column "+p.IDColumn(), fault.NoOffset, "has type %v, want strings", ids.Type()), p.URI())
 	}
 	at := -1
 	if index := d.indexOf(s, func(i int) string { return ids.Text(s.node(i).row) }); index != nil {
@@ -280,7 +280,7 @@ func (d *Dataset) find(ctx context.Context, s *siblings, id string) (node, bool,
 	return n, !pad && err == nil, err
 }
 
-// findLazy is find where the table of the level may not be read yet.
+// findLazy is find for a level whose table may not be read yet.
 func (d *Dataset) findLazy(ctx context.Context, s *siblings, l model.Lazy, id string) (node, bool, error) {
 	for i := range s.n {
 		n := s.node(i)
@@ -295,8 +295,8 @@ func (d *Dataset) findLazy(ctx context.Context, s *siblings, l model.Lazy, id st
 	return node{}, false, nil
 }
 
-// indexOf returns the positions of the ids of siblings, of equal ones the first; nil where it does not
-// pay.
+// indexOf returns the positions of the ids of siblings, of equal ones the first, or nil if an index
+// does not pay.
 func (d *Dataset) indexOf(s *siblings, id func(i int) string) map[string]int32 {
 	if s.n < manySiblings {
 		return nil
@@ -345,10 +345,10 @@ func (d *Dataset) position(ctx context.Context, groups []siblings, text string) 
 			visible++
 		}
 	}
-	return node{}, fault.New(fault.NotFound, "", fault.NoOffset, "no position #%s, there are #0 to #%d", text, visible-1)
+	return node{}, fault.New(fault.NotFound, "", fault.NoOffset, "no position #%s: the positions are #0 to #%d", text, visible-1)
 }
 
-// noSuchID lists some of the ids that there are.
+// noSuchID returns an error that lists some of the existing ids.
 func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) error {
 	const most = 10
 	var ids []string
@@ -364,11 +364,11 @@ func (d *Dataset) noSuchID(ctx context.Context, groups []siblings, key string) e
 	if len(ids) == 0 {
 		ids = []string{"none"}
 	}
-	return fault.New(fault.NotFound, "", fault.NoOffset, "no id %q; there are %s", key, strings.Join(ids, ", "))
+	return fault.New(fault.NotFound, "", fault.NoOffset, "no id %q: the ids are %s", key, strings.Join(ids, ", "))
 }
 
-// chunk returns the chunk that the end of a key names, "lrf::3": of the sample before it, or of the root
-// that the folder is by its path. ok is false where the key names none.
+// chunk returns the chunk at the end of a key, "lrf::3": of the sample before it, or of the
+// folder's root. ok is false if the key does not name a chunk.
 func (d *Dataset) chunk(ctx context.Context, groups []siblings, folder, key string) (e Entry, ok bool, err error) {
 	id, name, ok := cutLast(key, Separator)
 	if !ok || len(groups) == 0 {

@@ -9,10 +9,10 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// Sensor is who took the images of a dataset, and what their bands are.
+// Sensor is the instrument of a dataset's images, with its bands.
 type Sensor struct {
 	Name  string
-	Bands []Band // in the order of the rasters; nil where they are not known
+	Bands []Band // in the order of the rasters; nil if unknown
 }
 
 // Band is one spectral band.
@@ -21,8 +21,8 @@ type Band struct {
 	CommonName string // such as "blue", or empty
 }
 
-// sensors are the bands of the sensors that TACO 0.2.0 names ("Sensor Extension"), "name common name"
-// each.
+// sensors are the bands of the sensors of TACO 0.2.0 ("Sensor Extension"), each as "name" or "name
+// common name".
 var sensors = map[string][]string{
 	"landsat1mss": mss13, "landsat2mss": mss13, "landsat3mss": mss13,
 	"landsat4mss": mss45, "landsat5mss": mss45, "landsat4tm": tm, "landsat5tm": tm,
@@ -51,9 +51,9 @@ func numbered(first, last int) []string {
 	return names
 }
 
-// ParseSensor reads "landsat8oli", whose bands are those of the sensor, or "landsat8oli[B02, B01]", whose
-// bands are these in this order. The bands of a sensor that is not known are those in brackets, or nil. A
-// band that a known sensor does not have is fault.NotFound.
+// ParseSensor parses "landsat8oli", which has all bands of the sensor, or "landsat8oli[B02, B01]",
+// which has these bands in this order. The bands of an unknown sensor are those in brackets, or
+// nil. A band that a known sensor lacks is fault.NotFound.
 func ParseSensor(text string) (Sensor, error) {
 	name, rest, some := strings.Cut(strings.TrimSpace(text), "[")
 	s := Sensor{Name: strings.TrimSpace(name)}
@@ -90,8 +90,8 @@ func ParseSensor(text string) (Sensor, error) {
 	return s, nil
 }
 
-// Pick returns the positions of bands in the rasters, by their names or common names, without regard to
-// case. One that is not there is fault.NotFound.
+// Pick returns the positions of bands in the rasters, by their names or common names, ignoring
+// case. An unknown band is fault.NotFound.
 func (s Sensor) Pick(names ...string) ([]int, error) {
 	at := make([]int, len(names))
 	for k, name := range names {
@@ -100,7 +100,7 @@ func (s Sensor) Pick(names ...string) ([]int, error) {
 			at[k] = slices.IndexFunc(s.Bands, func(b Band) bool { return name != "" && strings.EqualFold(b.CommonName, name) })
 		}
 		if at[k] < 0 {
-			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q; there are %s", name, strings.Join(s.names(), ", "))
+			return nil, fault.New(fault.NotFound, "sensor "+s.Name, fault.NoOffset, "no band %q: the bands are %s", name, strings.Join(s.names(), ", "))
 		}
 	}
 	return at, nil
@@ -114,9 +114,9 @@ func (s Sensor) names() []string {
 	return names
 }
 
-// Sensor returns what the collection says of sensor and bands; ok is false where it says nothing. Bands
-// that it lists are in the order of their indexes where these are 0, 1, 2, …, otherwise as they are listed:
-// then the indexes are those of all the sensor's bands, of which the rasters have some.
+// Sensor returns the sensor and bands in the collection document. ok is false if it has none. Bands
+// are in the order of their indexes if these are 0, 1, 2, …. Otherwise the indexes count all bands
+// of the sensor, of which the rasters have some, and the order of the list counts.
 func (d *Dataset) Sensor() (s Sensor, ok bool, err error) {
 	type band struct {
 		Name   string `json:"name"`

@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/tables/query"
 )
 
-// SQL runs one SELECT over the dataset's tables, in what package query reads of SQL. The dataset must
-// stay open as long as the result is used.
+// SQL runs a SELECT over the tables of the dataset, in the SQL of package query. The dataset must
+// stay open while the result is used.
 func (d *Dataset) SQL(ctx context.Context, sql string) (*tables.Table, error) {
 	t, err := query.Run(ctx, sql, d.SQLTable)
 	return t, fault.WithFile(err, d.name())
@@ -35,10 +35,10 @@ func (d *Dataset) SQLTables() []string {
 	return names
 }
 
-// SQLTable returns a table by its name, without regard to case. data, level1, … have the rows and
-// columns that are stored, padding included, but not the histograms of a streaming TACO; level0 is data.
-// lK has a row for each row of level K, with the columns of it and of its parents, named "l0:id", "l1:id", …
-// A streaming TACO has chunks too.
+// SQLTable returns a table by its name, ignoring case. data, level1, … have the stored rows and
+// columns, padding included, without the histograms of a streaming TACO; level0 is data. lK has a
+// row for each row of level K, with its columns and those of its parents, named "l0:id", "l1:id",
+// …. A streaming TACO also has chunks.
 func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, error) {
 	if strings.EqualFold(name, "chunks") && d.hasChunks() {
 		return d.chunks(ctx, false)
@@ -55,7 +55,8 @@ func (d *Dataset) SQLTable(ctx context.Context, name string) (*tables.Table, err
 	return t.Take(rows), nil
 }
 
-// StoredTable is SQLTable with the histograms of a streaming TACO: row i is row i of the level (Level).
+// StoredTable is SQLTable with the histograms of a streaming TACO, so that its row i is row i of
+// the level.
 func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, error) {
 	switch low := strings.ToLower(name); {
 	case low == "data":
@@ -81,7 +82,7 @@ func (d *Dataset) StoredTable(ctx context.Context, name string) (*tables.Table, 
 	return nil, query.NoTable(name, d.SQLTables())
 }
 
-// LevelOf returns the level whose rows the table of a name has: of data, level1, …, and l0, l1, …
+// LevelOf returns the level of the rows of a table, by its name: data, level1, …, l0, l1, ….
 func LevelOf(name string) (level int, ok bool) {
 	low := strings.ToLower(name)
 	if low == "data" {
@@ -95,7 +96,7 @@ func LevelOf(name string) (level int, ok bool) {
 	return level, ok && err == nil && level >= 0 && digits == strconv.Itoa(level)
 }
 
-// withParents returns a level's rows, each behind the rows of the levels above that it belongs to.
+// withParents returns the rows of a level, each after its parents in the levels above.
 func (d *Dataset) withParents(ctx context.Context, level int) (*tables.Table, error) {
 	parts := make([]*tables.Table, level+1)
 	var at []int // row at level k for each row of the level; nil: the same

@@ -11,10 +11,10 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Pooled are statistics of all pixels of some samples, band by band.
+// Pooled are statistics of all pixels of some samples, by band.
 type Pooled struct {
 	Mean []float64 `json:"mean"`
-	Std  []float64 `json:"std"` // of the whole, not an estimate
+	Std  []float64 `json:"std"` // of the population, not an estimate from a sample
 	Min  []float64 `json:"min"`
 	Max  []float64 `json:"max"`
 	// Samples is the number of rows with statistics.
@@ -23,8 +23,9 @@ type Pooled struct {
 	pixels []float64 // valid ones, by band
 }
 
-// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn is the one that writers of TACO 2 make
-// instead, and shapeColumns those that may hold the shape [bands, rows, columns] of a sample.
+// statsColumns are the columns of the STATS extension of TACO 0.2, geotiffColumn the one that
+// writers of TACO 2 use instead, and shapeColumns those that may hold the shape [bands, rows,
+// columns] of a sample.
 var (
 	statsColumns  = [4]string{"stats:mean", "stats:std", "stats:min", "stats:max"}
 	geotiffColumn = "geotiff:stats"
@@ -32,15 +33,18 @@ var (
 	shapeColumns  = []string{"stac:tensor_shape", "stac:raster_shape"}
 )
 
-// geotiffNumbers is how many numbers geotiff:stats has of a band of values: min, max, mean, std, percent of valid pixels, and
-// the percentiles 25, 50, 75 and 95. Of a band of classes it has their shares.
+// geotiffNumbers is the number of values that geotiff:stats has for a band of measurements: min,
+// max, mean, std, percentage of valid pixels, and the percentiles 25, 50, 75 and 95. For a band of
+// classes it has their shares.
 const geotiffNumbers = 9
 
-// Pool combines the statistics that the rows of the deepest level hold, in stats:mean and so on or in geotiff:stats, of the
-// samples called component (an id, a path of ids below a sample of level 0, or "*": all), without reading a pixel. keep says which of the samples of level 0 count; nil
-// means all. A row weighs as many pixels w = rows × columns as its shape says: mean = Σwm/Σw,
-// std = √(Σw(s² + m²)/Σw − mean²); geotiff:stats also says which share of them is valid. Of a row whose list is null nothing is taken; one with a value that is not finite,
-// as of a chip without a valid pixel, is fault.Unsupported.
+// Pool combines the statistics that the rows of the deepest level have, in stats:mean and so on or
+// in geotiff:stats, without reading pixels. component selects the samples: an id, a path of ids
+// below a sample of level 0, or "*" for all. keep selects the samples of level 0; nil means all.
+//
+// The weight w of a row is rows × columns of its shape, for geotiff:stats times the share of valid
+// pixels: mean = Σwm/Σw, std = √(Σw(s² + m²)/Σw − mean²). Rows with a null list are skipped. A
+// value that is not finite, as of a chip without a valid pixel, is fault.Unsupported.
 func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int) bool) (*Pooled, error) {
 	k := d.Levels() - 1
 	t, err := d.Level(ctx, max(k, 0))
@@ -72,26 +76,26 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 		}
 	}
 	if p.n == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no sample %q with statistics", component), d.name())
+		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no sample %q has statistics", component), d.name())
 	}
 	out := p.pooled()
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
-		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset, "statistics that are too large to be pooled"), d.name())
+		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset, "the statistics are too large to be pooled"), d.name())
 	}
 	return out, nil
 }
 
 func isNotFinite(v float64) bool { return math.IsNaN(v) || math.IsInf(v, 0) }
 
-// named returns the rows of a level that are called so, by an id or by the ids from level 1 down, below the samples of level 0
-// that are kept.
+// named returns the rows of a level with a name: an id, or the ids from level 1 down. They lie
+// below the samples of level 0 that keep selects.
 func (d *Dataset) named(ctx context.Context, t *tables.Table, k int, name string, keep func(int) bool) ([]int, error) {
 	ids, err := t.Column(ctx, d.IDColumn())
 	if err != nil {
 		return nil, fault.WithFile(err, d.name())
 	}
 	path := strings.Contains(name, "/")
-	var up [][]int32           // by level, from k on
+	var up [][]int32           // parents by level, from k on
 	var above []*tables.Vector // ids of the levels above k, down to 1
 	for l := k; l > 0 && (keep != nil || path); l-- {
 		parents, err := d.Parents(ctx, l)
@@ -146,11 +150,11 @@ func lists(ctx context.Context, t *tables.Table, name string) (*tables.Vector, e
 	return v, nil
 }
 
-// pool sums up rows.
+// pool sums the statistics of rows.
 type pool struct {
-	cols     [4]*tables.Vector // mean, std, min, max; nil where geotiff is there
+	cols     [4]*tables.Vector // mean, std, min, max; nil if geotiff is set
 	geotiff  *tables.Vector
-	scale    *tables.Vector // of the rasters, or nil
+	scale    *tables.Vector // scale of the rasters, or nil
 	shapes   *tables.Vector
 	n        int
 	weight   []float64 // Σw, by band
@@ -180,8 +184,8 @@ func (p *pool) columns(ctx context.Context, t *tables.Table) (err error) {
 	return err
 }
 
-// row returns mean, std, min and max of a row by band, and which share of its pixels is valid; nothing of a row without
-// statistics.
+// row returns mean, std, min and max of a row by band, and the share of valid pixels, or nothing
+// for a row without statistics.
 func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
 	if p.geotiff != nil {
 		return p.geotiffRow(row)
@@ -192,7 +196,7 @@ func (p *pool) row(row int) (v [4][]float64, valid []float64, err error) {
 		}
 		var ok bool
 		if v[i], ok = numbers(c, row); !ok || len(v[i]) != len(v[0]) {
-			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset, "%d values of numbers, %s has %d", len(v[i]), statsColumns[0], len(v[0]))
+			return v, nil, fault.New(fault.Corrupt, "column "+statsColumns[i], fault.NoOffset, "%d values, but %s has %d", len(v[i]), statsColumns[0], len(v[0]))
 		}
 		if b := slices.IndexFunc(v[i], isNotFinite); b >= 0 {
 			return v, nil, fault.New(fault.Unsupported, "column "+statsColumns[i], fault.NoOffset, "%v for band %d, which cannot be pooled", v[i][b], b)
@@ -209,7 +213,7 @@ func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) 
 		return v, nil, nil
 	}
 	if p.scale != nil && !p.scale.Null(row) && !(p.scale.Kind() == tables.Float64 && p.scale.Float(row) == 1) {
-		return bad(fault.Unsupported, "the row has %s: its statistics may be of scaled values, which those of the file are not", scaleColumn)
+		return bad(fault.Unsupported, "the row has %s: its statistics may be of scaled values, unlike the values of the file", scaleColumn)
 	}
 	bands, lo, hi := p.geotiff.List(row)
 	for i := lo; i < hi; i++ {
@@ -219,7 +223,7 @@ func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) 
 			return bad(fault.Corrupt, "band %d has nulls", b)
 		}
 		if len(x) != geotiffNumbers {
-			return bad(fault.Unsupported, "%d numbers of band %d: of values there are %d, shares of classes cannot be pooled", len(x), b, geotiffNumbers)
+			return bad(fault.Unsupported, "band %d has %d numbers, not the %d of measurements: shares of classes cannot be pooled", len(x), b, geotiffNumbers)
 		}
 		if j := slices.IndexFunc(x, isNotFinite); j >= 0 {
 			return bad(fault.Unsupported, "%v for band %d, which cannot be pooled", x[j], b)
@@ -235,7 +239,7 @@ func (p *pool) geotiffRow(row int) (v [4][]float64, valid []float64, err error) 
 	return v, valid, nil
 }
 
-// add takes in a row, unless it has no statistics.
+// add adds a row, unless it has no statistics.
 func (p *pool) add(row int) error {
 	v, valid, err := p.row(row)
 	if err != nil {
@@ -257,7 +261,7 @@ func (p *pool) add(row int) error {
 		p.min, p.max = append(p.min, v[2]...), append(p.max, v[3]...)
 	}
 	if len(v[0]) != len(p.sum) {
-		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, rows before have %d", len(v[0]), len(p.sum))
+		return fault.New(fault.Unsupported, "stats", fault.NoOffset, "%d bands, but earlier rows have %d", len(v[0]), len(p.sum))
 	}
 	p.n++
 	for b := range p.sum {
@@ -270,7 +274,7 @@ func (p *pool) add(row int) error {
 	return nil
 }
 
-// numbers returns the list of a row; ok is false if one of its values is null.
+// numbers returns the list of a row. ok is false if one of its values is null.
 func numbers(v *tables.Vector, row int) (list []float64, ok bool) {
 	if v.Null(row) {
 		return nil, false

@@ -10,17 +10,18 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// position takes a position of a geometry to longitude and latitude.
+// position converts a position of a geometry to longitude and latitude.
 type position func(x, y float64) (lon, lat float64)
 
-// systems says in which CRS the geometries of a column are.
+// systems has the CRSs of the geometries of a column.
 type systems struct {
-	names *tables.Vector // a text for each row; nil: all are in one
+	names *tables.Vector // the CRS of each row; nil: all have the same
 	known map[string]position
 	all   position
 }
 
-// systemsOf returns the CRSs of a column's geometries: longitude and latitude if the table says nothing of it.
+// systemsOf returns the CRSs of the geometries of a column: longitude and latitude unless the table
+// says otherwise.
 func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, err error) {
 	if column == "istac:geometry" && t.Index("istac:crs") >= 0 {
 		s.names, err = t.Column(ctx, "istac:crs")
@@ -34,7 +35,8 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 	if !ok {
 		return s, nil
 	}
-	// https://geoparquet.org/releases/v1.1.0/: without a member crs, geometries are in longitude and latitude; null is unknown.
+	// https://geoparquet.org/releases/v1.1.0/: without a member crs, geometries are in longitude
+	// and latitude; null means unknown.
 	var geo struct {
 		Columns map[string]struct{ CRS json.RawMessage }
 	}
@@ -44,7 +46,7 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 	var id struct {
 		ID struct {
 			Authority string
-			Code      any // a number or a text
+			Code      any // a number or a string
 		}
 	}
 	if err := json.Unmarshal(geo.Columns[column].CRS, &id); err != nil {
@@ -58,7 +60,8 @@ func systemsOf(ctx context.Context, t *tables.Table, column string) (s systems, 
 	return s, nil
 }
 
-// positions returns the way from the CRS of a name to longitude and latitude, nil where there is none to go.
+// positions returns the conversion from a named CRS to longitude and latitude, nil if none is
+// needed, and whether the CRS is known.
 func positions(name string) (position, bool) {
 	c, ok := crs.ByName(name)
 	switch {
@@ -74,7 +77,7 @@ func positions(name string) (position, bool) {
 	}, true
 }
 
-// of returns the way from the CRS of a row's geometry.
+// of returns the conversion from the CRS of a row's geometry.
 func (s *systems) of(row int) (position, error) {
 	if s.names == nil {
 		return s.all, nil

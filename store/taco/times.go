@@ -7,17 +7,18 @@ import (
 	"time"
 )
 
-// Times is a range of instants, both ends included, in microseconds since 1970 UTC.
+// Times is a range of timestamps, both ends included, in microseconds since 1970 UTC.
 type Times struct{ First, Last int64 }
 
-// layouts of an instant; those without a zone are read as UTC.
+// layouts are the accepted forms of timestamps. Those without a time zone are in UTC.
 var layouts = [...]string{
 	time.RFC3339Nano, "2006-01-02T15:04:05.999999999", "2006-01-02T15:04", "2006-01-02T15:04Z07:00",
 	"2006-01-02 15:04:05.999999999Z07:00", "2006-01-02 15:04:05.999999999", "2006-01-02 15:04",
 }
 
-// ParseTimes reads "A/B", or "A" alone, where A and B are dates (that whole UTC day) or instants, and
-// ".." or nothing stands for an open end. An error is one of usage, and has no kind.
+// ParseTimes parses "A/B", or "A" alone. A and B are dates, which stand for the whole day in UTC,
+// or timestamps; ".." or nothing is an open end. Errors have no kind, because they are errors of
+// usage.
 func ParseTimes(text string) (Times, error) {
 	a, b, two := strings.Cut(text, "/")
 	if !two {
@@ -32,10 +33,10 @@ func ParseTimes(text string) (Times, error) {
 		return Times{}, err
 	}
 	if strings.TrimSpace(text) == "" || open(a) && open(b) {
-		return Times{}, fmt.Errorf("%q is no range of times", text)
+		return Times{}, fmt.Errorf("%q is not a time range START/END", text)
 	}
 	if first > last {
-		return Times{}, fmt.Errorf("range of times %q: its start is after its end", text)
+		return Times{}, fmt.Errorf("time range %q: the start is after the end", text)
 	}
 	return Times{first, last}, nil
 }
@@ -45,7 +46,8 @@ func open(s string) bool {
 	return s == "" || s == ".."
 }
 
-// parseTime returns the first and last microsecond of a date or instant, unbounded for an open end.
+// parseTime returns the first and last microsecond of a date or timestamp, or unbounded for an open
+// end.
 func parseTime(text string, unbounded int64) (first, last int64, err error) {
 	if open(text) {
 		return unbounded, unbounded, nil
@@ -59,5 +61,5 @@ func parseTime(text string, unbounded int64) (first, last int64, err error) {
 			return t.UnixMicro(), t.UnixMicro(), nil
 		}
 	}
-	return 0, 0, fmt.Errorf("%q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)", text)
+	return 0, 0, fmt.Errorf("%q is neither a date (2006-01-02) nor a timestamp (2006-01-02T15:04:05Z)", text)
 }

@@ -885,7 +885,7 @@ func TestStatisticsThatCannotBePooled(t *testing.T) {
 		"inf":   {func(r *row) { r.Max[0] = inf }, "level0 row 1 column stats:max: +Inf for band 0", fault.Unsupported},
 		"shape": {func(r *row) { r.Shape[2] = inf }, "level0 row 1 shape", fault.Corrupt},
 		"empty": {func(r *row) { r.Shape[1] = 0 }, "level0 row 1 shape", fault.Corrupt},
-		"large": {func(r *row) { r.Mean[0] = 1e300 }, "level0: statistics that are too large", fault.Unsupported},
+		"large": {func(r *row) { r.Mean[0] = 1e300 }, "level0: the statistics are too large", fault.Unsupported},
 	} {
 		rows := make([]row, 2)
 		for i := range rows {
@@ -927,7 +927,7 @@ func TestDeepLevels(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mustOpen(t, path).Filter(t.Context(), taco.Filter{Times: &times, Level: 4}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "levels 0 to 3") {
+	if _, err := mustOpen(t, path).Filter(t.Context(), taco.Filter{Times: &times, Level: 4}); fault.KindOf(err) != fault.NotFound || !strings.Contains(err.Error(), "the levels are 0 to 3") {
 		t.Error(err)
 	}
 	d := mustOpen(t, path)

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// VSI returns the path by which GDAL opens a sample's bytes: /vsisubfile/ of a range, and the file
-// systems of GDAL for the schemes of URIs.
+// VSI returns the path under which GDAL opens the bytes of a sample: /vsisubfile/ for a range, with
+// GDAL's file systems for the schemes of URIs.
 func VSI(e Entry) string {
 	uri := e.URI
 	for scheme, vsi := range map[string]string{"http://": "/vsicurl/http://", "https://": "/vsicurl/https://", "s3://": "/vsis3/",

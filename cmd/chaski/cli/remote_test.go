@@ -457,7 +457,7 @@ func TestSamplesBehindSignedURLs(t *testing.T) {
 			{[]string{"cat", uri + "::tile_03/s2/img.tif"}, 0, want.out},
 			{[]string{"info", uri + "::tile_03/s2/img.tif"}, 0, "3 × 24 × 24 uint16"},
 			{[]string{"info", uri}, 0, "TACO 2 (ZIP)"},
-			{[]string{"cat", uri + "::tile_03/none"}, 1, `no id "none"; there are s2, ref: not found`},
+			{[]string{"cat", uri + "::tile_03/none"}, 1, `no id "none": the ids are s2, ref: not found`},
 			{[]string{"info", uri + "::tile_03"}, 1, "is a folder"},
 		} {
 			r := chaski(t.Context(), x.args...)

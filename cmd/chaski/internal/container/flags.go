@@ -35,7 +35,7 @@ func (f *containerFlags) open(ctx context.Context, files source.Opener, paths []
 	if err != nil {
 		return nil, console.WrongUsage(err)
 	}
-	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Only: filters, Warn: func(m string) {
+	return taco.Open(ctx, files, paths, taco.Options{BasePath: f.base, Mode: mode, Chosen: f.chosen, Filters: filters, Warn: func(m string) {
 		// Conditions that join groups repeat their warning with each question of a session.
 		if !slices.Contains(f.warnings, m) {
 			f.warnings = append(f.warnings, m)

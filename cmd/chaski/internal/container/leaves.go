@@ -50,7 +50,7 @@ type Leaf struct {
 }
 
 // listLeaves lists the samples that have bytes, below the samples of level 0 that the flags leave.
-func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, left taco.Left) error {
+func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Opener, d *taco.Dataset, left taco.Selection) error {
 	var roots []int // nil: all
 	if left != nil {
 		roots = left[0]
@@ -101,7 +101,7 @@ func (f *lsFlags) listLeaves(ctx context.Context, w io.Writer, files source.Open
 
 // isLeft reports whether --bbox and --datetime leave a sample below level 0. known caches the rows of
 // levels, since finding them reads a table.
-func isLeft(ctx context.Context, d *taco.Dataset, left taco.Left, known map[int][]int, e taco.Entry) (bool, error) {
+func isLeft(ctx context.Context, d *taco.Dataset, left taco.Selection, known map[int][]int, e taco.Entry) (bool, error) {
 	rows, ok := known[e.Level]
 	if !ok {
 		var err error

@@ -86,9 +86,9 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 		return err
 	}
 	defer d.Close()
-	var left taco.Left // the rows that --bbox and --datetime leave; nil for all
+	var left taco.Selection // the rows that --bbox and --datetime leave; nil for all
 	if filter != nil {
-		if left, err = d.Narrow(ctx, *filter); err != nil {
+		if left, err = d.Select(ctx, *filter); err != nil {
 			return err
 		}
 	}
@@ -102,7 +102,7 @@ func (f *lsFlags) run(ctx context.Context, env console.Env, paths []string) erro
 }
 
 // listRows lists a level.
-func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, left taco.Left) error {
+func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, left taco.Selection) error {
 	if d.Levels() == 0 { // no file of the TACOLLECTION.json can match
 		return nil
 	}
@@ -125,7 +125,7 @@ func (f *lsFlags) listRows(ctx context.Context, w io.Writer, d *taco.Dataset, le
 
 // rows returns the rows of the listed level that --padding, --bbox and --datetime leave. The level has
 // n rows.
-func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Left, n int) ([]int, error) {
+func (f *lsFlags) rows(ctx context.Context, d *taco.Dataset, left taco.Selection, n int) ([]int, error) {
 	var rows []int
 	var err error
 	if f.padding {

@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// Tail is a reader whose bytes from Off on are in memory, as many as Bytes has.
+// Tail is a reader with the bytes from Off to Off+len(Bytes) in memory.
 type Tail struct {
 	source.Reader
 	Off   int64

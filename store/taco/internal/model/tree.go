@@ -1,7 +1,7 @@
 package model
 
-// Group sorts rows by their parents, of which there are n, in storage order within each: those of parent p are
-// rows[first[p]:first[p+1]].
+// Group sorts rows by their n parents, in storage order within each parent. The children of parent
+// p are rows[first[p]:first[p+1]].
 func Group(parents []int32, n int) (first, rows []int32) {
 	first = make([]int32, n+1)
 	for _, p := range parents {

@@ -23,7 +23,7 @@ func (c *plain) Bytes() int64 {
 	return n
 }
 
-// indexCost is about what a chunk of the index takes.
+// indexCost estimates the memory of a chunk in the index.
 const indexCost = 64
 
 // Bytes implements model.Sized.

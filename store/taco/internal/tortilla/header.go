@@ -6,7 +6,7 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// headerSize is the size of the header, and so the least offset of anything else.
+// headerSize is the size of the header, and so the smallest offset of anything else.
 const headerSize = 200
 
 // The magic numbers.
@@ -25,7 +25,8 @@ func (s span) in(lo, hi int64) bool {
 	return s.size >= 0 && s.off >= lo && s.off <= hi && s.size <= hi-s.off
 }
 
-// Header is the fixed first part of a container: magic number, FO, FL, DP, and in a TACO CO and CL.
+// Header is the fixed first part of a container: magic number, FO, FL, DP, and for a TACO CO and
+// CL.
 type Header struct {
 	TACO       bool
 	Footer     span
@@ -33,7 +34,7 @@ type Header struct {
 	Collection span   // of a TACO
 }
 
-// ParseHeader parses the header of a container of size bytes that begins with b.
+// ParseHeader parses the header of a container of size bytes. b has its first bytes.
 func ParseHeader(b []byte, size int64) (Header, error) {
 	var h Header
 	bad := func(part string, off int64, format string, args ...any) (Header, error) {

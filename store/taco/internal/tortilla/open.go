@@ -12,14 +12,14 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// maxCollection bounds the COLLECTION, in bytes.
+// maxCollection limits the COLLECTION, in bytes.
 const maxCollection = 64 << 20
 
-// file is an open container, of either kind.
+// file is an open container of either kind.
 type file struct {
 	uri        string
 	r          source.Reader
-	object     source.Known // what is known of r
+	object     source.Known // size and entity tag of r
 	header     Header
 	collection json.RawMessage
 	limits     model.Limits
@@ -41,12 +41,12 @@ func (f *file) Padding(context.Context, int, int) (bool, error) { return false, 
 // Close implements model.Container.
 func (f *file) Close() error { return f.r.Close() }
 
-// Partitions returns the number of files that the container is split into; this is one of them.
+// Partitions returns the number of files that the container is split into. This is one of them.
 func (f *file) Partitions() int { return int(min(f.header.Partitions, maxRows)) }
 
-// Open opens a container, whose first bytes (all of the header, if there are as many) are in head. It
-// reads the footer, of a TACO the collection, and of nested samples the first of each level; then they are
-// mostly one request, since both stand at the end. It closes r where it fails.
+// Open opens a container whose first bytes (the whole header, if there are as many) are in head. It
+// reads the footer, the collection of a TACO, and the first nested sample of each level. These are
+// mostly one request, because they are at the end of the file. It closes r if it fails.
 func Open(ctx context.Context, uri string, r source.Reader, head []byte, l model.Limits) (model.Container, error) {
 	f := &file{uri: uri, r: r, object: source.Known{Size: r.Size(), ETag: source.ETag(r)}, limits: l}
 	c, err := f.open(ctx, head)
@@ -101,10 +101,10 @@ func readCollection(ctx context.Context, r source.Reader, at span) (json.RawMess
 	return b, nil
 }
 
-// maxTail bounds what is read ahead of the end of a file.
+// maxTail limits the bytes that are read ahead at the end of a file.
 const maxTail = 4 << 20
 
-// readTail reads a file from an offset to its end, if that is not much.
+// readTail reads a file from an offset to its end, unless that is too much.
 func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, error) {
 	n := r.Size() - off
 	if n > maxTail {

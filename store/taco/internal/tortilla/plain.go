@@ -441,8 +441,8 @@ func (c *plain) ID(ctx context.Context, level, row int) ([]byte, error) {
 	return b.ids.Bytes(i), nil
 }
 
-// Settled implements model.Lazy.
-func (c *plain) Settled(ctx context.Context, level, row int) (int, error) {
+// FinalRow implements model.Lazy.
+func (c *plain) FinalRow(ctx context.Context, level, row int) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if level == 0 || row < provisional {

@@ -8,11 +8,11 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// pointerKey is the entry in the key-value metadata of a table that names the place of the next one.
+// pointerKey is the key in the metadata of a table whose value is the place of the next table.
 const pointerKey = "pointer"
 
-// parsePointer parses a pointer: OFFSETLENGTH(A, B), with or without the blank, or NULL, which ends
-// the chain (ok is false); bare or as a JSON string.
+// parsePointer parses a pointer: OFFSETLENGTH(A, B), with or without the space, or NULL for the end
+// of the chain (ok is false), bare or as a JSON string.
 func parsePointer(text string) (next span, ok bool, err error) {
 	bad := func() (span, bool, error) {
 		return span{}, false, fault.New(fault.Corrupt, "pointer", fault.NoOffset, "%.100q is neither OFFSETLENGTH(A, B) nor NULL", text)

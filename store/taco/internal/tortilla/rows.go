@@ -20,30 +20,30 @@ const (
 	colRoot   = "tortilla:root"
 )
 
-// nested is the format of samples that hold samples.
+// nested is the format of samples that contain samples.
 const nested = "TORTILLA"
 
-// Bounds on the rows of a table. Positions are 32-bit integers; a row takes memory, whereas its values
-// may take next to none in the file, if they are all equal. Rows have ids of their own, so that ten a
-// byte are more than any writer's tables hold.
+// Limits on the rows of a table. Positions are 32-bit integers. A row takes memory, while equal
+// values may take next to none in the file. Ids differ from row to row, so that ten rows in each
+// byte of the file are more than any writer produces.
 const (
 	fewRows     = 1 << 10
 	rowsPerByte = 10
 	maxRows     = 1 << 29
 )
 
-// Bounds on the memory of a column, by the same reason.
+// Limits on the memory of a column, for the same reason.
 const (
 	fewBytes     = 64 << 20
 	bytesPerByte = 64
 )
 
-// rows is one table of samples with the columns that every one must have.
+// rows is a table of samples with the mandatory columns.
 type rows struct {
 	tbl              *tables.Table
 	ids, formats     *tables.Vector
 	offsets, lengths *tables.Vector
-	roots            *tables.Vector // nil where the table has none of text
+	roots            *tables.Vector // nil if the table has no such column of strings
 }
 
 func (t *rows) len() int { return t.tbl.Len() }
@@ -58,7 +58,7 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 		return nil, fault.WithPart(err, part, 0)
 	}
 	if most := min(maxRows, fewRows+rowsPerByte*at.size); int64(tbl.Len()) > most {
-		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset, "%d, at most %d in %d bytes", tbl.Len(), most, at.size)
+		return nil, fault.New(fault.Limit, part+" rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", tbl.Len(), most, at.size)
 	}
 	t := &rows{tbl: tbl}
 	for _, c := range [...]struct {
@@ -80,12 +80,12 @@ func readRows(ctx context.Context, r source.Reader, at span, l model.Limits, par
 	return t, nil
 }
 
-// column returns a column that must be there with a type; integers may be unsigned, and one of a table
-// without rows may have any type.
+// column returns a mandatory column of a given type. Integers may be unsigned. In a table without
+// rows the column may have any type.
 func column(ctx context.Context, t *tables.Table, name string, want tables.Kind) (*tables.Vector, error) {
 	v, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is not there")
+		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
 	}
 	if err != nil {
 		return nil, err
@@ -94,16 +94,16 @@ func column(ctx context.Context, t *tables.Table, name string, want tables.Kind)
 		if t.Len() == 0 {
 			return tables.NewNulls(tables.Type{Kind: want, Bits: 64}, 0), nil
 		}
-		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", v.Type(), want)
+		return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", v.Type(), want)
 	}
 	return v, nil
 }
 
-// folder reports whether a row holds samples.
+// folder reports whether a row contains samples.
 func (t *rows) folder(i int) bool { return !t.formats.Null(i) && string(t.formats.Bytes(i)) == nested }
 
-// span returns where a row's bytes are, in a stretch of file from lo to hi whose offsets are counted
-// from base.
+// span returns the place of a row's bytes, which must lie between lo and hi in a file whose offsets
+// are counted from base.
 func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 	if t.offsets.Null(i) || t.lengths.Null(i) {
 		return span{}, fault.New(fault.Corrupt, "row "+strconv.Itoa(i), fault.NoOffset, "%s or %s is null", colOffset, colLength)
@@ -115,7 +115,7 @@ func (t *rows) span(i int, base, lo, hi int64) (span, error) {
 	return span{base + s.off, s.size}, nil
 }
 
-// fill sets what a row says of a sample.
+// fill sets the fields of a sample from a row.
 func (t *rows) fill(e *model.Entry, i int) error {
 	part := "row " + strconv.Itoa(i)
 	switch {
@@ -131,9 +131,9 @@ func (t *rows) fill(e *model.Entry, i int) error {
 	return nil
 }
 
-// verify checks the rows by themselves: ids, formats, splits, and that siblings differ in their ids;
-// group says which rows are siblings, nil: all of them. It returns the number of splits of other names than
-// the specification has.
+// verify checks the rows by themselves: ids, formats, splits, and that siblings have different ids.
+// group returns the parent of a row; nil means that all rows are siblings. It returns the number of
+// splits whose names are not in the specification.
 func (t *rows) verify(ctx context.Context, group func(i int) int32) (splits int, err error) {
 	type key struct {
 		group int32

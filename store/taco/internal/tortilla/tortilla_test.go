@@ -171,7 +171,7 @@ func TestProvisionalRows(t *testing.T) {
 	if err != nil || e.ID != "y" || e.Size != 5 {
 		t.Fatal(e, err)
 	}
-	row, err := c.(model.Lazy).Settled(t.Context(), 1, int(kids[1]))
+	row, err := c.(model.Lazy).FinalRow(t.Context(), 1, int(kids[1]))
 	if err != nil || row != 4 {
 		t.Errorf("row %d, %v", row, err)
 	}
