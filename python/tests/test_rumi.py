@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import struct
 import subprocess
 from pathlib import Path
 
@@ -313,6 +314,23 @@ def test_georeferencing(tmp_path, transform, crs, point):
     got = chaski.info(out)["tiff"]
     assert got["epsg"] == int(str(crs).split(":")[-1])
     assert got["transform"] == pytest.approx([c - half * (a + b), a, b, f - half * (d + e), d, e])
+
+
+@pytest.mark.usefixtures("binary")
+@pytest.mark.parametrize("crs,model", [(4326, 2), (7844, 2), (4647, 1), (32633, 1)])
+@pytest.mark.parametrize("generation", [1, 2])
+def test_the_kind_of_a_crs_is_the_engines(tmp_path, crs, model, generation):
+    """7844 is geographic, and 4647 is not: ranges of codes do not tell."""
+    m = next(m for m in GOOD if m["kind"] == ("rumi" if generation == 1 else "rumi-new"))
+    h = rumi.parse(rumi.index_file(m["file"]))
+    layout = rumi.Layout(h.shape, h.dtype, h.tile, generation, h.cells)
+    t = (0.1, 0, 7, 0, -0.1, 50)
+    out = tmp_path / "x.tif"
+    rumi.write(out, frames(m["file"], h), layout, transform=t, crs=crs)
+    key = 2048 if model == 2 else 3072
+    keys = struct.pack("<12H", 1024, 0, 1, model, 1025, 0, 1, 1, key, 0, 1, crs)
+    assert out.read_bytes().count(keys) == 1
+    assert chaski.info(out)["tiff"]["epsg"] == crs
 
 
 ORACLE = r"""

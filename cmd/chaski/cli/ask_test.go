@@ -97,7 +97,7 @@ func TestAskAnswersAsTheCommandsDo(t *testing.T) {
 			}
 		}
 		for _, args := range [][]string{{}, {"ask"}, {"serve"}, {"ls", zip}} {
-			if got := a.ask(args...); got.code != 2 || !strings.Contains(got.err, "entries, sql or extract") {
+			if got := a.ask(args...); got.code != 2 || !strings.Contains(got.err, "one of entries, sql, extract, index") {
 				t.Errorf("%q: %+v", args, got)
 			}
 		}

@@ -104,7 +104,7 @@ Exit codes:
 	root.PersistentPreRun = func(cmd *cobra.Command, _ []string) { cmd.Root().Annotations = map[string]string{console.Started: ""} }
 	root.AddCommand(
 		raster.NewCat(env), raster.NewIndex(env), raster.NewFrame(env), raster.NewVerify(env), raster.NewConvert(env), raster.NewPaste(env),
-		inspect.NewInfo(env),
+		inspect.NewInfo(env), inspect.NewCRS(env),
 		container.NewLs(env), container.NewEntries(env), container.NewLocate(env), container.NewExtract(env),
 		container.NewSQL(env), container.NewAsk(env, run),
 		array.NewArray(env), array.NewConsolidate(env),

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -26,7 +27,8 @@ func NewAsk(env console.Env, run runner) *cobra.Command {
 		Long: `Answer questions about containers, one after the other, until standard input ends. The Python package
 uses this command. It keeps containers open between questions, and columns of their tables in memory.
 
-A question is one line of JSON, a list of strings: the command line of 'entries', 'sql' or 'extract'. Its
+A question is one line of JSON, a list of strings: the command line of 'entries', 'sql', 'extract', 'index' or
+'crs'. Its
 answer consists of parts; each part is a letter, a length (4 bytes, little-endian) and that many bytes. "o"
 is standard output of the command, "e" standard error, and the last part, "x", its exit code as text.`,
 		Example: `  chaski ask < questions.jsonl`,
@@ -83,14 +85,17 @@ func answerAll(ctx context.Context, env console.Env, run runner) error {
 	}
 }
 
+// questions are the commands that can be asked.
+var questions = []string{"entries", "sql", "extract", "index", "crs"}
+
 // answer answers one question.
 func answer(ctx context.Context, env console.Env, w *bufio.Writer, args []string, run runner) error {
 	code := 2
-	if len(args) > 0 && (args[0] == "entries" || args[0] == "sql" || args[0] == "extract") {
+	if len(args) > 0 && slices.Contains(questions, args[0]) {
 		env.In, env.Out, env.Err = strings.NewReader(""), &parts{w, 'o'}, &parts{w, 'e'}
 		code = run(ctx, args, env)
 	} else {
-		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question must begin with entries, sql or extract")
+		fmt.Fprintln(&parts{w, 'e'}, "chaski: ask: a question must begin with one of", strings.Join(questions, ", "))
 	}
 	_, err := fmt.Fprint(&parts{w, 'x'}, code)
 	return errors.Join(err, w.Flush())
