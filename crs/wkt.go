@@ -4,6 +4,7 @@ import (
 	"math"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 // ByWKT returns the CRS of well-known text of version 1, as GDAL or ESRI writes it: by the EPSG code that it has, or as the first of
@@ -286,7 +287,21 @@ func matchGeographic(n node) (*CRS, bool) {
 
 // ByDatum returns the first CRS of longitude and latitude from Greenwich with a name, its own or that of its datum, or with the EPSG code
 // of the datum. The case of letters, and what is neither letter nor digit, do not count.
-func ByDatum(name string) (*CRS, bool) { return byDatum(name, 0) }
+func ByDatum(name string) (*CRS, bool) {
+	key := words(name)
+	if c, ok := byName.Load(key); ok {
+		return c.(*CRS), true
+	}
+	c, ok := byDatum(name, 0)
+	if ok { // what is not known is not kept: names in files may be anything
+		byName.Store(key, c)
+	}
+	return c, ok
+}
+
+// byName holds what ByDatum found, by the words of its name, because a dataset has the same name in every file, and the
+// search goes through all lines of systems.
+var byName sync.Map
 
 func byDatum(name string, pm float64) (*CRS, bool) {
 	datum := words(name)

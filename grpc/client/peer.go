@@ -9,6 +9,7 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/backoff"
+	"google.golang.org/grpc/experimental"
 	"google.golang.org/grpc/keepalive"
 
 	"github.com/chaski-eo/chaski/grpc/internal/wire"
@@ -45,6 +46,7 @@ func dialPeer(at address, o Options) (*peer, error) {
 		grpc.WithTransportCredentials(o.Credentials),
 		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(wire.NewCodec()), grpc.MaxCallRecvMsgSize(maxMessage)),
 		grpc.WithReadBufferSize(readBuffer),
+		experimental.WithBufferPool(frames{}),
 		grpc.WithStaticStreamWindowSize(window),
 		grpc.WithStaticConnWindowSize(window),
 		grpc.WithKeepaliveParams(keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 20 * time.Second}),
