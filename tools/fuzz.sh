@@ -3,7 +3,9 @@
 # of package zstd once more with libzstd: FuzzTwins, which holds the two decoders against each other,
 # is only there.
 #
-#   tools/fuzz.sh [TIME]     of each, such as 1m; without it, all of them share four minutes
+#   tools/fuzz.sh [TIME]     of each, such as 1m; without it, all of them share an hour
+#
+# Then it runs the tests that draw random cases once more, with another seed than `make test` has.
 #
 # A package is built once, for all of its targets. A line says what a target did; one that spent its
 # time on its seeds alone says "gathering baseline coverage".
@@ -14,8 +16,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.."
 time=${1-}
 go=${GO:-go}
-share=240 # seconds, of all targets without TIME
-least=1 most=5
+share=3600 # seconds, of all targets without TIME
+least=10   # in less, a target only runs its seeds
 
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
@@ -78,11 +80,18 @@ fi
 
 if [ -z "$time" ] && [ "${#targets[@]}" -gt 0 ]; then
   time=$((share / ${#targets[@]}))
-  time=$((time < least ? least : time > most ? most : time))s
+  time=$((time < least ? least : time))s
 fi
 for t in "${targets[@]}"; do
   IFS=$'\t' read -r package dir binary target <<<"$t"
   fuzz "$package" "$dir" "$binary" "$target"
 done
+packages=$($go list -f '{{range .TestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}{{range .XTestImports}}{{if eq . "pgregory.net/rapid"}}{{$.ImportPath}}{{end}}{{end}}' ./... | sort -u)
+if CHASKI_RAPID_SEED=0 $go test -count=1 $packages; then
+  echo "fuzz: random cases of $(wc -w <<<"$packages") packages passed"
+else
+  echo "fuzz: random cases FAILED: the seed is above, as -rapid.seed"
+  failed=$((failed + 1))
+fi
 echo "fuzz: $count targets of $time each, $failed failed"
 [ "$failed" -eq 0 ] && [ "$count" -gt 0 ]

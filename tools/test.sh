@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# `make test`: every step even if one fails, then the end of what a failed one printed, one line a step
-# and one in all.
+# `make test`: runs every step even if one fails, then prints the end of what a failed one printed, one line for each
+# step and one for all.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 
@@ -24,11 +24,12 @@ step() { # NAME COMMAND...
   fi
 }
 
-step build make build
+step build make build-default
+step check make check
 step go make test-go
+[ -z "${CC_FOUND-}" ] || step race make test-race
 step variants make test-variants
 step python make test-python
-step fuzz make fuzz
 # The original packages come as wheels for Python 3.12 and newer. Random cases are the same ones in
 # every run here; `make interop` by itself draws others.
 newer=
@@ -48,7 +49,7 @@ printf '\n'
 printf 'test: %s\n' "${summary[@]}"
 [ -n "$newer" ] || echo "test: without the comparison with the original packages (make interop), which needs Python 3.12"
 [ -n "${CXX_FOUND-}" ] || echo "test: without chaski-full and DuckDB, which need compilers of C and C++"
-[ -n "${RACE-}" ] || echo "test: without the race detector, which needs a C compiler"
+[ -n "${CC_FOUND-}" ] || echo "test: without the race detector, which needs a C compiler"
 python=$(.venv/bin/python -c 'import platform, torch
 print("Python", platform.python_version() + ", PyTorch", torch.__version__)' 2>/dev/null) || python="no Python environment"
 if [ "$count" -gt 0 ]; then

@@ -1,5 +1,5 @@
-// Package seed makes the random tests of a package repeatable: it gives pgregory.net/rapid a fixed seed, so that two runs of the tests try
-// the same cases. Tests import it for that alone:
+// Package seed makes the random tests of a package repeatable: it gives pgregory.net/rapid a fixed seed, so that two
+// runs of the tests try the same cases. Tests import it for that alone:
 //
 //	import _ "github.com/chaski-eo/chaski/tools/testkit/seed"
 //

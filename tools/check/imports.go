@@ -1,0 +1,101 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+)
+
+const module = "github.com/chaski-eo/chaski"
+
+// floors are the folders of the module's root, the ground floor first. A package imports packages of its own folder and
+// of lower floors. Folders of one floor stand side by side and do not import each other, but for those in allowed.
+var floors = [][]string{
+	{"fault"},
+	{"internal", "crs"},
+	{"source", "shuffle"},
+	{"chunk", "tables", "codec"},
+	{"tiff", "rumi", "stats", "einops"},
+	{"store"},
+	{"loader"},
+	{"proto"},
+	{"bench", "draw", "ops", "grpc"},
+	{"cmd", "duckdb", "examples", "tools"},
+}
+
+// allowed are arrows between folders of one floor.
+var allowed = map[[2]string]bool{
+	{"bench", "draw"}: true, // the report of a benchmark has charts
+	{"rumi", "tiff"}:  true, // a rumi file is a TIFF: its tags and metadata are read there
+}
+
+// listed is what `go list -json` prints of a package.
+type listed struct {
+	ImportPath string
+	Imports    []string
+}
+
+// checkImports returns the arrows between packages that run up.
+func checkImports() (problems []string, err error) {
+	packages, err := list("-json=ImportPath,Imports", "./...")
+	if err != nil {
+		return nil, err
+	}
+	level := map[string]int{}
+	for i, folders := range floors {
+		for _, f := range folders {
+			level[f] = i
+		}
+	}
+	for _, p := range packages {
+		from, ok := folder(p.ImportPath)
+		if !ok {
+			continue
+		}
+		if _, known := level[from]; !known {
+			problems = append(problems, fmt.Sprintf("%s: %s is on no floor of tools/check/imports.go", p.ImportPath, from))
+			continue
+		}
+		for _, i := range p.Imports {
+			to, ok := folder(i)
+			if !ok || to == from || level[to] < level[from] || allowed[[2]string{from, to}] {
+				continue
+			}
+			problems = append(problems, fmt.Sprintf("%s imports %s, which is not on a lower floor", p.ImportPath, i))
+		}
+	}
+	slices.Sort(problems)
+	return problems, nil
+}
+
+// folder returns the folder of the module's root that a package lies in, and reports whether it is one of the module.
+func folder(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, module+"/")
+	top, _, _ := strings.Cut(rest, "/")
+	return top, ok
+}
+
+// list runs go list.
+func list(args ...string) (packages []listed, err error) {
+	cmd := exec.Command("go", append([]string{"list"}, args...)...)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list: %w", err)
+	}
+	d := json.NewDecoder(strings.NewReader(string(out)))
+	for {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("go list: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}

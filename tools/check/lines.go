@@ -1,0 +1,121 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/scanner"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"unicode/utf8"
+)
+
+const (
+	goColumns       = 120 // two files fit side by side on a wide screen
+	markdownColumns = 100
+	tab             = 4
+)
+
+var (
+	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
+	// A link cannot be broken: a line may be as long as the one in it.
+	link = regexp.MustCompile(`https?://\S+|\]\([^)]+\)`)
+)
+
+// checkLines returns the lines below root that are too long. Folders of which the name begins with a dot, and those of
+// test data, are left out.
+func checkLines(root string) (problems []string, err error) {
+	err = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if name := d.Name(); path != root && (strings.HasPrefix(name, ".") || name == "testdata" || name == "node_modules") {
+				return fs.SkipDir
+			}
+			return nil
+		}
+		var long []int
+		most := goColumns
+		switch filepath.Ext(path) {
+		case ".go":
+			src, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			long = longGo(src)
+		case ".md":
+			src, err := os.ReadFile(path)
+			if err != nil {
+				return err
+			}
+			long, most = longMarkdown(src), markdownColumns
+		}
+		for _, line := range long {
+			problems = append(problems, fmt.Sprintf("%s:%d: over %d columns", path, line, most))
+		}
+		return nil
+	})
+	return problems, err
+}
+
+// columns returns the width of a line, with tabs as wide as tab.
+func columns(line string) int {
+	return utf8.RuneCountInString(line) + (tab-1)*strings.Count(line, "\t")
+}
+
+// longGo returns the numbers of the lines of a Go file that are too long. Generated files have none, nor have strings in
+// backquotes over several lines, since a break would change them.
+func longGo(src []byte) (long []int) {
+	if generated.Match(src) {
+		return nil
+	}
+	text := map[int]bool{} // lines inside of a string
+	var s scanner.Scanner
+	file := token.NewFileSet().AddFile("", -1, len(src))
+	s.Init(file, src, nil, 0)
+	for {
+		pos, tok, lit := s.Scan()
+		if tok == token.EOF {
+			break
+		}
+		if n := strings.Count(lit, "\n"); tok == token.STRING && n > 0 {
+			for i := range n + 1 {
+				text[file.Line(pos)+i] = true
+			}
+		}
+	}
+	for i, line := range strings.Split(string(src), "\n") {
+		if columns(line) > goColumns && !text[i+1] && !strings.HasPrefix(line, "//go:") &&
+			columns(shorten(line)) > goColumns {
+			long = append(long, i+1)
+		}
+	}
+	return long
+}
+
+// shorten takes links out of a line.
+func shorten(line string) string { return link.ReplaceAllString(line, "") }
+
+// longMarkdown returns the numbers of the lines that are too long, but for tables, code, headings and links.
+func longMarkdown(src []byte) (long []int) {
+	fence := false
+	for i, line := range bytes.Split(src, []byte("\n")) {
+		l := string(line)
+		trimmed := strings.TrimSpace(l)
+		if strings.HasPrefix(trimmed, "```") {
+			fence = !fence
+			continue
+		}
+		if fence || strings.HasPrefix(trimmed, "|") || strings.HasPrefix(l, "    ") || strings.HasPrefix(l, "#") {
+			continue
+		}
+		if columns(l) > markdownColumns && columns(shorten(l)) > markdownColumns {
+			long = append(long, i+1)
+		}
+	}
+	return long
+}

@@ -1,0 +1,54 @@
+// Command check holds the repository to what no compiler checks:
+//
+//	go run ./tools/check lines N    the length of lines of Go and Markdown: N lines may be too long
+//	go run ./tools/check imports    packages import only packages of lower floors
+//	go run ./tools/check api        docs/api lists the exported names of the public packages
+//	go run ./tools/check api -w     writes those lists
+//
+// It runs in the repository's root, prints one line for each problem, and exits with 1 if there is one.
+package main
+
+import (
+	"fmt"
+	"os"
+	"strconv"
+)
+
+func main() {
+	if len(os.Args) < 2 {
+		fail(fmt.Errorf("usage: check lines [N] | imports | api [-w]"))
+	}
+	var problems []string
+	var err error
+	switch os.Args[1] {
+	case "lines":
+		problems, err = checkLines(".")
+		if len(os.Args) > 2 && err == nil {
+			// So that the number only falls while old lines are mended.
+			var most int
+			if most, err = strconv.Atoi(os.Args[2]); len(problems) <= most {
+				problems = nil
+			}
+		}
+	case "imports":
+		problems, err = checkImports()
+	case "api":
+		problems, err = checkAPI("docs/api", len(os.Args) > 2 && os.Args[2] == "-w")
+	default:
+		err = fmt.Errorf("%s is none of lines, imports, api", os.Args[1])
+	}
+	if err != nil {
+		fail(err)
+	}
+	for _, p := range problems {
+		fmt.Println(p)
+	}
+	if len(problems) > 0 {
+		fail(fmt.Errorf("%s: %d problems", os.Args[1], len(problems)))
+	}
+}
+
+func fail(err error) {
+	fmt.Fprintln(os.Stderr, "check:", err)
+	os.Exit(1)
+}
