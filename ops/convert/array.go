@@ -17,46 +17,47 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// TileDB is a dense array of format version 3, one for all rasters.
+// TileDB is the format of Array: one dense array of format version 3 for all rasters.
 const TileDB = "tiledb"
 
-// ArrayOptions say how rasters become an array, beside Options.Level, Workers, MaxBytes, Opener and Progress.
+// ArrayOptions say how Array writes rasters as an array, beside Options.Level, Workers, MaxBytes, MaxChunk,
+// Strict, Opener and Progress.
 type ArrayOptions struct {
-	// Dims are the dimensions, in their order: n, b, y and x. n may be missing for one raster, b for ones of one
-	// band. With n in front one tile's images are in memory at a time, else all.
+	// Dims are the dimensions in their order: n, b, y and x. n may be missing for one raster, and b for rasters
+	// of one band. If n comes first, the images of one tile along n are in memory at a time, otherwise all.
 	Dims []string
-	// Extents are the sides of a tile along each of Dims; they are cut to what there is.
+	// Extents are the sides of a tile along each of Dims. They are cut to the length of the dimension.
 	Extents []int
 	Attr    string // the name of the attribute
-	Key     []byte // of 32 bytes, to encrypt with; nil for none
-	// Overwrite replaces an array that is there once the new one is complete.
+	Key     []byte // 32 bytes to encrypt the array with; nil for no encryption
+	// Overwrite replaces an existing array when the new one is complete.
 	Overwrite bool
-	// Left, if not nil, is told what of a raster, by its place among all, is left out.
+	// Left, if not nil, is called with the names of what is left out of paths[i].
 	Left func(i int, names []string)
 }
 
-// ParseDims reads "n b y x".
+// ParseDims reads dimensions such as "n b y x".
 func ParseDims(text string) ([]string, error) {
 	dims := strings.Fields(text)
 	for i, d := range dims {
 		if !slices.Contains([]string{"n", "b", "y", "x"}, d) || slices.Contains(dims[:i], d) {
-			return nil, fmt.Errorf("dimensions %q are not n, b, y and x, each once", text)
+			return nil, fmt.Errorf("dims is %q: it may have n, b, y and x, each once", text)
 		}
 	}
 	if !slices.Contains(dims, "y") || !slices.Contains(dims, "x") {
-		return nil, fmt.Errorf("dimensions %q: y and x are needed", text)
+		return nil, fmt.Errorf("dims is %q: it must have y and x", text)
 	}
 	return dims, nil
 }
 
-// ParseExtents reads "y=256 x=256"; what is not named is 1 along n and b, and tile along y and x.
+// ParseExtents reads extents such as "y=256 x=256". The default is 1 along n and b, and tile along y and x.
 func ParseExtents(text string, dims []string, tile int) ([]int, error) {
 	of := map[string]int{"n": 1, "b": 1, "y": tile, "x": tile}
 	for _, part := range strings.FieldsFunc(text, func(r rune) bool { return r == ' ' || r == ',' }) {
 		name, value, _ := strings.Cut(part, "=")
 		n, err := strconv.Atoi(value)
 		if err != nil || n < 1 || n > chunk.MaxSide || !slices.Contains(dims, name) {
-			return nil, fmt.Errorf("extents %q: %q is not DIM=CELLS, DIM one of %s", text, part, strings.Join(dims, " "))
+			return nil, fmt.Errorf("extent is %q: %q must be DIM=CELLS, with DIM one of %s", text, part, strings.Join(dims, " "))
 		}
 		of[name] = n
 	}
@@ -67,7 +68,7 @@ func ParseExtents(text string, dims []string, tile int) ([]int, error) {
 	return out, nil
 }
 
-// toArray is one conversion of rasters to an array.
+// toArray is the state of one call of Array.
 type toArray struct {
 	o      Options
 	a      ArrayOptions
@@ -75,14 +76,18 @@ type toArray struct {
 	size   map[string]int
 	dtype  chunk.DType
 	schema *tiledb.Schema
-	next   int // of paths
+	next   int // index in paths of the next raster to read
 }
 
-// Array writes rasters of one shape and dtype, in their order, as a dense array in a folder that must not exist, or with
-// Overwrite be one. The array appears once it is complete: an interrupted run leaves the array from before it or the new
-// one, and hidden files that the next run refuses or, with Overwrite, removes. An array holds nothing of a raster but its
-// samples; ArrayOptions.Left is told what is left out, and Options.Strict refuses rasters that have more.
-func Array(ctx context.Context, folder string, paths []string, o Options, a ArrayOptions) (err error) {
+// Array writes rasters of the same shape and dtype, in the order of paths, as one dense array in the directory
+// dir. dir must not exist or, with Overwrite, must be an array.
+//
+// The array appears when it is complete. An interrupted run leaves the old array or the new one, and hidden
+// files beside dir; the next run refuses to start because of them or, with Overwrite, removes them.
+//
+// An array holds only the pixels of a raster. Array calls ArrayOptions.Left with what it leaves out, and with
+// Options.Strict it refuses rasters that hold more than pixels.
+func Array(ctx context.Context, dir string, paths []string, o Options, a ArrayOptions) (err error) {
 	c := &toArray{o: o, a: a, paths: paths}
 	if err := c.measure(ctx); err != nil {
 		return fault.WithFile(err, paths[0])
@@ -90,17 +95,18 @@ func Array(ctx context.Context, folder string, paths []string, o Options, a Arra
 	if err := c.makeSchema(); err != nil {
 		return err
 	}
-	if err := c.schema.Validate(); err != nil { // before anything is made
-		return fault.WithFile(err, folder)
+	// Before anything is written, so that an error leaves no files.
+	if err := c.schema.Validate(); err != nil {
+		return fault.WithFile(err, dir)
 	}
-	at := placeOf(folder)
+	at := targetOf(dir)
 	path, err := at.begin(a.Overwrite)
 	if err != nil {
 		return err
 	}
 	defer at.abandon()
 	if err := tiledb.Create(path, c.schema, a.Key); err != nil {
-		return fault.WithFile(err, folder)
+		return fault.WithFile(err, dir)
 	}
 	var files tiledb.Files
 	defer files.Close()
@@ -124,7 +130,7 @@ func Array(ctx context.Context, folder string, paths []string, o Options, a Arra
 	return at.put(path, a.Overwrite)
 }
 
-// measure finds the shape of all from that of the first.
+// measure takes the shape and dtype of all rasters from the first. read checks the others.
 func (c *toArray) measure(ctx context.Context) error {
 	first, _, err := catalog.OpenAsset(ctx, c.o.Opener, c.paths[0], c.o.limits().MaxChunk)
 	if err != nil {
@@ -135,13 +141,13 @@ func (c *toArray) measure(ctx context.Context) error {
 	c.size = map[string]int{"n": len(c.paths), "b": x.Bands, "y": x.Height, "x": x.Width}
 	for _, d := range []string{"n", "b"} {
 		if c.size[d] > 1 && !slices.Contains(c.a.Dims, d) {
-			return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "%d along %s, which is not among the dimensions %q", c.size[d], d, strings.Join(c.a.Dims, " "))
+			return fault.New(fault.Unsupported, "conversion", fault.NoOffset, "it has %d along %s, which dims %q lacks", c.size[d], d, strings.Join(c.a.Dims, " "))
 		}
 	}
 	return nil
 }
 
-// datatypes are the types of samples in arrays.
+// datatypes maps dtypes to those of TileDB.
 var datatypes = map[chunk.DType]tiledb.Datatype{
 	chunk.Int8: tiledb.Int8, chunk.Uint8: tiledb.Uint8, chunk.Int16: tiledb.Int16, chunk.Uint16: tiledb.Uint16, chunk.Int32: tiledb.Int32,
 	chunk.Uint32: tiledb.Uint32, chunk.Int64: tiledb.Int64, chunk.Uint64: tiledb.Uint64, chunk.Float32: tiledb.Float32, chunk.Float64: tiledb.Float64,
@@ -150,9 +156,10 @@ var datatypes = map[chunk.DType]tiledb.Datatype{
 func (c *toArray) makeSchema() error {
 	typ, ok := datatypes[c.dtype]
 	if !ok {
-		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset, "arrays have no %s samples here", c.dtype), c.paths[0])
+		return fault.WithFile(fault.New(fault.Unsupported, "conversion", fault.NoOffset, "a TileDB array cannot hold dtype %s", c.dtype), c.paths[0])
 	}
 	p := filter.Pipeline{MaxChunk: filter.DefaultMaxChunk}
+	// Bytes of equal weight next to each other compress better; single bytes need no shuffle.
 	if typ.Size() > 1 {
 		p.Filters = append(p.Filters, filter.Filter{ID: filter.ByteShuffle})
 	}
@@ -167,7 +174,7 @@ func (c *toArray) makeSchema() error {
 	return nil
 }
 
-// read reads the next n rasters, in the order of the dimensions.
+// read reads the next n rasters and lays them out in the order of the dimensions.
 func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 	paths := c.paths[c.next : c.next+n]
 	for i, path := range paths {
@@ -193,7 +200,7 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 			want = n
 		}
 		if a.DType != c.dtype || a.Shape[i] != want {
-			return nil, fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset, "another shape or dtype than the first raster's (%d, %d, %d) %s",
+			return nil, fault.WithFile(fault.New(fault.Unsupported, "stack", fault.NoOffset, "it has another shape or dtype than the first raster, (%d, %d, %d) %s",
 				c.size["b"], c.size["y"], c.size["x"], c.dtype), paths[0])
 		}
 	}
@@ -204,7 +211,8 @@ func (c *toArray) read(ctx context.Context, n int) ([]tiledb.Values, error) {
 	return []tiledb.Values{{Data: a.Data}}, nil
 }
 
-// layout is the pattern of the dimensions; an axis of one that is none of them is joined to y.
+// layout returns the einops pattern of the dimensions. A pattern needs all axes, so that an axis of length 1 that is no
+// dimension is joined to y.
 func (c *toArray) layout() string {
 	var missing []string
 	for _, d := range []string{"n", "b"} {
@@ -220,8 +228,9 @@ func (c *toArray) layout() string {
 	return strings.Join(out, " ")
 }
 
-// Image writes an image of an array to w, as a TOG or a rumi file. The fill value is its nodata where it may have
-// cells that were never written.
+// Image writes image i of the array m to w as a TOG or a rumi file, read by r. The nodata value is the array's
+// fill value if the image may have cells that were never written. o.Opener and o.Strict are not used. Errors about
+// the array have a kind.
 func Image(ctx context.Context, w io.Writer, r *tiledb.Reader, m *tiledb.Images, i int64, o Options) error {
 	x := m.Index(i)
 	shape := [3]int{x.Bands, x.Height, x.Width}

@@ -1,4 +1,13 @@
-// Package convert writes any raster that is read as a TOG or as a rumi file, and arrays as rasters and back.
+// Package convert writes rasters as TOG or rumi files, rasters as one TileDB array, and images of an array
+// as raster files.
+//
+//   - File converts one raster.
+//   - Array writes many rasters as one dense array, which appears in one step.
+//   - Image converts one image of an array.
+//
+// Pixels are kept bit for bit. The formats differ in what else they can hold; File returns the names of what
+// a format lacks, and Options.Strict refuses such rasters. Files beside a raster (.msk, .ovr, .aux.xml) are
+// not read.
 package convert
 
 import (
@@ -23,33 +32,35 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Formats that are written.
+// Formats for Options.Format. The fourth is TileDB.
 const (
-	TOG   = "tog"
-	Rumi  = "rumi"  // generation 1
-	Rumi2 = "rumi2" // generation 2
+	TOG   = "tog"   // a TACO optimized GeoTIFF
+	Rumi  = "rumi"  // rumi of generation 1, a BigTIFF of OpenZL frames
+	Rumi2 = "rumi2" // rumi of generation 2
 )
 
-// Options say what is written. All must be set; Check says whether they make sense.
+// Options say what to write. Format, Tile, Level, Workers, MaxBytes and Opener must be set, and Graph for
+// the two generations of rumi. Check checks them.
 type Options struct {
 	Format   string
-	Tile     int    // edge of a tile in pixels
+	Tile     int    // side of a tile in pixels; a TOG needs a multiple of 16
 	Level    int    // zstd level, 1 to 22
-	Graph    string // of OpenZL, as openzl.NewEncoder names them; not of a TOG
-	Cells    bool   // of Rumi2: a frame holds all bands of a grid position
-	Workers  int    // that decode and compress one image
-	MaxBytes int64  // of an image, decoded
-	MaxChunk int    // decoded bytes of a chunk. Default loader.DefaultMaxChunkBytes
+	Graph    string // OpenZL graph of a rumi file: see openzl.NewEncoder
+	Cells    bool   // Rumi2 only: one frame holds a tile of all bands
+	Workers  int    // goroutines that decode and compress one image
+	MaxBytes int64  // refuse images that are larger when decoded, in bytes
+	MaxChunk int    // refuse chunks that are larger when decoded. Default loader.DefaultMaxChunkBytes
 
-	Overviews bool // of TOG: keep those of the raster
-	Strict    bool // refuse rasters of which something would be left out
+	Overviews bool // TOG only: keep the overviews of the raster
+	Strict    bool // refuse rasters of which anything would be left out
 
+	// Opener opens the rasters.
 	Opener source.Opener
 	// Progress, if not nil, is called after every tile, from one goroutine at a time.
 	Progress func(done, total int)
 }
 
-// loader are the options for reading rasters.
+// loader returns the options for reading rasters.
 func (o *Options) loader() loader.Options {
 	return loader.Options{Opener: o.Opener, MaxChunkBytes: o.limits().MaxChunk}
 }
@@ -58,31 +69,34 @@ func (o *Options) limits() tiff.Limits {
 	return tiff.Limits{MaxChunk: cmp.Or(o.MaxChunk, loader.DefaultMaxChunkBytes)}
 }
 
-// encoder returns an encoder for one worker. Generation 1 has readers that know no codecs of geozl.
+// encoder returns an encoder for one worker. Readers of generation 1 lack the codecs of geozl, so that the
+// encoder must not use them there.
 func (o *Options) encoder() (*openzl.Encoder, error) {
 	if o.Format == Rumi && strings.HasPrefix(o.Graph, "planar>") {
-		return nil, fmt.Errorf("graph %q: readers of generation 1 know no codecs of geozl", o.Graph)
+		return nil, fmt.Errorf("graph is %q: readers of generation 1 cannot decode planar", o.Graph)
 	}
 	return openzl.NewEncoder(o.Graph, openzl.EncodeOptions{Level: o.Level, Geozl: o.Format == Rumi2})
 }
 
-// Check checks the options; its errors are those of a caller, not of a file.
+// Check checks the options. Its errors are about the options, not about a file, and have no kind.
 func (o *Options) Check() error {
 	switch {
 	case o.Format != TOG && o.Format != Rumi && o.Format != Rumi2 && o.Format != TileDB:
-		return fmt.Errorf("format %q", o.Format)
+		return fmt.Errorf("format is %q: it must be %s, %s, %s or %s", o.Format, TOG, Rumi, Rumi2, TileDB)
 	case o.Tile < 1 || o.Tile > math.MaxUint16:
-		return fmt.Errorf("tiles of %d pixels, not 1 to 65535", o.Tile)
+		return fmt.Errorf("tile is %d: it must be from 1 to 65535 pixels", o.Tile)
 	case o.Format == TOG && o.Tile%16 != 0:
-		return fmt.Errorf("tiles of %d pixels, not a multiple of 16 as a TOG has", o.Tile)
+		return fmt.Errorf("tile is %d: a TOG needs a multiple of 16", o.Tile)
 	case o.Level < 1 || o.Level > 22:
-		return fmt.Errorf("level %d, not 1 to 22", o.Level)
+		return fmt.Errorf("level is %d: it must be from 1 to 22", o.Level)
 	case o.Overviews && o.Format != TOG:
-		return fmt.Errorf("overviews in a %s file", o.Format)
+		return fmt.Errorf("overviews need the format %s: it is %s", TOG, o.Format)
 	case o.Cells && o.Format != Rumi2:
-		return fmt.Errorf("cells in a %s file", o.Format)
-	case o.Workers < 1 || o.MaxBytes < 1:
-		return fmt.Errorf("%d workers, %d bytes", o.Workers, o.MaxBytes)
+		return fmt.Errorf("cells need the format %s: it is %s", Rumi2, o.Format)
+	case o.Workers < 1:
+		return fmt.Errorf("workers is %d: it must be at least 1", o.Workers)
+	case o.MaxBytes < 1:
+		return fmt.Errorf("max-bytes is %d: it must be at least 1", o.MaxBytes)
 	case o.Format != TOG && o.Format != TileDB:
 		_, err := o.encoder()
 		return err
@@ -90,9 +104,10 @@ func (o *Options) Check() error {
 	return nil
 }
 
-// File reads the raster at path and writes it to w, with what the format has a place for besides the
-// samples. It returns the names of what is left out; with Strict a raster of which anything would be is
-// Unsupported. Errors about the raster have a kind.
+// File reads the raster at path and writes it to w in the format o.Format, with everything besides the
+// pixels that the format can hold. It returns the names of what it left out. With Options.Strict it refuses a
+// raster of which it would leave out anything, with the kind fault.Unsupported. Errors about the raster have a
+// kind; errors about o or w have none.
 func File(ctx context.Context, w io.Writer, path string, o Options) (left []string, err error) {
 	if err := o.Check(); err != nil {
 		return nil, err
@@ -127,31 +142,33 @@ func File(ctx context.Context, w io.Writer, path string, o Options) (left []stri
 	return left, tiff.WriteTOG(w, a.Data, t)
 }
 
-// fits refuses what the format has no place for, before it is compressed.
+// fits refuses a raster that the format cannot hold. It runs before compression, which may take minutes.
 func (o *Options) fits(d chunk.DType, shape [3]int, m *tiff.Meta) error {
-	no := func(format string, args ...any) error {
+	refuse := func(format string, args ...any) error {
 		return fault.New(fault.Unsupported, "conversion", fault.NoOffset, format, args...)
 	}
 	generation := map[string]int{Rumi: 1, Rumi2: 2}[o.Format]
 	switch {
 	case shape[0] > math.MaxUint16:
-		return no("%d bands", shape[0])
+		return refuse("it has %d bands: at most %d can be written", shape[0], math.MaxUint16)
 	case o.Format == TOG:
 		if format, _ := tiff.FormatOf(d); format == 0 {
-			return no("TIFF has no %s samples", d)
+			return refuse("a TIFF cannot hold dtype %s", d)
 		}
 	case d == chunk.Complex128 || !rumi.Stores(generation, d):
-		return no("rumi of generation %d has no %s samples", generation, d)
+		return refuse("rumi of generation %d cannot hold dtype %s", generation, d)
 	case o.Format == Rumi2 && (m.HasTransform || m.EPSG != 0 || len(m.GeoKeys) > 0):
+		// The header of generation 2 has only these two numbers, and none of the GeoTIFF keys. EPSG codes of
+		// GeoTIFF go from 1024 to 32766.
 		if !m.HasTransform || m.EPSG < 1024 || m.EPSG > 32766 {
-			return no("rumi of generation 2 places an image by a transform together with an EPSG code of 1024 to 32766 only; EPSG %d, transform %t here",
+			return refuse("rumi of generation 2 needs a transform and an EPSG code from 1024 to 32766: the raster has EPSG %d, transform %t",
 				m.EPSG, m.HasTransform)
 		}
 	}
 	return nil
 }
 
-// togOptions are those of a TOG of what a raster holds, but for its mask and overviews.
+// togOptions returns the options of a TOG for a raster, without its mask and overviews, which are read later.
 func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h *holding) tiff.TOGOptions {
 	t := tiff.TOGOptions{
 		Shape: shape, DType: d, Tile: o.Tile, Level: o.Level, Geo: h.geo(), NoData: h.meta.NoData, BandNames: h.meta.BandNames, Workers: o.Workers,
@@ -169,6 +186,8 @@ func (o *Options) togOptions(ctx context.Context, shape [3]int, d chunk.DType, h
 	return t
 }
 
+// rumi compresses the tiles of an image in parallel and writes them as a rumi file. It holds all frames, because
+// the header, which comes first, needs their sizes.
 func (o *Options) rumi(ctx context.Context, w io.Writer, pixels []byte, shape [3]int, d chunk.DType, h *holding) error {
 	l := rumi.Layout{Shape: shape, DType: d, TileH: o.Tile, TileW: o.Tile, Geo: &h.meta.Geo}
 	if o.Format == Rumi2 {

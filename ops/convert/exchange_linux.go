@@ -7,7 +7,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// exchange gives each of two folders the other's name, in one step. A file system that cannot is errors.ErrUnsupported.
+// exchange swaps the names of two directories in one step. It returns errors.ErrUnsupported if the file system
+// cannot do that.
 func exchange(a, b string) error {
 	err := unix.Renameat2(unix.AT_FDCWD, a, unix.AT_FDCWD, b, unix.RENAME_EXCHANGE)
 	switch {

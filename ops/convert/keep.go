@@ -15,7 +15,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff/ifd"
 )
 
-// holding is what a raster holds besides the samples of its full image.
+// holding is what a raster holds besides the pixels of its full image.
 type holding struct {
 	meta      tiff.Meta
 	extras    tiff.Extras
@@ -23,7 +23,7 @@ type holding struct {
 	overviews []*chunk.Index // with their masks; only where the options ask for them
 }
 
-// inspect reads what the raster at path holds, without reading pixels.
+// inspect reads what the raster at path holds, without its pixels.
 func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	r, err := o.Opener.Open(ctx, path)
 	if err != nil {
@@ -59,7 +59,8 @@ func (o *Options) inspect(ctx context.Context, path string) (*holding, error) {
 	return h, nil
 }
 
-// rumi reads what a rumi file holds. One of generation 2 has tags of its own for its place, and no others.
+// rumi reads what a rumi file holds. A file of generation 2 has no tags besides those of its georeferencing, so
+// that there are no extras to read.
 func (h *holding) rumi(ctx context.Context, f *ifd.File) (err error) {
 	if h.meta, err = rumi.Meta(ctx, f); err != nil || f.Dirs[0].Find(compressionTag) == nil {
 		return err
@@ -71,10 +72,12 @@ func (h *holding) rumi(ctx context.Context, f *ifd.File) (err error) {
 	return err
 }
 
-// compressionTag is the Compression tag, which files of generation 2 lack.
+// compressionTag is the TIFF tag Compression. It tells the generations of rumi apart, since files of
+// generation 2 lack it.
 const compressionTag = 259
 
-// geo returns where the image lies for a writer that is given the file's tags too, which say it already.
+// geo returns the georeferencing for a writer that also gets the tags of the file. It is empty if these
+// tags have it, because the writer would otherwise write it twice.
 func (h *holding) geo() tiff.Geo {
 	if len(h.extras.Tags) > 0 && slices.ContainsFunc(h.extras.Tags, isPlace) {
 		return tiff.Geo{}
@@ -82,8 +85,7 @@ func (h *holding) geo() tiff.Geo {
 	return h.meta.Geo
 }
 
-// tags are those of a file of generation 1 of rumi: what a TOG has, as far as it does not depend on the image's
-// colours.
+// tags returns the TIFF tags of a rumi file of generation 1: those of a TOG, without the ones about colours.
 func (h *holding) tags() []ifd.Field {
 	tags := slices.Clone(h.extras.Tags)
 	if len(h.extras.Items) > 0 {
@@ -95,7 +97,7 @@ func (h *holding) tags() []ifd.Field {
 	return tags
 }
 
-// Tags of GeoTIFF, and what else lies among those that are kept and has a name of its own.
+// TIFF tags with a meaning here. Those of GeoTIFF and GDAL have no constants in package ifd.
 const (
 	colorMapTag  = 320
 	scaleTag     = 33550
@@ -114,7 +116,8 @@ func isPlace(f ifd.Field) bool {
 	return slices.Contains([]uint16{scaleTag, tiepointTag, matrixTag, geoKeysTag, geoDoubleTag, geoTextTag}, f.Tag)
 }
 
-// left names what the format has no place for, in an order that does not depend on the file's.
+// left returns the names of what the format cannot hold. Their order does not depend on the file, so that
+// rasters with the same losses share a line of warnings.
 func (o *Options) left(h *holding) []string {
 	var names []string
 	add := func(holds bool, name string) {
@@ -141,11 +144,11 @@ func (o *Options) left(h *holding) []string {
 	return append(names, e.Unknown...)
 }
 
-// leftTags names what a TOG and generation 1 of rumi keep as tags.
+// leftTags adds the names of what only a TOG and rumi of generation 1 can hold, as tags.
 func (o *Options) leftTags(h *holding, add func(bool, string)) {
 	m := &h.meta
 	add(m.NoData != "", "nodata value")
-	said := 0 // items of GDAL_METADATA that have a name here
+	named := 0 // items of GDAL metadata that the loop names one by one, so that "metadata" means the rest
 	for _, b := range m.Bands {
 		add(b.Description != "", "band names")
 		add(b.Scale != nil && *b.Scale != 1, "scale")
@@ -153,11 +156,11 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 		add(b.Unit != "", "units")
 		for _, is := range []bool{b.Description != "", b.Scale != nil, b.Offset != nil, b.Unit != ""} {
 			if is {
-				said++
+				named++
 			}
 		}
 	}
-	add(len(h.extras.Items) > said, "metadata")
+	add(len(h.extras.Items) > named, "metadata")
 	placed := m.HasTransform || m.EPSG != 0
 	for _, f := range h.extras.Tags {
 		switch f.Tag {
@@ -179,7 +182,7 @@ func (o *Options) leftTags(h *holding, add func(bool, string)) {
 	}
 }
 
-// keep holds what is left out to the options: refused, or handed on.
+// keep returns the names of what would be left out, or an error if Strict is set and there is any.
 func (o *Options) keep(h *holding) ([]string, error) {
 	names := o.left(h)
 	if o.Strict && len(names) > 0 {
@@ -188,8 +191,8 @@ func (o *Options) keep(h *holding) ([]string, error) {
 	return names, nil
 }
 
-// readOverviews decodes the overviews of the file at path. What they take is bounded together with the image,
-// of which used bytes are held.
+// readOverviews decodes the overviews of the file at path. MaxBytes bounds them together with the image, which
+// takes used bytes, because all are in memory at once.
 func (o *Options) readOverviews(ctx context.Context, path string, overviews []*chunk.Index, used int) ([]tiff.Overview, error) {
 	var out []tiff.Overview
 	for _, x := range overviews {
@@ -209,13 +212,15 @@ func (o *Options) readOverviews(ctx context.Context, path string, overviews []*c
 	return out, nil
 }
 
-// readMask decodes the mask of an image, nil if it has none for all bands: one byte a pixel, 0 where there is no data.
+// readMask decodes the mask of an image: one byte a pixel, 0 where there is no data. It returns nil without a
+// mask, or if each band has its own, which a TOG cannot hold.
 func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]byte, error) {
 	if x == nil || x.Mask == nil || x.Mask.Bands > 1 {
 		return nil, nil
 	}
 	image := *x
-	image.NoData, image.NoDataBits = nil, nil // what is nodata is not masked by that
+	// Without its nodata value, since validity would otherwise combine both and the new mask would exclude more.
+	image.NoData, image.NoDataBits = nil, nil
 	a, err := o.load(ctx, path, &image, loader.ReadOptions{B: loader.Selection{List: []int{0}}, Validity: true})
 	if err != nil {
 		return nil, err
@@ -223,6 +228,7 @@ func (o *Options) readMask(ctx context.Context, path string, x *chunk.Index) ([]
 	return a.Valid, nil
 }
 
+// load reads an image of the file whose index is x, such as an overview.
 func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r loader.ReadOptions) (*loader.Array, error) {
 	r.Headers, r.Layout, r.Threads = [][]byte{x.AppendBlob(nil)}, "b y x", o.Workers
 	r.MaxBytes = cmp.Or(r.MaxBytes, o.MaxBytes)
@@ -230,7 +236,7 @@ func (o *Options) load(ctx context.Context, path string, x *chunk.Index, r loade
 	return loader.Read(ctx, []string{path}, r)
 }
 
-// ReadMeta reads what a raster says about its image: where it lies, its bands.
+// ReadMeta reads the georeferencing and the bands of the TIFF or rumi file at path, without its pixels.
 func ReadMeta(ctx context.Context, path string, opener source.Opener) (tiff.Meta, error) {
 	r, err := opener.Open(ctx, path)
 	if err != nil {

@@ -6,5 +6,5 @@ import "os"
 
 const locks = false
 
-// lock is not there on this system.
+// lock does nothing on this system.
 func lock(*os.File) error { return nil }

@@ -11,8 +11,8 @@ import (
 
 const locks = true
 
-// lock takes an open folder for as long as it is open, or is errBusy where another run has it: the system ends the
-// lock with the process. File systems without such locks give it to everyone.
+// lock locks an open directory until it is closed, or returns errBusy if another run has it. The system ends the
+// lock with the process, so that a killed run leaves none. On file systems without such locks it always succeeds.
 func lock(f *os.File) error {
 	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); errors.Is(err, unix.EWOULDBLOCK) {
 		return errBusy

@@ -1,7 +1,8 @@
-// Package paste puts windows of predictions together to one image: what overlaps is blended. Windows are
-// those of a grid (package shuffle, type Grid), float32 in the order (bands, rows, columns).
+// Package paste assembles predictions for the windows of a scene into one image and blends windows that
+// overlap. The windows are those of a grid (shuffle.Grid); a prediction is float32 in the order (bands, rows,
+// columns).
 //
-// Not supported: windows of other samplers, and classes that are not given as scores.
+// Not supported: windows of other samplers, and classes that are not given as one score for each class.
 package paste
 
 import (
@@ -16,39 +17,39 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Blend is how windows that overlap come to one value.
+// Blend says how to combine windows that overlap.
 type Blend string
 
 // Blends.
 const (
-	// Linear weights a pixel by its distances to the edges of its window, so that values pass over from one to
-	// the next without a seam: (1 + the distance to the nearer edge of its row) times the same of its column.
+	// Linear weights a pixel by its distances to the edges of its window, so that there are no seams: (1 + the
+	// distance to the nearer edge along its row) times the same along its column.
 	Linear Blend = "linear"
 	// Mean gives all windows the same weight.
 	Mean Blend = "mean"
 )
 
-// Options say what an image is made of.
+// Options describe the image and the windows.
 type Options struct {
-	Bands         int          // of a window, 1 to 65,535; with Argmax at most 256
+	Bands         int          // of a window, 1 to 65,535; at most 256 with Argmax, since a number is a uint8
 	Height, Width int          // of the image, in pixels
-	Grid          shuffle.Grid // of the windows; AlignY and AlignX are 1
+	Grid          shuffle.Grid // of the windows; AlignY and AlignX must be 1
 	Blend         Blend
-	// Argmax makes an image of one band of uint8: the number of the band whose blended value is the
-	// greatest, the first of several.
+	// Argmax makes an image of one uint8 band: the number of the band with the largest blended value, the first
+	// one if several are equal.
 	Argmax bool
-	// MaxBytes bounds the memory of the image, in bytes: 8 of each of its samples, and 4 of each of its pixels
-	// and of a window's samples. There is no default.
+	// MaxBytes is the memory for the image, in bytes: 8 for each value of the image, 4 for each pixel and 4 for
+	// each value of one window. There is no default.
 	MaxBytes int64
 }
 
-// Image blends the windows of a grid. read fills dst with window number j, counted as Grid.At does; windows
-// are asked for in order, so that the sums, in float32, are the same every time. It returns the samples
-// in the order (bands, rows, columns), little-endian: float32, or uint8 with Argmax. A pixel of which a window
-// has NaN is NaN; with Argmax, NaN is never the greatest.
+// Image blends the windows of a grid. read fills dst with window j, numbered like Grid.At. Image reads the windows
+// in order, so that the float32 sums are the same every time. It returns the values in the order (bands, rows,
+// columns), little-endian: float32, or uint8 with Argmax. A pixel is NaN if one of its windows has NaN there; with
+// Argmax, NaN is never the largest.
 //
-// An image that needs more memory than o.MaxBytes is fault.Limit. Other options that make no sense, such as a grid
-// that leaves pixels out, and what read returns are errors without a kind of this package.
+// An image that needs more memory than o.MaxBytes has the kind fault.Limit. Errors about other options, such as a
+// grid that leaves pixels out, have no kind, and errors of read keep theirs.
 func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -84,6 +85,8 @@ func Image(o Options, read func(j int64, dst []float32) error) ([]byte, error) {
 	return out, nil
 }
 
+// add adds a row of a window, weighted, to the sums. The conversions keep the compiler from fusing multiplication
+// and addition, which would make results differ between processors.
 func add(to, from, across []float32, down float32) {
 	for x := range to {
 		to[x] += float32(from[x] * float32(down*across[x]))
@@ -102,7 +105,8 @@ func ramp(n int, b Blend) []float32 {
 	return out
 }
 
-// argmax returns the greatest band of each pixel. All bands of a pixel have one weight.
+// argmax returns the band with the largest sum for each pixel. It needs no weights, because all bands of a pixel
+// have the same.
 func argmax(sum []float32, bands, pixels int) []byte {
 	out := make([]byte, pixels)
 	for i := range out {
@@ -120,17 +124,20 @@ func (o *Options) check() error {
 	g := &o.Grid
 	switch {
 	case o.Blend != Linear && o.Blend != Mean:
-		return fmt.Errorf("blend %q is neither %q nor %q", o.Blend, Linear, Mean)
-	case o.Bands < 1 || o.Bands > math.MaxUint16 || o.Argmax && o.Bands > 256:
-		return fmt.Errorf("%d bands", o.Bands)
+		return fmt.Errorf("blend is %q: it must be %q or %q", o.Blend, Linear, Mean)
+	case o.Argmax && o.Bands > 256:
+		return fmt.Errorf("bands is %d: it must be at most 256 with argmax", o.Bands)
+	case o.Bands < 1 || o.Bands > math.MaxUint16:
+		return fmt.Errorf("bands is %d: it must be from 1 to 65535", o.Bands)
 	case o.Height < 1 || o.Width < 1 || o.Height > chunk.MaxSide || o.Width > chunk.MaxSide:
-		return fmt.Errorf("an image of %d by %d pixels", o.Height, o.Width)
+		return fmt.Errorf("the image has %d by %d pixels: a side must be from 1 to %d", o.Height, o.Width, chunk.MaxSide)
 	case g.H < 1 || g.W < 1 || g.H > 1<<16 || g.W > 1<<16 || g.StrideY < 1 || g.StrideX < 1 || g.StrideY > g.H || g.StrideX > g.W || g.AlignY != 1 || g.AlignX != 1:
 		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d leaves pixels out", g.H, g.W, g.StrideY, g.StrideX)
 	case !g.Pad && (g.H > o.Height || g.W > o.Width):
-		return fmt.Errorf("windows of %d by %d pixels in an image of %d by %d, and the grid does not pad", g.H, g.W, o.Height, o.Width)
+		return fmt.Errorf("windows of %d by %d pixels are larger than the image of %d by %d: the grid must pad", g.H, g.W, o.Height, o.Width)
 	}
-	// The sums and the result, four bytes a sample each, and the weights.
+	// The sums and the result take four bytes a value each, the weights four bytes a pixel. As float64, because
+	// the product of large sides would overflow an int64.
 	need := 8*float64(o.Bands)*float64(o.Height)*float64(o.Width) + 4*float64(o.Height)*float64(o.Width) + 4*float64(o.Bands)*float64(g.H)*float64(g.W)
 	if need > float64(o.MaxBytes) {
 		return fault.New(fault.Limit, "image", fault.NoOffset, "(%d, %d, %d) float32 needs %.0f bytes of memory, at most %d", o.Bands, o.Height, o.Width, need, o.MaxBytes)
@@ -138,8 +145,8 @@ func (o *Options) check() error {
 	return nil
 }
 
-// WriteTOG writes what Image returns for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) that lies where geo
-// says, compressed by so many workers, at least one.
+// WriteTOG writes the result of Image for o as a TACO optimized GeoTIFF (see tiff.WriteTOG) with the georeferencing
+// geo. workers goroutines compress its tiles, at least one.
 func WriteTOG(w io.Writer, image []byte, o Options, geo tiff.Geo, workers int) error {
 	t := tiff.TOGOptions{Shape: [3]int{o.Bands, o.Height, o.Width}, DType: chunk.Float32, Geo: geo, Workers: max(workers, 1)}
 	if o.Argmax {

@@ -1,5 +1,9 @@
-// Package verify checks files wholly: structure, every chunk decoded, every checksum that there is,
-// and of a catalog every row's index against the file that it is about.
+// Package verify checks every byte of files: their structure, every chunk, which it decodes, and every
+// checksum.
+//
+// Of a catalog it checks the file of every row, and that the row has the file's chunk index. Of a container it
+// checks ids, tree, tables and the byte range of every sample, but no pixels. Of a TileDB array it decodes every
+// tile of every fragment. Paths is its one function; a Report has the counts and the faults.
 package verify
 
 import (
@@ -29,20 +33,20 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Options of Paths. The zero value is ready.
+// Options of Paths. The zero value checks local files with all processors.
 type Options struct {
-	// Workers decode in parallel. Default: GOMAXPROCS.
+	// Workers is how many files to check at the same time. Default: the number of processors.
 	Workers int
-	// MaxChunk is the limit of a decoded chunk, and of a loose frame's content, in bytes. Default
-	// tiff.DefaultMaxChunk.
+	// MaxChunk is the largest decoded chunk, and the largest content of a loose OpenZL frame, in bytes. Larger
+	// ones are faults of the kind fault.Limit. Default tiff.DefaultMaxChunk.
 	MaxChunk int
-	// Key is the key of encrypted TileDB arrays, nil where there is none.
+	// Key is the key of encrypted TileDB arrays, or nil.
 	Key []byte
-	// MaxFaults bounds the faults that are kept. Default 1000.
+	// MaxFaults is how many faults a report lists. All are counted. Default 1000.
 	MaxFaults int
 	// Opener opens the files. Default: local files.
 	Opener source.Opener
-	// Progress is called after every file, from one goroutine at a time.
+	// Progress, if not nil, is called after every file, from one goroutine at a time.
 	Progress func(done, total int)
 }
 
@@ -59,21 +63,21 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Report says what was checked, and what is wrong.
+// Report has the numbers of what was checked, and the faults. It is the JSON that chaski verify prints.
 type Report struct {
-	Files  int64 `json:"files"` // an array is one
+	Files  int64 `json:"files"` // an array counts as one
 	Arrays int64 `json:"arrays,omitempty"`
-	Rows   int64 `json:"rows"`   // of catalogs
-	Chunks int64 `json:"chunks"` // decoded: tiles, strips, frames, tiles of arrays
-	Bytes  int64 `json:"bytes"`  // decoded; of containers, of their samples
-	// Containers counts TACO containers, Samples their samples with bytes. Absent is the number of source
-	// files of their catalogs that are not there, Notes what is wrong in them but can be read right.
+	Rows   int64 `json:"rows"`   // of catalogs and containers
+	Chunks int64 `json:"chunks"` // decoded tiles, strips and frames, and tiles of arrays
+	Bytes  int64 `json:"bytes"`  // decoded; for containers, bytes of their samples
+	// Containers counts containers, and Samples their samples with bytes. Absent counts missing source files of
+	// containers' catalogs. Notes has what is against a specification but can be read correctly.
 	Containers int64    `json:"containers,omitempty"`
 	Samples    int64    `json:"samples,omitempty"`
 	Absent     int64    `json:"absent,omitempty"`
 	Notes      []string `json:"notes,omitempty"`
-	// Faulty is the number of files and rows with a fault; Faults has the first one of each, in the
-	// order of the files, but no more than Options.MaxFaults.
+	// Faulty is the number of files and rows with a fault. Faults has the first fault of each, in the order of
+	// the files, at most Options.MaxFaults.
 	Faulty int64    `json:"faulty"`
 	Faults []string `json:"faults"`
 
@@ -83,9 +87,11 @@ type Report struct {
 // Err returns the first fault, or nil.
 func (r *Report) Err() error { return r.first }
 
-// Paths checks files, and the rasters, frames (.zl) and catalogs below folders. Faults of files are in
-// the report; an error says that the check itself could not go on (a path that does not exist, or
-// ctx is done).
+// Paths checks files, containers and arrays, and those below directories: files that end in .tif, .tiff, .rumi,
+// .zl, .parquet, .tacozip, .taco or .tortilla, and TileDB arrays. Paths may be remote.
+//
+// A fault of a file does not end the check: it is in the report. An error means that the check itself could not
+// go on, because a path does not exist, a directory has nothing to check, or ctx is done.
 func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if o.Opener == nil {
@@ -129,7 +135,7 @@ func Paths(ctx context.Context, paths []string, o Options) (*Report, error) {
 	return v.report(), nil
 }
 
-// expand lists the files of the folders among paths in the order of their names.
+// expand replaces the directories among paths by their files, in the order of their names.
 func expand(ctx context.Context, open source.Opener, paths []string) ([]string, error) {
 	var files []string
 	for _, p := range paths {
@@ -184,7 +190,7 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 			return nil
 		})
 		if err == nil && len(files) == before {
-			err = none(p)
+			err = errNothing(p)
 		}
 		if err != nil {
 			return nil, err
@@ -193,31 +199,34 @@ func expand(ctx context.Context, open source.Opener, paths []string) ([]string, 
 	return files, nil
 }
 
-// none is the error about a folder in which nothing is checked: that it has no fault would say too much.
-func none(folder string) error {
-	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "no files that can be verified"), folder)
+// errNothing is the error about a directory without files to check. A report without faults would suggest that
+// something was checked.
+func errNothing(dir string) error {
+	return fault.WithFile(fault.New(fault.NotFound, "folder", fault.NoOffset, "it has no files that can be verified"), dir)
 }
 
-// expandRemote lists the files of a remote folder; a URI that ends like a file, and each one of HTTP, is one itself.
+// expandRemote lists the files of a remote directory. A URI with the extension of a file is one file, and so is each
+// URI of HTTP, which has no directories.
 func expandRemote(ctx context.Context, uri string, o source.Opener) ([]string, error) {
 	if s := source.Scheme(uri); known(uri) || s == "http" || s == "https" {
 		return []string{uri}, nil
 	}
-	folder := strings.TrimRight(uri, "/")
+	dir := strings.TrimRight(uri, "/")
 	var files []string
-	err := source.List(ctx, o, folder, func(e source.Entry) error {
+	err := source.List(ctx, o, dir, func(e source.Entry) error {
 		if known(e.Path) && !strings.HasPrefix(e.Path, ".") && !strings.Contains(e.Path, "/.") {
-			files = append(files, folder+"/"+e.Path)
+			files = append(files, dir+"/"+e.Path)
 		}
 		return nil
 	})
 	if err == nil && len(files) == 0 {
-		err = none(uri)
+		err = errNothing(uri)
 	}
 	slices.Sort(files)
 	return files, err
 }
 
+// known reports whether a name has the extension of a file that can be checked.
 func known(name string) bool {
 	switch strings.ToLower(filepath.Ext(name)) {
 	case ".tif", ".tiff", ".rumi", ".zl", ".parquet", ".tacozip", ".taco", ".tortilla":
@@ -226,20 +235,22 @@ func known(name string) bool {
 	return false
 }
 
-// verifier gathers what the workers find.
+// verifier collects what the workers find.
 type verifier struct {
 	o     Options
 	files source.Opener
-	// arrays is a store of its own: the files of arrays push no others out of the ones that are kept open.
+	// arrays is a store of its own, so that the many files of arrays do not push others out of those that are
+	// kept open.
 	arrays tiledb.Store
 	total  int
 
-	mu     sync.Mutex
+	mu     sync.Mutex // of the fields below
 	done   int
 	sum    Report
 	faults []found
 }
 
+// found is a fault, with the number of its file and its row in a catalog, or -1.
 type found struct {
 	file int
 	row  int64
@@ -251,12 +262,14 @@ func (v *verifier) fault(file int, row int64, err error) {
 	defer v.mu.Unlock()
 	v.sum.Faulty++
 	v.faults = append(v.faults, found{file, row, err})
+	// Twice the limit before sorting, so that sorting costs little per fault. Faults come in any order: the first
+	// ones by file must be kept, whichever worker was faster.
 	if len(v.faults) > 2*v.o.MaxFaults {
 		v.cut()
 	}
 }
 
-// cut keeps the first faults.
+// cut keeps the first MaxFaults faults in the order of files and rows.
 func (v *verifier) cut() {
 	slices.SortFunc(v.faults, func(a, b found) int {
 		return cmp.Or(cmp.Compare(a.file, b.file), cmp.Compare(a.row, b.row))
@@ -277,25 +290,25 @@ func (v *verifier) report() *Report {
 	return &r
 }
 
-// worker checks one file at a time.
+// worker checks one file at a time, with buffers of its own.
 type worker struct {
 	v       *verifier
 	decoder *chunk.Decoder
 	frames  *openzl.Decoder
 	stored  []byte
-	samples []byte
+	pixels  []byte
 	sum     Report // of the current file
 }
 
 func newWorker(v *verifier) *worker {
 	codecs := tiff.Codecs()
-	for c, make1 := range rumi.Codecs() {
-		codecs[c] = make1
+	for c, newCodec := range rumi.Codecs() {
+		codecs[c] = newCodec
 	}
 	return &worker{v: v, decoder: chunk.NewDecoder(codecs), frames: openzl.NewDecoder(openzl.Options{MaxOutput: v.o.MaxChunk, Custom: geozl.Codecs()})}
 }
 
-// file checks file number i; only a context that is done is an error.
+// file checks file number i. It returns an error only if the context is done.
 func (w *worker) file(ctx context.Context, i int, path string) error {
 	w.sum = Report{Files: 1}
 	err := w.check(ctx, i, path)
@@ -324,6 +337,7 @@ func (w *worker) file(ctx context.Context, i int, path string) error {
 	return nil
 }
 
+// check checks one file by its kind.
 func (w *worker) check(ctx context.Context, i int, path string) error {
 	if tiledb.Is(ctx, w.v.files, path) {
 		return w.array(ctx, path)
@@ -338,7 +352,7 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	switch info.Kind {
 	case loader.KindTIFF, loader.KindRumi:
 		if info.TIFF.Chain != "" {
-			w.sum.Notes = append(w.sum.Notes, path+": further directories are not read: "+info.TIFF.Chain)
+			w.sum.Notes = append(w.sum.Notes, path+": more TIFF directories are not read: "+info.TIFF.Chain)
 		}
 		_, err = w.raster(ctx, w.v.files, path)
 		return err
@@ -347,10 +361,10 @@ func (w *worker) check(ctx context.Context, i int, path string) error {
 	case loader.KindAssets:
 		return w.catalog(ctx, i, path)
 	}
-	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a %s file is nothing that can be verified", info.Kind)
+	return fault.New(fault.Unsupported, "file", fault.NoOffset, "a file of the kind %s cannot be verified", info.Kind)
 }
 
-// container checks a container; the pixels of its samples are not decoded.
+// container checks a container, without the pixels of its samples.
 func (w *worker) container(ctx context.Context, path string) error {
 	d, err := taco.Open(ctx, w.v.files, []string{path}, taco.Options{})
 	if err != nil {
@@ -365,7 +379,7 @@ func (w *worker) container(ctx context.Context, path string) error {
 	return err
 }
 
-// raster decodes every chunk of a file, those of its mask among them, and returns its index.
+// raster decodes every chunk of a file, including those of its mask, and returns its index.
 func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*chunk.Index, error) {
 	a, _, err := catalog.OpenAsset(ctx, o, path, w.v.o.MaxChunk)
 	if err != nil {
@@ -391,6 +405,7 @@ func (w *worker) raster(ctx context.Context, o source.Opener, path string) (*chu
 	return x, nil
 }
 
+// chunks decodes all chunks of an index.
 func (w *worker) chunks(ctx context.Context, r source.Reader, x *chunk.Index) error {
 	for c := range x.Ranges {
 		if err := ctx.Err(); err != nil {
@@ -403,6 +418,7 @@ func (w *worker) chunks(ctx context.Context, r source.Reader, x *chunk.Index) er
 	return nil
 }
 
+// chunk decodes chunk c of an index.
 func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c int) error {
 	at := x.Place(c)
 	w.stored = slices.Grow(w.stored[:0], int(at.Len))[:at.Len]
@@ -412,8 +428,8 @@ func (w *worker) chunk(ctx context.Context, r source.Reader, x *chunk.Index, c i
 		}
 	}
 	n := x.StoredBytes(c)
-	w.samples = slices.Grow(w.samples[:0], n)[:n]
-	if err := w.decoder.Decode(w.samples, w.stored, x, c); err != nil {
+	w.pixels = slices.Grow(w.pixels[:0], n)[:n]
+	if err := w.decoder.Decode(w.pixels, w.stored, x, c); err != nil {
 		return err
 	}
 	w.sum.Chunks++
@@ -434,6 +450,7 @@ func (w *worker) array(ctx context.Context, path string) error {
 	return err
 }
 
+// frame decodes a loose OpenZL frame.
 func (w *worker) frame(ctx context.Context, path string) error {
 	r, err := w.v.files.Open(ctx, path)
 	if err != nil {
@@ -441,7 +458,7 @@ func (w *worker) frame(ctx context.Context, path string) error {
 	}
 	defer r.Close()
 	if r.Size() > int64(w.v.o.MaxChunk) {
-		return fault.New(fault.Limit, "file", fault.NoOffset, "%d bytes, at most %d", r.Size(), w.v.o.MaxChunk)
+		return fault.New(fault.Limit, "file", fault.NoOffset, "it has %d bytes: at most %d are read", r.Size(), w.v.o.MaxChunk)
 	}
 	b := make([]byte, r.Size())
 	if err := r.ReadAt(ctx, b, 0); err != nil {
@@ -458,7 +475,7 @@ func (w *worker) frame(ctx context.Context, path string) error {
 	return nil
 }
 
-// catalog checks every row: that its file is whole, and that its index is the file's.
+// catalog checks every row of a catalog: its file, and that its chunk index is the file's.
 func (w *worker) catalog(ctx context.Context, file int, path string) error {
 	t, err := catalog.Open(ctx, path, nil, catalog.Options{Opener: w.v.files, MaxChunk: w.v.o.MaxChunk})
 	if err != nil {
@@ -467,7 +484,7 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 	defer t.Close()
 	for row := range t.Len() {
 		w.sum.Rows++
-		for field := range t.Fields() { // one, but of a catalog of pairs
+		for field := range t.Fields() { // several in a catalog of pairs
 			if err := w.row(ctx, t, field, row); err != nil {
 				if ctx.Err() != nil {
 					return ctx.Err()
@@ -479,6 +496,7 @@ func (w *worker) catalog(ctx context.Context, file int, path string) error {
 	return nil
 }
 
+// row checks one row of a catalog.
 func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64) error {
 	part := "row " + strconv.FormatInt(row, 10)
 	a, err := t.Asset(ctx, field, row)
@@ -491,11 +509,12 @@ func (w *worker) row(ctx context.Context, t *catalog.Table, field int, row int64
 	}
 	w.sum.Files++
 	own := a.Index
+	// The catalog counts offsets from the start of the container, and the raster was opened by itself.
 	if a.Member != "" {
 		own = own.Shift(-a.Offset)
 	}
 	if string(x.AppendBlob(nil)) != string(own.AppendBlob(nil)) {
-		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not that of %s", a.URI)
+		return fault.New(fault.Corrupt, part, fault.NoOffset, "the index is not the one of %s", a.URI)
 	}
 	return nil
 }

@@ -152,7 +152,7 @@ func TestConvertArraysThatDoNotFit(t *testing.T) {
 		{[]string{"--to", "tiledb", src, other, "-o", cube}, 1, "another shape"},
 		{[]string{"--to", "tiledb", "--dims", "n y x", src, "-o", cube}, 1, "2 along b"},
 		{[]string{"--to", "tiledb", "--dims", "b y x", src, "-o", cube}, 1, "2 along n"},
-		{[]string{"--to", "tiledb", "--dims", "n b y", src, "-o", cube}, 2, "needed"},
+		{[]string{"--to", "tiledb", "--dims", "n b y", src, "-o", cube}, 2, "must have y and x"},
 		{[]string{"--to", "tiledb", "--dims", "n b y x x", src, "-o", cube}, 2, "each once"},
 		{[]string{"--to", "tiledb", "--extent", "z=3", src, "-o", cube}, 2, "DIM=CELLS"},
 		{[]string{"--to", "tiledb", "--attr", "__fragment_metadata", src, "-o", cube}, 1, "chaski: " + cube + ": attribute __fragment_metadata"},

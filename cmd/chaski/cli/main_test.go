@@ -703,7 +703,7 @@ func TestVerifyFollowsLinks(t *testing.T) {
 	if r := chaski(t.Context(), "verify", "links"); r.code != 1 || !strings.Contains(r.out, `"faulty":2`) {
 		t.Errorf("damaged: %+v", r)
 	}
-	if r := chaski(t.Context(), "verify", "chips", "none"); r.code != 1 || r.err != "chaski: none: folder: no files that can be verified: not found\n" {
+	if r := chaski(t.Context(), "verify", "chips", "none"); r.code != 1 || r.err != "chaski: none: folder: it has no files that can be verified: not found\n" {
 		t.Errorf("none: %+v", r)
 	}
 }

@@ -48,13 +48,13 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 	for name, exchange := range ways {
 		for last := range 4 {
 			dir := t.TempDir()
-			p := placeOf(filepath.Join(dir, "cube"))
-			mark(t, p.folder, "old")
+			p := targetOf(filepath.Join(dir, "cube"))
+			mark(t, p.dir, "old")
 			path, err := p.begin(true)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if marked(t, p.folder) != "old" {
+			if marked(t, p.dir) != "old" {
 				t.Fatal("the old array is gone before the new one is there")
 			}
 			mark(t, path, "new")
@@ -68,7 +68,7 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 				}
 			}
 			p.release() // as the system does when the process ends
-			at := marked(t, p.folder)
+			at := marked(t, p.dir)
 			between := name == "renames" && last == 1
 			switch {
 			case between && at == "" && marked(t, p.replaced) == "old":
@@ -82,7 +82,7 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 			if path, err = p.begin(true); err != nil {
 				t.Fatalf("%s, %d steps: %v", name, last, err)
 			}
-			if at := marked(t, p.folder); at == "" {
+			if at := marked(t, p.dir); at == "" {
 				t.Errorf("%s, %d steps: there is no array while the next is written", name, last)
 			}
 			mark(t, path, "newer")
@@ -90,8 +90,8 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 				t.Fatal(err)
 			}
 			list, err := os.ReadDir(dir)
-			if err != nil || len(list) != 1 || marked(t, p.folder) != "newer" {
-				t.Errorf("%s, %d steps: %v left, the array is %q", name, last, list, marked(t, p.folder))
+			if err != nil || len(list) != 1 || marked(t, p.dir) != "newer" {
+				t.Errorf("%s, %d steps: %v left, the array is %q", name, last, list, marked(t, p.dir))
 			}
 		}
 	}
@@ -100,23 +100,23 @@ func TestBrokenOffAtEveryStep(t *testing.T) {
 // TestNewPlaces: a new array appears, one that is being written is not written twice, and no other folder is replaced.
 func TestNewPlaces(t *testing.T) {
 	dir := t.TempDir()
-	p := placeOf(filepath.Join(dir, "cube") + "/")
+	p := targetOf(filepath.Join(dir, "cube") + "/")
 	path, err := p.begin(false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := placeOf(p.folder).begin(false); fault.KindOf(err) != fault.Unsupported {
+	if _, err := targetOf(p.dir).begin(false); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("a second run at the same time: %v", err)
 	}
 	mark(t, path, "a")
-	if err := p.put(path, false); err != nil || marked(t, p.folder) != "a" {
-		t.Errorf("%v, %q", err, marked(t, p.folder))
+	if err := p.put(path, false); err != nil || marked(t, p.dir) != "a" {
+		t.Errorf("%v, %q", err, marked(t, p.dir))
 	}
 	other := filepath.Join(dir, "other")
 	if err := os.Mkdir(other, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := placeOf(other).begin(true); fault.KindOf(err) != fault.Unsupported {
+	if _, err := targetOf(other).begin(true); fault.KindOf(err) != fault.Unsupported {
 		t.Errorf("over a folder that is no array: %v", err)
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 2 {
@@ -128,8 +128,8 @@ func TestNewPlaces(t *testing.T) {
 // anything of the first, and what the first leaves undone at its end is nothing of the next.
 func TestTwoRuns(t *testing.T) {
 	dir := t.TempDir()
-	first, second := placeOf(filepath.Join(dir, "cube")), placeOf(filepath.Join(dir, "cube"))
-	mark(t, first.folder, "old")
+	first, second := targetOf(filepath.Join(dir, "cube")), targetOf(filepath.Join(dir, "cube"))
+	mark(t, first.dir, "old")
 	path, err := first.begin(true)
 	if err != nil {
 		t.Fatal(err)
@@ -142,16 +142,16 @@ func TestTwoRuns(t *testing.T) {
 	if marked(t, path) != "new" {
 		t.Fatal("the second run removed what the first has written")
 	}
-	if err := first.put(path, true); err != nil || marked(t, first.folder) != "new" {
-		t.Fatalf("%v, %q", err, marked(t, first.folder))
+	if err := first.put(path, true); err != nil || marked(t, first.dir) != "new" {
+		t.Fatalf("%v, %q", err, marked(t, first.dir))
 	}
 	if path, err = second.begin(true); err != nil {
 		t.Fatal(err)
 	}
 	mark(t, path, "newer")
 	first.abandon()
-	if err := second.put(path, true); err != nil || marked(t, first.folder) != "newer" {
-		t.Errorf("%v, %q", err, marked(t, first.folder))
+	if err := second.put(path, true); err != nil || marked(t, first.dir) != "newer" {
+		t.Errorf("%v, %q", err, marked(t, first.dir))
 	}
 	if list, _ := os.ReadDir(dir); len(list) != 1 {
 		t.Errorf("%v left", list)
@@ -162,8 +162,8 @@ func TestTwoRuns(t *testing.T) {
 // given to the new array, the old one has it again.
 func TestReplacedByOther(t *testing.T) {
 	dir := t.TempDir()
-	p := placeOf(filepath.Join(dir, "cube"))
-	mark(t, p.folder, "old")
+	p := targetOf(filepath.Join(dir, "cube"))
+	mark(t, p.dir, "old")
 	path, err := p.begin(true)
 	if err != nil {
 		t.Fatal(err)
@@ -173,12 +173,12 @@ func TestReplacedByOther(t *testing.T) {
 	if err := errors.Join(steps[0](), os.RemoveAll(path)); err != nil {
 		t.Fatal(err)
 	}
-	if err := steps[1](); err == nil || marked(t, p.folder) != "old" {
-		t.Errorf("%v, %q", err, marked(t, p.folder))
+	if err := steps[1](); err == nil || marked(t, p.dir) != "old" {
+		t.Errorf("%v, %q", err, marked(t, p.dir))
 	}
 	mark(t, path, "new")
-	note := filepath.Join(p.folder, "note")
-	if err := errors.Join(os.RemoveAll(p.folder), os.Mkdir(p.folder, 0o777), os.WriteFile(note, nil, 0o666)); err != nil {
+	note := filepath.Join(p.dir, "note")
+	if err := errors.Join(os.RemoveAll(p.dir), os.Mkdir(p.dir, 0o777), os.WriteFile(note, nil, 0o666)); err != nil {
 		t.Fatal(err)
 	}
 	if err := p.put(path, true); fault.KindOf(err) != fault.Unsupported || !exists(note) {
@@ -198,7 +198,7 @@ func TestLinkToArray(t *testing.T) {
 	mark(t, far, "old")
 	replace := func(folder, name string) {
 		t.Helper()
-		p := placeOf(folder)
+		p := targetOf(folder)
 		path, err := p.begin(true)
 		if err != nil {
 			t.Fatal(err)
@@ -224,8 +224,8 @@ func TestOnDiskBeforeOldGoes(t *testing.T) {
 	real := fsync
 	defer func() { fsync = real }()
 	for _, fails := range []bool{true, false} {
-		p := placeOf(filepath.Join(t.TempDir(), "cube"))
-		mark(t, p.folder, "old")
+		p := targetOf(filepath.Join(t.TempDir(), "cube"))
+		mark(t, p.dir, "old")
 		path, err := p.begin(true)
 		if err != nil {
 			t.Fatal(err)
@@ -233,7 +233,7 @@ func TestOnDiskBeforeOldGoes(t *testing.T) {
 		mark(t, path, "new")
 		synced := map[string]bool{}
 		fsync = func(f *os.File) error {
-			if marked(t, p.folder) != "old" {
+			if marked(t, p.dir) != "old" {
 				t.Errorf("the old array is gone before %s is on the disk", f.Name())
 			}
 			synced[f.Name()] = true
@@ -244,8 +244,8 @@ func TestOnDiskBeforeOldGoes(t *testing.T) {
 		}
 		err = p.put(path, true)
 		if fails {
-			if p.abandon(); err == nil || marked(t, p.folder) != "old" {
-				t.Errorf("the array is %q, although the new one is not on the disk: %v", marked(t, p.folder), err)
+			if p.abandon(); err == nil || marked(t, p.dir) != "old" {
+				t.Errorf("the array is %q, although the new one is not on the disk: %v", marked(t, p.dir), err)
 			}
 			continue
 		}
