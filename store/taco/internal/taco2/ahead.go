@@ -9,9 +9,9 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// readCollectionAhead reads the COLLECTION.json of a ZIP, and in the same request what stands behind it, if that is
-// little: the directory, which tells where samples are if the tables may be wrong. It returns the reader to go on
-// with, which has that in memory; r where it fails.
+// readCollectionAhead reads the COLLECTION.json of a ZIP and, in the same request, what follows it
+// if that is little: the directory, which is needed if the offsets in the tables may be wrong. It
+// returns a reader with that in memory, or r if it fails.
 func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collection, source.Reader, error) {
 	const part = "COLLECTION.json"
 	behind := r.Size() - at.end()
@@ -19,11 +19,11 @@ func readCollectionAhead(ctx context.Context, r source.Reader, at span) (*Collec
 		c, err := readCollection(ctx, r, at, part)
 		return c, r, err
 	}
-	b := make([]byte, at.size+behind) // all of which is there
+	b := make([]byte, at.size+behind) // the file's size limits it
 	if err := r.ReadAt(ctx, b, at.off); err != nil {
 		return nil, r, fault.WithPart(err, part, 0)
 	}
-	c, err := parseCollection(bytes.Clone(b[:at.size]), part, at.off) // which keeps it
+	c, err := parseCollection(bytes.Clone(b[:at.size]), part, at.off) // a copy, because the collection keeps it
 	if err != nil {
 		return nil, r, err
 	}

@@ -12,31 +12,33 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// maxCollection bounds COLLECTION.json and TACOLLECTION.json, in bytes.
+// maxCollection limits COLLECTION.json and TACOLLECTION.json, in bytes.
 const maxCollection = 64 << 20
 
-// Collection is COLLECTION.json: what of it this package needs, and all of it.
+// Collection is COLLECTION.json: the members that this package needs, and the whole document.
 type Collection struct {
-	Raw     json.RawMessage // the document as it is stored
+	Raw     json.RawMessage // the document as stored
 	ID      string
 	Version string          // taco_version
-	PIT     *PIT            // nil where it has none
-	Fields  json.RawMessage // taco:field_schema: by "level0", ..., pairs of name and type; nil where it has none
+	PIT     *PIT            // nil if there is none
+	Fields  json.RawMessage // taco:field_schema: pairs of name and type by "level0", …; nil if there is none
 	// Sources is taco:sources of a TACOLLECTION.json, or nil.
 	Sources *Sources
 }
 
-// PIT is taco:pit_schema: the tree that all samples of level 0 share.
+// PIT is taco:pit_schema: the tree that all samples of level 0 have.
 type PIT struct {
 	Root struct {
 		N    int64  `json:"n"`
 		Type string `json:"type"`
 	} `json:"root"`
-	// Hierarchy has by level ("1", "2", ...) the folders of the level above, each with its children.
+	// Hierarchy has for each level ("1", "2", …) the folders of the level above, each with its
+	// children.
 	Hierarchy map[string][]PITFolder `json:"hierarchy"`
 }
 
-// PITFolder is what the folders at one place of the tree hold; N counts the rows of all of them.
+// PITFolder describes the children of the folders at one place of the tree. N counts the rows of
+// all of them.
 type PITFolder struct {
 	N    int64    `json:"n"`
 	Type []string `json:"type"`
@@ -49,15 +51,15 @@ type Sources struct {
 	Extents []Extent `json:"extents"`
 }
 
-// Extent says where and when the samples of one file are: a box of longitudes and latitudes, and a range of times. The
-// filters of package taco say how far it can be trusted.
+// Extent is the place and time of the samples of one file: a box of longitudes and latitudes, and a
+// range of times. See taco.Filter for how far it can be trusted.
 type Extent struct {
 	File     string    `json:"file"`
 	Spatial  []float64 `json:"spatial"`
 	Temporal []string  `json:"temporal"`
 }
 
-// Levels returns the number of levels of the tree, counted by the hierarchy.
+// Levels returns the number of levels of the tree, from the hierarchy.
 func (p *PIT) Levels() int {
 	n := 1
 	for p.Hierarchy[strconv.Itoa(n)] != nil {
@@ -66,7 +68,7 @@ func (p *PIT) Levels() int {
 	return n
 }
 
-// Same reports whether two trees have the same types and ids everywhere; the counts may differ.
+// Same reports whether two trees have the same types and ids everywhere. Counts may differ.
 func (p *PIT) Same(o *PIT) bool {
 	if p == nil || o == nil {
 		return p == o
@@ -84,7 +86,7 @@ func (p *PIT) Same(o *PIT) bool {
 	return true
 }
 
-// parseCollection parses COLLECTION.json, which lies at off of a file.
+// parseCollection parses a COLLECTION.json at offset off of a file.
 func parseCollection(b []byte, part string, off int64) (*Collection, error) {
 	bad := func(format string, args ...any) (*Collection, error) {
 		return nil, fault.New(fault.Corrupt, part, off, format, args...)
@@ -130,7 +132,7 @@ func readCollection(ctx context.Context, r source.Reader, at span, part string) 
 	return parseCollection(b, part, at.off)
 }
 
-// ReadTacollection reads a TACOLLECTION.json. The names of its files are below its folder.
+// ReadTacollection reads a TACOLLECTION.json. The files that it lists must be below its directory.
 func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error) {
 	const part = "TACOLLECTION.json"
 	c, err := readCollection(ctx, r, span{0, r.Size()}, part)
@@ -142,13 +144,14 @@ func ReadTacollection(ctx context.Context, r source.Reader) (*Collection, error)
 	}
 	for _, f := range c.Sources.Files {
 		if badSource(f) {
-			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "taco:sources has %q, which is no name of a file below", f)
+			return nil, fault.New(fault.Corrupt, part, fault.NoOffset, "taco:sources has %q, which is not a file below its directory", f)
 		}
 	}
 	return c, nil
 }
 
-// Extent returns the extent of file i of a TACOLLECTION.json. It returns nil if there is none, or several of this name.
+// Extent returns the extent of file i of a TACOLLECTION.json, or nil if there is none, or several
+// with its name.
 func (s *Sources) Extent(i int) *Extent {
 	var found *Extent
 	for k := range s.Extents {
@@ -163,7 +166,7 @@ func (s *Sources) Extent(i int) *Extent {
 	return found
 }
 
-// Columns returns the names that taco:field_schema has for a level, nil where it does not say.
+// Columns returns the columns of a level in taco:field_schema, or nil if it has none.
 func (c *Collection) Columns(level int) []string {
 	var levels map[string][][]string
 	if json.Unmarshal(c.Fields, &levels) != nil {

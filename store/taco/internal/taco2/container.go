@@ -1,10 +1,10 @@
 // Package taco2 reads TACO 2 containers: ZIP (by TACO_HEADER), FOLDER, and the catalogs of many ZIPs
-// that are one file (__TACOCAT__) or a folder (.tacocat), as the TACO specification 2.0.0 describes them
-// and the writers of both generations make them.
+// in one file (__TACOCAT__) or a directory (.tacocat), as the TACO specification 2.0.0 describes
+// them and as the writers of both generations produce them.
 //
-// Navigation goes by the consolidated tables of METADATA. Their offsets below level 0 belong to other
-// samples where folder names are not in byte order (a writer's fault); where the order of names or
-// offsets gives reason to doubt, the ZIP's own directory is read and believed instead.
+// The tree is read from the consolidated tables of METADATA. Some writers gave rows below level 0 the offsets of other
+// samples if the names of folders were not in byte order. If the order of names or offsets gives reason to doubt, the
+// directory of the ZIP is read and trusted instead.
 package taco2
 
 import (
@@ -37,7 +37,7 @@ const (
 // metaName is the name of a folder's own table of children.
 const metaName = "__meta__"
 
-// kind is what a container is stored as.
+// kind is the storage form of a container.
 type kind uint8
 
 const (
@@ -49,7 +49,7 @@ const (
 
 var kindNames = [...]string{"TACO 2 (ZIP)", "TACO 2 (FOLDER)", "TACO 2 (TACOCAT)", "TACO 2 (TACOCAT folder)"}
 
-// place is where a table lies: a span of an object, or all of it.
+// place is the place of a table: a range of an object, or the whole object.
 type place struct {
 	uri  string
 	span span // size 0: the whole object
@@ -60,18 +60,18 @@ type Container struct {
 	opener source.Opener
 	kind   kind
 	uri    string
-	base   string // folder of the source files of a catalog; the folder itself of a FOLDER
+	base   string // directory of the source files of a catalog; of a FOLDER its own directory
 	coll   *Collection
 	limits model.Limits
 	places []place
-	// collAt is where COLLECTION.json lies in a ZIP.
+	// collAt is the place of COLLECTION.json in a ZIP.
 	collAt span
-	// object is what is known of a ZIP.
+	// object is what is known of a ZIP, to open it again without a request.
 	object source.Known
 
 	mu      sync.Mutex
 	levels  []*level
-	readers map[string]source.Reader // open ones, by URI
+	readers map[string]source.Reader // open readers by URI
 	absent  map[string]error         // URIs that could not be opened
 }
 
@@ -80,8 +80,8 @@ var (
 	_ model.Sized     = (*Container)(nil)
 )
 
-// level is the table of a level and what was derived from it. Fields are guarded by Container.mu until
-// they are set, and read-only from then on.
+// level is the table of a level and what was derived from it. Container.mu guards each field until
+// it is set; afterwards the field is read-only.
 type level struct {
 	tbl     *tables.Table
 	ids     *tables.Vector
@@ -89,16 +89,16 @@ type level struct {
 	offsets *tables.Vector
 	sizes   *tables.Vector
 	sources *tables.Vector
-	// parents has the row of the level above, of each row; nil at level 0.
+	// parents has the parent of each row in the level above; nil at level 0.
 	parents []int32
-	// first and rows are the children of this level: those of row i are rows[first[i]:first[i+1]].
+	// first and rows are the children in this level: those of row i are rows[first[i]:first[i+1]].
 	first, rows []int32
-	// spans replace offsets and sizes where those were found to be misplaced.
+	// spans replace offsets and sizes that turned out to be misplaced.
 	spans   []span
-	trusted bool // offsets and sizes, or spans, were settled
+	trusted bool // the offsets and sizes, or spans, were checked
 }
 
-// OpenZIP opens a ZIP, whose first bytes (zipDataAt at least, if there are as many) are in head.
+// OpenZIP opens a ZIP. head has its first bytes, at least zipDataAt if there are as many.
 func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
 	c := newContainer(o, zipFile, uri, l)
 	c.readers[uri], c.object = r, source.Known{Size: r.Size(), ETag: source.ETag(r)}
@@ -113,7 +113,7 @@ func OpenZIP(ctx context.Context, o source.Opener, uri string, r source.Reader, 
 	return c.located(levels)
 }
 
-// OpenTacocat opens a __TACOCAT__ file, whose first bytes are in head, with its source files in base.
+// OpenTacocat opens a __TACOCAT__ file with source files in base. head has its first bytes.
 func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r source.Reader, head []byte, l model.Limits) (*Container, error) {
 	c := newContainer(o, catFile, uri, l)
 	c.readers[uri], c.base = r, base
@@ -127,7 +127,7 @@ func OpenTacocat(ctx context.Context, o source.Opener, uri, base string, r sourc
 	return c.located(levels)
 }
 
-// located finishes a container whose levels are spans of one file.
+// located finishes a container whose levels are ranges of one file.
 func (c *Container) located(levels []span) (*Container, error) {
 	for _, s := range levels {
 		c.places = append(c.places, place{c.uri, s})
@@ -143,14 +143,15 @@ func OpenFolder(ctx context.Context, o source.Opener, uri string, l model.Limits
 	return c.openFolder(ctx, Join(uri, "METADATA"))
 }
 
-// OpenTacocatFolder opens a .tacocat folder, with its source files in base.
+// OpenTacocatFolder opens a .tacocat directory with source files in base.
 func OpenTacocatFolder(ctx context.Context, o source.Opener, uri, base string, l model.Limits) (*Container, error) {
 	c := newContainer(o, catFolder, uri, l)
 	c.base = base
 	return c.openFolder(ctx, uri)
 }
 
-// maxLevels bounds the levels of a folder: as many as the header of a __TACOCAT__ has room for.
+// maxLevels limits the levels of a directory to those that the header of a __TACOCAT__ has room
+// for.
 const maxLevels = catLevels
 
 func (c *Container) openFolder(ctx context.Context, tables string) (*Container, error) {
@@ -162,12 +163,12 @@ func (c *Container) openFolder(ctx context.Context, tables string) (*Container, 
 	if err != nil {
 		return nil, c.fail(err)
 	}
-	known := 0 // the number of levels, if the collection says it
+	known := 0 // the number of levels, if the collection has it
 	if c.coll.PIT != nil {
 		known = c.coll.PIT.Levels()
 	}
 	if known > maxLevels {
-		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset, "%d levels, at most %d", known, maxLevels))
+		return nil, c.fail(fault.New(fault.Corrupt, "COLLECTION.json taco:pit_schema", fault.NoOffset, "it has %d levels, at most %d are supported", known, maxLevels))
 	}
 	for k := 0; k < maxLevels; k++ {
 		uri := Join(tables, "level"+strconv.Itoa(k)+".parquet")
@@ -187,13 +188,14 @@ func newContainer(o source.Opener, k kind, uri string, l model.Limits) *Containe
 	return &Container{opener: o, kind: k, uri: uri, limits: l, readers: map[string]source.Reader{}, absent: map[string]error{}}
 }
 
-// fail names the container in an error and closes what is open.
+// fail adds the container to an error and closes its files.
 func (c *Container) fail(err error) error {
 	return errors.Join(fault.WithFile(err, c.uri), c.Close())
 }
 
-// Join appends a relative path to a folder, which is a path or a URI. In a URL of HTTP the path is escaped,
-// and put before the query, which may be a signature for all of the folder.
+// Join appends a relative path to a directory, which is a path or a URI. In an HTTP URL the path is
+// escaped and inserted before the query, since the query may be a signature for the whole
+// directory.
 func Join(folder, path string) string {
 	if folder == "" {
 		return path
@@ -212,7 +214,7 @@ func Join(folder, path string) string {
 	return strings.TrimRight(folder, "/") + "/" + path + query
 }
 
-// reader returns an open reader of an object; the container closes it.
+// reader returns an open reader of an object. The container closes it.
 func (c *Container) reader(ctx context.Context, uri string) (source.Reader, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -280,7 +282,7 @@ func (c *Container) Table(ctx context.Context, k int) (*tables.Table, error) {
 
 func partOf(k int) string { return "level" + strconv.Itoa(k) }
 
-// inLevel names the level and the file in an error.
+// inLevel adds the level and the file to an error.
 func (c *Container) inLevel(err error, k int) error {
 	return fault.WithFile(fault.WithPart(err, partOf(k), 0), c.uri)
 }
@@ -288,7 +290,7 @@ func (c *Container) inLevel(err error, k int) error {
 // level returns a level with its table. c.mu is held.
 func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	if k < 0 || k >= len(c.levels) {
-		return nil, fault.WithFile(fault.New(fault.NotFound, partOf(k), fault.NoOffset, "levels 0 to %d are there", len(c.levels)-1), c.uri)
+		return nil, fault.WithFile(fault.New(fault.NotFound, partOf(k), fault.NoOffset, "the levels are 0 to %d", len(c.levels)-1), c.uri)
 	}
 	if c.levels[k] != nil {
 		return c.levels[k], nil
@@ -306,7 +308,7 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 		return nil, c.inLevel(err, k)
 	}
 	if most := min(maxRows, fewRows+rowsPerByte*p.span.size); int64(t.Len()) > most {
-		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset, "%d, at most %d in %d bytes", t.Len(), most, p.span.size), k)
+		return nil, c.inLevel(fault.New(fault.Limit, "rows", fault.NoOffset, "%d rows, but at most %d fit into %d bytes", t.Len(), most, p.span.size), k)
 	}
 	l := &level{tbl: t}
 	if l.ids, err = c.column(ctx, t, k, colID, tables.Text); err != nil {
@@ -324,31 +326,31 @@ func (c *Container) level(ctx context.Context, k int) (*level, error) {
 	return l, nil
 }
 
-// Bounds on the rows of a level. Their positions are 32-bit integers; and a row takes memory, whereas
-// its values may take next to none in the file, if they are all equal. Rows have ids of their own, so that
-// ten a byte are more than any writer's tables hold.
+// Limits on the rows of a level. Positions are 32-bit integers. A row takes memory, while equal
+// values may take next to none in the file. Ids differ from row to row, so that ten rows in each
+// byte of the file are more than any writer produces.
 const (
 	maxRows     = 1<<31 - 1
 	fewRows     = 1 << 16
 	rowsPerByte = 10
 )
 
-// column returns a column that must be there with a type; integers may be unsigned.
+// column returns a mandatory column of a given type. Integers may be unsigned.
 func (c *Container) column(ctx context.Context, t *tables.Table, k int, name string, want tables.Kind) (*tables.Vector, error) {
 	v, err := t.Column(ctx, name)
 	if fault.KindOf(err) == fault.NotFound {
-		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is not there")
+		err = fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "is missing")
 	}
 	if err != nil {
 		return nil, c.inLevel(err, k)
 	}
 	if v.Kind() != want && (want != tables.Int64 || v.Kind() != tables.Uint64) {
-		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", v.Type(), want), k)
+		return nil, c.inLevel(fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", v.Type(), want), k)
 	}
 	return v, nil
 }
 
-// row returns an error for a value of a row.
+// row returns an error for a value in a row.
 func (c *Container) row(kind fault.Kind, k, row int, format string, args ...any) error {
 	return fault.WithFile(fault.New(kind, partOf(k)+" row "+strconv.Itoa(row), fault.NoOffset, format, args...), c.uri)
 }

@@ -60,7 +60,7 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	return e, err
 }
 
-// folderEntry fills in where a sample of a FOLDER is.
+// folderEntry sets the place of a sample of a FOLDER.
 func (c *Container) folderEntry(ctx context.Context, e *model.Entry) error {
 	path, err := c.path(ctx, e.Level, e.Row)
 	if err != nil {
@@ -73,7 +73,7 @@ func (c *Container) folderEntry(ctx context.Context, e *model.Entry) error {
 	return nil
 }
 
-// zipEntry fills in where a sample of a ZIP, or of one of a catalog's ZIPs, is.
+// zipEntry sets the place of a sample in a ZIP, or in one of a catalog's ZIPs.
 func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) error {
 	if err := c.settle(ctx, e.Level); err != nil {
 		return err
@@ -95,7 +95,7 @@ func (c *Container) zipEntry(ctx context.Context, l *level, e *model.Entry) erro
 	return nil
 }
 
-// span returns where a row says its bytes are.
+// span returns the place of the bytes that a row states.
 func (c *Container) span(l *level, k, row int) (span, error) {
 	if l.spans != nil && l.spans[row].in(math.MaxInt64) {
 		return l.spans[row], nil
@@ -110,7 +110,7 @@ func (c *Container) span(l *level, k, row int) (span, error) {
 	return s, nil
 }
 
-// sourceOf returns the URI of the ZIP that holds a row's bytes.
+// sourceOf returns the URI of the ZIP with a row's bytes.
 func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	if l.sources == nil {
 		return c.uri, nil
@@ -122,8 +122,8 @@ func (c *Container) sourceOf(l *level, k, row int) (string, error) {
 	return Join(c.base, name), nil
 }
 
-// path returns the ids from level 0 down to a row, joined by "/". Ids that could lead out of a folder
-// are refused. c.mu is held.
+// path returns the ids from level 0 down to a row, joined by "/". It refuses ids that could lead
+// out of a directory. c.mu is held.
 func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 	var ids []string
 	for {
@@ -148,7 +148,7 @@ func (c *Container) path(ctx context.Context, k, row int) (string, error) {
 	}
 }
 
-// settle decides whether the offsets of a level can be believed, and replaces those that cannot.
+// settle decides whether the offsets of a level can be trusted, and replaces those that cannot.
 // c.mu is held.
 func (c *Container) settle(ctx context.Context, k int) error {
 	l := c.levels[k]
@@ -177,8 +177,8 @@ func (c *Container) settle(ctx context.Context, k int) error {
 	return nil
 }
 
-// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of
-// the folders above are not in byte order, or the offsets of the files are not in storage order.
+// doubtful returns the source files whose rows of a level may have misplaced offsets: the paths of the
+// folders above are not in byte order, or the offsets of the files are not in storage order.
 func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]bool, error) {
 	if _, err := c.linked(ctx, k); err != nil {
 		return nil, err
@@ -204,8 +204,8 @@ func (c *Container) doubtful(ctx context.Context, l *level, k int) (map[string]b
 	return doubtful, nil
 }
 
-// doubtNames adds the source files whose folders of a level are not in byte order, be the separator
-// at the end counted or not.
+// doubtNames adds the source files whose folders of a level are not in byte order, with or without
+// a separator at the end.
 func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]bool) error {
 	l := c.levels[k]
 	last, source := "", ""
@@ -234,7 +234,7 @@ func (c *Container) doubtNames(ctx context.Context, k int, doubtful map[string]b
 	return nil
 }
 
-// source returns the name of a row's source file, "" in what is no catalog.
+// source returns the source file of a row, or "" outside catalogs.
 func (l *level) source(row int) string {
 	if l.sources == nil {
 		return ""
@@ -242,13 +242,13 @@ func (l *level) source(row int) string {
 	return l.sources.Text(row)
 }
 
-// sameSource reports whether a row's source file has a name, without making a string of it.
+// sameSource reports whether a row has a source file, without allocating a string.
 func (l *level) sameSource(row int, name string) bool {
 	return l.sources == nil || string(l.sources.Bytes(row)) == name
 }
 
-// replace gives the rows of the doubtful source files the places that the ZIPs' directories name. The
-// rows of source files that are not there keep theirs: nothing of them can be read.
+// replace gives the rows of doubtful source files the places in the directories of the ZIPs. The
+// rows of missing source files keep theirs, because nothing of them can be read anyway.
 func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[string]bool) error {
 	stored := make(map[span]bool, l.tbl.Len())
 	spans := make([]span, l.tbl.Len())
@@ -269,7 +269,7 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 		}
 		for i := range spans {
 			if !l.sameSource(i, name) || !spans[i].in(z.r.Size()) {
-				continue // one that lies outside was never another sample's: who reads it is told
+				continue // an entry outside the file was never another sample's: reading it is an error
 			}
 			if spans[i], err = c.find(ctx, z, l, k, i, stored); err != nil {
 				return err
@@ -280,18 +280,18 @@ func (c *Container) replace(ctx context.Context, l *level, k int, doubtful map[s
 	return nil
 }
 
-// zipDirectory is the directory of a ZIP that is open.
+// zipDirectory is the directory of an open ZIP.
 type zipDirectory struct {
 	r       source.Reader
 	entries map[string]zipEntry
 }
 
-// zip reads the directory of a source file of a level, or returns nil if the file is not there.
+// zip reads the directory of a source file of a level, or returns nil if the file is missing.
 func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zipDirectory, error) {
 	uri, after := c.uri, c.collAt.end()
 	if l.sources != nil {
 		if badSource(name) {
-			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset, "%q is no name of a file below", name), k)
+			return nil, c.inLevel(fault.New(fault.Corrupt, "column "+colSource, fault.NoOffset, "%q is not a file below the directory", name), k)
 		}
 		uri = Join(c.base, name)
 	}
@@ -311,8 +311,8 @@ func (c *Container) zip(ctx context.Context, l *level, k int, name string) (*zip
 
 func isData(name []byte) bool { return bytes.HasPrefix(name, []byte("DATA/")) }
 
-// find returns where the data of a row's own ZIP entry are. stored are the places that the level's
-// rows name, in whatever order.
+// find returns the place of the data of a row's own ZIP entry. stored are the places that the rows
+// of the level state, in any order.
 func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row int, stored map[span]bool) (span, error) {
 	path, err := c.path(ctx, k, row)
 	if err != nil {
@@ -333,7 +333,7 @@ func (c *Container) find(ctx context.Context, z *zipDirectory, l *level, k, row 
 	return z.data(ctx, name, e)
 }
 
-// data returns where the data of an entry are, by its local header.
+// data returns the place of an entry's data, from its local header.
 func (z *zipDirectory) data(ctx context.Context, name string, e zipEntry) (span, error) {
 	b := make([]byte, 30)
 	if err := z.r.ReadAt(ctx, b, e.local); err != nil {
@@ -341,7 +341,7 @@ func (z *zipDirectory) data(ctx context.Context, name string, e zipEntry) (span,
 	}
 	s := span{e.local + 30 + int64(le16(b, 26)) + int64(le16(b, 28)), e.size}
 	if string(b[:4]) != localSignature || !s.in(z.r.Size()) {
-		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local, "is none, or its %d bytes do not lie in the file", e.size)
+		return span{}, fault.New(fault.Corrupt, "local file header of "+name, e.local, "is invalid, or its %d bytes are outside the file", e.size)
 	}
 	return s, nil
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/chaski-eo/chaski/store/taco/internal/model"
 )
 
-// What TACO 2.0.0 says that COLLECTION.json must have ("TACO-level Fields"). A document that has not can be read all the same,
-// so that each fault is a note.
+// What TACO 2.0.0 requires of COLLECTION.json ("TACO-level Fields"). Documents that violate it can
+// be read anyway, so that each violation is a note.
 
-// idForm is the form of a dataset's id: lower-case letters, digits, "_" and "-".
+// idForm is the form of the id of a dataset: lower-case letters, digits, "_" and "-".
 var idForm = regexp.MustCompile(`^[a-z0-9_-]+$`)
 
-// maxTitle is the length of a title, in characters.
+// maxTitle is the largest length of a title, in characters.
 const maxTitle = 250
 
-// verifyCollection notes what of COLLECTION.json is not as the specification says.
+// verifyCollection adds a note for each violation of the specification in COLLECTION.json.
 func (c *Container) verifyCollection(r *model.Report) {
 	var doc map[string]json.RawMessage
 	if json.Unmarshal(c.coll.Raw, &doc) != nil {
@@ -67,7 +67,7 @@ func (c *Container) verifyCollection(r *model.Report) {
 	c.verifyFields(note)
 }
 
-// as decodes a value; ok is false if it is missing, null or of another type.
+// as decodes a value. ok is false if it is missing, null or of another type.
 func as[T any](b json.RawMessage) (v T, ok bool) { return v, has(b) && json.Unmarshal(b, &v) == nil }
 
 func has(b json.RawMessage) bool { return len(b) > 0 && string(b) != "null" }
@@ -91,8 +91,8 @@ func (c *Container) verifyExtent(b json.RawMessage, note func(format string, arg
 	}
 }
 
-// verifyFields compares the names of taco:field_schema with the columns of the tables. Types are not compared: writers have
-// called them in several ways.
+// verifyFields compares the names in taco:field_schema with the columns of the tables. It does not
+// compare types, because writers have used several names for them.
 func (c *Container) verifyFields(note func(format string, args ...any)) {
 	if c.coll.Fields == nil {
 		note("has no taco:field_schema")
@@ -140,7 +140,8 @@ func (c *Container) verifyFields(note func(format string, args ...any)) {
 	}
 }
 
-// verifyHierarchy compares the types and ids of taco:pit_schema with the tree below the first sample, which all others share.
+// verifyHierarchy compares the types and ids of taco:pit_schema with the tree below the first
+// sample, which all others share.
 func (c *Container) verifyHierarchy(r *model.Report) {
 	if c.coll.PIT == nil || len(c.levels) == 0 || c.levels[0].tbl.Len() == 0 {
 		return

@@ -7,8 +7,9 @@ import (
 	"github.com/chaski-eo/chaski/fault"
 )
 
-// The header of a __TACOCAT__ file: magic, u32 version, u32 deepest level, and seven pairs of u64
-// offset and size, little-endian: six levels and COLLECTION.json. A level that is not there has zeros.
+// The header of a __TACOCAT__ file: magic number, u32 version, u32 deepest level, and seven pairs
+// of u64 offset and size, little-endian, for six levels and COLLECTION.json. A missing level has
+// zeros.
 const (
 	catMagic   = "TACOCAT\x00"
 	catVersion = 1
@@ -16,7 +17,8 @@ const (
 	catDataAt  = 128
 )
 
-// parseTacocat returns where the levels and COLLECTION.json of a __TACOCAT__ of total bytes lie.
+// parseTacocat returns the places of the levels and of COLLECTION.json in a __TACOCAT__ of total
+// bytes.
 func parseTacocat(b []byte, total int64) (levels []span, collection span, err error) {
 	const part = "TACOCAT header"
 	bad := func(kind fault.Kind, at int64, format string, args ...any) ([]span, span, error) {
@@ -24,13 +26,13 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 	}
 	switch {
 	case len(b) < len(catMagic) || string(b[:len(catMagic)]) != catMagic:
-		return bad(fault.Corrupt, 0, "no TACOCAT magic")
+		return bad(fault.Corrupt, 0, "it does not begin with the magic number")
 	case len(b) < catDataAt:
 		return bad(fault.Corrupt, int64(len(b)), "ends inside the %d bytes of the header", catDataAt)
 	}
 	version, deepest := binary.LittleEndian.Uint32(b[8:]), binary.LittleEndian.Uint32(b[12:])
 	if version != catVersion {
-		return bad(fault.Unsupported, 8, "version %d, only %d is read", version, catVersion)
+		return bad(fault.Unsupported, 8, "version %d, only %d is supported", version, catVersion)
 	}
 	if deepest >= catLevels {
 		return bad(fault.Corrupt, 12, "deepest level %d, at most %d", deepest, catLevels-1)
@@ -55,7 +57,7 @@ func parseTacocat(b []byte, total int64) (levels []span, collection span, err er
 	}
 	for i := int(deepest) + 1; i < catLevels; i++ {
 		if all[i] != (span{}) {
-			return bad(fault.Corrupt, int64(16+16*i), "level %d is there, below the deepest level %d", i, deepest)
+			return bad(fault.Corrupt, int64(16+16*i), "level %d exists, below the deepest level %d", i, deepest)
 		}
 	}
 	return all[:deepest+1], all[catLevels], nil

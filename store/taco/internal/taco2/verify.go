@@ -13,11 +13,13 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// Verify implements model.Container. Checked are: ids, types, parents and relative paths of every row;
-// that all samples of level 0 hold the same tree (PIT-1); that the tables of children say what the
-// consolidated ones say, and have one schema a level (PIT-2); that every sample's bytes are there, in a
-// ZIP under its own name and with the CRC-32 that it has there. What contradicts itself but can be read right is noted: counts of
-// taco:pit_schema, what COLLECTION.json lacks or has otherwise than it must, misplaced offsets of METADATA, source files of a catalog that are not there.
+// Verify implements model.Container. It checks ids, types, parents and relative paths of every row;
+// that all samples of level 0 have the same tree (PIT-1); that the tables of children agree with
+// the consolidated tables, and have one schema for each level (PIT-2); and that the bytes of every
+// sample exist, in a ZIP under its own name and with the CRC-32 of its entry. It notes
+// contradictions that do not matter for reading: counts of taco:pit_schema, violations of the
+// specification in COLLECTION.json, misplaced offsets of METADATA, and missing source files of a
+// catalog.
 func (c *Container) Verify(ctx context.Context, r *model.Report) error {
 	for k := range c.places {
 		if err := c.verifyLevel(ctx, k, r); err != nil {
@@ -110,7 +112,7 @@ func (c *Container) verifyRow(ctx context.Context, l *level, k, i int) error {
 	return err
 }
 
-// verifyPath checks that a row's relative path is the ids from level 0 down.
+// verifyPath checks that the relative path of a row has the ids from level 0 down.
 func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) error {
 	if climbs(relative) {
 		return c.row(fault.Corrupt, k, i, "%s %q is no path below DATA", colRelative, relative)
@@ -125,7 +127,8 @@ func (c *Container) verifyPath(ctx context.Context, k, i int, relative string) e
 	return nil
 }
 
-// verifySiblings checks that ids are unique among siblings; at level 0, within a source file.
+// verifySiblings checks that ids are unique among siblings, at level 0 among the rows of a source
+// file.
 func (c *Container) verifySiblings(l *level, k int) error {
 	seen := map[string]bool{}
 	check := func(rows []int32) error {
@@ -156,7 +159,7 @@ func (c *Container) verifySiblings(l *level, k int) error {
 	return nil
 }
 
-// verifyTrees checks that the samples of level 0 hold the same tree. Placeholders stand for anything.
+// verifyTrees checks that the samples of level 0 have the same tree. Placeholders match anything.
 func (c *Container) verifyTrees(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -210,7 +213,7 @@ func (c *Container) sameTree(k, a, b int, top bool) error {
 	return nil
 }
 
-// compareSchemas notes where COLLECTION.json says other than the tables.
+// compareSchemas notes where COLLECTION.json disagrees with the tables.
 func (c *Container) compareSchemas(r *model.Report) {
 	p := c.coll.PIT
 	if p == nil {
@@ -240,19 +243,19 @@ type verifier struct {
 	c      *Container
 	r      *model.Report
 	absent map[string]bool
-	// directory is that of a ZIP, nil where it cannot be read; unlisted counts the samples that it does not
-	// have where they are.
+	// directory is that of a ZIP, or nil if it cannot be read. unlisted counts the samples without
+	// an entry at their place.
 	directory map[string]zipEntry
 	unlisted  int64
-	// schemas has the types of the columns that tables of children at a level have, as they are met; uneven
-	// counts the tables without some column of their level.
+	// schemas has the types of the columns in the tables of children, by level. uneven counts the
+	// tables that lack a column of their level.
 	schemas []map[string]tables.Type
 	uneven  int64
-	// misplaced counts the rows whose offset in METADATA is another sample's.
+	// misplaced counts the rows whose offset in METADATA is that of another sample.
 	misplaced int64
 }
 
-// readDirectory reads the directory of a ZIP. The container can be read without.
+// readDirectory reads the directory of a ZIP. The container can be read without it.
 func (v *verifier) readDirectory(ctx context.Context) error {
 	c := v.c
 	if c.kind != zipFile {
@@ -270,12 +273,12 @@ func (v *verifier) readDirectory(ctx context.Context) error {
 	return fault.WithFile(err, c.uri)
 }
 
-// isVerified chooses the entries whose bytes are checked.
+// isVerified selects the entries whose bytes are checked.
 func isVerified(name []byte) bool {
 	return isData(name) || bytes.HasPrefix(name, []byte("METADATA/")) || string(name) == "COLLECTION.json"
 }
 
-// samples checks the bytes of the samples of a level, and what the folders among them hold.
+// samples checks the bytes of the samples of a level, and the tables of its folders.
 func (v *verifier) samples(ctx context.Context, k int) error {
 	t, err := v.c.Table(ctx, k)
 	if err != nil {
@@ -307,8 +310,7 @@ func (v *verifier) samples(ctx context.Context, k int) error {
 	return nil
 }
 
-// open returns a reader of the object that holds a sample, nil where a catalog's source file is not
-// there.
+// open returns a reader of the object with a sample, or nil if a catalog's source file is missing.
 func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, error) {
 	if v.c.kind == folder {
 		r, err := v.c.opener.Open(ctx, e.URI)
@@ -329,7 +331,7 @@ func (v *verifier) open(ctx context.Context, e model.Entry) (source.Reader, erro
 	return r, err
 }
 
-// sample checks one sample, whose bytes r holds.
+// sample checks one sample, whose bytes r has.
 func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) error {
 	s := span{0, r.Size()}
 	if e.Offset != model.Whole {
@@ -349,7 +351,7 @@ func (v *verifier) sample(ctx context.Context, e model.Entry, r source.Reader) e
 	return nil
 }
 
-// header checks that a sample's bytes are those of the ZIP entry of its name.
+// header checks that the bytes of a sample are those of the ZIP entry with its name.
 func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	v.c.mu.Lock()
 	path, err := v.c.path(ctx, e.Level, e.Row)
@@ -379,8 +381,8 @@ func (v *verifier) header(ctx context.Context, e model.Entry, r source.Reader, s
 	return fault.WithFile(err, e.URI)
 }
 
-// tables checks the bytes of the tables of a ZIP, and of COLLECTION.json, that stand where its directory
-// says: those that were put behind it later have no entry.
+// tables checks the bytes of the tables and of COLLECTION.json in a ZIP against its directory.
+// Those that were appended later have no entry.
 func (v *verifier) tables(ctx context.Context) error {
 	c := v.c
 	type entry struct {
@@ -403,7 +405,7 @@ func (v *verifier) tables(ctx context.Context) error {
 		at, err := (&zipDirectory{r: r}).data(ctx, e.name, z)
 		if err == nil && at == e.span {
 			err = checkSum(ctx, r, e.name, at, z.crc)
-		} else if fault.KindOf(err) == fault.Corrupt { // the table is another
+		} else if fault.KindOf(err) == fault.Corrupt { // the table at this place is another one
 			err = nil
 		}
 		if err != nil {
@@ -413,7 +415,7 @@ func (v *verifier) tables(ctx context.Context) error {
 	return nil
 }
 
-// children checks a folder's own table against the rows of the next level.
+// children compares the table of a folder with the rows of the next level.
 func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader, s span) error {
 	c := v.c
 	bad := func(err error) error {
@@ -428,7 +430,7 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 		return err
 	}
 	if t.Len() != len(rows) {
-		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "%d, METADATA has %d children", t.Len(), len(rows)))
+		return bad(fault.New(fault.Corrupt, "rows", fault.NoOffset, "it has %d rows, but METADATA has %d children", t.Len(), len(rows)))
 	}
 	if err := v.schema(ctx, t, e.Level+1, rows); err != nil {
 		return bad(err)
@@ -440,9 +442,9 @@ func (v *verifier) children(ctx context.Context, e model.Entry, r source.Reader,
 	return nil
 }
 
-// schema checks that a table of children, of these rows of a level, has the columns of the others at its
-// level, with their types (PIT-2). A column without any value may have lost its type; and writers before
-// tacotoolbox 0.17 leave columns out of a folder's table that have no value in that folder.
+// schema checks that a table of children has the columns of the other tables of its level, with
+// their types (PIT-2). A column without values may have lost its type, and writers before
+// tacotoolbox 0.17 leave out columns that have no value in a folder.
 func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []int32) error {
 	types := v.schemas[k]
 	if types == nil {
@@ -455,7 +457,7 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		case !ok || seen.Kind == tables.Null:
 			types[col.Name] = col.Type
 		case col.Type.Kind != tables.Null && !col.Type.Equal(seen):
-			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, where another folder of the level has %v (PIT-2)", col.Type, seen)
+			return fault.New(fault.Corrupt, "column "+col.Name, fault.NoOffset, "has type %v, but %v in another folder of the level (PIT-2)", col.Type, seen)
 		}
 	}
 	all, err := v.c.Table(ctx, k)
@@ -473,7 +475,7 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 		}
 		for _, row := range rows {
 			if hasValue(values, int(row)) {
-				return fault.New(fault.Corrupt, "schema", fault.NoOffset, "no column %q, which METADATA has values of (PIT-2)", col.Name)
+				return fault.New(fault.Corrupt, "schema", fault.NoOffset, "column %q is missing, but has values in METADATA (PIT-2)", col.Name)
 			}
 		}
 		uneven = uneven || len(rows) > 0
@@ -484,7 +486,8 @@ func (v *verifier) schema(ctx context.Context, t *tables.Table, k int, rows []in
 	return nil
 }
 
-// hasValue reports whether a row has more than null or a text that those writers take for it.
+// hasValue reports whether a row has a value other than null and other than the strings that those
+// writers use for null.
 func hasValue(v *tables.Vector, row int) bool {
 	if v.Null(row) {
 		return false
@@ -492,7 +495,7 @@ func hasValue(v *tables.Vector, row int) bool {
 	return v.Kind() != tables.Text || v.Text(row) != "" && v.Text(row) != "None"
 }
 
-// compare checks the rows of a table of children against those of a level.
+// compare compares the rows of a table of children with those of a level.
 func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []int32) error {
 	if len(rows) == 0 {
 		return nil
@@ -504,7 +507,7 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 			return nil, err
 		}
 		if col.Kind() != kind && (kind != tables.Int64 || col.Kind() != tables.Uint64) {
-			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, want %v", col.Type(), kind)
+			return nil, fault.New(fault.Corrupt, "column "+name, fault.NoOffset, "has type %v, expected %v", col.Type(), kind)
 		}
 		return col, nil
 	}
@@ -535,13 +538,13 @@ func (v *verifier) compare(ctx context.Context, t *tables.Table, k int, rows []i
 		}
 		switch {
 		case ids.Null(i) || ids.Text(i) != e.ID:
-			return bad("id %q, METADATA has %q", ids.Text(i), e.ID)
+			return bad("the id is %q, but %q in METADATA", ids.Text(i), e.ID)
 		case types.Null(i) || types.Text(i) != e.Kind.String():
-			return bad("type %q, METADATA has %v", types.Text(i), e.Kind)
+			return bad("the type is %q, but %v in METADATA", types.Text(i), e.Kind)
 		case offsets != nil && (offsets.Null(i) || sizes.Null(i)):
 			return bad("%s or %s is null", colOffset, colSize)
 		case offsets != nil && (offsets.Int(i) != e.Offset || sizes.Int(i) != e.Size):
-			return bad("%d bytes at %d, elsewhere %d bytes at %d", sizes.Int(i), offsets.Int(i), e.Size, e.Offset)
+			return bad("%d bytes at %d, but %d bytes at %d in METADATA", sizes.Int(i), offsets.Int(i), e.Size, e.Offset)
 		}
 	}
 	return nil

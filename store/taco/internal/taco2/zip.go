@@ -11,15 +11,15 @@ import (
 	"github.com/chaski-eo/chaski/source"
 )
 
-// The first entry of a TACO ZIP: stored under its name without an extra field, so that its data lie
-// at a fixed place: a count byte, three zero bytes, and seven pairs of offset and size. Pair i is level
-// i, the last one in use is COLLECTION.json.
+// The first entry of a TACO ZIP is stored under its name without an extra field, so that its data
+// are at a fixed offset: a count byte, three zero bytes, and seven pairs of offset and size. Pair i
+// is level i, and the last one in use is COLLECTION.json.
 const (
 	headerName  = "TACO_HEADER"
-	headerAt    = 30 + len(headerName) // of the data
+	headerAt    = 30 + len(headerName) // offset of its data
 	headerBytes = 4 + headerPairs*16
 	headerPairs = 7
-	// zipDataAt is where the entry after TACO_HEADER begins.
+	// zipDataAt is the offset of the entry after TACO_HEADER.
 	zipDataAt = headerAt + headerBytes
 )
 
@@ -41,38 +41,38 @@ func (s span) in(total int64) bool {
 	return s.off >= 0 && s.size >= 0 && s.off <= total && s.size <= total-s.off
 }
 
-// newSpan checks that a byte range lies in an object of total bytes, behind its first min bytes.
+// newSpan checks that a byte range lies in an object of total bytes, after its first min bytes.
 func newSpan(off, size uint64, min, total int64, part string, at int64) (span, error) {
 	if off < uint64(min) || off > uint64(total) || size > uint64(total)-off {
-		return span{}, fault.New(fault.Corrupt, part, at, "%d bytes at %d, the file has %d bytes and its data begin at %d", size, off, total, min)
+		return span{}, fault.New(fault.Corrupt, part, at, "%d bytes at %d: the file has %d bytes and its data begin at %d", size, off, total, min)
 	}
 	return span{int64(off), int64(size)}, nil
 }
 
-// parseHeader returns where the levels and COLLECTION.json of a ZIP of total bytes lie, of which b
-// holds the first zipDataAt bytes, or all.
+// parseHeader returns the places of the levels and of COLLECTION.json in a ZIP of total bytes. b
+// has its first zipDataAt bytes, or all of them.
 //
-// The CRC of the entry is not looked at: a table that was put behind the archive later makes it stale.
+// It ignores the CRC of the entry, because tables appended to the archive later make it outdated.
 func parseHeader(b []byte, total int64) (levels []span, collection span, err error) {
 	bad := func(at int64, format string, args ...any) ([]span, span, error) {
 		return nil, span{}, fault.New(fault.Corrupt, headerName, at, format, args...)
 	}
 	switch {
 	case len(b) < 4 || string(b[:4]) != localSignature:
-		return bad(0, "no local file header")
+		return bad(0, "there is no local file header")
 	case len(b) < zipDataAt:
 		return bad(int64(len(b)), "ends inside the %d bytes of the header", zipDataAt)
 	case string(b[30:headerAt]) != headerName || le16(b, 26) != uint16(len(headerName)):
-		return nil, span{}, fault.New(fault.Unsupported, headerName, 30, "the first entry has another name: a ZIP, but no TACO container")
+		return nil, span{}, fault.New(fault.Unsupported, headerName, 30, "the first entry has another name: this ZIP is not a TACO container")
 	case le16(b, 28) != 0:
-		return bad(28, "an extra field of %d bytes", le16(b, 28))
+		return bad(28, "it has an extra field of %d bytes", le16(b, 28))
 	case le16(b, 8) != 0:
-		return bad(8, "method %d, want 0 (stored)", le16(b, 8))
+		return bad(8, "compression method %d, expected 0 (stored)", le16(b, 8))
 	}
 	b = b[headerAt:zipDataAt]
 	n := int(b[0])
 	if n < 2 || n > headerPairs {
-		return bad(int64(headerAt), "%d entries, want 2 to %d", n, headerPairs)
+		return bad(int64(headerAt), "%d entries, expected 2 to %d", n, headerPairs)
 	}
 	all := make([]span, n)
 	for i := range all {
@@ -95,25 +95,25 @@ func le64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }
 // zipEntry is an entry of the central directory.
 type zipEntry struct {
 	local int64 // offset of its local file header
-	size  int64 // stored
-	bytes int64 // of the content
-	plain bool  // stored without compression or encryption
+	size  int64 // stored bytes
+	bytes int64 // bytes of the content
+	plain bool  // stored without compression and encryption
 	crc   uint32
 }
 
-// maxDirectory bounds the central directory that is read, in bytes: some ten million entries.
+// maxDirectory limits the central directory that is read, in bytes: some ten million entries.
 const maxDirectory = 1 << 30
 
-// maxTail is how far before the end of a file its end-of-directory record may begin, by its comment
-// of at most 65535 bytes, and the locator and record of ZIP64 before it.
+// maxTail is the largest distance of the end-of-directory record from the end of a file: its
+// comment of at most 65,535 bytes, the record of 22 bytes, and the locator and record of ZIP64.
 const maxTail = 65535 + 22 + 20 + 56
 
-// readDirectory reads the central directory of a ZIP: by name, the entries of which names has one.
-// What may lie behind the archive (tables put there later) is passed over; where it is too long for
-// that, the directory is looked for at after, the place behind COLLECTION.json.
+// readDirectory reads the central directory of a ZIP and returns the entries that want accepts, by
+// name. Tables may have been appended to the archive. If they are too long to search back over, it
+// looks for the directory at after, the end of COLLECTION.json.
 func readDirectory(ctx context.Context, r source.Reader, after int64, want func(name []byte) bool) (map[string]zipEntry, error) {
 	where, n, err := findDirectory(ctx, r, after)
-	if err != nil && after > r.Size()-maxTail { // it may stand in front of COLLECTION.json
+	if err != nil && after > r.Size()-maxTail { // the directory may be in front of COLLECTION.json
 		where, n, err = findDirectory(ctx, r, 0)
 	}
 	if err != nil {
@@ -133,10 +133,10 @@ func readDirectory(ctx context.Context, r source.Reader, after int64, want func(
 	return parseDirectory(b, where.off, n, want)
 }
 
-// untilEnd is the number of entries of a directory that ends where no entry follows.
+// untilEnd as the number of entries means that the directory ends where no entry follows.
 const untilEnd = 1<<64 - 1
 
-// parseDirectory parses n entries of a central directory that lies at base.
+// parseDirectory parses n entries of a central directory at offset base.
 func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool) (map[string]zipEntry, error) {
 	dir := map[string]zipEntry{}
 	at := 0
@@ -145,7 +145,7 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 			if n == untilEnd {
 				break
 			}
-			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "%d of its %d entries are there", i, n)
+			return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "it has only %d of %d entries", i, n)
 		}
 		name, extra, comment := int(le16(b, at+28)), int(le16(b, at+30)), int(le16(b, at+32))
 		if len(b)-at-46 < name+extra+comment {
@@ -156,10 +156,10 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 			e := zipEntry{local: int64(le32(b, at+42)), size: int64(le32(b, at+20)), bytes: int64(le32(b, at+24)), crc: le32(b, at+16)}
 			e.plain = le16(b, at+10) == 0 && le16(b, at+8)&1 == 0
 			if !e.extend(b[at+46+name:at+46+name+extra]) || e.local < 0 || e.size < 0 {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "an entry's ZIP64 sizes")
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "the ZIP64 sizes of an entry are invalid")
 			}
 			if _, twice := dir[string(id)]; twice {
-				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "two entries %q", id)
+				return nil, fault.New(fault.Corrupt, "central directory", base+int64(at), "there are two entries %q", id)
 			}
 			dir[string(id)] = e
 		}
@@ -168,7 +168,7 @@ func parseDirectory(b []byte, base int64, n uint64, want func(name []byte) bool)
 	return dir, nil
 }
 
-// extend fills what the 32-bit fields have no room for from the ZIP64 extra field.
+// extend reads fields that do not fit into 32 bits from the ZIP64 extra field.
 func (e *zipEntry) extend(extra []byte) bool {
 	const none = 1<<32 - 1
 	if e.local != none && e.size != none && e.bytes != none {
@@ -199,9 +199,9 @@ func (e *zipEntry) extend(extra []byte) bool {
 	return false
 }
 
-// findDirectory looks for the end-of-directory record from the end of the file on, and in front of
-// what was put behind the archive: COLLECTION.json stands right before the directory. Nothing before an
-// offset is looked at.
+// findDirectory searches for the end-of-directory record from the end of the file backwards, to
+// offset from. It skips what was appended to the archive; COLLECTION.json is right before the
+// directory.
 func findDirectory(ctx context.Context, r source.Reader, from int64) (span, uint64, error) {
 	tail := min(int64(maxTail), r.Size()-min(max(from, 0), r.Size()))
 	base := r.Size() - tail
@@ -217,11 +217,11 @@ func findDirectory(ctx context.Context, r source.Reader, from int64) (span, uint
 			}
 		}
 	}
-	return span{}, 0, fault.New(fault.Corrupt, "central directory", base, "no end-of-directory record in the last %d bytes", tail)
+	return span{}, 0, fault.New(fault.Corrupt, "central directory", base, "there is no end-of-directory record in the last %d bytes", tail)
 }
 
-// parseEnd parses the end-of-directory record at b[at:], where b begins at base of the file, and
-// reports whether it stands right behind a directory.
+// parseEnd parses the end-of-directory record at b[at:], where b begins at base of the file. ok is
+// true if the record directly follows a directory.
 func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64) (s span, entries uint64, ok bool, err error) {
 	here := base + int64(at)
 	n, size, off := uint64(le16(b, at+10)), uint64(le32(b, at+12)), uint64(le32(b, at+16))
@@ -248,11 +248,11 @@ func parseEnd(ctx context.Context, r source.Reader, b []byte, at int, base int64
 	return span{int64(off), int64(size)}, n, true, nil
 }
 
-// maxExtra is how long an extra field of a local header may be that is looked over.
+// maxExtra limits the extra field of a local header that is skipped.
 const maxExtra = 1 << 10
 
-// localHeader checks that the data at an offset of a ZIP stand behind the local file header of an entry
-// of a name, and returns the CRC-32 that it gives them; 0 where it gives none.
+// localHeader checks that the data at an offset of a ZIP follow the local file header of an entry
+// with a name. It returns the CRC-32 in that header, or 0 if it has none.
 func localHeader(ctx context.Context, r source.Reader, name string, data span) (crc uint32, err error) {
 	n := int64(30 + len(name))
 	for _, extra := range [...]int64{0, maxExtra} {
@@ -267,11 +267,11 @@ func localHeader(ctx context.Context, r source.Reader, name string, data span) (
 			}
 		}
 	}
-	return 0, fault.New(fault.Corrupt, "sample "+name, data.off, "no local file header of that name stands before its bytes")
+	return 0, fault.New(fault.Corrupt, "sample "+name, data.off, "its bytes do not follow a local file header with its name")
 }
 
-// checkSum checks that one of the CRC-32 that a ZIP tells of some data is theirs; those that are 0 tell
-// nothing.
+// checkSum checks that data have one of the CRC-32 that the ZIP states for them. Those that are 0
+// are missing.
 func checkSum(ctx context.Context, r source.Reader, name string, data span, told ...uint32) error {
 	told = slices.DeleteFunc(told, func(crc uint32) bool { return crc == 0 })
 	if len(told) == 0 {
@@ -280,7 +280,7 @@ func checkSum(ctx context.Context, r source.Reader, name string, data span, told
 	b := make([]byte, min(data.size, 1<<20))
 	crc := uint32(0)
 	for at := int64(0); at < data.size; at += int64(len(b)) {
-		if err := ctx.Err(); err != nil { // local files do not look at it
+		if err := ctx.Err(); err != nil { // reading local files ignores the context
 			return err
 		}
 		b = b[:min(int64(len(b)), data.size-at)]

@@ -16,21 +16,21 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// plain is a container whose nested samples have footers of their own. The rows of a level are those of
-// its footers, one after the other.
+// plain is a container whose nested samples have footers of their own. The rows of a level are
+// those of its footers, one after the other.
 //
-// Footers are read when they are asked for. As long as not all of them were, rows below level 0 have
+// Footers are read when they are needed. Until all of them are read, rows below level 0 have
 // provisional numbers, from provisional on.
 type plain struct {
 	*file
 
 	mu      sync.Mutex
 	root    *blob
-	depth   int       // levels that are known
-	total   int64     // rows of all footers that were read
+	depth   int       // levels known so far
+	total   int64     // rows of all footers read so far
 	lazy    [][]*blob // by level, in the order in which they were read
 	next    []int32   // by level, the next provisional row
-	levels  [][]*blob // by level, in the order of their rows; nil until all were read
+	levels  [][]*blob // by level, in the order of their rows; nil until all are read
 	tables  []*tables.Table
 	parents [][]int32
 }
@@ -41,24 +41,24 @@ var (
 	_ model.Lazy      = (*plain)(nil)
 )
 
-// blob is a Tortilla: the container itself, or a nested one.
+// blob is a Tortilla: the container itself or a nested one.
 type blob struct {
 	*rows
-	at     span // in the file
+	at     span // its place in the file
 	level  int
 	parent *blob
-	row    int           // in the parent
-	kids   map[int]*blob // by row, those that were read
-	first  int32         // row of the level that its first one is; -1: not known yet
-	lazy   int32         // provisional row that its first one is
+	row    int           // its row in the parent
+	kids   map[int]*blob // nested ones read so far, by row
+	first  int32         // row in the level of its first row; -1 if not known yet
+	lazy   int32         // provisional row of its first row
 }
 
 const (
 	provisional = 1 << 30
-	// maxDepth bounds the levels. A nested Tortilla lies within its parent's bytes, so that they end in any
-	// case.
+	// maxDepth limits the levels, since each one costs a request. Nesting would end without it too,
+	// because a nested Tortilla lies inside its parent's bytes.
 	maxDepth = 32
-	// readAtOnce is the number of footers that are read at the same time.
+	// readAtOnce is the number of footers that are read concurrently.
 	readAtOnce = 8
 )
 
@@ -68,7 +68,7 @@ func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
 	if err := c.root.check(); err != nil {
 		return nil, err
 	}
-	// All samples mostly have the same structure: the first nested ones tell the depth.
+	// Samples mostly have the same structure, so that the first nested ones tell the depth.
 	for b := c.root; b != nil; {
 		i := b.nextFolder(0)
 		if i < 0 {
@@ -83,7 +83,7 @@ func openPlain(ctx context.Context, f *file, top *rows) (*plain, error) {
 	return c, nil
 }
 
-// nextFolder returns the first row from i on that holds samples, or -1.
+// nextFolder returns the first row from i on with nested samples, or -1.
 func (b *blob) nextFolder(i int) int {
 	for ; i < b.len(); i++ {
 		if b.folder(i) {
@@ -93,10 +93,10 @@ func (b *blob) nextFolder(i int) int {
 	return -1
 }
 
-// lo is the offset from which on samples may lie.
+// lo is the smallest offset of a sample.
 func (b *blob) lo() int64 { return b.at.off + headerSize }
 
-// span returns where a row's bytes are in the file.
+// span returns the place of a row's bytes in the file.
 func (b *blob) span(i int) (span, error) {
 	return b.rows.span(i, b.at.off, b.lo(), b.at.end())
 }
@@ -109,8 +109,8 @@ func (b *blob) part() string {
 	return fmt.Sprintf("level%d row %d footer", b.level-1, b.row)
 }
 
-// check refuses nested samples that have bytes in common: a few of them could stand for any number of
-// rows.
+// check refuses nested samples that share bytes, because a few of them could stand for any number
+// of rows.
 func (b *blob) check() error {
 	var spans []span
 	for i := b.nextFolder(0); i >= 0; i = b.nextFolder(i + 1) {
@@ -157,7 +157,7 @@ func (c *plain) read(ctx context.Context, b *blob, i int) (*blob, error) {
 	return kid, nil
 }
 
-// within is a stretch of a file.
+// within reads a range of a file.
 type within struct {
 	source.Reader
 	at span
@@ -172,7 +172,7 @@ func (w *within) ReadAt(ctx context.Context, p []byte, off int64) error {
 	return w.Reader.ReadAt(ctx, p, w.at.off+off)
 }
 
-// kid returns a nested Tortilla, read if it was not. c.mu is held, except by openPlain.
+// kid returns a nested Tortilla, which it reads if necessary. c.mu is held, except by openPlain.
 func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
 	if k := b.kids[i]; k != nil {
 		return k, nil
@@ -184,7 +184,7 @@ func (c *plain) kid(ctx context.Context, b *blob, i int) (*blob, error) {
 	return k, c.take(k)
 }
 
-// take makes a nested Tortilla known.
+// take registers a nested Tortilla.
 func (c *plain) take(k *blob) error {
 	c.total += int64(k.len())
 	if most := fewRows + rowsPerByte*c.r.Size(); c.total > min(most, maxRows) {
@@ -201,7 +201,7 @@ func (c *plain) take(k *blob) error {
 	return nil
 }
 
-// walk reads all footers, and numbers the rows of all levels. c.mu is held.
+// walk reads all footers and numbers the rows of all levels. c.mu is held.
 func (c *plain) walk(ctx context.Context) error {
 	if c.levels != nil {
 		return nil
@@ -226,7 +226,7 @@ func (c *plain) walk(ctx context.Context) error {
 	return nil
 }
 
-// below returns the nested Tortillas of some, in the order of their rows.
+// below returns the Tortillas nested in some others, in the order of their rows.
 func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 	type place struct {
 		b *blob
@@ -254,7 +254,7 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 			return errs[n]
 		})
 	}
-	_ = g.Wait() // the first by row is returned, not the first in time
+	_ = g.Wait() // the first error by row is returned below, not the first in time
 	for n, k := range kids {
 		if errs[n] != nil {
 			return nil, errs[n]
@@ -269,10 +269,10 @@ func (c *plain) below(ctx context.Context, blobs []*blob) ([]*blob, error) {
 	return kids, nil
 }
 
-// at returns the table of a row, and its place there. c.mu is held.
+// at returns the table of a row, and its row there. c.mu is held.
 func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 	missing := func() (*blob, int, error) {
-		return nil, 0, fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there")
+		return nil, 0, fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "does not exist")
 	}
 	var list []*blob
 	first := func(b *blob) int { return int(b.first) }
@@ -303,7 +303,7 @@ func (c *plain) at(ctx context.Context, level, row int) (*blob, int, error) {
 
 func partOf(level int) string { return "level" + strconv.Itoa(level) }
 
-// fail names the file in an error.
+// fail adds the file to an error.
 func (f *file) fail(err error) error { return fault.WithFile(err, f.uri) }
 
 // Format implements model.Container.
@@ -314,8 +314,8 @@ func (c *plain) Format() string {
 	return "Tortilla 0.5"
 }
 
-// Levels implements model.Container. As long as not all footers were read, it is the number of levels
-// that were seen.
+// Levels implements model.Container. Until all footers are read, it is the number of levels seen so
+// far.
 func (c *plain) Levels() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -329,8 +329,8 @@ func (c *plain) Deepen(ctx context.Context) error {
 	return c.fail(c.walk(ctx))
 }
 
-// Table implements model.Container. Offsets are as they are stored: counted from the start of the
-// enclosing Tortilla.
+// Table implements model.Container. Offsets are as stored, from the start of the enclosing
+// Tortilla.
 func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
 	if level == 0 {
 		return c.root.tbl, nil
@@ -358,7 +358,7 @@ func (c *plain) Table(ctx context.Context, level int) (*tables.Table, error) {
 }
 
 func (f *file) noLevel(level, n int) error {
-	return f.fail(fault.New(fault.NotFound, partOf(level), fault.NoOffset, "levels 0 to %d are there", n-1))
+	return f.fail(fault.New(fault.NotFound, partOf(level), fault.NoOffset, "the levels are 0 to %d", n-1))
 }
 
 // Parents implements model.Container.
@@ -458,8 +458,8 @@ func (c *plain) FinalRow(ctx context.Context, level, row int) (int, error) {
 	return int(b.first) + i, nil
 }
 
-// Verify implements model.Container. Checked are the header, and of every level ids (unique among
-// siblings), formats and places of all samples, which lie within their Tortilla.
+// Verify implements model.Container. It checks the header, and of every level the ids (unique among
+// siblings), formats and places of all samples, which must lie inside their Tortilla.
 func (c *plain) Verify(ctx context.Context, r *model.Report) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -483,7 +483,7 @@ func (c *plain) Verify(ctx context.Context, r *model.Report) error {
 	return nil
 }
 
-// places checks where the samples are, and counts them.
+// places checks and counts the places of the samples.
 func (b *blob) places(r *model.Report) error {
 	for i := range b.len() {
 		s, err := b.span(i)
@@ -501,7 +501,7 @@ func (b *blob) places(r *model.Report) error {
 	return nil
 }
 
-// notes notes what contradicts the specification and can be read all the same.
+// notes adds notes on what contradicts the specification but can be read anyway.
 func (f *file) notes(r *model.Report, splits int) {
 	if f.header.Partitions == 0 {
 		r.Note("the header says that the container is split into 0 files")

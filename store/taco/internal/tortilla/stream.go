@@ -14,23 +14,24 @@ import (
 	"github.com/chaski-eo/chaski/tables"
 )
 
-// stream is a container whose footer has the rows of all levels, and those of the chunks.
+// stream is a container whose footer has the rows of all levels and those of the chunks.
 //
-// tortilla:root says which row of the level above a row belongs to: by the ids down to it, joined by "/",
-// or by the id of level 0 alone, and then it is the row whose bytes enclose it.
+// The column tortilla:root of a row names its parent in the level above: by the ids down to it,
+// joined by "/", or by the id of level 0 alone; then the parent is the row whose bytes enclose
+// those of the row.
 type stream struct {
 	*file
 	levels []*rows // of samples
 	chunks *rows
-	chain  []span // where the tables are, that of the chunks last
+	chain  []span // the places of the tables, that of the chunks last
 
-	histogram int // the row of level 0 that holds histograms of the samples, or -1
+	histogram int // the row of level 0 with histograms of the samples, or -1
 
 	mu    sync.Mutex
-	links []*links // by level; nil at level 0 and where they were not made yet
+	links []*links // by level; nil at level 0 and where not made yet
 	index map[string]int32
-	same  []int32 // the next chunk with the same root and id, -1; made with index
-	asked int     // chunks that were looked for without an index
+	same  []int32 // the next chunk with the same root and id, or -1; made with index
+	asked int     // chunks searched for without an index
 	owned *owners
 }
 
@@ -42,17 +43,17 @@ var (
 	_ model.Histogrammed = (*stream)(nil)
 )
 
-// links are the rows of a level joined with those above.
+// links are the rows of a level, joined with their parents.
 type links struct {
 	parents []int32
 	first   []int32 // the children of row i of the level above are rows[first[i]:first[i+1]]
 	rows    []int32
 }
 
-// maxTables bounds the chain.
+// maxTables limits the chain: one table for each level, and one for the chunks.
 const maxTables = maxDepth + 1
 
-// openStream follows the chain of tables from the first one on, whose pointer is given.
+// openStream follows the chain of tables from the first one on, with its pointer.
 func openStream(ctx context.Context, f *file, top *rows, pointer string) (*stream, error) {
 	c := &stream{file: f, chain: []span{f.header.Footer}}
 	tables := []*rows{top}
@@ -74,10 +75,10 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 			return nil, err
 		}
 		if t.roots == nil {
-			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off, "is not there, or is no text")
+			return nil, fault.New(fault.Corrupt, part+" column "+colRoot, next.off, "is missing or does not have strings")
 		}
 		if pointer, ok = t.tbl.Meta(pointerKey); !ok {
-			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is not there; a chain ends with NULL")
+			return nil, fault.New(fault.Corrupt, part+" pointer", next.off, "is missing: a chain ends with NULL")
 		}
 		tables, c.chain = append(tables, t), append(c.chain, next)
 	}
@@ -90,8 +91,9 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 	return c, nil
 }
 
-// histogramID is the id of the row of level 0 that holds histograms of all samples (TACO 0.2.0, "Precomputed Histogram
-// information"). The text has them as a Tortilla, so a file of that name is a sample like any other.
+// histogramID is the id of the row of level 0 with histograms of all samples (TACO 0.2.0,
+// "Precomputed Histogram information"). The specification has them as a Tortilla, so that a file of
+// that name is a sample like any other.
 const histogramID = "histogram"
 
 func (c *stream) findHistogram() int {
@@ -107,8 +109,8 @@ func (c *stream) findHistogram() int {
 // HistogramRow implements model.Histogrammed.
 func (c *stream) HistogramRow() int { return c.histogram }
 
-// fits checks the place of the next table of the chain: in the file, and apart from the others, so that
-// no chain is endless.
+// fits checks the place of the next table of the chain. It must lie in the file and must not
+// overlap another table, because a chain could otherwise be endless.
 func (c *stream) fits(s span) error {
 	if !s.in(headerSize, c.r.Size()) || s.size == 0 {
 		return fault.New(fault.Corrupt, "", fault.NoOffset, "%d bytes at %d in %d bytes", s.size, s.off, c.r.Size())
@@ -178,7 +180,7 @@ func (c *stream) Children(ctx context.Context, level, row int) ([]int32, error) 
 		return nil, c.fail(err)
 	}
 	if row < 0 || row+1 >= len(l.first) {
-		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there"))
+		return nil, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "does not exist"))
 	}
 	return l.rows[l.first[row]:l.first[row+1]], nil
 }
@@ -190,7 +192,7 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	}
 	t := c.levels[level]
 	if row < 0 || row >= t.len() {
-		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "is not there"))
+		return model.Entry{}, c.fail(fault.New(fault.NotFound, partOf(level)+" row "+strconv.Itoa(row), fault.NoOffset, "does not exist"))
 	}
 	e := model.Entry{URI: c.uri, Object: c.object, Level: level, Row: row}
 	err := t.fill(&e, row)
@@ -205,13 +207,13 @@ func (c *stream) Entry(_ context.Context, level, row int) (model.Entry, error) {
 	return e, nil
 }
 
-// span returns where a row's bytes are.
+// span returns the place of a row's bytes.
 func (c *stream) span(t *rows, row int) (span, error) { return t.span(row, 0, headerSize, c.r.Size()) }
 
-// linked joins the rows of a level below the first with those above. c.mu is held.
+// linked joins the rows of a level below level 0 with their parents. c.mu is held.
 func (c *stream) linked(ctx context.Context, level int) (*links, error) {
 	if level < 1 || level >= len(c.levels) {
-		return nil, fault.New(fault.NotFound, partOf(level), fault.NoOffset, "levels 0 to %d are there", len(c.levels)-1)
+		return nil, fault.New(fault.NotFound, partOf(level), fault.NoOffset, "the levels are 0 to %d", len(c.levels)-1)
 	}
 	if c.links[level] != nil {
 		return c.links[level], nil
@@ -239,7 +241,7 @@ func (c *stream) linked(ctx context.Context, level int) (*links, error) {
 type joiner struct {
 	c     *stream
 	level int
-	paths map[string]int32   // rows of the level above by their paths
+	paths map[string]int32   // rows of the level above, by path
 	tops  map[string][]int32 // the same by the id at level 0, in the order of their offsets; nil at level 1
 }
 
@@ -283,8 +285,8 @@ func (c *stream) joiner(ctx context.Context, level int) (*joiner, error) {
 	return j, nil
 }
 
-// pathBudget bounds the paths of the samples of a level together. Each id counts once for every sample
-// below, so that a few long ones could take any memory.
+// pathBudget limits the total size of the paths of a level. Each id counts once for every sample
+// below it, so that a few long ids could otherwise take any amount of memory.
 func (c *stream) pathBudget() int64 { return fewBytes + c.r.Size() }
 
 func (c *stream) longPaths(level int) error {
@@ -311,10 +313,10 @@ func (j *joiner) parent(t *rows, i int) (int32, error) {
 	if named {
 		return p, nil
 	}
-	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q names no sample of level %d with children", colRoot, root, j.level-1)
+	return 0, fault.New(fault.Corrupt, "", fault.NoOffset, "%s %q is not a sample of level %d with children", colRoot, root, j.level-1)
 }
 
-// encloses reports whether the bytes of row p of a table lie around those of row i of another.
+// encloses reports whether the bytes of row p of a table enclose those of row i of another.
 func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 	outer, err := c.span(up, p)
 	if err != nil {
@@ -324,7 +326,8 @@ func (c *stream) encloses(up *rows, p int, t *rows, i int) bool {
 	return err == nil && inner.in(outer.off, outer.end())
 }
 
-// path returns the ids from level 0 down to a row, joined by "/", and the first of them. c.mu is held.
+// path returns the ids from level 0 down to a row, joined by "/", and the first of them. c.mu is
+// held.
 func (c *stream) path(ctx context.Context, level, row int) (path, top string, err error) {
 	var ids []string
 	for {
@@ -366,17 +369,17 @@ func (c *stream) Chunk(ctx context.Context, level, row int, name string) (model.
 			}
 		}
 		if len(rows) > 0 {
-			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id, fault.NoOffset, "its bytes do not lie in those of its sample"))
+			return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk "+id, fault.NoOffset, "its bytes are outside those of its sample"))
 		}
 	}
-	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "is not there"))
+	return model.Entry{}, c.fail(fault.New(fault.NotFound, "chunk "+id, fault.NoOffset, "does not exist"))
 }
 
 // chunk returns the entry of a row of the table of chunks.
 func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entry, error) {
 	n, err := strconv.ParseUint(name, 10, 31)
 	if err != nil {
-		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, "%s %q ends in no number", colID, c.chunks.ids.Text(row)))
+		return model.Entry{}, c.fail(fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(row), fault.NoOffset, "%s %q does not end in a number", colID, c.chunks.ids.Text(row)))
 	}
 	return model.Entry{
 		ID: c.chunks.ids.Text(row), URI: c.uri, Object: c.object, Offset: s.off, Size: s.size,
@@ -384,8 +387,8 @@ func (c *stream) chunk(of model.Entry, row int, name string, s span) (model.Entr
 	}, nil
 }
 
-// rootsOf returns the roots that the chunks of a sample may have: of what is nested, the path above
-// or the id at level 0; at level 0 its own id. c.mu is held.
+// rootsOf returns the roots that the chunks of a sample may have: its own id at level 0, otherwise
+// the path above it or its id at level 0. c.mu is held.
 func (c *stream) rootsOf(ctx context.Context, level, row int) ([]string, error) {
 	path, top, err := c.path(ctx, level, row)
 	if err != nil || level == 0 {
@@ -404,7 +407,7 @@ func (c *stream) NamedChunk(ctx context.Context, root, id string) (model.Entry, 
 	defer c.mu.Unlock()
 	rows, err := c.find(ctx, root, id)
 	if err == nil && len(rows) == 0 {
-		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "is not there")
+		err = fault.New(fault.NotFound, "chunk "+root+" "+id, fault.NoOffset, "does not exist")
 	}
 	if err != nil {
 		return model.Entry{}, c.fail(err)
@@ -432,10 +435,11 @@ func cutLast(s, sep string) (before, after string, ok bool) {
 	return s, "", false
 }
 
-// fewLookups is the number of chunks that are looked for row by row, before an index of them is made.
+// fewLookups is the number of chunks that are found row by row before an index is made, which takes
+// as long as several searches.
 const fewLookups = 3
 
-// find returns the chunks of a root and an id. c.mu is held.
+// find returns the chunks with a root and an id. c.mu is held.
 func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	t := c.chunks
 	if c.asked++; c.asked <= fewLookups {
@@ -467,15 +471,15 @@ func (c *stream) find(ctx context.Context, root, id string) ([]int32, error) {
 	return found, ctx.Err()
 }
 
-// owners finds the samples that chunks are of.
+// owners finds the samples that chunks belong to.
 type owners struct {
 	c *stream
-	// samples are those with bytes, by a root that their chunks may have and their id; a list, since
-	// an id may occur more than once below a sample of level 0.
+	// samples are the samples with bytes, by a root of their chunks and their id. It has lists,
+	// because an id may occur more than once below a sample of level 0.
 	samples map[[2]string][]model.Entry
 }
 
-// owners makes the table of samples by the names of their chunks. c.mu is held.
+// owners makes the map of samples by the names of their chunks. c.mu is held.
 func (c *stream) owners(ctx context.Context) (*owners, error) {
 	if c.owned != nil {
 		return c.owned, nil
@@ -508,7 +512,7 @@ func (c *stream) owners(ctx context.Context) (*owners, error) {
 	return o, nil
 }
 
-// of returns the sample whose chunk a row is.
+// of returns the sample of a chunk.
 func (o *owners) of(row int) (model.Entry, error) {
 	t := o.c.chunks
 	part := "chunk row " + strconv.Itoa(row)
@@ -521,7 +525,7 @@ func (o *owners) of(row int) (model.Entry, error) {
 	}
 	id, name, ok := cutLast(t.ids.Text(row), "::")
 	if _, err := strconv.ParseUint(name, 10, 31); !ok || err != nil {
-		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q is not that of a sample with ::N", colID, t.ids.Text(row))
+		return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q is not ID::N with the id of a sample", colID, t.ids.Text(row))
 	}
 	samples := o.samples[[2]string{t.roots.Text(row), id}]
 	for _, e := range samples {
@@ -530,14 +534,14 @@ func (o *owners) of(row int) (model.Entry, error) {
 		}
 	}
 	if len(samples) > 0 {
-		return model.Entry{}, fault.New(fault.Corrupt, part, s.off, "its %d bytes do not lie in those of its sample %q", s.size, samples[0].ID)
+		return model.Entry{}, fault.New(fault.Corrupt, part, s.off, "its %d bytes are outside those of its sample %q", s.size, samples[0].ID)
 	}
-	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q names no sample %q", colRoot, t.roots.Text(row), id)
+	return model.Entry{}, fault.New(fault.Corrupt, part, fault.NoOffset, "%s %q does not have a sample %q", colRoot, t.roots.Text(row), id)
 }
 
-// Verify implements model.Container. Checked are the header, the chain, and of every level ids (unique
-// among siblings), formats, parents and places of all samples; that every chunk belongs to a sample and
-// lies in its bytes, and that none is there twice.
+// Verify implements model.Container. It checks the header, the chain, and of every level the ids
+// (unique among siblings), formats, parents and places of all samples; also that every chunk
+// belongs to a sample, lies in its bytes, and exists once.
 func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -570,7 +574,7 @@ func (c *stream) Verify(ctx context.Context, r *model.Report) error {
 	return nil
 }
 
-// places checks where the samples of a level are, and counts them.
+// places checks and counts the places of the samples of a level.
 func (c *stream) places(k int, r *model.Report) error {
 	t := c.levels[k]
 	for i := range t.len() {
@@ -605,7 +609,7 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 		}
 		k := key{c.chunks.roots.Text(i), c.chunks.ids.Text(i)}
 		if seen[k] && !o.ambiguous(k.root, k.id) {
-			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset, "%q of %q is there twice", k.id, k.root)
+			return fault.New(fault.Corrupt, "chunk row "+strconv.Itoa(i), fault.NoOffset, "%q of %q exists twice", k.id, k.root)
 		}
 		seen[k] = true
 	}
@@ -613,7 +617,7 @@ func (c *stream) verifyChunks(ctx context.Context, r *model.Report) error {
 	return ctx.Err()
 }
 
-// ambiguous reports whether several samples have chunks of one root and id.
+// ambiguous reports whether several samples have chunks with one root and id.
 func (o *owners) ambiguous(root, id string) bool {
 	id, _, _ = cutLast(id, "::")
 	return len(o.samples[[2]string{root, id}]) > 1
