@@ -22,7 +22,8 @@ func (d *Decoder) otherForm(dst, src []byte, x *Index, i int, err error) error {
 	if cut == len(dst) || x.Inner != BYX {
 		return err
 	}
-	if d.live[OpenZL].Decompress(dst[:cut], src, size) != nil && (part == size || d.live[OpenZL].Decompress(dst[:cut], src, part) != nil) {
+	if d.live[OpenZL].Decompress(dst[:cut], src, size) != nil &&
+		(part == size || d.live[OpenZL].Decompress(dst[:cut], src, part) != nil) {
 		return err
 	}
 	// From the last row to the first: rows only move towards the end, so that none is overwritten

@@ -136,10 +136,10 @@ type TurnTaker interface {
 	SetTurn(turn func() (done func()))
 }
 
-// Foreteller is a BlockReader that reads less often, and a BlockPlan of one, where it knows what comes: boxes of an image are those
-// for which ReadBox is called next, once for each and in any order, until Ahead is called again. Least is read where they
-// are in Blocks.Order.
-type Foreteller interface {
+// Prefetcher is a BlockReader, or the BlockPlan of one, that reads less often if it knows the next boxes.
+// The caller of Ahead calls ReadBox once for each of the boxes, in any order, before it calls Ahead again.
+// The least is read if the boxes are in Blocks.Order.
+type Prefetcher interface {
 	Ahead(ctx context.Context, image int64, boxes []Box) error
 }
 
@@ -243,8 +243,10 @@ func (x *Index) Validate(fileSize int64, maxChunk int) error {
 		return err
 	}
 	m := x.Mask
-	if m.DType != Uint8 || m.Bands != 1 && m.Bands != x.Bands || m.Height != x.Height || m.Width != x.Width || m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
-		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset, "a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
+	if m.DType != Uint8 || m.Bands != 1 && m.Bands != x.Bands || m.Height != x.Height || m.Width != x.Width ||
+		m.Mask != nil || m.NoData != nil || m.NoDataBits != nil {
+		return fault.New(fault.Corrupt, "chunk index", fault.NoOffset,
+			"a mask of %d bands of %d by %d pixels of %s for an image of %d bands of %d by %d",
 			m.Bands, m.Height, m.Width, m.DType, x.Bands, x.Height, x.Width)
 	}
 	if err := m.validate(fileSize, maxChunk); err != nil {
@@ -306,10 +308,12 @@ func (x *Index) validateRanges(fileSize int64, bad func(k fault.Kind, format str
 			return bad(fault.Corrupt, "chunk %d: range of %d bytes at %d", i, r.Len, r.Off)
 		}
 		if fileSize >= 0 && r.Len > 0 && r.Off+r.Len > fileSize {
-			return fault.New(fault.Corrupt, "chunk index", r.Off, "chunk %d: range of %d bytes ends past the file's %d", i, r.Len, fileSize)
+			return fault.New(fault.Corrupt, "chunk index", r.Off,
+				"chunk %d: range of %d bytes ends past the file's %d", i, r.Len, fileSize)
 		}
 		if r.Len > limit {
-			return fault.New(fault.Limit, "chunk index", r.Off, "chunk %d: %d bytes stored, at most %d", i, r.Len, limit)
+			return fault.New(fault.Limit, "chunk index", r.Off,
+				"chunk %d: %d bytes stored, at most %d", i, r.Len, limit)
 		}
 	}
 	return nil
@@ -322,7 +326,8 @@ func (x *Index) OverLimit(maxChunk int) error {
 	if x.ChunkFits(math.MaxInt) {
 		size = strconv.Itoa(x.MaxStoredBytes())
 	}
-	return fault.New(fault.Limit, "chunk index", fault.NoOffset, "a chunk of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)",
+	return fault.New(fault.Limit, "chunk index", fault.NoOffset,
+		"a chunk of (%d, %d, %d) %s decodes to %s bytes, over max_chunk, which is %d (--max-chunk of commands)",
 		x.ChunkB, x.ChunkH, x.ChunkW, x.DType, size, maxChunk)
 }
 

@@ -90,7 +90,8 @@ func NewConverter(c Convert) (*Converter, error) {
 		return nil, errors.New("einops: conversion without a sample or element type")
 	}
 	arithmetic := c.Scale != nil || c.Offset != nil || c.Clip
-	cv.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && cv.fromNum != kernel.None && cv.fromNum != kernel.U64 && !cv.fromNum.IsFloat()
+	cv.widens = c.To == chunk.Int64 && c.From != c.To && !arithmetic && cv.fromNum != kernel.None &&
+		cv.fromNum != kernel.U64 && !cv.fromNum.IsFloat()
 	if !cv.target() && !cv.widens && (c.From != c.To || arithmetic) {
 		what := "to " + c.To.String()
 		if c.From == c.To {

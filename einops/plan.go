@@ -351,7 +351,8 @@ func (r *resolver) item(it item, axis int) error {
 		return nil
 	}
 	if name != a.Name && r.axisNamed(name) >= 0 {
-		return r.p.errorf(it.col, "%s stands at the place of input axis %s; the input is %s", name, a.Name, r.axisNames())
+		return r.p.errorf(it.col, "%s stands at the place of input axis %s; the input is %s", name, a.Name,
+			r.axisNames())
 	}
 	if err := r.sizeIs(name, a.Len, it.col); err != nil {
 		return err

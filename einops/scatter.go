@@ -186,7 +186,8 @@ func checkBlock(cv *Converter, box Box, blk Block) {
 	samples := len(blk.Data) / cv.fromSize
 	// Strides are compared first, so that the products below cannot overflow.
 	least, last := blk.First, blk.First
-	for _, l := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY}, {box.X1 - box.X0, blk.StrideX}} {
+	for _, l := range [...][2]int{{box.B1 - box.B0, blk.StrideB}, {box.Y1 - box.Y0, blk.StrideY},
+		{box.X1 - box.X0, blk.StrideX}} {
 		if (l[1] > samples || -l[1] > samples) && l[0] > 1 {
 			panic("einops: block too short")
 		}

@@ -73,7 +73,7 @@ func (r *assetReader) blocks(ctx context.Context, x *chunk.Index, box chunk.Box,
 
 // ahead says which boxes are read next.
 func (r *assetReader) ahead(ctx context.Context, from chunk.BlockReader, x *chunk.Index) error {
-	f, ok := from.(chunk.Foreteller)
+	f, ok := from.(chunk.Prefetcher)
 	if !ok {
 		return nil
 	}

@@ -53,7 +53,7 @@ func (f *foresight) blocks(ctx context.Context, b *chunk.Blocks, chunks []ChunkP
 	}
 	defer f.hold()
 	plan := f.plan(a)
-	if t, ok := plan.(chunk.Foreteller); ok {
+	if t, ok := plan.(chunk.Prefetcher); ok {
 		boxes := make([]chunk.Box, len(chunks))
 		for k, c := range chunks {
 			boxes[k] = c.box

@@ -78,7 +78,8 @@ func parse2(b []byte, maxChunk int) (*Header, error) {
 		if width == 0 && len(packed) == 0 {
 			return nil, fault.New(fault.Limit, "header blob", 0, "more than %d frames of one size", maxEqualFrames)
 		}
-		return bad(blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed), width, x.Down(), x.Across(), x.Bands)
+		return bad(blob2Head, "%d bytes of counts of %d bits for %d by %d positions of %d bands", len(packed),
+			width, x.Down(), x.Across(), x.Bands)
 	}
 	x.Ranges = make([]chunk.Range, n)
 	if err := unpack2(x, packed, least, width); err != nil {

@@ -34,7 +34,8 @@ const (
 // entries2 are all tags of a file of generation 2, in their order.
 var entries2 = [...]entry2{
 	{tagWidth, ifd.Long, one}, {tagHeight, ifd.Long, one}, {tagBits, ifd.Short, perBand}, {tagSamples, ifd.Short, one},
-	{tagTileWidth, ifd.Short, one}, {tagTileHeight, ifd.Short, one}, {tagOffsets, ifd.Long8, perFrame}, {tagCounts, ifd.Long, perFrame},
+	{tagTileWidth, ifd.Short, one}, {tagTileHeight, ifd.Short, one},
+	{tagOffsets, ifd.Long8, perFrame}, {tagCounts, ifd.Long, perFrame},
 	{tagFormat, ifd.Short, perBand}, {tagMatrix, ifd.Double, sixteen}, {tagGeoKeys, ifd.Short, sixteen},
 }
 
@@ -83,7 +84,8 @@ func (p *profile) directory2() {
 	for i, want := range entries2 {
 		e := &p.Dir.Entries[i]
 		if e.Tag != want.tag || e.Type != want.typ {
-			bad(e.Off, "tag %d of type %d, where a rumi file of generation 2 has %d of type %d", e.Tag, e.Type, want.tag, want.typ)
+			bad(e.Off, "tag %d of type %d, where a rumi file of generation 2 has %d of type %d", e.Tag, e.Type,
+				want.tag, want.typ)
 		}
 	}
 }

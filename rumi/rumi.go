@@ -200,7 +200,8 @@ func (h *Header) Blob() []byte {
 func (h *Header) Check(fileSize int64) error {
 	last := h.index.Ranges[len(h.index.Ranges)-1]
 	if end := last.Off + last.Len; end > fileSize || h.Generation == 2 && end < fileSize {
-		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end, fileSize)
+		return fault.New(fault.Corrupt, "header blob", fault.NoOffset, "frames end at %d, the file at %d", end,
+			fileSize)
 	}
 	return nil
 }

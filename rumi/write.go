@@ -61,7 +61,8 @@ func (l *Layout) index() (*chunk.Index, int, error) {
 		return nil, 0, fmt.Errorf("rumi: too many tiles")
 	}
 	if !x.ChunkFits(math.MaxInt) {
-		return nil, 0, fmt.Errorf("rumi: tiles of %d by %d pixels with %d bands are too large", x.ChunkH, x.ChunkW, x.ChunkB)
+		return nil, 0, fmt.Errorf("rumi: tiles of %d by %d pixels with %d bands are too large", x.ChunkH,
+			x.ChunkW, x.ChunkB)
 	}
 	return x, x.Across() * x.Down() * x.Groups(), nil
 }

@@ -28,7 +28,8 @@ type Level struct {
 // Check validates groups that came from another process.
 func (g *Groups) Check() error {
 	if g.Dataset < 0 || g.Pool < 1 || g.Samples < 1 || len(g.Levels) > maxDepth {
-		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples", g.Pool, g.Dataset, len(g.Levels), g.Samples)
+		return fmt.Errorf("groups of pools of %d positions of dataset %d, %d levels deep, of %d samples",
+			g.Pool, g.Dataset, len(g.Levels), g.Samples)
 	}
 	n := g.Samples
 	for _, l := range g.Levels {
@@ -114,6 +115,7 @@ func (pl *Plan) leaders(at int, l leader, all *[]leader) {
 	for i, child := range nd.word.nodes {
 		// The capacity is cut so that siblings do not overwrite each other's level.
 		levels := append(l.levels[:len(l.levels):len(l.levels)], Level{nd.word.drawn[i], pl.nodes[child].n})
-		pl.leaders(child, leader{share: l.share * (float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))), levels: levels}, all)
+		share := float64(nd.word.counts[i]) / float64(cmp.Or(nd.word.batch, WordLen))
+		pl.leaders(child, leader{share: l.share * share, levels: levels}, all)
 	}
 }

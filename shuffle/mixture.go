@@ -113,7 +113,8 @@ func (w *word) position(i int, q int64) int64 {
 // batches returns the positions of an epoch of whole batches, given the samples of the sources.
 func (w *word) batches(m *Mixture, sizes []int64) (int64, error) {
 	if m.Until == Given && m.Length%w.batch != 0 {
-		return 0, fmt.Errorf("mixture: an epoch of %d positions is not a whole number of batches of %d", m.Length, w.batch)
+		return 0, fmt.Errorf("mixture: an epoch of %d positions is not a whole number of batches of %d",
+			m.Length, w.batch)
 	}
 	steps := m.Length / w.batch
 	for i, size := range sizes {

@@ -162,7 +162,8 @@ func NewPlan(s Spec) (*Plan, error) {
 	case s.Take > 0 && top.n == 0:
 		return nil, errors.New("positions of a source without samples")
 	case s.Take > 0 && top.word != nil && top.word.batch > 0 && s.Take%top.word.batch != 0:
-		return nil, fmt.Errorf("an epoch of %d positions is not a whole number of batches of %d", s.Take, top.word.batch)
+		return nil, fmt.Errorf("an epoch of %d positions is not a whole number of batches of %d", s.Take,
+			top.word.batch)
 	}
 	pl.take = s.Take
 	return pl, nil

@@ -27,7 +27,8 @@ func EqualRuns(items, each int64) (Runs, error) {
 		return Runs{}, fmt.Errorf("%d items with %d samples each", items, each)
 	}
 	if each > 0 && items > MaxSamples/each {
-		return Runs{}, fmt.Errorf("%d items with %d samples each are more than %d samples", items, each, int64(MaxSamples))
+		return Runs{}, fmt.Errorf("%d items with %d samples each are more than %d samples", items, each,
+			int64(MaxSamples))
 	}
 	return Runs{items: items, each: each}, nil
 }
@@ -48,7 +49,8 @@ func NewRuns(items int64, count func(i int64) int64) (Runs, error) {
 	for i := range ends {
 		n := count(int64(i))
 		if n < 0 || n > MaxSamples-total {
-			return Runs{}, fmt.Errorf("item %d has %d samples after %d: at most %d in all", i, n, total, int64(MaxSamples))
+			return Runs{}, fmt.Errorf("item %d has %d samples after %d: at most %d in all", i, n, total,
+				int64(MaxSamples))
 		}
 		total += n
 		ends[i] = total

@@ -139,7 +139,8 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 		if name == "seed" || bytes.Equal(a, b) {
 			continue
 		}
-		otherOrder = otherOrder || !slices.ContainsFunc(sameSamples, func(p string) bool { return strings.HasPrefix(name, p) })
+		otherOrder = otherOrder || !slices.ContainsFunc(sameSamples,
+			func(p string) bool { return strings.HasPrefix(name, p) })
 		switch {
 		case a == nil:
 			out = append(out, fmt.Sprintf("%s is not given, in the state it is %s", name, shown(b)))
@@ -199,7 +200,8 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	if s.ended() || next.Samples/int64(g) >= Steps(n, g, dropLast) {
 		next.Epoch, next.Samples = s.Epoch+1, 0
 	}
-	note = fmt.Sprintf("the state is of another run: %s; this run goes on in epoch %d after %d of %d samples", what, next.Epoch, next.Samples, n)
+	note = fmt.Sprintf("the state is of another run: %s; this run goes on in epoch %d after %d of %d samples",
+		what, next.Epoch, next.Samples, n)
 	switch {
 	case next.Samples == 0:
 	case otherOrder:

@@ -97,7 +97,8 @@ func (g Element) Inverse() Element {
 
 // String returns the name of the element.
 func (g Element) String() string {
-	names := [...]string{"identity", "flip x", "flip y", "rotate 180", "transpose", "rotate left", "rotate right", "anti-transpose"}
+	names := [...]string{"identity", "flip x", "flip y", "rotate 180", "transpose", "rotate left",
+		"rotate right", "anti-transpose"}
 	if int(g) < len(names) {
 		return names[g]
 	}

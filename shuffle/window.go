@@ -102,7 +102,8 @@ func (g *Grid) At(j int64, height, width int) Box {
 }
 
 func (g *Grid) check() error {
-	if !sides(g.H, g.W, g.AlignY, g.AlignX, g.StrideY, g.StrideX) || g.StrideY%g.AlignY != 0 || g.StrideX%g.AlignX != 0 {
+	if !sides(g.H, g.W, g.AlignY, g.AlignX, g.StrideY, g.StrideX) || g.StrideY%g.AlignY != 0 ||
+		g.StrideX%g.AlignX != 0 {
 		return fmt.Errorf("a grid of windows of %d by %d pixels every %d by %d, aligned to %d by %d",
 			g.H, g.W, g.StrideY, g.StrideX, g.AlignY, g.AlignX)
 	}

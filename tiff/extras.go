@@ -54,7 +54,8 @@ var storageTags = append([]uint16{
 }, written...)
 
 // tagNames names tags that are not kept, for messages.
-var tagNames = map[uint16]string{330: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability", 50838: "ImageJ", 50839: "ImageJ"}
+var tagNames = map[uint16]string{330: "SubIFDs", 34665: "EXIF", 34853: "GPS", 40965: "Interoperability",
+	50838: "ImageJ", 50839: "ImageJ"}
 
 // maxUnknown bounds the tags that are named, because a directory can have 65,535 of them, and a message
 // must stay readable.
@@ -267,7 +268,8 @@ func OpenOverviews(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits) (
 		}
 		part := fmt.Sprintf("ifd %d", d.Index)
 		if o.Bands != x.Bands || o.DType != x.DType || o.Height > x.Height || o.Width > x.Width {
-			return nil, fault.New(fault.Unsupported, part, d.Off, "an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
+			return nil, fault.New(fault.Unsupported, part, d.Off,
+				"an overview of (%d, %d, %d) %s of an image of (%d, %d, %d) %s",
 				o.Bands, o.Height, o.Width, o.DType, x.Bands, x.Height, x.Width, x.DType)
 		}
 		o.NoData, o.NoDataBits = x.NoData, x.NoDataBits

@@ -195,9 +195,11 @@ func (g *Geo) Fields() []ifd.Field {
 			t[3] += (t[4] + t[5]) / 2
 		}
 		if t[2] == 0 && t[4] == 0 && t[5] < 0 {
-			fields = append(fields, ifd.Doubles(tagPixelScale, t[1], -t[5], 0), ifd.Doubles(tagTiepoint, 0, 0, 0, t[0], t[3], 0))
+			fields = append(fields,
+				ifd.Doubles(tagPixelScale, t[1], -t[5], 0), ifd.Doubles(tagTiepoint, 0, 0, 0, t[0], t[3], 0))
 		} else {
-			fields = append(fields, ifd.Doubles(tagTransformation, t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1))
+			fields = append(fields, ifd.Doubles(tagTransformation,
+				t[1], t[2], 0, t[0], t[4], t[5], 0, t[3], 0, 0, 0, 0, 0, 0, 0, 1))
 		}
 	}
 	if len(keys) > 0 {

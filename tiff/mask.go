@@ -40,7 +40,8 @@ func openMask(ctx context.Context, f *ifd.File, x *chunk.Index, l Limits, bits u
 		}
 		if bits&subfileReduced != 0 {
 			t := f.Tags(ctx, d)
-			if w, h := t.Uint(tagImageWidth, 0), t.Uint(tagImageLength, 0); t.Err != nil || w != uint64(x.Width) || h != uint64(x.Height) {
+			if w, h := t.Uint(tagImageWidth, 0), t.Uint(tagImageLength, 0); t.Err != nil ||
+				w != uint64(x.Width) || h != uint64(x.Height) {
 				continue
 			}
 		}
@@ -98,9 +99,11 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 	case p.Err != nil:
 		return nil
 	case x.Width != image.Width || x.Height != image.Height:
-		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", x.Height, x.Width, image.Height, image.Width)
+		p.Fail(fault.Corrupt, tagImageWidth, "a mask of %d by %d pixels for an image of %d by %d", x.Height,
+			x.Width, image.Height, image.Width)
 	case samples != uint64(x.Bands) || format != formatUint || !x.Bits && bits != 8:
-		p.Fail(fault.Unsupported, tagBitsPerSample, "a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples, bits, format, image.Bands)
+		p.Fail(fault.Unsupported, tagBitsPerSample,
+			"a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples, bits, format, image.Bands)
 	case x.Bits && x.Predictor != chunk.NoPredictor:
 		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", x.Predictor)
 	}

@@ -162,7 +162,8 @@ func (s *sizer) place(i, at int) chunk.Range {
 			n = min(rest, uint64(s.x.MaxCompressed()))
 		}
 	case n == 0:
-		s.Fail(fault.Corrupt, s.countTag, "entry %d is 0, and its offset is %d: where its samples end does not follow", i, off)
+		s.Fail(fault.Corrupt, s.countTag,
+			"entry %d is 0, and its offset is %d: where its samples end does not follow", i, off)
 	}
 	if s.Err == nil && n == 0 {
 		s.Fail(fault.Corrupt, s.offTag, "entry %d is %d, in a file of %d bytes", i, off, s.File.Size())
@@ -182,7 +183,8 @@ func (s *sizer) raw(i, at int, n, rest uint64) uint64 {
 	}
 	all, least := uint64(h)*row, uint64(box.Y1-box.Y0)*row
 	if s.Dir.Find(tagCompression) == nil && n != 0 && n != all && n != least {
-		s.Fail(fault.Unsupported, s.countTag, "no Compression tag, and chunk %d has %d bytes where samples that are not compressed have %d", at, n, all)
+		s.Fail(fault.Unsupported, s.countTag,
+			"no Compression tag, and chunk %d has %d bytes where samples that are not compressed have %d", at, n, all)
 		return 0
 	}
 	switch {

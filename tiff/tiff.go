@@ -156,7 +156,8 @@ func (p *parser) codec() chunk.Codec {
 	// also lack PhotometricInterpretation, which TIFF requires. As a second guard, ranges compares the
 	// sizes of the chunks with what samples need.
 	if p.Err == nil && p.Dir.Find(tagCompression) == nil && p.Dir.Find(tagPhotometric) == nil && p.tiled() {
-		p.Fail(fault.Unsupported, tagCompression, "neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
+		p.Fail(fault.Unsupported, tagCompression,
+			"neither Compression nor PhotometricInterpretation, as in rumi files of generation 2")
 		return 0
 	}
 	switch c := p.Between(tagCompression, compNone, 0, math.MaxUint16); c {
@@ -192,11 +193,14 @@ func DTypeOf(format, bits uint64) chunk.DType {
 }
 
 var sampleTypes = map[[2]uint64]chunk.DType{
-	{formatUint, 8}: chunk.Uint8, {formatUint, 16}: chunk.Uint16, {formatUint, 32}: chunk.Uint32, {formatUint, 64}: chunk.Uint64,
-	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16, {formatInt, 32}: chunk.Int32, {formatInt, 64}: chunk.Int64,
+	{formatUint, 8}: chunk.Uint8, {formatUint, 16}: chunk.Uint16, {formatUint, 32}: chunk.Uint32, {formatUint,
+		64}: chunk.Uint64,
+	{formatInt, 8}: chunk.Int8, {formatInt, 16}: chunk.Int16, {formatInt, 32}: chunk.Int32, {formatInt,
+		64}: chunk.Int64,
 	{formatFloat, 16}: chunk.Float16, {formatFloat, 32}: chunk.Float32, {formatFloat, 64}: chunk.Float64,
 	{formatComplexInt, 32}: chunk.ComplexInt16, {formatComplexInt, 64}: chunk.ComplexInt32,
-	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat, 64}: chunk.Complex64, {formatComplexFloat, 128}: chunk.Complex128,
+	{formatComplexFloat, 32}: chunk.ComplexFloat16, {formatComplexFloat,
+		64}: chunk.Complex64, {formatComplexFloat, 128}: chunk.Complex128,
 }
 
 // FormatOf returns SampleFormat and BitsPerSample of a sample type, or zeros if TIFF does not have it.

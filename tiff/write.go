@@ -137,14 +137,17 @@ func (o *TOGOptions) validate(pixels int) error {
 		return fmt.Errorf("tog: a mask of %d bytes for an image of %d by %d", len(o.Mask), h, w)
 	}
 	for i, v := range o.Overviews {
-		if v.Height < 1 || v.Width < 1 || v.Height > h || v.Width > w || len(v.Pixels) != b*v.Height*v.Width*o.DType.Size() ||
+		if v.Height < 1 || v.Width < 1 || v.Height > h || v.Width > w ||
+			len(v.Pixels) != b*v.Height*v.Width*o.DType.Size() ||
 			v.Mask != nil && len(v.Mask) != v.Height*v.Width {
-			return fmt.Errorf("tog: overview %d: %d bytes and a mask of %d for %d by %d pixels", i, len(v.Pixels), len(v.Mask), v.Height, v.Width)
+			return fmt.Errorf("tog: overview %d: %d bytes and a mask of %d for %d by %d pixels", i,
+				len(v.Pixels), len(v.Mask), v.Height, v.Width)
 		}
 		h, w = v.Height, v.Width
 	}
 	for i, f := range o.Tags {
-		if slices.Contains(written, f.Tag) || slices.ContainsFunc(o.Tags[:i], func(g ifd.Field) bool { return g.Tag == f.Tag }) {
+		if slices.Contains(written, f.Tag) || slices.ContainsFunc(o.Tags[:i],
+			func(g ifd.Field) bool { return g.Tag == f.Tag }) {
 			return fmt.Errorf("tog: tag %d is written twice", f.Tag)
 		}
 	}
@@ -463,7 +466,8 @@ func (p *part) fields(o *TOGOptions) []ifd.Field {
 	for i := range fields {
 		fields[i].Align = 2
 	}
-	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(x, func(i int) uint64 { return p.offs[i] })...), p.byteCounts())
+	return append(fields, ifd.Long8s(tagTileOffsets, planeMajor(x, func(i int) uint64 { return p.offs[i] })...),
+		p.byteCounts())
 }
 
 // side returns the field of a width or height: SHORT if that is enough.

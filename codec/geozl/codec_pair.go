@@ -62,11 +62,17 @@ func decodeBinOffset(c *openzl.Call) error {
 	case 1:
 		filled(dst, func(d []uint8) { ok = kernel.AddBins(d, bins.Data, offsets.Data, &lower, &mask, count) })
 	case 2:
-		filled(dst, func(d []uint16) { ok = kernel.AddBins(d, bins.Data, read[uint16](offsets.Data), &lower, &mask, count) })
+		filled(dst, func(d []uint16) {
+			ok = kernel.AddBins(d, bins.Data, read[uint16](offsets.Data), &lower, &mask, count)
+		})
 	case 4:
-		filled(dst, func(d []uint32) { ok = kernel.AddBins(d, bins.Data, read[uint32](offsets.Data), &lower, &mask, count) })
+		filled(dst, func(d []uint32) {
+			ok = kernel.AddBins(d, bins.Data, read[uint32](offsets.Data), &lower, &mask, count)
+		})
 	case 8:
-		filled(dst, func(d []uint64) { ok = kernel.AddBins(d, bins.Data, read[uint64](offsets.Data), &lower, &mask, count) })
+		filled(dst, func(d []uint64) {
+			ok = kernel.AddBins(d, bins.Data, read[uint64](offsets.Data), &lower, &mask, count)
+		})
 	}
 	if !ok {
 		return c.Corrupt("bin that is not declared, or an offset too large for it")
@@ -102,9 +108,13 @@ func decodeIntMult(c *openzl.Call) error {
 	case 1:
 		filled(dst, func(d []uint8) { ok = kernel.MulAdd(d, q.Data, r.Data, uint8(base)) })
 	case 2:
-		filled(dst, func(d []uint16) { ok = kernel.MulAdd(d, read[uint16](q.Data), read[uint16](r.Data), uint16(base)) })
+		filled(dst, func(d []uint16) {
+			ok = kernel.MulAdd(d, read[uint16](q.Data), read[uint16](r.Data), uint16(base))
+		})
 	case 4:
-		filled(dst, func(d []uint32) { ok = kernel.MulAdd(d, read[uint32](q.Data), read[uint32](r.Data), uint32(base)) })
+		filled(dst, func(d []uint32) {
+			ok = kernel.MulAdd(d, read[uint32](q.Data), read[uint32](r.Data), uint32(base))
+		})
 	case 8:
 		filled(dst, func(d []uint64) { ok = kernel.MulAdd(d, read[uint64](q.Data), read[uint64](r.Data), base) })
 	}

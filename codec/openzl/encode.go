@@ -157,7 +157,8 @@ func (e *Encoder) Encode(dst, samples []byte, width, h, w int) ([]byte, error) {
 		return dst, err
 	}
 	if h < 0 || w < 0 || h > 0 && w > len(samples)/width/h || h*w != len(samples)/width {
-		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are not %d rows of %d numbers of %d bytes", len(samples), h, w, width)
+		return dst, fault.New(fault.Unsupported, "samples", fault.NoOffset,
+			"%d bytes are not %d rows of %d numbers of %d bytes", len(samples), h, w, width)
 	}
 	if e.auto {
 		e.choose(samples, width, h, w)
@@ -244,7 +245,8 @@ func (e *Encoder) numbers(samples []byte, width, row int) error {
 		return nil
 	}
 	if g.end == "entropy" && width > 1 && len(samples) > 0 {
-		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "graph %s for numbers of %d bytes, which need transpose", e.Graph(), width)
+		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
+			"graph %s for numbers of %d bytes, which need transpose", e.Graph(), width)
 	}
 	e.serial(e.chain(at, idNumToSerial, e.w.header(byte(bits.Len(uint(width))-1))), samples)
 	return nil
@@ -536,7 +538,8 @@ func checkSamples(samples []byte, width int) error {
 	case !codecs.NumericWidth(width):
 		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "numbers of %d bytes", width)
 	case len(samples)%width != 0:
-		return fault.New(fault.Unsupported, "samples", fault.NoOffset, "%d bytes are not a whole number of samples of %d bytes", len(samples), width)
+		return fault.New(fault.Unsupported, "samples", fault.NoOffset,
+			"%d bytes are not a whole number of samples of %d bytes", len(samples), width)
 	}
 	return nil
 }

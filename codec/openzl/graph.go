@@ -136,7 +136,8 @@ func (g *graph) placeStored(k *chunk) error {
 			continue
 		}
 		if at == len(k.stored) {
-			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "more than %d streams are neither stored nor regenerated", at)
+			return fault.New(fault.Corrupt, "graph", fault.NoOffset,
+				"more than %d streams are neither stored nor regenerated", at)
 		}
 		n := k.stored[at]
 		at++
@@ -178,11 +179,13 @@ func (g *graph) checkTypes(d *Decoder) error {
 		used = nd.firstIn + nd.inputs
 	}
 	if used != len(g.streams)-g.outputs {
-		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams are used by nothing", len(g.streams)-g.outputs-used)
+		return fault.New(fault.Corrupt, "graph", fault.NoOffset, "%d streams are used by nothing",
+			len(g.streams)-g.outputs-used)
 	}
 	for i, t := range d.header.types {
 		if s := g.final(i); s.Type != t {
-			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "output %d is %s, the header says %s", i, s.Type, t)
+			return fault.New(fault.Corrupt, "graph", fault.NoOffset, "output %d is %s, the header says %s", i,
+				s.Type, t)
 		}
 	}
 	return nil

@@ -247,7 +247,8 @@ func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	verify := !d.opt.SkipChecksums
 	if d.header.chunkChecksum && verify {
 		if sum := uint32(xxh3.Hash(c.B[start:end])); sum != stored {
-			return fault.New(fault.Corrupt, "", int64(end), "checksum of the stored bytes is %#08x, chunk says %#08x", sum, stored)
+			return fault.New(fault.Corrupt, "", int64(end),
+				"checksum of the stored bytes is %#08x, chunk says %#08x", sum, stored)
 		}
 	}
 	if err := d.graph.build(d); err != nil {
@@ -260,7 +261,8 @@ func (d *Decoder) oneChunk(c *wire.Cursor) error {
 	}
 	if d.header.contentChecksum && verify {
 		if sum := d.contentSum(); sum != content {
-			return fault.New(fault.Corrupt, "", int64(end-4), "checksum of the content is %#08x, chunk says %#08x", sum, content)
+			return fault.New(fault.Corrupt, "", int64(end-4),
+				"checksum of the content is %#08x, chunk says %#08x", sum, content)
 		}
 	}
 	return d.collect()
@@ -298,7 +300,8 @@ func (d *Decoder) collect() error {
 	for i := range d.outs {
 		o, h, s := &d.outs[i], &d.held[i], d.graph.final(i)
 		if o.Type != String && o.Count > 0 && s.Count > 0 && o.Width != s.Width {
-			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i, o.Width, s.Width)
+			return fault.New(fault.Corrupt, "", fault.NoOffset, "output %d changes from width %d to %d", i,
+				o.Width, s.Width)
 		}
 		size := d.header.sizes[i]
 		if len(s.Data) > size-len(o.Data) {

@@ -21,7 +21,8 @@ const (
 	numNums
 )
 
-var numSizes = [numNums]uint8{U8: 1, U16: 2, U32: 4, U64: 8, I8: 1, I16: 2, I32: 4, I64: 8, F16: 2, F32: 4, F64: 8, BF16: 2}
+var numSizes = [numNums]uint8{U8: 1, U16: 2, U32: 4, U64: 8, I8: 1, I16: 2, I32: 4, I64: 8, F16: 2, F32: 4,
+	F64: 8, BF16: 2}
 
 // Size returns the bytes of one number, 0 for None.
 func (t Num) Size() int { return int(numSizes[t]) }

@@ -71,7 +71,9 @@ func populate(file int, data []byte) error {
 	if err == nil || !errors.Is(err, unix.EINVAL) {
 		return os.NewSyscallError("madvise", err)
 	}
-	return os.NewSyscallError("fallocate", retried(func() error { return unix.Fallocate(file, 0, 0, int64(len(data))) }))
+	return os.NewSyscallError("fallocate", retried(func() error {
+		return unix.Fallocate(file, 0, 0, int64(len(data)))
+	}))
 }
 
 // retried calls f until no signal interrupts it.
@@ -127,7 +129,9 @@ func (s *Segment) Dup() (int, error) { return unix.FcntlInt(uintptr(s.file), uni
 
 // Close unmaps the memory, which must not be used afterwards.
 func (s *Segment) Close() error {
-	return errors.Join(os.NewSyscallError("munmap", unix.Munmap(s.data)), os.NewSyscallError("close", unix.Close(s.file)))
+	return errors.Join(
+		os.NewSyscallError("munmap", unix.Munmap(s.data)),
+		os.NewSyscallError("close", unix.Close(s.file)))
 }
 
 // CloseFile closes a received file that is not needed.

@@ -78,7 +78,8 @@ func (d *Decoder) into(dst, src []byte) (int, error) {
 	if len(src) == 0 {
 		return 0, nil
 	}
-	n := C.ZSTD_decompressDCtx(d.d, unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)), unsafe.Pointer(&src[0]), C.size_t(len(src)))
+	n := C.ZSTD_decompressDCtx(d.d, unsafe.Pointer(unsafe.SliceData(dst)), C.size_t(len(dst)),
+		unsafe.Pointer(&src[0]), C.size_t(len(src)))
 	runtime.KeepAlive(d)
 	if C.ZSTD_isError(n) != 0 {
 		return 0, errors.New(C.GoString(C.ZSTD_getErrorName(n)))

@@ -53,7 +53,8 @@ func encode(dst, src []byte, level zstd.EncoderLevel) []byte {
 	e, ok := pool.Get().(*zstd.Encoder)
 	if !ok {
 		var err error
-		e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1), zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
+		e, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(level), zstd.WithEncoderConcurrency(1),
+			zstd.WithEncoderCRC(false), zstd.WithZeroFrames(true),
 			zstd.WithSingleSegment(single),
 			// Differences of samples have few matches. The fast levels would store such content as it is, though its
 			// bytes are far from equally frequent.

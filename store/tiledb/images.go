@@ -208,7 +208,7 @@ func (r *imageReader) ReadBox(ctx context.Context, dst []byte, image int64, b ch
 	return r.m.Read(ctx, r.r, dst, image, b)
 }
 
-// Ahead implements chunk.Foreteller.
+// Ahead implements chunk.Prefetcher.
 func (r *imageReader) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
 	list, err := r.m.allCells(image, boxes)
 	if err != nil {
@@ -243,7 +243,7 @@ type imagePlan struct {
 	f *DryRun
 }
 
-// Ahead implements chunk.Foreteller.
+// Ahead implements chunk.Prefetcher.
 func (p *imagePlan) Ahead(ctx context.Context, image int64, boxes []chunk.Box) error {
 	list, err := p.m.allCells(image, boxes)
 	if err != nil {

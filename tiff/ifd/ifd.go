@@ -194,7 +194,8 @@ func (f *File) header() (uint64, error) {
 
 // NotRead is the error for a raster that is a file of another format, as "a PNG image".
 func NotRead(name string) error {
-	return fault.New(fault.Unsupported, "header", 0, "%s is not read as a raster: TIFF (GeoTIFF, COG, TOG) and rumi are", name)
+	return fault.New(fault.Unsupported, "header", 0,
+		"%s is not read as a raster: TIFF (GeoTIFF, COG, TOG) and rumi are", name)
 }
 
 func (f *File) first(off uint64) (uint64, error) {

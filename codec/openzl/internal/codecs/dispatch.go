@@ -14,7 +14,8 @@ func decodeDispatchN(c *Call) error {
 		maxStreams, maxTag = 1<<16-1, 2
 	}
 	if tags.Count != sizes.Count || len(from) > maxStreams || tags.Width > maxTag {
-		return c.Corrupt("%d tags of %d bytes and %d sizes for %d streams", tags.Count, tags.Width, sizes.Count, len(from))
+		return c.Corrupt("%d tags of %d bytes and %d sizes for %d streams", tags.Count, tags.Width, sizes.Count,
+			len(from))
 	}
 	total := 0
 	c.w.tabs = c.w.tabs[:0]

@@ -46,7 +46,8 @@ func decodeMuxLengths(c *Call) error {
 	if err != nil {
 		return err
 	}
-	if !kernel.MuxLengths(lits, matches, muxed.Data, long.Data, long.Width, uint(c.Header[0]&15), uint64(c.Header[0]>>4)) {
+	if !kernel.MuxLengths(lits, matches, muxed.Data, long.Data, long.Width, uint(c.Header[0]&15),
+		uint64(c.Header[0]>>4)) {
 		return c.Corrupt("%d long lengths are not what is needed", long.Count)
 	}
 	return nil

@@ -19,7 +19,8 @@ func decodeMergeSorted(c *Call) error {
 	for h := (wire.Cursor{B: c.Header}); h.Left() > 0; lists++ {
 		n := h.Varint()
 		if h.Bad || lists == 8*sets.Width || n > uint64(sets.Count) {
-			return c.Corrupt("header is not the lengths of at most %d lists of at most %d numbers", 8*sets.Width, sets.Count)
+			return c.Corrupt("header is not the lengths of at most %d lists of at most %d numbers",
+				8*sets.Width, sets.Count)
 		}
 		ends[lists+1] = ends[lists] + int(n)
 	}

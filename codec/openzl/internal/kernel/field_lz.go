@@ -72,7 +72,8 @@ func FieldLZ(dst []byte, shift uint, s FieldSequences) (int, bool) {
 		}
 	}
 	lits := s.Literals[f.lit:]
-	if len(lits) > len(dst)-f.at || f.offset != len(s.Offsets) || f.ml != len(s.MoreLiterals) || f.mm != len(s.MoreMatch) {
+	if len(lits) > len(dst)-f.at || f.offset != len(s.Offsets) || f.ml != len(s.MoreLiterals) ||
+		f.mm != len(s.MoreMatch) {
 		return 0, false
 	}
 	return f.at + copy(dst[f.at:], lits), true

@@ -152,7 +152,8 @@ func (f *FSETable) decode4Go(dst []byte, r *backBits, s *[4]uint64) int {
 		w := binary.LittleEndian.Uint64(src[end-8:])
 		n := 64 - (8*end - left) // bits of w that were not used before
 		ea, eb, ec, ed := &t[a&mask], &t[b&mask], &t[c&mask], &t[d&mask]
-		binary.LittleEndian.PutUint32(dst[i:i+4], uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
+		binary.LittleEndian.PutUint32(dst[i:i+4],
+			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
 		n -= int(ea.bits)
 		a = uint64(ea.base) + w>>(n&63)&uint64(ea.mask)
 		n -= int(eb.bits)
@@ -187,7 +188,8 @@ func (f *FSETable) decode2(dst []byte, r *backBits, s *[4]uint64) int {
 		a = uint64(ec.base) + w>>(n&63)&uint64(ec.mask)
 		n -= int(ed.bits)
 		b = uint64(ed.base) + w>>(n&63)&uint64(ed.mask)
-		binary.LittleEndian.PutUint32(dst[i:i+4], uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
+		binary.LittleEndian.PutUint32(dst[i:i+4],
+			uint32(ea.sym)|uint32(eb.sym)<<8|uint32(ec.sym)<<16|uint32(ed.sym)<<24)
 		left = 8*end - 64 + n
 	}
 	r.left, s[0], s[1] = left, a, b
