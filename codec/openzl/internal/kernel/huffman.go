@@ -138,11 +138,8 @@ func (h *HuffmanTable) Decode4(dst, src []byte) bool {
 	return true
 }
 
-// look returns the entry of the next symbol of b, and b without its bits. It is small enough to be inlined.
-func look(t *[1 << MaxHuffmanBits]uint16, b uint64) (e uint16, rest uint64) {
-	e = t[b>>(64-MaxHuffmanBits)]
-	return e, b << (e & 63)
-}
+// top is how far a word is shifted for the index of its first symbol.
+const top = 64 - MaxHuffmanBits
 
 // four5Go decodes the fronts of four streams in step, five symbols of at most 11 bits from each word, as long
 // as whole words can be read and written. It returns the number of symbols per stream.
@@ -159,12 +156,12 @@ func (h *HuffmanTable) four5Go(out *[4][]byte, r *[4]backBits) int {
 	b1 := uint64(1) << (8*len(s1) - r[1].left)
 	b2 := uint64(1) << (8*len(s2) - r[2].left)
 	b3 := uint64(1) << (8*len(s3) - r[3].left)
-	n := len(out[3])
+	t, n := &h.t, len(out[3])
 	d0, d1, d2, d3 := out[0][:n], out[1][:n], out[2][:n], out[3][:n]
-	t := &h.t
 	i := 0
 	for ; i+8 <= n && (p0-8)|(p1-8)|(p2-8)|(p3-8) >= 0; i += 5 {
-		var e0, e1, e2, e3 uint16
+		var e uint16
+		var w0, w1, w2, w3 uint64
 		u := bits.TrailingZeros64(b0)
 		p0 -= u >> 3
 		b0 = (binary.LittleEndian.Uint64(s0[p0:]) | 1) << (u & 7)
@@ -178,47 +175,50 @@ func (h *HuffmanTable) four5Go(out *[4][]byte, r *[4]backBits) int {
 		p3 -= u >> 3
 		b3 = (binary.LittleEndian.Uint64(s3[p3:]) | 1) << (u & 7)
 
-		e0, b0 = look(t, b0)
-		e1, b1 = look(t, b1)
-		e2, b2 = look(t, b2)
-		e3, b3 = look(t, b3)
-		w0, w1, w2, w3 := uint64(e0>>8), uint64(e1>>8), uint64(e2>>8), uint64(e3>>8)
-
-		e0, b0 = look(t, b0)
-		e1, b1 = look(t, b1)
-		e2, b2 = look(t, b2)
-		e3, b3 = look(t, b3)
-		w0 |= uint64(e0 & 0xff00)
-		w1 |= uint64(e1 & 0xff00)
-		w2 |= uint64(e2 & 0xff00)
-		w3 |= uint64(e3 & 0xff00)
-
-		e0, b0 = look(t, b0)
-		e1, b1 = look(t, b1)
-		e2, b2 = look(t, b2)
-		e3, b3 = look(t, b3)
-		w0 |= uint64(e0&0xff00) << 8
-		w1 |= uint64(e1&0xff00) << 8
-		w2 |= uint64(e2&0xff00) << 8
-		w3 |= uint64(e3&0xff00) << 8
-
-		e0, b0 = look(t, b0)
-		e1, b1 = look(t, b1)
-		e2, b2 = look(t, b2)
-		e3, b3 = look(t, b3)
-		w0 |= uint64(e0&0xff00) << 16
-		w1 |= uint64(e1&0xff00) << 16
-		w2 |= uint64(e2&0xff00) << 16
-		w3 |= uint64(e3&0xff00) << 16
-
-		e0, b0 = look(t, b0)
-		e1, b1 = look(t, b1)
-		e2, b2 = look(t, b2)
-		e3, b3 = look(t, b3)
-		binary.LittleEndian.PutUint64(d0[i:i+8], w0|uint64(e0&0xff00)<<24)
-		binary.LittleEndian.PutUint64(d1[i:i+8], w1|uint64(e1&0xff00)<<24)
-		binary.LittleEndian.PutUint64(d2[i:i+8], w2|uint64(e2&0xff00)<<24)
-		binary.LittleEndian.PutUint64(d3[i:i+8], w3|uint64(e3&0xff00)<<24)
+		e = t[b0>>top]
+		b0, w0 = b0<<(e&63), uint64(e>>8)
+		e = t[b1>>top]
+		b1, w1 = b1<<(e&63), uint64(e>>8)
+		e = t[b2>>top]
+		b2, w2 = b2<<(e&63), uint64(e>>8)
+		e = t[b3>>top]
+		b3, w3 = b3<<(e&63), uint64(e>>8)
+		e = t[b0>>top]
+		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)
+		e = t[b1>>top]
+		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)
+		e = t[b2>>top]
+		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)
+		e = t[b3>>top]
+		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)
+		e = t[b0>>top]
+		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)<<8
+		e = t[b1>>top]
+		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)<<8
+		e = t[b2>>top]
+		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)<<8
+		e = t[b3>>top]
+		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<8
+		e = t[b0>>top]
+		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)<<16
+		e = t[b1>>top]
+		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)<<16
+		e = t[b2>>top]
+		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)<<16
+		e = t[b3>>top]
+		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<16
+		e = t[b0>>top]
+		b0, w0 = b0<<(e&63), w0|uint64(e&0xff00)<<24
+		binary.LittleEndian.PutUint64(d0[i:i+8], w0)
+		e = t[b1>>top]
+		b1, w1 = b1<<(e&63), w1|uint64(e&0xff00)<<24
+		binary.LittleEndian.PutUint64(d1[i:i+8], w1)
+		e = t[b2>>top]
+		b2, w2 = b2<<(e&63), w2|uint64(e&0xff00)<<24
+		binary.LittleEndian.PutUint64(d2[i:i+8], w2)
+		e = t[b3>>top]
+		b3, w3 = b3<<(e&63), w3|uint64(e&0xff00)<<24
+		binary.LittleEndian.PutUint64(d3[i:i+8], w3)
 	}
 	r[0].left = 8*p0 + 64 - bits.TrailingZeros64(b0)
 	r[1].left = 8*p1 + 64 - bits.TrailingZeros64(b1)
