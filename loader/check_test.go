@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -22,7 +23,7 @@ func TestCheckFindsWhatRunsMeet(t *testing.T) {
 		tabs["b"].objects["1/5"] = short[:len(short)-4] // a mask whose last chunk ends early
 		spec := Spec{
 			Fields: slices.Clone(sampledFields), BatchSize: 4, BadSamples: BadError, Sampler: Sampler{Kind: WholeChip, Height: 20, Width: 24},
-			Mixture: Mixture{Until: UntilLongest, Sources: []Source{
+			Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{
 				{Name: "x", Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "!=", Value: json.RawMessage(`"water"`)}}}}, {Name: "y", Source: "b"},
 			}},
 		}

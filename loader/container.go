@@ -19,6 +19,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/source/refcache"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -118,11 +119,11 @@ func openContainer(ctx context.Context, src *Source, fields []Field, o Options) 
 		src: src, options: o, opener: rooted(o), assets: lru.New[memberKey, catalog.Asset](o.CacheBytes),
 		store: newIndexStore(o.IndexCache), files: newContainerFiles(),
 	}
-	only, err := src.only()
+	only, err := src.Only()
 	if err != nil {
 		return nil, err
 	}
-	mode, err := src.columnsMode()
+	mode, err := src.ColumnsMode()
 	if err != nil {
 		return nil, err
 	}
@@ -169,7 +170,7 @@ func (c *container) open(ctx context.Context, fields []Field) error {
 			if err != nil {
 				return partly(err, fmt.Sprintf("field %q", f.Name))
 			}
-			if f.Kind == TextField && m.kind == catalog.Raster {
+			if f.Kind == spec.TextField && m.kind == catalog.Raster {
 				m.kind = catalog.Text // the path of the sample: see Value
 			}
 			c.fields = append(c.fields, m)
@@ -740,7 +741,7 @@ func (c *container) selectSamples(ctx context.Context) error {
 	s := &c.src.Subset
 	for i := range s.Where {
 		if err := c.where(ctx, &s.Where[i]); err != nil {
-			return fmt.Errorf("%s: %w", s.Where[i].called(), err)
+			return fmt.Errorf("%s: %w", s.Where[i].Called(), err)
 		}
 	}
 	if s.Split != nil {

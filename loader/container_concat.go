@@ -2,82 +2,13 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
 )
-
-// Group is some of the containers of a source, and the conditions that their samples have to meet.
-type Group struct {
-	// Paths is how many of Source and Parts belong to it: those behind the ones of the group before it.
-	Paths int `json:"paths"`
-	// Where are conditions that see the containers of the group alone.
-	Where []Condition `json:"where,omitempty"`
-	// Columns says what becomes of columns that not all containers of the group have: "intersection" (left out,
-	// the default), "fill_missing" or "strict". That of a group of all containers holds for fields too.
-	Columns string `json:"columns,omitempty"`
-}
-
-// maxNested bounds how deep groups lie in groups.
-const maxNested = 8
-
-// joins reports whether conditions begin with groups.
-func joins(where []Condition) bool { return len(where) > 0 && where[0].Concat != nil }
-
-// Joins reports whether the conditions join groups of containers that have conditions of their own: their dataset is
-// opened with taco.Options.Chosen then.
-func (s *Subset) Joins() bool { return joins(s.Where) }
-
-// columnsMode says how the columns of all containers are joined: as the group of all of them says, if there is one.
-func (s *Subset) columnsMode() (tables.Mode, error) {
-	if s.Joins() && len(s.Where[0].Concat) == 1 {
-		return s.Where[0].Concat[0].mode()
-	}
-	return tables.Intersection, nil
-}
-
-// validateGroups checks the groups of a condition. at is its place among the others.
-func validateGroups(groups []Group, at, depth int) error {
-	switch {
-	case at > 0:
-		return errors.New("concat stands before all other conditions")
-	case depth > maxNested || len(groups) == 0:
-		return fmt.Errorf("concat of %d groups, in %d others", len(groups), depth)
-	}
-	for i, g := range groups {
-		if g.Paths < 1 {
-			return fmt.Errorf("concat: group %d has %d paths", i, g.Paths)
-		}
-		if _, err := g.mode(); err != nil {
-			return fmt.Errorf("concat: %w", err)
-		}
-		if err := validateWhere(g.Where, depth+1); err != nil {
-			return fmt.Errorf("concat: group %d: %w", i, err)
-		}
-	}
-	return nil
-}
-
-func (g *Group) mode() (tables.Mode, error) {
-	if g.Columns == "" {
-		return tables.Intersection, nil
-	}
-	return tables.ParseMode(g.Columns)
-}
-
-// conditions counts conditions, also those of groups.
-func conditions(where []Condition) int {
-	n := len(where)
-	for i := range where {
-		for k := range where[i].Concat {
-			n += 1 + conditions(where[i].Concat[k].Where)
-		}
-	}
-	return n
-}
 
 // concat keeps the samples that each group leaves of its containers, one group after the other. What queries see as
 // data is that of the groups, joined as the containers' columns are.
@@ -164,11 +95,11 @@ func leftOf(ctx context.Context, groups []*container) (taco.Selection, error) {
 // group applies the conditions of a group to its containers, which begin with path from. first is the row of level 0 that
 // their rows begin at.
 func (c *container) group(ctx context.Context, from int, g *Group) (first int, sub *container, err error) {
-	mode, err := g.mode()
+	mode, err := g.Mode()
 	if err != nil {
 		return 0, nil, err
 	}
-	set, first, err := c.set.Group(ctx, from, from+g.Paths, mode, joins(g.Where))
+	set, first, err := c.set.Group(ctx, from, from+g.Paths, mode, spec.Joins(g.Where))
 	if err != nil {
 		return 0, nil, err
 	}

@@ -18,6 +18,7 @@ import (
 
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/loader"
+	specpkg "github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/tools/testkit/corpus"
@@ -237,7 +238,7 @@ func TestContainerConditions(t *testing.T) {
 		{"time", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05/2020-05-05"}}}, []int{2, 3, 4}},
 		{"time to the minute", loader.Subset{Where: []loader.Condition{{Datetime: "2020-03-05T10:01/2020-05-05T10:00"}}}, []int{3, 4}},
 		{"a column of times", loader.Subset{Where: []loader.Condition{condition("istac:time_start", ">=", `"2020-03-05T10:00:00.5"`), condition("istac:time_start", "<", `"2020-06"`)}}, []int{3, 4}},
-		{"dates", loader.Subset{Use: "late", Split: &loader.Split{By: "date", Column: "istac:time_start", Ranges: []loader.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}}}}, []int{10, 11}},
+		{"dates", loader.Subset{Use: "late", Split: &loader.Split{By: "date", Column: "istac:time_start", Ranges: []specpkg.Range{{Name: "late", From: json.RawMessage(`"2020-11-05"`)}}}}, []int{10, 11}},
 		{"place and time", loader.Subset{Where: []loader.Condition{{BBox: &[4]float64{-63, 38, -61.8, 38.4}}, {Datetime: "2020-06-01/.."}}}, []int{5}},
 		{"given split", loader.Subset{Split: &loader.Split{By: "given"}, Use: "test"}, []int{2, 6, 10}},
 		{"given by another column", loader.Subset{Split: &loader.Split{By: "given", Column: "region"}, Use: "south"}, []int{8, 9, 10, 11}},
@@ -272,7 +273,7 @@ func TestContainerConditions(t *testing.T) {
 // TestSplitByCentroids promises that cells of longitude and latitude go by the centroids of a container, where it has no
 // columns of bounds.
 func TestSplitByCentroids(t *testing.T) {
-	split := loader.Split{By: "cell", Size: 1.5, LonLat: true, Seed: 3, Shares: []loader.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	split := loader.Split{By: "cell", Size: 1.5, LonLat: true, Seed: 3, Shares: []specpkg.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
 	cells, err := shuffle.NewSplit(3, []string{"a", "b"}, []float64{1, 1})
 	if err != nil {
 		t.Fatal(err)

@@ -7,64 +7,16 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
-	"github.com/chaski-eo/chaski/tables/query"
 )
-
-// filter returns the place or time that a condition is about. Errors are of usage.
-func (c *Condition) filter() (taco.Filter, error) {
-	f := taco.Filter{Level: c.Level}
-	if c.Level < 0 {
-		return f, fmt.Errorf("level %d", c.Level)
-	}
-	if c.BBox != nil {
-		box, err := crs.NewBox(*c.BBox, c.BBoxCRS)
-		if err != nil {
-			return f, err
-		}
-		f.Box, f.Geometry = &box, c.Column
-		if c.Within {
-			f.Rule = taco.Within
-		}
-		return f, nil
-	}
-	times, err := taco.ParseTimes(c.Datetime)
-	if err != nil {
-		return f, fmt.Errorf("datetime: %w", err)
-	}
-	f.Times, f.Time = &times, c.Column
-	return f, nil
-}
-
-// only returns the filters that the conditions apply, so that files of a TACOLLECTION that they rule out stay unopened. It
-// returns none if another condition may look at more than one sample: its answer depends on the samples of all files.
-func (s *Source) only() ([]taco.Filter, error) {
-	var only []taco.Filter
-	for i := range s.Where {
-		c := &s.Where[i]
-		if c.Select != "" || c.Concat != nil || !query.RowWise(c.SQL) {
-			return nil, nil
-		}
-		if c.BBox == nil && c.Datetime == "" {
-			continue
-		}
-		f, err := c.filter()
-		if err != nil {
-			return nil, err
-		}
-		only = append(only, f)
-	}
-	return only, nil
-}
 
 // where drops the samples that do not meet a condition.
 func (c *container) where(ctx context.Context, w *Condition) error {
 	switch {
-	case w.compares():
+	case w.Compares():
 		return c.narrow(ctx, func(s *selector) error { return s.where(ctx, *w) })
 	case w.SQL != "":
 		return c.sql(ctx, w.SQL)
@@ -73,7 +25,7 @@ func (c *container) where(ctx context.Context, w *Condition) error {
 	case w.Concat != nil:
 		return c.concat(ctx, w.Concat)
 	}
-	f, err := w.filter()
+	f, err := w.Filter()
 	if err != nil {
 		return err
 	}
@@ -273,8 +225,8 @@ func (s *Samples) Below(ctx context.Context, level int) ([]int, error) {
 // SelectSamples applies a subset's conditions and split to the samples of level 0 of a dataset, which
 // must stay open as long as the result is used. Of the options, SQL counts.
 func SelectSamples(ctx context.Context, set *taco.Dataset, s Subset, o Options) (*Samples, error) {
-	s = s.withDefaults()
-	if err := s.validate(); err != nil {
+	s = s.WithDefaults()
+	if err := s.Validate(); err != nil {
 		return nil, err
 	}
 	src := &Source{Subset: s}

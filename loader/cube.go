@@ -2,9 +2,6 @@ package loader
 
 import (
 	"context"
-	"fmt"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/chaski-eo/chaski/fault"
@@ -140,9 +137,11 @@ func (c *cube) field(f *Field, dims string) (*tiledb.Images, error) {
 	return c.array.Images(at, dims)
 }
 
-func (c *cube) Len() int64            { return c.n }
+func (c *cube) Len() int64 { return c.n }
+
 func (c *cube) Kind(int) catalog.Kind { return catalog.Raster }
-func (c *cube) Close() error          { return nil }
+
+func (c *cube) Close() error { return nil }
 
 // Fingerprint implements table. The fields and what dimensions are is part of the spec.
 func (c *cube) Fingerprint() string { return c.array.Fingerprint() }
@@ -207,16 +206,4 @@ func (c *cube) each(ctx context.Context, visit func(row int64) error) error {
 func (c *cube) Size(field int) catalog.Size {
 	g := c.images[field].Grid()
 	return catalog.Size{Height: int32(g.Height), Width: int32(g.Width)}
-}
-
-// checkDims checks what dimensions are said to be.
-func checkDims(dims string) error {
-	seen := map[string]bool{}
-	for _, name := range strings.Fields(dims) {
-		if seen[name] || !slices.Contains([]string{"n", "b", "y", "x"}, name) {
-			return fmt.Errorf("dims %q: dimensions are called n, b, y and x, each once", dims)
-		}
-		seen[name] = true
-	}
-	return nil
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/tiledb"
@@ -734,7 +735,9 @@ func TestDamagedArray(t *testing.T) {
 }
 
 var _ table = (*cube)(nil)
+
 var _ columns = (*cube)(nil)
+
 var _ alike = (*cube)(nil)
 
 // TestArraysAtATime: an array at a time gives the samples of one that has only the fragments from before, and so do points. The time
@@ -764,17 +767,17 @@ func TestArraysAtATime(t *testing.T) {
 		cube, points string
 		at, pointsAt *Timestamp
 	}{{k.path, points, nil, nil}, {k.path, points, at, pointsAt}, {cubeThen, pointsThen, nil, nil}} {
-		spec := k.spec(Sampler{}, "")
-		spec.Source, spec.Timestamp, spec.BatchSize = c.cube, c.at, 3
-		spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: c.points, Most: 90, Timestamp: c.pointsAt}})
-		b, err := json.Marshal(spec)
+		sp := k.spec(Sampler{}, "")
+		sp.Source, sp.Timestamp, sp.BatchSize = c.cube, c.at, 3
+		sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: c.points, Most: 90, Timestamp: c.pointsAt}})
+		b, err := json.Marshal(sp)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if spec, err = ParseSpec(b); err != nil {
+		if sp, err = ParseSpec(b); err != nil {
 			t.Fatal(err)
 		}
-		e, err := Open(t.Context(), spec, Options{Workers: 2})
+		e, err := Open(t.Context(), sp, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/lru"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -47,36 +47,30 @@ type dataset struct {
 // opener opens the table of a source.
 type tableOpener func(ctx context.Context, src Source, fields []Field) (table, error)
 
-// inSource says in which source of the spec an error came up.
-func inSource(name string, err error) error { return fmt.Errorf("source %q: %w", name, err) }
-
-// errPerBatch is the error of shares that cannot be exact in a batch.
-var errPerBatch = errors.New("per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
-
 // addSource opens a source and all in it, and returns it as package shuffle has it. The source in the
 // filled-in spec is completed. batch is how many rows of every global batch are of this source, 0 if that varies.
 func (e *Engine) addSource(ctx context.Context, src *Source, name string, open tableOpener, batch int64) (shuffle.Source, error) {
 	if len(src.Sources) == 0 {
 		return e.addDataset(ctx, src, name, open, batch)
 	}
-	m := &shuffle.Mixture{Until: untils[src.Until], Length: src.Length}
+	m := &shuffle.Mixture{Until: spec.Untils[src.Until], Length: src.Length}
 	total := int64(shuffle.WordLen)
 	if src.PerBatch {
 		if batch == 0 {
-			return shuffle.Source{}, errPerBatch
+			return shuffle.Source{}, spec.ErrPerBatch
 		}
 		if total, m.Batch = batch, batch; int64(len(src.Sources)) > batch {
 			return shuffle.Source{}, fmt.Errorf("per_batch: %d sources do not fit into the %d samples of a batch", len(src.Sources), batch)
 		}
 		if src.Temperature == 0 { // by then the sources need to know
-			if err := src.count(nil, total); err != nil {
+			if err := src.SetCounts(nil, total); err != nil {
 				return shuffle.Source{}, err
 			}
 		}
 	}
 	for i := range src.Sources {
 		s := &src.Sources[i]
-		full := s.named(i)
+		full := s.Named(i)
 		if name != "" {
 			full = name + "/" + full
 		}
@@ -86,11 +80,11 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open t
 		}
 		c, err := e.addSource(ctx, s, full, open, share)
 		if err != nil {
-			return shuffle.Source{}, inSource(s.named(i), err)
+			return shuffle.Source{}, spec.InSource(s.Named(i), err)
 		}
 		m.Sources = append(m.Sources, c)
 	}
-	if err := src.count(m.Sources, total); err != nil {
+	if err := src.SetCounts(m.Sources, total); err != nil {
 		return shuffle.Source{}, err
 	}
 	for _, s := range src.Sources {
@@ -99,54 +93,12 @@ func (e *Engine) addSource(ctx context.Context, src *Source, name string, open t
 	return shuffle.Source{Mixture: m}, nil
 }
 
-var untils = map[string]shuffle.Until{UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given}
-
-// count turns weights into whole counts of total, unless the spec has them.
-func (s *Source) count(sources []shuffle.Source, total int64) error {
-	weights := make([]float64, len(s.Sources))
-	given := int64(0)
-	for i := range s.Sources {
-		weights[i] = cmp.Or(s.Sources[i].Weight, 1)
-		given += s.Sources[i].Count
-	}
-	if given != 0 {
-		return nil // package shuffle checks them
-	}
-	if s.Temperature != 0 {
-		sizes, err := lengths(sources)
-		if err != nil {
-			return err
-		}
-		if weights, err = shuffle.Temperature(sizes, s.Temperature); err != nil {
-			return err
-		}
-	}
-	counts, err := shuffle.Apportion(total, weights)
-	for i := range counts {
-		s.Sources[i].Count, s.Sources[i].Weight = counts[i], 0
-	}
-	return err
-}
-
-// lengths returns the samples of sources.
-func lengths(sources []shuffle.Source) ([]int64, error) {
-	out := make([]int64, len(sources))
-	for i, s := range sources {
-		p, err := shuffle.NewPlan(shuffle.Spec{Source: s})
-		if err != nil {
-			return nil, fmt.Errorf("source %d: %w", i, err)
-		}
-		out[i] = p.Len()
-	}
-	return out, nil
-}
-
 // addDataset opens a source that is no mixture.
 func (e *Engine) addDataset(ctx context.Context, src *Source, name string, open tableOpener, batch int64) (shuffle.Source, error) {
-	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.fieldsOf(src)}
+	d := &dataset{name: name, number: len(e.sets), source: *src, sampler: e.spec.Sampler, fields: e.spec.FieldsOf(src)}
 	d.opener, d.names = e.options.Opener, lru.New[string, []string](nameBytes)
 	all := d.fields
-	d.fields = rowFields(all)
+	d.fields = spec.RowFields(all)
 	if src.Sampler != nil {
 		d.sampler = *src.Sampler
 	}
@@ -209,7 +161,7 @@ func (d *dataset) compile(ctx context.Context, e *Engine, batch int64) (shuffle.
 	}
 	groups := [][]uint32{rows}
 	one := shuffle.Dataset{Items: d.table.Len(), Rows: rows}
-	if one.Transforms, err = e.spec.elements(); err != nil {
+	if one.Transforms, err = e.spec.Elements(); err != nil {
 		return none, err
 	}
 	if one.Transforms.Swaps() && d.sampler.Height != d.sampler.Width {
@@ -272,11 +224,11 @@ func (d *dataset) compileStrata(ctx context.Context, rows []uint32) (groups [][]
 
 // mixture makes a source of strata. batch is as for addSource.
 func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, batch int64) (shuffle.Source, error) {
-	m := &shuffle.Mixture{Until: untils[d.source.Strata.Until], Length: d.source.Strata.Length}
+	m := &shuffle.Mixture{Until: spec.Untils[d.source.Strata.Until], Length: d.source.Strata.Length}
 	parts := int64(shuffle.WordLen)
 	if d.source.Strata.PerBatch {
 		if batch == 0 {
-			return shuffle.Source{}, fmt.Errorf("strata: %w", errPerBatch)
+			return shuffle.Source{}, fmt.Errorf("strata: %w", spec.ErrPerBatch)
 		}
 		if parts, m.Batch = batch, batch; int64(len(groups)) > batch {
 			return shuffle.Source{}, fmt.Errorf("strata: per_batch: the %d values of column %q do not fit into the %d samples of a batch", len(groups), d.source.Strata.Column, batch)
@@ -292,7 +244,7 @@ func (d *dataset) mixture(e *Engine, one shuffle.Dataset, groups [][]uint32, bat
 		m.Sources = append(m.Sources, leaf)
 		e.leaves = append(e.leaves, d)
 	}
-	sizes, err := lengths(m.Sources)
+	sizes, err := spec.Lengths(m.Sources)
 	if err != nil {
 		return shuffle.Source{}, err
 	}
@@ -386,7 +338,7 @@ func (d *dataset) compileFields(ctx context.Context, policy string, rows []uint3
 	var columns []int
 	for i, f := range d.fields {
 		kind := d.table.Kind(i)
-		if err := f.checkKind(kind); err != nil {
+		if err := f.CheckKind(kind); err != nil {
 			return fault.WithFile(inField(f.Name, err), d.source.Source)
 		}
 		if kind != catalog.Raster {
@@ -455,7 +407,7 @@ func (d *dataset) compileSize(first *chunk.Index) error {
 		r.h, r.w = w.H, w.W
 	}
 	if s.Kind == TileWindow && s.TileHeight == 0 && s.TileWidth == 0 {
-		s.TileHeight, s.TileWidth = up(first.ChunkH, d.alignY), up(min(first.ChunkW, maxWindow), d.alignX)
+		s.TileHeight, s.TileWidth = up(first.ChunkH, d.alignY), up(min(first.ChunkW, spec.MaxWindow), d.alignX)
 	}
 	return nil
 }
@@ -499,7 +451,7 @@ func (d *dataset) compileSampler(ctx context.Context, e *Engine, one *shuffle.Da
 			return nil
 		}
 		return d.measure(ctx, e)
-	case ResizedWindow:
+	case spec.ResizedWindow:
 		to.Kind = shuffle.ResizedWindow
 		to.Resized = shuffle.Resized{H: s.Height, W: s.Width, Lo: s.ScaleMin, Hi: s.ScaleMax, Ratio: s.Ratio, OfAsset: s.OfAsset, AlignY: d.alignY, AlignX: d.alignX}
 		return nil
@@ -676,7 +628,7 @@ func (d *dataset) agrees(first *dataset) error {
 func (d *dataset) window(p *shuffle.Plan, draw *shuffle.Draw, height, width int, pad bool) (shuffle.Box, error) {
 	s := &d.sampler
 	w := shuffle.Box{H: s.Height, W: s.Width}
-	if s.Kind != ResizedWindow && (height < w.H || width < w.W) && !pad {
+	if s.Kind != spec.ResizedWindow && (height < w.H || width < w.W) && !pad {
 		return w, fault.New(fault.Unsupported, "window", fault.NoOffset,
 			"the asset has %d by %d pixels, the window %d by %d, and the field does not pad", height, width, w.H, w.W)
 	}
@@ -713,4 +665,4 @@ func (d *dataset) raster(name string) *rasterField {
 }
 
 // resamples reports whether windows of a raster field come to the tensor at another size.
-func (d *dataset) resamples(int) bool { return d.sampler.Kind == ResizedWindow }
+func (d *dataset) resamples(int) bool { return d.sampler.Kind == spec.ResizedWindow }

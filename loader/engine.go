@@ -16,6 +16,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/procs"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -85,12 +86,12 @@ func OpenTable(ctx context.Context, spec Spec, o Options) (Table, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	spec, err := spec.withOwnFields(ctx, o)
+	spec, err := withOwnFields(ctx, spec, o)
 	if err != nil {
 		o.closeOpener()
 		return nil, err
 	}
-	t, err := openTable(ctx, spec.source(), spec.Fields, o)
+	t, err := openTable(ctx, spec.Root(), spec.Fields, o)
 	if err != nil {
 		o.closeOpener()
 		return nil, err
@@ -129,7 +130,7 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	spec, err := spec.withOwnFields(ctx, o)
+	spec, err := withOwnFields(ctx, spec, o)
 	if err != nil {
 		o.closeOpener()
 		return nil, err
@@ -146,12 +147,12 @@ func Open(ctx context.Context, spec Spec, o Options) (*Engine, error) {
 
 // withOwnFields puts the fields of the first dataset, where that is a catalog of pairs, in the place of the one that AllFields is
 // about.
-func (s Spec) withOwnFields(ctx context.Context, o Options) (Spec, error) {
+func withOwnFields(ctx context.Context, s Spec, o Options) (Spec, error) {
 	if !s.AllFields {
 		return s, nil
 	}
 	s.AllFields = false
-	src := s.source()
+	src := s.Root()
 	for len(src.Sources) > 0 {
 		src = src.Sources[0]
 	}
@@ -177,7 +178,7 @@ func (s Spec) withOwnFields(ctx context.Context, o Options) (Spec, error) {
 
 // openTable opens the dataset of a source.
 func openTable(ctx context.Context, src Source, from []Field, o Options) (table, error) {
-	if src.Missing == MissingDrop && !slices.ContainsFunc(from, func(f Field) bool { return f.Pattern != "" }) {
+	if src.Missing == spec.MissingDrop && !slices.ContainsFunc(from, func(f Field) bool { return f.Pattern != "" }) {
 		return nil, errors.New("spec: missing is \"drop\", but no field has a pattern: tables and containers say themselves what belongs together")
 	}
 	is, err := isContainer(ctx, &src, o)
@@ -191,9 +192,9 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 		return nil, fault.WithFile(fault.New(fault.Unsupported, "dataset", fault.NoOffset, "a container has no times: timestamp is for arrays"), src.Source)
 	}
 	if is {
-		return openContainer(ctx, &src, rowFields(from), o)
+		return openContainer(ctx, &src, spec.RowFields(from), o)
 	}
-	from = rowFields(from)
+	from = spec.RowFields(from)
 	if isCube(&src) {
 		c, err := openCube(ctx, &src, from, o)
 		if err != nil {
@@ -203,11 +204,11 @@ func openTable(ctx context.Context, src Source, from []Field, o Options) (table,
 	}
 	fields := make([]catalog.Source, len(from))
 	for i, f := range from {
-		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: wantedKinds[f.Kind]}
+		fields[i] = catalog.Source{Field: f.Name, Column: f.Column, Blob: f.Blob, Pattern: f.Pattern, Kind: spec.WantedKinds[f.Kind]}
 	}
 	t, err := catalog.Open(ctx, src.Source, fields, catalog.Options{
-		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.columns(), AllColumns: src.queries(),
-		DropIncomplete: src.Missing == MissingDrop,
+		Opener: o.Opener, MaxChunk: o.MaxChunkBytes, CacheBytes: o.CacheBytes, Roots: o.Roots, Columns: src.Columns(), AllColumns: src.Queries(),
+		DropIncomplete: src.Missing == spec.MissingDrop,
 	})
 	if err != nil {
 		return nil, err
@@ -311,7 +312,7 @@ func (e *Engine) closeTables() error {
 
 // compile opens all sources and makes the plan of the order.
 func (e *Engine) compile(ctx context.Context, open tableOpener) error {
-	src := e.spec.source()
+	src := e.spec.Root()
 	top, err := e.addSource(ctx, &src, "", open, int64(e.spec.BatchSize))
 	if err != nil {
 		return err
@@ -346,9 +347,6 @@ func (e *Engine) rides() bool {
 // unitsAhead is how many units wait for workers: enough that a worker, when it takes one, rarely has to
 // wake the goroutine that hands them out.
 const unitsAhead = 256
-
-// maxSamples bounds N, so that positions of any ticket stay in int64.
-const maxSamples = 1 << 62
 
 // firstTries bounds how many samples are tried until one can be read, where bad ones are skipped.
 const firstTries = 1000
@@ -402,10 +400,10 @@ func inField(name string, err error) error {
 // setHash names the spec on this data: its JSON without the places of the data, and the fingerprints of
 // all sources.
 func (e *Engine) setHash() error {
-	spec := e.spec.placeless()
+	sp := e.spec.Placeless()
 	for _, v := range e.values { // the others' kind is in the fingerprint
 		if v.asked {
-			spec.Fields[v.column].Kind = NumberField
+			sp.Fields[v.column].Kind = spec.NumberField
 		}
 	}
 	b, err := json.Marshal(struct {
@@ -414,7 +412,7 @@ func (e *Engine) setHash() error {
 		Spec        Spec   `json:"spec"`
 		Data        string `json:"data,omitempty"`
 		FillsFloats bool   `json:"fills_floats,omitempty"`
-	}{shuffle.Version, e.Fingerprint(), spec, e.digest(), e.fillsFloats()})
+	}{shuffle.Version, e.Fingerprint(), sp, e.digest(), e.fillsFloats()})
 	if err != nil {
 		return err
 	}
@@ -428,53 +426,6 @@ func (e *Engine) setHash() error {
 // Normalize. Their states must not go on here, with other pixels: the spec hash differs.
 func (e *Engine) fillsFloats() bool {
 	return slices.ContainsFunc(e.sets, func(d *dataset) bool { return slices.ContainsFunc(d.rasters, (*rasterField).fillsFloats) })
-}
-
-// placeless returns the spec without what changes no byte of a batch.
-func (s Spec) placeless() Spec {
-	s.Source, s.Container, s.BadLimit, s.Missing = "", Container{}, nil, ""
-	s.Fields = placelessFields(s.Fields)
-	s.Sampler = s.Sampler.placeless()
-	var strip func(list []Source) []Source
-	strip = func(list []Source) []Source {
-		list = slices.Clone(list)
-		for i := range list {
-			c := &list[i]
-			c.Name, c.Source, c.Container, c.Missing = "", "", Container{}, ""
-			c.Fields = placelessFields(c.Fields)
-			if c.Sampler != nil {
-				f := c.Sampler.placeless()
-				c.Sampler = &f
-			}
-			c.Sources = strip(c.Sources)
-		}
-		return list
-	}
-	s.Sources = strip(s.Sources)
-	return s
-}
-
-// placeless returns the sampler without the place of its weights, and the quota that its pool was made of.
-func (s Sampler) placeless() Sampler {
-	s.Weights = ""
-	if s.Pool > 0 {
-		s.PoolBytes = 0
-	}
-	return s
-}
-
-// placelessFields returns fields without where the arrays of points lie, and without what columns should hold.
-func placelessFields(fields []Field) []Field {
-	fields = slices.Clone(fields)
-	for i := range fields {
-		fields[i].Kind = ""
-		if p := fields[i].Points; p != nil {
-			q := *p
-			q.Array = ""
-			fields[i].Points = &q
-		}
-	}
-	return fields
 }
 
 // digest names what of the data the order depends on beside the fingerprints, or is empty.
@@ -693,12 +644,12 @@ func (e *Engine) describe(one *layout) {
 	})
 	e.infos = append(e.infos, e.pointInfos()...)
 	if len(e.spec.Sources) > 0 {
-		e.infos = append(e.infos, FieldInfo{Name: SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
+		e.infos = append(e.infos, FieldInfo{Name: spec.SourceColumn, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1}, Axes: []string{"n"}})
 	}
 	if e.spec.Windows {
-		e.infos = append(e.infos, FieldInfo{Name: WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1, 4}, Axes: windowAxes})
+		e.infos = append(e.infos, FieldInfo{Name: spec.WindowMember, Kind: catalog.Int.String(), DType: chunk.Int64, Shape: []int64{1, 4}, Axes: windowAxes})
 	}
-	if t := e.spec.steps(); t != nil {
+	if t := e.spec.Sequence(); t != nil {
 		shape, axes := e.valueShape(1)
 		e.infos = append(e.infos, FieldInfo{Name: t.Validity, Kind: "mask", DType: chunk.Uint8, Shape: shape, Axes: axes})
 	}
@@ -715,7 +666,7 @@ func (e *Engine) valueShape(rows int) ([]int64, []string) {
 // inOrder visits raster and value fields in the order of the spec.
 func (e *Engine) inOrder(raster, value func(i int)) {
 	r, v := 0, 0
-	for i := range rowFields(e.spec.Fields) {
+	for i := range spec.RowFields(e.spec.Fields) {
 		if v < len(e.values) && e.values[v].column == i {
 			value(v)
 			v++

@@ -20,7 +20,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/procs"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
-	_ "github.com/chaski-eo/chaski/tools/testkit/seed" // random cases are the same in every run
+	_ "github.com/chaski-eo/chaski/tools/testkit/seed"
 )
 
 // chips is a dataset of n chips (3, 20, 24) uint16 with masks of half their resolution, a number,
@@ -52,6 +52,7 @@ var chipFields = []Field{
 func float32At(b []byte, i int) float32 {
 	return math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
 }
+
 func uint16At(b []byte, i int) uint16 { return binary.LittleEndian.Uint16(b[2*i:]) }
 
 // checkBatch holds a batch of chipFields to what the dataset holds, index by index.

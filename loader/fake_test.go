@@ -138,10 +138,13 @@ func (t *fakeTable) add(field int, row int64, a *fakeAsset, object []byte) {
 	t.objects[fmt.Sprintf("%d/%d", field, row)] = object
 }
 
-func (t *fakeTable) Len() int64              { return t.rows }
+func (t *fakeTable) Len() int64 { return t.rows }
+
 func (t *fakeTable) Kind(f int) catalog.Kind { return t.kinds[f] }
-func (t *fakeTable) Fingerprint() string     { return "fake" + t.print }
-func (t *fakeTable) Close() error            { return nil }
+
+func (t *fakeTable) Fingerprint() string { return "fake" + t.print }
+
+func (t *fakeTable) Close() error { return nil }
 
 func (t *fakeTable) ID(_ context.Context, row int64) (string, error) { return fmt.Sprint(row), nil }
 
@@ -172,8 +175,10 @@ func (t *fakeTable) Open(_ context.Context, uri string) (source.Reader, error) {
 
 type object []byte
 
-func (o object) Size() int64  { return int64(len(o)) }
+func (o object) Size() int64 { return int64(len(o)) }
+
 func (o object) Close() error { return nil }
+
 func (o object) ReadAt(_ context.Context, p []byte, off int64) error {
 	if off < 0 || off > int64(len(o)) || copy(p, o[off:]) < len(p) {
 		return fault.New(fault.Corrupt, "byte range", off, "past the end")

@@ -1,6 +1,8 @@
 package loader
 
-import "slices"
+import (
+	"slices"
+)
 
 // How remote files are read: units of work spend their time waiting for answers, so more of them are under way
 // than can be decoded at a time. Options.Fetchers goroutines do units; each reads its byte ranges when it comes

@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -170,7 +171,7 @@ func TestInt64IsForIntegers(t *testing.T) {
 		}
 	}
 	labels := Field{Name: "mask", DType: "int64", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}
-	if err := labels.validate(); err == nil || !strings.Contains(err.Error(), `dtype is "int64"`) {
+	if err := labels.Validate(); err == nil || !strings.Contains(err.Error(), `dtype is "int64"`) {
 		t.Error(err)
 	}
 }
@@ -178,7 +179,7 @@ func TestInt64IsForIntegers(t *testing.T) {
 // TestScaleOfZero promises that a scale that would make one number of all samples is refused by its place.
 func TestScaleOfZero(t *testing.T) {
 	n := &Normalize{Scale: []float64{1, 0}, Offset: []float64{0, 0}}
-	if err := n.validate("float32"); err == nil || !strings.Contains(err.Error(), "scale 1 of 2 is 0") {
+	if err := n.Validate("float32"); err == nil || !strings.Contains(err.Error(), "scale 1 of 2 is 0") {
 		t.Error(err)
 	}
 }
@@ -190,7 +191,7 @@ func TestResampledLabelsStayLabels(t *testing.T) {
 	for i, dtype := range []string{"native", "int64"} {
 		e := openFake(t, Spec{
 			Fields: []Field{{Name: "image", DType: dtype}}, BatchSize: 6, Augment: "d4",
-			Sampler: Sampler{Kind: ResizedWindow, Height: 12, Width: 12},
+			Sampler: Sampler{Kind: spec.ResizedWindow, Height: 12, Width: 12},
 		}, tab, 2)
 		b := wait(t, e.Start(context.Background(), shuffle.StepTicket(0, 0, 6, 0, 1), false))
 		for k := range 6 * 12 * 12 {
@@ -211,7 +212,7 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 		{Kind: RandomWindow, Height: 7, Width: 26, PerAsset: 3},
 		{Kind: GridWindow, Height: 9, Width: 8, StrideY: 5, StrideX: 8, Pad: true},
 		{Kind: TileWindow, Height: 6, Width: 6, TileHeight: 8, TileWidth: 8, PerVisit: 2, Pool: 2},
-		{Kind: ResizedWindow, Height: 8, Width: 8},
+		{Kind: spec.ResizedWindow, Height: 8, Width: 8},
 		{},
 	} {
 		if s.Kind == "" { // whole chips
@@ -257,7 +258,7 @@ func TestWindowsSayWhereChipsLie(t *testing.T) {
 			}
 			b.Release()
 		}
-		if (resized > 0) != (s.Kind == ResizedWindow) {
+		if (resized > 0) != (s.Kind == spec.ResizedWindow) {
 			t.Errorf("%s: %d windows of another size than the chip", s.Kind, resized)
 		}
 	}
@@ -298,7 +299,7 @@ func TestNumbersInTheDTypeAskedFor(t *testing.T) {
 		{catalog.Float, "int64", f(0x1p63), bad}, {catalog.Float, "int64", f(-0x1p63), "0000000000000080"}, {catalog.Float, "uint8", f(255), "ff"},
 		{catalog.Float, "uint8", f(256), bad}, {catalog.Float, "uint8", null, bad},
 	} {
-		v := newValueField(Field{Name: "n", Kind: NumberField, DType: c.dtype}, 0, c.kind)
+		v := newValueField(Field{Name: "n", Kind: spec.NumberField, DType: c.dtype}, 0, c.kind)
 		got := bad
 		if err := v.check(c.value); err == nil {
 			got = fmt.Sprintf("%x", v.tensor([]catalog.Value{c.value}, []bool{true}).Data)
@@ -318,12 +319,12 @@ func TestKindsThatContradict(t *testing.T) {
 		holds catalog.Kind
 		want  string // "" for none
 	}{
-		{Field{Kind: RasterField}, catalog.Int, `the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample), and column "a" holds ints`},
-		{Field{Kind: TextField}, catalog.Raster, `kind is "text", and column "a" holds rasters`},
-		{Field{Kind: NumberField}, catalog.Text, `kind is "number", and column "a" holds texts`},
-		{Field{Kind: ArrayField, DType: "int64"}, catalog.Text, `dtype is "int64"`},
-		{Field{Kind: ArrayField, DType: "int32"}, catalog.Raster, `dtype is "int32", and rasters have native,`},
-		{Field{Kind: ArrayField, DType: "int32"}, catalog.Float, ""},
+		{Field{Kind: spec.RasterField}, catalog.Int, `the field is a raster (by its kind, or as it has bands, layout, sizes, normalize, fill, pad, validity or resample), and column "a" holds ints`},
+		{Field{Kind: spec.TextField}, catalog.Raster, `kind is "text", and column "a" holds rasters`},
+		{Field{Kind: spec.NumberField}, catalog.Text, `kind is "number", and column "a" holds texts`},
+		{Field{Kind: spec.ArrayField, DType: "int64"}, catalog.Text, `dtype is "int64"`},
+		{Field{Kind: spec.ArrayField, DType: "int32"}, catalog.Raster, `dtype is "int32", and rasters have native,`},
+		{Field{Kind: spec.ArrayField, DType: "int32"}, catalog.Float, ""},
 		{Field{Bands: []int{1}}, catalog.Text, `bands is given, which is for rasters (kind "raster" says that texts are paths, whatever they end in), and column "a" holds texts`},
 		{Field{Validity: "v"}, catalog.Int, `validity is given`},
 		{Field{DType: "float32", Layout: "n b y x", Pad: true}, catalog.Text, ""}, // what all fields have by default
@@ -331,24 +332,24 @@ func TestKindsThatContradict(t *testing.T) {
 		f := c.field
 		f.Name = "a"
 		f = (Spec{Fields: []Field{f}}).WithDefaults().Fields[0]
-		if err := f.validate(); err != nil {
+		if err := f.Validate(); err != nil {
 			t.Errorf("%+v: %v", c.field, err)
 		}
-		err := f.checkKind(c.holds)
+		err := f.CheckKind(c.holds)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.field, err, c.want)
 		}
 	}
 	for want, f := range map[string]Field{
 		`kind "words" is none of`:                                     {Kind: "words"},
-		`kind is "text" and dtype is "float32"`:                       {Kind: TextField, DType: "float32"},
-		`kind is "number" and bands is given`:                         {Kind: NumberField, Bands: []int{0}},
-		`kind is "text" and layout is given`:                          {Kind: TextField, Layout: "n"},
-		`kind is "number" and pattern is "{id}.tif"`:                  {Kind: NumberField, Pattern: "{id}.tif"},
-		`dtype "int32" is none of native, float32, float16, bfloat16`: {Kind: RasterField, DType: "int32"},
+		`kind is "text" and dtype is "float32"`:                       {Kind: spec.TextField, DType: "float32"},
+		`kind is "number" and bands is given`:                         {Kind: spec.NumberField, Bands: []int{0}},
+		`kind is "text" and layout is given`:                          {Kind: spec.TextField, Layout: "n"},
+		`kind is "number" and pattern is "{id}.tif"`:                  {Kind: spec.NumberField, Pattern: "{id}.tif"},
+		`dtype "int32" is none of native, float32, float16, bfloat16`: {Kind: spec.RasterField, DType: "int32"},
 	} {
 		f.Name = "a"
-		if err := (Spec{Fields: []Field{f}}).WithDefaults().Fields[0].validate(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (Spec{Fields: []Field{f}}).WithDefaults().Fields[0].Validate(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want %q", f, err, want)
 		}
 	}
@@ -364,10 +365,10 @@ func TestHashOfKinds(t *testing.T) {
 		return openFake(t, Spec{Fields: []Field{image, label}, BatchSize: 2}, tab, 1).Hash()
 	}
 	plain := hash(Field{DType: "uint8"}, Field{DType: "float32"})
-	if hash(Field{Kind: RasterField, DType: "uint8"}, Field{DType: "float32"}) != plain || hash(Field{Kind: ArrayField, DType: "uint8"}, Field{DType: "float32"}) != plain {
+	if hash(Field{Kind: spec.RasterField, DType: "uint8"}, Field{DType: "float32"}) != plain || hash(Field{Kind: spec.ArrayField, DType: "uint8"}, Field{DType: "float32"}) != plain {
 		t.Error("the kind of a raster changes the hash")
 	}
-	if hash(Field{DType: "uint8"}, Field{Kind: ArrayField, DType: "float32"}) == plain {
+	if hash(Field{DType: "uint8"}, Field{Kind: spec.ArrayField, DType: "float32"}) == plain {
 		t.Error("a dtype of numbers does not change the hash")
 	}
 }
@@ -397,7 +398,7 @@ func TestPickBands(t *testing.T) {
 	}
 	for _, f := range []Field{{BandNames: []string{}}, {BandNames: []string{""}}, {BandNames: []string{"a"}, Bands: []int{0}}} {
 		f.Name, f.DType = "a", "native"
-		if err := f.validate(); err == nil || !strings.Contains(err.Error(), "band_names") {
+		if err := f.Validate(); err == nil || !strings.Contains(err.Error(), "band_names") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/chaski-eo/chaski/chunk"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
@@ -430,7 +431,7 @@ func (p *prophet) holds(a *AssetPlan, d *dataset, f *rasterField) {
 	for _, c := range a.Chunks {
 		p.chunk = max(p.chunk, int64(c.Decoded)+chunk.Spare)
 	}
-	if d.sampler.Kind == ResizedWindow {
+	if d.sampler.Kind == spec.ResizedWindow {
 		p.resampled = max(p.resampled, f.resampledBytes(shuffle.Box{H: a.Window.H, W: a.Window.W}, p.engine.options.MaxChunkBytes))
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -160,8 +161,8 @@ func TestForecastIsWhatARunDoes(t *testing.T) {
 // count.
 func TestForecastOfAWorker(t *testing.T) {
 	for _, s := range []Sampler{
-		{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: ResizedWindow, Height: 4, Width: 4, PerAsset: 3, ScaleMin: 1, ScaleMax: 20},
-		{Kind: ResizedWindow, Height: 64, Width: 64, ScaleMin: 0.01, ScaleMax: 0.02},
+		{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 3}, {Kind: spec.ResizedWindow, Height: 4, Width: 4, PerAsset: 3, ScaleMin: 1, ScaleMax: 20},
+		{Kind: spec.ResizedWindow, Height: 64, Width: 64, ScaleMin: 0.01, ScaleMax: 0.02},
 	} {
 		tabs := sampledTables()
 		tabs["a"].broken = nil
@@ -233,13 +234,13 @@ func TestForecastOfTiles(t *testing.T) {
 
 // TestForecastOfSomeSteps: where only some steps are looked at, the sums come near those of all.
 func TestForecastOfSomeSteps(t *testing.T) {
-	for name, spec := range forecastSpecs() {
-		spec.Sampler.PerAsset = max(spec.Sampler.PerAsset, 1)
-		if spec.Sampler.Kind != RandomWindow && spec.Sampler.Kind != ResizedWindow && spec.Sampler.Kind != TileWindow {
+	for name, sp := range forecastSpecs() {
+		sp.Sampler.PerAsset = max(sp.Sampler.PerAsset, 1)
+		if sp.Sampler.Kind != RandomWindow && sp.Sampler.Kind != spec.ResizedWindow && sp.Sampler.Kind != TileWindow {
 			continue
 		}
-		spec.Sampler.PerAsset = 40
-		e, _ := openCounted(t, spec, sampledTables(), Options{Workers: 2})
+		sp.Sampler.PerAsset = 40
+		e, _ := openCounted(t, sp, sampledTables(), Options{Workers: 2})
 		all, err := e.Forecast(t.Context(), ForecastOptions{Samples: -1})
 		if err != nil {
 			t.Fatal(err)
@@ -362,20 +363,20 @@ func TestForecastOfArrays(t *testing.T) {
 		}
 		for _, s := range []Sampler{
 			{}, {Kind: RandomWindow, Height: 7, Width: 5, PerAsset: 3}, {Kind: GridWindow, Height: 6, Width: 6, StrideY: max(4, k.size[2]/7), StrideX: max(5, k.size[3]/7)},
-			{Kind: ResizedWindow, Height: 6, Width: 6, PerAsset: 3}, {Kind: TileWindow, Height: 4, Width: 4, TileHeight: 6, TileWidth: 6, PerVisit: 4, Pool: 3, PerAsset: 5},
+			{Kind: spec.ResizedWindow, Height: 6, Width: 6, PerAsset: 3}, {Kind: TileWindow, Height: 4, Width: 4, TileHeight: 6, TileWidth: 6, PerVisit: 4, Pool: 3, PerAsset: 5},
 		} {
 			for _, with := range []string{"", points} {
 				if k.size[2] < 8 || k.size[3] < 8 {
 					continue
 				}
-				spec := k.spec(s, "")
+				sp := k.spec(s, "")
 				if with != "" {
-					spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: with, Most: 5}})
+					sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: with, Most: 5}})
 				}
 				files := &source.Files{}
 				defer files.Close()
 				c := &meter{Opener: files}
-				e, err := Open(t.Context(), spec, Options{Workers: 1, Opener: c, Stages: &Stages{}})
+				e, err := Open(t.Context(), sp, Options{Workers: 1, Opener: c, Stages: &Stages{}})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -412,16 +413,16 @@ func TestExplainedPoints(t *testing.T) {
 	k := writeCube(t, filepath.Join(dir, "cube"), "y x", 1, 1, h, w, [4]int{1, 1, 8, 8})
 	path := filepath.Join(dir, "points")
 	writePoints(t, path, "y x", tiledb.Int32, -100, 400, []label{{y: 3, x: 4, v: 1}, {y: 5, x: 5, v: 2}})
-	spec := k.spec(Sampler{Kind: GridWindow, Height: 10, Width: 11}, "")
-	spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: path, Most: 5}})
-	e, err := Open(t.Context(), spec, Options{Workers: 1})
+	sp := k.spec(Sampler{Kind: GridWindow, Height: 10, Width: 11}, "")
+	sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: path, Most: 5}})
+	e, err := Open(t.Context(), sp, Options{Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
 	seen := 0
 	for step := range e.Steps() {
-		tk := shuffle.StepTicket(0, step, spec.BatchSize, 0, 1)
+		tk := shuffle.StepTicket(0, step, sp.BatchSize, 0, 1)
 		rows, err := e.Explain(t.Context(), tk)
 		if err != nil {
 			t.Fatal(err)
@@ -460,9 +461,9 @@ func TestCheckFindsBrokenPoints(t *testing.T) {
 	k := writeCube(t, filepath.Join(dir, "cube"), "n y x", 4, 1, h, w, [4]int{1, 1, 8, 8})
 	path := filepath.Join(dir, "points")
 	writePoints(t, path, "n y x", tiledb.Int32, -100, 400, []label{{n: -2, y: 3, x: 4, v: 1}})
-	spec := k.spec(Sampler{}, "")
-	spec.Fields = append(spec.Fields, Field{Name: "p", Points: &Points{Array: path, Most: 5}})
-	e, err := Open(t.Context(), spec, Options{Workers: 2})
+	sp := k.spec(Sampler{}, "")
+	sp.Fields = append(sp.Fields, Field{Name: "p", Points: &spec.Points{Array: path, Most: 5}})
+	e, err := Open(t.Context(), sp, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,7 +24,8 @@ type heap []byte
 func NewHeap(n int) Buffer { return heap(cast.Aligned(n)) }
 
 func (h heap) Bytes() []byte { return h }
-func (heap) Free()           {}
+
+func (heap) Free() {}
 
 // memory hands out batch buffers within a bound and takes them back. Buffers that come back are
 // kept for the next batch of the same size, and count within the bound.

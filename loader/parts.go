@@ -16,7 +16,7 @@ const shortPart = 64
 
 // parts says what the spec hash is made of: the members of the spec by their paths, and what names the data.
 func (e *Engine) parts() (shuffle.Parts, error) {
-	b, err := json.Marshal(e.spec.placeless())
+	b, err := json.Marshal(e.spec.Placeless())
 	if err != nil {
 		return "", err
 	}
@@ -100,7 +100,7 @@ func flattenSources(out map[string]any, path string, v any, sources []Source) {
 		if !ok {
 			continue
 		}
-		at := path + "sources." + sources[i].named(i)
+		at := path + "sources." + sources[i].Named(i)
 		var names []string
 		for _, f := range sources[i].Fields {
 			names = append(names, f.Name)

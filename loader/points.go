@@ -3,8 +3,6 @@ package loader
 import (
 	"context"
 	"encoding/binary"
-	"errors"
-	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -13,94 +11,11 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/tiledb"
 )
-
-// Points makes labelled points a field: of a sparse TileDB array those that lie in the sample's window. A batch
-// gets three tensors, NAME being that of the field and k being Most:
-//
-//	NAME         (n k 2) float32   y and x in pixels of the window, from its upper left corner; -1 is padding
-//	NAME_values  (n k)             the attribute Values in its own dtype; 0 is padding
-//	NAME_count   (n) int64         how many points the window has, which may be more than Most
-//
-// Coordinates go from 0 to the window's sides: the whole part is the pixel's number, and a pixel's centre lies at
-// .5. They are turned and resampled with the window's pixels; after a flip a point on the first edge lies
-// on the last. Of more than Most points the first in the array's order, by its first dimension, then the
-// second, are there, and Engine.LeftOut counts the others.
-type Points struct {
-	// Array is the folder of the array. It is not part of the spec hash, the array's fingerprint is.
-	Array string `json:"array"`
-	// Dims says what the dimensions are, in their order: y, x and, where every sample has points of its own, n:
-	// the row, or of a sample from an array its coordinate along n. Default: their names.
-	Dims string `json:"dims,omitempty"`
-	// Timestamp is what Spec.Timestamp is, of this array.
-	Timestamp *Timestamp `json:"timestamp,omitempty"`
-	// Values is the attribute that labels the points. Default: the only one.
-	Values string `json:"values,omitempty"`
-	// In says what coordinates are: PixelPoints (default) or WorldPoints.
-	In string `json:"in,omitempty"`
-	// Transform takes pixel corners to WorldPoints as GDAL's geotransform does, for all samples. Default: that of
-	// each file.
-	Transform *[6]float64 `json:"transform,omitempty"`
-	// Most is k, the points that a row has room for.
-	Most int `json:"most"`
-}
-
-// What the coordinates of points are.
-const (
-	// PixelPoints are rows and columns of the first raster field's assets: whole numbers are pixels, and stand for
-	// their centres, others places from the upper left corner of the image.
-	PixelPoints = "pixel"
-	// WorldPoints are places on the ground in the CRS of the assets.
-	WorldPoints = "world"
-)
-
-// maxPoints bounds the points of a row.
-const maxPoints = 1 << 20
-
-// Names of the tensors of points beside that of their places.
-const (
-	pointValues = "_values"
-	pointCount  = "_count"
-)
-
-func (p *Points) validate(f *Field) error {
-	switch {
-	case f.Kind != "" || f.Column != "" || f.Blob != "" || f.Pattern != "" || f.Bands != nil || f.BandNames != nil || f.Normalize != nil || f.Fill != nil || f.Pad || f.Validity != "" || f.Resample != "" || f.Sizes != nil || f.Layout != "" || f.DType != "":
-		return errors.New("points have no members of rasters")
-	case p.Array == "":
-		return errors.New("points: no array")
-	case p.In != "" && p.In != PixelPoints && p.In != WorldPoints:
-		return fmt.Errorf("points: in %q is neither %q nor %q", p.In, PixelPoints, WorldPoints)
-	case p.Transform != nil && p.In != WorldPoints:
-		return fmt.Errorf("points: a transform is for points in %q", WorldPoints)
-	case p.Most < 1 || p.Most > maxPoints:
-		return fmt.Errorf("points: most is %d, not in 1..%d", p.Most, maxPoints)
-	}
-	return p.Timestamp.validate()
-}
-
-// rowFields are the fields that the rows of a table have: all but points, which come last.
-func rowFields(fields []Field) []Field {
-	if i := slices.IndexFunc(fields, func(f Field) bool { return f.Points != nil }); i >= 0 {
-		return fields[:i]
-	}
-	return fields
-}
-
-// pointsLast brings fields into the order that rowFields needs.
-func pointsLast(fields []Field) {
-	slices.SortStableFunc(fields, func(a, b Field) int { return pointRank(a) - pointRank(b) })
-}
-
-func pointRank(f Field) int {
-	if f.Points != nil {
-		return 1
-	}
-	return 0
-}
 
 // pointsField is a field of points, compiled.
 type pointsField struct {
@@ -124,14 +39,14 @@ func openPoints(ctx context.Context, f Field, t table, o Options) (*pointsField,
 	if err != nil {
 		return nil, err
 	}
-	p := &pointsField{name: f.Name, most: q.Most, world: q.In == WorldPoints, array: a, n: -1, y: -1, x: -1, opener: o}
+	p := &pointsField{name: f.Name, most: q.Most, world: q.In == spec.WorldPoints, array: a, n: -1, y: -1, x: -1, opener: o}
 	if err := p.resolve(q, t); err != nil {
 		return nil, fault.WithFile(err, q.Array)
 	}
 	return p, nil
 }
 
-func (p *pointsField) resolve(q *Points, t table) error {
+func (p *pointsField) resolve(q *spec.Points, t table) error {
 	s := p.array.Schema
 	bad := func(k fault.Kind, format string, args ...any) error {
 		return fault.New(k, "array schema", fault.NoOffset, format, args...)
@@ -180,7 +95,7 @@ func (p *pointsField) resolve(q *Points, t table) error {
 		}
 	}
 	if _, cube := t.(*cube); cube && p.world && p.given == nil {
-		return bad(fault.Unsupported, "arrays have no transform: name one for points in %q", WorldPoints)
+		return bad(fault.Unsupported, "arrays have no transform: name one for points in %q", spec.WorldPoints)
 	}
 	return nil
 }
@@ -239,7 +154,7 @@ func (p *pointsField) affine(ctx context.Context, a catalog.Asset) (*affine, err
 		return nil, err
 	}
 	if m.Transform == nil {
-		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "the file says not where it lies, which points in %q need", WorldPoints)
+		return nil, fault.New(fault.Unsupported, "transform", fault.NoOffset, "the file says not where it lies, which points in %q need", spec.WorldPoints)
 	}
 	if t, err = newAffine(*m.Transform); err != nil {
 		return nil, err
@@ -517,8 +432,8 @@ func (p *Pending) pointTensors() (out []Tensor) {
 		k, r := int64(f.most), p.points[i]
 		out = append(out,
 			Tensor{Name: f.name, DType: chunk.Float32, Axes: []string{"n", "k", "yx"}, Shape: []int64{n, k, 2}, Data: r.places},
-			Tensor{Name: f.name + pointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k}, Data: r.values},
-			Tensor{Name: f.name + pointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n}, Data: r.counts})
+			Tensor{Name: f.name + spec.PointValues, DType: f.dtype, Axes: []string{"n", "k"}, Shape: []int64{n, k}, Data: r.values},
+			Tensor{Name: f.name + spec.PointCount, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{n}, Data: r.counts})
 	}
 	return out
 }
@@ -536,8 +451,8 @@ func (e *Engine) pointInfos() (out []FieldInfo) {
 		k := int64(f.most)
 		out = append(out,
 			FieldInfo{f.name, "points", chunk.Float32, []int64{1, k, 2}, []string{"n", "k", "yx"}},
-			FieldInfo{f.name + pointValues, "points", f.dtype, []int64{1, k}, []string{"n", "k"}},
-			FieldInfo{f.name + pointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}})
+			FieldInfo{f.name + spec.PointValues, "points", f.dtype, []int64{1, k}, []string{"n", "k"}},
+			FieldInfo{f.name + spec.PointCount, catalog.Int.String(), chunk.Int64, []int64{1}, []string{"n"}})
 	}
 	return out
 }

@@ -17,6 +17,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/tiledb"
 	"github.com/chaski-eo/chaski/store/tiledb/filter"
@@ -124,8 +125,8 @@ func TestPointsStandOnTheirPixels(t *testing.T) {
 	writePoints(t, filepath.Join(dir, "flat"), "x y", tiledb.Int32, -5, 100, flat)
 	writePoints(t, filepath.Join(dir, "own"), "n y x", tiledb.Int32, -5, 100, own)
 	spec := Spec{Source: cube, BatchSize: 4, Shuffle: true, Augment: "d4", Sampler: Sampler{Kind: RandomWindow, Height: 12, Width: 12, PerAsset: 9},
-		Fields: []Field{{Name: "flat", Points: &Points{Array: filepath.Join(dir, "flat"), Most: most}}, {Name: "image"},
-			{Name: "own", Points: &Points{Array: filepath.Join(dir, "own"), Most: most, Values: "class"}}}}
+		Fields: []Field{{Name: "flat", Points: &spec.Points{Array: filepath.Join(dir, "flat"), Most: most}}, {Name: "image"},
+			{Name: "own", Points: &spec.Points{Array: filepath.Join(dir, "own"), Most: most, Values: "class"}}}}
 	e, err := Open(t.Context(), spec, Options{Workers: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -252,7 +253,7 @@ func TestPointsOfRowsFarOut(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images, Fields: []Field{{Name: "a"}, {Name: "p", Points: &Points{Array: points, Most: 5}}}}, Options{})
+		e, err := Open(t.Context(), Spec{Source: cube, BatchSize: images, Fields: []Field{{Name: "a"}, {Name: "p", Points: &spec.Points{Array: points, Most: 5}}}}, Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -305,7 +306,7 @@ func TestPointsOnTheGround(t *testing.T) {
 		}
 		writePoints(t, path, "y x", c.typ, -1e7, 1e7, labels)
 		spec := Spec{Source: cube, BatchSize: 2, Sampler: Sampler{Kind: RandomWindow, Height: 16, Width: 11, PerAsset: 6},
-			Fields: []Field{{Name: "image"}, {Name: "p", Points: &Points{Array: path, In: WorldPoints, Transform: &c.t, Most: 400}}}}
+			Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Transform: &c.t, Most: 400}}}}
 		e, err := Open(t.Context(), spec, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -380,8 +381,8 @@ func TestPointsOfFiles(t *testing.T) {
 	}
 	path := filepath.Join(t.TempDir(), "points")
 	writePoints(t, path, "x y", tiledb.Float64, -1e7, 1e7, labels)
-	for _, s := range []Sampler{{Kind: RandomWindow, Height: 100, Width: 90, PerAsset: 5}, {Kind: ResizedWindow, Height: 64, Width: 80, PerAsset: 5}} {
-		spec := Spec{Source: file, BatchSize: 1, Sampler: s, Fields: []Field{{Name: "image"}, {Name: "p", Points: &Points{Array: path, In: WorldPoints, Most: 500}}}}
+	for _, s := range []Sampler{{Kind: RandomWindow, Height: 100, Width: 90, PerAsset: 5}, {Kind: spec.ResizedWindow, Height: 64, Width: 80, PerAsset: 5}} {
+		spec := Spec{Source: file, BatchSize: 1, Sampler: s, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 500}}}}
 		e, err := Open(t.Context(), spec, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -428,7 +429,7 @@ func TestMorePointsThanRoom(t *testing.T) {
 	writePoints(t, path, "y x", tiledb.Int32, 0, 20, labels)
 	slices.SortFunc(labels, func(a, b label) int { return cmp.Or(cmp.Compare(a.y, b.y), cmp.Compare(a.x, b.x)) })
 	var said strings.Builder
-	e, err := Open(t.Context(), Spec{Source: cube, BatchSize: 2, Fields: []Field{{Name: "image"}, {Name: "p", Points: &Points{Array: path, Most: most}}}},
+	e, err := Open(t.Context(), Spec{Source: cube, BatchSize: 2, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: most}}}},
 		Options{Workers: 1, Logger: slog.New(slog.NewTextHandler(&said, nil))})
 	if err != nil {
 		t.Fatal(err)
@@ -475,7 +476,7 @@ func TestPointsOfBadSamples(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, policy := range []string{BadError, BadSkip, BadReplace} {
-		spec := Spec{Source: cube, BatchSize: n, BadSamples: policy, Fields: []Field{{Name: "image"}, {Name: "p", Points: &Points{Array: path, Most: most}}}}
+		spec := Spec{Source: cube, BatchSize: n, BadSamples: policy, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: most}}}}
 		e, err := Open(t.Context(), spec, Options{Workers: 2})
 		if err != nil {
 			t.Fatal(err)
@@ -525,10 +526,10 @@ func TestArraysMix(t *testing.T) {
 	for i, name := range []string{"pa", "pb"} {
 		writePoints(t, filepath.Join(dir, name), "y x", tiledb.Int32, 0, 100, labelsOf(1, h-i, w)[:20+10*i])
 	}
-	points := func(name string) *Points { return &Points{Array: filepath.Join(dir, name), Most: 100} }
-	spec := Spec{BatchSize: 2, Shuffle: true, Fields: []Field{{Name: "image"}, {Name: "p", Points: points("pa")}},
-		Mixture: Mixture{Until: UntilLongest, Sources: []Source{{Name: "a", Source: a}, {Name: "b", Source: b, Dims: "n y x", Fields: []Field{{Name: "p", Points: points("pb")}}}}}}
-	e, err := Open(t.Context(), spec, Options{Workers: 2})
+	points := func(name string) *spec.Points { return &spec.Points{Array: filepath.Join(dir, name), Most: 100} }
+	sp := Spec{BatchSize: 2, Shuffle: true, Fields: []Field{{Name: "image"}, {Name: "p", Points: points("pa")}},
+		Mixture: spec.Mixture{Until: spec.UntilLongest, Sources: []Source{{Name: "a", Source: a}, {Name: "b", Source: b, Dims: "n y x", Fields: []Field{{Name: "p", Points: points("pb")}}}}}}
+	e, err := Open(t.Context(), sp, Options{Workers: 2})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -540,7 +541,7 @@ func TestArraysMix(t *testing.T) {
 			if !batch.Valid[r] {
 				continue
 			}
-			source := binary.LittleEndian.Uint64(batch.Tensor(SourceColumn).Data[8*r:])
+			source := binary.LittleEndian.Uint64(batch.Tensor(spec.SourceColumn).Data[8*r:])
 			seen[source]++
 			if count := binary.LittleEndian.Uint64(batch.Tensor("p_count").Data[8*r:]); count != 20+10*source {
 				t.Errorf("source %d: %d points", source, count)
@@ -552,14 +553,14 @@ func TestArraysMix(t *testing.T) {
 		t.Errorf("%v", seen)
 	}
 	for _, f := range []Field{{Name: "p", Bands: []int{0}}, {Name: "image", Points: points("pb")}} {
-		other := spec
-		other.Sources = []Source{spec.Sources[0], {Source: b, Fields: []Field{f}}}
+		other := sp
+		other.Sources = []Source{sp.Sources[0], {Source: b, Fields: []Field{f}}}
 		if _, err := Open(t.Context(), other, Options{}); err == nil || !strings.Contains(err.Error(), "not in both") {
 			t.Errorf("%+v: %v", f, err)
 		}
 	}
-	spec.Sources[1].Fields[0].Points.Most = 7
-	if _, err := Open(t.Context(), spec, Options{}); err == nil || !strings.Contains(err.Error(), "up to 7 points") {
+	sp.Sources[1].Fields[0].Points.Most = 7
+	if _, err := Open(t.Context(), sp, Options{}); err == nil || !strings.Contains(err.Error(), "up to 7 points") {
 		t.Errorf("sources with room for different numbers: %v", err)
 	}
 }
@@ -611,29 +612,29 @@ func TestPointsThatCannotBe(t *testing.T) {
 	writePoints(t, path, "y x", tiledb.Int32, 0, 20, []label{{y: 1, x: 1}})
 	writePoints(t, filepath.Join(dir, "named"), "lat lon", tiledb.Int32, 0, 20, nil)
 	for _, c := range []struct {
-		p    Points
+		p    spec.Points
 		kind fault.Kind
 		says string
 	}{
-		{Points{Array: path}, 0, "most is 0"},
-		{Points{Most: 1}, 0, "no array"},
-		{Points{Array: path, Most: 1, In: "sky"}, 0, "sky"},
-		{Points{Array: path, Most: 1, Transform: &[6]float64{}}, 0, "transform"},
-		{Points{Array: path, Most: 1, In: WorldPoints}, fault.Unsupported, "no transform"},
-		{Points{Array: path, Most: 1, In: WorldPoints, Transform: &[6]float64{0, 1, 1, 0, 1, 1}}, fault.Unsupported, "inverted"},
-		{Points{Array: path, Most: 1, Values: "other"}, fault.NotFound, `["class"]`},
-		{Points{Array: path, Most: 1, Dims: "x x"}, fault.Unsupported, "each once"},
-		{Points{Array: path, Most: 1, Dims: "n y x"}, fault.Unsupported, "2"},
-		{Points{Array: filepath.Join(dir, "named"), Most: 1}, fault.Unsupported, "lat lon"},
-		{Points{Array: cube, Most: 1}, fault.Unsupported, "dense"},
-		{Points{Array: dir, Most: 1}, fault.NotFound, "schema"},
+		{spec.Points{Array: path}, 0, "most is 0"},
+		{spec.Points{Most: 1}, 0, "no array"},
+		{spec.Points{Array: path, Most: 1, In: "sky"}, 0, "sky"},
+		{spec.Points{Array: path, Most: 1, Transform: &[6]float64{}}, 0, "transform"},
+		{spec.Points{Array: path, Most: 1, In: spec.WorldPoints}, fault.Unsupported, "no transform"},
+		{spec.Points{Array: path, Most: 1, In: spec.WorldPoints, Transform: &[6]float64{0, 1, 1, 0, 1, 1}}, fault.Unsupported, "inverted"},
+		{spec.Points{Array: path, Most: 1, Values: "other"}, fault.NotFound, `["class"]`},
+		{spec.Points{Array: path, Most: 1, Dims: "x x"}, fault.Unsupported, "each once"},
+		{spec.Points{Array: path, Most: 1, Dims: "n y x"}, fault.Unsupported, "2"},
+		{spec.Points{Array: filepath.Join(dir, "named"), Most: 1}, fault.Unsupported, "lat lon"},
+		{spec.Points{Array: cube, Most: 1}, fault.Unsupported, "dense"},
+		{spec.Points{Array: dir, Most: 1}, fault.NotFound, "schema"},
 	} {
 		_, err := Open(t.Context(), Spec{Source: cube, BatchSize: 1, Fields: []Field{{Name: "image"}, {Name: "p", Points: &c.p}}}, Options{})
 		if err == nil || fault.KindOf(err) != c.kind || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%+v: %v", c.p, err)
 		}
 	}
-	p := &Points{Array: path, Most: 1}
+	p := &spec.Points{Array: path, Most: 1}
 	for says, fields := range map[string][]Field{
 		"no members":  {{Name: "image"}, {Name: "p", Column: "a", Points: p}},
 		"both called": {{Name: "p_count"}, {Name: "p", Points: p}},
@@ -647,7 +648,7 @@ func TestPointsThatCannotBe(t *testing.T) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	spec := Spec{Source: cube, BatchSize: 1 << 20, Fields: []Field{{Name: "image"}, {Name: "p", Points: &Points{Array: path, Most: 1 << 20}}}}
+	spec := Spec{Source: cube, BatchSize: 1 << 20, Fields: []Field{{Name: "image"}, {Name: "p", Points: &spec.Points{Array: path, Most: 1 << 20}}}}
 	e, err := Open(t.Context(), spec, Options{MemoryBytes: 64 << 20})
 	if err != nil {
 		t.Fatal(err)
@@ -674,7 +675,7 @@ func TestPointsInContainers(t *testing.T) {
 	coast := filepath.Join(corpus.Testdata(t), "coast")
 	for _, src := range []string{filepath.Join(coast, "coast.tacozip"), filepath.Join(coast, "parts", ".tacocat"), filepath.Join(coast, "coast_dir")} {
 		for _, roots := range [][]string{nil, {coast, filepath.Dir(path)}} {
-			spec := Spec{Source: src, BatchSize: 3, Fields: []Field{{Name: "image", Column: "s2/img.tif"}, {Name: "p", Points: &Points{Array: path, In: WorldPoints, Most: 5}}}}
+			spec := Spec{Source: src, BatchSize: 3, Fields: []Field{{Name: "image", Column: "s2/img.tif"}, {Name: "p", Points: &spec.Points{Array: path, In: spec.WorldPoints, Most: 5}}}}
 			e, err := Open(t.Context(), spec, Options{Workers: 2, IndexCache: NoIndexCache, Roots: roots})
 			if err != nil {
 				t.Fatal(err)

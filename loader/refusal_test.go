@@ -340,7 +340,7 @@ func TestStateNamesWhatDiffers(t *testing.T) {
 		"seed is 6, in the state 5":                           func(s *Spec) *fakeTable { s.Seed = 6; return nil },
 		"fields.image.dtype is float16, in the state float32": func(s *Spec) *fakeTable { s.Fields[0].DType = "float16"; return nil },
 		"fields.image.normalize.scale is [0.5,0.25,0.002], in t": func(s *Spec) *fakeTable {
-			s.Fields[0].Normalize = &Normalize{[]float64{0.5, 0.25, 0.002}, []float64{-1, 0, 3}, nil}
+			s.Fields[0].Normalize = &Normalize{Scale: []float64{0.5, 0.25, 0.002}, Offset: []float64{-1, 0, 3}}
 			return nil
 		},
 		"sampler.height is 6, in the state 8": func(s *Spec) *fakeTable { s.Sampler.Height = 6; return nil },
@@ -462,7 +462,7 @@ func TestSpecsThatAreRefused(t *testing.T) {
 		`{"sampler":{"height":2.5}}`:             "spec: sampler.height is of JSON's type number 2.5, not a whole number of 64 bits",
 		`{"fields":[{"name":"a","bands":true}]}`: "spec: fields.bands is of JSON's type bool, not an array",
 		`{"shuffle":1}`:                          "spec: shuffle is of JSON's type number, not true or false",
-		`[1]`:                                    "spec: json: cannot unmarshal array into Go value of type loader.Spec",
+		`[1]`:                                    "spec: json: cannot unmarshal array into Go value of type spec.Spec",
 	} {
 		if _, err := ParseSpec([]byte(text)); err == nil || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)

@@ -9,6 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/cast"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -59,12 +60,12 @@ func taps(t []tap, m, n int) []tap {
 func (r *rasterField) setResample() error {
 	real := r.native.Components() == 1
 	blends := isFloat(r.to)
-	r.smooths = real && blends && r.Resample == Antialias
-	r.blends = r.smooths || real && (r.Resample == Bilinear || r.Resample == "" && blends)
+	r.smooths = real && blends && r.Resample == spec.Antialias
+	r.blends = r.smooths || real && (r.Resample == spec.Bilinear || r.Resample == "" && blends)
 	switch {
-	case r.Resample == Bilinear && !r.blends:
+	case r.Resample == spec.Bilinear && !r.blends:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "bilinear of %s", r.native)
-	case r.Resample == Antialias && !r.smooths:
+	case r.Resample == spec.Antialias && !r.smooths:
 		return fault.New(fault.Unsupported, "resample", fault.NoOffset, "antialias of %s to %s: only to float32, float16 and bfloat16", r.native, r.to)
 	}
 	r.raw.base = einops.Convert{From: r.native, To: r.native}

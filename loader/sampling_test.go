@@ -18,6 +18,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -393,14 +394,14 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 			box = shuffle.Box{H: h, W: w}
 		}
 		half := shuffle.Box{Y: box.Y / 2, X: box.X / 2, H: box.H / 2, W: box.W / 2}
-		resized := e.spec.Sampler.Kind == ResizedWindow
+		resized := e.spec.Sampler.Kind == spec.ResizedWindow
 		n := e.spec.Fields[0].Normalize
 		for y := range h {
 			for x := range w {
 				ty, tx := draw.Transform.Apply(y, x, h, w)
 				for c := range 3 {
 					v, ok := expected(a, box, c, y, x, h, w, resized)
-					if e.spec.Fields[0].Resample == Antialias && resized {
+					if e.spec.Fields[0].Resample == spec.Antialias && resized {
 						v, ok = antialiased(a, box, c, y, x, h, w)
 					}
 					if ok {
@@ -434,7 +435,7 @@ func checkStep(t testing.TB, e *Engine, tab *fakeTable, draw *shuffle.Draw, rows
 func drawSampler(rt *rapid.T) Sampler {
 	side := func(name string, most int) int { return 2 * rapid.IntRange(1, most/2).Draw(rt, name) }
 	s := Sampler{Height: side("h", 20), Width: side("w", 24)}
-	switch s.Kind = rapid.SampledFrom([]string{WholeChip, RandomWindow, GridWindow, ResizedWindow, TileWindow}).Draw(rt, "kind"); s.Kind {
+	switch s.Kind = rapid.SampledFrom([]string{WholeChip, RandomWindow, GridWindow, spec.ResizedWindow, TileWindow}).Draw(rt, "kind"); s.Kind {
 	case WholeChip:
 		s = Sampler{}
 	case RandomWindow:
@@ -442,7 +443,7 @@ func drawSampler(rt *rapid.T) Sampler {
 	case GridWindow:
 		s.StrideY, s.StrideX = side("sy", 14), side("sx", 14)
 		s.Pad = rapid.Bool().Draw(rt, "pad")
-	case ResizedWindow:
+	case spec.ResizedWindow:
 		s.OfAsset = rapid.Bool().Draw(rt, "of asset")
 		s.Ratio = rapid.SampledFrom([]float64{1, 1.5, 3}).Draw(rt, "ratio")
 		s.PerAsset = rapid.IntRange(1, 3).Draw(rt, "per")
@@ -462,7 +463,7 @@ func drawSpec(rt *rapid.T) Spec {
 		BadSamples: rapid.SampledFrom([]string{BadSkip, BadReplace, BadFill}).Draw(rt, "policy"),
 	}
 	s.Fields[0].Pad, s.Fields[1].Pad = true, true
-	s.Fields[0].Resample = rapid.SampledFrom([]string{"", Bilinear, Antialias}).Draw(rt, "resample")
+	s.Fields[0].Resample = rapid.SampledFrom([]string{"", spec.Bilinear, spec.Antialias}).Draw(rt, "resample")
 	sets := []string{"", "flip_x", "flip_y", "flips"}
 	if s.Sampler.Height == s.Sampler.Width && s.Sampler.Height > 0 {
 		sets = append(sets, "rotations", "d4", "d4")
@@ -473,12 +474,12 @@ func drawSpec(rt *rapid.T) Spec {
 			u.Where = []Condition{{Column: "cloud", Op: "<", Value: json.RawMessage("7")}}
 		}
 		if rapid.Bool().Draw(rt, "split") {
-			u.Split, u.Use = &Split{By: "hash", Shares: []Share{{Name: "train", Weight: 3}, {Name: "val", Weight: 1}}}, "train"
+			u.Split, u.Use = &Split{By: "hash", Shares: []spec.Share{{Name: "train", Weight: 3}, {Name: "val", Weight: 1}}}, "train"
 		}
 		return u
 	}
 	inTime := rapid.IntRange(0, 3).Draw(rt, "time") == 0
-	in := &Time{Key: "site", Order: "date", Length: rapid.IntRange(1, 4).Draw(rt, "t"), Stride: rapid.IntRange(0, 3).Draw(rt, "ts")}
+	in := &spec.Time{Key: "site", Order: "date", Length: rapid.IntRange(1, 4).Draw(rt, "t"), Stride: rapid.IntRange(0, 3).Draw(rt, "ts")}
 	if inTime {
 		s.Fields[0].Layout, s.Fields[1].Layout = "n t b y x", "(n t) y x"
 	}
@@ -493,9 +494,9 @@ func drawSpec(rt *rapid.T) Spec {
 		if inTime {
 			s.Time = in
 		} else if rapid.Bool().Draw(rt, "strata") {
-			s.Strata = &Strata{Column: "class", Until: rapid.SampledFrom([]string{"", UntilShortest, UntilLongest}).Draw(rt, "until")}
+			s.Strata = &Strata{Column: "class", Until: rapid.SampledFrom([]string{"", spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")}
 			if exact {
-				s.Strata.PerBatch, s.Strata.Until = true, rapid.SampledFrom([]string{"", UntilLongest}).Draw(rt, "until of batches")
+				s.Strata.PerBatch, s.Strata.Until = true, rapid.SampledFrom([]string{"", spec.UntilLongest}).Draw(rt, "until of batches")
 			}
 		}
 		return s
@@ -513,12 +514,12 @@ func drawSpec(rt *rapid.T) Spec {
 			s.Augment = "flips"
 		}
 	}
-	s.Until = rapid.SampledFrom([]string{UntilShortest, UntilLongest}).Draw(rt, "until")
+	s.Until = rapid.SampledFrom([]string{spec.UntilShortest, spec.UntilLongest}).Draw(rt, "until")
 	if exact {
-		s.PerBatch, s.Until = true, UntilLongest
+		s.PerBatch, s.Until = true, spec.UntilLongest
 	}
 	if rapid.Bool().Draw(rt, "nested") {
-		s.Sources = []Source{{Mixture: Mixture{Sources: s.Sources[:1]}}, s.Sources[1]}
+		s.Sources = []Source{{Mixture: spec.Mixture{Sources: s.Sources[:1]}}, s.Sources[1]}
 	}
 	return s
 }
@@ -584,18 +585,18 @@ func fixedSpecs() map[string]Spec {
 	}
 	tiles := base(Sampler{Kind: TileWindow, Height: 8, Width: 8, TileHeight: 10, TileWidth: 10, PerVisit: 4, Pool: 3})
 	tiles.Augment = "d4"
-	resized := base(Sampler{Kind: ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
+	resized := base(Sampler{Kind: spec.ResizedWindow, Height: 12, Width: 12, PerAsset: 2})
 	resized.Augment = "rotations"
 	mixed := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
-	mixed.Source, mixed.Until, mixed.BadSamples = "", UntilLongest, BadFill
+	mixed.Source, mixed.Until, mixed.BadSamples = "", spec.UntilLongest, BadFill
 	mixed.Sources = []Source{{Source: "a", Subset: Subset{Where: []Condition{{Column: "class", Op: "==", Value: json.RawMessage(`"water"`)}}}}, {Source: "b", Weight: 2}}
 	exact := base(Sampler{Kind: RandomWindow, Height: 6, Width: 10, PerAsset: 2})
-	exact.Source, exact.Until, exact.PerBatch, exact.Take = "", UntilLongest, true, 15
+	exact.Source, exact.Until, exact.PerBatch, exact.Take = "", spec.UntilLongest, true, 15
 	exact.Sources = []Source{{Source: "a", Weight: 3, Subset: Subset{Strata: &Strata{Column: "class", PerBatch: true}}}, {Source: "b", Weight: 2}}
 	inTime := base(Sampler{Kind: GridWindow, Height: 12, Width: 12, StrideY: 6})
 	inTime.BadSamples = BadSkip
 	inTime.Fields[0].Layout, inTime.Fields[1].Layout = "n t b y x", "(n t) y x"
-	inTime.Time = &Time{Key: "site", Order: "date", Length: 3}
+	inTime.Time = &spec.Time{Key: "site", Order: "date", Length: 3}
 	strata := base(Sampler{Kind: WholeChip, Height: 20, Width: 24})
 	strata.Strata = &Strata{Column: "class"}
 	filled := inTime

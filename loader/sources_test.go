@@ -19,6 +19,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -139,7 +140,7 @@ func TestWhereOfTimes(t *testing.T) {
 				}
 			}
 		}
-		split := &Split{By: "date", Column: column, Ranges: []Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)}, {Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
+		split := &Split{By: "date", Column: column, Ranges: []spec.Range{{Name: "a", To: json.RawMessage(`"1970-01-01"`)}, {Name: "b", From: json.RawMessage(`"1970-01-01"`)}}}
 		a, b := selected(t, Subset{Split: split, Use: "a"}, tab), selected(t, Subset{Split: split, Use: "b"}, tab)
 		if !slices.Equal(append(slices.Clone(a), b...), selected(t, Subset{}, tab)) || len(b) == 0 || when(b[0]).Before(time.Unix(0, 0)) || !when(a[len(a)-1]).Before(time.Unix(0, 0)) {
 			t.Errorf("%s: split into %v and %v", column, a, b)
@@ -163,7 +164,7 @@ func TestSplitsArePartitions(t *testing.T) {
 			tab.ints(name, func(r int64) int64 { return r/4*10 + int64(i/2)*2 })
 		}
 	}
-	shares := []Share{{Name: "train", Weight: 2}, {Name: "val", Weight: 1}, {Name: "test", Weight: 1}}
+	shares := []spec.Share{{Name: "train", Weight: 2}, {Name: "val", Weight: 1}, {Name: "test", Weight: 1}}
 	for _, c := range []struct {
 		split    Split
 		together int64
@@ -219,7 +220,7 @@ func TestSplitByLonLat(t *testing.T) {
 	epsg := tab.columns["epsg"]
 	epsg.values[5].Null = true
 	known := Condition{Column: "epsg", Op: "!=", Value: json.RawMessage("2154")}
-	split := &Split{By: "cell", Size: 2.5, LonLat: true, Shares: []Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
+	split := &Split{By: "cell", Size: 2.5, LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}}}
 	cells, err := shuffle.NewSplit(0, []string{"a", "b"}, []float64{1, 1})
 	if err != nil {
 		t.Fatal(err)
@@ -295,7 +296,7 @@ func TestWeightsAgainstCounting(t *testing.T) {
 		if err := os.WriteFile(path, b.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		spec := Spec{Source: "memory", Fields: sampledFields, BatchSize: 4, Sampler: Sampler{Kind: WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
+		spec := Spec{Source: "memory", Fields: sampledFields, BatchSize: 4, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 6, Weights: path, PerAsset: 2}}
 		tab.objects[path] = b.Bytes()
 		e := openFake(t, spec, tab, 2)
 		for step := range e.Steps() {
@@ -539,7 +540,7 @@ func TestBadLimit(t *testing.T) {
 	tab := chips(5, 20)
 	gone := fault.New(fault.Corrupt, "tile 1", 99, "broken")
 	tab.broken = map[int64]error{3: gone, 7: gone, 15: gone}
-	run := func(limit *BadLimit, world int) (batches int, err error) {
+	run := func(limit *spec.BadLimit, world int) (batches int, err error) {
 		e := openFake(t, Spec{Fields: chipFields, BatchSize: 5, BadSamples: BadSkip, BadLimit: limit}, tab, 2)
 		l, err := NewLoader(e, LoaderOptions{Epochs: 2, World: world})
 		if err != nil {
@@ -555,9 +556,9 @@ func TestBadLimit(t *testing.T) {
 		}
 		return batches, nil
 	}
-	count, rate := func(n int64) *BadLimit { return &BadLimit{Count: &n} }, func(r float64) *BadLimit { return &BadLimit{Rate: &r} }
+	count, rate := func(n int64) *spec.BadLimit { return &spec.BadLimit{Count: &n} }, func(r float64) *spec.BadLimit { return &spec.BadLimit{Rate: &r} }
 	for _, c := range []struct {
-		limit *BadLimit
+		limit *spec.BadLimit
 		want  int
 	}{{nil, 8}, {count(3), 8}, {count(2), 3}, {count(1), 1}, {count(0), 0}, {rate(0.15), 8}, {rate(0.1), 3}} {
 		n, err := run(c.limit, 1)
@@ -684,14 +685,14 @@ func TestSourceErrors(t *testing.T) {
 	}
 	tabs["two bands"] = small
 	mixed := func(sources ...Source) Spec {
-		return Spec{Fields: slices.Clone(sampledFields), BatchSize: 2, Mixture: Mixture{Sources: sources}}
+		return Spec{Fields: slices.Clone(sampledFields), BatchSize: 2, Mixture: spec.Mixture{Sources: sources}}
 	}
 	for want, spec := range map[string]Spec{
 		`source "b": no table "missing"`:             mixed(Source{Source: "a"}, Source{Name: "b", Source: "missing"}),
 		`source "1": field "image": normalize has 3`: mixed(Source{Source: "a"}, Source{Source: "two bands"}),
 		`source "1": field "image" is (3, 20, 24) float32, and in the first source (2, 20, 24)`: mixed(
 			Source{Source: "two bands", Fields: []Field{{Name: "image", Normalize: &Normalize{Scale: []float64{1}, Offset: []float64{0}}}}}, Source{Source: "a"}),
-		`source "deep": source "0": where: `: mixed(Source{Source: "a"}, Source{Name: "deep", Mixture: Mixture{Sources: []Source{
+		`source "deep": source "0": where: `: mixed(Source{Source: "a"}, Source{Name: "deep", Mixture: spec.Mixture{Sources: []Source{
 			{Source: "b", Subset: Subset{Where: []Condition{{Column: "none", Op: "<", Value: json.RawMessage("1")}}}}}}}),
 		`source "0": source is empty`: mixed(Source{}),
 	} {
@@ -727,32 +728,37 @@ func TestSpecsThatCannotBe(t *testing.T) {
 	for name, change := range map[string]func(*Spec){
 		"d4 of oblong chips": func(s *Spec) { s.Augment = "d4" },
 		"two shares of one name": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}, {Name: "a", Weight: 1}}}, "a"
+			s.Split, s.Use = &Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}, {Name: "b", Weight: 1}, {Name: "a", Weight: 1}}}, "a"
 		},
 		"unknown augment":           func(s *Spec) { s.Augment = "shear" },
 		"grid without size":         func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow} },
 		"stride of a random window": func(s *Spec) { s.Sampler = Sampler{Kind: RandomWindow, Height: 4, Width: 4, StrideY: 2} },
 		"odd stride":                func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow, Height: 4, Width: 4, StrideY: 3} },
 		"grid that pads alone":      func(s *Spec) { s.Sampler = Sampler{Kind: GridWindow, Height: 4, Width: 4, Pad: true} },
-		"weights without file":      func(s *Spec) { s.Sampler = Sampler{Kind: WeightedWindow, Height: 4, Width: 4} },
+		"weights without file":      func(s *Spec) { s.Sampler = Sampler{Kind: spec.WeightedWindow, Height: 4, Width: 4} },
 		"odd tile":                  func(s *Spec) { s.Sampler = Sampler{Kind: TileWindow, Height: 4, Width: 4, TileHeight: 5, TileWidth: 4} },
-		"scale of nothing":          func(s *Spec) { s.Sampler = Sampler{Kind: ResizedWindow, Height: 4, Width: 4, ScaleMin: 2, ScaleMax: 1} },
-		"use without split":         func(s *Spec) { s.Use = "train" },
-		"split without use":         func(s *Spec) { s.Split = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}}} },
+		"scale of nothing": func(s *Spec) {
+			s.Sampler = Sampler{Kind: spec.ResizedWindow, Height: 4, Width: 4, ScaleMin: 2, ScaleMax: 1}
+		},
+		"use without split": func(s *Spec) { s.Use = "train" },
+		"split without use": func(s *Spec) { s.Split = &Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}}} },
 		"no such part": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "hash", Shares: []Share{{Name: "a", Weight: 1}}}, "b"
+			s.Split, s.Use = &Split{By: "hash", Shares: []spec.Share{{Name: "a", Weight: 1}}}, "b"
 		},
 		"a cell of longitude by hash": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "hash", LonLat: true, Shares: []Share{{Name: "a", Weight: 1}}}, "a"
+			s.Split, s.Use = &Split{By: "hash", LonLat: true, Shares: []spec.Share{{Name: "a", Weight: 1}}}, "a"
 		},
 		"a CRS of own coordinates": func(s *Spec) {
-			s.Split, s.Use = &Split{By: "cell", Size: 1, CRS: "epsg", Shares: []Share{{Name: "a", Weight: 1}}}, "a"
+			s.Split, s.Use = &Split{By: "cell", Size: 1, CRS: "epsg", Shares: []spec.Share{{Name: "a", Weight: 1}}}, "a"
 		},
-		"time without order": func(s *Spec) { s.Time = &Time{Key: "site", Length: 2} },
+		"time without order": func(s *Spec) { s.Time = &spec.Time{Key: "site", Length: 2} },
 		"time and strata": func(s *Spec) {
-			s.Time, s.Strata = &Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
+			s.Time, s.Strata = &spec.Time{Key: "site", Order: "date", Length: 2}, &Strata{Column: "class"}
 		},
-		"layout without t": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2}; s.Fields[0].Layout = "n b y x" },
+		"layout without t": func(s *Spec) {
+			s.Time = &spec.Time{Key: "site", Order: "date", Length: 2}
+			s.Fields[0].Layout = "n b y x"
+		},
 		"weight and temperature": func(s *Spec) {
 			s.Source, s.Temperature, s.Sources = "", 2, []Source{{Source: "a"}, {Source: "a", Weight: 2}}
 		},
@@ -768,10 +774,10 @@ func TestSpecsThatCannotBe(t *testing.T) {
 			s.Source = ""
 			s.Sources = []Source{{Source: "a", Fields: []Field{{Name: "elsewhere"}}}}
 		},
-		"bad limit":         func(s *Spec) { n := int64(-1); s.BadLimit = &BadLimit{Count: &n} },
+		"bad limit":         func(s *Spec) { n := int64(-1); s.BadLimit = &spec.BadLimit{Count: &n} },
 		"resample":          func(s *Spec) { s.Fields[0].Resample = "cubic" },
-		"antialias of ints": func(s *Spec) { s.Fields[1].Resample = Antialias },
-		"bilinear of ints":  func(s *Spec) { s.Fields[1].Resample = Bilinear },
+		"antialias of ints": func(s *Spec) { s.Fields[1].Resample = spec.Antialias },
+		"bilinear of ints":  func(s *Spec) { s.Fields[1].Resample = spec.Bilinear },
 		"empty selection":   func(s *Spec) { s.Where = []Condition{{Column: "cloud", Op: ">", Value: json.RawMessage("100")}} },
 	} {
 		s := base()
@@ -789,7 +795,7 @@ func TestLongSequences(t *testing.T) {
 	tab := sampledTables()["b"]
 	tab.broken = nil
 	s := Spec{Source: "b", Fields: slices.Clone(sampledFields[:1]), BatchSize: 1, Sampler: Sampler{Kind: RandomWindow, Height: 2, Width: 2}}
-	s.Time = &Time{Key: "site", Order: "date", Length: steps}
+	s.Time = &spec.Time{Key: "site", Order: "date", Length: steps}
 	e, err := tryMixed(s, map[string]*fakeTable{"b": tab}, 1)
 	if err != nil {
 		t.Fatal(err)
@@ -809,7 +815,7 @@ func TestSizesOfRowsThatCount(t *testing.T) {
 	tabs := sampledTables()
 	for name, change := range map[string]func(*Spec){
 		"rows":   func(*Spec) {},
-		"series": func(s *Spec) { s.Time = &Time{Key: "site", Order: "date", Length: 2} },
+		"series": func(s *Spec) { s.Time = &spec.Time{Key: "site", Order: "date", Length: 2} },
 		"strata": func(s *Spec) { s.Strata = &Strata{Column: "class"} },
 	} {
 		s := Spec{Source: "a", Fields: slices.Clone(sampledFields[:1]), BatchSize: 2, Sampler: Sampler{Kind: GridWindow, Height: 8, Width: 6}}
@@ -891,10 +897,10 @@ func TestRootsOfSources(t *testing.T) {
 		}
 	}
 	mixed := func(second string) Spec {
-		return Spec{BatchSize: 1, Mixture: Mixture{Sources: []Source{{Source: inside}, {Source: second}}}}
+		return Spec{BatchSize: 1, Mixture: spec.Mixture{Sources: []Source{{Source: inside}, {Source: second}}}}
 	}
 	weighted := func(dir string) Spec {
-		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: WeightedWindow, Height: 8, Width: 8, Weights: filepath.Join(dir, "weights")}}
+		return Spec{Source: inside, BatchSize: 1, Sampler: Sampler{Kind: spec.WeightedWindow, Height: 8, Width: 8, Weights: filepath.Join(dir, "weights")}}
 	}
 	for i, spec := range []Spec{mixed(inside), weighted(inside), mixed(outside), weighted(outside)} {
 		e, err := Open(context.Background(), spec, Options{Roots: []string{inside}})

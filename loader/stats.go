@@ -12,6 +12,7 @@ import (
 
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/source"
 	"github.com/chaski-eo/chaski/stats"
 	"github.com/chaski-eo/chaski/store/catalog"
@@ -34,7 +35,7 @@ func Stats(ctx context.Context, spec Spec, o Options, progress func(done, total 
 		return nil, err
 	}
 	defer o.closeOpener()
-	src := spec.source()
+	src := spec.Root()
 	if len(src.Sources) > 0 {
 		return nil, errors.New("spec: the statistics of a mixture are those of its sources, one by one")
 	}
@@ -68,12 +69,12 @@ type pass struct {
 }
 
 // measure is Stats over the rows of an open table that count; nil rows are all.
-func measure(ctx context.Context, spec Spec, o Options, t table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
-	p := &pass{spec: spec, options: o, table: t, rows: rows, progress: progress}
+func measure(ctx context.Context, sp Spec, o Options, t table, rows []uint32, progress func(done, total int64)) (*stats.Report, error) {
+	p := &pass{spec: sp, options: o, table: t, rows: rows, progress: progress}
 	if t.Len() == 0 {
-		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), spec.Source)
+		return nil, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), sp.Source)
 	}
-	for i := range rowFields(spec.Fields) {
+	for i := range spec.RowFields(sp.Fields) {
 		if t.Kind(i) == catalog.Raster {
 			p.columns = append(p.columns, i)
 		}
@@ -97,7 +98,7 @@ func measure(ctx context.Context, spec Spec, o Options, t table, rows []uint32, 
 				f.Bands[b].Name = p.names[k][b]
 			}
 		}
-		r.Fields[spec.Fields[i].Name] = f
+		r.Fields[sp.Fields[i].Name] = f
 	}
 	return r, nil
 }
@@ -248,7 +249,8 @@ type tallier interface {
 type nowhere struct{}
 
 func (nowhere) put(*chunk.Index, int, []byte) {}
-func (nowhere) begin(chunk.Box) sink          { return nowhere{} }
+
+func (nowhere) begin(chunk.Box) sink { return nowhere{} }
 
 // tally adds the samples of chunks that lie in the image to a field.
 type tally struct {

@@ -1,7 +1,6 @@
 package loader
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs/lonlat"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/tables"
@@ -31,166 +31,18 @@ type timed interface {
 	TimeUnit(ctx context.Context, column string) time.Duration
 }
 
-// operators of a Condition.
-var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
-
-// operand is a number or a text: what a column's values are compared with.
-type operand struct {
-	text    string
-	isText  bool
-	isFloat bool
-	int     int64
-	float   float64
-	more    bool // a bit more than int
-}
-
-func operandOf(m json.RawMessage) (o operand, err error) {
-	d := json.NewDecoder(bytes.NewReader(m))
-	d.UseNumber()
-	var v any
-	if err := d.Decode(&v); err != nil {
-		return o, errors.New("value is not JSON")
-	}
-	switch v := v.(type) {
-	case string:
-		return operand{text: v, isText: true}, nil
-	case json.Number:
-		if i, err := strconv.ParseInt(string(v), 10, 64); err == nil {
-			return operand{int: i, float: float64(i)}, nil
-		}
-		f, err := strconv.ParseFloat(string(v), 64)
-		if err != nil {
-			return o, fmt.Errorf("value %s is not a number of float64", v)
-		}
-		return operand{isFloat: true, float: f}, nil
-	}
-	return o, fmt.Errorf("value %s is neither a number nor a text", m)
-}
-
-// operands returns what the column is compared with: one operand, or with "in" several.
-func (c *Condition) operands() ([]operand, error) {
-	if c.Op != "in" {
-		o, err := operandOf(c.Value)
-		return []operand{o}, err
-	}
-	var list []json.RawMessage
-	if err := json.Unmarshal(c.Value, &list); err != nil || len(list) == 0 {
-		return nil, errors.New("\"in\" needs a list of values")
-	}
-	out := make([]operand, len(list))
-	for i, m := range list {
-		var err error
-		if out[i], err = operandOf(m); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// compare orders a value of a column against an operand of its kind; NaN is false in every comparison.
-func (o *operand) compare(k catalog.Kind, v catalog.Value) (c int, ordered bool) {
-	switch {
-	case o.isText:
-		return cmp.Compare(v.Text, o.text), true
-	case k == catalog.Int && !o.isFloat:
-		if o.more && v.Int == o.int {
-			return -1, true
-		}
-		return cmp.Compare(v.Int, o.int), true
-	}
-	f := v.Float
-	if k == catalog.Int {
-		f = float64(v.Int)
-	}
-	return cmp.Compare(f, o.float), !math.IsNaN(f)
-}
-
-// clocks are the forms of an instant; without a zone it is one of UTC. Seconds may have a fraction.
-var clocks = []string{
-	"2006", "2006-01", time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
-}
-
-// count makes a number of a text that is a year, month or day, which stand for their first moments, or an instant:
-// how many units it is after 1970.
-func (o *operand) count(unit time.Duration) error {
-	for _, form := range clocks {
-		t, err := time.Parse(form, o.text)
-		if err != nil {
-			continue
-		}
-		part := min(unit, time.Second)
-		long, per, ns := int64(unit/part), int64(time.Second/part), time.Duration(t.Nanosecond())
-		whole, rest := t.Unix()/long, t.Unix()%long
-		if rest < 0 {
-			whole--
-		}
-		o.isText, o.int, o.more = false, whole*per+int64(ns/part), rest != 0 || ns%part != 0
-		switch { // before and after all that the column can hold
-		case whole < math.MinInt64/per:
-			o.int = math.MinInt64
-		case whole >= math.MaxInt64/per:
-			o.int, o.more = math.MaxInt64, true
-		}
-		o.float = float64(o.int)
-		return nil
-	}
-	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)", o.text)
-}
-
 // times makes a number of a text where a column is one of dates or instants.
-func (s *selector) times(ctx context.Context, column string, o *operand) error {
+func (s *selector) times(ctx context.Context, column string, o *spec.Operand) error {
 	t, ok := s.table.(timed)
-	if !ok || !o.isText {
+	if !ok || !o.IsText {
 		return nil
 	}
 	if unit := t.TimeUnit(ctx, column); unit > 0 {
-		if err := o.count(unit); err != nil {
+		if err := o.Count(unit); err != nil {
 			return fmt.Errorf("column %q: %w", column, err)
 		}
 	}
 	return nil
-}
-
-// suits checks that an operand is of a column's kind.
-func (o *operand) suits(k catalog.Kind, column string) error {
-	if o.isText != (k == catalog.Text) {
-		return fmt.Errorf("column %q holds %ss, which are not compared with %s", column, k, map[bool]string{true: "texts", false: "numbers"}[o.isText])
-	}
-	return nil
-}
-
-func (c *Condition) meets(k catalog.Kind, v catalog.Value, with []operand) bool {
-	if v.Null {
-		return false
-	}
-	for i := range with {
-		d, ordered := with[i].compare(k, v)
-		if !ordered {
-			if c.Op == "!=" {
-				return true
-			}
-			continue
-		}
-		ok := false
-		switch c.Op {
-		case "==", "in":
-			ok = d == 0
-		case "!=":
-			ok = d != 0
-		case "<":
-			ok = d < 0
-		case "<=":
-			ok = d <= 0
-		case ">":
-			ok = d > 0
-		case ">=":
-			ok = d >= 0
-		}
-		if ok {
-			return true
-		}
-	}
-	return false
 }
 
 // selector narrows the rows of a dataset down.
@@ -238,7 +90,7 @@ var errEnough = errors.New("loader: enough")
 
 // where drops the rows that do not meet a condition.
 func (s *selector) where(ctx context.Context, c Condition) error {
-	with, err := c.operands()
+	with, err := c.Operands()
 	if err != nil {
 		return err
 	}
@@ -251,12 +103,12 @@ func (s *selector) where(ctx context.Context, c Condition) error {
 	return s.scan(ctx, c.Column, func(row int64, k catalog.Kind, v catalog.Value) error {
 		if row == 0 {
 			for i := range with {
-				if err := with[i].suits(k, c.Column); err != nil {
+				if err := with[i].Suits(k, c.Column); err != nil {
 					return err
 				}
 			}
 		}
-		s.keep[row] = s.keep[row] && c.meets(k, v, with)
+		s.keep[row] = s.keep[row] && c.Meets(k, v, with)
 		return nil
 	})
 }
@@ -268,8 +120,8 @@ func (s *selector) split(ctx context.Context, p *Split, use string) error {
 		return err
 	}
 	s.init()
-	h := p.hash()
-	share := slices.IndexFunc(p.Shares, func(x Share) bool { return x.Name == use })
+	h := p.Hash()
+	share := slices.IndexFunc(p.Shares, func(x spec.Share) bool { return x.Name == use })
 	switch p.By {
 	case "hash":
 		return cols.ScanIDs(ctx, func(row int64, id string) error {
@@ -360,7 +212,7 @@ func (s *selector) lonLat(ctx context.Context, p *Split, bounds [][4]float64, er
 // given drops the rows that a column says to be of another part. Without a name, it is the first of
 // SplitColumns that is there.
 func (s *selector) given(ctx context.Context, column, use string) error {
-	names := SplitColumns
+	names := spec.SplitColumns
 	if column != "" {
 		names = []string{column}
 	}
@@ -439,14 +291,14 @@ func textOf(k catalog.Kind, v catalog.Value) string {
 }
 
 func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
-	type bounds struct{ from, to *operand }
+	type bounds struct{ from, to *spec.Operand }
 	parts := make([]bounds, len(p.Ranges))
 	for i, r := range p.Ranges {
 		for j, m := range []json.RawMessage{r.From, r.To} {
 			if len(m) == 0 {
 				continue
 			}
-			o, err := operandOf(m)
+			o, err := spec.OperandOf(m)
 			if err == nil {
 				err = s.times(ctx, p.Column, &o)
 			}
@@ -464,14 +316,14 @@ func (s *selector) byDate(ctx context.Context, p *Split, use string) error {
 		part := ""
 		for i, b := range parts {
 			in := !v.Null
-			for j, o := range []*operand{b.from, b.to} {
+			for j, o := range []*spec.Operand{b.from, b.to} {
 				if o == nil {
 					continue
 				}
-				if err := o.suits(k, p.Column); err != nil {
+				if err := o.Suits(k, p.Column); err != nil {
 					return err
 				}
-				c, ordered := o.compare(k, v)
+				c, ordered := o.Compare(k, v)
 				in = in && ordered && (c >= 0) == (j == 0)
 			}
 			if in {
@@ -492,11 +344,11 @@ func selectRows(ctx context.Context, t table, s *Subset, o Options) ([]uint32, e
 	sel := selector{table: t, options: o}
 	for _, c := range s.Where {
 		by := sel.where
-		if !c.compares() {
+		if !c.Compares() {
 			by = func(ctx context.Context, c Condition) error { return sel.query(ctx, &c) }
 		}
 		if err := by(ctx, c); err != nil {
-			return nil, fmt.Errorf("%s: %w", c.called(), err)
+			return nil, fmt.Errorf("%s: %w", c.Called(), err)
 		}
 	}
 	if s.Split != nil {
@@ -589,7 +441,7 @@ func pick(rows []uint32, present []bool) []uint32 {
 }
 
 // series returns the sequences of a dataset. Rows without a key or a time are left out.
-func series(ctx context.Context, t table, w *Time, rows []uint32) (*shuffle.Series, error) {
+func series(ctx context.Context, t table, w *spec.Time, rows []uint32) (*shuffle.Series, error) {
 	if t.Len() > math.MaxUint32 {
 		return nil, fault.New(fault.Limit, "dataset", fault.NoOffset, "%d rows, too many for sequences", t.Len())
 	}

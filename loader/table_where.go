@@ -9,6 +9,7 @@ import (
 
 	"github.com/chaski-eo/chaski/crs"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 	"github.com/chaski-eo/chaski/store/taco"
 	"github.com/chaski-eo/chaski/tables"
@@ -24,14 +25,6 @@ type queried interface {
 }
 
 var _ queried = (*catalog.Table)(nil)
-
-// Columns of place and time of tables, where a condition names none: those of containers, GeoParquet's and STAC's.
-var (
-	placeColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
-	timeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}
-	// boundsColumns are those that a catalog has of every raster, in the CRS of crsColumn.
-	boundsColumns = []string{"minx", "miny", "maxx", "maxy"}
-)
 
 // isData reports whether queries mean the samples by the name of a table.
 func isData(name string) bool {
@@ -107,7 +100,7 @@ func (s *selector) selected(ctx context.Context, sql string) ([]int, error) {
 
 // near returns the rows that match a place or a time.
 func (s *selector) near(ctx context.Context, w *Condition) ([]int, error) {
-	f, err := w.filter()
+	f, err := w.Filter()
 	if err != nil {
 		return nil, err
 	}
@@ -115,10 +108,10 @@ func (s *selector) near(ctx context.Context, w *Condition) ([]int, error) {
 		return nil, errors.New("a table has no levels")
 	}
 	if f.Time == "" {
-		f.Time = s.first(timeColumns)
+		f.Time = s.first(spec.TimeColumns)
 	}
 	if f.Box != nil && f.Geometry == "" {
-		if f.Geometry = s.first(placeColumns); f.Geometry == "" && s.all(boundsColumns) {
+		if f.Geometry = s.first(spec.PlaceColumns); f.Geometry == "" && s.all(spec.BoundsColumns) {
 			return s.inBounds(ctx, f)
 		}
 	}
@@ -132,7 +125,7 @@ const crsColumn = "epsg"
 // that is not known may lie in the box or not: that is an error, which says how many there are. Rows that are dropped already are
 // not looked at.
 func (s *selector) inBounds(ctx context.Context, f taco.Filter) ([]int, error) {
-	bounds, err := s.bounds(ctx, boundsColumns)
+	bounds, err := s.bounds(ctx, spec.BoundsColumns)
 	if err != nil {
 		return nil, err
 	}

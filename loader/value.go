@@ -8,6 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/fault"
 	"github.com/chaski-eo/chaski/internal/kernel"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
@@ -31,7 +32,7 @@ func newValueField(f Field, column int, kind catalog.Kind) valueField {
 	default:
 		return v
 	}
-	if (f.Kind == NumberField || f.Kind == ArrayField) && f.DType != "native" {
+	if (f.Kind == spec.NumberField || f.Kind == spec.ArrayField) && f.DType != "native" {
 		v.to, _ = chunk.ParseDType(f.DType) // Validate knows it
 		v.asked = true
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -155,7 +156,7 @@ func parseWeights(b []byte) (*weights, error) {
 	switch {
 	case w.Version != 1:
 		return nil, fault.New(fault.Unsupported, "weights", 12, "version %d; this is version 1", w.Version)
-	case w.CellHeight < 1 || w.CellWidth < 1 || w.CellHeight > maxWindow || w.CellWidth > maxWindow:
+	case w.CellHeight < 1 || w.CellWidth < 1 || w.CellHeight > spec.MaxWindow || w.CellWidth > spec.MaxWindow:
 		return nil, bad(12, "cells of %d by %d pixels", w.CellHeight, w.CellWidth)
 	case w.Rows < 0 || w.Rows > int64(len(rest))/8:
 		return nil, bad(12, "%d rows in %d bytes", w.Rows, len(rest))
@@ -233,7 +234,7 @@ func Weights(ctx context.Context, w io.Writer, spec Spec, o Options, c WeightOpt
 		return err
 	}
 	defer o.closeOpener()
-	src := spec.source()
+	src := spec.Root()
 	t, err := openTable(ctx, src, spec.Fields, o)
 	if err != nil {
 		return err
@@ -268,7 +269,7 @@ type weighed struct {
 }
 
 func (p *weighing) run(ctx context.Context, c WeightOptions) error {
-	d := &dataset{fields: rowFields(p.spec.Fields), table: p.table, source: p.spec.source(), sampler: Sampler{Kind: WholeChip}}
+	d := &dataset{fields: spec.RowFields(p.spec.Fields), table: p.table, source: p.spec.Root(), sampler: Sampler{Kind: WholeChip}}
 	if p.table.Len() == 0 {
 		return fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no samples"), p.spec.Source)
 	}
@@ -288,8 +289,8 @@ func (p *weighing) run(ctx context.Context, c WeightOptions) error {
 		return fmt.Errorf("spec: no raster field is called %q", c.Field)
 	}
 	cell := cmp.Or(c.Cell, 64)
-	if cell < 1 || cell > maxWindow {
-		return fmt.Errorf("spec: cells of %d pixels, not in 1..%d", cell, maxWindow)
+	if cell < 1 || cell > spec.MaxWindow {
+		return fmt.Errorf("spec: cells of %d pixels, not in 1..%d", cell, spec.MaxWindow)
 	}
 	p.data, p.lead = d, d.rasters[0].column
 	p.head = WeightsHeader{Version: 1, Rows: p.table.Len(), CellHeight: up(cell, d.alignY), CellWidth: up(cell, d.alignX), Field: p.field.Name, Classes: c.Classes}

@@ -13,6 +13,7 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 	"github.com/chaski-eo/chaski/einops"
 	"github.com/chaski-eo/chaski/fault"
+	"github.com/chaski-eo/chaski/loader/spec"
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
@@ -756,7 +757,7 @@ func (p *Pending) tensors() error {
 func (p *Pending) extras() (out []Tensor) {
 	e, b := p.engine, p.batch
 	if len(e.spec.Sources) > 0 {
-		t := Tensor{Name: SourceColumn, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(b.Rows)}, Data: make([]byte, 0, 8*b.Rows)}
+		t := Tensor{Name: spec.SourceColumn, DType: chunk.Int64, Axes: []string{"n"}, Shape: []int64{int64(b.Rows)}, Data: make([]byte, 0, 8*b.Rows)}
 		for k, pos := range b.Positions {
 			source := int64(-1)
 			if pos >= 0 {
@@ -767,9 +768,9 @@ func (p *Pending) extras() (out []Tensor) {
 		out = append(out, t)
 	}
 	if p.window != nil {
-		out = append(out, Tensor{Name: WindowMember, DType: chunk.Int64, Axes: windowAxes, Shape: []int64{int64(b.Rows), 4}, Data: p.window})
+		out = append(out, Tensor{Name: spec.WindowMember, DType: chunk.Int64, Axes: windowAxes, Shape: []int64{int64(b.Rows), 4}, Data: p.window})
 	}
-	if w := e.spec.steps(); w != nil {
+	if w := e.spec.Sequence(); w != nil {
 		t := Tensor{Name: w.Validity, DType: chunk.Uint8, Data: make([]byte, b.Rows*w.Length)}
 		t.Shape, t.Axes = e.valueShape(b.Rows)
 		for k, pos := range b.Positions {

@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/chaski-eo/chaski/loader"
+	"github.com/chaski-eo/chaski/loader/spec"
 )
 
 // Source has the flags that say where the fields of a dataset are, and which of its rows to use.
@@ -39,7 +40,7 @@ func (f *Source) Spec(dataset string) (s loader.Spec, err error) {
 		s.Split, s.Use = &loader.Split{By: "given"}, f.part
 	}
 	if f.drop {
-		s.Missing = loader.MissingDrop
+		s.Missing = spec.MissingDrop
 	}
 	return s, nil
 }

@@ -1,7 +1,8 @@
-package loader
+package spec
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,54 @@ import (
 
 	"github.com/chaski-eo/chaski/shuffle"
 )
+
+// InSource says in which source of the spec an error came up.
+func InSource(name string, err error) error { return fmt.Errorf("source %q: %w", name, err) }
+
+// ErrPerBatch is the error of shares that cannot be exact in a batch.
+var ErrPerBatch = errors.New("per_batch needs per_batch, and weights in place of a temperature, of the mixture around it")
+
+var Untils = map[string]shuffle.Until{UntilShortest: shuffle.Shortest, UntilLongest: shuffle.Longest, UntilLength: shuffle.Given}
+
+// SetCounts turns weights into whole counts of total, unless the spec has them.
+func (s *Source) SetCounts(sources []shuffle.Source, total int64) error {
+	weights := make([]float64, len(s.Sources))
+	given := int64(0)
+	for i := range s.Sources {
+		weights[i] = cmp.Or(s.Sources[i].Weight, 1)
+		given += s.Sources[i].Count
+	}
+	if given != 0 {
+		return nil // package shuffle checks them
+	}
+	if s.Temperature != 0 {
+		sizes, err := Lengths(sources)
+		if err != nil {
+			return err
+		}
+		if weights, err = shuffle.Temperature(sizes, s.Temperature); err != nil {
+			return err
+		}
+	}
+	counts, err := shuffle.Apportion(total, weights)
+	for i := range counts {
+		s.Sources[i].Count, s.Sources[i].Weight = counts[i], 0
+	}
+	return err
+}
+
+// Lengths returns the samples of sources.
+func Lengths(sources []shuffle.Source) ([]int64, error) {
+	out := make([]int64, len(sources))
+	for i, s := range sources {
+		p, err := shuffle.NewPlan(shuffle.Spec{Source: s})
+		if err != nil {
+			return nil, fmt.Errorf("source %d: %w", i, err)
+		}
+		out[i] = p.Len()
+	}
+	return out, nil
+}
 
 // Mixture draws samples from several sources in fixed proportions. See docs/order.md.
 type Mixture struct {
@@ -224,13 +273,13 @@ func (m Mixture) withDefaults() Mixture {
 			f := s.Sampler.withDefaults()
 			s.Sampler = &f
 		}
-		s.Subset = s.Subset.withDefaults()
+		s.Subset = s.Subset.WithDefaults()
 		s.Mixture = s.Mixture.withDefaults()
 	}
 	return m
 }
 
-func (s Subset) withDefaults() Subset {
+func (s Subset) WithDefaults() Subset {
 	s.Where = compactedWhere(s.Where)
 	if s.Split != nil {
 		f := s.Split.withDefaults()
@@ -256,7 +305,7 @@ func (s Subset) withDefaults() Subset {
 
 func (s Split) withDefaults() Split {
 	if s.By == "cell" && s.Columns == nil {
-		s.Columns = slices.Clone(boundsColumns)
+		s.Columns = slices.Clone(BoundsColumns)
 	}
 	if s.LonLat && s.CRS == "" {
 		s.CRS = "epsg"
@@ -340,17 +389,17 @@ func (s Spec) Places() string {
 	return b.String()
 }
 
-// source is the outermost source of a spec.
-func (s *Spec) source() Source {
+// Root is the outermost source of a spec.
+func (s *Spec) Root() Source {
 	return Source{Source: s.Source, Container: s.Container, Dims: s.Dims, Timestamp: s.Timestamp, Subset: s.Subset, Mixture: s.Mixture}
 }
 
 // inTime reports whether samples are sequences.
-func (s *Spec) inTime() bool { return s.steps() != nil }
+func (s *Spec) inTime() bool { return s.Sequence() != nil }
 
-// steps returns how samples are sequences, the same in every source, or nil.
-func (s *Spec) steps() *Time {
-	src := s.source()
+// Sequence returns how samples are sequences, the same in every source, or nil.
+func (s *Spec) Sequence() *Time {
+	src := s.Root()
 	for len(src.Sources) > 0 {
 		if src.Time != nil {
 			return src.Time
@@ -376,7 +425,7 @@ func (s *Spec) extras() (names []string) {
 	if s.Windows {
 		names = append(names, WindowMember)
 	}
-	if t := s.steps(); t != nil {
+	if t := s.Sequence(); t != nil {
 		names = append(names, t.Validity)
 	}
 	return names
@@ -391,16 +440,16 @@ func (s *Spec) walk(visit func(Source, int) error) error {
 		}
 		for i, c := range src.Sources {
 			if err := into(c, depth+1); err != nil {
-				return inSource(c.named(i), err)
+				return InSource(c.Named(i), err)
 			}
 		}
 		return nil
 	}
-	return into(s.source(), 0)
+	return into(s.Root(), 0)
 }
 
-// named returns the name of source number i.
-func (s *Source) named(i int) string {
+// Named returns the name of source number i.
+func (s *Source) Named(i int) string {
 	if s.Name != "" {
 		return s.Name
 	}
@@ -412,7 +461,7 @@ func (s *Spec) validateSources() error {
 	for _, f := range s.Fields {
 		fields[f.Name] = true
 	}
-	n, steps := 0, s.steps()
+	n, steps := 0, s.Sequence()
 	return s.walk(func(src Source, depth int) error {
 		if n++; n > maxSources {
 			return fmt.Errorf("over %d sources", maxSources)
@@ -475,7 +524,7 @@ func (s *Source) validate(depth int, fields map[string]bool) error {
 	if mixed {
 		return s.validateMixture()
 	}
-	return s.Subset.validate()
+	return s.Subset.Validate()
 }
 
 // validateFields checks in what the fields of a source differ from the spec's, which have these names.
@@ -490,7 +539,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 		if f.Points == nil {
 			f.DType = "float32" // of the spec's field, which is checked with this when it is compiled
 		}
-		if err := f.validate(); err != nil {
+		if err := f.Validate(); err != nil {
 			return fmt.Errorf("field %q: %w", f.Name, err)
 		}
 	}
@@ -501,7 +550,7 @@ func (s *Source) validateFields(names map[string]bool) error {
 func (s *Source) validateMixture() error {
 	for i := range s.Sources {
 		if c := &s.Sources[i]; s.Temperature != 0 && c.Weight != 0 && c.Weight != 1 {
-			return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.named(i))
+			return fmt.Errorf("source %q has a weight, and the mixture a temperature, which weights sources by their sizes", c.Named(i))
 		}
 	}
 	return validUntil(s.Until, s.Length, s.Temperature)
@@ -519,7 +568,7 @@ func validUntil(until string, length int64, temperature float64) error {
 	return nil
 }
 
-func (s *Subset) validate() error {
+func (s *Subset) Validate() error {
 	if s.Missing != "" && s.Missing != MissingError && s.Missing != MissingDrop {
 		return fmt.Errorf("missing %q is neither %q nor %q", s.Missing, MissingError, MissingDrop)
 	}
@@ -596,27 +645,27 @@ func (c *Condition) validate() error {
 	case c.BBoxCRS < 0:
 		return fmt.Errorf("bbox_crs is %d: it is an EPSG code", c.BBoxCRS)
 	case c.BBox != nil:
-		_, err := c.filter()
+		_, err := c.Filter()
 		return err
 	case c.Datetime != "":
 		if c.Within {
 			return errors.New("within is for bbox")
 		}
-		_, err := c.filter()
+		_, err := c.Filter()
 		return err
 	case c.Column == "" || !slices.Contains(operators, c.Op):
 		return fmt.Errorf("column %q, operator %q is none of %q", c.Column, c.Op, operators)
 	case c.Level != 0 || c.Within:
 		return errors.New("level and within are for bbox and datetime")
 	}
-	if _, err := c.operands(); err != nil {
+	if _, err := c.Operands(); err != nil {
 		return fmt.Errorf("column %q: %w", c.Column, err)
 	}
 	return nil
 }
 
-// called is what a user gave the condition as.
-func (c *Condition) called() string {
+// Called is what a user gave the condition as.
+func (c *Condition) Called() string {
 	switch {
 	case c.Select != "":
 		return "sql"
@@ -628,8 +677,8 @@ func (c *Condition) called() string {
 	return "where"
 }
 
-// compares reports whether a condition is one on a column, which every table can answer.
-func (c *Condition) compares() bool { return c.Op != "" }
+// Compares reports whether a condition is one on a column, which every table can answer.
+func (c *Condition) Compares() bool { return c.Op != "" }
 
 // validate checks a split, of which the part use counts.
 func (s *Split) validate(use string) error {
@@ -668,7 +717,7 @@ func (s *Split) shareNames() (names []string, err error) {
 	if len(s.Shares) > maxShares || len(s.Shares) == 0 || s.Ranges != nil {
 		return nil, fmt.Errorf("by %q takes shares, 1 to %d", s.By, maxShares)
 	}
-	h := s.hash()
+	h := s.Hash()
 	if err := h.Check(); err != nil {
 		return nil, err
 	}
@@ -691,7 +740,7 @@ func (s *Split) rangeNames() (names []string, err error) {
 			if len(v) == 0 {
 				continue
 			}
-			if _, err := operandOf(v); err != nil {
+			if _, err := OperandOf(v); err != nil {
 				return nil, fmt.Errorf("range %q: %w", r.Name, err)
 			}
 		}
@@ -700,8 +749,8 @@ func (s *Split) rangeNames() (names []string, err error) {
 	return names, nil
 }
 
-// hash returns the split as package shuffle has it.
-func (s *Split) hash() shuffle.Split {
+// Hash returns the split as package shuffle has it.
+func (s *Split) Hash() shuffle.Split {
 	h := shuffle.Split{Seed: s.Seed}
 	for _, p := range s.Shares {
 		h.Shares = append(h.Shares, shuffle.Share{Name: p.Name, Parts: p.Parts})
@@ -709,8 +758,8 @@ func (s *Split) hash() shuffle.Split {
 	return h
 }
 
-// fieldsOf returns the fields of a source of the spec.
-func (s *Spec) fieldsOf(src *Source) []Field {
+// FieldsOf returns the fields of a source of the spec.
+func (s *Spec) FieldsOf(src *Source) []Field {
 	out := slices.Clone(s.Fields)
 	for i := range out {
 		f := &out[i]
@@ -745,15 +794,15 @@ func (s *Spec) fieldsOf(src *Source) []Field {
 	return out
 }
 
-// queries reports whether a condition is more than a comparison: what columns it needs, its text says.
-func (s *Subset) queries() bool {
-	return slices.ContainsFunc(s.Where, func(c Condition) bool { return !c.compares() })
+// Queries reports whether a condition is more than a comparison: what columns it needs, its text says.
+func (s *Subset) Queries() bool {
+	return slices.ContainsFunc(s.Where, func(c Condition) bool { return !c.Compares() })
 }
 
-// columns are the columns of its table that a subset is made by.
-func (s *Subset) columns() (names []string) {
+// Columns are the columns of its table that a subset is made by.
+func (s *Subset) Columns() (names []string) {
 	for _, c := range s.Where {
-		if c.compares() {
+		if c.Compares() {
 			names = append(names, c.Column)
 		}
 	}
@@ -773,3 +822,11 @@ func (s *Subset) columns() (names []string) {
 	}
 	return names
 }
+
+// Columns of place and time of tables, where a condition names none: those of containers, GeoParquet's and STAC's.
+var (
+	PlaceColumns = []string{"istac:geometry", "stac:centroid", "istac:centroid", "geometry"}
+	TimeColumns  = []string{"istac:time_start", "stac:time_start", "datetime"}
+	// BoundsColumns are those that a catalog has of every raster, in the CRS of crsColumn.
+	BoundsColumns = []string{"minx", "miny", "maxx", "maxy"}
+)

@@ -1,4 +1,4 @@
-package loader
+package spec
 
 import (
 	_ "embed"

@@ -1,4 +1,4 @@
-package loader
+package spec
 
 import (
 	"encoding/json"

@@ -1,4 +1,4 @@
-package loader
+package spec
 
 import (
 	"bytes"
@@ -17,6 +17,9 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 	"github.com/chaski-eo/chaski/store/catalog"
 )
+
+// maxSamples bounds N, so that positions of any ticket stay in int64.
+const maxSamples = 1 << 62
 
 // SpecVersion is the version of Spec's JSON.
 const SpecVersion = 1
@@ -164,8 +167,8 @@ const (
 	ArrayField  = "array"
 )
 
-// wantedKinds are what a column of texts must be.
-var wantedKinds = map[string]catalog.Kind{RasterField: catalog.Raster, TextField: catalog.Text}
+// WantedKinds are what a column of texts must be.
+var WantedKinds = map[string]catalog.Kind{RasterField: catalog.Raster, TextField: catalog.Text}
 
 // Normalize is y = f32(f32(x*Scale) + Offset), then clipped. Scale and Offset have one value a
 // picked band or one for all; they are rounded to float32 once.
@@ -246,7 +249,7 @@ const (
 	maxFields    = 64
 	maxBatch     = 1 << 20
 	maxPerAsset  = 1 << 20
-	maxWindow    = 1 << 16
+	MaxWindow    = 1 << 16
 	maxSpecBytes = 1 << 20
 )
 
@@ -296,7 +299,7 @@ func (s Spec) WithDefaults() Spec {
 		s.Version = SpecVersion
 	}
 	s.Sampler = s.Sampler.withDefaults()
-	s.Subset = s.Subset.withDefaults()
+	s.Subset = s.Subset.WithDefaults()
 	s.Mixture = s.Mixture.withDefaults()
 	if s.BadSamples == "" {
 		s.BadSamples = BadError
@@ -306,7 +309,7 @@ func (s Spec) WithDefaults() Spec {
 	}
 	s.Fields = slices.Clone(s.Fields)
 	pointsLast(s.Fields)
-	for i := range rowFields(s.Fields) {
+	for i := range RowFields(s.Fields) {
 		f := &s.Fields[i]
 		if f.DType == "" {
 			f.DType = "native"
@@ -344,7 +347,7 @@ func (s Spec) Validate() error {
 	if err := s.Sampler.validate(); err != nil {
 		return fmt.Errorf("spec: sampler: %w", err)
 	}
-	if _, err := s.elements(); err != nil {
+	if _, err := s.Elements(); err != nil {
 		return err
 	}
 	if err := s.BadLimit.validate(); err != nil {
@@ -360,11 +363,11 @@ func (s Spec) Validate() error {
 		}
 		names[n] = true
 	}
-	if n := len(rowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime()) {
+	if n := len(RowFields(s.Fields)); n < len(s.Fields) && (n == 0 || s.inTime()) {
 		return errors.New("spec: points lie in the windows of a raster field, and sequences have none")
 	}
 	for _, f := range s.Fields {
-		if err := f.validate(); err != nil {
+		if err := f.Validate(); err != nil {
 			return fmt.Errorf("spec: field %q: %w", f.Name, err)
 		}
 		for _, n := range f.members() {
@@ -411,17 +414,17 @@ func (s Sampler) validate() error {
 		if s.PerAsset != 1 {
 			return fmt.Errorf("per_asset %d needs a window sampler", s.PerAsset)
 		}
-		if s.Height < 0 || s.Width < 0 || s.Height > maxWindow || s.Width > maxWindow || (s.Height == 0) != (s.Width == 0) {
+		if s.Height < 0 || s.Width < 0 || s.Height > MaxWindow || s.Width > MaxWindow || (s.Height == 0) != (s.Width == 0) {
 			return fmt.Errorf("chip of %d by %d pixels", s.Height, s.Width)
 		}
-		return s.only()
+		return s.onlyOf()
 	}
 	kinds := []string{RandomWindow, GridWindow, ResizedWindow, WeightedWindow, TileWindow}
 	least := 1
 	switch {
 	case !slices.Contains(kinds, s.Kind):
 		return fmt.Errorf("no kind %q; there are %q and %q", s.Kind, WholeChip, kinds)
-	case s.Height < 1 || s.Width < 1 || s.Height > maxWindow || s.Width > maxWindow:
+	case s.Height < 1 || s.Width < 1 || s.Height > MaxWindow || s.Width > MaxWindow:
 		return fmt.Errorf("window of %d by %d pixels", s.Height, s.Width)
 	case s.Kind == GridWindow && s.PerAsset != 0:
 		return errors.New("per_asset is for random windows: a grid has as many as there are")
@@ -434,11 +437,11 @@ func (s Sampler) validate() error {
 	if s.Kind == WeightedWindow && s.Weights == "" {
 		return errors.New("weighted_window needs weights, a file of 'chaski stats --sampling'")
 	}
-	return s.only()
+	return s.onlyOf()
 }
 
-// only refuses members of other kinds, which would mean nothing.
-func (s Sampler) only() error {
+// onlyOf refuses members of other kinds, which would mean nothing.
+func (s Sampler) onlyOf() error {
 	for _, m := range []struct {
 		set  bool
 		name string
@@ -468,7 +471,7 @@ var sets = map[string]shuffle.Elements{
 	"": 0, "flip_x": shuffle.FlipsX, "flip_y": shuffle.FlipsY, "flips": shuffle.Flips, "rotations": shuffle.Rotations, "d4": shuffle.D4,
 }
 
-func (s Spec) elements() (shuffle.Elements, error) {
+func (s Spec) Elements() (shuffle.Elements, error) {
 	g, ok := sets[s.Augment]
 	if !ok {
 		return 0, fmt.Errorf("spec: augment %q is none of flip_x, flip_y, flips, rotations, d4", s.Augment)
@@ -491,12 +494,12 @@ func (b *BadLimit) validate() error {
 // members are the names of a field's tensors, some of which may be empty.
 func (f *Field) members() []string {
 	if f.Points != nil {
-		return []string{f.Name, f.Name + pointValues, f.Name + pointCount}
+		return []string{f.Name, f.Name + PointValues, f.Name + PointCount}
 	}
 	return []string{f.Name, f.Validity}
 }
 
-func (f Field) validate() error {
+func (f Field) Validate() error {
 	switch {
 	case f.Name == "":
 		return errors.New("has no name")
@@ -524,7 +527,7 @@ func (f Field) validate() error {
 	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
 		return fmt.Errorf("resample %q is none of %q, %q, %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
-	return f.Normalize.validate(f.DType)
+	return f.Normalize.Validate(f.DType)
 }
 
 // rasterDTypes are the dtypes of tensors of rasters, numberDTypes those of numbers.
@@ -582,8 +585,8 @@ func (f *Field) rasterMember() string {
 // sayRaster is what helps where texts are paths.
 const sayRaster = `kind "raster" says that texts are paths, whatever they end in`
 
-// checkKind refuses a field whose column holds something else than what its kind or other members are for.
-func (f *Field) checkKind(holds catalog.Kind) error {
+// CheckKind refuses a field whose column holds something else than what its kind or other members are for.
+func (f *Field) CheckKind(holds catalog.Kind) error {
 	raster, text := holds == catalog.Raster, holds == catalog.Text
 	column := fmt.Sprintf("column %q holds %ss", cmp.Or(f.Column, f.Name), holds)
 	bad := func(format string, args ...any) error {
@@ -616,7 +619,7 @@ const (
 	Antialias = "antialias"
 )
 
-func (n *Normalize) validate(dtype string) error {
+func (n *Normalize) Validate(dtype string) error {
 	if n == nil {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package loader
+package spec
 
 import (
 	"bytes"
@@ -222,7 +222,7 @@ func defaults(t *testing.T) map[string]any {
 	add("Sampler", Sampler{}.withDefaults())
 	add("Mixture", Mixture{Sources: []Source{{}}}.withDefaults())
 	add("Subset", Subset{Missing: MissingError})
-	subset := Subset{Strata: &Strata{}, Time: &Time{}}.withDefaults()
+	subset := Subset{Strata: &Strata{}, Time: &Time{}}.WithDefaults()
 	add("Strata", Strata{Until: subset.Strata.Until})
 	add("Time", Time{Validity: subset.Time.Validity})
 	for _, name := range []string{"Time.key", "Time.order", "Time.length", "Strata.column"} {
@@ -240,7 +240,7 @@ func comments(t *testing.T) map[string]string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range packages["loader"].Files {
+	for _, f := range packages["spec"].Files {
 		for _, d := range f.Decls {
 			if g, ok := d.(*ast.GenDecl); ok {
 				for _, s := range g.Specs {

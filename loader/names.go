@@ -1,0 +1,51 @@
+package loader
+
+import "github.com/chaski-eo/chaski/loader/spec"
+
+// What a user asks for is package spec's; these are its names that most programs need.
+type (
+	// Spec says everything that decides the batches: see spec.Spec.
+	Spec = spec.Spec
+	// Field is one field of a sample: see spec.Field.
+	Field = spec.Field
+	// Sampler says which windows an asset gives: see spec.Sampler.
+	Sampler = spec.Sampler
+	// Normalize is the arithmetic of a raster field: see spec.Normalize.
+	Normalize = spec.Normalize
+	// Source is a dataset of a spec: see spec.Source.
+	Source = spec.Source
+	// Subset says which rows of a dataset count: see spec.Subset.
+	Subset = spec.Subset
+	// Condition keeps rows: see spec.Condition.
+	Condition = spec.Condition
+	// Split gives rows to named parts: see spec.Split.
+	Split = spec.Split
+	// Group is containers with conditions of their own: see spec.Group.
+	Group = spec.Group
+	// Strata draw from the values of a column: see spec.Strata.
+	Strata = spec.Strata
+	// Container is the name of a container's path in a source: see spec.Container.
+	Container = spec.Container
+	// Float is a number that may be NaN or infinite in JSON: see spec.Float.
+	Float = spec.Float
+	// Timestamp is a range of times at which an array is read: see spec.Timestamp.
+	Timestamp = spec.Timestamp
+)
+
+// Policies for bad samples and kinds of windows: see package spec.
+const (
+	BadError     = spec.BadError
+	BadSkip      = spec.BadSkip
+	BadReplace   = spec.BadReplace
+	BadFill      = spec.BadFill
+	WholeChip    = spec.WholeChip
+	RandomWindow = spec.RandomWindow
+	GridWindow   = spec.GridWindow
+	TileWindow   = spec.TileWindow
+)
+
+// ParseSpec reads the JSON of a spec, and checks it: see spec.ParseSpec.
+func ParseSpec(b []byte) (Spec, error) { return spec.ParseSpec(b) }
+
+// Schema returns the JSON Schema of a spec: see spec.Schema.
+func Schema() []byte { return spec.Schema() }

@@ -1,0 +1,211 @@
+package spec
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"time"
+
+	"github.com/chaski-eo/chaski/crs"
+	"github.com/chaski-eo/chaski/store/catalog"
+	"github.com/chaski-eo/chaski/store/taco"
+	"github.com/chaski-eo/chaski/tables/query"
+)
+
+// Filter returns the place or time that a condition is about. Errors are of usage.
+func (c *Condition) Filter() (taco.Filter, error) {
+	f := taco.Filter{Level: c.Level}
+	if c.Level < 0 {
+		return f, fmt.Errorf("level %d", c.Level)
+	}
+	if c.BBox != nil {
+		box, err := crs.NewBox(*c.BBox, c.BBoxCRS)
+		if err != nil {
+			return f, err
+		}
+		f.Box, f.Geometry = &box, c.Column
+		if c.Within {
+			f.Rule = taco.Within
+		}
+		return f, nil
+	}
+	times, err := taco.ParseTimes(c.Datetime)
+	if err != nil {
+		return f, fmt.Errorf("datetime: %w", err)
+	}
+	f.Times, f.Time = &times, c.Column
+	return f, nil
+}
+
+// Only returns the filters that the conditions apply, so that files of a TACOLLECTION that they rule out stay unopened. It
+// returns none if another condition may look at more than one sample: its answer depends on the samples of all files.
+func (s *Source) Only() ([]taco.Filter, error) {
+	var only []taco.Filter
+	for i := range s.Where {
+		c := &s.Where[i]
+		if c.Select != "" || c.Concat != nil || !query.RowWise(c.SQL) {
+			return nil, nil
+		}
+		if c.BBox == nil && c.Datetime == "" {
+			continue
+		}
+		f, err := c.Filter()
+		if err != nil {
+			return nil, err
+		}
+		only = append(only, f)
+	}
+	return only, nil
+}
+
+// operators of a Condition.
+var operators = []string{"==", "!=", "<", "<=", ">", ">=", "in"}
+
+// Operand is a number or a text: what a column's values are compared with.
+type Operand struct {
+	text    string
+	IsText  bool
+	isFloat bool
+	int     int64
+	float   float64
+	more    bool // a bit more than int
+}
+
+func OperandOf(m json.RawMessage) (o Operand, err error) {
+	d := json.NewDecoder(bytes.NewReader(m))
+	d.UseNumber()
+	var v any
+	if err := d.Decode(&v); err != nil {
+		return o, errors.New("value is not JSON")
+	}
+	switch v := v.(type) {
+	case string:
+		return Operand{text: v, IsText: true}, nil
+	case json.Number:
+		if i, err := strconv.ParseInt(string(v), 10, 64); err == nil {
+			return Operand{int: i, float: float64(i)}, nil
+		}
+		f, err := strconv.ParseFloat(string(v), 64)
+		if err != nil {
+			return o, fmt.Errorf("value %s is not a number of float64", v)
+		}
+		return Operand{isFloat: true, float: f}, nil
+	}
+	return o, fmt.Errorf("value %s is neither a number nor a text", m)
+}
+
+// Operands returns what the column is compared with: one operand, or with "in" several.
+func (c *Condition) Operands() ([]Operand, error) {
+	if c.Op != "in" {
+		o, err := OperandOf(c.Value)
+		return []Operand{o}, err
+	}
+	var list []json.RawMessage
+	if err := json.Unmarshal(c.Value, &list); err != nil || len(list) == 0 {
+		return nil, errors.New("\"in\" needs a list of values")
+	}
+	out := make([]Operand, len(list))
+	for i, m := range list {
+		var err error
+		if out[i], err = OperandOf(m); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// Compare orders a value of a column against an operand of its kind; NaN is false in every comparison.
+func (o *Operand) Compare(k catalog.Kind, v catalog.Value) (c int, ordered bool) {
+	switch {
+	case o.IsText:
+		return cmp.Compare(v.Text, o.text), true
+	case k == catalog.Int && !o.isFloat:
+		if o.more && v.Int == o.int {
+			return -1, true
+		}
+		return cmp.Compare(v.Int, o.int), true
+	}
+	f := v.Float
+	if k == catalog.Int {
+		f = float64(v.Int)
+	}
+	return cmp.Compare(f, o.float), !math.IsNaN(f)
+}
+
+// clocks are the forms of an instant; without a zone it is one of UTC. Seconds may have a fraction.
+var clocks = []string{
+	"2006", "2006-01", time.DateOnly, time.RFC3339, "2006-01-02T15:04:05", "2006-01-02 15:04:05Z07:00", "2006-01-02 15:04:05", "2006-01-02T15:04Z07:00", "2006-01-02T15:04",
+}
+
+// Count makes a number of a text that is a year, month or day, which stand for their first moments, or an instant:
+// how many units it is after 1970.
+func (o *Operand) Count(unit time.Duration) error {
+	for _, form := range clocks {
+		t, err := time.Parse(form, o.text)
+		if err != nil {
+			continue
+		}
+		part := min(unit, time.Second)
+		long, per, ns := int64(unit/part), int64(time.Second/part), time.Duration(t.Nanosecond())
+		whole, rest := t.Unix()/long, t.Unix()%long
+		if rest < 0 {
+			whole--
+		}
+		o.IsText, o.int, o.more = false, whole*per+int64(ns/part), rest != 0 || ns%part != 0
+		switch { // before and after all that the column can hold
+		case whole < math.MinInt64/per:
+			o.int = math.MinInt64
+		case whole >= math.MaxInt64/per:
+			o.int, o.more = math.MaxInt64, true
+		}
+		o.float = float64(o.int)
+		return nil
+	}
+	return fmt.Errorf("it holds times, and %q is neither a date (2006-01-02) nor an instant (2006-01-02T15:04:05Z)", o.text)
+}
+
+// Suits checks that an operand is of a column's kind.
+func (o *Operand) Suits(k catalog.Kind, column string) error {
+	if o.IsText != (k == catalog.Text) {
+		return fmt.Errorf("column %q holds %ss, which are not compared with %s", column, k, map[bool]string{true: "texts", false: "numbers"}[o.IsText])
+	}
+	return nil
+}
+
+func (c *Condition) Meets(k catalog.Kind, v catalog.Value, with []Operand) bool {
+	if v.Null {
+		return false
+	}
+	for i := range with {
+		d, ordered := with[i].Compare(k, v)
+		if !ordered {
+			if c.Op == "!=" {
+				return true
+			}
+			continue
+		}
+		ok := false
+		switch c.Op {
+		case "==", "in":
+			ok = d == 0
+		case "!=":
+			ok = d != 0
+		case "<":
+			ok = d < 0
+		case "<=":
+			ok = d <= 0
+		case ">":
+			ok = d > 0
+		case ">=":
+			ok = d >= 0
+		}
+		if ok {
+			return true
+		}
+	}
+	return false
+}
