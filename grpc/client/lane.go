@@ -89,6 +89,7 @@ func (l *lane) work() {
 // reports whether a batch came.
 func (l *lane) connection(again bool) (got bool, err error) {
 	if again {
+		// The server may have been started anew, and must have the spec open before it knows tickets of it.
 		if err := l.describe(); err != nil {
 			return false, err
 		}
@@ -107,11 +108,12 @@ func (l *lane) connection(again bool) (got bool, err error) {
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer cancel(nil)
+	// gRPC's pings find a peer that is gone, but not a server that is stuck: only the lack of answers does.
 	group.Go(func() { l.watch(ctx, cancel) })
 	var number uint64
 	if door != nil {
 		number = door.begin()
-		defer door.end(number)
+		defer door.end(number) // after the last reply, since one may bring a lease that is being recalled
 	}
 	group.Go(func() { l.send(ctx, stream, door, number) })
 	for {
@@ -328,6 +330,7 @@ func (l *lane) finish(b *loader.Batch, want *request) error {
 // lock.
 func (l *lane) done() *request {
 	now, r := time.Now(), l.asked[0]
+	// Not since it was asked for: until its turn, the server worked on what was asked for before.
 	l.s.took(now.Sub(l.begun()))
 	l.answered, l.heard, l.silent = now, now, 0
 	l.asked = slices.Delete(l.asked, 0, 1)

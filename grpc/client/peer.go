@@ -21,9 +21,11 @@ import (
 
 // Bounds and buffers of a connection, in bytes.
 const (
-	maxMessage = 18 << 20 // the largest part a server sends, and its frame
-	window     = 8 << 20  // what a server may send ahead, of one stream and of all
-	readBuffer = 256 << 10
+	maxMessage = 18 << 20 // server.MaxPartBytes, and room for the message around it
+	// window is what a server may send ahead: 10 Gbit/s over 6 ms. It is fixed, because gRPC's estimate starts at 64 KiB
+	// and needs some batches to grow.
+	window     = 8 << 20
+	readBuffer = 256 << 10 // 16 frames, so that most frames cost no system call
 )
 
 // peer is the connection to one server. It is safe for concurrent use.

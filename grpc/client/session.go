@@ -16,11 +16,12 @@ import (
 	"github.com/chaski-eo/chaski/shuffle"
 )
 
-// session asks for batches from a step on, and keeps Prefetch of them asked for or waiting for Next.
-// Requests of one group go to one server, and groups come one after the other: of several servers mostly one
-// would work. So there are more then, until all have a group, within PrefetchBytes; a server owes Prefetch of
-// them at a time, so that none has much to do before what another one leaves it. It lives through broken connections and ends with
-// the first error that is for Next.
+// session asks for batches, and keeps Prefetch of them asked for or waiting for Next. It lives through broken
+// connections.
+//
+// Requests of one group go to one server, and groups come one after the other. With Prefetch requests, mostly one of
+// several servers would have work. So a session asks for more, within PrefetchBytes, until every server has a group. A
+// server owes Prefetch of them at a time, so that it can take over soon what another one leaves.
 //
 // Every server has a lane. Each batch is asked of one of them, of another when that one breaks, and of
 // a second one when it is slow; they are handed to Next in the order of the steps.
@@ -251,6 +252,7 @@ func (s *session) answer(l *lane, b *loader.Batch, err error) {
 	for len(s.open) > 0 && s.open[0].done && !s.over {
 		r := s.open[0]
 		s.open = s.open[1:]
+		// It does not block, because out has room for everything that is open.
 		s.out <- result{batch: r.batch, err: r.err}
 	}
 }
@@ -276,11 +278,13 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 		l.silent++
 	}
 	for _, r := range l.asked {
+		// Unless a second server was asked for it, another one has to be.
 		if r.lanes--; r.lanes == 0 && !r.done {
 			s.waiting = append(s.waiting, r)
 		}
 	}
 	l.asked = nil
+	// In the order of the steps, because Next waits for the first one.
 	slices.SortFunc(s.waiting, func(a, b *request) int { return int(a.id) - int(b.id) })
 	lost = true
 	for _, other := range s.lanes {
@@ -296,10 +300,10 @@ func (s *session) broken(l *lane, attempt int, err error) (lost bool) {
 // Hedging: an answer is slow after slowFactor times what a share of the last keptTimes answers took, but
 // not before slowLeast, nor before fewTimes are known.
 const (
-	keptTimes  = 200
-	fewTimes   = 10
+	keptTimes  = 200 // the share DefaultHedge leaves 10 of them, so that one outlier does not decide
+	fewTimes   = 10  // fewer answers would say little about the next one
 	slowFactor = 2
-	slowLeast  = 50 * time.Millisecond
+	slowLeast  = 50 * time.Millisecond // since a second request costs a server a decoded batch
 )
 
 // took notes the time of an answer. It needs the lock.

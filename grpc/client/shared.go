@@ -259,7 +259,7 @@ func (c *side) release(lease uint64) {
 	}
 	delete(c.held, lease)
 	g.users--
-	// The server may write to the memory from the next line on.
+	// Last, because the server may write to the memory from here on.
 	err := c.conn.Send(shm.Message{Kind: shm.Return, A: lease}, -1)
 	if g.gone && g.users == 0 {
 		err = errors.Join(err, g.memory.Close())

@@ -31,7 +31,7 @@ func Apply(t *loader.Tensor) error {
 func applyTo(t *loader.Tensor, out []byte) error {
 	c := t.Convert
 	cv, err := einops.NewConverter(einops.Convert{
-		From: t.DType, To: c.To, Scale: none(c.Scale), Offset: none(c.Offset),
+		From: t.DType, To: c.To, Scale: orNil(c.Scale), Offset: orNil(c.Offset),
 		Clip: c.Clip, Lo: c.Lo, Hi: c.Hi, Fill: c.Fill,
 	})
 	if err != nil {
@@ -67,6 +67,7 @@ func scatter(t *loader.Tensor, cv *einops.Converter, out []byte) error {
 			inner *= int(n)
 		}
 	}
+	// The scatter loops of a chip do this arithmetic already, with their kernels, so a tensor is passed off as one.
 	pattern, err := einops.Parse("b y x -> y b x")
 	if err != nil {
 		return err
@@ -113,8 +114,8 @@ func fill(out []byte, c *loader.Convert) error {
 	return nil
 }
 
-// none returns nil for an empty slice.
-func none(v []float32) []float32 {
+// orNil returns nil for an empty slice, which is how package einops is told that there is no factor.
+func orNil(v []float32) []float32 {
 	if len(v) == 0 {
 		return nil
 	}

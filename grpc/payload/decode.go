@@ -82,6 +82,7 @@ func DecodeShared(head, memory []byte) (*loader.Batch, error) {
 		return nil, fault.New(fault.Corrupt, "payload", 0, "header of %d bytes in a payload of %d", n, len(p))
 	}
 	h := p[sizePrefix : sizePrefix+int(n)]
+	// The budget avoids that references to the same bytes unfold into more than was received.
 	d := decoder{reader: reader{b: h, budget: len(h)}, p: p, memory: memory}
 	b := d.batch()
 	if d.err != nil {

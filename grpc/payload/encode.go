@@ -52,7 +52,7 @@ func Encode(b *loader.Batch) (segments [][]byte, total int) {
 		}
 	}
 
-	head := make([]byte, roundUp(size))
+	head := make([]byte, roundUp(size)) // so that the first tensor is aligned, too
 	copy(head, header(b, places, uint64(total), size))
 	return append([][]byte{head}, body...), total
 }

@@ -81,7 +81,7 @@ func (s *engines) use(e *entry) {
 	e.users++
 	e.used = s.clock
 	if e.trim != nil {
-		e.trim.Stop()
+		e.trim.Stop() // otherwise memory would be freed just before it is needed
 	}
 }
 
@@ -143,7 +143,7 @@ func (s *engines) open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstre
 	}
 	key := a.key
 	begin := time.Now()
-	for range 8 { // what was opened may be closed again before it is ours
+	for range 8 { // another client's dataset may take the place of this one before it is ours, so try again
 		if e := s.recent(key, begin); e != nil {
 			return e, nil
 		}
@@ -216,6 +216,7 @@ func (s *engines) add(e *entry) (close []*entry, err error) {
 	if s.closed {
 		return []*entry{e}, errStopping
 	}
+	// The open one has caches and decoded tiles, so the new one goes.
 	if old := s.byHandle[e.handle]; old != nil {
 		old.opened = time.Now()
 		s.bySpec[e.spec] = old

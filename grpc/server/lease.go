@@ -27,7 +27,7 @@ func (c *connection) lend(release func()) *lease {
 	l := &lease{conn: c, release: release, sender: true}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	l.dead = c.ended
+	l.dead = c.ended // otherwise nobody would call the lease back
 	if !l.dead {
 		c.leases[l] = struct{}{}
 	}

@@ -22,11 +22,13 @@ import (
 
 // Bounds of shared memory.
 const (
-	minShared    = 16 << 10 // smaller batches cost less to copy than to lease, in bytes
-	maxSegments  = 256      // each is an open file, also of clients
-	maxSides     = 256
-	maxLeases    = 128 // of one side; their returns fit into the socket's buffer
-	maxPackets   = 1024
+	minShared   = 16 << 10 // bytes; smaller batches cost less to copy than to lease
+	maxSegments = 256      // each is an open file here and at every client, of which a process has 1,024 by default
+	maxSides    = 256      // since each is a socket and two goroutines
+	// maxLeases bounds the leases of one side, so that all of their returns fit into the buffer of its socket: a client
+	// returns them from finalizers, which must not wait.
+	maxLeases    = 128
+	maxPackets   = 1024 // that wait for one client: maxSegments are given and forgotten, maxLeases recalled
 	handshakeFor = 5 * time.Second
 )
 
@@ -176,7 +178,8 @@ func (s *shared) accept() {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil { // out of files, most likely: those that are there go on
+		if err != nil {
+			// Most likely the process is out of files. Clients that are there go on, and the pause avoids a busy loop.
 			s.log.Warn("side door", "error", err)
 			time.Sleep(100 * time.Millisecond)
 			continue
@@ -284,7 +287,7 @@ func (c *side) remove(id uint64, h *hold) {
 	}
 }
 
-// end takes back everything. The client may be alive and look at it: it is not used again.
+// end takes back all leases of a client. It may be alive and look at the memory, so no batch uses that again.
 func (c *side) end() {
 	s := c.shared
 	c.conn.Close()
@@ -378,6 +381,7 @@ func (c *side) lend(b *loader.Batch, g *segment, e *entry, stream uint64) (id ui
 		return 0, false
 	}
 	if _, ok := c.known[g]; !ok {
+		// A file of its own, because the segment may be freed before the packet is sent.
 		file, err := g.memory.Dup()
 		if err != nil {
 			s.log.Warn("passing shared memory", "error", err)

@@ -97,6 +97,7 @@ func (s *stream) receive() {
 		case r.GetAttach() != nil:
 			err = s.attach(r.GetAttach())
 		case r.GetCredit() != nil:
+			// Saturates, since a client may send any number of credits of any size.
 			s.credits = int(min(uint64(s.credits)+uint64(r.GetCredit().GetBatches()), math.MaxInt32))
 		default:
 			err = status.Error(codes.InvalidArgument, "request is none of ticket, credit, attach")
@@ -127,7 +128,7 @@ func (s *stream) attach(a *chaskiv1.Attach) error {
 	return nil
 }
 
-// take queues a ticket. It needs the lock.
+// take queues a ticket. The caller holds the lock.
 func (s *stream) take(t *chaskiv1.Ticket) error {
 	if len(s.queue) >= s.server.options.MaxTickets {
 		return status.Errorf(codes.ResourceExhausted, "%d tickets are unanswered, no more are taken", len(s.queue))
@@ -240,7 +241,7 @@ func (s *stream) head() (*order, error) {
 	}
 }
 
-// answer sends the batch or the fault of a started ticket. The error ends the stream.
+// answer sends the batch of a started ticket, or its fault. An error ends the stream.
 func (s *stream) answer(o *order) error {
 	var b *loader.Batch
 	if o.err == nil {
@@ -283,7 +284,7 @@ func faultSample(err error) *chaskiv1.FaultSample {
 	}
 }
 
-// tellBad tells of bad samples.
+// tellBad reports bad samples to Options.Bad.
 func (s *stream) tellBad(o *order, b *loader.Batch) {
 	tell := s.server.options.Bad
 	if tell == nil {
@@ -309,6 +310,7 @@ func (s *stream) wait(o *order) (*loader.Batch, error) {
 		case <-s.server.stop:
 			cancel()
 		case <-ready:
+			// Otherwise each batch would leave a goroutine behind until the server stops.
 		}
 	}()
 	p := o.pending
@@ -337,7 +339,8 @@ func (s *stream) send(o *order, b *loader.Batch) error {
 		return s.sendCopy(o.ticket.GetId(), b)
 	}
 	memory := g.Bytes()
-	head := payload.EncodeShared(b, memory) // now: once it is lent it is the client's
+	// Before the lease: once it is lent, the client may write to the memory.
+	head := payload.EncodeShared(b, memory)
 	lease, ok := side.lend(b, g, o.entry, stream)
 	if !ok {
 		return s.sendCopy(o.ticket.GetId(), b)
@@ -365,7 +368,7 @@ func (s *stream) sendCopy(ticket uint64, b *loader.Batch) error {
 	return nil
 }
 
-// sender is what parts are sent to.
+// sender writes messages to one gRPC stream.
 type sender interface{ SendMsg(any) error }
 
 // sendParts cuts segments into parts of at most size bytes and sends them.
@@ -409,7 +412,7 @@ func (s *stream) pop(o *order) {
 		s.server.engines.put(o.entry)
 	}
 	if o.err == nil {
-		s.credits--
+		s.credits-- // a fault takes no memory of the client, so it must not take a credit
 	}
 	s.start()
 }
@@ -427,6 +430,7 @@ func (s *stream) tearDown() {
 		q.Close() // before its dataset is put back, and with that perhaps closed
 	}
 	if side != nil {
+		// The client may have missed the last replies. It must not keep leases that it does not know of.
 		side.recall(id)
 	}
 	for _, o := range queue {

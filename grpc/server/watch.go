@@ -8,8 +8,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// watch sends messages for a client that may stop reading. Sending is not bounded by a context: it
-// ends when the handler of the call has returned. So it is watched from there.
+// watch sends messages to a client that may stop reading. A context does not end SendMsg, only the return of the call's
+// handler does. So the handler waits in run, and returns if a message takes too long.
 type watch struct {
 	to      sender
 	timeout time.Duration
