@@ -5,15 +5,16 @@ import (
 	"math"
 )
 
-// Box is a rectangle in a CRS. One of longitude and latitude may cross the antimeridian: then its east is over 180.
+// Box is a rectangle in a CRS. In longitude and latitude it may cross the antimeridian: then its
+// east is over 180.
 type Box struct {
 	West, South, East, North float64
 
 	code int
-	crs  *CRS // nil: not known to the package
+	crs  *CRS // nil: unknown to the package
 }
 
-// maxExtent bounds coordinates: nothing on Earth is further than this, in any unit.
+// maxExtent limits coordinates. No place on Earth has a larger one in any unit.
 const maxExtent = 1e12
 
 // NewBox returns the box (west, south, east, north) in the CRS with an EPSG code; 0 is 4326, longitude and latitude.
@@ -23,7 +24,8 @@ const maxExtent = 1e12
 // swapped and the box would be over 180 degrees wide across the antimeridian, its corners were given in the other order, and
 // it is the box between them, as tacoreader has it.
 //
-// A CRS that the package does not know is no error: such a box can be compared with what lies in the same CRS.
+// A CRS that the package does not know is not an error: the box can be compared with rasters in the
+// same CRS.
 func NewBox(sides [4]float64, epsg int) (Box, error) {
 	if epsg == 0 {
 		epsg = 4326
@@ -36,7 +38,7 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 	text := fmt.Sprintf("bbox is (%v, %v, %v, %v)", sides[0], sides[1], sides[2], sides[3])
 	for _, v := range sides {
 		if !(math.Abs(v) <= maxExtent) {
-			return b, fmt.Errorf("%s: west, south, east and north are finite numbers of up to 1e12", text)
+			return b, fmt.Errorf("%s: west, south, east and north must be finite numbers up to 1e12", text)
 		}
 	}
 	turns := ok && c.Geographic()
@@ -44,7 +46,7 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 		b.West, b.South, b.East, b.North = b.East, b.North, b.West, b.South
 	}
 	if b.South > b.North {
-		return b, fmt.Errorf("%s: its south, %v, is greater than its north, %v; the order is west, south, east, north", text, b.South, b.North)
+		return b, fmt.Errorf("%s: its south, %v, is greater than its north, %v: the order is west, south, east, north", text, b.South, b.North)
 	}
 	if !turns {
 		if b.West > b.East {
@@ -64,17 +66,17 @@ func NewBox(sides [4]float64, epsg int) (Box, error) {
 	return b, nil
 }
 
-// CRS returns the CRS of the box, or false for one that the package does not know.
+// CRS returns the CRS of the box, or false if the package does not know it.
 func (b Box) CRS() (*CRS, bool) { return b.crs, b.crs != nil }
 
 // Code returns the EPSG code of the box's CRS.
 func (b Box) Code() int { return b.code }
 
-// turns reports whether x is a longitude, which comes back after 360 degrees.
+// turns reports whether x is a longitude, which repeats every 360 degrees.
 func (b Box) turns() bool { return b.crs != nil && b.crs.Geographic() }
 
-// Rectangles returns the box as closed rectangles (minx, miny, maxx, maxy) of its own CRS: one, or of longitude and latitude
-// all those with longitudes from -540 to 540 that are the same place.
+// Rectangles returns the box as closed rectangles (minx, miny, maxx, maxy) in its own CRS: one, or
+// for longitude and latitude all that describe the same place with longitudes from -540 to 540.
 func (b Box) Rectangles() [][4]float64 {
 	switch {
 	case !b.turns():
@@ -91,8 +93,8 @@ func (b Box) Rectangles() [][4]float64 {
 	return list
 }
 
-// In draws the box in the CRS with an EPSG code. The error says which of the two CRSs is not known, or that the box is off its
-// map.
+// In projects the box to the CRS with an EPSG code. The error says which of the two CRSs is
+// unknown, or that the box is off the map.
 func (b Box) In(epsg int) (*Region, error) {
 	if epsg == b.code && !b.turns() {
 		return &Region{parts: [][]edge{edges(nil, rectangle(b.West, b.South, b.East, b.North))}}, nil
@@ -120,7 +122,7 @@ func rectangle(x0, y0, x1, y1 float64) []Point {
 	return []Point{{x0, y0}, {x1, y0}, {x1, y1}, {x0, y1}, {x0, y0}}
 }
 
-// outline is a closed ring of longitudes and latitudes on WGS 84, in one piece: longitudes go on past 180.
+// outline is a closed ring of longitudes and latitudes on WGS 84 in one piece: longitudes continue past 180.
 type outline struct {
 	ring []Point
 	all  bool // it goes once around the Earth
@@ -147,7 +149,8 @@ func (b Box) outline() (o outline, err error) {
 		b.crs.Inverse(xy, xy)
 		return xy[0]
 	}
-	// An eighth of a side, as a curve between two points may meet its chord in the middle by chance.
+	// Sampling begins with eighths of a side, because a curve may meet its chord halfway between
+	// two points by chance.
 	o.ring = trace(rectangle(b.West, b.South, b.East, b.North), max(b.East-b.West, b.North-b.South)/8, onMap, to)
 	for i, p := range o.ring {
 		if p[0] != p[0] {
@@ -170,7 +173,7 @@ func (b Box) outline() (o outline, err error) {
 	return o, nil
 }
 
-// cut returns the parts of an outline that are on the map of a CRS, with longitudes as they are there.
+// cut returns the parts of an outline on the map of a CRS, with the longitudes of the map.
 func (o *outline) cut(c *CRS) (pieces [][]Point) {
 	west, east := math.Inf(1), math.Inf(-1)
 	for _, p := range o.ring {
@@ -205,8 +208,8 @@ func (o *outline) cut(c *CRS) (pieces [][]Point) {
 	return pieces
 }
 
-// clipRing returns the part of a closed ring where a coordinate is at least a bound, or with sign -1 at most (Sutherland and
-// Hodgman).
+// clipRing returns the part of a closed ring where a coordinate is at least bound, or with sign -1
+// at most (Sutherland and Hodgman).
 func clipRing(ring []Point, axis int, bound, sign float64) (out []Point) {
 	if math.IsInf(bound, 0) || len(ring) == 0 {
 		return ring
@@ -246,21 +249,22 @@ func (c *CRS) draw(ring []Point, all bool) (list []edge) {
 	}
 	for i, p := range ring[1:] {
 		if a := ring[i]; all && c.round && a[0] == p[0] && (p[0] == west || p[0] == east) {
-			continue // the ring's two ends, which lie on each other: there is no edge on the ground
+			continue // the two ends of the ring are the same place: there is no edge on the ground
 		}
 		list = edges(list, trace([]Point{ring[i], p}, 10, off, to))
 	}
 	return list
 }
 
-// How far a straight line may be from the curve that it stands for: as far as datums that are taken for one lie apart.
+// The largest distance of a straight line from the curve that it approximates. Datums that are
+// taken to be equal are as far apart, so that a smaller one would gain nothing.
 const (
 	onGround = 1.0  // metres
 	onMap    = 1e-5 // degrees: about as much
 )
 
-// trace takes the corners of a line to where to puts them, with so many points between them that straight lines are no further than
-// off from the curve. step is the longest line in the corners' units.
+// trace projects the corners of a line by to, with enough points between them that straight lines
+// are no further than off from the curve. step is the longest line in units of the corners.
 func trace(corners []Point, step, off float64, to func(Point) Point) []Point {
 	out := []Point{to(corners[0])}
 	for i, b := range corners[1:] {
@@ -305,8 +309,8 @@ func edges(list []edge, line []Point) []edge {
 	return list
 }
 
-// Region is a box drawn in a CRS. Of longitude and latitude, and on maps that go on past 360 degrees, it has a part for each
-// turn. It is safe for use by several goroutines.
+// Region is a box projected to a CRS. In longitude and latitude, and on maps that continue past 360
+// degrees, it has a part for each turn. It is safe for concurrent use.
 type Region struct {
 	parts [][]edge // closed rings
 }
@@ -339,7 +343,7 @@ func (r *Region) Holds(minX, minY, maxX, maxY float64) bool {
 	return r.Meets(x, y, x, y)
 }
 
-// Crosses reports whether a straight line has a point in common with the outline of a part.
+// Crosses reports whether a straight line intersects the outline of a part.
 func (r *Region) Crosses(x0, y0, x1, y1 float64) bool {
 	side := func(ax, ay, bx, by, x, y float64) float64 { return (bx-ax)*(y-ay) - (by-ay)*(x-ax) }
 	for _, part := range r.parts {
@@ -375,7 +379,7 @@ func (r *Region) Parts() []*Region {
 	return list
 }
 
-// has reports whether a point lies inside, by the number of edges to the right of it.
+// has reports whether a point lies inside, by counting the edges to the right of it.
 func (r *Region) has(x, y float64) bool {
 	in := false
 	for _, part := range r.parts {

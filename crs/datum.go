@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// datum is a shift of longitude and latitude to WGS 84 by way of geocentric coordinates (EPSG methods 9602 and 9606). A nil
-// datum shifts nothing.
+// datum shifts longitude and latitude to WGS 84 by way of geocentric coordinates (EPSG methods 9602
+// and 9606). A nil datum shifts nothing.
 type datum struct {
 	own   *ellipsoid
 	t, r  [3]float64 // metres, radians
@@ -44,7 +44,7 @@ func datumOf(q *parameters) *datum {
 	}
 }
 
-// to takes a point of the datum to WGS 84.
+// to converts a point of the datum to WGS 84.
 func (d *datum) to(lon, lat float64) (float64, float64) {
 	if d == nil {
 		return lon, lat
@@ -57,8 +57,8 @@ func (d *datum) to(lon, lat float64) (float64, float64) {
 	})
 }
 
-// from is the inverse of to. The rotation is undone by its transpose, which is off by its square: some 1e-10 of the radius, below
-// 1 mm.
+// from is the inverse of to. It undoes the rotation by its transpose, whose error is the square of
+// the angle: some 1e-10 of the radius, below 1 mm.
 func (d *datum) from(lon, lat float64) (float64, float64) {
 	if d == nil {
 		return lon, lat
@@ -82,7 +82,8 @@ func (l *ellipsoid) geocentric(lon, lat float64) [3]float64 {
 	return [3]float64{nu * c * cl, nu * c * sl, nu * (1 - l.e2) * s}
 }
 
-// geographic is the inverse (Bowring 1985, for heights near 0); the longitude is in the turn of the one that is given.
+// geographic is the inverse (Bowring 1985, for heights near 0). The longitude is in the same turn
+// as near.
 func (l *ellipsoid) geographic(near float64, v [3]float64) (lon, lat float64) {
 	p := math.Hypot(v[0], v[1])
 	b := l.a * math.Sqrt(1-l.e2)

@@ -1,5 +1,6 @@
-// Package crs takes points between longitude and latitude and the coordinates of map projections, and says whether a box
-// drawn in one coordinate reference system (CRS) meets a raster that lies in another.
+// Package crs converts points between longitude and latitude and the coordinates of map
+// projections, and decides whether a box in one coordinate reference system (CRS) intersects a
+// raster in another.
 //
 // A CRS is known by its EPSG code. Known are those of systems.txt: 5,600 projected CRSs of the EPSG dataset, 680 of longitude
 // and latitude, and ESRI's projections of the world and of continents (codes 53001 and up). Projections not implemented are

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// ByName returns the CRS of a text: "EPSG:32633", also of ESRI's codes, "OGC:CRS84", or WKT (see ByWKT). It reports false for another
-// text, and for a CRS that the package does not know.
+// ByName returns the CRS with a name: "EPSG:32633", also for ESRI's codes, "OGC:CRS84", or WKT (see
+// ByWKT). It returns false for other strings, and for a CRS that the package does not know.
 func ByName(text string) (*CRS, bool) {
 	text = strings.TrimSpace(text)
 	authority, code, ok := strings.Cut(text, ":")

@@ -2,8 +2,8 @@ package crs
 
 import "math"
 
-// projection takes radians from the central meridian and of latitude to metres from the false origin, and back. What has no
-// image comes out as NaN.
+// projection converts radians from the central meridian and of latitude to metres from the false
+// origin, and back. Points without an image become NaN.
 type projection interface {
 	forward(lam, phi float64) (x, y float64)
 	inverse(x, y float64) (lam, phi float64)
@@ -13,7 +13,7 @@ const quarter = math.Pi / 2
 
 var nan = math.NaN()
 
-// longlat is no projection: radians stay what they are.
+// longlat is the identity: radians stay radians.
 type longlat struct{}
 
 func (longlat) forward(lam, phi float64) (x, y float64) { return lam, phi }
@@ -420,7 +420,7 @@ func (p *cea) inverse(x, y float64) (lam, phi float64) {
 	return x / (p.l.a * p.k), p.l.fromAuthalic(math.Asin(clampQ(2 * y * p.k / p.l.a / p.l.qp)))
 }
 
-// clampQ lets a sine pass 1 by a rounding: the edges of maps of the whole world are there.
+// clampQ allows a sine to exceed 1 by a rounding error, because the edges of world maps are there.
 func clampQ(s float64) float64 {
 	if math.Abs(s) > 1 && math.Abs(s) < 1+1e-9 {
 		return math.Copysign(1, s)

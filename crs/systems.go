@@ -33,7 +33,7 @@ type CRS struct {
 	line  string // of systems
 	p     projection
 	l     *ellipsoid
-	datum *datum // nil: WGS 84, or taken for it
+	datum *datum // nil: WGS 84, or a datum taken to be equal
 	lon0  float64
 	x0    float64
 	y0    float64
@@ -55,13 +55,13 @@ func ByCode(epsg int) (*CRS, bool) {
 		return c.(*CRS), true
 	}
 	c := parse(find(epsg))
-	if c != nil { // what is not known is not kept: codes in files may be any number
+	if c != nil { // Unknown codes are not cached, because files may contain any number.
 		known.Store(epsg, c)
 	}
 	return c, c != nil
 }
 
-// find returns the line of a code, "" for none.
+// find returns the line of a code, or "".
 func find(epsg int) string {
 	at := strings.Index(systems, "\n"+strconv.Itoa(epsg)+" ")
 	if epsg <= 0 || at < 0 {
@@ -71,7 +71,7 @@ func find(epsg int) string {
 	return line
 }
 
-// parameters are what a line says.
+// parameters are the contents of a line.
 type parameters struct {
 	code  int
 	kind  string
@@ -100,7 +100,7 @@ func split(line string) (q parameters, ok bool) {
 	return q, err == nil && q.a > 0
 }
 
-// shape returns the ellipsoid of a line, zeros of one that has none.
+// shape returns the ellipsoid of a line, or zeros if it has none.
 func shape(line string) (a, rf float64) {
 	_, line, _ = strings.Cut(line, " ")
 	_, line, _ = strings.Cut(line, " ")
@@ -114,7 +114,7 @@ func shape(line string) (a, rf float64) {
 	return a, rf
 }
 
-// parse makes a CRS of a line, nil of one that is not supported.
+// parse returns the CRS of a line, or nil if it is not supported.
 func parse(line string) *CRS {
 	q, ok := split(line)
 	if !ok {
@@ -169,7 +169,7 @@ func (q *parameters) crs(line string) *CRS {
 	case "laea":
 		p := newLAEA(l, phi0)
 		c.p, c.round = p, p.polar()
-		c.reach = 179.99 // of an oblique one the point opposite has no place
+		c.reach = 179.99 // the point opposite of an oblique map's centre has no image
 	case "stere":
 		if math.Abs(math.Abs(phi0)-quarter) > 1e-10 {
 			return nil
@@ -217,8 +217,8 @@ func (q *parameters) crs(line string) *CRS {
 	}
 	c.datum = datumOf(q)
 	if c.datum != nil && (q.kind == "aea" || q.kind == "cea" || q.kind == "eqc") {
-		// A shift takes all longitudes of a pole to one, but these maps draw the pole as a line: the outline of a box that has the pole
-		// would go across the map.
+		// A shift maps all longitudes of a pole to one, but these maps draw the pole as a line: the
+		// outline of a box with the pole would cross the map.
 		c.south, c.north = -89.9, 89.9
 	}
 	for _, v := range []float64{c.lon0, c.x0, c.y0} {
@@ -238,18 +238,18 @@ func (c *CRS) Code() int { return c.code }
 // Geographic reports whether x and y are longitude and latitude in degrees.
 func (c *CRS) Geographic() bool { _, ok := c.p.(longlat); return ok }
 
-// Near reports whether the datum is taken for WGS 84.
+// Near reports whether the datum is taken to be WGS 84.
 func (c *CRS) Near() bool { return c.datum == nil && c.lon0 == 0 }
 
-// OwnDatum returns the CRS with longitudes and latitudes on its own datum, in place of WGS 84.
+// OwnDatum returns the CRS with longitudes and latitudes on its own datum instead of WGS 84.
 func (c *CRS) OwnDatum() *CRS {
 	own := *c
 	own.datum = nil
 	return &own
 }
 
-// Forward takes longitudes and latitudes to x and y. dst and src have one length, and may be the same. A point that has no
-// place on the map becomes NaN.
+// Forward converts longitudes and latitudes to x and y. dst and src must have the same length, and
+// may be the same slice. A point without a place on the map becomes NaN.
 func (c *CRS) Forward(dst, src []Point) {
 	for i, p := range src {
 		if !(math.Abs(p[0]) <= 1e6 && math.Abs(p[1]) <= 90) {
@@ -273,8 +273,9 @@ func (c *CRS) place(lon, lat float64) Point {
 	return Point{c.sign * (x + c.x0) / c.unit, c.sign * (y + c.y0) / c.unit}
 }
 
-// Inverse takes x and y to longitude and latitude. dst and src have one length, and may be the same. Longitudes are within 180
-// degrees of the CRS's central meridian where the map does not go on past them. A point off the map becomes NaN.
+// Inverse converts x and y to longitude and latitude. dst and src must have the same length, and
+// may be the same slice. Longitudes are within 180 degrees of the central meridian, unless the map
+// continues past that. A point off the map becomes NaN.
 func (c *CRS) Inverse(dst, src []Point) {
 	for i, p := range src {
 		lam, phi := c.p.inverse(c.sign*p[0]*c.unit-c.x0, c.sign*p[1]*c.unit-c.y0)

@@ -7,8 +7,9 @@ import (
 	"sync"
 )
 
-// ByWKT returns the CRS of well-known text of version 1, as GDAL or ESRI writes it: by the EPSG code that it has, or as the first of
-// the package's CRSs with its projection, datum and parameters. Of version 2 only the code counts.
+// ByWKT returns the CRS of well-known text of version 1, as GDAL or ESRI write it: by its EPSG
+// code, or the first CRS of the package with the same projection, datum and parameters. Of version
+// 2 only the code is used.
 func ByWKT(text string) (*CRS, bool) {
 	root, ok := parseWKT(text)
 	if !ok {
@@ -33,7 +34,7 @@ func ByWKT(text string) (*CRS, bool) {
 // node is WORD[text, number, node, …] of well-known text.
 type node struct {
 	word string
-	args []string // texts and numbers, in their order
+	args []string // strings and numbers, in their order
 	in   []node
 }
 
@@ -118,7 +119,7 @@ func (n *node) name() string {
 	return n.args[0]
 }
 
-// number returns argument i, 0 where it is none.
+// number returns argument i, or 0 if it is not a number.
 func (n *node) number(i int) float64 {
 	if n == nil || i >= len(n.args) {
 		return 0
@@ -130,7 +131,7 @@ func (n *node) number(i int) float64 {
 	return v
 }
 
-// code returns the EPSG code that stands in a node itself, 0 for none.
+// code returns the EPSG code in the node itself, or 0.
 func (n *node) code() int {
 	a := n.child("AUTHORITY", "ID")
 	if a == nil || len(a.args) < 2 || !strings.EqualFold(a.args[0], "EPSG") && !strings.EqualFold(a.args[0], "ESRI") {
@@ -143,7 +144,8 @@ func (n *node) code() int {
 	return v
 }
 
-// words returns a datum's name as systems has it: small letters and digits, without ESRI's D_.
+// words returns the name of a datum as systems has it: lower-case letters and digits, without
+// ESRI's D_.
 func words(name string) string {
 	name = strings.TrimPrefix(strings.ToLower(name), "d_")
 	return strings.Map(func(r rune) rune {
@@ -180,7 +182,8 @@ func (c *CRS) Definition() Definition {
 	return d
 }
 
-// same is how far apart two values of a parameter may be: texts have them with 10 digits or more.
+// same is the largest difference of equal values of a parameter: well-known text has 10 digits or
+// more.
 var same = map[string]float64{"x_0": 1e-3, "y_0": 1e-3, "k_0": 1e-9, "unit": 1e-8}
 
 // value returns a parameter with its default.
@@ -199,7 +202,8 @@ func (q *parameters) value(name string) float64 {
 	return 0
 }
 
-// Match returns the first of the package's CRSs that a definition is of; CRSs of EPSG come before ESRI's.
+// Match returns the first CRS of the package that fits a definition; those of EPSG come before
+// those of ESRI.
 func (d *Definition) Match() (*CRS, bool) {
 	want := parameters{kind: d.Projection, a: d.A, rf: d.RF, num: d.Values}
 	if base := find(d.Base); base != "" && want.a == 0 {
@@ -248,7 +252,7 @@ func (d *Definition) Match() (*CRS, bool) {
 	}
 }
 
-// near reports whether all parameters of two CRSs are the same.
+// near reports whether all parameters of two CRSs are equal, up to rounding.
 func (q *parameters) near(o *parameters) bool {
 	for _, k := range [...]string{"lon_0", "lonc", "lat_0", "lat_1", "lat_2", "lat_ts", "k_0", "x_0", "y_0", "alpha", "gamma", "unit", "pm"} {
 		by := same[k]
@@ -266,7 +270,7 @@ func (q *parameters) near(o *parameters) bool {
 	return q.text["axis"] == o.text["axis"]
 }
 
-// hasDatum reports whether a line is of a datum by its name.
+// hasDatum reports whether the datum of a line has a name.
 func hasDatum(line, datum string) bool {
 	_, names, _ := strings.Cut(line, " datum=")
 	for name := range strings.SplitSeq(names, ",") {
@@ -277,7 +281,7 @@ func hasDatum(line, datum string) bool {
 	return false
 }
 
-// matchGeographic returns the CRS of longitude and latitude of GEOGCS.
+// matchGeographic returns the CRS of longitude and latitude for GEOGCS.
 func matchGeographic(n node) (*CRS, bool) {
 	if u := n.child("UNIT"); u != nil && math.Abs(u.number(1)-math.Pi/180) > 1e-9 {
 		return nil, false

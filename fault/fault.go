@@ -1,4 +1,4 @@
-// Package fault is how every package of chaski says that something is wrong with an input.
+// Package fault has the errors by which all packages of chaski report that an input is wrong.
 //
 // An error has a kind (corrupt, unsupported, limit, not found), the file, the part of the file
 // named in the words of its format, and a byte offset. It survives wrapping: errors.Is(err,
@@ -14,15 +14,15 @@ import (
 	"unicode"
 )
 
-// Kind says in which way an input is wrong. It is itself an error, the target of errors.Is.
+// Kind classifies how an input is wrong. It is itself an error, the target of errors.Is.
 type Kind uint8
 
 const (
 	// Corrupt: the bytes contradict their format, or end early.
 	Corrupt Kind = iota + 1
-	// Unsupported: the bytes may be valid, but this is not (or not yet) read here.
+	// Unsupported: the bytes may be valid, but this program does not read them (yet).
 	Unsupported
-	// Limit: reading would pass a bound on memory, size or count.
+	// Limit: reading would exceed a limit on memory, size or count.
 	Limit
 	// NotFound: a named thing (file, sample, column, band) does not exist.
 	NotFound
@@ -43,7 +43,7 @@ func (k Kind) Error() string {
 	return "unknown kind"
 }
 
-// NoOffset is the offset of an error that has no place in a file.
+// NoOffset is the offset of an error without a place in a file.
 const NoOffset = -1
 
 // Error is one fault of one input.
@@ -51,18 +51,18 @@ type Error struct {
 	Kind Kind
 	File string // path or URI; empty until a caller that knows it calls WithFile
 	Part string // in the format's words: "ifd 0 tag 324", "tile 18", "frame header"
-	Off  int64  // byte offset, counted from the start of the file; NoOffset where there is none
+	Off  int64  // byte offset from the start of the file, or NoOffset
 	Msg  string // what is wrong
 	Err  error  // the cause, or nil
 }
 
-// New makes an Error of a kind. off is NoOffset where there is none.
+// New returns an Error of a kind. off is NoOffset if there is no place.
 func New(kind Kind, part string, off int64, format string, args ...any) *Error {
 	return &Error{Kind: kind, Part: part, Off: off, Msg: fmt.Sprintf(format, args...)}
 }
 
-// Wrap makes an Error of a kind from a cause that is not one of ours (a library's, the system's).
-// A cause that is one of ours keeps what it says, with part put before its own.
+// Wrap returns an Error of a kind for a cause from a library or the system. A cause that is an
+// Error of this package keeps its kind and message, with part put in front of its own.
 func Wrap(kind Kind, part string, off int64, cause error) *Error {
 	var e *Error
 	if errors.As(cause, &e) {
@@ -114,9 +114,9 @@ func KindOf(err error) Kind {
 	return 0
 }
 
-// WithFile returns err with the file's name filled in, unless a deeper layer already named one.
-// An err that is no Error is returned unchanged; text that was wrapped around one is dropped, so call
-// it before wrapping. The same holds for WithPart and AtOffset.
+// WithFile returns err with the file filled in, unless a deeper layer did that already. Errors of
+// other types are returned unchanged. Text that was wrapped around an Error is dropped, so call it
+// before wrapping. The same holds for WithPart and AtOffset.
 func WithFile(err error, file string) error {
 	var e *Error
 	if !errors.As(err, &e) || e.File != "" {
@@ -127,9 +127,9 @@ func WithFile(err error, file string) error {
 	return &c
 }
 
-// WithPart returns err with part put before its own part ("tile 18 frame header") and base added
-// to its offset: for a layer that decodes a piece of a file it knows the place of. With base
-// NoOffset the offset is dropped. An err without a kind is returned unchanged.
+// WithPart returns err with part put in front of its own part ("tile 18 frame header") and base
+// added to its offset. A layer that decodes a piece of a file uses it, since it knows where the
+// piece begins. A base of NoOffset drops the offset. An err without a kind is returned unchanged.
 func WithPart(err error, part string, base int64) error {
 	var e *Error
 	if !errors.As(err, &e) {
@@ -148,8 +148,9 @@ func WithPart(err error, part string, base int64) error {
 	return &c
 }
 
-// Line returns err on one line for a terminal or a log: what is not printable (control characters,
-// line separators, marks that turn the direction of writing) is replaced by a blank.
+// Line returns err on one line for a terminal or a log. Characters that are not printable (control
+// characters, line separators, marks that change the direction of text) become spaces, because the
+// text of a hostile file must not control a terminal.
 func Line(err error) string {
 	return strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

@@ -8,7 +8,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/kernel"
 )
 
-// counted counts every value of a type of 8 or 16 bits.
+// counted counts each value of a type of 8 or 16 bits.
 type counted struct {
 	dtype  chunk.DType
 	counts []uint64 // by bit pattern
@@ -30,7 +30,8 @@ func (c *counted) add(b []byte, nd *noData, tmp *scratch) {
 			same, n = [2]uint16{0, 0x8000}, 2
 		}
 	}
-	// Count all, then take out what was added to nodata's own counts.
+	// Count all samples first and take out those of nodata afterwards: a test for each sample would
+	// cost more.
 	for i, p := range same[:n] {
 		before[i] = c.counts[p]
 	}
@@ -76,7 +77,8 @@ func countBytes(counts *[256]uint64, b []byte) {
 		}
 		return
 	}
-	// Neighbours are often equal, and a count that was just stored is slow to load again.
+	// Neighbours are often equal, and a count that was just stored is slow to load again. Four
+	// tables avoid the wait.
 	var c1, c2, c3 [256]uint16 // blocks are shorter than 4·65535
 	i := 0
 	for ; i+4 <= len(b); i += 4 {

@@ -1,6 +1,6 @@
-// Package stats measures the samples of rasters band by band: count, mean, standard deviation, minimum,
-// maximum, a histogram of 100 bins and percentiles, nodata left out. It knows nothing of files; a worker
-// feeds rows of decoded samples to a Field of its own, and the Fields of all workers are merged.
+// Package stats measures the samples of rasters by band: count, mean, standard deviation, minimum,
+// maximum, a histogram of 100 bins, and percentiles, without nodata. It does not read files: each
+// worker feeds decoded samples to a Field of its own, and the Fields of all workers are merged.
 //
 // # What is exact
 //
@@ -28,6 +28,6 @@
 // NaN and infinities are counted and otherwise left out. A NaN in an image whose nodata is NaN counts
 // as nodata. Complex types are not measured.
 //
-// A Field can be written as bytes and read in another process (AppendState, ParseState), so that parts of
-// a dataset can be measured apart.
+// A Field can be written as bytes and read in another process (AppendState, ParseState), so that
+// parts of a dataset can be measured separately.
 package stats

@@ -10,7 +10,7 @@ import (
 )
 
 // Field accumulates the samples of one raster field. It is not safe for concurrent use: each worker
-// fills its own, and Merge puts them together.
+// fills its own, and Merge joins them.
 type Field struct {
 	dtype chunk.DType
 	bands []accumulator
@@ -24,7 +24,7 @@ type accumulator interface {
 	add(b []byte, nd *noData, tmp *scratch)
 	// skip counts samples without data.
 	skip(n uint64)
-	// merge adds what another accumulator of the same type has seen, which does not change.
+	// merge adds the samples of another accumulator of the same type, which does not change.
 	merge(accumulator)
 	report() Band
 	// appendState and parseState write it and read it into an empty one, see state.go.
@@ -32,7 +32,8 @@ type accumulator interface {
 	parseState(*stateParser)
 }
 
-// blockLen is the number of samples that the loops work on at a time.
+// blockLen is the number of samples that the loops process at a time: 32 KiB of float64, so that
+// several passes over a block need to load it from memory only once.
 const blockLen = 4096
 
 // scratch is memory that the accumulators of a Field share.
@@ -44,8 +45,8 @@ type scratch struct {
 	u64   [blockLen]uint64
 }
 
-// NewField returns an empty Field for images of a type and a number of bands, 1 to chunk.MaxBands. Complex types
-// are an error.
+// NewField returns an empty Field for images of a dtype with 1 to chunk.MaxBands bands. Complex
+// types are an error.
 func NewField(dtype chunk.DType, bands int) (*Field, error) {
 	if bands < 1 || bands > chunk.MaxBands {
 		return nil, fmt.Errorf("stats: %d bands", bands)
@@ -60,7 +61,7 @@ func NewField(dtype chunk.DType, bands int) (*Field, error) {
 		case chunk.Float32, chunk.Float64:
 			f.bands[i] = newFloats(dtype)
 		default:
-			return nil, fmt.Errorf("stats: samples of type %s are not measured", dtype)
+			return nil, fmt.Errorf("stats: samples of type %s cannot be measured", dtype)
 		}
 	}
 	return f, nil
@@ -72,10 +73,10 @@ func (f *Field) DType() chunk.DType { return f.dtype }
 // Bands returns the number of bands.
 func (f *Field) Bands() int { return len(f.bands) }
 
-// NoData sets the value that is left out of the samples added from now on, as chunk.Index has it: bits
-// is the sample's bits of a 64-bit integer and goes before value; both nil for none. A value that no
-// sample can have leaves nothing out; for floats it is rounded to the type of the samples, and NaN
-// means every NaN.
+// NoData sets the value that is left out of the samples added from now on, as in chunk.Index: bits
+// has the bits of a 64-bit integer and takes precedence over value; both nil means none. A value
+// that no sample can have leaves nothing out. For floats it is rounded to the type of the samples,
+// and NaN means every NaN.
 func (f *Field) NoData(value *float64, bits *uint64) { f.nd = makeNoData(f.dtype, value, bits) }
 
 // AddRows adds samples of one band: little-endian, any number of them, in any shape.
@@ -92,14 +93,14 @@ func (f *Field) AddRows(band int, data []byte) {
 	}
 }
 
-// AddNoData counts n samples of one band that have no data, whatever their values are: those that a
-// mask takes out.
+// AddNoData counts n samples of one band without data, such as those that a mask excludes.
 func (f *Field) AddNoData(band int, n uint64) { f.bands[band].skip(n) }
 
-// Merge adds what g has seen. g does not change. It is an error if their types or numbers of bands differ.
+// Merge adds the samples of g, which does not change. Different types or numbers of bands are an
+// error.
 func (f *Field) Merge(g *Field) error {
 	if f.dtype != g.dtype || len(f.bands) != len(g.bands) {
-		return fmt.Errorf("stats: %d bands of %s and %d bands of %s do not mix", len(f.bands), f.dtype, len(g.bands), g.dtype)
+		return fmt.Errorf("stats: cannot merge %d bands of %s with %d bands of %s", len(f.bands), f.dtype, len(g.bands), g.dtype)
 	}
 	for i := range f.bands {
 		f.bands[i].merge(g.bands[i])
@@ -107,7 +108,7 @@ func (f *Field) Merge(g *Field) error {
 	return nil
 }
 
-// Report returns what was measured so far.
+// Report returns the statistics so far.
 func (f *Field) Report() FieldReport {
 	r := FieldReport{DType: f.dtype, Bands: make([]Band, len(f.bands))}
 	for i, a := range f.bands {
@@ -170,8 +171,8 @@ func integerRange(d chunk.DType) (lo, hi float64) {
 	return 0, math.Ldexp(1, bits)
 }
 
-// load returns little-endian bytes as numbers, by view where it can and in tmp where it cannot. In
-// tmp they are valid until the next call.
+// load returns little-endian bytes as numbers: a view of them if possible, otherwise a copy in tmp,
+// which is valid until the next call.
 func load[T uint16 | uint32 | uint64](b []byte, tmp *scratch) []T {
 	if s, ok := cast.Of[T](b); ok {
 		return s
@@ -189,7 +190,7 @@ func load[T uint16 | uint32 | uint64](b []byte, tmp *scratch) []T {
 	return out
 }
 
-// loadBytes fills dst from little-endian bytes, for hosts and slices that cannot be viewed.
+// loadBytes decodes little-endian bytes into dst, for hosts and slices that cannot be viewed.
 func loadBytes[T uint16 | uint32 | uint64](dst []T, b []byte) {
 	if len(dst) == 0 {
 		return

@@ -14,7 +14,8 @@ type floats struct {
 	nodata   uint64
 	nan, inf uint64
 	min, max float64
-	// Sums of the values with each binary exponent, in units of that exponent's last place.
+	// The sums of the values with each binary exponent, in units of that exponent's last place.
+	// Sums by exponent need no rounding, so that the order of the values does not matter.
 	parts []part
 	hist  hist
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/chaski-eo/chaski/chunk"
 )
 
-// integers measures integers of 32 and 64 bits. It works on keys: int64 in the order of the values,
-// which are the values themselves, but value-2^63 for uint64.
+// integers measures integers of 32 and 64 bits. It works on keys, int64 numbers in the order of the
+// values: the values themselves, or value-2^63 for uint64.
 type integers struct {
 	dtype    chunk.DType
 	n        uint64
@@ -83,7 +83,7 @@ func (a *integers) add(b []byte, nd *noData, tmp *scratch) {
 	}
 }
 
-// countInts needs every k>>shift to lie in base … base+len(counts)-1.
+// countInts counts keys. Every k>>shift must lie in base … base+len(counts)-1.
 func countInts(counts []uint64, keys []int64, shift int, base int64) {
 	for _, k := range keys {
 		counts[k>>shift-base]++
@@ -111,7 +111,7 @@ func intWidth(lo, hi int64) (k int) {
 	return k
 }
 
-// extend makes the range hold lo and hi, and the bins the range.
+// extend extends the range to lo and hi, and the bins to the range.
 func (a *integers) extend(lo, hi int64) {
 	if a.n > 0 {
 		if a.min <= lo && hi <= a.max {

@@ -2,7 +2,7 @@ package stats
 
 import "fmt"
 
-// Kinds of normalisation that a Report gives the numbers for.
+// Kinds of normalisation that a Report has numbers for.
 const (
 	MeanStd    = "mean_std"
 	MinMax     = "min_max"
@@ -19,7 +19,7 @@ const (
 //	            percentiles 2.5 and 98.5;                          of hi = lo: scale 1, offset -lo
 //	none        no scale, no offset
 //
-// A band without valid samples is an error, as is one whose scale is not finite.
+// A band without valid samples is an error, and so is a scale that is not finite.
 func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []float64, clip *[2]float64, err error) {
 	f, ok := r.Fields[field]
 	if !ok {
@@ -30,7 +30,7 @@ func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []fl
 	case None:
 		return nil, nil, nil, nil
 	default:
-		return nil, nil, nil, fmt.Errorf("stats: no normalisation %q; there are %s, %s, %s, %s", kind, MeanStd, MinMax, Percentile, None)
+		return nil, nil, nil, fmt.Errorf("stats: unknown normalisation %q: the kinds are %s, %s, %s, %s", kind, MeanStd, MinMax, Percentile, None)
 	}
 	if bands == nil {
 		for i := range f.Bands {
@@ -60,7 +60,7 @@ func (r *Report) Normalizer(field, kind string, bands []int) (scale, offset []fl
 	return scale, offset, clip, nil
 }
 
-// anchor returns the value that becomes 0, and the difference that becomes 1.
+// anchor returns the value that normalisation maps to 0, and the difference that it maps to 1.
 func (b *Band) anchor(kind string) (zero, unit float64, err error) {
 	bad := fmt.Errorf("no valid samples")
 	switch kind {

@@ -14,24 +14,24 @@ import (
 // ReportVersion is the version of Report's JSON.
 const ReportVersion = 1
 
-// Report is what was measured of a dataset. Its JSON is the same for the same dataset, byte for byte.
+// Report has the statistics of a dataset. Its JSON is the same for the same dataset, byte for byte.
 type Report struct {
 	Version int                    `json:"version"`           // ReportVersion
 	Samples int64                  `json:"samples"`           // of the dataset, not pixels
-	Skipped int64                  `json:"skipped,omitempty"` // samples that could not be read and are left out
+	Skipped int64                  `json:"skipped,omitempty"` // samples that could not be read
 	Fields  map[string]FieldReport `json:"fields"`
 }
 
-// FieldReport is what was measured of a raster field.
+// FieldReport has the statistics of a raster field.
 type FieldReport struct {
 	DType chunk.DType `json:"dtype"`
 	Bands []Band      `json:"bands"`
 }
 
-// Band is what was measured of one band. Without a valid sample Mean, Std, Min, Max, Histogram and
-// Percentiles are absent (null).
+// Band has the statistics of one band. Without a valid sample Mean, Std, Min, Max, Histogram and
+// Percentiles are null.
 type Band struct {
-	Name string `json:"name,omitempty"` // what the first file calls it
+	Name string `json:"name,omitempty"` // its name in the first file
 
 	Count  uint64 `json:"count"`  // valid samples: all but those below
 	NoData uint64 `json:"nodata"` // samples that are nodata
@@ -44,14 +44,14 @@ type Band struct {
 	Max  *json.Number `json:"max"`
 
 	Histogram *Histogram `json:"histogram"`
-	// Percentiles by their names "2.5", "50" and "98.5".
+	// Percentiles by name: "2.5", "50", "98.5".
 	Percentiles map[string]float64 `json:"percentiles"`
-	// Resolution is by how much a percentile may be off; 0: they are exact.
+	// Resolution is the largest error of a percentile; 0 means exact.
 	Resolution float64 `json:"resolution"`
 }
 
-// Histogram counts the valid samples in bins of equal width: bin i holds Edges[i] <= x < Edges[i+1], the
-// last bin also its upper edge.
+// Histogram counts the valid samples in bins of equal width. Bin i holds Edges[i] <= x <
+// Edges[i+1], and the last bin also its upper edge.
 type Histogram struct {
 	Edges  []float64 `json:"edges"`  // 101
 	Counts []uint64  `json:"counts"` // 100
@@ -60,13 +60,14 @@ type Histogram struct {
 // histogramBins is the number of bins of a Histogram.
 const histogramBins = 100
 
-// percentiles that are reported, by name.
+// percentiles are the reported percentiles by name.
 var percentiles = [...]struct {
 	name string
 	p    float64
 }{{"2.5", 2.5}, {"50", 50}, {"98.5", 98.5}}
 
-// moments are exact sums: of n values, in units of 2^unit, and of their squares, in units of 2^(2·unit).
+// moments are exact sums of n values, in units of 2^unit, and of their squares, in units of
+// 2^(2·unit).
 type moments struct {
 	n            uint64
 	unit         int
@@ -124,7 +125,7 @@ func scaled(r *big.Rat, k int) *big.Rat {
 	return r.Mul(r, new(big.Rat).SetInt(p))
 }
 
-// weighted is n values from lo to hi.
+// weighted is a group of n values from lo to hi.
 type weighted struct {
 	lo, hi float64
 	n      uint64
@@ -132,12 +133,12 @@ type weighted struct {
 
 func (w weighted) compare(o weighted) int { return cmp.Compare(w.lo, o.lo) }
 
-// distribution is the values in order. Where it is exact every lo is hi.
+// distribution has the values in order. If it is exact, lo equals hi in every group.
 type distribution struct {
 	values   []weighted
 	min, max float64
 	exact    bool
-	before   []uint64 // values before each
+	before   []uint64 // number of values before each group
 }
 
 func (d *distribution) prepare() (n uint64) {
@@ -152,7 +153,8 @@ func (d *distribution) prepare() (n uint64) {
 	return n
 }
 
-// at returns the value of rank r, counted from 0, as if the values in a bin were spread evenly.
+// at returns the value of rank r, counted from 0. The values in a bin are taken to be spread
+// evenly.
 func (d *distribution) at(r, n uint64) float64 {
 	switch r {
 	case 0:
@@ -176,7 +178,7 @@ func (d *distribution) percentile(p float64, n uint64) float64 {
 	t := h - math.Floor(h)
 	a := d.at(min(r, n-1), n)
 	b := d.at(min(r+1, n-1), n)
-	// As numpy does it: from the nearer end, so that the result is monotone in t.
+	// Like numpy, interpolate from the nearer end, because the result is monotone in t only then.
 	diff := b - a
 	switch {
 	case diff > math.MaxFloat64:
@@ -187,7 +189,7 @@ func (d *distribution) percentile(p float64, n uint64) float64 {
 	return a + float64(diff*t)
 }
 
-// histogram puts every value, of a bin its middle, into one of 100 bins.
+// histogram puts every value into one of 100 bins, and those of a fine bin at its middle.
 func (d *distribution) histogram() *Histogram {
 	h := &Histogram{Edges: make([]float64, histogramBins+1), Counts: make([]uint64, histogramBins)}
 	lo, hi := d.min, d.max
@@ -198,11 +200,11 @@ func (d *distribution) histogram() *Histogram {
 	for i := range h.Edges {
 		t := float64(i) / histogramBins
 		switch {
-		case step > math.MaxFloat64: // hi-lo is above the largest float64
+		case step > math.MaxFloat64: // hi-lo exceeds the largest float64
 			h.Edges[i] = float64(lo*(1-t)) + float64(hi*t)
-		case step < 0x1p-1000: // step has lost bits
+		case step < 0x1p-1000: // step is so small that it has lost bits
 			h.Edges[i] = lo + float64((hi-lo)*t)
-		default: // as numpy.linspace
+		default: // like numpy.linspace
 			h.Edges[i] = lo + float64(float64(i)*step)
 		}
 	}
@@ -215,7 +217,7 @@ func (d *distribution) histogram() *Histogram {
 	return h
 }
 
-// fill sets everything that is not a count of samples that were left out.
+// fill sets all fields except the counts of samples that were left out.
 func (b *Band) fill(m *moments, d *distribution) {
 	b.Count = m.n
 	if m.n == 0 {

@@ -38,10 +38,11 @@ const (
 	stateMagic   = "CHKS"
 	stateVersion = 1
 
-	// maxState bounds the memory of a parsed state, in bytes: a band of 16 bits takes 512 KiB however
-	// few values it has.
+	// maxState limits the memory of a parsed state, in bytes, because a few bytes may claim many
+	// bands: a band of 16 bits takes 512 KiB however few values it has.
 	maxState = 1 << 30
-	// maxCount bounds the samples of a band in a state, so that many can be merged.
+	// maxCount limits the samples of a band in a state, so that over 200 states can be merged
+	// without overflow.
 	maxCount = 1 << 56
 )
 

@@ -13,8 +13,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// decompress undoes a compressor. Its metadata replaced what was before it; that stands compressed in
-// front of the data.
+// decompress undoes a compressor. Its metadata replaced that of the filters before it, which is
+// compressed in front of the data.
 func (d *Decoder) decompress(id ID, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
 	p, err := readParts(meta, 8)
 	if err != nil {
@@ -23,7 +23,8 @@ func (d *Decoder) decompress(id ID, dst, meta, data []byte, final int, e Elem) (
 	return d.each(&p, dst, data, final, func(_ int, dst, src []byte) error { return d.expand(id, dst, src, e) })
 }
 
-// expand fills dst from one compressed part. Bytes of dst's capacity behind it may be overwritten.
+// expand fills dst from one compressed part. The capacity of dst past its length may be
+// overwritten.
 func (d *Decoder) expand(id ID, dst, src []byte, e Elem) error {
 	switch id {
 	case Gzip:
@@ -43,7 +44,7 @@ func (d *Decoder) expand(id ID, dst, src []byte, e Elem) error {
 		}
 		return nil
 	case LZ4:
-		if len(dst) == 0 { // the library wants room
+		if len(dst) == 0 { // the library needs room even for nothing
 			if len(src) != 1 || src[0] != 0 {
 				return corrupt("", "block of %d bytes without content", len(src))
 			}
@@ -64,7 +65,7 @@ func (d *Decoder) expand(id ID, dst, src []byte, e Elem) error {
 	return expandDoubleDelta(dst, src, e)
 }
 
-// unnamed takes off a fault's part: the filter's name comes in its place.
+// unnamed removes the part from a fault, because the name of the filter takes its place.
 func unnamed(err error) error {
 	var f *fault.Error
 	if errors.As(err, &f) {
@@ -129,7 +130,7 @@ func expandDoubleDelta(dst, src []byte, e Elem) error {
 		return corrupt("", "%d values, %d needed", count, n)
 	case width > 64:
 		return corrupt("", "differences of %d bits", width)
-	case width >= 8*size-1: // as they are
+	case width >= 8*size-1: // stored unchanged
 		if len(src) != len(dst) {
 			return corrupt("", "%d bytes of values, %d needed", len(src), len(dst))
 		}
@@ -147,7 +148,7 @@ func expandDoubleDelta(dst, src []byte, e Elem) error {
 	if n > 1 {
 		second = extend(src[size:], size, e.signed())
 	}
-	clear(dst[n*size:]) // the writer lost what is no whole value (metadata of other filters)
+	clear(dst[n*size:]) // the writer lost what is not a whole value (metadata of other filters)
 	ddDecode(dst[:n*size], size, width, first, second, src[lead:])
 	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Spare is how much capacity past its length the destination of Decoder.Tile should have for the
-// fastest decoding.
+// Spare is the capacity that the destination of Decoder.Tile should have past its length, because
+// the fastest decoding writes past the end.
 const Spare = zstd.Spare
 
 // NewKey makes the cipher of AES-256-GCM from a key of 32 bytes.
@@ -34,19 +34,19 @@ func NewKey(key []byte) (cipher.AEAD, error) {
 	return g, nil
 }
 
-// Decoder undoes filter pipelines. It keeps its scratch memory between tiles and is not safe for
-// concurrent use.
+// Decoder undoes filter pipelines. It reuses its scratch memory from tile to tile and is not safe
+// for concurrent use.
 type Decoder struct {
 	key  cipher.AEAD // nil: encrypted tiles are unsupported
 	zstd *zstd.Decoder
 	src  bytes.Reader
 	gzip io.ReadCloser
 
-	data     [2][]byte // what passes between two filters, in turns
+	data     [2][]byte // the data between two filters, alternating
 	meta     [2][]byte
 	turn     int
 	metaTurn int
-	wet      []byte // ciphertext and tag in one piece
+	wet      []byte // ciphertext and tag joined, as the cipher needs them
 	steps    []Filter
 }
 
@@ -77,8 +77,8 @@ func nextChunk(src []byte, off int) (chunk, int, error) {
 	return c, off + chunkHeader + int(meta) + int(stored), nil
 }
 
-// Size returns the decoded size of a tile, from the headers of its chunks alone, and the number of
-// chunks. src is exactly the tile's stored bytes.
+// Size returns the decoded size of a tile and the number of its chunks, from the headers of the
+// chunks only. src must be exactly the stored bytes of the tile.
 func Size(src []byte) (size int64, chunks int, err error) {
 	n, err := chunkCount(src)
 	if err != nil {
@@ -109,10 +109,9 @@ func chunkCount(src []byte) (int, error) {
 	return int(n), nil
 }
 
-// Tile fills dst[lo:hi] from the stored bytes src of a tile of len(dst) bytes; the rest of dst, and
-// Spare bytes of its capacity behind it, may be overwritten with anything. Chunks that lie outside of
-// lo and hi are not decoded. Part and offset of an error are those of the chunk, the offset counted
-// from the start of src.
+// Tile fills dst[lo:hi] from the stored bytes src of a tile of len(dst) bytes. The rest of dst and
+// Spare bytes of its capacity past it may be overwritten. Chunks outside lo and hi are not decoded.
+// Part and offset of an error are those of the chunk; offsets count from the start of src.
 func (d *Decoder) Tile(dst, src []byte, p Pipeline, e Elem, lo, hi int) error {
 	size, n, err := Size(src)
 	if err != nil {
@@ -168,7 +167,7 @@ func (d *Decoder) chunk(dst []byte, c chunk, e Elem) error {
 	return nil
 }
 
-// room returns n bytes to decode to: dst, if it is not nil, or scratch memory.
+// room returns n bytes to decode into: dst, if it is not nil, otherwise scratch memory.
 func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 	if dst != nil {
 		if n != int64(len(dst)) {
@@ -184,7 +183,7 @@ func (d *Decoder) room(dst []byte, n int64, final int) ([]byte, error) {
 	return d.data[d.turn], nil
 }
 
-// undo undoes one filter. The result goes to dst if that is not nil; final is the decoded size of
+// undo undoes one filter. The result goes to dst if that is not nil. final is the decoded size of
 // the chunk.
 func (d *Decoder) undo(f Filter, dst, meta, data []byte, final int, e Elem) (m, out []byte, err error) {
 	switch {
@@ -309,8 +308,8 @@ func (d *Decoder) undelta(dst, meta, data []byte, final, size int) (m, out []byt
 	return meta, out, nil
 }
 
-// parts is the metadata of the filters that take all that was before them, metadata and data, part
-// by part: compressors and encryption.
+// parts is the metadata of filters that consume the metadata and data before them part by part:
+// compressors and encryption.
 type parts struct {
 	header            int // bytes a part
 	list              []byte
@@ -318,7 +317,7 @@ type parts struct {
 	metaSize, outSize int64
 }
 
-// readParts reads it. Sizes are added up, not trusted.
+// readParts parses it. It adds the sizes up to check them against the data.
 func readParts(meta []byte, header int) (p parts, err error) {
 	nmeta, _ := u32(&meta)
 	ndata, ok := u32(&meta)
@@ -341,13 +340,14 @@ func readParts(meta []byte, header int) (p parts, err error) {
 // at returns the header of part i.
 func (p *parts) at(i int) []byte { return p.list[i*p.header : (i+1)*p.header] }
 
-// sizes returns the size of part i before and after.
+// sizes returns the size of part i before and after the filter.
 func (p *parts) sizes(i int) (orig, stored uint32) {
 	h := p.at(i)
 	return binary.LittleEndian.Uint32(h), binary.LittleEndian.Uint32(h[4:])
 }
 
-// each makes room for the metadata and the data of p and calls f for each part with where it goes.
+// each allocates room for the metadata and data of p, and calls f for each part with its
+// destination.
 func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst, src []byte) error) (m, out []byte, err error) {
 	if p.metaSize > maxMeta(final) {
 		return nil, nil, fault.New(fault.Limit, "metadata", fault.NoOffset, "%d bytes come out for %d of data", p.metaSize, final)
@@ -355,7 +355,8 @@ func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst,
 	if out, err = d.room(dst, p.outSize, final); err != nil {
 		return nil, nil, err
 	}
-	// In turns of their own: filters between this and the one that wrote p.list passed it on.
+	// The two buffers alternate, since filters between this one and the writer of p.list passed the
+	// other one on.
 	d.metaTurn ^= 1
 	d.meta[d.metaTurn] = slices.Grow(d.meta[d.metaTurn][:0], int(p.metaSize)+Spare)[:p.metaSize]
 	m = d.meta[d.metaTurn]
@@ -382,7 +383,7 @@ func (d *Decoder) each(p *parts, dst, data []byte, final int, f func(i int, dst,
 
 func (d *Decoder) decrypt(dst, meta, data []byte, final int) (m, out []byte, err error) {
 	if d.key == nil {
-		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the tile is encrypted, and no key is given")
+		return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the tile is encrypted and there is no key")
 	}
 	const iv, tag = 12, 16
 	p, err := readParts(meta, 8+iv+tag)

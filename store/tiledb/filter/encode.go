@@ -25,16 +25,17 @@ type Encoder struct {
 // NewEncoder returns an encoder. key may be nil.
 func NewEncoder(key cipher.AEAD) *Encoder { return &Encoder{key: key} }
 
-// Tile appends the stored form of a tile to out: its chunks, filtered. stride bytes of src are cut
-// into chunks of their own (a tile of coordinates: one dimension); 0 stands for all of src.
+// Tile appends the stored form of a tile to out: its filtered chunks. Each stride bytes of src are
+// cut into chunks separately, for tiles of coordinates one dimension; 0 means all of src.
 //
-// A filter that cannot take the values (positive delta of falling ones, bzip2) is fault.Unsupported.
+// Values that a filter cannot represent (positive delta of falling values) and bzip2 are
+// fault.Unsupported.
 func (x *Encoder) Tile(out, src []byte, p Pipeline, e Elem, stride int) ([]byte, error) {
 	if stride <= 0 {
 		stride = len(src)
 	}
 	unit := e.Cell
-	if stride < len(src) { // coordinates: whole values of a dimension
+	if stride < len(src) { // of coordinates: whole values of one dimension
 		unit = e.Size
 	}
 	most := max(int(min(p.MaxChunk, math.MaxInt32))/unit*unit, unit)
@@ -85,7 +86,7 @@ func (x *Encoder) chunk(out, src []byte, p Pipeline, e Elem) ([]byte, error) {
 	return append(append(out, meta...), data...), nil
 }
 
-// apply runs one filter; all says that it took the metadata so far with it.
+// apply runs one filter. all says that it also consumed the metadata of the filters before it.
 func (x *Encoder) apply(f Filter, metas [][]byte, data []byte, e Elem) (meta, out []byte, all bool, err error) {
 	switch {
 	case f.ID.compressor():
@@ -97,7 +98,7 @@ func (x *Encoder) apply(f Filter, metas [][]byte, data []byte, e Elem) (meta, ou
 		return meta, out, true, err
 	case f.ID == AES256GCM:
 		if x.key == nil {
-			return nil, nil, false, fault.New(fault.Unsupported, "", fault.NoOffset, "no key is given")
+			return nil, nil, false, fault.New(fault.Unsupported, "", fault.NoOffset, "the filter needs a key")
 		}
 		meta, out, err = x.parts(metas, data, x.encrypt)
 		return meta, out, true, err
@@ -113,8 +114,8 @@ func (x *Encoder) apply(f Filter, metas [][]byte, data []byte, e Elem) (meta, ou
 	return meta, out, false, err
 }
 
-// parts runs f over every part: the metadata so far, then the data. f appends the part's new bytes to
-// out and returns what the metadata says of it behind its size.
+// parts runs f over every part: the metadata so far, and then the data. f appends the new bytes of
+// the part to out, and returns what the metadata says about it after its size.
 func (x *Encoder) parts(metas [][]byte, data []byte, f func(out, part []byte) (says, _ []byte, err error)) (meta, out []byte, err error) {
 	meta = binary.LittleEndian.AppendUint32(nil, uint32(len(metas)))
 	meta = binary.LittleEndian.AppendUint32(meta, 1)
@@ -198,8 +199,8 @@ func narrowed(data []byte, most int, e Elem) (meta, out []byte) {
 	return meta, out
 }
 
-// widthFor returns the least width of 8, 16, 32 bits, or all of them, that holds 0 to span. Values of signed types
-// are widened with their sign, so that one bit less is there for them.
+// widthFor returns the smallest width of 8, 16, 32 or all bits that holds numbers from 0 to span.
+// Values of signed types are widened with their sign, so that they have one bit less.
 func widthFor(span uint64, all int, signed bool) int {
 	spare := 0
 	if signed {
@@ -230,7 +231,7 @@ func deltas(data []byte, most int, e Elem) (meta, out []byte, err error) {
 			j := max(i-e.Size, 0)
 			a, b := extend(w[j:], e.Size, e.Kind == Signed), extend(w[i:], e.Size, e.Kind == Signed)
 			if falls := b < a; falls != (e.Kind == Unsigned && (a < 0) != (b < 0)) {
-				return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the values fall")
+				return nil, nil, fault.New(fault.Unsupported, "", fault.NoOffset, "the values are not ascending")
 			}
 			out = appendLE(out, e.Size, uint64(b-a))
 		}
@@ -255,14 +256,14 @@ func (x *Encoder) compress(out []byte, f Filter, part []byte, e Elem) ([]byte, e
 	case LZ4:
 		return x.compressLZ4(out, part)
 	case RLE:
-		if len(part)%e.Cell != 0 { // of coordinates: libtiledb wants whole tuples in one dimension's values
+		if len(part)%e.Cell != 0 { // libtiledb expects whole tuples among the values of a dimension
 			return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "%d bytes are not whole cells of %d", len(part), e.Cell)
 		}
 		return rleEncode(out, part, e.Cell), nil
 	case DoubleDelta:
 		return compressDoubleDelta(out, part, e)
 	}
-	return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "not written here")
+	return nil, fault.New(fault.Unsupported, "", fault.NoOffset, "writing it is not supported")
 }
 
 func (x *Encoder) compressGzip(out []byte, level int32, part []byte) ([]byte, error) {
@@ -301,7 +302,7 @@ func (x *Encoder) compressLZ4(out, part []byte) ([]byte, error) {
 	if err != nil {
 		return nil, fault.Wrap(fault.Unsupported, "", fault.NoOffset, err)
 	}
-	if n == 0 { // the library leaves what does not shrink to the caller: one run of literals
+	if n == 0 { // the library does not write data that do not shrink: one run of literals holds them
 		return lz4Literals(out, part), nil
 	}
 	return append(out, b[:n]...), nil
@@ -327,7 +328,7 @@ func compressDoubleDelta(out, part []byte, e Elem) ([]byte, error) {
 	size := e.ddSize()
 	width := ddWidth(part, size, e.signed())
 	n := len(part) / size
-	if len(part)%size != 0 { // metadata of another filter: as it is, so that nothing is lost
+	if len(part)%size != 0 { // metadata of another filter is stored unchanged, so that nothing is lost
 		width = 8*size - 1
 	}
 	if width >= 8*size-1 {

@@ -1,12 +1,12 @@
 // Package filter runs the filter pipelines of TileDB format 3: a tile is cut into chunks, each chunk
 // passes through the filters of a pipeline, and every filter may leave metadata beside the data.
 //
-// Specification: "Tile-based format" of the TileDB format description, version 3. Read and written
-// are none, gzip (a zlib stream), zstd, LZ4 (a raw block), RLE, double delta, bit width reduction,
-// bitshuffle, byteshuffle, positive delta and AES-256-GCM; bzip2 is read only (no kept Go library
-// writes it).
+// Specification: "Tile-based format" of the TileDB format description, version 3. Supported are
+// none, gzip (a zlib stream), zstd, LZ4 (a raw block), RLE, double delta, bit width reduction,
+// bitshuffle, byteshuffle, positive delta and AES-256-GCM. bzip2 can be read but not written,
+// because no maintained Go library writes it.
 //
-// Kernels (files kernel_*.go) are plain loops over memory that the bindings have checked.
+// Kernels (files kernel_*.go) are plain loops over memory whose bounds their callers have checked.
 package filter
 
 import (
@@ -19,7 +19,7 @@ import (
 // ID names a filter. The values are the format's.
 type ID uint8
 
-// Filters of format 3. A compressor has the same number as compressor and as filter.
+// Filters of format 3. A compressor has the same number as a compressor and as a filter.
 const (
 	None          ID = 0
 	Gzip          ID = 1
@@ -52,20 +52,20 @@ func (f ID) compressor() bool { return f >= Gzip && f <= DoubleDelta }
 // Filter is one filter of a pipeline.
 type Filter struct {
 	ID     ID
-	Level  int32  // of compressors; -1 is the compressor's own default
+	Level  int32  // of compressors; -1 means the compressor's default
 	Window uint32 // of bit width reduction and positive delta: largest window, in bytes
 }
 
 // Pipeline is a list of filters, in the order in which a writer applies them.
 type Pipeline struct {
-	MaxChunk uint32 // bytes of tile data a chunk, rounded down to whole cells
+	MaxChunk uint32 // largest size of a chunk in bytes, rounded down to whole cells
 	Filters  []Filter
 }
 
 // DefaultMaxChunk is the chunk size that TileDB chooses, in bytes.
 const DefaultMaxChunk = 64 << 10
 
-// Kind is what filters want to know about a datatype.
+// Kind is what filters need to know about a datatype.
 type Kind uint8
 
 // Kinds of values.
@@ -73,24 +73,25 @@ const (
 	Signed   Kind = iota // 8 to 64 bit integers
 	Unsigned             // 8 to 64 bit integers
 	Float
-	Char // text and bytes: double delta takes them as integers of one byte, other filters leave them
-	Time // int64 that only double delta takes as an integer
+	Char // strings and bytes: double delta treats them as integers of one byte, other filters leave them alone
+	Time // int64 numbers, which only double delta treats as integers
 )
 
 // Elem describes the values of a tile.
 type Elem struct {
 	Kind Kind
-	Size int // bytes a value: 1, 2, 4 or 8
-	Cell int // bytes a cell: values per cell times Size; what a run of RLE repeats
-	// Alt is another cell size that RLE data may have, 0 for none. Coordinates are cut into one dimension after
-	// the other; libtiledb repeats Cell bytes of them all the same, others might repeat one coordinate.
+	Size int // bytes of a value: 1, 2, 4 or 8
+	Cell int // bytes of a cell: values in a cell times Size; RLE repeats cells
+	// Alt is another cell size that RLE data may have, or 0. Coordinates are stored dimension by
+	// dimension. libtiledb nevertheless repeats Cell bytes of them, while other writers may repeat
+	// one coordinate.
 	Alt int
 }
 
-// integer reports whether bit width reduction and positive delta work on the values.
+// integer reports whether bit width reduction and positive delta apply to the values.
 func (e Elem) integer() bool { return e.Kind <= Unsigned }
 
-// acts reports whether the filter changes tiles of e at all.
+// acts reports whether the filter changes tiles of e.
 func (f Filter) acts(e Elem) bool {
 	switch f.ID {
 	case None:
@@ -118,8 +119,8 @@ func (f ID) metaSize() int {
 	return 0
 }
 
-// Parse reads a pipeline from the start of b and returns the number of bytes it takes. Offsets of
-// errors count from the start of b.
+// Parse reads a pipeline from the front of b and returns its length in bytes. Offsets of errors
+// count from the front of b.
 func Parse(b []byte) (Pipeline, int, error) {
 	bad := func(off int, format string, args ...any) (Pipeline, int, error) {
 		return Pipeline{}, 0, fault.New(fault.Corrupt, "filter pipeline", int64(off), format, args...)
@@ -138,7 +139,7 @@ func Parse(b []byte) (Pipeline, int, error) {
 		}
 		id, size := ID(b[off]), binary.LittleEndian.Uint32(b[off+1:])
 		if id >= numFilters {
-			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %d is not known", id)
+			return Pipeline{}, 0, fault.New(fault.Unsupported, "filter pipeline", int64(off), "filter %d is unknown", id)
 		}
 		if int64(size) != int64(id.metaSize()) || len(b)-off-5 < id.metaSize() {
 			return bad(off+1, "%d bytes of configuration for %v, %d expected", size, id, id.metaSize())
@@ -194,17 +195,17 @@ func (p Pipeline) Has(id ID) bool {
 	return false
 }
 
-// maxData bounds what a chunk of n decoded bytes may hold between two filters, and maxMeta what may
-// be said about it: run lengths of single bytes take three bytes a cell, deltas in windows of one
-// value five bytes of metadata a value. Of large chunks, far from what writers make, less is let through: a
-// small file must not become many times the tile that was asked for.
+// maxData limits the bytes that a chunk of n decoded bytes may have between two filters, and
+// maxMeta their metadata. Run lengths of single bytes take three bytes for each cell, and deltas in
+// windows of one value five bytes of metadata for each value. The limit is tighter for chunks far
+// larger than writers make, because a small file must not expand to many times the requested tile.
 func maxData(n int) int64 { return min(4*int64(n)+64<<10, int64(n)+largeChunk) }
 func maxMeta(n int) int64 { return min(16*int64(n)+64<<10, max(int64(n), largeChunk)) }
 
-// largeChunk is about a thousand times the chunk that TileDB chooses.
+// largeChunk is about a thousand times TileDB's default chunk.
 const largeChunk = 64 << 20
 
-// values is the part of b in whole values.
+// values returns the length of the part of b with whole values.
 func values(n, size int) int { return n / size * size }
 
 // u32 reads a number from the front of b.

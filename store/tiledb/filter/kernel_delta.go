@@ -5,12 +5,13 @@ import (
 	"math/bits"
 )
 
-// Double delta: u8 width of the differences' magnitudes in bits, u64 count, the first two values, and
-// of every other value the second difference: a sign bit and the magnitude, most significant bit
-// first, in little-endian words of 64 bits. With width >= 8*size-1 the values follow as they are.
+// Double delta: u8 width of the magnitudes of the differences in bits, u64 count, the first two
+// values, and the second difference of each further value: a sign bit and the magnitude, most
+// significant bit first, in little-endian words of 64 bits. If width is at least 8*size-1, the
+// values follow unchanged, since the differences would not be shorter.
 const ddHeader = 9
 
-// ddWords is the number of words that n values take behind the first two.
+// ddWords returns the number of words that follow the first two of n values.
 func ddWords(n, width int) int {
 	if n <= 2 {
 		return 0
@@ -66,8 +67,8 @@ func extend(b []byte, size int, signed bool) int64 {
 	return int64(v)
 }
 
-// ddWidth returns the number of bits that the largest second difference of src takes, or 64 where
-// one overflows.
+// ddWidth returns the number of bits of the largest second difference of src, or 64 if one
+// overflows.
 func ddWidth(src []byte, size int, signed bool) int {
 	n := len(src) / size
 	if n <= 2 {
