@@ -10,24 +10,24 @@ import (
 	"gonum.org/v1/plot/vg/draw"
 )
 
-// Bar is a value with a name, drawn from 0 to Value with a line from Low to High.
+// Bar is a named value. Its bar goes from 0 to Value, and a line from Low to High.
 type Bar struct {
 	Name             string
 	Value, Low, High float64
-	Note             string // behind the value; "" for none
-	Marked           bool   // drawn in the first colour, others in a pale one
+	Note             string // drawn after the value
+	Marked           bool   // drawn in a strong colour
 }
 
-// BarPanel is a group of bars that have one scale.
+// BarPanel is a group of bars with a common scale.
 type BarPanel struct {
 	Name, Caption string
 	Bars          []Bar
 }
 
-// MaxBars is the number of bars that one panel has at most.
+// MaxBars is the largest number of bars in one panel.
 const MaxBars = 64
 
-// Measures of figures of bars, in points.
+// Sizes of a figure of bars, in points.
 const (
 	barPanelWidth = 330
 	barHeight     = 15
@@ -40,9 +40,9 @@ var (
 	barPlain  = color.NRGBA{0xB4, 0xBC, 0xC6, 255}
 )
 
-// WriteBars writes a figure with a panel a group: horizontal bars in the order given, one below the other,
-// each with its value and a line from its least to its greatest. Values are finite and not negative. note
-// stands below the title. format is PNG or SVG; an SVG has its fonts with it.
+// WriteBars writes a figure of horizontal bars with one panel for each group. Each bar has its value and a line
+// from its minimum to its maximum. Values must be finite and not negative. note is drawn below the title. format is
+// PNG or SVG; an SVG embeds its fonts.
 func WriteBars(w io.Writer, title, note string, panels []BarPanel, format string) error {
 	if err := checkBars(panels); err != nil {
 		return err
@@ -84,16 +84,16 @@ func WriteBars(w io.Writer, title, note string, panels []BarPanel, format string
 
 func checkBars(panels []BarPanel) error {
 	if len(panels) == 0 || len(panels) > MaxPanels {
-		return fmt.Errorf("view: %d groups of bars, where 1 to %d make a figure", len(panels), MaxPanels)
+		return fmt.Errorf("draw: there are %d groups of bars: a figure has 1 to %d", len(panels), MaxPanels)
 	}
 	for _, p := range panels {
 		if len(p.Bars) > MaxBars {
-			return fmt.Errorf("view: %d bars in %q, where %d fit", len(p.Bars), p.Name, MaxBars)
+			return fmt.Errorf("draw: there are %d bars in %q: at most %d fit", len(p.Bars), p.Name, MaxBars)
 		}
 		for _, b := range p.Bars {
 			for _, v := range [...]float64{b.Value, b.Low, b.High} {
 				if !(v >= 0) || math.IsInf(v, 0) {
-					return fmt.Errorf("view: the bar %q is %v", b.Name, v)
+					return fmt.Errorf("draw: the bar %q has the value %v: values must be finite and not negative", b.Name, v)
 				}
 			}
 		}
@@ -101,13 +101,13 @@ func checkBars(panels []BarPanel) error {
 	return nil
 }
 
-// draw draws a panel whose upper left corner is (x, y): names, bars, values.
+// draw draws a panel with its upper left corner at (x, y).
 func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
 	dc.FillText(letters(10.5, true, ink), vg.Point{X: x, Y: y}, clip(p.Name, typeface(10.5, true), width))
 	dc.FillText(letters(8, false, pale), vg.Point{X: x, Y: y - 14}, clip(p.Caption, typeface(8, false), width))
 	y -= barHead
 	if len(p.Bars) == 0 {
-		dc.FillText(letters(9, false, pale), vg.Point{X: x, Y: y}, "no figures")
+		dc.FillText(letters(9, false, pale), vg.Point{X: x, Y: y}, "no values")
 		return
 	}
 	name, value := letters(8.5, false, ink), letters(8.5, false, ink)
@@ -118,7 +118,7 @@ func (p *BarPanel) draw(dc draw.Canvas, x, y, width vg.Length) {
 		right = max(right, value.Width(b.label()))
 		top = max(top, b.Value, b.High)
 	}
-	if top == 0 {
+	if top == 0 { // all values are 0; their bars would be NaN long
 		top = 1
 	}
 	from, span := x+left+6, width-left-6-right-8
@@ -147,7 +147,7 @@ func (b *Bar) label() string {
 	return Number(b.Value) + "  " + b.Note
 }
 
-// wrap breaks a text into lines that are no wider than width.
+// wrap breaks a text into lines of at most the given width.
 func wrap(text string, size vg.Length, width vg.Length) []string {
 	var lines []string
 	sty := letters(size, false, pale)

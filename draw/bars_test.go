@@ -65,7 +65,7 @@ func TestWriteBarsSVGIsWellFormedAndNamesEverything(t *testing.T) {
 			text.Write(c)
 		}
 	}
-	for _, want := range []string{"the title", "first <shape>", "caption", "peer & co", "1234", "times 2", "no figures"} {
+	for _, want := range []string{"the title", "first <shape>", "caption", "peer & co", "1234", "times 2", "no values"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("%q is not in the figure", want)
 		}

@@ -1,6 +1,6 @@
-// Package draw makes small pictures of rasters: false colour with a percentile stretch, masks with a
-// palette of categories, contact sheets of several. It is for a quick look, not for maps: no
-// reprojection, no colour management.
+// Package draw draws small pictures of rasters: bands with a percentile stretch, masks with one colour for
+// each class, contact sheets, histograms and bars. It is for a quick look, not for maps: it neither reprojects
+// nor manages colours.
 package draw
 
 import (
@@ -19,37 +19,36 @@ type Raster struct {
 	DType                chunk.DType
 	Bands, Height, Width int
 	Data                 []byte
-	NoData               *float64 // shown transparent, as NaN is; nil for none
-	Valid                []byte   // one a sample: 0 is shown transparent; nil for none
+	NoData               *float64 // drawn transparent, like NaN; nil for none
+	Valid                []byte   // one byte a value, 0 is drawn transparent; nil for none
 }
 
-// Palette says when a raster of one band is shown with a colour a value.
+// Palette says when to draw a raster of one band with one colour for each value.
 type Palette uint8
 
 // Palettes.
 const (
-	Auto  Palette = iota // for integers with at most MaxCategories values
-	Never                // always a stretch
+	Auto  Palette = iota // if it is of integers with at most MaxCategories values
+	Never                // stretch it instead
 	Always
 )
 
-// MaxCategories is the number of different values up to which Auto takes an integer raster of one
-// band for a mask.
+// MaxCategories is the number of different values up to which Auto takes an integer raster of one band for a
+// mask.
 const MaxCategories = 24
 
 // Options of Render. The zero value is ready.
 type Options struct {
-	// Bands to show, zero-based: one (grey) or three (red, green, blue). Default: the first three, or
-	// the first.
+	// Bands to draw, zero-based: one (grey) or three (red, green, blue). Default: the first three, or the
+	// first.
 	Bands []int
-	// Low and High are the percentiles that become black and white. Default: 2 and 98.
+	// Low and High are the percentiles drawn black and white. Default: 2 and 98.
 	Low, High float64
-	// MaxSide is the longer side of the picture in pixels, at most; larger rasters are averaged down.
-	// Default 1024.
+	// MaxSide is the longest side of the picture in pixels. Larger rasters are averaged down. Default 1024.
 	MaxSide int
 	// Palette for rasters of one band.
 	Palette Palette
-	// Colours of categories, instead of those of Category.
+	// Colours of values, instead of those of Category.
 	Colours map[int64]color.NRGBA
 }
 
@@ -73,27 +72,27 @@ func (o Options) withDefaults(bands int) Options {
 func (r *Raster) validate(o Options) error {
 	switch {
 	case r.Bands < 1 || r.Height < 1 || r.Width < 1 || !r.DType.Valid():
-		return fmt.Errorf("view: a raster of (%d, %d, %d) %s", r.Bands, r.Height, r.Width, r.DType)
+		return fmt.Errorf("draw: a raster cannot have the shape (%d, %d, %d) and dtype %s", r.Bands, r.Height, r.Width, r.DType)
 	case len(r.Data)/r.DType.Size()/r.Width/r.Height != r.Bands || len(r.Data)%(r.DType.Size()*r.Width*r.Height) != 0:
-		return fmt.Errorf("view: %d bytes for (%d, %d, %d) %s", len(r.Data), r.Bands, r.Height, r.Width, r.DType)
+		return fmt.Errorf("draw: the data have %d bytes, which do not fit (%d, %d, %d) %s", len(r.Data), r.Bands, r.Height, r.Width, r.DType)
 	case r.Valid != nil && len(r.Valid) != len(r.Data)/r.DType.Size():
-		return fmt.Errorf("view: a mask of %d bytes for %d samples", len(r.Valid), len(r.Data)/r.DType.Size())
+		return fmt.Errorf("draw: the mask has %d bytes for %d values", len(r.Valid), len(r.Data)/r.DType.Size())
 	case len(o.Bands) != 1 && len(o.Bands) != 3:
-		return fmt.Errorf("view: %d bands, where one or three make a picture", len(o.Bands))
+		return fmt.Errorf("draw: %d bands are selected: it must be one or three", len(o.Bands))
 	case !(o.Low >= 0 && o.Low < o.High && o.High <= 100):
-		return fmt.Errorf("view: a stretch from percentile %g to %g", o.Low, o.High)
+		return fmt.Errorf("draw: the stretch is %g to %g: percentiles must ascend from 0 to 100", o.Low, o.High)
 	case o.MaxSide < 1:
-		return fmt.Errorf("view: a picture of at most %d pixels a side", o.MaxSide)
+		return fmt.Errorf("draw: MaxSide is %d: it must be at least 1", o.MaxSide)
 	}
 	for _, b := range o.Bands {
 		if b < 0 || b >= r.Bands {
-			return fmt.Errorf("view: band %d of %d", b, r.Bands)
+			return fmt.Errorf("draw: there is no band %d: the raster has the bands 0 to %d", b, r.Bands-1)
 		}
 	}
 	return nil
 }
 
-// Render makes a picture of a raster. Complex numbers are shown by their magnitude.
+// Render draws a raster. Complex numbers are drawn by their magnitude.
 func Render(r Raster, o Options) (*image.NRGBA, error) {
 	o = o.withDefaults(r.Bands)
 	if err := r.validate(o); err != nil {
@@ -101,6 +100,7 @@ func Render(r Raster, o Options) (*image.NRGBA, error) {
 	}
 	step := (max(r.Height, r.Width) + o.MaxSide - 1) / o.MaxSide
 	if len(o.Bands) == 1 && o.Palette != Never {
+		// Nearest, because the mean of two classes would be a third one.
 		p := r.sample(o.Bands[0], step, nearest)
 		if o.Palette == Always || r.DType.Components() == 1 && isInteger(r.DType) && categories(p.v) <= MaxCategories {
 			return p.colour(o.category), nil
@@ -121,13 +121,13 @@ func (o *Options) category(v float64) color.NRGBA {
 	return Category(int64(v))
 }
 
-// plane is one band at the picture's size; NaN stands for no data.
+// plane is one band at the size of the picture. NaN stands for no data.
 type plane struct {
 	h, w int
 	v    []float64
 }
 
-// sample brings a band down by a whole factor.
+// sample scales a band down by the whole factor step.
 func (r *Raster) sample(band, step int, reduce func([]float64) float64) plane {
 	p := plane{h: (r.Height + step - 1) / step, w: (r.Width + step - 1) / step}
 	p.v = make([]float64, 0, p.h*p.w)
@@ -163,7 +163,7 @@ func mean(block []float64) float64 {
 	return sum / float64(n)
 }
 
-// value returns sample i, NaN for no data.
+// value returns value i, or NaN if there is no data.
 func (r *Raster) value(i int) float64 {
 	if r.Valid != nil && r.Valid[i] == 0 {
 		return math.NaN()
@@ -176,7 +176,7 @@ func (r *Raster) value(i int) float64 {
 	return v
 }
 
-// load reads one sample. Of a complex number it is the magnitude.
+// load reads one value; of a complex number, its magnitude.
 func load(d chunk.DType, b []byte) float64 {
 	le := binary.LittleEndian
 	switch d {
@@ -209,7 +209,7 @@ func load(d chunk.DType, b []byte) float64 {
 		chunk.Complex64: chunk.Float32, chunk.Complex128: chunk.Float64, chunk.ComplexInt16: chunk.Int16,
 		chunk.ComplexInt32: chunk.Int32, chunk.ComplexFloat16: chunk.Float16,
 	}[d]
-	if part == chunk.Invalid { // a type of fewer than 8 bits or the like: its bits are all there is to show
+	if part == chunk.Invalid { // such as a type with less than 8 bits, whose byte is drawn as it is
 		return float64(b[0])
 	}
 	return math.Hypot(load(part, b), load(part, b[part.Size():]))
@@ -222,7 +222,7 @@ func half(h uint16) float64 {
 		sign = -1
 	}
 	switch exp {
-	case 0:
+	case 0: // subnormal: no implicit bit
 		return sign * math.Ldexp(frac, -24)
 	case 31:
 		if frac != 0 {
@@ -235,7 +235,7 @@ func half(h uint16) float64 {
 
 func isInteger(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }
 
-// categories counts the different values, up to one more than MaxCategories.
+// categories counts the different values. It stops at MaxCategories + 1, since more make no difference.
 func categories(v []float64) int {
 	seen := map[float64]bool{}
 	for _, x := range v {
@@ -259,7 +259,7 @@ func (p *plane) stretch(low, high float64) {
 	}
 	slices.Sort(sorted)
 	lo, hi := percentile(sorted, low), percentile(sorted, high)
-	if hi <= lo { // a flat image: mid grey
+	if hi <= lo { // a band of one value is drawn mid grey, and avoids a division by 0
 		lo, hi = lo-1, hi+1
 	}
 	for i, v := range p.v {
@@ -267,7 +267,7 @@ func (p *plane) stretch(low, high float64) {
 	}
 }
 
-// percentile interpolates linearly between neighbours, as numpy does by default.
+// percentile interpolates linearly between neighbours, like NumPy's default.
 func percentile(sorted []float64, q float64) float64 {
 	if len(sorted) == 0 {
 		return 0
@@ -290,8 +290,8 @@ func (p *plane) colour(of func(float64) color.NRGBA) *image.NRGBA {
 	return img
 }
 
-// compose makes a picture of one or three stretched planes; a pixel without data in any is
-// transparent.
+// compose draws one or three stretched planes. A pixel without data in any plane is transparent, because its
+// colour would be wrong.
 func compose(planes []plane) *image.NRGBA {
 	p := planes[0]
 	img := image.NewNRGBA(image.Rect(0, 0, p.w, p.h))
@@ -313,15 +313,15 @@ func compose(planes []plane) *image.NRGBA {
 	return img
 }
 
-// palette are colours that stay apart on dark and light, for colour-blind eyes too as far as twelve
-// can; 0 is the background.
+// palette has colours that differ on dark and light backgrounds and, as far as twelve colours can, for
+// colour-blind readers. The first one is for the value 0, mostly the background.
 var palette = [...]color.NRGBA{
 	{0x20, 0x20, 0x28, 255}, {0x00, 0x77, 0xBB, 255}, {0xEE, 0x77, 0x33, 255}, {0x00, 0x99, 0x88, 255},
 	{0xCC, 0x33, 0x11, 255}, {0x33, 0xBB, 0xEE, 255}, {0xEE, 0x33, 0x77, 255}, {0xDD, 0xCC, 0x77, 255},
 	{0x88, 0x22, 0x55, 255}, {0x99, 0x99, 0x33, 255}, {0x44, 0xAA, 0x99, 255}, {0xBB, 0xBB, 0xBB, 255},
 }
 
-// Category returns the colour of a category. 0 has one of its own; the others repeat after eleven.
+// Category returns the colour of a value. 0 has its own colour; those of other values repeat after eleven.
 func Category(v int64) color.NRGBA {
 	if v == 0 {
 		return palette[0]
@@ -330,8 +330,8 @@ func Category(v int64) color.NRGBA {
 	return palette[1+((v-1)%n+n)%n]
 }
 
-// Colours returns a colour a category: that of Category or, where an earlier value has it, the next that
-// is free. Up to eleven values besides 0 have different colours.
+// Colours returns a colour for each value: that of Category or, if an earlier value has it, the next free one.
+// Up to eleven values besides 0 get different colours.
 func Colours(values []int64) map[int64]color.NRGBA {
 	n := int64(len(palette) - 1)
 	c, taken := map[int64]color.NRGBA{}, map[color.NRGBA]bool{}
@@ -352,8 +352,8 @@ func Colours(values []int64) map[int64]color.NRGBA {
 	return c
 }
 
-// Sheet puts pictures side by side in rows of columns (0: about as many as rows), each in a cell of
-// the largest one's size, gap pixels apart.
+// Sheet puts pictures in rows of columns pictures (0: about as many as rows). Each cell has the size of the
+// largest picture, and cells are gap pixels apart.
 func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 	if len(pictures) == 0 {
 		return image.NewNRGBA(image.Rect(0, 0, 1, 1))
@@ -377,8 +377,8 @@ func Sheet(pictures []*image.NRGBA, columns, gap int) *image.NRGBA {
 	return sheet
 }
 
-// Count adds the number of samples of each value to n, those without data left out, and returns
-// false once there are more than limit values.
+// Count adds the number of pixels of each value to n, without those that have no data. It returns false as soon
+// as n has more than limit values, because then the raster is no mask.
 func (r *Raster) Count(n map[int64]uint64, limit int) bool {
 	for i := range len(r.Data) / r.DType.Size() {
 		if v := r.value(i); !math.IsNaN(v) {

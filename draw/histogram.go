@@ -20,14 +20,14 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// Panel is one band to show in a figure of histograms.
+// Panel is one band of a figure of histograms.
 type Panel struct {
 	Name    string
-	Integer bool // the samples are integers
+	Integer bool // the dtype is an integer type
 	stats.Band
 }
 
-// MaxPanels is the number of panels that one figure has at most.
+// MaxPanels is the largest number of panels in one figure.
 const MaxPanels = 64
 
 // Formats of figures.
@@ -36,30 +36,31 @@ const (
 	SVG = "svg"
 )
 
-// Bars is a histogram as it is drawn: bar i goes from Edges[i] to Edges[i+1].
+// Bars is a histogram as drawn: bar i goes from Edges[i] to Edges[i+1].
 type Bars struct {
 	Edges   []float64
 	Heights []float64
-	Beyond  uint64 // samples that lie outside of the bars
+	Beyond  uint64 // number of values outside of the bars
 }
 
 // Top returns the height of the highest bar.
 func (b *Bars) Top() float64 { return slices.Max(b.Heights) }
 
-// At returns where a value lies between the first edge (0) and the last (1).
+// At returns the place of a value between the first edge (0) and the last (1).
 func (b *Bars) At(v float64) float64 { return share(v, b.Edges[0], b.Edges[len(b.Edges)-1]) }
 
-// Bars returns what is worth drawing of a panel's histogram, which must not be nil: all of it or, where
-// 99.9 % of the samples lie in less than seven tenths of the range, that part.
+// Bars returns the part of a panel's histogram to draw: all of it or, if 99.9 % of the values are in less than
+// seven tenths of the range, that part. The histogram must not be nil.
 //
-// Of integers, bins narrower than 1 are put together to one bar a value, and of bins that are not much
-// wider, some of which hold one integer more than others, the heights are those of bins that hold
-// equally many: otherwise a smooth distribution would look like a comb.
+// For integers, bins narrower than 1 are merged into one bar for each value. Of wider bins some hold one integer
+// more than others, so that a smooth distribution would look like a comb: the heights of bins narrower than 16 are
+// scaled to those of bins with equally many integers.
 func (p *Panel) Bars() Bars {
 	h := p.Histogram
 	edges, counts := h.Edges, h.Counts
 	n := len(counts)
 	width := (edges[n] - edges[0]) / float64(n)
+	// Beyond 2^52 a float64 cannot tell neighbouring integers apart.
 	whole := p.Integer && math.Abs(edges[0]) < 1<<52 && math.Abs(edges[n]) < 1<<52
 	if whole && width < 1 {
 		edges, counts = perValue(h)
@@ -69,10 +70,11 @@ func (p *Panel) Bars() Bars {
 	for i := range bars.Heights {
 		k := a + i
 		bars.Heights[i] = float64(counts[k])
+		// From a width of 16 on, one integer more changes a height by less than a fifteenth, which nobody sees.
 		if whole && width >= 1 && width < 16 {
 			last := 0.0
 			if k == n-1 {
-				last = 1 // the last bin has its upper edge
+				last = 1 // the last bin includes its upper edge
 			}
 			if held := math.Ceil(edges[k+1]) - math.Ceil(edges[k]) + last; held > 0 {
 				bars.Heights[i] *= (edges[n] - edges[0] + 1) / float64(n) / held
@@ -82,7 +84,7 @@ func (p *Panel) Bars() Bars {
 	return bars
 }
 
-// perValue returns a histogram with a bin a value, of one whose bins hold one integer at most.
+// perValue returns a histogram with one bin for each value. Each bin of h must hold at most one integer.
 func perValue(h *stats.Histogram) (edges []float64, counts []uint64) {
 	first := math.Ceil(h.Edges[0])
 	n := int(math.Floor(h.Edges[len(h.Edges)-1])-first) + 1
@@ -98,7 +100,7 @@ func perValue(h *stats.Histogram) (edges []float64, counts []uint64) {
 	return edges, counts
 }
 
-// focus returns the bins first … last-1 that are worth drawing, and the samples beyond them.
+// focus returns the bins to draw, first to last-1, and the number of values outside of them.
 func focus(counts []uint64) (first, last int, beyond uint64) {
 	var total uint64
 	for _, n := range counts {
@@ -114,10 +116,12 @@ func focus(counts []uint64) (first, last int, beyond uint64) {
 		last--
 		high += counts[last]
 	}
+	// Cutting off less than three tenths of the width would hide the range and gain little.
 	if (last-first)*10 >= len(counts)*7 {
 		return 0, len(counts), 0
 	}
-	// A margin shows where the samples end. What lies in it is shown after all.
+	// Two empty bins on each side show that the distribution ends there. Values in them are drawn, so that they
+	// are not counted as outside.
 	const margin = 2
 	a, b := max(first-margin, 0), min(last+margin, len(counts))
 	for _, n := range counts[a:b] {
@@ -156,7 +160,7 @@ func letters(size vg.Length, bold bool, c color.Color) draw.TextStyle {
 // format is PNG or SVG; an SVG has its fonts with it.
 func WriteHistograms(w io.Writer, title string, panels []Panel, format string) error {
 	if len(panels) == 0 || len(panels) > MaxPanels {
-		return fmt.Errorf("view: %d histograms, where 1 to %d make a figure", len(panels), MaxPanels)
+		return fmt.Errorf("draw: there are %d histograms: a figure has 1 to %d", len(panels), MaxPanels)
 	}
 	columns := int(math.Ceil(math.Sqrt(float64(len(panels)))))
 	if len(panels) <= 3 {
@@ -199,10 +203,10 @@ func newCanvas(format string, w, h vg.Length) (figure, error) {
 	case SVG:
 		return vgsvg.NewWith(vgsvg.UseWH(w, h), vgsvg.EmbedFonts(true)), nil
 	}
-	return nil, fmt.Errorf("view: no format %q of figures; there are %s and %s", format, PNG, SVG)
+	return nil, fmt.Errorf("draw: the format is %q: it must be %s or %s", format, PNG, SVG)
 }
 
-// heading draws the title and what the lines mean.
+// heading draws the title and the legend of the lines.
 func heading(dc draw.Canvas, title string) {
 	at := vg.Point{X: dc.Min.X + 6, Y: dc.Max.Y}
 	dc.FillText(letters(14, true, ink), at, title)
@@ -238,17 +242,17 @@ func (p *Panel) draw(dc draw.Canvas) {
 	if p.Histogram == nil {
 		sty := letters(10, false, pale)
 		sty.XAlign, sty.YAlign = draw.XCenter, draw.YCenter
-		dc.FillText(sty, vg.Point{X: (dc.Min.X + dc.Max.X) / 2, Y: (dc.Min.Y + dc.Max.Y) / 2}, "no valid sample")
+		dc.FillText(sty, vg.Point{X: (dc.Min.X + dc.Max.X) / 2, Y: (dc.Min.Y + dc.Max.Y) / 2}, "no valid pixel")
 		return
 	}
 	p.plot().Draw(draw.Crop(dc, 0, 0, 0, -40))
 }
 
-// captions are the two lines under a panel's name.
+// captions returns the two lines below a panel's name.
 func (p *Panel) captions() []string {
 	lines := make([]string, 2)
 	all := p.Count + p.NoData + p.NaN + p.Inf
-	left := fmt.Sprintf("%s samples · nodata %s", Number(float64(p.Count)), Percent(p.NoData, all))
+	left := fmt.Sprintf("%s pixels · nodata %s", Number(float64(p.Count)), Percent(p.NoData, all))
 	for _, e := range []struct {
 		n    uint64
 		name string
@@ -263,7 +267,7 @@ func (p *Panel) captions() []string {
 	}
 	lines[1] = fmt.Sprintf("mean %s ± %s · range %s to %s", Number(*p.Mean), Number(*p.Std), number(p.Min), number(p.Max))
 	if beyond := p.Bars().Beyond; beyond > 0 {
-		lines[1] += fmt.Sprintf(" · %s beyond", Percent(beyond, p.Count))
+		lines[1] += fmt.Sprintf(" · %s outside", Percent(beyond, p.Count))
 	}
 	return lines
 }
@@ -281,13 +285,13 @@ func (p *Panel) plot() *plot.Plot {
 		a.Padding = 0
 		a.Tick.Marker = ticker{}
 	}
-	q.X.Label.Text, q.Y.Label.Text = "value", "samples"
+	q.X.Label.Text, q.Y.Label.Text = "value", "pixels"
 	q.X.Tick.Marker = ticker{lo: s.Edges[0], hi: s.Edges[len(s.Edges)-1], scaled: true}
 	q.X.Min, q.X.Max, q.Y.Min, q.Y.Max = 0, 1, 0, s.Top()*1.06
 	return q
 }
 
-// lines returns the percentiles and the mean as far as they are in sight.
+// lines returns the lines of the percentiles and the mean that lie within the drawn range.
 func (p *Panel) lines(s *steps) verticals {
 	v := verticals{}
 	for _, e := range []struct {
@@ -339,7 +343,8 @@ func (v verticals) Plot(c draw.Canvas, p *plot.Plot) {
 	}
 }
 
-// ticker implements plot.Ticker: about five round numbers. On a scaled axis, lo … hi stands from 0 to 1.
+// ticker implements plot.Ticker with about five round numbers. On a scaled axis, lo to hi is drawn from 0 to 1,
+// because a plot's own arithmetic would overflow for ranges near the largest float64.
 type ticker struct {
 	lo, hi float64
 	scaled bool
@@ -361,7 +366,8 @@ func (k ticker) Ticks(lo, hi float64) []plot.Tick {
 	return t
 }
 
-// share returns where v lies from lo (0) to hi (1). The range may be as large as floats are, or nothing.
+// share returns the place of v between lo (0) and hi (1). It halves all numbers before it subtracts, because
+// hi - lo may be infinite; an empty range gives 0.
 func share(v, lo, hi float64) float64 {
 	if s := (v/2 - lo/2) / (hi/2 - lo/2); hi > lo && s >= 0 && s <= 1 {
 		return s
@@ -369,8 +375,8 @@ func share(v, lo, hi float64) float64 {
 	return 0
 }
 
-// Ticks returns about n round numbers from lo to hi: multiples of 1, 2 or 5 times a power of ten. It may
-// return none, but never more than 4·n.
+// Ticks returns about n round numbers from lo to hi: multiples of 1, 2 or 5 times a power of ten. It returns at
+// most 4·n numbers, and none if the range is empty or infinite.
 func Ticks(lo, hi float64, n int) []float64 {
 	raw := hi/float64(n) - lo/float64(n)
 	if !(raw > 0) || math.IsInf(raw, 0) {
@@ -390,17 +396,18 @@ func Ticks(lo, hi float64, n int) []float64 {
 	var out []float64
 	for k := math.Ceil(lo / step); len(out) < 4*n; k++ {
 		v := k * step
+		// v == v-step if step is too small to change v, and the loop would repeat one number.
 		if v > hi || v == v-step {
 			break
 		}
-		if v >= lo { // lo may be lost in the division
-			out = append(out, v+0) // +0: no -0
+		if v >= lo { // rounding in lo/step may give a number below lo
+			out = append(out, v+0) // +0 turns -0 into 0
 		}
 	}
 	return out
 }
 
-// Number writes a number for people: some four digits, with k, M, G, T for large ones.
+// Number formats a number with about four digits, and with k, M, G or T if it is large.
 func Number(v float64) string {
 	a := math.Abs(v)
 	switch {
@@ -422,7 +429,7 @@ func Number(v float64) string {
 	return plain(v)
 }
 
-// plain writes a number with four significant digits, and all of those before the point.
+// plain formats a number with four significant digits, but with all digits before the point.
 func plain(v float64) string {
 	digits := 3
 	if a := math.Abs(v); a >= 1 {
@@ -440,7 +447,7 @@ func plain(v float64) string {
 	return s
 }
 
-// number writes a least or greatest value, which may have more digits than a float64.
+// number formats a minimum or maximum, which may have more digits than a float64.
 func number(n interface{ String() string }) string {
 	v, err := strconv.ParseFloat(n.String(), 64)
 	if err != nil {
@@ -449,7 +456,8 @@ func number(n interface{ String() string }) string {
 	return Number(v)
 }
 
-// Percent writes n of all as a share. Only nothing is 0 %, and only everything 100 %.
+// Percent formats n of all as a percentage. Only n = 0 gives 0 %, and only n = all gives 100 %: a single bad
+// pixel must not disappear by rounding.
 func Percent(n, all uint64) string {
 	if n == 0 || all == 0 {
 		return "0 %"
@@ -468,7 +476,7 @@ func Percent(n, all uint64) string {
 	return strconv.FormatFloat(p, 'f', 1, 64) + " %"
 }
 
-// clip makes a text one line that is no wider than width.
+// clip shortens a text to one line of at most the given width.
 func clip(text string, f plotfont.Font, width vg.Length) string {
 	r := []rune(strings.ToValidUTF8(text, "�"))
 	if len(r) > 200 {

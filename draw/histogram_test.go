@@ -265,12 +265,12 @@ func TestHistogramsSVG(t *testing.T) {
 		}
 		return n
 	}
-	for part, want := range map[string]int{`<b>&"x'`: 1, "<title>": 1, "nodata 12.5 %": 13, "3500 samples": 13, "band ": 10, "long…": 1, "long long": 1} {
+	for part, want := range map[string]int{`<b>&"x'`: 1, "<title>": 1, "nodata 12.5 %": 13, "3500 pixels": 13, "band ": 10, "long…": 1, "long long": 1} {
 		if got := has(part); got != want {
 			t.Errorf("%d texts have %q, want %d, of %q", got, part, want, texts)
 		}
 	}
-	if !slices.Contains(texts, "value") || !slices.Contains(texts, "samples") {
+	if !slices.Contains(texts, "value") || !slices.Contains(texts, "pixels") {
 		t.Errorf("axes without a title: %q", texts)
 	}
 }

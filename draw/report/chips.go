@@ -27,7 +27,7 @@ type Chip struct {
 	Error    string    // why it cannot be shown
 }
 
-// Value is what a field without pixels holds, as text.
+// Value is the value of a field without pixels, as text.
 type Value struct{ Field, Text string }
 
 // Picture is a raster of a chip.
@@ -40,14 +40,15 @@ type Picture struct {
 	Bands         string
 }
 
-// maxPictures bounds the rasters of a sample that are shown side by side.
+// maxPictures is how many rasters of a sample are shown side by side.
 const maxPictures = 4
 
 // chips reads the first samples of the seeded order.
 func (m *maker) chips(ctx context.Context) error {
 	order := shuffle.NewOrder(m.Options.Seed, 0, m.Report.Samples, true)
 	show := int64(m.Options.Samples)
-	if show == 0 { // whole rows on a wide page
+	// 18 chips of one raster, or 16 of several, fill the rows of a wide page.
+	if show == 0 {
 		show = 18
 		if m.rasters() > 1 {
 			show = 16
@@ -121,7 +122,7 @@ func valueText(k catalog.Kind, v catalog.Value) string {
 	return v.Text
 }
 
-// picture reads and renders one asset.
+// picture reads and draws one asset.
 func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err error) {
 	f := &m.Report.Fields[i]
 	a, err := m.table.Asset(ctx, i, row)
@@ -139,7 +140,7 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	}
 	for _, b := range bands {
 		if b >= x.Bands {
-			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset, "band %d of %d", b, x.Bands), a.URI)
+			return p, fault.WithFile(fault.New(fault.NotFound, "band", fault.NoOffset, "there is no band %d: the asset has the bands 0 to %d", b, x.Bands-1), a.URI)
 		}
 	}
 	o := loader.ReadOptions{B: loader.Selection{List: bands}, Threads: procs.Workers(), MaxBytes: m.MaxBytes, Validity: x.Mask != nil, Options: m.Loader}
@@ -171,7 +172,7 @@ func (m *maker) picture(ctx context.Context, i int, row int64) (p Picture, err e
 	return p, nil
 }
 
-// window returns the whole of an image or, if its bands are over MaxBytes, a square in its middle.
+// window selects the whole image or, if its bands decode to more than MaxBytes, a square in its middle.
 func (m *maker) window(x *chunk.Index, bands int) (ys, xs loader.Selection, text string) {
 	size := x.DType.Size()
 	if x.Mask != nil {
@@ -188,9 +189,9 @@ func (m *maker) window(x *chunk.Index, bands int) (ys, xs loader.Selection, text
 	return ys, xs, fmt.Sprintf("%d × %d pixels from the middle of %d × %d", h, w, x.Height, x.Width)
 }
 
-// classes counts the values of masks: integer fields of one band with at most draw.MaxCategories
-// values. Where the range is below 100 the bins of the histogram hold one integer each at most;
-// otherwise the masks are read once more.
+// classes counts the values of masks: integer fields of one band with at most draw.MaxCategories values. If their
+// range is below 100, the 100 bins of the histogram hold at most one integer each, so that they are the counts.
+// Otherwise it reads the masks again.
 func (m *maker) classes(ctx context.Context) error {
 	for i := range m.Report.Fields {
 		f := &m.Report.Fields[i]
@@ -224,7 +225,7 @@ func (m *maker) classes(ctx context.Context) error {
 
 func integer(d chunk.DType) bool { return d >= chunk.Uint8 && d <= chunk.Int64 }
 
-// binned takes each bin for the one integer that it holds.
+// binned returns the one integer of each bin as a class.
 func binned(h *stats.Histogram) (c []Class) {
 	for i, n := range h.Counts {
 		if n > 0 {
@@ -234,7 +235,7 @@ func binned(h *stats.Histogram) (c []Class) {
 	return c
 }
 
-// count reads all masks of a field. One that cannot be read is not in the statistics either.
+// count counts the values of all masks of a field. It ignores masks that cannot be read, like the statistics.
 func (m *maker) count(ctx context.Context, i int) error {
 	f := &m.Report.Fields[i]
 	total := map[int64]uint64{}
@@ -249,7 +250,7 @@ func (m *maker) count(ctx context.Context, i int) error {
 		}
 		switch {
 		case fault.KindOf(err) == fault.Limit:
-			return nil // too large to be read at once: no classes
+			return nil // no classes, because the mask is too large to read at once
 		case fault.KindOf(err) != 0:
 			continue
 		case err != nil:

@@ -9,15 +9,15 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 )
 
-// drawing is an SVG: shapes with classes that the style sheet colours, so that it follows the page
-// from light to dark.
+// drawing is an SVG. The style sheet colours its shapes by their classes, so that it follows the page from light
+// to dark.
 type drawing struct {
 	Width, Height float64
 	Class, Label  string
 	Shapes        []shape
 }
 
-// shape is a path or, if it has a text, a text.
+// shape is a path, or a text if Text is set.
 type shape struct {
 	Class  string
 	D      string // of a path
@@ -49,11 +49,11 @@ func rect(x, y, w, h float64) string {
 	return "M" + pt(x, y) + "h" + num(w) + "v" + num(h) + "h" + num(-w) + "z"
 }
 
-// newHistogram draws a band.
+// newHistogram draws the histogram of a band.
 func newHistogram(p draw.Panel) histogram {
 	h := histogram{Name: clean(p.Name)}
 	if p.Histogram == nil {
-		h.Caption = "no valid sample"
+		h.Caption = "no valid pixel"
 		return h
 	}
 	const w, height, left, right, top, bottom = 340.0, 190.0, 46.0, 16.0, 12.0, 38.0
@@ -79,7 +79,7 @@ func newHistogram(p draw.Panel) histogram {
 		d.text("tick", "middle", x(v), y(0)+14, draw.Number(v))
 	}
 	d.text("tick", "middle", (left+w-right)/2, height-8, "value")
-	d.Shapes = append(d.Shapes, shape{Class: "tick up", X: "0", Y: "0", Anchor: "middle", Text: "samples"})
+	d.Shapes = append(d.Shapes, shape{Class: "tick up", X: "0", Y: "0", Anchor: "middle", Text: "pixels"})
 	for _, m := range []struct {
 		class string
 		at    float64
@@ -90,21 +90,22 @@ func newHistogram(p draw.Panel) histogram {
 	}
 	h.Drawing = d
 	if bars.Beyond > 0 {
-		h.Caption = fmt.Sprintf("%s of the samples lie beyond, from %s to %s", draw.Percent(bars.Beyond, p.Count), draw.Number(p.Histogram.Edges[0]), draw.Number(p.Histogram.Edges[len(p.Histogram.Edges)-1]))
+		h.Caption = fmt.Sprintf("%s of the pixels are outside; the range is %s to %s", draw.Percent(bars.Beyond, p.Count), draw.Number(p.Histogram.Edges[0]), draw.Number(p.Histogram.Edges[len(p.Histogram.Edges)-1]))
 	}
 	return h
 }
 
-// maxSizeBars bounds the bars of a drawing of sizes.
+// maxSizeBars is the largest number of bars in a drawing of sizes.
 const maxSizeBars = 32
 
-// draw draws how many files are of which size; nil where all are of nearly one.
+// draw draws the distribution of file sizes. It returns nil if all sizes are nearly equal.
 func (s *Sizes) draw() *drawing {
 	first, last := sizeBin(s.Min), sizeBin(s.Max)
 	if first == last {
 		return nil
 	}
-	each := 1 // bins of a bar: a part of an octave, or whole octaves
+	// Bins in a bar: a power of two, so that each edge is a sixteenth of an octave or whole octaves.
+	each := 1
 	for (last/each - first/each + 1) > maxSizeBars {
 		each *= 2
 	}

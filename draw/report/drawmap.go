@@ -9,7 +9,8 @@ import (
 	"github.com/chaski-eo/chaski/draw"
 )
 
-// maxOutlines is the number of footprints up to which each is drawn; more become a grid of densities.
+// maxOutlines is the number of footprints up to which each is drawn. More would cover each other, so that a grid of
+// densities is drawn instead.
 const maxOutlines = 600
 
 // frame places a box of the ground on the drawing.
@@ -22,8 +23,8 @@ type frame struct {
 func (f *frame) x(v float64) float64 { return f.left + (v-f.minX)*f.scaleX }
 func (f *frame) y(v float64) float64 { return f.top + (f.maxY-v)*f.scaleY }
 
-// newFrame puts a margin around the boxes and keeps lengths in proportion: in degrees, those in the
-// middle of the map.
+// newFrame puts a margin around the boxes and keeps lengths in proportion. In degrees they are right in the middle of
+// the map.
 func newFrame(m *Map) (f frame) {
 	f.minX, f.minY, f.maxX, f.maxY = math.Inf(1), math.Inf(1), math.Inf(-1), math.Inf(-1)
 	w, h := 0.0, 0.0 // largest box
@@ -41,7 +42,8 @@ func newFrame(m *Map) (f frame) {
 	padY := max((f.maxY-f.minY)*0.06, h*0.35, tiny)
 	f.minX, f.maxX, f.minY, f.maxY = f.minX-padX, f.maxX+padX, f.minY-padY, f.maxY+padY
 	f.left, f.top, f.w = 84, 10, 810
-	// The height follows from the width, within bounds; what is then too narrow gets room at its sides.
+	// The height follows from the width, within limits. If the boxes are then too narrow, they get room at their
+	// sides, so that lengths stay in proportion.
 	f.h = min(max(f.w*(f.maxY-f.minY)/((f.maxX-f.minX)*squeeze), 240), 460)
 	scale := min(f.w/((f.maxX-f.minX)*squeeze), f.h/(f.maxY-f.minY))
 	f.scaleX, f.scaleY = scale*squeeze, scale
@@ -72,7 +74,7 @@ func (d *document) footprints() {
 	if len(m.Boxes) <= maxOutlines {
 		g.outlines(&f, m.Boxes)
 	} else {
-		note = fmt.Sprintf(", drawn as a grid of how many centres a cell has: at most %s", thousands(g.densities(&f, m.Boxes)))
+		note = fmt.Sprintf(", drawn as a grid: the colour of a cell is the number of centres in it, at most %s", thousands(g.densities(&f, m.Boxes)))
 	}
 	g.path("rim", rect(f.left, f.top, f.w, f.h))
 	g.scaleBar(&f, m.Geographic)
@@ -82,13 +84,12 @@ func (d *document) footprints() {
 		d.MapNote += fmt.Sprintf(" %s in other CRSs are not drawn.", thousands(m.Elsewhere))
 	}
 	if m.Looked < m.Of {
-		d.MapNote += fmt.Sprintf(" %s of %s samples were looked at, chosen at random.", thousands(m.Looked), thousands(m.Of))
+		d.MapNote += fmt.Sprintf(" %s of %s samples were read, chosen at random.", thousands(m.Looked), thousands(m.Of))
 	}
 }
 
 func (g *drawing) outlines(f *frame, boxes []Box) {
-	// Boxes that are hardly to be seen get a dot. All of one kind are one path: overlaps then show by
-	// their outlines.
+	// A box smaller than four units would hardly be visible, so that a dot is drawn instead.
 	for _, b := range boxes {
 		x0, y0, x1, y1 := b.bounds()
 		if (x1-x0)*f.scaleX < 4 && (y1-y0)*f.scaleY < 4 {
@@ -104,7 +105,7 @@ func (g *drawing) outlines(f *frame, boxes []Box) {
 	}
 }
 
-// densities draws how many centres each cell has, and returns the greatest number.
+// densities draws the number of box centres in each cell, and returns the largest number.
 func (g *drawing) densities(f *frame, boxes []Box) (most int64) {
 	const cell = 14.0
 	columns, rows := int(math.Ceil(f.w/cell)), int(math.Ceil(f.h/cell))
@@ -128,7 +129,7 @@ func (g *drawing) densities(f *frame, boxes []Box) (most int64) {
 	return most
 }
 
-// degreeSteps are the distances of meridians and parallels that one draws.
+// degreeSteps are the usual distances between meridians or parallels, in degrees.
 var degreeSteps = []float64{45, 30, 20, 10, 5, 2, 1}
 
 func gridSteps(lo, hi float64, n int, degrees bool) []float64 {
@@ -173,7 +174,7 @@ func spacing(v []float64, i int) float64 {
 	return 1
 }
 
-// gridLabel writes a longitude or latitude with as many digits as its neighbours need, or a coordinate.
+// gridLabel formats a longitude, latitude or coordinate with as many digits as the distance of the lines needs.
 func gridLabel(v, step float64, degrees bool, positive, negative string) string {
 	digits := max(0, -int(math.Floor(math.Log10(math.Abs(step))+1e-9)))
 	if !degrees {
@@ -198,7 +199,8 @@ func gridLabel(v, step float64, degrees bool, positive, negative string) string 
 	return s + "° " + side
 }
 
-// scaleBar draws a round length of about a fifth of the width; of a CRS that is not known, none.
+// scaleBar draws a round length of about a fifth of the width. It draws none without degrees, because the unit of
+// another CRS is not known.
 func (g *drawing) scaleBar(f *frame, degrees bool) {
 	if !degrees {
 		return
@@ -207,7 +209,7 @@ func (g *drawing) scaleBar(f *frame, degrees bool) {
 	perKm := f.scaleY / perDegree
 	km := f.w / 5 / perKm
 	if !(km > 0) || km > 5000 {
-		return // across a large part of the globe no length is right
+		return // on a map of a large part of the globe a length would be right in few places
 	}
 	power := math.Pow(10, math.Floor(math.Log10(km)))
 	length := power

@@ -10,24 +10,24 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Map is where the assets of the first raster field lie.
+// Map has the footprints of the first raster field.
 type Map struct {
-	Looked, Of int64 // samples whose georeferencing was looked at, of so many
-	// Geographic says that the corners are longitude and latitude in degrees; else they are in units of
-	// the CRS.
+	Looked, Of int64 // number of samples whose georeferencing was read, and of all samples
+	// Geographic says that the corners are in degrees of longitude and latitude. Otherwise they are in units of the
+	// CRS.
 	Geographic bool
 	CRS        string // of the corners
 	Boxes      []Box
-	Elsewhere  int64 // georeferenced assets that are not among the boxes, being in another CRS
+	Elsewhere  int64 // georeferenced assets that are not among Boxes, because their CRS is another one
 	degrees    []Box
 	ground     map[int][]Box // by EPSG code, 0 for not known
 	nowhere    int64
 }
 
-// Box is the outline of an image: the corners of its pixels in the order of a ring.
+// Box is the outline of an image: its corners in the order of a ring.
 type Box [4][2]float64
 
-// footprint looks where the first raster of a sample lies.
+// footprint adds the footprint of the first raster of a sample.
 func (m *maker) footprint(ctx context.Context, row int64) error {
 	for i := range m.Report.Fields {
 		f := &m.Report.Fields[i]
@@ -98,8 +98,8 @@ func (m *Map) add(epsg int, b Box) {
 	m.degrees = append(m.degrees, geo)
 }
 
-// choose settles what is drawn: longitude and latitude, if anything can be; else the CRS that most
-// assets have.
+// choose selects what to draw: the boxes in longitude and latitude or, if there are none, those of the most frequent
+// CRS. Ties go to the lower EPSG code, since the order of a map would otherwise change the page.
 func (m *Map) choose() {
 	all := len(m.degrees)
 	m.Boxes, m.Geographic, m.CRS = m.degrees, true, "longitude and latitude"
@@ -120,7 +120,8 @@ func (m *Map) choose() {
 	}
 }
 
-// joinAntimeridian moves western longitudes by 360 degrees where that makes the map narrower.
+// joinAntimeridian adds 360 degrees to western longitudes if that makes the map narrower: a dataset around Fiji would
+// otherwise span the globe.
 func joinAntimeridian(boxes []Box) {
 	lo, hi := math.Inf(1), math.Inf(-1)
 	east, west := math.Inf(1), math.Inf(-1) // the same with western longitudes moved

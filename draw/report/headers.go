@@ -12,7 +12,7 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// headers looks at every sample without its pixels: the indexes of its assets and its values.
+// headers reads every sample without its pixels: the chunk indexes of its assets and its values.
 func (m *maker) headers(ctx context.Context) error {
 	n := m.Report.Samples
 	order := shuffle.NewOrder(m.Options.Seed, 0, n, n > MaxFootprints)
@@ -77,7 +77,7 @@ func (m *maker) asset(ctx context.Context, i int, row int64) error {
 	return nil
 }
 
-// none is the kind of those that have no nodata value, or no CRS.
+// none is what a tally counts for assets without nodata value or without CRS.
 const none = "none"
 
 func noData(x *chunk.Index) string {
@@ -92,7 +92,7 @@ func noData(x *chunk.Index) string {
 	return none
 }
 
-// names looks for the names of bands in the first asset of each field.
+// names reads the names of bands from the first asset of each field.
 func (m *maker) names(ctx context.Context) error {
 	for i := range m.Report.Fields {
 		f := &m.Report.Fields[i]
@@ -112,7 +112,7 @@ func (m *maker) names(ctx context.Context) error {
 	return nil
 }
 
-// Sizes counts files by size in bins that double every sixteen.
+// Sizes counts files by size, in sixteen bins for each power of two.
 type Sizes struct {
 	N, Total, Min, Max int64
 	bins               [16 * 64]int64
@@ -145,17 +145,17 @@ func sizeEdge(bin int) float64 {
 // Mean returns the mean size in bytes.
 func (s *Sizes) Mean() int64 { return s.Total / max(s.N, 1) }
 
-// Values is what is known of a field of numbers or texts.
+// Values summarises a field of numbers or strings.
 type Values struct {
 	N, Null  int64
 	Kinds    Tally
 	Min, Max float64 // of numbers that are not NaN
 	Sum      float64
 	Numbers  int64
-	Long     int64 // texts that are too long to be told apart
+	Long     int64 // strings longer than maxText, which are not counted one by one
 }
 
-// maxText bounds a text that is kept.
+// maxText is the longest string that is kept, in bytes. A longer one is no label, and a report should not show it.
 const maxText = 200
 
 func (v *Values) add(k catalog.Kind, x catalog.Value) {

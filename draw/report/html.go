@@ -22,8 +22,8 @@ var pageText string
 //go:embed style.css
 var styleText string
 
-// page is the template. Everything from files goes through its contextual escaping; what is marked as
-// safe are the style sheet and the base64 of pictures that were encoded here.
+// page is the template. Its contextual escaping applies to everything from files. Only the style sheet and the
+// base64 of pictures encoded here are marked as safe.
 var page = template.Must(template.New("page").Funcs(template.FuncMap{
 	"style": func() template.CSS { return template.CSS(styleText) },
 	"png": func(b []byte) template.URL {
@@ -92,7 +92,7 @@ func newDocument(r *Report) *document {
 	rasters := 0
 	for i := range r.Fields {
 		if r.Samples == 0 {
-			break // nothing to say of them
+			break // an empty dataset has no fields to describe
 		}
 		f := &r.Fields[i]
 		s := section{Field: f}
@@ -144,7 +144,7 @@ func (d *document) chipNote() string {
 	return strings.Join(parts, "; ")
 }
 
-// maxHistograms bounds the histograms of one field on the page.
+// maxHistograms is the largest number of histograms of one field on the page.
 const maxHistograms = 32
 
 func (s *section) raster() {
@@ -202,7 +202,7 @@ func newBandRow(name string, b *stats.Band) bandRow {
 
 func count(n uint64) string { return thousands(int64(min(n, math.MaxInt64))) }
 
-// exact writes a number of a table: six digits.
+// exact formats a number of a table with six digits.
 func exact(v float64) string {
 	s := strconv.FormatFloat(v, 'g', 6, 64)
 	if a := math.Abs(v); a >= 1e6 && a < 1e15 {
@@ -211,7 +211,7 @@ func exact(v float64) string {
 	return minus(s)
 }
 
-// whole writes a least or greatest value: integers as they are, floats with six digits.
+// whole formats a minimum or maximum: integers with all digits, floats with six.
 func whole(s string) string {
 	if _, err := strconv.ParseInt(s, 10, 64); err == nil {
 		return minus(s)
@@ -239,7 +239,7 @@ func (s *section) classBars() {
 	s.BarsNote = fmt.Sprintf("%s and how many pixels have each.", plural(int64(len(s.Classes)), "class", "classes"))
 }
 
-// maxBars bounds the values of a field of values that are drawn.
+// maxBars is the largest number of values of a field that are drawn.
 const maxBars = 24
 
 func (s *section) values() {
@@ -260,7 +260,7 @@ func (s *section) values() {
 		line("Different", thousands(int64(len(kinds))))
 	}
 	if v.Kinds.Other > 0 || v.Long > 0 || len(kinds) > 1 && kinds[0].N == 1 {
-		return // names, not labels
+		return // values that never repeat are names, and bars of them would show nothing
 	}
 	for _, c := range kinds[:min(len(kinds), maxBars)] {
 		name := clean(c.Name)
@@ -277,7 +277,7 @@ func (s *section) values() {
 	}
 }
 
-// list writes a tally on one line.
+// list formats a tally as one line.
 func list(t *Tally) string {
 	counts := t.Counts()
 	if len(counts) == 1 && t.Other == 0 {
@@ -294,8 +294,8 @@ func list(t *Tally) string {
 	return strings.Join(parts, "; ")
 }
 
-// clean makes text from a file one line of valid UTF-8: no control characters, none that turn the
-// direction of what follows.
+// clean makes text from a file one line of valid UTF-8, without control characters and without those that change
+// the direction of writing: a file name could otherwise make the page look different from its content.
 func clean(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "�")

@@ -10,9 +10,9 @@ import (
 	"github.com/chaski-eo/chaski/store/catalog"
 )
 
-// Panels measures a dataset and returns a panel a band, of all raster fields in their order. Where there
-// are several fields their names stand before those of the bands. Of more than draw.MaxPanels bands
-// the first are returned, with the number of all. Errors are those of loader.Stats.
+// Panels measures a dataset and returns one panel for each band of its raster fields, at most draw.MaxPanels, and the
+// number of all bands. If there are several fields, the name of a panel begins with that of its field. Its errors are
+// those of loader.Stats.
 func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress func(done, total int64)) (p []draw.Panel, bands int, err error) {
 	spec = spec.WithDefaults()
 	r, err := loader.Stats(ctx, spec, o, progress)
@@ -38,12 +38,12 @@ func Panels(ctx context.Context, spec loader.Spec, o loader.Options, progress fu
 		}
 	}
 	if len(p) == 0 {
-		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "no raster in it"), spec.Source)
+		return nil, 0, fault.WithFile(fault.New(fault.NotFound, "dataset", fault.NoOffset, "it has no raster"), spec.Source)
 	}
 	return p, bands, nil
 }
 
-// bandNames returns the names that the first asset of each field has for its bands.
+// bandNames returns the names of bands in the first asset of each field.
 func bandNames(ctx context.Context, spec loader.Spec, o loader.Options) (names [][]string, err error) {
 	if o.Opener == nil {
 		files := &source.Files{}

@@ -1,15 +1,14 @@
-// Package report looks at a whole dataset once and writes what it found as one page of HTML: counts,
-// bands, histograms, classes, nodata, a map of footprints, sample chips and what is odd.
+// Package report reads a whole dataset once and writes a report about it as one page of HTML: counts, bands,
+// histograms, classes, nodata, a map of footprints, sample chips and warnings.
 //
-// The page stands alone: its style, drawings (SVG) and pictures (PNG) are in it, it runs no script and
-// asks nothing of any host, which a content security policy in it makes sure of. Text from files is
-// escaped.
+// The page needs nothing else. It contains its style, drawings (SVG) and pictures (PNG), runs no script and
+// sends no request, which its content security policy enforces. Text from files is escaped.
 //
 // # Memory
 //
-// What is kept does not grow with the dataset past fixed limits: MaxFootprints footprints, MaxKinds
-// kinds of anything that is counted, MaxSamples chips brought down to a few hundred pixels. An asset
-// whose shown bands decode to more than Options.MaxBytes is shown by a window from its middle.
+// The memory of a report has fixed limits that do not grow with the dataset: MaxFootprints footprints, MaxKinds
+// kinds of anything that is counted, and MaxSamples chips of a few hundred pixels. An asset whose bands decode to
+// more than Options.MaxBytes is shown by a window from its middle.
 package report
 
 import (
@@ -33,34 +32,35 @@ import (
 
 // Limits of a report.
 const (
-	MaxFootprints = 5000 // assets whose georeferencing is looked at; of more, a random choice
-	MaxKinds      = 64   // different shapes, CRSs, values … that are told apart
-	MaxSamples    = 256  // chips
-	MaxBands      = 256  // rows in the table of bands
-	maxNamed      = 8    // samples that a warning names
+	// Each footprint needs to open a file, so that a random choice of this many stands for more.
+	MaxFootprints = 5000
+	MaxKinds      = 64  // different shapes, CRSs or values that are counted one by one
+	MaxSamples    = 256 // chips
+	MaxBands      = 256 // rows in the table of bands
+	maxNamed      = 8   // samples that a warning names
 )
 
 // Options of Make.
 type Options struct {
-	// Source and Fields say what the dataset is, as in loader.Spec. Default: one raster "image".
+	// Source and Fields describe the dataset as in loader.Spec. Default: one raster "image".
 	Source string
 	Fields []loader.Field
-	// Seed of the order whose first samples are shown.
+	// Seed of the order. The first samples in this order are shown.
 	Seed uint64
 	// Title of the page. Default: Source.
 	Title string
-	// Generator is what the page says it was made by; empty for nothing.
+	// Generator names the program that made the page, in its footer. Empty for none.
 	Generator string
-	// Samples to show, at most MaxSamples. Default 18, or 16 where a sample has several rasters.
+	// Samples to show, at most MaxSamples. Default 18, or 16 if a sample has several rasters.
 	Samples int
 	// Bands of the first field to show: one, or three as red, green and blue. Default: the first three,
 	// or the first.
 	Bands []int
-	// Low and High are the percentiles of each chip that become black and white. Default: 2 and 98.
+	// Low and High are the percentiles of each chip that are drawn black and white. Default: 2 and 98.
 	Low, High float64
-	// Side is the longer side of a chip's picture in pixels, at most. Default 192.
+	// Side is the longest side of a chip's picture, in pixels. Default 192.
 	Side int
-	// MaxBytes bounds the decoded bands of one chip. Default 64 MiB.
+	// MaxBytes is the memory for the decoded bands of one chip. Default 64 MiB.
 	MaxBytes int64
 	// Loader options for reading. Its Logger is not used.
 	Loader loader.Options
@@ -89,18 +89,18 @@ func (o Options) withDefaults() Options {
 
 func (o *Options) validate() error {
 	if o.Samples < 0 || o.Samples > MaxSamples {
-		return fmt.Errorf("report: %d samples to show, where at most %d are", o.Samples, MaxSamples)
+		return fmt.Errorf("report: samples is %d: it must be from 0 to %d", o.Samples, MaxSamples)
 	}
 	if o.Side < 1 || o.MaxBytes < 1 {
-		return fmt.Errorf("report: chips of at most %d pixels a side and %d bytes", o.Side, o.MaxBytes)
+		return fmt.Errorf("report: the side is %d and max-bytes %d: both must be at least 1", o.Side, o.MaxBytes)
 	}
 	if n := len(o.Bands); n != 0 && n != 1 && n != 3 {
-		return fmt.Errorf("report: %d bands, where one or three make a picture", n)
+		return fmt.Errorf("report: %d bands are selected: it must be one or three", n)
 	}
 	return nil
 }
 
-// Report is what was found.
+// Report is what Make found in a dataset.
 type Report struct {
 	Title, Source, Fingerprint, Generator string
 
@@ -110,17 +110,17 @@ type Report struct {
 	Fields  []Field
 	Map     Map
 	Chips   []Chip
-	// Warnings are what may be wrong; Notes what one may want to know.
+	// Warnings are about what may be wrong, Notes about what may be of interest.
 	Warnings, Notes []Warning
 }
 
-// Warning is a sentence, and what it is about.
+// Warning is a sentence and the list that it is about.
 type Warning struct {
 	Text  string
 	Items []string
 }
 
-// Field is one member of the samples.
+// Field is one field of the samples.
 type Field struct {
 	Name string
 	Kind catalog.Kind
@@ -146,7 +146,7 @@ type Field struct {
 	Values Values
 }
 
-// Class is a value of a mask and the number of samples that have it.
+// Class is a value of a mask and the number of pixels that have it.
 type Class struct {
 	Value int64
 	Count uint64
@@ -158,10 +158,10 @@ type Count struct {
 	N    int64
 }
 
-// Tally counts kinds of something, up to MaxKinds apart.
+// Tally counts how often strings occur, MaxKinds strings one by one.
 type Tally struct {
 	n     map[string]int64
-	Other int64 // of further kinds
+	Other int64 // occurrences of all other strings
 }
 
 func (t *Tally) add(name string) {
@@ -209,9 +209,9 @@ type maker struct {
 	last  int64 // the last sample that was counted as bad
 }
 
-// Make looks at a dataset: the header of every asset, every pixel (loader.Stats), and a few chips. Samples
-// that cannot be read become warnings. Errors are those of catalog.Open, of options that make no sense,
-// and of ctx.
+// Make reads a dataset: the header of every asset, every pixel (with loader.Stats) and a few chips. Samples that
+// cannot be read become warnings. It returns an error if the dataset cannot be opened, if an option is wrong, or if
+// ctx is done.
 func Make(ctx context.Context, o Options) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -251,7 +251,8 @@ func (m *maker) run(ctx context.Context) error {
 	return nil
 }
 
-// isBad notes a sample that cannot be read. Errors that are not of a file are returned.
+// isBad records a sample that cannot be read. It returns errors that are not faults of a file, because they end
+// the report.
 func (m *maker) isBad(row int64, err error) error {
 	if err == nil {
 		return nil
@@ -259,6 +260,7 @@ func (m *maker) isBad(row int64, err error) error {
 	if fault.KindOf(err) == 0 {
 		return err
 	}
+	// A sample may fail in several fields and again in its footprint, but it must be counted once.
 	if row == m.last {
 		return nil
 	}
@@ -277,15 +279,15 @@ func (m *maker) measurable() (list []int) {
 			if _, err := stats.NewField(f.first.DType, f.first.Bands); err == nil {
 				list = append(list, i)
 			} else {
-				m.note(fmt.Sprintf("Field %q is not measured: its samples are %s.", f.Name, f.first.DType))
+				m.note(fmt.Sprintf("Field %q is not measured: its dtype is %s.", f.Name, f.first.DType))
 			}
 		}
 	}
 	return list
 }
 
-// measure runs loader.Stats. Samples that cannot be read are left out; only if there are some is a
-// sample decoded twice.
+// measure computes the statistics with loader.Stats, without samples that cannot be read. If headers show no
+// bad sample, it tries without skipping first: samples are decoded twice only if there is one after all.
 func (m *maker) measure(ctx context.Context) error {
 	list := m.measurable()
 	if len(list) == 0 {
@@ -308,8 +310,8 @@ func (m *maker) measure(ctx context.Context) error {
 		r, err = loader.Stats(ctx, spec, o, progress)
 	}
 	switch {
-	case fault.KindOf(err) != 0: // one that can be read says what the others have to be like
-		m.alarm("Nothing was measured, as no sample can be read: "+fault.Line(err), nil)
+	case fault.KindOf(err) != 0: // statistics need one readable sample for shape and dtype
+		m.alarm("Nothing was measured, because no sample can be read: "+fault.Line(err), nil)
 		return nil
 	case err != nil:
 		return err
@@ -323,7 +325,7 @@ func (m *maker) measure(ctx context.Context) error {
 	return nil
 }
 
-// mixed reports whether assets of a field differ in what statistics need to agree.
+// mixed reports whether assets of a field differ in number of bands or dtype, which statistics cannot combine.
 func (m *maker) mixed(list []int) bool {
 	for _, i := range list {
 		kinds := map[string]bool{}
@@ -339,7 +341,7 @@ func (m *maker) mixed(list []int) bool {
 	return false
 }
 
-// skipped is a slog.Handler that notes the samples which loader.Stats leaves out.
+// skipped is a slog.Handler that records the samples that loader.Stats leaves out: it only logs them.
 type skipped struct {
 	m  *maker
 	mu sync.Mutex
@@ -378,7 +380,7 @@ func (m *maker) note(text string, items ...string) {
 	m.Notes = append(m.Notes, Warning{text, items})
 }
 
-// BandName returns what band i of a field is called.
+// BandName returns the name of band i, or "band i" if it has none.
 func (f *Field) BandName(i int) string {
 	if i < len(f.BandNames) && strings.TrimSpace(f.BandNames[i]) != "" {
 		return f.BandNames[i]
@@ -386,7 +388,7 @@ func (f *Field) BandName(i int) string {
 	return fmt.Sprintf("band %d", i)
 }
 
-// Panels returns a panel a band, of at most limit bands.
+// Panels returns one panel for each of the first limit bands.
 func (f *Field) Panels(limit int) []draw.Panel {
 	if f.Stats == nil {
 		return nil

@@ -734,7 +734,7 @@ func TestOddDatasets(t *testing.T) {
 		want string
 	}{
 		{Options{Source: at("empty")}, "The dataset has no samples."},
-		{Options{Source: at("nodata")}, "bands without a valid sample"},
+		{Options{Source: at("nodata")}, "bands without a valid pixel"},
 		{Options{Source: at("flat")}, "bands of one value"},
 		{Options{Source: at("complex")}, "is not measured"},
 		{Options{Source: at("first")}, "1 sample cannot be read"},
@@ -799,7 +799,7 @@ func TestDensities(t *testing.T) {
 	if sum != 2000 || len(page.all("path", "box")) != 0 {
 		t.Errorf("%v centres, %d boxes", sum, len(page.all("path", "box")))
 	}
-	if m, _ := page.id("map"); !strings.Contains(m.text(), "of 3 000 samples were looked at") {
+	if m, _ := page.id("map"); !strings.Contains(m.text(), "of 3 000 samples were read") {
 		t.Errorf("map: %s", m.text())
 	}
 }

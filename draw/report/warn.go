@@ -17,7 +17,7 @@ func sorted(n map[int64]uint64) (c []Class) {
 	return c
 }
 
-// warn says what is odd about the dataset.
+// warn adds the warnings and notes about the dataset.
 func (m *maker) warn() {
 	m.Map.choose()
 	if n := max(m.nBad, m.Skipped); n > 0 {
@@ -55,7 +55,7 @@ func (m *maker) warnRaster(f *Field) {
 	mixed(&f.CRS, "CRSs")
 	mixed(&f.NoData, "nodata values")
 	if f.Assets > 0 && f.NoData.Of(none) == f.Assets && len(f.Classes) == 0 {
-		m.note(fmt.Sprintf("Field %q declares no nodata value: if it has a fill value, that counts as data.", f.Name))
+		m.note(fmt.Sprintf("Field %q declares no nodata value: a fill value would count as data.", f.Name))
 	}
 	if f.Stats == nil {
 		return
@@ -80,8 +80,8 @@ func (m *maker) warnRaster(f *Field) {
 		what  string
 		items []string
 	}{
-		{"has bands without a valid sample", empty}, {"has bands of one value", flat},
-		{"has NaN that are not nodata", nan}, {"has infinite samples", inf},
+		{"has bands without a valid pixel", empty}, {"has bands of one value", flat},
+		{"has NaN that is not nodata", nan}, {"has infinite values", inf},
 	} {
 		if len(e.items) > 0 {
 			m.alarm(fmt.Sprintf("Field %q %s.", f.Name, e.what), short(e.items))
@@ -95,7 +95,7 @@ func (f *Field) list(t *Tally) (items []string) {
 	}
 	items = short(items)
 	if t.Other > 0 {
-		items = append(items, fmt.Sprintf("of other kinds: %d", t.Other))
+		items = append(items, fmt.Sprintf("others: %d", t.Other))
 	}
 	return items
 }
