@@ -75,7 +75,8 @@ func (p *profile) directory2() {
 		}
 	}
 	if p.File.BigEndian || p.Dir.Off != dir2 || !oneDirectory(p.File) {
-		bad(p.Dir.Off, "no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
+		bad(p.Dir.Off,
+			"no Compression tag, and not a rumi file of generation 2: that is little-endian, with one directory, at 16")
 	}
 	if len(p.Dir.Entries) != len(entries2) {
 		bad(p.Dir.Off, "%d tags, a rumi file of generation 2 has %d", len(p.Dir.Entries), len(entries2))

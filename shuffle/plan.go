@@ -200,7 +200,9 @@ func (pl *Plan) addMixture(m *Mixture, seed uint64, path []int) (node, error) {
 	sizes := make([]int64, len(m.Sources))
 	for i, s := range m.Sources {
 		if s.Mixture != nil && s.Mixture.Batch > 0 && (m.Batch == 0 || s.Mixture.Batch != m.Counts[i]) {
-			return node{}, fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i, s.Mixture.Batch, m.Counts[i], m.Batch)
+			return node{},
+				fmt.Errorf("source %d: batches of %d in a mixture that has %d of it in batches of %d", i,
+					s.Mixture.Batch, m.Counts[i], m.Batch)
 		}
 		child, err := pl.add(s, Hash(seed, domainSource, uint64(i)), append(path[:len(path):len(path)], i))
 		if err != nil {

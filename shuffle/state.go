@@ -122,7 +122,8 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	}
 	if s.Run == "" || now.Run == "" {
 		if s.Spec != now.Spec && len(out) == 0 { // another seed alone changes the hash too
-			out = append(out, fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
+			out = append(out,
+				fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
 		}
 		return out, true
 	}

@@ -49,7 +49,8 @@ var keptTags = []uint16{
 
 // storageTags describe how samples are stored, or are in other fields of Meta and Extras.
 var storageTags = append([]uint16{
-	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289, // SubfileType, FreeOffsets, FreeByteCounts
+	255, tagFillOrder, tagStripOffsets, tagRowsPerStrip, tagStripByteCounts, 288, 289,
+	// SubfileType, FreeOffsets, FreeByteCounts
 	292, 293, 347, 50674, // T4Options, T6Options, JPEGTables, LERC parameters
 }, written...)
 

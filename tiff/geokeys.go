@@ -148,7 +148,8 @@ func (g *Geo) double(id uint16) (float64, bool) {
 
 // methods maps the values of ProjMethodGeoKey that package crs knows.
 var methods = map[uint16]string{
-	1: "tmerc", 3: "omerc_a", 7: "merc", 8: "lcc", 9: "lcc", 10: "laea", 11: "aea", 15: "stere", 16: "sterea", 17: "eqc", 22: "poly", 24: "sinu",
+	1: "tmerc", 3: "omerc_a", 7: "merc", 8: "lcc", 9: "lcc", 10: "laea", 11: "aea", 15: "stere", 16: "sterea",
+	17: "eqc", 22: "poly", 24: "sinu",
 	28: "cea", 29: "omerc",
 
 	// Codes of EPSG, because some writers put them here.
@@ -158,8 +159,10 @@ var methods = map[uint16]string{
 // methodKeys maps the keys of their parameters to PROJ's names: natural origin, false origin, centre and
 // pole.
 var methodKeys = map[uint16]string{
-	3078: "lat_1", 3079: "lat_2", 3080: "lon_0", 3081: "lat_0", 3082: "x_0", 3083: "y_0", 3084: "lon_0", 3085: "lat_0", 3086: "x_0", 3087: "y_0",
-	3088: "lon_0", 3089: "lat_0", 3090: "x_0", 3091: "y_0", 3092: "k_0", 3093: "k_0", 3094: "alpha", 3095: "lon_0", 3096: "gamma",
+	3078: "lat_1", 3079: "lat_2", 3080: "lon_0", 3081: "lat_0", 3082: "x_0", 3083: "y_0", 3084: "lon_0",
+	3085: "lat_0", 3086: "x_0", 3087: "y_0",
+	3088: "lon_0", 3089: "lat_0", 3090: "x_0", 3091: "y_0", 3092: "k_0", 3093: "k_0", 3094: "alpha",
+	3095: "lon_0", 3096: "gamma",
 }
 
 // definition returns a CRS by the parameters of its projection, on the geographic CRS with code base.

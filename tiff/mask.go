@@ -103,7 +103,8 @@ func (p *parser) mask(image *chunk.Index) *chunk.Index {
 			x.Width, image.Height, image.Width)
 	case samples != uint64(x.Bands) || format != formatUint || !x.Bits && bits != 8:
 		p.Fail(fault.Unsupported, tagBitsPerSample,
-			"a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples, bits, format, image.Bands)
+			"a mask of %d samples a pixel of %d bits with SampleFormat %d for an image of %d bands", samples,
+			bits, format, image.Bands)
 	case x.Bits && x.Predictor != chunk.NoPredictor:
 		p.Fail(fault.Unsupported, tagPredictor, "predictor %d for samples of 1 bit", x.Predictor)
 	}

@@ -213,7 +213,9 @@ var (
 func descriptionItems(names []string) (items []string) {
 	for i, n := range names {
 		if n != "" {
-			items = append(items, fmt.Sprintf("<Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>", i, escape.Replace(escape.Replace(n))))
+			items = append(items,
+				fmt.Sprintf("<Item name=\"DESCRIPTION\" sample=\"%d\" role=\"description\">%s</Item>", i,
+					escape.Replace(escape.Replace(n))))
 		}
 	}
 	return items

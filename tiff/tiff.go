@@ -96,7 +96,8 @@ func FromFile(ctx context.Context, f *ifd.File, l Limits) (*Image, error) {
 // wanted are the tags whose values may lie outside the directory.
 var wanted = []uint16{
 	tagBitsPerSample, tagSampleFormat, tagTileOffsets, tagTileByteCounts, tagStripOffsets, tagStripByteCounts,
-	tagExtraSamples, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII, tagGDALMetadata, tagGDALNoData,
+	tagExtraSamples, tagPixelScale, tagTiepoint, tagTransformation, tagGeoKeys, tagGeoDoubles, tagGeoASCII,
+	tagGDALMetadata, tagGDALNoData,
 }
 
 // parser builds the chunk index from the tags of one directory. After the first error its methods return

@@ -156,8 +156,10 @@ func (o *TOGOptions) validate(pixels int) error {
 
 // written are the tags that options other than Tags write.
 var written = []uint16{
-	tagNewSubfileType, tagImageWidth, tagImageLength, tagBitsPerSample, tagCompression, tagPhotometric, tagSamplesPerPixel, tagPlanarConfig, tagPredictor,
-	tagTileWidth, tagTileLength, tagTileOffsets, tagTileByteCounts, tagExtraSamples, tagSampleFormat, tagGDALMetadata, tagGDALNoData,
+	tagNewSubfileType, tagImageWidth, tagImageLength, tagBitsPerSample, tagCompression, tagPhotometric,
+	tagSamplesPerPixel, tagPlanarConfig, tagPredictor,
+	tagTileWidth, tagTileLength, tagTileOffsets, tagTileByteCounts, tagExtraSamples, tagSampleFormat,
+	tagGDALMetadata, tagGDALNoData,
 }
 
 // WriteTOG writes an image as a TACO optimized GeoTIFF, laid out as GDAL's COG driver does with
@@ -252,7 +254,8 @@ func (o *TOGOptions) layers(pixels []byte) []layer {
 		image.Bands, image.DType, image.Codec, image.Predictor = o.Shape[0], o.DType, chunk.Zstd, o.Predictor
 		layers[i].image = &part{x: &image, pixels: v.Pixels, subfile: reduced}
 		if v.Mask != nil {
-			mask.Bands, mask.DType, mask.Codec, mask.Predictor, mask.Bits = 1, chunk.Uint8, chunk.Deflate, chunk.NoPredictor, true
+			mask.Bands, mask.DType, mask.Codec, mask.Predictor, mask.Bits = 1, chunk.Uint8, chunk.Deflate,
+				chunk.NoPredictor, true
 			layers[i].mask = &part{x: &mask, pixels: v.Mask, subfile: reduced | subfileMask}
 		}
 	}

@@ -58,13 +58,20 @@ func OfBytes(head []byte) string {
 }
 
 var ends = map[string]string{
-	".geojson": "GeoJSON", ".geojsonl": "GeoJSON", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON", ".xlsx": "an Excel file", ".xls": "an Excel file",
-	".ods": "a spreadsheet", ".shp": "a shapefile", ".dbf": "a shapefile", ".gpkg": "a GeoPackage", ".kml": "KML", ".gml": "GML", ".fgb": "FlatGeobuf",
-	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file", ".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
-	".txt": "a text file", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle", ".pt": "a PyTorch file", ".npy": "a NumPy array", ".npz": "NumPy arrays",
-	".png": "a PNG image", ".jpg": "a JPEG image", ".jpeg": "a JPEG image", ".jp2": "a JPEG 2000 image", ".j2k": "a JPEG 2000 image", ".webp": "a WebP image", ".gif": "a GIF image",
-	".bmp": "a BMP image", ".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file", ".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
-	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": "a zip archive", ".tar": "a tar archive", ".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",
+	".geojson": "GeoJSON", ".geojsonl": "GeoJSON", ".json": "JSON", ".jsonl": "JSON", ".ndjson": "JSON",
+	".xlsx": "an Excel file", ".xls": "an Excel file",
+	".ods": "a spreadsheet", ".shp": "a shapefile", ".dbf": "a shapefile", ".gpkg": "a GeoPackage",
+	".kml": "KML", ".gml": "GML", ".fgb": "FlatGeobuf",
+	".feather": "a Feather file", ".arrow": "an Arrow file", ".orc": "an ORC file", ".avro": "an Avro file",
+	".db": "a database", ".sqlite": "a database", ".duckdb": "a database",
+	".txt": "a text file", ".xml": "XML", ".yaml": "YAML", ".yml": "YAML", ".pkl": "a pickle",
+	".pt": "a PyTorch file", ".npy": "a NumPy array", ".npz": "NumPy arrays",
+	".png": "a PNG image", ".jpg": "a JPEG image", ".jpeg": "a JPEG image", ".jp2": "a JPEG 2000 image",
+	".j2k": "a JPEG 2000 image", ".webp": "a WebP image", ".gif": "a GIF image",
+	".bmp": "a BMP image", ".vrt": "a GDAL virtual raster (VRT)", ".nc": "a NetCDF file", ".h5": "an HDF5 file",
+	".hdf5": "an HDF5 file", ".hdf": "an HDF file", ".grib": "a GRIB file",
+	".grib2": "a GRIB file", ".grb": "a GRIB file", ".zip": "a zip archive", ".tar": "a tar archive",
+	".gz": "a gzip file", ".tgz": "a tar archive", ".bz2": "a bzip2 file",
 	".xz": "an xz file", ".7z": "a 7-Zip archive", ".pdf": "a PDF file",
 }
 
