@@ -95,6 +95,7 @@ func identify(ctx context.Context, o source.Opener, uri string) (f format, r sou
 		}
 		err = errors.Join(fault.New(fault.Unsupported, "file", 0, "is not a container: it begins like an HTML page"), r.Close())
 	}
+	// A server that does not answer would let every further name wait as long.
 	if unreachable(err) {
 		return none, nil, nil, err
 	}
@@ -277,13 +278,18 @@ func (d *Dataset) openOne(ctx context.Context, uri string, o Options, listed boo
 		return nil, fault.WithFile(err, uri)
 	}
 	if err != nil {
+		// Catalogs and parts are tried only after the path itself failed, since each name costs a
+		// request to a remote store.
 		if in := catalogIn(ctx, d.opener, uri); in != "" {
 			return d.openOne(ctx, in, o, listed)
 		}
 		if set := partsOf(ctx, d.opener, uri); set != nil {
+			// A name without a file may stand for a split container, so that users need not list
+			// its parts.
 			return flat(d.open(ctx, set, o, listed))
 		}
 		if err = notFound(err); fault.KindOf(err) == fault.Unsupported && !source.IsRemote(uri) {
+			// A local directory exists, so that the message needs to say what is missing in it.
 			err = fault.New(fault.Unsupported, "folder", fault.NoOffset, "is not a container: it has neither COLLECTION.json nor METADATA")
 		}
 		return nil, fault.WithFile(err, uri)

@@ -45,6 +45,8 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 	if !ok {
 		return o.Base.Open(ctx, uri)
 	}
+	// The lock is not held while a container is opened, because that may wait for the network: two
+	// callers may do it for one name.
 	o.mu.Lock()
 	e, ok := o.found[uri]
 	o.mu.Unlock()
@@ -54,6 +56,8 @@ func (o *Opener) Open(ctx context.Context, uri string) (source.Reader, error) {
 			return nil, err
 		}
 		o.mu.Lock()
+		// Starting over when the map is full avoids bookkeeping for each name; lost names are found
+		// again by opening their container.
 		if o.found == nil || len(o.found) >= maxFound {
 			o.found = map[string]found{}
 		}

@@ -47,6 +47,7 @@ func partsOf(ctx context.Context, o source.Opener, whole string) []string {
 	if !strings.HasSuffix(whole, ".tortilla") && !strings.HasSuffix(whole, ".taco") {
 		return nil
 	}
+	// Both numberings are tried, because writers begin at 0000 and the specification at 0001.
 	for first := range 2 {
 		n := partitions(ctx, o, setMember(whole, first))
 		if n == 0 {

@@ -183,6 +183,8 @@ func (d *Dataset) locate(ctx context.Context, groups []siblings, e Entry, keys [
 		for more := true; more; {
 			n, rest, err := d.step(ctx, groups, key)
 			if err != nil {
+				// A chunk is not a row of any level, so that its name is tried when no sample has
+				// it.
 				if c, ok, cerr := d.chunk(ctx, groups, e.Path, key); ok {
 					return c, cerr
 				}
@@ -215,6 +217,7 @@ func (d *Dataset) missing(path, what string) error {
 
 // step finds the sample that a key begins with, and returns the rest of the key.
 func (d *Dataset) step(ctx context.Context, groups []siblings, key string) (node, string, error) {
+	// The longest id comes first because ids of old formats may contain "/".
 	for end := len(key); end > 0; end = strings.LastIndexByte(key[:end], '/') {
 		for i := range groups {
 			n, ok, err := d.find(ctx, &groups[i], key[:end])

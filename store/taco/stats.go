@@ -75,10 +75,12 @@ func (d *Dataset) Pool(ctx context.Context, component string, keep func(row int)
 			return nil, fault.WithFile(fault.WithPart(err, fmt.Sprintf("level%d row %d", k, row), fault.NoOffset), d.name())
 		}
 	}
+	// A component without statistics needs to be an error, since its mean would be NaN.
 	if p.n == 0 {
 		return nil, fault.WithFile(fault.New(fault.NotFound, fmt.Sprintf("level%d", k), fault.NoOffset, "no sample %q has statistics", component), d.name())
 	}
 	out := p.pooled()
+	// Sums of squares may overflow although every value is finite: NaN must not reach a normaliser.
 	if slices.ContainsFunc(slices.Concat(out.Mean, out.Std), isNotFinite) {
 		return nil, fault.WithFile(fault.New(fault.Unsupported, fmt.Sprintf("level%d", k), fault.NoOffset, "the statistics are too large to be pooled"), d.name())
 	}

@@ -72,6 +72,8 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 		for _, f := range a.Fragments {
 			to = max(to, f.To)
 		}
+		// The merged fragment would have the same range of time as its sources: the random part of
+		// its name would decide which of them count.
 		if from == to && !o.Remove {
 			return bad("its fragments were all written in the same millisecond, so that a merged one does not hide them: they must be removed")
 		}
@@ -84,6 +86,8 @@ func (a *Array) Merge(ctx context.Context, o MergeOptions) (*Merged, error) {
 	}
 	old := a.Hidden
 	if m.Fragment != "" {
+		// The sources are the only other copy of the cells, so that they may be deleted only when
+		// the new fragment is on disk.
 		if err := syncFragment(filepath.Join(source.LocalPath(a.uri), m.Fragment)); err != nil {
 			return m, fault.WithFile(err, a.uri)
 		}

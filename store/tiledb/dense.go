@@ -50,6 +50,7 @@ func (r *Reader) DenseInto(ctx context.Context, dst []byte, attr int, b Box, axe
 	if err := r.ahead.expectOne(ctx, r.a, attr, b); err != nil {
 		return err
 	}
+	// Filling is skipped if fragments cover the box, because every byte would be overwritten.
 	if _, covered := r.a.start(b); !covered {
 		fillCells(dst, at.Type.fill())
 	}
@@ -93,6 +94,8 @@ func (r *Reader) denseVar(ctx context.Context, attr int, b Box, cells int) (Valu
 	shape, _ := b.shape(r.a.o.MaxResult)
 	to := layout{axes: r.a.axes, stride: strides(shape, r.a.axes)}
 	fill := a.Type.fill()
+	// All cells that were never written share one fill value in the arena, since there may be many
+	// of them.
 	v := &varCells{spans: make([]span, cells), arena: fill, limit: r.a.o.MaxResult}
 	for i := range v.spans {
 		v.spans[i].n = len(fill)

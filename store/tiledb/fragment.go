@@ -86,6 +86,8 @@ func openFragment(ctx context.Context, st Store, uri, name string, s *Schema) (*
 
 func (f *Fragment) readFooter(ctx context.Context, r source.Reader, s *Schema) error {
 	const part = "footer"
+	// The size of the footer follows from the schema, so that one read from the end of the file is
+	// enough.
 	size := s.footerSize()
 	start := r.Size() - size
 	if start < 0 {

@@ -80,6 +80,8 @@ func readGeneric(ctx context.Context, r source.Reader, part string, off uint64, 
 	if persisted > uint64(end-data) {
 		return nil, c.fault(fault.Corrupt, 4, "a persisted size of %d bytes, %d are left", persisted, end-data)
 	}
+	// Encryption and metadata of filters may make the stored form larger than the decoded one, but
+	// unless the file is hostile not twice as large.
 	if int64(persisted) > 2*limit {
 		return nil, c.fault(fault.Limit, 4, "a persisted size of %d bytes, at most %d", persisted, 2*limit)
 	}

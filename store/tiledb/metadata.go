@@ -13,6 +13,8 @@ func (a *Array) list(ctx context.Context, f *Fragment, kind list, attr int) ([]u
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	key := listKey{kind, attr}
+	// The lock is held while the list is read, so that several readers of a fragment do not fetch
+	// it more than once.
 	if l := f.lists[key]; l != nil {
 		return l, nil
 	}

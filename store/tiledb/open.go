@@ -93,6 +93,8 @@ func (a *Array) readFragments(ctx context.Context) error {
 		if err2 != nil {
 			return err2
 		}
+		// An unchanged listing means that no other process is to blame: a directory without
+		// metadata is an interrupted write, and must not cause another round.
 		if !hasOthers(now, names) && (err == nil || !hasOthers(names, now)) {
 			return err
 		}

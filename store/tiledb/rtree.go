@@ -43,6 +43,8 @@ func parseRTree(b []byte, t Datatype, dims int, tiles int64) (*rtree, error) {
 		}
 		tree.levels = append(tree.levels, boxes)
 	}
+	// This needs to precede the check of levels: useless bounds would otherwise seem to contradict
+	// those above them.
 	tree.unbound(t)
 	for l := 1; l < len(at); l++ {
 		if err := tree.checkLevel(c, at[l], l); err != nil {

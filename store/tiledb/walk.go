@@ -70,6 +70,7 @@ func newDenseWalk(a *Array, i int, b Box, to layout) *denseWalk {
 	for k, d := range w.axes {
 		w.plan.src[k], w.plan.dst[k] = in[d], to.stride[d]
 	}
+	// Only later fragments count, because cells of earlier ones are overwritten anyway.
 	for _, g := range a.Fragments[i+1:] {
 		if g.Dense && g.NonEmpty.intersects(w.cut) {
 			w.later = append(w.later, g)

@@ -96,6 +96,8 @@ func (w *writer) finish() error {
 	if err := os.WriteFile(filepath.Join(w.dir, metadataName), b, 0o666); err != nil {
 		return err
 	}
+	// The rename needs to come last: it makes the fragment visible, and its metadata must be
+	// complete by then.
 	name, err := w.a.finalName(w.f.Name)
 	if err != nil {
 		return fault.WithFile(err, w.a.uri)
@@ -124,6 +126,8 @@ func (a *Array) finalName(name string) (string, error) {
 		}
 		now = max(now, t+1)
 		known := func(f *Fragment) bool { return f.Name == other }
+		// A consolidated fragment hides all fragments in its range of time, hence also one that it
+		// was not made from: its cells would be lost.
 		if from != to && f >= from && t <= to && !slices.ContainsFunc(a.Fragments, known) && !slices.ContainsFunc(a.Hidden, known) && a.isFragment(other) {
 			return "", fault.New(fault.Unsupported, "fragment", fault.NoOffset, "%s appeared meanwhile and would be hidden: try again", other)
 		}

@@ -222,6 +222,8 @@ func (c *Container) reader(ctx context.Context, uri string) (source.Reader, erro
 }
 
 func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader, error) {
+	// Readers stay open until Close, because each level of a directory is read from the same few
+	// files.
 	if r := c.readers[uri]; r != nil {
 		return r, nil
 	}
@@ -230,6 +232,8 @@ func (c *Container) readerLocked(ctx context.Context, uri string) (source.Reader
 	}
 	r, err := c.opener.Open(ctx, uri)
 	if err != nil {
+		// Only missing files are remembered: a network error may pass, and would otherwise stay
+		// until the container is closed.
 		if k := fault.KindOf(err); k == fault.NotFound || errors.Is(err, fs.ErrNotExist) {
 			c.absent[uri] = err
 		}

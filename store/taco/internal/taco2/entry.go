@@ -39,6 +39,8 @@ func (c *Container) Entry(ctx context.Context, k, row int) (model.Entry, error) 
 	if l.ids.Null(row) {
 		return e, c.row(fault.Corrupt, k, row, "id is null")
 	}
+	// The id becomes part of a path in a FOLDER, so that a hostile container must not lead out of
+	// it.
 	if climbs(e.ID) {
 		return e, c.row(fault.Corrupt, k, row, "id %q could lead out of its folder", e.ID)
 	}
@@ -162,6 +164,8 @@ func (c *Container) settle(ctx context.Context, k int) error {
 	if l.sizes, err = c.column(ctx, l.tbl, k, colSize, tables.Int64); err != nil {
 		return err
 	}
+	// Only levels below 0 can be misplaced, because level 0 has no folders whose order could
+	// differ.
 	if k > 0 {
 		doubtful, err := c.doubtful(ctx, l, k)
 		if err != nil {

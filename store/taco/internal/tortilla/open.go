@@ -107,6 +107,8 @@ const maxTail = 4 << 20
 // readTail reads a file from an offset to its end, unless that is too much.
 func readTail(ctx context.Context, r source.Reader, off int64) (source.Reader, error) {
 	n := r.Size() - off
+	// A longer tail is read piece by piece, because a hostile footer offset could otherwise make
+	// one read fetch the whole file.
 	if n > maxTail {
 		return r, nil
 	}

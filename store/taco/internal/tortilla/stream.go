@@ -66,6 +66,8 @@ func openStream(ctx context.Context, f *file, top *rows, pointer string) (*strea
 		if !ok {
 			break
 		}
+		// This needs to come before the table is read: a pointer of a hostile file may lead back to
+		// an earlier table.
 		if err := c.fits(next); err != nil {
 			return nil, fault.WithPart(err, part+" pointer", fault.NoOffset)
 		}
