@@ -341,12 +341,12 @@ func TestKindsThatContradict(t *testing.T) {
 		}
 	}
 	for want, f := range map[string]Field{
-		`kind "words" is none of`:                                     {Kind: "words"},
-		`kind is "text" and dtype is "float32"`:                       {Kind: spec.TextField, DType: "float32"},
-		`kind is "number" and bands is given`:                         {Kind: spec.NumberField, Bands: []int{0}},
-		`kind is "text" and layout is given`:                          {Kind: spec.TextField, Layout: "n"},
-		`kind is "number" and pattern is "{id}.tif"`:                  {Kind: spec.NumberField, Pattern: "{id}.tif"},
-		`dtype "int32" is none of native, float32, float16, bfloat16`: {Kind: spec.RasterField, DType: "int32"},
+		`kind is "words": it must be`:                                            {Kind: "words"},
+		`dtype is "float32", but kind is "text"`:                                 {Kind: spec.TextField, DType: "float32"},
+		`kind is "number" and bands is given`:                                    {Kind: spec.NumberField, Bands: []int{0}},
+		`kind is "text" and layout is given`:                                     {Kind: spec.TextField, Layout: "n"},
+		`kind is "number" and pattern is "{id}.tif"`:                             {Kind: spec.NumberField, Pattern: "{id}.tif"},
+		`dtype is "int32": it must be one of native, float32, float16, bfloat16`: {Kind: spec.RasterField, DType: "int32"},
 	} {
 		f.Name = "a"
 		if err := (Spec{Fields: []Field{f}}).WithDefaults().Fields[0].Validate(); err == nil || !strings.Contains(err.Error(), want) {

@@ -559,9 +559,9 @@ func (s *Source) validateMixture() error {
 func validUntil(until string, length int64, temperature float64) error {
 	switch {
 	case until != UntilShortest && until != UntilLongest && until != UntilLength:
-		return fmt.Errorf("until %q is none of %q, %q, %q", until, UntilShortest, UntilLongest, UntilLength)
+		return fmt.Errorf("until is %q: it must be %q, %q or %q", until, UntilShortest, UntilLongest, UntilLength)
 	case length < 0 || length > maxSamples || until != UntilLength && length != 0:
-		return fmt.Errorf("length %d with until %q", length, until)
+		return fmt.Errorf("length is %d, but until is %q", length, until)
 	case !(temperature >= 0):
 		return fmt.Errorf("temperature %v", temperature)
 	}
@@ -579,7 +579,7 @@ func (s *Subset) Validate() error {
 		return fmt.Errorf("where: %w", err)
 	}
 	if (s.Split == nil) != (s.Use == "") {
-		return errors.New("split and use go together")
+		return errors.New("split and use belong together: a split needs use, the part that counts, and use a split")
 	}
 	if s.Split != nil {
 		if err := s.Split.validate(s.Use); err != nil {
@@ -654,7 +654,7 @@ func (c *Condition) validate() error {
 		_, err := c.Filter()
 		return err
 	case c.Column == "" || !slices.Contains(operators, c.Op):
-		return fmt.Errorf("column %q, operator %q is none of %q", c.Column, c.Op, operators)
+		return fmt.Errorf("column %q: the operator is %q: it must be one of %q", c.Column, c.Op, operators)
 	case c.Level != 0 || c.Within:
 		return errors.New("level and within are for bbox and datetime")
 	}
@@ -695,7 +695,7 @@ func (s *Split) validate(use string) error {
 	case "date":
 		names, err = s.rangeNames()
 	default:
-		return fmt.Errorf("by %q is none of \"hash\", \"column\", \"date\", \"cell\", \"given\"", s.By)
+		return fmt.Errorf(`by is %q: it must be "hash", "column", "date", "cell" or "given"`, s.By)
 	}
 	switch {
 	case err != nil:

@@ -334,9 +334,9 @@ func (s Spec) Validate() error {
 	case s.Source != "" && len(s.Sources) > 0:
 		return errors.New("spec: both source and sources are given")
 	case s.BatchSize < 1 || s.BatchSize > maxBatch:
-		return fmt.Errorf("spec: batch_size %d is not in 1..%d", s.BatchSize, maxBatch)
+		return fmt.Errorf("spec: batch_size is %d: it must be from 1 to %d", s.BatchSize, maxBatch)
 	case !slices.Contains([]string{BadError, BadSkip, BadReplace, BadFill}, s.BadSamples):
-		return fmt.Errorf("spec: bad_samples %q is none of %q, %q, %q, %q", s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
+		return fmt.Errorf("spec: bad_samples is %q: it must be %q, %q, %q or %q", s.BadSamples, BadError, BadSkip, BadReplace, BadFill)
 	case s.Take < 0 || s.Take > maxSamples:
 		return fmt.Errorf("spec: take is %d: it must be from 1 to %d samples, or 0 for all", s.Take, int64(maxSamples))
 	case s.AllFields && len(s.Fields) != 1:
@@ -412,10 +412,10 @@ func (s Sampler) withDefaults() Sampler {
 func (s Sampler) validate() error {
 	if s.Kind == WholeChip {
 		if s.PerAsset != 1 {
-			return fmt.Errorf("per_asset %d needs a window sampler", s.PerAsset)
+			return fmt.Errorf("per_asset is %d: it needs windows, and the kind is %q", s.PerAsset, WholeChip)
 		}
 		if s.Height < 0 || s.Width < 0 || s.Height > MaxWindow || s.Width > MaxWindow || (s.Height == 0) != (s.Width == 0) {
-			return fmt.Errorf("chip of %d by %d pixels", s.Height, s.Width)
+			return fmt.Errorf("the size is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
 		}
 		return s.onlyOf()
 	}
@@ -423,16 +423,16 @@ func (s Sampler) validate() error {
 	least := 1
 	switch {
 	case !slices.Contains(kinds, s.Kind):
-		return fmt.Errorf("no kind %q; there are %q and %q", s.Kind, WholeChip, kinds)
+		return fmt.Errorf("kind is %q: it must be %q or one of %q", s.Kind, WholeChip, kinds)
 	case s.Height < 1 || s.Width < 1 || s.Height > MaxWindow || s.Width > MaxWindow:
-		return fmt.Errorf("window of %d by %d pixels", s.Height, s.Width)
+		return fmt.Errorf("the window is %d by %d pixels: both sides must be from 1 to %d", s.Height, s.Width, MaxWindow)
 	case s.Kind == GridWindow && s.PerAsset != 0:
 		return errors.New("per_asset is for random windows: a grid has as many as there are")
 	case s.Kind == GridWindow || s.Kind == TileWindow:
 		least = 0
 	}
 	if s.PerAsset < least || s.PerAsset > maxPerAsset {
-		return fmt.Errorf("per_asset %d is not in %d..%d", s.PerAsset, least, maxPerAsset)
+		return fmt.Errorf("per_asset is %d: it must be from %d to %d", s.PerAsset, least, maxPerAsset)
 	}
 	if s.Kind == WeightedWindow && s.Weights == "" {
 		return errors.New("weighted_window needs weights, a file of 'chaski stats --sampling'")
@@ -459,9 +459,23 @@ func (s Sampler) onlyOf() error {
 			return fmt.Errorf("%s is a member of kind %q, not of %q", m.name, m.kind, s.Kind)
 		}
 	}
-	if min(s.StrideY, s.StrideX, s.TileHeight, s.TileWidth, s.PerVisit, s.Pool) < 0 || s.PoolBytes < 0 ||
-		max(s.StrideY, s.StrideX, s.TileHeight, s.TileWidth, s.PerVisit, s.Pool) > maxPerAsset {
-		return fmt.Errorf("a stride, tile, per_visit or pool is not in 0..%d", maxPerAsset)
+	for _, m := range []struct {
+		name string
+		v    int
+	}{
+		{"stride_y", s.StrideY},
+		{"stride_x", s.StrideX},
+		{"tile_height", s.TileHeight},
+		{"tile_width", s.TileWidth},
+		{"per_visit", s.PerVisit},
+		{"pool", s.Pool},
+	} {
+		if m.v < 0 || m.v > maxPerAsset {
+			return fmt.Errorf("%s is %d: it must be from 0 to %d", m.name, m.v, maxPerAsset)
+		}
+	}
+	if s.PoolBytes < 0 {
+		return fmt.Errorf("pool_bytes is %d: it must be at least 0", s.PoolBytes)
 	}
 	return nil
 }
@@ -474,7 +488,7 @@ var sets = map[string]shuffle.Elements{
 func (s Spec) Elements() (shuffle.Elements, error) {
 	g, ok := sets[s.Augment]
 	if !ok {
-		return 0, fmt.Errorf("spec: augment %q is none of flip_x, flip_y, flips, rotations, d4", s.Augment)
+		return 0, fmt.Errorf(`spec: augment is %q: it must be "flip_x", "flip_y", "flips", "rotations" or "d4"`, s.Augment)
 	}
 	return g, nil
 }
@@ -484,9 +498,9 @@ func (b *BadLimit) validate() error {
 	case b == nil:
 		return nil
 	case b.Count != nil && *b.Count < 0:
-		return fmt.Errorf("spec: bad_limit: a count of %d", *b.Count)
+		return fmt.Errorf("spec: the count of bad_limit is %d: it must be at least 0", *b.Count)
 	case b.Rate != nil && !(*b.Rate >= 0 && *b.Rate <= 1):
-		return fmt.Errorf("spec: bad_limit: a rate of %v", *b.Rate)
+		return fmt.Errorf("spec: the rate of bad_limit is %v: it must be from 0 to 1", *b.Rate)
 	}
 	return nil
 }
@@ -508,24 +522,24 @@ func (f Field) Validate() error {
 	case f.Column != "" && f.Pattern != "":
 		return errors.New("both column and pattern are given")
 	case len(f.Bands) > chunk.MaxBands:
-		return fmt.Errorf("%d bands", len(f.Bands))
+		return fmt.Errorf("bands has %d indices: it must have at most %d", len(f.Bands), chunk.MaxBands)
 	}
 	if f.BandNames != nil && (f.Bands != nil || len(f.BandNames) == 0 || len(f.BandNames) > chunk.MaxBands || slices.Contains(f.BandNames, "")) {
-		return fmt.Errorf("band_names is %q, which goes with no bands, and has names", f.BandNames)
+		return fmt.Errorf("band_names is %q: it must have names, and no bands beside it", f.BandNames)
 	}
 	for _, b := range f.Bands {
 		if b < 0 || b >= chunk.MaxBands {
-			return fmt.Errorf("band %d", b)
+			return fmt.Errorf("bands has %d: indices must be from 0 to %d", b, chunk.MaxBands-1)
 		}
 	}
 	if err := f.validateKind(); err != nil {
 		return err
 	}
 	if f.Fill != nil && math.IsNaN(float64(*f.Fill)) && (f.DType == "uint8" || f.DType == "int64") {
-		return fmt.Errorf("fill NaN does not exist in %s", f.DType)
+		return fmt.Errorf("fill is NaN, which %s does not have", f.DType)
 	}
 	if !slices.Contains([]string{"", Nearest, Bilinear, Antialias}, f.Resample) {
-		return fmt.Errorf("resample %q is none of %q, %q, %q", f.Resample, Nearest, Bilinear, Antialias)
+		return fmt.Errorf("resample is %q: it must be %q, %q or %q", f.Resample, Nearest, Bilinear, Antialias)
 	}
 	return f.Normalize.Validate(f.DType)
 }
@@ -546,13 +560,13 @@ func (f *Field) validateKind() error {
 	case TextField:
 		dtypes = []string{"native"}
 	default:
-		return fmt.Errorf("kind %q is none of %q, %q, %q, %q", f.Kind, RasterField, NumberField, TextField, ArrayField)
+		return fmt.Errorf("kind is %q: it must be %q, %q, %q or %q", f.Kind, RasterField, NumberField, TextField, ArrayField)
 	}
 	if !slices.Contains(dtypes, f.DType) {
 		if f.Kind == TextField {
-			return fmt.Errorf("kind is %q and dtype is %q: texts have no dtype", f.Kind, f.DType)
+			return fmt.Errorf("dtype is %q, but kind is %q: strings have no dtype", f.DType, f.Kind)
 		}
-		return fmt.Errorf("dtype %q is none of %s", f.DType, strings.Join(dtypes, ", "))
+		return fmt.Errorf("dtype is %q: it must be one of %s", f.DType, strings.Join(dtypes, ", "))
 	}
 	if f.Kind != NumberField && f.Kind != TextField {
 		return nil

@@ -157,11 +157,11 @@ def test_overflow_is_a_bad_row(data):
             Field(column="image", kind="number"),
             'kind is "number", and column "image" holds rasters',
         ),
-        (Field(column="name", kind="text", dtype="uint8"), "texts have no dtype"),
+        (Field(column="name", kind="text", dtype="uint8"), "strings have no dtype"),
         (Field(column="image", dtype="int32"), 'dtype is "int32", and rasters have'),
         (Field(column="real", dtype="int64"), "float32 to int64"),
         (Field(column="image", normalize={"scale": 0.0}), "scale 0 of 1 is 0"),
-        (Field(column="image", dtype="flaot32"), "is none of"),
+        (Field(column="image", dtype="flaot32"), "it must be one of"),
     ],
 )
 def test_contradictions(data, field, match):
@@ -312,4 +312,7 @@ def test_cat_by_name(named, binary):
     want = np.stack([by_name[1]["B08"], by_name[1]["B02"]])
     assert np.array_equal(np.frombuffer(out, "<u2").reshape(want.shape), want)
     done = subprocess.run([*command, folder / "0.tif", folder / "1.tif"], capture_output=True)
-    assert done.returncode == 1 and b"read files of one order at a time" in done.stderr
+    assert (
+        done.returncode == 1
+        and b"read only files with the same order of bands together" in done.stderr
+    )

@@ -228,7 +228,7 @@ class Connection:
             fault = _fault_of(e)
             return of_kind(details, kind=kinds[code]) if fault is None else fault_error(fault)
         if code == S.INVALID_ARGUMENT:
-            return SpecError(details)
+            return SpecError(details.removeprefix("spec: "))  # its members are arguments here
         fault = _fault_of(e) if code == S.UNKNOWN else None
         if fault is not None and fault.kind != "internal":  # of a server that the engine asked
             return fault_error(fault)
