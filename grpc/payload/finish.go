@@ -39,8 +39,8 @@ func Finish(b *loader.Batch, memory Memory) (*loader.Batch, error) {
 	}
 	m := memory.Take(size)
 	out := &loader.Batch{
-		Epoch: b.Epoch, First: b.First, Rows: b.Rows, Valid: b.Valid, Positions: b.Positions, Samples: b.Samples, Bad: b.Bad,
-		Tensors: b.Tensors,
+		Epoch: b.Epoch, First: b.First, Rows: b.Rows,
+		Valid: b.Valid, Positions: b.Positions, Samples: b.Samples, Bad: b.Bad, Tensors: b.Tensors,
 	}
 	out.SetMemory(m, func(keep bool) { memory.Give(m, keep) })
 	rest := m.Bytes()

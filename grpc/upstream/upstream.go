@@ -34,7 +34,9 @@ type Engine struct {
 }
 
 // Open opens a spec at the servers of u. It is server.Options.Upstream.
-func Open(ctx context.Context, spec loader.Spec, u *chaskiv1.Upstream, rows int, o loader.Options) (server.Engine, error) {
+func Open(
+	ctx context.Context, spec loader.Spec, u *chaskiv1.Upstream, rows int, o loader.Options,
+) (server.Engine, error) {
 	if len(u.GetTargets()) == 0 {
 		return nil, wire.Remote(wire.Spec, errors.New("target is empty: it must name a server"))
 	}

@@ -88,6 +88,9 @@ func spec(t *testing.T) loader.Spec {
 	return s
 }
 
+// nowhere is a spec that scripted servers pretend to know.
+var nowhere = loader.Spec{Source: "/x", BatchSize: 4}
+
 // counted is an allocator that knows what is not freed.
 type counted struct {
 	mu   sync.Mutex
@@ -207,18 +210,22 @@ func same(t *testing.T, got, want *loader.Batch) {
 	}
 	for i := range want.Tensors {
 		g, w := got.Tensors[i], want.Tensors[i]
-		if g.Convert != nil || g.DType != w.DType || !bytes.Equal(g.Data, w.Data) || !bytes.Equal(g.Offsets, w.Offsets) {
+		if g.Convert != nil || g.DType != w.DType ||
+			!bytes.Equal(g.Data, w.Data) || !bytes.Equal(g.Offsets, w.Offsets) {
 			t.Fatalf("tensor %s of position %d differs", g.Name, got.First)
 		}
 	}
 }
+
+// stream is the server's side of a call.
+type stream = grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]
 
 // scripted is a server that answers streams as a test says.
 type scripted struct {
 	chaskiv1.UnimplementedChaskiServer
 	hash   func(n int) string
 	asked  int
-	stream func(grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], *chaskiv1.Ticket) error
+	stream func(stream, *chaskiv1.Ticket) error
 }
 
 func (s *scripted) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*chaskiv1.DescribeReply, error) {
@@ -229,7 +236,7 @@ func (s *scripted) Describe(_ context.Context, r *chaskiv1.DescribeRequest) (*ch
 	return &chaskiv1.DescribeReply{SpecHash: s.hash(s.asked), Handle: "h", Samples: 100, Spec: r.GetSpec()}, nil
 }
 
-func (s *scripted) Stream(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply]) error {
+func (s *scripted) Stream(g stream) error {
 	r, err := g.Recv()
 	if err != nil {
 		return err
@@ -251,15 +258,25 @@ func (s *scripted) serve(t *testing.T) string {
 
 func always(string) func(int) string { return func(int) string { return "hash" } }
 
-// TestErrorsKeepTheirFields: what a server says about a file and a sample arrives as it was said, and what is wrong with
-// a server has a kind that tells what to do about it.
+// TestErrorsKeepTheirFields: what a server says about a file and a sample arrives as it was said, and what is wrong
+// with a server has a kind that tells what to do about it.
 func TestErrorsKeepTheirFields(t *testing.T) {
 	said := &chaskiv1.Fault{
 		Kind: "corrupt", File: "a.tif", Part: "tile 3", Offset: 99, Message: "a.tif: tile 3 at 99: cut short: corrupt",
 		Sample: &chaskiv1.FaultSample{Source: "west", Epoch: 1, Position: 8, Sample: 5, Row: 6, Id: "x"},
 	}
-	fault := func(f *chaskiv1.Fault) func(grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], *chaskiv1.Ticket) error {
-		return func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], ticket *chaskiv1.Ticket) error {
+	refused := &chaskiv1.Fault{Kind: "unavailable", File: "s3://b/c", Message: "s3://b/c: refused"}
+	silent := func(g stream, _ *chaskiv1.Ticket) error {
+		<-g.Context().Done()
+		return nil
+	}
+	unasked := func(g stream, ticket *chaskiv1.Ticket) error {
+		p := &chaskiv1.Part{Ticket: ticket.GetId() + 1, Total: 1, Data: []byte{0}}
+		return g.Send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Part{Part: p}})
+	}
+	others := func(n int) string { return strings.Repeat("x", n) }
+	fault := func(f *chaskiv1.Fault) func(stream, *chaskiv1.Ticket) error {
+		return func(g stream, ticket *chaskiv1.Ticket) error {
 			f.Ticket = ticket.GetId()
 			if err := g.Send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Fault{Fault: f}}); err != nil {
 				return err
@@ -268,7 +285,7 @@ func TestErrorsKeepTheirFields(t *testing.T) {
 			return nil
 		}
 	}
-	away := func(grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], *chaskiv1.Ticket) error {
+	away := func(stream, *chaskiv1.Ticket) error {
 		return status.Error(codes.Unavailable, "going down")
 	}
 	for _, c := range []struct {
@@ -277,55 +294,54 @@ func TestErrorsKeepTheirFields(t *testing.T) {
 		timeout           float64
 	}{
 		{"a file", "corrupt", said.Message, &scripted{hash: always(""), stream: fault(said)}, 20},
-		{"files of a third server", "unavailable", "s3://b/c", &scripted{hash: always(""), stream: fault(&chaskiv1.Fault{Kind: "unavailable", File: "s3://b/c", Message: "s3://b/c: refused"})}, 20},
+		{"files of a third server", "unavailable", "s3://b/c", &scripted{hash: always(""), stream: fault(refused)}, 20},
 		{"it is gone", "unavailable", "going down", &scripted{hash: always(""), stream: away}, 20},
-		{"it is silent", "deadline", "no answer", &scripted{hash: always(""), stream: func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], _ *chaskiv1.Ticket) error {
-			<-g.Context().Done()
-			return nil
-		}}, 0.05},
-		{"other data", "state", "other data", &scripted{hash: func(n int) string { return strings.Repeat("x", n) }, stream: away}, 20},
-		{"what was not asked", "payload", "protocol", &scripted{hash: always(""), stream: func(g grpc.BidiStreamingServer[chaskiv1.StreamRequest, chaskiv1.StreamReply], ticket *chaskiv1.Ticket) error {
-			return g.Send(&chaskiv1.StreamReply{Kind: &chaskiv1.StreamReply_Part{Part: &chaskiv1.Part{Ticket: ticket.GetId() + 1, Total: 1, Data: []byte{0}}}})
-		}}, 20},
+		{"it is silent", "deadline", "no answer", &scripted{hash: always(""), stream: silent}, 0.05},
+		{"other data", "state", "other data", &scripted{hash: others, stream: away}, 20},
+		{"what was not asked", "payload", "protocol", &scripted{hash: always(""), stream: unasked}, 20},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			u := to(c.s.serve(t))
 			u.TimeoutSeconds = c.timeout
-			e := open(t, loader.Spec{Source: "/x", BatchSize: 4}, loader.Options{}, u)
+			e := open(t, nowhere, loader.Options{}, u)
 			_, err := e.Start(t.Context(), shuffle.StepTicket(0, 0, 4, 0, 1), true).Wait(t.Context())
 			f := wire.NewFault(7, err)
 			if f.GetKind() != c.kind || !strings.Contains(f.GetMessage(), c.words) || f.GetTicket() != 7 {
 				t.Fatalf("%v", f)
 			}
-			if c.kind == "corrupt" && (f.GetFile() != said.File || f.GetPart() != said.Part || f.GetOffset() != said.Offset ||
-				f.GetSample().GetSource() != "west" || f.GetSample().GetRow() != 6) {
+			if c.kind == "corrupt" && (f.GetFile() != said.File || f.GetPart() != said.Part ||
+				f.GetOffset() != said.Offset || f.GetSample().GetSource() != "west" || f.GetSample().GetRow() != 6) {
 				t.Errorf("%v", f)
 			}
 		})
 	}
 	t.Run("the spec", func(t *testing.T) {
-		_, err := upstream.Open(t.Context(), loader.Spec{Source: "/x", BatchSize: 4}, to((&scripted{}).serve(t)), 4, loader.Options{Logger: quiet})
+		_, err := upstream.Open(t.Context(), nowhere, to((&scripted{}).serve(t)), 4, loader.Options{Logger: quiet})
 		f := wire.NewFault(0, err)
 		if f.GetKind() != "spec" || !strings.HasPrefix(f.GetMessage(), "batch_size is 0") {
 			t.Errorf("%v", f)
 		}
 	})
 	t.Run("nobody is there", func(t *testing.T) {
-		_, err := upstream.Open(t.Context(), loader.Spec{Source: "/x", BatchSize: 4}, to("unix:"+t.TempDir()+"/none"), 4, loader.Options{Logger: quiet})
+		_, err := upstream.Open(t.Context(), nowhere, to("unix:"+t.TempDir()+"/none"), 4, loader.Options{Logger: quiet})
 		if f := wire.NewFault(0, err); f.GetKind() != "unavailable" {
 			t.Errorf("%v", f)
 		}
 	})
 }
 
-// TestOneWithoutSharedMemoryIsLeftOut: of two servers that are to share memory, one has none; the other one does the work.
+// TestOneWithoutSharedMemoryIsLeftOut: of two servers that are to share memory, one has none; the other does the work.
 func TestOneWithoutSharedMemoryIsLeftOut(t *testing.T) {
 	with, _ := realServer(t, server.Options{SharedMemory: true})
 	without, _ := realServer(t, server.Options{})
 	for _, c := range []struct {
 		targets []string
 		kind    string
-	}{{[]string{without, with}, ""}, {[]string{without}, "unavailable"}, {[]string{without, without + "/../s"}, "unavailable"}} {
+	}{
+		{[]string{without, with}, ""},
+		{[]string{without}, "unavailable"},
+		{[]string{without, without + "/../s"}, "unavailable"},
+	} {
 		u := to(c.targets...)
 		u.Transport, u.Retries = "shm", 1
 		s := spec(t)
