@@ -195,7 +195,7 @@ func TestGDALReadsWhatIsKept(t *testing.T) {
 		seed = fmt.Sprint(os.Getpid())
 	}
 	fmt.Println("CHASKI_ORACLE_SEED=" + seed)
-	script := filepath.Join(corpus.Root(t), "internal", "cli", "testdata", "extras.py")
+	script := filepath.Join(corpus.Root(t), "cmd", "chaski", "cli", "testdata", "extras.py")
 	dir := t.TempDir()
 	const files = 60
 	if err := os.Mkdir(filepath.Join(dir, "src"), 0o777); err != nil {
