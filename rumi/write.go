@@ -236,9 +236,8 @@ func geoFields(geo *tiff.Geo) (matrix, keys ifd.Field, err error) {
 	model, raster, key, code := uint16(0), uint16(pixelIsArea), uint16(2048), uint16(0)
 	if geo != nil && (geo.HasTransform || geo.EPSG != 0) {
 		if !geo.HasTransform || geo.EPSG < 1024 || geo.EPSG > 32766 {
-			return matrix, keys,
-				fmt.Errorf("rumi: generation 2 needs a transform together with an EPSG code of 1024 to 32766, not EPSG %d, transform %t",
-					geo.EPSG, geo.HasTransform)
+			return matrix, keys, fmt.Errorf("rumi: generation 2 needs a transform together with "+
+				"an EPSG code of 1024 to 32766, not EPSG %d, transform %t", geo.EPSG, geo.HasTransform)
 		}
 		t, code = geo.Transform, uint16(geo.EPSG)
 		if geo.IsPoint() {

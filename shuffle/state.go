@@ -123,7 +123,8 @@ func (s State) Differences(now State) (out []string, otherOrder bool) {
 	if s.Run == "" || now.Run == "" {
 		if s.Spec != now.Spec && len(out) == 0 { // another seed alone changes the hash too
 			out = append(out,
-				fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
+				fmt.Sprintf("spec hash is %s, in the state %s: the dataset, the fields, the sampler, "+
+					"batch_size, shuffle, drop_last or bad_samples", now.Spec, s.Spec))
 		}
 		return out, true
 	}
@@ -206,7 +207,8 @@ func (s State) Resume(now State, n int64, g int, dropLast, strict bool) (next St
 	switch {
 	case next.Samples == 0:
 	case otherOrder:
-		note += ", in its own order: the rest of this epoch may repeat samples that were given, and others are left out of it"
+		note += ", in its own order: the rest of this epoch may repeat samples that were given, " +
+			"and others are left out of it"
 	case next.Samples < s.Samples:
 		note += fmt.Sprintf(", of which the last %d come again", s.Samples-next.Samples)
 	}

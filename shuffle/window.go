@@ -128,7 +128,8 @@ type Resized struct {
 func (r *Resized) check() error {
 	if !sides(r.H, r.W, r.AlignY, r.AlignX) || !(r.Lo > 0) || !(r.Hi >= r.Lo) || !(r.Hi <= 1e6) ||
 		!(r.Ratio >= 1) || !(r.Ratio <= 1e6) || r.OfAsset && r.Hi > 1 {
-		return fmt.Errorf("resized windows of %v to %v times the area and a ratio of %v for %d by %d pixels, aligned to %d by %d",
+		return fmt.Errorf("resized windows of %v to %v times the area and a ratio of %v "+
+			"for %d by %d pixels, aligned to %d by %d",
 			r.Lo, r.Hi, r.Ratio, r.H, r.W, r.AlignY, r.AlignX)
 	}
 	return nil
@@ -287,7 +288,8 @@ type Visits struct {
 func (v *Visits) check() error {
 	if !sides(v.H, v.W, v.AlignY, v.AlignX, v.TileH, v.TileW, v.PerVisit, v.Pool) ||
 		v.TileH%v.AlignY != 0 || v.TileW%v.AlignX != 0 {
-		return fmt.Errorf("visits of %d windows of %d by %d pixels in tiles of %d by %d, aligned to %d by %d, in pools of %d",
+		return fmt.Errorf("visits of %d windows of %d by %d pixels in tiles of %d by %d, "+
+			"aligned to %d by %d, in pools of %d",
 			v.PerVisit, v.H, v.W, v.TileH, v.TileW, v.AlignY, v.AlignX, v.Pool)
 	}
 	return nil

@@ -416,7 +416,8 @@ func ghostArea(bands int) []byte {
 		interleave = "INTERLEAVE=BAND\n"
 	}
 	lines := "LAYOUT=IFDS_BEFORE_DATA\nBLOCK_ORDER=ROW_MAJOR\nBLOCK_LEADER=SIZE_AS_UINT4\n" +
-		"BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n" + interleave + "KNOWN_INCOMPATIBLE_EDITION=NO\n " // the space leaves room for YES
+		"BLOCK_TRAILER=LAST_4_BYTES_REPEATED\n" + interleave +
+		"KNOWN_INCOMPATIBLE_EDITION=NO\n " // the space leaves room for YES
 	area := fmt.Appendf(nil, "%s%06d bytes\n%s", ghostKey, len(lines), lines)
 	if len(area)%2 == 1 {
 		area = append(area, 0)
