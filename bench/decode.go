@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -22,7 +23,7 @@ import (
 	"github.com/chaski-eo/chaski/tiff"
 )
 
-// Stages of decoding, each with all of those before it.
+// Stages of decoding. Each includes the ones before it.
 const (
 	StageCodec   = "codec"   // decompression alone
 	StageChunk   = "chunk"   // predictor and byte order undone
@@ -35,16 +36,16 @@ func Stages() []string { return []string{StageCodec, StageChunk, StageArray, Sta
 
 // DecodeOptions of Decode.
 type DecodeOptions struct {
-	// Stage up to which is decoded. Default StageArray.
+	// Stage is the last stage of decoding. Default StageArray.
 	Stage string
-	// Workers decode files in parallel. Default: GOMAXPROCS.
+	// Workers is how many files to decode at the same time. Default: the number of processors.
 	Workers int
 	// Rounds of at least Time each. Default 5 of 1 s.
 	Rounds int
 	Time   time.Duration
-	// Opened leaves the opening of the file and the reading of its header out.
+	// Opened opens files and reads their headers before the measurement.
 	Opened bool
-	// MaxChunk is the limit of a decoded chunk in bytes. Default tiff.DefaultMaxChunk.
+	// MaxChunk is the largest decoded chunk, in bytes. Default tiff.DefaultMaxChunk.
 	MaxChunk int
 	// Progress is called after every round.
 	Progress func(done, total int)
@@ -71,23 +72,23 @@ func (o DecodeOptions) withDefaults() DecodeOptions {
 
 func (o DecodeOptions) validate() error {
 	if !slices.Contains(Stages(), o.Stage) {
-		return fmt.Errorf("bench: no stage %q", o.Stage)
+		return fmt.Errorf("bench: the stage is %q: it must be one of %s", o.Stage, strings.Join(Stages(), ", "))
 	}
 	if o.Workers < 1 || o.Rounds < 1 || o.Time < 0 || o.MaxChunk < 1 {
-		return fmt.Errorf("bench: %d workers, %d rounds of %v", o.Workers, o.Rounds, o.Time)
+		return fmt.Errorf("bench: workers is %d, rounds %d, the time %v and max-chunk %d: all must be positive", o.Workers, o.Rounds, o.Time, o.MaxChunk)
 	}
 	return nil
 }
 
-// Decode measures the decoding of whole files, again and again in the order given. The samples of
-// the report are files.
+// Decode measures the decoding of whole files, again and again in the order of paths. The samples of the report are
+// files.
 func Decode(ctx context.Context, paths []string, o DecodeOptions) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	if len(paths) == 0 {
-		return nil, fmt.Errorf("bench: no file")
+		return nil, fmt.Errorf("bench: there is no file to decode")
 	}
 	d := &decodeRun{o: o, paths: paths, files: &source.Files{Keep: len(paths) + o.Workers}}
 	defer d.files.Close()
@@ -131,7 +132,7 @@ type decodeRun struct {
 	stages  loader.Stages
 }
 
-// warm decodes every file once on one worker, and keeps the indexes.
+// warm decodes every file once with one worker, and keeps the indexes.
 func (d *decodeRun) warm(ctx context.Context) error {
 	d.assets = make([]catalog.Asset, len(d.paths))
 	for i, p := range d.paths {
@@ -147,11 +148,12 @@ func (d *decodeRun) warm(ctx context.Context) error {
 	return nil
 }
 
-// round decodes files until the time is over; every file that was begun is counted, and so is the
-// time until the last one is done.
+// round decodes files until the time is over. It counts every file that was begun, and the time until the last one
+// is done.
 func (d *decodeRun) round(ctx context.Context) (files, bytes int64, t time.Duration, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	// Workers take files from one counter, so that none idles while others have files left.
 	var next, done, sum atomic.Int64
 	start := time.Now()
 	var wg sync.WaitGroup
@@ -182,12 +184,13 @@ type decodeWorker struct {
 	codecs  map[chunk.Codec]chunk.Decompressor
 	plan    chunk.RunPlan
 	stored  []byte
-	samples []byte
+	pixels  []byte
 	out     []byte
 	target  target
 }
 
-// target is the layout of an asset's array, kept while assets look alike.
+// target is the array that an asset is laid out in, and the plan for it. It is reused for assets of the same shape
+// and dtype.
 type target struct {
 	shape   [3]int
 	dtype   chunk.DType
@@ -197,8 +200,8 @@ type target struct {
 
 func newDecodeWorker(d *decodeRun) *decodeWorker {
 	w := &decodeWorker{run: d, decoder: chunk.NewDecoder(allCodecs()), codecs: map[chunk.Codec]chunk.Decompressor{}}
-	for c, make1 := range allCodecs() {
-		w.codecs[c] = make1()
+	for c, newCodec := range allCodecs() {
+		w.codecs[c] = newCodec()
 	}
 	w.decoder.Decompressed = func() { w.clock.Lap(loader.StageDecode) }
 	return w
@@ -233,14 +236,16 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	if err := x.Validate(r.Size(), w.run.o.MaxChunk); err != nil {
 		return 0, err
 	}
-	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.samples) < n {
-		w.samples = cast.Aligned(n)
+	if n := x.MaxStoredBytes() + chunk.Spare; cap(w.pixels) < n {
+		w.pixels = cast.Aligned(n)
 	}
 	if err := w.prepare(x); err != nil {
 		return 0, err
 	}
+	// The gap and the length of a read are those of the engine, since a benchmark of other reads would say little
+	// about a run.
 	const maxRun = 4 << 20
-	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, 32<<10, maxRun)
+	w.plan.Reset(x, chunk.Box{B1: x.Bands, Y1: x.Height, X1: x.Width}, nil, source.DefaultGap, maxRun)
 	for _, run := range w.plan.Runs {
 		w.stored = slices.Grow(w.stored[:0], int(run.Len))[:run.Len]
 		w.clock.Lap(loader.StageOther)
@@ -264,10 +269,10 @@ func (w *decodeWorker) asset(ctx context.Context, a catalog.Asset) (int64, error
 	return int64(x.Bands) * int64(x.Height) * int64(x.Width) * int64(x.DType.Size()), nil
 }
 
-// maxArray bounds the array that a file is laid out in, in bytes.
+// maxArray is the largest array that a file is laid out in, in bytes.
 const maxArray = 4 << 30
 
-// prepare makes the array that the stages from StageArray on write to.
+// prepare makes the array for the stages from StageArray on.
 func (w *decodeWorker) prepare(x *chunk.Index) error {
 	if w.run.o.Stage == StageCodec || w.run.o.Stage == StageChunk {
 		return nil
@@ -307,12 +312,12 @@ func (w *decodeWorker) prepare(x *chunk.Index) error {
 }
 
 func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
-	samples := w.samples[:x.StoredBytes(i)]
+	pixels := w.pixels[:x.StoredBytes(i)]
 	if w.run.o.Stage == StageCodec {
 		defer w.clock.Lap(loader.StageDecode)
-		return w.decompress(samples, stored, x, i)
+		return w.decompress(pixels, stored, x, i)
 	}
-	if err := w.decoder.Decode(samples, stored, x, i); err != nil {
+	if err := w.decoder.Decode(pixels, stored, x, i); err != nil {
 		return fault.AtOffset(err, x.Ranges[i].Off)
 	}
 	w.clock.Lap(loader.StagePredictor)
@@ -321,7 +326,7 @@ func (w *decodeWorker) chunk(x *chunk.Index, i int, stored []byte) error {
 	}
 	box := x.Box(i)
 	b, h, width := x.Stored(i)
-	blk := einops.Block{Data: samples, DType: x.DType, StrideB: h * width, StrideY: width, StrideX: 1}
+	blk := einops.Block{Data: pixels, DType: x.DType, StrideB: h * width, StrideY: width, StrideX: 1}
 	if x.Inner == chunk.YXB {
 		blk.StrideB, blk.StrideY, blk.StrideX = 1, width*b, b
 	}

@@ -26,9 +26,9 @@ type FramesOptions struct {
 	// Rounds of at least Time for each class. Default 5 of 200 ms.
 	Rounds int
 	Time   time.Duration
-	// MaxOutput is the limit of a frame's content in bytes. Default openzl.DefaultMaxOutput.
+	// MaxOutput is the largest content of a frame, in bytes. Default openzl.DefaultMaxOutput.
 	MaxOutput int
-	// Python, if not empty, is an interpreter with openzl, and geozl where frames have its codecs; the
+	// Python, if not empty, is an interpreter with the package openzl, and geozl if frames have its codecs. The
 	// original library then decodes the same frames in the same rounds.
 	Python string
 	// Progress is called after every round.
@@ -48,7 +48,7 @@ func (o FramesOptions) withDefaults() FramesOptions {
 	return o
 }
 
-// FrameClass is what was measured of the frames of one folder.
+// FrameClass has the measurements of the frames in one directory.
 type FrameClass struct {
 	Class  string  `json:"class"`
 	Frames int     `json:"frames"`
@@ -66,27 +66,26 @@ type FrameClass struct {
 type FramesReport struct {
 	Report
 	Classes []FrameClass `json:"classes"`
-	// Mean is the geometric mean of the medians of Relative, of all classes but StoreClass that have
-	// one; 0 if none has.
+	// Mean is the geometric mean of the medians of Relative, without StoreClass; 0 if no class has one.
 	Mean float64 `json:"mean,omitempty"`
 }
 
-// StoreClass is the class that Mean leaves out: frames that hold the samples as they are measure
-// how memory is copied.
+// StoreClass is the class that Mean leaves out: frames that hold data uncompressed only measure how fast memory is
+// copied.
 const StoreClass = "store"
 
-// Bounds of what is held in memory, in bytes: frames, and what they are decoded to.
+// Limits of what is held in memory, in bytes: frames and their content.
 const (
 	maxFrames  = 2 << 30
 	maxDecoded = 8 << 30
 )
 
-// Frames measures the decoding of OpenZL frames, dir/CLASS/*.zl, on one goroutine: in every round each
-// class in turn, all its frames again and again until the time is over. A frame with one numeric output
-// is decoded into memory of the caller's, as chunks of a raster are; any other into the decoder's.
-// Where FRAME.raw lies beside FRAME.zl the output must be equal to it; the original's must be to ours.
+// Frames measures the decoding of the OpenZL frames dir/CLASS/*.zl on one goroutine. A round decodes all frames of each
+// class in turn, again and again until the time is over. A frame with one numeric output is decoded into the caller's
+// memory, like chunks of a raster; any other frame into the decoder's.
 //
-// A folder without frames is NotFound; other errors have the kinds of openzl.Decoder.
+// If FRAME.raw exists beside FRAME.zl, the output must be equal to it, and the output of the original library must be
+// equal to ours. A directory without frames has the kind fault.NotFound; other errors have the kinds of openzl.Decoder.
 func Frames(ctx context.Context, dir string, o FramesOptions) (*FramesReport, error) {
 	o = o.withDefaults()
 	if o.Rounds < 1 || o.Time < 0 || o.MaxOutput < 1 {
@@ -185,7 +184,7 @@ func spread(f Figure) string {
 	return number(f.Min) + "\t" + number(f.Median) + "\t" + number(f.Max) + "\t"
 }
 
-// frameClass is the frames of a folder, in memory, and what was measured of them.
+// frameClass has the frames of a directory, in memory, and their measurements.
 type frameClass struct {
 	name          string
 	dir           string
@@ -197,7 +196,7 @@ type frameClass struct {
 	refused       string
 }
 
-// frame is a frame and, if it has one numeric output, the memory for it.
+// frame is a frame and the memory for its output, if that is one numeric output.
 type frame struct {
 	path  string
 	data  []byte
@@ -241,7 +240,7 @@ func readClasses(ctx context.Context, dir string, maxOutput int) ([]*frameClass,
 	return classes, nil
 }
 
-// escape takes the meaning of a path's special characters in a glob away.
+// escape escapes the characters of a path that have a meaning in a glob.
 func escape(p string) string {
 	if os.PathSeparator == '\\' {
 		return p // there is no way to there
@@ -303,8 +302,8 @@ func (c *frameClass) add(path string, all io.Writer, stored, decoded *int64) err
 	return nil
 }
 
-// round measures the class once, and the original beside it: who is first changes from round to
-// round, as the second finds the frames in the cache.
+// round measures the class once with each library. Which one is first alternates, because the second one finds the
+// frames in the processor's cache.
 func (c *frameClass) round(ctx context.Context, peer *original, i int, d time.Duration) error {
 	both := []func() error{
 		func() error { return c.measure(ctx, d) },

@@ -21,7 +21,7 @@ type LoadOptions struct {
 	Spec loader.Spec
 	// Options of the engine.
 	Options loader.Options
-	// Prefetch is the number of batches in the making. Default loader.DefaultPrefetch.
+	// Prefetch is the number of batches prepared ahead. Default loader.DefaultPrefetch.
 	Prefetch int
 	// Rounds of at least Time each. Default 5 of 2 s.
 	Rounds int
@@ -51,14 +51,14 @@ func (o LoadOptions) withDefaults() LoadOptions {
 
 func (o LoadOptions) validate() error {
 	if o.Rounds < 1 || o.Time < 0 || o.Prefetch < 1 {
-		return fmt.Errorf("bench: %d rounds of %v, %d batches ahead", o.Rounds, o.Time, o.Prefetch)
+		return fmt.Errorf("bench: rounds is %d, the time %v and prefetch %d: rounds and prefetch must be at least 1", o.Rounds, o.Time, o.Prefetch)
 	}
 	return nil
 }
 
-// Load measures the batches of a loader in this process: samples and bytes of tensors a second, CPU time,
-// the time to the first batch and the waits for the others, where the workers' time goes, allocations,
-// and the most memory resident. Epochs follow each other without end.
+// Load measures the batches of a loader in this process: samples and bytes of tensors per second, CPU time, the time
+// to the first batch and the waits for the others, where the time of the workers goes, allocations, and the largest
+// resident memory. Epochs follow each other without end.
 func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	o = o.withDefaults()
 	if err := o.validate(); err != nil {
@@ -91,7 +91,8 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	r.set("workers", "%d", o.Options.Workers)
 	r.set("prefetch", "%d", o.Prefetch)
 	r.set("rounds", "%d of %v", o.Rounds, o.Time)
-	for range o.Prefetch + 2 { // buffers and tables are made
+	// The steady state begins when every batch buffer was used once, because the first use allocates it.
+	for range o.Prefetch + 2 {
 		if _, _, err := take(ctx, l); err != nil {
 			return nil, err
 		}
@@ -119,7 +120,7 @@ func Load(ctx context.Context, o LoadOptions) (*Report, error) {
 	return r, nil
 }
 
-// describeSpec notes what of a spec a measurement depends on.
+// describeSpec adds the parts of a spec that a measurement depends on to the settings.
 func describeSpec(r *Report, s loader.Spec, n int64) {
 	r.set("dataset", "%s", s.Source)
 	r.set("samples an epoch", "%d", n)
@@ -135,10 +136,10 @@ func describeSpec(r *Report, s loader.Spec, n int64) {
 	r.set("shuffle", "%t", s.Shuffle)
 }
 
-// describeShuffle notes how well the begin of an epoch is shuffled, and beside it in brackets what a
-// uniform permutation is expected to give.
+// describeShuffle adds how well the start of an epoch is shuffled, and in brackets what to expect of a uniform
+// permutation.
 func describeShuffle(r *Report, e *loader.Engine) {
-	const most = 200_000
+	const most = 200_000 // positions
 	q := e.Plan().Measure(0, 0, most, e.Spec().BatchSize)
 	r.set("shuffle: displacement", "%.3f (1) over %d positions", q.Displacement, q.Positions)
 	r.set("shuffle: assets a batch", "%.1f (%.1f)", q.RowsABatch, q.RowsExpected)
@@ -151,12 +152,13 @@ type loadRounds struct {
 	cpu                                              []float64
 
 	waits waitRounds
-	taken waits // of the round, kept for its memory
+	taken waits // of the current round
 	rows  int64 // of all rounds
 }
 
 func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duration, chunks float64) error {
 	var before, after runtime.MemStats
+	// Grown before the counters are read, so that the measurement does not count its own allocations.
 	m.taken = slices.Grow(m.taken[:0], 1<<14)
 	runtime.ReadMemStats(&before)
 	var rows, bytes int64
@@ -189,8 +191,8 @@ func (m *loadRounds) round(ctx context.Context, l *loader.Loader, d time.Duratio
 	return nil
 }
 
-// take takes one batch, touches every tensor, and gives it back. It returns the valid rows and
-// their bytes.
+// take takes one batch, reads from every tensor and releases the batch. It returns the number of valid rows and their
+// bytes.
 func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) {
 	b, err := l.Next(ctx)
 	if err != nil {
@@ -208,15 +210,15 @@ func take(ctx context.Context, l *loader.Loader) (rows, bytes int64, err error) 
 			touched.Add(uint64(t.Data[len(t.Data)/2]))
 		}
 	}
-	// Rows of padding are no work done.
+	// Rows of padding are not counted, because no worker decoded them.
 	return rows, bytes * rows / int64(len(b.Valid)), nil
 }
 
-// touched keeps the reads of take alive.
+// touched uses what take reads: the compiler would otherwise remove the reads.
 var touched atomic.Uint64
 
-// chunksPerSample returns how many chunks a sample's windows touch: exactly for whole chips, on
-// average over all corners for random windows, going by the first sample.
+// chunksPerSample returns how many chunks the windows of a sample touch, judged by the first sample: exactly for whole
+// chips, and the mean over all corners for random windows.
 func chunksPerSample(ctx context.Context, s loader.Spec, o loader.Options) (float64, error) {
 	t, err := loader.OpenTable(ctx, s, o)
 	if err != nil {
@@ -256,7 +258,7 @@ func chunksOf(x *chunk.Index, f loader.Field, s loader.Sampler) float64 {
 	return groups * touches(x.Height, h, x.ChunkH) * touches(x.Width, w, x.ChunkW)
 }
 
-// touches returns the mean number of chunks of size c along an axis of n that a window of w meets.
+// touches returns the mean number of chunks of size c that a window of size w touches, on an axis of length n.
 func touches(n, w, c int) float64 {
 	sum := 0
 	for at := 0; at+w <= n; at++ {

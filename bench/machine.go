@@ -9,7 +9,7 @@ import (
 	"github.com/chaski-eo/chaski/internal/zstd"
 )
 
-// Machine is what measurements depend on besides settings.
+// Machine describes the machine of a measurement.
 type Machine struct {
 	CPU        string `json:"cpu"`
 	Cores      int    `json:"cores"` // usable by this process

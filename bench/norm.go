@@ -10,12 +10,12 @@ import (
 	"github.com/chaski-eo/chaski/stats"
 )
 
-// maxStats bounds a file of statistics, in bytes.
+// maxStats is the largest file of statistics that is read, in bytes.
 const maxStats = 64 << 20
 
-// Normalization reads statistics and returns a normalisation (stats.MeanStd and so on) for the picked
-// bands of a field (all for nil). The file is what `chaski stats` writes; or, for stats.MeanStd, a JSON
-// object with the lists "mean" and "std", one number a band. Errors are NotFound, Corrupt or Limit.
+// Normalization reads statistics and returns a normalisation (such as stats.MeanStd) for some bands of a field, or for
+// all if bands is nil. The file is the output of `chaski stats` or, for stats.MeanStd, a JSON object with the lists
+// "mean" and "std", one number for each band. Errors have the kind fault.NotFound, fault.Corrupt or fault.Limit.
 func Normalization(file, field, kind string, bands []int) (*loader.Normalize, error) {
 	r, err := readStats(file, field)
 	if err != nil {
@@ -35,7 +35,7 @@ func Normalization(file, field, kind string, bands []int) (*loader.Normalize, er
 	return n, nil
 }
 
-// readStats reads either form as a report.
+// readStats reads either form of the file as a report.
 func readStats(file, field string) (*stats.Report, error) {
 	f, err := os.Open(file)
 	if err != nil {

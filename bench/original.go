@@ -17,8 +17,8 @@ import (
 //go:embed frames.py
 var framesScript string
 
-// original is a Python process that decodes frames with the original library, when it is asked to
-// and not before: it never runs beside what is measured here.
+// original is a Python process that decodes frames with the original library. It works only when asked, because the
+// two libraries must not compete for the processor.
 type original struct {
 	versions string
 	cmd      *exec.Cmd
@@ -37,8 +37,8 @@ type originalAnswer struct {
 	Seconds  float64 `json:"seconds"`
 }
 
-// startOriginal starts the interpreter, and has it read and decode all classes once. A class that it
-// decodes to other bytes is an error.
+// startOriginal starts the interpreter and lets it read and decode all classes once. If it decodes a class to other
+// bytes, that is an error.
 func startOriginal(ctx context.Context, python string, classes []*frameClass) (_ *original, err error) {
 	p := &original{cmd: exec.CommandContext(ctx, python, "-c", framesScript), stderr: &tail{most: 4 << 10}, ctx: ctx}
 	p.cmd.Stderr, p.cmd.WaitDelay = p.stderr, 5*time.Second
@@ -85,7 +85,7 @@ func (p *original) measure(c *frameClass, d time.Duration) error {
 		return err
 	}
 	if a.Passes < 1 || !(a.Seconds > 0) {
-		return fmt.Errorf("the original library: %d passes in %g s", a.Passes, a.Seconds)
+		return fmt.Errorf("the original library reports %d passes in %g s", a.Passes, a.Seconds)
 	}
 	c.theirs = append(c.theirs, float64(a.Passes)*float64(c.bytes)/1e6/a.Seconds)
 	return nil
@@ -114,7 +114,8 @@ func (p *original) answer() (a originalAnswer, err error) {
 	return a, nil
 }
 
-// failed ends the process, so that what it has said last is known.
+// failed ends the process and returns its last message as the error. It needs to end first, since the message may
+// still be on its way.
 func (p *original) failed(err error) error {
 	if p.ctx.Err() != nil {
 		return p.ctx.Err()
@@ -126,7 +127,7 @@ func (p *original) failed(err error) error {
 	return fmt.Errorf("the original library with %s: %w", p.cmd.Path, err)
 }
 
-// stop ends the process. It may be called again.
+// stop ends the process. Calling it again does nothing.
 func (p *original) stop() {
 	if p.cmd.ProcessState != nil {
 		return

@@ -8,13 +8,13 @@ import (
 	"text/tabwriter"
 )
 
-// Setting is one thing that was chosen for a measurement.
+// Setting is one setting of a measurement.
 type Setting struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
 
-// Figure is one measured number, once a round.
+// Figure is one measured quantity, with one number for each round.
 type Figure struct {
 	Name   string    `json:"name"`
 	Unit   string    `json:"unit"`
@@ -24,7 +24,7 @@ type Figure struct {
 	Rounds []float64 `json:"rounds"`
 }
 
-// newFigure summarises the rounds of a figure; there is at least one.
+// newFigure summarises the rounds of a figure. There must be at least one.
 func newFigure(name, unit string, rounds []float64) Figure {
 	s := slices.Sorted(slices.Values(rounds))
 	m := s[len(s)/2]
@@ -40,7 +40,7 @@ type Report struct {
 	Settings []Setting `json:"settings"`
 	Machine  Machine   `json:"machine"`
 	Figures  []Figure  `json:"figures"`
-	// Stages are all of the workers' time, in all rounds together; none where it was not taken apart.
+	// Stages is the time of all workers in all rounds, by stage, if it was measured.
 	Stages []StageTime `json:"stages,omitempty"`
 	// Send is what passing batches on took, beside the workers; nil where nothing is sent.
 	Send *StageTime `json:"send,omitempty"`
@@ -58,7 +58,7 @@ func (r *Report) set(name, format string, args ...any) {
 	r.Settings = append(r.Settings, Setting{name, fmt.Sprintf(format, args...)})
 }
 
-// Figure returns the figure with a name, or nil.
+// Figure returns the first figure with the name, or nil.
 func (r *Report) Figure(name string) *Figure {
 	for i := range r.Figures {
 		if r.Figures[i].Name == name {
@@ -87,7 +87,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	return err
 }
 
-// writeStages writes where the workers' time went.
+// writeStages writes where the time of the workers went.
 func (r *Report) writeStages(b *strings.Builder) error {
 	if len(r.Stages) == 0 {
 		return nil
@@ -110,7 +110,7 @@ func (r *Report) writeStages(b *strings.Builder) error {
 	return t.Flush()
 }
 
-// writeHead writes what was measured, on what, and how.
+// writeHead writes the workload, the machine and the settings.
 func (r *Report) writeHead(b *strings.Builder) {
 	m := r.Machine
 	fmt.Fprintf(b, "%s\n", r.Workload)
@@ -126,7 +126,7 @@ func (r *Report) writeHead(b *strings.Builder) {
 	b.WriteString("\n\n")
 }
 
-// number prints about four digits.
+// number formats a number with about four digits.
 func number(v float64) string {
 	switch {
 	case v == 0:

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// maxRSS returns the most memory that this process, or its children that have ended, has had
-// resident, in bytes; 0 where it is not known.
+// maxRSS returns the largest resident memory of this process or, with children, of its ended children, in bytes. It
+// returns 0 if the system does not tell.
 func maxRSS(children bool) int64 {
 	who := syscall.RUSAGE_SELF
 	if children {
@@ -25,7 +25,7 @@ func maxRSS(children bool) int64 {
 	return int64(u.Maxrss) << 10
 }
 
-// cpuTime returns the CPU time that this process has used; 0 where it is not known.
+// cpuTime returns the CPU time of this process, or 0 if the system does not tell.
 func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {

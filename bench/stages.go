@@ -19,7 +19,7 @@ func spentIn(s *loader.Stages) (all spent) {
 	return all
 }
 
-// stageTimes makes the table of what was spent between two moments, in which so many samples came.
+// stageTimes returns the time spent in each stage between two moments, and its share per sample.
 func stageTimes(from, to spent, samples int64) []StageTime {
 	var sum time.Duration
 	for i := range to {
@@ -32,14 +32,14 @@ func stageTimes(from, to spent, samples int64) []StageTime {
 	return out
 }
 
-// engineStages is what an engine says about its workers when it ends.
+// engineStages is what an engine writes about its workers when it ends.
 type engineStages struct {
 	Stages []StageTime `json:"stages"`
 	Send   StageTime   `json:"send"`
 }
 
-// WriteStages writes where the time of an engine's workers went, from their beginning to their end, as
-// JSON: what Stream reads from the engine that it measures.
+// WriteStages writes where the time of an engine's workers went, as JSON. Stream reads it from the engine that it
+// measures.
 func WriteStages(w io.Writer, s *loader.Stages) error {
 	n := s.Samples()
 	e := engineStages{Stages: stageTimes(make(spent, len(loader.AllStages())), spentIn(s), n)}
@@ -58,10 +58,10 @@ func newStageTime(stage string, t, all time.Duration, samples int64) StageTime {
 	}
 }
 
-// waits are how long a consumer waited for each batch of a round.
+// waits has how long a consumer waited for each batch of a round.
 type waits []time.Duration
 
-// waitRounds are the middle, the end and the worst of the waits of every round, in ms.
+// waitRounds has the median, the 99th percentile and the maximum of the waits of every round, in ms.
 type waitRounds struct{ p50, p99, max []float64 }
 
 func (w *waitRounds) add(all waits) {

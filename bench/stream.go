@@ -20,14 +20,14 @@ import (
 type StreamOptions struct {
 	// Spec of the run: dataset, fields, batch size, sampler.
 	Spec loader.Spec
-	// Engine is the chaski command that serves. Workers of it; 0 for its default.
+	// Engine is the chaski command that serves, and Workers its number of workers, 0 for the default.
 	Engine  string
 	Workers int
-	// Python is the interpreter that consumes, with the package chaski importable; Path, if not
-	// empty, is put before its PYTHONPATH.
+	// Python is the interpreter of the consumer, which needs the package chaski. Path, if not empty, is put before
+	// its PYTHONPATH.
 	Python string
 	Path   string
-	// Torch makes tensors of the batches.
+	// Torch turns the batches into torch tensors.
 	Torch bool
 	// Rounds of at least Time each. Default 5 of 2 s.
 	Rounds int
@@ -52,8 +52,8 @@ func (o StreamOptions) withDefaults() StreamOptions {
 //go:embed consumer.py
 var consumer string
 
-// consumerRound is what the consumer prints, a line of JSON a round. Before the first round it
-// prints its versions.
+// consumerRound is a line of JSON that the consumer prints for each round. Before the first round it prints its
+// versions.
 type consumerRound struct {
 	Python  string  `json:"python"`
 	Package string  `json:"package"`
@@ -68,17 +68,17 @@ type consumerRound struct {
 	Max float64 `json:"wait_max"`
 }
 
-// StagesVariable is the environment variable that names the file in which `chaski serve` says at its
-// end where the time of its workers went.
+// StagesVariable is the environment variable with the name of a file. `chaski serve` writes to it, when it ends, where
+// the time of its workers went.
 const StagesVariable = "CHASKI_STAGES"
 
-// Stream measures batches from a `chaski serve` process to a Python process on this machine, as
-// package chaski of Python starts and reads it: samples and bytes of tensors a second, the time to the
+// Stream measures batches from a `chaski serve` process to a Python process on this machine. The Python package chaski
+// starts and reads the server as in training. The report has samples and bytes of tensors per second, the time to the
 // first batch, the waits for the others, and where the time of the engine's workers went.
 func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 	o = o.withDefaults()
 	if o.Rounds < 1 || o.Time < 0 || o.Engine == "" {
-		return nil, fmt.Errorf("bench: %d rounds of %v with the engine %q", o.Rounds, o.Time, o.Engine)
+		return nil, fmt.Errorf("bench: rounds is %d, the time %v and the engine %q: rounds must be at least 1, and the engine a command", o.Rounds, o.Time, o.Engine)
 	}
 	o.Spec = o.Spec.WithDefaults()
 	if err := o.Spec.Validate(); err != nil {
@@ -91,6 +91,7 @@ func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 		return nil, err
 	}
 	cmd := exec.CommandContext(ctx, o.Python, "-c", consumer, string(settings))
+	// An interrupt and not a kill, so that the consumer can end its engine.
 	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 5 * time.Second
 	folder, err := os.MkdirTemp("", "chaski-bench-")
@@ -110,7 +111,7 @@ func Stream(ctx context.Context, o StreamOptions) (*Report, error) {
 	return r, r.readStages(stages)
 }
 
-// readStages adds what the engine has left; an engine of another version may have left nothing.
+// readStages adds the stages that the engine wrote. An engine of another version may have written none.
 func (r *Report) readStages(path string) error {
 	b, err := os.ReadFile(path)
 	if errors.Is(err, os.ErrNotExist) || err == nil && len(b) == 0 { // empty until it has stopped in good order
