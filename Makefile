@@ -34,7 +34,7 @@ CXX_FOUND := $(and $(CC_FOUND),$(shell command -v "$$($(GO) env CXX)" 2>/dev/nul
 RACE := -race -short -tags invariants -gcflags=github.com/klauspost/compress/...=-race=false
 # `make check` fails if more lines of Go and Markdown are too long. The number only falls: it is 0 once the lines that
 # were there before the check are wrapped.
-LONG_LINES := 3250
+LONG_LINES := 3200
 STATICCHECK := $(GO) run honnef.co/go/tools/cmd/staticcheck@v0.8.2
 GOVULNCHECK := $(GO) run golang.org/x/vuln/cmd/govulncheck@v1.8.0
 
@@ -103,7 +103,7 @@ fuzz: ## every fuzz target for FUZZTIME, or an hour in all; then random cases of
 	@tools/fuzz.sh $(FUZZTIME)
 
 .PHONY: check check-go check-python check-generated check-house api
-check: check-go check-python check-generated ## formatting, static analysis, types, generated code up to date
+check: check-go check-python check-generated check-house ## formatting, static analysis, types, generated code, lines, imports, API
 check-go:
 	@bad=$$(gofmt -l .); \
 	  [ -z "$$bad" ] || { echo "not formatted (gofmt -w):"; echo "$$bad"; exit 1; }
